@@ -1,0 +1,136 @@
+//! A question, as the command line, the server and tests put it.
+
+use whyslow_model::{Ns, Window};
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    Io,
+    Block,
+    Files,
+    Threads,
+    States,
+}
+
+/// How it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verb {
+    Usage,
+    Stats,
+    Hist,
+    Top,
+    Log,
+    Heat,
+    /// `io syscalls`: statistics by system call name.
+    Syscalls,
+    /// `files tree`: by directory.
+    Tree,
+    /// `files open --at`.
+    Open,
+    /// `threads list`.
+    List,
+}
+
+/// A device as people write it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeviceRef {
+    Name(String),
+    Number { major: i32, minor: i32 },
+}
+
+/// Which rows count. Empty lists and `None` let everything through; within a list any match
+/// suffices, between fields all must hold.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Filter {
+    pub pids: Vec<i32>,
+    pub tids: Vec<i32>,
+    /// Globs on the thread's name.
+    pub comms: Vec<String>,
+    pub devices: Vec<DeviceRef>,
+    /// Globs on the path (`*` crosses no `/`, `**` does; a glob without `/` is matched against the
+    /// last component too).
+    pub files: Vec<String>,
+    /// Operation classes (`read`, `open`, …) or system call names (`openat`).
+    pub ops: Vec<String>,
+    /// Exact size in bytes.
+    pub size: Option<i64>,
+    /// Bytes moved; rows without a size pass, as failed calls, opens and syncs have none.
+    pub size_min: Option<i64>,
+    pub size_max: Option<i64>,
+    pub dur_min: Option<Ns>,
+    pub dur_max: Option<Ns>,
+    pub errors_only: bool,
+    pub cpus: Vec<i32>,
+    /// Leave out the tracer's own processes.
+    pub no_tracer: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sort {
+    pub column: String,
+    pub ascending: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Weight {
+    #[default]
+    Count,
+    /// Count × latency.
+    Intensity,
+}
+
+/// Buckets of `hist`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Bins {
+    /// Powers of two for people; percentiles from 32 buckets per octave.
+    #[default]
+    Log,
+    /// So many equal buckets between least and greatest; `uniform` shares them between the tables.
+    Linear { count: usize, uniform: bool },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    pub kind: Kind,
+    pub verb: Verb,
+    pub window: Option<Window>,
+    pub filter: Filter,
+    /// Column names to group by; empty = the verb's own default.
+    pub by: Vec<String>,
+    pub sort: Option<Sort>,
+    /// Rows of `top` and `usage`; `None` = the verb's default, 0 = all.
+    pub limit: Option<usize>,
+    /// One block of rows per so many ns.
+    pub interval: Option<Ns>,
+    pub weight: Weight,
+    pub bins: Bins,
+    /// Compare with the same question for this device.
+    pub versus: Option<DeviceRef>,
+    /// Only rows that overlap this operation: table name and id (`--overlaps op:ID`).
+    pub overlaps: Option<(String, i64)>,
+    /// Moment for `files open`.
+    pub at: Option<Ns>,
+    /// More columns: every sharer of a file, …
+    pub wide: bool,
+}
+
+impl Question {
+    pub fn new(kind: Kind, verb: Verb) -> Self {
+        Self {
+            kind,
+            verb,
+            window: None,
+            filter: Filter::default(),
+            by: Vec::new(),
+            sort: None,
+            limit: None,
+            interval: None,
+            weight: Weight::default(),
+            bins: Bins::default(),
+            versus: None,
+            overlaps: None,
+            at: None,
+            wide: false,
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The Common Trace Format, versions 1.8 and 2: traces of LTTng and others.
+
+pub mod class;
+pub mod value;

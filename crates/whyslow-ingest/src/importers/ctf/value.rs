@@ -1,0 +1,43 @@
+//! Decoded field values, borrowed from the packet.
+
+/// One decoded field.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value<'a> {
+    /// The event has no such field (or an optional one was not there).
+    Absent,
+    /// Unsigned integers, enumerations, booleans, bit maps.
+    Unsigned(u64),
+    Signed(i64),
+    Float(f64),
+    /// Strings and text arrays, without the terminating zero; not checked to be UTF-8.
+    Str(&'a [u8]),
+    /// Arrays and sequences of byte-sized integers, and blobs.
+    Bytes(&'a [u8]),
+    /// Arrays and sequences of other integers (sign-extended to 64 bits where signed).
+    Ints(&'a [u64]),
+}
+
+impl<'a> Value<'a> {
+    pub fn as_i64(self) -> Option<i64> {
+        match self {
+            Value::Unsigned(value) => Some(value as i64),
+            Value::Signed(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    pub fn as_u64(self) -> Option<u64> {
+        self.as_i64().map(|value| value as u64)
+    }
+
+    pub fn as_i32(self) -> Option<i32> {
+        self.as_i64().map(|value| value as i32)
+    }
+
+    pub fn as_bytes(self) -> Option<&'a [u8]> {
+        match self {
+            Value::Str(bytes) | Value::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Readers of foreign formats, one folder or file each.
+
+pub mod ctf;

@@ -1,0 +1,4 @@
+//! From the files of other tools to a recording: detect, read, order, track, write.
+
+pub mod importers;
+pub mod trackers;

@@ -1,0 +1,1 @@
+//! State machines from events to rows.

@@ -1,0 +1,369 @@
+//! What any source can tell: one vocabulary of events between importers (or the recorder) and the
+//! trackers. Borrowed, flat and cheap to build; bytes come from the trace as they are.
+
+use crate::Ns;
+
+/// One event of one source, in time order when it reaches the trackers.
+#[derive(Debug, Clone, Copy)]
+pub struct Event<'a> {
+    pub ts: Ns,
+    /// CPU the event happened on.
+    pub cpu: Option<i32>,
+    /// What the source says of the thread that was running, beside the payload.
+    pub context: Context<'a>,
+    pub body: Body<'a>,
+}
+
+/// Contexts recorded with an event. Absent means unknown, never zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Context<'a> {
+    pub tid: Option<i32>,
+    pub pid: Option<i32>,
+    pub ppid: Option<i32>,
+    pub comm: Option<&'a [u8]>,
+    pub prio: Option<i32>,
+}
+
+/// Address of a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SocketAddress<'a> {
+    Inet {
+        address: [u8; 4],
+        port: u16,
+    },
+    Inet6 {
+        address: [u8; 16],
+        port: u16,
+    },
+    Unix {
+        path: &'a [u8],
+    },
+    /// Known by family only.
+    Family(i32),
+}
+
+/// Arguments of a system call, by meaning. Which of them a call has, and from which argument they
+/// come, is told by the table in [`crate::syscall`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SyscallArgs<'a> {
+    pub fd: Option<i64>,
+    /// newfd of dup2, fd_out of splice, out_fd of sendfile, …
+    pub fd2: Option<i64>,
+    /// Directory descriptor of the `*at` calls (`AT_FDCWD` is -100).
+    pub dirfd: Option<i64>,
+    /// Directory descriptor of the second path.
+    pub dirfd2: Option<i64>,
+    pub path: Option<&'a [u8]>,
+    pub path2: Option<&'a [u8]>,
+    /// Bytes asked for.
+    pub count: Option<i64>,
+    pub offset: Option<i64>,
+    /// Open flags, mmap flags, dup3 flags, …
+    pub flags: Option<i64>,
+    /// Command of fcntl, ioctl, futex, epoll_ctl; mode of open.
+    pub command: Option<i64>,
+    /// Third argument of fcntl, value of futex, …
+    pub value: Option<i64>,
+    /// Address argument: mmap, munmap, msync, futex.
+    pub address: Option<u64>,
+    /// Socket family (domain) and type.
+    pub family: Option<i32>,
+    pub socket_type: Option<i32>,
+    pub socket_address: Option<SocketAddress<'a>>,
+    /// Descriptors returned through memory (pipe, socketpair), on exit.
+    pub fds: Option<[i32; 2]>,
+    /// Signal or other plain arguments, by position, when nothing better is known.
+    pub raw: Option<[u64; 6]>,
+}
+
+/// State a thread was left in by a switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrevState {
+    /// Runnable; `preempted` where the source tells it was not voluntary.
+    Runnable {
+        preempted: bool,
+    },
+    Sleeping,
+    Uninterruptible,
+    Stopped,
+    Traced,
+    Dead,
+    Zombie,
+    Parked,
+    /// TASK_IDLE: an uninterruptible sleep of kernel threads that does not count as load.
+    Idle,
+    Unknown(i64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WakeupKind {
+    /// On the waking CPU, in the waker's context.
+    Waking,
+    /// On the target CPU, when it became runnable.
+    Wakeup,
+    WakeupNew,
+}
+
+/// Direction and kind of block I/O, from `rwbs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BlockOp {
+    Read,
+    Write,
+    Discard,
+    Flush,
+    Other,
+}
+
+/// `rwbs` of a block event, decoded from the mask or the text of the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockFlags {
+    pub op: BlockOp,
+    pub sync: bool,
+    pub meta: bool,
+    pub ahead: bool,
+    pub fua: bool,
+    /// A flush goes before it.
+    pub preflush: bool,
+    pub secure: bool,
+}
+
+/// Device, place and size of a block event. `dev` is the kernel's `dev_t` with 20 minor bits.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockRange<'a> {
+    pub dev: i64,
+    pub sector: i64,
+    pub sectors: i64,
+    /// Bytes where the source tells (passthrough commands); else sectors × 512.
+    pub bytes: Option<i64>,
+    pub flags: BlockFlags,
+    /// Thread in the payload (`tid`), which some events carry beside the context.
+    pub tid: Option<i32>,
+    pub comm: Option<&'a [u8]>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IrqKind {
+    Hard,
+    Soft,
+    Hrtimer,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetKind {
+    Receive,
+    Queue,
+    Transmit,
+}
+
+/// Thread record of a state dump.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StateProcess<'a> {
+    pub tid: i32,
+    pub pid: Option<i32>,
+    pub ppid: Option<i32>,
+    pub comm: Option<&'a [u8]>,
+    pub is_kernel: Option<bool>,
+    /// Where it was: running, waiting in the CPU queue, waiting, zombie, …
+    pub status: Option<i64>,
+    pub cpu: Option<i32>,
+    /// Identity of its file table, since lttng-modules 2.12.
+    pub file_table: Option<u64>,
+}
+
+/// What happened. Names follow the kernel's own events.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Body<'a> {
+    SchedSwitch {
+        prev_tid: i32,
+        prev_comm: &'a [u8],
+        prev_prio: Option<i32>,
+        prev_state: PrevState,
+        next_tid: i32,
+        next_comm: &'a [u8],
+        next_prio: Option<i32>,
+    },
+    SchedWakeup {
+        kind: WakeupKind,
+        tid: i32,
+        comm: &'a [u8],
+        prio: Option<i32>,
+        target_cpu: Option<i32>,
+    },
+    SchedMigrate {
+        tid: i32,
+        to_cpu: i32,
+    },
+    Fork {
+        parent_tid: i32,
+        parent_pid: Option<i32>,
+        parent_comm: &'a [u8],
+        child_tid: i32,
+        child_pid: Option<i32>,
+        child_comm: &'a [u8],
+    },
+    /// `tid` and `old_tid` differ when another thread than the main one calls exec.
+    Exec {
+        filename: &'a [u8],
+        tid: Option<i32>,
+        old_tid: Option<i32>,
+    },
+    Exit {
+        tid: i32,
+        comm: &'a [u8],
+    },
+    /// The kernel freed the thread; its id may be used again.
+    Free {
+        tid: i32,
+    },
+    CommChange {
+        tid: i32,
+        comm: &'a [u8],
+    },
+    PrioChange {
+        tid: i32,
+        prio: i32,
+    },
+
+    /// `name` is without prefix (`openat`); for calls known by number only, the number as text.
+    SyscallEnter {
+        name: &'a str,
+        nr: Option<i32>,
+        compat: bool,
+        args: SyscallArgs<'a>,
+    },
+    /// `name` is `None` for sources whose exits do not say (`exit_syscall`).
+    SyscallExit {
+        name: Option<&'a str>,
+        nr: Option<i32>,
+        compat: bool,
+        ret: Option<i64>,
+        args: SyscallArgs<'a>,
+    },
+
+    BlockBioQueue(BlockRange<'a>),
+    BlockBioBackmerge(BlockRange<'a>),
+    BlockBioFrontmerge(BlockRange<'a>),
+    BlockBioComplete {
+        range: BlockRange<'a>,
+        error: Option<i32>,
+    },
+    /// I/O of `old_dev`/`old_sector` goes on as `range`.
+    BlockBioRemap {
+        range: BlockRange<'a>,
+        old_dev: i64,
+        old_sector: i64,
+    },
+    BlockSplit {
+        range: BlockRange<'a>,
+        new_sector: i64,
+    },
+    BlockGetRq(BlockRange<'a>),
+    BlockRqInsert(BlockRange<'a>),
+    BlockRqIssue(BlockRange<'a>),
+    BlockRqMerge(BlockRange<'a>),
+    BlockRqRequeue(BlockRange<'a>),
+    BlockRqComplete {
+        range: BlockRange<'a>,
+        error: Option<i32>,
+    },
+
+    IrqEnter {
+        kind: IrqKind,
+        nr: i32,
+        name: Option<&'a [u8]>,
+    },
+    IrqExit {
+        kind: IrqKind,
+        nr: i32,
+        ret: Option<i32>,
+    },
+    SoftirqRaise {
+        nr: i32,
+    },
+
+    Net {
+        kind: NetKind,
+        netif: &'a [u8],
+        bytes: i64,
+        skbaddr: Option<u64>,
+        ret: Option<i32>,
+        headers: Option<NetHeaders>,
+    },
+
+    PageAlloc {
+        order: u32,
+    },
+    PageFree {
+        order: u32,
+    },
+
+    StateProcess(StateProcess<'a>),
+    /// A descriptor: of process `pid`, or of `file_table` since lttng-modules 2.12.
+    StateFd {
+        pid: Option<i32>,
+        file_table: Option<u64>,
+        fd: i32,
+        flags: Option<i64>,
+        path: &'a [u8],
+    },
+    StateBlockDevice {
+        dev: i64,
+        name: &'a [u8],
+    },
+    StateNetInterface {
+        name: &'a [u8],
+        ifindex: Option<i32>,
+        address: Option<[u8; 4]>,
+    },
+    StateIrq {
+        irq: i32,
+        name: &'a [u8],
+        action: &'a [u8],
+    },
+    StateEnd,
+
+    /// A mark of the user or a user-space tracepoint, its fields rendered as text.
+    Marker {
+        name: &'a str,
+        text: &'a str,
+    },
+    /// Counted by name and used for what its context tells about the thread.
+    Other,
+}
+
+/// Headers of a packet, where the source recorded them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NetHeaders {
+    /// IP protocol number.
+    pub protocol: u8,
+    pub source: NetAddress,
+    pub destination: NetAddress,
+    pub source_port: Option<u16>,
+    pub destination_port: Option<u16>,
+    pub tcp_seq: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetAddress {
+    V4([u8; 4]),
+    V6([u8; 16]),
+}
+
+/// A range of time in which a stream lost something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loss<'a> {
+    pub ts: Ns,
+    pub ts_end: Option<Ns>,
+    pub cpu: Option<i32>,
+    pub stream: &'a str,
+    pub kind: LossKind,
+    pub count: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossKind {
+    Events,
+    Packets,
+    Bytes,
+}

@@ -1,0 +1,21 @@
+//! The vocabulary of whyslow: time, ids, events, table schemas, questions' answers.
+//!
+//! No I/O and no engine: every other crate meets here. Two things are defined once for all:
+//! what a source can tell ([`event`]) and what a recording holds ([`tables`]).
+
+pub mod answer;
+pub mod event;
+pub mod mechanism;
+pub mod row;
+pub mod stat;
+pub mod symbol;
+pub mod syscall;
+pub mod tables;
+pub mod window;
+
+pub use row::{Column, ColumnType, Row, Shape, Sink, Table, Unit};
+pub use symbol::{Sym, Symbols};
+pub use window::Window;
+
+/// Nanoseconds: since the Unix epoch for a point in time (`ts`), a length for `dur`.
+pub type Ns = i64;

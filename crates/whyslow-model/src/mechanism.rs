@@ -1,0 +1,59 @@
+//! Mechanisms of slowness: one list of ids that explanations, SQL, Python and tests use.
+
+/// Id (lower snake case), meaning.
+pub static MECHANISMS: &[(&str, &str)] = &[
+    ("cpu_running", "the thread ran on a CPU"),
+    ("cpu_runqueue", "the thread was runnable and others ran"),
+    (
+        "cpu_throttled",
+        "the thread's control group had used up its CPU quota",
+    ),
+    ("block_service", "a device served the thread's own request"),
+    (
+        "block_queue",
+        "a request waited behind other requests for the device",
+    ),
+    (
+        "block_held",
+        "I/O was held before the block layer (throttling, tags)",
+    ),
+    (
+        "journal_wait",
+        "a file system journal commit held a block or a transaction",
+    ),
+    ("writeback_wait", "dirty pages had to be written first"),
+    (
+        "sync_storm",
+        "somebody's sync flooded the device or the journal",
+    ),
+    ("reclaim", "memory had to be reclaimed"),
+    ("swap_in", "a page came back from swap"),
+    ("page_fault_io", "a page of a file had to be read"),
+    ("lock_futex", "a user-space lock was held by another thread"),
+    ("lock_kernel", "a kernel lock was held by another thread"),
+    ("lock_inode", "the lock of a file's inode was held"),
+    ("pipe_wait", "the other end of a pipe was slow"),
+    ("local_ipc", "another local process had not answered yet"),
+    ("network_remote", "a remote host had not answered yet"),
+    ("network_retransmit", "packets were lost and sent again"),
+    ("dns_lookup", "a name was being resolved"),
+    (
+        "timer_sleep",
+        "the thread slept for a time it had asked for",
+    ),
+    ("irq_stolen", "interrupt handlers took the CPU"),
+    ("child_wait", "the thread waited for a child process"),
+    (
+        "signal_stop",
+        "the thread was stopped by a signal or debugger",
+    ),
+    (
+        "temporary_files",
+        "files were written, read once and deleted",
+    ),
+    (
+        "misbehaving_disk",
+        "one device deviates from its peers under the same load",
+    ),
+    ("unknown", "cannot tell from what was recorded"),
+];

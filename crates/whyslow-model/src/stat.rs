@@ -1,0 +1,77 @@
+//! Everything that can go wrong with input, declared once: name, severity, meaning.
+//!
+//! A bad record is counted under one of these and skipped; nothing is dropped without a number.
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Normal for this kind of source; no answer is affected.
+    Info,
+    /// Some answer may be incomplete.
+    Warning,
+    /// Data was there and could not be used.
+    Error,
+}
+
+impl Severity {
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Info => "info",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+/// One kind of anomaly.
+#[derive(Debug)]
+pub struct Stat {
+    pub name: &'static str,
+    pub severity: Severity,
+    pub doc: &'static str,
+    /// Whether one count means one record read and not accepted.
+    pub skips_record: bool,
+}
+
+macro_rules! stats {
+    ($( $ident:ident $severity:ident $skips:literal $doc:literal ),+ $(,)?) => {
+        $( pub static $ident: Stat = Stat {
+            name: stringify!($ident), severity: Severity::$severity, doc: $doc, skips_record: $skips,
+        }; )+
+        /// All declared anomalies.
+        pub static ALL: &[&Stat] = &[$(&$ident),+];
+    };
+}
+
+stats! {
+    // reading
+    EVENT_UNDECODABLE Error true "an event whose bytes do not fit its declared layout",
+    EVENT_UNKNOWN_ID Error true "an event id that the metadata does not declare",
+    PACKET_DAMAGED Error false "a packet whose header or sizes are impossible; the rest of its stream was searched for the next good one",
+    PACKET_TRUNCATED Error false "a stream file that ends inside a packet; its readable events were kept",
+    PACKET_FOREIGN Error false "a packet of another trace (uuid differs)",
+    METADATA_DAMAGED Error false "metadata that could not be read to its end; what parsed was used",
+    METADATA_UNKNOWN Info false "an unknown attribute or block in the metadata",
+    INDEX_DISAGREES Info false "an index file that does not describe its stream; not needed",
+    STREAM_EMPTY Info false "a stream file without any packet",
+    TIME_BACKWARDS Warning false "an event earlier than its predecessor in the same stream; re-sorted where the distance allowed",
+    TIME_CLAMPED Warning false "an event too late for its place in time; its time was raised",
+    EVENT_AFTER_PACKET_END Info false "an event later than its packet's declared end (known tracer bug); the event is right",
+    EVENTS_DISCARDED Warning false "events the tracer discarded for lack of buffer space",
+    PACKETS_LOST Warning false "packets missing by sequence number",
+    TEXT_LINE_BAD Error true "a line that is not in the format's grammar",
+    // meaning
+    EVENT_FIELD_MISSING Warning true "an event without a field that its meaning needs",
+    EVENT_NOT_USED Info false "events of kinds that no table holds; counted by name in `import_log`",
+    THREAD_UNKNOWN Info false "an event on a CPU before anything told which thread ran there",
+    SYSCALL_EXIT_WITHOUT_ENTRY Info false "a system call that returned without a recorded entry; kept, begin unknown",
+    SYSCALL_ENTRY_WITHOUT_EXIT Info false "a system call entered and never seen to return; kept, end unknown",
+    SYSCALL_NESTED Warning false "a system call entered while the thread was inside another; an exit was lost",
+    SYSCALL_MISMATCH Warning false "a return from another system call than the one entered",
+    SYSCALL_UNNAMED Info false "a system call known by number only",
+    BLOCK_COMPLETE_WITHOUT_ISSUE Info false "a completed block request whose beginning was not recorded",
+    BLOCK_ISSUE_WITHOUT_COMPLETE Info false "a block request never seen to complete",
+    BLOCK_KEY_REUSED Warning false "a block request at a place where another one was still open; a completion was lost",
+    SCHED_PREV_MISMATCH Warning false "a thread switched out on a CPU where another was known to run",
+    IRQ_EXIT_WITHOUT_ENTRY Info false "an interrupt handler that ended without a recorded begin",
+    MAP_LIMIT Warning false "a bounded table of the importer was full and its oldest entry was given up",
+}

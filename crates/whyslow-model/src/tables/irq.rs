@@ -1,0 +1,35 @@
+use crate::Sym;
+
+crate::table! {
+    /// Interrupt handlers: hard, soft, high-resolution timers.
+    IrqRow = "irq", Interval by id {
+        /// Id, in order of entry.
+        id: i64 [Id],
+        /// Begin.
+        ts: i64 [Time],
+        /// Length; null if begin or end was not recorded.
+        dur: Option<i64> [Duration],
+        /// End; null if it was not recorded.
+        ts_end: Option<i64> [Time],
+        /// CPU.
+        cpu: i32,
+        /// hard, soft, hrtimer.
+        kind: Sym,
+        /// Number of the interrupt or softirq vector.
+        nr: i32,
+        /// Name of the handler or vector.
+        name: Option<Sym>,
+        /// When the softirq was raised.
+        ts_raise: Option<i64> [Time],
+        /// From raise to entry.
+        raise_ns: Option<i64> [Duration],
+        /// Return value of a hard handler.
+        ret: Option<i32>,
+        /// Thread that was interrupted.
+        utid: Option<i32> [Id],
+        /// Its kernel id.
+        tid: Option<i32>,
+        /// Its name.
+        comm: Option<Sym>,
+    }
+}

@@ -1,0 +1,113 @@
+//! The tables of a recording, one file each.
+
+mod block_io;
+mod clock_snapshot;
+mod cpu;
+mod device;
+mod fd_life;
+mod file_life;
+mod import_log;
+mod irq;
+mod lost_events;
+mod mapping;
+mod marker;
+mod metadata;
+mod net_interface;
+mod net_packet;
+mod page_count;
+mod process;
+mod sched_slice;
+mod syscall;
+mod thread;
+mod thread_comm;
+mod thread_state;
+mod trace_stat;
+mod wakeup;
+
+pub use block_io::BlockIoRow;
+pub use clock_snapshot::ClockSnapshotRow;
+pub use cpu::CpuRow;
+pub use device::DeviceRow;
+pub use fd_life::FdLifeRow;
+pub use file_life::FileLifeRow;
+pub use import_log::ImportLogRow;
+pub use irq::IrqRow;
+pub use lost_events::LostEventsRow;
+pub use mapping::MappingRow;
+pub use marker::MarkerRow;
+pub use metadata::MetadataRow;
+pub use net_interface::NetInterfaceRow;
+pub use net_packet::NetPacketRow;
+pub use page_count::PageCountRow;
+pub use process::ProcessRow;
+pub use sched_slice::SchedSliceRow;
+pub use syscall::SyscallRow;
+pub use thread::ThreadRow;
+pub use thread_comm::ThreadCommRow;
+pub use thread_state::ThreadStateRow;
+pub use trace_stat::TraceStatRow;
+pub use wakeup::WakeupRow;
+
+use crate::Table;
+use crate::row::{Emit, Row};
+
+/// Calls `$macro! { RowType, field_name; … }` with every table of a recording.
+#[macro_export]
+macro_rules! for_each_table {
+    ($macro:ident) => {
+        $macro! {
+            SyscallRow syscall, BlockIoRow block_io, SchedSliceRow sched_slice,
+            ThreadStateRow thread_state, WakeupRow wakeup, IrqRow irq, NetPacketRow net_packet,
+            FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count,
+            MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,
+            ThreadCommRow thread_comm, ProcessRow process, CpuRow cpu, DeviceRow device,
+            NetInterfaceRow net_interface, ClockSnapshotRow clock_snapshot,
+            ImportLogRow import_log, TraceStatRow trace_stat, MetadataRow metadata
+        }
+    };
+}
+
+macro_rules! declare {
+    ($($row:ident $field:ident),+) => {
+        /// Every table, in the order of the documentation.
+        pub static ALL: &[&Table] = &[$(<$row as Row>::TABLE),+];
+
+        /// Takes rows of every table.
+        pub trait EmitAll: $(Emit<$row> +)+ {}
+        impl<T: $(Emit<$row> +)+> EmitAll for T {}
+
+        /// Rows of every table in memory: what tests look at.
+        #[derive(Debug, Default)]
+        pub struct Collected { $(pub $field: Vec<$row>),+ }
+        $(impl Emit<$row> for Collected {
+            fn emit(&mut self, row: $row) { self.$field.push(row); }
+        })+
+    };
+}
+for_each_table!(declare);
+
+/// The table of that name.
+pub fn by_name(name: &str) -> Option<&'static Table> {
+    ALL.iter().copied().find(|table| table.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Shape;
+
+    #[test]
+    fn every_table_has_the_columns_of_its_shape() {
+        for table in ALL {
+            let has = |name| table.column(name).is_some();
+            match table.shape {
+                Shape::Interval => {
+                    assert!(has("ts") && has("dur") && has("ts_end"), "{}", table.name)
+                }
+                Shape::Point => assert!(has("ts") && !has("dur"), "{}", table.name),
+                Shape::Entity => {}
+            }
+            assert!(!has("end"), "{}: `end` is reserved in SQL", table.name);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+use crate::Sym;
+
+crate::table! {
+    /// Packets handed to and taken from network interfaces.
+    NetPacketRow = "net_packet", Point by id {
+        /// Id, in order of time.
+        id: i64 [Id],
+        /// When.
+        ts: i64 [Time],
+        /// receive, queue (handed to the interface), transmit (result of the driver).
+        kind: Sym,
+        /// Interface.
+        netif: Sym,
+        /// Length.
+        bytes: i64 [Bytes],
+        /// CPU.
+        cpu: Option<i32>,
+        /// Thread (recording-unique id); null where the source cannot tell.
+        utid: Option<i32> [Id],
+        /// Its process (recording-unique id).
+        upid: Option<i32> [Id],
+        /// Kernel thread id.
+        tid: Option<i32>,
+        /// Kernel process id (thread group).
+        pid: Option<i32>,
+        /// Name of the thread at that time.
+        comm: Option<Sym>,
+        /// Address of the packet buffer, to pair events of one packet.
+        skbaddr: Option<i64>,
+        /// Result of the driver for transmit.
+        ret: Option<i32>,
+        /// Protocol where the headers were recorded: tcp, udp, icmp, …
+        protocol: Option<Sym>,
+        /// Sender `address:port`.
+        source: Option<Sym>,
+        /// Receiver `address:port`.
+        destination: Option<Sym>,
+        /// TCP sequence number.
+        tcp_seq: Option<i64>,
+    }
+}

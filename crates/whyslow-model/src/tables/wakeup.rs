@@ -1,0 +1,35 @@
+use crate::Sym;
+
+crate::table! {
+    /// Wakeups: who was woken, from where.
+    WakeupRow = "wakeup", Point by id {
+        /// Id, in order of time.
+        id: i64 [Id],
+        /// When.
+        ts: i64 [Time],
+        /// waking, wakeup, wakeup_new.
+        kind: Sym,
+        /// Thread woken.
+        utid: Option<i32> [Id],
+        /// Its kernel id.
+        tid: i32,
+        /// Its name.
+        comm: Option<Sym>,
+        /// Its kernel priority.
+        prio: Option<i32>,
+        /// CPU it was sent to.
+        target_cpu: Option<i32>,
+        /// CPU the wakeup ran on.
+        cpu: Option<i32>,
+        /// Thread that ran on that CPU; in interrupt context it is a bystander.
+        waker_utid: Option<i32> [Id],
+        /// Its kernel id.
+        waker_tid: Option<i32>,
+        /// Context: task, irq, softirq, timer.
+        context: Sym,
+        /// Number of the interrupt or softirq vector.
+        context_nr: Option<i32>,
+        /// The thread was not asleep.
+        spurious: bool,
+    }
+}

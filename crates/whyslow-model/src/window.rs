@@ -1,0 +1,36 @@
+//! The one time range that every question has.
+
+use crate::Ns;
+
+/// A half-open range of time, `begin <= t < end`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    pub begin: Ns,
+    pub end: Ns,
+}
+
+impl Window {
+    pub const ALL: Window = Window {
+        begin: i64::MIN,
+        end: i64::MAX,
+    };
+
+    pub fn new(begin: Ns, end: Ns) -> Self {
+        Self { begin, end }
+    }
+
+    pub fn contains(&self, ts: Ns) -> bool {
+        self.begin <= ts && ts < self.end
+    }
+
+    /// Whether an interval touches the window. An unfinished interval (`ts_end` None) reaches to
+    /// the end of the recording; one of zero length counts where it begins.
+    pub fn overlaps(&self, ts: Ns, ts_end: Option<Ns>) -> bool {
+        ts < self.end
+            && ts_end.is_none_or(|end| end > self.begin || (end == ts && ts >= self.begin))
+    }
+
+    pub fn length(&self) -> Ns {
+        self.end.saturating_sub(self.begin)
+    }
+}

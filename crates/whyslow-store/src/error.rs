@@ -1,0 +1,29 @@
+use std::path::PathBuf;
+
+/// Why a recording could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    #[error("failed to {action} `{}`", path.display())]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("`{}` is not a recording: {reason}", path.display())]
+    NotARecording { path: PathBuf, reason: String },
+    #[error("`{}` has format version {found}; this program reads up to {supported}", path.display())]
+    TooNew {
+        path: PathBuf,
+        found: u32,
+        supported: u32,
+    },
+    #[error("table `{table}` in `{}` is damaged: {reason}", path.display())]
+    Damaged {
+        path: PathBuf,
+        table: String,
+        reason: String,
+    },
+    #[error("table `{table}` has no column `{column}`")]
+    NoColumn { table: String, column: String },
+}

@@ -1,0 +1,82 @@
+//! The one door between analysis and what was recorded: the files of a recording, or the
+//! in-memory tail of a running one.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use arrow_array::RecordBatch;
+use serde::{Deserialize, Serialize};
+use whyslow_model::{Table, Window};
+
+use crate::StoreError;
+
+/// What a recording says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecordingInfo {
+    pub format_version: u32,
+    /// Program version that wrote it.
+    pub written_by: String,
+    pub sources: Vec<SourceInfo>,
+    pub host: Option<String>,
+    /// IANA name or fixed offset (`+01:00`) of the recorded host, where a source told.
+    pub zone: Option<String>,
+    /// First and last time in the recording, ns since the epoch.
+    pub begin_ns: i64,
+    pub end_ns: i64,
+    pub tables: BTreeMap<String, TableInfo>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SourceInfo {
+    pub path: String,
+    /// `lttng`, `ctf`, `text`, …
+    pub kind: String,
+    pub bytes: u64,
+    /// BLAKE3 of the source's files in order of their names.
+    pub digest: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TableInfo {
+    pub rows: u64,
+    /// Greatest finished length in the main file, so that a window knows how far to look back.
+    pub dur_max_ns: Option<i64>,
+    /// Files relative to the recording, in time order; `long` ones hold rows that came too late
+    /// for their place, sorted too.
+    pub files: Vec<String>,
+    pub long_files: Vec<String>,
+    /// Rows without an end lie at these ids or are few: their number.
+    pub unfinished: u64,
+}
+
+/// What to read of a table.
+#[derive(Debug, Clone)]
+pub struct Scan {
+    pub table: &'static Table,
+    /// Columns wanted, in the order they will have in the batches.
+    pub columns: Vec<&'static str>,
+    /// Only parts that may hold rows overlapping this window are read (pruning); the reader of the
+    /// batches still filters row by row.
+    pub window: Option<Window>,
+}
+
+/// Called with each batch; `Break` ends the scan.
+pub type Visit<'v> = dyn FnMut(&RecordBatch) -> Result<ControlFlow<()>, StoreError> + 'v;
+
+/// A piece of a table that can be read on any thread; rows inside are in (`ts`, id) order.
+pub trait Part: Send + Sync {
+    fn rows(&self) -> u64;
+    fn read(&self, visit: &mut Visit<'_>) -> Result<(), StoreError>;
+}
+
+/// A source of tables. Times are `Int64`, ids `Int32` or `Int64`, and every text column comes as
+/// `Dictionary<Int32, Utf8>`, so that grouping by text is grouping by number within a batch.
+pub trait Tables: Send + Sync {
+    fn info(&self) -> &RecordingInfo;
+
+    /// Pieces for parallel folds, without an order between them; all rows exactly once.
+    fn parts<'t>(&'t self, scan: &Scan) -> Result<Vec<Box<dyn Part + 't>>, StoreError>;
+
+    /// All rows in (`ts`, id) order, late rows merged in.
+    fn scan(&self, scan: &Scan, visit: &mut Visit<'_>) -> Result<(), StoreError>;
+}
