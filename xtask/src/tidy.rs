@@ -1,0 +1,97 @@
+//! Rules of the house that a machine can see. Also runs as a test.
+
+mod edges;
+mod shape;
+mod sql;
+mod words;
+
+use std::path::{Path, PathBuf};
+
+/// Collects every complaint, so that one run shows them all.
+pub(crate) fn check(root: &Path) -> Result<(), Vec<String>> {
+    let files = tracked(root);
+    let mut complaints = Vec::new();
+    for path in &files {
+        let name = path
+            .strip_prefix(root)
+            .unwrap_or(path)
+            .display()
+            .to_string();
+        let Ok(text) = std::fs::read_to_string(path) else {
+            continue;
+        };
+        shape::check(&name, &text, &mut complaints);
+        words::check(&name, &text, &mut complaints);
+        sql::check(&name, &text, &mut complaints);
+    }
+    edges::check(root, &mut complaints);
+    fixtures_have_readmes(root, &mut complaints);
+    if complaints.is_empty() {
+        Ok(())
+    } else {
+        Err(complaints)
+    }
+}
+
+/// Source and documents below the repository, without what is built or ignored.
+fn tracked(root: &Path) -> Vec<PathBuf> {
+    const SKIP: [&str; 6] = [
+        "target",
+        ".git",
+        "node_modules",
+        "dist",
+        "corpus",
+        "web-incident",
+    ];
+    const ENDINGS: [&str; 10] = [
+        "rs", "md", "sql", "toml", "sh", "py", "ts", "c", "h", "lock",
+    ];
+    let mut files = Vec::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if path.is_dir() && !path.is_symlink() {
+                if !SKIP.contains(&name.as_str()) {
+                    folders.push(path);
+                }
+            } else if path
+                .extension()
+                .is_some_and(|e| ENDINGS.iter().any(|known| e == *known))
+            {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+fn fixtures_have_readmes(root: &Path, complaints: &mut Vec<String>) {
+    let Ok(entries) = std::fs::read_dir(root.join("fixtures")) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.join("README.md").exists() {
+            complaints.push(format!(
+                "{}: a fixture folder needs a README.md",
+                path.display()
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_house_is_tidy() {
+        if let Err(complaints) = super::check(&crate::root()) {
+            panic!("{}", complaints.join("\n"));
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Who may depend on whom.
+
+use std::path::Path;
+
+/// Crate, and the crates of ours that it may name.
+const ALLOWED: [(&str, &[&str]); 6] = [
+    ("whyslow-model", &[]),
+    ("whyslow-store", &["whyslow-model"]),
+    ("whyslow-ingest", &["whyslow-model", "whyslow-store"]),
+    ("whyslow-analysis", &["whyslow-model", "whyslow-store"]),
+    (
+        "whyslow",
+        &[
+            "whyslow-model",
+            "whyslow-store",
+            "whyslow-ingest",
+            "whyslow-analysis",
+        ],
+    ),
+    ("fuzz", &["whyslow-ingest", "whyslow-model"]),
+];
+
+pub(super) fn check(root: &Path, complaints: &mut Vec<String>) {
+    let Ok(entries) = std::fs::read_dir(root.join("crates")) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Ok(manifest) = std::fs::read_to_string(entry.path().join("Cargo.toml")) else {
+            continue;
+        };
+        let Some((_, allowed)) = ALLOWED.iter().find(|(krate, _)| *krate == name) else {
+            complaints.push(format!(
+                "crates/{name}: a new crate needs a place in xtask's list of edges"
+            ));
+            continue;
+        };
+        for dependency in dependencies(&manifest) {
+            if dependency.starts_with("whyslow") && !allowed.contains(&dependency) {
+                complaints.push(format!("crates/{name}: must not depend on {dependency}"));
+            }
+        }
+    }
+}
+
+/// Names in `[dependencies]`; what only tests need may cross.
+fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
+    let mut inside = false;
+    manifest.lines().filter_map(move |line| {
+        if line.starts_with('[') {
+            inside = line.trim() == "[dependencies]";
+            return None;
+        }
+        let name = line.split(['.', ' ', '=']).next()?;
+        (inside && !name.is_empty()).then_some(name)
+    })
+}

@@ -1,0 +1,97 @@
+//! Sizes of files and functions.
+
+const FILE_LINES_MAX: usize = 1000;
+const FILE_LINES_SECOND_LOOK: usize = 600;
+const FUNCTION_LINES_MAX: usize = 70;
+/// A file or function that is longer says why with this mark on the line above it.
+const REASON: &str = "tidy: long because";
+
+pub(super) fn check(name: &str, text: &str, complaints: &mut Vec<String>) {
+    let limit = match name.rsplit('.').next() {
+        Some("rs") => FILE_LINES_SECOND_LOOK,
+        Some("c" | "ts") => 300,
+        Some("sql") => 150,
+        _ => return,
+    };
+    let lines = text.lines().count();
+    if lines > limit && !(lines <= FILE_LINES_MAX && text.contains(REASON)) {
+        complaints.push(format!(
+            "{name}: {lines} lines, look at {limit} (`{REASON} …` if it must be)"
+        ));
+    }
+    if name.ends_with(".rs") {
+        functions(name, text, complaints);
+    }
+}
+
+/// Measures functions by rustfmt's layout: `fn` at some indentation to the `}` at the same one.
+fn functions(name: &str, text: &str, complaints: &mut Vec<String>) {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut at = 0;
+    while at < lines.len() {
+        let line = lines[at];
+        let body = line.trim_start();
+        let indent = line.len() - body.len();
+        if !is_function(body) {
+            at += 1;
+            continue;
+        }
+        let closing = format!("{}}}", " ".repeat(indent));
+        let end = (at..lines.len())
+            .find(|&i| lines[i].trim_end() == closing)
+            .unwrap_or(at);
+        let length = end - at + 1;
+        let excused = at > 0 && lines[at - 1].contains(REASON);
+        let dispatch = lines[at..=end].iter().filter(|l| l.contains("=>")).count() * 3 > length;
+        let test = at > 0 && lines[at - 1].contains("#[test]");
+        if length > FUNCTION_LINES_MAX && !dispatch && !excused && !test {
+            complaints.push(format!(
+                "{name}:{}: a function of {length} lines (at most {FUNCTION_LINES_MAX})",
+                at + 1
+            ));
+        }
+        at += 1;
+    }
+}
+
+fn is_function(line: &str) -> bool {
+    let mut rest = line;
+    for prefix in [
+        "pub(crate) ",
+        "pub(super) ",
+        "pub ",
+        "const ",
+        "async ",
+        "unsafe ",
+    ] {
+        rest = rest.strip_prefix(prefix).unwrap_or(rest);
+    }
+    rest.starts_with("fn ") && !line.trim_end().ends_with(';')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaints(name: &str, text: &str) -> usize {
+        let mut complaints = Vec::new();
+        check(name, text, &mut complaints);
+        complaints.len()
+    }
+
+    #[test]
+    fn long_functions_and_files_are_seen() {
+        let body = "    let a = 1;\n".repeat(80);
+        assert_eq!(complaints("a.rs", &format!("fn f() {{\n{body}}}\n")), 1);
+        assert_eq!(
+            complaints(
+                "a.rs",
+                &format!("// tidy: long because x\nfn f() {{\n{body}}}\n")
+            ),
+            0
+        );
+        assert_eq!(complaints("a.rs", &"// x\n".repeat(601)), 1);
+        assert_eq!(complaints("a.sql", &"-- x\n".repeat(151)), 1);
+        assert_eq!(complaints("a.rs", "fn f() {\n}\n"), 0);
+    }
+}
