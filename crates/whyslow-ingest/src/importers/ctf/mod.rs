@@ -1,4 +1,6 @@
 //! The Common Trace Format, versions 1.8 and 2: traces of LTTng and others.
 
 pub mod class;
+pub mod consumer;
+pub mod decoded;
 pub mod value;
