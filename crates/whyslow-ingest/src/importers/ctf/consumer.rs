@@ -32,7 +32,10 @@ pub struct FieldName {
 
 impl FieldName {
     pub fn new(scope: Scope, path: impl Into<String>) -> FieldName {
-        FieldName { scope, path: path.into() }
+        FieldName {
+            scope,
+            path: path.into(),
+        }
     }
 
     pub fn payload(path: impl Into<String>) -> FieldName {
@@ -86,7 +89,11 @@ impl Trace {
     }
 
     pub fn environment(&self, name: &str) -> Option<&super::class::EnvironmentValue> {
-        self.class.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+        self.class
+            .environment
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value)
     }
 }
 

@@ -38,7 +38,9 @@ impl<'a> DecodedEvent<'a> {
     /// The n-th wanted field; absent if there is no such slot.
     #[inline]
     pub fn value(&self, slot: usize) -> Value<'a> {
-        let Some(slot) = self.slots.get(slot) else { return Value::Absent };
+        let Some(slot) = self.slots.get(slot) else {
+            return Value::Absent;
+        };
         match *slot {
             Slot::Absent => Value::Absent,
             Slot::Unsigned(value) => Value::Unsigned(value),
