@@ -16,11 +16,47 @@ pub enum ByteOrder {
     Big,
 }
 
-/// First bit of a byte (CTF 2 only; 1.8 follows the byte order).
+/// Which bit of the value the first bit read is (CTF 2 only; 1.8 follows the byte order).
+///
+/// The byte order alone tells from which end of a byte bits are read: the least significant in
+/// little endian, the most significant in big endian. `LeastFirst` with little endian and
+/// `MostFirst` with big endian are thus the usual layouts; the other two reverse the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BitOrder {
     LeastFirst,
     MostFirst,
+}
+
+impl ByteOrder {
+    /// The bit order of an integer that is stored the usual way.
+    pub fn usual_bit_order(self) -> BitOrder {
+        match self {
+            ByteOrder::Little => BitOrder::LeastFirst,
+            ByteOrder::Big => BitOrder::MostFirst,
+        }
+    }
+}
+
+/// How the characters of a text field are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextEncoding {
+    /// Also ASCII.
+    Utf8,
+    Utf16Little,
+    Utf16Big,
+    Utf32Little,
+    Utf32Big,
+}
+
+impl TextEncoding {
+    /// Size of one unit, and of the terminator.
+    pub fn unit_bytes(self) -> u32 {
+        match self {
+            TextEncoding::Utf8 => 1,
+            TextEncoding::Utf16Little | TextEncoding::Utf16Big => 2,
+            TextEncoding::Utf32Little | TextEncoding::Utf32Big => 4,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -110,7 +146,8 @@ pub struct Member {
 }
 
 /// A field that tells a length or selects an option: always absolute, resolved by the parser.
-/// A path through the elements of an array means the element being decoded.
+/// The path holds names of structure members only: elements of an array add nothing (the one
+/// being decoded is meant), neither do options of a variant (the selected one is meant).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FieldLocation {
     pub scope: Scope,
@@ -148,19 +185,26 @@ pub enum FieldClass {
         bit_order: BitOrder,
         alignment: u32,
     },
-    /// Zero-terminated; `unit_bytes` is 1 for UTF-8, 2 and 4 for UTF-16 and UTF-32.
+    /// Ends with a zero unit.
     Text {
-        unit_bytes: u32,
+        encoding: TextEncoding,
     },
-    /// Text of a length in bytes.
+    /// Text of a length in bytes, which ends at a zero unit before that. Byte-aligned arrays of
+    /// 8-bit characters of 1.8 become this.
     StaticText {
         bytes: u64,
+        encoding: TextEncoding,
     },
     DynamicText {
+        /// In bytes.
         length: FieldLocation,
+        encoding: TextEncoding,
     },
+    /// The `uuid` of a 1.8 packet header becomes this as well.
     StaticBlob {
         bytes: u64,
+        /// Nothing or [`Role::MetadataUuid`].
+        roles: Vec<Role>,
     },
     DynamicBlob {
         length: FieldLocation,
@@ -185,6 +229,26 @@ pub enum FieldClass {
         ranges: Vec<Range>,
         class: Box<FieldClass>,
     },
+}
+
+impl FieldClass {
+    /// Where a field may begin, in bits. What a variant or an optional field holds aligns itself.
+    pub fn alignment(&self) -> u32 {
+        match self {
+            FieldClass::Integer(integer) => integer.alignment,
+            FieldClass::Float { alignment, .. }
+            | FieldClass::Array { alignment, .. }
+            | FieldClass::Sequence { alignment, .. } => *alignment,
+            FieldClass::VariableInteger(_)
+            | FieldClass::Text { .. }
+            | FieldClass::StaticText { .. }
+            | FieldClass::DynamicText { .. }
+            | FieldClass::StaticBlob { .. }
+            | FieldClass::DynamicBlob { .. } => 8,
+            FieldClass::Struct(class) => class.alignment,
+            FieldClass::Variant { .. } | FieldClass::Optional { .. } => 1,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -221,7 +285,8 @@ pub struct IntegerClass {
     pub alignment: u32,
     /// Preferred base for people: 2, 8, 10, 16.
     pub base: u32,
-    /// `encoding` UTF8 or ASCII on an 8-bit integer: arrays of it are text.
+    /// `encoding` UTF8 or ASCII on an 8-bit integer: an array of it is text even if it is not
+    /// byte-aligned (others are [`FieldClass::StaticText`] and [`FieldClass::DynamicText`]).
     pub is_text: bool,
     /// Index into [`TraceClass::clocks`] if it is a time of that clock.
     pub clock: Option<usize>,
