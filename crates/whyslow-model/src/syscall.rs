@@ -1,4 +1,16 @@
 //! What each system call means: its class of operation and which argument is what.
+//!
+//! [`call`] finds a call by any name a source gives it, [`number_name`] turns a number of an
+//! architecture into a name, and [`members`] lists the calls of a class for the documentation.
+
+mod calls;
+mod numbers;
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+
+use crate::event::SyscallArgs;
 
 /// Class of operation of a system call. The text form is the `op` column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,5 +96,288 @@ impl Op {
                 | Op::Metadata
                 | Op::Submit
         )
+    }
+}
+
+/// What an argument means; each is a field of [`SyscallArgs`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    Fd,
+    Fd2,
+    Dirfd,
+    Dirfd2,
+    Path,
+    Path2,
+    Count,
+    Offset,
+    /// An offset counted in pages of 4096 bytes.
+    PageOffset,
+    Flags,
+    Command,
+    Value,
+    Address,
+    Family,
+    SocketType,
+}
+
+/// One argument of a call.
+#[derive(Debug)]
+pub struct Arg {
+    pub role: Option<Role>,
+    /// Names of the field in sources that give arguments by name.
+    pub fields: &'static [&'static str],
+}
+
+/// One system call.
+#[derive(Debug)]
+pub struct Call {
+    pub name: &'static str,
+    pub op: Op,
+    /// A successful return value counts bytes moved.
+    pub returns_bytes: bool,
+    /// In the order of the registers.
+    pub args: &'static [Arg],
+}
+
+/// Stands for every call that the table does not know.
+static UNKNOWN: Call = Call {
+    name: "",
+    op: Op::Other,
+    returns_bytes: false,
+    args: &[],
+};
+
+/// Numbering of system calls: that of an architecture, or of its 32-bit compatibility.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Abi {
+    X86_64,
+    I386,
+    Arm,
+    Aarch64,
+}
+
+impl Abi {
+    /// The numbering of calls through the compatibility table.
+    pub fn compat(self) -> Abi {
+        match self {
+            Abi::X86_64 | Abi::I386 => Abi::I386,
+            Abi::Aarch64 | Abi::Arm => Abi::Arm,
+        }
+    }
+
+    pub fn is_64_bit(self) -> bool {
+        matches!(self, Abi::X86_64 | Abi::Aarch64)
+    }
+}
+
+static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Call>> = LazyLock::new(|| {
+    let mut by_name: FxHashMap<_, _> = calls::CALLS.iter().map(|call| (call.name, call)).collect();
+    for &(alias, name) in calls::ALIASES {
+        let call = by_name[name]; // a test checks that every alias has its call
+        by_name.insert(alias, call);
+    }
+    by_name
+});
+
+/// The call of that name. Wider and narrower variants (`stat64`, `chown16`, `futex_time64`) mean
+/// what the plain call means; a name that is not in the table is [`Op::Other`].
+pub fn call(name: &str) -> &'static Call {
+    if let Some(&call) = BY_NAME.get(name) {
+        return call;
+    }
+    let plain = ["_time64", "_time32", "64", "32", "16"]
+        .into_iter()
+        .find_map(|suffix| name.strip_suffix(suffix))
+        .unwrap_or(name);
+    BY_NAME.get(plain).copied().unwrap_or(&UNKNOWN)
+}
+
+/// The name to show: that of the user-space headers where a source has the kernel's own.
+pub fn canonical_name(name: &str) -> &str {
+    let alias = calls::ALIASES.iter().find(|&&(alias, _)| alias == name);
+    alias.map_or(name, |&(_, canonical)| canonical)
+}
+
+/// The name of a call that a source gives by number.
+pub fn number_name(abi: Abi, nr: i64) -> Option<&'static str> {
+    let runs = numbers::runs(abi);
+    let run = runs.partition_point(|&(first, _)| i64::from(first) <= nr);
+    let (first, names) = runs.get(run.checked_sub(1)?)?;
+    names.split(' ').nth((nr - i64::from(*first)) as usize)
+}
+
+/// The calls of a class, by name. `fcntl` is counted where its commands say: see [`Call::op_of`].
+pub fn members(op: Op) -> impl Iterator<Item = &'static Call> {
+    let mut calls: Vec<_> = calls::CALLS.iter().filter(|call| call.op == op).collect();
+    calls.sort_by_key(|call| call.name);
+    calls.into_iter()
+}
+
+/// Commands of `fcntl` that make a descriptor: `F_DUPFD`, `F_DUPFD_CLOEXEC`.
+pub const FCNTL_DUP: [i64; 2] = [0, 1030];
+/// Commands of `fcntl` that lock: `F_SETLK`, `F_SETLKW`, their 64-bit and `F_OFD_` forms.
+const FCNTL_LOCK: [i64; 6] = [6, 7, 13, 14, 37, 38];
+const PAGE_BYTES: i64 = 4096;
+
+impl Call {
+    /// The class, where it depends on the command.
+    pub fn op_of(&self, args: &SyscallArgs<'_>) -> Op {
+        match (self.name, args.command) {
+            ("fcntl", Some(command)) if FCNTL_DUP.contains(&command) => Op::Open,
+            ("fcntl", Some(command)) if FCNTL_LOCK.contains(&command) => Op::Lock,
+            ("socketcall", Some(command)) => socketcall_op(command),
+            _ => self.op,
+        }
+    }
+
+    /// The meaning of a field of that name.
+    pub fn role_of_field(&self, field: &str) -> Option<Role> {
+        let arg = self.args.iter().find(|arg| arg.fields.contains(&field))?;
+        arg.role
+    }
+
+    /// Arguments given by register. Paths and structures lie behind pointers and stay unknown.
+    pub fn args_of_registers(&self, registers: [u64; 6], abi: Abi) -> SyscallArgs<'static> {
+        let mut args = SyscallArgs {
+            raw: Some(registers),
+            ..SyscallArgs::default()
+        };
+        for (arg, register) in self.args.iter().zip(registers) {
+            if arg.role == Some(Role::Offset) && !abi.is_64_bit() {
+                // Takes two registers, on ARM an even pair: positions from here on vary.
+                break;
+            }
+            if let Some(role) = arg.role {
+                args.set(role, register as i64);
+            }
+        }
+        args
+    }
+}
+
+/// Class of the call that `socketcall` multiplexes, by `SYS_*` of `linux/net.h`.
+fn socketcall_op(command: i64) -> Op {
+    match command {
+        1..=3 | 5 | 8 | 18 => Op::Open,
+        9 | 11 | 16 | 20 => Op::Write,
+        10 | 12 | 17 | 19 => Op::Read,
+        _ => Op::Other,
+    }
+}
+
+impl SyscallArgs<'_> {
+    /// Puts a number where its meaning says. Descriptors and socket numbers are C `int`s: what the
+    /// upper half of a register holds does not count. Paths are not numbers and are left alone.
+    pub fn set(&mut self, role: Role, value: i64) {
+        let int = i64::from(value as i32);
+        match role {
+            Role::Fd => self.fd = Some(int),
+            Role::Fd2 => self.fd2 = Some(int),
+            Role::Dirfd => self.dirfd = Some(int),
+            Role::Dirfd2 => self.dirfd2 = Some(int),
+            Role::Count => self.count = Some(value),
+            Role::Offset => self.offset = Some(value),
+            Role::PageOffset => self.offset = Some(value.wrapping_mul(PAGE_BYTES)),
+            Role::Flags => self.flags = Some(value),
+            Role::Command => self.command = Some(value),
+            Role::Value => self.value = Some(value),
+            Role::Address => self.address = Some(value as u64),
+            Role::Family => self.family = Some(value as i32),
+            Role::SocketType => self.socket_type = Some(value as i32),
+            Role::Path | Role::Path2 => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_name_calls_of_each_architecture() {
+        let check = |abi, nr, name| assert_eq!(number_name(abi, nr), name, "{abi:?} {nr}");
+        check(Abi::X86_64, 0, Some("read"));
+        check(Abi::X86_64, 312, Some("kcmp"));
+        check(Abi::X86_64, 317, Some("seccomp"));
+        check(Abi::X86_64, 332, Some("statx"));
+        check(Abi::X86_64, 334, Some("rseq"));
+        check(Abi::X86_64, 400, None);
+        check(Abi::X86_64, 435, Some("clone3"));
+        check(Abi::X86_64, 439, Some("faccessat2"));
+        check(Abi::X86_64, 462, Some("mseal"));
+        check(Abi::X86_64, 5000, None);
+        check(Abi::X86_64, -1, None);
+        check(Abi::I386, 102, Some("socketcall"));
+        check(Abi::I386, 437, Some("openat2"));
+        check(Abi::Arm, 322, Some("openat"));
+        check(Abi::Aarch64, 56, Some("openat"));
+        check(Abi::Aarch64, 441, Some("epoll_pwait2"));
+    }
+
+    #[test]
+    fn every_name_is_there_once_and_is_a_call_of_some_architecture() {
+        let abis = [Abi::X86_64, Abi::I386, Abi::Arm, Abi::Aarch64];
+        let numbered: Vec<&str> = abis
+            .into_iter()
+            .flat_map(|abi| numbers::runs(abi).iter())
+            .flat_map(|(_, names)| names.split(' '))
+            .collect();
+        let mut seen = std::collections::HashSet::new();
+        for call in calls::CALLS {
+            assert!(seen.insert(call.name), "{} twice", call.name);
+            assert!(numbered.contains(&call.name), "{} has no number", call.name);
+            assert!(call.args.len() <= 6, "{}", call.name);
+        }
+        for (alias, _) in calls::ALIASES {
+            assert!(!seen.contains(alias), "{alias} is a call and an alias");
+        }
+    }
+
+    #[test]
+    fn names_of_sources_find_their_class() {
+        let check = |name, op| assert_eq!(call(name).op, op, "{name}");
+        check("openat2", Op::Open);
+        check("accept4", Op::Open);
+        check("newfstat", Op::Metadata);
+        check("fstat64", Op::Metadata);
+        check("chown16", Op::Metadata);
+        check("futex_time64", Op::Lock);
+        check("sendfile64", Op::ReadWrite);
+        check("recvmmsg_time32", Op::Read);
+        check("io_uring_enter", Op::Submit);
+        check("getpid", Op::Other);
+        assert_eq!(canonical_name("newlstat"), "lstat");
+        assert_eq!(canonical_name("openat"), "openat");
+    }
+
+    #[test]
+    fn fcntl_is_what_its_command_does() {
+        let op = |command| {
+            call("fcntl").op_of(&SyscallArgs {
+                command: Some(command),
+                ..SyscallArgs::default()
+            })
+        };
+        assert_eq!(
+            (op(0), op(1030), op(7), op(3)),
+            (Op::Open, Op::Open, Op::Lock, Op::Other)
+        );
+    }
+
+    #[test]
+    fn registers_become_arguments_by_position() {
+        let read =
+            call("pread64").args_of_registers([0xffff_ffff, 9, 4096, 512, 0, 0], Abi::X86_64);
+        assert_eq!(
+            (read.fd, read.count, read.offset),
+            (Some(-1), Some(4096), Some(512))
+        );
+        let compat = call("pread64").args_of_registers([3, 9, 4096, 512, 0, 0], Abi::I386);
+        assert_eq!((compat.count, compat.offset), (Some(4096), None));
+        let copy = call("copy_file_range").args_of_registers([3, 0, 4, 0, 100, 0], Abi::X86_64);
+        assert_eq!(
+            (copy.fd, copy.fd2, copy.count),
+            (Some(3), Some(4), Some(100))
+        );
     }
 }

@@ -102,7 +102,7 @@ mod tests {
             let has = |name| table.column(name).is_some();
             match table.shape {
                 Shape::Interval => {
-                    assert!(has("ts") && has("dur") && has("ts_end"), "{}", table.name)
+                    assert!(has("ts") && has("dur") && has("ts_end"), "{}", table.name);
                 }
                 Shape::Point => assert!(has("ts") && !has("dur"), "{}", table.name),
                 Shape::Entity => {}
