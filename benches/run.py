@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""Ratios against the peers, measured in one run: CPU seconds, medians of interleaved runs.
+
+    ./dev bench              all parts
+    ./dev bench decode       only those parts: decode, import, scale, questions
+    ./dev bench --write      and put the tables into docs/performance.md
+
+Nothing here passes or fails: it prints what it measured.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+RUNS = 5
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+WHYSLOW = TARGET / "whyslow"
+XTASK = TARGET / "xtask"
+LARGE_EVENTS = [1_000_000, 10_000_000, 50_000_000]
+SYNTHETIC_ROWS = 10_000_000
+
+
+class Run:
+    """What one process cost."""
+
+    def __init__(self, command, shell_env=None):
+        env = dict(os.environ, TZ="UTC", **(shell_env or {}))
+        begin = time.perf_counter()
+        process = subprocess.Popen(
+            [str(word) for word in command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=env,
+        )
+        errors = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.wall = time.perf_counter() - begin
+        self.cpu = usage.ru_utime + usage.ru_stime
+        self.rss_mib = usage.ru_maxrss / 1024
+        self.ok = process.returncode == 0
+        if not self.ok:
+            sys.stderr.write(f"failed ({process.returncode}): {command}\n{errors.decode(errors='replace')[-400:]}\n")
+
+
+def interleaved(contestants, runs=RUNS, before=None):
+    """Median cost of each contestant; they take turns so that a busy moment hits all of them."""
+    results = {name: [] for name in contestants}
+    for _ in range(runs):
+        for name, commands in contestants.items():
+            total = None
+            for command in commands:
+                if before:
+                    before()
+                run = Run(command)
+                if total is None:
+                    total = run
+                else:
+                    total.cpu += run.cpu
+                    total.wall += run.wall
+                    total.rss_mib = max(total.rss_mib, run.rss_mib)
+                    total.ok &= run.ok
+            results[name].append(total)
+    medians = {}
+    for name, all_runs in results.items():
+        medians[name] = {
+            "cpu": statistics.median(run.cpu for run in all_runs),
+            "wall": statistics.median(run.wall for run in all_runs),
+            "rss": max(run.rss_mib for run in all_runs),
+            "ok": all(run.ok for run in all_runs),
+        }
+    return medians
+
+
+def table(title, header, rows):
+    lines = [f"### {title}", "", "| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    text = "\n".join(lines) + "\n"
+    print(text, flush=True)
+    return text
+
+
+def find_traces(work):
+    """Small real traces: the bundled one always, others where WHYSLOW_DATA has them."""
+    archives = {"web-incident": ROOT / "fixtures/web-incident/trace.tar.zst"}
+    data = os.environ.get("WHYSLOW_DATA")
+    if data:
+        for path in sorted(Path(data, "ctf").glob("*.tar.xz")):
+            name = path.name.removesuffix(".tar.xz")
+            if name not in ("reader-cases", "two-hosts-scp-3.6"):
+                archives[name] = path
+    else:
+        print("skipped: WHYSLOW_DATA is not set, only the bundled trace is measured", file=sys.stderr)
+    traces = {}
+    for name, path in archives.items():
+        folder = work / "traces" / name
+        folder.mkdir(parents=True)
+        subprocess.run(["tar", "xf", path, "-C", folder], check=True)
+        metadata = sorted(folder.rglob("metadata"))
+        traces[name] = metadata[0].parent
+    return traces
+
+
+def events_in(trace):
+    out = subprocess.run([XTASK, "decode", trace], capture_output=True, text=True, check=True)
+    return int(out.stdout.split()[0])
+
+
+def large_trace(work, source, events):
+    folder = work / f"large-{events}"
+    if not folder.exists():
+        subprocess.run([XTASK, "repeat", source, folder, str(events)], check=True, stdout=subprocess.DEVNULL)
+    return folder
+
+
+def bench_decode(work, traces):
+    rows = []
+    big = large_trace(work, traces["web-incident"], LARGE_EVENTS[1])
+    for name, trace in [*traces.items(), ("web-incident repeated", big)]:
+        events = events_in(trace)
+        peers = {"ours": [[XTASK, "decode", trace]], "babeltrace2": [["babeltrace2", "-o", "dummy", trace]]}
+        result = interleaved(peers)
+        ours, peer = result["ours"], result["babeltrace2"]
+        note = "" if peer["ok"] else " (fails)"
+        rows.append([
+            name, f"{events:,}", f"{ours['cpu']:.3f}", f"{peer['cpu']:.3f}{note}",
+            f"{peer['cpu'] / max(ours['cpu'], 1e-9):.1f}×", f"{events / max(ours['cpu'], 1e-9) / 1e6:.1f}",
+        ])
+    return table(
+        "Decode only: every field of every event (CPU s)",
+        ["trace", "events", "whyslow", "babeltrace2 -o dummy", "ratio", "our M events/s"],
+        rows,
+    )
+
+
+LTTNG_IO = ["lttng-iousagetop", "lttng-iolatencystats", "lttng-iolatencytop", "lttng-iolatencyfreq"]
+
+
+def bench_import(work, traces):
+    rows = []
+    for name, trace in traces.items():
+        out = work / "import.wsl"
+        contestants = {
+            "ours": [[WHYSLOW, "import", trace, "-o", out, "--force", "--no-progress"]],
+            "babeltrace2": [["babeltrace2", "-o", "dummy", trace]],
+        }
+        if shutil.which(LTTNG_IO[0]):
+            contestants["one"] = [[LTTNG_IO[0], "--no-progress", "--skip-validation", trace]]
+            contestants["four"] = [[tool, "--no-progress", "--skip-validation", trace] for tool in LTTNG_IO]
+        result = interleaved(contestants)
+        ours = result["ours"]["cpu"]
+        row = [name, f"{ours:.3f}", f"{result['ours']['rss']:.0f}"]
+        for peer in ("babeltrace2", "one", "four"):
+            got = result.get(peer)
+            row.append("–" if not got else f"{got['cpu']:.2f} ({got['cpu'] / ours:.1f}×)" if got["ok"] else "fails")
+        rows.append(row)
+    return table(
+        "Full import, Parquet written (CPU s; ratio to ours)",
+        ["trace", "whyslow import", "MiB", "babeltrace2 -o dummy", "lttng-iousagetop", "four I/O commands of lttng-analyses"],
+        rows,
+    )
+
+
+def bench_scale(work, traces):
+    rows = []
+    for events in LARGE_EVENTS:
+        trace = large_trace(work, traces["web-incident"], events)
+        out = work / "scale.wsl"
+        contestants = {
+            "ours": [[WHYSLOW, "import", trace, "-o", out, "--force", "--no-progress"]],
+            "babeltrace2": [["babeltrace2", "-o", "dummy", trace]],
+        }
+        result = interleaved(contestants, runs=1 if events > 10_000_000 else 3)
+        ours, peer = result["ours"], result["babeltrace2"]
+        size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+        rows.append([
+            f"{events:,}", f"{ours['cpu']:.2f}", f"{ours['wall']:.2f}", f"{events / ours['cpu'] / 1e6:.2f}",
+            f"{ours['rss']:.0f}", f"{size / events:.1f}", f"{peer['cpu']:.2f}", f"{peer['cpu'] / ours['cpu']:.2f}×",
+        ])
+        shutil.rmtree(out, ignore_errors=True)
+        if events == LARGE_EVENTS[-1]:
+            shutil.rmtree(trace, ignore_errors=True)
+    return table(
+        "Import against size (web-incident repeated with shifted clocks)",
+        ["events", "CPU s", "wall s", "M events/s", "peak MiB", "bytes/event on disk", "babeltrace2 -o dummy CPU s", "ratio"],
+        rows,
+    )
+
+
+OP = "op IN ('open','close','read','write','read_write','sync','metadata','submit')"
+QUESTIONS = {
+    "stats": (["io", "stats"], f"SELECT op, count(*), min(dur), avg(dur), max(dur), stddev(dur), sum(dur), quantile_cont(dur,[.5,.9,.99]) FROM t WHERE {OP} GROUP BY op"),
+    "hist": (["io", "hist"], f"SELECT op, CAST(floor(log2(dur + 1)) AS BIGINT) AS b, count(*), max(dur) FROM t WHERE {OP} GROUP BY op, b"),
+    "usage": (["io", "usage"], f"SELECT upid, fd_class, op, sum(bytes), count(*) FROM t WHERE {OP} GROUP BY upid, fd_class, op"),
+    "heat": (["io", "heat"], f"SELECT CAST(floor(ts / 1000000000) AS BIGINT) AS s, CAST(floor(log2(dur + 1)) AS BIGINT) AS b, count(*) FROM t WHERE {OP} GROUP BY s, b"),
+    "top": (["io", "top"], "SELECT * FROM (SELECT id, op, ts, dur, comm, tid, path, bytes, row_number() OVER (PARTITION BY op ORDER BY dur DESC, id) AS r FROM t WHERE " + OP + ") WHERE r <= 10"),
+    "by path": (["io", "stats", "--by", "file"], f"SELECT path, count(*), sum(dur), max(dur) FROM t WHERE {OP} GROUP BY path"),
+}
+
+
+def bench_questions(work, traces):
+    rec = work / "synthetic.wsl"
+    subprocess.run([XTASK, "synthetic", rec, str(SYNTHETIC_ROWS)], check=True, stdout=subprocess.DEVNULL)
+    small = work / "small.wsl"
+    subprocess.run([WHYSLOW, "import", traces["web-incident"], "-o", small, "--no-progress"], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    manifest = json.loads((rec / "manifest.json").read_text())
+    files = ",".join(f"'{rec / name}'" for name in manifest["tables"]["syscall"]["files"])
+    rows = []
+    for name, (words, sql) in QUESTIONS.items():
+        query = f"WITH t AS (SELECT * FROM read_parquet([{files}])) {sql}"
+        ours = [WHYSLOW, *words, rec, "--json"]
+        result = interleaved({"ours": [ours], "duckdb": [["duckdb", "-c", query]], "small": [[WHYSLOW, *words, small]]})
+        a, b, c = result["ours"], result["duckdb"], result["small"]
+        rows.append([
+            name, f"{a['wall'] * 1000:.0f}", f"{b['wall'] * 1000:.0f}", f"{a['cpu'] * 1000:.0f}", f"{b['cpu'] * 1000:.0f}",
+            f"{b['wall'] / a['wall']:.2f}×", f"{c['wall'] * 1000:.1f}",
+        ])
+    begin, end = manifest["begin_ns"], manifest["end_ns"]
+    middle = (begin + end) // 2
+    for label, length in (("stats, 1 s window", 10**9), ("stats, 10 ms window", 10**7)):
+        query = (f"WITH t AS (SELECT * FROM read_parquet([{files}]) WHERE ts < {middle + length} AND ts_end > {middle}) "
+                 + QUESTIONS["stats"][1])
+        ours = [WHYSLOW, "io", "stats", rec, "--json", "-w", f"{middle}..{middle + length}"]
+        result = interleaved({"ours": [ours], "duckdb": [["duckdb", "-c", query]]})
+        a, b = result["ours"], result["duckdb"]
+        rows.append([label, f"{a['wall'] * 1000:.0f}", f"{b['wall'] * 1000:.0f}", f"{a['cpu'] * 1000:.0f}",
+                     f"{b['cpu'] * 1000:.0f}", f"{b['wall'] / a['wall']:.2f}×", "–"])
+    return table(
+        f"Questions on {SYNTHETIC_ROWS:,} system calls, warm, process start included (ms)",
+        ["question", "whyslow wall", "DuckDB wall", "whyslow CPU", "DuckDB CPU", "ratio", "small recording, wall"],
+        rows,
+    )
+
+
+PARTS = {"decode": bench_decode, "import": bench_import, "scale": bench_scale, "questions": bench_questions}
+BEGIN = "<!-- measured by `./dev bench --write` from here to the end -->\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[])
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    texts = []
+    with tempfile.TemporaryDirectory(prefix="whyslow-bench-") as folder:
+        work = Path(folder)
+        traces = find_traces(work)
+        for name in arguments.parts or PARTS:
+            texts.append(PARTS[name](work, traces))
+    if arguments.write:
+        page = ROOT / "docs/performance.md"
+        head = page.read_text().split(BEGIN)[0]
+        machine = f"{os.cpu_count()} CPUs, Linux {os.uname().release.split('-')[0]}, {time.strftime('%Y-%m-%d')}; medians of {RUNS} interleaved runs.\n"
+        page.write_text(head + BEGIN + "\n" + machine + "\n" + "\n".join(texts))
+
+
+if __name__ == "__main__":
+    main()
