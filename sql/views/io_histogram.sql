@@ -1,0 +1,18 @@
+-- io_histogram: latency of I/O calls in buckets of powers of two; mergeable by adding.
+--
+-- op               class of operation
+-- bucket           b holds durations from 2^b to 2^(b+1) - 1 ns; 0 holds 0 and 1 ns
+-- calls            calls in it
+-- dur_total_ns     their time, ns
+CREATE VIEW io_histogram AS
+SELECT
+    op,
+    CASE
+        WHEN dur < 2 THEN 0
+        ELSE CAST(FLOOR(LN(dur) / LN(2)) AS BIGINT)
+    END AS bucket,
+    COUNT(*) AS calls,
+    SUM(dur) AS dur_total_ns
+FROM io
+WHERE dur IS NOT NULL
+GROUP BY 1, 2;
