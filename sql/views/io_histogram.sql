@@ -9,7 +9,7 @@ SELECT
     op,
     CASE
         WHEN dur < 2 THEN 0
-        ELSE CAST(FLOOR(LN(dur) / LN(2)) AS BIGINT)
+        ELSE CAST(FLOOR(LOG2(dur)) AS BIGINT)
     END AS bucket,
     COUNT(*) AS calls,
     SUM(dur) AS dur_total_ns
