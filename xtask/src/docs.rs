@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use whyslow_model::mechanism::MECHANISMS;
+use whyslow_model::syscall::{Op, members};
 use whyslow_model::{ColumnType, Shape, Table, Unit, stat, tables};
 
 const TARGET: &str = "docs/format.md";
@@ -39,6 +40,12 @@ fn expected(path: &Path) -> Result<String, Vec<String>> {
     text.push_str("\n## Tables\n");
     for table in tables::ALL {
         describe(table, &mut text);
+    }
+    text.push_str("\n## Classes of system calls\n\nThe column `op` of `syscall`. Calls not listed are `other`.\n\n");
+    text.push_str("| op | calls |\n|---|---|\n");
+    for op in Op::ALL.into_iter().filter(|op| *op != Op::Other) {
+        let calls: Vec<&str> = members(op).map(|call| call.name).collect();
+        let _ = writeln!(text, "| `{}` | {} |", op.name(), calls.join(", "));
     }
     text.push_str("\n## Anomalies\n\nNames in `trace_stat` and `import_log`.\n\n");
     text.push_str("| name | severity | skips the record | meaning |\n|---|---|---|---|\n");
