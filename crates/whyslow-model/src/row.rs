@@ -57,6 +57,8 @@ pub struct Table {
     pub name: &'static str,
     pub doc: &'static str,
     pub shape: Shape,
+    /// Name of the column that orders rows of equal `ts`, and entities.
+    pub id: &'static str,
     pub columns: &'static [Column],
 }
 
@@ -179,6 +181,7 @@ macro_rules! table {
                 name: $name,
                 doc: concat!($($tdoc),+),
                 shape: $crate::Shape::$shape,
+                id: stringify!($id),
                 columns: &[ $( $crate::Column {
                     name: stringify!($field),
                     doc: concat!($($cdoc),+),

@@ -10,6 +10,8 @@ pub enum StoreError {
         path: PathBuf,
         source: std::io::Error,
     },
+    #[error("`{}` exists already", path.display())]
+    Exists { path: PathBuf },
     #[error("`{}` is not a recording: {reason}", path.display())]
     NotARecording { path: PathBuf, reason: String },
     #[error("`{}` has format version {found}; this program reads up to {supported}", path.display())]
@@ -26,4 +28,18 @@ pub enum StoreError {
     },
     #[error("table `{table}` has no column `{column}`")]
     NoColumn { table: String, column: String },
+}
+
+impl StoreError {
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+        source: std::io::Error,
+    ) -> Self {
+        StoreError::Io {
+            action,
+            path: path.into(),
+            source,
+        }
+    }
 }

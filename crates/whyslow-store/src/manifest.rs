@@ -1,0 +1,114 @@
+//! `manifest.json`: what a recording says of itself, as [`RecordingInfo`] in JSON.
+//!
+//! It is written last, so a directory without it is no recording. What it names is checked before
+//! anything is opened: files lie in the recording itself.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::Errno;
+use serde::Deserialize;
+
+use crate::{RecordingInfo, StoreError};
+
+pub(crate) const FILE_NAME: &str = "manifest.json";
+/// Raised when a program of before could misread what is written now.
+pub(crate) const FORMAT_VERSION: u32 = 1;
+/// A manifest names a few dozen files.
+const MANIFEST_BYTES_MAX: u64 = 16 << 20;
+
+pub(crate) fn to_json(recording: &RecordingInfo) -> Vec<u8> {
+    let mut json = serde_json::to_vec_pretty(recording).expect("strings and numbers only");
+    json.push(b'\n');
+    json
+}
+
+/// Opens a file of a recording: never through a link, never something else than a file.
+pub(crate) fn open_file(
+    directory: &OwnedFd,
+    path: &Path,
+    name: &str,
+) -> Result<(File, u64), StoreError> {
+    let full = path.join(name);
+    // Without waiting: a planted FIFO would never answer.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = openat(directory, name, flags, Mode::empty())
+        .map(File::from)
+        .map_err(|error| match error {
+            Errno::LOOP => StoreError::NotARecording {
+                path: path.to_path_buf(),
+                reason: format!("`{name}` is a symbolic link"),
+            },
+            error => StoreError::io("open", &full, error.into()),
+        })?;
+    let metadata = file
+        .metadata()
+        .map_err(|error| StoreError::io("look at", &full, error))?;
+    if !metadata.is_file() {
+        return Err(StoreError::NotARecording {
+            path: path.to_path_buf(),
+            reason: format!("`{name}` is not a file"),
+        });
+    }
+    Ok((file, metadata.len()))
+}
+
+pub(crate) fn read(directory: &OwnedFd, path: &Path) -> Result<RecordingInfo, StoreError> {
+    let broken = |reason: String| StoreError::NotARecording {
+        path: path.to_path_buf(),
+        reason,
+    };
+    let (file, bytes) = match open_file(directory, path, FILE_NAME) {
+        Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            return Err(broken(format!("it has no `{FILE_NAME}`")));
+        }
+        opened => opened?,
+    };
+    if bytes > MANIFEST_BYTES_MAX {
+        return Err(broken(format!("`{FILE_NAME}` has {bytes} bytes")));
+    }
+    let mut json = Vec::new();
+    file.take(MANIFEST_BYTES_MAX)
+        .read_to_end(&mut json)
+        .map_err(|error| StoreError::io("read", path.join(FILE_NAME), error))?;
+    parse(&json, path)
+}
+
+fn parse(json: &[u8], path: &Path) -> Result<RecordingInfo, StoreError> {
+    #[derive(Deserialize)]
+    struct Version {
+        format_version: u32,
+    }
+    let broken = |error: serde_json::Error| StoreError::NotARecording {
+        path: path.to_path_buf(),
+        reason: format!("`{FILE_NAME}` is damaged: {error}"),
+    };
+    // First alone: a later version may have changed everything else.
+    let version: Version = serde_json::from_slice(json).map_err(broken)?;
+    if version.format_version > FORMAT_VERSION {
+        return Err(StoreError::TooNew {
+            path: path.to_path_buf(),
+            found: version.format_version,
+            supported: FORMAT_VERSION,
+        });
+    }
+    let recording: RecordingInfo = serde_json::from_slice(json).map_err(broken)?;
+    for table in recording.tables.values() {
+        for name in table.files.iter().chain(&table.long_files) {
+            if !is_plain_name(name) {
+                return Err(StoreError::NotARecording {
+                    path: path.to_path_buf(),
+                    reason: format!("`{FILE_NAME}` names a file outside of it: {name:?}"),
+                });
+            }
+        }
+    }
+    Ok(recording)
+}
+
+fn is_plain_name(name: &str) -> bool {
+    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0'])
+}

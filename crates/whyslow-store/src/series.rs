@@ -1,0 +1,237 @@
+//! The Parquet files of one table, encoded and compressed on a thread of their own.
+//!
+//! The thread that tracks events builds batches; encoding costs several times more and depends on
+//! nothing but the batches, so it happens elsewhere, in the order they come. The queue is short:
+//! who produces faster than can be encoded waits.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::errors::ParquetError;
+use whyslow_model::Table;
+
+use crate::StoreError;
+use crate::limits;
+use crate::schema;
+use crate::staging::StagedFiles;
+
+/// Files being written by a thread. Dropped unfinished, it waits for the thread to stop, so that
+/// nothing is created in a directory that is being removed.
+pub(crate) struct Series {
+    queue: Option<SyncSender<Message>>,
+    thread: Option<JoinHandle<Result<Vec<String>, StoreError>>>,
+}
+
+enum Message {
+    Batch(RecordBatch),
+    /// There was no error: complete the files.
+    End,
+}
+
+impl Series {
+    /// Begins the files `STEM.parquet`, `STEM-00001.parquet`, …
+    pub(crate) fn start(
+        files: StagedFiles,
+        table: &'static Table,
+        stem: String,
+    ) -> Result<Self, StoreError> {
+        let (queue, messages) = sync_channel(limits::BATCHES_QUEUED);
+        let path = files.path(&stem);
+        let thread = std::thread::Builder::new()
+            .name(format!("write {}", table.name))
+            .spawn(move || {
+                let mut encoder = Encoder::new(files, table, stem)?;
+                for message in messages {
+                    match message {
+                        Message::Batch(batch) => encoder.write(&batch)?,
+                        Message::End => return encoder.finish(),
+                    }
+                }
+                Ok(Vec::new())
+            })
+            .map_err(|error| StoreError::io("start a thread for", path, error))?;
+        Ok(Self {
+            queue: Some(queue),
+            thread: Some(thread),
+        })
+    }
+
+    pub(crate) fn write(&mut self, batch: RecordBatch) -> Result<(), StoreError> {
+        self.send(Message::Batch(batch))
+    }
+
+    /// Lets the files be completed, without waiting for it.
+    pub(crate) fn end(&mut self) -> Result<(), StoreError> {
+        self.send(Message::End)?;
+        self.queue = None;
+        Ok(())
+    }
+
+    /// Waits for the files to be complete and gives their names.
+    pub(crate) fn join(&mut self) -> Result<Vec<String>, StoreError> {
+        self.queue = None;
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn send(&mut self, message: Message) -> Result<(), StoreError> {
+        let sent = self
+            .queue
+            .as_ref()
+            .is_some_and(|queue| queue.send(message).is_ok());
+        if sent {
+            return Ok(());
+        }
+        match self.join() {
+            Err(error) => Err(error),
+            Ok(_) => unreachable!("a thread stops taking messages only when it failed"),
+        }
+    }
+}
+
+impl Drop for Series {
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            // Its error, if any, was of a recording that is given up anyway.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Encoder {
+    files: StagedFiles,
+    table: &'static Table,
+    stem: String,
+    schema: SchemaRef,
+    names: Vec<String>,
+    current: Current,
+}
+
+struct Current {
+    path: PathBuf,
+    writer: ArrowWriter<BufWriter<File>>,
+    rows: u64,
+    rows_in_group: u64,
+}
+
+fn failed(path: &std::path::Path) -> impl Fn(ParquetError) -> StoreError {
+    move |error| {
+        let source = match error {
+            ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
+                Ok(io) => *io,
+                Err(other) => std::io::Error::other(other),
+            },
+            other => std::io::Error::other(other),
+        };
+        StoreError::io("write", path, source)
+    }
+}
+
+fn row_group_rows(rows_written: u64) -> u64 {
+    if rows_written < limits::SMALL_TABLE_ROWS {
+        limits::ROW_GROUP_ROWS_SMALL
+    } else {
+        limits::ROW_GROUP_ROWS
+    }
+}
+
+impl Encoder {
+    fn new(files: StagedFiles, table: &'static Table, stem: String) -> Result<Self, StoreError> {
+        let schema = schema::arrow_schema(table);
+        let name = format!("{stem}.parquet");
+        let current = Current::create(&files, &name, table, &schema)?;
+        Ok(Self {
+            files,
+            table,
+            stem,
+            schema,
+            names: vec![name],
+            current,
+        })
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), StoreError> {
+        let mut at = 0;
+        while at < batch.num_rows() {
+            if self.current.rows == limits::FILE_ROWS {
+                self.next_file()?;
+            }
+            let left = (batch.num_rows() - at) as u64;
+            let length = left.min(self.current.rows_left_in_group()) as usize;
+            self.current.write(&batch.slice(at, length))?;
+            at += length;
+        }
+        Ok(())
+    }
+
+    fn next_file(&mut self) -> Result<(), StoreError> {
+        let name = format!("{}-{:05}.parquet", self.stem, self.names.len());
+        let next = Current::create(&self.files, &name, self.table, &self.schema)?;
+        self.names.push(name);
+        std::mem::replace(&mut self.current, next).finish()
+    }
+
+    fn finish(self) -> Result<Vec<String>, StoreError> {
+        self.current.finish()?;
+        Ok(self.names)
+    }
+}
+
+impl Current {
+    fn create(
+        files: &StagedFiles,
+        name: &str,
+        table: &'static Table,
+        schema: &SchemaRef,
+    ) -> Result<Self, StoreError> {
+        let path = files.path(name);
+        let file = BufWriter::new(files.create(name)?);
+        let options = ArrowWriterOptions::new()
+            .with_properties(schema::writer_properties(table))
+            .with_skip_arrow_metadata(true);
+        let writer = ArrowWriter::try_new_with_options(file, schema.clone(), options)
+            .map_err(failed(&path))?;
+        Ok(Self {
+            path,
+            writer,
+            rows: 0,
+            rows_in_group: 0,
+        })
+    }
+
+    fn rows_left_in_group(&self) -> u64 {
+        let group = row_group_rows(self.rows - self.rows_in_group);
+        (group - self.rows_in_group).min(limits::FILE_ROWS - self.rows)
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), StoreError> {
+        self.writer.write(batch).map_err(failed(&self.path))?;
+        self.rows += batch.num_rows() as u64;
+        self.rows_in_group += batch.num_rows() as u64;
+        let full = self.rows_in_group == row_group_rows(self.rows - self.rows_in_group);
+        if full || self.writer.in_progress_size() > limits::ROW_GROUP_BYTES {
+            self.writer.flush().map_err(failed(&self.path))?;
+            self.rows_in_group = 0;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(), StoreError> {
+        let file = self.writer.into_inner().map_err(failed(&self.path))?;
+        file.into_inner()
+            .map_err(std::io::IntoInnerError::into_error)
+            .and_then(|file| file.sync_all())
+            .map_err(|error| StoreError::io("write", &self.path, error))
+    }
+}

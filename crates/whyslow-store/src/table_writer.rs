@@ -1,0 +1,207 @@
+//! The rows of one table on their way to disk, from the order in which they became known to the
+//! order of their keys.
+//!
+//! Goal: files sorted by (`ts`, id), with bounded memory, although an interval is known only when
+//! it ends. Sorting everything at the end needs all rows twice on disk; waiting for the longest
+//! interval needs them all in memory, as some thread always sleeps. So a table holds back a
+//! bounded number of rows; when they are too many, the older half is written. A row whose place is
+//! written already is *late*: these few are sorted in runs and become the `_long` file.
+
+use whyslow_model::{Ns, Row, Symbols};
+
+use crate::cells::{Cells, DenseText, Extent};
+use crate::limits;
+use crate::series::Series;
+use crate::spill::Spill;
+use crate::staging::Staging;
+use crate::{StoreError, TableInfo};
+
+type Key = (Ns, i64);
+
+/// What writing needs besides the rows.
+pub(crate) struct Context<'c> {
+    pub(crate) staging: &'c Staging,
+    pub(crate) symbols: &'c Symbols,
+    pub(crate) dense: &'c mut DenseText,
+}
+
+pub(crate) struct TableWriter<R: Row> {
+    held: Vec<R>,
+    late: Vec<R>,
+    /// Keys up to this one are written.
+    written: Option<Key>,
+    cells: Cells,
+    main: Option<Series>,
+    spill: Option<Spill>,
+}
+
+const fn rows_in(bytes: usize, row_bytes: usize) -> usize {
+    let rows = bytes / row_bytes;
+    if rows < 2 { 2 } else { rows }
+}
+
+impl<R: Row> TableWriter<R> {
+    const HELD_ROWS: usize = rows_in(limits::REORDER_BYTES, size_of::<R>());
+    const LATE_ROWS: usize = rows_in(limits::LATE_BYTES, size_of::<R>());
+
+    pub(crate) fn new() -> Self {
+        Self {
+            held: Vec::new(),
+            late: Vec::new(),
+            written: None,
+            cells: Cells::new(R::TABLE),
+            main: None,
+            spill: None,
+        }
+    }
+
+    /// Takes a row; true if it is time to write.
+    #[inline]
+    pub(crate) fn take(&mut self, row: R) -> bool {
+        if self.written.is_some_and(|written| row.key() < written) {
+            self.late.push(row);
+            self.late.len() >= Self::LATE_ROWS
+        } else {
+            self.held.push(row);
+            self.held.len() >= Self::HELD_ROWS
+        }
+    }
+
+    /// Writes what is too much to hold.
+    pub(crate) fn flush_ready(&mut self, context: &mut Context<'_>) -> Result<(), StoreError> {
+        if self.held.len() >= Self::HELD_ROWS {
+            self.release(self.held.len() / 2, context)?;
+        }
+        if self.late.len() >= Self::LATE_ROWS {
+            self.spill_late(context)?;
+        }
+        Ok(())
+    }
+
+    /// Hands everything to the encoder threads.
+    pub(crate) fn drain(mut self, context: &mut Context<'_>) -> Result<Drained, StoreError> {
+        self.release(self.held.len(), context)?;
+        if !self.late.is_empty() {
+            self.spill_late(context)?;
+        }
+        let in_main = self.cells.extent();
+        let mut main = match self.main.take() {
+            Some(series) => series,
+            None => start::<R>(context, "")?,
+        };
+        main.end()?;
+        let long = match self.spill.take() {
+            Some(spill) => Some(write_long::<R>(spill, &mut self.cells, context)?),
+            None => None,
+        };
+        Ok(Drained {
+            main,
+            long,
+            in_main,
+            all: self.cells.extent(),
+        })
+    }
+
+    /// Writes the `count` rows with the least keys.
+    fn release(&mut self, count: usize, context: &mut Context<'_>) -> Result<(), StoreError> {
+        let order = sorted(&self.held);
+        let (oldest, rest) = order.split_at(count);
+        for chunk in oldest.chunks(limits::BATCH_ROWS) {
+            for (_, index) in chunk {
+                self.held[*index as usize].put(&mut self.cells);
+            }
+            let batch = self.cells.batch(context.symbols, context.dense);
+            let series = match &mut self.main {
+                Some(series) => series,
+                none => none.insert(start::<R>(context, "")?),
+            };
+            series.write(batch)?;
+        }
+        if let Some((key, _)) = oldest.last() {
+            self.written = Some(*key);
+        }
+        let mut kept = Vec::with_capacity(self.held.capacity());
+        kept.extend(rest.iter().map(|(_, index)| self.held[*index as usize]));
+        self.held = kept;
+        Ok(())
+    }
+
+    fn spill_late(&mut self, context: &mut Context<'_>) -> Result<(), StoreError> {
+        let spill = match &mut self.spill {
+            Some(spill) => spill,
+            none => none.insert(Spill::new(context.staging.unnamed()?, R::TABLE)),
+        };
+        let order = sorted(&self.late);
+        let rows = order.iter().map(|(_, index)| &self.late[*index as usize]);
+        spill
+            .write_run(rows)
+            .map_err(|error| spill_failed::<R>(context, error))?;
+        self.late.clear();
+        Ok(())
+    }
+}
+
+/// A table of which all rows are on their way.
+pub(crate) struct Drained {
+    main: Series,
+    long: Option<Series>,
+    in_main: Extent,
+    all: Extent,
+}
+
+impl Drained {
+    pub(crate) fn join(mut self) -> Result<TableInfo, StoreError> {
+        Ok(TableInfo {
+            rows: self.all.rows,
+            dur_max_ns: self.in_main.span_ns_max,
+            files: self.main.join()?,
+            long_files: self.long.as_mut().map_or(Ok(Vec::new()), Series::join)?,
+            unfinished: self.all.unfinished,
+        })
+    }
+}
+
+/// Keys with the places of their rows, in order; rows of equal keys stay as they came.
+fn sorted<R: Row>(rows: &[R]) -> Vec<(Key, u32)> {
+    let mut order: Vec<(Key, u32)> = rows
+        .iter()
+        .enumerate()
+        .map(|(index, row)| (row.key(), index as u32))
+        .collect();
+    order.sort_unstable();
+    order
+}
+
+fn start<R: Row>(context: &Context<'_>, suffix: &str) -> Result<Series, StoreError> {
+    let stem = format!("{}{suffix}", R::TABLE.name);
+    Series::start(context.staging.files(), R::TABLE, stem)
+}
+
+fn write_long<R: Row>(
+    spill: Spill,
+    cells: &mut Cells,
+    context: &mut Context<'_>,
+) -> Result<Series, StoreError> {
+    let mut series = start::<R>(context, "_long")?;
+    let mut merge = spill
+        .merge()
+        .map_err(|error| spill_failed::<R>(context, error))?;
+    loop {
+        let more = merge
+            .next(cells)
+            .map_err(|error| spill_failed::<R>(context, error))?;
+        if cells.rows() == limits::BATCH_ROWS || (!more && cells.rows() > 0) {
+            let batch = cells.batch(context.symbols, context.dense);
+            series.write(batch)?;
+        }
+        if !more {
+            series.end()?;
+            return Ok(series);
+        }
+    }
+}
+
+fn spill_failed<R: Row>(context: &Context<'_>, error: std::io::Error) -> StoreError {
+    let path = context.staging.files().path(R::TABLE.name);
+    StoreError::io("write late rows of", path, error)
+}

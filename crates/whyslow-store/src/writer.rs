@@ -1,0 +1,92 @@
+//! A recording being written: takes rows of every table as trackers finish them.
+
+use std::path::Path;
+
+use whyslow_model::row::Emit;
+
+use whyslow_model::{Row, Symbols, for_each_table, tables};
+
+use crate::cells::DenseText;
+use crate::staging::{Existing, Staging};
+use crate::table_writer::{Context, TableWriter};
+use crate::{RecordingInfo, StoreError, manifest};
+
+macro_rules! recording_writer {
+    ($($row:ident $field:ident),+) => {
+        /// Writes a recording. Rows come through [`Emit`]; [`Self::flush_ready`] is called again
+        /// and again between them, and [`Self::finish`] makes the recording visible. Dropped
+        /// before that, it leaves nothing behind.
+        pub struct RecordingWriter {
+            dense: DenseText,
+            ready: bool,
+            $($field: TableWriter<tables::$row>,)+
+            // Last, because it is dropped last: threads of the tables write into it.
+            staging: Staging,
+        }
+
+        impl RecordingWriter {
+            /// Begins a recording beside `target`, where it will appear when it is finished.
+            pub fn create(target: &Path, existing: Existing) -> Result<Self, StoreError> {
+                Ok(Self {
+                    staging: Staging::create(target, existing)?,
+                    dense: DenseText::default(),
+                    ready: false,
+                    $($field: TableWriter::new()),+
+                })
+            }
+
+            /// Writes the tables that hold more than they should. Costs nothing while there is
+            /// none: call it after every event or small batch of events.
+            #[inline]
+            pub fn flush_ready(&mut self, symbols: &Symbols) -> Result<(), StoreError> {
+                if self.ready { self.flush(symbols) } else { Ok(()) }
+            }
+
+            #[cold]
+            fn flush(&mut self, symbols: &Symbols) -> Result<(), StoreError> {
+                let mut context = Context {
+                    staging: &self.staging,
+                    symbols,
+                    dense: &mut self.dense,
+                };
+                $(self.$field.flush_ready(&mut context)?;)+
+                self.ready = false;
+                Ok(())
+            }
+
+            /// Completes all tables and puts the recording in its place. The caller tells the
+            /// sources, host, zone and time range; the rest of the manifest is filled in here.
+            pub fn finish(
+                self,
+                symbols: &Symbols,
+                mut recording: RecordingInfo,
+            ) -> Result<RecordingInfo, StoreError> {
+                let Self { staging, mut dense, ready: _, $($field),+ } = self;
+                let mut context = Context {
+                    staging: &staging,
+                    symbols,
+                    dense: &mut dense,
+                };
+                recording.format_version = manifest::FORMAT_VERSION;
+                recording.written_by = format!("whyslow {}", env!("CARGO_PKG_VERSION"));
+                recording.tables.clear();
+                // All tables are handed over before any is waited for: their threads share the CPUs.
+                $(let $field = $field.drain(&mut context)?;)+
+                $(
+                    let name = <tables::$row as Row>::TABLE.name;
+                    recording.tables.insert(name.to_owned(), $field.join()?);
+                )+
+                staging.commit(&manifest::to_json(&recording))?;
+                Ok(recording)
+            }
+        }
+
+        $(impl Emit<tables::$row> for RecordingWriter {
+            #[inline]
+            fn emit(&mut self, row: tables::$row) {
+                self.ready |= self.$field.take(row);
+            }
+        })+
+    };
+}
+for_each_table!(recording_writer);
