@@ -3,4 +3,7 @@
 pub mod class;
 pub mod consumer;
 pub mod decoded;
+mod field_lookup;
+pub mod metadata;
+mod tsdl;
 pub mod value;

@@ -1,0 +1,210 @@
+//! The state of the parser: tokens ahead, names in scope, and what blocks and types both need.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::stat::METADATA_UNKNOWN;
+
+use super::super::metadata::{Fault, Notes};
+use super::lexer::{Lexer, Token};
+use super::syntax::{Attribute, Kind, TYPE_DEPTH_MAX, Type, Value};
+
+/// Declared types, fields and labels of one text; all system calls of a kernel need a few
+/// thousand.
+const DECLARATIONS_MAX: usize = 1 << 19;
+/// Blocks in blocks, which no known block has; unknown ones are skipped by counting.
+const SCOPES_MAX: usize = 4 + TYPE_DEPTH_MAX as usize;
+
+pub(super) struct Parser<'t, 'n> {
+    lexer: Lexer<'t>,
+    ahead: (usize, Token<'t>),
+    /// Innermost last. A tagged name is `struct foo`, `enum foo`, `variant foo`; others stand for
+    /// themselves, with single blanks between the words.
+    scopes: Vec<FxHashMap<String, Rc<Type>>>,
+    declarations: usize,
+    pub(super) nesting: u16,
+    notes: &'n mut Notes,
+}
+
+impl<'t, 'n> Parser<'t, 'n> {
+    pub(super) fn new(text: &'t [u8], notes: &'n mut Notes) -> Parser<'t, 'n> {
+        let mut lexer = Lexer::new(text);
+        let ahead = lexer.next();
+        Parser {
+            lexer,
+            ahead,
+            scopes: vec![FxHashMap::default()],
+            declarations: 0,
+            nesting: 0,
+            notes,
+        }
+    }
+
+    /// Whether the text ends at the fault, so that it is more likely cut than wrong.
+    pub(super) fn is_cut(&self, fault: &Fault) -> bool {
+        fault.offset >= self.lexer.text_len() || self.lexer.is_at_end()
+    }
+
+    pub(super) fn offset(&self) -> usize {
+        self.ahead.0
+    }
+
+    pub(super) fn peek(&self) -> &Token<'t> {
+        &self.ahead.1
+    }
+
+    pub(super) fn advance(&mut self) -> Result<(usize, Token<'t>), Fault> {
+        if let Token::Bad(what) = &self.ahead.1 {
+            return Err(Fault::new(self.ahead.0, what.as_str()));
+        }
+        let next = self.lexer.next();
+        Ok(std::mem::replace(&mut self.ahead, next))
+    }
+
+    pub(super) fn at_sign(&self, sign: &str) -> bool {
+        matches!(self.ahead.1, Token::Sign(ahead) if ahead == sign)
+    }
+
+    pub(super) fn at_word(&self, word: &str) -> bool {
+        matches!(self.ahead.1, Token::Word(ahead) if ahead == word)
+    }
+
+    /// Takes the sign if it comes next.
+    pub(super) fn eat(&mut self, sign: &str) -> Result<bool, Fault> {
+        let found = self.at_sign(sign);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    pub(super) fn expect(&mut self, sign: &str) -> Result<(), Fault> {
+        if self.eat(sign)? {
+            return Ok(());
+        }
+        Err(self.unexpected(&format!("`{sign}`")))
+    }
+
+    pub(super) fn expect_word(&mut self, expected: &str) -> Result<&'t str, Fault> {
+        match self.ahead.1 {
+            Token::Word(word) => {
+                self.advance()?;
+                Ok(word)
+            }
+            _ => Err(self.unexpected(expected)),
+        }
+    }
+
+    pub(super) fn unexpected(&self, expected: &str) -> Fault {
+        let found = &self.ahead.1;
+        Fault::new(self.ahead.0, format!("expected {expected}, found {found}"))
+    }
+
+    pub(super) fn open_scope(&mut self) -> Result<(), Fault> {
+        if self.scopes.len() >= SCOPES_MAX {
+            return Err(Fault::new(self.offset(), "blocks nested too deeply"));
+        }
+        self.scopes.push(FxHashMap::default());
+        Ok(())
+    }
+
+    pub(super) fn close_scope(&mut self) {
+        self.scopes.pop();
+    }
+
+    /// A later declaration of a name hides an earlier one from there on.
+    pub(super) fn declare(&mut self, name: String, class: Rc<Type>) {
+        let scope = self.scopes.last_mut().expect("the outermost scope stays");
+        scope.insert(name, class);
+    }
+
+    pub(super) fn find_declared(&self, name: &str) -> Option<Rc<Type>> {
+        let mut scopes = self.scopes.iter().rev();
+        scopes.find_map(|scope| scope.get(name)).cloned()
+    }
+
+    pub(super) fn make_type(
+        &mut self,
+        offset: usize,
+        depth: u16,
+        kind: Kind,
+    ) -> Result<Rc<Type>, Fault> {
+        self.count_declaration(offset)?;
+        if depth > TYPE_DEPTH_MAX {
+            let what = format!("a type of more than {TYPE_DEPTH_MAX} levels");
+            return Err(Fault::new(offset, what));
+        }
+        Ok(Rc::new(Type {
+            offset,
+            depth,
+            kind,
+        }))
+    }
+
+    pub(super) fn count_declaration(&mut self, offset: usize) -> Result<(), Fault> {
+        self.declarations += 1;
+        if self.declarations > DECLARATIONS_MAX {
+            let what = format!("more than {DECLARATIONS_MAX} declarations");
+            return Err(Fault::new(offset, what));
+        }
+        Ok(())
+    }
+
+    pub(super) fn note_unknown(&mut self, offset: usize, what: String) {
+        self.notes.add(&METADATA_UNKNOWN, Fault::new(offset, what));
+    }
+
+    /// `{ name = value; … }` of a type that holds nothing else.
+    pub(super) fn plain_attributes(&mut self) -> Result<Vec<Attribute>, Fault> {
+        self.expect("{")?;
+        let mut attributes = Vec::new();
+        while !self.eat("}")? {
+            let offset = self.offset();
+            let name = self.dotted()?;
+            self.expect("=")?;
+            let value = self.plain_value()?;
+            self.expect(";")?;
+            attributes.push(Attribute {
+                name,
+                offset,
+                value,
+            });
+        }
+        Ok(attributes)
+    }
+
+    pub(super) fn plain_value(&mut self) -> Result<Value, Fault> {
+        match &self.ahead.1 {
+            Token::Word(_) => Ok(Value::Word(self.dotted()?)),
+            Token::Text(_) => match self.advance()?.1 {
+                Token::Text(text) => Ok(Value::Text(text)),
+                _ => unreachable!("a text was ahead"),
+            },
+            Token::Integer(_) | Token::Sign("-" | "+") => Ok(Value::Integer(self.integer()?)),
+            _ => Err(self.unexpected("a value")),
+        }
+    }
+
+    pub(super) fn integer(&mut self) -> Result<i128, Fault> {
+        let negative = self.eat("-")?;
+        if !negative {
+            self.eat("+")?;
+        }
+        let Token::Integer(value) = self.ahead.1 else {
+            return Err(self.unexpected("an integer"));
+        };
+        self.advance()?;
+        let value = i128::from(value);
+        Ok(if negative { -value } else { value })
+    }
+
+    /// Words with dots between, joined again.
+    pub(super) fn dotted(&mut self) -> Result<String, Fault> {
+        let mut name = self.expect_word("a name")?.to_owned();
+        while self.eat(".")? {
+            name.push('.');
+            name.push_str(self.expect_word("a name")?);
+        }
+        Ok(name)
+    }
+}

@@ -1,0 +1,431 @@
+//! Type specifiers and declarators.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use super::super::class::{Mapping, Range};
+use super::super::metadata::Fault;
+use super::attributes;
+use super::lexer::Token;
+use super::parser::Parser;
+use super::syntax::{Field, IntegerType, Kind, Reference, TYPE_DEPTH_MAX, Type};
+
+/// Words that build the names of types in C; a name holds any number of them or one other word.
+const C_TYPE_WORDS: [&str; 12] = [
+    "void",
+    "char",
+    "short",
+    "int",
+    "long",
+    "float",
+    "double",
+    "signed",
+    "unsigned",
+    "_Bool",
+    "_Complex",
+    "_Imaginary",
+];
+
+/// A type and, if it has one, the name by which its pointers are declared.
+pub(super) struct Specified {
+    pub(super) class: Rc<Type>,
+    name: Option<String>,
+}
+
+impl Parser<'_, '_> {
+    pub(super) fn type_specifier(&mut self) -> Result<Specified, Fault> {
+        if self.nesting >= TYPE_DEPTH_MAX {
+            let what = format!("types nested in more than {TYPE_DEPTH_MAX} levels");
+            return Err(Fault::new(self.offset(), what));
+        }
+        self.nesting += 1;
+        self.skip_const()?;
+        let specified = match *self.peek() {
+            Token::Word("struct") => self.struct_specifier(),
+            Token::Word("variant") => self.variant_specifier(),
+            Token::Word("enum") => self.enum_specifier(),
+            Token::Word("integer") => self.integer_specifier(),
+            Token::Word("floating_point") => self.float_specifier(),
+            Token::Word("string") => self.text_specifier(),
+            Token::Word(_) => self.named_specifier(),
+            _ => Err(self.unexpected("a type")),
+        };
+        self.nesting -= 1;
+        specified
+    }
+
+    /// Whether the next token begins the declaration of a type rather than an attribute.
+    pub(super) fn at_declaration(&self) -> bool {
+        let words = ["typealias", "typedef", "struct", "variant", "enum"];
+        words.iter().any(|word| self.at_word(word))
+    }
+
+    /// A declaration that is no field: `typealias`, `typedef`, or a type with a name of its own.
+    pub(super) fn declaration(&mut self) -> Result<(), Fault> {
+        if self.at_word("typealias") {
+            self.type_alias()
+        } else if self.at_word("typedef") {
+            self.advance()?;
+            let specified = self.type_specifier()?;
+            for declared in self.declarators(&specified)? {
+                self.declare(declared.name, declared.class);
+            }
+            Ok(())
+        } else {
+            self.type_specifier()?;
+            self.expect(";")
+        }
+    }
+
+    /// `typealias TYPE := NAME;`, where the name may be several words and stars.
+    fn type_alias(&mut self) -> Result<(), Fault> {
+        self.advance()?;
+        let specified = self.type_specifier()?;
+        let class = self.pointers(&specified)?;
+        let class = self.array_suffixes(class)?;
+        self.expect(":=")?;
+        self.skip_const()?;
+        let mut name = self.expect_word("the name of a type")?.to_owned();
+        loop {
+            self.skip_const()?;
+            if let Token::Word(word) = *self.peek() {
+                name.push(' ');
+                name.push_str(word);
+                self.advance()?;
+            } else if self.eat("*")? {
+                name.push_str(" *");
+            } else {
+                break;
+            }
+        }
+        self.expect(";")?;
+        self.declare(name, class);
+        Ok(())
+    }
+
+    /// `const` changes nothing about a recorded value.
+    fn skip_const(&mut self) -> Result<(), Fault> {
+        while self.at_word("const") {
+            self.advance()?;
+        }
+        Ok(())
+    }
+
+    fn named_specifier(&mut self) -> Result<Specified, Fault> {
+        let offset = self.offset();
+        let mut name = String::new();
+        while let Token::Word(word) = *self.peek() {
+            if !name.is_empty() && !C_TYPE_WORDS.contains(&word) {
+                break;
+            }
+            if !name.is_empty() {
+                name.push(' ');
+            }
+            name.push_str(word);
+            self.advance()?;
+            self.skip_const()?;
+            if !C_TYPE_WORDS.contains(&word) {
+                break;
+            }
+        }
+        let class = self.lookup(&name, offset)?;
+        Ok(Specified {
+            class,
+            name: Some(name),
+        })
+    }
+
+    fn lookup(&mut self, name: &str, offset: usize) -> Result<Rc<Type>, Fault> {
+        match self.find_declared(name) {
+            Some(class) => Ok(class),
+            None => self.make_type(offset, 1, Kind::Unknown(name.to_owned())),
+        }
+    }
+
+    fn integer_specifier(&mut self) -> Result<Specified, Fault> {
+        let offset = self.offset();
+        self.advance()?;
+        let listed = self.plain_attributes()?;
+        let integer = attributes::integer_type(self, offset, listed)?;
+        self.unnamed(offset, 1, Kind::Integer(integer))
+    }
+
+    fn float_specifier(&mut self) -> Result<Specified, Fault> {
+        let offset = self.offset();
+        self.advance()?;
+        let listed = self.plain_attributes()?;
+        let kind = attributes::float_type(self, offset, listed)?;
+        self.unnamed(offset, 1, kind)
+    }
+
+    fn text_specifier(&mut self) -> Result<Specified, Fault> {
+        let offset = self.offset();
+        self.advance()?;
+        if self.at_sign("{") {
+            let listed = self.plain_attributes()?;
+            attributes::check_text(self, listed);
+        }
+        self.unnamed(offset, 1, Kind::Text)
+    }
+
+    fn unnamed(&mut self, offset: usize, depth: u16, kind: Kind) -> Result<Specified, Fault> {
+        let class = self.make_type(offset, depth, kind)?;
+        Ok(Specified { class, name: None })
+    }
+
+    /// The name after `struct`, `variant` or `enum`, with that word before it.
+    fn tagged_name(&mut self, keyword: &str) -> Result<Option<String>, Fault> {
+        self.advance()?;
+        match *self.peek() {
+            Token::Word(word) => {
+                self.advance()?;
+                Ok(Some(format!("{keyword} {word}")))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn struct_specifier(&mut self) -> Result<Specified, Fault> {
+        let offset = self.offset();
+        let name = self.tagged_name("struct")?;
+        if !self.at_sign("{") {
+            return self.declared_before(name, offset);
+        }
+        let (members, depth) = self.fields()?;
+        let alignment = if self.at_word("align") {
+            self.advance()?;
+            self.expect("(")?;
+            let at = self.offset();
+            let value = self.integer()?;
+            self.expect(")")?;
+            attributes::alignment(value, at)?
+        } else {
+            1
+        };
+        let kind = Kind::Struct { members, alignment };
+        let class = self.make_type(offset, depth, kind)?;
+        Ok(self.declare_tagged(name, class))
+    }
+
+    fn variant_specifier(&mut self) -> Result<Specified, Fault> {
+        let offset = self.offset();
+        let name = self.tagged_name("variant")?;
+        let mut tag = None;
+        if self.eat("<")? {
+            let at = self.offset();
+            tag = Some(reference(at, &self.dotted()?));
+            self.expect(">")?;
+        }
+        if self.at_sign("{") {
+            let (options, depth) = self.fields()?;
+            let options = options.into();
+            let class = self.make_type(offset, depth, Kind::Variant { tag, options })?;
+            return Ok(self.declare_tagged(name, class));
+        }
+        let declared = self.declared_before(name, offset)?;
+        match (&declared.class.kind, tag) {
+            (Kind::Variant { options, .. }, tag @ Some(_)) => {
+                let kind = Kind::Variant {
+                    tag,
+                    options: Rc::clone(options),
+                };
+                self.unnamed(offset, declared.class.depth, kind)
+            }
+            _ => Ok(declared),
+        }
+    }
+
+    fn enum_specifier(&mut self) -> Result<Specified, Fault> {
+        let offset = self.offset();
+        let name = self.tagged_name("enum")?;
+        let container = if self.eat(":")? {
+            Some(self.type_specifier()?.class)
+        } else {
+            None
+        };
+        if !self.at_sign("{") {
+            return self.declared_before(name, offset);
+        }
+        let mappings = self.mappings()?;
+        let container = match container {
+            Some(container) => container,
+            None => self.lookup("int", offset)?,
+        };
+        let kind = match integer_of(&container) {
+            Some(container) => Kind::Enumeration {
+                container: container.clone(),
+                mappings,
+            },
+            None => Kind::Unknown("the integer of an enumeration".to_owned()),
+        };
+        let class = self.make_type(offset, 1, kind)?;
+        Ok(self.declare_tagged(name, class))
+    }
+
+    fn declared_before(&mut self, name: Option<String>, offset: usize) -> Result<Specified, Fault> {
+        let Some(name) = name else {
+            return Err(self.unexpected("`{`"));
+        };
+        let class = self.lookup(&name, offset)?;
+        Ok(Specified {
+            class,
+            name: Some(name),
+        })
+    }
+
+    fn declare_tagged(&mut self, name: Option<String>, class: Rc<Type>) -> Specified {
+        if let Some(name) = &name {
+            self.declare(name.clone(), Rc::clone(&class));
+        }
+        Specified { class, name }
+    }
+
+    /// `{ TYPE NAME; … }` of a structure or variant, and the depth of what holds them.
+    fn fields(&mut self) -> Result<(Vec<Field>, u16), Fault> {
+        self.expect("{")?;
+        self.open_scope()?;
+        let mut fields = Vec::new();
+        let mut depth = 0;
+        while !self.eat("}")? {
+            if self.at_word("typealias") || self.at_word("typedef") {
+                self.declaration()?;
+                continue;
+            }
+            let specified = self.type_specifier()?;
+            if self.eat(";")? {
+                continue;
+            }
+            for field in self.declarators(&specified)? {
+                depth = depth.max(field.class.depth);
+                fields.push(field);
+            }
+        }
+        self.close_scope();
+        Ok((fields, depth + 1))
+    }
+
+    /// `*a, b[4], …;` after a type.
+    fn declarators(&mut self, specified: &Specified) -> Result<Vec<Field>, Fault> {
+        let mut declared = Vec::new();
+        loop {
+            let class = self.pointers(specified)?;
+            let offset = self.offset();
+            let name = self.expect_word("the name of a field")?.to_owned();
+            self.count_declaration(offset)?;
+            let class = self.array_suffixes(class)?;
+            declared.push(Field { name, class });
+            if !self.eat(",")? {
+                break;
+            }
+        }
+        self.expect(";")?;
+        Ok(declared)
+    }
+
+    fn pointers(&mut self, specified: &Specified) -> Result<Rc<Type>, Fault> {
+        if !self.at_sign("*") {
+            return Ok(Rc::clone(&specified.class));
+        }
+        let offset = self.offset();
+        let mut name = specified.name.clone().unwrap_or_default();
+        while self.eat("*")? {
+            name.push_str(" *");
+            self.skip_const()?;
+        }
+        self.lookup(&name, offset)
+    }
+
+    /// `[4][length]`: as in C, the first is the outermost.
+    fn array_suffixes(&mut self, class: Rc<Type>) -> Result<Rc<Type>, Fault> {
+        enum Length {
+            Constant(u64),
+            Field(Reference),
+        }
+        let mut lengths = Vec::new();
+        while self.at_sign("[") {
+            let offset = self.advance()?.0;
+            if lengths.len() >= TYPE_DEPTH_MAX as usize {
+                return Err(Fault::new(offset, "an array of too many dimensions"));
+            }
+            let length = if let Token::Integer(length) = *self.peek() {
+                self.advance()?;
+                Length::Constant(length)
+            } else {
+                Length::Field(reference(self.offset(), &self.dotted()?))
+            };
+            self.expect("]")?;
+            lengths.push((offset, length));
+        }
+        let mut class = class;
+        for (offset, length) in lengths.into_iter().rev() {
+            let depth = class.depth + 1;
+            let element = class;
+            let kind = match length {
+                Length::Constant(length) => Kind::Array { element, length },
+                Length::Field(length) => Kind::Sequence { element, length },
+            };
+            class = self.make_type(offset, depth, kind)?;
+        }
+        Ok(class)
+    }
+
+    /// `{ label, label = value, label = first ... last }`
+    fn mappings(&mut self) -> Result<Vec<Mapping>, Fault> {
+        self.expect("{")?;
+        let mut mappings: Vec<Mapping> = Vec::new();
+        let mut places: FxHashMap<String, usize> = FxHashMap::default();
+        let mut first = 0;
+        while !self.eat("}")? {
+            let offset = self.offset();
+            self.count_declaration(offset)?;
+            let label = match self.advance()?.1 {
+                Token::Word(word) => word.to_owned(),
+                Token::Text(text) => text,
+                other => {
+                    let what = format!("expected a label, found {other}");
+                    return Err(Fault::new(offset, what));
+                }
+            };
+            let mut last = first;
+            if self.eat("=")? {
+                first = self.integer()?;
+                last = first;
+                if self.eat("...")? {
+                    last = self.integer()?;
+                }
+            }
+            if last < first {
+                let what = format!("the range {first} ... {last} ends before it begins");
+                return Err(Fault::new(offset, what));
+            }
+            let range = Range { first, last };
+            first = last + 1;
+            if let Some(&place) = places.get(&label) {
+                mappings[place].ranges.push(range);
+            } else {
+                places.insert(label.clone(), mappings.len());
+                let ranges = vec![range];
+                mappings.push(Mapping { label, ranges });
+            }
+            if !self.eat(",")? && !self.at_sign("}") {
+                return Err(self.unexpected("`,` or `}`"));
+            }
+        }
+        Ok(mappings)
+    }
+}
+
+fn integer_of(class: &Type) -> Option<&IntegerType> {
+    match &class.kind {
+        Kind::Integer(integer) => Some(integer),
+        _ => None,
+    }
+}
+
+fn reference(offset: usize, dotted: &str) -> Reference {
+    Reference {
+        offset,
+        parts: dotted.split('.').map(str::to_owned).collect(),
+    }
+}
