@@ -12,4 +12,21 @@ pub enum AnalysisError {
         message: String,
         hint: Option<String>,
     },
+    /// A table whose columns are not of the types the format promises.
+    #[error("column `{column}` of table `{table}` has type {found}, not {expected}")]
+    ColumnType {
+        table: &'static str,
+        column: &'static str,
+        found: String,
+        expected: &'static str,
+    },
+}
+
+impl AnalysisError {
+    pub(crate) fn query(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Query {
+            message: message.into(),
+            hint: Some(hint.into()),
+        }
+    }
 }

@@ -31,6 +31,37 @@ pub enum Verb {
     List,
 }
 
+impl Kind {
+    /// The word of the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Io => "io",
+            Kind::Block => "block",
+            Kind::Files => "files",
+            Kind::Threads => "threads",
+            Kind::States => "states",
+        }
+    }
+}
+
+impl Verb {
+    /// The word of the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verb::Usage => "usage",
+            Verb::Stats => "stats",
+            Verb::Hist => "hist",
+            Verb::Top => "top",
+            Verb::Log => "log",
+            Verb::Heat => "heat",
+            Verb::Syscalls => "syscalls",
+            Verb::Tree => "tree",
+            Verb::Open => "open",
+            Verb::List => "list",
+        }
+    }
+}
+
 /// A device as people write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceRef {

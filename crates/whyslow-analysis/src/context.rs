@@ -1,0 +1,145 @@
+//! What every verb knows while it answers one question.
+
+use whyslow_model::answer::AnswerTable;
+use whyslow_model::{Ns, Window};
+use whyslow_store::Tables;
+
+use crate::filter::Selector;
+use crate::keys::{Grouping, Key};
+use crate::kinds::Spec;
+use crate::pass::Pass;
+use crate::query::{Filter, Question};
+use crate::scan::Projection;
+use crate::threads::Names;
+use crate::{AnalysisError, rows};
+
+pub(crate) struct Context<'q> {
+    pub(crate) tables: &'q dyn Tables,
+    pub(crate) question: &'q Question,
+    pub(crate) names: Names,
+    /// The measured time: the window cut to the recording.
+    pub(crate) span: Window,
+    /// Rows must overlap this; none if the question is about the whole recording.
+    selected: Option<Window>,
+    /// The operation of `--overlaps` is not its own neighbour.
+    excluded: Option<(&'static str, i64)>,
+}
+
+impl<'q> Context<'q> {
+    pub(crate) fn new(
+        tables: &'q dyn Tables,
+        question: &'q Question,
+    ) -> Result<Self, AnalysisError> {
+        let recording = Window::new(tables.info().begin_ns, tables.info().end_ns);
+        let span = question.window.map_or(recording, |window| {
+            let begin = window.begin.clamp(recording.begin, recording.end);
+            Window::new(begin, window.end.clamp(begin, recording.end))
+        });
+        if let Some(interval) = question.interval {
+            check_interval(interval, span)?;
+        }
+        let mut selected = question.window;
+        let mut excluded = None;
+        if let Some((table, id)) = &question.overlaps {
+            let (table, around) = rows::interval_of(tables, table, *id)?;
+            excluded = Some((table, *id));
+            selected = Some(match selected {
+                None => around,
+                Some(window) => {
+                    Window::new(window.begin.max(around.begin), window.end.min(around.end))
+                }
+            });
+        }
+        Ok(Self {
+            tables,
+            question,
+            names: Names::read(tables)?,
+            span,
+            selected,
+            excluded,
+        })
+    }
+
+    pub(crate) fn seconds(&self) -> f64 {
+        self.span.length() as f64 / 1e9
+    }
+
+    pub(crate) fn recording_end(&self) -> Ns {
+        self.tables.info().end_ns
+    }
+
+    /// Whether the recording holds any row of the table.
+    pub(crate) fn has(&self, table: &str) -> bool {
+        let info = self.tables.info();
+        info.tables.get(table).is_some_and(|table| table.rows > 0)
+    }
+
+    /// Rows of the question, grouped by `keys`, and by interval where it asks for one.
+    pub(crate) fn pass(&self, spec: &'static Spec, keys: &[Key]) -> Result<Pass, AnalysisError> {
+        self.pass_of(spec, keys, &self.question.filter)
+    }
+
+    pub(crate) fn pass_of(
+        &self,
+        spec: &'static Spec,
+        keys: &[Key],
+        filter: &Filter,
+    ) -> Result<Pass, AnalysisError> {
+        let mut projection = Projection::new(spec.table);
+        let mut selector = Selector::new(
+            spec,
+            filter,
+            self.selected,
+            &self.names.tracers,
+            self.recording_end(),
+            &mut projection,
+        )?;
+        if let Some((table, id)) = self.excluded
+            && table == spec.table.name
+        {
+            selector.exclude(id, &mut projection);
+        }
+        let grouping = Grouping::new(spec, keys, &mut projection);
+        Ok(Pass {
+            projection,
+            selector,
+            grouping,
+            selected: self.selected,
+        })
+    }
+
+    /// Rows that the question wants of a table that shows `default` of them.
+    pub(crate) fn limit(&self, default: usize) -> usize {
+        match self.question.limit.unwrap_or(default) {
+            0 => usize::MAX,
+            limit => limit,
+        }
+    }
+
+    /// Sorts as asked, else leaves the verb's order, and cuts to `limit` rows.
+    pub(crate) fn finish(&self, table: &mut AnswerTable, limit: usize) {
+        if let Some(sort) = &self.question.sort {
+            rows::sort(table, sort);
+        }
+        rows::truncate(table, limit);
+    }
+}
+
+/// So many blocks of rows at most: a series beyond is a slip of the unit.
+const INTERVALS_MAX: i64 = 100_000;
+
+fn check_interval(interval: Ns, span: Window) -> Result<(), AnalysisError> {
+    if interval <= 0 {
+        return Err(AnalysisError::query(
+            "an interval must be longer than nothing",
+            "give it with its unit: `1s`, `100ms`",
+        ));
+    }
+    if span.length() / interval >= INTERVALS_MAX {
+        return Err(AnalysisError::query(
+            format!("more than {INTERVALS_MAX} intervals in the window"),
+            "ask for longer intervals, or a shorter window with -w",
+        ));
+    }
+    Ok(())
+}

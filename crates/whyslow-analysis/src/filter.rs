@@ -1,0 +1,512 @@
+//! Which rows of a batch a question is about: its window and its filter.
+//!
+//! Meaning of the parts of a filter where it is not obvious:
+//! - an operation class also takes in `read_write` (sendfile, splice, copy_file_range) for `read`
+//!   and for `write`, because it moves bytes both ways;
+//! - least and greatest size let rows without a size pass (failed calls, opens, syncs); an exact
+//!   size asks for rows that have it;
+//! - a duration that is not known because the recording cut the operation counts as what is known
+//!   of it for the least duration, and never satisfies a greatest one;
+//! - a device filter takes the whole disk or the partition, by name or by `major:minor`;
+//! - an unknown thread is not taken for the tracer.
+
+use arrow_array::RecordBatch;
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use rustc_hash::FxHashSet;
+use whyslow_model::syscall::Op;
+use whyslow_model::{Ns, Window};
+
+use crate::kinds::{Only, Spec};
+use crate::query::{DeviceRef, Filter, Kind};
+use crate::scan::{ColumnRef, PerWord, Projection};
+use crate::{AnalysisError, threads::Tracers};
+
+/// Kernel device number with 20 bits for the minor, as the tables hold it.
+pub(crate) fn device_number(major: i32, minor: i32) -> i64 {
+    (i64::from(major) << 20) | i64::from(minor)
+}
+
+/// A window and a filter, ready to be applied to batches of one projection.
+pub(crate) struct Selector {
+    window: Option<(Window, ColumnRef, ColumnRef)>,
+    tests: Vec<Test>,
+    words: usize,
+}
+
+/// What a thread remembers between batches: the verdict on each word of a dictionary.
+pub(crate) struct Verdicts(Vec<PerWord<Verdict>>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Open,
+    No,
+    Yes,
+}
+
+enum Test {
+    /// Any clause holds.
+    AnyOf(Vec<Clause>),
+    /// The value is not one of these; null passes.
+    NoneOf(ColumnRef, FxHashSet<i64>),
+    /// The column has a value above zero.
+    Positive(ColumnRef),
+    Size {
+        column: ColumnRef,
+        exact: Option<i64>,
+        min: i64,
+        max: i64,
+    },
+    Length {
+        columns: [ColumnRef; 3],
+        min: Ns,
+        max: Ns,
+        recording_end: Ns,
+    },
+}
+
+enum Clause {
+    Text {
+        column: ColumnRef,
+        slot: usize,
+        holds: TextTest,
+    },
+    Number(ColumnRef, Vec<i64>),
+}
+
+type TextTest = Box<dyn Fn(&str) -> bool + Send + Sync>;
+
+impl Selector {
+    /// `recording_end` stands for the end of what never ended.
+    pub(crate) fn new(
+        spec: &Spec,
+        filter: &Filter,
+        window: Option<Window>,
+        tracers: &Tracers,
+        recording_end: Ns,
+        projection: &mut Projection,
+    ) -> Result<Self, AnalysisError> {
+        spec.check(filter)?;
+        let mut builder = Builder {
+            projection,
+            tests: Vec::new(),
+            words: 0,
+        };
+        builder.only(spec.only);
+        builder.numbers("pid", &filter.pids);
+        builder.numbers("tid", &filter.tids);
+        builder.numbers("cpu", &filter.cpus);
+        builder.comms(&filter.comms)?;
+        builder.ops(spec, &filter.ops);
+        builder.devices(&filter.devices);
+        builder.files(&filter.files)?;
+        if let Some(size) = spec.size {
+            builder.size(size, filter);
+        }
+        if let (true, Some(errno)) = (filter.errors_only, spec.errno) {
+            let column = builder.projection.need(errno);
+            builder.tests.push(Test::Positive(column));
+        }
+        if filter.no_tracer {
+            let column = builder.projection.need(spec.owner);
+            let ids = match spec.owner {
+                "upid" => &tracers.upids,
+                _ => &tracers.utids,
+            };
+            builder.tests.push(Test::NoneOf(column, ids.clone()));
+        }
+        if filter.dur_min.is_some() || filter.dur_max.is_some() {
+            builder.length(filter, recording_end);
+        }
+        let (tests, words) = (builder.tests, builder.words);
+        let window =
+            window.map(|window| (window, projection.need("ts"), projection.need("ts_end")));
+        Ok(Self {
+            window,
+            tests,
+            words,
+        })
+    }
+
+    /// Leaves one row out.
+    pub(crate) fn exclude(&mut self, id: i64, projection: &mut Projection) {
+        let ids = FxHashSet::from_iter([id]);
+        self.tests.push(Test::NoneOf(projection.need("id"), ids));
+    }
+
+    pub(crate) fn verdicts(&self) -> Verdicts {
+        Verdicts(vec![PerWord::new(); self.words])
+    }
+
+    /// Puts the rows that pass into `rows`, in their order.
+    pub(crate) fn select(
+        &self,
+        verdicts: &mut Verdicts,
+        batch: &RecordBatch,
+        rows: &mut Vec<u32>,
+    ) -> Result<(), AnalysisError> {
+        rows.clear();
+        let all = 0..batch.num_rows() as u32;
+        match &self.window {
+            None => rows.extend(all),
+            Some((window, ts, ts_end)) => {
+                let (ts, ts_end) = (ts.ints(batch)?, ts_end.ints(batch)?);
+                rows.extend(all.filter(|row| window.overlaps(ts.at(*row), ts_end.get(*row))));
+            }
+        }
+        for test in &self.tests {
+            if rows.is_empty() {
+                break;
+            }
+            test.retain(verdicts, batch, rows)?;
+        }
+        Ok(())
+    }
+}
+
+impl Test {
+    fn retain(
+        &self,
+        verdicts: &mut Verdicts,
+        batch: &RecordBatch,
+        rows: &mut Vec<u32>,
+    ) -> Result<(), AnalysisError> {
+        match self {
+            Test::AnyOf(clauses) => match clauses.as_slice() {
+                [clause] => clause.retain(verdicts, batch, rows)?,
+                clauses => {
+                    let before = std::mem::take(rows);
+                    for clause in clauses {
+                        let mut passed = before.clone();
+                        clause.retain(verdicts, batch, &mut passed)?;
+                        rows.append(&mut passed);
+                    }
+                    rows.sort_unstable();
+                    rows.dedup();
+                }
+            },
+            Test::NoneOf(column, ids) => {
+                let column = column.ints(batch)?;
+                rows.retain(|row| column.get(*row).is_none_or(|id| !ids.contains(&id)));
+            }
+            Test::Positive(column) => {
+                let column = column.ints(batch)?;
+                rows.retain(|row| column.get(*row).is_some_and(|value| value > 0));
+            }
+            Test::Size {
+                column,
+                exact,
+                min,
+                max,
+            } => {
+                let column = column.ints(batch)?;
+                rows.retain(|row| match column.get(*row) {
+                    None => exact.is_none(),
+                    Some(size) => {
+                        *min <= size && size <= *max && exact.is_none_or(|exact| exact == size)
+                    }
+                });
+            }
+            Test::Length {
+                columns: [ts, dur, ts_end],
+                min,
+                max,
+                recording_end,
+            } => {
+                let (ts, dur) = (ts.ints(batch)?, dur.ints(batch)?);
+                let ts_end = ts_end.ints(batch)?;
+                rows.retain(|row| {
+                    if let Some(dur) = dur.get(*row) {
+                        return *min <= dur && dur <= *max;
+                    }
+                    let known = ts_end.get(*row).unwrap_or(*recording_end) - ts.at(*row);
+                    *max == Ns::MAX && *min <= known
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Clause {
+    fn retain(
+        &self,
+        verdicts: &mut Verdicts,
+        batch: &RecordBatch,
+        rows: &mut Vec<u32>,
+    ) -> Result<(), AnalysisError> {
+        match self {
+            Clause::Text {
+                column,
+                slot,
+                holds,
+            } => {
+                let texts = column.texts(batch)?;
+                let verdicts = verdicts.0[*slot].of(&texts, Verdict::Open);
+                rows.retain(|row| {
+                    texts.key(*row).is_some_and(|key| {
+                        if verdicts[key] == Verdict::Open {
+                            let yes = holds(texts.words.value(key));
+                            verdicts[key] = if yes { Verdict::Yes } else { Verdict::No };
+                        }
+                        verdicts[key] == Verdict::Yes
+                    })
+                });
+            }
+            Clause::Number(column, wanted) => {
+                let column = column.ints(batch)?;
+                rows.retain(|row| {
+                    column
+                        .get(*row)
+                        .is_some_and(|value| wanted.contains(&value))
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Builder<'p> {
+    projection: &'p mut Projection,
+    tests: Vec<Test>,
+    words: usize,
+}
+
+impl Builder<'_> {
+    fn only(&mut self, only: Only) {
+        match only {
+            Only::Everything => {}
+            Only::Io => {
+                let holds = |op: &str| Op::by_name(op).is_some_and(Op::is_io);
+                let clause = self.text("op", Box::new(holds));
+                self.tests.push(Test::AnyOf(vec![clause]));
+            }
+            Only::Files => {
+                let holds = |op: &str| Op::by_name(op).is_some_and(Op::is_io);
+                let clause = self.text("op", Box::new(holds));
+                self.tests.push(Test::AnyOf(vec![clause]));
+                // Objects without a name in the file system are no files, whatever their class.
+                let clause = self.text("path", Box::new(|path| path.starts_with('/')));
+                self.tests.push(Test::AnyOf(vec![clause]));
+            }
+        }
+    }
+
+    fn numbers(&mut self, column: &'static str, wanted: &[i32]) {
+        if !wanted.is_empty() {
+            let clause = self.number(column, wanted.iter().map(|value| i64::from(*value)));
+            self.tests.push(Test::AnyOf(vec![clause]));
+        }
+    }
+
+    fn comms(&mut self, globs: &[String]) -> Result<(), AnalysisError> {
+        if !globs.is_empty() {
+            let set = comm_globs(globs)?;
+            let clause = self.text("comm", Box::new(move |comm| set.is_match(comm)));
+            self.tests.push(Test::AnyOf(vec![clause]));
+        }
+        Ok(())
+    }
+
+    fn ops(&mut self, spec: &Spec, ops: &[String]) {
+        if ops.is_empty() {
+            return;
+        }
+        let is_class = |op: &&String| spec.table.name != "syscall" || Op::by_name(op).is_some();
+        let mut classes: Vec<String> = ops.iter().filter(is_class).cloned().collect();
+        let names: Vec<String> = ops.iter().filter(|op| !is_class(op)).cloned().collect();
+        if classes
+            .iter()
+            .any(|class| class == "read" || class == "write")
+        {
+            classes.push("read_write".into());
+        }
+        let mut clauses = Vec::new();
+        if !classes.is_empty() {
+            let holds = move |op: &str| classes.iter().any(|class| class == op);
+            clauses.push(self.text(spec.class, Box::new(holds)));
+        }
+        if !names.is_empty() {
+            let holds = move |name: &str| names.iter().any(|wanted| wanted == name);
+            clauses.push(self.text("name", Box::new(holds)));
+        }
+        self.tests.push(Test::AnyOf(clauses));
+    }
+
+    fn devices(&mut self, devices: &[DeviceRef]) {
+        if devices.is_empty() {
+            return;
+        }
+        let mut names = Vec::new();
+        let mut numbers = Vec::new();
+        for device in devices {
+            match device {
+                DeviceRef::Name(name) => {
+                    names.push(name.strip_prefix("/dev/").unwrap_or(name).to_owned());
+                }
+                DeviceRef::Number { major, minor } => numbers.push(device_number(*major, *minor)),
+            }
+        }
+        let mut clauses = Vec::new();
+        for column in ["dev_name", "part_name"] {
+            if !names.is_empty() {
+                let names = names.clone();
+                let holds = move |name: &str| names.iter().any(|wanted| wanted == name);
+                clauses.push(self.text(column, Box::new(holds)));
+            }
+        }
+        for column in ["dev", "part"] {
+            if !numbers.is_empty() {
+                clauses.push(self.number(column, numbers.iter().copied()));
+            }
+        }
+        self.tests.push(Test::AnyOf(clauses));
+    }
+
+    fn files(&mut self, globs: &[String]) -> Result<(), AnalysisError> {
+        if !globs.is_empty() {
+            let set = PathGlobs::new(globs)?;
+            let other = set.clone();
+            let clauses = vec![
+                self.text("path", Box::new(move |path| set.is_match(path))),
+                self.text("path2", Box::new(move |path| other.is_match(path))),
+            ];
+            self.tests.push(Test::AnyOf(clauses));
+        }
+        Ok(())
+    }
+
+    fn size(&mut self, column: &'static str, filter: &Filter) {
+        let Filter {
+            size,
+            size_min,
+            size_max,
+            ..
+        } = filter;
+        if size.is_some() || size_min.is_some() || size_max.is_some() {
+            let column = self.projection.need(column);
+            self.tests.push(Test::Size {
+                column,
+                exact: *size,
+                min: size_min.unwrap_or(i64::MIN),
+                max: size_max.unwrap_or(i64::MAX),
+            });
+        }
+    }
+
+    fn length(&mut self, filter: &Filter, recording_end: Ns) {
+        let columns = ["ts", "dur", "ts_end"].map(|name| self.projection.need(name));
+        self.tests.push(Test::Length {
+            columns,
+            min: filter.dur_min.unwrap_or(Ns::MIN),
+            max: filter.dur_max.unwrap_or(Ns::MAX),
+            recording_end,
+        });
+    }
+
+    fn text(&mut self, column: &'static str, holds: TextTest) -> Clause {
+        self.words += 1;
+        Clause::Text {
+            column: self.projection.need(column),
+            slot: self.words - 1,
+            holds,
+        }
+    }
+
+    fn number(&mut self, column: &'static str, wanted: impl Iterator<Item = i64>) -> Clause {
+        Clause::Number(self.projection.need(column), wanted.collect())
+    }
+}
+
+/// Globs on thread names, where `*` matches anything.
+pub(crate) fn comm_globs(globs: &[String]) -> Result<GlobSet, AnalysisError> {
+    let mut set = GlobSetBuilder::new();
+    for glob in globs {
+        set.add(Glob::new(glob).map_err(|error| bad_glob(glob, &error))?);
+    }
+    set.build()
+        .map_err(|error| bad_glob(&globs.join(" "), &error))
+}
+
+/// Globs on paths: `*` crosses no `/`, `**` does; one without `/` is tried on the last component
+/// as well.
+#[derive(Debug, Clone)]
+pub(crate) struct PathGlobs {
+    whole: GlobSet,
+    last: GlobSet,
+}
+
+impl PathGlobs {
+    pub(crate) fn new(globs: &[String]) -> Result<Self, AnalysisError> {
+        let mut whole = GlobSetBuilder::new();
+        let mut last = GlobSetBuilder::new();
+        for text in globs {
+            let glob = GlobBuilder::new(text)
+                .literal_separator(true)
+                .build()
+                .map_err(|error| bad_glob(text, &error))?;
+            if !text.contains('/') {
+                last.add(glob.clone());
+            }
+            whole.add(glob);
+        }
+        let all = || globs.join(" ");
+        Ok(Self {
+            whole: whole.build().map_err(|error| bad_glob(&all(), &error))?,
+            last: last.build().map_err(|error| bad_glob(&all(), &error))?,
+        })
+    }
+
+    pub(crate) fn is_match(&self, path: &str) -> bool {
+        let last = path.rsplit('/').next().unwrap_or(path);
+        self.whole.is_match(path) || self.last.is_match(last)
+    }
+}
+
+fn bad_glob(glob: &str, error: &globset::Error) -> AnalysisError {
+    AnalysisError::query(
+        format!("`{glob}` is not a pattern: {}", error.kind()),
+        "`*` matches any text, `?` one character, `[abc]` one of these, `{a,b}` either",
+    )
+}
+
+impl Spec {
+    /// Refuses filters on what the kind does not have, rather than finding nothing.
+    fn check(&self, filter: &Filter) -> Result<(), AnalysisError> {
+        let has = |column| self.table.column(column).is_some();
+        let refuse = |asked: bool, what: &str| {
+            if asked {
+                let message = format!("{} has no {what} to filter by", self.name);
+                return Err(AnalysisError::query(message, self.hint_for(what)));
+            }
+            Ok(())
+        };
+        refuse(!filter.devices.is_empty() && !has("dev"), "device")?;
+        refuse(!filter.files.is_empty() && !has("path"), "file")?;
+        let sized = filter
+            .size
+            .or(filter.size_min)
+            .or(filter.size_max)
+            .is_some();
+        refuse(sized && self.size.is_none(), "size")?;
+        refuse(filter.errors_only && self.errno.is_none(), "error")?;
+        refuse(!filter.cpus.is_empty() && !has("cpu"), "CPU")?;
+        refuse(!filter.tids.is_empty() && !has("tid"), "thread")?;
+        let unknown =
+            |op: &&String| !self.classes.is_empty() && !self.classes.contains(&op.as_str());
+        if let Some(op) = filter.ops.iter().find(unknown) {
+            let message = format!("{} has no operation `{op}`", self.name);
+            let hint = format!("it has {}", self.classes.join(", "));
+            return Err(AnalysisError::query(message, hint));
+        }
+        Ok(())
+    }
+
+    fn hint_for(&self, what: &str) -> String {
+        let kind = match (what, self.kind) {
+            ("device", _) => "block",
+            (_, Kind::Io) => "files",
+            _ => "io",
+        };
+        format!("ask `whyslow {kind}` for it, or leave the filter out")
+    }
+}

@@ -1,0 +1,329 @@
+//! A mergeable histogram of lengths of time, and the percentiles read from it.
+//!
+//! Buckets: one per value below 64, then 32 equal ones per octave. A bucket of an octave
+//! `[2^k, 2^(k+1))` is `2^(k-5)` wide, so its middle is at most 1.6 % away from any value in it.
+//! Up to [`EXACT_MAX`] values are kept as they are and their percentiles are exact.
+//!
+//! A percentile `q` is the value of rank `ceil(q × count)` (nearest rank): the value itself while
+//! exact, else the middle of its bucket, held between the least and the greatest value seen.
+//! Whether a percentile is exact depends on the number of values only, never on the order in which
+//! histograms were merged.
+
+/// Sub-buckets of an octave, as a power of two.
+const SUB_BITS: u32 = 5;
+const SUB_BUCKETS: i64 = 1 << SUB_BITS;
+/// So many values are kept exactly.
+pub(crate) const EXACT_MAX: usize = 64;
+
+/// Bucket of a value; negative values (a clock that stepped back) go to the first.
+#[inline]
+pub(crate) fn bucket_of(value: i64) -> usize {
+    if value < 2 * SUB_BUCKETS {
+        return value.max(0) as usize;
+    }
+    let shift = value.ilog2() - SUB_BITS;
+    (shift as usize) * SUB_BUCKETS as usize + (value >> shift) as usize
+}
+
+/// Least and greatest value of a bucket, both inside.
+pub(crate) fn bucket_bounds(bucket: usize) -> (i64, i64) {
+    let bucket = bucket as i64;
+    if bucket < 2 * SUB_BUCKETS {
+        return (bucket, bucket);
+    }
+    let shift = bucket / SUB_BUCKETS - 1;
+    let low = (SUB_BUCKETS + bucket % SUB_BUCKETS) << shift;
+    (low, low + ((1 << shift) - 1))
+}
+
+fn middle(bucket: usize) -> i64 {
+    let (low, high) = bucket_bounds(bucket);
+    low + (high - low) / 2
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Counts {
+    /// The values, in any order.
+    Exact(Vec<i64>),
+    /// Counts of the buckets `first..`.
+    Buckets { first: usize, counts: Vec<u64> },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Histogram {
+    counts: Counts,
+    count: u64,
+    min: i64,
+    max: i64,
+    sum: i128,
+    sum_squares: u128,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self {
+            counts: Counts::Exact(Vec::new()),
+            count: 0,
+            min: i64::MAX,
+            max: i64::MIN,
+            sum: 0,
+            sum_squares: 0,
+        }
+    }
+}
+
+impl Histogram {
+    #[inline]
+    pub(crate) fn add(&mut self, value: i64) {
+        self.count += 1;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.sum += i128::from(value);
+        let magnitude = u128::from(value.unsigned_abs());
+        self.sum_squares = self.sum_squares.saturating_add(magnitude * magnitude);
+        self.put(value);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Histogram) {
+        match &other.counts {
+            Counts::Exact(values) => values.iter().for_each(|value| self.put(*value)),
+            Counts::Buckets { first, counts } => {
+                self.spread();
+                for (place, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+                    self.put_bucket(first + place, *count);
+                }
+            }
+        }
+        self.count += other.count;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum += other.sum;
+        self.sum_squares = self.sum_squares.saturating_add(other.sum_squares);
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(crate) fn min(&self) -> Option<i64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    pub(crate) fn max(&self) -> Option<i64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    pub(crate) fn sum(&self) -> i64 {
+        i64::try_from(self.sum).unwrap_or(i64::MAX)
+    }
+
+    pub(crate) fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// Of the sample (divided by n - 1); none below two values.
+    pub(crate) fn stdev(&self) -> Option<f64> {
+        if self.count < 2 {
+            return None;
+        }
+        let count = u128::from(self.count);
+        // n × Σx² − (Σx)² in whole numbers, where they fit: no cancellation.
+        let sum = self.sum.unsigned_abs();
+        let spread = match (count.checked_mul(self.sum_squares), sum.checked_mul(sum)) {
+            (Some(a), Some(b)) => a.saturating_sub(b) as f64,
+            _ => count as f64 * self.sum_squares as f64 - sum as f64 * sum as f64,
+        };
+        let count = self.count as f64;
+        Some((spread.max(0.0) / (count * (count - 1.0))).sqrt())
+    }
+
+    pub(crate) fn percentiles<const N: usize>(&self, quantiles: [f64; N]) -> [Option<i64>; N] {
+        match &self.counts {
+            Counts::Exact(values) => {
+                let mut values = values.clone();
+                values.sort_unstable();
+                quantiles.map(|q| values.get(self.rank(q)? as usize - 1).copied())
+            }
+            Counts::Buckets { first, counts } => quantiles.map(|q| {
+                let rank = self.rank(q)?;
+                let mut seen = 0;
+                let place = counts.iter().position(|count| {
+                    seen += count;
+                    seen >= rank
+                })?;
+                Some(middle(first + place).clamp(self.min, self.max))
+            }),
+        }
+    }
+
+    pub(crate) fn percentile(&self, quantile: f64) -> Option<i64> {
+        let [value] = self.percentiles([quantile]);
+        value
+    }
+
+    /// Counts by power of two: (`k`, count) for `[2^k, 2^(k+1))`, where `k = None` is 0 and below.
+    pub(crate) fn octaves(&self) -> Vec<(Option<u32>, u64)> {
+        let mut octaves: Vec<(Option<u32>, u64)> = Vec::new();
+        let mut put = |value: i64, count: u64| {
+            let octave = (value > 0).then(|| value.ilog2());
+            match octaves.last_mut() {
+                Some((last, sum)) if *last == octave => *sum += count,
+                _ => octaves.push((octave, count)),
+            }
+        };
+        match &self.counts {
+            Counts::Exact(values) => {
+                let mut values = values.clone();
+                values.sort_unstable();
+                for value in values {
+                    put(value, 1);
+                }
+            }
+            Counts::Buckets { first, counts } => {
+                for (place, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+                    put(bucket_bounds(first + place).0, *count);
+                }
+            }
+        }
+        octaves
+    }
+
+    fn rank(&self, quantile: f64) -> Option<u64> {
+        let rank = (quantile * self.count as f64).ceil() as u64;
+        (self.count > 0).then(|| rank.clamp(1, self.count))
+    }
+
+    #[inline]
+    fn put(&mut self, value: i64) {
+        if let Counts::Exact(values) = &mut self.counts {
+            if values.len() < EXACT_MAX {
+                values.push(value);
+                return;
+            }
+            self.spread();
+        }
+        self.put_bucket(bucket_of(value), 1);
+    }
+
+    fn spread(&mut self) {
+        if let Counts::Exact(values) = &mut self.counts {
+            let values = std::mem::take(values);
+            self.counts = Counts::Buckets {
+                first: 0,
+                counts: Vec::new(),
+            };
+            for value in values {
+                self.put_bucket(bucket_of(value), 1);
+            }
+        }
+    }
+
+    #[inline]
+    fn put_bucket(&mut self, bucket: usize, count: u64) {
+        let Counts::Buckets { first, counts } = &mut self.counts else {
+            return;
+        };
+        if bucket >= *first
+            && let Some(place) = counts.get_mut(bucket - *first)
+        {
+            *place += count;
+            return;
+        }
+        grow(first, counts, bucket);
+        counts[bucket - *first] += count;
+    }
+}
+
+/// Makes room for `bucket`, by whole octaves so that it happens seldom.
+fn grow(first: &mut usize, counts: &mut Vec<u64>, bucket: usize) {
+    let octave = SUB_BUCKETS as usize;
+    let low = bucket / octave * octave;
+    if counts.is_empty() {
+        *first = low;
+    }
+    if low < *first {
+        let missing = *first - low;
+        counts.splice(0..0, std::iter::repeat_n(0, missing));
+        *first = low;
+    }
+    let length = low + octave - *first;
+    if counts.len() < length {
+        counts.resize(length, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn buckets_follow_each_other_without_gap() {
+        let mut expected = 0;
+        for bucket in 0..=bucket_of(i64::MAX) {
+            let (low, high) = bucket_bounds(bucket);
+            assert_eq!(low, expected);
+            assert_eq!(bucket_of(low), bucket);
+            assert_eq!(bucket_of(high), bucket);
+            expected = high.wrapping_add(1);
+        }
+        assert_eq!(expected, i64::MIN, "the last bucket ends at i64::MAX");
+    }
+
+    #[test]
+    fn few_values_have_exact_percentiles() {
+        let mut histogram = Histogram::default();
+        [437_698, 28, 52].map(|value| histogram.add(value));
+        let [p50, p99] = histogram.percentiles([0.5, 0.99]);
+        assert_eq!((p50, p99), (Some(52), Some(437_698)));
+        assert_eq!(
+            histogram.octaves(),
+            [(Some(4), 1), (Some(5), 1), (Some(18), 1)]
+        );
+    }
+
+    #[test]
+    fn nothing_measured_has_no_figures() {
+        let histogram = Histogram::default();
+        assert_eq!(histogram.percentile(0.5), None);
+        assert_eq!(histogram.mean(), None);
+        assert_eq!(histogram.stdev(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn merging_in_any_split_gives_the_same(
+            values in prop::collection::vec(prop_oneof![0i64..200, 0i64..10_000_000_000], 0..300),
+            split in 0usize..300,
+        ) {
+            let split = split.min(values.len());
+            let (left, right) = values.split_at(split);
+            let of = |values: &[i64]| {
+                let mut histogram = Histogram::default();
+                values.iter().for_each(|value| histogram.add(*value));
+                histogram
+            };
+            let whole = of(&values);
+            let mut merged = of(right);
+            merged.merge(&of(left));
+            let quantiles = [0.0, 0.5, 0.9, 0.99, 0.999, 1.0];
+            prop_assert_eq!(whole.percentiles(quantiles), merged.percentiles(quantiles));
+            prop_assert_eq!(whole.octaves(), merged.octaves());
+            prop_assert_eq!(whole.stdev(), merged.stdev());
+        }
+
+        #[test]
+        fn percentiles_are_within_their_bound(
+            mut values in prop::collection::vec(0i64..10_000_000_000, 1..500),
+            q in 0.0f64..1.0,
+        ) {
+            let mut histogram = Histogram::default();
+            values.iter().for_each(|value| histogram.add(*value));
+            values.sort_unstable();
+            let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len());
+            let exact = values[rank - 1] as f64;
+            let found = histogram.percentile(q).unwrap() as f64;
+            prop_assert!((found - exact).abs() <= exact / 60.0 + 0.5, "{found} for {exact}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! `block`: requests to block devices, their time in the queue and in the device.
+
+use whyslow_model::answer::Measure;
+use whyslow_model::row::Row;
+use whyslow_model::tables::BlockIoRow;
+
+use super::{Cell, Field, Only, Spec};
+use crate::keys::Key;
+use crate::query::Kind;
+
+pub(crate) static BLOCK: Spec = Spec {
+    kind: Kind::Block,
+    name: "block",
+    rows: "requests",
+    table: BlockIoRow::TABLE,
+    only: Only::Everything,
+    class: "op",
+    classes: &["read", "write", "discard", "flush", "other"],
+    group: &[Key::Dev, Key::Op],
+    size: Some("bytes"),
+    errno: Some("error"),
+    owner: "utid",
+    stages: &[("queue", "queue_ns"), ("device", "device_ns")],
+    id_prefix: "block",
+    fields: FIELDS,
+};
+
+const FIELDS: &[Field] = &[
+    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
+    Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
+    Field::new(
+        "queue_ns",
+        "queue",
+        Measure::Duration,
+        Cell::Int("queue_ns"),
+    )
+    .priority(2),
+    Field::new(
+        "device_ns",
+        "device",
+        Measure::Duration,
+        Cell::Int("device_ns"),
+    )
+    .priority(2),
+    Field::new("dev", "dev", Measure::Text, Cell::Text("dev_name")),
+    Field::new("part", "part", Measure::Text, Cell::Text("part_name")).priority(5),
+    Field::new("op", "op", Measure::Text, Cell::Text("op")),
+    Field::new("rwbs", "rwbs", Measure::Text, Cell::Text("rwbs")).priority(7),
+    Field::new("sector", "sector", Measure::Count, Cell::Int("sector")).priority(4),
+    Field::new("sectors", "sectors", Measure::Count, Cell::Int("sectors")).priority(8),
+    Field::new("bytes", "size", Measure::Bytes, Cell::Int("bytes")),
+    Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
+    Field::new("pid", "pid", Measure::Count, Cell::Int("pid")).priority(3),
+    Field::new("tid", "tid", Measure::Count, Cell::Int("tid")),
+    Field::new(
+        "submitter_source",
+        "known from",
+        Measure::Text,
+        Cell::Text("submitter_source"),
+    )
+    .priority(9),
+    Field::new("layer", "layer", Measure::Text, Cell::Text("layer")).priority(9),
+    Field::new("merges", "merges", Measure::Count, Cell::Int("merges")).priority(9),
+    Field::new(
+        "completions",
+        "completions",
+        Measure::Count,
+        Cell::Int("completions"),
+    )
+    .priority(9),
+    Field::new("error", "error", Measure::Text, Cell::Errno("error")).priority(5),
+    Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu")).priority(9),
+    Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
+];

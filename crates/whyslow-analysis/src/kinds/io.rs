@@ -1,0 +1,56 @@
+//! `io`: system calls whose class of operation is I/O. `files`: those of them on something that
+//! has a path.
+
+use whyslow_model::answer::Measure;
+use whyslow_model::row::Row;
+use whyslow_model::tables::SyscallRow;
+
+use super::{Cell, Field, Only, Spec};
+use crate::keys::Key;
+use crate::query::Kind;
+
+pub(crate) static IO: Spec = Spec {
+    kind: Kind::Io,
+    name: "io",
+    rows: "operations",
+    table: SyscallRow::TABLE,
+    only: Only::Io,
+    class: "op",
+    classes: &[],
+    group: &[Key::Op],
+    size: Some("bytes"),
+    errno: Some("errno"),
+    owner: "utid",
+    stages: &[],
+    id_prefix: "op",
+    fields: FIELDS,
+};
+
+pub(crate) static FILES: Spec = Spec {
+    kind: Kind::Files,
+    name: "files",
+    rows: "operations on files",
+    only: Only::Files,
+    group: &[Key::File],
+    ..IO
+};
+
+const FIELDS: &[Field] = &[
+    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
+    Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
+    Field::new("name", "call", Measure::Text, Cell::Text("name")),
+    Field::new("op", "op", Measure::Text, Cell::Text("op")).priority(7),
+    Field::new("bytes", "size", Measure::Bytes, Cell::Int("bytes")),
+    Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
+    Field::new("pid", "pid", Measure::Count, Cell::Int("pid")).priority(3),
+    Field::new("tid", "tid", Measure::Count, Cell::Int("tid")),
+    Field::new("path", "path", Measure::Path, Cell::Object),
+    Field::new("fd", "fd", Measure::Count, Cell::Int("fd")).priority(4),
+    Field::new("path2", "path 2", Measure::Path, Cell::Text("path2")).priority(8),
+    Field::new("fd2", "fd 2", Measure::Count, Cell::Int("fd2")).priority(9),
+    Field::new("fd_class", "class", Measure::Text, Cell::Text("fd_class")).priority(8),
+    Field::new("error", "error", Measure::Text, Cell::Errno("errno")).priority(2),
+    Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu")).priority(9),
+    Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
+];

@@ -1,0 +1,185 @@
+//! Paths by pattern: what differs from file to file becomes a placeholder.
+//!
+//! A path that does not begin with `/` is left alone (sockets, pipes). Each component is looked at
+//! by itself, in pieces: runs of letters and digits (ASCII), and single separators between them.
+//! First a UUID (8-4-4-4-12 hexadecimal digits, as a whole between separators) is `<uuid>`. Then
+//! each piece, in this order:
+//! - only digits: `<n>`;
+//! - 8 or more hexadecimal digits (of one case), with at least one digit: `<hex>`;
+//! - 16 or more letters and digits, with at least two digits and two letters: `<id>` (session
+//!   names, temporary names);
+//! - letters followed by digits to the end, as in `file17`: the letters and `<n>`, unless there
+//!   is one digit only, as in `libz1` or `ext4`;
+//! - otherwise itself.
+//!
+//! Kept as they are: components of shared libraries (`.so`, `.so.6`), the names of processor
+//! architectures, and a version at the end (`python3.11`, `ld.8`: numbers below 100, each after a
+//! dot).
+
+use std::borrow::Cow;
+
+/// `/tmp/<uuid>/<n>.txt` for `/tmp/0b2c…/17.txt`.
+pub(crate) fn pattern_of(path: &str) -> Cow<'_, str> {
+    if !path.starts_with('/') || !path.bytes().any(|byte| byte.is_ascii_digit()) {
+        return Cow::Borrowed(path);
+    }
+    let mut pattern = String::with_capacity(path.len());
+    for (place, component) in path.split('/').enumerate() {
+        if place > 0 {
+            pattern.push('/');
+        }
+        push_component(&mut pattern, component);
+    }
+    Cow::Owned(pattern)
+}
+
+const ARCHITECTURES: [&str; 6] = ["x86_64", "i386", "i686", "aarch64", "amd64", "arm64"];
+
+fn push_component(pattern: &mut String, component: &str) {
+    let is_library = component.ends_with(".so") || component.contains(".so.");
+    if is_library || ARCHITECTURES.iter().any(|name| component.starts_with(name)) {
+        pattern.push_str(component);
+        return;
+    }
+    let versions = version_suffix(component);
+    let (mut rest, kept) = component.split_at(component.len() - versions);
+    while !rest.is_empty() {
+        if let Some(length) = uuid_length(rest) {
+            pattern.push_str("<uuid>");
+            rest = &rest[length..];
+            continue;
+        }
+        let length = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+        if length == 0 {
+            let next = rest.chars().next().map_or(1, char::len_utf8);
+            pattern.push_str(&rest[..next]);
+            rest = &rest[next..];
+        } else {
+            push_piece(pattern, &rest[..length]);
+            rest = &rest[length..];
+        }
+    }
+    pattern.push_str(kept);
+}
+
+fn push_piece(pattern: &mut String, piece: &str) {
+    let count = |test: fn(&u8) -> bool| piece.bytes().filter(test).count();
+    let digits = count(u8::is_ascii_digit);
+    let lower = piece
+        .bytes()
+        .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    let upper = piece
+        .bytes()
+        .all(|b| matches!(b, b'0'..=b'9' | b'A'..=b'F'));
+    let letters = piece.trim_end_matches(|c: char| c.is_ascii_digit());
+    if digits == piece.len() {
+        pattern.push_str("<n>");
+    } else if (lower || upper) && piece.len() >= 8 && digits > 0 {
+        pattern.push_str("<hex>");
+    } else if piece.len() >= 16 && digits >= 2 && piece.len() - digits >= 2 {
+        pattern.push_str("<id>");
+    } else if piece.len() - letters.len() == digits && digits >= 2 {
+        pattern.push_str(letters);
+        pattern.push_str("<n>");
+    } else {
+        pattern.push_str(piece);
+    }
+}
+
+/// Length of the version at the end of a component: `.11`, `.1.2`.
+fn version_suffix(component: &str) -> usize {
+    let Some(dot) = component.get(1..).and_then(|rest| rest.find('.')) else {
+        return 0;
+    };
+    let suffix = &component[dot + 1..];
+    let is_version = |piece: &str| {
+        matches!(piece.len(), 1 | 2) && piece.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    if suffix[1..].split('.').all(is_version) {
+        suffix.len()
+    } else {
+        0
+    }
+}
+
+fn uuid_length(text: &str) -> Option<usize> {
+    const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+    const LENGTH: usize = 36;
+    let bytes = text.as_bytes();
+    let mut place = 0;
+    for (index, group) in GROUPS.iter().enumerate() {
+        if index > 0 {
+            if bytes.get(place) != Some(&b'-') {
+                return None;
+            }
+            place += 1;
+        }
+        let digits = bytes.get(place..place + group)?;
+        if !digits.iter().all(u8::is_ascii_hexdigit) {
+            return None;
+        }
+        place += group;
+    }
+    let ends = bytes
+        .get(LENGTH)
+        .is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    ends.then_some(LENGTH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pattern_of;
+
+    #[test]
+    fn what_differs_becomes_a_placeholder() {
+        for (path, pattern) in [
+            (
+                "/tmp/3f2504e0-4f89-11d3-9a0c-0305e82c3301/17.txt",
+                "/tmp/<uuid>/<n>.txt",
+            ),
+            ("/proc/4711/fd/3", "/proc/<n>/fd/<n>"),
+            (
+                "/var/lib/php5/sess_0ifir2hangm8ggaljdphl9o5b5",
+                "/var/lib/php5/sess_<id>",
+            ),
+            (
+                "/.git/objects/ab/0123456789abcdef",
+                "/.git/objects/ab/<hex>",
+            ),
+            ("/data/part-00017.log", "/data/part-<n>.log"),
+            ("/data/file17", "/data/file<n>"),
+            ("/data/00000000000000000000.log", "/data/<n>.log"),
+            ("/tmp/ccX1aB.s", "/tmp/ccX1aB.s"),
+        ] {
+            assert_eq!(pattern_of(path), pattern, "{path}");
+        }
+    }
+
+    #[test]
+    fn names_with_a_meaning_stay() {
+        for path in [
+            "/lib/x86_64-linux-gnu/libc.so.6",
+            "/usr/lib/libz.so.1.2.11",
+            "/lib/libc-2.19.so",
+            "/usr/lib/python3.11",
+            "/usr/share/man/man8/ld.8",
+            "/sys/fs/ext4",
+            "/etc/passwd",
+            "socket:[12345]",
+            "10.0.0.1:443",
+            "/deadbeef",
+            "/",
+            "",
+        ] {
+            assert_eq!(pattern_of(path), path, "{path}");
+        }
+    }
+
+    #[test]
+    fn every_text_has_a_pattern() {
+        for path in ["/é1.x", "/.", "/..", "/1.", "/.1", "/1.2.", "//9", "/a.100"] {
+            pattern_of(path);
+        }
+        assert_eq!(pattern_of("/a.100"), "/a.<n>");
+    }
+}

@@ -1,0 +1,338 @@
+//! Single rows: those found by a scan of few columns are fetched whole afterwards, so that a scan
+//! over millions never reads the columns of the ten rows it shows.
+
+use std::cmp::Ordering;
+use std::ops::ControlFlow;
+
+use arrow_array::RecordBatch;
+use rustc_hash::FxHashMap;
+use whyslow_model::answer::{AnswerTable, Value};
+use whyslow_model::{Ns, Shape, Window, tables};
+use whyslow_store::Tables;
+
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::errno;
+use crate::keys::unknown_object;
+use crate::kinds::{Cell, Spec};
+use crate::query::Sort;
+use crate::scan::{ColumnRef, Projection, fold, in_order};
+
+/// Where a row lies: (`ts`, id).
+pub(crate) type Place = (Ns, i64);
+
+/// A row ready to be shown, and whether an edge cuts it.
+#[derive(Debug, Clone)]
+pub(crate) struct Shown {
+    pub(crate) cells: Vec<Value>,
+    pub(crate) cut: Option<&'static str>,
+}
+
+/// Columns of a kind's rows in a projection.
+pub(crate) struct RowReader<'s> {
+    spec: &'s Spec,
+    window: Option<Window>,
+    id: ColumnRef,
+    interval: [ColumnRef; 2],
+    cut: Option<ColumnRef>,
+    cells: Vec<BoundCell>,
+}
+
+enum BoundCell {
+    Int(ColumnRef),
+    Text(ColumnRef),
+    Bool(ColumnRef),
+    Object { path: ColumnRef, reason: ColumnRef },
+    Errno(ColumnRef),
+    Id,
+}
+
+impl<'s> RowReader<'s> {
+    pub(crate) fn new(spec: &'s Spec, window: Option<Window>, projection: &mut Projection) -> Self {
+        let mut bind = |cell: Cell| match cell {
+            Cell::Int(name) => BoundCell::Int(projection.need(name)),
+            Cell::Text(name) => BoundCell::Text(projection.need(name)),
+            Cell::Bool(name) => BoundCell::Bool(projection.need(name)),
+            Cell::Errno(name) => BoundCell::Errno(projection.need(name)),
+            Cell::Object => BoundCell::Object {
+                path: projection.need("path"),
+                reason: projection.need("unknown_reason"),
+            },
+            Cell::Id => BoundCell::Id,
+        };
+        let cells = spec.fields.iter().map(|field| bind(field.cell)).collect();
+        Self {
+            spec,
+            window,
+            id: projection.need("id"),
+            interval: ["ts", "ts_end"].map(|name| projection.need(name)),
+            cut: spec.table.column("cut").map(|_| projection.need("cut")),
+            cells,
+        }
+    }
+
+    /// Makes the rows of a batch and hands them on with their place.
+    pub(crate) fn read(
+        &self,
+        batch: &RecordBatch,
+        rows: &[u32],
+        mut each: impl FnMut(Place, Shown),
+    ) -> Result<(), AnalysisError> {
+        let id = self.id.ints(batch)?;
+        let [ts, ts_end] = self.interval;
+        let (ts, ts_end) = (ts.ints(batch)?, ts_end.ints(batch)?);
+        let recorded = self.cut.map(|cut| cut.texts(batch)).transpose()?;
+        let by_column = self
+            .cells
+            .iter()
+            .map(|cell| self.column(cell, batch, rows))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut columns: Vec<_> = by_column.into_iter().map(Vec::into_iter).collect();
+        for row in rows {
+            let cells = columns
+                .iter_mut()
+                .map(|column| column.next().unwrap_or(Value::Null))
+                .collect();
+            let interval = (ts.at(*row), ts_end.get(*row));
+            let recorded = recorded.and_then(|cut| cut.get(*row));
+            let cut = cut_of(recorded, interval, self.window);
+            each((interval.0, id.at(*row)), Shown { cells, cut });
+        }
+        Ok(())
+    }
+
+    fn column(
+        &self,
+        cell: &BoundCell,
+        batch: &RecordBatch,
+        rows: &[u32],
+    ) -> Result<Vec<Value>, AnalysisError> {
+        let rows = rows.iter().copied();
+        Ok(match cell {
+            BoundCell::Int(column) => {
+                let column = column.ints(batch)?;
+                rows.map(|row| column.get(row).into()).collect()
+            }
+            BoundCell::Text(column) => {
+                let column = column.texts(batch)?;
+                rows.map(|row| column.get(row).into()).collect()
+            }
+            BoundCell::Bool(column) => {
+                let column = column.bools(batch)?;
+                rows.map(|row| column.value(row as usize).into()).collect()
+            }
+            BoundCell::Errno(column) => {
+                let column = column.ints(batch)?;
+                let name = |number: i64| (number != 0).then(|| errno::name(number));
+                rows.map(|row| column.get(row).and_then(name).into())
+                    .collect()
+            }
+            BoundCell::Object { path, reason } => {
+                let (path, reason) = (path.texts(batch)?, reason.texts(batch)?);
+                rows.map(|row| match (path.get(row), reason.get(row)) {
+                    (Some(path), _) => path.into(),
+                    (None, Some(reason)) => unknown_object(reason).into(),
+                    (None, None) => Value::Null,
+                })
+                .collect()
+            }
+            BoundCell::Id => {
+                let column = self.id.ints(batch)?;
+                let prefix = self.spec.id_prefix;
+                rows.map(|row| format!("{prefix}:{}", column.at(row)).into())
+                    .collect()
+            }
+        })
+    }
+}
+
+/// Which edges cut a row: those of the recording, as its `cut` column says, and those of the window.
+pub(crate) fn cut_of(
+    recorded: Option<&str>,
+    (ts, ts_end): (Ns, Option<Ns>),
+    window: Option<Window>,
+) -> Option<&'static str> {
+    let begins_before = window.is_some_and(|window| ts < window.begin);
+    let ends_after = window.is_some_and(|window| ts_end.is_some_and(|end| end > window.end));
+    let begin = begins_before || recorded == Some("begin");
+    let end = ends_after || ts_end.is_none();
+    match (begin, end) {
+        (true, true) => Some("both"),
+        (true, false) => Some("begin"),
+        (false, true) => Some("end"),
+        (false, false) => None,
+    }
+}
+
+/// The rows at these places, whole.
+pub(crate) fn fetch(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    places: &[Place],
+) -> Result<FxHashMap<Place, Shown>, AnalysisError> {
+    let mut projection = Projection::new(spec.table);
+    let reader = RowReader::new(spec, context.question.window, &mut projection);
+    let (ts, id) = (projection.need("ts"), projection.need("id"));
+    let mut places = places.to_vec();
+    places.sort_unstable();
+    places.dedup();
+    let mut found = FxHashMap::default();
+    for run in runs(&places) {
+        let (Some(first), Some(last)) = (run.first(), run.last()) else {
+            continue;
+        };
+        let scan = projection.scan(Some(Window::new(first.0, last.0 + 1)));
+        let each = |found: &mut Vec<(Place, Shown)>, batch: &RecordBatch| {
+            let (ts, id) = (ts.ints(batch)?, id.ints(batch)?);
+            let wanted = |row: &u32| run.binary_search(&(ts.at(*row), id.at(*row))).is_ok();
+            let rows: Vec<u32> = (0..batch.num_rows() as u32).filter(wanted).collect();
+            reader.read(batch, &rows, |place, shown| found.push((place, shown)))
+        };
+        let rows = fold(context.tables, &scan, Vec::new, each, |rows, mut more| {
+            rows.append(&mut more);
+        })?;
+        found.extend(rows);
+    }
+    Ok(found)
+}
+
+/// Places close enough to be read in one scan.
+fn runs(places: &[Place]) -> impl Iterator<Item = &[Place]> {
+    /// Reading so much time more costs less than opening the table again.
+    const GAP_MAX: Ns = 1_000_000;
+    places.chunk_by(|a, b| b.0 - a.0 <= GAP_MAX)
+}
+
+/// Table and interval of an operation given by id.
+pub(crate) fn interval_of(
+    tables: &dyn Tables,
+    table: &str,
+    id: i64,
+) -> Result<(&'static str, Window), AnalysisError> {
+    let known = tables::by_name(table)
+        .filter(|table| table.shape == Shape::Interval)
+        .ok_or_else(|| {
+            AnalysisError::query(
+                format!("`{table}` is not a table of operations"),
+                "give the id as an answer prints it, such as `op:17`",
+            )
+        })?;
+    let mut projection = Projection::new(known);
+    let [ids, ts, ts_end] = ["id", "ts", "ts_end"].map(|name| projection.need(name));
+    let mut found = None;
+    in_order(tables, &projection.scan(None), |batch| {
+        let ids = ids.ints(batch)?;
+        let Some(row) = (0..batch.num_rows() as u32).find(|row| ids.at(*row) == id) else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        found = Some((ts.ints(batch)?.at(row), ts_end.ints(batch)?.get(row)));
+        Ok(ControlFlow::Break(()))
+    })?;
+    let (begin, end) = found.ok_or_else(|| {
+        AnalysisError::query(
+            format!("the recording has no operation {id} in table `{table}`"),
+            "ids are those of this recording's `top` and `log`",
+        )
+    })?;
+    let end = end.unwrap_or(tables.info().end_ns);
+    // A window is open at its end, an operation is not: one that begins as this one ends touches it
+    // only by the clock's resolution and is left out; one of no length keeps its moment.
+    Ok((known.name, Window::new(begin, end.max(begin + 1))))
+}
+
+/// Orders the rows of a table by one of its columns, nulls last, equal rows as they stood.
+/// A table that has no such column keeps its order.
+pub(crate) fn sort(table: &mut AnswerTable, sort: &Sort) {
+    let Some(place) = place_of_column(table, sort) else {
+        return;
+    };
+    let mut order: Vec<usize> = (0..table.rows.len()).collect();
+    order.sort_by(|a, b| {
+        let (a, b) = (&table.rows[*a][place], &table.rows[*b][place]);
+        match (a, b) {
+            (Value::Null, Value::Null) => Ordering::Equal,
+            (Value::Null, _) => Ordering::Greater,
+            (_, Value::Null) => Ordering::Less,
+            _ if sort.ascending => compare(a, b),
+            _ => compare(b, a),
+        }
+    });
+    let mut rows: Vec<Option<Vec<Value>>> = table.rows.drain(..).map(Some).collect();
+    table.rows = order.iter().filter_map(|row| rows[*row].take()).collect();
+    let mut place_of = vec![0; order.len()];
+    order
+        .iter()
+        .enumerate()
+        .for_each(|(new, old)| place_of[*old] = new);
+    table
+        .outliers
+        .iter_mut()
+        .for_each(|row| *row = place_of[*row]);
+    table.outliers.sort_unstable();
+    table
+        .cut
+        .iter_mut()
+        .for_each(|(row, _)| *row = place_of[*row]);
+    table.cut.sort_unstable();
+}
+
+/// Refuses a column that no table of the answer has.
+pub(crate) fn check_sort(tables: &[AnswerTable], sort: Option<&Sort>) -> Result<(), AnalysisError> {
+    let Some(sort) = sort else {
+        return Ok(());
+    };
+    if tables.is_empty()
+        || tables
+            .iter()
+            .any(|table| place_of_column(table, sort).is_some())
+    {
+        return Ok(());
+    }
+    let mut names = Vec::new();
+    for column in tables.iter().flat_map(|table| &table.columns) {
+        if !names.contains(&column.name.as_str()) {
+            names.push(&column.name);
+        }
+    }
+    Err(AnalysisError::query(
+        format!("no column `{}` to sort by", sort.column),
+        format!("it has {}", names.join(", ")),
+    ))
+}
+
+fn place_of_column(table: &AnswerTable, sort: &Sort) -> Option<usize> {
+    let wanted = sort.column.as_str();
+    table
+        .columns
+        .iter()
+        .position(|column| column.name == wanted || column.title == wanted)
+}
+
+pub(crate) fn truncate(table: &mut AnswerTable, limit: usize) {
+    table.rows.truncate(limit);
+    table.outliers.retain(|row| *row < limit);
+    table.cut.retain(|(row, _)| *row < limit);
+}
+
+fn compare(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Int(a), Value::Int(b)) => a.cmp(b),
+        (Value::Float(a), Value::Float(b)) => a.total_cmp(b),
+        (Value::Int(a), Value::Float(b)) => (*a as f64).total_cmp(b),
+        (Value::Float(a), Value::Int(b)) => a.total_cmp(&(*b as f64)),
+        (Value::Text(a), Value::Text(b)) => a.cmp(b),
+        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+        (Value::List(a), Value::List(b)) => a.len().cmp(&b.len()),
+        _ => rank(a).cmp(&rank(b)),
+    }
+}
+
+fn rank(value: &Value) -> u8 {
+    match value {
+        Value::Null => 0,
+        Value::Bool(_) => 1,
+        Value::Int(_) | Value::Float(_) => 2,
+        Value::Text(_) => 3,
+        Value::List(_) => 4,
+    }
+}

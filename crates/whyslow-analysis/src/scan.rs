@@ -1,0 +1,296 @@
+//! Reading a table: which columns, in which order, on how many threads; and typed access to the
+//! columns of a batch.
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
+use whyslow_model::{Table, Window};
+use whyslow_store::{Scan, Tables};
+
+use crate::AnalysisError;
+
+/// The columns a question needs of one table, each read once.
+#[derive(Debug, Clone)]
+pub(crate) struct Projection {
+    table: &'static Table,
+    columns: Vec<&'static str>,
+}
+
+impl Projection {
+    pub(crate) fn new(table: &'static Table) -> Self {
+        Self {
+            table,
+            columns: Vec::new(),
+        }
+    }
+
+    pub(crate) fn table(&self) -> &'static Table {
+        self.table
+    }
+
+    /// Place of the column in the batches to come.
+    pub(crate) fn need(&mut self, name: &'static str) -> ColumnRef {
+        let place = self.columns.iter().position(|column| *column == name);
+        let place = place.unwrap_or_else(|| {
+            self.columns.push(name);
+            self.columns.len() - 1
+        });
+        ColumnRef {
+            table: self.table.name,
+            name,
+            place,
+        }
+    }
+
+    pub(crate) fn scan(&self, window: Option<Window>) -> Scan {
+        Scan {
+            table: self.table,
+            columns: self.columns.clone(),
+            window,
+        }
+    }
+}
+
+/// A column of a projection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ColumnRef {
+    table: &'static str,
+    name: &'static str,
+    place: usize,
+}
+
+impl ColumnRef {
+    pub(crate) fn ints(self, batch: &RecordBatch) -> Result<Ints<'_>, AnalysisError> {
+        let array = self.array(batch)?;
+        if let Some(array) = array.as_primitive_opt::<Int64Type>() {
+            return Ok(Ints {
+                values: IntSlice::I64(array.values()),
+                nulls: nulls(array.nulls()),
+            });
+        }
+        if let Some(array) = array.as_primitive_opt::<Int32Type>() {
+            return Ok(Ints {
+                values: IntSlice::I32(array.values()),
+                nulls: nulls(array.nulls()),
+            });
+        }
+        Err(self.wrong_type(array.data_type(), "Int32 or Int64"))
+    }
+
+    pub(crate) fn texts(self, batch: &RecordBatch) -> Result<Texts<'_>, AnalysisError> {
+        let array = self.array(batch)?;
+        let wrong = || self.wrong_type(array.data_type(), "Dictionary(Int32, Utf8)");
+        let array = array.as_dictionary_opt::<Int32Type>().ok_or_else(wrong)?;
+        let values = array.values();
+        Ok(Texts {
+            keys: array.keys().values(),
+            nulls: nulls(array.nulls()),
+            words: values.as_string_opt::<i32>().ok_or_else(wrong)?,
+            dictionary: values,
+        })
+    }
+
+    pub(crate) fn bools(self, batch: &RecordBatch) -> Result<&BooleanArray, AnalysisError> {
+        let array = self.array(batch)?;
+        array
+            .as_boolean_opt()
+            .ok_or_else(|| self.wrong_type(array.data_type(), "Boolean"))
+    }
+
+    fn array(self, batch: &RecordBatch) -> Result<&ArrayRef, AnalysisError> {
+        if self.place < batch.num_columns() {
+            Ok(batch.column(self.place))
+        } else {
+            Err(self.wrong_type(&DataType::Null, "a column"))
+        }
+    }
+
+    fn wrong_type(self, found: &DataType, expected: &'static str) -> AnalysisError {
+        AnalysisError::ColumnType {
+            table: self.table,
+            column: self.name,
+            found: found.to_string(),
+            expected,
+        }
+    }
+}
+
+fn nulls(nulls: Option<&NullBuffer>) -> Option<&NullBuffer> {
+    nulls.filter(|nulls| nulls.null_count() > 0)
+}
+
+#[derive(Debug, Clone, Copy)]
+enum IntSlice<'b> {
+    I64(&'b [i64]),
+    I32(&'b [i32]),
+}
+
+/// A column of integers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ints<'b> {
+    values: IntSlice<'b>,
+    nulls: Option<&'b NullBuffer>,
+}
+
+impl Ints<'_> {
+    #[inline]
+    pub(crate) fn get(&self, row: u32) -> Option<i64> {
+        let row = row as usize;
+        if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
+            return None;
+        }
+        Some(match self.values {
+            IntSlice::I64(values) => values[row],
+            IntSlice::I32(values) => i64::from(values[row]),
+        })
+    }
+
+    /// Value of a column that is never null (0 where it is all the same).
+    #[inline]
+    pub(crate) fn at(&self, row: u32) -> i64 {
+        self.get(row).unwrap_or_default()
+    }
+}
+
+/// A column of text, as words of a dictionary.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Texts<'b> {
+    keys: &'b [i32],
+    nulls: Option<&'b NullBuffer>,
+    pub(crate) words: &'b StringArray,
+    pub(crate) dictionary: &'b ArrayRef,
+}
+
+impl<'b> Texts<'b> {
+    /// Index of the row's word.
+    #[inline]
+    pub(crate) fn key(&self, row: u32) -> Option<usize> {
+        let row = row as usize;
+        if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
+            return None;
+        }
+        Some(self.keys[row] as usize)
+    }
+
+    pub(crate) fn get(&self, row: u32) -> Option<&'b str> {
+        self.key(row).map(|key| self.words.value(key))
+    }
+}
+
+/// What was made of each word of a dictionary, kept while batches share the dictionary.
+#[derive(Debug, Clone)]
+pub(crate) struct PerWord<T> {
+    dictionary: Option<ArrayRef>,
+    made: Vec<T>,
+}
+
+impl<T: Clone> PerWord<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            dictionary: None,
+            made: Vec::new(),
+        }
+    }
+
+    /// The words' values, all `unset` if the dictionary is another one than before.
+    pub(crate) fn of(&mut self, texts: &Texts<'_>, unset: T) -> &mut [T] {
+        let same = self
+            .dictionary
+            .as_ref()
+            .is_some_and(|dictionary| std::sync::Arc::ptr_eq(dictionary, texts.dictionary));
+        if !same {
+            self.dictionary = Some(texts.dictionary.clone());
+            self.made.clear();
+            self.made.resize(texts.words.len(), unset);
+        }
+        &mut self.made
+    }
+}
+
+/// Shows every batch of the table to `each`, on all threads; each thread fills its own `init()`,
+/// which are merged at the end. The merge must not depend on the order.
+pub(crate) fn fold<A: Send>(
+    tables: &dyn Tables,
+    scan: &Scan,
+    init: impl Fn() -> A + Sync,
+    each: impl Fn(&mut A, &RecordBatch) -> Result<(), AnalysisError> + Sync,
+    mut merge: impl FnMut(&mut A, A),
+) -> Result<A, AnalysisError> {
+    let mut parts = tables.parts(scan)?;
+    // Greatest first, so that the threads end together.
+    parts.sort_by_key(|part| std::cmp::Reverse(part.rows()));
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<A, AnalysisError> {
+        let mut state = init();
+        while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let mut failure = None;
+            part.read(&mut |batch| {
+                Ok(match each(&mut state, batch) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        failure = Some(error);
+                        ControlFlow::Break(())
+                    }
+                })
+            })?;
+            if let Some(error) = failure {
+                return Err(error);
+            }
+        }
+        Ok(state)
+    };
+    // Below this a second thread costs more than it brings.
+    const ROWS_PER_THREAD: u64 = 20_000;
+    let rows: u64 = parts.iter().map(|part| part.rows()).sum();
+    let threads = parts.len().min(1 + (rows / ROWS_PER_THREAD) as usize);
+    if threads <= 1 {
+        return work();
+    }
+    let threads = threads.min(rayon::current_num_threads());
+    let states = Mutex::new(Vec::with_capacity(threads));
+    rayon::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|_| {
+                let state = work();
+                states
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner)
+                    .push(state);
+            });
+        }
+    });
+    let states = states
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut merged: Option<A> = None;
+    for state in states {
+        let state = state?;
+        match &mut merged {
+            None => merged = Some(state),
+            Some(merged) => merge(merged, state),
+        }
+    }
+    Ok(merged.unwrap_or_else(init))
+}
+
+/// Shows every batch to `each` in (`ts`, id) order until it breaks.
+pub(crate) fn in_order(
+    tables: &dyn Tables,
+    scan: &Scan,
+    mut each: impl FnMut(&RecordBatch) -> Result<ControlFlow<()>, AnalysisError>,
+) -> Result<(), AnalysisError> {
+    let mut failure = None;
+    tables.scan(scan, &mut |batch| {
+        Ok(each(batch).unwrap_or_else(|error| {
+            failure = Some(error);
+            ControlFlow::Break(())
+        }))
+    })?;
+    failure.map_or(Ok(()), Err)
+}

@@ -1,0 +1,351 @@
+//! `stats`: per group the count, rate, bytes, and the distribution of durations.
+//!
+//! Durations are whole ones, also of operations that the window cuts; the share of the window
+//! counts only what lies inside. An operation whose begin or end was not recorded counts, but has
+//! no duration.
+
+use arrow_array::RecordBatch;
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::{Ns, Window};
+
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::histogram::Histogram;
+use crate::keys::{Key, KeyValue};
+use crate::kinds::Spec;
+use crate::pass::{Groups, Pass, Summing};
+use crate::rows::{self, Place};
+use crate::scan::{ColumnRef, Ints};
+
+/// A greatest duration this far above the median stands out …
+const OUTLIER_FACTOR: i64 = 100;
+/// … if it is one that people notice.
+const OUTLIER_MIN: Ns = 10_000_000;
+
+pub(crate) fn is_outlier(duration: Ns, median: Option<Ns>) -> bool {
+    duration >= OUTLIER_MIN
+        && median.is_some_and(|median| duration / OUTLIER_FACTOR >= median.max(1))
+}
+
+/// One table of statistics, by `keys`.
+pub(crate) fn table(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    name: &str,
+    title: &str,
+    keys: &[Key],
+) -> Result<AnswerTable, AnalysisError> {
+    let mut pass = context.pass(spec, keys)?;
+    let interval = context.question.interval;
+    if let Some(width) = interval {
+        pass.group_by_time(context.span, width);
+    }
+    let stats = Stats::new(spec, context.question.window, &mut pass);
+    let groups = pass.run(context.tables, &stats)?;
+    let slowest: Vec<Place> = groups.values().filter_map(StatsSum::slowest).collect();
+    let details = Slowest::fetch(context, spec, &slowest)?;
+
+    let mut table = AnswerTable::new(name, title, columns(spec, keys, interval.is_some()));
+    let seconds = interval.map_or(context.seconds(), |width| width as f64 / 1e9);
+    for (group, sum) in ordered(groups, keys.len()) {
+        let mut row = Vec::with_capacity(table.columns.len());
+        let (values, time) = group.split_at(keys.len());
+        if let Some(KeyValue::Int(begin)) = time.first() {
+            row.push(Value::Int(*begin));
+        }
+        for (key, value) in keys.iter().zip(values) {
+            row.extend(key.cells(value, &context.names));
+        }
+        sum.cells(spec, seconds, &mut row);
+        row.extend(details.cells(sum.slowest()));
+        if sum.is_outlier() {
+            table.outliers.push(table.rows.len());
+        }
+        table.rows.push(row);
+    }
+    context.finish(&mut table, context.limit(0));
+    Ok(table)
+}
+
+fn columns(spec: &Spec, keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
+    let column = AnswerColumn::new;
+    let mut columns = Vec::new();
+    if by_time {
+        columns.push(column("ts_ns", "time", Measure::Time));
+    }
+    columns.extend(keys.iter().flat_map(|key| key.answer_columns()));
+    columns.extend([
+        column("count", "count", Measure::Count),
+        column("rate_per_s", "per s", Measure::Rate).priority(6),
+    ]);
+    if spec.size.is_some() {
+        columns.extend([
+            column("bytes", "bytes", Measure::Bytes).priority(4),
+            column("bytes_per_s", "bytes per s", Measure::ByteRate).priority(8),
+        ]);
+    }
+    let duration = |name: &str, title: &str, priority| {
+        column(name, title, Measure::Duration).priority(priority)
+    };
+    columns.extend([
+        duration("min_ns", "min", 5),
+        duration("avg_ns", "avg", 3),
+        duration("p50_ns", "p50", 0),
+        duration("p90_ns", "p90", 4),
+        duration("p99_ns", "p99", 0),
+        duration("p999_ns", "p99.9", 7),
+        duration("max_ns", "max", 0),
+        duration("stdev_ns", "stdev", 6),
+        duration("total_ns", "total", 1),
+        column("window_ratio", "% of window", Measure::Ratio).priority(5),
+    ]);
+    for (stage, _) in spec.stages {
+        for (figure, priority) in [("p50", 2), ("p99", 3), ("total", 4)] {
+            let name = format!("{stage}_{figure}_ns");
+            let title = format!("{stage} {figure}");
+            columns.push(duration(&name, &title, priority));
+        }
+    }
+    if spec.errno.is_some() {
+        columns.push(column("errors", "errors", Measure::Count).priority(5));
+    }
+    columns.push(column("unfinished", "cut", Measure::Count).priority(8));
+    columns.extend([
+        column("slowest_comm", "slowest", Measure::Text).priority(2),
+        column("slowest_tid", "tid", Measure::Count).priority(2),
+    ]);
+    if let Some(title) = object_title(spec) {
+        columns.push(column("slowest_object", title, Measure::Path).priority(2));
+    }
+    columns.push(column("slowest_id", "id", Measure::Id).priority(7));
+    columns
+}
+
+fn object_title(spec: &Spec) -> Option<&'static str> {
+    let has = |name| spec.table.column(name).is_some();
+    has("path").then_some("path")
+}
+
+/// By time first, then the greatest total, then the keys.
+fn ordered(groups: Groups<StatsSum>, keys: usize) -> Vec<(Vec<KeyValue>, StatsSum)> {
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by(|(a, sum_a), (b, sum_b)| {
+        let totals =
+            (sum_b.durations.sum(), sum_b.count).cmp(&(sum_a.durations.sum(), sum_a.count));
+        a[keys..]
+            .cmp(&b[keys..])
+            .then(totals)
+            .then_with(|| a.cmp(b))
+    });
+    groups
+}
+
+struct Stats {
+    window: Option<(Window, ColumnRef)>,
+    ts: ColumnRef,
+    dur: ColumnRef,
+    id: ColumnRef,
+    size: Option<ColumnRef>,
+    errno: Option<ColumnRef>,
+    stages: Vec<ColumnRef>,
+}
+
+#[derive(Default)]
+pub(crate) struct StatsSum {
+    count: u64,
+    bytes: i64,
+    errors: u64,
+    durations: Histogram,
+    stages: Vec<Histogram>,
+    /// Time inside the window.
+    inside: i64,
+    slowest: Option<(Ns, Place)>,
+}
+
+struct StatsColumns<'b> {
+    ts: Ints<'b>,
+    dur: Ints<'b>,
+    ts_end: Option<Ints<'b>>,
+    id: Ints<'b>,
+    size: Option<Ints<'b>>,
+    errno: Option<Ints<'b>>,
+    stages: Vec<Ints<'b>>,
+}
+
+impl Stats {
+    fn new(spec: &Spec, window: Option<Window>, pass: &mut Pass) -> Self {
+        let projection = &mut pass.projection;
+        Self {
+            window: window.map(|window| (window, projection.need("ts_end"))),
+            ts: projection.need("ts"),
+            dur: projection.need("dur"),
+            id: projection.need("id"),
+            size: spec.size.map(|name| projection.need(name)),
+            errno: spec.errno.map(|name| projection.need(name)),
+            stages: spec
+                .stages
+                .iter()
+                .map(|(_, name)| projection.need(name))
+                .collect(),
+        }
+    }
+}
+
+impl Summing for Stats {
+    type Columns<'b> = StatsColumns<'b>;
+    type Sum = StatsSum;
+
+    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<StatsColumns<'b>, AnalysisError> {
+        let optional = |column: Option<ColumnRef>| column.map(|c| c.ints(batch)).transpose();
+        Ok(StatsColumns {
+            ts: self.ts.ints(batch)?,
+            dur: self.dur.ints(batch)?,
+            ts_end: optional(self.window.map(|(_, column)| column))?,
+            id: self.id.ints(batch)?,
+            size: optional(self.size)?,
+            errno: optional(self.errno)?,
+            stages: self
+                .stages
+                .iter()
+                .map(|column| column.ints(batch))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    #[inline]
+    fn add(&self, sum: &mut StatsSum, columns: &StatsColumns<'_>, row: u32) {
+        sum.count += 1;
+        if let Some(size) = columns.size {
+            sum.bytes += size.get(row).unwrap_or(0);
+        }
+        if let Some(errno) = columns.errno {
+            sum.errors += u64::from(errno.get(row).is_some_and(|errno| errno > 0));
+        }
+        if !columns.stages.is_empty() {
+            sum.stages
+                .resize_with(columns.stages.len(), Histogram::default);
+            for (stage, column) in sum.stages.iter_mut().zip(&columns.stages) {
+                column.get(row).into_iter().for_each(|ns| stage.add(ns));
+            }
+        }
+        let Some(dur) = columns.dur.get(row) else {
+            return;
+        };
+        let ts = columns.ts.at(row);
+        sum.durations.add(dur);
+        sum.inside += match (&self.window, columns.ts_end) {
+            (Some((window, _)), Some(ts_end)) => {
+                let end = ts_end.get(row).unwrap_or(ts).min(window.end);
+                (end - ts.max(window.begin)).max(0)
+            }
+            _ => dur,
+        };
+        if sum.slowest.is_none_or(|(slowest, _)| dur >= slowest) {
+            sum.offer((dur, (ts, columns.id.at(row))));
+        }
+    }
+
+    fn merge(&self, sum: &mut StatsSum, other: StatsSum) {
+        sum.count += other.count;
+        sum.bytes += other.bytes;
+        sum.errors += other.errors;
+        sum.durations.merge(&other.durations);
+        let stages = sum.stages.len().max(other.stages.len());
+        sum.stages.resize_with(stages, Histogram::default);
+        for (stage, more) in sum.stages.iter_mut().zip(&other.stages) {
+            stage.merge(more);
+        }
+        sum.inside += other.inside;
+        other
+            .slowest
+            .into_iter()
+            .for_each(|slowest| sum.offer(slowest));
+    }
+}
+
+impl StatsSum {
+    /// Keeps the longer one; of equal ones the earlier.
+    fn offer(&mut self, (dur, place): (Ns, Place)) {
+        let better = |(slowest, at): (Ns, Place)| dur > slowest || (dur == slowest && place < at);
+        if self.slowest.is_none_or(better) {
+            self.slowest = Some((dur, place));
+        }
+    }
+
+    fn slowest(&self) -> Option<Place> {
+        self.slowest.map(|(_, place)| place)
+    }
+
+    fn is_outlier(&self) -> bool {
+        let median = self.durations.percentile(0.5);
+        self.durations
+            .max()
+            .is_some_and(|max| is_outlier(max, median))
+    }
+
+    fn cells(&self, spec: &Spec, seconds: f64, row: &mut Vec<Value>) {
+        let per_second = |amount: f64| (seconds > 0.0).then(|| amount / seconds);
+        let durations = &self.durations;
+        row.push((self.count as i64).into());
+        row.push(per_second(self.count as f64).into());
+        if spec.size.is_some() {
+            row.push(self.bytes.into());
+            row.push(per_second(self.bytes as f64).into());
+        }
+        row.push(durations.min().into());
+        row.push(durations.mean().into());
+        row.extend(
+            durations
+                .percentiles([0.5, 0.9, 0.99, 0.999])
+                .map(Value::from),
+        );
+        row.push(durations.max().into());
+        row.push(durations.stdev().into());
+        row.push(durations.sum().into());
+        row.push(per_second(self.inside as f64 / 1e9).into());
+        let none = Histogram::default();
+        for stage in 0..spec.stages.len() {
+            let stage = self.stages.get(stage).unwrap_or(&none);
+            row.extend(stage.percentiles([0.5, 0.99]).map(Value::from));
+            row.push(stage.sum().into());
+        }
+        if spec.errno.is_some() {
+            row.push((self.errors as i64).into());
+        }
+        row.push(((self.count - durations.count()) as i64).into());
+    }
+}
+
+/// What is told of the slowest row of each group.
+struct Slowest {
+    rows: rustc_hash::FxHashMap<Place, rows::Shown>,
+    places: Vec<Option<usize>>,
+}
+
+impl Slowest {
+    fn fetch(
+        context: &Context<'_>,
+        spec: &'static Spec,
+        places: &[Place],
+    ) -> Result<Self, AnalysisError> {
+        let mut names = vec!["comm", "tid"];
+        names.extend(object_title(spec));
+        names.push("id");
+        let place = |name| spec.fields.iter().position(|field| field.name == name);
+        Ok(Self {
+            rows: rows::fetch(context, spec, places)?,
+            places: names.into_iter().map(place).collect(),
+        })
+    }
+
+    fn cells(&self, place: Option<Place>) -> impl Iterator<Item = Value> {
+        let shown = place.and_then(|place| self.rows.get(&place));
+        let cell = move |place: &Option<usize>| {
+            let cells = &shown?.cells;
+            cells.get((*place)?).cloned()
+        };
+        self.places
+            .iter()
+            .map(move |place| cell(place).unwrap_or(Value::Null))
+    }
+}

@@ -1,0 +1,270 @@
+//! `top`: the longest rows of each group, exactly as many as asked for.
+//!
+//! A row whose end was not recorded has no duration to compare: those still running when the
+//! recording ended follow in a table of their own, by what is known of them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use arrow_array::RecordBatch;
+use whyslow_model::Ns;
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
+
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::keys::Key;
+use crate::kinds::{Cell, Field, Spec};
+use crate::pass::{Pass, Summing};
+use crate::query::Sort;
+use crate::rows::{self, Place, Shown};
+use crate::scan::{ColumnRef, Ints};
+
+const ROWS: usize = 10;
+
+pub(crate) fn tables(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    keys: &[Key],
+) -> Result<Vec<AnswerTable>, AnalysisError> {
+    let limit = context.limit(ROWS);
+    let mut pass = context.pass(spec, keys)?;
+    let order = Order::of(spec, context.question.sort.as_ref())?;
+    let top = Top::new(order, limit, context.recording_end(), &mut pass);
+    let groups = pass.run(context.tables, &top)?;
+
+    let mut ranked = Vec::new();
+    let mut running = Vec::new();
+    for (group, sum) in groups {
+        let labels: Vec<String> = keys
+            .iter()
+            .zip(&group)
+            .map(|(key, value)| key.label(value, &context.names))
+            .collect();
+        ranked.push((labels.join(" "), sum.ranked.into_places()));
+        running.extend(sum.running.0.into_iter().map(|Reverse(item)| item));
+    }
+    running.sort_unstable_by(|a, b| b.cmp(a));
+    running.truncate(limit);
+    let running: Vec<Place> = running.into_iter().map(Rank::place).collect();
+
+    let all: Vec<Place> = ranked
+        .iter()
+        .flat_map(|(_, places)| places)
+        .chain(&running)
+        .copied()
+        .collect();
+    let rows = rows::fetch(context, spec, &all)?;
+    let mut tables = Vec::new();
+    for (label, places) in ranked.iter().filter(|(_, places)| !places.is_empty()) {
+        let mut table = row_table(spec, &format!("top_{}", slug(label)), label);
+        for shown in places.iter().filter_map(|place| rows.get(place)) {
+            push(&mut table, shown);
+        }
+        tables.push(table);
+    }
+    if !running.is_empty() {
+        tables.push(running_table(context, spec, &running, &rows));
+    }
+    Ok(tables)
+}
+
+/// A table of whole rows.
+pub(crate) fn row_table(spec: &Spec, name: &str, title: &str) -> AnswerTable {
+    let columns = spec.fields.iter().map(Field::answer_column);
+    AnswerTable::new(name, title, columns.collect())
+}
+
+pub(crate) fn push(table: &mut AnswerTable, shown: &Shown) {
+    if let Some(edge) = shown.cut {
+        table.cut.push((table.rows.len(), edge));
+    }
+    table.rows.push(shown.cells.clone());
+}
+
+fn running_table(
+    context: &Context<'_>,
+    spec: &Spec,
+    places: &[Place],
+    rows: &rustc_hash::FxHashMap<Place, Shown>,
+) -> AnswerTable {
+    let mut table = row_table(
+        spec,
+        "unfinished",
+        "still running at the end of the recording",
+    );
+    table.columns.insert(
+        0,
+        AnswerColumn::new("dur_min_ns", "at least", Measure::Duration),
+    );
+    for place in places {
+        let Some(shown) = rows.get(place) else {
+            continue;
+        };
+        push(&mut table, shown);
+        if let Some(row) = table.rows.last_mut() {
+            row.insert(0, (context.recording_end() - place.0).into());
+        }
+    }
+    table
+}
+
+fn slug(label: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_lowercase()
+        } else {
+            '_'
+        }
+    };
+    label.chars().map(plain).collect()
+}
+
+/// What makes a row a top one.
+struct Order {
+    column: &'static str,
+    ascending: bool,
+}
+
+impl Order {
+    fn of(spec: &Spec, sort: Option<&Sort>) -> Result<Self, AnalysisError> {
+        let Some(sort) = sort else {
+            return Ok(Self {
+                column: "dur",
+                ascending: false,
+            });
+        };
+        let ranks: Vec<(&str, &'static str)> = spec
+            .fields
+            .iter()
+            .filter(|field| {
+                matches!(
+                    field.measure,
+                    Measure::Duration | Measure::Bytes | Measure::Time
+                )
+            })
+            .filter_map(|field| match field.cell {
+                Cell::Int(column) => Some((field.name, column)),
+                _ => None,
+            })
+            .collect();
+        let found = ranks
+            .iter()
+            .find(|(name, column)| *name == sort.column || *column == sort.column);
+        let (_, column) = found.ok_or_else(|| {
+            let names: Vec<&str> = ranks.iter().map(|(name, _)| *name).collect();
+            AnalysisError::query(
+                format!("the top rows cannot be chosen by `{}`", sort.column),
+                format!("they can by {}", names.join(", ")),
+            )
+        })?;
+        Ok(Self {
+            column,
+            ascending: sort.ascending,
+        })
+    }
+}
+
+/// Greater is shown first: by value, then the earlier row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank(i64, Reverse<Place>);
+
+impl Rank {
+    fn place(self) -> Place {
+        self.1.0
+    }
+}
+
+/// The greatest ranks seen, the least of them on top.
+#[derive(Default)]
+struct Best(BinaryHeap<Reverse<Rank>>);
+
+impl Best {
+    #[inline]
+    fn offer(&mut self, rank: Rank, limit: usize) {
+        if self.0.len() < limit {
+            self.0.push(Reverse(rank));
+        } else if let Some(mut least) = self.0.peek_mut()
+            && least.0 < rank
+        {
+            *least = Reverse(rank);
+        }
+    }
+
+    fn into_places(self) -> Vec<Place> {
+        let sorted = self.0.into_sorted_vec();
+        sorted
+            .into_iter()
+            .map(|Reverse(rank)| rank.place())
+            .collect()
+    }
+}
+
+struct Top {
+    limit: usize,
+    ascending: bool,
+    recording_end: Ns,
+    value: ColumnRef,
+    ts: ColumnRef,
+    ts_end: ColumnRef,
+    id: ColumnRef,
+}
+
+#[derive(Default)]
+struct TopSum {
+    ranked: Best,
+    running: Best,
+}
+
+impl Top {
+    fn new(order: Order, limit: usize, recording_end: Ns, pass: &mut Pass) -> Self {
+        let projection = &mut pass.projection;
+        Self {
+            limit,
+            ascending: order.ascending,
+            recording_end,
+            value: projection.need(order.column),
+            ts: projection.need("ts"),
+            ts_end: projection.need("ts_end"),
+            id: projection.need("id"),
+        }
+    }
+}
+
+impl Summing for Top {
+    type Columns<'b> = [Ints<'b>; 4];
+    type Sum = TopSum;
+
+    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<[Ints<'b>; 4], AnalysisError> {
+        Ok([
+            self.value.ints(batch)?,
+            self.ts.ints(batch)?,
+            self.ts_end.ints(batch)?,
+            self.id.ints(batch)?,
+        ])
+    }
+
+    #[inline]
+    fn add(&self, sum: &mut TopSum, [value, ts, ts_end, id]: &[Ints<'_>; 4], row: u32) {
+        let place = || Reverse((ts.at(row), id.at(row)));
+        if let Some(value) = value.get(row) {
+            let value = if self.ascending {
+                value.saturating_neg()
+            } else {
+                value
+            };
+            sum.ranked.offer(Rank(value, place()), self.limit);
+        } else if ts_end.get(row).is_none() {
+            let known = self.recording_end - ts.at(row);
+            sum.running.offer(Rank(known, place()), self.limit);
+        }
+    }
+
+    fn merge(&self, sum: &mut TopSum, other: TopSum) {
+        for Reverse(rank) in other.ranked.0 {
+            sum.ranked.offer(rank, self.limit);
+        }
+        for Reverse(rank) in other.running.0 {
+            sum.running.offer(rank, self.limit);
+        }
+    }
+}
