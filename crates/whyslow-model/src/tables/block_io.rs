@@ -47,7 +47,7 @@ crate::table! {
         pid: Option<i32>,
         /// Name of the thread at that time.
         comm: Option<Sym>,
-        /// Which event named the submitter: bio_queue, getrq, insert, issue.
+        /// Which event named the submitter: bio_queue, bio_remap, getrq, insert, issue.
         submitter_source: Option<Sym>,
         /// Thread that issued it to the driver (often a kworker).
         issuer_utid: Option<i32> [Id],

@@ -11,8 +11,8 @@ crate::table! {
         dur: Option<i64> [Duration],
         /// End; null if it was not recorded.
         ts_end: Option<i64> [Time],
-        /// Process that owns the table.
-        upid: i32 [Id],
+        /// Process that owns the table; null if only its thread is known.
+        upid: Option<i32> [Id],
         /// Its kernel id.
         pid: Option<i32>,
         /// Its name at opening.

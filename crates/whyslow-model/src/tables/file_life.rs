@@ -15,8 +15,8 @@ crate::table! {
         path: Sym,
         /// Path it was renamed from.
         renamed_from: Option<Sym>,
-        /// Created in the recording (an exclusive or creating open on a path not seen before, mkdir, rename target).
-        created: bool,
+        /// Created in the recording: by an exclusive open, by a creating open after it was found missing, by mkdir, link or as target of a rename; null if a creating open was the first to name it, which does not tell.
+        created: Option<bool>,
         /// Deleted in the recording.
         deleted: bool,
         /// Successful opens.
