@@ -1,9 +1,10 @@
-//! Chores of the repository: `cargo run -p xtask -- tidy | docs [--check]`.
+//! Chores of the repository: `cargo run -p xtask -- tidy | docs [--check] | synthetic DIR ROWS`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 mod docs;
+mod synthetic;
 mod tidy;
 
 fn main() -> ExitCode {
@@ -13,7 +14,13 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::check(&root()),
         ["docs"] => docs::write(&root()),
         ["docs", "--check"] => docs::check(&root()),
-        _ => Err(vec!["usage: xtask tidy | docs [--check]".into()]),
+        ["synthetic", target, rows] => number(rows)
+            .and_then(|rows| synthetic::write(Path::new(target), rows))
+            .map(|done| say(&done))
+            .map_err(|error| vec![error]),
+        _ => Err(vec![
+            "usage: xtask tidy | docs [--check] | synthetic DIR ROWS".into(),
+        ]),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -37,4 +44,15 @@ fn root() -> PathBuf {
 #[allow(clippy::print_stderr)] // a chore talks on stderr
 fn report(complaint: &str) {
     eprintln!("{complaint}");
+}
+
+fn number(word: &str) -> Result<u64, String> {
+    word.replace(['_', ','], "")
+        .parse()
+        .map_err(|_| format!("`{word}` is not a number"))
+}
+
+#[allow(clippy::print_stdout)] // what the chore measured is its output
+fn say(text: &str) {
+    println!("{text}");
 }
