@@ -1,1 +1,163 @@
-//! State machines from events to rows.
+//! From ordered events to rows: one state machine a topic, all fed by [`Trackers::event`].
+//!
+//! Identity comes first: who runs on the CPU of the event ([`sched`]), under which number, name
+//! and process ([`process`]). The other trackers see the event together with that ([`Here`]) and
+//! with what it changed about threads ([`Change`]).
+
+mod anomalies;
+mod identity;
+mod losses;
+mod process;
+mod sched;
+mod thread_state;
+mod threads;
+
+use whyslow_model::event::{Body, Event, Loss};
+use whyslow_model::tables::EmitAll;
+use whyslow_model::{Ns, Symbols};
+
+pub use anomalies::{Anomalies, Anomaly};
+pub use identity::{Change, Here, Output, ProcessRef, Running, ThreadRef};
+pub use process::Processes;
+
+use sched::SchedTracker;
+
+/// CPUs a machine can have: twice what Linux can be built for.
+const CPUS_MAX: usize = 1 << 14;
+
+/// All trackers of one machine.
+#[derive(Debug)]
+pub struct Trackers {
+    anomalies: Anomalies,
+    topics: Topics,
+}
+
+impl Trackers {
+    pub fn new(symbols: &mut Symbols) -> Self {
+        Self {
+            anomalies: Anomalies::default(),
+            topics: Topics::new(symbols),
+        }
+    }
+
+    pub fn anomalies(&self) -> &Anomalies {
+        &self.anomalies
+    }
+
+    /// Takes the next event in order of time.
+    pub fn event<S: EmitAll>(&mut self, event: &Event<'_>, symbols: &mut Symbols, sink: &mut S) {
+        let anomalies = &mut self.anomalies;
+        self.topics.event(
+            event,
+            &mut Output {
+                symbols,
+                anomalies,
+                sink,
+            },
+        );
+    }
+
+    /// Takes a range of time in which something was lost, at the latest before the first event
+    /// after it.
+    pub fn loss<S: EmitAll>(&mut self, loss: &Loss<'_>, symbols: &mut Symbols, sink: &mut S) {
+        let anomalies = &mut self.anomalies;
+        self.topics.loss(
+            loss,
+            &mut Output {
+                symbols,
+                anomalies,
+                sink,
+            },
+        );
+    }
+
+    /// Writes what is still open when the recording ends.
+    pub fn finish<S: EmitAll>(&mut self, ts_end: Ns, symbols: &mut Symbols, sink: &mut S) {
+        let anomalies = &mut self.anomalies;
+        self.topics.finish(
+            ts_end,
+            &mut Output {
+                symbols,
+                anomalies,
+                sink,
+            },
+        );
+    }
+}
+
+#[derive(Debug)]
+struct Topics {
+    processes: Processes,
+    sched: SchedTracker,
+}
+
+impl Topics {
+    fn new(symbols: &mut Symbols) -> Self {
+        Self {
+            processes: Processes::default(),
+            sched: SchedTracker::new(symbols),
+        }
+    }
+
+    fn event<S: EmitAll>(&mut self, event: &Event<'_>, out: &mut Output<'_, S>) {
+        let processes = &mut self.processes;
+        let sched = &mut self.sched;
+        processes.begin();
+        let cpu = sched.enter(event, processes, out);
+        let mut told = processes.told_by_event(event, out);
+        if told == Running::Unknown {
+            told = processes.told_by_context(&event.context, event.ts, out);
+        }
+        let running = sched.locate(cpu, told, event, processes, out);
+        let other = processes.event(event, running, out);
+        let here = Here {
+            ts: event.ts,
+            cpu,
+            thread: match running {
+                Running::Thread(slot) => Some(processes.seen(slot, event.ts)),
+                _ => None,
+            },
+            idle: running == Running::Idle,
+            interrupted: false,
+        };
+        let other = other.map(|slot| processes.by_slot(slot));
+        self.change(0, &here, out);
+        let changed = self.processes.changes().len();
+        self.topic(event, &here, other, out);
+        let sched = &self.sched;
+        self.processes
+            .after(event, |slot| sched.is_running(slot), out);
+        self.change(changed, &here, out);
+    }
+
+    fn loss<S: EmitAll>(&mut self, loss: &Loss<'_>, out: &mut Output<'_, S>) {
+        self.sched.loss(loss, out.anomalies);
+    }
+
+    fn finish<S: EmitAll>(&mut self, ts_end: Ns, out: &mut Output<'_, S>) {
+        self.sched.finish(ts_end, &self.processes, out);
+        self.processes.finish(out);
+    }
+
+    /// What the event changed about threads and processes: first, so that the trackers see the
+    /// event itself with everything in place; those of `after` last.
+    fn change<S: EmitAll>(&mut self, from: usize, here: &Here, out: &mut Output<'_, S>) {
+        for change in &self.processes.changes()[from..] {
+            self.sched.change(change, here, &self.processes, out);
+        }
+    }
+
+    /// The event itself. `other` is the thread it is about beside the running one: the one
+    /// switched to, woken, created, dumped.
+    fn topic<S: EmitAll>(
+        &mut self,
+        event: &Event<'_>,
+        here: &Here,
+        other: Option<ThreadRef>,
+        out: &mut Output<'_, S>,
+    ) {
+        if let Body::SchedSwitch { .. } = event.body {
+            self.sched.switch(event, here, other, out);
+        }
+    }
+}

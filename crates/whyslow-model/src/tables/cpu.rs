@@ -11,7 +11,7 @@ crate::table! {
         events: i64 [Count],
         /// Events lost on it.
         lost: i64 [Count],
-        /// Time in threads other than idle.
-        busy_ns: i64 [Duration],
+        /// Time in threads other than idle; null without a recorded switch.
+        busy_ns: Option<i64> [Duration],
     }
 }

@@ -21,7 +21,8 @@ crate::table! {
         pid: Option<i32>,
         /// Name of the thread at that time.
         comm: Option<Sym>,
-        /// running, runnable, sleeping, uninterruptible, stopped, traced, idle, dead, unknown.
+        /// running, runnable, sleeping, uninterruptible, stopped, traced, parked, idle, dead, unknown.
+        /// A sleep that began before the recording is `sleeping` of whatever kind.
         state: Sym,
         /// Runnable because it was preempted.
         preempted: bool,

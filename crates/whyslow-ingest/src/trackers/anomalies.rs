@@ -1,0 +1,53 @@
+//! Counts of what was not as it should be, by declared kind.
+
+use whyslow_model::Ns;
+use whyslow_model::stat::Stat;
+
+/// How often one kind of anomaly occurred, and when first.
+#[derive(Debug, Clone, Copy)]
+pub struct Anomaly {
+    pub stat: &'static Stat,
+    pub count: u64,
+    pub ts_first: Option<Ns>,
+}
+
+/// The anomalies of one import. Few kinds ever occur, so a list is searched, not a map.
+#[derive(Debug, Default)]
+pub struct Anomalies {
+    seen: Vec<Anomaly>,
+}
+
+impl Anomalies {
+    pub fn count(&mut self, stat: &'static Stat, ts: Ns) {
+        self.add(stat, 1, Some(ts));
+    }
+
+    pub fn add(&mut self, stat: &'static Stat, count: u64, ts: Option<Ns>) {
+        let found = self
+            .seen
+            .iter_mut()
+            .find(|anomaly| std::ptr::eq(anomaly.stat, stat));
+        match found {
+            Some(anomaly) => {
+                anomaly.count = anomaly.count.saturating_add(count);
+                anomaly.ts_first = anomaly.ts_first.or(ts);
+            }
+            None => self.seen.push(Anomaly {
+                stat,
+                count,
+                ts_first: ts,
+            }),
+        }
+    }
+
+    pub fn get(&self, stat: &'static Stat) -> u64 {
+        self.iter()
+            .find(|anomaly| std::ptr::eq(anomaly.stat, stat))
+            .map_or(0, |anomaly| anomaly.count)
+    }
+
+    /// In order of first occurrence.
+    pub fn iter(&self) -> impl Iterator<Item = &Anomaly> {
+        self.seen.iter()
+    }
+}

@@ -1,0 +1,410 @@
+//! Threads and processes: who exists, under which number and name, and who descends from whom.
+//!
+//! The kernel gives numbers again, sources start in the middle of lives and tell of them in
+//! pieces: a switch tells number and name, a context number and process, a state dump all. Every
+//! piece goes through [`Processes::know`], which finds the record it belongs to or makes a new one
+//! where it contradicts the old: a number that turns up in another process, or after its thread
+//! was seen dead, is another thread.
+//!
+//! A thread is never guessed. What was told of a number before its process was known stays without
+//! process; [`Change::Joined`](super::identity::Change) tells when that ends.
+
+use whyslow_model::Ns;
+use whyslow_model::event::{Body, Context, Event, PrevState, StateProcess};
+use whyslow_model::tables::EmitAll;
+
+use super::identity::{Change, Output, ProcessRef, Running, ThreadRef};
+use super::threads::Threads;
+
+/// The parent of all kernel threads.
+const KTHREADD: i32 = 2;
+
+/// Longest name the kernel keeps of a program.
+const COMM_MAX: usize = 15;
+
+/// All threads and processes of one machine.
+#[derive(Debug, Default)]
+pub struct Processes {
+    threads: Threads,
+}
+
+impl Processes {
+    /// What the current event changed.
+    pub fn changes(&self) -> &[Change] {
+        &self.threads.changes
+    }
+
+    /// The thread that has this number now.
+    pub fn by_tid(&self, tid: i32) -> Option<ThreadRef> {
+        self.threads.find(tid).map(|slot| self.by_slot(slot))
+    }
+
+    pub fn by_slot(&self, slot: u32) -> ThreadRef {
+        self.threads.reference(slot)
+    }
+
+    /// The process that has this number now.
+    pub fn by_pid(&self, pid: i32) -> Option<ProcessRef> {
+        self.threads.process_by_pid(pid)
+    }
+
+    /// Whether the thread runs in the kernel only; null if unknown.
+    pub fn is_kernel(&self, thread: ThreadRef) -> Option<bool> {
+        self.threads.get(thread.slot).is_kernel
+    }
+
+    pub(super) fn begin(&mut self) {
+        self.threads.begin();
+    }
+
+    /// The last event that knew the thread.
+    pub(super) fn ts_last(&self, slot: u32) -> Ns {
+        self.threads.get(slot).ts_last
+    }
+
+    pub(super) fn ts_exit(&self, slot: u32) -> Option<Ns> {
+        self.threads.get(slot).ts_exit
+    }
+
+    /// The thread ran at that time.
+    pub(super) fn seen(&mut self, slot: u32, ts: Ns) -> ThreadRef {
+        self.threads.get_mut(slot).ts_last = ts;
+        self.by_slot(slot)
+    }
+
+    /// Who runs, as the contexts of an event tell; `Unknown` if they do not.
+    pub(super) fn told_by_context<S: EmitAll>(
+        &mut self,
+        context: &Context<'_>,
+        ts: Ns,
+        out: &mut Output<'_, S>,
+    ) -> Running {
+        let Some(tid) = context.tid else {
+            return Running::Unknown;
+        };
+        if tid <= 0 {
+            return Running::Idle;
+        }
+        let slot = self.know(tid, context.pid, ts, out);
+        if let Some(comm) = context.comm {
+            self.threads.set_comm(slot, comm, (ts, false), out);
+        }
+        if let Some(ppid) = context.ppid {
+            self.set_ppid(slot, ppid);
+        }
+        Running::Thread(slot)
+    }
+
+    /// Who runs, as the event itself tells; `Unknown` if it does not.
+    pub(super) fn told_by_event<S: EmitAll>(
+        &mut self,
+        event: &Event<'_>,
+        out: &mut Output<'_, S>,
+    ) -> Running {
+        let (tid, pid, comm) = match event.body {
+            Body::SchedSwitch {
+                prev_tid,
+                prev_comm,
+                ..
+            } => (prev_tid, None, Some(prev_comm)),
+            Body::Fork {
+                parent_tid,
+                parent_pid,
+                parent_comm,
+                ..
+            } => (parent_tid, parent_pid, Some(parent_comm)),
+            Body::Exit { tid, comm } => (tid, None, Some(comm)),
+            Body::Exec {
+                tid: Some(tid),
+                old_tid,
+                ..
+            } => (old_tid.unwrap_or(tid), None, None),
+            _ => return Running::Unknown,
+        };
+        if tid <= 0 {
+            return Running::Idle;
+        }
+        let slot = match self.threads.find(tid) {
+            // The one who leaves the CPU may be dead by other accounts: it is still the same.
+            Some(slot) if pid.is_none() => slot,
+            _ => self.know(tid, pid, event.ts, out),
+        };
+        if let Some(comm) = comm {
+            self.threads.set_comm(slot, comm, (event.ts, false), out);
+        }
+        Running::Thread(slot)
+    }
+
+    /// Applies what the event tells about other threads than the running one, and about lives.
+    /// Gives the slot of the thread the event is about, if it is about another one: the one
+    /// switched to, woken or created.
+    pub(super) fn event<S: EmitAll>(
+        &mut self,
+        event: &Event<'_>,
+        running: Running,
+        out: &mut Output<'_, S>,
+    ) -> Option<u32> {
+        let ts = event.ts;
+        match event.body {
+            Body::SchedSwitch {
+                next_tid,
+                next_comm,
+                ..
+            } => return self.named(next_tid, next_comm, ts, out),
+            Body::SchedWakeup { tid, comm, .. } => return self.named(tid, comm, ts, out),
+            Body::SchedMigrate { tid, .. } | Body::PrioChange { tid, .. } => {
+                return self.threads.find(tid);
+            }
+            Body::CommChange { tid, comm } if tid > 0 => {
+                let slot = self.know(tid, None, ts, out);
+                self.threads.set_comm(slot, comm, (ts, true), out);
+                return Some(slot);
+            }
+            Body::Fork { .. } => return self.fork(event, running, out),
+            Body::Exec {
+                filename,
+                tid,
+                old_tid,
+            } => self.exec(filename, (tid, old_tid), running, (ts, out)),
+            Body::Exit { tid, .. } => {
+                if let Some(slot) = self.threads.find(tid) {
+                    self.threads.exit(slot, ts);
+                }
+            }
+            Body::StateProcess(state) if state.tid > 0 => {
+                return Some(self.state(&state, ts, out));
+            }
+            Body::SyscallEnter { .. } => {
+                // Kernel threads make no system calls.
+                if let Running::Thread(slot) = running {
+                    self.threads.get_mut(slot).is_kernel.get_or_insert(false);
+                }
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// Applies what ends a life, after all trackers have seen the event.
+    pub(super) fn after<S: EmitAll>(
+        &mut self,
+        event: &Event<'_>,
+        is_running: impl Fn(u32) -> bool,
+        out: &mut Output<'_, S>,
+    ) {
+        match event.body {
+            Body::SchedSwitch {
+                prev_tid,
+                prev_state: PrevState::Dead | PrevState::Zombie,
+                ..
+            } => {
+                if let Some(slot) = self.threads.find(prev_tid) {
+                    self.threads.die(slot, event.ts, out);
+                }
+            }
+            Body::Free { tid } => {
+                let Some(slot) = self.threads.find(tid) else {
+                    return;
+                };
+                let thread = self.threads.get_mut(slot);
+                // The kernel tells of it when memory is given back, which may be after the number
+                // was given to another thread.
+                let is_another = thread.ts_start.is_some() && thread.ts_exit.is_none();
+                if is_another {
+                    return;
+                }
+                thread.freed = true;
+                if !is_running(slot) {
+                    self.threads.exit(slot, event.ts);
+                    self.threads.retire(slot, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
+        self.threads.finish(out);
+    }
+
+    /// The record of a live thread.
+    fn know<S: EmitAll>(
+        &mut self,
+        tid: i32,
+        pid: Option<i32>,
+        ts: Ns,
+        out: &mut Output<'_, S>,
+    ) -> u32 {
+        let pid = pid.filter(|&pid| pid > 0);
+        if let Some(slot) = self.threads.find(tid) {
+            let thread = self.threads.get_mut(slot);
+            let contradicts = thread.pid.is_some() && pid.is_some() && thread.pid != pid;
+            if !thread.dead && !contradicts {
+                thread.ts_last = ts;
+                if thread.pid.is_none()
+                    && let Some(pid) = pid
+                {
+                    self.join(slot, pid);
+                }
+                return slot;
+            }
+            self.threads.retire(slot, out);
+        }
+        let slot = self.threads.create(tid, ts, out);
+        if let Some(pid) = pid {
+            self.threads.join(slot, pid);
+        }
+        slot
+    }
+
+    fn named<S: EmitAll>(
+        &mut self,
+        tid: i32,
+        comm: &[u8],
+        ts: Ns,
+        out: &mut Output<'_, S>,
+    ) -> Option<u32> {
+        if tid <= 0 {
+            return None;
+        }
+        let slot = self.know(tid, None, ts, out);
+        self.threads.set_comm(slot, comm, (ts, false), out);
+        Some(slot)
+    }
+
+    fn join(&mut self, slot: u32, pid: i32) {
+        self.threads.join(slot, pid);
+        let thread = self.threads.reference(slot);
+        self.threads.changes.push(Change::Joined { thread });
+    }
+
+    fn fork<S: EmitAll>(
+        &mut self,
+        event: &Event<'_>,
+        running: Running,
+        out: &mut Output<'_, S>,
+    ) -> Option<u32> {
+        let Body::Fork {
+            child_tid,
+            child_pid,
+            child_comm,
+            ..
+        } = event.body
+        else {
+            return None;
+        };
+        if child_tid <= 0 {
+            return None;
+        }
+        let ts = event.ts;
+        if let Some(old) = self.threads.find(child_tid) {
+            self.threads.retire(old, out);
+        }
+        if child_pid == Some(child_tid) {
+            self.threads.release_pid(child_tid);
+        }
+        let slot = self.threads.create(child_tid, ts, out);
+        if let Some(pid) = child_pid.filter(|&pid| pid > 0) {
+            self.threads.join(slot, pid);
+        }
+        self.threads.set_comm(slot, child_comm, (ts, true), out);
+        self.threads.get_mut(slot).ts_start = Some(ts);
+        let parent = match running {
+            Running::Thread(parent) if parent != slot => Some(parent),
+            _ => None,
+        };
+        if let Some(parent) = parent {
+            self.descend(parent, slot, ts);
+        }
+        let parent = parent.map(|parent| self.threads.reference(parent));
+        let child = self.threads.reference(slot);
+        self.threads.changes.push(Change::Forked { parent, child });
+        Some(slot)
+    }
+
+    /// What a child has from its parent.
+    fn descend(&mut self, parent: u32, child: u32, ts: Ns) {
+        let of = *self.threads.get(parent);
+        let parent_process = self.threads.process_of(parent).copied();
+        let thread = self.threads.get_mut(child);
+        thread.parent_utid = Some(of.utid);
+        thread.is_kernel = if of.tid == KTHREADD {
+            Some(true)
+        } else {
+            of.is_kernel
+        };
+        if thread.process == of.process {
+            return;
+        }
+        if let Some(process) = self.threads.process_of(child) {
+            process.ts_start = Some(ts);
+            process.ppid = of.pid;
+            process.parent_upid = parent_process.map(|parent| parent.upid);
+            process.exe = parent_process.and_then(|parent| parent.exe);
+        }
+    }
+
+    fn exec<S: EmitAll>(
+        &mut self,
+        filename: &[u8],
+        (tid, old_tid): (Option<i32>, Option<i32>),
+        running: Running,
+        (ts, out): (Ns, &mut Output<'_, S>),
+    ) {
+        let Running::Thread(slot) = running else {
+            return;
+        };
+        let now = tid.filter(|&tid| tid > 0);
+        if let (Some(tid), Some(old_tid)) = (now, old_tid)
+            && tid != old_tid
+        {
+            if self.threads.get(slot).pid.is_none() {
+                self.join(slot, tid);
+            }
+            self.threads.renumber(slot, tid, ts, out);
+        }
+        if self.threads.get(slot).pid.is_none() {
+            // After exec a thread is the main one, whatever it was before.
+            let tid = self.threads.get(slot).tid;
+            self.join(slot, tid);
+        }
+        self.threads.get_mut(slot).is_kernel = Some(false);
+        let base = filename.rsplit(|&byte| byte == b'/').next();
+        let base = base.unwrap_or(filename);
+        let comm = &base[..base.len().min(COMM_MAX)];
+        self.threads.set_comm(slot, comm, (ts, true), out);
+        self.threads.set_exe(slot, filename, out);
+        let thread = self.threads.reference(slot);
+        self.threads.changes.push(Change::Execed { thread });
+    }
+
+    fn state<S: EmitAll>(
+        &mut self,
+        state: &StateProcess<'_>,
+        ts: Ns,
+        out: &mut Output<'_, S>,
+    ) -> u32 {
+        let slot = self.know(state.tid, state.pid, ts, out);
+        if let Some(comm) = state.comm {
+            self.threads.set_comm(slot, comm, (ts, false), out);
+        }
+        if let Some(is_kernel) = state.is_kernel {
+            self.threads.get_mut(slot).is_kernel = Some(is_kernel);
+        }
+        if let Some(ppid) = state.ppid {
+            self.set_ppid(slot, ppid);
+        }
+        slot
+    }
+
+    fn set_ppid(&mut self, slot: u32, ppid: i32) {
+        let parent = self.threads.process_by_pid(ppid);
+        let Some(process) = self.threads.process_of(slot) else {
+            return;
+        };
+        if process.ppid.is_none() {
+            process.ppid = Some(ppid);
+            process.parent_upid = parent.map(|parent| parent.upid);
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! What each thread did, from the first event that tells its state to its last switch.
+//!
+//! Goal: states of a thread follow each other without gap or overlap, and none is made up. The
+//! kernel tells states at switches (the one leaving says how, the one coming runs) and at wakeups;
+//! a fork begins a life, a state dump tells what a thread was doing when the recording began.
+//!
+//! Two things make a state doubtful afterwards. Events lost on the CPU where the thread last was
+//! may have changed it; a thread found to run where another was known to be has been missed at
+//! least once. The doubt is settled when the state ends: it is cut at the first moment something
+//! was lost, and the rest is `unknown`. Settling all threads at the moment of loss was rejected:
+//! it costs every thread for every lost packet.
+//!
+//! A thread asleep elsewhere could in theory have been woken, run and slept again all within one
+//! loss of another CPU. That is not assumed: it would make every state of a recording with one
+//! lost packet unknown.
+//!
+//! Without a single switch nothing ends a state, so nothing is told of any.
+
+use whyslow_model::event::{PrevState, WakeupKind};
+use whyslow_model::tables::{EmitAll, ThreadStateRow};
+use whyslow_model::{Ns, Sym, Symbols};
+
+use super::identity::{Output, ThreadRef};
+use super::losses::Losses;
+use super::process::Processes;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Running,
+    Runnable,
+    Sleeping,
+    Uninterruptible,
+    Stopped,
+    Traced,
+    Parked,
+    Idle,
+    Dead,
+    Unknown,
+}
+
+const STATE_NAMES: [&str; 10] = [
+    "running",
+    "runnable",
+    "sleeping",
+    "uninterruptible",
+    "stopped",
+    "traced",
+    "parked",
+    "idle",
+    "dead",
+    "unknown",
+];
+
+/// What woke a thread.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wake {
+    pub(super) id: i64,
+    pub(super) kind: WakeupKind,
+    pub(super) waker_utid: Option<i32>,
+    pub(super) context: Sym,
+    pub(super) target_cpu: Option<i32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    id: i64,
+    since: Ns,
+    begin_known: bool,
+    state: State,
+    preempted: bool,
+    /// Where it ran last.
+    cpu: Option<i32>,
+    /// Where something must have been lost to miss a change.
+    watch: Option<i32>,
+    /// A waking was seen, its wakeup is to come; the value tells whether it was spurious.
+    wakeup_due: Option<bool>,
+}
+
+#[derive(Debug)]
+pub(super) struct ThreadStates {
+    /// By slot.
+    open: Vec<Option<Open>>,
+    names: [Sym; STATE_NAMES.len()],
+    next_id: i64,
+    switches_seen: bool,
+    pub(super) losses: Losses,
+}
+
+impl ThreadStates {
+    pub(super) fn new(symbols: &mut Symbols) -> Self {
+        Self {
+            open: Vec::new(),
+            names: STATE_NAMES.map(|name| symbols.intern(name)),
+            next_id: 0,
+            switches_seen: false,
+            losses: Losses::default(),
+        }
+    }
+
+    pub(super) fn switches_seen(&self) -> bool {
+        self.switches_seen
+    }
+
+    /// The thread was switched in.
+    pub(super) fn run<S: EmitAll>(
+        &mut self,
+        thread: &ThreadRef,
+        cpu: i32,
+        ts: Ns,
+        out: &mut Output<'_, S>,
+    ) {
+        self.switches_seen = true;
+        // It cannot be switched in while it runs: its switch out was lost.
+        if let Some(open) = self.get(thread)
+            && open.state == State::Running
+        {
+            self.doubt(thread, open.since, out);
+        }
+        self.close(thread, ts, None, out);
+        self.start(thread, State::Running, Some(cpu), ts);
+    }
+
+    /// The thread turned out to run since a moment when no switch told so.
+    pub(super) fn found_running<S: EmitAll>(
+        &mut self,
+        thread: &ThreadRef,
+        cpu: i32,
+        (since, now): (Ns, Ns),
+        out: &mut Output<'_, S>,
+    ) {
+        match self.get(thread) {
+            Some(open) if open.state == State::Running && open.cpu == Some(cpu) => return,
+            // What a state dump told meanwhile was a snapshot of the same run.
+            Some(open) if open.begin_known || open.since < since => {
+                self.doubt(thread, open.since, out);
+                self.close(thread, now, None, out);
+                self.start(thread, State::Running, Some(cpu), now);
+            }
+            _ => {
+                self.start(thread, State::Running, Some(cpu), since);
+            }
+        }
+        if let Some(open) = self.slot(thread) {
+            open.begin_known = false;
+        }
+    }
+
+    /// The thread was switched out.
+    pub(super) fn stop<S: EmitAll>(
+        &mut self,
+        thread: &ThreadRef,
+        prev_state: PrevState,
+        (cpu, ts): (i32, Ns),
+        out: &mut Output<'_, S>,
+    ) {
+        self.switches_seen = true;
+        // Whatever it was thought to do, it was running when it was switched out.
+        if let Some(open) = self.get(thread)
+            && open.state != State::Running
+        {
+            self.doubt(thread, open.since, out);
+        }
+        self.close(thread, ts, None, out);
+        let (state, preempted) = match prev_state {
+            PrevState::Dead | PrevState::Zombie => return,
+            PrevState::Runnable { preempted } => (State::Runnable, preempted),
+            PrevState::Sleeping => (State::Sleeping, false),
+            PrevState::Uninterruptible => (State::Uninterruptible, false),
+            PrevState::Stopped => (State::Stopped, false),
+            PrevState::Traced => (State::Traced, false),
+            PrevState::Parked => (State::Parked, false),
+            PrevState::Idle => (State::Idle, false),
+            PrevState::Unknown(_) => (State::Unknown, false),
+        };
+        let open = self.start(thread, state, Some(cpu), ts);
+        open.preempted = preempted;
+    }
+
+    /// The thread cannot have done what it was thought to do since `since`.
+    pub(super) fn doubt<S: EmitAll>(
+        &mut self,
+        thread: &ThreadRef,
+        since: Ns,
+        out: &mut Output<'_, S>,
+    ) {
+        let Some(open) = self.get(thread) else { return };
+        if open.state == State::Unknown {
+            return;
+        }
+        let since = since.max(open.since);
+        let (cpu, watch) = (open.cpu, open.watch);
+        if since > open.since {
+            self.close(thread, since, None, out);
+            self.start(thread, State::Unknown, cpu, since).watch = watch;
+        } else if let Some(open) = self.slot(thread) {
+            open.state = State::Unknown;
+            open.preempted = false;
+        }
+    }
+
+    /// From `since` on it is not known any more who runs on the CPU where the thread was.
+    pub(super) fn lost_sight<S: EmitAll>(
+        &mut self,
+        thread: &ThreadRef,
+        cpu: i32,
+        since: Ns,
+        out: &mut Output<'_, S>,
+    ) {
+        if let Some(open) = self.get(thread)
+            && open.state == State::Running
+            && open.cpu == Some(cpu)
+        {
+            self.doubt(thread, since, out);
+        }
+    }
+
+    /// A wakeup; tells whether it was spurious: the thread was not asleep.
+    pub(super) fn wake<S: EmitAll>(
+        &mut self,
+        thread: &ThreadRef,
+        wake: &Wake,
+        ts: Ns,
+        out: &mut Output<'_, S>,
+    ) -> bool {
+        if let Some(open) = self.slot(thread)
+            && wake.kind != WakeupKind::Waking
+            && let Some(spurious) = open.wakeup_due.take()
+        {
+            open.watch = wake.target_cpu.or(open.watch);
+            return spurious;
+        }
+        let open = self.get(thread);
+        let cpu = open.and_then(|open| open.cpu);
+        let spurious = match open {
+            // A child is made ready to run by its first wakeup, which ends no sleep.
+            Some(Open {
+                state: State::Runnable,
+                ..
+            }) if wake.kind == WakeupKind::WakeupNew => false,
+            Some(open) => matches!(open.state, State::Running | State::Runnable),
+            None => false,
+        };
+        let is_child = wake.kind == WakeupKind::WakeupNew && open.is_some();
+        if !spurious && !is_child {
+            self.close(thread, ts, Some(wake), out);
+            self.start(thread, State::Runnable, cpu, ts);
+        }
+        if let Some(open) = self.slot(thread) {
+            if open.state != State::Running {
+                open.watch = wake.target_cpu.or(open.watch);
+            }
+            open.wakeup_due = (wake.kind == WakeupKind::Waking).then_some(spurious);
+        }
+        spurious
+    }
+
+    /// A thread was created.
+    pub(super) fn fork(&mut self, child: &ThreadRef, cpu: Option<i32>, ts: Ns) {
+        let open = self.start(child, State::Runnable, None, ts);
+        open.watch = cpu;
+    }
+
+    /// A runnable thread was moved to another CPU's queue.
+    pub(super) fn migrate(&mut self, thread: &ThreadRef, to_cpu: i32) {
+        if let Some(open) = self.slot(thread)
+            && open.state == State::Runnable
+        {
+            open.watch = Some(to_cpu);
+        }
+    }
+
+    /// A state dump told what the thread was doing. Numbers as LTTng's state dump has them. It
+    /// does not distinguish a thread that runs from one in the queue (the switches will), nor
+    /// sleeps that signals end from others.
+    pub(super) fn dumped(&mut self, thread: &ThreadRef, status: i64, cpu: Option<i32>, ts: Ns) {
+        const WAIT_FORK: i64 = 1;
+        const WAIT_CPU: i64 = 2;
+        const EXIT: i64 = 3;
+        const ZOMBIE: i64 = 4;
+        const WAIT: i64 = 5;
+        const RUN: i64 = 6;
+        const DEAD: i64 = 7;
+        if self.get(thread).is_some() {
+            return;
+        }
+        let state = match status {
+            WAIT_FORK | WAIT_CPU | RUN => State::Runnable,
+            WAIT => State::Sleeping,
+            EXIT | ZOMBIE | DEAD => State::Dead,
+            _ => State::Unknown,
+        };
+        self.start(thread, state, cpu, ts).begin_known = false;
+    }
+
+    /// The record of the thread goes away: its state ends with the last event that knew it.
+    pub(super) fn gone<S: EmitAll>(
+        &mut self,
+        thread: &ThreadRef,
+        processes: &Processes,
+        out: &mut Output<'_, S>,
+    ) {
+        if let Some(open) = self.get(thread) {
+            let ts_end = processes.ts_exit(thread.slot);
+            let ts_end = ts_end.unwrap_or(processes.ts_last(thread.slot));
+            self.close(thread, ts_end.max(open.since), None, out);
+        }
+    }
+
+    pub(super) fn finish<S: EmitAll>(
+        &mut self,
+        ts_end: Ns,
+        processes: &Processes,
+        out: &mut Output<'_, S>,
+    ) {
+        if !self.switches_seen {
+            return;
+        }
+        for slot in 0..self.open.len() {
+            let Some(open) = self.open[slot] else {
+                continue;
+            };
+            let thread = processes.by_slot(slot as u32);
+            let runs_on = open.state == State::Running;
+            if let Some(ts_exit) = processes.ts_exit(slot as u32).filter(|_| !runs_on) {
+                self.close(&thread, ts_exit.max(open.since), None, out);
+                continue;
+            }
+            self.open[slot] = None;
+            let last = self.settle(open, &thread, ts_end, out);
+            out.sink.emit(self.row(&last, &thread, None, None));
+        }
+    }
+
+    fn get(&self, thread: &ThreadRef) -> Option<Open> {
+        self.open.get(thread.index()).copied().flatten()
+    }
+
+    fn slot(&mut self, thread: &ThreadRef) -> Option<&mut Open> {
+        self.open.get_mut(thread.index())?.as_mut()
+    }
+
+    fn start(
+        &mut self,
+        thread: &ThreadRef,
+        state: State,
+        cpu: Option<i32>,
+        since: Ns,
+    ) -> &mut Open {
+        if self.open.len() <= thread.index() {
+            self.open.resize(thread.index() + 1, None);
+        }
+        let id = self.take_id();
+        self.open[thread.index()].insert(Open {
+            id,
+            since,
+            begin_known: true,
+            state,
+            preempted: false,
+            cpu,
+            watch: cpu,
+            wakeup_due: None,
+        })
+    }
+
+    /// Ends the state of a thread, if it has one, and writes it.
+    fn close<S: EmitAll>(
+        &mut self,
+        thread: &ThreadRef,
+        ts: Ns,
+        wake: Option<&Wake>,
+        out: &mut Output<'_, S>,
+    ) {
+        let Some(open) = self.get(thread) else { return };
+        self.open[thread.index()] = None;
+        if !self.switches_seen {
+            return;
+        }
+        let ts = ts.max(open.since);
+        let last = self.settle(open, thread, ts, out);
+        out.sink.emit(self.row(&last, thread, Some(ts), wake));
+    }
+
+    /// Cuts a state at the first loss within it; gives what is left to be written.
+    fn settle<S: EmitAll>(
+        &mut self,
+        open: Open,
+        thread: &ThreadRef,
+        until: Ns,
+        out: &mut Output<'_, S>,
+    ) -> Open {
+        if open.state == State::Unknown {
+            return open;
+        }
+        let doubt = self.losses.first_between(open.watch, open.since, until);
+        let Some(doubt) = doubt else { return open };
+        let mut id = open.id;
+        if doubt > open.since {
+            let mut row = self.row(&open, thread, Some(doubt), None);
+            row.dur = None;
+            out.sink.emit(row);
+            id = self.take_id();
+        }
+        Open {
+            id,
+            since: doubt,
+            state: State::Unknown,
+            preempted: false,
+            ..open
+        }
+    }
+
+    fn take_id(&mut self) -> i64 {
+        self.next_id += 1;
+        self.next_id - 1
+    }
+
+    fn row(
+        &self,
+        open: &Open,
+        thread: &ThreadRef,
+        ts_end: Option<Ns>,
+        wake: Option<&Wake>,
+    ) -> ThreadStateRow {
+        ThreadStateRow {
+            id: open.id,
+            ts: open.since,
+            dur: ts_end
+                .filter(|_| open.begin_known)
+                .map(|ts_end| ts_end - open.since),
+            ts_end,
+            utid: Some(thread.utid),
+            upid: thread.upid,
+            tid: Some(thread.tid),
+            pid: thread.pid,
+            comm: thread.comm,
+            state: self.names[open.state as usize],
+            preempted: open.preempted,
+            cpu: open.cpu,
+            wakeup_id: wake.map(|wake| wake.id),
+            waker_utid: wake.and_then(|wake| wake.waker_utid),
+            wake_context: wake.map(|wake| wake.context),
+        }
+    }
+}

@@ -1,0 +1,499 @@
+//! Records of threads and processes, addressed by dense slots, found by the kernel's numbers.
+//!
+//! A record lives from the first event that knows the thread until the kernel frees it, its number
+//! is given to another thread, or (for the dead) [`DEAD_MAX`] others died after it. Then its rows
+//! are written and the slot is used again: memory follows the threads alive, not the trace.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::tables::{EmitAll, ProcessRow, ThreadCommRow, ThreadRow};
+use whyslow_model::{Ns, Sym, stat};
+
+use super::identity::{Change, Output, ProcessRef, ThreadRef};
+
+/// Threads known at one time; beyond that, one is given up for each new one. Linux itself allows
+/// four million, a traced machine rarely has ten thousand.
+const THREADS_MAX: usize = 1 << 18;
+
+/// Dead threads remembered for late events (the kernel frees a thread after its last switch).
+const DEAD_MAX: usize = 4096;
+
+/// Process names of the LTTng tracer itself.
+const TRACERS: [&str; 4] = [
+    "lttng-consumerd",
+    "lttng-sessiond",
+    "lttng-relayd",
+    "lttng-runas",
+];
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Thread {
+    pub(super) utid: i32,
+    pub(super) tid: i32,
+    pub(super) process: Option<u32>,
+    upid: Option<i32>,
+    pub(super) pid: Option<i32>,
+    comm: Option<Comm>,
+    pub(super) ts_start: Option<Ns>,
+    pub(super) ts_exit: Option<Ns>,
+    ts_first: Ns,
+    pub(super) ts_last: Ns,
+    pub(super) parent_utid: Option<i32>,
+    pub(super) is_kernel: Option<bool>,
+    is_tracer: bool,
+    /// Left the CPU for the last time.
+    pub(super) dead: bool,
+    /// The kernel freed it while it still seemed to run.
+    pub(super) freed: bool,
+    gone: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Comm {
+    id: i64,
+    sym: Sym,
+    since: Ns,
+    begin_known: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Process {
+    pub(super) upid: i32,
+    pub(super) pid: i32,
+    pub(super) parent_upid: Option<i32>,
+    pub(super) ppid: Option<i32>,
+    comm: Option<Sym>,
+    pub(super) exe: Option<Sym>,
+    pub(super) ts_start: Option<Ns>,
+    ts_exit: Option<Ns>,
+    is_tracer: bool,
+    /// Threads with a record, and those of them that did not exit.
+    members: u32,
+    live: u32,
+    ended: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    records: Vec<Thread>,
+    processes: Vec<Process>,
+    free: Vec<u32>,
+    /// Slots given up by the current event: its other changes may still name them.
+    leaving: Vec<u32>,
+    free_processes: Vec<u32>,
+    by_tid: FxHashMap<i32, u32>,
+    by_pid: FxHashMap<i32, u32>,
+    /// Dead threads, oldest first, as (slot, utid).
+    dead: VecDeque<(u32, i32)>,
+    next_utid: i32,
+    next_upid: i32,
+    next_comm: i64,
+    /// Where the search for a record to give up goes on.
+    hand: usize,
+    pub(super) changes: Vec<Change>,
+}
+
+impl Threads {
+    /// Starts an event: what the last one gave up may be used again.
+    pub(super) fn begin(&mut self) {
+        if !self.changes.is_empty() {
+            self.changes.clear();
+            self.free.append(&mut self.leaving);
+        }
+    }
+
+    pub(super) fn find(&self, tid: i32) -> Option<u32> {
+        self.by_tid.get(&tid).copied()
+    }
+
+    pub(super) fn get(&self, slot: u32) -> &Thread {
+        &self.records[slot as usize]
+    }
+
+    pub(super) fn get_mut(&mut self, slot: u32) -> &mut Thread {
+        &mut self.records[slot as usize]
+    }
+
+    pub(super) fn process_of(&mut self, slot: u32) -> Option<&mut Process> {
+        let process = self.records[slot as usize].process?;
+        Some(&mut self.processes[process as usize])
+    }
+
+    pub(super) fn reference(&self, slot: u32) -> ThreadRef {
+        let thread = &self.records[slot as usize];
+        let process = thread.process.map(|p| &self.processes[p as usize]);
+        ThreadRef {
+            slot,
+            utid: thread.utid,
+            upid: thread.upid,
+            tid: thread.tid,
+            pid: thread.pid,
+            comm: thread.comm.map(|comm| comm.sym),
+            is_tracer: thread.is_tracer || process.is_some_and(|process| process.is_tracer),
+        }
+    }
+
+    pub(super) fn process_by_pid(&self, pid: i32) -> Option<ProcessRef> {
+        let &process = self.by_pid.get(&pid)?;
+        Some(self.process_reference(process))
+    }
+
+    /// A record for a thread not known so far.
+    pub(super) fn create<S: EmitAll>(&mut self, tid: i32, ts: Ns, out: &mut Output<'_, S>) -> u32 {
+        if self.by_tid.len() >= THREADS_MAX {
+            self.give_up_one(ts, out);
+        }
+        let thread = Thread {
+            utid: self.next_utid,
+            tid,
+            process: None,
+            upid: None,
+            pid: None,
+            comm: None,
+            ts_start: None,
+            ts_exit: None,
+            ts_first: ts,
+            ts_last: ts,
+            parent_utid: None,
+            is_kernel: None,
+            is_tracer: false,
+            dead: false,
+            freed: false,
+            gone: false,
+        };
+        self.next_utid = self.next_utid.saturating_add(1);
+        let slot = place(&mut self.records, &mut self.free, thread);
+        self.by_tid.insert(tid, slot);
+        slot
+    }
+
+    /// Tells the process of a thread that had none.
+    pub(super) fn join(&mut self, slot: u32, pid: i32) {
+        let process = match self.by_pid.get(&pid) {
+            Some(&process) => process,
+            None => self.create_process(pid),
+        };
+        let record = &mut self.processes[process as usize];
+        record.members += 1;
+        let thread = &mut self.records[slot as usize];
+        if thread.ts_exit.is_none() {
+            record.live += 1;
+            // A process whose known threads had all exited had one more than was known.
+            record.ended = false;
+            record.ts_exit = None;
+        }
+        thread.process = Some(process);
+        thread.upid = Some(record.upid);
+        thread.pid = Some(pid);
+        if thread.tid == pid {
+            record.comm = thread.comm.map(|comm| comm.sym).or(record.comm);
+            record.is_tracer |= thread.is_tracer;
+        }
+    }
+
+    /// Forgets that a number stood for a process, because it was given to a new one.
+    pub(super) fn release_pid(&mut self, pid: i32) {
+        self.by_pid.remove(&pid);
+    }
+
+    /// Names a thread. `exact` tells that the name begins now, not at some moment before.
+    pub(super) fn set_comm<S: EmitAll>(
+        &mut self,
+        slot: u32,
+        comm: &[u8],
+        now: (Ns, bool),
+        out: &mut Output<'_, S>,
+    ) {
+        let comm = until_nul(comm);
+        let thread = &mut self.records[slot as usize];
+        if let Some(known) = thread.comm
+            && out.symbols.get(known.sym).as_bytes() == comm
+        {
+            return;
+        }
+        if comm.is_empty() {
+            return;
+        }
+        let sym = out.intern(comm);
+        let (ts, exact) = now;
+        let had_name = thread.comm.is_some();
+        if let Some(known) = thread.comm {
+            if known.sym == sym {
+                return;
+            }
+            out.sink.emit(comm_row(thread.utid, known, Some(ts)));
+        }
+        thread.comm = Some(Comm {
+            id: self.next_comm,
+            sym,
+            since: ts,
+            begin_known: exact || had_name,
+        });
+        self.next_comm += 1;
+        let tracer = TRACERS.contains(&out.symbols.get(sym));
+        thread.is_tracer |= tracer;
+        if thread.pid == Some(thread.tid)
+            && let Some(process) = thread.process
+        {
+            let process = &mut self.processes[process as usize];
+            process.comm = Some(sym);
+            process.is_tracer |= tracer;
+        }
+    }
+
+    /// The thread runs another program: what it was before does not count any more.
+    pub(super) fn set_exe<S: EmitAll>(
+        &mut self,
+        slot: u32,
+        filename: &[u8],
+        out: &mut Output<'_, S>,
+    ) {
+        let exe = out.intern(until_nul(filename));
+        let path = out.symbols.get(exe);
+        let base = path.rsplit('/').next().unwrap_or(path);
+        let is_tracer = TRACERS.contains(&base);
+        self.records[slot as usize].is_tracer = is_tracer;
+        if let Some(process) = self.process_of(slot) {
+            process.exe = Some(exe);
+            process.is_tracer = is_tracer;
+        }
+    }
+
+    /// The thread called exit.
+    pub(super) fn exit(&mut self, slot: u32, ts: Ns) {
+        let thread = &mut self.records[slot as usize];
+        if thread.ts_exit.is_some() {
+            return;
+        }
+        thread.ts_exit = Some(ts);
+        let process = thread.process;
+        let thread = self.reference(slot);
+        self.changes.push(Change::Exited { thread });
+        if let Some(process) = process {
+            self.processes[process as usize].live -= 1;
+            self.end_process_if_empty(process, Some(ts));
+        }
+    }
+
+    /// The thread left the CPU for the last time.
+    pub(super) fn die<S: EmitAll>(&mut self, slot: u32, ts: Ns, out: &mut Output<'_, S>) {
+        self.exit(slot, ts);
+        let thread = &mut self.records[slot as usize];
+        if thread.dead {
+            return;
+        }
+        thread.dead = true;
+        if thread.freed {
+            self.retire(slot, out);
+            return;
+        }
+        self.dead.push_back((slot, thread.utid));
+        if self.dead.len() > DEAD_MAX
+            && let Some((old, utid)) = self.dead.pop_front()
+            && self.records[old as usize].utid == utid
+        {
+            self.retire(old, out);
+        }
+    }
+
+    /// Gives a thread the number of the main thread, as exec does.
+    pub(super) fn renumber<S: EmitAll>(
+        &mut self,
+        slot: u32,
+        tid: i32,
+        ts: Ns,
+        out: &mut Output<'_, S>,
+    ) {
+        let former = self.by_tid.insert(tid, slot);
+        let old_tid = std::mem::replace(&mut self.records[slot as usize].tid, tid);
+        if self.by_tid.get(&old_tid) == Some(&slot) {
+            self.by_tid.remove(&old_tid);
+        }
+        if let Some(former) = former.filter(|&former| former != slot) {
+            self.exit(former, ts);
+            self.retire(former, out);
+        }
+    }
+
+    /// Writes the rows of a thread whose last event has passed, and lets its record go.
+    pub(super) fn retire<S: EmitAll>(&mut self, slot: u32, out: &mut Output<'_, S>) {
+        if self.records[slot as usize].gone {
+            return;
+        }
+        let thread = self.reference(slot);
+        self.write(slot, false, out);
+        if self.by_tid.get(&thread.tid) == Some(&slot) {
+            self.by_tid.remove(&thread.tid);
+        }
+        let record = &mut self.records[slot as usize];
+        record.gone = true;
+        self.leaving.push(slot);
+        let (process, exited) = (record.process, record.ts_exit);
+        self.changes.push(Change::Gone { thread });
+        let Some(process) = process else { return };
+        let record = &mut self.processes[process as usize];
+        record.members -= 1;
+        if exited.is_none() {
+            record.live -= 1;
+            self.end_process_if_empty(process, None);
+        }
+        if self.processes[process as usize].members == 0 {
+            self.write_process(process, out);
+            let pid = self.processes[process as usize].pid;
+            if self.by_pid.get(&pid) == Some(&process) {
+                self.by_pid.remove(&pid);
+            }
+            self.free_processes.push(process);
+        }
+    }
+
+    /// Writes the rows of all that is still known.
+    pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
+        for slot in 0..self.records.len() as u32 {
+            if !self.records[slot as usize].gone {
+                self.write(slot, true, out);
+            }
+        }
+        for process in 0..self.processes.len() as u32 {
+            if self.processes[process as usize].members > 0 {
+                self.write_process(process, out);
+            }
+        }
+    }
+
+    fn process_reference(&self, process: u32) -> ProcessRef {
+        let process = &self.processes[process as usize];
+        ProcessRef {
+            upid: process.upid,
+            pid: process.pid,
+            comm: process.comm,
+        }
+    }
+
+    fn create_process(&mut self, pid: i32) -> u32 {
+        let process = Process {
+            upid: self.next_upid,
+            pid,
+            parent_upid: None,
+            ppid: None,
+            comm: None,
+            exe: None,
+            ts_start: None,
+            ts_exit: None,
+            is_tracer: false,
+            members: 0,
+            live: 0,
+            ended: false,
+        };
+        self.next_upid = self.next_upid.saturating_add(1);
+        let slot = place(&mut self.processes, &mut self.free_processes, process);
+        self.by_pid.insert(pid, slot);
+        slot
+    }
+
+    fn end_process_if_empty(&mut self, process: u32, ts_exit: Option<Ns>) {
+        let record = &mut self.processes[process as usize];
+        if record.live > 0 || record.ended {
+            return;
+        }
+        record.ended = true;
+        record.ts_exit = ts_exit;
+        let process = self.process_reference(process);
+        self.changes.push(Change::ProcessEnded { process });
+    }
+
+    /// Makes room: the record that the hand meets first after those it met before. Only input
+    /// made to fill the table comes here, so the choice needs to be cheap, not good.
+    fn give_up_one<S: EmitAll>(&mut self, ts: Ns, out: &mut Output<'_, S>) {
+        for _ in 0..self.records.len() {
+            self.hand = (self.hand + 1) % self.records.len();
+            if !self.records[self.hand].gone {
+                out.anomalies.count(&stat::MAP_LIMIT, ts);
+                self.retire(self.hand as u32, out);
+                return;
+            }
+        }
+    }
+
+    /// `alive`: the recording ends and the thread goes on.
+    fn write<S: EmitAll>(&self, slot: u32, alive: bool, out: &mut Output<'_, S>) {
+        let thread = &self.records[slot as usize];
+        let reference = self.reference(slot);
+        if let Some(comm) = thread.comm {
+            let ts_end = match thread.ts_exit {
+                Some(ts_exit) => Some(ts_exit.max(comm.since)),
+                None if alive => None,
+                None => Some(thread.ts_last.max(comm.since)),
+            };
+            out.sink.emit(comm_row(thread.utid, comm, ts_end));
+        }
+        out.sink.emit(ThreadRow {
+            utid: thread.utid,
+            upid: thread.upid,
+            tid: thread.tid,
+            pid: thread.pid,
+            comm: reference.comm,
+            ts_start: thread.ts_start,
+            ts_exit: thread.ts_exit,
+            ts_first: thread.ts_first,
+            ts_last: thread.ts_last,
+            parent_utid: thread.parent_utid,
+            is_main: thread.pid.map(|pid| pid == thread.tid),
+            is_kernel: thread.is_kernel,
+            is_tracer: reference.is_tracer,
+        });
+    }
+
+    fn write_process<S: EmitAll>(&self, process: u32, out: &mut Output<'_, S>) {
+        let process = &self.processes[process as usize];
+        let parent_upid = process.parent_upid.or_else(|| {
+            // The state dump told the parent's number before it told of the parent.
+            let parent = &self.processes[*self.by_pid.get(&process.ppid?)? as usize];
+            let both_there_before = process.ts_start.is_none() && parent.ts_start.is_none();
+            both_there_before.then_some(parent.upid)
+        });
+        out.sink.emit(ProcessRow {
+            upid: process.upid,
+            pid: process.pid,
+            parent_upid,
+            ppid: process.ppid,
+            comm: process.comm,
+            exe: process.exe,
+            ts_start: process.ts_start,
+            ts_exit: process.ts_exit,
+            is_tracer: process.is_tracer,
+        });
+    }
+}
+
+/// Puts a record into a free slot, or a new one.
+fn place<T>(records: &mut Vec<T>, free: &mut Vec<u32>, record: T) -> u32 {
+    if let Some(slot) = free.pop() {
+        records[slot as usize] = record;
+        return slot;
+    }
+    records.push(record);
+    records.len() as u32 - 1
+}
+
+fn comm_row(utid: i32, comm: Comm, ts_end: Option<Ns>) -> ThreadCommRow {
+    ThreadCommRow {
+        id: comm.id,
+        ts: comm.since,
+        dur: ts_end
+            .filter(|_| comm.begin_known)
+            .map(|end| end - comm.since),
+        ts_end,
+        utid,
+        comm: comm.sym,
+    }
+}
+
+/// Names come as text arrays of fixed length, padded with zeros.
+fn until_nul(bytes: &[u8]) -> &[u8] {
+    match bytes.iter().position(|&byte| byte == 0) {
+        Some(end) => &bytes[..end],
+        None => bytes,
+    }
+}
