@@ -18,7 +18,7 @@ fn write_small(target: &Path, existing: Existing) -> Result<RecordingInfo, Store
             ts_last: 2,
             events: 3,
             lost: 0,
-            busy_ns: 0,
+            busy_ns: Some(0),
         });
         writer.flush_ready(&symbols)?;
     }
