@@ -206,6 +206,14 @@ pub fn number_name(abi: Abi, nr: i64) -> Option<&'static str> {
     names.split(' ').nth((nr - i64::from(*first)) as usize)
 }
 
+/// The number of a call by the name that [`number_name`] gives.
+pub fn number_of(abi: Abi, name: &str) -> Option<i32> {
+    numbers::runs(abi).iter().find_map(|&(first, names)| {
+        let position = names.split(' ').position(|known| known == name)?;
+        Some(i32::from(first) + position as i32)
+    })
+}
+
 /// The calls of a class, by name. `fcntl` is counted where its commands say: see [`Call::op_of`].
 pub fn members(op: Op) -> impl Iterator<Item = &'static Call> {
     let mut calls: Vec<_> = calls::CALLS.iter().filter(|call| call.op == op).collect();
@@ -312,6 +320,8 @@ mod tests {
         check(Abi::Arm, 322, Some("openat"));
         check(Abi::Aarch64, 56, Some("openat"));
         check(Abi::Aarch64, 441, Some("epoll_pwait2"));
+        assert_eq!(number_of(Abi::X86_64, "clone3"), Some(435));
+        assert_eq!(number_of(Abi::Aarch64, "open"), None);
     }
 
     #[test]

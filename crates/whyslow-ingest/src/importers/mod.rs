@@ -1,3 +1,6 @@
 //! Readers of foreign formats, one folder or file each.
 
 pub mod ctf;
+pub mod rwbs;
+pub mod task_state;
+pub mod text;

@@ -4,6 +4,7 @@ pub mod class;
 pub mod consumer;
 pub mod decoded;
 mod field_lookup;
+pub mod lttng;
 pub mod metadata;
 mod tsdl;
 pub mod value;

@@ -1,0 +1,144 @@
+//! Wanted fields of one event, by the place a family's table gave them.
+
+use whyslow_model::syscall::Abi;
+
+use crate::importers::ctf::class::{EnvironmentValue, FieldClass, StructClass, TraceClass};
+use crate::importers::ctf::decoded::DecodedEvent;
+use crate::importers::ctf::value::Value;
+use crate::importers::task_state::{self, KernelVersion};
+
+/// What the meaning of an event depends on beside its fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct TraceFacts {
+    pub(super) kernel: Option<KernelVersion>,
+    pub(super) abi: Option<Abi>,
+}
+
+impl TraceFacts {
+    pub(super) fn of(trace: &TraceClass) -> TraceFacts {
+        let release = trace
+            .environment
+            .iter()
+            .find_map(|(name, value)| match value {
+                EnvironmentValue::Text(text) if name == "kernel_release" => Some(text.as_str()),
+                _ => None,
+            });
+        TraceFacts {
+            kernel: release.and_then(task_state::kernel_version),
+            abi: abi_by_calls(trace).or_else(|| release.and_then(abi_by_release)),
+        }
+    }
+}
+
+/// The metadata does not name the machine, but declares the calls that its kernel has.
+fn abi_by_calls(trace: &TraceClass) -> Option<Abi> {
+    const TELLING: [(&str, Abi); 5] = [
+        ("arch_prctl", Abi::X86_64),
+        ("vm86old", Abi::I386),
+        ("vm86", Abi::I386),
+        ("arm_fadvise64_64", Abi::Arm),
+        ("recv", Abi::Arm),
+    ];
+    let events = || trace.streams.iter().flat_map(|stream| &stream.events);
+    TELLING.into_iter().find_map(|(call, abi)| {
+        let declared = events().any(|event| {
+            let name = event.name.strip_prefix("syscall_entry_");
+            name.or_else(|| event.name.strip_prefix("sys_")) == Some(call)
+        });
+        declared.then_some(abi)
+    })
+}
+
+/// Distributions name the machine in the release; a plain `generic` kernel is taken for what most
+/// machines are.
+fn abi_by_release(release: &str) -> Option<Abi> {
+    const TELLING: [(&str, Abi); 8] = [
+        ("amd64", Abi::X86_64),
+        ("x86_64", Abi::X86_64),
+        ("aarch64", Abi::Aarch64),
+        ("arm64", Abi::Aarch64),
+        ("armv7", Abi::Arm),
+        ("armmp", Abi::Arm),
+        ("i686", Abi::I386),
+        ("generic", Abi::X86_64),
+    ];
+    let found = TELLING.into_iter().find(|(word, _)| release.contains(word));
+    found.map(|(_, abi)| abi)
+}
+
+/// Picks from `a|b|c` the first path that the class has. A field that became a structure around
+/// the same number (`prev_state` did) is followed into it.
+pub(super) fn resolve(class: Option<&StructClass>, alternatives: &str) -> String {
+    let first = || alternatives.split('|').next().unwrap_or_default();
+    let Some(class) = class else {
+        return first().to_owned();
+    };
+    for path in alternatives.split('|') {
+        let head = path.split('.').next().unwrap_or(path);
+        let Some(member) = class.members.iter().find(|member| member.name == head) else {
+            continue;
+        };
+        if let (false, FieldClass::Struct(inner)) = (path.contains('.'), &member.class)
+            && let Some(inner) = inner
+                .members
+                .iter()
+                .find(|member| matches!(member.class, FieldClass::Integer(_)))
+        {
+            return format!("{path}.{}", inner.name);
+        }
+        return path.to_owned();
+    }
+    first().to_owned()
+}
+
+pub(super) fn has_field(class: Option<&StructClass>, name: &str) -> bool {
+    class.is_some_and(|class| class.members.iter().any(|member| member.name == name))
+}
+
+/// Slot reads with the conversions that bodies need.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'e, 'a> {
+    pub(super) event: &'e DecodedEvent<'a>,
+    pub(super) facts: TraceFacts,
+}
+
+impl<'a> Fields<'_, 'a> {
+    #[inline]
+    pub(super) fn value(&self, slot: usize) -> Value<'a> {
+        self.event.value(slot)
+    }
+
+    #[inline]
+    pub(super) fn i32(&self, slot: usize) -> Option<i32> {
+        self.event.value(slot).as_i32()
+    }
+
+    #[inline]
+    pub(super) fn i64(&self, slot: usize) -> Option<i64> {
+        self.event.value(slot).as_i64()
+    }
+
+    #[inline]
+    pub(super) fn u64(&self, slot: usize) -> Option<u64> {
+        self.event.value(slot).as_u64()
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self, slot: usize) -> Option<&'a [u8]> {
+        self.event.value(slot).as_bytes()
+    }
+
+    /// A name that is never missing: empty stands for unknown.
+    #[inline]
+    pub(super) fn name(&self, slot: usize) -> &'a [u8] {
+        self.bytes(slot).unwrap_or_default()
+    }
+
+    /// LTTng writes priorities without the 100 real-time levels below them.
+    #[inline]
+    pub(super) fn prio(&self, slot: usize) -> Option<i32> {
+        self.i32(slot).map(|prio| prio.saturating_add(PRIO_BASE))
+    }
+}
+
+pub(super) const PRIO_BASE: i32 = 100;

@@ -1,0 +1,203 @@
+//! From events of LTTng to the vocabulary of [`whyslow_model::event`].
+//!
+//! The kernel tracer has renamed its events, fields and contexts several times since 2.0. A class
+//! is looked at once, by name, when the trace is opened ([`Mapper::wants`]): a family's table (one
+//! file each) tells which fields its meaning needs and under which names. An event then costs slot
+//! reads and one call through a pointer ([`Mapper::map`]); nothing is searched or allocated.
+//!
+//! Events that no table knows become [`Body::Other`] in a kernel trace. In user-space traces, and
+//! those of other tracers, each event is a [`Body::Marker`] with its fields as text.
+
+mod block;
+mod fields;
+mod irq;
+mod net;
+mod rendered;
+mod sched;
+mod statedump;
+mod syscall;
+
+use whyslow_model::event::{Body, Context, Event};
+
+use self::fields::{Fields, PRIO_BASE, TraceFacts, has_field, resolve};
+use self::rendered::RenderedClass;
+use self::syscall::SyscallClass;
+use super::class::Scope;
+use super::consumer::{ClassRef, Domain, FieldName, Want};
+use super::decoded::DecodedEvent;
+
+/// One meaning and the events that have it.
+struct Mapping {
+    /// Names in all releases.
+    names: &'static [&'static str],
+    /// Slot n is field n; `a|b` are spellings of different releases.
+    fields: &'static [&'static str],
+    /// `None`: a field that the meaning needs is not there.
+    body: for<'a> fn(&Fields<'_, 'a>) -> Option<Body<'a>>,
+}
+
+static FAMILIES: [&[Mapping]; 5] = [
+    sched::EVENTS,
+    block::EVENTS,
+    irq::EVENTS,
+    net::EVENTS,
+    statedump::EVENTS,
+];
+
+/// Meanings of the event classes of the open traces.
+#[derive(Default)]
+pub struct Mapper {
+    /// By [`ClassRef::index`].
+    classes: Vec<Option<MappedClass>>,
+    /// By [`ClassRef::trace_index`].
+    facts: Vec<Option<TraceFacts>>,
+}
+
+struct MappedClass {
+    meaning: Meaning,
+    facts: TraceFacts,
+    contexts: ContextSlots,
+}
+
+enum Meaning {
+    Table(&'static Mapping),
+    Syscall(SyscallClass),
+    Rendered(RenderedClass),
+    Other,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct ContextSlots {
+    tid: Option<usize>,
+    pid: Option<usize>,
+    ppid: Option<usize>,
+    comm: Option<usize>,
+    prio: Option<usize>,
+}
+
+impl Mapper {
+    /// What the meaning of a class needs to be read.
+    pub fn wants(&mut self, class: &ClassRef<'_>) -> Want {
+        let facts = self.facts(class);
+        let payload = class.event.payload.as_ref();
+        let name = class.event.name.as_str();
+        let (meaning, paths) = if class.trace.domain == Domain::User {
+            user_meaning(class)
+        } else if let Some((call, paths)) = syscall::classify(name, payload, facts) {
+            (Meaning::Syscall(call), paths)
+        } else if let Some(mapping) = find(name) {
+            let paths = mapping.fields.iter().map(|field| resolve(payload, field));
+            (Meaning::Table(mapping), paths.collect())
+        } else if name == "lttng_logger" || class.trace.domain == Domain::Unknown {
+            user_meaning(class)
+        } else {
+            (Meaning::Other, Vec::new())
+        };
+        let mut wanted: Vec<FieldName> = paths.into_iter().map(FieldName::payload).collect();
+        let contexts = ContextSlots::of(class, &mut wanted);
+        if self.classes.len() <= class.index {
+            self.classes.resize_with(class.index + 1, || None);
+        }
+        self.classes[class.index] = Some(MappedClass {
+            meaning,
+            facts,
+            contexts,
+        });
+        Want::Fields(wanted)
+    }
+
+    /// `None`: a field that the event's meaning needs is missing. `text` is where a rendered
+    /// event's fields are put.
+    pub fn map<'a>(&'a self, event: &DecodedEvent<'a>, text: &'a mut String) -> Option<Event<'a>> {
+        let class = self.classes.get(event.class)?.as_ref()?;
+        let facts = class.facts;
+        let fields = Fields { event, facts };
+        let body = match &class.meaning {
+            Meaning::Table(mapping) => (mapping.body)(&fields)?,
+            Meaning::Syscall(call) => call.body(&fields),
+            Meaning::Rendered(rendered) => {
+                rendered.render(&fields, text);
+                Body::Marker {
+                    name: &rendered.name,
+                    text,
+                }
+            }
+            Meaning::Other => Body::Other,
+        };
+        Some(Event {
+            ts: event.ts,
+            cpu: event.cpu,
+            context: class.contexts.read(&fields),
+            body,
+        })
+    }
+
+    fn facts(&mut self, class: &ClassRef<'_>) -> TraceFacts {
+        if self.facts.len() <= class.trace_index {
+            self.facts.resize(class.trace_index + 1, None);
+        }
+        *self.facts[class.trace_index].get_or_insert_with(|| TraceFacts::of(&class.trace.class))
+    }
+}
+
+fn user_meaning(class: &ClassRef<'_>) -> (Meaning, Vec<String>) {
+    let name = class.event.name.as_str();
+    // maps of libraries, repeated for every process: not marks
+    if name.starts_with("lttng_ust_statedump:") {
+        return (Meaning::Other, Vec::new());
+    }
+    let (rendered, paths) = RenderedClass::new(name, class.event.payload.as_ref());
+    (Meaning::Rendered(rendered), paths)
+}
+
+fn find(name: &str) -> Option<&'static Mapping> {
+    let mut mappings = FAMILIES.iter().flat_map(|family| family.iter());
+    mappings.find(|mapping| mapping.names.contains(&name))
+}
+
+impl ContextSlots {
+    /// Contexts of the stream or of the event class. Threads of user-space traces are known by
+    /// their ids in their own namespace, if nothing better was recorded.
+    fn of(class: &ClassRef<'_>, wanted: &mut Vec<FieldName>) -> ContextSlots {
+        let scopes = [
+            (Scope::EventContext, class.stream.event_context.as_ref()),
+            (Scope::SpecificContext, class.event.context.as_ref()),
+        ];
+        let mut slot = |names: &[&str]| {
+            let candidates = names
+                .iter()
+                .flat_map(|name| scopes.iter().map(move |scope| (name, scope)));
+            for (name, (scope, context)) in candidates {
+                if has_field(*context, name) {
+                    wanted.push(FieldName::new(*scope, *name));
+                    return Some(wanted.len() - 1);
+                }
+            }
+            None
+        };
+        ContextSlots {
+            tid: slot(&["tid", "vtid"]),
+            pid: slot(&["pid", "vpid"]),
+            ppid: slot(&["ppid", "vppid"]),
+            comm: slot(&["procname"]),
+            prio: slot(&["prio"]),
+        }
+    }
+
+    #[inline]
+    fn read<'a>(&self, fields: &Fields<'_, 'a>) -> Context<'a> {
+        Context {
+            tid: self.tid.and_then(|slot| fields.i32(slot)),
+            pid: self.pid.and_then(|slot| fields.i32(slot)),
+            ppid: self.ppid.and_then(|slot| fields.i32(slot)),
+            comm: self.comm.and_then(|slot| fields.bytes(slot)),
+            prio: self
+                .prio
+                .and_then(|slot| fields.i32(slot))
+                .map(|prio| prio.saturating_add(PRIO_BASE)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

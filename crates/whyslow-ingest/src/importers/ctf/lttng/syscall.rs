@@ -1,0 +1,287 @@
+//! System calls, under the names of all releases of lttng-modules.
+//!
+//! | release | entry | exit |
+//! |---|---|---|
+//! | to 2.5 | `sys_X`, `compat_sys_X` | `exit_syscall` |
+//! | since 2.6 | `syscall_entry_X`, `compat_syscall_entry_X` | `syscall_exit_X`, `compat_syscall_exit_X` |
+//!
+//! `X` is the kernel's function name; `unknown` stands for calls newer than the tracer, which come
+//! as number and registers. An entry has the arguments that go in, an exit those that come out.
+
+use std::sync::LazyLock;
+
+use whyslow_model::event::{Body, SocketAddress, SyscallArgs};
+use whyslow_model::syscall::{self, Abi, Call, Role};
+
+use super::fields::{Fields, TraceFacts, has_field, resolve};
+use super::net;
+use crate::importers::ctf::class::StructClass;
+use crate::importers::ctf::value::Value;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Enter,
+    Exit,
+}
+
+/// One event class that is a system call.
+#[derive(Debug)]
+pub(super) struct SyscallClass {
+    direction: Direction,
+    compat: bool,
+    call: Naming,
+    /// Meaning of slot n.
+    roles: Vec<Role>,
+    /// First of the slots of [`SOCKET_FIELDS`].
+    socket: Option<usize>,
+    /// Slot of the descriptors that come out.
+    fds: Option<usize>,
+    /// Slot of the return value.
+    ret: Option<usize>,
+}
+
+#[derive(Debug)]
+enum Naming {
+    /// The exit does not say which call ends.
+    Unnamed,
+    Named {
+        name: Box<str>,
+        nr: Option<i32>,
+    },
+    /// Slots 0 and 1 are number and registers.
+    ByNumber {
+        abi: Option<Abi>,
+    },
+}
+
+const NUMBERED_FIELDS: [&str; 2] = ["id", "args"];
+const SOCKET_FIELDS: [&str; 4] = ["family", "dport|sport", "v4addr", "v6addr"];
+const FDS_FIELDS: &str = "fildes|socket|usockvec";
+
+/// What the event is and which payload fields it needs, if it is a system call.
+pub(super) fn classify(
+    event: &str,
+    payload: Option<&StructClass>,
+    facts: TraceFacts,
+) -> Option<(SyscallClass, Vec<String>)> {
+    let (direction, compat, name) = parse(event)?;
+    let abi = facts.abi.map(|abi| if compat { abi.compat() } else { abi });
+    let mut fields = Vec::new();
+    let mut class = SyscallClass {
+        direction,
+        compat,
+        call: naming(name, abi),
+        roles: Vec::new(),
+        socket: None,
+        fds: None,
+        ret: None,
+    };
+    if let Naming::ByNumber { .. } = class.call {
+        fields.extend(NUMBERED_FIELDS.map(str::to_owned));
+    }
+    if direction == Direction::Enter {
+        for arg in syscall::call(name).args {
+            let Some(role) = arg.role else { continue };
+            let field = resolve(payload, &arg.fields.join("|"));
+            if has_field(payload, &field) {
+                class.roles.push(role);
+                fields.push(field);
+            }
+        }
+    } else {
+        class.ret = Some(fields.len());
+        fields.push("ret".to_owned());
+        let field = resolve(payload, FDS_FIELDS);
+        if has_field(payload, &field) {
+            class.fds = Some(fields.len());
+            fields.push(field);
+        }
+    }
+    if has_field(payload, "v4addr") || has_field(payload, "family") && name != "socket" {
+        class.socket = Some(fields.len());
+        fields.extend(SOCKET_FIELDS.map(|field| resolve(payload, field)));
+    }
+    Some((class, fields))
+}
+
+/// Direction, compatibility table, and the kernel's name; an empty name is not known.
+fn parse(event: &str) -> Option<(Direction, bool, &str)> {
+    if event == "exit_syscall" {
+        return Some((Direction::Exit, false, ""));
+    }
+    let (compat, event) = match event.strip_prefix("compat_") {
+        Some(event) => (true, event),
+        None => (false, event),
+    };
+    let (direction, name) = if let Some(name) = event.strip_prefix("syscall_entry_") {
+        (Direction::Enter, name)
+    } else if let Some(name) = event.strip_prefix("syscall_exit_") {
+        (Direction::Exit, name)
+    } else {
+        (Direction::Enter, event.strip_prefix("sys_")?)
+    };
+    Some((direction, compat, name))
+}
+
+fn naming(name: &str, abi: Option<Abi>) -> Naming {
+    match name {
+        "" => Naming::Unnamed,
+        "unknown" => Naming::ByNumber { abi },
+        name => {
+            let name = syscall::canonical_name(name);
+            Naming::Named {
+                name: name.into(),
+                nr: abi.and_then(|abi| syscall::number_of(abi, name)),
+            }
+        }
+    }
+}
+
+impl SyscallClass {
+    pub(super) fn body<'a>(&'a self, fields: &Fields<'_, 'a>) -> Body<'a> {
+        let (name, nr, mut args) = match &self.call {
+            Naming::Unnamed => (None, None, SyscallArgs::default()),
+            Naming::Named { name, nr } => (Some(&**name), *nr, self.named_args(fields)),
+            Naming::ByNumber { abi } => {
+                let nr = fields.i32(0);
+                let (name, call) = numbered(*abi, nr);
+                let args = match (self.direction, registers(fields.value(1))) {
+                    (Direction::Enter, Some(registers)) => {
+                        call.args_of_registers(registers, abi.unwrap_or(Abi::X86_64))
+                    }
+                    _ => SyscallArgs::default(),
+                };
+                (Some(name), nr, args)
+            }
+        };
+        if let Some(first) = self.socket {
+            args.socket_address = socket_address(fields, first);
+        }
+        if let Some(Value::Ints(&[first, second])) = self.fds.map(|slot| fields.value(slot)) {
+            args.fds = Some([first as i32, second as i32]);
+        }
+        let compat = self.compat;
+        match self.direction {
+            Direction::Enter => Body::SyscallEnter {
+                name: name.unwrap_or(UNKNOWN),
+                nr,
+                compat,
+                args,
+            },
+            Direction::Exit => Body::SyscallExit {
+                name,
+                nr,
+                compat,
+                ret: self.ret.and_then(|slot| fields.i64(slot)),
+                args,
+            },
+        }
+    }
+
+    fn named_args<'a>(&self, fields: &Fields<'_, 'a>) -> SyscallArgs<'a> {
+        let mut args = SyscallArgs::default();
+        for (slot, &role) in self.roles.iter().enumerate() {
+            match role {
+                Role::Path => args.path = fields.bytes(slot),
+                Role::Path2 => args.path2 = fields.bytes(slot),
+                role => {
+                    if let Some(value) = fields.i64(slot) {
+                        args.set(role, value);
+                    }
+                }
+            }
+        }
+        args
+    }
+}
+
+const UNKNOWN: &str = "unknown";
+
+/// Names and calls by number, once per numbering: events must not search.
+struct Numbers(Vec<(&'static str, &'static Call)>);
+
+/// Numbers up to here have a name or are shown as they are; no architecture comes near.
+const NUMBER_LIMIT: usize = 1024;
+
+impl Numbers {
+    fn new(abi: Option<Abi>) -> Numbers {
+        let entry = |nr: usize| {
+            let name = abi.and_then(|abi| syscall::number_name(abi, nr as i64));
+            let name = name.unwrap_or_else(|| nr.to_string().leak());
+            (name, syscall::call(name))
+        };
+        Numbers((0..NUMBER_LIMIT).map(entry).collect())
+    }
+}
+
+fn numbered(abi: Option<Abi>, nr: Option<i32>) -> (&'static str, &'static Call) {
+    static X86_64: LazyLock<Numbers> = LazyLock::new(|| Numbers::new(Some(Abi::X86_64)));
+    static I386: LazyLock<Numbers> = LazyLock::new(|| Numbers::new(Some(Abi::I386)));
+    static ARM: LazyLock<Numbers> = LazyLock::new(|| Numbers::new(Some(Abi::Arm)));
+    static AARCH64: LazyLock<Numbers> = LazyLock::new(|| Numbers::new(Some(Abi::Aarch64)));
+    static NONE: LazyLock<Numbers> = LazyLock::new(|| Numbers::new(None));
+    let numbers = match abi {
+        Some(Abi::X86_64) => &X86_64,
+        Some(Abi::I386) => &I386,
+        Some(Abi::Arm) => &ARM,
+        Some(Abi::Aarch64) => &AARCH64,
+        None => &NONE,
+    };
+    let index = nr.and_then(|nr| usize::try_from(nr).ok());
+    match index.and_then(|index| numbers.0.get(index)) {
+        Some(&entry) => entry,
+        None => (UNKNOWN, syscall::call(UNKNOWN)),
+    }
+}
+
+fn registers(value: Value<'_>) -> Option<[u64; 6]> {
+    match value {
+        Value::Ints(values) => values.try_into().ok(),
+        _ => None,
+    }
+}
+
+fn socket_address<'a>(fields: &Fields<'_, 'a>, first: usize) -> Option<SocketAddress<'a>> {
+    const AF_UNSPEC: i32 = 0;
+    let port = fields.u64(first + 1).unwrap_or(0) as u16;
+    if let Some(address) = fields.bytes(first + 2).and_then(|v4| v4.try_into().ok()) {
+        return Some(SocketAddress::Inet { address, port });
+    }
+    if let Some(address) = net::v6(fields.value(first + 3)) {
+        return Some(SocketAddress::Inet6 { address, port });
+    }
+    let family = fields.i32(first)?;
+    (family != AF_UNSPEC).then_some(SocketAddress::Family(family))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_every_release_are_taken_apart() {
+        use Direction::{Enter, Exit};
+        let check = |event, expected| assert_eq!(parse(event), expected, "{event}");
+        check("sys_open", Some((Enter, false, "open")));
+        check("compat_sys_open", Some((Enter, true, "open")));
+        check("exit_syscall", Some((Exit, false, "")));
+        check("syscall_entry_openat", Some((Enter, false, "openat")));
+        check("syscall_exit_openat", Some((Exit, false, "openat")));
+        check(
+            "compat_syscall_entry_fcntl64",
+            Some((Enter, true, "fcntl64")),
+        );
+        check("compat_syscall_exit_unknown", Some((Exit, true, "unknown")));
+        check("syscall_entry_unknown", Some((Enter, false, "unknown")));
+        check("sched_switch", None);
+    }
+
+    #[test]
+    fn numbers_without_a_name_are_shown_as_numbers() {
+        assert_eq!(numbered(Some(Abi::X86_64), Some(332)).0, "statx");
+        assert_eq!(numbered(Some(Abi::X86_64), Some(400)).0, "400");
+        assert_eq!(numbered(None, Some(332)).0, "332");
+        assert_eq!(numbered(Some(Abi::I386), Some(-1)).0, "unknown");
+        assert_eq!(numbered(Some(Abi::I386), None).0, "unknown");
+    }
+}

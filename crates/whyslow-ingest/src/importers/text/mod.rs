@@ -1,0 +1,66 @@
+//! Events as lines of text: for tests, bug reports, and sources that nobody has an importer for.
+//!
+//! The first line is `whyslow-text 1`. Then one line an item; empty lines and lines that begin with
+//! `#` mean nothing.
+//!
+//! ```text
+//! item    = "meta" field                        a fact about the recorded machine
+//!         | time cpu [context] name *field      an event
+//! time    = digits ["." 1*9digits]              seconds since 1970; "-" before it is allowed
+//! cpu     = "[" (digits | "-") "]"              "-" is not known
+//! context = "(" *field ")"                      tid pid ppid comm prio of the running thread
+//! field   = key "=" value                       separated by blanks
+//! value   = bare | quoted                       bare: no blank, quote, backslash or parenthesis
+//! quoted  = """ *(char | escape) """
+//! escape  = "\" ("n" | "r" | "t" | "\" | """ | "x" 2hex)
+//! ```
+//!
+//! Numbers are decimal, or hexadecimal after `0x`. A field that is left out is not known. Names and
+//! their fields, the obligatory ones first:
+//!
+//! | name | fields |
+//! |---|---|
+//! | `sched_switch` | `prev next prev_state` (`R`, `R+` preempted, `S D T t X Z P I`, or a number), `prev_comm prev_prio next_comm next_prio` |
+//! | `sched_waking`, `sched_wakeup`, `sched_wakeup_new` | `tid`, `comm prio target_cpu` |
+//! | `sched_migrate` | `tid to_cpu` |
+//! | `fork` | `parent child`, `parent_pid parent_comm child_pid child_comm` |
+//! | `exec` | `filename`, `tid old_tid` |
+//! | `exit` | `tid`, `comm` |
+//! | `free` | `tid` |
+//! | `comm` | `tid comm` |
+//! | `prio` | `tid prio` |
+//! | `syscall_enter` | `name`, `nr compat` and arguments |
+//! | `syscall_exit` | `name nr compat ret` and arguments |
+//! | `block_bio_queue`, `block_bio_backmerge`, `block_bio_frontmerge`, `block_bio_complete`, `block_bio_remap`, `block_split`, `block_getrq`, `block_rq_insert`, `block_rq_issue`, `block_rq_merge`, `block_rq_requeue`, `block_rq_complete` | `dev` (`8:0`) `sector sectors rwbs` (as the kernel prints it), `bytes tid comm`; completions `error`; remap `old_dev old_sector`; split `new_sector` |
+//! | `irq_enter` | `kind` (`hard`, `soft`, `hrtimer`) `nr`, `name` |
+//! | `irq_exit` | `kind nr`, `ret` |
+//! | `softirq_raise` | `nr` |
+//! | `net` | `kind` (`receive`, `queue`, `transmit`) `bytes`, `netif skbaddr ret protocol source destination` (`1.2.3.4:80`, `[::1]:80`, port left out where unknown) `tcp_seq` |
+//! | `page_alloc`, `page_free` | `order` |
+//! | `state_process` | `tid`, `pid ppid comm is_kernel status cpu file_table` |
+//! | `state_fd` | `fd`, `pid file_table flags path` |
+//! | `state_block_device` | `dev name` |
+//! | `state_net_interface` | `name`, `ifindex address` |
+//! | `state_irq` | `irq`, `name action` |
+//! | `state_end` | |
+//! | `marker` | `name`, `text` |
+//! | `lost` | `kind` (`events`, `packets`, `bytes`), `until` (a time) `count stream`: lost from this time on |
+//! | `other` | an event known by its time and context only |
+//!
+//! Arguments of system calls: `fd fd2 dirfd dirfd2 path path2 count offset flags command value
+//! address family socket_type`, `sockaddr` (`1.2.3.4:80`, `[::1]:80`, `unix:PATH`, `family:N`),
+//! `fds` (`3,4`: returned through memory), `raw` (six registers with commas).
+
+mod line;
+mod reader;
+mod writer;
+
+pub use line::{LINE_BYTES_MAX, Line};
+pub use reader::{Item, parse};
+pub use writer::{write_event, write_loss, write_metadata};
+
+/// First line of a file.
+pub const MAGIC: &str = "whyslow-text 1";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,471 @@
+//! From a line to what it says.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
+use std::str::FromStr;
+
+use whyslow_model::event::{
+    BlockRange, Body, Context, Event, IrqKind, Loss, LossKind, NetAddress, NetHeaders, NetKind,
+    PrevState, SocketAddress, StateProcess, SyscallArgs, WakeupKind,
+};
+
+use super::line::{self, Line};
+use crate::importers::rwbs;
+
+/// What a line says.
+#[derive(Debug, Clone, Copy)]
+pub enum Item<'a> {
+    /// Nothing: a comment, an empty line, the first line of a file.
+    Nothing,
+    Metadata {
+        key: &'a str,
+        value: &'a [u8],
+    },
+    Event(Event<'a>),
+    Loss(Loss<'a>),
+}
+
+/// Reads one line, without its end. The error says what is wrong with it.
+pub fn parse<'a>(text: &'a str, line: &'a mut Line) -> Result<Item<'a>, String> {
+    let text = text.trim();
+    if text.is_empty() || text.starts_with('#') || text == super::MAGIC {
+        return Ok(Item::Nothing);
+    }
+    if let Some(fields) = text.strip_prefix("meta ") {
+        line.clear();
+        line.read_rest(fields)?;
+        let (key, value) = line.first().ok_or("no fact")?;
+        return Ok(Item::Metadata { key, value });
+    }
+    let head = line.read(text)?;
+    let fields = Fields { line };
+    if head.name == "lost" {
+        return Ok(Item::Loss(fields.loss(head.ts, head.cpu)?));
+    }
+    Ok(Item::Event(Event {
+        ts: head.ts,
+        cpu: head.cpu,
+        context: fields.context()?,
+        body: fields.body(head.name)?,
+    }))
+}
+
+struct Fields<'a> {
+    line: &'a Line,
+}
+
+type Read<T> = Result<T, String>;
+
+/// A value that a field can have.
+trait Parse<'a>: Sized {
+    fn parse(text: &'a [u8]) -> Option<Self>;
+}
+
+impl<'a> Parse<'a> for &'a [u8] {
+    fn parse(text: &'a [u8]) -> Option<Self> {
+        Some(text)
+    }
+}
+
+impl<'a> Parse<'a> for &'a str {
+    fn parse(text: &'a [u8]) -> Option<Self> {
+        std::str::from_utf8(text).ok()
+    }
+}
+
+impl Parse<'_> for i64 {
+    fn parse(text: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(text).ok()?;
+        match text.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16).ok().map(|value| value as i64),
+            None => text.parse().ok(),
+        }
+    }
+}
+
+impl Parse<'_> for u64 {
+    fn parse(text: &[u8]) -> Option<Self> {
+        let plain = std::str::from_utf8(text).ok()?.parse().ok();
+        plain.or_else(|| <i64 as Parse>::parse(text).map(|value| value as u64))
+    }
+}
+
+macro_rules! parse_narrow {
+    ($($narrow:ty),+) => { $(
+        impl Parse<'_> for $narrow {
+            fn parse(text: &[u8]) -> Option<Self> {
+                Self::try_from(<i64 as Parse>::parse(text)?).ok()
+            }
+        }
+    )+ };
+}
+parse_narrow!(i32, u32, u16, u8);
+
+impl Parse<'_> for bool {
+    fn parse(text: &[u8]) -> Option<Self> {
+        match text {
+            b"1" | b"true" => Some(true),
+            b"0" | b"false" => Some(false),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Fields<'a> {
+    fn optional<T: Parse<'a>>(&self, key: &str) -> Read<Option<T>> {
+        match self.line.bytes(key) {
+            None => Ok(None),
+            Some(text) => T::parse(text).map(Some).ok_or_else(|| bad(key, text)),
+        }
+    }
+
+    fn required<T: Parse<'a>>(&self, key: &str) -> Read<T> {
+        self.optional(key)?.ok_or_else(|| format!("no `{key}`"))
+    }
+
+    fn name(&self, key: &str) -> &'a [u8] {
+        self.line.bytes(key).unwrap_or_default()
+    }
+
+    /// A value with a form of its own.
+    fn special<T>(&self, key: &str, read: impl Fn(&'a str) -> Option<T>) -> Read<Option<T>> {
+        match self.optional::<&str>(key)? {
+            None => Ok(None),
+            Some(text) => read(text)
+                .map(Some)
+                .ok_or_else(|| bad(key, text.as_bytes())),
+        }
+    }
+
+    fn special_required<T>(&self, key: &str, read: impl Fn(&'a str) -> Option<T>) -> Read<T> {
+        self.special(key, read)?
+            .ok_or_else(|| format!("no `{key}`"))
+    }
+
+    fn context(&self) -> Read<Context<'a>> {
+        let number = |key: &str| match self.line.context(key) {
+            None => Ok(None),
+            Some(text) => <i32 as Parse>::parse(text)
+                .map(Some)
+                .ok_or_else(|| bad(key, text)),
+        };
+        Ok(Context {
+            tid: number("tid")?,
+            pid: number("pid")?,
+            ppid: number("ppid")?,
+            comm: self.line.context("comm"),
+            prio: number("prio")?,
+        })
+    }
+
+    fn loss(&self, ts: i64, cpu: Option<i32>) -> Read<Loss<'a>> {
+        Ok(Loss {
+            ts,
+            ts_end: self.special("until", line::time_of)?,
+            cpu,
+            stream: self.optional("stream")?.unwrap_or_default(),
+            kind: self.special_required("kind", |kind| match kind {
+                "events" => Some(LossKind::Events),
+                "packets" => Some(LossKind::Packets),
+                "bytes" => Some(LossKind::Bytes),
+                _ => None,
+            })?,
+            count: self.optional("count")?,
+        })
+    }
+
+    fn body(&self, name: &str) -> Read<Body<'a>> {
+        if let Some(block) = name.strip_prefix("block_") {
+            return self.block(block);
+        }
+        Ok(match name {
+            "sched_switch" => Body::SchedSwitch {
+                prev_tid: self.required("prev")?,
+                prev_comm: self.name("prev_comm"),
+                prev_prio: self.optional("prev_prio")?,
+                prev_state: self.special_required("prev_state", prev_state)?,
+                next_tid: self.required("next")?,
+                next_comm: self.name("next_comm"),
+                next_prio: self.optional("next_prio")?,
+            },
+            "sched_waking" => self.wakeup(WakeupKind::Waking)?,
+            "sched_wakeup" => self.wakeup(WakeupKind::Wakeup)?,
+            "sched_wakeup_new" => self.wakeup(WakeupKind::WakeupNew)?,
+            "sched_migrate" => Body::SchedMigrate {
+                tid: self.required("tid")?,
+                to_cpu: self.required("to_cpu")?,
+            },
+            "fork" => Body::Fork {
+                parent_tid: self.required("parent")?,
+                parent_pid: self.optional("parent_pid")?,
+                parent_comm: self.name("parent_comm"),
+                child_tid: self.required("child")?,
+                child_pid: self.optional("child_pid")?,
+                child_comm: self.name("child_comm"),
+            },
+            "exec" => Body::Exec {
+                filename: self.required("filename")?,
+                tid: self.optional("tid")?,
+                old_tid: self.optional("old_tid")?,
+            },
+            "exit" => Body::Exit {
+                tid: self.required("tid")?,
+                comm: self.name("comm"),
+            },
+            "free" => Body::Free {
+                tid: self.required("tid")?,
+            },
+            "comm" => Body::CommChange {
+                tid: self.required("tid")?,
+                comm: self.required("comm")?,
+            },
+            "prio" => Body::PrioChange {
+                tid: self.required("tid")?,
+                prio: self.required("prio")?,
+            },
+            "syscall_enter" => Body::SyscallEnter {
+                name: self.required("name")?,
+                nr: self.optional("nr")?,
+                compat: self.optional("compat")?.unwrap_or(false),
+                args: self.syscall_args()?,
+            },
+            "syscall_exit" => Body::SyscallExit {
+                name: self.optional("name")?,
+                nr: self.optional("nr")?,
+                compat: self.optional("compat")?.unwrap_or(false),
+                ret: self.optional("ret")?,
+                args: self.syscall_args()?,
+            },
+            "irq_enter" => Body::IrqEnter {
+                kind: self.special_required("kind", irq_kind)?,
+                nr: self.required("nr")?,
+                name: self.optional("name")?,
+            },
+            "irq_exit" => Body::IrqExit {
+                kind: self.special_required("kind", irq_kind)?,
+                nr: self.required("nr")?,
+                ret: self.optional("ret")?,
+            },
+            "softirq_raise" => Body::SoftirqRaise {
+                nr: self.required("nr")?,
+            },
+            "net" => self.net()?,
+            "page_alloc" => Body::PageAlloc {
+                order: self.required("order")?,
+            },
+            "page_free" => Body::PageFree {
+                order: self.required("order")?,
+            },
+            "state_process" => Body::StateProcess(StateProcess {
+                tid: self.required("tid")?,
+                pid: self.optional("pid")?,
+                ppid: self.optional("ppid")?,
+                comm: self.optional("comm")?,
+                is_kernel: self.optional("is_kernel")?,
+                status: self.optional("status")?,
+                cpu: self.optional("cpu")?,
+                file_table: self.optional("file_table")?,
+            }),
+            "state_fd" => Body::StateFd {
+                pid: self.optional("pid")?,
+                file_table: self.optional("file_table")?,
+                fd: self.required("fd")?,
+                flags: self.optional("flags")?,
+                path: self.name("path"),
+            },
+            "state_block_device" => Body::StateBlockDevice {
+                dev: self.special_required("dev", device)?,
+                name: self.required("name")?,
+            },
+            "state_net_interface" => Body::StateNetInterface {
+                name: self.required("name")?,
+                ifindex: self.optional("ifindex")?,
+                address: self
+                    .special("address", |text| Ipv4Addr::from_str(text).ok())?
+                    .map(|address| address.octets()),
+            },
+            "state_irq" => Body::StateIrq {
+                irq: self.required("irq")?,
+                name: self.name("name"),
+                action: self.name("action"),
+            },
+            "state_end" => Body::StateEnd,
+            "marker" => Body::Marker {
+                name: self.required("name")?,
+                text: self.optional("text")?.unwrap_or_default(),
+            },
+            "other" => Body::Other,
+            name => return Err(format!("`{name}` is not an event")),
+        })
+    }
+
+    fn wakeup(&self, kind: WakeupKind) -> Read<Body<'a>> {
+        Ok(Body::SchedWakeup {
+            kind,
+            tid: self.required("tid")?,
+            comm: self.name("comm"),
+            prio: self.optional("prio")?,
+            target_cpu: self.optional("target_cpu")?,
+        })
+    }
+
+    fn block(&self, name: &str) -> Read<Body<'a>> {
+        let sectors = self.required("sectors")?;
+        let range = BlockRange {
+            dev: self.special_required("dev", device)?,
+            sector: self.required("sector")?,
+            sectors,
+            bytes: self.optional("bytes")?,
+            flags: rwbs::from_text(self.required("rwbs")?, sectors),
+            tid: self.optional("tid")?,
+            comm: self.optional("comm")?,
+        };
+        let error = self.optional("error")?;
+        Ok(match name {
+            "bio_queue" => Body::BlockBioQueue(range),
+            "bio_backmerge" => Body::BlockBioBackmerge(range),
+            "bio_frontmerge" => Body::BlockBioFrontmerge(range),
+            "bio_complete" => Body::BlockBioComplete { range, error },
+            "bio_remap" => Body::BlockBioRemap {
+                range,
+                old_dev: self.special_required("old_dev", device)?,
+                old_sector: self.required("old_sector")?,
+            },
+            "split" => Body::BlockSplit {
+                range,
+                new_sector: self.required("new_sector")?,
+            },
+            "getrq" => Body::BlockGetRq(range),
+            "rq_insert" => Body::BlockRqInsert(range),
+            "rq_issue" => Body::BlockRqIssue(range),
+            "rq_merge" => Body::BlockRqMerge(range),
+            "rq_requeue" => Body::BlockRqRequeue(range),
+            "rq_complete" => Body::BlockRqComplete { range, error },
+            name => return Err(format!("`block_{name}` is not an event")),
+        })
+    }
+
+    fn net(&self) -> Read<Body<'a>> {
+        let source = self.special("source", endpoint)?;
+        let destination = self.special("destination", endpoint)?;
+        let headers = match (self.optional("protocol")?, source, destination) {
+            (Some(protocol), Some((source, source_port)), Some((destination, port))) => {
+                Some(NetHeaders {
+                    protocol,
+                    source,
+                    destination,
+                    source_port,
+                    destination_port: port,
+                    tcp_seq: self.optional("tcp_seq")?,
+                })
+            }
+            _ => None,
+        };
+        Ok(Body::Net {
+            kind: self.special_required("kind", |kind| match kind {
+                "receive" => Some(NetKind::Receive),
+                "queue" => Some(NetKind::Queue),
+                "transmit" => Some(NetKind::Transmit),
+                _ => None,
+            })?,
+            netif: self.name("netif"),
+            bytes: self.required("bytes")?,
+            skbaddr: self.optional("skbaddr")?,
+            ret: self.optional("ret")?,
+            headers,
+        })
+    }
+
+    fn syscall_args(&self) -> Read<SyscallArgs<'a>> {
+        Ok(SyscallArgs {
+            fd: self.optional("fd")?,
+            fd2: self.optional("fd2")?,
+            dirfd: self.optional("dirfd")?,
+            dirfd2: self.optional("dirfd2")?,
+            path: self.optional("path")?,
+            path2: self.optional("path2")?,
+            count: self.optional("count")?,
+            offset: self.optional("offset")?,
+            flags: self.optional("flags")?,
+            command: self.optional("command")?,
+            value: self.optional("value")?,
+            address: self.optional("address")?,
+            family: self.optional("family")?,
+            socket_type: self.optional("socket_type")?,
+            socket_address: self.special("sockaddr", socket_address)?,
+            fds: self.special("fds", numbers)?,
+            raw: self.special("raw", numbers)?,
+        })
+    }
+}
+
+fn bad(key: &str, text: &[u8]) -> String {
+    format!("`{key}={}` cannot be", String::from_utf8_lossy(text))
+}
+
+fn prev_state(text: &str) -> Option<PrevState> {
+    Some(match text {
+        "R" => PrevState::Runnable { preempted: false },
+        "R+" => PrevState::Runnable { preempted: true },
+        "S" => PrevState::Sleeping,
+        "D" => PrevState::Uninterruptible,
+        "T" => PrevState::Stopped,
+        "t" => PrevState::Traced,
+        "X" => PrevState::Dead,
+        "Z" => PrevState::Zombie,
+        "P" => PrevState::Parked,
+        "I" => PrevState::Idle,
+        number => PrevState::Unknown(number.parse().ok()?),
+    })
+}
+
+fn irq_kind(text: &str) -> Option<IrqKind> {
+    match text {
+        "hard" => Some(IrqKind::Hard),
+        "soft" => Some(IrqKind::Soft),
+        "hrtimer" => Some(IrqKind::Hrtimer),
+        _ => None,
+    }
+}
+
+fn device(text: &str) -> Option<i64> {
+    let (major, minor) = text.split_once(':')?;
+    let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+    (major < 1 << 12 && minor < 1 << 20).then_some(i64::from(major) << 20 | i64::from(minor))
+}
+
+fn numbers<'a, T: Parse<'a>, const N: usize>(text: &'a str) -> Option<[T; N]> {
+    let parts: Option<Vec<T>> = text
+        .split(',')
+        .map(|part| T::parse(part.as_bytes()))
+        .collect();
+    parts?.try_into().ok()
+}
+
+fn endpoint(text: &str) -> Option<(NetAddress, Option<u16>)> {
+    if let Ok(v4) = SocketAddrV4::from_str(text) {
+        return Some((NetAddress::V4(v4.ip().octets()), Some(v4.port())));
+    }
+    if let Ok(v6) = SocketAddrV6::from_str(text) {
+        return Some((NetAddress::V6(v6.ip().octets()), Some(v6.port())));
+    }
+    let address = match Ipv4Addr::from_str(text) {
+        Ok(v4) => NetAddress::V4(v4.octets()),
+        Err(_) => NetAddress::V6(Ipv6Addr::from_str(text).ok()?.octets()),
+    };
+    Some((address, None))
+}
+
+fn socket_address(text: &str) -> Option<SocketAddress<'_>> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        let path = path.as_bytes();
+        return Some(SocketAddress::Unix { path });
+    }
+    if let Some(family) = text.strip_prefix("family:") {
+        return Some(SocketAddress::Family(family.parse().ok()?));
+    }
+    match endpoint(text)? {
+        (NetAddress::V4(address), Some(port)) => Some(SocketAddress::Inet { address, port }),
+        (NetAddress::V6(address), Some(port)) => Some(SocketAddress::Inet6 { address, port }),
+        _ => None,
+    }
+}
