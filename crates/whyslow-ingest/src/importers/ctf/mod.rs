@@ -1,10 +1,28 @@
 //! The Common Trace Format, versions 1.8 and 2: traces of LTTng and others.
 
+mod assemble;
 pub mod class;
+mod compile;
 pub mod consumer;
+mod cycles;
+mod decode;
 pub mod decoded;
+pub mod error;
 mod field_lookup;
+mod index;
+pub mod layout;
 pub mod lttng;
 pub mod metadata;
+mod packet;
+mod plan;
+pub mod reader;
+mod resync;
+mod schema;
+mod stream;
+mod tally;
 mod tsdl;
 pub mod value;
+mod window;
+
+pub use plan::PlanError;
+pub use tally::Anomaly;

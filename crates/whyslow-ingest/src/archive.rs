@@ -1,0 +1,374 @@
+//! Unpacks what people hand over: tar, plain or compressed with gzip, xz or zstd, and zip.
+//!
+//! The kind is known by content, not by name. An archive comes from strangers, so nothing in it is
+//! believed: only files and directories are unpacked, only below a private directory that is
+//! deleted afterwards, and only as much as the limits allow; memory stays small whatever the
+//! archive claims.
+
+use std::cell::Cell;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+use tempfile::TempDir;
+
+/// More files than the largest session of many thousand streams and rotations.
+const ENTRIES_MAX: u64 = 200_000;
+/// Any archive may unpack to this much, however small it is.
+const UNPACKED_BYTES_ALWAYS: u64 = 1 << 30;
+/// Beyond that, this many times its own size.
+const RATIO_MAX: u64 = 200;
+/// Left free on the disk.
+const FREE_BYTES_MIN: u64 = 256 << 20;
+/// Names and other extensions of one tar entry.
+const TAR_HEADER_BYTES_MAX: u64 = 1 << 20;
+const COPY_BYTES: usize = 128 << 10;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    #[error("failed to open `{}`", path.display())]
+    Open { path: PathBuf, source: io::Error },
+    #[error("`{}` is neither a trace nor an archive (tar, tar.gz, tar.xz, tar.zst, zip)", path.display())]
+    NotArchive { path: PathBuf },
+    #[error("failed to unpack `{}` at entry {entry}", path.display())]
+    Unpack {
+        path: PathBuf,
+        entry: u64,
+        source: io::Error,
+    },
+    #[error("`{}` has an entry that leads out of it: `{name}`", path.display())]
+    Escapes { path: PathBuf, name: String },
+    #[error("`{}` has an entry that is neither file nor directory: `{name}`", path.display())]
+    Kind { path: PathBuf, name: String },
+    #[error("`{}` has the entry `{name}` twice", path.display())]
+    Twice { path: PathBuf, name: String },
+    #[error("`{}` is encrypted: `{name}`", path.display())]
+    Encrypted { path: PathBuf, name: String },
+    #[error("`{}` has more than {ENTRIES_MAX} entries", path.display())]
+    TooManyEntries { path: PathBuf },
+    #[error("`{}` unpacks to more than {limit} bytes", path.display())]
+    TooLarge { path: PathBuf, limit: u64 },
+    #[error("failed to make a directory to unpack into")]
+    Directory { source: io::Error },
+}
+
+/// A private directory with what was in an archive; deleted when this is dropped.
+#[derive(Debug)]
+pub struct Unpacked {
+    folder: TempDir,
+}
+
+impl Unpacked {
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Tar,
+    TarGzip,
+    TarXz,
+    TarZstd,
+    Zip,
+}
+
+/// Whether the file looks like an archive that [`unpack`] knows.
+pub fn is_archive(path: &Path) -> bool {
+    File::open(path).is_ok_and(|mut file| kind(&mut file).is_ok_and(|kind| kind.is_some()))
+}
+
+/// Unpacks an archive into a directory for temporary files.
+pub fn unpack(path: &Path) -> Result<Unpacked, ArchiveError> {
+    let open = |source| ArchiveError::Open {
+        path: path.to_owned(),
+        source,
+    };
+    let mut file = File::open(path).map_err(open)?;
+    let kind = kind(&mut file).map_err(open)?;
+    let kind = kind.ok_or_else(|| ArchiveError::NotArchive {
+        path: path.to_owned(),
+    })?;
+    let archive_bytes = file.metadata().map_err(open)?.len();
+    let folder = tempfile::Builder::new()
+        .prefix("whyslow-")
+        .permissions(<fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o700))
+        .tempdir()
+        .map_err(|source| ArchiveError::Directory { source })?;
+    let limit = bytes_max(folder.path(), archive_bytes)
+        .map_err(|source| ArchiveError::Directory { source })?;
+    let mut unpacking = Unpacking::new(path, folder.path(), limit);
+    match kind {
+        Kind::Tar => unpacking.tar(file)?,
+        Kind::TarGzip => {
+            unpacking.tar(flate2::read::MultiGzDecoder::new(BufReader::new(file)))?;
+        }
+        Kind::TarXz => unpacking.tar(liblzma::read::XzDecoder::new_multi_decoder(file))?,
+        Kind::TarZstd => {
+            let decoder = zstd::stream::read::Decoder::new(file).map_err(open)?;
+            unpacking.tar(decoder)?;
+        }
+        Kind::Zip => unpacking.zip(file)?,
+    }
+    Ok(Unpacked { folder })
+}
+
+fn bytes_max(folder: &Path, archive_bytes: u64) -> io::Result<u64> {
+    let disk = rustix::fs::statvfs(folder)?;
+    let free = disk
+        .f_bavail
+        .saturating_mul(disk.f_frsize)
+        .saturating_sub(FREE_BYTES_MIN);
+    Ok(archive_bytes
+        .saturating_mul(RATIO_MAX)
+        .max(UNPACKED_BYTES_ALWAYS)
+        .min(free))
+}
+
+/// By the first bytes; leaves the file at its begin.
+fn kind(file: &mut File) -> io::Result<Option<Kind>> {
+    let mut head = Vec::with_capacity(512);
+    Read::by_ref(file).take(512).read_to_end(&mut head)?;
+    file.seek(SeekFrom::Start(0))?;
+    let kind = if head.starts_with(&[0x1f, 0x8b]) {
+        Kind::TarGzip
+    } else if head.starts_with(b"\xfd7zXZ\0") {
+        Kind::TarXz
+    } else if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        Kind::TarZstd
+    } else if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
+        Kind::Zip
+    } else if is_tar_header(&head) {
+        Kind::Tar
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(kind))
+}
+
+/// The sum of all bytes, its own eight as blanks, stands in octal at byte 148.
+fn is_tar_header(block: &[u8]) -> bool {
+    if block.len() < 512 || block[0] == 0 {
+        return false;
+    }
+    let digits = block[148..156].iter().skip_while(|&&byte| byte == b' ');
+    let stored = digits
+        .take_while(|byte| byte.is_ascii_digit())
+        .fold(0_u32, |sum, &digit| {
+            sum.wrapping_mul(8).wrapping_add(u32::from(digit - b'0'))
+        });
+    let sum: u32 = block
+        .iter()
+        .enumerate()
+        .map(|(place, &byte)| {
+            if (148..156).contains(&place) {
+                32
+            } else {
+                u32::from(byte)
+            }
+        })
+        .sum();
+    stored == sum
+}
+
+struct Unpacking<'a> {
+    archive: &'a Path,
+    folder: &'a Path,
+    limit: u64,
+    left: u64,
+    entries: u64,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Unpacking<'a> {
+    fn new(archive: &'a Path, folder: &'a Path, limit: u64) -> Unpacking<'a> {
+        let buffer = vec![0; COPY_BYTES];
+        Unpacking {
+            archive,
+            folder,
+            limit,
+            left: limit,
+            entries: 0,
+            buffer,
+        }
+    }
+
+    fn tar(&mut self, input: impl Read) -> Result<(), ArchiveError> {
+        let allowance = Rc::new(Cell::new(TAR_HEADER_BYTES_MAX));
+        let input = Rationed {
+            input,
+            allowance: Rc::clone(&allowance),
+        };
+        let mut archive = tar::Archive::new(input);
+        let mut entries = archive.entries().map_err(|source| self.failed(source))?;
+        loop {
+            // Long names and the like are kept in memory, so they get little; a file gets all.
+            allowance.set(TAR_HEADER_BYTES_MAX);
+            let Some(entry) = entries.next() else {
+                return Ok(());
+            };
+            let mut entry = entry.map_err(|source| self.failed(source))?;
+            self.count_entry()?;
+            let name = PathBuf::from(String::from_utf8_lossy(&entry.path_bytes()).into_owned());
+            let name = entry.path().map_or(name, std::borrow::Cow::into_owned);
+            let kind = entry.header().entry_type();
+            if kind.is_dir() {
+                let place = self.place(&name)?;
+                self.make_folder(&place)?;
+            } else if kind.is_file() || kind.is_contiguous() || kind.is_gnu_sparse() {
+                allowance.set(u64::MAX);
+                self.file(&name, &mut entry)?;
+            } else if !kind.is_pax_global_extensions() {
+                return Err(ArchiveError::Kind {
+                    path: self.archive.to_owned(),
+                    name: text(&name),
+                });
+            }
+        }
+    }
+
+    fn zip(&mut self, file: File) -> Result<(), ArchiveError> {
+        let failed = |error: zip::result::ZipError| io::Error::other(error);
+        let mut archive =
+            zip::ZipArchive::new(BufReader::new(file)).map_err(|e| self.failed(failed(e)))?;
+        for index in 0..archive.len() {
+            self.count_entry()?;
+            let path = self.archive.to_owned();
+            let raw = archive
+                .by_index_raw(index)
+                .map_err(|e| self.failed(failed(e)))?;
+            let name = raw.name().map_err(|e| self.failed(failed(e)))?;
+            let (name, mode) = (
+                PathBuf::from(name.into_owned()),
+                raw.unix_mode().unwrap_or(0),
+            );
+            let (is_encrypted, is_folder) = (raw.encrypted(), raw.is_dir());
+            drop(raw);
+            if is_encrypted {
+                return Err(ArchiveError::Encrypted {
+                    path,
+                    name: text(&name),
+                });
+            }
+            // The upper bits are the kind of file, if the archive was made by a Unix.
+            if !matches!(mode >> 12, 0 | 0o4 | 0o10) {
+                return Err(ArchiveError::Kind {
+                    path,
+                    name: text(&name),
+                });
+            }
+            if is_folder {
+                let place = self.place(&name)?;
+                self.make_folder(&place)?;
+            } else {
+                let mut entry = archive
+                    .by_index(index)
+                    .map_err(|e| self.failed(failed(e)))?;
+                self.file(&name, &mut entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn count_entry(&mut self) -> Result<(), ArchiveError> {
+        self.entries += 1;
+        if self.entries > ENTRIES_MAX {
+            return Err(ArchiveError::TooManyEntries {
+                path: self.archive.to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Where an entry goes: below the directory, or nowhere.
+    fn place(&self, name: &Path) -> Result<PathBuf, ArchiveError> {
+        let mut place = self.folder.to_owned();
+        for component in name.components() {
+            match component {
+                Component::Normal(part) => place.push(part),
+                Component::CurDir => {}
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                    let (path, name) = (self.archive.to_owned(), text(name));
+                    return Err(ArchiveError::Escapes { path, name });
+                }
+            }
+        }
+        Ok(place)
+    }
+
+    fn make_folder(&self, place: &Path) -> Result<(), ArchiveError> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(place);
+        made.map_err(|source| self.failed(source))
+    }
+
+    fn file(&mut self, name: &Path, content: &mut impl Read) -> Result<(), ArchiveError> {
+        let place = self.place(name)?;
+        if let Some(folder) = place.parent() {
+            self.make_folder(folder)?;
+        }
+        let made = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&place);
+        let mut file = made.map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => ArchiveError::Twice {
+                path: self.archive.to_owned(),
+                name: text(name),
+            },
+            _ => self.failed(source),
+        })?;
+        loop {
+            let read = match content.read(&mut self.buffer) {
+                Ok(0) => return Ok(()),
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(source) => return Err(self.failed(source)),
+            };
+            self.left =
+                self.left
+                    .checked_sub(read as u64)
+                    .ok_or_else(|| ArchiveError::TooLarge {
+                        path: self.archive.to_owned(),
+                        limit: self.limit,
+                    })?;
+            file.write_all(&self.buffer[..read])
+                .map_err(|source| self.failed(source))?;
+        }
+    }
+
+    fn failed(&self, source: io::Error) -> ArchiveError {
+        ArchiveError::Unpack {
+            path: self.archive.to_owned(),
+            entry: self.entries,
+            source,
+        }
+    }
+}
+
+/// Reads no more than it is allowed to.
+struct Rationed<R> {
+    input: R,
+    allowance: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Rationed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let allowed = self.allowance.get();
+        if allowed == 0 {
+            return Err(io::Error::other("the header of an entry is too large"));
+        }
+        let len = buffer
+            .len()
+            .min(usize::try_from(allowed).unwrap_or(usize::MAX));
+        let read = self.input.read(&mut buffer[..len])?;
+        self.allowance.set(allowed - read as u64);
+        Ok(read)
+    }
+}
+
+fn text(name: &Path) -> String {
+    name.to_string_lossy().into_owned()
+}

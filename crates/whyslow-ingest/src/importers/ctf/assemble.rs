@@ -1,0 +1,141 @@
+//! Which files make one stream.
+//!
+//! The tracer may cut a stream into several files: by size (`CHANNEL_CPU_0`, `CHANNEL_CPU_1`, …,
+//! of which the oldest may have been overwritten), by rotation of the session (a directory each)
+//! and by snapshots. Its counters of losses go on from one to the next, so the files are put
+//! together, in the order of the time of their first packets. Files belong together if trace
+//! uuid, stream class and stream id are equal; tracers that give no stream id are known by the
+//! CPU and the file's name.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::consumer::Trace;
+use super::decode::{Cursor, Output};
+use super::error::CtfError;
+use super::packet::{Packet, read_packet};
+use super::schema::Schema;
+use super::stream::StreamFile;
+use super::window::Window;
+
+const FIRST_PACKET_BYTES: usize = 4 << 10;
+
+/// A file and its first packet, if one can be read there.
+struct Candidate {
+    file: StreamFile,
+    first: Option<Packet>,
+    begin_ns: Option<i64>,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    /// Identity of the trace, stream class, stream id.
+    Id(usize, usize, u64),
+    /// Identity of the trace, stream class, CPU, path without the number of the rotation. The
+    /// directory counts only if nothing else tells traces apart.
+    Name(usize, usize, Option<i32>, PathBuf),
+    /// Nothing is known of it.
+    Alone(PathBuf),
+}
+
+/// Streams in the order of their first files' places in `files`.
+pub(super) fn assemble(
+    traces: &[Trace],
+    schemas: &[Schema],
+    files: Vec<StreamFile>,
+) -> Result<Vec<Vec<StreamFile>>, CtfError> {
+    let mut groups: BTreeMap<Key, Vec<(usize, Candidate)>> = BTreeMap::new();
+    for (place, file) in files.into_iter().enumerate() {
+        let candidate = look_at(file, schemas)?;
+        let key = key(&candidate, traces);
+        groups.entry(key).or_default().push((place, candidate));
+    }
+    let mut streams: Vec<(usize, Vec<StreamFile>)> = Vec::with_capacity(groups.len());
+    for mut group in groups.into_values() {
+        let place = group.iter().map(|(place, _)| *place).min().unwrap_or(0);
+        group.sort_by_key(|(place, candidate)| (candidate.begin_ns, *place));
+        streams.push((
+            place,
+            group
+                .into_iter()
+                .map(|(_, candidate)| candidate.file)
+                .collect(),
+        ));
+    }
+    streams.sort_by_key(|(place, _)| *place);
+    Ok(streams.into_iter().map(|(_, files)| files).collect())
+}
+
+fn look_at(file: StreamFile, schemas: &[Schema]) -> Result<Candidate, CtfError> {
+    let schema = &schemas[file.trace];
+    let mut window = Window::new(&file.path);
+    let len = file.bytes.min(FIRST_PACKET_BYTES as u64) as usize;
+    window
+        .fill(0, len)
+        .map_err(|error| CtfError::read(&file.path, error))?;
+    let (mut cursor, mut output) = (Cursor::default(), Output::default());
+    let first = (file.bytes > 0)
+        .then(|| read_packet(schema, &window, file.bytes, &mut cursor, &mut output).ok())
+        .flatten();
+    let begin_ns = first.as_ref().and_then(|packet| {
+        let clock = schema.streams[packet.stream_class].clock?;
+        packet.begin_cycles.map(|begin| clock.ns(begin))
+    });
+    Ok(Candidate {
+        file,
+        first,
+        begin_ns,
+    })
+}
+
+fn key(candidate: &Candidate, traces: &[Trace]) -> Key {
+    let path = &candidate.file.path;
+    let trace = &traces[candidate.file.trace];
+    let Some(packet) = candidate
+        .first
+        .as_ref()
+        .filter(|_| candidate.begin_ns.is_some())
+    else {
+        return Key::Alone(path.clone());
+    };
+    if let (Some(id), true) = (packet.stream_id, trace.class.uuid.is_some()) {
+        return Key::Id(trace.identity, packet.stream_class, id);
+    }
+    let stem = stem(path, packet.cpu);
+    let place = match trace.class.uuid {
+        Some(_) => PathBuf::from(stem.file_name().unwrap_or_default()),
+        None => stem,
+    };
+    Key::Name(trace.identity, packet.stream_class, packet.cpu, place)
+}
+
+/// The path without the `_N` that rotation adds to `CHANNEL_CPU`.
+fn stem(path: &Path, cpu: Option<i32>) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let Some((stem, number)) = name.rsplit_once('_') else {
+        return path.to_owned();
+    };
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let ends_with_cpu = cpu.is_some_and(|cpu| stem.ends_with(&format!("_{cpu}")));
+    if is_number && ends_with_cpu {
+        path.with_file_name(stem)
+    } else {
+        path.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_number_of_a_rotation_is_taken_off() {
+        let stem = |name: &str, cpu| stem(Path::new(name), cpu).display().to_string();
+        assert_eq!(stem("d/channel0_3_12", Some(3)), "d/channel0_3");
+        assert_eq!(stem("d/channel0_3", Some(3)), "d/channel0_3");
+        assert_eq!(stem("d/channel0_3", Some(0)), "d/channel0_3");
+        assert_eq!(stem("d/channel_1_3", Some(3)), "d/channel_1_3");
+        assert_eq!(stem("d/channel0_3_12", None), "d/channel0_3_12");
+        assert_eq!(stem("d/stream", Some(0)), "d/stream");
+    }
+}

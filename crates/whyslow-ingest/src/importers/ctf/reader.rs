@@ -1,0 +1,415 @@
+//! Reads the events of traces in the order of time.
+//!
+//! ```no_run
+//! use whyslow_ingest::importers::ctf::consumer::Consumer;
+//! use whyslow_ingest::importers::ctf::reader::CtfReader;
+//!
+//! fn read(consumer: &mut impl Consumer) -> Result<(), Box<dyn std::error::Error>> {
+//!     let mut reader = CtfReader::open("lttng-traces/auto-20260101".as_ref())?;
+//!     for trace in reader.traces() {
+//!         println!("{} {:?}", trace.layout, trace.domain);
+//!     }
+//!     let summary = reader.read(consumer)?;
+//!     println!("{} events, {} skipped", summary.events_read, summary.events_skipped);
+//!     Ok(())
+//! }
+//! ```
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use whyslow_model::stat::{self, Stat};
+
+use super::assemble::assemble;
+use super::class::EnvironmentValue;
+use super::consumer::{ClassRef, Consumer, Domain, FieldName, Progress, Trace, Want};
+use super::decode::Output;
+use super::decoded::DecodedEvent;
+use super::error::CtfError;
+use super::layout::{TraceFolder, find_traces};
+use super::metadata::parse_metadata;
+use super::schema::Schema;
+use super::stream::{Head, Plans, Report, Shared, StreamFile, StreamReader};
+use super::tally::{Anomaly, Tally};
+use crate::archive::{self, Unpacked};
+
+/// Memory for the windows of all streams together, unless single events need more.
+const WINDOWS_BYTES: usize = 64 << 20;
+const WINDOW_BYTES_DEFAULT: usize = 256 << 10;
+const WINDOW_BYTES_MIN: usize = 16 << 10;
+
+/// A stream: what one buffer of the tracer wrote, in one file or several.
+#[derive(Debug)]
+pub struct Stream {
+    /// Index into [`CtfReader::traces`], of the first file.
+    pub trace: usize,
+    /// In the order in which they are read.
+    pub paths: Vec<PathBuf>,
+    files: Vec<StreamFile>,
+}
+
+/// Open traces.
+pub struct CtfReader {
+    traces: Vec<Trace>,
+    schemas: Vec<Schema>,
+    /// Trace, stream class and event class of each class.
+    classes: Vec<(usize, usize, usize)>,
+    streams: Vec<Stream>,
+    bytes_total: u64,
+    tally: Tally,
+    /// Deleted when the reader is dropped.
+    _unpacked: Option<Unpacked>,
+}
+
+/// What became of all records.
+#[derive(Debug)]
+pub struct Summary {
+    /// All that follow together.
+    pub events_read: u64,
+    pub events_delivered: u64,
+    /// Decoded, of classes that the consumer does not want.
+    pub events_unwanted: u64,
+    /// Not decodable; each is counted in `anomalies` too.
+    pub events_skipped: u64,
+    pub packets_read: u64,
+    /// By class, delivered and unwanted.
+    pub events_by_class: Vec<u64>,
+    /// Met since the traces were opened.
+    pub anomalies: Vec<Anomaly>,
+    /// The consumer wanted no more.
+    pub is_stopped: bool,
+}
+
+impl CtfReader {
+    /// Opens all traces in a directory, an archive (tar, also compressed, or zip), or the trace of
+    /// a `metadata` file.
+    pub fn open(path: &Path) -> Result<CtfReader, CtfError> {
+        let about = fs::metadata(path).map_err(|error| CtfError::open(path, error))?;
+        if about.is_dir() {
+            return CtfReader::open_folder(path, path, None);
+        }
+        if path.file_name().is_some_and(|name| name == "metadata") {
+            let folder = path
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty());
+            return CtfReader::open_folder(folder.unwrap_or(Path::new(".")), path, None);
+        }
+        let unpacked = archive::unpack(path)?;
+        let folder = unpacked.path().to_owned();
+        CtfReader::open_folder(&folder, path, Some(unpacked))
+    }
+
+    fn open_folder(
+        folder: &Path,
+        named: &Path,
+        unpacked: Option<Unpacked>,
+    ) -> Result<CtfReader, CtfError> {
+        let folders = find_traces(folder)?;
+        if folders.is_empty() {
+            return Err(CtfError::NoTrace {
+                path: named.to_owned(),
+            });
+        }
+        let mut reader = CtfReader {
+            traces: Vec::new(),
+            schemas: Vec::new(),
+            classes: Vec::new(),
+            streams: Vec::new(),
+            bytes_total: 0,
+            tally: Tally::default(),
+            _unpacked: unpacked,
+        };
+        let (mut files, mut refused) = (Vec::new(), None);
+        for folder in folders {
+            match reader.open_trace(&folder) {
+                Ok(()) => reader.stat_streams(&folder, &mut files)?,
+                Err(error) => {
+                    let text = || error.to_string();
+                    let stat = &stat::METADATA_DAMAGED;
+                    reader.tally.add_with(stat, &folder.metadata(), 0, text);
+                    refused = refused.or(Some(error));
+                }
+            }
+        }
+        if let (true, Some(error)) = (reader.traces.is_empty(), refused) {
+            return Err(error);
+        }
+        for files in assemble(&reader.traces, &reader.schemas, files)? {
+            reader.streams.push(Stream {
+                trace: files[0].trace,
+                paths: files.iter().map(|file| file.path.clone()).collect(),
+                files,
+            });
+        }
+        Ok(reader)
+    }
+
+    pub fn traces(&self) -> &[Trace] {
+        &self.traces
+    }
+
+    pub fn streams(&self) -> &[Stream] {
+        &self.streams
+    }
+
+    /// All event classes of all traces, by index.
+    pub fn classes(&self) -> impl Iterator<Item = ClassRef<'_>> {
+        (0..self.classes.len()).map(|index| self.class(index))
+    }
+
+    /// # Panics
+    /// If there is no class with this index.
+    pub fn class(&self, index: usize) -> ClassRef<'_> {
+        let (trace_index, stream, event) = self.classes[index];
+        let trace = &self.traces[trace_index];
+        let stream = &trace.class.streams[stream];
+        ClassRef {
+            index,
+            trace_index,
+            trace,
+            stream,
+            event: &stream.events[event],
+        }
+    }
+
+    /// Names of the slots that [`Want::Everything`] gives for a class.
+    pub fn fields(&self, class: usize) -> Vec<FieldName> {
+        let (trace, stream, event) = self.classes[class];
+        let schema = &self.schemas[trace];
+        let plan = schema.plan(
+            &self.traces[trace].class,
+            (stream, event),
+            &Want::Everything,
+        );
+        plan.map_or(Vec::new(), |class| class.plan.names)
+    }
+
+    /// Anomalies met when the traces were opened.
+    pub fn anomalies(&self) -> Vec<Anomaly> {
+        self.tally.anomalies()
+    }
+
+    /// Reads all events from the beginning.
+    pub fn read<C: Consumer + ?Sized>(&mut self, consumer: &mut C) -> Result<Summary, CtfError> {
+        let plans = self.plans(consumer);
+        let mut report = Report {
+            counts: vec![0; self.classes.len()],
+            ..Report::default()
+        };
+        let mut output = Output::default();
+        for class in plans.classes.iter().flatten() {
+            output.reserve(&class.plan);
+        }
+        let window_bytes = (WINDOWS_BYTES / self.streams.len().max(1))
+            .clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_DEFAULT);
+        let streams = self.streams.iter().enumerate();
+        let mut merge = Merge {
+            readers: streams
+                .map(|(index, stream)| StreamReader::new(index, stream.files.clone(), window_bytes))
+                .collect(),
+            shared: Shared {
+                plans: &plans,
+                output: &mut output,
+                report: &mut report,
+            },
+            bytes_total: self.bytes_total,
+            delivered: 0,
+        };
+        let flow = merge.run(consumer)?;
+        let delivered = merge.delivered;
+        Ok(self.summary(report, delivered, flow.is_break()))
+    }
+
+    fn plans<C: Consumer + ?Sized>(&self, consumer: &mut C) -> Plans<'_> {
+        let classes = self.classes().map(|class| {
+            let want = consumer.wants(&class);
+            let (trace, stream, event) = self.classes[class.index];
+            self.schemas[trace].plan(&class.trace.class, (stream, event), &want)
+        });
+        Plans {
+            schemas: &self.schemas,
+            classes: classes.collect(),
+        }
+    }
+
+    fn summary(&self, report: Report, delivered: u64, is_stopped: bool) -> Summary {
+        let skips: u64 = [&stat::EVENT_UNDECODABLE, &stat::EVENT_UNKNOWN_ID]
+            .into_iter()
+            .map(|stat: &'static Stat| report.tally.count(stat))
+            .sum();
+        let decoded: u64 = report.counts.iter().sum();
+        let mut tally = Tally::default();
+        tally.merge(&self.tally);
+        tally.merge(&report.tally);
+        Summary {
+            events_read: decoded + skips,
+            events_delivered: delivered,
+            events_unwanted: decoded - delivered,
+            events_skipped: skips,
+            packets_read: report.packets,
+            events_by_class: report.counts,
+            anomalies: tally.anomalies(),
+            is_stopped,
+        }
+    }
+
+    fn open_trace(&mut self, folder: &TraceFolder) -> Result<(), CtfError> {
+        let path = folder.metadata();
+        let bytes = fs::read(&path).map_err(|error| CtfError::open(&path, error))?;
+        let parsed = parse_metadata(&bytes).map_err(|source| CtfError::Metadata {
+            path: path.clone(),
+            source,
+        })?;
+        for anomaly in &parsed.anomalies {
+            let text = || anomaly.text.clone();
+            self.tally
+                .add_with(anomaly.stat, &path, anomaly.byte_offset, text);
+        }
+        let class = parsed.trace;
+        let schema =
+            Schema::new(&class, self.classes.len()).map_err(|source| CtfError::Packets {
+                path: path.clone(),
+                source,
+            })?;
+        let index = self.traces.len();
+        for (stream_index, stream) in class.streams.iter().enumerate() {
+            let events = 0..stream.events.len();
+            self.classes
+                .extend(events.map(|event| (index, stream_index, event)));
+        }
+        let same = |trace: &&Trace| class.uuid.is_some() && trace.class.uuid == class.uuid;
+        let identity = self
+            .traces
+            .iter()
+            .find(same)
+            .map_or(index, |trace| trace.identity);
+        let mut trace = Trace {
+            class,
+            path: folder.path.clone(),
+            layout: folder.layout.clone(),
+            domain: Domain::Unknown,
+            identity,
+        };
+        trace.domain = domain(&trace);
+        self.traces.push(trace);
+        self.schemas.push(schema);
+        Ok(())
+    }
+
+    fn stat_streams(
+        &mut self,
+        folder: &TraceFolder,
+        files: &mut Vec<StreamFile>,
+    ) -> Result<(), CtfError> {
+        let trace = self.traces.len() - 1;
+        for path in &folder.streams {
+            let about = fs::metadata(path).map_err(|error| CtfError::open(path, error))?;
+            self.bytes_total += about.len();
+            files.push(StreamFile {
+                path: path.clone(),
+                trace,
+                bytes: about.len(),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn domain(trace: &Trace) -> Domain {
+    match trace.environment("domain") {
+        Some(EnvironmentValue::Text(name)) if name == "kernel" => Domain::Kernel,
+        Some(EnvironmentValue::Text(name)) if name == "ust" => Domain::User,
+        _ => Domain::Unknown,
+    }
+}
+
+/// Merges the streams by time; at equal times the earlier stream is first.
+struct Merge<'a> {
+    readers: Vec<StreamReader>,
+    shared: Shared<'a>,
+    bytes_total: u64,
+    delivered: u64,
+}
+
+impl Merge<'_> {
+    fn run<C: Consumer + ?Sized>(&mut self, consumer: &mut C) -> Result<ControlFlow<()>, CtfError> {
+        let mut heads: Vec<Option<Head>> = Vec::with_capacity(self.readers.len());
+        let mut order = BinaryHeap::with_capacity(self.readers.len());
+        for (index, reader) in self.readers.iter_mut().enumerate() {
+            let head = reader.advance(&mut self.shared)?;
+            if let Some(head) = &head {
+                order.push(Reverse((head.ts, index)));
+            }
+            heads.push(head);
+        }
+        self.tell(consumer);
+        while let Some(Reverse((_, index))) = order.pop() {
+            let next = order.peek().map(|Reverse(next)| *next);
+            let mut head = heads[index].take();
+            while let Some(mut present) = head {
+                if next.is_some_and(|next| (present.ts, index) > next) {
+                    break;
+                }
+                if self.deliver(index, &mut present, consumer)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                head = self.readers[index].advance(&mut self.shared)?;
+                self.tell(consumer);
+            }
+            if let Some(head) = &head {
+                order.push(Reverse((head.ts, index)));
+            }
+            heads[index] = head;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn deliver<C: Consumer + ?Sized>(
+        &mut self,
+        index: usize,
+        head: &mut Head,
+        consumer: &mut C,
+    ) -> Result<ControlFlow<()>, CtfError> {
+        let reader = &mut self.readers[index];
+        if !reader.decode_body(head, &mut self.shared)? {
+            return Ok(ControlFlow::Continue(()));
+        }
+        self.delivered += 1;
+        let event: DecodedEvent<'_> = reader.event(head, &self.shared);
+        Ok(consumer.event(&event))
+    }
+
+    /// Passes on losses and progress, if there are any.
+    fn tell<C: Consumer + ?Sized>(&mut self, consumer: &mut C) {
+        let report = &mut *self.shared.report;
+        if !report.is_changed {
+            return;
+        }
+        report.is_changed = false;
+        for loss in report.losses.drain(..) {
+            consumer.lost(&loss);
+        }
+        let bytes_done = report.bytes_done.min(self.bytes_total);
+        consumer.progress(Progress {
+            bytes_done,
+            bytes_total: self.bytes_total,
+        });
+    }
+}
+
+/// Decodes every field of every event and counts them: what decoding alone costs.
+pub fn decode_all(path: &Path) -> Result<Summary, CtfError> {
+    struct All;
+    impl Consumer for All {
+        fn wants(&mut self, _: &ClassRef<'_>) -> Want {
+            Want::Everything
+        }
+        fn event(&mut self, _: &DecodedEvent<'_>) -> ControlFlow<()> {
+            ControlFlow::Continue(())
+        }
+    }
+    CtfReader::open(path)?.read(&mut All)
+}

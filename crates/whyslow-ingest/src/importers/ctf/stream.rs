@@ -1,0 +1,314 @@
+//! The events of one stream, packet after packet, file after file.
+//!
+//! A stream is a list of files (several when the tracer rotated them). Of the file only a window
+//! is in memory. Where the window ends inside an event it moves on to that event, and grows if
+//! the event is larger than it.
+//!
+//! After a damaged packet the reader looks for the bytes with which every packet of the trace
+//! begins. What lies between counts as lost bytes, because how many events it held is unknown.
+
+mod boundary;
+
+use std::path::{Path, PathBuf};
+
+use whyslow_model::stat::{self, Stat};
+
+use super::consumer::{Loss, LossKind};
+use super::cycles::CyclesToNs;
+use super::decode::{Cursor, Output, Stop, decode};
+use super::decoded::DecodedEvent;
+use super::error::CtfError;
+use super::index::PacketIndex;
+use super::packet::{Packet, PacketFault, read_packet};
+use super::plan::PlanError;
+use super::resync;
+use super::schema::{ClassPlan, Schema};
+use super::tally::Tally;
+use super::window::{WINDOW_BYTES_MAX, Window, aligned_down};
+
+/// What a packet header may take at most.
+const PACKET_HEADER_BYTES_MAX: usize = 64 << 10;
+/// Read at a place where a packet may begin, before it is known that one does.
+const PROBE_BYTES: usize = 4 << 10;
+
+/// One file of a stream.
+#[derive(Debug, Clone)]
+pub(super) struct StreamFile {
+    pub(super) path: PathBuf,
+    /// Index into the schemas.
+    pub(super) trace: usize,
+    pub(super) bytes: u64,
+}
+
+/// What all streams share.
+pub(super) struct Plans<'a> {
+    /// One a trace.
+    pub(super) schemas: &'a [Schema],
+    /// One an event class of all traces.
+    pub(super) classes: Vec<Result<ClassPlan, PlanError>>,
+}
+
+/// What a stream needs of the reader to go on.
+pub(super) struct Shared<'a> {
+    pub(super) plans: &'a Plans<'a>,
+    pub(super) output: &'a mut Output,
+    pub(super) report: &'a mut Report,
+}
+
+/// What streams report besides events.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    pub(super) tally: Tally,
+    pub(super) losses: Vec<Loss>,
+    /// There are losses or progress since this was set to false.
+    pub(super) is_changed: bool,
+    pub(super) bytes_done: u64,
+    pub(super) packets: u64,
+    /// Events of each class, of those that could be decoded.
+    pub(super) counts: Vec<u64>,
+}
+
+/// The event a stream is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) ts: i64,
+    pub(super) class: usize,
+    /// Bits in the window where its header begins.
+    begin: usize,
+}
+
+pub(super) struct StreamReader {
+    /// Index among all streams.
+    index: usize,
+    files: Vec<StreamFile>,
+    file: usize,
+    /// Byte of the file where the next packet should begin.
+    next: u64,
+    window: Window,
+    window_bytes: usize,
+    cursor: Cursor,
+    packet: Option<Packet>,
+    clock: Option<CyclesToNs>,
+    /// `end_cycles` of the packet, where it can be believed; else the maximum.
+    believed_end: u64,
+    ts_last: i64,
+    past: Past,
+    packet_index: Option<PacketIndex>,
+}
+
+/// What the packet before the present one told.
+#[derive(Debug, Default)]
+struct Past {
+    discarded: Option<u64>,
+    sequence: Option<u64>,
+    /// Later one of its declared end and its last event.
+    end: Option<i64>,
+}
+
+impl StreamReader {
+    pub(super) fn new(index: usize, files: Vec<StreamFile>, window_bytes: usize) -> StreamReader {
+        let window = Window::new(files.first().map_or(Path::new(""), |file| &file.path));
+        StreamReader {
+            index,
+            files,
+            file: 0,
+            next: 0,
+            window,
+            window_bytes,
+            cursor: Cursor::default(),
+            packet: None,
+            clock: None,
+            believed_end: u64::MAX,
+            ts_last: i64::MIN,
+            past: Past::default(),
+            packet_index: None,
+        }
+    }
+
+    /// Goes on to the next wanted event; those in between are skipped and counted.
+    pub(super) fn advance(&mut self, shared: &mut Shared<'_>) -> Result<Option<Head>, CtfError> {
+        loop {
+            let Some(packet) = &self.packet else {
+                if !self.open_packet(shared)? {
+                    return Ok(None);
+                }
+                continue;
+            };
+            let stream_class = packet.stream_class;
+            let trace = self.files[self.file].trace;
+            let stream = &shared.plans.schemas[trace].streams[stream_class];
+            if self.cursor.at >= self.cursor.end {
+                if self.slide(self.cursor.at)?.is_none() {
+                    self.close_packet(shared.report);
+                }
+                continue;
+            }
+            let begin = self.cursor.at;
+            let cycles = self.cursor.cycles;
+            self.cursor.event_id = stream.default_id;
+            if let Some(plan) = &stream.event_header {
+                let bytes = self.window.bytes();
+                match decode(plan, bytes, &mut self.cursor, shared.output) {
+                    Ok(()) => {}
+                    Err(stop) => {
+                        self.cursor.cycles = cycles;
+                        self.cursor.at = begin;
+                        if stop == Stop::Invalid || self.slide(begin)?.is_none() {
+                            self.give_up(begin, &stat::EVENT_UNDECODABLE, shared.report);
+                        }
+                        continue;
+                    }
+                }
+            }
+            let Some(class) = stream.class(self.cursor.event_id) else {
+                self.give_up(begin, &stat::EVENT_UNKNOWN_ID, shared.report);
+                continue;
+            };
+            let ts = stream.clock.map_or(0, |clock| clock.ns(self.cursor.cycles));
+            let mut head = Head { ts, class, begin };
+            self.check_time(ts, begin, shared.report);
+            match &shared.plans.classes[class] {
+                Ok(plan) if plan.is_wanted => return Ok(Some(head)),
+                _ => {
+                    self.decode_body(&mut head, shared)?;
+                }
+            }
+        }
+    }
+
+    /// Decodes the fields of the event that [`Self::advance`] found. False if they could not be
+    /// decoded: then the event is counted as such and the rest of its packet is given up.
+    pub(super) fn decode_body(
+        &mut self,
+        head: &mut Head,
+        shared: &mut Shared<'_>,
+    ) -> Result<bool, CtfError> {
+        let Ok(class) = &shared.plans.classes[head.class] else {
+            self.give_up(head.begin, &stat::EVENT_UNDECODABLE, shared.report);
+            return Ok(false);
+        };
+        loop {
+            let body = self.cursor.at;
+            let bytes = self.window.bytes();
+            match decode(&class.plan, bytes, &mut self.cursor, shared.output) {
+                Ok(()) if self.cursor.at > head.begin => {
+                    shared.report.counts[head.class] += 1;
+                    return Ok(true);
+                }
+                Err(Stop::Short) => {
+                    if let Some(moved) = self.slide(head.begin)? {
+                        head.begin -= moved;
+                        self.cursor.at = body - moved;
+                        continue;
+                    }
+                }
+                // An event without any bit would come again and again.
+                Ok(()) | Err(Stop::Invalid) => {}
+            }
+            self.give_up(head.begin, &stat::EVENT_UNDECODABLE, shared.report);
+            return Ok(false);
+        }
+    }
+
+    /// The event at the head, after its body was decoded.
+    pub(super) fn event<'a>(&'a self, head: &Head, shared: &'a Shared<'_>) -> DecodedEvent<'a> {
+        let plan = shared.plans.classes[head.class].as_ref();
+        let slots = plan.map_or(0, |class| class.plan.slots);
+        DecodedEvent {
+            ts: head.ts,
+            cpu: self.packet.as_ref().and_then(|packet| packet.cpu),
+            class: head.class,
+            trace: self.files[self.file].trace,
+            stream: self.index,
+            offset: self.window.begin() + (head.begin / 8) as u64,
+            slots: &shared.output.slots[..slots],
+            window: self.window.bytes(),
+            columns: &shared.output.columns,
+        }
+    }
+
+    #[inline]
+    fn check_time(&mut self, ts: i64, begin: usize, report: &mut Report) {
+        if ts < self.ts_last {
+            let place = self.window.begin() + (begin / 8) as u64;
+            let ts_last = self.ts_last;
+            report
+                .tally
+                .add_with(&stat::TIME_BACKWARDS, self.window.path(), place, || {
+                    format!("{} ns earlier", ts_last.saturating_sub(ts))
+                });
+        }
+        if self.cursor.cycles > self.believed_end {
+            let place = self.window.begin() + (begin / 8) as u64;
+            report
+                .tally
+                .add(&stat::EVENT_AFTER_PACKET_END, self.window.path(), place);
+        }
+        self.ts_last = ts;
+    }
+
+    /// Moves the window so that it begins at or shortly before bit `keep`, or makes it larger.
+    /// Gives by how many bits it moved; nothing if it ends with the packet's content already.
+    fn slide(&mut self, keep: usize) -> Result<Option<usize>, CtfError> {
+        let Some(packet) = &self.packet else {
+            return Ok(None);
+        };
+        let begin = self.window.begin() - packet.begin;
+        let content_end = packet.content_bits.div_ceil(8);
+        let end = begin + self.window.len() as u64;
+        if end >= content_end {
+            return Ok(None);
+        }
+        let new_begin = begin + aligned_down((keep / 8) as u64);
+        let mut len = self.window_bytes;
+        if new_begin == begin {
+            len = (self.window.len() * 2).clamp(self.window_bytes, WINDOW_BYTES_MAX);
+            if len <= self.window.len() {
+                return Ok(None);
+            }
+        }
+        let len_max = (content_end - new_begin).min(len as u64) as usize;
+        let packet_begin = packet.begin;
+        self.fill(packet_begin + new_begin, len_max)?;
+        if new_begin + (self.window.len() as u64) <= end {
+            // The file became shorter than it was when it was opened.
+            return Ok(None);
+        }
+        self.limit_cursor();
+        let moved = (new_begin - begin) as usize * 8;
+        self.cursor.at -= moved.min(self.cursor.at);
+        Ok(Some(moved))
+    }
+
+    fn fill(&mut self, begin: u64, len: usize) -> Result<(), CtfError> {
+        self.window
+            .fill(begin, len)
+            .map_err(|error| CtfError::read(self.window.path(), error))
+    }
+
+    /// The cursor's end is that of the window or of the packet's content.
+    fn limit_cursor(&mut self) {
+        let Some(packet) = &self.packet else { return };
+        let window_begin = (self.window.begin() - packet.begin) * 8;
+        let content = packet.content_bits.saturating_sub(window_begin);
+        self.cursor.end = content.min(self.window.len() as u64 * 8) as usize;
+    }
+
+    /// Counts what could not be decoded and leaves the packet.
+    fn give_up(&mut self, begin: usize, stat: &'static Stat, report: &mut Report) {
+        let Some(packet) = &self.packet else { return };
+        let place = self.window.begin() + (begin / 8) as u64;
+        let id = self.cursor.event_id;
+        report
+            .tally
+            .add_with(stat, self.window.path(), place, || format!("event id {id}"));
+        let lost = (packet.begin + packet.content_bits.div_ceil(8)).saturating_sub(place);
+        let end = self.declared_end(packet).unwrap_or(self.ts_last);
+        self.lose(
+            LossKind::Bytes(lost),
+            (self.ts_last, end.max(self.ts_last)),
+            report,
+        );
+        self.close_packet(report);
+    }
+}

@@ -1,0 +1,88 @@
+//! Anomalies met while reading, counted, each kind with its first place.
+
+use std::path::{Path, PathBuf};
+
+use whyslow_model::stat::{self, Stat};
+
+/// How often one kind of anomaly was met.
+#[derive(Debug, Clone)]
+pub struct Anomaly {
+    pub stat: &'static Stat,
+    pub count: u64,
+    /// Where it was met first.
+    pub path: PathBuf,
+    pub byte_offset: u64,
+    /// What was found there; may be empty.
+    pub text: String,
+}
+
+/// Counts of all kinds.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    met: Vec<Anomaly>,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, stat: &'static Stat, path: &Path, byte_offset: u64) {
+        self.add_with(stat, path, byte_offset, String::new);
+    }
+
+    pub(super) fn add_with(
+        &mut self,
+        stat: &'static Stat,
+        path: &Path,
+        byte_offset: u64,
+        text: impl FnOnce() -> String,
+    ) {
+        self.add_many(stat, 1, (path, byte_offset), text);
+    }
+
+    pub(super) fn add_many(
+        &mut self,
+        stat: &'static Stat,
+        count: u64,
+        (path, byte_offset): (&Path, u64),
+        text: impl FnOnce() -> String,
+    ) {
+        let is_same = |anomaly: &&mut Anomaly| std::ptr::eq(anomaly.stat, stat);
+        if let Some(anomaly) = self.met.iter_mut().find(is_same) {
+            anomaly.count += count;
+            return;
+        }
+        let (path, text) = (path.to_owned(), text());
+        self.met.push(Anomaly {
+            stat,
+            count,
+            path,
+            byte_offset,
+            text,
+        });
+    }
+
+    pub(super) fn merge(&mut self, other: &Tally) {
+        for anomaly in &other.met {
+            let place = (anomaly.path.as_path(), anomaly.byte_offset);
+            self.add_many(anomaly.stat, anomaly.count, place, || anomaly.text.clone());
+        }
+    }
+
+    /// Only the kinds that were met, in the order of their declaration.
+    pub(super) fn anomalies(&self) -> Vec<Anomaly> {
+        let mut met = self.met.clone();
+        let place = |anomaly: &Anomaly| {
+            stat::ALL
+                .iter()
+                .position(|known| std::ptr::eq(*known, anomaly.stat))
+        };
+        met.sort_by_key(place);
+        met
+    }
+
+    pub(super) fn count(&self, stat: &'static Stat) -> u64 {
+        let found = self
+            .met
+            .iter()
+            .find(|anomaly| std::ptr::eq(anomaly.stat, stat));
+        found.map_or(0, |anomaly| anomaly.count)
+    }
+}
