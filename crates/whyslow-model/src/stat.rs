@@ -71,6 +71,7 @@ stats! {
     BLOCK_COMPLETE_WITHOUT_ISSUE Info false "a completed block request whose beginning was not recorded",
     BLOCK_ISSUE_WITHOUT_COMPLETE Info false "a block request never seen to complete",
     BLOCK_KEY_REUSED Warning false "a block request at a place where another one was still open; a completion was lost",
+    VALUE_IMPOSSIBLE Warning false "an event with a value that cannot be; used without the value",
     CPU_IMPOSSIBLE Warning false "an event on a CPU of a number that no machine has; used without its CPU",
     SCHED_PREV_MISMATCH Warning false "a thread switched out on a CPU where another was known to run",
     IRQ_EXIT_WITHOUT_ENTRY Info false "an interrupt handler that ended without a recorded begin",

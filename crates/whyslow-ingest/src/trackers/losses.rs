@@ -5,11 +5,12 @@
 //! from which nothing can be taken as still holding: at its begin what was known before becomes
 //! doubtful, at its end what was learnt within.
 
-use whyslow_model::event::Loss;
+use whyslow_model::event::{Loss, LossKind};
+use whyslow_model::tables::{EmitAll, LostEventsRow};
 use whyslow_model::{Ns, stat};
 
 use super::CPUS_MAX;
-use super::anomalies::Anomalies;
+use super::identity::Output;
 
 /// Ends of ranges kept for one CPU. Beyond that the older half is forgotten.
 const POINTS_MAX: usize = 1 << 16;
@@ -20,10 +21,12 @@ pub(super) struct Losses {
     cpus: Vec<Vec<Ns>>,
     /// Of streams that belong to no CPU, or to several.
     all: Vec<Ns>,
+    next_id: i64,
 }
 
 impl Losses {
-    pub(super) fn add(&mut self, loss: &Loss<'_>, anomalies: &mut Anomalies) {
+    pub(super) fn add<S: EmitAll>(&mut self, loss: &Loss<'_>, out: &mut Output<'_, S>) {
+        self.write(loss, out);
         let points = match loss.cpu.and_then(|cpu| usize::try_from(cpu).ok()) {
             Some(cpu) if cpu < CPUS_MAX => {
                 if self.cpus.len() <= cpu {
@@ -40,7 +43,7 @@ impl Losses {
             }
         }
         if points.len() > POINTS_MAX {
-            anomalies.count(&stat::MAP_LIMIT, loss.ts);
+            out.anomalies.count(&stat::MAP_LIMIT, loss.ts);
             points.drain(..POINTS_MAX / 2);
         }
     }
@@ -60,5 +63,24 @@ impl Losses {
                 points.get(place).copied().filter(|&point| point < until)
             })
             .min()
+    }
+
+    fn write<S: EmitAll>(&mut self, loss: &Loss<'_>, out: &mut Output<'_, S>) {
+        let kind = match loss.kind {
+            LossKind::Events => "events",
+            LossKind::Packets => "packets",
+            LossKind::Bytes => "bytes",
+        };
+        out.sink.emit(LostEventsRow {
+            id: self.next_id,
+            ts: loss.ts,
+            dur: loss.ts_end.map(|ts_end| ts_end - loss.ts),
+            ts_end: loss.ts_end,
+            cpu: loss.cpu,
+            stream: out.symbols.intern(loss.stream),
+            kind: out.symbols.intern(kind),
+            count: loss.count,
+        });
+        self.next_id += 1;
     }
 }

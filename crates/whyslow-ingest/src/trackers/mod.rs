@@ -6,13 +6,18 @@
 
 mod anomalies;
 mod identity;
+mod irq;
 mod losses;
+mod marker;
+mod net;
+mod page;
 mod process;
 mod sched;
 mod thread_state;
 mod threads;
+mod wakeup;
 
-use whyslow_model::event::{Body, Event, Loss};
+use whyslow_model::event::{Body, Event, Loss, StateProcess};
 use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, Symbols};
 
@@ -20,7 +25,12 @@ pub use anomalies::{Anomalies, Anomaly};
 pub use identity::{Change, Here, Output, ProcessRef, Running, ThreadRef};
 pub use process::Processes;
 
+use irq::IrqTracker;
+use marker::MarkerTracker;
+use net::NetTracker;
+use page::PageTracker;
 use sched::SchedTracker;
+use wakeup::WakeupTracker;
 
 /// CPUs a machine can have: twice what Linux can be built for.
 const CPUS_MAX: usize = 1 << 14;
@@ -89,6 +99,11 @@ impl Trackers {
 struct Topics {
     processes: Processes,
     sched: SchedTracker,
+    irq: IrqTracker,
+    wakeup: WakeupTracker,
+    net: NetTracker,
+    page: PageTracker,
+    marker: MarkerTracker,
 }
 
 impl Topics {
@@ -96,6 +111,11 @@ impl Topics {
         Self {
             processes: Processes::default(),
             sched: SchedTracker::new(symbols),
+            irq: IrqTracker::new(symbols),
+            wakeup: WakeupTracker::new(symbols),
+            net: NetTracker::new(symbols),
+            page: PageTracker::default(),
+            marker: MarkerTracker::default(),
         }
     }
 
@@ -103,7 +123,8 @@ impl Topics {
         let processes = &mut self.processes;
         let sched = &mut self.sched;
         processes.begin();
-        let cpu = sched.enter(event, processes, out);
+        let (cpu, lost) = sched.enter(event, processes, out);
+        self.irq.enter(event, (cpu, lost), out);
         let mut told = processes.told_by_event(event, out);
         if told == Running::Unknown {
             told = processes.told_by_context(&event.context, event.ts, out);
@@ -118,7 +139,7 @@ impl Topics {
                 _ => None,
             },
             idle: running == Running::Idle,
-            interrupted: false,
+            interrupted: self.irq.context(cpu).is_some(),
         };
         let other = other.map(|slot| processes.by_slot(slot));
         self.change(0, &here, out);
@@ -131,11 +152,13 @@ impl Topics {
     }
 
     fn loss<S: EmitAll>(&mut self, loss: &Loss<'_>, out: &mut Output<'_, S>) {
-        self.sched.loss(loss, out.anomalies);
+        self.sched.loss(loss, out);
     }
 
     fn finish<S: EmitAll>(&mut self, ts_end: Ns, out: &mut Output<'_, S>) {
         self.sched.finish(ts_end, &self.processes, out);
+        self.irq.finish(out);
+        self.page.finish(out);
         self.processes.finish(out);
     }
 
@@ -144,6 +167,9 @@ impl Topics {
     fn change<S: EmitAll>(&mut self, from: usize, here: &Here, out: &mut Output<'_, S>) {
         for change in &self.processes.changes()[from..] {
             self.sched.change(change, here, &self.processes, out);
+            if let Change::Gone { thread } = change {
+                self.page.gone(thread);
+            }
         }
     }
 
@@ -156,8 +182,41 @@ impl Topics {
         other: Option<ThreadRef>,
         out: &mut Output<'_, S>,
     ) {
-        if let Body::SchedSwitch { .. } = event.body {
-            self.sched.switch(event, here, other, out);
+        match event.body {
+            Body::SchedSwitch { .. } => self.sched.switch(event, here, other, out),
+            Body::SchedWakeup { .. } => {
+                if let Some(wakee) = other {
+                    let states = &mut self.sched.states;
+                    self.wakeup
+                        .event(event, (here, wakee), (&self.irq, states), out);
+                }
+            }
+            Body::SchedMigrate { to_cpu, .. } => {
+                if let Some(thread) = other {
+                    self.sched.states.migrate(&thread, to_cpu);
+                }
+            }
+            Body::StateProcess(StateProcess {
+                status: Some(status),
+                cpu,
+                ..
+            }) => {
+                if let Some(thread) = other {
+                    self.sched.states.dumped(&thread, status, cpu, event.ts);
+                }
+            }
+            Body::IrqEnter { .. }
+            | Body::IrqExit { .. }
+            | Body::SoftirqRaise { .. }
+            | Body::StateIrq { .. } => self.irq.event(event, here, out),
+            Body::Net { .. } | Body::StateNetInterface { .. } => {
+                self.net.event(event, here, out);
+            }
+            Body::PageAlloc { .. } | Body::PageFree { .. } => {
+                self.page.event(&event.body, here, out);
+            }
+            Body::Marker { .. } => self.marker.event(&event.body, here, out),
+            _ => {}
         }
     }
 }

@@ -63,18 +63,21 @@ impl SchedTracker {
         }
     }
 
-    /// Counts the event on its CPU. Gives the CPU if there can be one of that number.
+    /// Counts the event on its CPU. Gives the CPU if there can be one of that number, and whether
+    /// events of it were lost since the last one.
     pub(super) fn enter<S: EmitAll>(
         &mut self,
         event: &Event<'_>,
         processes: &Processes,
         out: &mut Output<'_, S>,
-    ) -> Option<i32> {
-        let number = event.cpu?;
+    ) -> (Option<i32>, bool) {
+        let Some(number) = event.cpu else {
+            return (None, false);
+        };
         let index = usize::try_from(number).ok().filter(|&n| n < CPUS_MAX);
         let Some(index) = index else {
             out.anomalies.count(&stat::CPU_IMPOSSIBLE, event.ts);
-            return None;
+            return (None, false);
         };
         if self.cpus.len() <= index {
             self.cpus.resize(index + 1, None);
@@ -82,8 +85,8 @@ impl SchedTracker {
         let cpu = self.cpus[index].get_or_insert_with(|| Cpu::new(event.ts));
         cpu.ts_last = event.ts;
         cpu.events += 1;
-        self.apply_losses(number, event.ts, processes, out);
-        Some(number)
+        let lost = self.apply_losses(number, event.ts, processes, out);
+        (Some(number), lost)
     }
 
     /// Who runs at an event, given what the event itself tells.
@@ -225,8 +228,8 @@ impl SchedTracker {
         self.cpus.iter().flatten().any(on)
     }
 
-    pub(super) fn loss(&mut self, loss: &Loss<'_>, anomalies: &mut super::Anomalies) {
-        self.states.losses.add(loss, anomalies);
+    pub(super) fn loss<S: EmitAll>(&mut self, loss: &Loss<'_>, out: &mut Output<'_, S>) {
+        self.states.losses.add(loss, out);
         let Some(index) = loss.cpu.and_then(|cpu| usize::try_from(cpu).ok()) else {
             return;
         };
@@ -290,12 +293,14 @@ impl SchedTracker {
         ts: Ns,
         processes: &Processes,
         out: &mut Output<'_, S>,
-    ) {
+    ) -> bool {
+        let mut lost = false;
         loop {
             let since = self.cpu(number).losses_until;
             let until = ts.saturating_add(1);
             let doubt = self.states.losses.first_between(Some(number), since, until);
-            let Some(doubt) = doubt else { return };
+            let Some(doubt) = doubt else { return lost };
+            lost = true;
             self.cpu(number).losses_until = doubt.saturating_add(1);
             self.lose(number, doubt, processes, out);
         }

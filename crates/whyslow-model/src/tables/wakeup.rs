@@ -23,9 +23,9 @@ crate::table! {
         cpu: Option<i32>,
         /// Thread that ran on that CPU; in interrupt context it is a bystander.
         waker_utid: Option<i32> [Id],
-        /// Its kernel id.
+        /// Its kernel id; 0 if the CPU was idle.
         waker_tid: Option<i32>,
-        /// Context: task, irq, softirq, timer.
+        /// Context: task, irq, softirq, timer; unknown where the source records no interrupts.
         context: Sym,
         /// Number of the interrupt or softirq vector.
         context_nr: Option<i32>,

@@ -1,0 +1,316 @@
+//! Interrupt handlers: hard ones, soft ones with the time from raise to entry, and those of
+//! high-resolution timers; and with them the context of every event.
+//!
+//! Per CPU a stack: a handler ends with an exit of its kind and number. Handlers above it lost
+//! their exits and are written without end. What cannot be in an interrupt (a switch, a system
+//! call, a fork) shows that nothing is left on the stack. On kernels where softirqs may sleep
+//! (PREEMPT_RT) that cuts softirqs at their first sleep; keeping them would make an interrupt the
+//! waker of everything after a lost exit.
+//!
+//! Timer handlers may be recorded by their entry alone. As long as no exit of one was seen, a timer
+//! handler is taken to end at the next entry of any handler and at the exit of what it interrupted.
+
+use rustc_hash::FxHashMap;
+use whyslow_model::event::{Body, Event, IrqKind};
+use whyslow_model::tables::{EmitAll, IrqRow};
+use whyslow_model::{Ns, Sym, Symbols, stat};
+
+use super::identity::{Here, Output, ThreadRef};
+
+/// Handlers that interrupt each other on one CPU. Linux has hard in soft in task; more is damage.
+const NESTING_MAX: usize = 16;
+
+/// Interrupt lines whose names are kept.
+const NAMES_MAX: usize = 1 << 14;
+
+/// Softirq vectors, in the order of the kernel's numbers.
+const VECTORS: [&str; 10] = [
+    "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU",
+];
+
+#[derive(Debug, Clone, Copy)]
+struct Handler {
+    id: i64,
+    ts: Ns,
+    kind: IrqKind,
+    nr: i32,
+    name: Option<Sym>,
+    ts_raise: Option<Ns>,
+    thread: Option<ThreadRef>,
+}
+
+#[derive(Debug, Default)]
+struct Cpu {
+    stack: Vec<Handler>,
+    /// First raise of each vector since it was last entered.
+    raised: [Option<Ns>; VECTORS.len()],
+    /// No handler of an unrecorded begin began before this.
+    clear_since: Ns,
+}
+
+#[derive(Debug)]
+pub(super) struct IrqTracker {
+    cpus: Vec<Option<Cpu>>,
+    kinds: [Sym; 3],
+    vectors: [Sym; VECTORS.len()],
+    /// Names of interrupt lines.
+    names: FxHashMap<i32, Sym>,
+    next_id: i64,
+    timers_end: bool,
+    recorded: bool,
+}
+
+impl IrqTracker {
+    pub(super) fn new(symbols: &mut Symbols) -> Self {
+        Self {
+            cpus: Vec::new(),
+            kinds: ["hard", "soft", "hrtimer"].map(|name| symbols.intern(name)),
+            vectors: VECTORS.map(|name| symbols.intern(name)),
+            names: FxHashMap::default(),
+            next_id: 0,
+            timers_end: false,
+            recorded: false,
+        }
+    }
+
+    /// Whether the source records hard or soft interrupts at all, as far as seen.
+    pub(super) fn recorded(&self) -> bool {
+        self.recorded
+    }
+
+    /// The innermost handler running on the CPU.
+    pub(super) fn context(&self, cpu: Option<i32>) -> Option<(IrqKind, i32)> {
+        let cpu = self.cpus.get(usize::try_from(cpu?).ok()?)?.as_ref()?;
+        let top = cpu.stack.last()?;
+        Some((top.kind, top.nr))
+    }
+
+    /// Ends what cannot go on at this event, before anybody asks for the context. `lost`: events
+    /// of this CPU were lost since its last one.
+    pub(super) fn enter<S: EmitAll>(
+        &mut self,
+        event: &Event<'_>,
+        (cpu, lost): (Option<i32>, bool),
+        out: &mut Output<'_, S>,
+    ) {
+        let Some(number) = cpu else { return };
+        let index = number as usize;
+        if self.cpus.len() <= index {
+            self.cpus.resize_with(index + 1, || None);
+        }
+        let cpu = self.cpus[index].get_or_insert_with(|| Cpu {
+            clear_since: event.ts,
+            ..Cpu::default()
+        });
+        if lost {
+            cpu.raised = Default::default();
+            cpu.clear_since = event.ts;
+        }
+        let uninterrupted = matches!(
+            event.body,
+            Body::SchedSwitch { .. }
+                | Body::SyscallEnter { .. }
+                | Body::SyscallExit { .. }
+                | Body::Fork { .. }
+                | Body::Exec { .. }
+                | Body::Exit { .. }
+        );
+        if uninterrupted {
+            cpu.clear_since = event.ts;
+        }
+        if lost || uninterrupted {
+            self.unwind(number, 0, out);
+        } else if let Body::IrqEnter { .. } = event.body
+            && !self.timers_end
+        {
+            self.end_timers(number, out);
+        }
+    }
+
+    pub(super) fn event<S: EmitAll>(
+        &mut self,
+        event: &Event<'_>,
+        here: &Here,
+        out: &mut Output<'_, S>,
+    ) {
+        if let Body::StateIrq { irq, name, action } = event.body {
+            let name = if action.is_empty() { name } else { action };
+            self.name(irq, name, out);
+            return;
+        }
+        let Some(number) = here.cpu else { return };
+        match event.body {
+            Body::IrqEnter { kind, nr, name } => {
+                self.recorded |= kind != IrqKind::Hrtimer;
+                self.begin((number, kind, nr), name, here, out);
+            }
+            Body::IrqExit { kind, nr, ret } => {
+                self.recorded |= kind != IrqKind::Hrtimer;
+                self.timers_end |= kind == IrqKind::Hrtimer;
+                self.end((number, kind, nr), ret, here, out);
+            }
+            Body::SoftirqRaise { nr } => {
+                let raised = &mut self.cpu(number).raised;
+                if let Some(raised) = usize::try_from(nr).ok().and_then(|nr| raised.get_mut(nr)) {
+                    raised.get_or_insert(event.ts);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
+        for number in 0..self.cpus.len() as i32 {
+            self.unwind(number, 0, out);
+        }
+    }
+
+    fn begin<S: EmitAll>(
+        &mut self,
+        (number, kind, nr): (i32, IrqKind, i32),
+        name: Option<&[u8]>,
+        here: &Here,
+        out: &mut Output<'_, S>,
+    ) {
+        let id = self.take_id();
+        let vector = usize::try_from(nr).ok().filter(|&nr| nr < VECTORS.len());
+        let name = match (kind, name) {
+            (IrqKind::Hard, Some(name)) => self.name(nr, name, out),
+            (IrqKind::Hard, None) => self.names.get(&nr).copied(),
+            (IrqKind::Soft, _) => vector.map(|vector| self.vectors[vector]),
+            (IrqKind::Hrtimer, name) => name.map(|name| out.intern(name)),
+        };
+        let cpu = self.cpu(number);
+        let ts_raise = match (kind, vector) {
+            (IrqKind::Soft, Some(vector)) => cpu.raised[vector].take(),
+            _ => None,
+        };
+        cpu.stack.push(Handler {
+            id,
+            ts: here.ts,
+            kind,
+            nr,
+            name,
+            ts_raise,
+            thread: here.thread,
+        });
+        if cpu.stack.len() > NESTING_MAX {
+            out.anomalies.count(&stat::MAP_LIMIT, here.ts);
+            let oldest = cpu.stack.remove(0);
+            self.write(number, &oldest, (None, None), out);
+        }
+    }
+
+    fn end<S: EmitAll>(
+        &mut self,
+        (number, kind, nr): (i32, IrqKind, i32),
+        ret: Option<i32>,
+        here: &Here,
+        out: &mut Output<'_, S>,
+    ) {
+        let is_it = |handler: &Handler| {
+            handler.kind == kind && (handler.nr == nr || kind == IrqKind::Hrtimer)
+        };
+        let place = self.cpu(number).stack.iter().rposition(is_it);
+        if let Some(place) = place {
+            self.unwind(number, place + 1, out);
+            if let Some(handler) = self.cpu(number).stack.pop() {
+                self.write(number, &handler, (Some(here.ts), ret), out);
+            }
+        } else {
+            out.anomalies.count(&stat::IRQ_EXIT_WITHOUT_ENTRY, here.ts);
+            let id = self.take_id();
+            let vector = usize::try_from(nr).ok();
+            let vector = vector.and_then(|nr| self.vectors.get(nr)).copied();
+            let row = IrqRow {
+                id,
+                ts: self.cpu(number).clear_since,
+                dur: None,
+                ts_end: Some(here.ts),
+                cpu: number,
+                kind: self.kinds[kind as usize],
+                nr,
+                name: match kind {
+                    IrqKind::Hard => self.names.get(&nr).copied(),
+                    IrqKind::Soft => vector,
+                    IrqKind::Hrtimer => None,
+                },
+                ts_raise: None,
+                raise_ns: None,
+                ret,
+                utid: here.thread.map(|thread| thread.utid),
+                tid: here.thread.map(|thread| thread.tid),
+                comm: here.thread.and_then(|thread| thread.comm),
+            };
+            out.sink.emit(row);
+        }
+        self.cpu(number).clear_since = here.ts;
+    }
+
+    /// Gives up the handlers above `depth`: their exits were not recorded.
+    fn unwind<S: EmitAll>(&mut self, number: i32, depth: usize, out: &mut Output<'_, S>) {
+        while let Some(cpu) = self.cpus[number as usize].as_mut()
+            && cpu.stack.len() > depth
+            && let Some(handler) = cpu.stack.pop()
+        {
+            self.write(number, &handler, (None, None), out);
+        }
+    }
+
+    /// Gives up timer handlers on top.
+    fn end_timers<S: EmitAll>(&mut self, number: i32, out: &mut Output<'_, S>) {
+        let stack = &self.cpu(number).stack;
+        let timers = stack.iter().rev();
+        let timers = timers.take_while(|handler| handler.kind == IrqKind::Hrtimer);
+        let depth = stack.len() - timers.count();
+        self.unwind(number, depth, out);
+    }
+
+    fn write<S: EmitAll>(
+        &self,
+        number: i32,
+        handler: &Handler,
+        (ts_end, ret): (Option<Ns>, Option<i32>),
+        out: &mut Output<'_, S>,
+    ) {
+        out.sink.emit(IrqRow {
+            id: handler.id,
+            ts: handler.ts,
+            dur: ts_end.map(|ts_end| ts_end - handler.ts),
+            ts_end,
+            cpu: number,
+            kind: self.kinds[handler.kind as usize],
+            nr: handler.nr,
+            name: handler.name,
+            ts_raise: handler.ts_raise,
+            raise_ns: handler.ts_raise.map(|raise| handler.ts - raise),
+            ret,
+            utid: handler.thread.map(|thread| thread.utid),
+            tid: handler.thread.map(|thread| thread.tid),
+            comm: handler.thread.and_then(|thread| thread.comm),
+        });
+    }
+
+    fn cpu(&mut self, number: i32) -> &mut Cpu {
+        self.cpus[number as usize]
+            .as_mut()
+            .expect("`enter` made the record of the CPU of every event")
+    }
+
+    /// Learns and gives the name of an interrupt line. Lines can be shared, so it may change.
+    fn name<S: EmitAll>(&mut self, nr: i32, name: &[u8], out: &mut Output<'_, S>) -> Option<Sym> {
+        if name.is_empty() {
+            return self.names.get(&nr).copied();
+        }
+        let name = out.intern(name);
+        if self.names.len() < NAMES_MAX || self.names.contains_key(&nr) {
+            self.names.insert(nr, name);
+        }
+        Some(name)
+    }
+
+    fn take_id(&mut self) -> i64 {
+        self.next_id += 1;
+        self.next_id - 1
+    }
+}

@@ -1,0 +1,118 @@
+//! Pages allocated and freed, summed by thread and second: the events themselves are too many to
+//! keep and nobody asks for single ones.
+//!
+//! What an interrupt handler allocates is not the interrupted thread's; it is summed without owner.
+
+use whyslow_model::event::Body;
+use whyslow_model::tables::{EmitAll, PageCountRow};
+use whyslow_model::{Ns, stat};
+
+use super::identity::{Here, Output, ThreadRef};
+
+const SECOND: Ns = 1_000_000_000;
+
+/// Largest block the buddy allocator of any configuration hands out, as a power of two of pages.
+const ORDER_MAX: u32 = 40;
+
+#[derive(Debug, Clone, Copy)]
+struct Sum {
+    id: i64,
+    thread: Option<ThreadRef>,
+    allocated: i64,
+    freed: i64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct PageTracker {
+    /// Begin of the second being summed.
+    second: Ns,
+    sums: Vec<Sum>,
+    /// By slot: index into `sums` plus one; zero for none.
+    places: Vec<u32>,
+    nobody: u32,
+    next_id: i64,
+}
+
+impl PageTracker {
+    pub(super) fn event<S: EmitAll>(
+        &mut self,
+        body: &Body<'_>,
+        here: &Here,
+        out: &mut Output<'_, S>,
+    ) {
+        let (Body::PageAlloc { order } | Body::PageFree { order }) = *body else {
+            return;
+        };
+        if order > ORDER_MAX {
+            out.anomalies.count(&stat::VALUE_IMPOSSIBLE, here.ts);
+            return;
+        }
+        let second = here.ts.div_euclid(SECOND) * SECOND;
+        if second != self.second {
+            self.finish(out);
+            self.second = second;
+        }
+        let sum = self.sum(here.thread.filter(|_| !here.interrupted));
+        let pages = 1i64 << order;
+        if let Body::PageAlloc { .. } = body {
+            sum.allocated = sum.allocated.saturating_add(pages);
+        } else {
+            sum.freed = sum.freed.saturating_add(pages);
+        }
+    }
+
+    /// The slot of the thread may now stand for another one.
+    pub(super) fn gone(&mut self, thread: &ThreadRef) {
+        if let Some(place) = self.places.get_mut(thread.index()) {
+            *place = 0;
+        }
+    }
+
+    /// Writes the sums of the second.
+    pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
+        for sum in self.sums.drain(..) {
+            let thread = sum.thread;
+            if let Some(thread) = thread {
+                self.places[thread.index()] = 0;
+            }
+            out.sink.emit(PageCountRow {
+                id: sum.id,
+                ts: self.second,
+                utid: thread.map(|thread| thread.utid),
+                upid: thread.and_then(|thread| thread.upid),
+                tid: thread.map(|thread| thread.tid),
+                pid: thread.and_then(|thread| thread.pid),
+                comm: thread.and_then(|thread| thread.comm),
+                allocated: sum.allocated,
+                freed: sum.freed,
+            });
+        }
+        self.nobody = 0;
+    }
+
+    fn sum(&mut self, thread: Option<ThreadRef>) -> &mut Sum {
+        let place = match thread {
+            Some(thread) => {
+                if self.places.len() <= thread.index() {
+                    self.places.resize(thread.index() + 1, 0);
+                }
+                &mut self.places[thread.index()]
+            }
+            None => &mut self.nobody,
+        };
+        if *place == 0 {
+            self.sums.push(Sum {
+                id: self.next_id,
+                thread,
+                allocated: 0,
+                freed: 0,
+            });
+            self.next_id += 1;
+            *place = self.sums.len() as u32;
+        }
+        let sum = &mut self.sums[*place as usize - 1];
+        // The latest name: a program is usually known by what it became.
+        sum.thread = thread;
+        sum
+    }
+}

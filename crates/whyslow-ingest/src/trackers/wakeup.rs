@@ -1,0 +1,100 @@
+//! Wakeups: who was woken, by whom, and in which context the waker was.
+//!
+//! Newer kernels tell twice of one wakeup: `waking` on the CPU and in the context of the waker,
+//! then `wakeup` on the CPU the thread will run on, often in an interrupt that shows a wrong waker.
+//! Both are kept; the first of the two ends the sleep, so the state points at the waking where
+//! there is one.
+
+use whyslow_model::event::{Body, Event, IrqKind, WakeupKind};
+use whyslow_model::tables::{EmitAll, WakeupRow};
+use whyslow_model::{Sym, Symbols};
+
+use super::identity::{Here, Output, ThreadRef};
+use super::irq::IrqTracker;
+use super::thread_state::{ThreadStates, Wake};
+
+#[derive(Debug)]
+pub(super) struct WakeupTracker {
+    kinds: [Sym; 3],
+    task: Sym,
+    irq: Sym,
+    softirq: Sym,
+    timer: Sym,
+    unknown: Sym,
+    next_id: i64,
+}
+
+impl WakeupTracker {
+    pub(super) fn new(symbols: &mut Symbols) -> Self {
+        Self {
+            kinds: ["waking", "wakeup", "wakeup_new"].map(|name| symbols.intern(name)),
+            task: symbols.intern("task"),
+            irq: symbols.intern("irq"),
+            softirq: symbols.intern("softirq"),
+            timer: symbols.intern("timer"),
+            unknown: symbols.intern("unknown"),
+            next_id: 0,
+        }
+    }
+
+    pub(super) fn event<S: EmitAll>(
+        &mut self,
+        event: &Event<'_>,
+        (here, wakee): (&Here, ThreadRef),
+        (irq, states): (&IrqTracker, &mut ThreadStates),
+        out: &mut Output<'_, S>,
+    ) {
+        let Body::SchedWakeup {
+            kind,
+            tid,
+            prio,
+            target_cpu,
+            ..
+        } = event.body
+        else {
+            return;
+        };
+        let (context, context_nr) = self.context(kind, here, irq);
+        let wake = Wake {
+            id: self.next_id,
+            kind,
+            waker_utid: here.thread.map(|thread| thread.utid),
+            context,
+            target_cpu,
+        };
+        self.next_id += 1;
+        let spurious = states.wake(&wakee, &wake, event.ts, out);
+        out.sink.emit(WakeupRow {
+            id: wake.id,
+            ts: event.ts,
+            kind: self.kinds[kind as usize],
+            utid: Some(wakee.utid),
+            tid,
+            comm: wakee.comm,
+            prio,
+            target_cpu,
+            cpu: here.cpu,
+            waker_utid: wake.waker_utid,
+            waker_tid: match here.thread {
+                Some(thread) => Some(thread.tid),
+                None => here.idle.then_some(0),
+            },
+            context,
+            context_nr,
+            spurious,
+        });
+    }
+
+    fn context(&self, kind: WakeupKind, here: &Here, irq: &IrqTracker) -> (Sym, Option<i32>) {
+        match irq.context(here.cpu) {
+            Some((IrqKind::Hard, nr)) => (self.irq, Some(nr)),
+            Some((IrqKind::Soft, nr)) => (self.softirq, Some(nr)),
+            Some((IrqKind::Hrtimer, _)) => (self.timer, None),
+            // The idle thread wakes nobody: it was an interrupt whose handler is not recorded,
+            // such as that of the local timer or a call from another CPU.
+            None if here.idle && kind == WakeupKind::Waking => (self.irq, None),
+            None if irq.recorded() => (self.task, None),
+            None => (self.unknown, None),
+        }
+    }
+}
