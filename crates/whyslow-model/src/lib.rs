@@ -13,7 +13,7 @@ pub mod syscall;
 pub mod tables;
 pub mod window;
 
-pub use row::{Column, ColumnType, Row, Shape, Sink, Table, Unit};
+pub use row::{Column, ColumnType, Feed, Row, Shape, Sink, Table, Unit};
 pub use symbol::{Sym, Symbols};
 pub use window::Window;
 

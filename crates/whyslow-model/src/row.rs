@@ -80,11 +80,21 @@ pub trait Sink {
     fn sym(&mut self, column: usize, value: Option<Sym>);
 }
 
+/// Gives the cells of one row, the other way round of [`Sink`].
+pub trait Feed {
+    fn i64(&mut self, column: usize) -> Option<i64>;
+    fn i32(&mut self, column: usize) -> Option<i32>;
+    fn f64(&mut self, column: usize) -> Option<f64>;
+    fn bool(&mut self, column: usize) -> Option<bool>;
+    fn sym(&mut self, column: usize) -> Option<Sym>;
+}
+
 /// A value that a column can hold.
 pub trait Cell: Copy {
     const KIND: ColumnType;
     const NULLABLE: bool;
     fn put<S: Sink + ?Sized>(self, column: usize, sink: &mut S);
+    fn get<F: Feed + ?Sized>(column: usize, feed: &mut F) -> Self;
 }
 
 macro_rules! cell {
@@ -95,12 +105,19 @@ macro_rules! cell {
             fn put<S: Sink + ?Sized>(self, column: usize, sink: &mut S) {
                 sink.$method(column, Some(self));
             }
+            fn get<F: Feed + ?Sized>(column: usize, feed: &mut F) -> Self {
+                feed.$method(column)
+                    .expect("a column that is never null has a value in every row")
+            }
         }
         impl Cell for Option<$rust> {
             const KIND: ColumnType = ColumnType::$kind;
             const NULLABLE: bool = true;
             fn put<S: Sink + ?Sized>(self, column: usize, sink: &mut S) {
                 sink.$method(column, self);
+            }
+            fn get<F: Feed + ?Sized>(column: usize, feed: &mut F) -> Self {
+                feed.$method(column)
             }
         }
     };
@@ -119,6 +136,7 @@ pub trait Row: Copy + Send + std::fmt::Debug + 'static {
     /// Length of the interval; `None` for unfinished intervals, points and entities.
     fn length(&self) -> Option<Ns>;
     fn put<S: Sink + ?Sized>(&self, sink: &mut S);
+    fn get<F: Feed + ?Sized>(feed: &mut F) -> Self;
 }
 
 /// Where trackers put finished rows. Implemented by the writer of a recording, by the tail of a
@@ -196,6 +214,11 @@ macro_rules! table {
                 let mut column = 0;
                 $( $crate::row::Cell::put(self.$field, column, sink); column += 1; )+
                 let _ = column;
+            }
+            fn get<F: $crate::Feed + ?Sized>(feed: &mut F) -> Self {
+                let mut columns = 0..;
+                let mut next = || columns.next().expect("columns are few");
+                Self { $( $field: $crate::row::Cell::get(next(), feed) ),+ }
             }
         }
     };

@@ -12,13 +12,11 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 use serde::Deserialize;
 
-use crate::{RecordingInfo, StoreError};
+use crate::{RecordingInfo, StoreError, limits};
 
 pub(crate) const FILE_NAME: &str = "manifest.json";
 /// Raised when a program of before could misread what is written now.
 pub(crate) const FORMAT_VERSION: u32 = 1;
-/// A manifest names a few dozen files.
-const MANIFEST_BYTES_MAX: u64 = 16 << 20;
 
 pub(crate) fn to_json(recording: &RecordingInfo) -> Vec<u8> {
     let mut json = serde_json::to_vec_pretty(recording).expect("strings and numbers only");
@@ -67,11 +65,11 @@ pub(crate) fn read(directory: &OwnedFd, path: &Path) -> Result<RecordingInfo, St
         }
         opened => opened?,
     };
-    if bytes > MANIFEST_BYTES_MAX {
+    if bytes > limits::MANIFEST_BYTES {
         return Err(broken(format!("`{FILE_NAME}` has {bytes} bytes")));
     }
     let mut json = Vec::new();
-    file.take(MANIFEST_BYTES_MAX)
+    file.take(limits::MANIFEST_BYTES)
         .read_to_end(&mut json)
         .map_err(|error| StoreError::io("read", path.join(FILE_NAME), error))?;
     parse(&json, path)

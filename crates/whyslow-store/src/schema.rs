@@ -12,7 +12,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use whyslow_model::{Column, ColumnType, Shape, Table, Unit};
 
-use crate::limits;
+use crate::limits::{self, Limits};
 
 /// Names the writer in every file; without build details, so that equal rows give equal bytes.
 const CREATED_BY: &str = concat!("whyslow version ", env!("CARGO_PKG_VERSION"));
@@ -56,7 +56,7 @@ fn is_delta(table: &Table, column: &Column) -> bool {
     integer && running
 }
 
-pub(crate) fn writer_properties(table: &Table) -> WriterProperties {
+pub(crate) fn writer_properties(table: &Table, limits: &Limits) -> WriterProperties {
     let level = ZstdLevel::try_new(limits::ZSTD_LEVEL).expect("a level zstd has");
     let sorting = key_columns(table)
         .into_iter()
@@ -70,8 +70,8 @@ pub(crate) fn writer_properties(table: &Table) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by(CREATED_BY.to_owned())
         .set_compression(Compression::ZSTD(level))
-        .set_max_row_group_row_count(Some(limits::ROW_GROUP_ROWS as usize))
-        .set_data_page_row_count_limit(limits::PAGE_ROWS)
+        .set_max_row_group_row_count(None)
+        .set_data_page_row_count_limit(limits.page_rows)
         .set_dictionary_page_size_limit(limits::DICTIONARY_BYTES)
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_sorting_columns(Some(sorting));

@@ -18,7 +18,7 @@ use parquet::errors::ParquetError;
 use whyslow_model::Table;
 
 use crate::StoreError;
-use crate::limits;
+use crate::limits::{self, Limits};
 use crate::schema;
 use crate::staging::StagedFiles;
 
@@ -119,6 +119,7 @@ struct Encoder {
 }
 
 struct Current {
+    limits: Limits,
     path: PathBuf,
     writer: ArrowWriter<BufWriter<File>>,
     rows: u64,
@@ -138,11 +139,11 @@ fn failed(path: &std::path::Path) -> impl Fn(ParquetError) -> StoreError {
     }
 }
 
-fn row_group_rows(rows_written: u64) -> u64 {
-    if rows_written < limits::SMALL_TABLE_ROWS {
-        limits::ROW_GROUP_ROWS_SMALL
+fn row_group_rows(limits: &Limits, rows_written: u64) -> u64 {
+    if rows_written < limits.small_file_rows {
+        limits.row_group_rows_small
     } else {
-        limits::ROW_GROUP_ROWS
+        limits.row_group_rows
     }
 }
 
@@ -164,7 +165,7 @@ impl Encoder {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), StoreError> {
         let mut at = 0;
         while at < batch.num_rows() {
-            if self.current.rows == limits::FILE_ROWS {
+            if self.current.rows == self.files.limits.file_rows {
                 self.next_file()?;
             }
             let left = (batch.num_rows() - at) as u64;
@@ -198,11 +199,12 @@ impl Current {
         let path = files.path(name);
         let file = BufWriter::new(files.create(name)?);
         let options = ArrowWriterOptions::new()
-            .with_properties(schema::writer_properties(table))
+            .with_properties(schema::writer_properties(table, &files.limits))
             .with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(file, schema.clone(), options)
             .map_err(failed(&path))?;
         Ok(Self {
+            limits: files.limits,
             path,
             writer,
             rows: 0,
@@ -211,15 +213,16 @@ impl Current {
     }
 
     fn rows_left_in_group(&self) -> u64 {
-        let group = row_group_rows(self.rows - self.rows_in_group);
-        (group - self.rows_in_group).min(limits::FILE_ROWS - self.rows)
+        let group = row_group_rows(&self.limits, self.rows - self.rows_in_group);
+        (group - self.rows_in_group).min(self.limits.file_rows - self.rows)
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<(), StoreError> {
         self.writer.write(batch).map_err(failed(&self.path))?;
         self.rows += batch.num_rows() as u64;
         self.rows_in_group += batch.num_rows() as u64;
-        let full = self.rows_in_group == row_group_rows(self.rows - self.rows_in_group);
+        let full =
+            self.rows_in_group == row_group_rows(&self.limits, self.rows - self.rows_in_group);
         if full || self.writer.in_progress_size() > limits::ROW_GROUP_BYTES {
             self.writer.flush().map_err(failed(&self.path))?;
             self.rows_in_group = 0;

@@ -16,8 +16,8 @@ use rustix::fs::{CWD, Mode, OFlags, RenameFlags, openat, renameat, renameat_with
 use rustix::io::Errno;
 use tempfile::TempDir;
 
-use crate::StoreError;
-use crate::manifest;
+use crate::limits::Limits;
+use crate::{StoreError, manifest};
 
 /// What to do when the target is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,6 +31,7 @@ pub enum Existing {
 pub(crate) struct Staging {
     target: PathBuf,
     existing: Existing,
+    limits: Limits,
     directory: TempDir,
     handle: Arc<OwnedFd>,
 }
@@ -38,6 +39,7 @@ pub(crate) struct Staging {
 /// Where encoder threads create their files.
 #[derive(Clone)]
 pub(crate) struct StagedFiles {
+    pub(crate) limits: Limits,
     path: PathBuf,
     handle: Arc<OwnedFd>,
 }
@@ -67,7 +69,11 @@ fn parent(path: &Path) -> &Path {
 }
 
 impl Staging {
-    pub(crate) fn create(target: &Path, existing: Existing) -> Result<Self, StoreError> {
+    pub(crate) fn create(
+        target: &Path,
+        existing: Existing,
+        limits: Limits,
+    ) -> Result<Self, StoreError> {
         let Some(name) = target.file_name() else {
             return Err(StoreError::io(
                 "create recording",
@@ -90,6 +96,7 @@ impl Staging {
         Ok(Self {
             target: target.to_path_buf(),
             existing,
+            limits,
             directory,
             handle: Arc::new(handle),
         })
@@ -97,6 +104,7 @@ impl Staging {
 
     pub(crate) fn files(&self) -> StagedFiles {
         StagedFiles {
+            limits: self.limits,
             path: self.directory.path().to_path_buf(),
             handle: Arc::clone(&self.handle),
         }

@@ -10,7 +10,7 @@
 use whyslow_model::{Ns, Row, Symbols};
 
 use crate::cells::{Cells, DenseText, Extent};
-use crate::limits;
+use crate::limits::{self, Limits};
 use crate::series::Series;
 use crate::spill::Spill;
 use crate::staging::Staging;
@@ -27,7 +27,9 @@ pub(crate) struct Context<'c> {
 
 pub(crate) struct TableWriter<R: Row> {
     held: Vec<R>,
+    held_max: usize,
     late: Vec<R>,
+    late_max: usize,
     /// Keys up to this one are written.
     written: Option<Key>,
     cells: Cells,
@@ -35,17 +37,16 @@ pub(crate) struct TableWriter<R: Row> {
     spill: Option<Spill>,
 }
 
-const fn rows_in(bytes: usize, row_bytes: usize) -> usize {
-    let rows = bytes / row_bytes;
-    if rows < 2 { 2 } else { rows }
+/// At least two, so that writing the older half writes something.
+fn rows_in<R>(bytes: usize) -> usize {
+    (bytes / size_of::<R>()).max(2)
 }
 
 impl<R: Row> TableWriter<R> {
-    const HELD_ROWS: usize = rows_in(limits::REORDER_BYTES, size_of::<R>());
-    const LATE_ROWS: usize = rows_in(limits::LATE_BYTES, size_of::<R>());
-
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(limits: &Limits) -> Self {
         Self {
+            held_max: rows_in::<R>(limits.reorder_bytes),
+            late_max: rows_in::<R>(limits.late_bytes),
             held: Vec::new(),
             late: Vec::new(),
             written: None,
@@ -60,19 +61,19 @@ impl<R: Row> TableWriter<R> {
     pub(crate) fn take(&mut self, row: R) -> bool {
         if self.written.is_some_and(|written| row.key() < written) {
             self.late.push(row);
-            self.late.len() >= Self::LATE_ROWS
+            self.late.len() >= self.late_max
         } else {
             self.held.push(row);
-            self.held.len() >= Self::HELD_ROWS
+            self.held.len() >= self.held_max
         }
     }
 
     /// Writes what is too much to hold.
     pub(crate) fn flush_ready(&mut self, context: &mut Context<'_>) -> Result<(), StoreError> {
-        if self.held.len() >= Self::HELD_ROWS {
+        if self.held.len() >= self.held_max {
             self.release(self.held.len() / 2, context)?;
         }
-        if self.late.len() >= Self::LATE_ROWS {
+        if self.late.len() >= self.late_max {
             self.spill_late(context)?;
         }
         Ok(())

@@ -7,6 +7,7 @@ use whyslow_model::row::Emit;
 use whyslow_model::{Row, Symbols, for_each_table, tables};
 
 use crate::cells::DenseText;
+use crate::limits::Limits;
 use crate::staging::{Existing, Staging};
 use crate::table_writer::{Context, TableWriter};
 use crate::{RecordingInfo, StoreError, manifest};
@@ -27,11 +28,20 @@ macro_rules! recording_writer {
         impl RecordingWriter {
             /// Begins a recording beside `target`, where it will appear when it is finished.
             pub fn create(target: &Path, existing: Existing) -> Result<Self, StoreError> {
+                Self::create_within(target, existing, Limits::default())
+            }
+
+            /// The same with other limits than usual.
+            pub fn create_within(
+                target: &Path,
+                existing: Existing,
+                limits: Limits,
+            ) -> Result<Self, StoreError> {
                 Ok(Self {
-                    staging: Staging::create(target, existing)?,
+                    staging: Staging::create(target, existing, limits)?,
                     dense: DenseText::default(),
                     ready: false,
-                    $($field: TableWriter::new()),+
+                    $($field: TableWriter::new(&limits)),+
                 })
             }
 

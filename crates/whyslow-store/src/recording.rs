@@ -1,0 +1,226 @@
+//! A finished recording, read.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::RecordBatch;
+use parquet::arrow::arrow_reader::RowSelection;
+use whyslow_model::Table;
+
+use crate::merge;
+use crate::pread::PreadFile;
+use crate::prune::{self, Selected};
+use crate::table_file::{Projection, TableFile, damaged_because};
+use crate::{Part, RecordingInfo, Scan, StoreError, Tables, Visit, manifest, schema, staging};
+
+/// A recording on disk. Files are opened when a question needs them, and once.
+#[derive(Debug)]
+pub struct Recording {
+    path: PathBuf,
+    directory: OwnedFd,
+    info: RecordingInfo,
+    open: Mutex<BTreeMap<(&'static str, bool), Arc<TableFiles>>>,
+}
+
+/// Files of a table, in time order.
+#[derive(Debug)]
+struct TableFiles {
+    main: Vec<Arc<TableFile>>,
+    long: Vec<Arc<TableFile>>,
+}
+
+impl Recording {
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let directory = match staging::open_directory(path) {
+            Err(StoreError::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::NotADirectory =>
+            {
+                return Err(StoreError::NotARecording {
+                    path: path.to_path_buf(),
+                    reason: "it is not a directory".to_owned(),
+                });
+            }
+            opened => opened?,
+        };
+        let info = manifest::read(&directory, path)?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            directory,
+            info,
+            open: Mutex::new(BTreeMap::new()),
+        })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn files(&self, scan: &Scan) -> Result<Arc<TableFiles>, StoreError> {
+        let page_index = scan.window.is_some();
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(files) = open.get(&(scan.table.name, page_index)) {
+            return Ok(Arc::clone(files));
+        }
+        let files = Arc::new(self.open_files(scan.table, page_index)?);
+        open.insert((scan.table.name, page_index), Arc::clone(&files));
+        Ok(files)
+    }
+
+    fn open_files(
+        &self,
+        table: &'static Table,
+        page_index: bool,
+    ) -> Result<TableFiles, StoreError> {
+        // A table that the recording does not name is of a later program than its writer: no rows.
+        let Some(info) = self.info.tables.get(table.name) else {
+            return Ok(TableFiles {
+                main: Vec::new(),
+                long: Vec::new(),
+            });
+        };
+        let open = |names: &[String]| {
+            names
+                .iter()
+                .map(|name| {
+                    let (file, bytes) = manifest::open_file(&self.directory, &self.path, name)?;
+                    let file = PreadFile::new(file, bytes);
+                    TableFile::open(self.path.join(name), table, file, page_index).map(Arc::new)
+                })
+                .collect::<Result<Vec<_>, StoreError>>()
+        };
+        let files = TableFiles {
+            main: open(&info.files)?,
+            long: open(&info.long_files)?,
+        };
+        let rows: u64 = files
+            .main
+            .iter()
+            .chain(&files.long)
+            .map(|file| file.rows())
+            .sum();
+        if rows != info.rows {
+            let reason = format!(
+                "its files have {rows} rows, the manifest says {}",
+                info.rows
+            );
+            return Err(damaged_because(&self.path, table, reason));
+        }
+        Ok(files)
+    }
+}
+
+impl Tables for Recording {
+    fn info(&self) -> &RecordingInfo {
+        &self.info
+    }
+
+    fn parts<'t>(&'t self, scan: &Scan) -> Result<Vec<Box<dyn Part + 't>>, StoreError> {
+        let files = self.files(scan)?;
+        let projection = Arc::new(Projection::new(scan.table, &scan.columns)?);
+        let main = groups(&files.main, scan, &projection);
+        let long = groups(&files.long, scan, &projection);
+        Ok(main
+            .into_iter()
+            .chain(long)
+            .map(|group| Box::new(group) as Box<dyn Part>)
+            .collect())
+    }
+
+    fn scan(&self, scan: &Scan, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let files = self.files(scan)?;
+        let wanted = Projection::new(scan.table, &scan.columns)?;
+        let keys = schema::key_columns(scan.table);
+        let keyed = Arc::new(merge::with_keys(scan, &keys)?);
+        let main = groups(&files.main, scan, &keyed);
+        let long = groups(&files.long, scan, &keyed);
+        if long.is_empty() || main.is_empty() {
+            let projection = Arc::new(wanted);
+            for mut group in main.into_iter().chain(long) {
+                group.projection = Arc::clone(&projection);
+                if group.visit(visit)?.is_break() {
+                    break;
+                }
+            }
+            return Ok(());
+        }
+        merge::merge(
+            main.iter().flat_map(Group::batches),
+            long.iter().flat_map(Group::batches),
+            &merge::Merged::new(&keyed, &keys, scan.columns.len()),
+            visit,
+        )
+    }
+}
+
+/// A row group, or the pages of it that matter.
+struct Group {
+    file: Arc<TableFile>,
+    number: usize,
+    selection: Option<RowSelection>,
+    rows: u64,
+    projection: Arc<Projection>,
+}
+
+impl Group {
+    fn batches(&self) -> Batches<'_> {
+        match self
+            .file
+            .read(self.number, self.selection.clone(), &self.projection)
+        {
+            Ok(reader) => Box::new(reader),
+            Err(error) => Box::new(std::iter::once(Err(error))),
+        }
+    }
+
+    fn visit(&self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, StoreError> {
+        for batch in self.batches() {
+            if visit(&batch?)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// The row groups of some files that may hold rows of the scan's window.
+fn groups(files: &[Arc<TableFile>], scan: &Scan, projection: &Arc<Projection>) -> Vec<Group> {
+    let mut groups = Vec::new();
+    for file in files {
+        for group in 0..file.row_groups() {
+            let selected = match scan.window {
+                Some(window) => prune::select(file, scan.table, group, window),
+                None => Selected::All,
+            };
+            let (rows, selection) = match selected {
+                Selected::Nothing => continue,
+                Selected::All => (file.row_group_rows(group), None),
+                Selected::Some(selection) => (selection.row_count(), Some(selection)),
+            };
+            if rows > 0 {
+                groups.push(Group {
+                    file: Arc::clone(file),
+                    number: group,
+                    selection,
+                    rows: rows as u64,
+                    projection: Arc::clone(projection),
+                });
+            }
+        }
+    }
+    groups
+}
+
+type Batches<'g> = Box<dyn Iterator<Item = Result<RecordBatch, StoreError>> + 'g>;
+
+impl Part for Group {
+    fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn read(&self, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        self.visit(visit).map(drop)
+    }
+}
