@@ -18,6 +18,7 @@ mod verbs;
 
 pub use error::AnalysisError;
 pub use query::{Bins, DeviceRef, Filter, Kind, Question, Sort, Verb, Weight};
+pub use rows::interval_of;
 
 use whyslow_model::answer::{Answer, AnswerTable};
 use whyslow_store::Tables;

@@ -204,7 +204,7 @@ fn runs(places: &[Place]) -> impl Iterator<Item = &[Place]> {
 }
 
 /// Table and interval of an operation given by id.
-pub(crate) fn interval_of(
+pub fn interval_of(
     tables: &dyn Tables,
     table: &str,
     id: i64,

@@ -1,1 +1,24 @@
-fn main() {}
+//! whyslow: find out why something on a Linux machine was slow, and who did it.
+
+mod cli;
+mod commands;
+mod failure;
+mod output;
+mod recording;
+mod talk;
+mod time;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::Cli;
+
+fn main() -> ExitCode {
+    // A closed pipe comes back as an error from writing (Rust ignores SIGPIPE), and an error that
+    // says so is exit code 0.
+    match commands::run(Cli::parse()) {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,198 @@
+use clap::Args;
+use whyslow_analysis::Weight;
+use whyslow_model::Ns;
+
+use super::OutputArgs;
+use crate::time::{Moment, OperationRef, WindowText, parse_duration, parse_size};
+
+/// What every question takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AskArgs {
+    /// Recording or trace [default: @last], then perhaps an interval (seconds, or with a unit) and
+    /// a number of intervals
+    #[arg(value_name = "RECORDING [INTERVAL [COUNT]]", num_args = 0..=3)]
+    pub(crate) positional: Vec<String>,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    #[command(flatten)]
+    pub(crate) shape: ShapeArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Window")]
+pub(crate) struct WindowArgs {
+    /// A..B, A+437ms, T~200ms, [A,B] or op:ID. Times: 12:18:50.432, 2015-01-15 12:18:50, RFC 3339,
+    /// seconds since 1970, +3.2s from the begin, -5s from the end
+    #[arg(
+        short,
+        long,
+        visible_alias = "timerange",
+        value_parser = WindowText::parse,
+        allow_hyphen_values = true,
+        conflicts_with_all = ["begin", "end"],
+    )]
+    pub(crate) window: Option<WindowText>,
+    /// Begin of the window
+    #[arg(long, value_name = "TIME", value_parser = Moment::parse, allow_hyphen_values = true)]
+    pub(crate) begin: Option<Moment>,
+    /// End of the window
+    #[arg(long, value_name = "TIME", value_parser = Moment::parse, allow_hyphen_values = true)]
+    pub(crate) end: Option<Moment>,
+    /// Only what ran across this operation (op:ID)
+    #[arg(long, value_name = "op:ID", value_parser = parse_operation)]
+    pub(crate) overlaps: Option<OperationRef>,
+}
+
+impl WindowArgs {
+    pub(crate) fn text(&self) -> Option<WindowText> {
+        match (&self.window, &self.begin, &self.end) {
+            (Some(window), _, _) => Some(window.clone()),
+            (None, None, None) => None,
+            (None, begin, end) => Some(WindowText::Between(begin.clone(), end.clone())),
+        }
+    }
+}
+
+fn parse_operation(text: &str) -> Result<OperationRef, String> {
+    OperationRef::parse(text).unwrap_or_else(|| {
+        Err(format!(
+            "`{text}` is not an operation: write op:ID with an id from `top` or `log`"
+        ))
+    })
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct FilterArgs {
+    /// Processes
+    #[arg(short, long, value_name = "PID", value_delimiter = ',')]
+    pub(crate) pid: Vec<i32>,
+    /// Threads
+    #[arg(short, long, value_name = "TID", value_delimiter = ',')]
+    pub(crate) tid: Vec<i32>,
+    /// Names of threads, as globs
+    #[arg(
+        short,
+        long,
+        visible_alias = "procname",
+        value_name = "GLOB",
+        value_delimiter = ','
+    )]
+    pub(crate) comm: Vec<String>,
+    /// Block devices, as name or MAJOR:MINOR
+    #[arg(short, long, value_name = "DEV", value_delimiter = ',')]
+    pub(crate) dev: Vec<String>,
+    /// Paths, as globs: * stays within a directory, ** does not
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) file: Vec<String>,
+    /// Classes of operations (open, close, read, write, sync, metadata …) or system calls (openat)
+    #[arg(long, value_name = "OP", value_delimiter = ',')]
+    pub(crate) op: Vec<String>,
+    /// CPUs
+    #[arg(long, value_name = "CPU", value_delimiter = ',')]
+    pub(crate) cpu: Vec<i32>,
+    /// Exactly so many bytes (8k)
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, conflicts_with_all = ["min_size", "max_size"])]
+    pub(crate) size: Option<i64>,
+    /// At least so many bytes; operations without a size pass
+    #[arg(long, visible_alias = "minsize", value_name = "BYTES", value_parser = parse_size)]
+    pub(crate) min_size: Option<i64>,
+    /// At most so many bytes; operations without a size pass
+    #[arg(long, visible_alias = "maxsize", value_name = "BYTES", value_parser = parse_size)]
+    pub(crate) max_size: Option<i64>,
+    /// At least so long (200us, 5ms, 1s)
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) min: Option<Ns>,
+    /// At most so long
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) max: Option<Ns>,
+    /// Only failed operations
+    #[arg(long)]
+    pub(crate) errors: bool,
+    /// Without the tracer's own processes
+    #[arg(long)]
+    pub(crate) no_tracer: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Shape")]
+pub(crate) struct ShapeArgs {
+    /// Rows at most; 0 is all
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Order by a column, greatest first; KEY:asc is least first
+    #[arg(long, value_name = "KEY[:asc]")]
+    pub(crate) sort: Option<String>,
+    /// Group by these columns
+    #[arg(long, value_name = "KEY", value_delimiter = ',')]
+    pub(crate) by: Vec<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BlockArgs {
+    #[command(flatten)]
+    pub(crate) ask: AskArgs,
+    /// Compare with this device over the same window
+    #[arg(long, value_name = "DEV")]
+    pub(crate) vs: Option<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct HistArgs {
+    #[command(flatten)]
+    pub(crate) ask: AskArgs,
+    /// So many equal buckets instead of powers of two
+    #[arg(
+        long,
+        visible_alias = "freq-resolution",
+        value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=10_000),
+        help_heading = "Shape"
+    )]
+    pub(crate) linear: Option<u16>,
+    /// The same equal buckets for all tables
+    #[arg(long, visible_alias = "freq-uniform", help_heading = "Shape")]
+    pub(crate) uniform: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct HeatArgs {
+    #[command(flatten)]
+    pub(crate) ask: AskArgs,
+    /// What makes a cell dark: the number of operations, or number times length
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "count",
+        help_heading = "Shape"
+    )]
+    pub(crate) weight: WeightChoice,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum WeightChoice {
+    Count,
+    Intensity,
+}
+
+impl From<WeightChoice> for Weight {
+    fn from(choice: WeightChoice) -> Self {
+        match choice {
+            WeightChoice::Count => Weight::Count,
+            WeightChoice::Intensity => Weight::Intensity,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct OpenArgs {
+    #[command(flatten)]
+    pub(crate) ask: AskArgs,
+    /// Moment [default: the end of the window]
+    #[arg(long, value_name = "TIME", value_parser = Moment::parse, allow_hyphen_values = true)]
+    pub(crate) at: Option<Moment>,
+}

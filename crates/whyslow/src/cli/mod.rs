@@ -1,0 +1,313 @@
+//! What can be typed: commands, flags and their help.
+
+mod ask;
+mod output;
+
+pub(crate) use ask::{AskArgs, BlockArgs, HeatArgs, HistArgs, OpenArgs};
+pub(crate) use output::{ColorChoice, Format, OutputArgs, TalkArgs, UnitChoice};
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Find out why something on a Linux machine was slow, and who did it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "whyslow",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    max_term_width = 100,
+    before_help = EXAMPLES,
+    after_help = "A recording is a directory NAME.wsl. Wherever one is taken, the trace of another tool is taken \
+                  too (imported into a cache), and so is @last, the recording used last."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) talk: TalkArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  whyslow import trace/ -o web.wsl       an LTTng kernel trace becomes a recording
+  whyslow io usage                       who read and wrote how much
+  whyslow io stats                       how long opens, reads, writes, syncs took
+  whyslow io top --op open -n 5          the five slowest opens, with file names
+  whyslow io top -w op:17                what else ran while operation 17 did
+  whyslow block hist --dev sda --vs sdb  two disks side by side";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Turn the traces of other tools into a recording
+    #[command(before_help = IMPORT_EXAMPLES)]
+    Import(ImportArgs),
+    /// What a recording holds, and what was lost
+    #[command(before_help = INFO_EXAMPLES)]
+    Info(InfoArgs),
+    /// System calls that do input or output
+    #[command(subcommand, before_help = IO_EXAMPLES, arg_required_else_help = true)]
+    Io(IoCommand),
+    /// Requests to block devices (disks)
+    #[command(subcommand, before_help = BLOCK_EXAMPLES, arg_required_else_help = true)]
+    Block(BlockCommand),
+    /// Files by path, pattern and directory
+    #[command(subcommand, before_help = FILES_EXAMPLES, arg_required_else_help = true)]
+    Files(FilesCommand),
+    /// Threads and what they did with their time
+    #[command(subcommand, before_help = THREADS_EXAMPLES, arg_required_else_help = true)]
+    Threads(ThreadsCommand),
+    /// Ask in SQL (needs the duckdb command line)
+    #[command(before_help = SQL_EXAMPLES)]
+    Sql(SqlArgs),
+    /// Print a completion script for a shell
+    #[command(before_help = COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsArgs),
+    /// Print or write the manual pages
+    #[command(before_help = MAN_EXAMPLES)]
+    Man(ManArgs),
+    /// Print the JSON Schema of the machine forms
+    Schema(SchemaArgs),
+}
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  whyslow import lttng-traces/auto-20150115-120942 -o web.wsl
+  whyslow import trace.tar.zst
+  whyslow import host-a/ host-b/ -o both.wsl     several sources on one clock";
+const INFO_EXAMPLES: &str = "\
+Examples:
+  whyslow info web.wsl
+  whyslow info web.wsl --events          with the number of events of each kind";
+const IO_EXAMPLES: &str = "\
+Examples:
+  whyslow io stats web.wsl --min-size 2
+  whyslow io top web.wsl -n 4 -w [12:18:50.432950815,12:18:50.870648568]
+  whyslow io log web.wsl --overlaps op:17
+  whyslow io usage web.wsl --by file";
+const BLOCK_EXAMPLES: &str = "\
+Examples:
+  whyslow block stats web.wsl 1          a block of lines per second, as iostat
+  whyslow block hist web.wsl --dev sdy --vs sdt --size 8k --op read
+  whyslow block heat web.wsl --dev 8:0";
+const FILES_EXAMPLES: &str = "\
+Examples:
+  whyslow files top web.wsl --by pattern
+  whyslow files open web.wsl --at 12:18:50 -p 31517";
+const THREADS_EXAMPLES: &str = "\
+Examples:
+  whyslow threads list web.wsl
+  whyslow threads states web.wsl --comm 'apache*'";
+const SQL_EXAMPLES: &str = "\
+Examples:
+  whyslow sql web.wsl \"SELECT comm, count(*) AS n FROM io GROUP BY comm ORDER BY n DESC\"
+  whyslow sql web.wsl --tables           the views and what their columns mean
+  whyslow sql web.wsl                    interactive";
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  whyslow completions bash > ~/.local/share/bash-completion/completions/whyslow
+  whyslow completions zsh  > ~/.zfunc/_whyslow
+  whyslow completions fish > ~/.config/fish/completions/whyslow.fish";
+const MAN_EXAMPLES: &str = "\
+Examples:
+  whyslow man | man -l -
+  whyslow man io top | man -l -
+  whyslow man --dir ~/.local/share/man/man1";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum IoCommand {
+    /// Bytes and operations by process: files, network, other, block devices
+    Usage(AskArgs),
+    /// Count, bytes and latency by class of operation
+    Stats(AskArgs),
+    /// Latency histogram with percentiles
+    #[command(visible_alias = "freq")]
+    Hist(HistArgs),
+    /// The longest operations
+    Top(AskArgs),
+    /// Operations in order of time
+    Log(AskArgs),
+    /// Latency over time
+    Heat(HeatArgs),
+    /// Statistics by name of the system call
+    Syscalls(AskArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BlockCommand {
+    /// Bytes and requests by process and device
+    Usage(BlockArgs),
+    /// Count, bytes, queue and device time by device
+    Stats(BlockArgs),
+    /// Latency histogram with percentiles
+    #[command(visible_alias = "freq")]
+    Hist(BlockHistArgs),
+    /// The longest requests
+    Top(BlockArgs),
+    /// Requests in order of time
+    Log(BlockArgs),
+    /// Latency over time
+    Heat(BlockHeatArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BlockHistArgs {
+    #[command(flatten)]
+    pub(crate) hist: HistArgs,
+    /// Compare with this device over the same window
+    #[arg(long, value_name = "DEV")]
+    pub(crate) vs: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BlockHeatArgs {
+    #[command(flatten)]
+    pub(crate) heat: HeatArgs,
+    /// Compare with this device over the same window
+    #[arg(long, value_name = "DEV")]
+    pub(crate) vs: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FilesCommand {
+    /// Files with the most traffic
+    Top(AskArgs),
+    /// Files in order of first use
+    Log(AskArgs),
+    /// Traffic by directory
+    Tree(AskArgs),
+    /// What was open at a moment, as lsof shows it
+    Open(OpenArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ThreadsCommand {
+    /// Threads with their processes and life times
+    List(AskArgs),
+    /// Time by state: running, runnable, sleeping, uninterruptible
+    States(AskArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Traces: directories, files, archives (.tar, .tar.gz, .tar.xz, .tar.zst, .zip); - is stdin
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) sources: Vec<PathBuf>,
+    /// Recording to write [default: named after the first trace]
+    #[arg(short, long, value_name = "NAME.wsl")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace an existing recording
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Time zone of the recorded host, where the trace does not tell
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) tz: Option<String>,
+    /// Exit with 3 if the trace lost events or parts of it could not be read
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    /// Recording or trace [default: @last]
+    #[arg(value_name = "RECORDING")]
+    pub(crate) recording: Option<String>,
+    /// Also the number of events by name
+    #[arg(long)]
+    pub(crate) events: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SqlArgs {
+    /// Recording or trace [default: @last]
+    #[arg(value_name = "RECORDING")]
+    pub(crate) recording: Option<String>,
+    /// Statement; interactive without one
+    #[arg(value_name = "SQL")]
+    pub(crate) statement: Option<String>,
+    /// List the views with their columns
+    #[arg(long, conflicts_with_all = ["statement", "query_file"])]
+    pub(crate) tables: bool,
+    /// Take the statement from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "statement")]
+    pub(crate) query_file: Option<PathBuf>,
+    /// Form of the result [default: a table]
+    #[arg(long, value_name = "FORM")]
+    pub(crate) format: Option<SqlFormat>,
+    /// Short for --format json
+    #[arg(long, conflicts_with_all = ["format", "csv"])]
+    pub(crate) json: bool,
+    /// Short for --format csv
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) csv: bool,
+    /// Memory the query may use
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = crate::time::parse_size)]
+    pub(crate) memory: i64,
+    /// Threads the query may use [default: all CPUs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: Option<u32>,
+}
+
+/// Forms the duckdb command line prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SqlFormat {
+    Text,
+    Json,
+    Ndjson,
+    Csv,
+    Md,
+    Html,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Command whose page is wanted [default: whyslow itself]
+    #[arg(value_name = "COMMAND", conflicts_with = "dir")]
+    pub(crate) command: Vec<String>,
+    /// Write the pages of all commands into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    #[arg(default_value = "answer")]
+    pub(crate) what: SchemaKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaKind {
+    /// `--format json`
+    Answer,
+    /// One line of `--format ndjson`
+    Ndjson,
+    /// One line of `--progress=json`
+    Progress,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_tree_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,136 @@
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::time::Zone;
+
+/// How an answer is written.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// Form of the answer
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub(crate) format: Format,
+    /// Short for --format json
+    #[arg(long, conflicts_with_all = ["format", "csv"])]
+    pub(crate) json: bool,
+    /// Short for --format csv
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) csv: bool,
+    /// Write to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Only this table of an answer that has several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) table: Option<String>,
+    /// Columns: `a,b` only these, `+c` never left out, `-d` without; `help` lists them
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    pub(crate) cols: Option<String>,
+    /// Every column, however wide
+    #[arg(long)]
+    pub(crate) wide: bool,
+    /// Times in UTC
+    #[arg(long, visible_alias = "gmt", conflicts_with_all = ["tz", "rel"])]
+    pub(crate) utc: bool,
+    /// Times in this zone [default: the recorded host's]
+    #[arg(long, value_name = "ZONE", value_parser = Zone::parse)]
+    pub(crate) tz: Option<Zone>,
+    /// Times from the begin of the window
+    #[arg(long)]
+    pub(crate) rel: bool,
+    /// Unit of lengths of time
+    #[arg(long, value_name = "UNIT", default_value = "auto")]
+    pub(crate) unit: UnitChoice,
+    /// Sizes in powers of 1000
+    #[arg(long)]
+    pub(crate) si: bool,
+    /// Only ASCII characters [default: if the locale is not UTF-8]
+    #[arg(long)]
+    pub(crate) ascii: bool,
+    /// Never start a pager
+    #[arg(long)]
+    pub(crate) no_pager: bool,
+    /// Exit with 3 if events were lost in the window
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+impl OutputArgs {
+    pub(crate) fn chosen_format(&self) -> Format {
+        match (self.json, self.csv) {
+            (true, _) => Format::Json,
+            (_, true) => Format::Csv,
+            _ => self.format,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Text,
+    /// One document
+    Json,
+    /// One object a line
+    Ndjson,
+    /// Comma-separated, RFC 4180
+    Csv,
+    /// Tab-separated
+    Tsv,
+    /// Markdown
+    Md,
+    /// A page without outside references
+    Html,
+    /// Arrow IPC stream
+    Arrow,
+    /// Parquet
+    Parquet,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UnitChoice {
+    Auto,
+    Ns,
+    Us,
+    Ms,
+    S,
+}
+
+/// What is said on standard error, by every command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct TalkArgs {
+    /// When to colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
+    /// No hints and no progress
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Progress of what takes longer than a second
+    #[arg(
+        long,
+        global = true,
+        value_name = "HOW",
+        default_value = "auto",
+        require_equals = true
+    )]
+    pub(crate) progress: ProgressChoice,
+    /// No progress
+    #[arg(long, global = true)]
+    pub(crate) no_progress: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgressChoice {
+    /// A line, if standard error is a terminal
+    Auto,
+    /// One JSON object a second
+    Json,
+}

@@ -1,0 +1,345 @@
+//! Every question: from flags to a question, from its answer to output.
+
+use std::io::IsTerminal;
+
+use whyslow_analysis::{Bins, DeviceRef, Filter, Kind, Question, Sort, Verb, Weight};
+use whyslow_model::{Ns, Window};
+
+use crate::cli::{AskArgs, HeatArgs, HistArgs, TalkArgs};
+use crate::failure::Failure;
+use crate::output;
+use crate::recording::Opened;
+use crate::time::{Calendar, Moment, Zone, parse_seconds_or_duration};
+
+/// Buckets of `--uniform` without a number, as lttng-analyses has them.
+const BINS_DEFAULT: usize = 20;
+
+/// A question as typed.
+pub(crate) struct Asked {
+    kind: Kind,
+    verb: Verb,
+    args: AskArgs,
+    bins: Bins,
+    weight: Weight,
+    versus: Option<String>,
+    at: Option<Moment>,
+}
+
+impl Asked {
+    pub(crate) fn new(kind: Kind, verb: Verb, args: AskArgs) -> Self {
+        Self {
+            kind,
+            verb,
+            args,
+            bins: Bins::default(),
+            weight: Weight::default(),
+            versus: None,
+            at: None,
+        }
+    }
+
+    pub(crate) fn hist(kind: Kind, args: HistArgs) -> Self {
+        let bins = match (args.linear, args.uniform) {
+            (None, false) => Bins::Log,
+            (count, uniform) => Bins::Linear {
+                count: count.map_or(BINS_DEFAULT, usize::from),
+                uniform,
+            },
+        };
+        Self {
+            bins,
+            ..Self::new(kind, Verb::Hist, args.ask)
+        }
+    }
+
+    pub(crate) fn heat(kind: Kind, args: HeatArgs) -> Self {
+        Self {
+            weight: args.weight.into(),
+            ..Self::new(kind, Verb::Heat, args.ask)
+        }
+    }
+
+    pub(crate) fn versus(self, versus: Option<String>) -> Self {
+        Self { versus, ..self }
+    }
+
+    pub(crate) fn at(self, at: Option<Moment>) -> Self {
+        Self { at, ..self }
+    }
+
+    pub(crate) fn run(self, talk: &TalkArgs) -> Result<(), Failure> {
+        let target = Target::parse(&self.args.positional)?;
+        let opened = Opened::find(target.recording.as_deref(), talk)?;
+        let output = &self.args.output;
+        let wanted_zone = if output.utc {
+            Some(Zone::utc())
+        } else {
+            output.tz.clone()
+        };
+        let calendar = opened.calendar(wanted_zone);
+        let question = self.question(&target, &opened, &calendar)?;
+        let answer = whyslow_analysis::ask(&*opened.tables, &question)?;
+        let (lost, next) = (!answer.losses.is_empty(), answer.next.clone());
+        output::write(
+            answer,
+            &opened.subject(),
+            calendar.zone,
+            self.weight,
+            output,
+            talk,
+        )?;
+        if let Some(next) = next
+            && !talk.quiet
+            && std::io::stderr().is_terminal()
+        {
+            crate::talk::line(&format!("next: {}", output::shown(&next, false)));
+        }
+        if lost && output.strict {
+            return Err(Failure::incomplete("events were lost in the window"));
+        }
+        Ok(())
+    }
+
+    fn question(
+        &self,
+        target: &Target,
+        opened: &Opened,
+        calendar: &Calendar,
+    ) -> Result<Question, Failure> {
+        let args = &self.args;
+        let window = self.window(target, opened, calendar)?;
+        let overlaps = args
+            .window
+            .overlaps
+            .as_ref()
+            .map(|operation| (operation.table.to_owned(), operation.id));
+        let at = match &self.at {
+            Some(moment) => Some(moment.resolve(calendar, None)?),
+            None => None,
+        };
+        Ok(Question {
+            window,
+            filter: filter(args)?,
+            by: args.shape.by.clone(),
+            sort: args.shape.sort.as_deref().map(sort).transpose()?,
+            limit: args.shape.limit,
+            interval: target.interval,
+            weight: self.weight,
+            bins: self.bins,
+            versus: self.versus.as_deref().map(device),
+            overlaps,
+            at,
+            wide: args.output.wide,
+            ..Question::new(self.kind, self.verb)
+        })
+    }
+
+    /// The window asked for, cut to COUNT intervals; it must touch the recording.
+    fn window(
+        &self,
+        target: &Target,
+        opened: &Opened,
+        calendar: &Calendar,
+    ) -> Result<Option<Window>, Failure> {
+        let window = match self.args.window.text() {
+            Some(text) => Some(text.resolve(calendar, |operation| opened.window_of(operation))?),
+            None => None,
+        };
+        if let Some(window) = window
+            && (window.begin > calendar.end || window.end <= calendar.begin)
+        {
+            return Err(outside(window, calendar));
+        }
+        let (Some(interval), Some(count)) = (target.interval, target.count) else {
+            return Ok(window);
+        };
+        let begin = window.map_or(calendar.begin, |window| window.begin);
+        let end = window.map_or(calendar.end.saturating_add(1), |window| window.end);
+        let length = interval.saturating_mul(count);
+        Ok(Some(Window::new(
+            begin,
+            end.min(begin.saturating_add(length)),
+        )))
+    }
+}
+
+fn outside(window: Window, calendar: &Calendar) -> Failure {
+    let face = |ts: Ns| {
+        let civil = calendar.zone.civil(ts);
+        format!("{} {}", civil.date(), civil.time())
+    };
+    Failure::usage(format!(
+        "the window {} .. {} lies outside of the recording",
+        face(window.begin),
+        face(window.end)
+    ))
+    .hint(format!(
+        "it reaches from {} to {} {}",
+        face(calendar.begin),
+        face(calendar.end),
+        calendar.zone.offset(calendar.begin)
+    ))
+}
+
+/// `[RECORDING] [INTERVAL [COUNT]]`
+#[derive(Debug, PartialEq, Eq)]
+struct Target {
+    recording: Option<String>,
+    interval: Option<Ns>,
+    count: Option<i64>,
+}
+
+impl Target {
+    fn parse(words: &[String]) -> Result<Self, Failure> {
+        // The first word is an interval if it reads as one and there is no such file.
+        let names_recording = words.first().is_some_and(|word| {
+            parse_seconds_or_duration(word).is_err() || std::path::Path::new(word).exists()
+        });
+        let (recording, rest) = match words.split_first() {
+            Some((first, rest)) if names_recording => (Some(first.clone()), rest),
+            _ => (None, words),
+        };
+        let (interval, count) = match rest {
+            [] => (None, None),
+            [interval] => (Some(interval), None),
+            [interval, count] => (Some(interval), Some(count)),
+            [.., extra] => {
+                return Err(Failure::usage(format!("`{extra}` is one word too many"))
+                    .hint("after the recording come an interval and a number of intervals"));
+            }
+        };
+        let interval = interval
+            .map(|text| parse_seconds_or_duration(text))
+            .transpose()
+            .map_err(|message| {
+                Failure::usage(message).hint("after the recording comes an interval: 1, 100ms")
+            })?;
+        let count = match count {
+            None => None,
+            Some(text) => match text.parse() {
+                Ok(count) if count > 0 => Some(count),
+                _ => {
+                    return Err(Failure::usage(format!(
+                        "`{text}` is not a number of intervals"
+                    )));
+                }
+            },
+        };
+        Ok(Self {
+            recording,
+            interval,
+            count,
+        })
+    }
+}
+
+fn filter(args: &AskArgs) -> Result<Filter, Failure> {
+    let filter = &args.filter;
+    if let (Some(min), Some(max)) = (filter.min, filter.max)
+        && min > max
+    {
+        return Err(Failure::usage(
+            "--min is longer than --max: nothing can match",
+        ));
+    }
+    if let (Some(min), Some(max)) = (filter.min_size, filter.max_size)
+        && min > max
+    {
+        return Err(Failure::usage(
+            "--min-size is greater than --max-size: nothing can match",
+        ));
+    }
+    Ok(Filter {
+        pids: filter.pid.clone(),
+        tids: filter.tid.clone(),
+        comms: filter.comm.clone(),
+        devices: filter.dev.iter().map(|text| device(text)).collect(),
+        files: filter.file.clone(),
+        ops: filter.op.clone(),
+        size: filter.size,
+        size_min: filter.min_size,
+        size_max: filter.max_size,
+        dur_min: filter.min,
+        dur_max: filter.max,
+        errors_only: filter.errors,
+        cpus: filter.cpu.clone(),
+        no_tracer: filter.no_tracer,
+    })
+}
+
+/// `sda`, `/dev/sda`, `8:0`.
+fn device(text: &str) -> DeviceRef {
+    if let Some((major, minor)) = text.split_once(':')
+        && let (Ok(major), Ok(minor)) = (major.parse(), minor.parse())
+    {
+        return DeviceRef::Number { major, minor };
+    }
+    DeviceRef::Name(text.strip_prefix("/dev/").unwrap_or(text).to_owned())
+}
+
+fn sort(text: &str) -> Result<Sort, Failure> {
+    let (column, ascending) = match text.rsplit_once(':') {
+        None => (text, false),
+        Some((column, "asc")) => (column, true),
+        Some((column, "desc")) => (column, false),
+        Some((_, order)) => {
+            return Err(Failure::usage(format!(
+                "`{order}` in --sort {text} is not an order: write asc or desc"
+            )));
+        }
+    };
+    Ok(Sort {
+        column: column.to_owned(),
+        ascending,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_after_the_flags_are_recording_interval_and_count() {
+        let check = |words: &[&str], want: Option<(Option<&str>, Option<Ns>, Option<i64>)>| {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            let got = Target::parse(&words).ok();
+            let want = want.map(|(recording, interval, count)| Target {
+                recording: recording.map(str::to_owned),
+                interval,
+                count,
+            });
+            assert_eq!(got, want, "{words:?}");
+        };
+        let second = 1_000_000_000;
+        check(&[], Some((None, None, None)));
+        check(&["web.wsl"], Some((Some("web.wsl"), None, None)));
+        check(
+            &["web.wsl", "1"],
+            Some((Some("web.wsl"), Some(second), None)),
+        );
+        check(
+            &["web.wsl", "100ms", "5"],
+            Some((Some("web.wsl"), Some(second / 10), Some(5))),
+        );
+        check(&["1"], Some((None, Some(second), None)));
+        check(&["1", "5"], Some((None, Some(second), Some(5))));
+        check(&["web.wsl", "x"], None);
+        check(&["web.wsl", "1", "0"], None);
+        check(&["1", "2", "3"], None);
+    }
+
+    #[test]
+    fn devices_are_names_or_numbers() {
+        let name = |name: &str| DeviceRef::Name(name.into());
+        assert_eq!(device("sda1"), name("sda1"));
+        assert_eq!(device("/dev/sda"), name("sda"));
+        assert_eq!(
+            device("8:17"),
+            DeviceRef::Number {
+                major: 8,
+                minor: 17
+            }
+        );
+        assert_eq!(device("8:x"), name("8:x"));
+    }
+}

@@ -1,0 +1,17 @@
+use clap::CommandFactory;
+use clap_complete::Shell as Generator;
+
+use crate::cli::{Cli, CompletionsArgs, Shell};
+use crate::failure::Failure;
+use crate::output::to_stdout;
+
+pub(super) fn run(args: &CompletionsArgs) -> Result<(), Failure> {
+    let generator = match args.shell {
+        Shell::Bash => Generator::Bash,
+        Shell::Zsh => Generator::Zsh,
+        Shell::Fish => Generator::Fish,
+    };
+    let mut script = Vec::new();
+    clap_complete::generate(generator, &mut Cli::command(), "whyslow", &mut script);
+    to_stdout(&String::from_utf8_lossy(&script))
+}

@@ -1,0 +1,95 @@
+//! Which classes of events a recording has, and what their absence means for answers.
+
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
+use whyslow_store::RecordingInfo;
+
+use super::Met;
+
+/// A class of events: its name, how its presence shows, and what is unknown without it.
+struct Class {
+    name: &'static str,
+    shows: Shows,
+    without: &'static str,
+}
+
+enum Shows {
+    /// This table has rows.
+    Table(&'static str),
+    /// Events whose name begins so were read.
+    Event(&'static str),
+}
+
+const CLASSES: &[Class] = &[
+    Class {
+        name: "system calls",
+        shows: Shows::Table("syscall"),
+        without: "no `io` and no `files`: what programs asked for is unknown",
+    },
+    Class {
+        name: "block requests",
+        shows: Shows::Table("block_io"),
+        without: "no `block`: time in disks and their queues is unknown",
+    },
+    Class {
+        name: "scheduling",
+        shows: Shows::Table("sched_slice"),
+        without: "no `threads states`: who ran when is unknown, threads only by their contexts",
+    },
+    Class {
+        name: "wakeups",
+        shows: Shows::Table("wakeup"),
+        without: "what ended a wait is unknown",
+    },
+    Class {
+        name: "interrupts",
+        shows: Shows::Table("irq"),
+        without: "time in interrupts counts for the thread they hit",
+    },
+    Class {
+        name: "network packets",
+        shows: Shows::Table("net_packet"),
+        without: "traffic is known from system calls only, not by interface",
+    },
+    Class {
+        name: "page allocation",
+        shows: Shows::Table("page_count"),
+        without: "memory use by thread is unknown",
+    },
+    Class {
+        name: "state of open files at the begin",
+        shows: Shows::Event("lttng_statedump_file_descriptor"),
+        without: "files opened before the recording have no name",
+    },
+    Class {
+        name: "state of processes at the begin",
+        shows: Shows::Event("lttng_statedump_process_state"),
+        without: "processes are known from their first event on, kernel threads by guess",
+    },
+];
+
+pub(super) fn table(info: &RecordingInfo, counts: &[Met]) -> AnswerTable {
+    let columns = vec![
+        AnswerColumn::new("class", "events", Measure::Text),
+        AnswerColumn::new("present", "recorded", Measure::Text),
+        AnswerColumn::new("meaning", "without them", Measure::Text).priority(1),
+    ];
+    let mut table = AnswerTable::new("coverage", "what was recorded", columns);
+    for class in CLASSES {
+        let present = class.shows.present(info, counts);
+        let meaning = (!present).then_some(class.without);
+        table
+            .rows
+            .push(vec![class.name.into(), present.into(), meaning.into()]);
+    }
+    table
+}
+
+impl Shows {
+    fn present(&self, info: &RecordingInfo, counts: &[Met]) -> bool {
+        match self {
+            Shows::Table(name) => info.tables.get(*name).is_some_and(|table| table.rows > 0),
+            Shows::Event(prefix) => super::of_kind(counts, "event")
+                .any(|event| event.name.starts_with(prefix) && event.count > 0),
+        }
+    }
+}

@@ -1,0 +1,12 @@
+use crate::cli::{SchemaArgs, SchemaKind};
+use crate::failure::Failure;
+use crate::output::{schema, to_stdout};
+
+pub(super) fn run(args: &SchemaArgs) -> Result<(), Failure> {
+    let schema = match args.what {
+        SchemaKind::Answer => schema::answer(),
+        SchemaKind::Ndjson => schema::ndjson(),
+        SchemaKind::Progress => schema::progress(),
+    };
+    to_stdout(&format!("{schema:#}\n"))
+}

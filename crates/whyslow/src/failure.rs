@@ -1,0 +1,210 @@
+use std::error::Error;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use whyslow_analysis::AnalysisError;
+use whyslow_store::StoreError;
+
+/// Why a command did not do what was asked, as it is told: `error:`, causes, `hint:`.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    causes: Vec<String>,
+    hint: Option<String>,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Something went wrong.
+    Failed,
+    /// Asked in a way that cannot be answered.
+    Usage,
+    /// `--strict` and the data is incomplete.
+    Incomplete,
+    /// The reader of standard output left: no failure at all.
+    ReaderGone,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            causes: Vec::new(),
+            hint: None,
+            kind: Kind::Failed,
+        }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Usage,
+            ..Self::new(message)
+        }
+    }
+
+    pub(crate) fn incomplete(message: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Incomplete,
+            ..Self::new(message)
+        }
+    }
+
+    pub(crate) fn interrupted() -> Self {
+        Self {
+            kind: Kind::Interrupted,
+            ..Self::new("interrupted")
+        }
+    }
+
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+
+    pub(crate) fn caused_by(mut self, error: &dyn Error) -> Self {
+        self.causes.extend(chain(Some(error)));
+        self
+    }
+
+    pub(crate) fn reading(path: &Path, error: io::Error) -> Self {
+        Self::new(format!("failed to read `{}`", path.display())).caused_by(&error)
+    }
+
+    pub(crate) fn writing(path: &Path, error: io::Error) -> Self {
+        Self::new(format!("failed to write `{}`", path.display())).caused_by(&error)
+    }
+
+    /// A failure to write, known to be one to this file.
+    pub(crate) fn while_writing(mut self, path: &Path) -> Self {
+        if self.kind == Kind::ReaderGone {
+            self.kind = Kind::Failed;
+        }
+        if self.kind == Kind::Failed {
+            self.causes.insert(0, self.message);
+            self.message = format!("failed to write `{}`", path.display());
+        }
+        self
+    }
+
+    /// Tells the failure on stderr, if there is one to tell, and says how to exit.
+    pub(crate) fn report(self) -> ExitCode {
+        if !matches!(self.kind, Kind::ReaderGone | Kind::Interrupted) {
+            crate::talk::line(&format!("error: {}", escaped(&self.message)));
+            for cause in &self.causes {
+                crate::talk::line(&format!("  cause: {}", escaped(cause)));
+            }
+            if let Some(hint) = &self.hint {
+                crate::talk::line(&format!("\nhint: {}", escaped(hint)));
+            }
+        }
+        match self.kind {
+            Kind::Failed => ExitCode::from(1),
+            Kind::Usage => ExitCode::from(2),
+            Kind::Incomplete => ExitCode::from(3),
+            Kind::Interrupted => ExitCode::from(130),
+            Kind::ReaderGone => ExitCode::SUCCESS,
+        }
+    }
+}
+
+/// Messages quote names from traces.
+fn escaped(text: &str) -> String {
+    text.split('\n')
+        .map(|line| crate::output::shown(line, false))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// What the error says, and what it says was behind it.
+fn chain(first: Option<&dyn Error>) -> Vec<String> {
+    let mut messages = Vec::new();
+    let mut next = first;
+    while let Some(error) = next {
+        messages.push(error.to_string());
+        next = error.source();
+    }
+    messages
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self {
+                kind: Kind::ReaderGone,
+                ..Self::new("the reader of standard output left")
+            };
+        }
+        Self::new("failed to write the answer").caused_by(&error)
+    }
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self::usage(message)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let failure = Self {
+            causes: chain(error.source()),
+            ..Self::new(error.to_string())
+        };
+        match &error {
+            StoreError::NotARecording { path, .. } => {
+                failure.hint(format!("whyslow import {}", path.display()))
+            }
+            StoreError::TooNew { .. } => {
+                failure.hint("use a newer whyslow, or import the trace again")
+            }
+            StoreError::Damaged { .. } => failure.hint("import the trace again, with --force"),
+            _ => failure,
+        }
+    }
+}
+
+impl From<AnalysisError> for Failure {
+    fn from(error: AnalysisError) -> Self {
+        match error {
+            AnalysisError::Store(error) => error.into(),
+            AnalysisError::Query { message, hint } => Self {
+                hint,
+                ..Self::usage(message)
+            },
+            other => Self::new(other.to_string()).caused_by_source(&other),
+        }
+    }
+}
+
+impl Failure {
+    fn caused_by_source(mut self, error: &dyn Error) -> Self {
+        self.causes.extend(chain(error.source()));
+        self
+    }
+}
+
+impl From<arrow_schema::ArrowError> for Failure {
+    fn from(error: arrow_schema::ArrowError) -> Self {
+        match error {
+            arrow_schema::ArrowError::IoError(_, error) => error.into(),
+            other => Self::new("failed to write Arrow").caused_by(&other),
+        }
+    }
+}
+
+impl From<parquet::errors::ParquetError> for Failure {
+    fn from(error: parquet::errors::ParquetError) -> Self {
+        if let parquet::errors::ParquetError::External(inner) = &error
+            && let Some(io_error) = inner.downcast_ref::<io::Error>()
+        {
+            return io::Error::new(io_error.kind(), io_error.to_string()).into();
+        }
+        Self::new("failed to write Parquet").caused_by(&error)
+    }
+}

@@ -1,0 +1,66 @@
+//! Names come from the recorded machine and may be hostile: control characters, terminal escape
+//! sequences and marks that turn the direction of text are shown, never sent.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Characters that a terminal acts upon or that hide or reorder others.
+pub(super) fn is_hostile(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{00ad}' | '\u{061c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The text with hostile characters spelled out; with `ascii`, everything beyond ASCII too.
+pub(crate) fn shown(text: &str, ascii: bool) -> Cow<'_, str> {
+    let harmless = |c: char| !is_hostile(c) && (c.is_ascii() || !ascii);
+    if text.chars().all(harmless) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            c if harmless(c) => out.push(c),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if (c as u32) < 0x100 => {
+                let _ = write!(out, "\\x{:02x}", c as u32);
+            }
+            c => {
+                let _ = write!(out, "\\u{{{:x}}}", c as u32);
+            }
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_characters_are_spelled_out() {
+        let check = |text: &str, unicode: &str, ascii: &str| {
+            assert_eq!(shown(text, false), unicode);
+            assert_eq!(shown(text, true), ascii);
+        };
+        check("/var/log", "/var/log", "/var/log");
+        check("a b", "a b", "a b");
+        check("\u{1b}[31mred", "\\x1b[31mred", "\\x1b[31mred");
+        check("a\nb\r\tc", "a\\nb\\r\\tc", "a\\nb\\r\\tc");
+        check("\u{9b}2J", "\\x9b2J", "\\x9b2J");
+        check("\u{7f}", "\\x7f", "\\x7f");
+        check("txt.\u{202e}exe", "txt.\\u{202e}exe", "txt.\\u{202e}exe");
+        check(
+            "zero\u{200b}width",
+            "zero\\u{200b}width",
+            "zero\\u{200b}width",
+        );
+        check("grün", "grün", "gr\\xfcn");
+        check("bad\u{fffd}", "bad\u{fffd}", "bad\\u{fffd}");
+        check("日本", "日本", "\\u{65e5}\\u{672c}");
+        check("\\x1b", "\\x1b", "\\x1b");
+    }
+}

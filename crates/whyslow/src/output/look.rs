@@ -1,0 +1,69 @@
+use whyslow_analysis::Weight;
+use whyslow_model::Ns;
+
+use crate::cli::UnitChoice;
+use crate::time::Zone;
+
+/// How people see an answer: everything that is not in the answer itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Look {
+    pub(crate) zone: Zone,
+    /// Times count from here.
+    pub(crate) rel: Option<Ns>,
+    pub(crate) unit: UnitChoice,
+    pub(crate) si: bool,
+    pub(crate) ascii: bool,
+    pub(crate) color: bool,
+    /// Columns of the terminal; `None` means that nothing is left out or shortened.
+    pub(crate) width: Option<usize>,
+    /// Digits in groups; not in files and pipes, where programs read them.
+    pub(crate) group: bool,
+    /// What makes a cell of a heat map dark.
+    pub(crate) weight: Weight,
+    /// Columns that stay however narrow the terminal.
+    pub(crate) keep: Vec<String>,
+}
+
+impl Look {
+    /// A look for files and pipes: complete, plain, UTC.
+    #[cfg(test)]
+    pub(crate) fn plain() -> Self {
+        Self {
+            zone: Zone::utc(),
+            rel: None,
+            unit: UnitChoice::Auto,
+            si: false,
+            ascii: false,
+            color: false,
+            width: None,
+            group: false,
+            weight: Weight::Count,
+            keep: Vec::new(),
+        }
+    }
+
+    pub(super) fn paint(&self, paint: Paint, text: &str) -> String {
+        if !self.color || text.is_empty() {
+            return text.to_owned();
+        }
+        let style = match paint {
+            Paint::Header => anstyle::Style::new().bold(),
+            Paint::Loss | Paint::Outlier => anstyle::AnsiColor::Red.on_default().bold(),
+            Paint::Cut => anstyle::AnsiColor::Yellow.on_default(),
+            Paint::Bar => anstyle::AnsiColor::Cyan.on_default(),
+            Paint::Aside => anstyle::Style::new().dimmed(),
+        };
+        format!("{style}{text}{style:#}")
+    }
+}
+
+/// What a piece of text is; colour follows, and never says what the text does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Paint {
+    Header,
+    Loss,
+    Outlier,
+    Cut,
+    Bar,
+    Aside,
+}

@@ -1,0 +1,231 @@
+//! An answer on its way out: one set of cells, many forms.
+//!
+//! stdout is data, stderr is talk. What changes the meaning of the data (lost events, cut rows,
+//! caveats) is part of every form that has room for it, and goes to stderr beside CSV, TSV, Arrow
+//! and Parquet.
+
+mod columnar;
+mod csv;
+mod escape;
+mod facts;
+mod heat;
+mod histogram;
+mod json;
+mod look;
+mod markup;
+mod moments;
+mod pager;
+mod printed;
+mod quantity;
+pub(crate) mod schema;
+mod select;
+mod table;
+mod terminal;
+mod text;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use escape::shown;
+pub(crate) use look::Look;
+pub(crate) use terminal::wants_color;
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
+
+use whyslow_analysis::Weight;
+use whyslow_model::answer::{Answer, AnswerTable};
+
+use crate::cli::{Format, OutputArgs, TalkArgs};
+use crate::failure::Failure;
+use crate::time::Zone;
+use select::Selection;
+
+/// Version of the machine forms; keys are only ever added, so it only grows with a new meaning.
+pub(crate) const SCHEMA_VERSION: u32 = 1;
+
+/// What an answer is about.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Subject {
+    pub(crate) name: String,
+    pub(crate) host: Option<String>,
+    pub(crate) zone: Option<String>,
+}
+
+/// Writes an answer where and how the flags say.
+pub(crate) fn write(
+    mut answer: Answer,
+    subject: &Subject,
+    zone: Zone,
+    weight: Weight,
+    args: &OutputArgs,
+    talk: &TalkArgs,
+) -> Result<(), Failure> {
+    let selection = args
+        .cols
+        .as_deref()
+        .map(Selection::parse)
+        .unwrap_or_default();
+    choose_table(&mut answer, args.table.as_deref())?;
+    if selection.help {
+        return to_stdout(&format!("{}\n", select::names(&answer)));
+    }
+    selection.apply(&mut answer).map_err(Failure::usage)?;
+    let size = match &args.output {
+        Some(_) => None,
+        None => terminal::size(),
+    };
+    let format = args.chosen_format();
+    let look = Look {
+        zone,
+        rel: answer.window.map(|(begin, _)| begin).filter(|_| args.rel),
+        unit: args.unit,
+        si: args.si,
+        ascii: args.ascii || !terminal::locale_is_utf8(),
+        color: format == Format::Text && wants_color(talk.color, size.is_some()),
+        width: size
+            .map(|(columns, _)| columns)
+            .filter(|_| !args.wide && format == Format::Text),
+        group: size.is_some(),
+        weight,
+        keep: selection.keep.clone(),
+    };
+    if format == Format::Text && args.output.is_none() {
+        let text = text::render(&answer, subject, &look);
+        let is_long = size.is_some_and(|(_, rows)| text.lines().count() >= rows);
+        if is_long && !args.no_pager {
+            return pager::show(&text).map_err(Failure::from);
+        }
+        return to_stdout(&text);
+    }
+    if let Some(path) = &args.output {
+        return to_file(path, |out| encode(&answer, subject, &look, format, out));
+    }
+    let mut out = BufWriter::new(io::stdout());
+    encode(&answer, subject, &look, format, &mut out)?;
+    out.flush().map_err(Failure::from)
+}
+
+pub(crate) fn to_stdout(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush().map_err(Failure::from)
+}
+
+/// Writes beside the target and renames, so that a full disk leaves no half of a file.
+fn to_file(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::writing(path, error);
+    // Devices and pipes cannot be replaced by a file.
+    if path.exists() && !path.is_file() {
+        let mut out = BufWriter::new(File::options().write(true).open(path).map_err(failed)?);
+        write(&mut out)?;
+        return out.flush().map_err(failed);
+    }
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let temporary = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    let (file, temporary) = temporary.into_parts();
+    let mut out = BufWriter::new(file);
+    write(&mut out).map_err(|failure| failure.while_writing(path))?;
+    out.flush().map_err(failed)?;
+    temporary
+        .persist(path)
+        .map_err(|error| Failure::writing(path, error.error))
+}
+
+fn encode(
+    answer: &Answer,
+    subject: &Subject,
+    look: &Look,
+    format: Format,
+    out: &mut (impl Write + Send),
+) -> Result<(), Failure> {
+    match format {
+        Format::Text => out.write_all(text::render(answer, subject, look).as_bytes())?,
+        Format::Json => json::write_document(answer, subject, out)?,
+        Format::Ndjson => json::write_lines(answer, subject, out)?,
+        Format::Md => markup::write_markdown(answer, subject, look, out)?,
+        Format::Html => markup::write_html(answer, subject, look, out)?,
+        Format::Csv | Format::Tsv => {
+            let separator = match format {
+                Format::Csv => csv::Separator::Comma,
+                _ => csv::Separator::Tab,
+            };
+            csv::write(&answer.tables, separator, look.group, out)?;
+            talk_beside(answer, look);
+        }
+        Format::Arrow => {
+            refuse_terminal(look)?;
+            columnar::write_arrow(answer, only_table(answer)?, out)?;
+            talk_beside(answer, look);
+        }
+        Format::Parquet => {
+            refuse_terminal(look)?;
+            columnar::write_parquet(answer, only_table(answer)?, out)?;
+            talk_beside(answer, look);
+        }
+    }
+    Ok(())
+}
+
+/// What the form has no room for and the reader must know.
+fn talk_beside(answer: &Answer, look: &Look) {
+    for loss in &answer.losses {
+        crate::talk::line(&text::loss_line(loss, look));
+    }
+    for caveat in &answer.caveats {
+        crate::talk::line(&format!("note: {}", escape::shown(caveat, look.ascii)));
+    }
+}
+
+fn choose_table(answer: &mut Answer, name: Option<&str>) -> Result<(), Failure> {
+    let Some(name) = name else {
+        return Ok(());
+    };
+    if !answer.tables.iter().any(|table| table.name == name) {
+        return Err(Failure::usage(format!(
+            "no table `{name}` in this answer; there are {}",
+            table_names(answer)
+        )));
+    }
+    answer.tables.retain(|table| table.name == name);
+    Ok(())
+}
+
+fn only_table(answer: &Answer) -> Result<&AnswerTable, Failure> {
+    match answer.tables.as_slice() {
+        [table] => Ok(table),
+        [] => Err(Failure::new("the answer has no table")),
+        [first, ..] => Err(Failure::usage(format!(
+            "the form holds one table and the answer has several: {}",
+            table_names(answer)
+        ))
+        .hint(format!("add --table {}", first.name))),
+    }
+}
+
+fn table_names(answer: &Answer) -> String {
+    let names: Vec<&str> = answer
+        .tables
+        .iter()
+        .map(|table| table.name.as_str())
+        .collect();
+    names.join(", ")
+}
+
+fn refuse_terminal(look: &Look) -> Result<(), Failure> {
+    if look.group && io::stdout().is_terminal() {
+        return Err(
+            Failure::usage("this form is binary and standard output is a terminal")
+                .hint("add -o FILE, or pipe it into another program"),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! Cells of a table as text for people: text, Markdown and HTML print these.
+
+use whyslow_model::Ns;
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+
+use super::escape::shown;
+use super::look::Look;
+use super::moments::TimeForm;
+use super::quantity::{Scale, grouped};
+
+/// A column ready to print.
+#[derive(Debug, Clone)]
+pub(super) struct PrintedColumn {
+    pub(super) name: String,
+    /// Title with unit: `p99 ms`.
+    pub(super) header: String,
+    pub(super) cells: Vec<String>,
+    pub(super) right: bool,
+    /// May be shortened in the middle.
+    pub(super) is_path: bool,
+    pub(super) priority: u8,
+}
+
+/// What a cell without value shows.
+pub(super) const NOTHING: &str = "-";
+
+pub(super) fn columns(
+    table: &AnswerTable,
+    window: Option<(Ns, Ns)>,
+    look: &Look,
+) -> Vec<PrintedColumn> {
+    table
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(i, column)| {
+            let values: Vec<&Value> = table.rows.iter().map(|row| cell(row, i)).collect();
+            print_column(column, &values, window, look)
+        })
+        .collect()
+}
+
+/// One value by itself, with its unit behind it: `437.7 ms`.
+pub(super) fn single(column: &AnswerColumn, value: &Value, look: &Look) -> String {
+    let printed = print_column(column, &[value], None, look);
+    let text = printed.cells.into_iter().next().unwrap_or_default();
+    if *value == Value::Null {
+        return text;
+    }
+    match unit_of(column, &[value], look) {
+        "" => text,
+        "%" => format!("{text} %"),
+        unit => format!("{text} {unit}"),
+    }
+}
+
+/// Numbers that name something: nobody reads them as amounts, and they are typed back as they are.
+fn is_name(column: &str) -> bool {
+    matches!(
+        column,
+        "pid" | "tid" | "ppid" | "fd" | "fd2" | "cpu" | "sector" | "nr" | "major" | "minor"
+    )
+}
+
+fn cell(row: &[Value], at: usize) -> &Value {
+    row.get(at).unwrap_or(&Value::Null)
+}
+
+fn print_column(
+    column: &AnswerColumn,
+    values: &[&Value],
+    window: Option<(Ns, Ns)>,
+    look: &Look,
+) -> PrintedColumn {
+    let unit = unit_of(column, values, look);
+    let title = shown(&column.title, look.ascii);
+    let header = if unit.is_empty() || title.ends_with(unit) {
+        title.into_owned()
+    } else {
+        format!("{title} {unit}").trim_start().to_owned()
+    };
+    let cells = match column.measure {
+        Measure::Time => print_times(values, window, look),
+        Measure::Text | Measure::Path | Measure::Id => {
+            values.iter().map(|value| plain(value, look)).collect()
+        }
+        _ => {
+            let scale = scale_of(column.measure, values, look);
+            let group = look.group && !is_name(&column.name);
+            values
+                .iter()
+                .map(|value| match number(value) {
+                    Some(number) => scale.print(number, group),
+                    None => plain(value, look),
+                })
+                .collect()
+        }
+    };
+    PrintedColumn {
+        name: column.name.clone(),
+        header,
+        cells,
+        right: !matches!(
+            column.measure,
+            Measure::Text | Measure::Path | Measure::Id | Measure::Time
+        ),
+        is_path: column.measure == Measure::Path,
+        priority: column.priority,
+    }
+}
+
+fn print_times(values: &[&Value], window: Option<(Ns, Ns)>, look: &Look) -> Vec<String> {
+    let times: Vec<Ns> = values
+        .iter()
+        .filter_map(|value| match value {
+            Value::Int(ts) => Some(*ts),
+            _ => None,
+        })
+        .collect();
+    let form = TimeForm::fitting(&times, window, look);
+    values
+        .iter()
+        .map(|value| match value {
+            Value::Int(ts) => form.print(*ts, look),
+            other => plain(other, look),
+        })
+        .collect()
+}
+
+/// Unit that stands in the header; empty for what has none.
+fn unit_of(column: &AnswerColumn, values: &[&Value], look: &Look) -> &'static str {
+    match column.measure {
+        Measure::Duration | Measure::Bytes | Measure::Ratio => {
+            scale_of(column.measure, values, look).unit.name
+        }
+        Measure::Rate => "/s",
+        Measure::ByteRate => match scale_of(column.measure, values, look).unit.name {
+            "B" => "B/s",
+            "KiB" => "KiB/s",
+            "MiB" => "MiB/s",
+            "GiB" => "GiB/s",
+            "kB" => "kB/s",
+            "MB" => "MB/s",
+            "GB" => "GB/s",
+            _ => "TB/s",
+        },
+        _ => "",
+    }
+}
+
+fn scale_of(measure: Measure, values: &[&Value], look: &Look) -> Scale {
+    let numbers: Vec<f64> = values.iter().filter_map(|value| number(value)).collect();
+    match measure {
+        Measure::Duration => Scale::duration(&numbers, look.unit),
+        Measure::Bytes | Measure::ByteRate => Scale::bytes(&numbers, look.si),
+        Measure::Ratio => Scale::ratio(&numbers),
+        _ => Scale::plain(&numbers, numbers.iter().any(|number| number.fract() != 0.0)),
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Int(number) => Some(*number as f64),
+        Value::Float(number) if number.is_finite() => Some(*number),
+        _ => None,
+    }
+}
+
+fn plain(value: &Value, look: &Look) -> String {
+    match value {
+        Value::Null => NOTHING.into(),
+        Value::Int(number) => number.to_string(),
+        Value::Float(number) if number.is_finite() => number.to_string(),
+        Value::Float(_) => NOTHING.into(),
+        Value::Bool(true) => "yes".into(),
+        Value::Bool(false) => "no".into(),
+        Value::Text(text) => shown(text, look.ascii).into_owned(),
+        Value::List(items) => {
+            let items: Vec<String> = items.iter().map(|item| plain(item, look)).collect();
+            items.join(", ")
+        }
+    }
+}
+
+/// A count with its digits in groups where the look wants them.
+pub(super) fn count(number: i64, look: &Look) -> String {
+    if look.group {
+        grouped(&number.to_string())
+    } else {
+        number.to_string()
+    }
+}

@@ -1,0 +1,284 @@
+//! Numbers for people: one unit and one number of decimals for a whole column.
+
+use crate::cli::UnitChoice;
+
+/// A unit: its name and how many of the base (ns, bytes) it has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Unit {
+    pub(super) name: &'static str,
+    pub(super) size: f64,
+}
+
+const DURATIONS: [Unit; 4] = [
+    Unit {
+        name: "ns",
+        size: 1.0,
+    },
+    Unit {
+        name: "us",
+        size: 1e3,
+    },
+    Unit {
+        name: "ms",
+        size: 1e6,
+    },
+    Unit {
+        name: "s",
+        size: 1e9,
+    },
+];
+const BINARY_SIZES: [Unit; 5] = [
+    Unit {
+        name: "B",
+        size: 1.0,
+    },
+    Unit {
+        name: "KiB",
+        size: 1024.0,
+    },
+    Unit {
+        name: "MiB",
+        size: 1_048_576.0,
+    },
+    Unit {
+        name: "GiB",
+        size: 1_073_741_824.0,
+    },
+    Unit {
+        name: "TiB",
+        size: 1_099_511_627_776.0,
+    },
+];
+const DECIMAL_SIZES: [Unit; 5] = [
+    Unit {
+        name: "B",
+        size: 1.0,
+    },
+    Unit {
+        name: "kB",
+        size: 1e3,
+    },
+    Unit {
+        name: "MB",
+        size: 1e6,
+    },
+    Unit {
+        name: "GB",
+        size: 1e9,
+    },
+    Unit {
+        name: "TB",
+        size: 1e12,
+    },
+];
+
+/// Decimals that a column gets at most.
+const DECIMALS_MAX: usize = 3;
+/// Digits that the least number of a column keeps at least, where `DECIMALS_MAX` allows.
+const DIGITS_MIN: i32 = 4;
+/// Columns of sizes below this stay in bytes: exact numbers that still fit.
+const BYTES_EXACT: f64 = 1_000_000.0;
+
+/// Unit and decimals of a column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Scale {
+    pub(super) unit: Unit,
+    pub(super) decimals: usize,
+}
+
+impl Scale {
+    /// A number without unit.
+    pub(super) fn plain(values: &[f64], has_fractions: bool) -> Self {
+        let unit = Unit {
+            name: "",
+            size: 1.0,
+        };
+        let decimals = if has_fractions {
+            decimals(values, unit)
+        } else {
+            0
+        };
+        Scale { unit, decimals }
+    }
+
+    pub(super) fn duration(values: &[f64], choice: UnitChoice) -> Self {
+        let unit = match choice {
+            UnitChoice::Auto => fitting(values, &DURATIONS),
+            UnitChoice::Ns => DURATIONS[0],
+            UnitChoice::Us => DURATIONS[1],
+            UnitChoice::Ms => DURATIONS[2],
+            UnitChoice::S => DURATIONS[3],
+        };
+        // Asked for a unit, every ns is shown that three decimals can show.
+        Scale {
+            unit,
+            decimals: decimals(values, unit),
+        }
+    }
+
+    pub(super) fn bytes(values: &[f64], si: bool) -> Self {
+        let units = if si { &DECIMAL_SIZES } else { &BINARY_SIZES };
+        let greatest = values
+            .iter()
+            .fold(0.0_f64, |max, value| max.max(value.abs()));
+        let unit = if greatest < BYTES_EXACT {
+            units[0]
+        } else {
+            fitting(values, units)
+        };
+        Scale {
+            unit,
+            decimals: decimals(values, unit),
+        }
+    }
+
+    pub(super) fn ratio(values: &[f64]) -> Self {
+        let unit = Unit {
+            name: "%",
+            size: 0.01,
+        };
+        Scale {
+            unit,
+            decimals: decimals(values, unit).min(2),
+        }
+    }
+
+    pub(super) fn print(&self, value: f64, group: bool) -> String {
+        let text = format!("{:.*}", self.decimals, value / self.unit.size);
+        if group { grouped(&text) } else { text }
+    }
+}
+
+/// The greatest unit in which the typical value is at least one and the least is not lost.
+fn fitting(values: &[f64], units: &[Unit]) -> Unit {
+    let mut sizes: Vec<f64> = values
+        .iter()
+        .map(|v| v.abs())
+        .filter(|v| *v > 0.0)
+        .collect();
+    sizes.sort_by(f64::total_cmp);
+    let (Some(&least), Some(&median)) = (sizes.first(), sizes.get(sizes.len() / 2)) else {
+        return units[0];
+    };
+    let shown_least = 10_f64.powi(-(DECIMALS_MAX as i32));
+    units
+        .iter()
+        .rev()
+        .find(|unit| median >= unit.size && least >= unit.size * shown_least)
+        .copied()
+        .unwrap_or(units[0])
+}
+
+/// So many decimals that the least value keeps its first digits.
+fn decimals(values: &[f64], unit: Unit) -> usize {
+    if unit.size == 1.0 && values.iter().all(|value| value.fract() == 0.0) {
+        return 0;
+    }
+    let least = values
+        .iter()
+        .map(|value| value.abs() / unit.size)
+        .filter(|value| *value > 0.0)
+        .fold(f64::INFINITY, f64::min);
+    if least.is_infinite() {
+        return 0;
+    }
+    let whole_digits = least.log10().floor() as i32 + 1;
+    (DIGITS_MIN - whole_digits).clamp(0, DECIMALS_MAX as i32) as usize
+}
+
+/// Digits before the point in groups of three, parted by blanks.
+pub(super) fn grouped(number: &str) -> String {
+    let whole_len = number.find('.').unwrap_or(number.len());
+    let (whole, fraction) = number.split_at(whole_len);
+    let digits_at = usize::from(whole.starts_with('-'));
+    let digits = whole.len() - digits_at;
+    let mut out = String::with_capacity(number.len() + digits / 3);
+    for (i, c) in whole.chars().enumerate() {
+        if i > digits_at && (digits - (i - digits_at)).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(c);
+    }
+    out + fraction
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_of_durations_has_one_unit_that_loses_no_value() {
+        let check = |values: &[f64], choice: UnitChoice, unit: &str, shown: &[&str]| {
+            let scale = Scale::duration(values, choice);
+            let got: Vec<String> = values.iter().map(|v| scale.print(*v, true)).collect();
+            assert_eq!(scale.unit.name, unit, "{values:?}");
+            assert_eq!(got, shown, "{values:?}");
+        };
+        let auto = UnitChoice::Auto;
+        check(
+            &[250.0, 28_000.0, 437_697_753.0],
+            auto,
+            "us",
+            &["0.250", "28.000", "437 697.753"],
+        );
+        check(
+            &[28_000.0, 221_000.0, 36_000.0],
+            auto,
+            "us",
+            &["28.00", "221.00", "36.00"],
+        );
+        check(&[437_697_753.0], auto, "ms", &["437.7"]);
+        check(
+            &[1e9, 1.0, 1e9],
+            auto,
+            "us",
+            &["1 000 000.000", "0.001", "1 000 000.000"],
+        );
+        check(&[0.0], auto, "ns", &["0"]);
+        check(&[], auto, "ns", &[]);
+        check(&[1.5e9, 0.0], auto, "s", &["1.500", "0.000"]);
+        check(&[437_697_753.0], UnitChoice::Us, "us", &["437 698"]);
+        check(&[437_697_753.0], UnitChoice::Ns, "ns", &["437 697 753"]);
+        check(&[437_697_753.0], UnitChoice::S, "s", &["0.438"]);
+    }
+
+    #[test]
+    fn small_sizes_stay_exact_and_large_ones_get_a_unit() {
+        let check = |values: &[f64], si: bool, unit: &str, shown: &[&str]| {
+            let scale = Scale::bytes(values, si);
+            let got: Vec<String> = values.iter().map(|v| scale.print(*v, true)).collect();
+            assert_eq!(
+                (scale.unit.name, got.as_slice()),
+                (
+                    unit,
+                    &shown.iter().map(ToString::to_string).collect::<Vec<_>>()[..]
+                )
+            );
+        };
+        check(
+            &[7.0, 1024.0, 22_500.0],
+            false,
+            "B",
+            &["7", "1 024", "22 500"],
+        );
+        check(&[2_348_810.0, 540_672.0], false, "MiB", &["2.240", "0.516"]);
+        check(
+            &[32.0, 40_339_865.0],
+            false,
+            "KiB",
+            &["0.031", "39 394.399"],
+        );
+        check(&[2_000_000.0], true, "MB", &["2.000"]);
+    }
+
+    #[test]
+    fn digits_group_by_three() {
+        let check = |number: &str, want: &str| assert_eq!(grouped(number), want);
+        check("1", "1");
+        check("999", "999");
+        check("1000", "1 000");
+        check("-1000", "-1 000");
+        check("-100", "-100");
+        check("1234567.891", "1 234 567.891");
+    }
+}
