@@ -1,11 +1,19 @@
-//! Chores of the repository: `cargo run -p xtask -- tidy | docs [--check] | synthetic DIR ROWS`.
+//! Chores of the repository: `cargo run -p xtask -- CHORE`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 mod docs;
+mod repeat;
 mod synthetic;
 mod tidy;
+
+const USAGE: &str = "usage: xtask CHORE
+  tidy                          rules of the house
+  docs [--check]                documents made from code
+  decode TRACE                  decode every field of every event, count them
+  repeat TRACE DIR EVENTS       a large trace from a small one
+  synthetic DIR.wsl ROWS        a recording to measure questions on";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -14,6 +22,13 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::check(&root()),
         ["docs"] => docs::write(&root()),
         ["docs", "--check"] => docs::check(&root()),
+        ["decode", source] => decode(Path::new(source))
+            .map(|done| say(&done))
+            .map_err(|e| vec![e]),
+        ["repeat", source, target, events] => number(events)
+            .and_then(|events| repeat::repeat(Path::new(source), Path::new(target), events))
+            .map(|done| say(&done))
+            .map_err(|error| vec![error]),
         ["synthetic", target, rows] => number(rows)
             .and_then(|rows| synthetic::write(Path::new(target), rows))
             .map(|done| say(&done))
@@ -44,6 +59,16 @@ fn root() -> PathBuf {
 #[allow(clippy::print_stderr)] // a chore talks on stderr
 fn report(complaint: &str) {
     eprintln!("{complaint}");
+}
+
+/// Decodes every field of every event and drops it: what `babeltrace2 -o dummy` does.
+fn decode(source: &Path) -> Result<String, String> {
+    let summary =
+        whyslow_ingest::importers::ctf::reader::decode_all(source).map_err(|e| e.to_string())?;
+    Ok(format!(
+        "{} events, {} not decodable",
+        summary.events_read, summary.events_skipped
+    ))
 }
 
 fn number(word: &str) -> Result<u64, String> {
