@@ -5,7 +5,7 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use crate::filter::Selector;
-use crate::keys::{Grouping, Key};
+use crate::keys::{Grouping, Key, Object};
 use crate::kinds::Spec;
 use crate::pass::Pass;
 use crate::query::{Filter, Question};
@@ -79,6 +79,18 @@ impl<'q> Context<'q> {
         self.pass_of(spec, keys, &self.question.filter)
     }
 
+    /// The same for calls with two objects, grouped by the second one.
+    pub(crate) fn pass_second(
+        &self,
+        spec: &'static Spec,
+        keys: &[Key],
+    ) -> Result<Pass, AnalysisError> {
+        let mut pass = self.pass(spec, &[])?;
+        pass.selector.only_read_write(&mut pass.projection);
+        pass.grouping = Grouping::new(spec, keys, Object::Second, &mut pass.projection);
+        Ok(pass)
+    }
+
     pub(crate) fn pass_of(
         &self,
         spec: &'static Spec,
@@ -99,7 +111,7 @@ impl<'q> Context<'q> {
         {
             selector.exclude(id, &mut projection);
         }
-        let grouping = Grouping::new(spec, keys, &mut projection);
+        let grouping = Grouping::new(spec, keys, Object::First, &mut projection);
         Ok(Pass {
             projection,
             selector,

@@ -10,12 +10,15 @@
 //! - a device filter takes the whole disk or the partition, by name or by `major:minor`;
 //! - an unknown thread is not taken for the tracer.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use rustc_hash::FxHashSet;
 use whyslow_model::syscall::Op;
 use whyslow_model::{Ns, Window};
 
+use crate::keys::{Key, KeyValue, Object, unknown_object};
 use crate::kinds::{Only, Spec};
 use crate::query::{DeviceRef, Filter, Kind};
 use crate::scan::{ColumnRef, PerWord, Projection};
@@ -131,6 +134,58 @@ impl Selector {
     pub(crate) fn exclude(&mut self, id: i64, projection: &mut Projection) {
         let ids = FxHashSet::from_iter([id]);
         self.tests.push(Test::NoneOf(projection.need("id"), ids));
+    }
+
+    /// Only calls that read one object and write another.
+    pub(crate) fn only_read_write(&mut self, projection: &mut Projection) {
+        self.also(projection, |builder| {
+            let holds = |op: &str| op == Op::ReadWrite.name();
+            vec![builder.text("op", Box::new(holds))]
+        });
+    }
+
+    /// Only calls on the objects with these values of the key.
+    pub(crate) fn only_objects(
+        &mut self,
+        (key, object): (Key, Object),
+        values: Vec<KeyValue>,
+        projection: &mut Projection,
+    ) {
+        let texts = values.into_iter().filter_map(|value| match value {
+            KeyValue::Text(text) => Some(text),
+            _ => None,
+        });
+        let wanted: Arc<FxHashSet<Box<str>>> = Arc::new(texts.collect());
+        self.also(projection, |builder| {
+            let paths = Arc::clone(&wanted);
+            let column = if object == Object::First {
+                "path"
+            } else {
+                "path2"
+            };
+            let holds = move |path: &str| paths.contains(key.of_path(path).as_ref());
+            let mut clauses = vec![builder.text(column, Box::new(holds))];
+            if object == Object::First {
+                let holds = move |reason: &str| wanted.contains(unknown_object(reason).as_str());
+                clauses.push(builder.text("unknown_reason", Box::new(holds)));
+            }
+            clauses
+        });
+    }
+
+    fn also(
+        &mut self,
+        projection: &mut Projection,
+        clauses: impl FnOnce(&mut Builder<'_>) -> Vec<Clause>,
+    ) {
+        let mut builder = Builder {
+            projection,
+            tests: Vec::new(),
+            words: self.words,
+        };
+        let clauses = clauses(&mut builder);
+        self.words = builder.words;
+        self.tests.push(Test::AnyOf(clauses));
     }
 
     pub(crate) fn verdicts(&self) -> Verdicts {

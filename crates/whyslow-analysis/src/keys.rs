@@ -34,11 +34,12 @@ pub(crate) enum Key {
     Name,
     State,
     Cpu,
+    Fd,
     FdClass,
     Errno,
 }
 
-const KEYS: [(Key, &str); 15] = [
+const KEYS: [(Key, &str); 16] = [
     (Key::Comm, "comm"),
     (Key::Pid, "pid"),
     (Key::Tid, "tid"),
@@ -52,6 +53,7 @@ const KEYS: [(Key, &str); 15] = [
     (Key::Name, "name"),
     (Key::State, "state"),
     (Key::Cpu, "cpu"),
+    (Key::Fd, "fd"),
     (Key::FdClass, "fd_class"),
     (Key::Errno, "errno"),
 ];
@@ -106,6 +108,7 @@ impl Key {
             Key::Name => Shape::Text("name", Derive::Same),
             Key::State => Shape::Text("state", Derive::Same),
             Key::Cpu => Shape::Int("cpu"),
+            Key::Fd => Shape::Int("fd"),
             Key::FdClass => Shape::Text("fd_class", Derive::Same),
             Key::Errno => Shape::Int(spec.errno?),
         };
@@ -114,6 +117,20 @@ impl Key {
             Shape::Object(_) => "path",
         };
         spec.table.column(column).map(|_| shape)
+    }
+
+    /// Whether it names what a call acts on.
+    pub(crate) fn is_object(self) -> bool {
+        matches!(self, Key::File | Key::Dir | Key::Pattern)
+    }
+
+    /// The value of an object's key that a path has.
+    pub(crate) fn of_path(self, path: &str) -> Cow<'_, str> {
+        match self {
+            Key::Dir => Derive::Dir.apply(path),
+            Key::Pattern => Derive::Pattern.apply(path),
+            _ => Cow::Borrowed(path),
+        }
     }
 
     /// Columns of an answer that show it.
@@ -125,7 +142,7 @@ impl Key {
                 AnswerColumn::new("pid", "pid", Measure::Count),
             ],
             Key::File | Key::Dir | Key::Pattern => column(self.name(), Measure::Path),
-            Key::Pid | Key::Tid | Key::Cpu => column(self.name(), Measure::Count),
+            Key::Pid | Key::Tid | Key::Cpu | Key::Fd => column(self.name(), Measure::Count),
             _ => column(self.name(), Measure::Text),
         }
     }
@@ -157,6 +174,15 @@ impl Key {
             _ => format!("no {}", self.name()),
         }
     }
+}
+
+/// Name of a group: `sda write`.
+pub(crate) fn label(keys: &[Key], group: &[KeyValue], names: &Names) -> String {
+    let labels = keys
+        .iter()
+        .zip(group)
+        .map(|(key, value)| key.label(value, names));
+    labels.collect::<Vec<_>>().join(" ")
 }
 
 /// Value of a key.
@@ -243,17 +269,35 @@ enum Bound {
     },
 }
 
+/// Which object of a call its keys are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Object {
+    /// What `fd` leads to, or the path it was called with.
+    First,
+    /// What `fd2` leads to.
+    Second,
+}
+
 impl Grouping {
-    pub(crate) fn new(spec: &Spec, keys: &[Key], projection: &mut Projection) -> Self {
+    pub(crate) fn new(
+        spec: &Spec,
+        keys: &[Key],
+        object: Object,
+        projection: &mut Projection,
+    ) -> Self {
         let bind = |key: &Key| {
-            Some(match key.columns(spec)? {
-                Shape::Text(column, derive) => Bound::Text(projection.need(column), derive),
-                Shape::Int(column) => Bound::Int(projection.need(column)),
-                Shape::Object(derive) => Bound::Object {
+            Some(match (key.columns(spec)?, object) {
+                (Shape::Object(derive), Object::First) => Bound::Object {
                     path: projection.need("path"),
                     reason: projection.need("unknown_reason"),
                     derive,
                 },
+                (Shape::Object(derive), Object::Second) => {
+                    Bound::Text(projection.need("path2"), derive)
+                }
+                (Shape::Int("fd"), Object::Second) => Bound::Int(projection.need("fd2")),
+                (Shape::Text(column, derive), _) => Bound::Text(projection.need(column), derive),
+                (Shape::Int(column), _) => Bound::Int(projection.need(column)),
             })
         };
         Self {

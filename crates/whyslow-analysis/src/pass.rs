@@ -17,6 +17,10 @@ pub(crate) trait Summing: Sync {
     type Sum: Default + Send;
 
     fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<Self::Columns<'b>, AnalysisError>;
+    /// What a group starts with.
+    fn start(&self, _group: &[KeyValue]) -> Self::Sum {
+        Self::Sum::default()
+    }
     fn add(&self, sum: &mut Self::Sum, columns: &Self::Columns<'_>, row: u32);
     fn merge(&self, sum: &mut Self::Sum, other: Self::Sum);
 }
@@ -107,8 +111,10 @@ impl Pass {
         let columns = verb.columns(batch)?;
         for (row, code) in worker.rows.iter().zip(&worker.codes) {
             let code = *code as usize;
-            if code >= worker.sums.len() {
-                worker.sums.resize_with(code + 1, V::Sum::default);
+            // Codes are given in the order of first sight.
+            while code >= worker.sums.len() {
+                let group = worker.coder.values(worker.sums.len() as u32);
+                worker.sums.push(verb.start(&group));
             }
             verb.add(&mut worker.sums[code], &columns, *row);
         }

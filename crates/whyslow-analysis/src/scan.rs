@@ -30,10 +30,6 @@ impl Projection {
         }
     }
 
-    pub(crate) fn table(&self) -> &'static Table {
-        self.table
-    }
-
     /// Place of the column in the batches to come.
     pub(crate) fn need(&mut self, name: &'static str) -> ColumnRef {
         let place = self.columns.iter().position(|column| *column == name);
@@ -181,6 +177,14 @@ impl<'b> Texts<'b> {
     pub(crate) fn get(&self, row: u32) -> Option<&'b str> {
         self.key(row).map(|key| self.words.value(key))
     }
+}
+
+/// Something made of each word of a small dictionary.
+pub(crate) fn per_word<T>(texts: &Texts<'_>, make: impl Fn(&str) -> T) -> Vec<T> {
+    let words = texts.words;
+    (0..words.len())
+        .map(|word| make(words.value(word)))
+        .collect()
 }
 
 /// What was made of each word of a dictionary, kept while batches share the dictionary.

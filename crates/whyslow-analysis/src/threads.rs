@@ -1,11 +1,13 @@
-//! Names of threads and processes by id, and which of them belong to the tracer.
+//! Names of processes and devices by id, and which threads belong to the tracer.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::row::Row;
-use whyslow_model::tables::{ProcessRow, ThreadRow};
+use whyslow_model::tables::{DeviceRow, ProcessRow, ThreadRow};
 use whyslow_store::Tables;
 
 use crate::AnalysisError;
+use crate::keys::{Key, KeyValue};
+use crate::query::DeviceRef;
 use crate::scan::{Projection, in_order};
 
 /// Threads and processes of the tracer, by recording-unique id.
@@ -20,7 +22,6 @@ pub(crate) struct Tracers {
 pub(crate) struct ProcessName {
     pub(crate) pid: i64,
     pub(crate) comm: Option<String>,
-    pub(crate) is_tracer: bool,
 }
 
 /// The processes and the tracer's threads: small tables, read once a question.
@@ -28,6 +29,8 @@ pub(crate) struct ProcessName {
 pub(crate) struct Names {
     pub(crate) processes: FxHashMap<i64, ProcessName>,
     pub(crate) tracers: Tracers,
+    /// Name, major and minor number of each device.
+    devices: Vec<(String, i64, i64)>,
 }
 
 impl Names {
@@ -43,9 +46,8 @@ impl Names {
                 let name = ProcessName {
                     pid: pid.at(row),
                     comm: comm.get(row).map(str::to_owned),
-                    is_tracer: is_tracer.value(row as usize),
                 };
-                if name.is_tracer {
+                if is_tracer.value(row as usize) {
                     names.tracers.upids.insert(upid.at(row));
                 }
                 names.processes.insert(upid.at(row), name);
@@ -74,10 +76,63 @@ impl Names {
                 names.tracers.utids.insert(utid);
             }
         }
+        names.devices = devices(tables)?;
         Ok(names)
+    }
+
+    /// Whether a group of rows belongs to the tracer, as far as its keys tell.
+    pub(crate) fn is_tracer(&self, keys: &[Key], group: &[KeyValue]) -> bool {
+        let any = |test: &dyn Fn(&ProcessName) -> bool| {
+            let upids = self.tracers.upids.iter();
+            upids.filter_map(|upid| self.process(*upid)).any(test)
+        };
+        keys.iter()
+            .zip(group)
+            .any(|(key, value)| match (key, value) {
+                (Key::Process, KeyValue::Int(upid)) => self.tracers.upids.contains(upid),
+                (Key::Pid, KeyValue::Int(pid)) => any(&|process| process.pid == *pid),
+                (Key::Comm, KeyValue::Text(comm)) => {
+                    any(&|process| process.comm.as_deref() == Some(comm.as_ref()))
+                }
+                _ => false,
+            })
+    }
+
+    /// `sda (8:0)`; as it was written if the recording does not know it.
+    pub(crate) fn device(&self, device: &DeviceRef) -> String {
+        let known = self
+            .devices
+            .iter()
+            .find(|(name, major, minor)| match device {
+                DeviceRef::Name(wanted) => name == wanted,
+                DeviceRef::Number { major: a, minor: b } => {
+                    (*major, *minor) == (i64::from(*a), i64::from(*b))
+                }
+            });
+        known.map_or_else(
+            || device.to_string(),
+            |(name, major, minor)| format!("{name} ({major}:{minor})"),
+        )
     }
 
     pub(crate) fn process(&self, upid: i64) -> Option<&ProcessName> {
         self.processes.get(&upid)
     }
+}
+
+fn devices(tables: &dyn Tables) -> Result<Vec<(String, i64, i64)>, AnalysisError> {
+    let mut projection = Projection::new(DeviceRow::TABLE);
+    let [major, minor] = ["major", "minor"].map(|name| projection.need(name));
+    let name = projection.need("name");
+    let mut devices = Vec::new();
+    in_order(tables, &projection.scan(None), |batch| {
+        let (major, minor) = (major.ints(batch)?, minor.ints(batch)?);
+        let name = name.texts(batch)?;
+        for row in 0..batch.num_rows() as u32 {
+            let name = name.get(row).unwrap_or_default().to_owned();
+            devices.push((name, major.at(row), minor.at(row)));
+        }
+        Ok(std::ops::ControlFlow::Continue(()))
+    })?;
+    Ok(devices)
 }

@@ -1,4 +1,24 @@
 //! How a kind is shown: each verb is written once for all kinds.
 
+pub(crate) mod devices;
+pub(crate) mod heat;
+pub(crate) mod hist;
+pub(crate) mod interfaces;
+pub(crate) mod log;
+pub(crate) mod sharers;
+pub(crate) mod states;
 pub(crate) mod stats;
 pub(crate) mod top;
+pub(crate) mod usage;
+
+/// Part of a table's name in machine formats.
+fn slug(label: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_lowercase()
+        } else {
+            '_'
+        }
+    };
+    label.chars().map(plain).collect()
+}

@@ -10,9 +10,10 @@ use arrow_array::RecordBatch;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
 
+use super::slug;
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::keys::Key;
+use crate::keys::{Key, label};
 use crate::kinds::{Cell, Field, Spec};
 use crate::pass::{Pass, Summing};
 use crate::query::Sort;
@@ -35,12 +36,10 @@ pub(crate) fn tables(
     let mut ranked = Vec::new();
     let mut running = Vec::new();
     for (group, sum) in groups {
-        let labels: Vec<String> = keys
-            .iter()
-            .zip(&group)
-            .map(|(key, value)| key.label(value, &context.names))
-            .collect();
-        ranked.push((labels.join(" "), sum.ranked.into_places()));
+        ranked.push((
+            label(keys, &group, &context.names),
+            sum.ranked.into_places(),
+        ));
         running.extend(sum.running.0.into_iter().map(|Reverse(item)| item));
     }
     running.sort_unstable_by(|a, b| b.cmp(a));
@@ -58,7 +57,7 @@ pub(crate) fn tables(
     for (label, places) in ranked.iter().filter(|(_, places)| !places.is_empty()) {
         let mut table = row_table(spec, &format!("top_{}", slug(label)), label);
         for shown in places.iter().filter_map(|place| rows.get(place)) {
-            push(&mut table, shown);
+            push(&mut table, shown.clone());
         }
         tables.push(table);
     }
@@ -74,11 +73,11 @@ pub(crate) fn row_table(spec: &Spec, name: &str, title: &str) -> AnswerTable {
     AnswerTable::new(name, title, columns.collect())
 }
 
-pub(crate) fn push(table: &mut AnswerTable, shown: &Shown) {
+pub(crate) fn push(table: &mut AnswerTable, shown: Shown) {
     if let Some(edge) = shown.cut {
         table.cut.push((table.rows.len(), edge));
     }
-    table.rows.push(shown.cells.clone());
+    table.rows.push(shown.cells);
 }
 
 fn running_table(
@@ -100,23 +99,12 @@ fn running_table(
         let Some(shown) = rows.get(place) else {
             continue;
         };
-        push(&mut table, shown);
+        push(&mut table, shown.clone());
         if let Some(row) = table.rows.last_mut() {
             row.insert(0, (context.recording_end() - place.0).into());
         }
     }
     table
-}
-
-fn slug(label: &str) -> String {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_lowercase()
-        } else {
-            '_'
-        }
-    };
-    label.chars().map(plain).collect()
 }
 
 /// What makes a row a top one.

@@ -1,0 +1,141 @@
+//! Intervals in order of begin, against a row of equal parts of time: how long anything was in
+//! flight (the union), and how much in total (the sum), per part.
+//!
+//! One pass, no interval is kept: the union needs the greatest end so far only, because what comes
+//! later begins later; the sum is written at the edges of an interval and added up at the end, so
+//! that a long interval over many parts costs as much as a short one.
+
+use whyslow_model::{Ns, Window};
+
+/// Equal parts of a window; the last one may be shorter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parts {
+    pub(crate) span: Window,
+    pub(crate) width: Ns,
+}
+
+impl Parts {
+    /// Number of parts; one at least, so that everything has a place.
+    pub(crate) fn count(self) -> usize {
+        let length = self.span.length().max(1);
+        ((length + self.width - 1) / self.width).max(1) as usize
+    }
+
+    /// The part that a moment lies in; what lies outside belongs to the first or last.
+    pub(crate) fn of(self, ts: Ns) -> usize {
+        let place = (ts - self.span.begin).max(0) / self.width;
+        (place as usize).min(self.count() - 1)
+    }
+
+    pub(crate) fn begin(self, part: usize) -> Ns {
+        self.span.begin + part as i64 * self.width
+    }
+
+    pub(crate) fn length(self, part: usize) -> Ns {
+        let begin = self.begin(part);
+        self.span.end.min(begin.saturating_add(self.width)) - begin
+    }
+}
+
+/// Time in flight per part.
+#[derive(Debug, Clone)]
+pub(crate) struct InFlight {
+    parts: Parts,
+    /// Ends of what was seen: everything up to here is counted in `busy`.
+    reached: Ns,
+    busy: Vec<Ns>,
+    /// Time in the parts where intervals begin and end.
+    edges: Vec<Ns>,
+    /// Change in the number of intervals that cover a part whole.
+    covering: Vec<i64>,
+}
+
+impl InFlight {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let count = parts.count();
+        Self {
+            parts,
+            reached: Ns::MIN,
+            busy: vec![0; count],
+            edges: vec![0; count],
+            covering: vec![0; count + 1],
+        }
+    }
+
+    /// Adds an interval that begins no earlier than those before.
+    pub(crate) fn add(&mut self, begin: Ns, end: Ns) {
+        let span = self.parts.span;
+        let (begin, end) = (begin.max(span.begin), end.min(span.end));
+        if begin >= end {
+            return;
+        }
+        let (first, last) = (self.parts.of(begin), self.parts.of(end - 1));
+        if first == last {
+            self.edges[first] += end - begin;
+        } else {
+            self.edges[first] += self.parts.begin(first + 1) - begin;
+            self.edges[last] += end - self.parts.begin(last);
+            self.covering[first + 1] += 1;
+            self.covering[last] -= 1;
+        }
+        let mut from = begin.max(self.reached);
+        while from < end {
+            let part = self.parts.of(from);
+            let to = end.min(self.parts.begin(part).saturating_add(self.parts.width));
+            self.busy[part] += to - from;
+            from = to;
+        }
+        self.reached = self.reached.max(end);
+    }
+
+    /// Union per part.
+    pub(crate) fn busy(&self) -> &[Ns] {
+        &self.busy
+    }
+
+    /// Sum per part.
+    pub(crate) fn total(&self) -> Vec<Ns> {
+        let mut covering = 0;
+        let parts = self.edges.iter().zip(&self.covering).enumerate();
+        parts
+            .map(|(part, (edges, change))| {
+                covering += change;
+                edges + covering * self.parts.length(part)
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn union_and_sum_equal_a_count_by_hand(
+            mut intervals in prop::collection::vec((0i64..80, 0i64..40), 0..12),
+            begin in 0i64..30,
+            length in 1i64..60,
+            width in 1i64..25,
+        ) {
+            intervals.sort_unstable();
+            let parts = Parts { span: Window::new(begin, begin + length), width };
+            let mut in_flight = InFlight::new(parts);
+            for (ts, dur) in &intervals {
+                in_flight.add(*ts, ts + dur);
+            }
+            let mut busy = vec![0; parts.count()];
+            let mut total = vec![0; parts.count()];
+            for moment in begin..begin + length {
+                let running = intervals.iter().filter(|(ts, dur)| *ts <= moment && moment < ts + dur);
+                let running = running.count() as i64;
+                let part = ((moment - begin) / width) as usize;
+                busy[part] += running.min(1);
+                total[part] += running;
+            }
+            prop_assert_eq!(in_flight.busy(), busy.as_slice());
+            prop_assert_eq!(in_flight.total(), total);
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Use of block devices, whole or as a series in time, with the columns of `iostat -x`.
+//!
+//! A request counts in the part of time in which it completes, as in iostat; one that completes
+//! after the window, or never, counts in the last part. Utilisation is the union of the times
+//! between the first known moment of a request and its completion; the queue size is their sum;
+//! both are divided by the length of the part.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use arrow_array::RecordBatch;
+use rustc_hash::FxHashMap;
+use whyslow_model::Ns;
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::histogram::Histogram;
+use crate::keys::{Key, KeyValue};
+use crate::kinds::BLOCK;
+use crate::scan::{ColumnRef, Projection, in_order};
+use crate::sweep::{InFlight, Parts};
+
+pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
+    let whole = context.span.length().max(1);
+    let parts = Parts {
+        span: context.span,
+        width: context.question.interval.unwrap_or(whole),
+    };
+    let devices = sweep(context, parts)?;
+    let by_time = context.question.interval.is_some();
+    let mut table = AnswerTable::new("devices", "block devices", columns(by_time));
+    let mut rows = Vec::new();
+    for (name, device) in &devices {
+        let (busy, total) = (device.in_flight.busy(), device.in_flight.total());
+        for part in 0..parts.count() {
+            let sum = device.parts.get(&part);
+            if sum.is_none() && total[part] == 0 && by_time {
+                continue;
+            }
+            let none = PartSum::default();
+            let sum = sum.unwrap_or(&none);
+            let order = if by_time {
+                (part, 0)
+            } else {
+                (0, -(sum.read.bytes + sum.write.bytes))
+            };
+            let mut row = Vec::with_capacity(table.columns.len());
+            if by_time {
+                row.push(parts.begin(part).into());
+            }
+            row.push(name.as_str().into());
+            let seconds = parts.length(part) as f64 / 1e9;
+            sum.cells(context, (seconds, busy[part], total[part]), &mut row);
+            rows.push((order, row));
+        }
+    }
+    // Stable: devices of one time, or of the same bytes, stay in the order of their names.
+    rows.sort_by_key(|(order, _)| *order);
+    table.rows = rows.into_iter().map(|(_, row)| row).collect();
+    context.finish(&mut table, context.limit(0));
+    Ok(table)
+}
+
+fn columns(by_time: bool) -> Vec<AnswerColumn> {
+    let column = AnswerColumn::new;
+    let mut columns = Vec::new();
+    if by_time {
+        columns.push(column("ts_ns", "time", Measure::Time));
+    }
+    columns.extend([
+        column("dev", "dev", Measure::Text),
+        column("requests", "requests", Measure::Count).priority(3),
+        column("sectors", "sectors", Measure::Count).priority(7),
+        column("read_bytes", "read", Measure::Bytes).priority(4),
+        column("write_bytes", "written", Measure::Bytes).priority(4),
+        column("r_per_s", "r/s", Measure::Rate),
+        column("w_per_s", "w/s", Measure::Rate),
+        column("read_bytes_per_s", "rkB/s", Measure::ByteRate),
+        column("write_bytes_per_s", "wkB/s", Measure::ByteRate),
+        column("r_await_ns", "r_await", Measure::Duration).priority(2),
+        column("w_await_ns", "w_await", Measure::Duration).priority(2),
+        column("await_ns", "await", Measure::Duration).priority(1),
+        column("p99_ns", "p99", Measure::Duration).priority(1),
+        column("aqu_sz", "aqu-sz", Measure::Number),
+        column("busy_ns", "busy", Measure::Duration).priority(6),
+        column("util_ratio", "%util", Measure::Ratio),
+        column("top_writer", "top writer", Measure::Text).priority(2),
+    ]);
+    columns
+}
+
+fn sweep(context: &Context<'_>, parts: Parts) -> Result<BTreeMap<String, Device>, AnalysisError> {
+    let mut pass = context.pass(&BLOCK, &[])?;
+    let columns = Columns::new(&mut pass.projection);
+    let mut verdicts = pass.selector.verdicts();
+    let mut rows = Vec::new();
+    let mut devices: BTreeMap<String, Device> = BTreeMap::new();
+    let recording_end = context.recording_end();
+    in_order(
+        context.tables,
+        &pass.projection.scan(pass.selected),
+        |batch| {
+            pass.selector.select(&mut verdicts, batch, &mut rows)?;
+            columns.each(batch, &rows, |name, request| {
+                if !devices.contains_key(name) {
+                    devices.insert(name.to_owned(), Device::new(parts));
+                }
+                if let Some(device) = devices.get_mut(name) {
+                    device.add(parts, &request, recording_end);
+                }
+            })?;
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    Ok(devices)
+}
+
+struct Columns {
+    dev: ColumnRef,
+    op: ColumnRef,
+    upid: ColumnRef,
+    ts: ColumnRef,
+    dur: ColumnRef,
+    ts_end: ColumnRef,
+    sectors: ColumnRef,
+    bytes: ColumnRef,
+}
+
+struct Request<'b> {
+    op: &'b str,
+    upid: Option<i64>,
+    ts: Ns,
+    dur: Option<Ns>,
+    ts_end: Option<Ns>,
+    sectors: i64,
+    bytes: i64,
+}
+
+impl Columns {
+    fn new(projection: &mut Projection) -> Self {
+        Self {
+            dev: projection.need("dev_name"),
+            op: projection.need("op"),
+            upid: projection.need("upid"),
+            ts: projection.need("ts"),
+            dur: projection.need("dur"),
+            ts_end: projection.need("ts_end"),
+            sectors: projection.need("sectors"),
+            bytes: projection.need("bytes"),
+        }
+    }
+
+    fn each(
+        &self,
+        batch: &RecordBatch,
+        rows: &[u32],
+        mut each: impl FnMut(&str, Request<'_>),
+    ) -> Result<(), AnalysisError> {
+        let (dev, op) = (self.dev.texts(batch)?, self.op.texts(batch)?);
+        let (ts, dur) = (self.ts.ints(batch)?, self.dur.ints(batch)?);
+        let (ts_end, upid) = (self.ts_end.ints(batch)?, self.upid.ints(batch)?);
+        let (sectors, bytes) = (self.sectors.ints(batch)?, self.bytes.ints(batch)?);
+        for row in rows.iter().copied() {
+            let request = Request {
+                op: op.get(row).unwrap_or("other"),
+                upid: upid.get(row),
+                ts: ts.at(row),
+                dur: dur.get(row),
+                ts_end: ts_end.get(row),
+                sectors: sectors.at(row),
+                bytes: bytes.at(row),
+            };
+            each(dev.get(row).unwrap_or("unknown"), request);
+        }
+        Ok(())
+    }
+}
+
+struct Device {
+    in_flight: InFlight,
+    parts: BTreeMap<usize, PartSum>,
+}
+
+#[derive(Default)]
+struct Way {
+    count: i64,
+    bytes: i64,
+    waited: i128,
+    completed: i64,
+}
+
+#[derive(Default)]
+struct PartSum {
+    read: Way,
+    write: Way,
+    others: i64,
+    sectors: i64,
+    durations: Histogram,
+    /// Bytes written by process.
+    writers: FxHashMap<Option<i64>, i64>,
+}
+
+impl Device {
+    fn new(parts: Parts) -> Self {
+        Self {
+            in_flight: InFlight::new(parts),
+            parts: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, parts: Parts, request: &Request<'_>, recording_end: Ns) {
+        let end = request.ts_end.unwrap_or(recording_end);
+        self.in_flight.add(request.ts, end);
+        let sum = self.parts.entry(parts.of(end)).or_default();
+        sum.sectors += request.sectors;
+        request
+            .dur
+            .into_iter()
+            .for_each(|dur| sum.durations.add(dur));
+        let way = match request.op {
+            "read" => &mut sum.read,
+            "write" => &mut sum.write,
+            _ => {
+                sum.others += 1;
+                return;
+            }
+        };
+        way.count += 1;
+        way.bytes += request.bytes;
+        if let Some(dur) = request.dur {
+            way.waited += i128::from(dur);
+            way.completed += 1;
+        }
+        if request.op == "write" {
+            *sum.writers.entry(request.upid).or_default() += request.bytes;
+        }
+    }
+}
+
+impl PartSum {
+    /// Cells from `requests` on; `seconds` long, so long busy, so long in flight in total.
+    fn cells(
+        &self,
+        context: &Context<'_>,
+        (seconds, busy, total): (f64, Ns, Ns),
+        row: &mut Vec<Value>,
+    ) {
+        let per_second = |amount: f64| Value::from((seconds > 0.0).then(|| amount / seconds));
+        let average =
+            |way: &Way| (way.completed > 0).then(|| way.waited as f64 / way.completed as f64);
+        let (read, write) = (&self.read, &self.write);
+        row.extend([
+            Value::from(read.count + write.count + self.others),
+            self.sectors.into(),
+            read.bytes.into(),
+            write.bytes.into(),
+            per_second(read.count as f64),
+            per_second(write.count as f64),
+            per_second(read.bytes as f64),
+            per_second(write.bytes as f64),
+            average(read).into(),
+            average(write).into(),
+            self.durations.mean().into(),
+            self.durations.percentile(0.99).into(),
+            per_second(total as f64 / 1e9),
+            busy.into(),
+            per_second(busy as f64 / 1e9),
+            self.top_writer(context).into(),
+        ]);
+    }
+
+    fn top_writer(&self, context: &Context<'_>) -> Option<String> {
+        let writers = self.writers.iter();
+        let (upid, _) = writers.max_by_key(|(upid, bytes)| (**bytes, std::cmp::Reverse(**upid)))?;
+        let upid = (*upid)?;
+        Some(Key::Process.label(&KeyValue::Int(upid), &context.names))
+    }
+}

@@ -1,0 +1,168 @@
+//! `heat`: time × duration (powers of two), per cell the number of rows and the sum of their
+//! durations. A row lies where it begins; one that began before the window lies at its begin.
+
+use arrow_array::RecordBatch;
+use rustc_hash::FxHashMap;
+use whyslow_model::Ns;
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Form, Measure, Value};
+
+use super::slug;
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::facts;
+use crate::keys::{Key, TimeKey, label};
+use crate::kinds::Spec;
+use crate::pass::Summing;
+use crate::query::Weight;
+use crate::scan::{ColumnRef, Ints};
+
+/// Columns of time where the question names no interval.
+const COLUMNS: i64 = 60;
+
+pub(crate) fn tables(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    keys: &[Key],
+) -> Result<Vec<AnswerTable>, AnalysisError> {
+    let span = context.span;
+    let width = context.question.interval.unwrap_or_else(|| {
+        let length = span.length().max(1);
+        length / COLUMNS + i64::from(length % COLUMNS > 0)
+    });
+    let mut pass = context.pass(spec, keys)?;
+    let ts = pass.projection.need("ts");
+    let heat = Heat {
+        time: TimeKey {
+            column: ts,
+            span,
+            width,
+        },
+        dur: pass.projection.need("dur"),
+    };
+    let groups = pass.run(context.tables, &heat)?;
+    let mut tables = Vec::new();
+    for (group, cells) in groups {
+        let title = if keys.is_empty() {
+            spec.rows.to_owned()
+        } else {
+            label(keys, &group, &context.names)
+        };
+        let mut cells: Vec<_> = cells.0.into_iter().collect();
+        cells.sort_unstable_by_key(|(place, _)| *place);
+        if cells.is_empty() {
+            continue;
+        }
+        let mut table = AnswerTable::new(&format!("heat_{}", slug(&title)), &title, columns());
+        table.form = Form::HeatMap;
+        for ((time, octave), cell) in cells {
+            let (from, to) = bounds(octave);
+            table.rows.push(vec![
+                time.into(),
+                from,
+                to,
+                cell.count.into(),
+                cell.intensity.into(),
+            ]);
+        }
+        facts::measured(context, &context.question.filter, "", &mut table);
+        let weight = match context.question.weight {
+            Weight::Count => "count",
+            Weight::Intensity => "intensity",
+        };
+        facts::push(&mut table, "weight", "weight", Measure::Text, weight);
+        facts::push(&mut table, "begin_ns", "begin", Measure::Time, span.begin);
+        facts::push(
+            &mut table,
+            "width_ns",
+            "a column is",
+            Measure::Duration,
+            width,
+        );
+        tables.push(table);
+    }
+    Ok(tables)
+}
+
+fn columns() -> Vec<AnswerColumn> {
+    let column = AnswerColumn::new;
+    vec![
+        column("time_ns", "time", Measure::Time),
+        column("from_ns", "from", Measure::Duration),
+        column("to_ns", "to", Measure::Duration),
+        column("count", "count", Measure::Count),
+        column("intensity_ns", "intensity", Measure::Duration),
+    ]
+}
+
+/// 0 for nothing at all, else 1 + the power of two.
+fn octave_of(dur: Ns) -> u8 {
+    if dur > 0 { dur.ilog2() as u8 + 1 } else { 0 }
+}
+
+fn bounds(octave: u8) -> (Value, Value) {
+    let edge = |octave: u8| match octave {
+        0 => 0,
+        64 => Ns::MAX,
+        octave => 1 << (octave - 1),
+    };
+    (edge(octave).into(), edge(octave + 1).into())
+}
+
+struct Heat {
+    time: TimeKey,
+    dur: ColumnRef,
+}
+
+#[derive(Default, Clone, Copy)]
+struct HeatCell {
+    count: i64,
+    intensity: Ns,
+}
+
+#[derive(Default)]
+struct HeatSum(FxHashMap<(Ns, u8), HeatCell>);
+
+impl Summing for Heat {
+    type Columns<'b> = [Ints<'b>; 2];
+    type Sum = HeatSum;
+
+    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<[Ints<'b>; 2], AnalysisError> {
+        Ok([self.time.column.ints(batch)?, self.dur.ints(batch)?])
+    }
+
+    #[inline]
+    fn add(&self, sum: &mut HeatSum, [ts, dur]: &[Ints<'_>; 2], row: u32) {
+        if let Some(dur) = dur.get(row) {
+            let place = (self.time.begin(ts.at(row)), octave_of(dur));
+            let cell = sum.0.entry(place).or_default();
+            cell.count += 1;
+            cell.intensity = cell.intensity.saturating_add(dur);
+        }
+    }
+
+    fn merge(&self, sum: &mut HeatSum, other: HeatSum) {
+        for (place, more) in other.0 {
+            let cell = sum.0.entry(place).or_default();
+            cell.count += more.count;
+            cell.intensity = cell.intensity.saturating_add(more.intensity);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Value, bounds, octave_of};
+
+    #[test]
+    fn a_duration_lies_in_its_power_of_two() {
+        for dur in [0, 1, 2, 3, 4, 1023, 1024, i64::MAX] {
+            let (Value::Int(from), Value::Int(to)) = bounds(octave_of(dur)) else {
+                panic!("bounds are numbers");
+            };
+            assert!(
+                from <= dur && (dur < to || to == i64::MAX),
+                "{dur}: {from}..{to}"
+            );
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Bytes and packets by network interface.
+
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
+use whyslow_model::row::Row;
+use whyslow_model::tables::NetPacketRow;
+
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::scan::{Projection, fold};
+use std::collections::BTreeMap;
+
+/// Packets of each kind and their bytes.
+#[derive(Debug, Default, Clone, Copy)]
+struct Packets {
+    count: i64,
+    bytes: i64,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Interface {
+    received: Packets,
+    queued: Packets,
+    transmitted: Packets,
+}
+
+/// None if no packet was recorded.
+pub(crate) fn table(context: &Context<'_>) -> Result<Option<AnswerTable>, AnalysisError> {
+    if !context.has("net_packet") {
+        return Ok(None);
+    }
+    let interfaces = interfaces(context)?;
+    let column = AnswerColumn::new;
+    let columns = vec![
+        column("netif", "interface", Measure::Text),
+        column("received_bytes", "received", Measure::Bytes),
+        column("received_packets", "packets in", Measure::Count),
+        column("sent_bytes", "sent", Measure::Bytes),
+        column("sent_packets", "packets out", Measure::Count),
+    ];
+    let mut table = AnswerTable::new("interfaces", "network interfaces", columns);
+    for (name, interface) in interfaces {
+        // What the driver took, where a source tells; else what was handed to it.
+        let sent = if interface.transmitted.count > 0 {
+            interface.transmitted
+        } else {
+            interface.queued
+        };
+        table.rows.push(vec![
+            name.into(),
+            interface.received.bytes.into(),
+            interface.received.count.into(),
+            sent.bytes.into(),
+            sent.count.into(),
+        ]);
+    }
+    context.finish(&mut table, context.limit(0));
+    Ok(Some(table))
+}
+
+fn interfaces(context: &Context<'_>) -> Result<BTreeMap<String, Interface>, AnalysisError> {
+    let mut projection = Projection::new(NetPacketRow::TABLE);
+    let [ts, bytes] = ["ts", "bytes"].map(|name| projection.need(name));
+    let [kind, netif] = ["kind", "netif"].map(|name| projection.need(name));
+    let window = context.question.window;
+    fold(
+        context.tables,
+        &projection.scan(window),
+        BTreeMap::new,
+        |interfaces: &mut BTreeMap<String, Interface>, batch| {
+            let (ts, bytes) = (ts.ints(batch)?, bytes.ints(batch)?);
+            let (kind, netif) = (kind.texts(batch)?, netif.texts(batch)?);
+            for row in 0..batch.num_rows() as u32 {
+                if window.is_some_and(|window| !window.contains(ts.at(row))) {
+                    continue;
+                }
+                let name = netif.get(row).unwrap_or_default();
+                if !interfaces.contains_key(name) {
+                    interfaces.insert(name.to_owned(), Interface::default());
+                }
+                let Some(interface) = interfaces.get_mut(name) else {
+                    continue;
+                };
+                let packets = match kind.get(row) {
+                    Some("receive") => &mut interface.received,
+                    Some("queue") => &mut interface.queued,
+                    Some("transmit") => &mut interface.transmitted,
+                    _ => continue,
+                };
+                packets.count += 1;
+                packets.bytes += bytes.at(row);
+            }
+            Ok(())
+        },
+        |interfaces, more| {
+            for (name, other) in more {
+                let interface = interfaces.entry(name).or_default();
+                for (packets, more) in [
+                    (&mut interface.received, other.received),
+                    (&mut interface.queued, other.queued),
+                    (&mut interface.transmitted, other.transmitted),
+                ] {
+                    packets.count += more.count;
+                    packets.bytes += more.bytes;
+                }
+            }
+        },
+    )
+}

@@ -1,0 +1,46 @@
+//! `log`: rows in order of time, with all columns, handed on as they are read.
+
+use std::ops::ControlFlow;
+
+use whyslow_model::answer::AnswerTable;
+
+use super::top::{push, row_table};
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::kinds::Spec;
+use crate::rows::RowReader;
+use crate::scan::in_order;
+
+/// Hands on one table after another, each with the next rows in time.
+pub(crate) fn stream(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    limit: usize,
+    each: &mut dyn FnMut(AnswerTable) -> ControlFlow<()>,
+) -> Result<(), AnalysisError> {
+    let mut pass = context.pass(spec, &[])?;
+    let reader = RowReader::new(spec, context.question.window, &mut pass.projection);
+    let mut verdicts = pass.selector.verdicts();
+    let mut rows = Vec::new();
+    let mut left = limit;
+    in_order(
+        context.tables,
+        &pass.projection.scan(pass.selected),
+        |batch| {
+            pass.selector.select(&mut verdicts, batch, &mut rows)?;
+            rows.truncate(left);
+            if rows.is_empty() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            left -= rows.len();
+            let mut table = row_table(spec, "log", spec.rows);
+            reader.read(batch, &rows, |_, shown| push(&mut table, shown))?;
+            let next = each(table);
+            Ok(if left == 0 {
+                ControlFlow::Break(())
+            } else {
+                next
+            })
+        },
+    )
+}

@@ -1,0 +1,376 @@
+//! `usage`: bytes and operations by owner.
+//!
+//! By process (or any key): one row with the bytes of files, network, other and unknown objects,
+//! and those of block requests, where the key exists there. By file: one row a file with everyone
+//! who used it. Bytes of a call count whole, also where the window cuts it.
+//!
+//! A call that reads one object and writes another (`read_write`) counts once for each: it reads
+//! the object of `fd`, and writes the one of `fd2`. Block requests of a bio-based device are left
+//! out of a process's bytes, because the same bytes follow as requests of the disk below.
+
+use arrow_array::RecordBatch;
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::syscall::Op;
+
+use super::sharers;
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::facts;
+use crate::keys::{Key, KeyValue};
+use crate::kinds::{BLOCK, Spec};
+use crate::objects::Sort;
+use crate::pass::{Groups, Pass, Summing};
+use crate::scan::{ColumnRef, Ints, Texts, per_word};
+
+const ROWS: usize = 10;
+
+/// Bytes and operations by owner.
+pub(crate) fn table(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    name: &str,
+    title: &str,
+    keys: &[Key],
+) -> Result<AnswerTable, AnalysisError> {
+    let groups = sums(context, spec, keys)?;
+    if keys.iter().any(|key| key.is_object()) {
+        by_object(context, spec, (name, title), keys, groups)
+    } else {
+        by_owner(context, (name, title), keys, groups)
+    }
+}
+
+pub(crate) fn sums(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    keys: &[Key],
+) -> Result<Groups<UsageSum>, AnalysisError> {
+    let mut pass = context.pass(spec, keys)?;
+    let whole = keys.iter().any(|key| key.is_object());
+    let usage = Usage::new(&mut pass, if whole { Side::First } else { Side::Both });
+    let mut groups = pass.run(context.tables, &usage)?;
+    if whole {
+        // What calls with two objects write belongs to the second object.
+        let mut pass = context.pass_second(spec, keys)?;
+        let second = Usage::new(&mut pass, Side::Second);
+        for (group, more) in pass.run(context.tables, &second)? {
+            usage.merge(groups.entry(group).or_default(), more);
+        }
+    }
+    Ok(groups)
+}
+
+fn by_owner(
+    context: &Context<'_>,
+    (name, title): (&str, &str),
+    keys: &[Key],
+    groups: Groups<UsageSum>,
+) -> Result<AnswerTable, AnalysisError> {
+    let mut blocks = block_bytes(context, keys)?;
+    let mut owners: Vec<(Vec<KeyValue>, UsageSum, BlockSum)> = groups
+        .into_iter()
+        .map(|(group, sum)| {
+            let block = blocks.as_mut().and_then(|blocks| blocks.remove(&group));
+            (group, sum, block.unwrap_or_default())
+        })
+        .collect();
+    let has_blocks = blocks.is_some();
+    let only_blocks = blocks.into_iter().flatten();
+    owners.extend(only_blocks.map(|(group, block)| (group, UsageSum::default(), block)));
+    owners.sort_by(|(group_a, a, block_a), (group_b, b, block_b)| {
+        let total = |sum: &UsageSum, block: &BlockSum| {
+            (sum.bytes() + block.read + block.written, sum.calls())
+        };
+        total(b, block_b)
+            .cmp(&total(a, block_a))
+            .then_with(|| group_a.cmp(group_b))
+    });
+
+    let mut table = AnswerTable::new(name, title, owner_columns(keys));
+    facts::push(
+        &mut table,
+        "owners",
+        "owners",
+        Measure::Count,
+        owners.len() as i64,
+    );
+    for (group, sum, block) in owners {
+        let mut row = Vec::with_capacity(table.columns.len());
+        for (key, value) in keys.iter().zip(&group) {
+            row.extend(key.cells(value, &context.names));
+        }
+        for sort in Sort::ALL {
+            row.push(sum.read[sort as usize].into());
+            row.push(sum.written[sort as usize].into());
+        }
+        let known = |bytes: i64| {
+            if has_blocks {
+                Value::Int(bytes)
+            } else {
+                Value::Null
+            }
+        };
+        row.extend([known(block.read), known(block.written)]);
+        row.extend([sum.reads.into(), sum.writes.into(), sum.others.into()]);
+        row.push(context.names.is_tracer(keys, &group).into());
+        table.rows.push(row);
+    }
+    context.finish(&mut table, context.limit(ROWS));
+    Ok(table)
+}
+
+fn owner_columns(keys: &[Key]) -> Vec<AnswerColumn> {
+    let column = AnswerColumn::new;
+    let mut columns: Vec<_> = keys.iter().flat_map(|key| key.answer_columns()).collect();
+    for (sort, priority) in Sort::ALL.into_iter().zip([0, 0, 3, 2]) {
+        let name = sort.name();
+        let bytes = |way: &str, short: &str| {
+            let (key, title) = (format!("{name}_{way}_bytes"), format!("{name} {short}"));
+            column(&key, &title, Measure::Bytes).priority(priority)
+        };
+        columns.extend([bytes("read", "read"), bytes("write", "write")]);
+    }
+    columns.extend([
+        column("block_read_bytes", "disk read", Measure::Bytes),
+        column("block_write_bytes", "disk write", Measure::Bytes),
+        column("reads", "reads", Measure::Count).priority(4),
+        column("writes", "writes", Measure::Count).priority(4),
+        column("other_calls", "other calls", Measure::Count).priority(6),
+        column("tracer", "tracer", Measure::Text).priority(7),
+    ]);
+    columns
+}
+
+fn by_object(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    (name, title): (&str, &str),
+    keys: &[Key],
+    groups: Groups<UsageSum>,
+) -> Result<AnswerTable, AnalysisError> {
+    let mut objects: Vec<_> = groups.into_iter().collect();
+    objects.sort_by(|(group_a, a), (group_b, b)| {
+        let total = |sum: &UsageSum| (sum.bytes(), sum.calls());
+        total(b).cmp(&total(a)).then_with(|| group_a.cmp(group_b))
+    });
+    let column = AnswerColumn::new;
+    let mut columns: Vec<_> = keys.iter().flat_map(|key| key.answer_columns()).collect();
+    columns.extend([
+        column("read_bytes", "read", Measure::Bytes),
+        column("write_bytes", "written", Measure::Bytes),
+        column("reads", "reads", Measure::Count).priority(3),
+        column("writes", "writes", Measure::Count).priority(3),
+        column("other_calls", "other calls", Measure::Count).priority(5),
+        column("by", "by", Measure::Text).priority(1),
+    ]);
+    let mut table = AnswerTable::new(name, title, columns);
+    facts::push(
+        &mut table,
+        "objects",
+        "objects",
+        Measure::Count,
+        objects.len() as i64,
+    );
+    let limit = context.limit(ROWS);
+    if context.question.sort.is_none() {
+        objects.truncate(limit);
+    }
+    let shown: Vec<&[KeyValue]> = objects.iter().map(|(group, _)| group.as_slice()).collect();
+    let sharers = sharers::of(context, spec, keys, &shown)?;
+    for ((group, sum), by) in objects.iter().zip(sharers) {
+        let mut row = Vec::with_capacity(table.columns.len());
+        for (key, value) in keys.iter().zip(group) {
+            row.extend(key.cells(value, &context.names));
+        }
+        row.push(sum.read.iter().sum::<i64>().into());
+        row.push(sum.written.iter().sum::<i64>().into());
+        row.extend([sum.reads.into(), sum.writes.into(), sum.others.into()]);
+        row.push(Value::List(by.into_iter().map(Value::Text).collect()));
+        table.rows.push(row);
+    }
+    context.finish(&mut table, limit);
+    Ok(table)
+}
+
+/// Which object of a call is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// What `fd` leads to: read by calls with two objects.
+    First,
+    /// What `fd2` leads to: written by calls with two objects.
+    Second,
+    Both,
+}
+
+struct Usage {
+    side: Side,
+    op: ColumnRef,
+    fd_class: ColumnRef,
+    bytes: ColumnRef,
+    path2: ColumnRef,
+}
+
+#[derive(Debug, Default, Clone)]
+pub(crate) struct UsageSum {
+    pub(crate) read: [i64; 4],
+    pub(crate) written: [i64; 4],
+    pub(crate) reads: i64,
+    pub(crate) writes: i64,
+    pub(crate) others: i64,
+}
+
+impl UsageSum {
+    pub(crate) fn bytes(&self) -> i64 {
+        self.read.iter().chain(&self.written).sum()
+    }
+
+    fn calls(&self) -> i64 {
+        self.reads + self.writes + self.others
+    }
+}
+
+struct UsageColumns<'b> {
+    op: Texts<'b>,
+    ops: Vec<Option<Op>>,
+    class: Texts<'b>,
+    sorts: Vec<Sort>,
+    bytes: Ints<'b>,
+    path2: Texts<'b>,
+}
+
+impl Usage {
+    fn new(pass: &mut Pass, side: Side) -> Self {
+        let projection = &mut pass.projection;
+        Self {
+            side,
+            op: projection.need("op"),
+            fd_class: projection.need("fd_class"),
+            bytes: projection.need("bytes"),
+            path2: projection.need("path2"),
+        }
+    }
+}
+
+impl Summing for Usage {
+    type Columns<'b> = UsageColumns<'b>;
+    type Sum = UsageSum;
+
+    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<UsageColumns<'b>, AnalysisError> {
+        let (op, class) = (self.op.texts(batch)?, self.fd_class.texts(batch)?);
+        Ok(UsageColumns {
+            ops: per_word(&op, Op::by_name),
+            sorts: per_word(&class, |class| Sort::of_class(Some(class))),
+            op,
+            class,
+            bytes: self.bytes.ints(batch)?,
+            path2: self.path2.texts(batch)?,
+        })
+    }
+
+    #[inline]
+    fn add(&self, sum: &mut UsageSum, columns: &UsageColumns<'_>, row: u32) {
+        let op = columns.op.key(row).and_then(|key| columns.ops[key]);
+        let bytes = columns.bytes.get(row).unwrap_or(0);
+        let sort = || {
+            columns
+                .class
+                .key(row)
+                .map_or(Sort::Unknown, |key| columns.sorts[key]) as usize
+        };
+        match op {
+            Some(Op::Read) => {
+                sum.reads += 1;
+                sum.read[sort()] += bytes;
+            }
+            Some(Op::Write) => {
+                sum.writes += 1;
+                sum.written[sort()] += bytes;
+            }
+            Some(Op::ReadWrite) => {
+                if self.side != Side::Second {
+                    sum.reads += 1;
+                    sum.read[sort()] += bytes;
+                }
+                if self.side != Side::First {
+                    sum.writes += 1;
+                    sum.written[Sort::of_name(columns.path2.get(row)) as usize] += bytes;
+                }
+            }
+            _ => sum.others += 1,
+        }
+    }
+
+    fn merge(&self, sum: &mut UsageSum, other: UsageSum) {
+        for sort in 0..Sort::ALL.len() {
+            sum.read[sort] += other.read[sort];
+            sum.written[sort] += other.written[sort];
+        }
+        sum.reads += other.reads;
+        sum.writes += other.writes;
+        sum.others += other.others;
+    }
+}
+
+/// Bytes of requests, by the same keys; none where requests do not have these keys or nobody
+/// recorded them.
+fn block_bytes(
+    context: &Context<'_>,
+    keys: &[Key],
+) -> Result<Option<Groups<BlockSum>>, AnalysisError> {
+    let same = [Key::Comm, Key::Pid, Key::Tid, Key::Process];
+    let filter = &context.question.filter;
+    let of_calls_only = !filter.files.is_empty() || !filter.ops.is_empty() || filter.errors_only;
+    if of_calls_only || !context.has("block_io") || !keys.iter().all(|key| same.contains(key)) {
+        return Ok(None);
+    }
+    let mut pass = context.pass(&BLOCK, keys)?;
+    let blocks = Blocks {
+        op: pass.projection.need("op"),
+        layer: pass.projection.need("layer"),
+        bytes: pass.projection.need("bytes"),
+    };
+    let mut groups = pass.run(context.tables, &blocks)?;
+    groups.retain(|_, sum| sum.read + sum.written > 0);
+    Ok(Some(groups))
+}
+
+struct Blocks {
+    op: ColumnRef,
+    layer: ColumnRef,
+    bytes: ColumnRef,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct BlockSum {
+    read: i64,
+    written: i64,
+}
+
+impl Summing for Blocks {
+    type Columns<'b> = (Texts<'b>, Texts<'b>, Ints<'b>);
+    type Sum = BlockSum;
+
+    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<Self::Columns<'b>, AnalysisError> {
+        Ok((
+            self.op.texts(batch)?,
+            self.layer.texts(batch)?,
+            self.bytes.ints(batch)?,
+        ))
+    }
+
+    fn add(&self, sum: &mut BlockSum, (op, layer, bytes): &Self::Columns<'_>, row: u32) {
+        if layer.get(row) == Some("bio") {
+            return;
+        }
+        match op.get(row) {
+            Some("read") => sum.read += bytes.at(row),
+            Some("write") => sum.written += bytes.at(row),
+            _ => {}
+        }
+    }
+
+    fn merge(&self, sum: &mut BlockSum, other: BlockSum) {
+        sum.read += other.read;
+        sum.written += other.written;
+    }
+}
