@@ -3,7 +3,7 @@
 //! References may name a field of the structure that holds them, of one around it, or of a scope
 //! decoded before. All become absolute paths through structure members; see [`FieldLocation`].
 
-use super::class::{FieldClass, FieldLocation, Member, Scope, StructClass};
+use super::class::{FieldClass, FieldLocation, Member, Scope, StructClass, VariantOption};
 
 /// How a path goes through a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,8 @@ struct OpenStruct {
     members: Vec<Member>,
     /// Name of the member being built.
     current: String,
+    /// Options being built of that member, if it is a variant or variants in each other.
+    options: Vec<String>,
 }
 
 impl<'c> FieldLookup<'c> {
@@ -58,6 +60,18 @@ impl<'c> FieldLookup<'c> {
     pub(super) fn begin_member(&mut self, name: &str) {
         if let Some(open) = self.open.last_mut() {
             name.clone_into(&mut open.current);
+        }
+    }
+
+    pub(super) fn begin_option(&mut self, name: &str) {
+        if let Some(open) = self.open.last_mut() {
+            open.options.push(name.to_owned());
+        }
+    }
+
+    pub(super) fn end_option(&mut self) {
+        if let Some(open) = self.open.last_mut() {
+            open.options.pop();
         }
     }
 
@@ -107,8 +121,15 @@ impl<'c> FieldLookup<'c> {
         self.find_among(&class.members, parts, scope, Vec::new())
     }
 
+    /// The way may lead through what is being built around the place.
     fn find_at(&self, level: usize, parts: &[&str]) -> Option<(FieldLocation, &FieldClass)> {
         let open = self.open.get(level)?;
+        if level + 1 < self.open.len()
+            && let Some(rest) = open.follow_current(parts, self.step)
+            && let Some(found) = self.find_at(level + 1, rest)
+        {
+            return Some(found);
+        }
         let above = self.open[..level].iter();
         let path = above.map(|open| open.current.clone()).collect();
         self.find_among(&open.members, parts, self.scope, path)
@@ -126,7 +147,31 @@ impl<'c> FieldLookup<'c> {
     }
 }
 
-pub(super) const ALL_SCOPES: [Scope; 6] = [
+impl OpenStruct {
+    /// What is left of the path behind the member being built.
+    fn follow_current<'p, 's>(
+        &self,
+        parts: &'p [&'s str],
+        step: VariantStep,
+    ) -> Option<&'p [&'s str]> {
+        let (name, mut rest) = parts.split_first()?;
+        if *name != self.current {
+            return None;
+        }
+        if step == VariantStep::Named {
+            for option in &self.options {
+                let (name, behind) = rest.split_first()?;
+                if name != option {
+                    return None;
+                }
+                rest = behind;
+            }
+        }
+        Some(rest)
+    }
+}
+
+const ALL_SCOPES: [Scope; 6] = [
     Scope::PacketHeader,
     Scope::PacketContext,
     Scope::EventHeader,
@@ -168,8 +213,7 @@ fn descend<'s>(
         FieldClass::Optional { class, .. } => descend(class, parts, step, path),
         FieldClass::Variant { options, .. } => match step {
             VariantStep::Named => {
-                let named =
-                    |option: &&super::class::VariantOption| option.name.as_deref() == Some(*name);
+                let named = |option: &&VariantOption| option.name.as_deref() == Some(*name);
                 descend(&options.iter().find(named)?.class, rest, step, path)
             }
             VariantStep::Selected => options

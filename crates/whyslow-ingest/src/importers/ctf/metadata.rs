@@ -22,13 +22,13 @@ use thiserror::Error;
 use whyslow_model::stat::{METADATA_DAMAGED, Stat};
 
 use super::class::TraceClass;
-use super::tsdl;
+use super::{json, tsdl};
 
 const PACKET_MAGIC: u32 = 0x75D1_1D57;
 const PACKET_HEADER_BYTES: usize = 37;
-const RECORD_SEPARATOR: u8 = 0x1E;
+pub(super) const RECORD_SEPARATOR: u8 = 0x1E;
 /// All system calls of a kernel take less than half a megabyte.
-const METADATA_BYTES_MAX: usize = 64 << 20;
+const METADATA_BYTES_MAX: usize = 16 << 20;
 /// Of one metadata file; a sound one has none or a few.
 const ANOMALIES_MAX: usize = 10_000;
 
@@ -77,7 +77,7 @@ pub fn parse_metadata(bytes: &[u8]) -> Result<ParsedMetadata, MetadataError> {
     let trace = if text.bytes.iter().all(u8::is_ascii_whitespace) {
         Err(Refusal::Empty)
     } else if text.is_json() {
-        Err(Refusal::Meaning(Fault::new(0, "CTF 2 metadata")))
+        json::parse(&text.bytes, &mut notes)
     } else {
         tsdl::parse(&text.bytes, &mut notes)
     };
@@ -293,6 +293,11 @@ fn packet_sizes(header: &[u8], order: PacketOrder) -> Result<(usize, usize), Str
     Ok((content, packet))
 }
 
+/// Structures in structures; deeper is taken for an attack on the stack.
+pub(super) const CLASS_DEPTH_MAX: u16 = 64;
+/// The format sets no limit; nobody needs more.
+pub(super) const INTEGER_BITS_MAX: i128 = 1 << 16;
+pub(super) const ALIGNMENT_MAX: i128 = 1 << 24;
 /// Members of one structure; they are looked up one after the other.
 pub(super) const STRUCT_MEMBERS_MAX: usize = 4096;
 /// Field classes and labels of one trace, each use of a declared type counted. Without it a few

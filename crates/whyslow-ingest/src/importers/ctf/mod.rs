@@ -10,6 +10,7 @@ pub mod decoded;
 pub mod error;
 mod field_lookup;
 mod index;
+mod json;
 pub mod layout;
 pub mod lttng;
 pub mod metadata;

@@ -1,14 +1,11 @@
 //! Attributes of integers, floating point numbers and texts.
 
 use super::super::class::ByteOrder;
-use super::super::metadata::Fault;
+use super::super::metadata::{ALIGNMENT_MAX, Fault, INTEGER_BITS_MAX};
 use super::parser::Parser;
 use super::syntax::{Attribute, IntegerType, Kind, Value};
 
-/// The format sets no limit; nobody needs more.
-const INTEGER_BITS_MAX: i128 = 1 << 16;
 const FLOAT_BITS_MAX: i128 = 1 << 10;
-const ALIGNMENT_MAX: i128 = 1 << 24;
 
 pub(super) fn integer_type(
     parser: &mut Parser<'_, '_>,

@@ -178,10 +178,14 @@ impl<'c> Binder<'c> {
             let ranges = labels
                 .get(option.name.as_str())
                 .or_else(|| labels.get(strip_underscore(&option.name)));
+            let name = strip_underscore(&option.name);
+            self.lookup.begin_option(name);
+            let class = self.class(&option.class)?;
+            self.lookup.end_option();
             bound.push(VariantOption {
-                name: Some(strip_underscore(&option.name).to_owned()),
+                name: Some(name.to_owned()),
                 ranges: ranges.cloned().unwrap_or_default(),
-                class: self.class(&option.class)?,
+                class,
             });
         }
         Ok(FieldClass::Variant {

@@ -5,15 +5,15 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use whyslow_model::stat::METADATA_UNKNOWN;
 
-use super::super::metadata::{Fault, Notes};
+use super::super::metadata::{CLASS_DEPTH_MAX, Fault, Notes};
 use super::lexer::{Lexer, Token};
-use super::syntax::{Attribute, Kind, TYPE_DEPTH_MAX, Type, Value};
+use super::syntax::{Attribute, Kind, Type, Value};
 
 /// Declared types, fields and labels of one text; all system calls of a kernel need a few
 /// thousand.
 const DECLARATIONS_MAX: usize = 1 << 19;
 /// Blocks in blocks, which no known block has; unknown ones are skipped by counting.
-const SCOPES_MAX: usize = 4 + TYPE_DEPTH_MAX as usize;
+const SCOPES_MAX: usize = 4 + CLASS_DEPTH_MAX as usize;
 
 pub(super) struct Parser<'t, 'n> {
     lexer: Lexer<'t>,
@@ -130,8 +130,8 @@ impl<'t, 'n> Parser<'t, 'n> {
         kind: Kind,
     ) -> Result<Rc<Type>, Fault> {
         self.count_declaration(offset)?;
-        if depth > TYPE_DEPTH_MAX {
-            let what = format!("a type of more than {TYPE_DEPTH_MAX} levels");
+        if depth > CLASS_DEPTH_MAX {
+            let what = format!("a type of more than {CLASS_DEPTH_MAX} levels");
             return Err(Fault::new(offset, what));
         }
         Ok(Rc::new(Type {

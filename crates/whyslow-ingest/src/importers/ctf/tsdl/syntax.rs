@@ -4,9 +4,6 @@ use std::rc::Rc;
 
 use super::super::class::{ByteOrder, Mapping};
 
-/// Structures in structures; deeper is taken for an attack on the stack.
-pub(super) const TYPE_DEPTH_MAX: u16 = 64;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockKind {
     Trace,

@@ -5,11 +5,11 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::super::class::{Mapping, Range};
-use super::super::metadata::Fault;
+use super::super::metadata::{CLASS_DEPTH_MAX, Fault};
 use super::attributes;
 use super::lexer::Token;
 use super::parser::Parser;
-use super::syntax::{Field, IntegerType, Kind, Reference, TYPE_DEPTH_MAX, Type};
+use super::syntax::{Field, IntegerType, Kind, Reference, Type};
 
 /// Words that build the names of types in C; a name holds any number of them or one other word.
 const C_TYPE_WORDS: [&str; 12] = [
@@ -35,8 +35,8 @@ pub(super) struct Specified {
 
 impl Parser<'_, '_> {
     pub(super) fn type_specifier(&mut self) -> Result<Specified, Fault> {
-        if self.nesting >= TYPE_DEPTH_MAX {
-            let what = format!("types nested in more than {TYPE_DEPTH_MAX} levels");
+        if self.nesting >= CLASS_DEPTH_MAX {
+            let what = format!("types nested in more than {CLASS_DEPTH_MAX} levels");
             return Err(Fault::new(self.offset(), what));
         }
         self.nesting += 1;
@@ -345,7 +345,7 @@ impl Parser<'_, '_> {
         let mut lengths = Vec::new();
         while self.at_sign("[") {
             let offset = self.advance()?.0;
-            if lengths.len() >= TYPE_DEPTH_MAX as usize {
+            if lengths.len() >= CLASS_DEPTH_MAX as usize {
                 return Err(Fault::new(offset, "an array of too many dimensions"));
             }
             let length = if let Token::Integer(length) = *self.peek() {

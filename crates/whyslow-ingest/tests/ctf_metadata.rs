@@ -1,0 +1,299 @@
+//! The metadata of every development trace: read whole, compared with what babeltrace2 makes of
+//! it, and the same when written as CTF 2.
+
+#[path = "support/ctf2.rs"]
+mod ctf2;
+#[path = "support/traces.rs"]
+mod traces;
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use whyslow_ingest::importers::ctf::class::{
+    ClockClass, FieldClass, FieldLocation, IntegerClass, IntegerKind, Range, Role, Scope,
+    StructClass, TraceClass, Version,
+};
+use whyslow_ingest::importers::ctf::metadata::{ParsedMetadata, parse_metadata};
+
+fn parse(name: &str, bytes: &[u8]) -> ParsedMetadata {
+    parse_metadata(bytes).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[test]
+fn every_development_trace_is_read_whole() {
+    for (name, bytes) in traces::metadata_files() {
+        let parsed = parse(&name, &bytes);
+        // These are there to have attributes that nobody knows.
+        let odd = ["/warnings/", "/succeed3/", "/succeed4/"];
+        let odd = odd.iter().any(|folder| name.contains(folder));
+        let stats: BTreeSet<&str> = parsed.anomalies.iter().map(|a| a.stat.name).collect();
+        let expected: BTreeSet<&str> = odd.then_some("METADATA_UNKNOWN").into_iter().collect();
+        assert_eq!(stats, expected, "{name}: {:?}", parsed.anomalies);
+        assert!(!parsed.trace.streams.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn ctf_2_says_the_same_as_ctf_1_8() {
+    for (name, bytes) in traces::metadata_files() {
+        let mut expected = parse(&name, &bytes).trace;
+        let written = ctf2::to_ctf2(&expected);
+        let again = parse(&name, &written);
+        assert!(again.anomalies.is_empty(), "{name}: {:?}", again.anomalies);
+        expected.version = Version::V2;
+        expected.clocks.iter_mut().for_each(move_cycles_to_seconds);
+        for_each_scope(&mut expected, &mut forget_what_ctf_2_cannot_say);
+        let mut found = again.trace;
+        // A trace without any integer outside of events does not tell.
+        found.byte_order = expected.byte_order;
+        assert_same(&name, &found, &expected);
+    }
+}
+
+/// Tells the first line in which they differ; both together are megabytes.
+fn assert_same(name: &str, found: &TraceClass, expected: &TraceClass) {
+    if found == expected {
+        return;
+    }
+    let (found, expected) = (format!("{found:#?}"), format!("{expected:#?}"));
+    let mut lines = found.lines().zip(expected.lines()).enumerate();
+    let difference = lines.find(|(_, (one, other))| one != other);
+    panic!("{name}: found and expected differ: {difference:?}");
+}
+
+#[test]
+fn cut_metadata_is_used_up_to_the_cut() {
+    for (name, bytes) in traces::metadata_files() {
+        let whole = parse(&name, &bytes).trace;
+        let step = (bytes.len() / 60).max(7);
+        for end in (0..bytes.len()).step_by(step) {
+            check_cut(&name, &whole, &bytes[..end]);
+        }
+        let written = ctf2::to_ctf2(&whole);
+        for end in (0..written.len()).step_by((written.len() / 60).max(7)) {
+            check_cut(&name, &whole, &written[..end]);
+        }
+    }
+}
+
+/// What a cut text declares, the whole one declares too, in the same order.
+fn check_cut(name: &str, whole: &TraceClass, cut: &[u8]) {
+    let Ok(parsed) = parse_metadata(cut) else {
+        return;
+    };
+    for (stream, all) in parsed.trace.streams.iter().zip(&whole.streams) {
+        assert_eq!(stream.id, all.id, "{name}");
+        let names = stream.events.iter().map(|event| (event.id, &event.name));
+        let all = all.events.iter().map(|event| (event.id, &event.name));
+        for (one, other) in names.zip(all) {
+            assert_eq!(one, other, "{name} cut after {} bytes", cut.len());
+        }
+    }
+}
+
+#[test]
+fn classes_are_those_that_babeltrace2_sees() {
+    const SCRIPT: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/support/event_classes.py"
+    );
+    // The one that the distribution's module of babeltrace2 belongs to.
+    const PYTHON: &str = "/usr/bin/python3";
+    let probe = Command::new(PYTHON).args(["-c", "import bt2"]).output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        println!("skipped: the Python module bt2 of babeltrace2 is not installed");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    for archive in traces::archives() {
+        let unpacked = traces::open(&archive).unpack(folder.path());
+        unpacked.expect("the archive can be unpacked");
+    }
+    let mut compared = 0;
+    for (name, bytes) in traces::metadata_files() {
+        let trace = folder.path().join(&name);
+        let directory = trace.parent().expect("metadata is in a folder");
+        // One process each: babeltrace2 2.0 ends by an assertion on one of them.
+        let output = Command::new(PYTHON).arg(SCRIPT).arg(directory).output();
+        let output = output.expect("Python was there before");
+        let theirs = String::from_utf8(output.stdout).expect("names are Unicode");
+        if theirs.is_empty() {
+            continue;
+        }
+        let prefix = format!("{}\t", directory.display());
+        let theirs: BTreeSet<&str> = theirs
+            .lines()
+            .map(|line| line.strip_prefix(&prefix).unwrap_or(line).trim_end())
+            .collect();
+        let ours = show_trace(&parse(&name, &bytes).trace);
+        let ours: BTreeSet<&str> = ours.iter().map(|line| line.trim_end()).collect();
+        let only_ours: Vec<_> = ours.difference(&theirs).take(5).collect();
+        let only_theirs: Vec<_> = theirs.difference(&ours).take(5).collect();
+        assert!(
+            only_ours.is_empty() && only_theirs.is_empty(),
+            "{name}: only ours {only_ours:#?}, only babeltrace2's {only_theirs:#?}"
+        );
+        compared += ours.len();
+    }
+    println!("{compared} scopes and events are the same");
+}
+
+fn move_cycles_to_seconds(clock: &mut ClockClass) {
+    let frequency = clock.frequency as i64;
+    clock.offset_seconds += clock.offset_cycles.div_euclid(frequency);
+    clock.offset_cycles = clock.offset_cycles.rem_euclid(frequency);
+}
+
+fn for_each_scope(trace: &mut TraceClass, change: &mut impl FnMut(&mut IntegerClass)) {
+    let streams = trace.streams.iter_mut().flat_map(|stream| {
+        let events = stream.events.iter_mut();
+        let in_events = events.flat_map(|event| [&mut event.context, &mut event.payload]);
+        [
+            &mut stream.packet_context,
+            &mut stream.event_header,
+            &mut stream.event_context,
+        ]
+        .into_iter()
+        .chain(in_events)
+    });
+    for scope in streams.chain([&mut trace.packet_header]).flatten() {
+        for member in &mut scope.members {
+            for_each_integer(&mut member.class, change);
+        }
+    }
+}
+
+fn for_each_integer(class: &mut FieldClass, change: &mut impl FnMut(&mut IntegerClass)) {
+    match class {
+        FieldClass::Integer(integer) => change(integer),
+        FieldClass::Struct(class) => {
+            for member in &mut class.members {
+                for_each_integer(&mut member.class, change);
+            }
+        }
+        FieldClass::Array { element, .. } | FieldClass::Sequence { element, .. } => {
+            for_each_integer(element, change);
+        }
+        FieldClass::Variant { options, .. } => {
+            for option in options {
+                for_each_integer(&mut option.class, change);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn forget_what_ctf_2_cannot_say(integer: &mut IntegerClass) {
+    let is_time = |role: &Role| matches!(role, Role::Timestamp | Role::PacketEndTimestamp);
+    if !integer.roles.iter().any(is_time) {
+        integer.clock = None;
+    }
+    integer.is_text = false;
+}
+
+/// The lines that the script prints.
+fn show_trace(trace: &TraceClass) -> Vec<String> {
+    let mut lines = Vec::new();
+    for stream in &trace.streams {
+        let mut show = |place: &str, scope: &str, class: Option<&StructClass>| {
+            if let Some(class) = class
+                && class.members.iter().any(|member| is_shown(&member.class))
+            {
+                let class = show_struct(class);
+                lines.push(format!("{}\t{place}\t{scope}\t{class}", stream.id));
+            }
+        };
+        show("-\t-", "packet-context", stream.packet_context.as_ref());
+        show("-\t-", "event-context", stream.event_context.as_ref());
+        for event in &stream.events {
+            let place = format!("{}\t{}", event.id, event.name);
+            show(&place, "specific-context", event.context.as_ref());
+            show(&place, "payload", event.payload.as_ref());
+        }
+        for event in &stream.events {
+            lines.push(format!(
+                "{}\t{}\t{}\tevent",
+                stream.id, event.id, event.name
+            ));
+        }
+    }
+    lines
+}
+
+/// babeltrace2 keeps fields that only the reader needs to itself.
+fn is_shown(class: &FieldClass) -> bool {
+    match class {
+        FieldClass::Integer(integer) => integer.roles.iter().all(|role| *role == Role::CpuId),
+        _ => true,
+    }
+}
+
+fn show_struct(class: &StructClass) -> String {
+    let members = class.members.iter().filter(|m| is_shown(&m.class));
+    let shown = members.map(|member| format!("{}={}", member.name, show(&member.class)));
+    format!("{{{}}}", shown.collect::<Vec<_>>().join(" "))
+}
+
+fn show(class: &FieldClass) -> String {
+    match class {
+        FieldClass::Integer(integer) => show_integer(integer),
+        FieldClass::Float { .. } => "real".to_owned(),
+        FieldClass::Text { .. }
+        | FieldClass::StaticText { .. }
+        | FieldClass::DynamicText { .. } => "text".to_owned(),
+        FieldClass::Struct(class) => show_struct(class),
+        FieldClass::Array {
+            element, length, ..
+        } => format!("[{length}]{}", show(element)),
+        FieldClass::Sequence {
+            element, length, ..
+        } => format!("[{}]{}", show_location(length), show(element)),
+        FieldClass::Variant { selector, options } => {
+            let shown = options.iter().map(|option| {
+                let name = option.name.as_deref().unwrap_or_default();
+                format!(
+                    "{name}({})={}",
+                    show_ranges(&option.ranges),
+                    show(&option.class)
+                )
+            });
+            let shown = shown.collect::<Vec<_>>().join(" ");
+            format!("<{}>{{{shown}}}", show_location(selector))
+        }
+        other => panic!("not in CTF 1.8: {other:?}"),
+    }
+}
+
+fn show_integer(integer: &IntegerClass) -> String {
+    let sign = match integer.kind {
+        IntegerKind::Signed => 's',
+        _ => 'u',
+    };
+    let plain = format!("{sign}{}/{}", integer.bits, integer.base);
+    if integer.mappings.is_empty() {
+        return plain;
+    }
+    let labels = integer.mappings.iter();
+    let labels: BTreeSet<(&str, String)> = labels
+        .map(|mapping| (mapping.label.as_str(), show_ranges(&mapping.ranges)))
+        .collect();
+    let labels: Vec<String> = labels.iter().map(|(l, r)| format!("{l}:{r}")).collect();
+    format!("{plain}|{}|", labels.join(" "))
+}
+
+fn show_ranges(ranges: &[Range]) -> String {
+    let ends: BTreeSet<(i128, i128)> = ranges.iter().map(|r| (r.first, r.last)).collect();
+    let shown = ends.iter().map(|(first, last)| format!("{first}..{last}"));
+    shown.collect::<Vec<_>>().join(",")
+}
+
+fn show_location(location: &FieldLocation) -> String {
+    let scope = match location.scope {
+        Scope::PacketContext => "packet-context",
+        Scope::EventContext => "event-context",
+        Scope::SpecificContext => "specific-context",
+        Scope::Payload => "payload",
+        other => panic!("babeltrace2 does not show {other:?}"),
+    };
+    format!("{scope}:{}", location.path.join("."))
+}

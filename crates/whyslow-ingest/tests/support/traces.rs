@@ -1,0 +1,54 @@
+//! The development traces, which are kept as archives.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Names the folder of the development data.
+pub(crate) const DATA_VARIABLE: &str = "WHYSLOW_DATA";
+
+/// Archives of traces, by name; none, and a word about it, if no data is there.
+pub(crate) fn archives() -> Vec<PathBuf> {
+    let Some(data) = std::env::var_os(DATA_VARIABLE) else {
+        println!("skipped: {DATA_VARIABLE} does not name the folder of the development data");
+        return Vec::new();
+    };
+    let root = Path::new(&data).join("ctf");
+    let mut archives = vec![root.join("ours-web-incident/trace.tar.zst")];
+    for entry in std::fs::read_dir(&root).expect("the data has a folder `ctf`") {
+        let path = entry.expect("the folder can be read").path();
+        if path.to_string_lossy().ends_with(".tar.xz") {
+            archives.push(path);
+        }
+    }
+    archives.sort();
+    archives
+}
+
+pub(crate) fn open(archive: &Path) -> tar::Archive<Box<dyn Read>> {
+    let file = File::open(archive).expect("the archive can be opened");
+    let plain: Box<dyn Read> = if archive.extension().is_some_and(|kind| kind == "zst") {
+        Box::new(zstd::Decoder::new(file).expect("the archive is zstd"))
+    } else {
+        Box::new(liblzma::read::XzDecoder::new(file))
+    };
+    tar::Archive::new(plain)
+}
+
+/// All metadata files: where each stood, and its bytes.
+pub(crate) fn metadata_files() -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    for archive in archives() {
+        for entry in open(&archive).entries().expect("the archive is tar") {
+            let mut entry = entry.expect("the archive is whole");
+            let path = entry.path().expect("paths are sound").into_owned();
+            if path.file_name().is_some_and(|name| name == "metadata") {
+                let mut bytes = Vec::new();
+                entry.read_to_end(&mut bytes).expect("the archive is whole");
+                found.push((path.to_string_lossy().into_owned(), bytes));
+            }
+        }
+    }
+    found.sort();
+    found
+}
