@@ -67,6 +67,7 @@ stats! {
     SYSCALL_ENTRY_WITHOUT_EXIT Info false "a system call entered and never seen to return; kept, end unknown",
     SYSCALL_NESTED Warning false "a system call entered while the thread was inside another; an exit was lost",
     SYSCALL_MISMATCH Warning false "a return from another system call than the one entered",
+    SYSCALL_THREAD_UNKNOWN Info false "an entry or return of a system call of which nothing tells the thread; entries are kept, end unknown",
     SYSCALL_UNNAMED Info false "a system call known by number only",
     BLOCK_COMPLETE_WITHOUT_ISSUE Info false "a completed block request whose beginning was not recorded",
     BLOCK_ISSUE_WITHOUT_COMPLETE Info false "a block request never seen to complete",

@@ -5,14 +5,20 @@
 //! with what it changed about threads ([`Change`]).
 
 mod anomalies;
+mod block;
+mod fd;
+mod file;
 mod identity;
 mod irq;
 mod losses;
+mod mapping;
 mod marker;
 mod net;
+mod object;
 mod page;
 mod process;
 mod sched;
+mod syscall;
 mod thread_state;
 mod threads;
 mod wakeup;
@@ -25,11 +31,13 @@ pub use anomalies::{Anomalies, Anomaly};
 pub use identity::{Change, Here, Output, ProcessRef, Running, ThreadRef};
 pub use process::Processes;
 
+use block::BlockTracker;
 use irq::IrqTracker;
 use marker::MarkerTracker;
 use net::NetTracker;
 use page::PageTracker;
 use sched::SchedTracker;
+use syscall::SyscallTracker;
 use wakeup::WakeupTracker;
 
 /// CPUs a machine can have: twice what Linux can be built for.
@@ -104,6 +112,8 @@ struct Topics {
     net: NetTracker,
     page: PageTracker,
     marker: MarkerTracker,
+    syscall: SyscallTracker,
+    block: BlockTracker,
 }
 
 impl Topics {
@@ -116,6 +126,8 @@ impl Topics {
             net: NetTracker::new(symbols),
             page: PageTracker::default(),
             marker: MarkerTracker::default(),
+            syscall: SyscallTracker::default(),
+            block: BlockTracker::default(),
         }
     }
 
@@ -153,12 +165,17 @@ impl Topics {
 
     fn loss<S: EmitAll>(&mut self, loss: &Loss<'_>, out: &mut Output<'_, S>) {
         self.sched.loss(loss, out);
+        let until = loss.ts_end.unwrap_or(loss.ts);
+        self.syscall.lost(until);
+        self.block.lost(until);
     }
 
     fn finish<S: EmitAll>(&mut self, ts_end: Ns, out: &mut Output<'_, S>) {
         self.sched.finish(ts_end, &self.processes, out);
         self.irq.finish(out);
         self.page.finish(out);
+        self.syscall.finish(out);
+        self.block.finish(out);
         self.processes.finish(out);
     }
 
@@ -167,6 +184,7 @@ impl Topics {
     fn change<S: EmitAll>(&mut self, from: usize, here: &Here, out: &mut Output<'_, S>) {
         for change in &self.processes.changes()[from..] {
             self.sched.change(change, here, &self.processes, out);
+            self.syscall.change(change, here, out);
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
             }
@@ -182,6 +200,8 @@ impl Topics {
         other: Option<ThreadRef>,
         out: &mut Output<'_, S>,
     ) {
+        self.syscall.event(event, here, other, &self.processes, out);
+        self.block.apply(here, &event.body, out);
         match event.body {
             Body::SchedSwitch { .. } => self.sched.switch(event, here, other, out),
             Body::SchedWakeup { .. } => {

@@ -1,0 +1,754 @@
+//! Requests to block devices, from submission to completion.
+//!
+//! **Goal.** One row an I/O of a device: who asked for it, how long it waited in queues, how long
+//! the device took. The kernel tells of it in pieces that name no request, only a place:
+//!
+//! ```text
+//! bio_remap → bio_queue → split → getrq → insert → issue → complete (→ complete …)
+//!                  └────── backmerge, frontmerge, rq_merge ──┘
+//! ```
+//!
+//! Any of these may not be recorded; the first that is begins the row, and its thread is the
+//! submitter, because each later one more often runs in a kworker or in whoever's interrupt.
+//!
+//! **Rejected.** Keying by (device, sector) with the newest I/O overwriting the older: two
+//! processes may read one block at a time, and the first's completion would end the second.
+//! Matching a completion by equal size: it loses partial ones. Searching a list of remaps or of
+//! requests to merge into: quadratic.
+//!
+//! **Chosen.** Hash chains by place ([`open`]); a partial completion moves the place on; a merge
+//! is found by the end of the request that grows. An I/O issued at a place where another one is
+//! in the driver lives beside it, unless events were lost since, or nothing but issues is recorded
+//! of the device: then the older one's completion is taken to be lost (`BLOCK_KEY_REUSED`).
+//! I/O without sectors is ordered by [`sequence`]. A bio to a stacked device (dm, md) is an I/O of
+//! its own, layer `bio`, which `block_bio_complete` ends; what it became below is another one.
+
+mod device;
+mod open;
+mod rows;
+mod sequence;
+#[cfg(test)]
+mod tests;
+
+use whyslow_model::Ns;
+use whyslow_model::event::{BlockOp, BlockRange, Body};
+use whyslow_model::stat;
+use whyslow_model::tables::EmitAll;
+
+use self::device::Devices;
+use self::open::{CHAIN_MAX, Io, OPEN_MAX, OpenIos, Slot, Stage, Submitter};
+use self::rows::{End, Rows};
+use self::sequence::Sequences;
+use super::identity::{Here, Output};
+
+/// Which event named the submitter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    BioQueue,
+    BioRemap,
+    GetRq,
+    Insert,
+    Issue,
+}
+
+impl Source {
+    fn name(self) -> &'static str {
+        match self {
+            Source::BioQueue => "bio_queue",
+            Source::BioRemap => "bio_remap",
+            Source::GetRq => "getrq",
+            Source::Insert => "insert",
+            Source::Issue => "issue",
+        }
+    }
+
+    /// The I/O was seen waiting.
+    fn is_before_issue(self) -> bool {
+        self != Source::Issue
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct BlockTracker {
+    open: OpenIos,
+    devices: Devices,
+    sequences: Sequences,
+    rows: Rows,
+    next_id: i64,
+    ts_begin: Option<Ns>,
+    ts_lost: Option<Ns>,
+}
+
+impl BlockTracker {
+    /// Takes one event; those of other kinds tell at most when the recording began.
+    pub(super) fn apply<S: EmitAll>(
+        &mut self,
+        here: &Here,
+        body: &Body<'_>,
+        out: &mut Output<'_, S>,
+    ) {
+        self.ts_begin.get_or_insert(here.ts);
+        match *body {
+            Body::BlockBioQueue(range) => self.bio_queue(here, &range, out),
+            Body::BlockBioRemap {
+                range,
+                old_dev,
+                old_sector,
+            } => self.bio_remap(here, &range, (old_dev, old_sector), out),
+            Body::BlockSplit { range, new_sector } => self.split(&range, new_sector, out),
+            Body::BlockBioBackmerge(range) => self.back_merge(&range),
+            Body::BlockBioFrontmerge(range) => self.front_merge(&range),
+            Body::BlockBioComplete { range, error } => self.bio_complete(here, &range, error, out),
+            Body::BlockGetRq(range) => self.get_rq(here, &range, out),
+            Body::BlockRqInsert(range) => self.insert(here, &range, out),
+            Body::BlockRqIssue(range) => self.issue(here, &range, out),
+            Body::BlockRqMerge(range) => self.rq_merge(&range),
+            Body::BlockRqRequeue(range) => self.requeue(&range),
+            Body::BlockRqComplete { range, error } => self.complete(here, &range, error, out),
+            Body::StateBlockDevice { dev, name } => {
+                let name = out.intern(name);
+                self.devices.set_name(dev, name);
+            }
+            Body::StateEnd => self.rows.settle(&self.devices, out),
+            _ => {}
+        }
+    }
+
+    /// Some events up to this moment are missing.
+    pub(super) fn lost(&mut self, ts: Ns) {
+        self.ts_lost = self.ts_lost.max(Some(ts));
+    }
+
+    /// The recording ends.
+    pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
+        while let Some(slot) = self.open.oldest() {
+            self.give_up(slot, out);
+        }
+        self.rows.settle(&self.devices, out);
+        self.devices.finish(out.symbols, out.sink);
+    }
+
+    fn bio_queue<S: EmitAll>(
+        &mut self,
+        here: &Here,
+        range: &BlockRange<'_>,
+        out: &mut Output<'_, S>,
+    ) {
+        let range = self.placed(range);
+        self.devices.get(range.0.dev).queue_seen = true;
+        if range.0.sectors <= 0 {
+            return self.begin_empty(here, &range, Source::BioQueue, out);
+        }
+        let (place, _) = range;
+        let told = |io: &Io| io.stage == Stage::Bio && !io.queued;
+        if let Some(slot) = self.open.find(place.dev, place.sector, place.sectors, told) {
+            let io = self.open.get_mut(slot);
+            io.queued = true;
+            io.flags = place.flags;
+            if io.submitter.source == Source::BioRemap {
+                io.submitter.source = Source::BioQueue;
+            }
+            self.note_flush_need(slot);
+        } else {
+            let mut io = self.begun(here, &range, Source::BioQueue);
+            io.queued = true;
+            self.add(io, out);
+        }
+    }
+
+    /// A partition's I/O moves to its disk, before it is queued there. A bio that *was* queued at
+    /// the old place belongs to a stacked device: it stays, and its clone begins below.
+    fn bio_remap<S: EmitAll>(
+        &mut self,
+        here: &Here,
+        range: &BlockRange<'_>,
+        (old_dev, old_sector): (i64, i64),
+        out: &mut Output<'_, S>,
+    ) {
+        if range.dev == old_dev {
+            self.devices.remapped_in_place(old_dev, out.symbols);
+        }
+        let (place, part) = self.placed(range);
+        self.devices.get(place.dev).queue_seen = true;
+        if place.sectors <= 0 {
+            return; // an empty flush: its bio_queue or getrq follows, on the disk
+        }
+        let is_bio = |io: &Io| io.stage == Stage::Bio;
+        let old_place = self.devices.place(old_dev).0;
+        let above = self.open.find(old_place, old_sector, place.sectors, is_bio);
+        let part = match above.map(|slot| *self.open.get(slot)) {
+            Some(bio) if bio.queued => None,
+            Some(_) => {
+                self.devices.remapped(old_dev, place.dev);
+                let slot = above.expect("matched above");
+                self.open.reshape(slot, |io| {
+                    io.dev = place.dev;
+                    io.sector = place.sector;
+                    io.at = place.sector;
+                    io.part = Some(old_dev);
+                });
+                return;
+            }
+            None if range.dev == old_dev => part,
+            None => {
+                self.devices.remapped(old_dev, place.dev);
+                Some(old_dev)
+            }
+        };
+        let mut io = self.begun(here, &(place, part), Source::BioRemap);
+        if let Some(above) = above {
+            io.submitter = self.open.get(above).submitter;
+        }
+        self.add(io, out);
+    }
+
+    /// The front part goes on as it is; the rest was queued with it.
+    fn split<S: EmitAll>(
+        &mut self,
+        range: &BlockRange<'_>,
+        new_sector: i64,
+        out: &mut Output<'_, S>,
+    ) {
+        let (place, _) = self.placed(range);
+        let is_bio = |io: &Io| io.stage == Stage::Bio;
+        let Some(slot) = self.open.find(place.dev, place.sector, -1, is_bio) else {
+            return;
+        };
+        let whole = *self.open.get(slot);
+        let front = new_sector.saturating_sub(whole.at);
+        if front <= 0 || front >= whole.left {
+            return;
+        }
+        self.open.reshape(slot, |io| {
+            io.sectors = front;
+            io.left = front;
+        });
+        let rest = Io {
+            id: self.take_id(),
+            sector: new_sector,
+            at: new_sector,
+            sectors: whole.left - front,
+            left: whole.left - front,
+            queued: false,
+            ..whole
+        };
+        self.add(rest, out);
+    }
+
+    fn back_merge(&mut self, range: &BlockRange<'_>) {
+        let (place, _) = self.placed(range);
+        let is_bio = |io: &Io| io.stage == Stage::Bio;
+        if let Some(bio) = self
+            .open
+            .find(place.dev, place.sector, place.sectors, is_bio)
+        {
+            self.open.close(bio);
+        }
+        if let Some(target) = self.open.ending_at(place.dev, place.sector) {
+            self.open.reshape(target, |io| {
+                io.sectors = io.sectors.saturating_add(place.sectors);
+                io.left = io.left.saturating_add(place.sectors);
+                io.merges = io.merges.saturating_add(1);
+            });
+        }
+    }
+
+    fn front_merge(&mut self, range: &BlockRange<'_>) {
+        let (place, _) = self.placed(range);
+        let is_bio = |io: &Io| io.stage == Stage::Bio;
+        if let Some(bio) = self
+            .open
+            .find(place.dev, place.sector, place.sectors, is_bio)
+        {
+            self.open.close(bio);
+        }
+        let behind = place.sector.saturating_add(place.sectors);
+        if let Some(target) = self.open.find(place.dev, behind, -1, Io::is_waiting) {
+            self.open.reshape(target, |io| {
+                io.sector = place.sector;
+                io.at = place.sector;
+                io.sectors = io.sectors.saturating_add(place.sectors);
+                io.left = io.left.saturating_add(place.sectors);
+                io.merges = io.merges.saturating_add(1);
+            });
+        }
+    }
+
+    /// The request at this place is appended to the one that ends there.
+    fn rq_merge(&mut self, range: &BlockRange<'_>) {
+        let Some(target) = self.open.ending_at(range.dev, range.sector) else {
+            return;
+        };
+        let next = self
+            .open
+            .find(range.dev, range.sector, range.sectors, Io::is_waiting)
+            .filter(|&next| next != target)
+            .map(|next| self.open.close(next));
+        let merged = next.map_or(0, |next| next.merges);
+        self.open.reshape(target, |io| {
+            io.sectors = io.sectors.saturating_add(range.sectors);
+            io.left = io.left.saturating_add(range.sectors);
+            io.merges = io.merges.saturating_add(1).saturating_add(merged);
+        });
+    }
+
+    fn get_rq<S: EmitAll>(&mut self, here: &Here, range: &BlockRange<'_>, out: &mut Output<'_, S>) {
+        let range = self.placed(range);
+        let (place, _) = range;
+        if place.dev == 0 {
+            return; // kernels before 5.12 take requests for commands and flushes without a bio
+        }
+        self.note_requests(place.dev);
+        if place.sectors <= 0 {
+            return self.begin_empty(here, &range, Source::GetRq, out);
+        }
+        let is_bio = |io: &Io| io.stage == Stage::Bio;
+        if let Some(slot) = self
+            .open
+            .find(place.dev, place.sector, place.sectors, is_bio)
+        {
+            self.open.get_mut(slot).stage = Stage::Request;
+        } else {
+            let mut io = self.begun(here, &range, Source::GetRq);
+            io.stage = Stage::Request;
+            self.add(io, out);
+        }
+    }
+
+    fn insert<S: EmitAll>(&mut self, here: &Here, range: &BlockRange<'_>, out: &mut Output<'_, S>) {
+        self.note_requests(range.dev);
+        if range.sectors <= 0 {
+            self.hand_over_empty(here, range, Source::Insert, out);
+            return;
+        }
+        let waiting = self.waiting_request(range);
+        let issued = |io: &Io| io.stage == Stage::Issued;
+        let back = || {
+            self.open
+                .find(range.dev, range.sector, range.sectors, issued)
+        };
+        if let Some(slot) = waiting.or_else(back) {
+            self.resize(slot, range, Stage::Request);
+        } else {
+            let mut io = self.begun(here, &(*range, None), Source::Insert);
+            io.stage = Stage::Request;
+            self.add(io, out);
+        }
+    }
+
+    fn issue<S: EmitAll>(&mut self, here: &Here, range: &BlockRange<'_>, out: &mut Output<'_, S>) {
+        self.devices.get(range.dev).has_requests = true;
+        let slot = if range.sectors <= 0 {
+            self.hand_over_empty(here, range, Source::Issue, out)
+        } else {
+            self.request_to_issue(here, range, out)
+        };
+        let io = self.open.get_mut(slot);
+        io.stage = Stage::Issued;
+        io.ts_issue = Some(here.ts);
+        io.issuer_utid = here.thread.filter(|_| !here.interrupted).map(|t| t.utid);
+        let (before, now) = (io.flags, range.flags);
+        io.sequenced = (before.preflush && !now.preflush) || (before.fua && !now.fua);
+    }
+
+    /// The request that is issued, sized as it is issued.
+    fn request_to_issue<S: EmitAll>(
+        &mut self,
+        here: &Here,
+        range: &BlockRange<'_>,
+        out: &mut Output<'_, S>,
+    ) -> Slot {
+        let issued = |io: &Io| io.stage == Stage::Issued;
+        let older = self
+            .open
+            .find(range.dev, range.sector, range.sectors, issued);
+        let waiting = self.waiting_request(range);
+        if let Some(older) = older {
+            if waiting.is_none() && self.devices.get(range.dev).queue_seen {
+                // Went back to the queue without an event, and is issued once more.
+                return older;
+            }
+            let lost = self.open.get(older).ts_issue < self.ts_lost;
+            if waiting.is_none() || lost {
+                out.anomalies.count(&stat::BLOCK_KEY_REUSED, here.ts);
+                self.emit_cut(older, out);
+            }
+        }
+        if let Some(slot) = waiting {
+            self.resize(slot, range, Stage::Issued);
+            return slot;
+        }
+        let io = self.begun(here, &(*range, None), Source::Issue);
+        self.add(io, out)
+    }
+
+    fn requeue(&mut self, range: &BlockRange<'_>) {
+        let issued = |io: &Io| io.stage == Stage::Issued;
+        if let Some(slot) = self
+            .open
+            .find(range.dev, range.sector, range.sectors, issued)
+        {
+            let io = self.open.get_mut(slot);
+            io.stage = Stage::Request;
+            io.ts_issue = None;
+        }
+    }
+
+    fn complete<S: EmitAll>(
+        &mut self,
+        here: &Here,
+        range: &BlockRange<'_>,
+        error: Option<i32>,
+        out: &mut Output<'_, S>,
+    ) {
+        self.devices.get(range.dev).has_requests = true;
+        if range.sectors <= 0 || range.sector < 0 {
+            return self.complete_empty(here, range, error, out);
+        }
+        let issued = |io: &Io| io.stage == Stage::Issued;
+        let found = self
+            .open
+            .find(range.dev, range.sector, range.sectors, issued)
+            .or_else(|| self.waiting_request(range));
+        let Some(slot) = found else {
+            return self.complete_unknown(here, range, error, out);
+        };
+        self.note_completion(slot, error);
+        if range.sectors < self.open.get(slot).left {
+            self.open.reshape(slot, |io| {
+                io.stage = Stage::Issued; // if its issue was not recorded
+                io.at += range.sectors;
+                io.left -= range.sectors;
+            });
+        } else if self.open.get(slot).sequenced {
+            let io = self.open.get_mut(slot);
+            io.stage = Stage::Draining;
+            io.ts_done = Some(here.ts);
+        } else {
+            self.emit_completed(slot, here.ts, out);
+        }
+    }
+
+    /// A flush or a command, or the end of a sequence of which the data is there.
+    fn complete_empty<S: EmitAll>(
+        &mut self,
+        here: &Here,
+        range: &BlockRange<'_>,
+        error: Option<i32>,
+        out: &mut Output<'_, S>,
+    ) {
+        let drains = |io: &Io| io.stage == Stage::Draining;
+        if let Some(slot) = self.open.find(range.dev, range.sector, -1, drains) {
+            return self.emit_completed(slot, here.ts, out);
+        }
+        let sequence = self.sequences.of(range.dev);
+        let found = if range.flags.op == BlockOp::Flush {
+            let flush = sequence.flushes.pop_issued(&self.open);
+            let empty = flush.is_some_and(|slot| self.open.get(slot).queued);
+            sequence.tails = sequence.tails.saturating_add(u32::from(empty));
+            flush
+        } else if range.sector < 0 {
+            sequence.commands.pop_issued(&self.open)
+        } else if sequence.tails > 0 {
+            sequence.tails -= 1;
+            return;
+        } else {
+            match sequence.empty.pop(&self.open) {
+                Some(slot) => Some(slot),
+                // What ends here was a sequence whose beginning nobody recorded.
+                None => return,
+            }
+        };
+        match found {
+            Some(slot) => {
+                self.note_completion(slot, error);
+                self.emit_completed(slot, here.ts, out);
+            }
+            None => self.complete_unknown(here, range, error, out),
+        }
+    }
+
+    fn bio_complete<S: EmitAll>(
+        &mut self,
+        here: &Here,
+        range: &BlockRange<'_>,
+        error: Option<i32>,
+        out: &mut Output<'_, S>,
+    ) {
+        let (place, part) = self.placed(range);
+        let is_bio = |io: &Io| io.stage == Stage::Bio;
+        let found = match place.sectors {
+            // Linux 5 and later tell of it when the bio has moved on to its end.
+            0 => self
+                .open
+                .ending_at(place.dev, place.sector)
+                .filter(|&slot| is_bio(self.open.get(slot))),
+            sectors => self.open.find(place.dev, place.sector, sectors, is_bio),
+        };
+        if let Some(slot) = found {
+            self.note_completion(slot, error);
+            self.emit_completed(slot, here.ts, out);
+        } else if place.sectors > 0 && !self.devices.get(place.dev).has_requests {
+            let place = BlockRange {
+                dev: part.unwrap_or(place.dev),
+                ..place
+            };
+            self.complete_unknown(here, &place, error, out);
+        }
+    }
+
+    /// A completion of what began before the recording, or while events were lost.
+    fn complete_unknown<S: EmitAll>(
+        &mut self,
+        here: &Here,
+        range: &BlockRange<'_>,
+        error: Option<i32>,
+        out: &mut Output<'_, S>,
+    ) {
+        out.anomalies
+            .count(&stat::BLOCK_COMPLETE_WITHOUT_ISSUE, here.ts);
+        let mut io = self.begun(here, &(*range, None), Source::Issue);
+        io.ts = self.ts_begin.unwrap_or(here.ts);
+        io.submitter.thread = None;
+        io.submitter.tid = None;
+        io.cpu = None;
+        io.sector = io.sector.max(0);
+        io.completions = 1;
+        io.error = errno(error);
+        self.rows
+            .emit(&io, End::OfUnknownBegin(here.ts), &mut self.devices, out);
+    }
+
+    /// An empty flush or a command is submitted; its getrq follows its bio_queue.
+    fn begin_empty<S: EmitAll>(
+        &mut self,
+        here: &Here,
+        range: &(BlockRange<'_>, Option<i64>),
+        source: Source,
+        out: &mut Output<'_, S>,
+    ) {
+        let dev = range.0.dev;
+        let flush = range.0.flags.preflush || range.0.flags.op == BlockOp::Flush;
+        if source == Source::GetRq && flush {
+            let waiting = self.sequences.of(dev).empty.youngest_bio(&self.open);
+            if let Some(slot) = waiting {
+                self.open.get_mut(slot).stage = Stage::Request;
+                return;
+            }
+        }
+        let mut io = self.begun(here, range, source);
+        io.queued = true;
+        if source == Source::GetRq {
+            io.stage = Stage::Request;
+        }
+        let id = io.id;
+        let slot = self.add(io, out);
+        let sequence = self.sequences.of(dev);
+        let queue = if flush {
+            &mut sequence.empty
+        } else {
+            &mut sequence.commands
+        };
+        queue.push((slot, id));
+    }
+
+    /// A flush or command reaches the scheduler or the driver.
+    fn hand_over_empty<S: EmitAll>(
+        &mut self,
+        here: &Here,
+        range: &BlockRange<'_>,
+        source: Source,
+        out: &mut Output<'_, S>,
+    ) -> Slot {
+        let flush = range.flags.preflush || range.flags.op == BlockOp::Flush;
+        let sequence = self.sequences.of(range.dev);
+        let queue = if flush {
+            &mut sequence.flushes
+        } else {
+            &mut sequence.commands
+        };
+        if let Some(slot) = queue.waiting(&self.open) {
+            let io = self.open.get_mut(slot);
+            io.stage = io.stage.max(Stage::Request);
+            return slot;
+        }
+        if flush && let Some(slot) = sequence.empty.pop(&self.open) {
+            let io = self.open.get_mut(slot);
+            io.stage = Stage::Request;
+            sequence.flushes.push((slot, io.id));
+            return slot;
+        }
+        let asked_by = sequence
+            .needy
+            .filter(|&(slot, id)| flush && self.open.holds(slot, id))
+            .map(|(slot, _)| self.open.get(slot).submitter);
+        let mut io = self.begun(here, &(*range, None), source);
+        io.stage = Stage::Request;
+        io.sector = io.sector.max(0);
+        if let Some(submitter) = asked_by {
+            io.submitter = submitter;
+        }
+        let id = io.id;
+        let slot = self.add(io, out);
+        let sequence = self.sequences.of(range.dev);
+        let queue = if flush {
+            &mut sequence.flushes
+        } else {
+            &mut sequence.commands
+        };
+        queue.push((slot, id));
+        slot
+    }
+
+    /// A request that was not issued yet; a bio stands for the request that nobody told of.
+    fn waiting_request(&mut self, range: &BlockRange<'_>) -> Option<Slot> {
+        let (dev, sector, sectors) = (range.dev, range.sector, range.sectors);
+        let request = |io: &Io| io.stage == Stage::Request;
+        let find = |open: &OpenIos| {
+            open.find(dev, sector, sectors, request)
+                .or_else(|| open.find(dev, sector, sectors, Io::is_waiting))
+        };
+        find(&self.open).or_else(|| {
+            self.adopt_orphan(range)?;
+            find(&self.open)
+        })
+    }
+
+    /// Learns the disk of a partition: a request of the disk is where a bio of the partition was
+    /// sent.
+    fn adopt_orphan(&mut self, range: &BlockRange<'_>) -> Option<()> {
+        let (sector, sectors) = (range.sector, range.sectors);
+        let found = |&part: &i64| {
+            let slot = self.open.find(part, sector, sectors, Io::is_waiting);
+            slot.is_some() && part != range.dev
+        };
+        let part = self.devices.orphans().iter().copied().find(found)?;
+        self.devices.adopt(part, range.dev);
+        for slot in self.open.of_device(part) {
+            self.open.reshape(slot, |io| {
+                io.dev = range.dev;
+                io.part = Some(part);
+            });
+        }
+        Some(())
+    }
+
+    /// Merges may not be recorded: the request is as large as the queue or the driver says.
+    fn resize(&mut self, slot: Slot, range: &BlockRange<'_>, stage: Stage) {
+        self.open.reshape(slot, |io| {
+            io.stage = stage;
+            io.sectors = range.sectors;
+            io.left = range.sectors;
+        });
+    }
+
+    fn note_requests(&mut self, dev: i64) {
+        let device = self.devices.get(dev);
+        device.has_requests = true;
+        device.queue_seen = true;
+    }
+
+    fn note_completion(&mut self, slot: Slot, error: Option<i32>) {
+        let io = self.open.get_mut(slot);
+        io.completions = io.completions.saturating_add(1);
+        let failed = io.error.filter(|&error| error != 0);
+        io.error = failed.or(errno(error));
+    }
+
+    fn note_flush_need(&mut self, slot: Slot) {
+        let io = self.open.get(slot);
+        if io.sectors > 0 && (io.flags.preflush || io.flags.fua) {
+            self.sequences.of(io.dev).needy = Some((slot, io.id));
+        }
+    }
+
+    fn placed<'a>(&mut self, range: &BlockRange<'a>) -> (BlockRange<'a>, Option<i64>) {
+        let (dev, part) = self.devices.place(range.dev);
+        (BlockRange { dev, ..*range }, part)
+    }
+
+    fn take_id(&mut self) -> i64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        id
+    }
+
+    fn begun(
+        &mut self,
+        here: &Here,
+        (range, part): &(BlockRange<'_>, Option<i64>),
+        source: Source,
+    ) -> Io {
+        let sectors = range.sectors.max(0);
+        let known = !here.interrupted;
+        Io {
+            id: self.take_id(),
+            ts: here.ts,
+            cpu: here.cpu,
+            submitter: Submitter {
+                thread: here.thread.filter(|_| known),
+                tid: range.tid.filter(|&tid| known && tid > 0),
+                source,
+            },
+            issuer_utid: None,
+            dev: range.dev,
+            part: *part,
+            sector: range.sector,
+            sectors,
+            at: range.sector,
+            left: sectors,
+            bytes: range.bytes,
+            flags: range.flags,
+            stage: Stage::Bio,
+            queued: false,
+            sequenced: false,
+            ts_issue: None,
+            ts_done: None,
+            merges: 0,
+            completions: 0,
+            error: None,
+        }
+    }
+
+    fn add<S: EmitAll>(&mut self, io: Io, out: &mut Output<'_, S>) -> Slot {
+        if self.open.len() >= OPEN_MAX
+            && let Some(oldest) = self.open.oldest()
+        {
+            out.anomalies.count(&stat::MAP_LIMIT, io.ts);
+            self.emit_cut(oldest, out);
+        }
+        if io.sectors > 0 && self.open.chain_len(io.dev, io.at) >= CHAIN_MAX {
+            let oldest = self.open.find(io.dev, io.at, -1, |_| true);
+            out.anomalies.count(&stat::BLOCK_KEY_REUSED, io.ts);
+            self.emit_cut(oldest.expect("the chain has members"), out);
+        }
+        let slot = self.open.insert(io);
+        self.note_flush_need(slot);
+        slot
+    }
+
+    fn emit_completed<S: EmitAll>(&mut self, slot: Slot, ts: Ns, out: &mut Output<'_, S>) {
+        let io = self.open.close(slot);
+        self.rows
+            .emit(&io, End::Completed(ts), &mut self.devices, out);
+    }
+
+    fn emit_cut<S: EmitAll>(&mut self, slot: Slot, out: &mut Output<'_, S>) {
+        let io = self.open.close(slot);
+        let end = io.ts_done.map_or(End::Unknown, End::Completed);
+        self.rows.emit(&io, end, &mut self.devices, out);
+    }
+
+    fn give_up<S: EmitAll>(&mut self, slot: Slot, out: &mut Output<'_, S>) {
+        if self.open.get(slot).ts_done.is_none() {
+            let ts = self.open.get(slot).ts;
+            out.anomalies.count(&stat::BLOCK_ISSUE_WITHOUT_COMPLETE, ts);
+        }
+        self.emit_cut(slot, out);
+    }
+}
+
+/// Completions carry negative errnos.
+fn errno(error: Option<i32>) -> Option<i32> {
+    error.map(|error| i32::try_from(error.unsigned_abs()).unwrap_or(i32::MAX))
+}

@@ -1,0 +1,270 @@
+//! The block I/O that is under way: by place on the device, by age, bounded.
+//!
+//! Every lookup is by hash. Several I/Os may be open at one place (two processes reading the same
+//! block past the page cache, a bio that waits behind a request): they form a short chain, oldest
+//! first. Merges look a request up by its *end*, so that index is kept as long as it can grow.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::Ns;
+use whyslow_model::event::BlockFlags;
+
+use super::Source;
+use crate::trackers::identity::ThreadRef;
+
+/// I/Os open at once. A disk queue holds hundreds; more than this means that completions are not
+/// recorded.
+pub(super) const OPEN_MAX: usize = 65_536;
+/// I/Os open at one place.
+pub(super) const CHAIN_MAX: usize = 16;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    /// Submitted; no request carries it yet, and on bio-based devices none ever will.
+    Bio,
+    Request,
+    Issued,
+    /// Its data is there, but it ends with the flush that has to follow.
+    Draining,
+}
+
+/// Who submitted an I/O, as far as the first event of it tells.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Submitter {
+    pub(super) thread: Option<ThreadRef>,
+    /// From the payload, where nothing knows the thread.
+    pub(super) tid: Option<i32>,
+    pub(super) source: Source,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Io {
+    pub(super) id: i64,
+    pub(super) ts: Ns,
+    pub(super) cpu: Option<i32>,
+    pub(super) submitter: Submitter,
+    pub(super) issuer_utid: Option<i32>,
+    pub(super) dev: i64,
+    pub(super) part: Option<i64>,
+    pub(super) sector: i64,
+    pub(super) sectors: i64,
+    /// Where the next completion is expected: moves on with partial ones.
+    pub(super) at: i64,
+    pub(super) left: i64,
+    /// Of commands without sectors.
+    pub(super) bytes: Option<i64>,
+    /// As submitted: what the flush machinery takes away for itself stays visible.
+    pub(super) flags: BlockFlags,
+    pub(super) stage: Stage,
+    /// `block_bio_queue` told of it (or is not to come again).
+    pub(super) queued: bool,
+    /// The flush machinery took it in hand: it ends with a completion of no sectors.
+    pub(super) sequenced: bool,
+    pub(super) ts_issue: Option<Ns>,
+    pub(super) ts_done: Option<Ns>,
+    pub(super) merges: i32,
+    pub(super) completions: i32,
+    pub(super) error: Option<i32>,
+}
+
+impl Io {
+    /// Still to be handed to the driver.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.stage < Stage::Issued
+    }
+
+    fn end(&self) -> i64 {
+        self.at.saturating_add(self.left)
+    }
+}
+
+/// Names an open I/O; stale once that one is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Slot(u32);
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug)]
+struct Entry {
+    io: Io,
+    /// Younger one at the same place.
+    next: u32,
+    live: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct OpenIos {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    /// Head of the chain at (device, sector).
+    by_start: FxHashMap<(i64, i64), u32>,
+    /// What a back merge at (device, sector) extends.
+    by_end: FxHashMap<(i64, i64), u32>,
+    /// Slots with their ids, in order of begin; closed ones are dropped in passing.
+    order: VecDeque<(u32, i64)>,
+}
+
+impl OpenIos {
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    pub(super) fn get(&self, slot: Slot) -> &Io {
+        &self.entries[slot.0 as usize].io
+    }
+
+    /// For changes that leave the place as it is.
+    pub(super) fn get_mut(&mut self, slot: Slot) -> &mut Io {
+        &mut self.entries[slot.0 as usize].io
+    }
+
+    /// Whether the slot still holds the I/O of that id.
+    pub(super) fn holds(&self, slot: Slot, id: i64) -> bool {
+        let entry = &self.entries[slot.0 as usize];
+        entry.live && entry.io.id == id
+    }
+
+    pub(super) fn insert(&mut self, io: Io) -> Slot {
+        let entry = Entry {
+            io,
+            next: NONE,
+            live: true,
+        };
+        let index = if let Some(index) = self.free.pop() {
+            self.entries[index as usize] = entry;
+            index
+        } else {
+            self.entries.push(entry);
+            (self.entries.len() - 1) as u32 // bounded by OPEN_MAX
+        };
+        self.order.push_back((index, io.id));
+        if self.order.len() > 2 * self.len() + 1024 {
+            let entries = &self.entries;
+            self.order.retain(|&(index, id)| {
+                let entry = &entries[index as usize];
+                entry.live && entry.io.id == id
+            });
+        }
+        self.link(index);
+        Slot(index)
+    }
+
+    pub(super) fn close(&mut self, slot: Slot) -> Io {
+        self.unlink(slot.0);
+        let entry = &mut self.entries[slot.0 as usize];
+        entry.live = false;
+        self.free.push(slot.0);
+        entry.io
+    }
+
+    /// Changes device, place or size.
+    pub(super) fn reshape(&mut self, slot: Slot, change: impl FnOnce(&mut Io)) {
+        self.unlink(slot.0);
+        change(&mut self.entries[slot.0 as usize].io);
+        self.link(slot.0);
+    }
+
+    /// The oldest one at this place that satisfies `want`; one of exactly `sectors` comes first.
+    pub(super) fn find(
+        &self,
+        dev: i64,
+        sector: i64,
+        sectors: i64,
+        want: impl Fn(&Io) -> bool,
+    ) -> Option<Slot> {
+        let mut found = None;
+        for slot in self.chain(dev, sector) {
+            let io = self.get(slot);
+            if want(io) {
+                if io.left == sectors {
+                    return Some(slot);
+                }
+                found = found.or(Some(slot));
+            }
+        }
+        found
+    }
+
+    /// What ends at this place and can still grow.
+    pub(super) fn ending_at(&self, dev: i64, sector: i64) -> Option<Slot> {
+        self.by_end.get(&(dev, sector)).map(|&index| Slot(index))
+    }
+
+    pub(super) fn chain_len(&self, dev: i64, sector: i64) -> usize {
+        self.chain(dev, sector).count()
+    }
+
+    pub(super) fn oldest(&mut self) -> Option<Slot> {
+        while let Some(&(index, id)) = self.order.front() {
+            if self.holds(Slot(index), id) {
+                return Some(Slot(index));
+            }
+            self.order.pop_front();
+        }
+        None
+    }
+
+    /// Those of one device, oldest first. A walk over all: not for every event.
+    pub(super) fn of_device(&self, dev: i64) -> Vec<Slot> {
+        self.order
+            .iter()
+            .filter(|&&(index, id)| self.holds(Slot(index), id))
+            .map(|&(index, _)| Slot(index))
+            .filter(|&slot| self.get(slot).dev == dev)
+            .collect()
+    }
+
+    fn chain(&self, dev: i64, sector: i64) -> impl Iterator<Item = Slot> {
+        let mut at = self.by_start.get(&(dev, sector)).copied().unwrap_or(NONE);
+        std::iter::from_fn(move || {
+            let index = at;
+            at = self.entries.get(index as usize)?.next;
+            Some(Slot(index))
+        })
+    }
+
+    /// I/Os without sectors have no place; the queues of [`super::sequence`] hold them.
+    fn link(&mut self, index: u32) {
+        let io = &self.entries[index as usize].io;
+        if io.sectors <= 0 {
+            return;
+        }
+        let (start, end, waiting) = ((io.dev, io.at), (io.dev, io.end()), io.is_waiting());
+        self.entries[index as usize].next = NONE;
+        if waiting {
+            self.by_end.insert(end, index);
+        }
+        let last = self.chain(start.0, start.1).last();
+        match last {
+            Some(Slot(last)) => self.entries[last as usize].next = index,
+            None => {
+                self.by_start.insert(start, index);
+            }
+        }
+    }
+
+    fn unlink(&mut self, index: u32) {
+        let entry = &self.entries[index as usize];
+        let (io, next) = (&entry.io, entry.next);
+        if io.sectors <= 0 {
+            return;
+        }
+        let (start, end) = ((io.dev, io.at), (io.dev, io.end()));
+        if self.by_end.get(&end) == Some(&index) {
+            self.by_end.remove(&end);
+        }
+        let before = self
+            .chain(start.0, start.1)
+            .find(|slot| self.entries[slot.0 as usize].next == index);
+        match before {
+            Some(Slot(before)) => self.entries[before as usize].next = next,
+            None if next == NONE => {
+                self.by_start.remove(&start);
+            }
+            None => {
+                self.by_start.insert(start, next);
+            }
+        }
+    }
+}

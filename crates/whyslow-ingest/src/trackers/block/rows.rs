@@ -1,0 +1,181 @@
+//! From a finished I/O to its row.
+//!
+//! The state dump names devices some time after the recording begins, so rows of devices without
+//! a name wait for it: until it ends, or until [`HELD_MAX`] of them wait.
+
+use rustc_hash::FxHashMap;
+use whyslow_model::event::{BlockFlags, BlockOp};
+use whyslow_model::tables::{BlockIoRow, EmitAll};
+use whyslow_model::{Ns, Sym, Symbols};
+
+use super::device::Devices;
+use super::open::{Io, Stage};
+use crate::trackers::identity::Output;
+
+const HELD_MAX: usize = 4096;
+const SECTOR_BYTES: i64 = 512;
+
+/// How an I/O ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Completed(Ns),
+    /// Completed, begin unknown.
+    OfUnknownBegin(Ns),
+    Unknown,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    held: Vec<BlockIoRow>,
+    /// No more names are to be waited for.
+    settled: bool,
+    letters: FxHashMap<u8, Sym>,
+}
+
+impl Rows {
+    pub(super) fn emit<S: EmitAll>(
+        &mut self,
+        io: &Io,
+        end: End,
+        devices: &mut Devices,
+        out: &mut Output<'_, S>,
+    ) {
+        let row = self.row(io, end, devices, out.symbols);
+        if self.settled || devices.has_name(io.dev) {
+            out.sink.emit(row);
+            return;
+        }
+        self.held.push(row);
+        if self.held.len() >= HELD_MAX {
+            self.settle(devices, out);
+        }
+    }
+
+    /// Names are as known as they will be.
+    pub(super) fn settle<S: EmitAll>(&mut self, devices: &Devices, out: &mut Output<'_, S>) {
+        self.settled = true;
+        for mut row in std::mem::take(&mut self.held) {
+            row.dev_name = devices.name(row.dev, out.symbols);
+            row.part_name = row.part.map(|part| devices.name(part, out.symbols));
+            out.sink.emit(row);
+        }
+    }
+
+    fn row(
+        &mut self,
+        io: &Io,
+        end: End,
+        devices: &mut Devices,
+        symbols: &mut Symbols,
+    ) -> BlockIoRow {
+        let (ts_end, cut) = match end {
+            End::Completed(ts) => (Some(ts), None),
+            End::OfUnknownBegin(ts) => (Some(ts), Some("begin")),
+            End::Unknown => (None, Some("end")),
+        };
+        let whole = ts_end.filter(|_| cut.is_none());
+        let since = |ts: Ns| whole.map(|end: Ns| end.saturating_sub(ts));
+        // A flush issued for a write has that one's submitter, but was not seen waiting itself.
+        let was_waiting = io.submitter.source.is_before_issue() && (io.sectors > 0 || io.queued);
+        let queue_from = Some(io.ts).filter(|_| was_waiting);
+        let thread = io.submitter.thread;
+        let has_request = io.stage > Stage::Bio || devices.get(io.dev).has_requests;
+        BlockIoRow {
+            id: io.id,
+            ts: io.ts,
+            dur: since(io.ts),
+            ts_end,
+            ts_issue: io.ts_issue,
+            queue_ns: io
+                .ts_issue
+                .and_then(|issue| Some(issue.saturating_sub(queue_from?))),
+            device_ns: io.ts_issue.and_then(since),
+            dev: io.dev,
+            dev_name: devices.name(io.dev, symbols),
+            part: io.part,
+            part_name: io.part.map(|part| devices.name(part, symbols)),
+            sector: io.sector,
+            sectors: io.sectors,
+            bytes: match io.sectors {
+                0 => io.bytes.unwrap_or(0),
+                sectors => sectors.saturating_mul(SECTOR_BYTES),
+            },
+            op: symbols.intern(op_name(io)),
+            rwbs: self.rwbs(io.flags, symbols),
+            layer: symbols.intern(if has_request { "request" } else { "bio" }),
+            utid: thread.map(|thread| thread.utid),
+            upid: thread.and_then(|thread| thread.upid),
+            tid: thread.map(|thread| thread.tid).or(io.submitter.tid),
+            pid: thread.and_then(|thread| thread.pid),
+            comm: thread.and_then(|thread| thread.comm),
+            submitter_source: Some(symbols.intern(io.submitter.source.name()))
+                .filter(|_| thread.is_some() || io.submitter.tid.is_some()),
+            issuer_utid: io.issuer_utid,
+            cpu: io.cpu,
+            merges: io.merges,
+            completions: io.completions,
+            error: io.error,
+            cut: cut.map(|cut| symbols.intern(cut)),
+        }
+    }
+
+    fn rwbs(&mut self, flags: BlockFlags, symbols: &mut Symbols) -> Sym {
+        let bits = [
+            flags.preflush,
+            flags.fua,
+            flags.ahead,
+            flags.sync,
+            flags.meta,
+        ];
+        let bits = bits.iter().fold(0, |bits, &bit| bits << 1 | u8::from(bit));
+        let op = match flags.op {
+            BlockOp::Read => 0,
+            BlockOp::Write => 1,
+            BlockOp::Discard if flags.secure => 2,
+            BlockOp::Discard => 3,
+            BlockOp::Flush => 4,
+            BlockOp::Other => 5,
+        };
+        *self
+            .letters
+            .entry(op << 5 | bits)
+            .or_insert_with(|| symbols.intern(&letters(flags)))
+    }
+}
+
+fn op_name(io: &Io) -> &'static str {
+    let flush = io.flags.op == BlockOp::Flush || io.flags.preflush;
+    match io.flags.op {
+        _ if io.sectors == 0 && flush => "flush",
+        _ if io.sectors == 0 => "other",
+        BlockOp::Read => "read",
+        BlockOp::Write => "write",
+        BlockOp::Discard => "discard",
+        BlockOp::Flush => "flush",
+        BlockOp::Other => "other",
+    }
+}
+
+/// As `blk_fill_rwbs` of the kernel writes them.
+fn letters(flags: BlockFlags) -> String {
+    let mut text = String::new();
+    if flags.preflush {
+        text.push('F');
+    }
+    text.push_str(match flags.op {
+        BlockOp::Read => "R",
+        BlockOp::Write => "W",
+        BlockOp::Discard if flags.secure => "DE",
+        BlockOp::Discard => "D",
+        BlockOp::Flush => "F",
+        BlockOp::Other => "N",
+    });
+    let marks = [
+        (flags.fua, 'F'),
+        (flags.ahead, 'A'),
+        (flags.sync, 'S'),
+        (flags.meta, 'M'),
+    ];
+    text.extend(marks.iter().filter(|mark| mark.0).map(|mark| mark.1));
+    text
+}

@@ -1,0 +1,89 @@
+//! I/O without sectors: flushes and commands, which have no place to be found by.
+//!
+//! `fsync` of a clean file queues an *empty flush*: a bio of no sectors. The kernel's flush
+//! machinery answers it with a request of its own (issued by some kworker, completed at sector
+//! −1), which may serve several of them, and then completes each (sector 0, no sectors). The
+//! flush is one operation with one submitter, so the machinery's request takes over the oldest
+//! empty flush that waits; the others end with their own completion and were never issued.
+//! Writes that need a flush before or after them have sectors and are found by place; a flush
+//! issued for them carries their submitter.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::open::{OpenIos, Slot, Stage};
+
+/// Entries of one queue; the oldest is forgotten first (its I/O stays open and ends as cut).
+const QUEUE_MAX: usize = 1024;
+
+/// An open I/O, checked by id when it is taken up again.
+pub(super) type Ticket = (Slot, i64);
+
+#[derive(Debug, Default)]
+pub(super) struct Queue(VecDeque<Ticket>);
+
+impl Queue {
+    pub(super) fn push(&mut self, ticket: Ticket) {
+        if self.0.len() >= QUEUE_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(ticket);
+    }
+
+    /// Takes the oldest that is still open.
+    pub(super) fn pop(&mut self, open: &OpenIos) -> Option<Slot> {
+        while let Some((slot, id)) = self.0.pop_front() {
+            if open.holds(slot, id) {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// The youngest, if it is open and no request was taken for it.
+    pub(super) fn youngest_bio(&self, open: &OpenIos) -> Option<Slot> {
+        let &(slot, id) = self.0.back()?;
+        (open.holds(slot, id) && open.get(slot).stage == Stage::Bio).then_some(slot)
+    }
+
+    /// The oldest open one that has not been issued.
+    pub(super) fn waiting(&self, open: &OpenIos) -> Option<Slot> {
+        self.0
+            .iter()
+            .find(|&&(slot, id)| open.holds(slot, id) && open.get(slot).is_waiting())
+            .map(|&(slot, _)| slot)
+    }
+
+    /// Takes the oldest open one that has been issued, else the oldest.
+    pub(super) fn pop_issued(&mut self, open: &OpenIos) -> Option<Slot> {
+        self.0.retain(|&(slot, id)| open.holds(slot, id));
+        let issued = |&(slot, _): &Ticket| !open.get(slot).is_waiting();
+        let at = self.0.iter().position(issued).unwrap_or(0);
+        self.0.remove(at).map(|(slot, _)| slot)
+    }
+}
+
+/// Of one device.
+#[derive(Debug, Default)]
+pub(super) struct Sequence {
+    /// Empty flushes that no request has taken over.
+    pub(super) empty: Queue,
+    /// Requests of the flush machinery.
+    pub(super) flushes: Queue,
+    /// Commands passed through to the device.
+    pub(super) commands: Queue,
+    /// Completions to come of empty flushes whose row has ended already.
+    pub(super) tails: u32,
+    /// The last write that asked for a flush before or after it.
+    pub(super) needy: Option<Ticket>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Sequences(FxHashMap<i64, Sequence>);
+
+impl Sequences {
+    pub(super) fn of(&mut self, dev: i64) -> &mut Sequence {
+        self.0.entry(dev).or_default()
+    }
+}

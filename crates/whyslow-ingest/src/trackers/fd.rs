@@ -1,0 +1,622 @@
+//! Descriptor tables: what each number of each process leads to, and since when.
+//!
+//! Threads of a process share its table; so do processes that asked for it (`CLONE_FILES`), as
+//! clone's flags or the addresses in a state dump tell. A fork copies it. Most children exec or
+//! exit soon and there are thousands of them, so a copy costs nothing until one side changes:
+//! parent and child point at the same map, and the child only notes when it inherited it. Its rows
+//! get their ids then and there, so that ids stay in order of begin.
+//!
+//! What a number leads to when its opening was not seen is never guessed: it is unknown, with the
+//! reason that fits best what is known of the table.
+
+use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::stat;
+use whyslow_model::tables::{EmitAll, FdLifeRow};
+use whyslow_model::{Ns, Sym};
+
+use super::file::{FileKey, FileLives, FileRef};
+use super::identity::{Output, ThreadRef};
+use super::object::{Object, Reason};
+
+/// Descriptors open in all tables together; those beyond get their row without an end.
+const DESCRIPTORS_MAX: usize = 1_000_000;
+
+/// Whose descriptors, directory and mappings: a process, or a thread of which no process is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Owner(i64);
+
+impl Owner {
+    pub(super) fn of(thread: &ThreadRef) -> Self {
+        thread.upid.map_or(Self::thread(thread.utid), Self::process)
+    }
+
+    pub(super) fn process(upid: i32) -> Self {
+        Self(i64::from(upid) * 2)
+    }
+
+    pub(super) fn thread(utid: i32) -> Self {
+        Self(i64::from(utid) * 2 + 1)
+    }
+
+    fn upid(self) -> Option<i32> {
+        (self.0 % 2 == 0).then_some((self.0 / 2) as i32)
+    }
+}
+
+/// How a descriptor came to be: the `origin` column.
+pub(super) type Origin = &'static str;
+
+pub(super) const INHERITED: Origin = "inherited";
+pub(super) const STATE_DUMP: Origin = "state_dump";
+pub(super) const FIRST_USE: Origin = "first_use";
+
+/// What is new about a descriptor.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Opening {
+    pub(super) object: Object,
+    pub(super) origin: Origin,
+    pub(super) ts: Ns,
+    pub(super) syscall_id: Option<i64>,
+    pub(super) flags: Option<i64>,
+    pub(super) cloexec: bool,
+    /// Of a duplicate: the file stays the same, whatever its path is called by now.
+    pub(super) file: Option<FileRef>,
+    /// The state dump said that the file is unlinked.
+    pub(super) deleted: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Descriptor {
+    pub(super) id: i64,
+    pub(super) object: Object,
+    pub(super) file: Option<FileRef>,
+    pub(super) cloexec: bool,
+    origin: Origin,
+    ts: Ns,
+    syscall_id: Option<i64>,
+    flags: Option<i64>,
+    comm: Option<Sym>,
+    pub(super) deleted: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Inheritance {
+    ts: Ns,
+    /// Ids from here on belong to the descriptors, by number.
+    first_id: i64,
+    comm: Option<Sym>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    /// Processes that share it.
+    users: u32,
+    upid: Option<i32>,
+    pid: Option<i32>,
+    descriptors: Arc<BTreeMap<i32, Descriptor>>,
+    /// The map is still that of the parent.
+    inherited: Option<Inheritance>,
+    /// Every descriptor that was open at some time before is known: dumped or copied from one
+    /// that was.
+    complete: bool,
+    /// A message was received over a Unix socket, which may have brought descriptors.
+    received: bool,
+    /// Working directory, where known.
+    cwd: Option<Sym>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct FdTables {
+    tables: Vec<Table>,
+    free: Vec<u32>,
+    by_owner: FxHashMap<Owner, u32>,
+    /// Of the state dump that is going on.
+    by_address: FxHashMap<u64, ThreadRef>,
+    dumped: bool,
+    next_id: i64,
+    count: usize,
+    ts_lost: Option<Ns>,
+}
+
+impl FdTables {
+    pub(super) fn get(&self, owner: Owner, fd: i32) -> Option<&Descriptor> {
+        self.table(owner)?.descriptors.get(&fd)
+    }
+
+    pub(super) fn cwd(&self, owner: Owner) -> Option<Sym> {
+        self.table(owner)?.cwd
+    }
+
+    pub(super) fn set_cwd(&mut self, by: &ThreadRef, cwd: Option<Sym>) {
+        let index = self.table_of(by);
+        self.tables[index].cwd = cwd;
+    }
+
+    pub(super) fn received(&mut self, by: &ThreadRef) {
+        let index = self.table_of(by);
+        self.tables[index].received = true;
+    }
+
+    pub(super) fn lost(&mut self, ts: Ns) {
+        self.ts_lost = self.ts_lost.max(Some(ts));
+    }
+
+    /// Why a number of this table leads nowhere known.
+    pub(super) fn reason(&self, owner: Owner) -> Reason {
+        match self.table(owner) {
+            Some(table) if table.complete => {
+                if table.received {
+                    Reason::Passed
+                } else if self.ts_lost.is_some() {
+                    Reason::Lost
+                } else {
+                    Reason::NotSeen
+                }
+            }
+            _ => Reason::BeforeRecording,
+        }
+    }
+
+    /// Enters a descriptor; one that had the number is over.
+    pub(super) fn open<S: EmitAll>(
+        &mut self,
+        by: &ThreadRef,
+        fd: i32,
+        opening: Opening,
+        files: &mut FileLives,
+        out: &mut Output<'_, S>,
+    ) -> Option<FileRef> {
+        let index = self.table_of(by);
+        self.remove(index, fd, (opening.ts, "replaced"), files, out);
+        self.put(index, (by, fd), opening, files, out)
+    }
+
+    /// Changes what a descriptor leads to, not the file it has.
+    pub(super) fn rename(&mut self, owner: Owner, fd: i32, object: Object) {
+        if self
+            .get(owner, fd)
+            .is_some_and(|known| known.object != object)
+        {
+            self.change(owner, fd, |descriptor| descriptor.object = object);
+        }
+    }
+
+    pub(super) fn set_cloexec(&mut self, owner: Owner, fd: i32, cloexec: bool) {
+        if self
+            .get(owner, fd)
+            .is_some_and(|known| known.cloexec != cloexec)
+        {
+            self.change(owner, fd, |descriptor| descriptor.cloexec = cloexec);
+        }
+    }
+
+    pub(super) fn close<S: EmitAll>(
+        &mut self,
+        owner: Owner,
+        fd: i32,
+        end: (Ns, &'static str),
+        files: &FileLives,
+        out: &mut Output<'_, S>,
+    ) {
+        if let Some(&index) = self.by_owner.get(&owner) {
+            self.remove(index as usize, fd, end, files, out);
+        }
+    }
+
+    /// Numbers open in a range, in order.
+    pub(super) fn open_between(&self, owner: Owner, first: i32, last: i32) -> Vec<i32> {
+        match self.table(owner) {
+            Some(table) if first <= last => table
+                .descriptors
+                .range(first..=last)
+                .map(|(&fd, _)| fd)
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A process is made: it shares the table or gets a copy.
+    pub(super) fn fork(
+        &mut self,
+        parent: Option<&ThreadRef>,
+        child: &ThreadRef,
+        ts: Ns,
+        shares: bool,
+    ) {
+        let owner = Owner::of(child);
+        let from = parent.and_then(|parent| self.by_owner.get(&Owner::of(parent)).copied());
+        if self.by_owner.contains_key(&owner) {
+            return; // a thread of a process that has its table
+        }
+        match from {
+            Some(index) if shares => {
+                self.tables[index as usize].users += 1;
+                self.by_owner.insert(owner, index);
+            }
+            Some(index) => self.copy(index as usize, child, ts),
+            None => {
+                self.table_of(child);
+            }
+        }
+    }
+
+    /// Gives a process its own copy of a table.
+    fn copy(&mut self, from: usize, to: &ThreadRef, ts: Ns) {
+        let index = self.table_of(to);
+        let from = &self.tables[from];
+        let descriptors = Arc::clone(&from.descriptors);
+        let copy = Table {
+            inherited: Some(Inheritance {
+                ts,
+                first_id: self.next_id,
+                comm: to.comm,
+            }),
+            descriptors,
+            complete: from.complete,
+            received: from.received,
+            cwd: from.cwd,
+            ..Table::default()
+        };
+        self.next_id += copy.descriptors.len() as i64;
+        self.count += copy.descriptors.len();
+        let table = &mut self.tables[index];
+        *table = Table {
+            users: table.users,
+            upid: table.upid,
+            pid: table.pid,
+            ..copy
+        };
+    }
+
+    /// Another program: the table is no longer shared, and what is marked so is closed.
+    pub(super) fn exec<S: EmitAll>(
+        &mut self,
+        thread: &ThreadRef,
+        ts: Ns,
+        files: &FileLives,
+        out: &mut Output<'_, S>,
+    ) {
+        let owner = Owner::of(thread);
+        let Some(&index) = self.by_owner.get(&owner) else {
+            return;
+        };
+        self.unshare(thread, ts);
+        let index = self.by_owner.get(&owner).map_or(index, |&own| own) as usize;
+        let closing: Vec<i32> = self.tables[index]
+            .descriptors
+            .iter()
+            .filter(|(_, descriptor)| descriptor.cloexec)
+            .map(|(&fd, _)| fd)
+            .collect();
+        for fd in closing {
+            self.remove(index, fd, (ts, "exec"), files, out);
+        }
+    }
+
+    /// `unshare(CLONE_FILES)`.
+    pub(super) fn unshare(&mut self, thread: &ThreadRef, ts: Ns) {
+        let owner = Owner::of(thread);
+        if let Some(&index) = self.by_owner.get(&owner)
+            && self.tables[index as usize].users > 1
+        {
+            self.tables[index as usize].users -= 1;
+            self.by_owner.remove(&owner);
+            self.copy(index as usize, thread, ts);
+        }
+    }
+
+    /// A thread turned out to belong to a process.
+    pub(super) fn join<S: EmitAll>(
+        &mut self,
+        thread: &ThreadRef,
+        ts: Ns,
+        files: &FileLives,
+        out: &mut Output<'_, S>,
+    ) {
+        let (from, to) = (Owner::thread(thread.utid), Owner::of(thread));
+        let Some(index) = self.by_owner.remove(&from) else {
+            return;
+        };
+        match self.by_owner.entry(to) {
+            // The process has its own account: what the thread had is known there, or will be.
+            Entry::Occupied(_) => self.end_table(index, (ts, "joined"), files, out),
+            Entry::Vacant(vacant) => {
+                vacant.insert(index);
+                let table = &mut self.tables[index as usize];
+                table.upid = thread.upid;
+                table.pid = thread.pid;
+            }
+        }
+    }
+
+    pub(super) fn exit<S: EmitAll>(
+        &mut self,
+        owner: Owner,
+        ts: Ns,
+        files: &FileLives,
+        out: &mut Output<'_, S>,
+    ) {
+        let Some(index) = self.by_owner.remove(&owner) else {
+            return;
+        };
+        let table = &mut self.tables[index as usize];
+        table.users -= 1;
+        if table.users == 0 {
+            self.end_table(index, (ts, "exit"), files, out);
+        }
+    }
+
+    /// A process of a state dump, with the identity of its table where the tracer tells it.
+    pub(super) fn dump_process(&mut self, thread: &ThreadRef, address: Option<u64>) {
+        let owner = Owner::of(thread);
+        if let Some(address) = address {
+            let first = *self.by_address.entry(address).or_insert(*thread);
+            let first = Owner::of(&first);
+            if first != owner
+                && !self.by_owner.contains_key(&owner)
+                && let Some(&index) = self.by_owner.get(&first)
+            {
+                self.tables[index as usize].users += 1;
+                self.by_owner.insert(owner, index);
+            }
+        }
+        self.table_of(thread);
+    }
+
+    /// Whose table the state dump means by an address.
+    pub(super) fn dumped_owner(&self, address: u64) -> Option<ThreadRef> {
+        self.by_address.get(&address).copied()
+    }
+
+    /// A descriptor of a state dump. Returns the id of one in use whose object is known only now.
+    pub(super) fn dump<S: EmitAll>(
+        &mut self,
+        by: &ThreadRef,
+        fd: i32,
+        opening: Opening,
+        files: &mut FileLives,
+        out: &mut Output<'_, S>,
+    ) -> Option<i64> {
+        self.dumped = true;
+        let owner = Owner::of(by);
+        match self.get(owner, fd) {
+            None => {
+                let index = self.table_of(by);
+                self.put(index, (by, fd), opening, files, out);
+                None
+            }
+            Some(known) if known.object.reason.is_some() => {
+                let id = known.id;
+                let file = file_of(&opening.object, owner, opening.ts, files, out);
+                self.change(owner, fd, |descriptor| {
+                    descriptor.object = opening.object;
+                    descriptor.file = descriptor.file.or(file);
+                    descriptor.flags = descriptor.flags.or(opening.flags);
+                    descriptor.deleted |= opening.deleted;
+                });
+                Some(id)
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// The state dump is over: from here on every table is known whole.
+    pub(super) fn dump_ended(&mut self) {
+        self.by_address.clear();
+        if self.dumped {
+            for table in &mut self.tables {
+                table.complete = true;
+            }
+        }
+    }
+
+    pub(super) fn finish<S: EmitAll>(&mut self, files: &FileLives, out: &mut Output<'_, S>) {
+        self.by_owner.clear();
+        for table in std::mem::take(&mut self.tables) {
+            for (fd, descriptor) in own_rows(&table) {
+                let row = row(&table, fd, &descriptor, files, out);
+                out.sink.emit(row);
+            }
+        }
+    }
+
+    fn table(&self, owner: Owner) -> Option<&Table> {
+        let &index = self.by_owner.get(&owner)?;
+        Some(&self.tables[index as usize])
+    }
+
+    /// The table of a thread's process, made if it is the first time.
+    fn table_of(&mut self, thread: &ThreadRef) -> usize {
+        let owner = Owner::of(thread);
+        if let Some(&index) = self.by_owner.get(&owner) {
+            return index as usize;
+        }
+        let table = Table {
+            users: 1,
+            upid: owner.upid(),
+            pid: thread.pid,
+            ..Table::default()
+        };
+        let index = if let Some(index) = self.free.pop() {
+            self.tables[index as usize] = table;
+            index
+        } else {
+            self.tables.push(table);
+            (self.tables.len() - 1) as u32 // bounded by the processes alive
+        };
+        self.by_owner.insert(owner, index);
+        index as usize
+    }
+
+    fn put<S: EmitAll>(
+        &mut self,
+        index: usize,
+        (by, fd): (&ThreadRef, i32),
+        opening: Opening,
+        files: &mut FileLives,
+        out: &mut Output<'_, S>,
+    ) -> Option<FileRef> {
+        let file = opening
+            .file
+            .or_else(|| file_of(&opening.object, Owner::of(by), opening.ts, files, out));
+        let descriptor = Descriptor {
+            id: self.next_id,
+            object: opening.object,
+            file,
+            cloexec: opening.cloexec,
+            origin: opening.origin,
+            ts: opening.ts,
+            syscall_id: opening.syscall_id,
+            flags: opening.flags,
+            comm: by.comm,
+            deleted: opening.deleted,
+        };
+        self.next_id += 1;
+        if self.count >= DESCRIPTORS_MAX {
+            out.anomalies.count(&stat::MAP_LIMIT, opening.ts);
+            let row = row(&self.tables[index], fd, &descriptor, files, out);
+            out.sink.emit(row);
+            return file;
+        }
+        self.count += 1;
+        own(&mut self.tables[index]).insert(fd, descriptor);
+        file
+    }
+
+    fn change(&mut self, owner: Owner, fd: i32, change: impl FnOnce(&mut Descriptor)) {
+        if let Some(&index) = self.by_owner.get(&owner)
+            && let Some(descriptor) = own(&mut self.tables[index as usize]).get_mut(&fd)
+        {
+            change(descriptor);
+        }
+    }
+
+    fn remove<S: EmitAll>(
+        &mut self,
+        index: usize,
+        fd: i32,
+        (ts, closed_by): (Ns, &'static str),
+        files: &FileLives,
+        out: &mut Output<'_, S>,
+    ) {
+        if !self.tables[index].descriptors.contains_key(&fd) {
+            return;
+        }
+        let descriptor = own(&mut self.tables[index]).remove(&fd);
+        let descriptor = descriptor.expect("looked up above");
+        self.count -= 1;
+        let row = row(&self.tables[index], fd, &descriptor, files, out);
+        let closed_by = out.symbols.intern(closed_by);
+        out.sink.emit(ended(row, &descriptor, ts, closed_by));
+    }
+
+    fn end_table<S: EmitAll>(
+        &mut self,
+        index: u32,
+        (ts, closed_by): (Ns, &'static str),
+        files: &FileLives,
+        out: &mut Output<'_, S>,
+    ) {
+        let table = std::mem::take(&mut self.tables[index as usize]);
+        self.free.push(index);
+        self.count -= table.descriptors.len();
+        let closed_by = out.symbols.intern(closed_by);
+        for (fd, descriptor) in own_rows(&table) {
+            let row = row(&table, fd, &descriptor, files, out);
+            out.sink.emit(ended(row, &descriptor, ts, closed_by));
+        }
+    }
+}
+
+/// The map of a table to write to, its own from now on.
+fn own(table: &mut Table) -> &mut BTreeMap<i32, Descriptor> {
+    if table.inherited.is_some() {
+        table.descriptors = Arc::new(own_rows(table).collect());
+        table.inherited = None;
+    }
+    Arc::make_mut(&mut table.descriptors)
+}
+
+/// The descriptors as this table's own, in order of number.
+fn own_rows(table: &Table) -> impl Iterator<Item = (i32, Descriptor)> {
+    let inherited = table.inherited;
+    let numbered = table.descriptors.iter().zip(0..);
+    numbered.map(move |((&fd, &descriptor), rank)| match inherited {
+        None => (fd, descriptor),
+        Some(inheritance) => {
+            let copy = Descriptor {
+                id: inheritance.first_id + rank,
+                origin: INHERITED,
+                ts: inheritance.ts,
+                syscall_id: None,
+                comm: inheritance.comm,
+                ..descriptor
+            };
+            (fd, copy)
+        }
+    })
+}
+
+fn file_of<S: EmitAll>(
+    object: &Object,
+    owner: Owner,
+    ts: Ns,
+    files: &mut FileLives,
+    out: &mut Output<'_, S>,
+) -> Option<FileRef> {
+    let key = file_key(object, owner)?;
+    Some(files.at(key, ts, out))
+}
+
+/// The file that an object is, if it is one with a name.
+pub(super) fn file_key(object: &Object, owner: Owner) -> Option<FileKey> {
+    let path = object.path.filter(|_| object.class.has_file())?;
+    let relative = object.reason == Some(Reason::DirectoryUnknown);
+    Some(FileKey {
+        path,
+        scope: relative.then_some(owner.0),
+    })
+}
+
+fn row<S: EmitAll>(
+    table: &Table,
+    fd: i32,
+    descriptor: &Descriptor,
+    files: &FileLives,
+    out: &mut Output<'_, S>,
+) -> FdLifeRow {
+    let object = &descriptor.object;
+    let symbols = &mut *out.symbols;
+    FdLifeRow {
+        id: descriptor.id,
+        ts: descriptor.ts,
+        dur: None,
+        ts_end: None,
+        upid: table.upid,
+        pid: table.pid,
+        comm: descriptor.comm,
+        fd,
+        fd_class: symbols.intern(object.class.name()),
+        path: object.path,
+        unknown_reason: object.reason.map(|reason| symbols.intern(reason.name())),
+        origin: symbols.intern(descriptor.origin),
+        syscall_id: descriptor.syscall_id,
+        flags: descriptor.flags,
+        cloexec: descriptor.cloexec,
+        deleted: descriptor.deleted || descriptor.file.is_some_and(|file| files.is_deleted(file)),
+        closed_by: None,
+    }
+}
+
+/// The length is known only where the begin was seen.
+fn ended(mut row: FdLifeRow, descriptor: &Descriptor, ts: Ns, closed_by: Sym) -> FdLifeRow {
+    let begin_seen = !matches!(descriptor.origin, STATE_DUMP | FIRST_USE);
+    row.dur = begin_seen.then(|| ts.saturating_sub(row.ts));
+    row.ts_end = Some(ts);
+    row.closed_by = Some(closed_by);
+    row
+}

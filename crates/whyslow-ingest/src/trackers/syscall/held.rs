@@ -1,0 +1,105 @@
+//! Rows of calls on descriptors that the state dump has yet to name.
+
+use rustc_hash::FxHashMap;
+use whyslow_model::tables::{EmitAll, SyscallRow};
+
+use super::super::fd::{Owner, file_key};
+use super::super::file::{FileLives, FileRef, Use};
+use super::super::identity::{Output, ThreadRef};
+use super::super::object::Object;
+
+/// Rows held back at once; then they go as they are, and so does what follows.
+const HELD_MAX: usize = 4096;
+
+/// Bytes that went through a descriptor before it was known where to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Moved {
+    /// The descriptor's id in `fd_life`, and what is to be counted for its file.
+    pub(super) descriptor: Option<i64>,
+    pub(super) bytes: Option<Use>,
+}
+
+#[derive(Debug)]
+struct HeldRow {
+    row: Box<SyscallRow>,
+    thread: ThreadRef,
+    moved: Moved,
+    moved2: Moved,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    rows: Vec<HeldRow>,
+    /// What descriptors turned out to lead to.
+    known: FxHashMap<i64, (Object, Option<FileRef>)>,
+    over: bool,
+}
+
+impl Held {
+    /// No dump is to be waited for any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    pub(super) fn known(&mut self, descriptor: i64, object: Object, file: Option<FileRef>) {
+        if !self.over {
+            self.known.insert(descriptor, (object, file));
+        }
+    }
+
+    pub(super) fn hold<S: EmitAll>(
+        &mut self,
+        row: Box<SyscallRow>,
+        thread: ThreadRef,
+        (moved, moved2): (Moved, Moved),
+        files: &mut FileLives,
+        out: &mut Output<'_, S>,
+    ) {
+        self.rows.push(HeldRow {
+            row,
+            thread,
+            moved,
+            moved2,
+        });
+        if self.rows.len() >= HELD_MAX {
+            self.settle(files, out);
+        }
+    }
+
+    pub(super) fn settle<S: EmitAll>(&mut self, files: &mut FileLives, out: &mut Output<'_, S>) {
+        self.over = true;
+        let known = std::mem::take(&mut self.known);
+        for mut held in std::mem::take(&mut self.rows) {
+            let found = |moved: &Moved| known.get(&moved.descriptor?);
+            if let Some((object, file)) = found(&held.moved) {
+                held.row.path = object.path;
+                held.row.fd_class = Some(out.symbols.intern(object.class.name()));
+                held.row.unknown_reason = None;
+                count(&held, held.moved.bytes, (object, *file), files, out);
+            }
+            if let Some((object, file)) = found(&held.moved2) {
+                held.row.path2 = object.path;
+                count(&held, held.moved2.bytes, (object, *file), files, out);
+            }
+            out.sink.emit(*held.row);
+        }
+    }
+}
+
+fn count<S: EmitAll>(
+    held: &HeldRow,
+    moved: Option<Use>,
+    (object, file): (&Object, Option<FileRef>),
+    files: &mut FileLives,
+    out: &mut Output<'_, S>,
+) {
+    let ts = held.row.ts_end.unwrap_or(held.row.ts);
+    let owner = Owner::of(&held.thread);
+    let Some(use_) = moved else { return };
+    let by_path = |files: &mut FileLives, out: &mut Output<'_, S>| {
+        Some(files.at(file_key(object, owner)?, ts, out))
+    };
+    if let Some(file) = file.or_else(|| by_path(files, out)) {
+        files.touch(file, ts, &held.thread, use_);
+    }
+}

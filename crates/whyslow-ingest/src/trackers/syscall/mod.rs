@@ -1,0 +1,531 @@
+//! System calls of every thread: pairing of entries and returns, and what each call acted on.
+//!
+//! **Goal.** One row a call, with the object it acted on as it was at that moment: a `close` shows
+//! the path it closes, a failed `open` the path it asked for.
+//!
+//! **Pairing.** A thread is in one call at a time, so an entry waits in the thread's slot for its
+//! return. What does not fit is kept and cut: an entry inside a call means that the call's return
+//! was lost; a return without entry, that the entry was (or lies before the recording); a return
+//! from another call is both. Some returns are no calls: `clone` returns twice, the second time in
+//! the child, which belongs to the parent's call; `rt_sigreturn` comes back as nothing or as call
+//! number −1, because the kernel has forgotten what it returns from. `exit` does not return: it
+//! ends when its thread does, and so does any call that a thread is killed in.
+//!
+//! **Without threads.** Where nothing tells the thread, entry and return cannot be paired: a call
+//! may sleep, others run on its CPU meanwhile, and it may return on another CPU. Rejected: pairing
+//! by CPU, or by name on a CPU, which is right most of the time and wrong without a sign of it.
+//! Chosen: one row an entry, which says what was called where, with what, and when; its length and
+//! result stay unknown (`cut` = `end`). Returns are only counted (`SYSCALL_THREAD_UNKNOWN`): as
+//! rows they would count every call twice.
+//!
+//! The state dump names descriptors some time after the recording begins. Rows of calls on
+//! descriptors that it may yet name are held back until then ([`Held`]).
+
+mod calls;
+mod effect;
+mod held;
+mod path;
+mod perform;
+mod row;
+#[cfg(test)]
+mod tests;
+
+use whyslow_model::Ns;
+use whyslow_model::event::{Body, Event, StateProcess, SyscallArgs};
+use whyslow_model::stat;
+use whyslow_model::syscall::Op;
+use whyslow_model::tables::EmitAll;
+
+use self::calls::Calls;
+use self::effect::{CLONE_FILES, EBADF, Effect};
+use self::held::Held;
+use super::fd::{FdTables, Opening, Owner, STATE_DUMP};
+use super::file::{FileLives, FileRef};
+use super::identity::{Change, Here, Output, ProcessRef, ThreadRef};
+use super::mapping::Mappings;
+use super::object::{Object, Reason};
+use super::process::Processes;
+
+/// Flag of descriptors in the state dump, as in `open`.
+const O_CLOEXEC: i64 = effect::O_CLOEXEC;
+
+/// Number of the call that a return from a signal handler returns from.
+const FORGOTTEN: Option<i32> = Some(-1);
+
+/// A name of a call, how it was numbered, and the table it was entered through.
+#[derive(Debug, Clone, Copy)]
+struct Called {
+    meaning: u32,
+    nr: Option<i32>,
+    compat: bool,
+}
+
+/// The numbers among the arguments.
+#[derive(Debug, Clone, Copy, Default)]
+struct Numbers {
+    fd: Option<i32>,
+    fd2: Option<i32>,
+    count: Option<i64>,
+    offset: Option<i64>,
+    flags: Option<i64>,
+    command: Option<i64>,
+    value: Option<i64>,
+    address: Option<u64>,
+    family: Option<i32>,
+    socket_type: Option<i32>,
+}
+
+/// What a descriptor argument leads to.
+#[derive(Debug, Clone, Copy)]
+struct Target {
+    object: Object,
+    /// The descriptor's id in `fd_life`; none if its table does not know it.
+    descriptor: Option<i64>,
+    file: Option<FileRef>,
+}
+
+/// A call that has not returned.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    id: i64,
+    ts: Ns,
+    thread: ThreadRef,
+    cpu: Option<i32>,
+    called: Called,
+    op: Op,
+    numbers: Numbers,
+    /// Behind the descriptor arguments.
+    target: Option<Target>,
+    target2: Option<Target>,
+    /// Named by path or address; shown before the descriptor's.
+    named: Option<Object>,
+    named2: Option<Object>,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Returned(Ns, Option<i64>),
+    /// Entry not recorded; the time is the first at which it can have begun.
+    OfUnknownBegin(Ns, Option<i64>),
+    Unknown,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct ThreadCalls {
+    pending: Option<Pending>,
+    /// Before that moment the thread was not known, or in another call.
+    ts_free: Option<Ns>,
+    /// Forked in the recording, and in no call since.
+    newborn: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct SyscallTracker {
+    calls: Calls,
+    threads: Vec<ThreadCalls>,
+    fds: FdTables,
+    files: FileLives,
+    mappings: Mappings,
+    held: Held,
+    next_id: i64,
+    pipes: u32,
+    /// For paths put together of two.
+    scratch: Vec<u8>,
+}
+
+impl SyscallTracker {
+    /// Something changed about threads: before the event itself is applied.
+    pub(super) fn change<S: EmitAll>(
+        &mut self,
+        change: &Change,
+        here: &Here,
+        out: &mut Output<'_, S>,
+    ) {
+        let ts = here.ts;
+        match *change {
+            Change::Forked { parent, child } => self.forked(parent, &child, ts),
+            Change::Execed { thread } => {
+                if let Some(caller) = here.thread.filter(|caller| caller.slot != thread.slot) {
+                    // Another thread than the first called exec, and takes its number over.
+                    let pending = self.calls_of(&caller).pending.take();
+                    self.calls_of(&thread).pending = pending;
+                }
+                self.fds.exec(&thread, ts, &self.files, out);
+                self.mappings.clear(Owner::of(&thread), ts, out);
+            }
+            Change::Joined { thread } => {
+                self.fds.join(&thread, ts, &self.files, out);
+                let from = Owner::thread(thread.utid);
+                self.mappings.join(from, Owner::of(&thread));
+            }
+            Change::Exited { thread } => self.ended(&thread, End::Returned(ts, None), out),
+            Change::ProcessEnded { process } => {
+                let owner = Owner::process(process.upid);
+                self.fds.exit(owner, ts, &self.files, out);
+                self.mappings.clear(owner, ts, out);
+            }
+            Change::Gone { thread } => {
+                self.ended(&thread, End::Unknown, out);
+                *self.calls_of(&thread) = ThreadCalls::default();
+                let owner = Owner::thread(thread.utid);
+                self.fds.exit(owner, ts, &self.files, out);
+                self.mappings.clear(owner, ts, out);
+            }
+        }
+    }
+
+    /// Takes one event. `other` is the thread a state dump tells of.
+    pub(super) fn event<S: EmitAll>(
+        &mut self,
+        event: &Event<'_>,
+        here: &Here,
+        other: Option<ThreadRef>,
+        processes: &Processes,
+        out: &mut Output<'_, S>,
+    ) {
+        if let Some(thread) = &here.thread {
+            self.calls_of(thread).ts_free.get_or_insert(here.ts);
+        }
+        match event.body {
+            Body::SyscallEnter {
+                name,
+                nr,
+                compat,
+                ref args,
+            } => {
+                let called = self.called(name, nr, compat, out);
+                self.enter(here, called, args, out);
+            }
+            Body::SyscallExit {
+                name,
+                nr,
+                compat,
+                ret,
+                ref args,
+            } => match here.thread {
+                Some(thread) => {
+                    let called = name.map(|name| self.called(name, nr, compat, out));
+                    self.exit(here, &thread, (called, nr), (ret, args), out);
+                }
+                None => out.anomalies.count(&stat::SYSCALL_THREAD_UNKNOWN, here.ts),
+            },
+            Body::StateProcess(StateProcess { file_table, .. }) => {
+                if let Some(thread) = other {
+                    self.fds.dump_process(&thread, file_table);
+                }
+            }
+            Body::StateFd {
+                pid,
+                file_table,
+                fd,
+                flags,
+                path,
+            } => {
+                let process = pid.and_then(|pid| processes.by_pid(pid)).map(standing_for);
+                let table = || self.fds.dumped_owner(file_table?);
+                if let Some(thread) = process.or_else(table) {
+                    self.dump(&thread, (fd, flags), path, here.ts, out);
+                }
+            }
+            Body::StateEnd => {
+                self.fds.dump_ended();
+                self.held.settle(&mut self.files, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Some events up to this moment are missing.
+    pub(super) fn lost(&mut self, ts: Ns) {
+        self.fds.lost(ts);
+    }
+
+    /// The recording ends.
+    pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
+        for calls in std::mem::take(&mut self.threads) {
+            if let Some(pending) = calls.pending {
+                out.anomalies
+                    .count(&stat::SYSCALL_ENTRY_WITHOUT_EXIT, pending.ts);
+                self.emit(&pending, None, End::Unknown, out);
+            }
+        }
+        self.held.settle(&mut self.files, out);
+        self.fds.finish(&self.files, out);
+        self.mappings.finish(out);
+        self.files.finish(out);
+    }
+
+    fn enter<S: EmitAll>(
+        &mut self,
+        here: &Here,
+        called: Called,
+        args: &SyscallArgs<'_>,
+        out: &mut Output<'_, S>,
+    ) {
+        let Some(thread) = here.thread else {
+            let pending = self.begun(here, &nobody(), called, args, out);
+            out.anomalies.count(&stat::SYSCALL_THREAD_UNKNOWN, here.ts);
+            return self.emit(&pending, None, End::Unknown, out);
+        };
+        if let Some(inner) = self.calls_of(&thread).pending.take() {
+            if self.calls.get(inner.called.meaning).effect == Effect::Sigreturn {
+                // Its return has no event in some kernels: it is over by now.
+                self.emit(&inner, None, End::Returned(here.ts, None), out);
+            } else {
+                out.anomalies.count(&stat::SYSCALL_NESTED, here.ts);
+                self.emit(&inner, None, End::Unknown, out);
+            }
+        }
+        let pending = self.begun(here, &thread, called, args, out);
+        let calls = self.calls_of(&thread);
+        calls.pending = Some(pending);
+        calls.newborn = false;
+    }
+
+    fn exit<S: EmitAll>(
+        &mut self,
+        here: &Here,
+        thread: &ThreadRef,
+        (called, nr): (Option<Called>, Option<i32>),
+        (ret, args): (Option<i64>, &SyscallArgs<'_>),
+        out: &mut Output<'_, S>,
+    ) {
+        let calls = self.calls_of(thread);
+        let (newborn, ts_free) = (calls.newborn, calls.ts_free);
+        calls.ts_free = Some(here.ts);
+        calls.newborn = false;
+        if let Some(pending) = calls.pending.take() {
+            if self.is_return_of(&pending, called, nr) {
+                return self.perform(&pending, thread, here, (ret, args), out);
+            }
+            out.anomalies.count(&stat::SYSCALL_MISMATCH, here.ts);
+            self.emit(&pending, None, End::Unknown, out);
+        } else if self.is_childs_return(newborn, called, ret) {
+            return;
+        }
+        out.anomalies
+            .count(&stat::SYSCALL_EXIT_WITHOUT_ENTRY, here.ts);
+        let (called, ret) = match called {
+            // What it seems to return is a register of the interrupted program.
+            _ if nr == FORGOTTEN => (self.called("rt_sigreturn", None, false, out), None),
+            Some(called) => (called, ret),
+            None => (self.called("unknown", nr, false, out), ret),
+        };
+        let mut pending = self.begun(here, thread, called, &SyscallArgs::default(), out);
+        pending.cpu = None;
+        let since = ts_free.unwrap_or(here.ts);
+        pending.ts = since;
+        self.emit(
+            &pending,
+            Some(thread),
+            End::OfUnknownBegin(here.ts, ret),
+            out,
+        );
+    }
+
+    fn is_return_of(&self, pending: &Pending, called: Option<Called>, nr: Option<i32>) -> bool {
+        let entered = self.calls.get(pending.called.meaning);
+        match called {
+            None => true,
+            // Exec may change between the 64-bit and the 32-bit table; the names stay.
+            Some(called) => {
+                let returned = self.calls.get(called.meaning);
+                returned.name == entered.name
+                    || (entered.effect == Effect::Sigreturn && nr == FORGOTTEN)
+            }
+        }
+    }
+
+    /// In a child, clone returns 0; where returns have no names, it is the first thing that a new
+    /// thread does.
+    fn is_childs_return(&self, newborn: bool, called: Option<Called>, ret: Option<i64>) -> bool {
+        match called {
+            Some(called) => {
+                let forks = self.calls.get(called.meaning).effect == Effect::Fork;
+                forks && (newborn || ret == Some(0))
+            }
+            None => newborn && ret == Some(0),
+        }
+    }
+
+    fn called<S: EmitAll>(
+        &mut self,
+        name: &str,
+        nr: Option<i32>,
+        compat: bool,
+        out: &mut Output<'_, S>,
+    ) -> Called {
+        Called {
+            meaning: self.calls.find(name, out.symbols),
+            nr,
+            compat,
+        }
+    }
+
+    fn forked(&mut self, parent: Option<ThreadRef>, child: &ThreadRef, ts: Ns) {
+        let pending = parent.and_then(|parent| self.calls_of(&parent).pending);
+        let shares = pending.is_some_and(|pending| {
+            let forks = self.calls.get(pending.called.meaning).effect == Effect::Fork;
+            forks
+                && pending
+                    .numbers
+                    .flags
+                    .is_some_and(|flags| flags & CLONE_FILES != 0)
+        });
+        self.fds.fork(parent.as_ref(), child, ts, shares);
+        *self.calls_of(child) = ThreadCalls {
+            pending: None,
+            ts_free: Some(ts),
+            newborn: true,
+        };
+    }
+
+    /// The thread is over, and with it the call it was in. Calls that a thread dies in end there.
+    fn ended<S: EmitAll>(&mut self, thread: &ThreadRef, end: End, out: &mut Output<'_, S>) {
+        if let Some(pending) = self.calls_of(thread).pending.take() {
+            if end == End::Unknown {
+                out.anomalies
+                    .count(&stat::SYSCALL_ENTRY_WITHOUT_EXIT, pending.ts);
+            }
+            self.emit(&pending, Some(thread), end, out);
+        }
+    }
+
+    fn dump<S: EmitAll>(
+        &mut self,
+        thread: &ThreadRef,
+        (fd, flags): (i32, Option<i64>),
+        path: &[u8],
+        ts: Ns,
+        out: &mut Output<'_, S>,
+    ) {
+        let (object, deleted) = Object::of_link(path, out.symbols);
+        let opening = Opening {
+            object,
+            origin: STATE_DUMP,
+            ts,
+            syscall_id: None,
+            flags,
+            cloexec: flags.is_some_and(|flags| flags & O_CLOEXEC != 0),
+            file: None,
+            deleted,
+        };
+        let known_now = self.fds.dump(thread, fd, opening, &mut self.files, out);
+        if let Some(id) = known_now {
+            let file = self
+                .fds
+                .get(Owner::of(thread), fd)
+                .and_then(|found| found.file);
+            self.held.known(id, object, file);
+        }
+    }
+
+    fn begun<S: EmitAll>(
+        &mut self,
+        here: &Here,
+        thread: &ThreadRef,
+        called: Called,
+        args: &SyscallArgs<'_>,
+        out: &mut Output<'_, S>,
+    ) -> Pending {
+        let id = self.next_id;
+        self.next_id += 1;
+        let op = self.calls.get(called.meaning).call.op_of(args);
+        let mut pending = Pending {
+            id,
+            ts: here.ts,
+            thread: *thread,
+            cpu: here.cpu,
+            called,
+            op,
+            numbers: Numbers::of(args),
+            target: None,
+            target2: None,
+            named: None,
+            named2: None,
+        };
+        self.resolve(&mut pending, args, out);
+        pending
+    }
+
+    fn target(&self, thread: &ThreadRef, fd: Option<i32>) -> Option<Target> {
+        let fd = fd.filter(|&fd| fd >= 0)?;
+        let owner = Owner::of(thread);
+        Some(match self.fds.get(owner, fd) {
+            Some(descriptor) => Target {
+                object: descriptor.object,
+                descriptor: Some(descriptor.id),
+                file: descriptor.file,
+            },
+            None if thread.utid < 0 => Target {
+                object: Object::unknown(Reason::ThreadUnknown),
+                descriptor: None,
+                file: None,
+            },
+            None => Target {
+                object: Object::unknown(self.fds.reason(owner)),
+                descriptor: None,
+                file: None,
+            },
+        })
+    }
+
+    fn calls_of(&mut self, thread: &ThreadRef) -> &mut ThreadCalls {
+        if thread.index() >= self.threads.len() {
+            self.threads
+                .resize(thread.index() + 1, ThreadCalls::default());
+        }
+        &mut self.threads[thread.index()]
+    }
+}
+
+impl Numbers {
+    fn of(args: &SyscallArgs<'_>) -> Self {
+        let int = |number: Option<i64>| number.map(|number| number as i32);
+        Self {
+            fd: int(args.fd),
+            fd2: int(args.fd2),
+            count: args.count,
+            offset: args.offset,
+            flags: args.flags,
+            command: args.command,
+            value: args.value,
+            address: args.address,
+            family: args.family,
+            socket_type: args.socket_type,
+        }
+    }
+}
+
+/// Where no thread is known.
+fn nobody() -> ThreadRef {
+    ThreadRef {
+        slot: 0,
+        utid: -1,
+        upid: None,
+        tid: -1,
+        pid: None,
+        comm: None,
+        is_tracer: false,
+    }
+}
+
+/// A process of which no thread needs to be known.
+fn standing_for(process: ProcessRef) -> ThreadRef {
+    ThreadRef {
+        upid: Some(process.upid),
+        pid: Some(process.pid),
+        comm: process.comm,
+        ..nobody()
+    }
+}
+
+fn failed_with(ret: Option<i64>, errno: i64) -> bool {
+    ret == Some(-errno)
+}
+
+/// No such descriptor: the call had no object.
+fn had_no_object(ret: Option<i64>) -> bool {
+    failed_with(ret, EBADF)
+}

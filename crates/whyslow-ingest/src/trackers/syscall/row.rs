@@ -1,0 +1,152 @@
+//! From a call that ended to its row.
+
+use whyslow_model::Ns;
+use whyslow_model::tables::{EmitAll, SyscallRow};
+
+use super::super::file::Use;
+use super::super::identity::{Output, ThreadRef};
+use super::super::object::{FdClass, Object, Reason};
+use super::held::Moved;
+use super::{End, Pending, SyscallTracker, Target, had_no_object};
+
+/// The greatest errno; return values below are addresses and other large numbers.
+const ERRNO_MAX: i64 = 4095;
+
+impl SyscallTracker {
+    /// Writes the row. `now` is the thread as known at the end.
+    pub(super) fn emit<S: EmitAll>(
+        &mut self,
+        pending: &Pending,
+        now: Option<&ThreadRef>,
+        end: End,
+        out: &mut Output<'_, S>,
+    ) {
+        let row = self.row(pending, now, end, out);
+        let may_be_named = |target: Option<Target>| {
+            let target = target?;
+            let waits = target.object.reason == Some(Reason::BeforeRecording);
+            target.descriptor.filter(|_| waits)
+        };
+        let thread = now.unwrap_or(&pending.thread);
+        if !self.held.is_over() {
+            let descriptor = may_be_named(pending.target).filter(|_| pending.named.is_none());
+            let descriptor2 = may_be_named(pending.target2).filter(|_| pending.named2.is_none());
+            if descriptor.is_some() || descriptor2.is_some() {
+                let (bytes, bytes2) = moved(pending, row.bytes);
+                let moved = Moved { descriptor, bytes };
+                let moved2 = Moved {
+                    descriptor: descriptor2,
+                    bytes: bytes2,
+                };
+                let held = &mut self.held;
+                return held.hold(
+                    Box::new(row),
+                    *thread,
+                    (moved, moved2),
+                    &mut self.files,
+                    out,
+                );
+            }
+        }
+        out.sink.emit(row);
+    }
+
+    fn row<S: EmitAll>(
+        &self,
+        pending: &Pending,
+        now: Option<&ThreadRef>,
+        end: End,
+        out: &mut Output<'_, S>,
+    ) -> SyscallRow {
+        let (ts_end, ret, cut) = match end {
+            End::Returned(ts, ret) => (Some(ts), ret, None),
+            End::OfUnknownBegin(ts, ret) => (Some(ts), ret, Some("begin")),
+            End::Unknown => (None, None, Some("end")),
+        };
+        let meaning = self.calls.get(pending.called.meaning);
+        let known = (pending.thread.utid >= 0).then_some(pending.thread);
+        let process = now.copied().or(known);
+        let (object, object2) = objects(pending, ret, cut == Some("begin"));
+        let numbers = &pending.numbers;
+        let symbols = &mut *out.symbols;
+        SyscallRow {
+            id: pending.id,
+            ts: pending.ts,
+            dur: ts_end
+                .filter(|_| cut.is_none())
+                .map(|end: Ns| end.saturating_sub(pending.ts)),
+            ts_end,
+            utid: known.map(|thread| thread.utid),
+            upid: process.and_then(|thread| thread.upid),
+            tid: known.map(|thread| thread.tid),
+            pid: process.and_then(|thread| thread.pid),
+            comm: known.and_then(|thread| thread.comm),
+            cpu: pending.cpu,
+            name: meaning.name,
+            nr: pending.called.nr,
+            compat: pending.called.compat,
+            op: symbols.intern(pending.op.name()),
+            ret,
+            errno: ret.and_then(errno),
+            fd: numbers.fd,
+            fd2: numbers.fd2,
+            path: object.and_then(|object| object.path),
+            path2: object2.and_then(|object| object.path),
+            fd_class: object.map(|object| symbols.intern(object.class.name())),
+            unknown_reason: object
+                .and_then(|object| object.reason)
+                .or(object2.and_then(|object| object.reason))
+                .map(|reason| symbols.intern(reason.name())),
+            bytes_requested: numbers.count,
+            bytes: ret.filter(|&ret| meaning.call.returns_bytes && ret >= 0),
+            file_offset: numbers.offset,
+            flags: numbers.flags.or(numbers.command),
+            cut: cut.map(|cut| symbols.intern(cut)),
+        }
+    }
+}
+
+/// What a call counts for the file of its first and of its second descriptor.
+pub(super) fn moved(pending: &Pending, bytes: Option<i64>) -> (Option<Use>, Option<Use>) {
+    use whyslow_model::syscall::Op;
+    let Some(bytes) = bytes else {
+        return (None, None);
+    };
+    match pending.op {
+        Op::Read => (Some(Use::Read(bytes)), None),
+        Op::Write => (Some(Use::Written(bytes)), None),
+        Op::ReadWrite => (Some(Use::Read(bytes)), Some(Use::Written(bytes))),
+        _ => (None, None),
+    }
+}
+
+/// What the row shows as first and second object.
+fn objects(
+    pending: &Pending,
+    ret: Option<i64>,
+    entry_lost: bool,
+) -> (Option<Object>, Option<Object>) {
+    if entry_lost && pending.op.is_io() {
+        return (Some(Object::unknown(Reason::EntryLost)), None);
+    }
+    let behind = |target: Option<Target>| {
+        target
+            .filter(|target| !had_no_object(ret) || target.descriptor.is_some())
+            .map(|target| target.object)
+    };
+    let object = pending.named.or(behind(pending.target));
+    (object, pending.named2.or(behind(pending.target2)))
+}
+
+pub(super) fn errno(ret: i64) -> Option<i32> {
+    (-ERRNO_MAX..0).contains(&ret).then_some(-ret as i32)
+}
+
+impl Target {
+    /// Success told what kind of object it is, if not which.
+    pub(super) fn learn(&mut self, class: FdClass) {
+        if self.object.class == FdClass::Unknown {
+            self.object.class = class;
+        }
+    }
+}
