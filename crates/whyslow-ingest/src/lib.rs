@@ -1,5 +1,17 @@
 //! From the files of other tools to a recording: detect, read, order, track, write.
 
 pub mod archive;
+pub mod cache;
+mod clock;
+pub mod detect;
+mod digest;
 pub mod importers;
+mod limits;
+mod pipeline;
+mod sorter;
 pub mod trackers;
+
+pub use pipeline::{
+    AnomalyReport, ImportError, ImportOptions, ImportReport, InMemory, Progress, RecordCounts,
+    import, import_in_memory,
+};

@@ -21,6 +21,7 @@ mod writer;
 
 pub use error::StoreError;
 pub use limits::Limits;
+pub use manifest::FORMAT_VERSION;
 pub use memory::MemoryTables;
 pub use recording::Recording;
 pub use rows::rows;

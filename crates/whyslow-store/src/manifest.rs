@@ -16,7 +16,7 @@ use crate::{RecordingInfo, StoreError, limits};
 
 pub(crate) const FILE_NAME: &str = "manifest.json";
 /// Raised when a program of before could misread what is written now.
-pub(crate) const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 1;
 
 pub(crate) fn to_json(recording: &RecordingInfo) -> Vec<u8> {
     let mut json = serde_json::to_vec_pretty(recording).expect("strings and numbers only");

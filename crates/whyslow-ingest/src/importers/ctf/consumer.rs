@@ -76,6 +76,10 @@ pub struct Trace {
     /// Path relative to what the user named, `/` between the parts; empty if it is that itself.
     pub layout: String,
     pub domain: Domain,
+    /// Number of the source it belongs to, as given to [`super::reader::CtfReader::open_sources`].
+    pub source: usize,
+    /// What was added to its times; the clock classes have it already.
+    pub shift_ns: i64,
     /// The same for pieces of one trace (equal uuid), different for different traces.
     pub identity: usize,
 }

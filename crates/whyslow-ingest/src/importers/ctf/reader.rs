@@ -61,7 +61,7 @@ pub struct CtfReader {
     bytes_total: u64,
     tally: Tally,
     /// Deleted when the reader is dropped.
-    _unpacked: Option<Unpacked>,
+    unpacked: Vec<Unpacked>,
 }
 
 /// What became of all records.
@@ -87,32 +87,12 @@ impl CtfReader {
     /// Opens all traces in a directory, an archive (tar, also compressed, or zip), or the trace of
     /// a `metadata` file.
     pub fn open(path: &Path) -> Result<CtfReader, CtfError> {
-        let about = fs::metadata(path).map_err(|error| CtfError::open(path, error))?;
-        if about.is_dir() {
-            return CtfReader::open_folder(path, path, None);
-        }
-        if path.file_name().is_some_and(|name| name == "metadata") {
-            let folder = path
-                .parent()
-                .filter(|folder| !folder.as_os_str().is_empty());
-            return CtfReader::open_folder(folder.unwrap_or(Path::new(".")), path, None);
-        }
-        let unpacked = archive::unpack(path)?;
-        let folder = unpacked.path().to_owned();
-        CtfReader::open_folder(&folder, path, Some(unpacked))
+        CtfReader::open_sources(&[(0, path, 0)])
     }
 
-    fn open_folder(
-        folder: &Path,
-        named: &Path,
-        unpacked: Option<Unpacked>,
-    ) -> Result<CtfReader, CtfError> {
-        let folders = find_traces(folder)?;
-        if folders.is_empty() {
-            return Err(CtfError::NoTrace {
-                path: named.to_owned(),
-            });
-        }
+    /// Opens the traces of several sources, to be merged: number, path, and nanoseconds to add to
+    /// all times.
+    pub fn open_sources(sources: &[(usize, &Path, i64)]) -> Result<CtfReader, CtfError> {
         let mut reader = CtfReader {
             traces: Vec::new(),
             schemas: Vec::new(),
@@ -120,22 +100,11 @@ impl CtfReader {
             streams: Vec::new(),
             bytes_total: 0,
             tally: Tally::default(),
-            _unpacked: unpacked,
+            unpacked: Vec::new(),
         };
-        let (mut files, mut refused) = (Vec::new(), None);
-        for folder in folders {
-            match reader.open_trace(&folder) {
-                Ok(()) => reader.stat_streams(&folder, &mut files)?,
-                Err(error) => {
-                    let text = || error.to_string();
-                    let stat = &stat::METADATA_DAMAGED;
-                    reader.tally.add_with(stat, &folder.metadata(), 0, text);
-                    refused = refused.or(Some(error));
-                }
-            }
-        }
-        if let (true, Some(error)) = (reader.traces.is_empty(), refused) {
-            return Err(error);
+        let mut files = Vec::new();
+        for source in sources {
+            reader.open_source(*source, &mut files)?;
         }
         for files in assemble(&reader.traces, &reader.schemas, files)? {
             reader.streams.push(Stream {
@@ -145,6 +114,53 @@ impl CtfReader {
             });
         }
         Ok(reader)
+    }
+
+    fn open_source(
+        &mut self,
+        (source, path, shift_ns): (usize, &Path, i64),
+        files: &mut Vec<StreamFile>,
+    ) -> Result<(), CtfError> {
+        let folders = find_traces(&self.folder_of(path)?)?;
+        if folders.is_empty() {
+            return Err(CtfError::NoTrace {
+                path: path.to_owned(),
+            });
+        }
+        let (before, mut refused) = (self.traces.len(), None);
+        for folder in folders {
+            match self.open_trace(&folder, source, shift_ns) {
+                Ok(()) => self.stat_streams(&folder, files)?,
+                Err(error) => {
+                    let text = || error.to_string();
+                    let stat = &stat::METADATA_DAMAGED;
+                    self.tally.add_with(stat, &folder.metadata(), 0, text);
+                    refused = refused.or(Some(error));
+                }
+            }
+        }
+        match refused {
+            Some(error) if self.traces.len() == before => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where the traces of a source lie, unpacked if need be.
+    fn folder_of(&mut self, path: &Path) -> Result<PathBuf, CtfError> {
+        let about = fs::metadata(path).map_err(|error| CtfError::open(path, error))?;
+        if about.is_dir() {
+            return Ok(path.to_owned());
+        }
+        if path.file_name().is_some_and(|name| name == "metadata") {
+            let folder = path
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty());
+            return Ok(folder.unwrap_or(Path::new(".")).to_owned());
+        }
+        let unpacked = archive::unpack(path)?;
+        let folder = unpacked.path().to_owned();
+        self.unpacked.push(unpacked);
+        Ok(folder)
     }
 
     pub fn traces(&self) -> &[Trace] {
@@ -256,7 +272,12 @@ impl CtfReader {
         }
     }
 
-    fn open_trace(&mut self, folder: &TraceFolder) -> Result<(), CtfError> {
+    fn open_trace(
+        &mut self,
+        folder: &TraceFolder,
+        source: usize,
+        shift_ns: i64,
+    ) -> Result<(), CtfError> {
         let path = folder.metadata();
         let bytes = fs::read(&path).map_err(|error| CtfError::open(&path, error))?;
         let parsed = parse_metadata(&bytes).map_err(|source| CtfError::Metadata {
@@ -268,7 +289,10 @@ impl CtfReader {
             self.tally
                 .add_with(anomaly.stat, &path, anomaly.byte_offset, text);
         }
-        let class = parsed.trace;
+        let mut class = parsed.trace;
+        for clock in &mut class.clocks {
+            crate::clock::shift(clock, shift_ns);
+        }
         let schema =
             Schema::new(&class, self.classes.len()).map_err(|source| CtfError::Packets {
                 path: path.clone(),
@@ -291,6 +315,8 @@ impl CtfReader {
             path: folder.path.clone(),
             layout: folder.layout.clone(),
             domain: Domain::Unknown,
+            source,
+            shift_ns,
             identity,
         };
         trace.domain = domain(&trace);

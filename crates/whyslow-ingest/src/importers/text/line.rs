@@ -37,7 +37,7 @@ impl Line {
         let (time, rest) = word(text);
         let ts = time_of(time).ok_or_else(|| format!("`{time}` is not a time"))?;
         let (cpu_text, rest) = word(rest);
-        let cpu = cpu_of(cpu_text).ok_or_else(|| format!("`{cpu_text}` is not a CPU"))?;
+        let cpu = cpu_of(cpu_text)?;
         let mut rest = rest.trim_start();
         if let Some(context) = rest.strip_prefix('(') {
             rest = self.read_fields(context, true)?;
@@ -160,10 +160,14 @@ fn word(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-fn cpu_of(text: &str) -> Option<Option<i32>> {
-    match text.strip_prefix('[')?.strip_suffix(']')? {
-        "-" => Some(None),
-        number => Some(Some(number.parse().ok().filter(|cpu| *cpu >= 0)?)),
+fn cpu_of(text: &str) -> Result<Option<i32>, String> {
+    let inner = text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'));
+    let cpu = inner.and_then(|number| number.parse().ok());
+    match cpu.filter(|cpu| *cpu >= 0) {
+        None if inner != Some("-") => Err(format!("`{text}` is not a CPU")),
+        cpu => Ok(cpu),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::importers::rwbs;
 
 /// What a line says.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::large_enum_variant, reason = "one is in hand at a time")]
 pub enum Item<'a> {
     /// Nothing: a comment, an empty line, the first line of a file.
     Nothing,
@@ -20,7 +21,10 @@ pub enum Item<'a> {
         key: &'a str,
         value: &'a [u8],
     },
-    Event(Event<'a>),
+    Event {
+        name: &'a str,
+        event: Event<'a>,
+    },
     Loss(Loss<'a>),
 }
 
@@ -41,12 +45,15 @@ pub fn parse<'a>(text: &'a str, line: &'a mut Line) -> Result<Item<'a>, String> 
     if head.name == "lost" {
         return Ok(Item::Loss(fields.loss(head.ts, head.cpu)?));
     }
-    Ok(Item::Event(Event {
-        ts: head.ts,
-        cpu: head.cpu,
-        context: fields.context()?,
-        body: fields.body(head.name)?,
-    }))
+    Ok(Item::Event {
+        name: head.name,
+        event: Event {
+            ts: head.ts,
+            cpu: head.cpu,
+            context: fields.context()?,
+            body: fields.body(head.name)?,
+        },
+    })
 }
 
 struct Fields<'a> {

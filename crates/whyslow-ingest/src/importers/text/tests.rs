@@ -70,7 +70,7 @@ fn rewrite(text: &str, line: &mut Line) -> String {
         Item::Metadata { key, value } => {
             write_metadata(key, std::str::from_utf8(value).expect("a test"), &mut out);
         }
-        Item::Event(event) => write_event(&event, &mut out),
+        Item::Event { event, .. } => write_event(&event, &mut out),
         Item::Loss(loss) => write_loss(&loss, &mut out),
     }
     out

@@ -132,6 +132,12 @@ impl Mapper {
         })
     }
 
+    /// Whether events of the class are known by time and thread only.
+    pub fn is_unused(&self, class: usize) -> bool {
+        let class = self.classes.get(class).and_then(Option::as_ref);
+        class.is_none_or(|class| matches!(class.meaning, Meaning::Other))
+    }
+
     fn facts(&mut self, class: &ClassRef<'_>) -> TraceFacts {
         if self.facts.len() <= class.trace_index {
             self.facts.resize(class.trace_index + 1, None);

@@ -1,0 +1,170 @@
+//! What kind of source a path is: told by content, never by name.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::archive;
+use crate::importers::ctf::layout;
+use crate::importers::text;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceKind {
+    /// A directory with traces of the Common Trace Format, their `metadata` file, or an archive.
+    Ctf,
+    /// Lines of text, see [`crate::importers::text`].
+    Text,
+}
+
+impl SourceKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            SourceKind::Ctf => "ctf",
+            SourceKind::Text => "text",
+        }
+    }
+}
+
+/// What [`detect`] can find, for messages.
+pub const SUPPORTED: &str = "an LTTng or other CTF 1.8 or CTF 2 trace (its directory, or a \
+                             .tar, .tar.gz, .tar.xz, .tar.zst or .zip of it), or a text file \
+                             that begins with `whyslow-text 1`";
+
+#[derive(Debug, thiserror::Error)]
+pub enum DetectError {
+    #[error("failed to open `{}`", path.display())]
+    Open { path: PathBuf, source: io::Error },
+    #[error("`{}` is a recording already", path.display())]
+    Recording { path: PathBuf },
+    #[error("`{}` is {seen}, which cannot be imported; what can: {SUPPORTED}", path.display())]
+    Unsupported { path: PathBuf, seen: String },
+}
+
+pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
+    let open = |source| DetectError::Open {
+        path: path.to_owned(),
+        source,
+    };
+    let unsupported = |seen: String| DetectError::Unsupported {
+        path: path.to_owned(),
+        seen,
+    };
+    let about = fs::metadata(path).map_err(open)?;
+    if about.is_dir() {
+        // refuse early what the directory scan would search in vain
+        fs::read_dir(path).map_err(open)?;
+        return if path.join("manifest.json").is_file() && !path.join("metadata").exists() {
+            Err(DetectError::Recording {
+                path: path.to_owned(),
+            })
+        } else if layout::has_trace(path) {
+            Ok(SourceKind::Ctf)
+        } else {
+            Err(unsupported(
+                "a directory without a trace (no file called `metadata` in it)".to_owned(),
+            ))
+        };
+    }
+    if !about.is_file() {
+        return Err(unsupported("not a file".to_owned()));
+    }
+    let head = read_head(path).map_err(open)?;
+    if is_text(&head) {
+        return Ok(SourceKind::Text);
+    }
+    if path.file_name().is_some_and(|name| name == "metadata") || archive::is_archive(path) {
+        return Ok(SourceKind::Ctf);
+    }
+    Err(unsupported(describe(&head)))
+}
+
+/// Enough for any magic number and a first line.
+const HEAD_BYTES: u64 = 512;
+
+fn read_head(path: &Path) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    File::open(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+fn is_text(head: &[u8]) -> bool {
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    line.trim_ascii_end() == text::MAGIC.as_bytes()
+}
+
+/// Names what people are likely to try, so that they know what they have in hand.
+fn describe(head: &[u8]) -> String {
+    const MAGICS: [(&[u8], &str); 11] = [
+        (b"", "an empty file"),
+        (b"PERFILE2", "a perf.data file"),
+        (b"\x17\x08\x44tracing", "a trace.dat file of trace-cmd"),
+        (b"FLR\0", "a recording of the Java Flight Recorder"),
+        (b"PAR1", "a Parquet file"),
+        (b"\x7fELF", "an ELF file"),
+        (
+            b"\xc1\x1f\xfc\xc1",
+            "a stream of a CTF trace (name its directory instead)",
+        ),
+        (
+            b"\xc1\xfc\x1f\xc1",
+            "a stream of a CTF trace (name its directory instead)",
+        ),
+        (b"\x1f\x8b", "a gzip file that holds no tar archive"),
+        (b"# tracer:", "text output of ftrace"),
+        (b"{", "a JSON file"),
+    ];
+    for (magic, what) in MAGICS {
+        if head == magic || !magic.is_empty() && head.starts_with(magic) {
+            return what.to_owned();
+        }
+    }
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    match std::str::from_utf8(line) {
+        Ok(line) if !line.chars().any(char::is_control) => {
+            let line: String = line.chars().take(60).collect();
+            format!("a text file that begins with {line:?}")
+        }
+        _ => "a file of unknown format".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_known_by_content() {
+        let folder = tempfile::tempdir().expect("a test");
+        let file = folder.path().join("x");
+        let check = |content: &[u8], expected: &str| {
+            fs::write(&file, content).expect("a test");
+            let seen = match detect(&file) {
+                Ok(kind) => kind.name().to_owned(),
+                Err(DetectError::Unsupported { seen, .. }) => seen,
+                Err(error) => error.to_string(),
+            };
+            assert_eq!(seen, expected);
+        };
+        check(b"whyslow-text 1\n1 [0] other\n", "text");
+        check(b"whyslow-text 1", "text");
+        check(b"", "an empty file");
+        check(b"PERFILE2\x68", "a perf.data file");
+        check(
+            b"\xc1\x1f\xfc\xc1abc",
+            "a stream of a CTF trace (name its directory instead)",
+        );
+        check(b"hello\nworld", "a text file that begins with \"hello\"");
+        check(b"\x01\x02\x03", "a file of unknown format");
+        let directory = detect(folder.path()).err().map(|error| error.to_string());
+        assert!(directory.is_some_and(|error| error.contains("without a trace")));
+        fs::write(folder.path().join("manifest.json"), "{}").expect("a test");
+        assert!(matches!(
+            detect(folder.path()),
+            Err(DetectError::Recording { .. })
+        ));
+        assert!(matches!(
+            detect(&folder.path().join("absent")),
+            Err(DetectError::Open { .. })
+        ));
+    }
+}

@@ -1,0 +1,18 @@
+//! Bounds of an import, beside those that a reader keeps for its own format.
+
+/// Events between two looks at the flag that cancels.
+pub(crate) const EVENTS_PER_CHECK: u32 = 4096;
+/// Text sources are held in memory while they are merged.
+pub(crate) const TEXT_BYTES_MAX: u64 = 256 << 20;
+/// Examples of bad records that the log keeps for each kind.
+pub(crate) const LOG_EXAMPLES_MAX: usize = 5;
+/// Folders in folders of a source.
+pub(crate) const SOURCE_DEPTH_MAX: usize = 24;
+pub(crate) const SOURCE_FILES_MAX: usize = 1 << 20;
+pub(crate) const DIGEST_BUFFER_BYTES: usize = 256 << 10;
+/// Recordings kept in the cache, together.
+pub(crate) const CACHE_BYTES_MAX: u64 = 8 << 30;
+/// A cached recording that was used this recently is never removed: somebody may be reading it.
+pub(crate) const CACHE_IN_USE_SECONDS: u64 = 600;
+/// What an interrupted import left in the cache is removed after this time.
+pub(crate) const CACHE_LEFTOVER_SECONDS: u64 = 24 * 3600;

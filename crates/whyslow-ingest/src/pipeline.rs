@@ -1,0 +1,267 @@
+//! From sources to a recording: read, order, track, write, account.
+
+mod account;
+mod ctf_source;
+mod session;
+mod text_source;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use whyslow_model::stat::Severity;
+use whyslow_model::tables::Collected;
+use whyslow_model::{Ns, Symbols};
+use whyslow_store::{Existing, RecordingInfo, RecordingWriter, SourceInfo, StoreError};
+
+use self::session::{Outcome, Session};
+use self::text_source::TextQueue;
+use crate::detect::{DetectError, SourceKind, detect};
+use crate::digest;
+use crate::importers::ctf::error::CtfError;
+use crate::importers::ctf::reader::CtfReader;
+
+/// How to import.
+#[derive(Debug, Clone)]
+pub struct ImportOptions {
+    /// Where the recording will be.
+    pub output: PathBuf,
+    pub existing: Existing,
+    /// Added to all times of the n-th source; missing ones are 0.
+    pub shifts_ns: Vec<Ns>,
+    /// Set from a signal handler or another thread: the import ends soon, and leaves nothing.
+    pub cancel: Arc<AtomicBool>,
+}
+
+impl ImportOptions {
+    pub fn new(output: impl Into<PathBuf>) -> ImportOptions {
+        ImportOptions {
+            output: output.into(),
+            existing: Existing::Refuse,
+            shifts_ns: Vec::new(),
+            cancel: Arc::default(),
+        }
+    }
+}
+
+/// How far an import is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    pub bytes_done: u64,
+    pub bytes_total: u64,
+    pub events: u64,
+}
+
+/// One kind of anomaly, with the first place it was met.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnomalyReport {
+    pub name: &'static str,
+    pub severity: Severity,
+    pub doc: &'static str,
+    pub count: u64,
+    /// File, offset and details of the first one; may be empty.
+    pub text: String,
+}
+
+/// What became of all records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RecordCounts {
+    pub read: u64,
+    /// Delivered to the trackers, or counted by name because no table holds their kind.
+    pub accepted: u64,
+    /// Each of them is counted under an anomaly.
+    pub skipped: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct ImportReport {
+    pub recording: RecordingInfo,
+    pub records: RecordCounts,
+    /// By severity, the worst first, then by name.
+    pub anomalies: Vec<AnomalyReport>,
+    pub elapsed: Duration,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    #[error("nothing to import")]
+    NoSource,
+    #[error(transparent)]
+    Detect(#[from] DetectError),
+    #[error(transparent)]
+    Ctf(#[from] CtfError),
+    #[error("failed to read `{}`", path.display())]
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("`{}` has {bytes} bytes; a text source may have {limit}", path.display())]
+    TextTooLarge {
+        path: PathBuf,
+        bytes: u64,
+        limit: u64,
+    },
+    #[error("traces of several hosts in one import: {}", hosts.join(", "))]
+    SeveralHosts { hosts: Vec<String> },
+    #[error("cannot prepare the cache of imported traces: {reason}")]
+    Cache { reason: String },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// Imports the sources, merged on one clock, into one recording.
+pub fn import(
+    sources: &[PathBuf],
+    options: &ImportOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<ImportReport, ImportError> {
+    let begin = Instant::now();
+    let opened = Opened::open(sources, &options.shifts_ns)?;
+    let writer = RecordingWriter::create(&options.output, options.existing)?;
+    let digests = Digests::start(sources, &options.cancel);
+    let outcome = opened.run(writer, &options.cancel, progress)?;
+    let sources = digests.finish(sources, &outcome)?;
+    if options.cancel.load(Ordering::Relaxed) {
+        return Err(ImportError::Cancelled);
+    }
+    let recording = RecordingInfo {
+        sources,
+        host: outcome.host.clone(),
+        zone: outcome.zone.clone(),
+        begin_ns: outcome.begin_ns,
+        end_ns: outcome.end_ns,
+        ..RecordingInfo::default()
+    };
+    let recording = outcome.sink.finish(&outcome.symbols, recording)?;
+    Ok(ImportReport {
+        recording,
+        records: outcome.records,
+        anomalies: outcome.anomalies,
+        elapsed: begin.elapsed(),
+    })
+}
+
+/// An import whose rows stay in memory: for tests, and for traces known to be small.
+pub struct InMemory {
+    pub rows: Collected,
+    pub symbols: Symbols,
+    pub records: RecordCounts,
+    pub anomalies: Vec<AnomalyReport>,
+    pub begin_ns: Ns,
+    pub end_ns: Ns,
+}
+
+pub fn import_in_memory(sources: &[PathBuf]) -> Result<InMemory, ImportError> {
+    let opened = Opened::open(sources, &[])?;
+    let never = AtomicBool::new(false);
+    let outcome = opened.run(Collected::default(), &never, &mut |_| {})?;
+    Ok(InMemory {
+        rows: outcome.sink,
+        symbols: outcome.symbols,
+        records: outcome.records,
+        anomalies: outcome.anomalies,
+        begin_ns: outcome.begin_ns,
+        end_ns: outcome.end_ns,
+    })
+}
+
+/// Sources that could be opened, not yet read.
+struct Opened {
+    /// All traces together: its reader merges them.
+    traces: Option<CtfReader>,
+    texts: TextQueue,
+    kinds: Vec<SourceKind>,
+}
+
+impl Opened {
+    fn open(sources: &[PathBuf], shifts_ns: &[Ns]) -> Result<Opened, ImportError> {
+        if sources.is_empty() {
+            return Err(ImportError::NoSource);
+        }
+        let shift = |index: usize| shifts_ns.get(index).copied().unwrap_or(0);
+        let mut traces: Vec<(usize, &Path, Ns)> = Vec::new();
+        let (mut texts, mut kinds) = (TextQueue::default(), Vec::new());
+        for (index, path) in sources.iter().enumerate() {
+            let kind = detect(path)?;
+            match kind {
+                SourceKind::Ctf => traces.push((index, path, shift(index))),
+                SourceKind::Text => texts.add(index, path, shift(index))?,
+            }
+            kinds.push(kind);
+        }
+        let traces = if traces.is_empty() {
+            None
+        } else {
+            Some(CtfReader::open_sources(&traces)?)
+        };
+        Ok(Opened {
+            traces,
+            texts,
+            kinds,
+        })
+    }
+
+    fn run<S: session::RowSink>(
+        self,
+        sink: S,
+        cancel: &AtomicBool,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Outcome<S>, ImportError> {
+        let mut session = Session::new(sink, self.texts, cancel, progress);
+        session.name_sources(&self.kinds);
+        if let Some(mut reader) = self.traces {
+            ctf_source::read(&mut reader, &mut session)?;
+        }
+        session.finish()
+    }
+}
+
+/// Digest and size; `None` when stopped.
+type Digested = Option<(String, u64)>;
+
+/// Digests are made beside the import, which seldom waits for the disk.
+struct Digests {
+    thread: JoinHandle<std::io::Result<Vec<Digested>>>,
+}
+
+impl Digests {
+    fn start(sources: &[PathBuf], cancel: &Arc<AtomicBool>) -> Digests {
+        let (sources, cancel) = (sources.to_vec(), Arc::clone(cancel));
+        let digests = move || {
+            let digests = sources.iter().map(|path| digest::digest(path, &cancel));
+            digests.collect()
+        };
+        Digests {
+            thread: std::thread::spawn(digests),
+        }
+    }
+
+    fn finish<S>(
+        self,
+        sources: &[PathBuf],
+        outcome: &Outcome<S>,
+    ) -> Result<Vec<SourceInfo>, ImportError> {
+        let digests = self.thread.join().expect("digesting does not panic");
+        let digests = digests.map_err(|source| ImportError::Read {
+            path: sources[0].clone(),
+            source,
+        })?;
+        let described = sources.iter().zip(&outcome.source_kinds).zip(digests);
+        described
+            .map(|((path, kind), digest)| {
+                let (digest, bytes) = digest.ok_or(ImportError::Cancelled)?;
+                Ok(SourceInfo {
+                    path: path.display().to_string(),
+                    kind: kind.clone(),
+                    bytes,
+                    digest,
+                })
+            })
+            .collect()
+    }
+}

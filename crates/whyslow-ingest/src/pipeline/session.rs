@@ -1,0 +1,192 @@
+//! One import under way: events of all sources go through here, in order, to the trackers.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use whyslow_model::event::{Event, Loss};
+use whyslow_model::tables::{Collected, EmitAll};
+use whyslow_model::{Ns, Symbols};
+use whyslow_store::{RecordingWriter, StoreError};
+
+use super::account::Account;
+use super::text_source::{Entry, TextQueue};
+use super::{AnomalyReport, ImportError, Progress, RecordCounts};
+use crate::detect::SourceKind;
+use crate::limits;
+use crate::sorter::Sorter;
+use crate::trackers::Trackers;
+
+/// Where rows go.
+pub(super) trait RowSink: EmitAll {
+    /// Called after every event: writes what is too much to hold.
+    fn flush_ready(&mut self, symbols: &Symbols) -> Result<(), StoreError>;
+}
+
+impl RowSink for RecordingWriter {
+    #[inline]
+    fn flush_ready(&mut self, symbols: &Symbols) -> Result<(), StoreError> {
+        RecordingWriter::flush_ready(self, symbols)
+    }
+}
+
+impl RowSink for Collected {
+    fn flush_ready(&mut self, _: &Symbols) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+pub(super) struct Session<'o, S> {
+    pub(super) account: Account,
+    symbols: Symbols,
+    trackers: Trackers,
+    sink: S,
+    sorter: Sorter,
+    texts: TextQueue,
+    cancel: &'o AtomicBool,
+    progress: &'o mut dyn FnMut(Progress),
+    events: u64,
+    until_check: u32,
+    failed: Option<ImportError>,
+}
+
+/// What is left when everything has been read.
+pub(super) struct Outcome<S> {
+    pub(super) sink: S,
+    pub(super) symbols: Symbols,
+    pub(super) host: Option<String>,
+    pub(super) zone: Option<String>,
+    pub(super) begin_ns: Ns,
+    pub(super) end_ns: Ns,
+    pub(super) source_kinds: Vec<String>,
+    pub(super) records: RecordCounts,
+    pub(super) anomalies: Vec<AnomalyReport>,
+}
+
+impl<'o, S: RowSink> Session<'o, S> {
+    pub(super) fn new(
+        sink: S,
+        texts: TextQueue,
+        cancel: &'o AtomicBool,
+        progress: &'o mut dyn FnMut(Progress),
+    ) -> Session<'o, S> {
+        let mut symbols = Symbols::new();
+        let mut account = Account::default();
+        texts.open_account(&mut account);
+        Session {
+            account,
+            trackers: Trackers::new(&mut symbols),
+            symbols,
+            sink,
+            sorter: Sorter::default(),
+            texts,
+            cancel,
+            progress,
+            events: 0,
+            until_check: limits::EVENTS_PER_CHECK,
+            failed: None,
+        }
+    }
+
+    pub(super) fn name_sources(&mut self, kinds: &[SourceKind]) {
+        let names = kinds.iter().map(|kind| kind.name().to_owned());
+        self.account.source_kinds = names.collect();
+    }
+
+    /// Takes the next event of the traces; text that comes before it goes first. `Break` means
+    /// that the import is to end: [`Self::finish`] says why.
+    #[inline]
+    pub(super) fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        if self.texts.is_due(event.ts) {
+            self.texts_until(Some(event.ts))?;
+        }
+        self.track(event)
+    }
+
+    pub(super) fn loss(&mut self, loss: &Loss<'_>) {
+        self.trackers.loss(loss, &mut self.symbols, &mut self.sink);
+    }
+
+    pub(super) fn progress(&mut self, bytes_done: u64, bytes_total: u64) {
+        (self.progress)(Progress {
+            bytes_done,
+            bytes_total,
+            events: self.events,
+        });
+    }
+
+    /// Writes what is still open, and the account.
+    pub(super) fn finish(mut self) -> Result<Outcome<S>, ImportError> {
+        if self.failed.is_none() {
+            let _ = self.texts_until(None);
+        }
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let (begin_ns, end_ns) = self.sorter.range();
+        let (symbols, sink) = (&mut self.symbols, &mut self.sink);
+        self.trackers.finish(end_ns, symbols, sink);
+        self.account.add_late(self.sorter.late());
+        self.account.add_tracked(self.trackers.anomalies());
+        self.account.write(symbols, sink);
+        sink.flush_ready(symbols)?;
+        let account = self.account;
+        Ok(Outcome {
+            records: account.records(),
+            anomalies: account.report(),
+            host: account.host,
+            zone: account.zone,
+            source_kinds: account.source_kinds,
+            sink: self.sink,
+            symbols: self.symbols,
+            begin_ns,
+            end_ns,
+        })
+    }
+
+    #[inline]
+    fn track(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        let ts = self.sorter.place(event.ts);
+        self.events += 1;
+        let event = Event { ts, ..*event };
+        self.trackers
+            .event(&event, &mut self.symbols, &mut self.sink);
+        if let Err(error) = self.sink.flush_ready(&self.symbols) {
+            return self.fail(error.into());
+        }
+        self.until_check -= 1;
+        if self.until_check == 0 {
+            return self.check();
+        }
+        ControlFlow::Continue(())
+    }
+
+    #[cold]
+    fn check(&mut self) -> ControlFlow<()> {
+        self.until_check = limits::EVENTS_PER_CHECK;
+        if self.cancel.load(Ordering::Relaxed) {
+            return self.fail(ImportError::Cancelled);
+        }
+        ControlFlow::Continue(())
+    }
+
+    #[cold]
+    fn fail(&mut self, error: ImportError) -> ControlFlow<()> {
+        self.failed = Some(error);
+        ControlFlow::Break(())
+    }
+
+    #[cold]
+    fn texts_until(&mut self, ts: Option<Ns>) -> ControlFlow<()> {
+        // out of the way while its lines are borrowed
+        let mut texts = std::mem::take(&mut self.texts);
+        let flow = texts.until(ts, &mut |entry| match entry {
+            Entry::Event(event) => self.track(event),
+            Entry::Loss(loss) => {
+                self.loss(loss);
+                ControlFlow::Continue(())
+            }
+        });
+        self.texts = texts;
+        flow
+    }
+}

@@ -1,0 +1,193 @@
+//! Text sources: held in memory, sorted, and let in between the events of traces.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use whyslow_model::event::{Event, Loss};
+use whyslow_model::{Ns, stat};
+
+use super::ImportError;
+use super::account::{Account, LogEntry};
+use crate::importers::text::{self, Item, LINE_BYTES_MAX, Line};
+use crate::limits;
+
+/// What a line gives to the trackers.
+pub(super) enum Entry<'l, 'a> {
+    Event(&'l Event<'a>),
+    Loss(&'l Loss<'a>),
+}
+
+/// Lines of all text sources in order of time.
+#[derive(Default)]
+pub(super) struct TextQueue {
+    texts: Vec<Text>,
+    /// Sorted by time; lines of one time stay in their order.
+    places: Vec<Place>,
+    next: usize,
+    line: Line,
+}
+
+struct Text {
+    content: String,
+    shift_ns: Ns,
+    source: usize,
+    facts: Vec<(String, String)>,
+    counts: BTreeMap<String, u64>,
+    bad: Vec<LogEntry>,
+    bad_count: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    ts: Ns,
+    text: usize,
+    begin: usize,
+    end: usize,
+}
+
+impl TextQueue {
+    pub(super) fn add(
+        &mut self,
+        source: usize,
+        path: &Path,
+        shift_ns: Ns,
+    ) -> Result<(), ImportError> {
+        let read = |source| ImportError::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let bytes = fs::metadata(path).map_err(read)?.len();
+        let limit = limits::TEXT_BYTES_MAX;
+        if bytes > limit {
+            return Err(ImportError::TextTooLarge {
+                path: path.to_owned(),
+                bytes,
+                limit,
+            });
+        }
+        let content = fs::read(path).map_err(read)?;
+        let mut text = Text {
+            // bytes that are not UTF-8 cannot be in a line of ours: names escape them
+            content: String::from_utf8_lossy(&content).into_owned(),
+            shift_ns,
+            source,
+            facts: Vec::new(),
+            counts: BTreeMap::new(),
+            bad: Vec::new(),
+            bad_count: 0,
+        };
+        text.index(self.texts.len(), &mut self.line, &mut self.places);
+        self.texts.push(text);
+        self.places.sort_by_key(|place| place.ts);
+        Ok(())
+    }
+
+    pub(super) fn open_account(&self, account: &mut Account) {
+        for text in &self.texts {
+            let label = format!("text {}", text.source + 1);
+            for (key, value) in &text.facts {
+                account.add_fact(&label, key, value);
+            }
+            for (name, count) in &text.counts {
+                account.add_events(&label, name, *count);
+            }
+            let accepted: u64 = text.counts.values().sum();
+            account.add_records(accepted + text.bad_count, text.bad_count);
+            account.add_anomaly(&stat::TEXT_LINE_BAD, text.bad_count, &text.bad);
+        }
+    }
+
+    /// Whether a line comes before this time.
+    #[inline]
+    pub(super) fn is_due(&self, ts: Ns) -> bool {
+        self.places
+            .get(self.next)
+            .is_some_and(|place| place.ts < ts)
+    }
+
+    /// Gives all lines before that time, or all that are left.
+    pub(super) fn until(
+        &mut self,
+        ts: Option<Ns>,
+        take: &mut dyn FnMut(Entry<'_, '_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        while let Some(&place) = self.places.get(self.next) {
+            if ts.is_some_and(|ts| place.ts >= ts) {
+                break;
+            }
+            self.next += 1;
+            let text = &self.texts[place.text];
+            let line = &text.content[place.begin..place.end];
+            match text::parse(line, &mut self.line) {
+                Ok(Item::Event { event, .. }) => {
+                    let ts = place.ts;
+                    take(Entry::Event(&Event { ts, ..event }))?;
+                }
+                Ok(Item::Loss(loss)) => {
+                    let ts_end = loss.ts_end.map(|end| end.saturating_add(text.shift_ns));
+                    let ts = place.ts;
+                    take(Entry::Loss(&Loss { ts, ts_end, ..loss }))?;
+                }
+                // only lines that parsed as these were indexed
+                _ => {}
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Text {
+    fn index(&mut self, index: usize, line: &mut Line, places: &mut Vec<Place>) {
+        let mut begin = 0;
+        let content = std::mem::take(&mut self.content);
+        for (number, text) in content.split_inclusive('\n').enumerate() {
+            let end = begin + text.len();
+            let parsed = if text.len() > LINE_BYTES_MAX {
+                Err(format!("longer than {LINE_BYTES_MAX} bytes"))
+            } else {
+                text::parse(text, line)
+            };
+            let ts = match parsed {
+                Ok(Item::Nothing) => None,
+                Ok(Item::Metadata { key, value }) => {
+                    let value = String::from_utf8_lossy(value).into_owned();
+                    self.facts.push((key.to_owned(), value));
+                    None
+                }
+                Ok(Item::Event { name, event }) => {
+                    *self.counts.entry(name.to_owned()).or_default() += 1;
+                    Some(event.ts)
+                }
+                Ok(Item::Loss(loss)) => Some(loss.ts),
+                Err(what) => {
+                    self.count_bad(number + 1, begin, &what);
+                    None
+                }
+            };
+            if let Some(ts) = ts {
+                places.push(Place {
+                    ts: ts.saturating_add(self.shift_ns),
+                    text: index,
+                    begin,
+                    end,
+                });
+            }
+            begin = end;
+        }
+        self.content = content;
+    }
+
+    fn count_bad(&mut self, number: usize, begin: usize, what: &str) {
+        self.bad_count += 1;
+        if self.bad.len() < limits::LOG_EXAMPLES_MAX {
+            self.bad.push(LogEntry {
+                source: Some(format!("text {}", self.source + 1)),
+                byte_offset: Some(begin as i64),
+                ts: None,
+                text: format!("line {number}: {what}"),
+            });
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Order of time at the door of the trackers.
+//!
+//! Sources merge their streams, so events come in order but for streams whose own clock runs
+//! backwards. To put such an event in its place, all events would have to wait in a queue for the
+//! longest step back that may come, copied with all their names. That price is paid by every event
+//! of every trace for the sake of a few broken ones, so it is not done: a late event keeps its
+//! place in the sequence, which is the order in which the tracer wrote it, and its time is raised
+//! to that of the event before. It is counted with the greatest distance.
+
+use whyslow_model::Ns;
+
+#[derive(Debug, Default)]
+pub(crate) struct Sorter {
+    first: Option<Ns>,
+    last: Ns,
+    late: u64,
+    distance_max: Ns,
+}
+
+impl Sorter {
+    /// The time that the event gets.
+    #[inline]
+    pub(crate) fn place(&mut self, ts: Ns) -> Ns {
+        if self.first.is_none() {
+            self.first = Some(ts);
+            self.last = ts;
+        }
+        if ts < self.last {
+            return self.raise(ts);
+        }
+        self.last = ts;
+        ts
+    }
+
+    #[cold]
+    fn raise(&mut self, ts: Ns) -> Ns {
+        self.late += 1;
+        self.distance_max = self.distance_max.max(self.last.saturating_sub(ts));
+        self.last
+    }
+
+    /// First and last time; the same if there was one event, 0 if there was none.
+    pub(crate) fn range(&self) -> (Ns, Ns) {
+        (self.first.unwrap_or(0), self.last)
+    }
+
+    /// How many events came late, and by how much at most.
+    pub(crate) fn late(&self) -> (u64, Ns) {
+        (self.late, self.distance_max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_events_get_the_time_of_the_one_before() {
+        let mut sorter = Sorter::default();
+        let placed: Vec<Ns> = [5, 7, 6, 7, 3, 9].map(|ts| sorter.place(ts)).to_vec();
+        assert_eq!(placed, [5, 7, 7, 7, 7, 9]);
+        assert_eq!(sorter.late(), (2, 4));
+        assert_eq!(sorter.range(), (5, 9));
+    }
+}
