@@ -10,20 +10,23 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use whyslow_model::stat;
+
 use super::consumer::Trace;
 use super::decode::{Cursor, Output};
 use super::error::CtfError;
-use super::packet::{Packet, read_packet};
+use super::packet::{Packet, PacketFault, read_packet};
 use super::schema::Schema;
 use super::stream::StreamFile;
+use super::tally::Tally;
 use super::window::Window;
 
 const FIRST_PACKET_BYTES: usize = 4 << 10;
 
-/// A file and its first packet, if one can be read there.
+/// A file and its first packet; no packet is in an empty file.
 struct Candidate {
     file: StreamFile,
-    first: Option<Packet>,
+    first: Option<Result<Packet, PacketFault>>,
     begin_ns: Option<i64>,
 }
 
@@ -41,12 +44,30 @@ enum Key {
 /// Streams in the order of their first files' places in `files`.
 pub(super) fn assemble(
     traces: &[Trace],
-    schemas: &[Schema],
+    schemas: &mut [Schema],
     files: Vec<StreamFile>,
+    tally: &mut Tally,
 ) -> Result<Vec<Vec<StreamFile>>, CtfError> {
+    let mut candidates = Vec::with_capacity(files.len());
+    for file in files {
+        candidates.push(look_at(file, schemas)?);
+    }
+    for trace in 0..traces.len() {
+        let Some((uuid, path)) = common_foreign_uuid(&candidates, trace) else {
+            continue;
+        };
+        tally.add_with(&stat::PACKET_FOREIGN, &path, 0, || {
+            "all packets have one uuid, and not that of the metadata; they were read".to_owned()
+        });
+        schemas[trace].adopt_uuid(uuid);
+        for candidate in &mut candidates {
+            if candidate.file.trace == trace {
+                *candidate = look_at(candidate.file.clone(), schemas)?;
+            }
+        }
+    }
     let mut groups: BTreeMap<Key, Vec<(usize, Candidate)>> = BTreeMap::new();
-    for (place, file) in files.into_iter().enumerate() {
-        let candidate = look_at(file, schemas)?;
+    for (place, candidate) in candidates.into_iter().enumerate() {
         let key = key(&candidate, traces);
         groups.entry(key).or_default().push((place, candidate));
     }
@@ -66,6 +87,28 @@ pub(super) fn assemble(
     Ok(streams.into_iter().map(|(_, files)| files).collect())
 }
 
+/// A uuid in the first packets of all files of a trace that is not the one of its metadata, and
+/// the first of the files: then it is the metadata that is odd.
+fn common_foreign_uuid(candidates: &[Candidate], trace: usize) -> Option<([u8; 16], PathBuf)> {
+    let mut common = None;
+    for candidate in candidates
+        .iter()
+        .filter(|candidate| candidate.file.trace == trace)
+    {
+        match candidate.first {
+            None => {}
+            Some(Err(PacketFault::Foreign(uuid))) => {
+                let (first, _) = common.get_or_insert((uuid, candidate.file.path.clone()));
+                if *first != uuid {
+                    return None;
+                }
+            }
+            Some(_) => return None,
+        }
+    }
+    common
+}
+
 fn look_at(file: StreamFile, schemas: &[Schema]) -> Result<Candidate, CtfError> {
     let schema = &schemas[file.trace];
     let mut window = Window::new(&file.path);
@@ -75,9 +118,9 @@ fn look_at(file: StreamFile, schemas: &[Schema]) -> Result<Candidate, CtfError> 
         .map_err(|error| CtfError::read(&file.path, error))?;
     let (mut cursor, mut output) = (Cursor::default(), Output::default());
     let first = (file.bytes > 0)
-        .then(|| read_packet(schema, &window, file.bytes, &mut cursor, &mut output).ok())
-        .flatten();
-    let begin_ns = first.as_ref().and_then(|packet| {
+        .then(|| read_packet(schema, &window, file.bytes, &mut cursor, &mut output));
+    let begin_ns = first.as_ref().and_then(|first| {
+        let packet = first.as_ref().ok()?;
         let clock = schema.streams[packet.stream_class].clock?;
         packet.begin_cycles.map(|begin| clock.ns(begin))
     });
@@ -91,11 +134,7 @@ fn look_at(file: StreamFile, schemas: &[Schema]) -> Result<Candidate, CtfError> 
 fn key(candidate: &Candidate, traces: &[Trace]) -> Key {
     let path = &candidate.file.path;
     let trace = &traces[candidate.file.trace];
-    let Some(packet) = candidate
-        .first
-        .as_ref()
-        .filter(|_| candidate.begin_ns.is_some())
-    else {
+    let (Some(Ok(packet)), Some(_)) = (&candidate.first, candidate.begin_ns) else {
         return Key::Alone(path.clone());
     };
     if let (Some(id), true) = (packet.stream_id, trace.class.uuid.is_some()) {

@@ -1,5 +1,8 @@
 //! One event as the consumer gets it.
 
+use super::class::Scope;
+use super::render::Walk;
+use super::stream::{Plans, StreamReader};
 use super::value::Value;
 
 /// One decoded event; borrowed from the reader until the consumer returns.
@@ -20,6 +23,10 @@ pub struct DecodedEvent<'a> {
     pub(super) slots: &'a [Slot],
     pub(super) window: &'a [u8],
     pub(super) columns: &'a [Vec<u64>],
+    pub(super) reader: &'a StreamReader,
+    pub(super) plans: &'a Plans<'a>,
+    /// Bits in the window where the event's contexts begin.
+    pub(super) body: usize,
 }
 
 /// A value as the decoder stores it: places instead of references.
@@ -65,6 +72,48 @@ impl<'a> DecodedEvent<'a> {
     pub fn values(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
         let event = *self;
         (0..self.slots.len()).map(move |slot| event.value(slot))
+    }
+
+    /// Name of the event's class.
+    pub fn name(&self) -> &'a str {
+        let (trace, stream, event) = self.plans.places[self.class];
+        &self.plans.traces[trace].class.streams[stream].events[event].name
+    }
+
+    /// Appends the fields of a context or the payload as text: `name = value, …`.
+    ///
+    /// Slow, and possible whatever fields were wanted. False if the event has no such structure.
+    pub fn render(&self, scope: Scope, out: &mut String) -> bool {
+        let (trace, stream, event) = self.plans.places[self.class];
+        let stream = &self.plans.traces[trace].class.streams[stream];
+        let event = &stream.events[event];
+        let structures = [
+            (Scope::EventContext, &stream.event_context),
+            (Scope::SpecificContext, &event.context),
+            (Scope::Payload, &event.payload),
+        ];
+        let mut walk = Walk {
+            window: self.window,
+            at: self.body,
+            end: self.reader.end(),
+            locations: self.plans.schemas[trace].locations(),
+            registers: self.reader.registers().to_vec(),
+            scope,
+            path: Vec::new(),
+        };
+        let mut unwanted = String::new();
+        for (place, structure) in structures {
+            let Some(structure) = structure else { continue };
+            walk.scope = place;
+            if place == scope {
+                return walk.members(structure, out).is_some();
+            }
+            unwanted.clear();
+            if walk.members(structure, &mut unwanted).is_none() {
+                return false;
+            }
+        }
+        false
     }
 
     fn bytes(&self, begin: u32, len: u32) -> &'a [u8] {

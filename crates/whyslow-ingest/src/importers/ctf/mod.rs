@@ -17,6 +17,7 @@ pub mod metadata;
 mod packet;
 mod plan;
 pub mod reader;
+mod render;
 mod resync;
 mod schema;
 mod stream;

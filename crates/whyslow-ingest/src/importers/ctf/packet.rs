@@ -11,6 +11,8 @@ use super::plan::{ROLE_SLOTS, role_slot};
 use super::schema::{PACKET_MAGIC, Schema};
 use super::window::Window;
 
+const UUID_SLOT: usize = role_slot(Role::MetadataUuid) as usize;
+
 /// One packet of a stream file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Packet {
@@ -42,7 +44,7 @@ pub(super) enum PacketFault {
     #[error("no packet begins here")]
     Magic,
     #[error("a packet of another trace")]
-    Foreign,
+    Foreign([u8; 16]),
     #[error("stream class {0:?} is not declared")]
     StreamClass(Option<u64>),
     /// Zero, smaller than the header, or a content that is larger than the packet.
@@ -76,13 +78,13 @@ pub(super) fn read_packet(
     {
         return Err(PacketFault::Magic);
     }
-    if let (Some(expected), Some(Slot::Bytes { begin, len: 16 })) = (
-        schema.uuid,
-        output.slots.get(role_slot(Role::MetadataUuid) as usize),
-    ) && schema.packet_header.is_some()
-        && window.bytes()[*begin as usize..*begin as usize + 16] != expected
+    if schema.packet_header.is_some()
+        && let Some(expected) = schema.uuid
+        && let Some(Slot::Bytes { begin, len: 16 }) = output.slots.get(UUID_SLOT)
+        && let Some(uuid) = window.bytes()[*begin as usize..].first_chunk()
+        && *uuid != expected
     {
-        return Err(PacketFault::Foreign);
+        return Err(PacketFault::Foreign(*uuid));
     }
     let class_id = roles.get(Role::StreamClassId);
     let stream_class = schema

@@ -199,7 +199,7 @@ pub(super) const MAX_STATIC_BITS: u64 = 1 << 31;
 pub(super) const ROLE_SLOTS: usize = 12;
 
 /// Slot of a field with this role, when a plan is compiled for the roles.
-pub(super) fn role_slot(role: Role) -> u16 {
+pub(super) const fn role_slot(role: Role) -> u16 {
     match role {
         Role::PacketMagic => 0,
         Role::MetadataUuid => 1,

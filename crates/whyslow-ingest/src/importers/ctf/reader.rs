@@ -106,7 +106,12 @@ impl CtfReader {
         for source in sources {
             reader.open_source(*source, &mut files)?;
         }
-        for files in assemble(&reader.traces, &reader.schemas, files)? {
+        for files in assemble(
+            &reader.traces,
+            &mut reader.schemas,
+            files,
+            &mut reader.tally,
+        )? {
             reader.streams.push(Stream {
                 trace: files[0].trace,
                 paths: files.iter().map(|file| file.path.clone()).collect(),
@@ -247,6 +252,8 @@ impl CtfReader {
         });
         Plans {
             schemas: &self.schemas,
+            traces: &self.traces,
+            places: &self.classes,
             classes: classes.collect(),
         }
     }

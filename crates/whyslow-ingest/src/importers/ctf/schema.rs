@@ -11,6 +11,7 @@ use super::plan::{Meaning, Plan, PlanError};
 
 /// First number of a packet, where its header has one.
 pub(super) const PACKET_MAGIC: u32 = 0xC1FC_1FC1;
+const PACKET_MAGIC_BYTES: usize = 4;
 /// Event ids up to this are looked up in a table, others in a map.
 const DENSE_IDS_MAX: u64 = 1 << 16;
 const NO_CLASS: u32 = u32::MAX;
@@ -133,6 +134,18 @@ impl Schema {
             plan,
             is_wanted: *want != Want::Nothing,
         })
+    }
+
+    /// Takes this for the uuid of the trace, whatever the metadata says.
+    pub(super) fn adopt_uuid(&mut self, uuid: [u8; 16]) {
+        self.uuid = Some(uuid);
+        if let Some(place) = self.signature.get_mut(PACKET_MAGIC_BYTES..) {
+            place.copy_from_slice(&uuid[..place.len()]);
+        }
+    }
+
+    pub(super) fn locations(&self) -> &Locations {
+        &self.locations
     }
 
     pub(super) fn registers(&self) -> usize {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use whyslow_model::stat::{self, Stat};
 
-use super::consumer::{Loss, LossKind};
+use super::consumer::{Loss, LossKind, Trace};
 use super::cycles::CyclesToNs;
 use super::decode::{Cursor, Output, Stop, decode};
 use super::decoded::DecodedEvent;
@@ -44,6 +44,9 @@ pub(super) struct StreamFile {
 pub(super) struct Plans<'a> {
     /// One a trace.
     pub(super) schemas: &'a [Schema],
+    pub(super) traces: &'a [Trace],
+    /// Trace, stream class and event class of each class.
+    pub(super) places: &'a [(usize, usize, usize)],
     /// One an event class of all traces.
     pub(super) classes: Vec<Result<ClassPlan, PlanError>>,
 }
@@ -75,6 +78,8 @@ pub(super) struct Head {
     pub(super) class: usize,
     /// Bits in the window where its header begins.
     begin: usize,
+    /// The same of its contexts and payload.
+    body: usize,
 }
 
 pub(super) struct StreamReader {
@@ -165,7 +170,13 @@ impl StreamReader {
                 continue;
             };
             let ts = stream.clock.map_or(0, |clock| clock.ns(self.cursor.cycles));
-            let mut head = Head { ts, class, begin };
+            let body = self.cursor.at;
+            let mut head = Head {
+                ts,
+                class,
+                begin,
+                body,
+            };
             self.check_time(ts, begin, shared.report);
             match &shared.plans.classes[class] {
                 Ok(plan) if plan.is_wanted => return Ok(Some(head)),
@@ -188,7 +199,6 @@ impl StreamReader {
             return Ok(false);
         };
         loop {
-            let body = self.cursor.at;
             let bytes = self.window.bytes();
             match decode(&class.plan, bytes, &mut self.cursor, shared.output) {
                 Ok(()) if self.cursor.at > head.begin => {
@@ -198,7 +208,8 @@ impl StreamReader {
                 Err(Stop::Short) => {
                     if let Some(moved) = self.slide(head.begin)? {
                         head.begin -= moved;
-                        self.cursor.at = body - moved;
+                        head.body -= moved;
+                        self.cursor.at = head.body;
                         continue;
                     }
                 }
@@ -224,7 +235,20 @@ impl StreamReader {
             slots: &shared.output.slots[..slots],
             window: self.window.bytes(),
             columns: &shared.output.columns,
+            reader: self,
+            plans: shared.plans,
+            body: head.body,
         }
+    }
+
+    /// End of what of the packet is in the window, in bits.
+    pub(super) fn end(&self) -> usize {
+        self.cursor.end
+    }
+
+    /// Lengths and selectors as they were last read.
+    pub(super) fn registers(&self) -> &[u64] {
+        &self.cursor.registers
     }
 
     #[inline]

@@ -231,7 +231,7 @@ impl StreamReader {
 
     fn count_fault(&self, fault: &PacketFault, report: &mut Report) {
         let stat = match fault {
-            PacketFault::Foreign => &stat::PACKET_FOREIGN,
+            PacketFault::Foreign(_) => &stat::PACKET_FOREIGN,
             PacketFault::Short => &stat::PACKET_TRUNCATED,
             _ => &stat::PACKET_DAMAGED,
         };
