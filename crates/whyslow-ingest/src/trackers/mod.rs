@@ -19,6 +19,8 @@ mod page;
 mod process;
 mod sched;
 mod syscall;
+#[cfg(test)]
+mod tests;
 mod thread_state;
 mod threads;
 mod wakeup;

@@ -124,11 +124,9 @@ impl Processes {
         if tid <= 0 {
             return Running::Idle;
         }
-        let slot = match self.threads.find(tid) {
-            // The one who leaves the CPU may be dead by other accounts: it is still the same.
-            Some(slot) if pid.is_none() => slot,
-            _ => self.know(tid, pid, event.ts, out),
-        };
+        let context = &event.context;
+        let pid = pid.or(context.pid.filter(|_| context.tid == Some(tid)));
+        let slot = self.know(tid, pid, event.ts, out);
         if let Some(comm) = comm {
             self.threads.set_comm(slot, comm, (event.ts, false), out);
         }

@@ -66,6 +66,8 @@ struct Open {
     id: i64,
     since: Ns,
     begin_known: bool,
+    /// The first thing known of the thread, from a state dump.
+    dumped: bool,
     state: State,
     preempted: bool,
     /// Where it ran last.
@@ -80,6 +82,8 @@ struct Open {
 pub(super) struct ThreadStates {
     /// By slot.
     open: Vec<Option<Open>>,
+    /// By slot: left the CPU for the last time. Contradicting events are not taken as a new life.
+    over: Vec<bool>,
     names: [Sym; STATE_NAMES.len()],
     next_id: i64,
     switches_seen: bool,
@@ -90,6 +94,7 @@ impl ThreadStates {
     pub(super) fn new(symbols: &mut Symbols) -> Self {
         Self {
             open: Vec::new(),
+            over: Vec::new(),
             names: STATE_NAMES.map(|name| symbols.intern(name)),
             next_id: 0,
             switches_seen: false,
@@ -131,12 +136,16 @@ impl ThreadStates {
         match self.get(thread) {
             Some(open) if open.state == State::Running && open.cpu == Some(cpu) => return,
             // What a state dump told meanwhile was a snapshot of the same run.
-            Some(open) if open.begin_known || open.since < since => {
+            Some(open) if open.dumped && open.since >= since => {
+                self.start(thread, State::Running, Some(cpu), since);
+            }
+            Some(open) => {
                 self.doubt(thread, open.since, out);
                 self.close(thread, now, None, out);
                 self.start(thread, State::Running, Some(cpu), now);
             }
-            _ => {
+            None if self.over.get(thread.index()) == Some(&true) => return,
+            None => {
                 self.start(thread, State::Running, Some(cpu), since);
             }
         }
@@ -162,7 +171,11 @@ impl ThreadStates {
         }
         self.close(thread, ts, None, out);
         let (state, preempted) = match prev_state {
-            PrevState::Dead | PrevState::Zombie => return,
+            PrevState::Dead | PrevState::Zombie => {
+                self.reserve(thread);
+                self.over[thread.index()] = true;
+                return;
+            }
             PrevState::Runnable { preempted } => (State::Runnable, preempted),
             PrevState::Sleeping => (State::Sleeping, false),
             PrevState::Uninterruptible => (State::Uninterruptible, false),
@@ -190,6 +203,10 @@ impl ThreadStates {
         let since = since.max(open.since);
         let (cpu, watch) = (open.cpu, open.watch);
         if since > open.since {
+            if let Some(open) = self.slot(thread) {
+                // Its end was not recorded.
+                open.begin_known = false;
+            }
             self.close(thread, since, None, out);
             self.start(thread, State::Unknown, cpu, since).watch = watch;
         } else if let Some(open) = self.slot(thread) {
@@ -289,7 +306,9 @@ impl ThreadStates {
             EXIT | ZOMBIE | DEAD => State::Dead,
             _ => State::Unknown,
         };
-        self.start(thread, state, cpu, ts).begin_known = false;
+        let open = self.start(thread, state, cpu, ts);
+        open.begin_known = false;
+        open.dumped = true;
     }
 
     /// The record of the thread goes away: its state ends with the last event that knew it.
@@ -303,6 +322,9 @@ impl ThreadStates {
             let ts_end = processes.ts_exit(thread.slot);
             let ts_end = ts_end.unwrap_or(processes.ts_last(thread.slot));
             self.close(thread, ts_end.max(open.since), None, out);
+        }
+        if let Some(over) = self.over.get_mut(thread.index()) {
+            *over = false;
         }
     }
 
@@ -339,6 +361,13 @@ impl ThreadStates {
         self.open.get_mut(thread.index())?.as_mut()
     }
 
+    fn reserve(&mut self, thread: &ThreadRef) {
+        if self.open.len() <= thread.index() {
+            self.open.resize(thread.index() + 1, None);
+            self.over.resize(thread.index() + 1, false);
+        }
+    }
+
     fn start(
         &mut self,
         thread: &ThreadRef,
@@ -346,14 +375,13 @@ impl ThreadStates {
         cpu: Option<i32>,
         since: Ns,
     ) -> &mut Open {
-        if self.open.len() <= thread.index() {
-            self.open.resize(thread.index() + 1, None);
-        }
+        self.reserve(thread);
         let id = self.take_id();
         self.open[thread.index()].insert(Open {
             id,
             since,
             begin_known: true,
+            dumped: false,
             state,
             preempted: false,
             cpu,

@@ -1,0 +1,43 @@
+//! Sequences of events and the rows they must give.
+
+mod identity;
+mod irq;
+mod random;
+mod sched;
+mod script;
+mod states;
+mod topics;
+mod wakeups;
+
+use whyslow_model::stat::Stat;
+use whyslow_model::tables::Collected;
+use whyslow_model::{Symbols, for_each_table};
+
+use script::{render, run};
+
+macro_rules! rows_of {
+    ($($row:ident $field:ident),+) => {
+        fn rows_of(rows: &Collected, table: &str, columns: &str, symbols: &Symbols) -> String {
+            match table {
+                $(stringify!($field) => render(&rows.$field, columns, symbols),)+
+                _ => panic!("no table {table}"),
+            }
+        }
+    };
+}
+for_each_table!(rows_of);
+
+/// The script must give these rows, looking at these columns only.
+fn check(script: &str, table: &str, columns: &str, expected: &str) {
+    let (rows, symbols, _) = run(script);
+    let found = rows_of(&rows, table, columns, &symbols);
+    let found: Vec<&str> = found.lines().collect();
+    let expected: Vec<&str> = expected.lines().map(str::trim).collect();
+    let expected: Vec<&str> = expected.into_iter().filter(|l| !l.is_empty()).collect();
+    assert_eq!(found, expected, "{table}: {columns}");
+}
+
+fn check_count(script: &str, stat: &'static Stat, expected: u64) {
+    let (_, _, trackers) = run(script);
+    assert_eq!(trackers.anomalies().get(stat), expected, "{}", stat.name);
+}

@@ -1,0 +1,200 @@
+use whyslow_model::stat;
+
+use super::{check, check_count};
+
+const SLICE: &str = "id ts dur ts_end cpu tid comm end_state";
+
+#[test]
+fn a_slice_from_switch_to_switch() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 7:a
+        20 c0 switch 7:a R+ 8:b
+        35 c0 switch 8:b D 0:swapper/0
+        finish 50";
+    check(
+        script,
+        "sched_slice",
+        SLICE,
+        "
+        0 10 10 20 0 7 a R+
+        1 20 15 35 0 8 b D",
+    );
+    check(
+        script,
+        "cpu",
+        "cpu ts_first ts_last events busy_ns",
+        "0 10 35 3 25",
+    );
+}
+
+#[test]
+fn who_leaves_at_the_first_switch_had_run_since_the_first_event() {
+    let script = "
+        5 c0 syscall read
+        10 c0 switch 7:a S 8:b
+        finish 30";
+    check(
+        script,
+        "sched_slice",
+        SLICE,
+        "
+        0 5 - 10 0 7 a S
+        1 10 - - 0 8 b -",
+    );
+    check(script, "cpu", "busy_ns", "25");
+    check_count(script, &stat::THREAD_UNKNOWN, 1);
+}
+
+#[test]
+fn contexts_before_the_first_switch_tell_since_when() {
+    let script = "
+        5 c0 ctx=9/9 other
+        7 c0 ctx=7/7 other
+        8 c0 ctx=7/7 other
+        10 c0 switch 7:a S 0:swapper/0";
+    check(script, "sched_slice", SLICE, "0 7 - 10 0 7 a S");
+}
+
+#[test]
+fn a_thread_that_never_leaves_its_cpu_runs_all_the_time() {
+    let script = "
+        5 c1 ctx=7/7:spin other
+        10 c0 switch 0:swapper/0 R 8:b
+        20 c1 ctx=7/7:spin other
+        finish 30";
+    check(
+        script,
+        "sched_slice",
+        SLICE,
+        "
+        1 5 - - 1 7 spin -
+        0 10 - - 0 8 b -",
+    );
+}
+
+#[test]
+fn another_thread_than_the_known_one_leaves_a_hole() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 7:a
+        14 c0 ctx=7/7 other
+        20 c0 switch 9:c S 8:b
+        30 c0 switch 8:b S 0:swapper/0";
+    check(
+        script,
+        "sched_slice",
+        SLICE,
+        "
+        0 10 - 14 0 7 a -
+        1 20 10 30 0 8 b S",
+    );
+    check_count(script, &stat::SCHED_PREV_MISMATCH, 1);
+    check(
+        script,
+        "thread_state",
+        "ts ts_end tid state",
+        "
+        10 14 7 running
+        14 - 7 unknown
+        20 - 9 sleeping
+        20 30 8 running
+        30 - 8 sleeping",
+    );
+}
+
+#[test]
+fn a_context_settles_who_runs_after_a_hole() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 7:a
+        20 c0 ctx=8/8:b other
+        30 c0 switch 8:b S 0:swapper/0";
+    check(
+        script,
+        "sched_slice",
+        SLICE,
+        "
+        0 10 - 10 0 7 a -
+        1 20 - 30 0 8 b S",
+    );
+}
+
+#[test]
+fn after_a_loss_nobody_is_known_to_run() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 7:a
+        loss 0 20 30
+        40 c0 syscall read
+        50 c0 switch 8:b S 9:c
+        60 c0 switch 9:c S 0:swapper/0";
+    check(
+        script,
+        "sched_slice",
+        SLICE,
+        "
+        0 10 - 20 0 7 a -
+        1 50 10 60 0 9 c S",
+    );
+    check_count(script, &stat::THREAD_UNKNOWN, 1);
+    check_count(script, &stat::SCHED_PREV_MISMATCH, 0);
+    check(
+        script,
+        "lost_events",
+        "ts dur ts_end cpu stream kind count",
+        "20 10 30 0 chan events 1",
+    );
+    check(script, "cpu", "lost busy_ns", "1 20");
+}
+
+#[test]
+fn a_loss_elsewhere_changes_nothing_here() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 7:a
+        loss 1 20 30
+        50 c0 switch 7:a S 0:swapper/0";
+    check(script, "sched_slice", SLICE, "0 10 40 50 0 7 a S");
+}
+
+#[test]
+fn a_loss_at_the_time_of_the_last_event_counts() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 7:a
+        loss 0 10 30
+        50 c0 switch 8:b S 0:swapper/0";
+    check(script, "sched_slice", SLICE, "0 10 - 10 0 7 a -");
+    check(
+        script,
+        "thread_state",
+        "ts ts_end tid state",
+        "
+        10 - 7 unknown
+        50 - 8 sleeping",
+    );
+}
+
+#[test]
+fn a_loss_before_the_first_switch_leaves_the_past_unknown() {
+    let script = "
+        5 c0 syscall read
+        loss 0 6 8
+        10 c0 switch 7:a S 0:swapper/0";
+    check(script, "sched_slice", SLICE, "");
+}
+
+#[test]
+fn an_impossible_cpu_is_not_believed() {
+    let script = "10 c2000000000 switch 0:swapper/0 R 7:a";
+    check(script, "sched_slice", SLICE, "");
+    check(script, "cpu", "cpu", "");
+    check_count(script, &stat::CPU_IMPOSSIBLE, 1);
+}
+
+#[test]
+fn a_cpu_is_known_by_its_losses_alone() {
+    check(
+        "loss 3 10 20\n30 c0 other",
+        "cpu",
+        "cpu events lost",
+        "
+        0 1 0
+        3 0 1",
+    );
+}
