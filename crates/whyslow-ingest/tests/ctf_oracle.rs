@@ -1,6 +1,7 @@
 //! Every event and every field of real traces, compared with what babeltrace says of them.
 //!
 //! Needs the traces (`WHYSLOW_DATA`), and `babeltrace2` for the comparison of fields.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;

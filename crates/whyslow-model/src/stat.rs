@@ -57,6 +57,7 @@ stats! {
     TIME_CLAMPED Warning false "an event too late for its place in time; its time was raised",
     EVENT_AFTER_PACKET_END Info false "an event later than its packet's declared end (known tracer bug); the event is right",
     EVENTS_DISCARDED Warning false "events the tracer discarded for lack of buffer space",
+    PACKET_REPEATED Info false "a packet that an earlier file of the same stream holds too (snapshots overlap); read once",
     PACKETS_LOST Warning false "packets missing by sequence number",
     TEXT_LINE_BAD Error true "a line that is not in the format's grammar",
     // meaning

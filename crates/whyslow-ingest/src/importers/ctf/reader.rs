@@ -435,14 +435,18 @@ impl Merge<'_> {
 
 /// Decodes every field of every event and counts them: what decoding alone costs.
 pub fn decode_all(path: &Path) -> Result<Summary, CtfError> {
-    struct All;
-    impl Consumer for All {
-        fn wants(&mut self, _: &ClassRef<'_>) -> Want {
-            Want::Everything
-        }
-        fn event(&mut self, _: &DecodedEvent<'_>) -> ControlFlow<()> {
-            ControlFlow::Continue(())
-        }
+    CtfReader::open(path)?.read(&mut DecodeAll)
+}
+
+/// Wants every field and does nothing with it.
+pub struct DecodeAll;
+
+impl Consumer for DecodeAll {
+    fn wants(&mut self, _: &ClassRef<'_>) -> Want {
+        Want::Everything
     }
-    CtfReader::open(path)?.read(&mut All)
+
+    fn event(&mut self, _: &DecodedEvent<'_>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }

@@ -108,6 +108,9 @@ struct Past {
     sequence: Option<u64>,
     /// Later one of its declared end and its last event.
     end: Option<i64>,
+    /// Latest begin of a packet in cycles, and the same in the files before this one.
+    begin: Option<u64>,
+    files_begin: Option<u64>,
 }
 
 impl StreamReader {

@@ -4,7 +4,7 @@ use whyslow_model::stat;
 
 use super::{
     CtfError, Loss, LossKind, PACKET_HEADER_BYTES_MAX, PROBE_BYTES, Packet, PacketFault,
-    PacketIndex, Past, Report, Shared, StreamReader, read_packet, resync,
+    PacketIndex, Report, Shared, StreamReader, read_packet, resync,
 };
 use crate::importers::ctf::schema::{Schema, StreamSchema};
 
@@ -29,6 +29,12 @@ impl StreamReader {
             }
             let schema = &shared.plans.schemas[self.files[self.file].trace];
             match self.probe(schema, damage.is_some(), shared)? {
+                Ok(packet) if self.is_repeated(&packet) => {
+                    let (path, begin) = (self.window.path(), packet.begin);
+                    shared.report.tally.add(&stat::PACKET_REPEATED, path, begin);
+                    shared.report.bytes_done += packet.total_bytes;
+                    self.next = packet.begin + packet.total_bytes;
+                }
                 Ok(packet) => {
                     self.begin_packet(packet, schema, damage.take(), shared.report)?;
                     return Ok(true);
@@ -125,9 +131,15 @@ impl StreamReader {
         }
         self.file += 1;
         self.next = 0;
+        self.past.files_begin = self.past.begin;
         if self.file >= self.files.len() {
             self.window.release();
         }
+    }
+
+    /// Snapshots of one session hold the same packets as long as the tracer kept them.
+    fn is_repeated(&self, packet: &Packet) -> bool {
+        packet.begin_cycles.is_some() && packet.begin_cycles <= self.past.files_begin
     }
 
     /// Reads what should be a packet at `self.next`.
@@ -304,12 +316,9 @@ impl StreamReader {
                 report,
             );
         }
-        let (discarded, sequence) = (packet.discarded, packet.sequence);
-        self.past = Past {
-            discarded: discarded.or(self.past.discarded),
-            sequence: sequence.or(self.past.sequence),
-            end: self.past.end,
-        };
+        self.past.discarded = packet.discarded.or(self.past.discarded);
+        self.past.sequence = packet.sequence.or(self.past.sequence);
+        self.past.begin = self.past.begin.max(packet.begin_cycles);
     }
 }
 
