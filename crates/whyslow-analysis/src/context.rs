@@ -1,5 +1,7 @@
 //! What every verb knows while it answers one question.
 
+use std::cell::RefCell;
+
 use whyslow_model::answer::AnswerTable;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
@@ -23,6 +25,8 @@ pub(crate) struct Context<'q> {
     selected: Option<Window>,
     /// The operation of `--overlaps` is not its own neighbour.
     excluded: Option<(&'static str, i64)>,
+    /// Caveats met while answering.
+    notes: RefCell<Vec<String>>,
 }
 
 impl<'q> Context<'q> {
@@ -57,7 +61,20 @@ impl<'q> Context<'q> {
             span,
             selected,
             excluded,
+            notes: RefCell::new(Vec::new()),
         })
+    }
+
+    /// Keeps a caveat for the answer.
+    pub(crate) fn note(&self, caveat: String) {
+        let mut notes = self.notes.borrow_mut();
+        if !notes.contains(&caveat) {
+            notes.push(caveat);
+        }
+    }
+
+    pub(crate) fn take_notes(&self) -> Vec<String> {
+        self.notes.take()
     }
 
     pub(crate) fn seconds(&self) -> f64 {
@@ -97,26 +114,33 @@ impl<'q> Context<'q> {
         keys: &[Key],
         filter: &Filter,
     ) -> Result<Pass, AnalysisError> {
-        let mut projection = Projection::new(spec.table);
-        let mut selector = Selector::new(
-            spec,
-            filter,
-            self.selected,
-            &self.names.tracers,
-            self.recording_end(),
-            &mut projection,
-        )?;
+        let mut pass = self.pass_in(spec, keys, filter, self.selected)?;
         if let Some((table, id)) = self.excluded
             && table == spec.table.name
         {
-            selector.exclude(id, &mut projection);
+            pass.selector.exclude(id, &mut pass.projection);
         }
+        Ok(pass)
+    }
+
+    /// Rows that overlap another window than the question's.
+    pub(crate) fn pass_in(
+        &self,
+        spec: &'static Spec,
+        keys: &[Key],
+        filter: &Filter,
+        window: Option<Window>,
+    ) -> Result<Pass, AnalysisError> {
+        let mut projection = Projection::new(spec.table);
+        let tracers = &self.names.tracers;
+        let end = self.recording_end();
+        let selector = Selector::new(spec, filter, window, (tracers, end), &mut projection)?;
         let grouping = Grouping::new(spec, keys, Object::First, &mut projection);
         Ok(Pass {
             projection,
             selector,
             grouping,
-            selected: self.selected,
+            selected: window,
         })
     }
 

@@ -84,8 +84,7 @@ impl Selector {
         spec: &Spec,
         filter: &Filter,
         window: Option<Window>,
-        tracers: &Tracers,
-        recording_end: Ns,
+        (tracers, recording_end): (&Tracers, Ns),
         projection: &mut Projection,
     ) -> Result<Self, AnalysisError> {
         spec.check(filter)?;
@@ -101,7 +100,7 @@ impl Selector {
         builder.comms(&filter.comms)?;
         builder.ops(spec, &filter.ops);
         builder.devices(&filter.devices);
-        builder.files(&filter.files)?;
+        builder.files(spec, &filter.files)?;
         if let Some(size) = spec.size {
             builder.size(size, filter);
         }
@@ -417,14 +416,14 @@ impl Builder<'_> {
         self.tests.push(Test::AnyOf(clauses));
     }
 
-    fn files(&mut self, globs: &[String]) -> Result<(), AnalysisError> {
+    fn files(&mut self, spec: &Spec, globs: &[String]) -> Result<(), AnalysisError> {
         if !globs.is_empty() {
             let set = PathGlobs::new(globs)?;
             let other = set.clone();
-            let clauses = vec![
-                self.text("path", Box::new(move |path| set.is_match(path))),
-                self.text("path2", Box::new(move |path| other.is_match(path))),
-            ];
+            let mut clauses = vec![self.text("path", Box::new(move |path| set.is_match(path)))];
+            if spec.table.column("path2").is_some() {
+                clauses.push(self.text("path2", Box::new(move |path| other.is_match(path))));
+            }
             self.tests.push(Test::AnyOf(clauses));
         }
         Ok(())
@@ -545,6 +544,9 @@ impl Spec {
         refuse(sized && self.size.is_none(), "size")?;
         refuse(filter.errors_only && self.errno.is_none(), "error")?;
         refuse(!filter.cpus.is_empty() && !has("cpu"), "CPU")?;
+        let bounded = filter.dur_min.or(filter.dur_max).is_some();
+        refuse(bounded && !has("dur"), "duration")?;
+        refuse(!filter.ops.is_empty() && !has(self.class), "operation")?;
         refuse(!filter.tids.is_empty() && !has("tid"), "thread")?;
         let unknown =
             |op: &&String| !self.classes.is_empty() && !self.classes.contains(&op.as_str());

@@ -25,6 +25,7 @@ pub(crate) enum Key {
     Pid,
     Tid,
     Process,
+    Thread,
     File,
     Dir,
     Pattern,
@@ -39,11 +40,12 @@ pub(crate) enum Key {
     Errno,
 }
 
-const KEYS: [(Key, &str); 16] = [
+const KEYS: [(Key, &str); 17] = [
     (Key::Comm, "comm"),
     (Key::Pid, "pid"),
     (Key::Tid, "tid"),
     (Key::Process, "process"),
+    (Key::Thread, "thread"),
     (Key::File, "file"),
     (Key::Dir, "dir"),
     (Key::Pattern, "pattern"),
@@ -99,6 +101,7 @@ impl Key {
             Key::Pid => Shape::Int("pid"),
             Key::Tid => Shape::Int("tid"),
             Key::Process => Shape::Int("upid"),
+            Key::Thread => Shape::Int("utid"),
             Key::File => Shape::Object(Derive::Same),
             Key::Dir => Shape::Object(Derive::Dir),
             Key::Pattern => Shape::Object(Derive::Pattern),
@@ -141,6 +144,10 @@ impl Key {
                 AnswerColumn::new("comm", "process", Measure::Text),
                 AnswerColumn::new("pid", "pid", Measure::Count),
             ],
+            Key::Thread => vec![
+                AnswerColumn::new("comm", "thread", Measure::Text),
+                AnswerColumn::new("tid", "tid", Measure::Count),
+            ],
             Key::File | Key::Dir | Key::Pattern => column(self.name(), Measure::Path),
             Key::Pid | Key::Tid | Key::Cpu | Key::Fd => column(self.name(), Measure::Count),
             _ => column(self.name(), Measure::Text),
@@ -154,7 +161,11 @@ impl Key {
                 Some(process) => vec![process.comm.clone().into(), process.pid.into()],
                 None => vec![Value::Null, Value::Null],
             },
-            (Key::Process, _) => vec![Value::Null, Value::Null],
+            (Key::Thread, KeyValue::Int(utid)) => match names.thread(*utid) {
+                Some(thread) => vec![thread.comm.clone().into(), thread.tid.into()],
+                None => vec![Value::Null, Value::Null],
+            },
+            (Key::Process | Key::Thread, _) => vec![Value::Null, Value::Null],
             (Key::Errno, KeyValue::Int(0)) => vec![Value::Null],
             (Key::Errno, KeyValue::Int(number)) => vec![errno::name(*number).into()],
             (_, KeyValue::Int(number)) => vec![(*number).into()],
@@ -167,10 +178,11 @@ impl Key {
     pub(crate) fn label(self, value: &KeyValue, names: &Names) -> String {
         let cells = self.cells(value, names);
         match cells.as_slice() {
-            [Value::Text(comm), Value::Int(pid)] => format!("{comm} ({pid})"),
-            [_, Value::Int(pid)] => format!("({pid})"),
+            [Value::Text(comm), Value::Int(id)] => format!("{comm} ({id})"),
+            [_, Value::Int(id)] => format!("({id})"),
             [Value::Text(text)] => text.clone(),
             [Value::Int(number)] => format!("{} {number}", self.name()),
+            _ if matches!(self, Key::Process | Key::Thread) => format!("unknown {}", self.name()),
             _ => format!("no {}", self.name()),
         }
     }
@@ -287,6 +299,11 @@ impl Grouping {
     ) -> Self {
         let bind = |key: &Key| {
             Some(match (key.columns(spec)?, object) {
+                (Shape::Object(derive), Object::First)
+                    if spec.table.column("unknown_reason").is_none() =>
+                {
+                    Bound::Text(projection.need("path"), derive)
+                }
                 (Shape::Object(derive), Object::First) => Bound::Object {
                     path: projection.need("path"),
                     reason: projection.need("unknown_reason"),

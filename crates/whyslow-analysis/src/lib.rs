@@ -1,5 +1,6 @@
 //! Questions about a recording: kinds (what is measured) × verbs (how it is shown).
 
+mod caveats;
 mod context;
 mod errno;
 mod error;
@@ -9,6 +10,7 @@ mod histogram;
 mod keys;
 mod kinds;
 mod losses;
+mod next;
 mod objects;
 mod pass;
 mod pattern;
@@ -30,7 +32,7 @@ use whyslow_store::Tables;
 
 use context::Context;
 use keys::Key;
-use kinds::{BLOCK, FILES, IO, STATES, Spec};
+use kinds::{BLOCK, DESCRIPTORS, FILES, IO, LIVES, STATES, SYSCALLS, Spec, THREADS};
 
 /// Rows of `log` that [`ask`] collects unless the question names a limit.
 pub const LOG_ROWS_MAX: usize = 100_000;
@@ -38,32 +40,26 @@ pub const LOG_ROWS_MAX: usize = 100_000;
 /// Answers a question from what was recorded.
 pub fn ask(tables: &dyn Tables, question: &Question) -> Result<Answer, AnalysisError> {
     let context = Context::new(tables, question)?;
+    let spec = spec(question)?;
     let mut answer = header(&context)?;
+    if let Some(missing) = caveats::missing(&context, spec) {
+        answer.caveats.push(missing);
+        return Ok(answer);
+    }
     if question.verb == Verb::Log {
         let limit = context.limit(LOG_ROWS_MAX);
-        let mut whole: Option<AnswerTable> = None;
-        log(&context, limit.saturating_add(1), &mut |table| {
-            match &mut whole {
-                None => whole = Some(table),
-                Some(whole) => append(whole, table),
-            }
-            ControlFlow::Continue(())
-        })?;
-        if let Some(mut table) = whole {
-            let more = table.rows.len() > limit;
-            rows::truncate(&mut table, limit);
-            if more && question.limit.is_none() {
-                answer
-                    .caveats
-                    .push(format!("only the first {limit} rows are shown"));
-            }
-            context.finish(&mut table, limit);
-            answer.tables.push(table);
+        let mut whole = log_table(&context, spec, limit)?;
+        if rows::truncate(&mut whole, limit) && question.limit.is_none() {
+            context.note(format!("only the first {limit} rows are shown"));
         }
+        context.finish(&mut whole, limit);
+        answer.tables.push(whole);
     } else {
-        answer.tables = answer_tables(&context)?;
+        answer.tables = answer_tables(&context, spec)?;
     }
     rows::check_sort(&answer.tables, question.sort.as_ref())?;
+    answer.caveats = caveats::about(&context, spec, &answer.tables)?;
+    answer.next = next::step(question, &answer.tables);
     Ok(answer)
 }
 
@@ -85,10 +81,15 @@ pub fn ask_streaming(
         return Ok(answer);
     }
     let context = Context::new(tables, question)?;
-    let answer = header(&context)?;
-    log(&context, context.limit(0), &mut |table| {
-        each(&answer, table)
-    })?;
+    let spec = spec(question)?;
+    let mut answer = header(&context)?;
+    if let Some(missing) = caveats::missing(&context, spec) {
+        answer.caveats.push(missing);
+        return Ok(answer);
+    }
+    answer.caveats = caveats::about(&context, spec, &[])?;
+    let limit = context.limit(0);
+    verbs::log::stream(&context, spec, limit, &mut |table| each(&answer, table))?;
     Ok(answer)
 }
 
@@ -102,34 +103,78 @@ fn header(context: &Context<'_>) -> Result<Answer, AnalysisError> {
     })
 }
 
-fn log(
+/// Up to one row more than `limit`, to tell whether there are more.
+fn log_table(
     context: &Context<'_>,
+    spec: &'static Spec,
     limit: usize,
-    each: &mut dyn FnMut(AnswerTable) -> ControlFlow<()>,
-) -> Result<(), AnalysisError> {
-    verbs::log::stream(context, spec(context.question.kind)?, limit, each)
+) -> Result<AnswerTable, AnalysisError> {
+    let mut whole = verbs::top::row_table(spec, "log", spec.rows);
+    verbs::log::stream(context, spec, limit.saturating_add(1), &mut |table| {
+        let before = whole.rows.len();
+        whole.rows.extend(table.rows);
+        let cut = table.cut.into_iter();
+        whole
+            .cut
+            .extend(cut.map(|(row, edge)| (row + before, edge)));
+        ControlFlow::Continue(())
+    })?;
+    Ok(whole)
 }
 
-fn append(whole: &mut AnswerTable, table: AnswerTable) {
-    let before = whole.rows.len();
-    whole.rows.extend(table.rows);
-    let cut = table.cut.into_iter();
-    whole
-        .cut
-        .extend(cut.map(|(row, edge)| (row + before, edge)));
+/// The kind's table, or that of a view which has its own.
+fn spec(question: &Question) -> Result<&'static Spec, AnalysisError> {
+    let spec = match (question.kind, question.verb) {
+        (Kind::Io, Verb::Syscalls) => &SYSCALLS,
+        (Kind::Files, Verb::Log) => &LIVES,
+        (Kind::Files, Verb::Open) => &DESCRIPTORS,
+        (Kind::Threads, Verb::List) => &THREADS,
+        (Kind::Files, Verb::Tree) => &FILES,
+        (Kind::Threads, _) | (_, Verb::Syscalls | Verb::Open | Verb::List | Verb::Tree) => {
+            return Err(no_such_view(question));
+        }
+        (Kind::Io, _) => &IO,
+        (Kind::Files, _) => &FILES,
+        (Kind::Block, _) => &BLOCK,
+        (Kind::States, _) => &STATES,
+    };
+    Ok(spec)
 }
 
-fn answer_tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, AnalysisError> {
-    let question = context.question;
-    let spec = spec(question.kind)?;
-    let keys = |default: &[Key]| Key::parse_all(spec, &question.by, default);
-    match question.verb {
+fn no_such_view(question: &Question) -> AnalysisError {
+    let (kind, verb) = (question.kind.name(), question.verb.name());
+    AnalysisError::query(
+        format!("{kind} has no view `{verb}`"),
+        match question.kind {
+            Kind::Io => "it has usage, stats, hist, top, log, heat, syscalls",
+            Kind::Block | Kind::States => "it has usage, stats, hist, top, log, heat",
+            Kind::Files => "it has top, log, tree, open, usage, stats, hist, heat",
+            Kind::Threads => {
+                "it has list; what threads did is in `states`, their I/O in `io … --by thread`"
+            }
+        },
+    )
+}
+
+fn answer_tables(
+    context: &Context<'_>,
+    spec: &'static Spec,
+) -> Result<Vec<AnswerTable>, AnalysisError> {
+    let keys = |default: &[Key]| Key::parse_all(spec, &context.question.by, default);
+    match context.question.verb {
         Verb::Stats => stats(context, spec),
         Verb::Usage => usage(context, spec),
+        Verb::Top if spec.kind == Kind::Files => {
+            Ok(vec![verbs::files::top(context, &keys(&[Key::File])?)?])
+        }
         Verb::Top => verbs::top::tables(context, spec, &keys(spec.group)?),
         Verb::Hist => verbs::hist::tables(context, spec, &keys(spec.group)?),
         Verb::Heat => verbs::heat::tables(context, spec, &keys(&[])?),
-        _ => Err(no_such_view(question)),
+        Verb::Syscalls => Ok(vec![verbs::syscalls::table(context, &keys(spec.group)?)?]),
+        Verb::Tree => Ok(vec![verbs::files::tree(context)?]),
+        Verb::Open => Ok(vec![verbs::files::open(context)?]),
+        Verb::List => Ok(vec![verbs::threads::table(context)?]),
+        Verb::Log => Ok(Vec::new()),
     }
 }
 
@@ -200,25 +245,4 @@ fn usage(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
 fn applies(asked: &Spec, other: &Spec, filter: &Filter) -> bool {
     let of_one = asked.kind != other.kind && !filter.ops.is_empty();
     !of_one && filter.files.is_empty() && !filter.errors_only
-}
-
-fn spec(kind: Kind) -> Result<&'static Spec, AnalysisError> {
-    match kind {
-        Kind::Io => Ok(&IO),
-        Kind::Files => Ok(&FILES),
-        Kind::Block => Ok(&BLOCK),
-        Kind::States => Ok(&STATES),
-        Kind::Threads => Err(AnalysisError::query(
-            "threads have only `list`",
-            "what they did is in `states`, their I/O in `io … --by tid`",
-        )),
-    }
-}
-
-fn no_such_view(question: &Question) -> AnalysisError {
-    let (kind, verb) = (question.kind.name(), question.verb.name());
-    AnalysisError::query(
-        format!("{kind} has no view `{verb}`"),
-        format!("`whyslow {kind} --help` lists its views"),
-    )
 }

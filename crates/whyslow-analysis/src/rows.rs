@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
 use rustc_hash::FxHashMap;
 use whyslow_model::answer::{AnswerTable, Value};
 use whyslow_model::{Ns, Shape, Window, tables};
@@ -28,13 +28,9 @@ pub(crate) struct Shown {
     pub(crate) cut: Option<&'static str>,
 }
 
-/// Columns of a kind's rows in a projection.
-pub(crate) struct RowReader<'s> {
+/// The cells of a kind's rows in a projection.
+pub(crate) struct Cells<'s> {
     spec: &'s Spec,
-    window: Option<Window>,
-    id: ColumnRef,
-    interval: [ColumnRef; 2],
-    cut: Option<ColumnRef>,
     cells: Vec<BoundCell>,
 }
 
@@ -44,11 +40,11 @@ enum BoundCell {
     Bool(ColumnRef),
     Object { path: ColumnRef, reason: ColumnRef },
     Errno(ColumnRef),
-    Id,
+    Id(ColumnRef),
 }
 
-impl<'s> RowReader<'s> {
-    pub(crate) fn new(spec: &'s Spec, window: Option<Window>, projection: &mut Projection) -> Self {
+impl<'s> Cells<'s> {
+    pub(crate) fn new(spec: &'s Spec, projection: &mut Projection) -> Self {
         let mut bind = |cell: Cell| match cell {
             Cell::Int(name) => BoundCell::Int(projection.need(name)),
             Cell::Text(name) => BoundCell::Text(projection.need(name)),
@@ -58,47 +54,32 @@ impl<'s> RowReader<'s> {
                 path: projection.need("path"),
                 reason: projection.need("unknown_reason"),
             },
-            Cell::Id => BoundCell::Id,
+            Cell::Id => BoundCell::Id(projection.need("id")),
         };
         let cells = spec.fields.iter().map(|field| bind(field.cell)).collect();
-        Self {
-            spec,
-            window,
-            id: projection.need("id"),
-            interval: ["ts", "ts_end"].map(|name| projection.need(name)),
-            cut: spec.table.column("cut").map(|_| projection.need("cut")),
-            cells,
-        }
+        Self { spec, cells }
     }
 
-    /// Makes the rows of a batch and hands them on with their place.
+    /// Cells of these rows of a batch.
     pub(crate) fn read(
         &self,
         batch: &RecordBatch,
         rows: &[u32],
-        mut each: impl FnMut(Place, Shown),
-    ) -> Result<(), AnalysisError> {
-        let id = self.id.ints(batch)?;
-        let [ts, ts_end] = self.interval;
-        let (ts, ts_end) = (ts.ints(batch)?, ts_end.ints(batch)?);
-        let recorded = self.cut.map(|cut| cut.texts(batch)).transpose()?;
+    ) -> Result<impl Iterator<Item = Vec<Value>>, AnalysisError> {
         let by_column = self
             .cells
             .iter()
-            .map(|cell| self.column(cell, batch, rows))
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut columns: Vec<_> = by_column.into_iter().map(Vec::into_iter).collect();
-        for row in rows {
-            let cells = columns
-                .iter_mut()
-                .map(|column| column.next().unwrap_or(Value::Null))
-                .collect();
-            let interval = (ts.at(*row), ts_end.get(*row));
-            let recorded = recorded.and_then(|cut| cut.get(*row));
-            let cut = cut_of(recorded, interval, self.window);
-            each((interval.0, id.at(*row)), Shown { cells, cut });
-        }
-        Ok(())
+            .map(|cell| Ok(self.column(cell, batch, rows)?.into_iter()))
+            .collect::<Result<Vec<_>, AnalysisError>>();
+        let mut columns = by_column?;
+        Ok(rows
+            .iter()
+            .map(move |_| {
+                let next = |column: &mut std::vec::IntoIter<Value>| column.next();
+                columns.iter_mut().filter_map(next).collect()
+            })
+            .collect::<Vec<_>>()
+            .into_iter())
     }
 
     fn column(
@@ -119,7 +100,8 @@ impl<'s> RowReader<'s> {
             }
             BoundCell::Bool(column) => {
                 let column = column.bools(batch)?;
-                rows.map(|row| column.value(row as usize).into()).collect()
+                let known = |row: usize| (!column.is_null(row)).then(|| column.value(row));
+                rows.map(|row| known(row as usize).into()).collect()
             }
             BoundCell::Errno(column) => {
                 let column = column.ints(batch)?;
@@ -136,13 +118,74 @@ impl<'s> RowReader<'s> {
                 })
                 .collect()
             }
-            BoundCell::Id => {
-                let column = self.id.ints(batch)?;
+            BoundCell::Id(column) => {
+                let column = column.ints(batch)?;
                 let prefix = self.spec.id_prefix;
                 rows.map(|row| format!("{prefix}:{}", column.at(row)).into())
                     .collect()
             }
         })
+    }
+}
+
+/// Rows of a kind with their place, and the edges that cut them.
+pub(crate) struct RowReader<'s> {
+    window: Option<Window>,
+    id: ColumnRef,
+    ts: ColumnRef,
+    ts_end: ColumnRef,
+    recorded: Recorded,
+    cells: Cells<'s>,
+}
+
+/// How a table tells that the recording cut a row.
+#[derive(Debug, Clone, Copy)]
+enum Recorded {
+    Column(ColumnRef),
+    NoEnd,
+    Never,
+}
+
+impl<'s> RowReader<'s> {
+    pub(crate) fn new(spec: &'s Spec, window: Option<Window>, projection: &mut Projection) -> Self {
+        Self {
+            window,
+            id: projection.need("id"),
+            ts: projection.need("ts"),
+            ts_end: projection.need("ts_end"),
+            recorded: match spec.table.column("cut") {
+                Some(_) => Recorded::Column(projection.need("cut")),
+                None if spec.lasting => Recorded::Never,
+                None => Recorded::NoEnd,
+            },
+            cells: Cells::new(spec, projection),
+        }
+    }
+
+    /// Makes the rows of a batch and hands them on with their place.
+    pub(crate) fn read(
+        &self,
+        batch: &RecordBatch,
+        rows: &[u32],
+        mut each: impl FnMut(Place, Shown),
+    ) -> Result<(), AnalysisError> {
+        let id = self.id.ints(batch)?;
+        let (ts, ts_end) = (self.ts.ints(batch)?, self.ts_end.ints(batch)?);
+        let column = match self.recorded {
+            Recorded::Column(column) => Some(column.texts(batch)?),
+            Recorded::NoEnd | Recorded::Never => None,
+        };
+        for (row, cells) in rows.iter().copied().zip(self.cells.read(batch, rows)?) {
+            let interval = (ts.at(row), ts_end.get(row));
+            let recorded = match self.recorded {
+                Recorded::Column(_) => column.and_then(|cut| cut.get(row)),
+                Recorded::NoEnd => interval.1.is_none().then_some("end"),
+                Recorded::Never => None,
+            };
+            let cut = cut_of(recorded, interval, self.window);
+            each((interval.0, id.at(row)), Shown { cells, cut });
+        }
+        Ok(())
     }
 }
 
@@ -155,7 +198,7 @@ pub(crate) fn cut_of(
     let begins_before = window.is_some_and(|window| ts < window.begin);
     let ends_after = window.is_some_and(|window| ts_end.is_some_and(|end| end > window.end));
     let begin = begins_before || recorded == Some("begin");
-    let end = ends_after || ts_end.is_none();
+    let end = ends_after || recorded == Some("end");
     match (begin, end) {
         (true, true) => Some("both"),
         (true, false) => Some("begin"),
@@ -308,10 +351,13 @@ fn place_of_column(table: &AnswerTable, sort: &Sort) -> Option<usize> {
         .position(|column| column.name == wanted || column.title == wanted)
 }
 
-pub(crate) fn truncate(table: &mut AnswerTable, limit: usize) {
+/// Whether there were more rows.
+pub(crate) fn truncate(table: &mut AnswerTable, limit: usize) -> bool {
+    let more = table.rows.len() > limit;
     table.rows.truncate(limit);
     table.outliers.retain(|row| *row < limit);
     table.cut.retain(|(row, _)| *row < limit);
+    more
 }
 
 fn compare(a: &Value, b: &Value) -> Ordering {

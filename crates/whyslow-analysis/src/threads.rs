@@ -22,12 +22,20 @@ pub(crate) struct Tracers {
 pub(crate) struct ProcessName {
     pub(crate) pid: i64,
     pub(crate) comm: Option<String>,
+    pub(crate) exe: Option<String>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ThreadName {
+    pub(crate) tid: i64,
+    pub(crate) comm: Option<String>,
 }
 
 /// The processes and the tracer's threads: small tables, read once a question.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    pub(crate) processes: FxHashMap<i64, ProcessName>,
+    processes: FxHashMap<i64, ProcessName>,
+    threads: FxHashMap<i64, ThreadName>,
     pub(crate) tracers: Tracers,
     /// Name, major and minor number of each device.
     devices: Vec<(String, i64, i64)>,
@@ -38,14 +46,17 @@ impl Names {
         let mut names = Names::default();
         let mut projection = Projection::new(ProcessRow::TABLE);
         let [upid, pid] = ["upid", "pid"].map(|name| projection.need(name));
-        let (comm, is_tracer) = (projection.need("comm"), projection.need("is_tracer"));
+        let (comm, exe) = (projection.need("comm"), projection.need("exe"));
+        let is_tracer = projection.need("is_tracer");
         in_order(tables, &projection.scan(None), |batch| {
             let (upid, pid) = (upid.ints(batch)?, pid.ints(batch)?);
-            let (comm, is_tracer) = (comm.texts(batch)?, is_tracer.bools(batch)?);
+            let (comm, exe) = (comm.texts(batch)?, exe.texts(batch)?);
+            let is_tracer = is_tracer.bools(batch)?;
             for row in 0..batch.num_rows() as u32 {
                 let name = ProcessName {
                     pid: pid.at(row),
                     comm: comm.get(row).map(str::to_owned),
+                    exe: exe.get(row).map(str::to_owned),
                 };
                 if is_tracer.value(row as usize) {
                     names.tracers.upids.insert(upid.at(row));
@@ -56,14 +67,21 @@ impl Names {
         })?;
         let mut projection = Projection::new(ThreadRow::TABLE);
         let [utid, upid] = ["utid", "upid"].map(|name| projection.need(name));
+        let (tid, comm) = (projection.need("tid"), projection.need("comm"));
         let is_tracer = projection.need("is_tracer");
-        let mut threads = Vec::new();
+        let mut owners = Vec::new();
         in_order(tables, &projection.scan(None), |batch| {
             let (utid, upid) = (utid.ints(batch)?, upid.ints(batch)?);
+            let (tid, comm) = (tid.ints(batch)?, comm.texts(batch)?);
             let is_tracer = is_tracer.bools(batch)?;
             for row in 0..batch.num_rows() as u32 {
                 let owner = upid.get(row);
-                threads.push((utid.at(row), owner));
+                owners.push((utid.at(row), owner));
+                let name = ThreadName {
+                    tid: tid.at(row),
+                    comm: comm.get(row).map(str::to_owned),
+                };
+                names.threads.insert(utid.at(row), name);
                 if is_tracer.value(row as usize) {
                     names.tracers.utids.insert(utid.at(row));
                     names.tracers.upids.extend(owner);
@@ -71,13 +89,42 @@ impl Names {
             }
             Ok(std::ops::ControlFlow::Continue(()))
         })?;
-        for (utid, owner) in threads {
+        for (utid, owner) in owners {
             if owner.is_some_and(|upid| names.tracers.upids.contains(&upid)) {
                 names.tracers.utids.insert(utid);
             }
         }
         names.devices = devices(tables)?;
         Ok(names)
+    }
+
+    pub(crate) fn thread(&self, utid: i64) -> Option<&ThreadName> {
+        self.threads.get(&utid)
+    }
+
+    /// File of the process's last exec.
+    pub(crate) fn command(&self, upid: Option<i64>) -> Option<String> {
+        self.process(upid?)?.exe.clone()
+    }
+
+    /// Names of the tracer's processes, in order.
+    pub(crate) fn tracer_names(&self) -> Vec<String> {
+        let processes = self
+            .tracers
+            .upids
+            .iter()
+            .filter_map(|upid| self.process(*upid));
+        let mut names: Vec<String> = processes
+            .map(|process| {
+                format!(
+                    "{} ({})",
+                    process.comm.as_deref().unwrap_or("?"),
+                    process.pid
+                )
+            })
+            .collect();
+        names.sort_unstable();
+        names
     }
 
     /// Whether a group of rows belongs to the tracer, as far as its keys tell.

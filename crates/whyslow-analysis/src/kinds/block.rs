@@ -19,6 +19,7 @@ pub(crate) static BLOCK: Spec = Spec {
     group: &[Key::Dev, Key::Op],
     size: Some("bytes"),
     errno: Some("error"),
+    lasting: false,
     owner: "utid",
     stages: &[("queue", "queue_ns"), ("device", "device_ns")],
     id_prefix: "block",

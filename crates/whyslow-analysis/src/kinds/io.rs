@@ -1,5 +1,4 @@
-//! `io`: system calls whose class of operation is I/O. `files`: those of them on something that
-//! has a path.
+//! `io`: system calls whose class of operation is I/O.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -20,18 +19,18 @@ pub(crate) static IO: Spec = Spec {
     group: &[Key::Op],
     size: Some("bytes"),
     errno: Some("errno"),
+    lasting: false,
     owner: "utid",
     stages: &[],
     id_prefix: "op",
     fields: FIELDS,
 };
 
-pub(crate) static FILES: Spec = Spec {
-    kind: Kind::Files,
-    name: "files",
-    rows: "operations on files",
-    only: Only::Files,
-    group: &[Key::File],
+/// System calls of every class.
+pub(crate) static SYSCALLS: Spec = Spec {
+    rows: "system calls",
+    only: Only::Everything,
+    group: &[Key::Name],
     ..IO
 };
 

@@ -1,12 +1,16 @@
 //! What is measured: each kind names its table, its measures, its keys and the columns of a row.
 
 mod block;
+mod files;
 mod io;
 mod states;
+mod threads;
 
 pub(crate) use block::BLOCK;
-pub(crate) use io::{FILES, IO};
+pub(crate) use files::{DESCRIPTORS, FILES, LIVES, MAPPINGS};
+pub(crate) use io::{IO, SYSCALLS};
 pub(crate) use states::STATES;
+pub(crate) use threads::{SLICES, THREADS};
 
 use whyslow_model::Table;
 use whyslow_model::answer::{AnswerColumn, Measure};
@@ -40,6 +44,8 @@ pub(crate) struct Spec {
     pub(crate) group: &'static [Key],
     pub(crate) size: Option<&'static str>,
     pub(crate) errno: Option<&'static str>,
+    /// Whether a row without an end goes on, rather than being cut by the recording.
+    pub(crate) lasting: bool,
     /// Column that tells whose row it is, against the tracer.
     pub(crate) owner: &'static str,
     /// Parts of `dur` that are columns of their own: name, title, column.

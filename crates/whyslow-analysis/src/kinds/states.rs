@@ -29,6 +29,7 @@ pub(crate) static STATES: Spec = Spec {
     group: &[Key::State],
     size: None,
     errno: None,
+    lasting: false,
     owner: "utid",
     stages: &[],
     id_prefix: "state",

@@ -1,6 +1,7 @@
 //! How a kind is shown: each verb is written once for all kinds.
 
 pub(crate) mod devices;
+pub(crate) mod files;
 pub(crate) mod heat;
 pub(crate) mod hist;
 pub(crate) mod interfaces;
@@ -8,6 +9,8 @@ pub(crate) mod log;
 pub(crate) mod sharers;
 pub(crate) mod states;
 pub(crate) mod stats;
+pub(crate) mod syscalls;
+pub(crate) mod threads;
 pub(crate) mod top;
 pub(crate) mod usage;
 

@@ -8,15 +8,15 @@ use crate::keys::{Key, KeyValue, Object};
 use crate::kinds::Spec;
 use crate::pass::{Groups, Summing};
 
-/// Sharers of each of `groups`, those with the most calls first.
+/// Sharers of each of `groups`, those with the most calls first: processes, or their descriptors.
 pub(crate) fn of(
     context: &Context<'_>,
     spec: &'static Spec,
-    keys: &[Key],
+    (keys, user): (&[Key], &[Key]),
     groups: &[&[KeyValue]],
 ) -> Result<Vec<Vec<String>>, AnalysisError> {
     let mut by = keys.to_vec();
-    by.extend([Key::Process, Key::Fd]);
+    by.extend(user);
     let places: FxHashMap<&[KeyValue], usize> = groups
         .iter()
         .enumerate()
@@ -42,14 +42,15 @@ pub(crate) fn of(
     let mut sharers: Vec<Vec<(u64, String)>> = vec![Vec::new(); groups.len()];
     for (group, calls) in counted {
         let (object, user) = group.split_at(keys.len());
-        if let (Some(place), [process, fd]) = (places.get(object), user) {
-            let process = Key::Process.label(process, &context.names);
-            let sharer = match fd {
-                KeyValue::Int(fd) => format!("fd {fd} in {process}"),
-                _ => process,
-            };
-            sharers[*place].push((calls, sharer));
-        }
+        let (Some(place), [process, fd @ ..]) = (places.get(object), user) else {
+            continue;
+        };
+        let process = Key::Process.label(process, &context.names);
+        let sharer = match fd {
+            [KeyValue::Int(fd)] => format!("fd {fd} in {process}"),
+            _ => process,
+        };
+        sharers[*place].push((calls, sharer));
     }
     let named = |mut sharers: Vec<(u64, String)>| {
         sharers.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
@@ -70,7 +71,8 @@ fn columns(keys: usize, groups: &[&[KeyValue]]) -> Vec<Vec<KeyValue>> {
         .collect()
 }
 
-struct Calls;
+/// Counts rows.
+pub(crate) struct Calls;
 
 impl Summing for Calls {
     type Columns<'b> = ();

@@ -8,12 +8,15 @@
 //! the object of `fd`, and writes the one of `fd2`. Block requests of a bio-based device are left
 //! out of a process's bytes, because the same bytes follow as requests of the disk below.
 
+use std::collections::BTreeMap;
+
 use arrow_array::RecordBatch;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::syscall::Op;
 
 use super::sharers;
 use crate::AnalysisError;
+use crate::caveats;
 use crate::context::Context;
 use crate::facts;
 use crate::keys::{Key, KeyValue};
@@ -57,7 +60,19 @@ pub(crate) fn sums(
             usage.merge(groups.entry(group).or_default(), more);
         }
     }
+    note_unknown(context, &groups);
     Ok(groups)
+}
+
+fn note_unknown(context: &Context<'_>, groups: &Groups<UsageSum>) {
+    let mut reasons: BTreeMap<Box<str>, i64> = BTreeMap::new();
+    for (reason, bytes) in groups.values().flat_map(|sum| &sum.unknown) {
+        *reasons.entry(reason.clone()).or_default() += bytes;
+    }
+    let bytes = groups.values().map(UsageSum::bytes).sum();
+    if let Some(caveat) = caveats::unknown_objects(&reasons, bytes) {
+        context.note(caveat);
+    }
 }
 
 fn by_owner(
@@ -176,7 +191,7 @@ fn by_object(
         objects.truncate(limit);
     }
     let shown: Vec<&[KeyValue]> = objects.iter().map(|(group, _)| group.as_slice()).collect();
-    let sharers = sharers::of(context, spec, keys, &shown)?;
+    let sharers = sharers::of(context, spec, (keys, &[Key::Process, Key::Fd]), &shown)?;
     for ((group, sum), by) in objects.iter().zip(sharers) {
         let mut row = Vec::with_capacity(table.columns.len());
         for (key, value) in keys.iter().zip(group) {
@@ -208,6 +223,7 @@ struct Usage {
     fd_class: ColumnRef,
     bytes: ColumnRef,
     path2: ColumnRef,
+    reason: ColumnRef,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -217,6 +233,8 @@ pub(crate) struct UsageSum {
     pub(crate) reads: i64,
     pub(crate) writes: i64,
     pub(crate) others: i64,
+    /// Bytes of unknown objects by the reason why they are unknown.
+    pub(crate) unknown: BTreeMap<Box<str>, i64>,
 }
 
 impl UsageSum {
@@ -224,7 +242,7 @@ impl UsageSum {
         self.read.iter().chain(&self.written).sum()
     }
 
-    fn calls(&self) -> i64 {
+    pub(crate) fn calls(&self) -> i64 {
         self.reads + self.writes + self.others
     }
 }
@@ -236,6 +254,7 @@ struct UsageColumns<'b> {
     sorts: Vec<Sort>,
     bytes: Ints<'b>,
     path2: Texts<'b>,
+    reason: Texts<'b>,
 }
 
 impl Usage {
@@ -247,6 +266,7 @@ impl Usage {
             fd_class: projection.need("fd_class"),
             bytes: projection.need("bytes"),
             path2: projection.need("path2"),
+            reason: projection.need("unknown_reason"),
         }
     }
 }
@@ -264,6 +284,7 @@ impl Summing for Usage {
             class,
             bytes: self.bytes.ints(batch)?,
             path2: self.path2.texts(batch)?,
+            reason: self.reason.texts(batch)?,
         })
     }
 
@@ -271,25 +292,26 @@ impl Summing for Usage {
     fn add(&self, sum: &mut UsageSum, columns: &UsageColumns<'_>, row: u32) {
         let op = columns.op.key(row).and_then(|key| columns.ops[key]);
         let bytes = columns.bytes.get(row).unwrap_or(0);
-        let sort = || {
-            columns
-                .class
-                .key(row)
-                .map_or(Sort::Unknown, |key| columns.sorts[key]) as usize
-        };
+        let class = columns.class.key(row);
+        let sort = class.map_or(Sort::Unknown, |key| columns.sorts[key]);
+        if sort == Sort::Unknown && bytes > 0 {
+            let reason = columns.reason.get(row).unwrap_or("no reason recorded");
+            *sum.unknown.entry(reason.into()).or_default() += bytes;
+        }
+        let sort = sort as usize;
         match op {
             Some(Op::Read) => {
                 sum.reads += 1;
-                sum.read[sort()] += bytes;
+                sum.read[sort] += bytes;
             }
             Some(Op::Write) => {
                 sum.writes += 1;
-                sum.written[sort()] += bytes;
+                sum.written[sort] += bytes;
             }
             Some(Op::ReadWrite) => {
                 if self.side != Side::Second {
                     sum.reads += 1;
-                    sum.read[sort()] += bytes;
+                    sum.read[sort] += bytes;
                 }
                 if self.side != Side::First {
                     sum.writes += 1;
@@ -308,6 +330,9 @@ impl Summing for Usage {
         sum.reads += other.reads;
         sum.writes += other.writes;
         sum.others += other.others;
+        for (reason, bytes) in other.unknown {
+            *sum.unknown.entry(reason).or_default() += bytes;
+        }
     }
 }
 
@@ -317,7 +342,7 @@ fn block_bytes(
     context: &Context<'_>,
     keys: &[Key],
 ) -> Result<Option<Groups<BlockSum>>, AnalysisError> {
-    let same = [Key::Comm, Key::Pid, Key::Tid, Key::Process];
+    let same = [Key::Comm, Key::Pid, Key::Tid, Key::Process, Key::Thread];
     let filter = &context.question.filter;
     let of_calls_only = !filter.files.is_empty() || !filter.ops.is_empty() || filter.errors_only;
     if of_calls_only || !context.has("block_io") || !keys.iter().all(|key| same.contains(key)) {

@@ -1,0 +1,112 @@
+//! `files`: operations on something that has a path, the lives of files, open descriptors, and
+//! mappings.
+
+use whyslow_model::answer::Measure;
+use whyslow_model::row::Row;
+use whyslow_model::tables::{FdLifeRow, FileLifeRow, MappingRow};
+
+use super::{Cell, Field, IO, Only, Spec};
+use crate::keys::Key;
+use crate::query::Kind;
+
+pub(crate) static FILES: Spec = Spec {
+    kind: Kind::Files,
+    name: "files",
+    rows: "operations on files",
+    only: Only::Files,
+    group: &[Key::File],
+    ..IO
+};
+
+/// Files by path, from first sight to deletion.
+pub(crate) static LIVES: Spec = Spec {
+    kind: Kind::Files,
+    name: "files log",
+    rows: "lives of files",
+    table: FileLifeRow::TABLE,
+    only: Only::Everything,
+    class: "",
+    classes: &[],
+    group: &[],
+    size: None,
+    errno: None,
+    lasting: true,
+    owner: "upid",
+    stages: &[],
+    id_prefix: "file",
+    fields: LIFE_FIELDS,
+};
+
+/// Descriptors from open to close.
+pub(crate) static DESCRIPTORS: Spec = Spec {
+    kind: Kind::Files,
+    name: "files open",
+    rows: "open files",
+    table: FdLifeRow::TABLE,
+    id_prefix: "fd",
+    fields: DESCRIPTOR_FIELDS,
+    ..LIVES
+};
+
+/// Mappings of files into memory.
+pub(crate) static MAPPINGS: Spec = Spec {
+    kind: Kind::Files,
+    name: "mappings",
+    rows: "mappings",
+    table: MappingRow::TABLE,
+    id_prefix: "mapping",
+    fields: &[],
+    ..LIVES
+};
+
+const LIFE_FIELDS: &[Field] = &[
+    Field::new("ts_ns", "first seen", Measure::Time, Cell::Int("ts")),
+    Field::new(
+        "ts_end_ns",
+        "deleted at",
+        Measure::Time,
+        Cell::Int("ts_end"),
+    )
+    .priority(3),
+    Field::new("life_ns", "life", Measure::Duration, Cell::Int("dur")),
+    Field::new("path", "path", Measure::Path, Cell::Text("path")),
+    Field::new(
+        "renamed_from",
+        "renamed from",
+        Measure::Path,
+        Cell::Text("renamed_from"),
+    )
+    .priority(5),
+    Field::new("created", "created", Measure::Text, Cell::Bool("created")).priority(2),
+    Field::new("deleted", "deleted", Measure::Text, Cell::Bool("deleted")).priority(2),
+    Field::new("opens", "opens", Measure::Count, Cell::Int("opens")).priority(3),
+    Field::new("reads", "reads", Measure::Count, Cell::Int("reads")).priority(4),
+    Field::new(
+        "read_bytes",
+        "read",
+        Measure::Bytes,
+        Cell::Int("bytes_read"),
+    )
+    .priority(1),
+    Field::new("writes", "writes", Measure::Count, Cell::Int("writes")).priority(4),
+    Field::new(
+        "write_bytes",
+        "written",
+        Measure::Bytes,
+        Cell::Int("bytes_written"),
+    )
+    .priority(1),
+    Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
+    Field::new("pid", "pid", Measure::Count, Cell::Int("pid")),
+];
+
+const DESCRIPTOR_FIELDS: &[Field] = &[
+    Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
+    Field::new("pid", "pid", Measure::Count, Cell::Int("pid")),
+    Field::new("fd", "fd", Measure::Count, Cell::Int("fd")),
+    Field::new("fd_class", "type", Measure::Text, Cell::Text("fd_class")),
+    Field::new("path", "path", Measure::Path, Cell::Object),
+    Field::new("deleted", "deleted", Measure::Text, Cell::Bool("deleted")).priority(1),
+    Field::new("ts_ns", "since", Measure::Time, Cell::Int("ts")).priority(3),
+    Field::new("origin", "origin", Measure::Text, Cell::Text("origin")).priority(4),
+];

@@ -1,0 +1,41 @@
+//! The question worth asking after an answer.
+
+use whyslow_model::answer::{AnswerTable, Value};
+
+use crate::query::{Kind, Question, Verb};
+
+pub(crate) fn step(question: &Question, tables: &[AnswerTable]) -> Option<String> {
+    let kind = question.kind.name();
+    match (question.kind, question.verb) {
+        (Kind::Io | Kind::Block | Kind::States, Verb::Stats | Verb::Hist | Verb::Heat) => {
+            (!tables.is_empty()).then(|| format!("whyslow {kind} top"))
+        }
+        (Kind::Io | Kind::Block, Verb::Top) => {
+            let id = longest(tables)?;
+            Some(format!("whyslow {kind} log --overlaps {id}"))
+        }
+        (Kind::Io, Verb::Usage) => Some("whyslow io usage --by file".into()),
+        (Kind::Block, Verb::Usage) => Some("whyslow block stats".into()),
+        (Kind::Files, Verb::Top) if question.by.is_empty() => {
+            Some("whyslow files top --by pattern".into())
+        }
+        _ => None,
+    }
+}
+
+/// Id of the longest row of several tables.
+fn longest(tables: &[AnswerTable]) -> Option<&str> {
+    let rows = tables.iter().flat_map(|table| {
+        let place = |name: &str| table.columns.iter().position(|column| column.name == name);
+        let places = place("dur_ns").zip(place("id"));
+        table.rows.iter().filter_map(move |row| {
+            let (dur, id) = places?;
+            match (row.get(dur), row.get(id)) {
+                (Some(Value::Int(dur)), Some(Value::Text(id))) => Some((*dur, id.as_str())),
+                _ => None,
+            }
+        })
+    });
+    let longest = rows.max_by_key(|(dur, id)| (*dur, std::cmp::Reverse(*id)));
+    longest.map(|(_, id)| id)
+}

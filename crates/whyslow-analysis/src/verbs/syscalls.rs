@@ -1,0 +1,61 @@
+//! `io syscalls`: statistics by name of system call, of all classes, with the errors by number.
+
+use std::collections::BTreeMap;
+
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+
+use super::sharers::Calls;
+use super::stats;
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::errno;
+use crate::keys::{Key, KeyValue};
+use crate::kinds::SYSCALLS;
+
+pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
+    let mut table = stats::table(context, &SYSCALLS, "syscalls", "system calls", keys)?;
+    let errors = errors(context, keys)?;
+    let place = table
+        .columns
+        .iter()
+        .position(|column| column.name == "errors")
+        .map_or(table.columns.len(), |place| place + 1);
+    let column = AnswerColumn::new("errnos", "errors by number", Measure::Text).priority(3);
+    table.columns.insert(place, column);
+    let first = usize::from(context.question.interval.is_some());
+    let cells: usize = keys.iter().map(|key| key.answer_columns().len()).sum();
+    for row in &mut table.rows {
+        // Errors by number are of the whole window, also beside a series in time.
+        let found = errors.get(&format!("{:?}", &row[first..first + cells]));
+        row.insert(place, Value::List(found.cloned().unwrap_or_default()));
+    }
+    Ok(table)
+}
+
+/// `ENOENT 12`, the most frequent first, by the cells that show the keys.
+fn errors(
+    context: &Context<'_>,
+    keys: &[Key],
+) -> Result<BTreeMap<String, Vec<Value>>, AnalysisError> {
+    let mut by = keys.to_vec();
+    by.push(Key::Errno);
+    let pass = context.pass(&SYSCALLS, &by)?;
+    let mut counted: Vec<_> = pass.run(context.tables, &Calls)?.into_iter().collect();
+    counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let mut errors: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for (group, count) in counted {
+        let Some((KeyValue::Int(number @ 1..), group)) = group.split_last() else {
+            continue;
+        };
+        let values = keys.iter().zip(group);
+        let cells: Vec<Value> = values
+            .flat_map(|(key, value)| key.cells(value, &context.names))
+            .collect();
+        let error = format!("{} {count}", errno::name(*number));
+        errors
+            .entry(format!("{cells:?}"))
+            .or_default()
+            .push(error.into());
+    }
+    Ok(errors)
+}
