@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use whyslow_analysis::AnalysisError;
+use whyslow_ingest::ImportError;
+use whyslow_ingest::detect::DetectError;
 use whyslow_store::StoreError;
 
 /// Why a command did not do what was asked, as it is told: `error:`, causes, `hint:`.
@@ -157,9 +159,8 @@ impl From<StoreError> for Failure {
             ..Self::new(error.to_string())
         };
         match &error {
-            StoreError::NotARecording { path, .. } => {
-                failure.hint(format!("whyslow import {}", path.display()))
-            }
+            StoreError::Exists { .. } => failure.hint("--force replaces it"),
+            StoreError::Io { source, .. } => failure.hint_for(source),
             StoreError::TooNew { .. } => {
                 failure.hint("use a newer whyslow, or import the trace again")
             }
@@ -167,6 +168,54 @@ impl From<StoreError> for Failure {
             _ => failure,
         }
     }
+}
+
+impl From<DetectError> for Failure {
+    fn from(error: DetectError) -> Self {
+        let failure = Self {
+            causes: chain(error.source()),
+            ..Self::new(error.to_string())
+        };
+        match &error {
+            DetectError::Recording { path } => {
+                failure.hint(format!("ask it: whyslow info {}", path.display()))
+            }
+            DetectError::Open { source, .. } => failure.hint_for(source),
+            DetectError::Unsupported { .. } => failure,
+        }
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Cancelled => Self::interrupted(),
+            ImportError::Store(error) => error.into(),
+            ImportError::Detect(error) => error.into(),
+            other => {
+                let failure = Self {
+                    causes: chain(other.source()),
+                    ..Self::new(other.to_string())
+                };
+                match io_error_of(&other) {
+                    Some(io_error) => failure.hint_for(io_error),
+                    None => failure,
+                }
+            }
+        }
+    }
+}
+
+/// The operating system's word behind an error, if there is one.
+fn io_error_of<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e io::Error> {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
 }
 
 impl From<AnalysisError> for Failure {
@@ -183,6 +232,20 @@ impl From<AnalysisError> for Failure {
 }
 
 impl Failure {
+    /// What helps against a refusal of the operating system.
+    fn hint_for(self, error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => self.hint(
+                "traces of the kernel often belong to root: sudo chown -R \"$USER\" TRACE, or import as root",
+            ),
+            io::ErrorKind::NotFound => self.hint("look at the path: ls -d TRACE"),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                self.hint("make room, or write elsewhere: -o /other/disk/NAME.wsl")
+            }
+            _ => self,
+        }
+    }
+
     fn caused_by_source(mut self, error: &dyn Error) -> Self {
         self.causes.extend(chain(error.source()));
         self

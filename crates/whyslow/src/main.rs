@@ -3,7 +3,9 @@
 mod cli;
 mod commands;
 mod failure;
+mod interrupt;
 mod output;
+mod progress;
 mod recording;
 mod talk;
 mod time;

@@ -4,7 +4,7 @@ mod ask;
 mod output;
 
 pub(crate) use ask::{AskArgs, BlockArgs, HeatArgs, HistArgs, OpenArgs};
-pub(crate) use output::{ColorChoice, Format, OutputArgs, TalkArgs, UnitChoice};
+pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 
 use std::path::PathBuf;
 
@@ -192,7 +192,7 @@ pub(crate) enum ThreadsCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// Traces: directories, files, archives (.tar, .tar.gz, .tar.xz, .tar.zst, .zip); - is stdin
+    /// Traces: directories, files, archives (.tar, .tar.gz, .tar.xz, .tar.zst, .zip)
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) sources: Vec<PathBuf>,
     /// Recording to write [default: named after the first trace]
@@ -201,9 +201,6 @@ pub(crate) struct ImportArgs {
     /// Replace an existing recording
     #[arg(long)]
     pub(crate) force: bool,
-    /// Time zone of the recorded host, where the trace does not tell
-    #[arg(long, value_name = "ZONE")]
-    pub(crate) tz: Option<String>,
     /// Exit with 3 if the trace lost events or parts of it could not be read
     #[arg(long)]
     pub(crate) strict: bool,

@@ -2,9 +2,11 @@
 
 mod ask;
 mod completions;
+mod import;
 mod info;
 mod man;
 mod schema;
+mod sql;
 
 use std::process::ExitCode;
 
@@ -17,12 +19,13 @@ use ask::Asked;
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let talk = &cli.talk;
     let done = match cli.command {
-        Command::Import(_) | Command::Sql(_) => return Err(Failure::new("not built yet")),
+        Command::Import(args) => import::run(&args, talk),
         Command::Info(args) => info::run(&args, talk),
         Command::Io(command) => io(command).run(talk),
         Command::Block(command) => block(command).run(talk),
         Command::Files(command) => files(command).run(talk),
         Command::Threads(command) => threads(command).run(talk),
+        Command::Sql(args) => sql::run(&args, talk),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Schema(args) => schema::run(&args),
@@ -67,6 +70,6 @@ fn files(command: FilesCommand) -> Asked {
 fn threads(command: ThreadsCommand) -> Asked {
     match command {
         ThreadsCommand::List(args) => Asked::new(Kind::Threads, Verb::List, args),
-        ThreadsCommand::States(args) => Asked::new(Kind::States, Verb::Stats, args),
+        ThreadsCommand::States(args) => Asked::new(Kind::States, Verb::Usage, args),
     }
 }

@@ -4,18 +4,23 @@ mod last;
 
 use std::path::{Path, PathBuf};
 
+use whyslow_ingest::{ImportOptions, cache};
 use whyslow_model::Window;
 use whyslow_store::{Recording, Tables};
 
 use crate::cli::TalkArgs;
 use crate::failure::Failure;
-use crate::output::Subject;
+use crate::output::{Subject, shown};
+use crate::progress::Teller;
 use crate::time::{Calendar, OperationRef, Zone};
+use crate::{interrupt, talk};
 
 pub(crate) use last::remember;
 
 /// Name that stands for the recording written or used last.
 const LAST: &str = "@last";
+/// What makes a directory a recording.
+const MANIFEST: &str = "manifest.json";
 
 /// An opened recording.
 pub(crate) struct Opened {
@@ -27,20 +32,25 @@ pub(crate) struct Opened {
 
 impl Opened {
     /// Opens what the argument names: a recording, a trace (imported into the cache), or @last.
-    pub(crate) fn find(argument: Option<&str>, talk: &TalkArgs) -> Result<Self, Failure> {
-        let path = match argument {
+    pub(crate) fn find(argument: Option<&str>, args: &TalkArgs) -> Result<Self, Failure> {
+        let named = match argument {
             None | Some(LAST) => last::recall()?,
             Some(path) => PathBuf::from(path),
         };
-        let name = path.file_name().map_or_else(
-            || path.display().to_string(),
+        let path = if named.join(MANIFEST).exists() {
+            named.clone()
+        } else {
+            import_into_cache(&named, args)?
+        };
+        let recording = Recording::open(&path)?;
+        remember(&named);
+        let name = named.file_name().map_or_else(
+            || named.display().to_string(),
             |name| name.to_string_lossy().into_owned(),
         );
-        let recording = open(&path, talk)?;
-        remember(recording.path());
         Ok(Self {
-            path: recording.path().to_path_buf(),
             tables: Box::new(recording),
+            path,
             name,
         })
     }
@@ -78,7 +88,35 @@ impl Opened {
     }
 }
 
-fn open(path: &Path, talk: &TalkArgs) -> Result<Recording, Failure> {
-    let _ = talk;
-    Recording::open(path).map_err(Failure::from)
+/// The recording made from a trace, now or at an earlier use of it.
+fn import_into_cache(trace: &Path, args: &TalkArgs) -> Result<PathBuf, Failure> {
+    let shown_name = shown(&trace.display().to_string(), false).into_owned();
+    if !trace.exists() {
+        return Err(
+            Failure::new(format!("there is no recording or trace `{shown_name}`"))
+                .hint("make one: whyslow import TRACE -o NAME.wsl"),
+        );
+    }
+    let folder = cache::default_folder()?;
+    // The place of the output is the cache's choice.
+    let options = ImportOptions {
+        cancel: interrupt::flag()?,
+        ..ImportOptions::new("")
+    };
+    let mut teller = Teller::new(args);
+    let sources = [trace.to_path_buf()];
+    let result = cache::open(&folder, &sources, &options, &mut |at| teller.tell(at));
+    teller.end();
+    let cached = result?;
+    if let Some(report) = &cached.report
+        && !args.quiet
+    {
+        talk::line(&format!(
+            "note: `{shown_name}` was imported into the cache ({} events, {:.1} s); \
+             to keep it: whyslow import {shown_name}",
+            report.records.read,
+            report.elapsed.as_secs_f64()
+        ));
+    }
+    Ok(cached.path)
 }

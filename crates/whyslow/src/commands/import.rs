@@ -1,0 +1,156 @@
+//! `import`: traces of other tools become a recording.
+
+use std::path::{Path, PathBuf};
+
+use whyslow_ingest::{AnomalyReport, ImportOptions, ImportReport};
+use whyslow_model::stat::Severity;
+use whyslow_store::Existing;
+
+use crate::cli::{ImportArgs, TalkArgs};
+use crate::failure::Failure;
+use crate::output::shown;
+use crate::progress::Teller;
+use crate::{interrupt, recording, talk};
+
+/// Endings of archives, which the recording's name does without.
+const ARCHIVES: &[&str] = &[
+    ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.zst", ".tzst", ".zip",
+];
+
+pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    let output = match &args.output {
+        Some(output) => output.clone(),
+        None => name_after(&args.sources[0])?,
+    };
+    let options = ImportOptions {
+        existing: if args.force {
+            Existing::Replace
+        } else {
+            Existing::Refuse
+        },
+        cancel: interrupt::flag()?,
+        ..ImportOptions::new(&output)
+    };
+    let mut teller = Teller::new(talk);
+    let result = whyslow_ingest::import(&args.sources, &options, &mut |at| teller.tell(at));
+    teller.end();
+    let report = result?;
+    recording::remember(&output);
+    if !talk.quiet {
+        summarise(&report, &output);
+    }
+    if args.strict {
+        refuse_losses(&report)?;
+    }
+    Ok(())
+}
+
+/// `trace.tar.zst` → `trace.wsl` in the current directory.
+fn name_after(source: &Path) -> Result<PathBuf, Failure> {
+    let absolute = std::path::absolute(source).map_err(|error| Failure::reading(source, error))?;
+    let name = absolute
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .filter(|name| name != "..");
+    let Some(name) = name else {
+        return Err(Failure::usage(format!(
+            "`{}` gives no name for the recording",
+            source.display()
+        ))
+        .hint("name it: -o NAME.wsl"));
+    };
+    let stem = ARCHIVES
+        .iter()
+        .filter_map(|ending| name.strip_suffix(ending))
+        .min_by_key(|stem| stem.len())
+        .unwrap_or(&name);
+    Ok(PathBuf::from(format!("{stem}.wsl")))
+}
+
+/// The last lines on stderr: what became of the records, anomalies by severity.
+fn summarise(report: &ImportReport, output: &Path) {
+    let info = &report.recording;
+    let records = report.records;
+    let length = (info.end_ns - info.begin_ns) as f64 / 1e9;
+    let host = match &info.host {
+        Some(host) => format!(", host {}", shown(host, false)),
+        None => String::new(),
+    };
+    talk::line(&format!(
+        "{}: {} events, {length:.3} s{host}, imported in {:.1} s",
+        shown(&output.display().to_string(), false),
+        records.read,
+        report.elapsed.as_secs_f64(),
+    ));
+    let sum =
+        |severity: Severity| -> u64 { of(report, severity).map(|anomaly| anomaly.count).sum() };
+    talk::line(&format!(
+        "  {} accepted, {} skipped; met: {} errors, {} warnings, {} infos",
+        records.accepted,
+        records.skipped,
+        sum(Severity::Error),
+        sum(Severity::Warning),
+        sum(Severity::Info),
+    ));
+    for severity in [Severity::Error, Severity::Warning] {
+        for anomaly in of(report, severity) {
+            talk::line(&format!(
+                "  {}: {} × {} ({})",
+                severity.name(),
+                anomaly.count,
+                anomaly.name.to_lowercase(),
+                anomaly.doc
+            ));
+            if !anomaly.text.is_empty() {
+                talk::line(&format!("    first: {}", shown(&anomaly.text, false)));
+            }
+        }
+    }
+}
+
+fn of(report: &ImportReport, severity: Severity) -> impl Iterator<Item = &AnomalyReport> {
+    report
+        .anomalies
+        .iter()
+        .filter(move |anomaly| anomaly.severity == severity && anomaly.count > 0)
+}
+
+fn refuse_losses(report: &ImportReport) -> Result<(), Failure> {
+    let losses = ["EVENTS_DISCARDED", "PACKETS_LOST"];
+    let is_loss = |anomaly: &AnomalyReport| {
+        anomaly.severity == Severity::Error || losses.contains(&anomaly.name)
+    };
+    match report
+        .anomalies
+        .iter()
+        .find(|anomaly| anomaly.count > 0 && is_loss(anomaly))
+    {
+        None => Ok(()),
+        Some(anomaly) => Err(Failure::incomplete(format!(
+            "the recording is incomplete: {} × {}",
+            anomaly.count,
+            anomaly.name.to_lowercase()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_is_named_after_its_first_source() {
+        let check = |source: &str, want: &str| {
+            let got = name_after(Path::new(source)).expect(source);
+            assert_eq!(got, PathBuf::from(want), "{source}");
+        };
+        check("trace.tar.zst", "trace.wsl");
+        check("/data/trace.tar", "trace.wsl");
+        check("auto-20150115-120942/", "auto-20150115-120942.wsl");
+        check("x.tgz", "x.wsl");
+        check("events.txt", "events.txt.wsl");
+        assert!(name_after(Path::new("/")).is_err());
+        let here = name_after(Path::new(".")).expect("the directory of the test has a name");
+        assert_eq!(here, PathBuf::from("whyslow.wsl"));
+    }
+}

@@ -1,0 +1,85 @@
+//! `sql`: DuckDB's command line on the recording, with our views, read-only and confined.
+//!
+//! The process first confines itself with Landlock to reading the recording and what programs
+//! need to start, then becomes `duckdb`. DuckDB gets an in-memory database with views over the
+//! recording's files, may open these files only, and is locked (`.safe_mode`). Each of the two
+//! alone leaves a hole: DuckDB overwrites a file it may read when told not to use a temporary one,
+//! and Landlock knows nothing of `.shell`, which would run in the same confinement. Where the
+//! kernel has no Landlock, the tables are copied into memory and no file may be opened at all.
+
+mod confine;
+mod duckdb;
+mod views;
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use crate::cli::{SqlArgs, SqlFormat, TalkArgs};
+use crate::failure::Failure;
+use crate::output::to_stdout;
+use crate::recording::Opened;
+use confine::Confined;
+
+pub(super) fn run(args: &SqlArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    if args.tables {
+        return to_stdout(&views::describe());
+    }
+    let statement = statement(args)?;
+    let opened = Opened::find(args.recording.as_deref(), talk)?;
+    let program = duckdb::find()?;
+    let folder = std::path::absolute(opened.path())
+        .map_err(|error| Failure::reading(opened.path(), error))?;
+    let confined = confine::to_reading(&folder, &program)?;
+    let set_up = views::set_up(opened.tables.info(), &folder, confined == Confined::Yes)?;
+
+    let mut command = Command::new(&program);
+    command.args(["-no-init", "-bail"]);
+    if let Some(form) = form(args) {
+        command.arg(form);
+    }
+    for step in limits(args).iter().chain(&set_up) {
+        command.args(["-cmd", step]);
+    }
+    command.args(["-cmd", ".safe_mode"]);
+    if let Some(statement) = statement {
+        command.args(["-c", &statement]);
+    }
+    let error = command.exec();
+    Err(Failure::new(format!("failed to start `{}`", program.display())).caused_by(&error))
+}
+
+fn statement(args: &SqlArgs) -> Result<Option<String>, Failure> {
+    match (&args.statement, &args.query_file) {
+        (Some(statement), _) => Ok(Some(statement.clone())),
+        (None, Some(path)) => std::fs::read_to_string(path)
+            .map(Some)
+            .map_err(|error| Failure::reading(path, error)),
+        (None, None) => Ok(None),
+    }
+}
+
+fn form(args: &SqlArgs) -> Option<&'static str> {
+    let format = match (args.json, args.csv) {
+        (true, _) => Some(SqlFormat::Json),
+        (_, true) => Some(SqlFormat::Csv),
+        _ => args.format,
+    };
+    format.map(|format| match format {
+        SqlFormat::Text => "-box",
+        SqlFormat::Json => "-json",
+        SqlFormat::Ndjson => "-jsonlines",
+        SqlFormat::Csv => "-csv",
+        SqlFormat::Md => "-markdown",
+        SqlFormat::Html => "-html",
+    })
+}
+
+/// What the query may use of the machine; nothing is spilled to disk.
+fn limits(args: &SqlArgs) -> Vec<String> {
+    let mut limits = vec![views::limit("memory_limit", &format!("{}B", args.memory))];
+    limits.push(views::limit("temp_directory", ""));
+    if let Some(threads) = args.threads {
+        limits.push(views::limit("threads", &threads.to_string()));
+    }
+    limits
+}

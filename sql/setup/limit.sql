@@ -1,0 +1,2 @@
+-- A limit of the session.
+SET {name} = {value};

@@ -1,0 +1,4 @@
+-- A table of the recording as a view over its files. `{...}` is filled in by the program.
+CREATE VIEW {view} AS
+SELECT {columns}
+FROM read_parquet([{files}]);
