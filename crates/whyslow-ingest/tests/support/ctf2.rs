@@ -80,7 +80,7 @@ fn clock_class(clock: &ClockClass) -> Properties {
         properties.push(("origin", quote("unix-epoch")));
     }
     if let Some(uuid) = clock.uuid {
-        let digits: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = format!("{:032x}", u128::from_be_bytes(uuid));
         properties.push(("uid", quote(&digits)));
     }
     if let Some(description) = &clock.description {
