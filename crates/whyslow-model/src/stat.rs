@@ -69,6 +69,7 @@ stats! {
     SYSCALL_NESTED Warning false "a system call entered while the thread was inside another; an exit was lost",
     SYSCALL_MISMATCH Warning false "a return from another system call than the one entered",
     SYSCALL_THREAD_UNKNOWN Info false "an entry or return of a system call of which nothing tells the thread; entries are kept, end unknown",
+    STATE_FD_UNOWNED Info false "a descriptor in a state dump of a process that the dump did not tell of",
     SYSCALL_UNNAMED Info false "a system call known by number only",
     BLOCK_COMPLETE_WITHOUT_ISSUE Info false "a completed block request whose beginning was not recorded",
     BLOCK_ISSUE_WITHOUT_COMPLETE Info false "a block request never seen to complete",

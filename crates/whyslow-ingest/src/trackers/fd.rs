@@ -228,16 +228,16 @@ impl FdTables {
         shares: bool,
     ) {
         let owner = Owner::of(child);
-        let from = parent.and_then(|parent| self.by_owner.get(&Owner::of(parent)).copied());
         if self.by_owner.contains_key(&owner) {
             return; // a thread of a process that has its table
         }
+        let from = parent.map(|parent| self.table_of(parent));
         match from {
             Some(index) if shares => {
-                self.tables[index as usize].users += 1;
-                self.by_owner.insert(owner, index);
+                self.tables[index].users += 1;
+                self.by_owner.insert(owner, index as u32);
             }
-            Some(index) => self.copy(index as usize, child, ts),
+            Some(index) => self.copy(index, child, ts),
             None => {
                 self.table_of(child);
             }

@@ -159,7 +159,10 @@ impl SyscallTracker {
                 let from = Owner::thread(thread.utid);
                 self.mappings.join(from, Owner::of(&thread));
             }
-            Change::Exited { thread } => self.ended(&thread, End::Returned(ts, None), out),
+            Change::Exited { thread } => {
+                self.ended(&thread, End::Returned(ts, None), out);
+                self.calls_of(&thread).ts_free = Some(ts);
+            }
             Change::ProcessEnded { process } => {
                 let owner = Owner::process(process.upid);
                 self.fds.exit(owner, ts, &self.files, out);
@@ -224,8 +227,9 @@ impl SyscallTracker {
             } => {
                 let process = pid.and_then(|pid| processes.by_pid(pid)).map(standing_for);
                 let table = || self.fds.dumped_owner(file_table?);
-                if let Some(thread) = process.or_else(table) {
-                    self.dump(&thread, (fd, flags), path, here.ts, out);
+                match process.or_else(table) {
+                    Some(thread) => self.dump(&thread, (fd, flags), path, here.ts, out),
+                    None => out.anomalies.count(&stat::STATE_FD_UNOWNED, here.ts),
                 }
             }
             Body::StateEnd => {
@@ -280,6 +284,7 @@ impl SyscallTracker {
         let pending = self.begun(here, &thread, called, args, out);
         let calls = self.calls_of(&thread);
         calls.pending = Some(pending);
+        calls.ts_free = Some(here.ts);
         calls.newborn = false;
     }
 

@@ -139,7 +139,7 @@ fn objects(
 }
 
 pub(super) fn errno(ret: i64) -> Option<i32> {
-    (-ERRNO_MAX..0).contains(&ret).then_some(-ret as i32)
+    (-ERRNO_MAX..0).contains(&ret).then(|| -ret as i32)
 }
 
 impl Target {
