@@ -22,6 +22,7 @@ pub(crate) static STATES: Spec = Spec {
         "uninterruptible",
         "stopped",
         "traced",
+        "parked",
         "idle",
         "dead",
         "unknown",

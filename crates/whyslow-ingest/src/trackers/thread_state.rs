@@ -2,7 +2,9 @@
 //!
 //! Goal: states of a thread follow each other without gap or overlap, and none is made up. The
 //! kernel tells states at switches (the one leaving says how, the one coming runs) and at wakeups;
-//! a fork begins a life, a state dump tells what a thread was doing when the recording began.
+//! the first wakeup of a child begins its states (where no such wakeup is recorded, its fork does:
+//! between the two it exists and can do nothing), a state dump tells what a thread was doing when
+//! the recording began.
 //!
 //! Two things make a state doubtful afterwards. Events lost on the CPU where the thread last was
 //! may have changed it; a thread found to run where another was known to be has been missed at
@@ -74,6 +76,10 @@ struct Open {
     cpu: Option<i32>,
     /// Where something must have been lost to miss a change.
     watch: Option<i32>,
+    /// A child that was not yet seen to be made ready.
+    forked: bool,
+    /// What made a runnable thread ready.
+    woken: Option<Wake>,
     /// A waking was seen, its wakeup is to come; the value tells whether it was spurious.
     wakeup_due: Option<bool>,
 }
@@ -247,20 +253,16 @@ impl ThreadStates {
             return spurious;
         }
         let open = self.get(thread);
-        let cpu = open.and_then(|open| open.cpu);
-        let spurious = match open {
-            // A child is made ready to run by its first wakeup, which ends no sleep.
-            Some(Open {
-                state: State::Runnable,
-                ..
-            }) if wake.kind == WakeupKind::WakeupNew => false,
-            Some(open) => matches!(open.state, State::Running | State::Runnable),
-            None => false,
-        };
-        let is_child = wake.kind == WakeupKind::WakeupNew && open.is_some();
-        if !spurious && !is_child {
+        let spurious = open.is_some_and(|open| {
+            !open.forked && matches!(open.state, State::Running | State::Runnable)
+        });
+        if !spurious {
+            if open.is_some_and(|open| open.forked) {
+                self.open[thread.index()] = None;
+            }
             self.close(thread, ts, Some(wake), out);
-            self.start(thread, State::Runnable, cpu, ts);
+            let cpu = open.and_then(|open| open.cpu);
+            self.start(thread, State::Runnable, cpu, ts).woken = Some(*wake);
         }
         if let Some(open) = self.slot(thread) {
             if open.state != State::Running {
@@ -275,6 +277,7 @@ impl ThreadStates {
     pub(super) fn fork(&mut self, child: &ThreadRef, cpu: Option<i32>, ts: Ns) {
         let open = self.start(child, State::Runnable, None, ts);
         open.watch = cpu;
+        open.forked = true;
     }
 
     /// A runnable thread was moved to another CPU's queue.
@@ -386,6 +389,8 @@ impl ThreadStates {
             preempted: false,
             cpu,
             watch: cpu,
+            forked: false,
+            woken: None,
             wakeup_due: None,
         })
     }
@@ -449,6 +454,10 @@ impl ThreadStates {
         ts_end: Option<Ns>,
         wake: Option<&Wake>,
     ) -> ThreadStateRow {
+        let wake = wake.or(open
+            .woken
+            .as_ref()
+            .filter(|_| open.state == State::Runnable));
         ThreadStateRow {
             id: open.id,
             ts: open.since,

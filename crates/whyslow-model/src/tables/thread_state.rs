@@ -28,9 +28,9 @@ crate::table! {
         preempted: bool,
         /// CPU it ran on, or last ran on.
         cpu: Option<i32>,
-        /// The wakeup that ended this sleep.
+        /// The wakeup that ended this sleep, or began this wait for a CPU.
         wakeup_id: Option<i64> [Id],
-        /// Thread that ran on the waking CPU.
+        /// Thread that ran on the waking CPU; in interrupt context it is a bystander.
         waker_utid: Option<i32> [Id],
         /// Context of the wakeup: task, irq, softirq, timer.
         wake_context: Option<Sym>,

@@ -33,7 +33,7 @@ fn running_asleep_woken_running() {
         10 - - -
         20 0 1 unknown
         20 - - -
-        30 - - -
+        30 0 1 unknown
         40 - - -
         60 - - -",
     );
@@ -89,7 +89,7 @@ fn every_way_to_leave_has_its_state() {
 }
 
 #[test]
-fn a_child_is_runnable_from_its_fork() {
+fn a_child_is_runnable_from_its_first_wakeup() {
     let script = "
         10 c0 switch 0:swapper/0 R 1:sh
         20 c0 fork 1/1:sh 2/2:sh
@@ -102,10 +102,28 @@ fn a_child_is_runnable_from_its_fork() {
         STATE,
         "
         10 - - 1 running false 0
-        20 10 30 2 runnable false -
+        21 9 30 2 runnable false -
         30 - - 2 running false 1",
     );
     check(script, "wakeup", "kind tid spurious", "wakeup_new 2 false");
+}
+
+#[test]
+fn a_child_is_runnable_from_its_fork_where_first_wakeups_are_not_recorded() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 1:sh
+        20 c0 fork 1/1:sh 2/2:sh
+        30 c1 switch 0:swapper/1 R 2:sh
+        finish 40";
+    check(
+        script,
+        "thread_state",
+        STATE,
+        "
+        10 - - 1 running false 0
+        20 10 30 2 runnable false -
+        30 - - 2 running false 1",
+    );
 }
 
 #[test]

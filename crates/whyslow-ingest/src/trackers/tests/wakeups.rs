@@ -102,7 +102,7 @@ fn a_wakeup_alone_ends_the_sleep() {
         "
         10 20 1 sleeping 0 1
         10 30 2 running - -
-        20 30 1 runnable - -
+        20 30 1 runnable 0 1
         30 - 2 sleeping - -
         30 - 1 running - -",
     );
@@ -122,7 +122,7 @@ fn the_state_points_at_the_waking_not_the_wakeup() {
         "
         1 sleeping 20 0 1
         2 running 30 - -
-        1 runnable 30 - -
+        1 runnable 30 0 1
         2 sleeping - - -
         1 running - - -",
     );
