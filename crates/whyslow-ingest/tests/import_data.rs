@@ -8,6 +8,7 @@ use whyslow_ingest::archive::{self, Unpacked};
 use whyslow_ingest::{ImportError, InMemory, import_in_memory};
 
 /// The folder with the traces, or the reason to skip.
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn data() -> Option<PathBuf> {
     let folder = std::env::var_os("WHYSLOW_DATA").map(|data| PathBuf::from(data).join("ctf"));
     if folder.is_none() {

@@ -85,7 +85,7 @@ impl Mapper {
             user_meaning(class)
         } else if let Some((call, paths)) = syscall::classify(name, payload, facts) {
             (Meaning::Syscall(call), paths)
-        } else if let Some(mapping) = find(name) {
+        } else if let Some(mapping) = find(name).filter(|_| has_end(class)) {
             let paths = mapping.fields.iter().map(|field| resolve(payload, field));
             (Meaning::Table(mapping), paths.collect())
         } else if name == "lttng_logger" || class.trace.domain == Domain::Unknown {
@@ -154,6 +154,16 @@ fn user_meaning(class: &ClassRef<'_>) -> (Meaning, Vec<String>) {
     }
     let (rendered, paths) = RenderedClass::new(name, class.event.payload.as_ref());
     (Meaning::Rendered(rendered), paths)
+}
+
+/// Whether the end of what the event begins is declared too. Handlers of interrupts and timers
+/// are often recorded by their entry alone; taken for intervals, they would never end.
+fn has_end(class: &ClassRef<'_>) -> bool {
+    let Some(stem) = class.event.name.strip_suffix("_entry") else {
+        return true;
+    };
+    let mut events = class.trace.class.streams.iter().flat_map(|s| &s.events);
+    events.any(|event| event.name.strip_suffix("_exit") == Some(stem))
 }
 
 fn find(name: &str) -> Option<&'static Mapping> {
