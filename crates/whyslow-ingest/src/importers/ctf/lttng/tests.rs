@@ -6,6 +6,7 @@ use super::super::class::{
 };
 use super::super::consumer::Trace;
 use super::super::decoded::Slot;
+use super::super::stream::{Plans, StreamReader};
 use super::*;
 use crate::importers::text;
 
@@ -205,6 +206,14 @@ fn line_among(case: &Case, others: &[&str]) -> Option<String> {
         slots: &slots,
         window: &window,
         columns: &columns,
+        reader: &StreamReader::new(0, Vec::new(), 0),
+        plans: &Plans {
+            schemas: &[],
+            traces: &[],
+            places: &[],
+            classes: Vec::new(),
+        },
+        body: 0,
     };
     let (mut text, mut out) = (String::new(), String::new());
     text::write_event(&mapper.map(&decoded, &mut text)?, &mut out);
