@@ -2,24 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use whyslow_ingest::archive::{self, Unpacked};
 use whyslow_ingest::{ImportError, InMemory, import_in_memory};
 
-/// The folder with the traces, or the reason to skip.
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("WHYSLOW_DATA").map(|data| PathBuf::from(data).join("ctf"));
-    if folder.is_none() {
-        eprintln!("skipped: WHYSLOW_DATA does not name the folder with the traces");
-    }
-    folder
-}
+use common::{data, import};
 
-fn import(source: impl Into<PathBuf>) -> InMemory {
-    import_in_memory(&[source.into()]).expect("the trace imports")
-}
+mod common;
 
 fn unpack(archive: &Path) -> Unpacked {
     archive::unpack(archive).expect("the archive unpacks")

@@ -62,7 +62,7 @@ impl<S: RowSink> Consumer for CtfImport<'_, '_, S> {
     #[inline]
     fn event(&mut self, decoded: &DecodedEvent<'_>) -> ControlFlow<()> {
         if let Some(event) = self.mapper.map(decoded, &mut self.text) {
-            self.session.event(&event)
+            self.session.event(event)
         } else {
             self.count_missing(decoded);
             ControlFlow::Continue(())

@@ -95,7 +95,7 @@ impl<'o, S: RowSink> Session<'o, S> {
     /// Takes the next event of the traces; text that comes before it goes first. `Break` means
     /// that the import is to end: [`Self::finish`] says why.
     #[inline]
-    pub(super) fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+    pub(super) fn event(&mut self, event: Event<'_>) -> ControlFlow<()> {
         if self.texts.is_due(event.ts) {
             self.texts_until(Some(event.ts))?;
         }
@@ -144,10 +144,9 @@ impl<'o, S: RowSink> Session<'o, S> {
     }
 
     #[inline]
-    fn track(&mut self, event: &Event<'_>) -> ControlFlow<()> {
-        let ts = self.sorter.place(event.ts);
+    fn track(&mut self, mut event: Event<'_>) -> ControlFlow<()> {
+        event.ts = self.sorter.place(event.ts);
         self.events += 1;
-        let event = Event { ts, ..*event };
         self.trackers
             .event(&event, &mut self.symbols, &mut self.sink);
         if let Err(error) = self.sink.flush_ready(&self.symbols) {
@@ -182,7 +181,7 @@ impl<'o, S: RowSink> Session<'o, S> {
         let flow = texts.until(ts, &mut |entry| match entry {
             Entry::Event(event) => self.track(event),
             Entry::Loss(loss) => {
-                self.loss(loss);
+                self.loss(&loss);
                 ControlFlow::Continue(())
             }
         });

@@ -14,9 +14,9 @@ use crate::importers::text::{self, Item, LINE_BYTES_MAX, Line};
 use crate::limits;
 
 /// What a line gives to the trackers.
-pub(super) enum Entry<'l, 'a> {
-    Event(&'l Event<'a>),
-    Loss(&'l Loss<'a>),
+pub(super) enum Entry<'a> {
+    Event(Event<'a>),
+    Loss(Loss<'a>),
 }
 
 /// Lines of all text sources in order of time.
@@ -111,7 +111,7 @@ impl TextQueue {
     pub(super) fn until(
         &mut self,
         ts: Option<Ns>,
-        take: &mut dyn FnMut(Entry<'_, '_>) -> ControlFlow<()>,
+        take: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         while let Some(&place) = self.places.get(self.next) {
             if ts.is_some_and(|ts| place.ts >= ts) {
@@ -123,12 +123,12 @@ impl TextQueue {
             match text::parse(line, &mut self.line) {
                 Ok(Item::Event { event, .. }) => {
                     let ts = place.ts;
-                    take(Entry::Event(&Event { ts, ..event }))?;
+                    take(Entry::Event(Event { ts, ..event }))?;
                 }
                 Ok(Item::Loss(loss)) => {
                     let ts_end = loss.ts_end.map(|end| end.saturating_add(text.shift_ns));
                     let ts = place.ts;
-                    take(Entry::Loss(&Loss { ts, ts_end, ..loss }))?;
+                    take(Entry::Loss(Loss { ts, ts_end, ..loss }))?;
                 }
                 // only lines that parsed as these were indexed
                 _ => {}
