@@ -41,13 +41,22 @@ fn every_request_of_the_incident_opened_its_session_file_when_the_client_says() 
         let [open] = opens[..] else {
             panic!("{} opens of {path}", opens.len());
         };
-        assert_eq!(i64::from(open.pid.expect("known")), number(&server["apache_pid"]));
+        assert_eq!(
+            i64::from(open.pid.expect("known")),
+            number(&server["apache_pid"])
+        );
         let took_ms = open.dur.expect("whole") as f64 / MS;
         let session_start_ms = server["session_start_ms"].as_f64().expect("a number");
-        assert!(took_ms < session_start_ms, "{path}: {took_ms} of {session_start_ms}");
+        assert!(
+            took_ms < session_start_ms,
+            "{path}: {took_ms} of {session_start_ms}"
+        );
         let begin = number(&server["php_begin_mono_ns"]) + offset;
         let end = number(&server["php_end_mono_ns"]) + offset;
-        assert!(begin < open.ts && open.ts_end.expect("whole") < end, "{path}");
+        assert!(
+            begin < open.ts && open.ts_end.expect("whole") < end,
+            "{path}"
+        );
     }
 }
 
@@ -58,7 +67,10 @@ fn the_slow_open_of_the_incident_lies_within_the_sync() {
     let path = "sess_u77dj8kh3nvicqm50rjug6kbct";
     let open = calls(&import, "apache2", "openat", path).next();
     let open = open.expect("the slow request");
-    assert_eq!((open.pid, open.fd, open.dur), (Some(243), Some(12), Some(158_092_790)));
+    assert_eq!(
+        (open.pid, open.fd, open.dur),
+        (Some(243), Some(12), Some(158_092_790))
+    );
     let sync = calls(&import, "sync", "sync", "").next().expect("the sync");
     assert_eq!(sync.pid, Some(339));
     assert!(sync.ts < open.ts && open.ts_end < sync.ts_end);
@@ -78,8 +90,14 @@ fn the_actions_of_the_incident_are_processes_of_that_time() {
         let name = action["name"].as_str().expect("a name");
         // `find` runs in a shell that discards its output
         let exe = text(&import, process.exe);
-        assert!(exe.ends_with(name) || name == "find" && exe.ends_with("sh"), "{exe}");
-        let (start, exit) = (process.ts_start.expect("seen"), process.ts_exit.expect("seen"));
+        assert!(
+            exe.ends_with(name) || name == "find" && exe.ends_with("sh"),
+            "{exe}"
+        );
+        let (start, exit) = (
+            process.ts_start.expect("seen"),
+            process.ts_exit.expect("seen"),
+        );
         let begin = number(&action["begin_realtime_ns"]);
         let end = number(&action["end_realtime_ns"]);
         assert!(begin < start && exit < end, "{name}");
@@ -96,7 +114,9 @@ fn marker(import: &InMemory, marker: &str) -> i64 {
 }
 
 fn bytes(import: &InMemory, comm: &str, name: &str, path: &str) -> i64 {
-    calls(import, comm, name, path).filter_map(|row| row.bytes).sum()
+    calls(import, comm, name, path)
+        .filter_map(|row| row.bytes)
+        .sum()
 }
 
 #[test]
