@@ -1,7 +1,11 @@
 //! A recording on disk: a directory with a manifest and sorted Parquet tables.
 
 mod cells;
+mod checksums;
 mod error;
+mod format;
+#[cfg(test)]
+mod hostile_tests;
 mod limits;
 mod manifest;
 mod memory;
@@ -20,6 +24,7 @@ mod table_writer;
 mod writer;
 
 pub use error::StoreError;
+pub use format::describe;
 pub use limits::Limits;
 pub use manifest::FORMAT_VERSION;
 pub use memory::MemoryTables;

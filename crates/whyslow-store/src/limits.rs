@@ -23,8 +23,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            reorder_bytes: 32 << 20,
-            late_bytes: 32 << 20,
+            reorder_bytes: 16 << 20,
+            late_bytes: 8 << 20,
             row_group_rows: 1 << 20,
             row_group_rows_small: 1 << 17,
             small_file_rows: 1 << 20,
@@ -38,12 +38,13 @@ impl Default for Limits {
 pub(crate) const MERGE_BYTES: usize = 16 << 20;
 /// Least read buffer of one run.
 pub(crate) const MERGE_RUN_BYTES_MIN: usize = 4 << 10;
-/// Rows handed to the Parquet encoder at once.
-pub(crate) const BATCH_ROWS: usize = 65_536;
+/// Rows handed to the Parquet encoder at once: columns that stay in the cache from one thread to
+/// the other.
+pub(crate) const BATCH_ROWS: usize = 8192;
 /// Batches waiting for an encoder thread.
-pub(crate) const BATCHES_QUEUED: usize = 2;
+pub(crate) const BATCHES_QUEUED: usize = 8;
 /// Encoded bytes that end a row group early, whatever its rows.
-pub(crate) const ROW_GROUP_BYTES: usize = 128 << 20;
+pub(crate) const ROW_GROUP_BYTES: usize = 64 << 20;
 /// Dictionary of a column chunk; beyond it values are stored plainly.
 pub(crate) const DICTIONARY_BYTES: usize = 4 << 20;
 /// Compression level of zstd.
@@ -52,3 +53,5 @@ pub(crate) const ZSTD_LEVEL: i32 = 3;
 pub(crate) const READ_BATCH_ROWS: usize = 16_384;
 /// Bytes of a manifest, which names a few dozen files.
 pub(crate) const MANIFEST_BYTES: u64 = 16 << 20;
+/// Bytes of all checksums, which are one part in 4096 of a recording.
+pub(crate) const CHECKSUMS_BYTES: u64 = 1 << 30;

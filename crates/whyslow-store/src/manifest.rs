@@ -12,6 +12,7 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 use serde::Deserialize;
 
+use crate::checksums::{self, ByFile};
 use crate::{RecordingInfo, StoreError, limits};
 
 pub(crate) const FILE_NAME: &str = "manifest.json";
@@ -54,24 +55,52 @@ pub(crate) fn open_file(
     Ok((file, metadata.len()))
 }
 
+/// Reads a small file whole; `None` if there is none.
+fn read_file(
+    directory: &OwnedFd,
+    path: &Path,
+    name: &str,
+    bytes_max: u64,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let (file, bytes) = match open_file(directory, path, name) {
+        Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(None);
+        }
+        opened => opened?,
+    };
+    if bytes > bytes_max {
+        return Err(StoreError::NotARecording {
+            path: path.to_path_buf(),
+            reason: format!("`{name}` has {bytes} bytes"),
+        });
+    }
+    let mut content = Vec::new();
+    file.take(bytes_max)
+        .read_to_end(&mut content)
+        .map_err(|error| StoreError::io("read", path.join(name), error))?;
+    Ok(Some(content))
+}
+
+/// The checksums of all files of a recording.
+pub(crate) fn read_checksums(directory: &OwnedFd, path: &Path) -> Result<ByFile, StoreError> {
+    let name = checksums::FILE_NAME;
+    let broken = |reason: &str| StoreError::NotARecording {
+        path: path.to_path_buf(),
+        reason: format!("{reason} `{name}`"),
+    };
+    let content = read_file(directory, path, name, limits::CHECKSUMS_BYTES)?;
+    let content = content.ok_or_else(|| broken("it has no"))?;
+    checksums::decode(&content).ok_or_else(|| broken("it has a damaged"))
+}
+
 pub(crate) fn read(directory: &OwnedFd, path: &Path) -> Result<RecordingInfo, StoreError> {
     let broken = |reason: String| StoreError::NotARecording {
         path: path.to_path_buf(),
         reason,
     };
-    let (file, bytes) = match open_file(directory, path, FILE_NAME) {
-        Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-            return Err(broken(format!("it has no `{FILE_NAME}`")));
-        }
-        opened => opened?,
+    let Some(json) = read_file(directory, path, FILE_NAME, limits::MANIFEST_BYTES)? else {
+        return Err(broken(format!("it has no `{FILE_NAME}`")));
     };
-    if bytes > limits::MANIFEST_BYTES {
-        return Err(broken(format!("`{FILE_NAME}` has {bytes} bytes")));
-    }
-    let mut json = Vec::new();
-    file.take(limits::MANIFEST_BYTES)
-        .read_to_end(&mut json)
-        .map_err(|error| StoreError::io("read", path.join(FILE_NAME), error))?;
     parse(&json, path)
 }
 

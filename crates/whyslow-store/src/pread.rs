@@ -2,36 +2,65 @@
 //!
 //! A mapped file that is cut short under us kills the program; a shared file offset forbids reading
 //! on several threads. So every read names its place, and none asks for more than the file has.
+//! What is read are whole blocks, because these have checksums.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
-/// Enough for a page header and most small pages.
-const HEADER_BYTES: usize = 4096;
+use crate::checksums::{BLOCK_BYTES, Checksums};
+
+/// Enough for a page header.
+const HEADER_BYTES: usize = 256;
 
 #[derive(Debug, Clone)]
 pub(crate) struct PreadFile {
     file: Arc<File>,
-    bytes: u64,
+    checksums: Arc<Checksums>,
 }
 
 impl PreadFile {
-    pub(crate) fn new(file: File, bytes: u64) -> Self {
+    /// The checksums also tell how long the file is.
+    pub(crate) fn new(file: File, checksums: Arc<Checksums>) -> Self {
         Self {
             file: Arc::new(file),
-            bytes,
+            checksums,
         }
+    }
+
+    fn read_checked(&self, start: u64, length: usize) -> Result<Bytes> {
+        let bytes = self.checksums.bytes;
+        let Some(end) = start.checked_add(length as u64).filter(|end| *end <= bytes) else {
+            return Err(ParquetError::EOF(format!(
+                "{length} bytes at byte {start} reach beyond the end at {bytes}"
+            )));
+        };
+        let first = start / BLOCK_BYTES;
+        let begin = first * BLOCK_BYTES;
+        let mut content = vec![0; (end.next_multiple_of(BLOCK_BYTES).min(bytes) - begin) as usize];
+        self.file.read_exact_at(&mut content, begin)?;
+        for (block, content) in (first..).zip(content.chunks(BLOCK_BYTES as usize)) {
+            if !self.checksums.fits(block, content) {
+                return Err(ParquetError::General(format!(
+                    "{} bytes at byte {} are not what was written",
+                    content.len(),
+                    block * BLOCK_BYTES
+                )));
+            }
+        }
+        let skipped = (start - begin) as usize;
+        Ok(Bytes::from(content).slice(skipped..skipped + length))
     }
 }
 
 impl Length for PreadFile {
     fn len(&self) -> u64 {
-        self.bytes
+        self.checksums.bytes
     }
 }
 
@@ -40,36 +69,35 @@ impl ChunkReader for PreadFile {
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
         let positioned = Positioned {
-            file: Arc::clone(&self.file),
+            file: self.clone(),
             at: start,
         };
         Ok(BufReader::with_capacity(HEADER_BYTES, positioned))
     }
 
-    fn get_bytes(&self, start: u64, length: usize) -> Result<bytes::Bytes> {
-        let end = start.checked_add(length as u64);
-        if end.is_none_or(|end| end > self.bytes) {
-            return Err(ParquetError::EOF(format!(
-                "{length} bytes at byte {start} reach beyond the end at {}",
-                self.bytes
-            )));
-        }
-        let mut content = vec![0; length];
-        self.file.read_exact_at(&mut content, start)?;
-        Ok(content.into())
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        self.read_checked(start, length)
     }
 }
 
 /// A place in a file.
 pub(crate) struct Positioned {
-    file: Arc<File>,
+    file: PreadFile,
     at: u64,
 }
 
 impl Read for Positioned {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let read = self.file.read_at(buffer, self.at)?;
-        self.at += read as u64;
-        Ok(read)
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.file.checksums.bytes.saturating_sub(self.at);
+        let length = buffer
+            .len()
+            .min(usize::try_from(left).unwrap_or(usize::MAX));
+        let content = self
+            .file
+            .read_checked(self.at, length)
+            .map_err(io::Error::other)?;
+        buffer[..length].copy_from_slice(&content);
+        self.at += length as u64;
+        Ok(length)
     }
 }

@@ -10,6 +10,7 @@ use arrow_array::RecordBatch;
 use parquet::arrow::arrow_reader::RowSelection;
 use whyslow_model::Table;
 
+use crate::checksums::ByFile;
 use crate::merge;
 use crate::pread::PreadFile;
 use crate::prune::{self, Selected};
@@ -22,7 +23,14 @@ pub struct Recording {
     path: PathBuf,
     directory: OwnedFd,
     info: RecordingInfo,
-    open: Mutex<BTreeMap<(&'static str, bool), Arc<TableFiles>>>,
+    open: Mutex<Open>,
+}
+
+/// What was opened so far: checksums, and tables without or with their page index.
+#[derive(Debug, Default)]
+struct Open {
+    checksums: Option<Arc<ByFile>>,
+    tables: BTreeMap<(&'static str, bool), Arc<TableFiles>>,
 }
 
 /// Files of a table, in time order.
@@ -50,7 +58,7 @@ impl Recording {
             path: path.to_path_buf(),
             directory,
             info,
-            open: Mutex::new(BTreeMap::new()),
+            open: Mutex::new(Open::default()),
         })
     }
 
@@ -61,18 +69,45 @@ impl Recording {
     fn files(&self, scan: &Scan) -> Result<Arc<TableFiles>, StoreError> {
         let page_index = scan.window.is_some();
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(files) = open.get(&(scan.table.name, page_index)) {
+        if let Some(files) = open.tables.get(&(scan.table.name, page_index)) {
             return Ok(Arc::clone(files));
         }
-        let files = Arc::new(self.open_files(scan.table, page_index)?);
-        open.insert((scan.table.name, page_index), Arc::clone(&files));
+        let checksums = match &open.checksums {
+            Some(checksums) => Arc::clone(checksums),
+            None => Arc::new(manifest::read_checksums(&self.directory, &self.path)?),
+        };
+        open.checksums = Some(Arc::clone(&checksums));
+        let files = Arc::new(self.open_files(scan.table, page_index, &checksums)?);
+        open.tables
+            .insert((scan.table.name, page_index), Arc::clone(&files));
         Ok(files)
+    }
+
+    fn open_file(
+        &self,
+        name: &str,
+        table: &Table,
+        checksums: &ByFile,
+    ) -> Result<PreadFile, StoreError> {
+        let damaged = |reason| damaged_because(&self.path.join(name), table, reason);
+        let Some(checksums) = checksums.get(name) else {
+            return Err(damaged("it has no checksums".to_owned()));
+        };
+        let (file, bytes) = manifest::open_file(&self.directory, &self.path, name)?;
+        if bytes != checksums.bytes {
+            let written = checksums.bytes;
+            return Err(damaged(format!(
+                "it has {bytes} bytes, {written} were written"
+            )));
+        }
+        Ok(PreadFile::new(file, Arc::clone(checksums)))
     }
 
     fn open_files(
         &self,
         table: &'static Table,
         page_index: bool,
+        checksums: &ByFile,
     ) -> Result<TableFiles, StoreError> {
         // A table that the recording does not name is of a later program than its writer: no rows.
         let Some(info) = self.info.tables.get(table.name) else {
@@ -85,8 +120,7 @@ impl Recording {
             names
                 .iter()
                 .map(|name| {
-                    let (file, bytes) = manifest::open_file(&self.directory, &self.path, name)?;
-                    let file = PreadFile::new(file, bytes);
+                    let file = self.open_file(name, table, checksums)?;
                     TableFile::open(self.path.join(name), table, file, page_index).map(Arc::new)
                 })
                 .collect::<Result<Vec<_>, StoreError>>()

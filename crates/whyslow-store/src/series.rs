@@ -18,6 +18,7 @@ use parquet::errors::ParquetError;
 use whyslow_model::Table;
 
 use crate::StoreError;
+use crate::checksums::{Checksums, Summing};
 use crate::limits::{self, Limits};
 use crate::schema;
 use crate::staging::StagedFiles;
@@ -26,7 +27,7 @@ use crate::staging::StagedFiles;
 /// nothing is created in a directory that is being removed.
 pub(crate) struct Series {
     queue: Option<SyncSender<Message>>,
-    thread: Option<JoinHandle<Result<Vec<String>, StoreError>>>,
+    thread: Option<JoinHandle<Result<Vec<WrittenFile>, StoreError>>>,
 }
 
 enum Message {
@@ -74,8 +75,8 @@ impl Series {
         Ok(())
     }
 
-    /// Waits for the files to be complete and gives their names.
-    pub(crate) fn join(&mut self) -> Result<Vec<String>, StoreError> {
+    /// Waits for the files to be complete.
+    pub(crate) fn join(&mut self) -> Result<Vec<WrittenFile>, StoreError> {
         self.queue = None;
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
@@ -109,19 +110,26 @@ impl Drop for Series {
     }
 }
 
+/// A complete file.
+pub(crate) struct WrittenFile {
+    pub(crate) name: String,
+    pub(crate) checksums: Checksums,
+}
+
 struct Encoder {
     files: StagedFiles,
     table: &'static Table,
     stem: String,
     schema: SchemaRef,
-    names: Vec<String>,
+    complete: Vec<WrittenFile>,
     current: Current,
 }
 
 struct Current {
     limits: Limits,
+    name: String,
     path: PathBuf,
-    writer: ArrowWriter<BufWriter<File>>,
+    writer: ArrowWriter<Summing<BufWriter<File>>>,
     rows: u64,
     rows_in_group: u64,
 }
@@ -151,13 +159,13 @@ impl Encoder {
     fn new(files: StagedFiles, table: &'static Table, stem: String) -> Result<Self, StoreError> {
         let schema = schema::arrow_schema(table);
         let name = format!("{stem}.parquet");
-        let current = Current::create(&files, &name, table, &schema)?;
+        let current = Current::create(&files, name, table, &schema)?;
         Ok(Self {
             files,
             table,
             stem,
             schema,
-            names: vec![name],
+            complete: Vec::new(),
             current,
         })
     }
@@ -177,27 +185,28 @@ impl Encoder {
     }
 
     fn next_file(&mut self) -> Result<(), StoreError> {
-        let name = format!("{}-{:05}.parquet", self.stem, self.names.len());
-        let next = Current::create(&self.files, &name, self.table, &self.schema)?;
-        self.names.push(name);
-        std::mem::replace(&mut self.current, next).finish()
+        let name = format!("{}-{:05}.parquet", self.stem, self.complete.len() + 1);
+        let next = Current::create(&self.files, name, self.table, &self.schema)?;
+        let full = std::mem::replace(&mut self.current, next);
+        self.complete.push(full.finish()?);
+        Ok(())
     }
 
-    fn finish(self) -> Result<Vec<String>, StoreError> {
-        self.current.finish()?;
-        Ok(self.names)
+    fn finish(mut self) -> Result<Vec<WrittenFile>, StoreError> {
+        self.complete.push(self.current.finish()?);
+        Ok(self.complete)
     }
 }
 
 impl Current {
     fn create(
         files: &StagedFiles,
-        name: &str,
+        name: String,
         table: &'static Table,
         schema: &SchemaRef,
     ) -> Result<Self, StoreError> {
-        let path = files.path(name);
-        let file = BufWriter::new(files.create(name)?);
+        let path = files.path(&name);
+        let file = Summing::new(BufWriter::new(files.create(&name)?));
         let options = ArrowWriterOptions::new()
             .with_properties(schema::writer_properties(table, &files.limits))
             .with_skip_arrow_metadata(true);
@@ -205,6 +214,7 @@ impl Current {
             .map_err(failed(&path))?;
         Ok(Self {
             limits: files.limits,
+            name,
             path,
             writer,
             rows: 0,
@@ -230,11 +240,16 @@ impl Current {
         Ok(())
     }
 
-    fn finish(self) -> Result<(), StoreError> {
-        let file = self.writer.into_inner().map_err(failed(&self.path))?;
+    fn finish(self) -> Result<WrittenFile, StoreError> {
+        let summing = self.writer.into_inner().map_err(failed(&self.path))?;
+        let (file, checksums) = summing.finish();
         file.into_inner()
             .map_err(std::io::IntoInnerError::into_error)
             .and_then(|file| file.sync_all())
-            .map_err(|error| StoreError::io("write", &self.path, error))
+            .map_err(|error| StoreError::io("write", &self.path, error))?;
+        Ok(WrittenFile {
+            name: self.name,
+            checksums,
+        })
     }
 }

@@ -117,14 +117,17 @@ impl Staging {
         })
     }
 
-    /// Writes the manifest and puts the recording in its place.
-    pub(crate) fn commit(self, manifest: &[u8]) -> Result<(), StoreError> {
+    /// Writes a whole file.
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
         let files = self.files();
-        let path = files.path(manifest::FILE_NAME);
-        let mut file = files.create(manifest::FILE_NAME)?;
-        file.write_all(manifest)
+        let mut file = files.create(name)?;
+        file.write_all(content)
             .and_then(|()| file.sync_all())
-            .map_err(|error| StoreError::io("write", path, error))?;
+            .map_err(|error| StoreError::io("write", files.path(name), error))
+    }
+
+    /// Puts the recording in its place.
+    pub(crate) fn commit(self) -> Result<(), StoreError> {
         sync(&*self.handle, self.directory.path())?;
         check_target(&self.target, self.existing)?;
         let above = parent(&self.target).to_path_buf();

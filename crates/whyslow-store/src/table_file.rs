@@ -1,21 +1,30 @@
 //! One Parquet file of a table: checked against the table's declaration, read by row group.
 
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder, RowSelection,
 };
+use parquet::basic::Encoding;
+use parquet::column::page::{Page, PageReader};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData};
+use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::file::statistics::Statistics;
 use whyslow_model::{Column, ColumnType, Table};
 
 use crate::pread::PreadFile;
 use crate::{StoreError, limits, schema};
+
+/// More than a dictionary page without any entry takes.
+const EMPTY_DICTIONARY_BYTES: i64 = 64;
 
 #[derive(Debug)]
 pub(crate) struct TableFile {
@@ -41,8 +50,10 @@ impl TableFile {
         };
         let options = ArrowReaderOptions::new()
             .with_skip_arrow_metadata(true)
+            .with_encoding_stats_as_mask(true)
             .with_page_index_policy(policy);
-        let plain = ArrowReaderMetadata::load(&file, options).map_err(|error| damaged(&error))?;
+        let plain = guarded(|| ArrowReaderMetadata::load(&file, options))
+            .map_err(|error| damaged(&error))?;
         check_columns(plain.schema(), table)
             .map_err(|reason| damaged_because(&path, table, reason))?;
         let options = ArrowReaderOptions::new().with_schema(dictionary_schema(plain.schema()));
@@ -80,6 +91,29 @@ impl TableFile {
         self.metadata.schema().index_of(name).ok()
     }
 
+    /// Whether a chunk has nulls only. Decoding these into text is slower than anything else, as
+    /// there is no dictionary to point into; and text has no statistics that tell.
+    fn is_all_null(&self, group: usize, leaf: usize) -> Result<bool, ParquetError> {
+        let rows = self.row_group_rows(group);
+        let chunk = self.metadata().row_group(group).column(leaf);
+        if let Some(nulls) = chunk.statistics().and_then(Statistics::null_count_opt) {
+            return Ok(nulls == rows as u64);
+        }
+        let Some(dictionary_at) = chunk.dictionary_page_offset() else {
+            return Ok(false);
+        };
+        let bytes = chunk.data_page_offset().saturating_sub(dictionary_at);
+        if bytes > EMPTY_DICTIONARY_BYTES || !only_dictionary_pages(chunk) {
+            return Ok(false);
+        }
+        let mut pages = SerializedPageReader::new(Arc::new(self.file.clone()), chunk, rows, None)?;
+        let first = pages.get_next_page()?;
+        Ok(matches!(
+            first,
+            Some(Page::DictionaryPage { num_values: 0, .. })
+        ))
+    }
+
     /// Reads the selected rows of one row group.
     pub(crate) fn read(
         &self,
@@ -87,10 +121,17 @@ impl TableFile {
         selection: Option<RowSelection>,
         projection: &Arc<Projection>,
     ) -> Result<GroupReader<'_>, StoreError> {
-        let leaves = projection
+        let damaged = |error: ParquetError| damaged(&self.path, self.table, &error);
+        let mut leaves = Vec::with_capacity(projection.columns.len());
+        for leaf in projection
             .columns
             .iter()
-            .filter_map(|column| self.leaf(column.name));
+            .filter_map(|column| self.leaf(column.name))
+        {
+            if !self.is_all_null(group, leaf).map_err(damaged)? {
+                leaves.push(leaf);
+            }
+        }
         let mask = ProjectionMask::leaves(self.metadata.parquet_schema(), leaves);
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
             self.file.clone(),
@@ -102,13 +143,12 @@ impl TableFile {
         if let Some(selection) = selection {
             builder = builder.with_row_selection(selection);
         }
-        let reader = builder
-            .build()
-            .map_err(|error| damaged(&self.path, self.table, &error))?;
+        let reader = builder.build().map_err(damaged)?;
         Ok(GroupReader {
             file: self,
             reader,
             projection: Arc::clone(projection),
+            nulls: Nulls::default(),
         })
     }
 }
@@ -139,18 +179,34 @@ impl Projection {
         })
     }
 
-    /// A batch of these columns; one that is missing (older files) is null throughout.
-    fn arrange(&self, batch: &RecordBatch) -> Result<RecordBatch, arrow_schema::ArrowError> {
+    /// A batch of these columns; one that was not read, because it is missing (older files) or has
+    /// nulls only, is null throughout.
+    fn arrange(&self, batch: &RecordBatch, nulls: &mut Nulls) -> Result<RecordBatch, ArrowError> {
+        let rows = batch.num_rows();
         let arrays: Vec<ArrayRef> = self
             .columns
             .iter()
             .map(|column| match batch.column_by_name(column.name) {
                 Some(array) => Arc::clone(array),
-                None => new_null_array(&schema::data_type(column.kind), batch.num_rows()),
+                None => nulls.get(column, rows),
             })
             .collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)
+    }
+}
+
+/// Arrays of nulls, made once for all batches.
+#[derive(Default)]
+struct Nulls(BTreeMap<&'static str, ArrayRef>);
+
+impl Nulls {
+    fn get(&mut self, column: &'static Column, rows: usize) -> ArrayRef {
+        let array = self.0.entry(column.name).or_insert_with(|| {
+            let data_type = schema::data_type(column.kind);
+            new_null_array(&data_type, limits::READ_BATCH_ROWS)
+        });
+        array.slice(0, rows)
     }
 }
 
@@ -159,22 +215,30 @@ pub(crate) struct GroupReader<'f> {
     file: &'f TableFile,
     reader: ParquetRecordBatchReader,
     projection: Arc<Projection>,
+    nulls: Nulls,
 }
 
 impl Iterator for GroupReader<'_> {
     type Item = Result<RecordBatch, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let arranged = self
-            .reader
-            .next()?
-            .and_then(|batch| self.projection.arrange(&batch));
-        Some(
-            arranged.map_err(|error| {
-                damaged_because(&self.file.path, self.file.table, error.to_string())
-            }),
-        )
+        let reader = &mut self.reader;
+        let decode = || reader.next().transpose().map_err(ParquetError::from);
+        let batch = guarded(decode).transpose()?;
+        let arranged =
+            batch.and_then(|batch| Ok(self.projection.arrange(&batch, &mut self.nulls)?));
+        Some(arranged.map_err(|error| damaged(&self.file.path, self.file.table, &error)))
     }
+}
+
+/// Checksums keep accidents from the decoder, but whoever makes a file makes its checksums too; and
+/// the decoder has places where impossible content makes it panic.
+fn guarded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    std::panic::catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
+        Err(ParquetError::General(
+            "its content is impossible".to_owned(),
+        ))
+    })
 }
 
 pub(crate) fn damaged_because(path: &Path, table: &Table, reason: String) -> StoreError {
@@ -203,6 +267,11 @@ fn dictionary_schema(plain: &SchemaRef) -> SchemaRef {
         })
         .collect();
     Arc::new(Schema::new(fields))
+}
+
+fn only_dictionary_pages(chunk: &ColumnChunkMetaData) -> bool {
+    let encodings = chunk.page_encoding_stats_mask();
+    encodings.is_some_and(|encodings| encodings.is_only(Encoding::RLE_DICTIONARY))
 }
 
 /// A column we do not know is of a later program and left alone; one we know has to be as declared.

@@ -7,11 +7,14 @@
 //! bounded number of rows; when they are too many, the older half is written. A row whose place is
 //! written already is *late*: these few are sorted in runs and become the `_long` file.
 
+use std::sync::Arc;
+
 use whyslow_model::{Ns, Row, Symbols};
 
 use crate::cells::{Cells, DenseText, Extent};
+use crate::checksums::ByFile;
 use crate::limits::{self, Limits};
-use crate::series::Series;
+use crate::series::{Series, WrittenFile};
 use crate::spill::Spill;
 use crate::staging::Staging;
 use crate::{StoreError, TableInfo};
@@ -27,6 +30,8 @@ pub(crate) struct Context<'c> {
 
 pub(crate) struct TableWriter<R: Row> {
     held: Vec<R>,
+    /// Which of the rows held are being written.
+    leaving: Vec<bool>,
     held_max: usize,
     late: Vec<R>,
     late_max: usize,
@@ -48,6 +53,7 @@ impl<R: Row> TableWriter<R> {
             held_max: rows_in::<R>(limits.reorder_bytes),
             late_max: rows_in::<R>(limits.late_bytes),
             held: Vec::new(),
+            leaving: Vec::new(),
             late: Vec::new(),
             written: None,
             cells: Cells::new(R::TABLE),
@@ -106,7 +112,7 @@ impl<R: Row> TableWriter<R> {
     /// Writes the `count` rows with the least keys.
     fn release(&mut self, count: usize, context: &mut Context<'_>) -> Result<(), StoreError> {
         let order = sorted(&self.held);
-        let (oldest, rest) = order.split_at(count);
+        let oldest = &order[..count];
         for chunk in oldest.chunks(limits::BATCH_ROWS) {
             for (_, index) in chunk {
                 self.held[*index as usize].put(&mut self.cells);
@@ -121,9 +127,14 @@ impl<R: Row> TableWriter<R> {
         if let Some((key, _)) = oldest.last() {
             self.written = Some(*key);
         }
-        let mut kept = Vec::with_capacity(self.held.capacity());
-        kept.extend(rest.iter().map(|(_, index)| self.held[*index as usize]));
-        self.held = kept;
+        // In place and in whatever order: a second buffer would double the memory.
+        self.leaving.clear();
+        self.leaving.resize(self.held.len(), false);
+        for (_, index) in oldest {
+            self.leaving[*index as usize] = true;
+        }
+        let mut leaving = self.leaving.iter();
+        self.held.retain(|_| leaving.next() == Some(&false));
         Ok(())
     }
 
@@ -151,12 +162,20 @@ pub(crate) struct Drained {
 }
 
 impl Drained {
-    pub(crate) fn join(mut self) -> Result<TableInfo, StoreError> {
+    /// Waits for the files; their checksums are added to those of the others.
+    pub(crate) fn join(mut self, checksums: &mut ByFile) -> Result<TableInfo, StoreError> {
+        let mut names = |files: Vec<WrittenFile>| {
+            let name = |file: WrittenFile| {
+                checksums.insert(file.name.clone(), Arc::new(file.checksums));
+                file.name
+            };
+            files.into_iter().map(name).collect()
+        };
         Ok(TableInfo {
             rows: self.all.rows,
             dur_max_ns: self.in_main.span_ns_max,
-            files: self.main.join()?,
-            long_files: self.long.as_mut().map_or(Ok(Vec::new()), Series::join)?,
+            files: names(self.main.join()?),
+            long_files: names(self.long.as_mut().map_or(Ok(Vec::new()), Series::join)?),
             unfinished: self.all.unfinished,
         })
     }

@@ -7,6 +7,7 @@ use whyslow_model::row::Emit;
 use whyslow_model::{Row, Symbols, for_each_table, tables};
 
 use crate::cells::DenseText;
+use crate::checksums::{self, ByFile};
 use crate::limits::Limits;
 use crate::staging::{Existing, Staging};
 use crate::table_writer::{Context, TableWriter};
@@ -80,13 +81,16 @@ macro_rules! recording_writer {
                 recording.format_version = manifest::FORMAT_VERSION;
                 recording.written_by = format!("whyslow {}", env!("CARGO_PKG_VERSION"));
                 recording.tables.clear();
+                let mut checksums = ByFile::new();
                 // All tables are handed over before any is waited for: their threads share the CPUs.
                 $(let $field = $field.drain(&mut context)?;)+
                 $(
                     let name = <tables::$row as Row>::TABLE.name;
-                    recording.tables.insert(name.to_owned(), $field.join()?);
+                    recording.tables.insert(name.to_owned(), $field.join(&mut checksums)?);
                 )+
-                staging.commit(&manifest::to_json(&recording))?;
+                staging.write(checksums::FILE_NAME, &checksums::encode(&checksums))?;
+                staging.write(manifest::FILE_NAME, &manifest::to_json(&recording))?;
+                staging.commit()?;
                 Ok(recording)
             }
         }
