@@ -7,7 +7,8 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use crate::filter::Selector;
-use crate::keys::{Grouping, Key, Object};
+use crate::grouping::{Grouping, Object};
+use crate::keys::Key;
 use crate::kinds::Spec;
 use crate::pass::Pass;
 use crate::query::{Filter, Question};

@@ -53,7 +53,7 @@ pub(crate) fn distribution(histogram: &Histogram, prefix: &str, table: &mut Answ
     };
     fact("count", (histogram.count() as i64).into());
     fact("min", histogram.min().into());
-    let percentiles = histogram.percentiles([0.5, 0.9, 0.99, 0.999]);
+    let percentiles = histogram.percentiles([500, 900, 990, 999]);
     for (name, value) in ["p50", "p90", "p99", "p999"].into_iter().zip(percentiles) {
         fact(name, value.into());
     }

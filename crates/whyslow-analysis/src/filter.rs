@@ -13,12 +13,13 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use rustc_hash::FxHashSet;
 use whyslow_model::syscall::Op;
 use whyslow_model::{Ns, Window};
 
-use crate::keys::{Key, KeyValue, Object, unknown_object};
+use crate::globs::{PathGlobs, comm_globs};
+use crate::grouping::Object;
+use crate::keys::{Key, KeyValue, unknown_object};
 use crate::kinds::{Only, Spec};
 use crate::query::{DeviceRef, Filter, Kind};
 use crate::scan::{ColumnRef, PerWord, Projection};
@@ -469,58 +470,6 @@ impl Builder<'_> {
     fn number(&mut self, column: &'static str, wanted: impl Iterator<Item = i64>) -> Clause {
         Clause::Number(self.projection.need(column), wanted.collect())
     }
-}
-
-/// Globs on thread names, where `*` matches anything.
-pub(crate) fn comm_globs(globs: &[String]) -> Result<GlobSet, AnalysisError> {
-    let mut set = GlobSetBuilder::new();
-    for glob in globs {
-        set.add(Glob::new(glob).map_err(|error| bad_glob(glob, &error))?);
-    }
-    set.build()
-        .map_err(|error| bad_glob(&globs.join(" "), &error))
-}
-
-/// Globs on paths: `*` crosses no `/`, `**` does; one without `/` is tried on the last component
-/// as well.
-#[derive(Debug, Clone)]
-pub(crate) struct PathGlobs {
-    whole: GlobSet,
-    last: GlobSet,
-}
-
-impl PathGlobs {
-    pub(crate) fn new(globs: &[String]) -> Result<Self, AnalysisError> {
-        let mut whole = GlobSetBuilder::new();
-        let mut last = GlobSetBuilder::new();
-        for text in globs {
-            let glob = GlobBuilder::new(text)
-                .literal_separator(true)
-                .build()
-                .map_err(|error| bad_glob(text, &error))?;
-            if !text.contains('/') {
-                last.add(glob.clone());
-            }
-            whole.add(glob);
-        }
-        let all = || globs.join(" ");
-        Ok(Self {
-            whole: whole.build().map_err(|error| bad_glob(&all(), &error))?,
-            last: last.build().map_err(|error| bad_glob(&all(), &error))?,
-        })
-    }
-
-    pub(crate) fn is_match(&self, path: &str) -> bool {
-        let last = path.rsplit('/').next().unwrap_or(path);
-        self.whole.is_match(path) || self.last.is_match(last)
-    }
-}
-
-fn bad_glob(glob: &str, error: &globset::Error) -> AnalysisError {
-    AnalysisError::query(
-        format!("`{glob}` is not a pattern: {}", error.kind()),
-        "`*` matches any text, `?` one character, `[abc]` one of these, `{a,b}` either",
-    )
 }
 
 impl Spec {

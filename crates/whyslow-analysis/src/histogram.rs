@@ -4,7 +4,8 @@
 //! `[2^k, 2^(k+1))` is `2^(k-5)` wide, so its middle is at most 1.6 % away from any value in it.
 //! Up to [`EXACT_MAX`] values are kept as they are and their percentiles are exact.
 //!
-//! A percentile `q` is the value of rank `ceil(q × count)` (nearest rank): the value itself while
+//! A percentile, in parts of a thousand so that its rank is a whole number exactly, is the value of
+//! rank `ceil(permille × count / 1000)` (nearest rank): the value itself while
 //! exact, else the middle of its bucket, held between the least and the greatest value seen.
 //! Whether a percentile is exact depends on the number of values only, never on the order in which
 //! histograms were merged.
@@ -137,14 +138,14 @@ impl Histogram {
         Some((spread.max(0.0) / (count * (count - 1.0))).sqrt())
     }
 
-    pub(crate) fn percentiles<const N: usize>(&self, quantiles: [f64; N]) -> [Option<i64>; N] {
+    pub(crate) fn percentiles<const N: usize>(&self, permille: [u32; N]) -> [Option<i64>; N] {
         match &self.counts {
             Counts::Exact(values) => {
                 let mut values = values.clone();
                 values.sort_unstable();
-                quantiles.map(|q| values.get(self.rank(q)? as usize - 1).copied())
+                permille.map(|q| values.get(self.rank(q)? as usize - 1).copied())
             }
-            Counts::Buckets { first, counts } => quantiles.map(|q| {
+            Counts::Buckets { first, counts } => permille.map(|q| {
                 let rank = self.rank(q)?;
                 let mut seen = 0;
                 let place = counts.iter().position(|count| {
@@ -156,8 +157,8 @@ impl Histogram {
         }
     }
 
-    pub(crate) fn percentile(&self, quantile: f64) -> Option<i64> {
-        let [value] = self.percentiles([quantile]);
+    pub(crate) fn percentile(&self, permille: u32) -> Option<i64> {
+        let [value] = self.percentiles([permille]);
         value
     }
 
@@ -188,8 +189,8 @@ impl Histogram {
         octaves
     }
 
-    fn rank(&self, quantile: f64) -> Option<u64> {
-        let rank = (quantile * self.count as f64).ceil() as u64;
+    fn rank(&self, permille: u32) -> Option<u64> {
+        let rank = (u128::from(self.count) * u128::from(permille)).div_ceil(1000) as u64;
         (self.count > 0).then(|| rank.clamp(1, self.count))
     }
 
@@ -273,8 +274,10 @@ mod tests {
     #[test]
     fn few_values_have_exact_percentiles() {
         let mut histogram = Histogram::default();
-        [437_698, 28, 52].map(|value| histogram.add(value));
-        let [p50, p99] = histogram.percentiles([0.5, 0.99]);
+        for value in [437_698, 28, 52] {
+            histogram.add(value);
+        }
+        let [p50, p99] = histogram.percentiles([500, 990]);
         assert_eq!((p50, p99), (Some(52), Some(437_698)));
         assert_eq!(
             histogram.octaves(),
@@ -285,7 +288,7 @@ mod tests {
     #[test]
     fn nothing_measured_has_no_figures() {
         let histogram = Histogram::default();
-        assert_eq!(histogram.percentile(0.5), None);
+        assert_eq!(histogram.percentile(500), None);
         assert_eq!(histogram.mean(), None);
         assert_eq!(histogram.stdev(), None);
     }
@@ -306,8 +309,8 @@ mod tests {
             let whole = of(&values);
             let mut merged = of(right);
             merged.merge(&of(left));
-            let quantiles = [0.0, 0.5, 0.9, 0.99, 0.999, 1.0];
-            prop_assert_eq!(whole.percentiles(quantiles), merged.percentiles(quantiles));
+            let permille = [0, 500, 900, 990, 999, 1000];
+            prop_assert_eq!(whole.percentiles(permille), merged.percentiles(permille));
             prop_assert_eq!(whole.octaves(), merged.octaves());
             prop_assert_eq!(whole.stdev(), merged.stdev());
         }
@@ -315,14 +318,14 @@ mod tests {
         #[test]
         fn percentiles_are_within_their_bound(
             mut values in prop::collection::vec(0i64..10_000_000_000, 1..500),
-            q in 0.0f64..1.0,
+            permille in 0u32..1001,
         ) {
             let mut histogram = Histogram::default();
             values.iter().for_each(|value| histogram.add(*value));
             values.sort_unstable();
-            let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len());
+            let rank = (values.len() * permille as usize).div_ceil(1000).max(1);
             let exact = values[rank - 1] as f64;
-            let found = histogram.percentile(q).unwrap() as f64;
+            let found = histogram.percentile(permille).unwrap() as f64;
             prop_assert!((found - exact).abs() <= exact / 60.0 + 0.5, "{found} for {exact}");
         }
     }

@@ -6,6 +6,8 @@ mod errno;
 mod error;
 mod facts;
 mod filter;
+mod globs;
+mod grouping;
 mod histogram;
 mod keys;
 mod kinds;

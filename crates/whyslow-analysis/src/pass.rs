@@ -8,7 +8,8 @@ use whyslow_store::Tables;
 
 use crate::AnalysisError;
 use crate::filter::{Selector, Verdicts};
-use crate::keys::{Coder, Grouping, KeyValue, TimeKey};
+use crate::grouping::{Coder, Grouping, TimeKey};
+use crate::keys::KeyValue;
 use crate::scan::{Projection, fold};
 
 /// What a verb adds up per group. Sums must not depend on the order of rows.

@@ -30,6 +30,10 @@ impl Projection {
         }
     }
 
+    pub(crate) fn table(&self) -> &'static Table {
+        self.table
+    }
+
     /// Place of the column in the batches to come.
     pub(crate) fn need(&mut self, name: &'static str) -> ColumnRef {
         let place = self.columns.iter().position(|column| *column == name);

@@ -262,7 +262,7 @@ impl PartSum {
             average(read).into(),
             average(write).into(),
             self.durations.mean().into(),
-            self.durations.percentile(0.99).into(),
+            self.durations.percentile(990).into(),
             per_second(total as f64 / 1e9),
             busy.into(),
             per_second(busy as f64 / 1e9),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Form, Measure, Value};
 use whyslow_model::syscall::Op;
 use whyslow_model::{Ns, Window};
@@ -18,8 +18,9 @@ use super::top::row_table;
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::facts;
+use crate::grouping::Object;
 use crate::histogram::Histogram;
-use crate::keys::{Key, KeyValue, Object, dir_of};
+use crate::keys::{Key, KeyValue, dir_of};
 use crate::kinds::{DESCRIPTORS, FILES, LIVES};
 use crate::pass::{Groups, Pass, Summing};
 use crate::query::Filter;
@@ -296,7 +297,7 @@ fn add_lives(context: &Context<'_>, files: &mut Groups<FileSum>) -> Result<(), A
                 let Some(sum) = files.get_mut(&key) else {
                     continue;
                 };
-                let created = created.value(row as usize);
+                let created = created.is_valid(row as usize) && created.value(row as usize);
                 sum.created += i64::from(created && inside(ts.at(row)));
                 let gone = ts_end.get(row).filter(|_| deleted.value(row as usize));
                 sum.deleted += i64::from(gone.is_some_and(inside));
@@ -357,7 +358,7 @@ impl FileSum {
     fn cells(&self, row: &mut Vec<Value>) {
         row.extend([
             self.files.into(),
-            Value::from(self.lives.percentile(0.5)),
+            Value::from(self.lives.percentile(500)),
             self.opens.into(),
             self.writes.into(),
             self.bytes_written.into(),

@@ -10,7 +10,8 @@ use super::slug;
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::facts;
-use crate::keys::{Key, TimeKey, label};
+use crate::grouping::TimeKey;
+use crate::keys::{Key, in_order, label};
 use crate::kinds::Spec;
 use crate::pass::Summing;
 use crate::query::Weight;
@@ -41,7 +42,7 @@ pub(crate) fn tables(
     };
     let groups = pass.run(context.tables, &heat)?;
     let mut tables = Vec::new();
-    for (group, cells) in groups {
+    for (group, cells) in in_order(spec, keys, groups) {
         let title = if keys.is_empty() {
             spec.rows.to_owned()
         } else {

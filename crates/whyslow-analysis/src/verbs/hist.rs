@@ -15,7 +15,7 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::facts;
 use crate::histogram::Histogram;
-use crate::keys::{Key, KeyValue, label};
+use crate::keys::{Key, KeyValue, in_order, label};
 use crate::kinds::Spec;
 use crate::pass::{Groups, Summing};
 use crate::query::{Bins, DeviceRef, Filter};
@@ -122,7 +122,8 @@ fn measure(
     let mut pass = context.pass_of(spec, keys, filter)?;
     let durations = Durations(pass.projection.need("dur"));
     let groups = pass.run(context.tables, &durations)?;
-    let series = groups.into_iter().map(|(group, histogram)| Series {
+    let groups = in_order(spec, keys, groups).into_iter();
+    let series = groups.map(|(group, histogram)| Series {
         name: label(keys, &group, &context.names),
         filter: filter.clone(),
         group,
@@ -243,7 +244,7 @@ fn table(
         let mut outlier = false;
         for (one, counts) in series {
             let count = counts.get(place).copied().unwrap_or(0);
-            outlier |= count > 0 && is_outlier(pair[0], one.histogram.percentile(0.5));
+            outlier |= count > 0 && is_outlier(pair[0], one.histogram.percentile(500));
             row.push(count.into());
         }
         if outlier {

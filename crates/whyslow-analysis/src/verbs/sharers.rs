@@ -4,7 +4,8 @@ use rustc_hash::FxHashMap;
 
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::keys::{Key, KeyValue, Object};
+use crate::grouping::Object;
+use crate::keys::{Key, KeyValue};
 use crate::kinds::Spec;
 use crate::pass::{Groups, Summing};
 

@@ -277,7 +277,7 @@ impl StatsSum {
     }
 
     fn is_outlier(&self) -> bool {
-        let median = self.durations.percentile(0.5);
+        let median = self.durations.percentile(500);
         self.durations
             .max()
             .is_some_and(|max| is_outlier(max, median))
@@ -294,11 +294,7 @@ impl StatsSum {
         }
         row.push(durations.min().into());
         row.push(durations.mean().into());
-        row.extend(
-            durations
-                .percentiles([0.5, 0.9, 0.99, 0.999])
-                .map(Value::from),
-        );
+        row.extend(durations.percentiles([500, 900, 990, 999]).map(Value::from));
         row.push(durations.max().into());
         row.push(durations.stdev().into());
         row.push(durations.sum().into());
@@ -306,7 +302,7 @@ impl StatsSum {
         let none = Histogram::default();
         for stage in 0..spec.stages.len() {
             let stage = self.stages.get(stage).unwrap_or(&none);
-            row.extend(stage.percentiles([0.5, 0.99]).map(Value::from));
+            row.extend(stage.percentiles([500, 990]).map(Value::from));
             row.push(stage.sum().into());
         }
         if spec.errno.is_some() {

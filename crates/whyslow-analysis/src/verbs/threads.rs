@@ -28,8 +28,12 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     let mut threads = threads(context)?;
     threads.sort_by_key(|thread| {
         let key = vec![KeyValue::Int(thread.utid)];
-        let time = cpu.as_ref().and_then(|cpu| cpu.get(&key)).copied();
-        let bytes = calls.get(&key).map(UsageSum::bytes);
+        let time = cpu
+            .as_ref()
+            .and_then(|cpu| cpu.get(&key))
+            .copied()
+            .unwrap_or(0);
+        let bytes = calls.get(&key).map_or(0, UsageSum::bytes);
         (std::cmp::Reverse((time, bytes)), thread.utid)
     });
 
@@ -57,7 +61,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
         );
         row.push(known(sum.read.iter().sum()));
         row.push(known(sum.written.iter().sum()));
-        row.push(known(sum.calls()));
+        row.push(known(sum.calls));
         table.rows.push(row);
     }
     context.finish(&mut table, context.limit(0));

@@ -1,24 +1,26 @@
 //! `top`: the longest rows of each group, exactly as many as asked for.
 //!
-//! A row whose end was not recorded has no duration to compare: those still running when the
-//! recording ended follow in a table of their own, by what is known of them.
+//! A row whose end was not recorded has no duration to compare: such rows follow in a table of their
+//! own, by what is known of them. A system call is taken for one that still ran when the recording
+//! ended only if its thread made no other one after it; else merely its return was lost.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use arrow_array::RecordBatch;
+use rustc_hash::FxHashSet;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
 
 use super::slug;
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::keys::{Key, label};
-use crate::kinds::{Cell, Field, Spec};
+use crate::keys::{Key, KeyValue, in_order, label};
+use crate::kinds::{Cell, Field, SYSCALLS, Spec};
 use crate::pass::{Pass, Summing};
-use crate::query::Sort;
+use crate::query::{Filter, Sort};
 use crate::rows::{self, Place, Shown};
-use crate::scan::{ColumnRef, Ints};
+use crate::scan::{ColumnRef, Ints, Projection, Texts};
 
 const ROWS: usize = 10;
 
@@ -30,12 +32,13 @@ pub(crate) fn tables(
     let limit = context.limit(ROWS);
     let mut pass = context.pass(spec, keys)?;
     let order = Order::of(spec, context.question.sort.as_ref())?;
-    let top = Top::new(order, limit, context.recording_end(), &mut pass);
+    let last = last_calls(context, spec)?;
+    let top = Top::new(order, limit, (context.recording_end(), last), &mut pass);
     let groups = pass.run(context.tables, &top)?;
 
     let mut ranked = Vec::new();
     let mut running = Vec::new();
-    for (group, sum) in groups {
+    for (group, sum) in in_order(spec, keys, groups) {
         ranked.push((
             label(keys, &group, &context.names),
             sum.ranked.into_places(),
@@ -86,11 +89,7 @@ fn running_table(
     places: &[Place],
     rows: &rustc_hash::FxHashMap<Place, Shown>,
 ) -> AnswerTable {
-    let mut table = row_table(
-        spec,
-        "unfinished",
-        "still running at the end of the recording",
-    );
+    let mut table = row_table(spec, "unfinished", "without a recorded end");
     table.columns.insert(
         0,
         AnswerColumn::new("dur_min_ns", "at least", Measure::Duration),
@@ -187,14 +186,100 @@ impl Best {
     }
 }
 
+/// The last system call of each thread, where the recording has calls without an end; none for
+/// other tables.
+fn last_calls(
+    context: &Context<'_>,
+    spec: &Spec,
+) -> Result<Option<FxHashSet<Place>>, AnalysisError> {
+    if spec.table.name != SYSCALLS.table.name {
+        return Ok(None);
+    }
+    let info = context.tables.info().tables.get(spec.table.name);
+    if info.is_none_or(|info| info.unfinished == 0) {
+        return Ok(Some(FxHashSet::default()));
+    }
+    let mut pass = context.pass_in(&SYSCALLS, &[Key::Thread], &Filter::default(), None)?;
+    let last = Last(["ts", "id"].map(|name| pass.projection.need(name)));
+    let threads = pass.run(context.tables, &last)?.into_iter();
+    let known = threads.filter(|(thread, _)| *thread != [KeyValue::Null]);
+    Ok(Some(known.map(|(_, place)| place).collect()))
+}
+
+/// The last row of a group.
+struct Last([ColumnRef; 2]);
+
+impl Summing for Last {
+    type Columns<'b> = [Ints<'b>; 2];
+    type Sum = Place;
+
+    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<[Ints<'b>; 2], AnalysisError> {
+        let [ts, id] = self.0;
+        Ok([ts.ints(batch)?, id.ints(batch)?])
+    }
+
+    fn start(&self, _: &[KeyValue]) -> Place {
+        (Ns::MIN, i64::MIN)
+    }
+
+    #[inline]
+    fn add(&self, last: &mut Place, [ts, id]: &[Ints<'_>; 2], row: u32) {
+        *last = (*last).max((ts.at(row), id.at(row)));
+    }
+
+    fn merge(&self, last: &mut Place, other: Place) {
+        *last = (*last).max(other);
+    }
+}
+
 struct Top {
     limit: usize,
     ascending: bool,
     recording_end: Ns,
+    /// Calls that may still have run at the end; none if every row without an end may.
+    last: Option<FxHashSet<Place>>,
     value: ColumnRef,
     ts: ColumnRef,
-    ts_end: ColumnRef,
+    ending: Ending,
     id: ColumnRef,
+}
+
+/// How a table tells a row without an end: by its `cut`, which costs nothing to read, or by the end
+/// itself.
+#[derive(Debug, Clone, Copy)]
+enum Ending {
+    Cut(ColumnRef),
+    End(ColumnRef),
+}
+
+enum Ended<'b> {
+    Cut(Texts<'b>),
+    End(Ints<'b>),
+}
+
+impl Ending {
+    fn new(projection: &mut Projection) -> Self {
+        match projection.table().column("cut") {
+            Some(_) => Ending::Cut(projection.need("cut")),
+            None => Ending::End(projection.need("ts_end")),
+        }
+    }
+
+    fn of(self, batch: &RecordBatch) -> Result<Ended<'_>, AnalysisError> {
+        Ok(match self {
+            Ending::Cut(column) => Ended::Cut(column.texts(batch)?),
+            Ending::End(column) => Ended::End(column.ints(batch)?),
+        })
+    }
+}
+
+impl Ended<'_> {
+    fn is_ended(&self, row: u32) -> bool {
+        match self {
+            Ended::Cut(cut) => cut.get(row) != Some("end"),
+            Ended::End(end) => end.get(row).is_some(),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -204,46 +289,55 @@ struct TopSum {
 }
 
 impl Top {
-    fn new(order: Order, limit: usize, recording_end: Ns, pass: &mut Pass) -> Self {
+    fn new(
+        order: Order,
+        limit: usize,
+        (recording_end, last): (Ns, Option<FxHashSet<Place>>),
+        pass: &mut Pass,
+    ) -> Self {
         let projection = &mut pass.projection;
         Self {
             limit,
             ascending: order.ascending,
             recording_end,
+            last,
             value: projection.need(order.column),
             ts: projection.need("ts"),
-            ts_end: projection.need("ts_end"),
+            ending: Ending::new(projection),
             id: projection.need("id"),
         }
     }
 }
 
 impl Summing for Top {
-    type Columns<'b> = [Ints<'b>; 4];
+    type Columns<'b> = ([Ints<'b>; 3], Ended<'b>);
     type Sum = TopSum;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<[Ints<'b>; 4], AnalysisError> {
-        Ok([
+    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<Self::Columns<'b>, AnalysisError> {
+        let ints = [
             self.value.ints(batch)?,
             self.ts.ints(batch)?,
-            self.ts_end.ints(batch)?,
             self.id.ints(batch)?,
-        ])
+        ];
+        Ok((ints, self.ending.of(batch)?))
     }
 
     #[inline]
-    fn add(&self, sum: &mut TopSum, [value, ts, ts_end, id]: &[Ints<'_>; 4], row: u32) {
-        let place = || Reverse((ts.at(row), id.at(row)));
+    fn add(&self, sum: &mut TopSum, ([value, ts, id], ended): &Self::Columns<'_>, row: u32) {
+        let place = || (ts.at(row), id.at(row));
         if let Some(value) = value.get(row) {
             let value = if self.ascending {
                 value.saturating_neg()
             } else {
                 value
             };
-            sum.ranked.offer(Rank(value, place()), self.limit);
-        } else if ts_end.get(row).is_none() {
-            let known = self.recording_end - ts.at(row);
-            sum.running.offer(Rank(known, place()), self.limit);
+            sum.ranked.offer(Rank(value, Reverse(place())), self.limit);
+        } else if !ended.is_ended(row) {
+            let may_run = |last: &FxHashSet<Place>| last.contains(&place());
+            if self.last.as_ref().is_none_or(may_run) {
+                let known = self.recording_end - ts.at(row);
+                sum.running.offer(Rank(known, Reverse(place())), self.limit);
+            }
         }
     }
 

@@ -94,7 +94,7 @@ fn by_owner(
     owners.extend(only_blocks.map(|(group, block)| (group, UsageSum::default(), block)));
     owners.sort_by(|(group_a, a, block_a), (group_b, b, block_b)| {
         let total = |sum: &UsageSum, block: &BlockSum| {
-            (sum.bytes() + block.read + block.written, sum.calls())
+            (sum.bytes() + block.read + block.written, sum.weight())
         };
         total(b, block_b)
             .cmp(&total(a, block_a))
@@ -165,7 +165,7 @@ fn by_object(
 ) -> Result<AnswerTable, AnalysisError> {
     let mut objects: Vec<_> = groups.into_iter().collect();
     objects.sort_by(|(group_a, a), (group_b, b)| {
-        let total = |sum: &UsageSum| (sum.bytes(), sum.calls());
+        let total = |sum: &UsageSum| (sum.bytes(), sum.weight());
         total(b).cmp(&total(a)).then_with(|| group_a.cmp(group_b))
     });
     let column = AnswerColumn::new;
@@ -233,6 +233,8 @@ pub(crate) struct UsageSum {
     pub(crate) reads: i64,
     pub(crate) writes: i64,
     pub(crate) others: i64,
+    /// Calls, each once.
+    pub(crate) calls: i64,
     /// Bytes of unknown objects by the reason why they are unknown.
     pub(crate) unknown: BTreeMap<Box<str>, i64>,
 }
@@ -242,7 +244,8 @@ impl UsageSum {
         self.read.iter().chain(&self.written).sum()
     }
 
-    pub(crate) fn calls(&self) -> i64 {
+    /// Calls for ordering: one that reads and writes counts as two.
+    fn weight(&self) -> i64 {
         self.reads + self.writes + self.others
     }
 }
@@ -299,6 +302,7 @@ impl Summing for Usage {
             *sum.unknown.entry(reason.into()).or_default() += bytes;
         }
         let sort = sort as usize;
+        sum.calls += i64::from(self.side != Side::Second);
         match op {
             Some(Op::Read) => {
                 sum.reads += 1;
@@ -330,6 +334,7 @@ impl Summing for Usage {
         sum.reads += other.reads;
         sum.writes += other.writes;
         sum.others += other.others;
+        sum.calls += other.calls;
         for (reason, bytes) in other.unknown {
             *sum.unknown.entry(reason).or_default() += bytes;
         }

@@ -1,0 +1,121 @@
+//! Times every verb × kind on a made recording: `speed DIRECTORY [SYSCALLS]`. The recording is
+//! written there if it is not.
+
+#![allow(clippy::print_stdout, reason = "a program")]
+
+#[path = "../tests/questions/made.rs"]
+#[allow(dead_code, reason = "tests use more of it")]
+mod made;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use whyslow_analysis::{Kind, Question, Verb, ask};
+use whyslow_model::{Symbols, Window};
+use whyslow_store::{Existing, Recording, RecordingWriter, Tables};
+
+type AnyError = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), AnyError> {
+    let mut arguments = std::env::args().skip(1);
+    let directory = PathBuf::from(
+        arguments
+            .next()
+            .ok_or("usage: speed DIRECTORY [SYSCALLS]")?,
+    );
+    let syscalls = arguments.next().map_or(Ok(10_000_000), |n| n.parse())?;
+    if !directory.exists() {
+        write(&directory, syscalls)?;
+    }
+    let recording = Recording::open(&directory)?;
+    let length = recording.info().end_ns - recording.info().begin_ns;
+    let middle = recording.info().begin_ns + length / 2;
+    let second = Window::new(middle, middle + 1_000_000_000.min(length / 10));
+    for (what, question) in questions() {
+        let windowed = Question {
+            window: Some(second),
+            ..question.clone()
+        };
+        let (all, part) = (best(&recording, &question)?, best(&recording, &windowed)?);
+        println!(
+            "{what:24} {:8.1} ms   window {:8.1} ms",
+            millis(all),
+            millis(part)
+        );
+    }
+    Ok(())
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+fn best(recording: &Recording, question: &Question) -> Result<Duration, AnyError> {
+    let mut best = Duration::MAX;
+    for _ in 0..3 {
+        let start = Instant::now();
+        ask(recording, question)?;
+        best = best.min(start.elapsed());
+    }
+    Ok(best)
+}
+
+fn questions() -> Vec<(&'static str, Question)> {
+    let by = |keys: &[&str], kind, verb| Question {
+        by: keys.iter().map(ToString::to_string).collect(),
+        ..Question::new(kind, verb)
+    };
+    vec![
+        ("io stats", Question::new(Kind::Io, Verb::Stats)),
+        ("io usage", Question::new(Kind::Io, Verb::Usage)),
+        (
+            "io usage --by process",
+            by(&["process"], Kind::Io, Verb::Usage),
+        ),
+        ("io hist", Question::new(Kind::Io, Verb::Hist)),
+        ("io heat", Question::new(Kind::Io, Verb::Heat)),
+        ("io top", Question::new(Kind::Io, Verb::Top)),
+        ("io syscalls", Question::new(Kind::Io, Verb::Syscalls)),
+        (
+            "io stats --by comm,pid",
+            by(&["comm", "pid"], Kind::Io, Verb::Stats),
+        ),
+        ("io stats --by file", by(&["file"], Kind::Io, Verb::Stats)),
+        ("io usage --by file", by(&["file"], Kind::Io, Verb::Usage)),
+        ("files top", Question::new(Kind::Files, Verb::Top)),
+        (
+            "files top --by pattern",
+            by(&["pattern"], Kind::Files, Verb::Top),
+        ),
+        ("files tree", Question::new(Kind::Files, Verb::Tree)),
+        ("block stats", Question::new(Kind::Block, Verb::Stats)),
+        ("block usage", Question::new(Kind::Block, Verb::Usage)),
+        ("block hist", Question::new(Kind::Block, Verb::Hist)),
+        ("states usage", Question::new(Kind::States, Verb::Usage)),
+        ("threads list", Question::new(Kind::Threads, Verb::List)),
+    ]
+}
+
+fn write(directory: &std::path::Path, syscalls: u64) -> Result<(), AnyError> {
+    let amount = made::Amount {
+        seed: 1,
+        syscalls,
+        blocks: syscalls / 10,
+        states: syscalls / 2,
+        paths: 50_000,
+        gap_ns: 6_000,
+    };
+    let start = Instant::now();
+    let mut symbols = Symbols::new();
+    let mut failure = None;
+    let mut writer = RecordingWriter::create(directory, Existing::Refuse)?;
+    let info = made::make(amount, &mut symbols, &mut writer, |writer, symbols| {
+        if let Err(error) = writer.flush_ready(symbols) {
+            failure.get_or_insert(error);
+        }
+    });
+    failure.map_or(Ok(()), Err)?;
+    writer.finish(&symbols, info)?;
+    println!("written in {:.1} s", start.elapsed().as_secs_f64());
+    Ok(())
+}

@@ -1,0 +1,320 @@
+//! Groups as small numbers while scanning.
+//!
+//! A text column is translated once per word of its dictionary, an integer column through a map
+//! with the last value at hand; several keys are folded pairwise into one number. The numbers are
+//! private to a thread: results are merged by the keys' values.
+
+use std::borrow::Cow;
+
+use arrow_array::RecordBatch;
+use rustc_hash::FxHashMap;
+use whyslow_model::{Ns, Window};
+
+use crate::AnalysisError;
+use crate::keys::{Derive, Key, KeyValue, Shape, unknown_object};
+use crate::kinds::Spec;
+use crate::scan::{ColumnRef, PerWord, Projection};
+
+/// Keys bound to the columns of a projection.
+#[derive(Debug, Clone)]
+pub(crate) struct Grouping {
+    columns: Vec<Bound>,
+}
+
+/// Intervals of time as a key: the begin of the interval that `column` lies in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimeKey {
+    pub(crate) column: ColumnRef,
+    pub(crate) span: Window,
+    pub(crate) width: Ns,
+}
+
+impl TimeKey {
+    /// What lies outside of the span is put to its first or last interval.
+    #[inline]
+    pub(crate) fn begin(&self, ts: Ns) -> Ns {
+        let last = self.span.end.max(self.span.begin + 1) - 1;
+        let ts = ts.clamp(self.span.begin, last);
+        ts - (ts - self.span.begin) % self.width
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Bound {
+    Text(ColumnRef, Derive),
+    Int(ColumnRef),
+    Time(TimeKey),
+    Object {
+        path: ColumnRef,
+        reason: ColumnRef,
+        derive: Derive,
+    },
+}
+
+/// Which object of a call its keys are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Object {
+    /// What `fd` leads to, or the path it was called with.
+    First,
+    /// What `fd2` leads to.
+    Second,
+}
+
+impl Grouping {
+    pub(crate) fn new(
+        spec: &Spec,
+        keys: &[Key],
+        object: Object,
+        projection: &mut Projection,
+    ) -> Self {
+        let bind = |key: &Key| {
+            Some(match (key.columns(spec)?, object) {
+                (Shape::Object(derive), Object::First)
+                    if spec.table.column("unknown_reason").is_none() =>
+                {
+                    Bound::Text(projection.need("path"), derive)
+                }
+                (Shape::Object(derive), Object::First) => Bound::Object {
+                    path: projection.need("path"),
+                    reason: projection.need("unknown_reason"),
+                    derive,
+                },
+                (Shape::Object(derive), Object::Second) => {
+                    Bound::Text(projection.need("path2"), derive)
+                }
+                (Shape::Int("fd"), Object::Second) => Bound::Int(projection.need("fd2")),
+                (Shape::Text(column, derive), _) => Bound::Text(projection.need(column), derive),
+                (Shape::Int(column), _) => Bound::Int(projection.need(column)),
+            })
+        };
+        Self {
+            columns: keys.iter().filter_map(bind).collect(),
+        }
+    }
+
+    /// Groups by time as well, as the last key.
+    pub(crate) fn push_time(&mut self, key: TimeKey) {
+        self.columns.push(Bound::Time(key));
+    }
+
+    pub(crate) fn coder(&self) -> Coder {
+        Coder {
+            columns: self
+                .columns
+                .iter()
+                .map(|bound| ColumnCoder::new(*bound))
+                .collect(),
+            pairs: vec![PairCoder::default(); self.columns.len().saturating_sub(1)],
+            scratch: Vec::new(),
+        }
+    }
+}
+
+const UNSET: u32 = u32::MAX;
+
+/// Turns rows into numbers of groups, `0..count()`.
+pub(crate) struct Coder {
+    columns: Vec<ColumnCoder>,
+    pairs: Vec<PairCoder>,
+    scratch: Vec<u32>,
+}
+
+impl Coder {
+    /// Number of the group of each of `rows`.
+    pub(crate) fn codes(
+        &mut self,
+        batch: &RecordBatch,
+        rows: &[u32],
+        codes: &mut Vec<u32>,
+    ) -> Result<(), AnalysisError> {
+        codes.clear();
+        let Some((first, others)) = self.columns.split_first_mut() else {
+            codes.resize(rows.len(), 0);
+            return Ok(());
+        };
+        first.codes(batch, rows, codes)?;
+        for (column, pairs) in others.iter_mut().zip(&mut self.pairs) {
+            self.scratch.clear();
+            column.codes(batch, rows, &mut self.scratch)?;
+            for (code, right) in codes.iter_mut().zip(&self.scratch) {
+                *code = pairs.code((*code, *right));
+            }
+        }
+        Ok(())
+    }
+
+    /// Values of the keys of a group.
+    pub(crate) fn values(&self, code: u32) -> Vec<KeyValue> {
+        let Some((first, others)) = self.columns.split_first() else {
+            return Vec::new();
+        };
+        let mut values = Vec::with_capacity(self.columns.len());
+        let mut code = code;
+        for (column, pairs) in others.iter().zip(&self.pairs).rev() {
+            let (left, right) = pairs.pairs[code as usize];
+            values.push(column.values[right as usize].clone());
+            code = left;
+        }
+        values.push(first.values[code as usize].clone());
+        values.reverse();
+        values
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct PairCoder {
+    codes: FxHashMap<(u32, u32), u32>,
+    pairs: Vec<(u32, u32)>,
+    last: Option<((u32, u32), u32)>,
+}
+
+impl PairCoder {
+    #[inline]
+    fn code(&mut self, pair: (u32, u32)) -> u32 {
+        if let Some((last, code)) = self.last
+            && last == pair
+        {
+            return code;
+        }
+        let code = *self.codes.entry(pair).or_insert_with(|| {
+            self.pairs.push(pair);
+            self.pairs.len() as u32 - 1
+        });
+        self.last = Some((pair, code));
+        code
+    }
+}
+
+struct ColumnCoder {
+    bound: Bound,
+    values: Vec<KeyValue>,
+    texts: FxHashMap<Box<str>, u32>,
+    ints: FxHashMap<i64, u32>,
+    null: u32,
+    words: PerWord<u32>,
+    reasons: PerWord<u32>,
+}
+
+impl ColumnCoder {
+    fn new(bound: Bound) -> Self {
+        Self {
+            bound,
+            values: Vec::new(),
+            texts: FxHashMap::default(),
+            ints: FxHashMap::default(),
+            null: UNSET,
+            words: PerWord::new(),
+            reasons: PerWord::new(),
+        }
+    }
+
+    fn codes(
+        &mut self,
+        batch: &RecordBatch,
+        rows: &[u32],
+        codes: &mut Vec<u32>,
+    ) -> Result<(), AnalysisError> {
+        match self.bound {
+            Bound::Int(column) => {
+                let column = column.ints(batch)?;
+                self.int_codes(rows.iter().map(|row| column.get(*row)), codes);
+                Ok(())
+            }
+            Bound::Time(key) => {
+                let column = key.column.ints(batch)?;
+                let begins = rows.iter().map(|row| Some(key.begin(column.get(*row)?)));
+                self.int_codes(begins, codes);
+                Ok(())
+            }
+            Bound::Text(column, derive) => {
+                let texts = column.texts(batch)?;
+                let mut words = std::mem::replace(&mut self.words, PerWord::new());
+                let known = words.of(&texts, UNSET);
+                codes.extend(rows.iter().map(|row| match texts.key(*row) {
+                    None => self.null_code(),
+                    Some(key) => {
+                        if known[key] == UNSET {
+                            known[key] = self.text_code(derive.apply(texts.words.value(key)));
+                        }
+                        known[key]
+                    }
+                }));
+                self.words = words;
+                Ok(())
+            }
+            Bound::Object {
+                path,
+                reason,
+                derive,
+            } => {
+                let (paths, why) = (path.texts(batch)?, reason.texts(batch)?);
+                let mut words = std::mem::replace(&mut self.words, PerWord::new());
+                let mut reasons = std::mem::replace(&mut self.reasons, PerWord::new());
+                let known = words.of(&paths, UNSET);
+                let known_why = reasons.of(&why, UNSET);
+                codes.extend(
+                    rows.iter()
+                        .map(|row| match (paths.key(*row), why.key(*row)) {
+                            (Some(key), _) => {
+                                if known[key] == UNSET {
+                                    known[key] =
+                                        self.text_code(derive.apply(paths.words.value(key)));
+                                }
+                                known[key]
+                            }
+                            (None, Some(key)) => {
+                                if known_why[key] == UNSET {
+                                    let shown = unknown_object(why.words.value(key));
+                                    known_why[key] = self.text_code(Cow::Owned(shown));
+                                }
+                                known_why[key]
+                            }
+                            (None, None) => self.null_code(),
+                        }),
+                );
+                self.words = words;
+                self.reasons = reasons;
+                Ok(())
+            }
+        }
+    }
+
+    fn int_codes(&mut self, values: impl Iterator<Item = Option<i64>>, codes: &mut Vec<u32>) {
+        let mut last: Option<(i64, u32)> = None;
+        for value in values {
+            let code = match (value, last) {
+                (None, _) => self.null_code(),
+                (Some(value), Some((seen, code))) if seen == value => code,
+                (Some(value), _) => {
+                    let values = &mut self.values;
+                    let code = *self.ints.entry(value).or_insert_with(|| {
+                        values.push(KeyValue::Int(value));
+                        values.len() as u32 - 1
+                    });
+                    last = Some((value, code));
+                    code
+                }
+            };
+            codes.push(code);
+        }
+    }
+
+    fn null_code(&mut self) -> u32 {
+        if self.null == UNSET {
+            self.values.push(KeyValue::Null);
+            self.null = self.values.len() as u32 - 1;
+        }
+        self.null
+    }
+
+    fn text_code(&mut self, text: Cow<'_, str>) -> u32 {
+        if let Some(code) = self.texts.get(text.as_ref()) {
+            return *code;
+        }
+        let text: Box<str> = text.into();
+        self.values.push(KeyValue::Text(text.clone()));
+        let code = self.values.len() as u32 - 1;
+        self.texts.insert(text, code);
+        code
+    }
+}

@@ -1,0 +1,47 @@
+-- What every text of this folder may use. The runner creates one view per table before this, and
+-- sets the variables win_begin and win_end (null without a window), span_begin, span_end, rec_end.
+
+CREATE MACRO touches(ts, ts_end) AS
+    getvariable('win_begin') IS NULL
+    OR (ts < getvariable('win_end')
+        AND (ts_end IS NULL
+             OR ts_end > getvariable('win_begin')
+             OR (ts_end = ts AND ts >= getvariable('win_begin'))));
+
+CREATE MACRO span_s() AS (getvariable('span_end') - getvariable('span_begin')) / 1e9;
+
+-- Part of an interval inside the measured time; what never ended reaches to the recording's end.
+CREATE MACRO inside(ts, ts_end) AS
+    greatest(0, least(coalesce(ts_end, getvariable('rec_end')), getvariable('span_end'))
+                - greatest(ts, getvariable('span_begin')));
+
+-- Middle of the bucket of a value: 32 buckets per power of two from 64 on.
+CREATE MACRO mid(v) AS
+    CASE WHEN v < 64 THEN v
+         ELSE ((v >> (length(bin(v)) - 6)) << (length(bin(v)) - 6))
+              + ((1::BIGINT << (length(bin(v)) - 6)) - 1) // 2 END;
+
+-- Nearest rank, in parts of a thousand: exact up to 64 values, then the middle of the bucket.
+CREATE MACRO ranked(xs, permille) AS
+    list_sort(xs)[greatest(1, (len(xs) * permille + 999) // 1000)];
+CREATE MACRO pct(xs, permille) AS
+    CASE WHEN len(xs) = 0 THEN NULL
+         WHEN len(xs) <= 64 THEN ranked(xs, permille)
+         ELSE greatest(list_min(xs), least(list_max(xs), mid(ranked(xs, permille)))) END;
+
+-- The edges that cut a row.
+CREATE MACRO cut_of(ts, ts_end, recorded) AS
+    CASE WHEN (coalesce(recorded, '') = 'begin' OR coalesce(ts < getvariable('win_begin'), false))
+          AND (coalesce(recorded, '') = 'end' OR coalesce(ts_end > getvariable('win_end'), false)) THEN 'both'
+         WHEN coalesce(recorded, '') = 'begin' OR coalesce(ts < getvariable('win_begin'), false) THEN 'begin'
+         WHEN coalesce(recorded, '') = 'end' OR coalesce(ts_end > getvariable('win_end'), false) THEN 'end' END;
+
+CREATE VIEW io AS
+SELECT *, coalesce(path, 'unknown (' || unknown_reason || ')') AS object
+FROM syscall
+WHERE op IN ('open', 'close', 'read', 'write', 'read_write', 'sync', 'metadata', 'submit')
+  AND touches(ts, ts_end);
+CREATE VIEW files AS SELECT * FROM io WHERE path LIKE '/%';
+CREATE VIEW block AS SELECT * FROM block_io WHERE touches(ts, ts_end);
+CREATE VIEW states AS SELECT *, NULL AS cut FROM thread_state WHERE touches(ts, ts_end);
+CREATE VIEW syscalls AS SELECT * FROM syscall WHERE touches(ts, ts_end);
