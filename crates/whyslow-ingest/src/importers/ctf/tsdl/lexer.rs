@@ -150,6 +150,9 @@ impl<'t> Lexer<'t> {
 
     fn sign(&mut self) -> Result<&'static str, Fault> {
         let rest = &self.text[self.at..];
+        if rest == b".." {
+            return Err(self.cut("`...` without its end"));
+        }
         let known = SIGNS
             .into_iter()
             .find(|sign| rest.starts_with(sign.as_bytes()));

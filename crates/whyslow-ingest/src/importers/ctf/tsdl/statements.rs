@@ -63,10 +63,10 @@ impl Parser<'_, '_> {
             "event" => BlockKind::Event,
             _ => {
                 // A callsite tells where in a program an event is; no answer needs it.
+                self.skip_block()?;
                 if word != "callsite" {
                     self.note_unknown(offset, format!("block `{word}`"));
                 }
-                self.skip_block()?;
                 return Ok(None);
             }
         };
