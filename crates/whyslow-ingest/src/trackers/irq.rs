@@ -42,8 +42,10 @@ struct Handler {
 #[derive(Debug, Default)]
 struct Cpu {
     stack: Vec<Handler>,
-    /// First raise of each vector since it was last entered.
+    /// First raise of each vector that its next entry serves.
     raised: [Option<Ns>; VECTORS.len()],
+    /// First raise of each vector that only the entry after the next serves.
+    raised_again: [Option<Ns>; VECTORS.len()],
     /// No handler of an unrecorded begin began before this.
     clear_since: Ns,
 }
@@ -56,6 +58,7 @@ pub(super) struct IrqTracker {
     /// Names of interrupt lines.
     names: FxHashMap<i32, Sym>,
     next_id: i64,
+    timers: bool,
     timers_end: bool,
     recorded: bool,
 }
@@ -68,6 +71,7 @@ impl IrqTracker {
             vectors: VECTORS.map(|name| symbols.intern(name)),
             names: FxHashMap::default(),
             next_id: 0,
+            timers: false,
             timers_end: false,
             recorded: false,
         }
@@ -76,6 +80,11 @@ impl IrqTracker {
     /// Whether the source records hard or soft interrupts at all, as far as seen.
     pub(super) fn recorded(&self) -> bool {
         self.recorded
+    }
+
+    /// Whether it records handlers of high-resolution timers, as far as seen.
+    pub(super) fn timers_recorded(&self) -> bool {
+        self.timers
     }
 
     /// The innermost handler running on the CPU.
@@ -104,6 +113,7 @@ impl IrqTracker {
         });
         if lost {
             cpu.raised = Default::default();
+            cpu.raised_again = Default::default();
             cpu.clear_since = event.ts;
         }
         let uninterrupted = matches!(
@@ -142,6 +152,7 @@ impl IrqTracker {
         match event.body {
             Body::IrqEnter { kind, nr, name } => {
                 self.recorded |= kind != IrqKind::Hrtimer;
+                self.timers |= kind == IrqKind::Hrtimer;
                 self.begin((number, kind, nr), name, here, out);
             }
             Body::IrqExit { kind, nr, ret } => {
@@ -149,12 +160,7 @@ impl IrqTracker {
                 self.timers_end |= kind == IrqKind::Hrtimer;
                 self.end((number, kind, nr), ret, here, out);
             }
-            Body::SoftirqRaise { nr } => {
-                let raised = &mut self.cpu(number).raised;
-                if let Some(raised) = usize::try_from(nr).ok().and_then(|nr| raised.get_mut(nr)) {
-                    raised.get_or_insert(event.ts);
-                }
-            }
+            Body::SoftirqRaise { nr } => self.raise(number, nr, event.ts),
             _ => {}
         }
     }
@@ -162,6 +168,25 @@ impl IrqTracker {
     pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
         for number in 0..self.cpus.len() as i32 {
             self.unwind(number, 0, out);
+        }
+    }
+
+    /// Softirqs are served in batches: what was raised before a batch began is served by it, what
+    /// is raised while one of its handlers runs, by the next.
+    fn raise(&mut self, number: i32, nr: i32, ts: Ns) {
+        let cpu = self.cpu(number);
+        let vector = usize::try_from(nr).ok().filter(|&nr| nr < VECTORS.len());
+        let Some(vector) = vector else { return };
+        let serving = cpu
+            .stack
+            .iter()
+            .find(|handler| handler.kind == IrqKind::Soft);
+        match (cpu.raised[vector], serving) {
+            (None, _) => cpu.raised[vector] = Some(ts),
+            (Some(raised), Some(serving)) if raised < serving.ts => {
+                cpu.raised_again[vector].get_or_insert(ts);
+            }
+            _ => {}
         }
     }
 
@@ -182,7 +207,10 @@ impl IrqTracker {
         };
         let cpu = self.cpu(number);
         let ts_raise = match (kind, vector) {
-            (IrqKind::Soft, Some(vector)) => cpu.raised[vector].take(),
+            (IrqKind::Soft, Some(vector)) => {
+                let again = cpu.raised_again[vector].take();
+                std::mem::replace(&mut cpu.raised[vector], again)
+            }
             _ => None,
         };
         cpu.stack.push(Handler {

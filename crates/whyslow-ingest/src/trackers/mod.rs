@@ -189,6 +189,7 @@ impl Topics {
             self.syscall.change(change, here, out);
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
+                self.wakeup.cross(thread, false);
             }
         }
     }
@@ -211,6 +212,12 @@ impl Topics {
                     let states = &mut self.sched.states;
                     self.wakeup
                         .event(event, (here, wakee), (&self.irq, states), out);
+                }
+            }
+            Body::SyscallEnter { .. } | Body::SyscallExit { .. } | Body::Exit { .. } => {
+                if let Some(thread) = here.thread {
+                    let outside = matches!(event.body, Body::SyscallExit { .. });
+                    self.wakeup.cross(&thread, outside);
                 }
             }
             Body::SchedMigrate { to_cpu, .. } => {

@@ -4,6 +4,11 @@
 //! then `wakeup` on the CPU the thread will run on, often in an interrupt that shows a wrong waker.
 //! Both are kept; the first of the two ends the sleep, so the state points at the waking where
 //! there is one.
+//!
+//! The context is that of the handlers known to run. An interrupt whose handler is not recorded is
+//! seen only where nothing else can be the waker: on an idle CPU, and in a thread outside the
+//! kernel. The latter may also wake somebody in a page fault, so there the context is unknown,
+//! unless timers are recorded, the usual source of such interrupts.
 
 use whyslow_model::event::{Body, Event, IrqKind, WakeupKind};
 use whyslow_model::tables::{EmitAll, WakeupRow};
@@ -21,6 +26,8 @@ pub(super) struct WakeupTracker {
     softirq: Sym,
     timer: Sym,
     unknown: Sym,
+    /// By slot: the thread is known to run its program, not the kernel for it.
+    outside: Vec<bool>,
     next_id: i64,
 }
 
@@ -33,8 +40,17 @@ impl WakeupTracker {
             softirq: symbols.intern("softirq"),
             timer: symbols.intern("timer"),
             unknown: symbols.intern("unknown"),
+            outside: Vec::new(),
             next_id: 0,
         }
+    }
+
+    /// A thread enters or leaves the kernel.
+    pub(super) fn cross(&mut self, thread: &ThreadRef, outside: bool) {
+        if self.outside.len() <= thread.index() {
+            self.outside.resize(thread.index() + 1, false);
+        }
+        self.outside[thread.index()] = outside;
     }
 
     pub(super) fn event<S: EmitAll>(
@@ -93,8 +109,14 @@ impl WakeupTracker {
             // The idle thread wakes nobody: it was an interrupt whose handler is not recorded,
             // such as that of the local timer or a call from another CPU.
             None if here.idle && kind == WakeupKind::Waking => (self.irq, None),
+            None if self.may_be_interrupted(here, irq) => (self.unknown, None),
             None if irq.recorded() => (self.task, None),
             None => (self.unknown, None),
         }
+    }
+
+    fn may_be_interrupted(&self, here: &Here, irq: &IrqTracker) -> bool {
+        let outside = |thread: ThreadRef| self.outside.get(thread.index()) == Some(&true);
+        !irq.timers_recorded() && here.thread.is_some_and(outside)
     }
 }

@@ -48,6 +48,30 @@ fn the_first_raise_counts_and_only_on_its_cpu() {
 }
 
 #[test]
+fn a_raise_within_a_batch_is_for_the_next_one() {
+    let script = "
+        10 c0 raise 1
+        11 c0 raise 7
+        12 c0 soft+ 1
+        13 c0 raise 7
+        14 c0 raise 7
+        15 c0 soft- 1
+        16 c0 soft+ 7
+        17 c0 soft- 7
+        18 c0 soft+ 7
+        19 c0 soft- 7";
+    check(
+        script,
+        "irq",
+        "ts nr ts_raise",
+        "
+        12 1 10
+        16 7 11
+        18 7 13",
+    );
+}
+
+#[test]
 fn an_exit_without_entry_is_kept_from_the_last_moment_it_was_not_running() {
     let script = "
         10 c0 other

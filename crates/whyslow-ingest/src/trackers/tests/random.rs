@@ -186,6 +186,7 @@ fn any_script() -> impl Strategy<Value = String> {
         (thread(), 0i32..9)
             .prop_map(move |(thread, status)| format!("dump {} 1 {status}", name(thread))),
         Just("syscall read".to_owned()),
+        Just("return read".to_owned()),
         Just("other".to_owned()),
         (0usize..6, -1i32..12).prop_map(|(kind, nr)| match kind {
             0 => format!("irq+ {nr} x"),

@@ -154,6 +154,13 @@ fn body<'a>(words: &[&'a str]) -> Body<'a> {
             compat: false,
             args: SyscallArgs::default(),
         },
+        ["return", name] => Body::SyscallExit {
+            name: Some(name),
+            nr: None,
+            compat: false,
+            ret: Some(0),
+            args: SyscallArgs::default(),
+        },
         ["irq+", nr, name] => irq_enter(IrqKind::Hard, nr, Some(name)),
         ["irq+", nr] => irq_enter(IrqKind::Hard, nr, None),
         ["soft+", nr] => irq_enter(IrqKind::Soft, nr, None),

@@ -51,6 +51,32 @@ fn idle_wakes_nobody_itself() {
 }
 
 #[test]
+fn a_thread_outside_the_kernel_may_be_a_bystander_of_an_unrecorded_timer() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 1:a
+        11 c0 soft+ 9
+        12 c0 soft- 9
+        13 c0 waking 2:b 0
+        14 c0 syscall write
+        15 c0 waking 3:c 0
+        16 c0 return write
+        17 c0 waking 4:d 0
+        18 c0 timer+
+        19 c0 timer-
+        20 c0 waking 5:e 0";
+    check(
+        script,
+        "wakeup",
+        "ts context waker_tid",
+        "
+        13 task 1
+        15 task 1
+        17 unknown 1
+        20 task 1",
+    );
+}
+
+#[test]
 fn without_recorded_interrupts_the_context_is_unknown() {
     let script = "
         10 c0 switch 0:swapper/0 R 1:a
