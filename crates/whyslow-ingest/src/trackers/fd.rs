@@ -10,7 +10,6 @@
 //! reason that fits best what is known of the table.
 
 use std::collections::BTreeMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -309,28 +308,42 @@ impl FdTables {
         }
     }
 
-    /// A thread turned out to belong to a process.
-    pub(super) fn join<S: EmitAll>(
-        &mut self,
-        thread: &ThreadRef,
-        ts: Ns,
-        files: &FileLives,
-        out: &mut Output<'_, S>,
-    ) {
+    /// A thread turned out to belong to a process: what it used was the process's. `known` is
+    /// told which of its unknown descriptors the process knows.
+    pub(super) fn join(&mut self, thread: &ThreadRef, mut known: impl FnMut(i64, &Descriptor)) {
         let (from, to) = (Owner::thread(thread.utid), Owner::of(thread));
         let Some(index) = self.by_owner.remove(&from) else {
             return;
         };
-        match self.by_owner.entry(to) {
-            // The process has its own account: what the thread had is known there, or will be.
-            Entry::Occupied(_) => self.end_table(index, (ts, "joined"), files, out),
-            Entry::Vacant(vacant) => {
-                vacant.insert(index);
-                let table = &mut self.tables[index as usize];
-                table.upid = thread.upid;
-                table.pid = thread.pid;
+        let Some(&process) = self.by_owner.get(&to) else {
+            self.by_owner.insert(to, index);
+            let table = &mut self.tables[index as usize];
+            table.upid = thread.upid;
+            table.pid = thread.pid;
+            return;
+        };
+        let table = &mut self.tables[index as usize];
+        table.users -= 1;
+        if table.users > 0 {
+            return;
+        }
+        let table = std::mem::take(table);
+        self.free.push(index);
+        let descriptors = own(&mut self.tables[process as usize]);
+        for (fd, descriptor) in own_rows(&table) {
+            match descriptors.get(&fd) {
+                Some(same) => {
+                    self.count -= 1;
+                    known(descriptor.id, same);
+                }
+                None => {
+                    descriptors.insert(fd, descriptor);
+                }
             }
         }
+        let process = &mut self.tables[process as usize];
+        process.cwd = process.cwd.or(table.cwd);
+        process.received |= table.received;
     }
 
     pub(super) fn exit<S: EmitAll>(

@@ -159,10 +159,32 @@ impl Topics {
         self.change(0, &here, out);
         let changed = self.processes.changes().len();
         self.topic(event, &here, other, out);
+        self.unseen_exec(event, running, out);
         let sched = &self.sched;
         self.processes
             .after(event, |slot| sched.is_running(slot), out);
         self.change(changed, &here, out);
+    }
+
+    /// An exec that only the return of its system call tells of.
+    fn unseen_exec<S: EmitAll>(
+        &mut self,
+        event: &Event<'_>,
+        running: Running,
+        out: &mut Output<'_, S>,
+    ) {
+        if let Some(filename) = self.syscall.take_unseen_exec() {
+            let filename = out.symbols.get(filename).as_bytes().to_vec();
+            let exec = Event {
+                body: Body::Exec {
+                    filename: &filename,
+                    tid: None,
+                    old_tid: None,
+                },
+                ..*event
+            };
+            self.processes.event(&exec, running, out);
+        }
     }
 
     fn loss<S: EmitAll>(&mut self, loss: &Loss<'_>, out: &mut Output<'_, S>) {

@@ -67,6 +67,7 @@ pub(super) enum Effect {
     Unshare,
     /// Its return in the child has no entry.
     Fork,
+    Exec,
     /// Does not return.
     Exit,
     Sigreturn,
@@ -158,6 +159,7 @@ impl Effect {
             "mremap" => Effect::Mremap,
             "unshare" => Effect::Unshare,
             "clone" | "clone3" | "fork" | "vfork" => Effect::Fork,
+            "execve" | "execveat" => Effect::Exec,
             "exit" | "exit_group" => Effect::Exit,
             "rt_sigreturn" | "sigreturn" => Effect::Sigreturn,
             "socketcall" => Effect::SocketCall,

@@ -1,4 +1,4 @@
-//! Rows of calls on descriptors that the state dump has yet to name.
+//! Rows of calls before the state dump has told the processes of threads and named descriptors.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::tables::{EmitAll, SyscallRow};
@@ -30,6 +30,8 @@ struct HeldRow {
 #[derive(Debug, Default)]
 pub(super) struct Held {
     rows: Vec<HeldRow>,
+    /// Threads whose process was told since.
+    joined: FxHashMap<i32, ThreadRef>,
     /// What descriptors turned out to lead to.
     known: FxHashMap<i64, (Object, Option<FileRef>)>,
     over: bool,
@@ -44,6 +46,12 @@ impl Held {
     pub(super) fn known(&mut self, descriptor: i64, object: Object, file: Option<FileRef>) {
         if !self.over {
             self.known.insert(descriptor, (object, file));
+        }
+    }
+
+    pub(super) fn joined(&mut self, thread: &ThreadRef) {
+        if !self.over {
+            self.joined.insert(thread.utid, *thread);
         }
     }
 
@@ -69,7 +77,13 @@ impl Held {
     pub(super) fn settle<S: EmitAll>(&mut self, files: &mut FileLives, out: &mut Output<'_, S>) {
         self.over = true;
         let known = std::mem::take(&mut self.known);
+        let joined = std::mem::take(&mut self.joined);
         for mut held in std::mem::take(&mut self.rows) {
+            if let Some(now) = joined.get(&held.thread.utid) {
+                held.thread = *now;
+                held.row.upid = now.upid;
+                held.row.pid = now.pid;
+            }
             let found = |moved: &Moved| known.get(&moved.descriptor?);
             if let Some((object, file)) = found(&held.moved) {
                 held.row.path = object.path;

@@ -30,11 +30,11 @@ mod row;
 #[cfg(test)]
 mod tests;
 
-use whyslow_model::Ns;
 use whyslow_model::event::{Body, Event, StateProcess, SyscallArgs};
 use whyslow_model::stat;
 use whyslow_model::syscall::Op;
 use whyslow_model::tables::EmitAll;
+use whyslow_model::{Ns, Sym};
 
 use self::calls::Calls;
 use self::effect::{CLONE_FILES, EBADF, Effect};
@@ -118,6 +118,8 @@ struct ThreadCalls {
     ts_free: Option<Ns>,
     /// Forked in the recording, and in no call since.
     newborn: bool,
+    /// An event told that this call is an exec that succeeded.
+    execed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -132,6 +134,7 @@ pub(super) struct SyscallTracker {
     pipes: u32,
     /// For paths put together of two.
     scratch: Vec<u8>,
+    unseen_exec: Option<Sym>,
 }
 
 impl SyscallTracker {
@@ -151,11 +154,18 @@ impl SyscallTracker {
                     let pending = self.calls_of(&caller).pending.take();
                     self.calls_of(&thread).pending = pending;
                 }
+                self.calls_of(&thread).execed = true;
                 self.fds.exec(&thread, ts, &self.files, out);
                 self.mappings.clear(Owner::of(&thread), ts, out);
             }
             Change::Joined { thread } => {
-                self.fds.join(&thread, ts, &self.files, out);
+                let held = &mut self.held;
+                held.joined(&thread);
+                self.fds.join(&thread, |id, known| {
+                    if known.object.reason.is_none() {
+                        held.known(id, known.object, known.file);
+                    }
+                });
                 let from = Owner::thread(thread.utid);
                 self.mappings.join(from, Owner::of(&thread));
             }
@@ -240,6 +250,12 @@ impl SyscallTracker {
         }
     }
 
+    /// The program that the thread runs since the event just applied, if it was an exec of which
+    /// no event of the scheduler told.
+    pub(super) fn take_unseen_exec(&mut self) -> Option<Sym> {
+        self.unseen_exec.take()
+    }
+
     /// Some events up to this moment are missing.
     pub(super) fn lost(&mut self, ts: Ns) {
         self.fds.lost(ts);
@@ -286,6 +302,7 @@ impl SyscallTracker {
         calls.pending = Some(pending);
         calls.ts_free = Some(here.ts);
         calls.newborn = false;
+        calls.execed = false;
     }
 
     fn exit<S: EmitAll>(
@@ -302,6 +319,7 @@ impl SyscallTracker {
         calls.newborn = false;
         if let Some(pending) = calls.pending.take() {
             if self.is_return_of(&pending, called, nr) {
+                self.note_exec(&pending, thread, ret);
                 return self.perform(&pending, thread, here, (ret, args), out);
             }
             out.anomalies.count(&stat::SYSCALL_MISMATCH, here.ts);
@@ -327,6 +345,14 @@ impl SyscallTracker {
             End::OfUnknownBegin(here.ts, ret),
             out,
         );
+    }
+
+    /// An exec is known by its return alone where its own event is not recorded.
+    fn note_exec(&mut self, pending: &Pending, thread: &ThreadRef, ret: Option<i64>) {
+        let execs = self.calls.get(pending.called.meaning).effect == Effect::Exec;
+        if execs && ret == Some(0) && !self.calls_of(thread).execed {
+            self.unseen_exec = pending.named.and_then(|named| named.path);
+        }
     }
 
     fn is_return_of(&self, pending: &Pending, called: Option<Called>, nr: Option<i32>) -> bool {
@@ -383,6 +409,7 @@ impl SyscallTracker {
             pending: None,
             ts_free: Some(ts),
             newborn: true,
+            execed: false,
         };
     }
 

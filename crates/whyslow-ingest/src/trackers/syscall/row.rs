@@ -31,7 +31,8 @@ impl SyscallTracker {
         if !self.held.is_over() {
             let descriptor = may_be_named(pending.target).filter(|_| pending.named.is_none());
             let descriptor2 = may_be_named(pending.target2).filter(|_| pending.named2.is_none());
-            if descriptor.is_some() || descriptor2.is_some() {
+            let alone = thread.upid.is_none() && thread.utid >= 0;
+            if alone || descriptor.is_some() || descriptor2.is_some() {
                 let (bytes, bytes2) = moved(pending, row.bytes);
                 let moved = Moved { descriptor, bytes };
                 let moved2 = Moved {

@@ -308,3 +308,39 @@ fn the_reason_of_an_unknown_descriptor_is_the_likeliest() {
         &["3-3 tid=7 read fd=5 class=unknown reason=lost events bytes=1"],
     );
 }
+
+#[test]
+fn calls_of_a_thread_before_the_dump_tells_its_process_are_the_processs() {
+    let machine = Machine::run(
+        "1 - other
+         2 ?/9 = read 5 fd=3
+         3 1 state_process tid=7 pid=7
+         4 1 state_fd pid=7 fd=3 path=/a
+         5 1 state_process tid=9 pid=7
+         6 1 state_end",
+    );
+    let row = &machine.rows.syscall[0];
+    assert_eq!(row.path.map(|path| machine.name(path)), Some("/a"));
+    assert_eq!((row.pid, row.tid), (Some(7), Some(9)));
+    assert_eq!(machine.rows.fd_life.len(), 1);
+    assert_eq!(machine.rows.file_life[0].bytes_read, 5);
+}
+
+#[test]
+fn an_exec_without_an_event_of_its_own_is_one() {
+    let machine = Machine::run(
+        "1 7 = openat 3 path=/a flags=0x80000
+         2 7 = execve 0 path=/usr/bin/some-long-program-name
+         3 7 = read 5 fd=0",
+    );
+    let row = &machine.rows.syscall[2];
+    assert_eq!(
+        row.comm.map(|comm| machine.name(comm)),
+        Some("some-long-progr")
+    );
+    let life = &machine.rows.fd_life[0];
+    assert_eq!(
+        (life.ts_end, life.closed_by.map(|by| machine.name(by))),
+        (Some(2), Some("exec"))
+    );
+}

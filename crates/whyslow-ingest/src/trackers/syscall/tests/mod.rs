@@ -1,6 +1,7 @@
 //! Scripts of short lines against rows as text.
 //!
-//! A line is `ts tid event`, `pid/tid` where they differ, `-` where no thread is known. `> name
+//! A line is `ts tid event`, `pid/tid` where they differ, `?/tid` where
+//! its process is not known, `-` where no thread is. `> name
 //! arguments` enters a call, `< name arguments` returns, `= name ret arguments` does both at one
 //! moment, `lost` loses events; anything else is an event of the text format.
 
@@ -92,6 +93,7 @@ impl Machine {
 fn at(ts: i64, thread: &str, event: &str) -> String {
     let context = match thread.split_once('/') {
         _ if thread == "-" => String::new(),
+        Some(("?", tid)) => format!("(tid={tid}) "),
         Some((pid, tid)) => format!("(tid={tid} pid={pid}) "),
         None => format!("(tid={thread} pid={thread}) "),
     };
