@@ -37,7 +37,8 @@ pub(super) fn below(table: &AnswerTable, look: &Look, out: &mut String) {
     let width = look.width.unwrap_or(WIDTH_DEFAULT);
     let mut line = String::new();
     let mut label_before: Option<&str> = None;
-    for (label, column, value) in &table.facts {
+    let says_something = |value: &Value| *value != Value::Null && *value != Value::from("");
+    for (label, column, value) in table.facts.iter().filter(|fact| says_something(&fact.2)) {
         let label = series_label(label, column);
         if label_before.is_some_and(|before| before != label) {
             flush(&mut line, look, out);

@@ -15,13 +15,18 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use super::look::{Look, Paint};
 use super::moments::clock_face;
 use super::printed;
+use super::quantity::duration_alone;
 
 /// Cells across at most; a map with more is drawn coarser.
 const ACROSS_MAX: usize = 200;
+const ACROSS_MIN: usize = 10;
 const ACROSS_DEFAULT: usize = 80;
 
-pub(super) fn render(table: &AnswerTable, look: &Look, out: &mut String) {
+pub(super) fn render(table: &AnswerTable, window: Option<(Ns, Ns)>, look: &Look, out: &mut String) {
     let Some(parts) = Parts::of(table, look.weight) else {
+        return;
+    };
+    let Some(axis) = Axis::of(table, parts.time, window) else {
         return;
     };
     let mut maps: BTreeMap<Vec<String>, Vec<Cell>> = BTreeMap::new();
@@ -47,9 +52,40 @@ pub(super) fn render(table: &AnswerTable, look: &Look, out: &mut String) {
             out.push_str(&look.paint(Paint::Header, &name.join(" ")));
             out.push('\n');
         }
-        draw(cells, greatest, &table.columns[parts.latency], look, out);
+        draw(cells, greatest, &axis, look, out);
     }
     legend(greatest, &table.columns[parts.weight], look, out);
+}
+
+/// What lies to the right: the begins of the first and last column, and their distance.
+struct Axis {
+    begin: Ns,
+    end: Ns,
+    step: Ns,
+}
+
+impl Axis {
+    /// From the facts of the table where it says, else from the cells there are.
+    fn of(table: &AnswerTable, time: usize, window: Option<(Ns, Ns)>) -> Option<Self> {
+        let times: BTreeSet<Ns> = table.rows.iter().filter_map(|row| int(row, time)).collect();
+        let fact = |name: &str| {
+            let found = table
+                .facts
+                .iter()
+                .find(|(_, column, _)| column.name == name);
+            match found {
+                Some((_, _, Value::Int(value))) => Some(*value),
+                _ => None,
+            }
+        };
+        let distances = times.iter().zip(times.iter().skip(1)).map(|(a, b)| b - a);
+        let step = fact("width_ns").or(distances.min()).unwrap_or(1).max(1);
+        let (&first, &last) = (times.first()?, times.last()?);
+        let begin = fact("begin_ns").map_or(first, |begin| begin.min(first));
+        // The last column with the window in it, even if nothing happened there.
+        let end = window.map_or(last, |(_, end)| last.max(end.saturating_sub(1)));
+        Some(Self { begin, end, step })
+    }
 }
 
 struct Cell {
@@ -85,30 +121,25 @@ impl Parts {
     }
 }
 
-fn draw(cells: &[Cell], greatest: f64, latency: &AnswerColumn, look: &Look, out: &mut String) {
-    let times: BTreeSet<Ns> = cells.iter().map(|cell| cell.x).collect();
-    let (Some(&first), Some(&last)) = (times.first(), times.last()) else {
-        return;
-    };
-    let step = times
-        .iter()
-        .zip(times.iter().skip(1))
-        .map(|(a, b)| b - a)
-        .min()
-        .unwrap_or(1);
-    let labels = latency_labels(cells, latency, look);
+fn draw(cells: &[Cell], greatest: f64, axis: &Axis, look: &Look, out: &mut String) {
+    let labels = latency_labels(cells, look);
     let label_width = labels.values().map(String::len).max().unwrap_or(0);
     let room = look.width.unwrap_or(ACROSS_DEFAULT + label_width + 2);
-    let across_max = room.saturating_sub(label_width + 2).clamp(10, ACROSS_MAX) as i64;
-    let steps = (last - first) / step + 1;
-    let per_column = steps.div_euclid(across_max) + i64::from(steps % across_max != 0);
+    let across_max = room
+        .saturating_sub(label_width + 2)
+        .clamp(ACROSS_MIN, ACROSS_MAX) as i64;
+    let (first, step) = (axis.begin, axis.step);
+    let steps = (axis.end - first).div_euclid(step) + 1;
+    let per_column = (steps + across_max - 1) / across_max;
     let across = ((steps + per_column - 1) / per_column) as usize;
 
     let mut rows: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
     for cell in cells {
-        let column = ((cell.x - first) / step / per_column) as usize;
+        let column = (cell.x - first).div_euclid(step) / per_column;
         let row = rows.entry(cell.y).or_insert_with(|| vec![0.0; across]);
-        row[column] += cell.weight;
+        if let Some(weight) = usize::try_from(column).ok().and_then(|at| row.get_mut(at)) {
+            *weight += cell.weight;
+        }
     }
     for (y, weights) in rows.iter().rev() {
         let shades: String = weights
@@ -124,22 +155,21 @@ fn draw(cells: &[Cell], greatest: f64, latency: &AnswerColumn, look: &Look, out:
         out.push('\n');
     }
     let begin = clock_face(first, look, 3, false);
-    let end = clock_face(last + step, look, 3, false);
+    let end = clock_face(first + steps * step, look, 3, false);
     let gap = across.saturating_sub(begin.len() + end.len()).max(1);
     let _ = writeln!(out, "{:label_width$}  {begin}{}{end}", "", " ".repeat(gap));
 }
 
-/// Lower edges of the latency buckets, in one unit.
-fn latency_labels(cells: &[Cell], latency: &AnswerColumn, look: &Look) -> BTreeMap<i64, String> {
-    let edges: BTreeSet<i64> = cells.iter().map(|cell| cell.y).collect();
-    let mut table = AnswerTable::new("", "", vec![latency.clone()]);
-    table.rows = edges.iter().map(|edge| vec![Value::Int(*edge)]).collect();
-    let column = printed::columns(&table, None, look).remove(0);
-    let unit = column.header.rsplit(' ').next().unwrap_or_default();
+/// Lower edges of the latency buckets.
+fn latency_labels(cells: &[Cell], look: &Look) -> BTreeMap<i64, String> {
+    let edges = cells.iter().map(|cell| cell.y);
     edges
-        .iter()
-        .zip(&column.cells)
-        .map(|(edge, text)| (*edge, format!(">= {text} {unit}")))
+        .map(|edge| {
+            (
+                edge,
+                format!(">= {}", duration_alone(edge as f64, look.unit)),
+            )
+        })
         .collect()
 }
 

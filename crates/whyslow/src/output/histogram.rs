@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthStr;
-use whyslow_model::answer::{AnswerTable, Value};
+use whyslow_model::answer::{AnswerTable, Measure, Value};
 
 use super::look::{Look, Paint};
 use super::printed::{self, PrintedColumn};
+use super::quantity::duration_alone;
 use super::table::Marks;
 
 const BAR_WIDTH_MAX: usize = 60;
@@ -19,14 +20,14 @@ const EMPTY_RUN: usize = 3;
 pub(super) fn render(table: &AnswerTable, look: &Look, out: &mut String) {
     let columns = printed::columns(table, None, look);
     // `from`, `to`, then one column of counts per series.
-    let [from, to, series @ ..] = columns.as_slice() else {
+    let [from, _, series @ ..] = columns.as_slice() else {
         return;
     };
     let counts: Vec<Vec<i64>> = (0..series.len())
         .map(|at| table.rows.iter().map(|row| count_at(row, at + 2)).collect())
         .collect();
     let greatest = counts.iter().flatten().copied().max().unwrap_or(0);
-    let frame = Frame::new(from, to, series, look);
+    let frame = Frame::new(edges(table, from, look), series, look);
     frame.header(series, look, out);
 
     let marks = Marks::of(table);
@@ -72,24 +73,15 @@ pub(super) fn render(table: &AnswerTable, look: &Look, out: &mut String) {
 /// Widths of the parts of each line.
 struct Frame {
     labels: Vec<String>,
-    label_header: String,
     label: usize,
     bar: usize,
     count: usize,
 }
 
 impl Frame {
-    fn new(
-        from: &PrintedColumn,
-        to: &PrintedColumn,
-        series: &[PrintedColumn],
-        look: &Look,
-    ) -> Self {
-        let labels: Vec<String> = from.cells.clone();
-        let _ = to;
-        let label_header = format!(">= {}", from.header.rsplit(' ').next().unwrap_or_default());
+    fn new(labels: Vec<String>, series: &[PrintedColumn], look: &Look) -> Self {
         let widest = |cells: &[String]| cells.iter().map(|cell| cell.width()).max().unwrap_or(0);
-        let label = widest(&labels).max(label_header.width()).max(3);
+        let label = widest(&labels);
         let count = series
             .iter()
             .map(|series| widest(&series.cells))
@@ -100,7 +92,6 @@ impl Frame {
         let left = width.saturating_sub(label + 4) / series.len().max(1);
         Self {
             labels,
-            label_header,
             label,
             bar: left
                 .saturating_sub(count + 3)
@@ -109,17 +100,35 @@ impl Frame {
         }
     }
 
+    /// Names of the series; a single one is named by the title of its table.
     fn header(&self, series: &[PrintedColumn], look: &Look, out: &mut String) {
-        let mut text = format!("{:>width$}", self.label_header, width = self.label);
-        if let [_, _, ..] = series {
-            for column in series {
-                let width = self.bar + 1 + self.count;
-                let _ = write!(text, "  {:<width$}", column.header);
-            }
+        if series.len() < 2 {
+            return;
+        }
+        let mut text = " ".repeat(self.label);
+        for column in series {
+            let width = self.bar + 1 + self.count;
+            let _ = write!(text, "  {:<width$}", column.header);
         }
         out.push_str(&look.paint(Paint::Header, text.trim_end()));
         out.push('\n');
     }
+}
+
+/// Lower edges of the buckets, each with its own unit: they span many powers of ten.
+fn edges(table: &AnswerTable, from: &PrintedColumn, look: &Look) -> Vec<String> {
+    let is_duration = table.columns[0].measure == Measure::Duration;
+    table
+        .rows
+        .iter()
+        .zip(&from.cells)
+        .map(|(row, cell)| match row.first() {
+            Some(Value::Int(ns)) if is_duration => {
+                format!(">= {}", duration_alone(*ns as f64, look.unit))
+            }
+            _ => format!(">= {cell}"),
+        })
+        .collect()
 }
 
 fn count_at(row: &[Value], at: usize) -> i64 {

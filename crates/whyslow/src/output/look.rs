@@ -20,6 +20,8 @@ pub(crate) struct Look {
     pub(crate) group: bool,
     /// What makes a cell of a heat map dark.
     pub(crate) weight: Weight,
+    /// Also the columns that few want to see.
+    pub(crate) details: bool,
     /// Columns that stay however narrow the terminal.
     pub(crate) keep: Vec<String>,
 }
@@ -38,6 +40,7 @@ impl Look {
             width: None,
             group: false,
             weight: Weight::Count,
+            details: false,
             keep: Vec::new(),
         }
     }

@@ -90,6 +90,7 @@ pub(crate) fn write(
             .filter(|_| !args.wide && format == Format::Text),
         group: size.is_some(),
         weight,
+        details: args.wide || selection.names_columns(),
         keep: selection.keep.clone(),
     };
     if format == Format::Text && args.output.is_none() {

@@ -21,6 +21,12 @@ pub(super) struct PrintedColumn {
     pub(super) priority: u8,
 }
 
+/// Columns named as iostat names them have its unit, which is 1024 bytes, in their name.
+const IOSTAT_UNIT: &str = "kB/s";
+
+/// Columns from this priority on are details: shown with `--wide`, or by name.
+const DETAIL: u8 = 8;
+
 /// What a cell without value shows.
 pub(super) const NOTHING: &str = "-";
 
@@ -33,11 +39,17 @@ pub(super) fn columns(
         .columns
         .iter()
         .enumerate()
+        .filter(|(_, column)| is_wanted(column, look))
         .map(|(i, column)| {
             let values: Vec<&Value> = table.rows.iter().map(|row| cell(row, i)).collect();
             print_column(column, &values, window, look)
         })
         .collect()
+}
+
+/// Details are for machine forms and those who ask for them.
+fn is_wanted(column: &AnswerColumn, look: &Look) -> bool {
+    look.details || column.priority < DETAIL || look.keep.contains(&column.name)
 }
 
 /// One value by itself, with its unit behind it: `437.7 ms`.
@@ -73,19 +85,14 @@ fn print_column(
     look: &Look,
 ) -> PrintedColumn {
     let unit = unit_of(column, values, look);
-    let title = shown(&column.title, look.ascii);
-    let header = if unit.is_empty() || title.ends_with(unit) {
-        title.into_owned()
-    } else {
-        format!("{title} {unit}").trim_start().to_owned()
-    };
+    let header = header(&shown(&column.title, look.ascii), unit);
     let cells = match column.measure {
         Measure::Time => print_times(values, window, look),
         Measure::Text | Measure::Path | Measure::Id => {
             values.iter().map(|value| plain(value, look)).collect()
         }
         _ => {
-            let scale = scale_of(column.measure, values, look);
+            let scale = scale_of(column, values, look);
             let group = look.group && !is_name(&column.name);
             values
                 .iter()
@@ -127,14 +134,31 @@ fn print_times(values: &[&Value], window: Option<(Ns, Ns)>, look: &Look) -> Vec<
         .collect()
 }
 
+/// Title with unit, unless the title says it already.
+fn header(title: &str, unit: &str) -> String {
+    let title = if unit.ends_with("/s") {
+        title.strip_suffix("per s").unwrap_or(title).trim_end()
+    } else {
+        title
+    };
+    let says_it = title.ends_with(unit)
+        || (unit == "%" && title.contains('%'))
+        || (unit.ends_with("/s") && title.ends_with("/s"));
+    match (unit, title) {
+        _ if says_it => title.to_owned(),
+        (unit, "") => unit.to_owned(),
+        (unit, title) => format!("{title} {unit}"),
+    }
+}
+
 /// Unit that stands in the header; empty for what has none.
 fn unit_of(column: &AnswerColumn, values: &[&Value], look: &Look) -> &'static str {
     match column.measure {
         Measure::Duration | Measure::Bytes | Measure::Ratio => {
-            scale_of(column.measure, values, look).unit.name
+            scale_of(column, values, look).unit.name
         }
         Measure::Rate => "/s",
-        Measure::ByteRate => match scale_of(column.measure, values, look).unit.name {
+        Measure::ByteRate => match scale_of(column, values, look).unit.name {
             "B" => "B/s",
             "KiB" => "KiB/s",
             "MiB" => "MiB/s",
@@ -148,9 +172,10 @@ fn unit_of(column: &AnswerColumn, values: &[&Value], look: &Look) -> &'static st
     }
 }
 
-fn scale_of(measure: Measure, values: &[&Value], look: &Look) -> Scale {
+fn scale_of(column: &AnswerColumn, values: &[&Value], look: &Look) -> Scale {
     let numbers: Vec<f64> = values.iter().filter_map(|value| number(value)).collect();
-    match measure {
+    match column.measure {
+        Measure::ByteRate if column.title.ends_with(IOSTAT_UNIT) => Scale::kibibytes(&numbers),
         Measure::Duration => Scale::duration(&numbers, look.unit),
         Measure::Bytes | Measure::ByteRate => Scale::bytes(&numbers, look.si),
         Measure::Ratio => Scale::ratio(&numbers),

@@ -74,8 +74,11 @@ const DECIMAL_SIZES: [Unit; 5] = [
 
 /// Decimals that a column gets at most.
 const DECIMALS_MAX: usize = 3;
-/// Digits that the least number of a column keeps at least, where `DECIMALS_MAX` allows.
-const DIGITS_MIN: i32 = 4;
+/// Digits that the typical, and the least, number of a column keep where `DECIMALS_MAX` allows.
+const DIGITS_TYPICAL: i32 = 4;
+const DIGITS_LEAST: i32 = 2;
+/// Digits of a number that stands alone with its unit.
+const DIGITS_ALONE: i32 = 3;
 /// Columns of sizes below this stay in bytes: exact numbers that still fit.
 const BYTES_EXACT: f64 = 1_000_000.0;
 
@@ -132,6 +135,15 @@ impl Scale {
         }
     }
 
+    /// As iostat has it, whatever the values: units of 1024 bytes.
+    pub(super) fn kibibytes(values: &[f64]) -> Self {
+        let unit = BINARY_SIZES[1];
+        Scale {
+            unit,
+            decimals: decimals(values, unit),
+        }
+    }
+
     pub(super) fn ratio(values: &[f64]) -> Self {
         let unit = Unit {
             name: "%",
@@ -151,12 +163,7 @@ impl Scale {
 
 /// The greatest unit in which the typical value is at least one and the least is not lost.
 fn fitting(values: &[f64], units: &[Unit]) -> Unit {
-    let mut sizes: Vec<f64> = values
-        .iter()
-        .map(|v| v.abs())
-        .filter(|v| *v > 0.0)
-        .collect();
-    sizes.sort_by(f64::total_cmp);
+    let sizes = sorted_sizes(values);
     let (Some(&least), Some(&median)) = (sizes.first(), sizes.get(sizes.len() / 2)) else {
         return units[0];
     };
@@ -169,21 +176,44 @@ fn fitting(values: &[f64], units: &[Unit]) -> Unit {
         .unwrap_or(units[0])
 }
 
-/// So many decimals that the least value keeps its first digits.
+/// So many decimals that typical values are exact enough and the least one is not lost.
 fn decimals(values: &[f64], unit: Unit) -> usize {
     if unit.size == 1.0 && values.iter().all(|value| value.fract() == 0.0) {
         return 0;
     }
-    let least = values
-        .iter()
-        .map(|value| value.abs() / unit.size)
-        .filter(|value| *value > 0.0)
-        .fold(f64::INFINITY, f64::min);
-    if least.is_infinite() {
+    let sizes = sorted_sizes(values);
+    let (Some(&least), Some(&median)) = (sizes.first(), sizes.get(sizes.len() / 2)) else {
         return 0;
-    }
-    let whole_digits = least.log10().floor() as i32 + 1;
-    (DIGITS_MIN - whole_digits).clamp(0, DECIMALS_MAX as i32) as usize
+    };
+    let typical = decimals_for(median / unit.size, DIGITS_TYPICAL);
+    typical.max(decimals_for(least / unit.size, DIGITS_LEAST))
+}
+
+fn decimals_for(value: f64, digits: i32) -> usize {
+    let whole_digits = value.log10().floor() as i32 + 1;
+    (digits - whole_digits).clamp(0, DECIMALS_MAX as i32) as usize
+}
+
+/// Amounts other than nothing, the least first.
+fn sorted_sizes(values: &[f64]) -> Vec<f64> {
+    let mut sizes: Vec<f64> = values
+        .iter()
+        .map(|value| value.abs())
+        .filter(|value| *value > 0.0)
+        .collect();
+    sizes.sort_by(f64::total_cmp);
+    sizes
+}
+
+/// A length of time that stands alone, as the edge of a bucket does: `2.10 ms`.
+pub(super) fn duration_alone(ns: f64, choice: UnitChoice) -> String {
+    let unit = Scale::duration(&[ns], choice).unit;
+    let decimals = if unit.size == 1.0 {
+        0
+    } else {
+        decimals_for(ns / unit.size, DIGITS_ALONE)
+    };
+    format!("{:.decimals$} {}", ns / unit.size, unit.name)
 }
 
 /// Digits before the point in groups of three, parted by blanks.
@@ -219,7 +249,7 @@ mod tests {
             &[250.0, 28_000.0, 437_697_753.0],
             auto,
             "us",
-            &["0.250", "28.000", "437 697.753"],
+            &["0.25", "28.00", "437 697.75"],
         );
         check(
             &[28_000.0, 221_000.0, 36_000.0],

@@ -29,6 +29,11 @@ impl Selection {
         selection
     }
 
+    /// Whether columns were listed one by one.
+    pub(crate) fn names_columns(&self) -> bool {
+        !self.only.is_empty()
+    }
+
     /// Reduces the tables of an answer; a name that no table has is an error that lists them.
     pub(crate) fn apply(&self, answer: &mut Answer) -> Result<(), String> {
         for name in self.only.iter().chain(&self.keep).chain(&self.drop) {

@@ -95,7 +95,7 @@ fn body(table: &AnswerTable, answer: &Answer, look: &Look, out: &mut String) -> 
             Vec::new()
         }
         Form::HeatMap => {
-            heat::render(table, look, out);
+            heat::render(table, answer.window, look, out);
             Vec::new()
         }
     };

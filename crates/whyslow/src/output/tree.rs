@@ -16,7 +16,11 @@ pub(super) fn render(
     out: &mut String,
 ) -> Vec<String> {
     let mut columns = printed::columns(table, window, look);
-    let depth_at = columns.iter().position(|column| column.name == "depth");
+    let is_depth = |name: &str| name == "depth";
+    let depth_at = table
+        .columns
+        .iter()
+        .position(|column| is_depth(&column.name));
     if let Some(first) = columns.first_mut() {
         let mut above: Vec<String> = Vec::new();
         for (row, cell) in first.cells.iter_mut().enumerate() {
@@ -35,9 +39,7 @@ pub(super) fn render(
             above.push(std::mem::replace(cell, indented));
         }
     }
-    if let Some(at) = depth_at {
-        columns.remove(at);
-    }
+    columns.retain(|column| !is_depth(&column.name));
     render_columns(columns, &Marks::of(table), look, out)
 }
 
