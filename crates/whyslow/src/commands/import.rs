@@ -92,6 +92,11 @@ fn summarise(report: &ImportReport, output: &Path) {
         sum(Severity::Warning),
         sum(Severity::Info),
     ));
+    match lost_ranges(report) {
+        0 => {}
+        1 => talk::line("  events were lost in 1 range of time"),
+        ranges => talk::line(&format!("  events were lost in {ranges} ranges of time")),
+    }
     for severity in [Severity::Error, Severity::Warning] {
         for anomaly in of(report, severity) {
             talk::line(&format!(
@@ -115,23 +120,25 @@ fn of(report: &ImportReport, severity: Severity) -> impl Iterator<Item = &Anomal
         .filter(move |anomaly| anomaly.severity == severity && anomaly.count > 0)
 }
 
+fn lost_ranges(report: &ImportReport) -> u64 {
+    let table = report.recording.tables.get("lost_events");
+    table.map_or(0, |table| table.rows)
+}
+
 fn refuse_losses(report: &ImportReport) -> Result<(), Failure> {
-    let losses = ["EVENTS_DISCARDED", "PACKETS_LOST"];
-    let is_loss = |anomaly: &AnomalyReport| {
-        anomaly.severity == Severity::Error || losses.contains(&anomaly.name)
-    };
-    match report
-        .anomalies
-        .iter()
-        .find(|anomaly| anomaly.count > 0 && is_loss(anomaly))
-    {
-        None => Ok(()),
-        Some(anomaly) => Err(Failure::incomplete(format!(
+    if let Some(anomaly) = of(report, Severity::Error).next() {
+        return Err(Failure::incomplete(format!(
             "the recording is incomplete: {} × {}",
             anomaly.count,
             anomaly.name.to_lowercase()
-        ))),
+        )));
     }
+    if lost_ranges(report) > 0 {
+        return Err(Failure::incomplete(
+            "the recording is incomplete: events were lost",
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -72,10 +72,23 @@ fn resolve_time_of_day(time: Time, calendar: &Calendar, after: Option<Ns>) -> Re
             .find(|&ts| ts >= after)
             .ok_or_else(|| "a time outside of the years 1677 to 2262".to_owned());
     }
-    let inside: Vec<(Date, Ns)> = days(first, last)
+    let faces: Vec<(Date, Ns)> = days(first, last)
         .filter_map(|date| Some((date, calendar.zone.moment(date.to_datetime(time))?)))
-        .filter(|&(_, ts)| is_within_second(ts, calendar))
         .collect();
+    let within = |slack: Ns| -> Vec<(Date, Ns)> {
+        let reach = calendar.begin.saturating_sub(slack)..=calendar.end.saturating_add(slack);
+        faces
+            .iter()
+            .copied()
+            .filter(|(_, ts)| reach.contains(ts))
+            .collect()
+    };
+    // Recordings rarely begin on a full second: `12:18:37` is meant even if the first event came
+    // at 12:18:37.2.
+    let inside = match within(0) {
+        none if none.is_empty() => within(SECOND),
+        some => some,
+    };
     match inside.as_slice() {
         [(_, ts)] => Ok(*ts),
         // Not in the recording at all: the question will say so with the date it was taken for.
@@ -106,12 +119,6 @@ fn list_dates(dates: impl ExactSizeIterator<Item = Date>) -> String {
     } else {
         format!("{} … ({rest} more)", shown.join(", "))
     }
-}
-
-/// Recordings rarely begin on a full second; `12:18:37` is meant even if the first event came at
-/// 12:18:37.2.
-fn is_within_second(ts: Ns, calendar: &Calendar) -> bool {
-    ts >= calendar.begin.saturating_sub(SECOND) && ts <= calendar.end.saturating_add(SECOND)
 }
 
 fn days(first: Date, last: Date) -> impl Iterator<Item = Date> {
@@ -273,17 +280,19 @@ mod tests {
 
     #[test]
     fn a_time_of_day_only_one_day_has_needs_no_date() {
-        let begins_at_noon = three_days();
-        let before_noon = Moment::parse("12:18:36.5").expect("a time");
-        // On the 15th the recording had not begun but for less than a second.
-        assert!(before_noon.resolve(&begins_at_noon, None).is_err());
-        let calendar = Calendar {
-            end: begins_at_noon.begin + 86_400 * SECOND / 2,
-            ..begins_at_noon
+        let half_a_day = Calendar {
+            end: three_days().begin + 86_400 * SECOND / 2,
+            ..three_days()
         };
-        let midnight = Moment::parse("00:00").expect("a time");
-        let ts = midnight.resolve(&calendar, None).expect("one midnight");
-        assert_eq!(calendar.zone.civil(ts).date().day(), 16);
+        let check = |text: &str, day: i8| {
+            let moment = Moment::parse(text).expect(text);
+            let ts = moment.resolve(&half_a_day, None).expect(text);
+            assert_eq!(half_a_day.zone.civil(ts).date().day(), day, "{text}");
+        };
+        check("00:00", 16);
+        check("12:18:38", 15);
+        check("12:18:37", 15); // the recording begins 0.2 s later
+        check("00:18:37.3", 16); // and ends 0.1 s earlier
     }
 
     #[test]
