@@ -3,7 +3,6 @@
 mod cells;
 mod checksums;
 mod error;
-mod format;
 #[cfg(test)]
 mod hostile_tests;
 mod limits;
@@ -24,7 +23,6 @@ mod table_writer;
 mod writer;
 
 pub use error::StoreError;
-pub use format::describe;
 pub use limits::Limits;
 pub use manifest::FORMAT_VERSION;
 pub use memory::MemoryTables;
