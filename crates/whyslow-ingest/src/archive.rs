@@ -24,6 +24,8 @@ const RATIO_MAX: u64 = 200;
 const FREE_BYTES_MIN: u64 = 256 << 20;
 /// Names and other extensions of one tar entry.
 const TAR_HEADER_BYTES_MAX: u64 = 1 << 20;
+/// The highest preset of xz needs 65 MiB.
+const XZ_MEMORY_BYTES_MAX: u64 = 256 << 20;
 const COPY_BYTES: usize = 128 << 10;
 
 #[derive(Debug, thiserror::Error)]
@@ -105,7 +107,12 @@ pub fn unpack(path: &Path) -> Result<Unpacked, ArchiveError> {
         Kind::TarGzip => {
             unpacking.tar(flate2::read::MultiGzDecoder::new(BufReader::new(file)))?;
         }
-        Kind::TarXz => unpacking.tar(liblzma::read::XzDecoder::new_multi_decoder(file))?,
+        Kind::TarXz => {
+            let flags = liblzma::stream::CONCATENATED;
+            let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY_BYTES_MAX, flags)
+                .map_err(|error| open(error.into()))?;
+            unpacking.tar(liblzma::read::XzDecoder::new_stream(file, stream))?;
+        }
         Kind::TarZstd => {
             let decoder = zstd::stream::read::Decoder::new(file).map_err(open)?;
             unpacking.tar(decoder)?;

@@ -3,6 +3,9 @@
 //! Needs the traces (`WHYSLOW_DATA`), and `babeltrace2` for the comparison of fields.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+#[path = "support/ctf2.rs"]
+mod ctf2;
+
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -12,6 +15,7 @@ use whyslow_ingest::archive::{Unpacked, unpack};
 use whyslow_ingest::importers::ctf::class::Scope;
 use whyslow_ingest::importers::ctf::consumer::{ClassRef, Consumer, Want};
 use whyslow_ingest::importers::ctf::decoded::DecodedEvent;
+use whyslow_ingest::importers::ctf::metadata::parse_metadata;
 use whyslow_ingest::importers::ctf::reader::{CtfReader, Summary, decode_all};
 
 /// The folder of the traces, or why the test does nothing.
@@ -251,5 +255,29 @@ fn odd_traces_are_read_as_babeltrace2_reads_them() {
         if babeltrace2().is_some() {
             check_fields(&root.join(&case));
         }
+    }
+}
+
+/// The metadata is written anew in the language of CTF 2; the streams stay as they are.
+#[test]
+fn the_version_of_the_metadata_makes_no_difference() {
+    let Some(data) = data() else { return };
+    for name in [
+        "arm-old-syscalls-3.10",
+        "basic-kernel-4.4",
+        "big-endian-3.14",
+        "perfctx-6.2",
+    ] {
+        let unpacked = unpack(&data.join(format!("{name}.tar.xz"))).unwrap();
+        let path = unpacked.path().join(name);
+        let in_version_1 = our_lines(&path);
+        let metadata = path.join("metadata");
+        let parsed = parse_metadata(&std::fs::read(&metadata).unwrap()).unwrap();
+        std::fs::write(&metadata, ctf2::to_ctf2(&parsed.trace)).unwrap();
+        let in_version_2 = our_lines(&path);
+        for (first, second) in in_version_1.iter().zip(&in_version_2) {
+            assert_eq!(first, second, "{name}");
+        }
+        assert_eq!(in_version_1.len(), in_version_2.len(), "{name}");
     }
 }

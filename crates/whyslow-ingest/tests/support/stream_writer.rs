@@ -9,14 +9,14 @@ use whyslow_ingest::importers::ctf::consumer::{ClassRef, Consumer, Loss, Progres
 use whyslow_ingest::importers::ctf::decoded::DecodedEvent;
 use whyslow_ingest::importers::ctf::reader::{CtfReader, Summary};
 
-pub const UUID: [u8; 16] = [
+pub(crate) const UUID: [u8; 16] = [
     0x2a, 0x64, 0x22, 0xd0, 0x6c, 0xee, 0x11, 0xe0, 0x8c, 0x08, 0xcb, 0x07, 0xd7, 0xb3, 0xa5, 0x64,
 ];
-pub const NOTE: u64 = 0;
-pub const LIST: u64 = 1;
+pub(crate) const NOTE: u64 = 0;
+pub(crate) const LIST: u64 = 1;
 
 /// Events of class `note`: a number and a text; of class `list`: numbers of 16 bits.
-pub const METADATA: &str = r#"/* CTF 1.8 */
+pub(crate) const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; align = 8; signed = false; } := uint8_t;
 typealias integer { size = 16; align = 8; signed = false; } := uint16_t;
 typealias integer { size = 32; align = 8; signed = false; } := uint32_t;
@@ -54,27 +54,27 @@ event { name = "list"; id = 1; stream_id = 0;
 "#;
 
 /// Offset of the clock from the epoch.
-pub const OFFSET_NS: i64 = 1_000_000_000_000;
+pub(crate) const OFFSET_NS: i64 = 1_000_000_000_000;
 /// Bytes of packet header and context.
-pub const HEADER_BYTES: usize = 4 + 16 + 4 + 8 + 5 * 8 + 2 * 4;
+pub(crate) const HEADER_BYTES: usize = 4 + 16 + 4 + 8 + 5 * 8 + 2 * 4;
 
 /// A packet to be written.
 #[derive(Clone)]
-pub struct Packet {
-    pub uuid: [u8; 16],
-    pub instance: u64,
-    pub begin: u64,
-    pub end: u64,
-    pub sequence: u64,
-    pub discarded: u32,
-    pub cpu: u32,
+pub(crate) struct Packet {
+    pub(crate) uuid: [u8; 16],
+    pub(crate) instance: u64,
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    pub(crate) sequence: u64,
+    pub(crate) discarded: u32,
+    pub(crate) cpu: u32,
     /// Of the whole packet; the rest after the events is padding.
-    pub bytes: usize,
-    pub events: Vec<u8>,
+    pub(crate) bytes: usize,
+    pub(crate) events: Vec<u8>,
 }
 
 impl Packet {
-    pub fn new(sequence: u64, begin: u64, end: u64) -> Packet {
+    pub(crate) fn new(sequence: u64, begin: u64, end: u64) -> Packet {
         let (uuid, events) = (UUID, Vec::new());
         Packet {
             uuid,
@@ -90,7 +90,7 @@ impl Packet {
     }
 
     /// With an event of class `note` and a compact header.
-    pub fn note(mut self, time: u64, number: u32, text: &str) -> Packet {
+    pub(crate) fn note(mut self, time: u64, number: u32, text: &str) -> Packet {
         self.header(time, NOTE);
         self.events.extend(number.to_le_bytes());
         self.events.extend(text.as_bytes());
@@ -98,7 +98,7 @@ impl Packet {
         self
     }
 
-    pub fn list(mut self, time: u64, values: &[u16]) -> Packet {
+    pub(crate) fn list(mut self, time: u64, values: &[u16]) -> Packet {
         self.header(time, LIST);
         self.events.extend((values.len() as u32).to_le_bytes());
         values
@@ -107,13 +107,13 @@ impl Packet {
         self
     }
 
-    pub fn header(&mut self, time: u64, id: u64) {
+    pub(crate) fn header(&mut self, time: u64, id: u64) {
         self.events
             .extend((((time & 0x7ff_ffff) << 5 | id) as u32).to_le_bytes());
     }
 
     /// With an event of class `note` and an extended header.
-    pub fn extended(mut self, time: u64, id: u32, number: u32, text: &str) -> Packet {
+    pub(crate) fn extended(mut self, time: u64, id: u32, number: u32, text: &str) -> Packet {
         self.events.push(31);
         self.events.extend(id.to_le_bytes());
         self.events.extend(time.to_le_bytes());
@@ -123,7 +123,7 @@ impl Packet {
         self
     }
 
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let content = HEADER_BYTES + self.events.len();
         let total = self.bytes.max(content);
         let mut bytes = 0xC1FC_1FC1_u32.to_le_bytes().to_vec();
@@ -144,7 +144,7 @@ impl Packet {
 }
 
 /// Three packets with two events each.
-pub fn three_packets() -> Vec<Packet> {
+pub(crate) fn three_packets() -> Vec<Packet> {
     (0..3)
         .map(|index| {
             let begin = 1000 + index * 100;
@@ -155,60 +155,60 @@ pub fn three_packets() -> Vec<Packet> {
         .collect()
 }
 
-pub fn file(packets: &[Packet]) -> Vec<u8> {
+pub(crate) fn file(packets: &[Packet]) -> Vec<u8> {
     packets.iter().flat_map(Packet::bytes).collect()
 }
 
 /// A directory with traces, deleted afterwards.
-pub struct Folder {
+pub(crate) struct Folder {
     folder: tempfile::TempDir,
 }
 
 impl Folder {
-    pub fn new() -> Folder {
+    pub(crate) fn new() -> Folder {
         Folder {
             folder: tempfile::tempdir().unwrap(),
         }
     }
 
     /// With one trace in it, of one stream.
-    pub fn with(bytes: &[u8]) -> Folder {
+    pub(crate) fn with(bytes: &[u8]) -> Folder {
         let folder = Folder::new();
         folder.add("metadata", METADATA.as_bytes());
         folder.add("channel0_0", bytes);
         folder
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    pub fn add(&self, name: &str, bytes: &[u8]) -> PathBuf {
+    pub(crate) fn add(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, bytes).unwrap();
         path
     }
 
-    pub fn read(&self) -> Read {
+    pub(crate) fn read(&self) -> Read {
         Read::of(self.path())
     }
 }
 
 /// All that a reader gives.
 #[derive(Default)]
-pub struct Read {
+pub(crate) struct Read {
     /// Time, CPU, stream, name and fields of each event.
-    pub events: Vec<(i64, Option<i32>, usize, String)>,
-    pub losses: Vec<Loss>,
-    pub progress: Progress,
-    pub summary: Option<Summary>,
+    pub(crate) events: Vec<(i64, Option<i32>, usize, String)>,
+    pub(crate) losses: Vec<Loss>,
+    pub(crate) progress: Progress,
+    pub(crate) summary: Option<Summary>,
     /// Ask for no more after so many events.
-    pub stop_after: Option<usize>,
+    pub(crate) stop_after: Option<usize>,
 }
 
 impl Read {
-    pub fn of(path: &Path) -> Read {
+    pub(crate) fn of(path: &Path) -> Read {
         let mut read = Read::default();
         let mut reader = CtfReader::open(path).unwrap();
         read.summary = Some(reader.read(&mut read).unwrap());
@@ -216,7 +216,7 @@ impl Read {
     }
 
     /// Number of anomalies of each kind.
-    pub fn anomalies(&self) -> Vec<(&'static str, u64)> {
+    pub(crate) fn anomalies(&self) -> Vec<(&'static str, u64)> {
         let summary = self.summary.as_ref().unwrap();
         summary
             .anomalies
@@ -225,14 +225,14 @@ impl Read {
             .collect()
     }
 
-    pub fn times(&self) -> Vec<i64> {
+    pub(crate) fn times(&self) -> Vec<i64> {
         self.events
             .iter()
             .map(|event| event.0 - OFFSET_NS)
             .collect()
     }
 
-    pub fn texts(&self) -> Vec<&str> {
+    pub(crate) fn texts(&self) -> Vec<&str> {
         self.events.iter().map(|event| event.3.as_str()).collect()
     }
 }

@@ -11,7 +11,7 @@ use super::class::{
     StructClass, TextEncoding, TraceClass, VariantOption,
 };
 use super::consumer::FieldName;
-use super::decoded::Slot;
+use super::decoded::{Slot, SlotKind};
 use super::plan::{
     Also, BytesKind, Choice, Count, Element, Load, LoadKind, MAX_ALIGNMENT_BITS, MAX_DEPTH,
     MAX_STATIC_BITS, Meaning, NO_SLOT, NOTHING_ELSE, Number, OddLoad, Op, Plan, PlanError,
@@ -265,7 +265,7 @@ impl<'a> Compiler<'a> {
             let is_copy = self.plan.copies.iter().any(|&(_, to)| to == slot);
             let is_reset = self.plan.resets.iter().any(|&(reset, _)| reset == slot);
             if !self.filled.contains(&slot) && !is_copy && !is_reset {
-                self.plan.resets.push((slot, Slot::Absent));
+                self.plan.resets.push((slot, Slot::ABSENT));
             }
         }
         (self.plan, self.phase, self.defined)
@@ -432,7 +432,7 @@ impl<'a> Compiler<'a> {
         let readable = odd.bits <= 64 && odd.bits > 0;
         if leaf.slot == NO_SLOT && leaf.also == NOTHING_ELSE || !readable {
             if leaf.slot != NO_SLOT {
-                self.plan.resets.push((leaf.slot, Slot::Absent));
+                self.plan.resets.push((leaf.slot, Slot::ABSENT));
             }
             return Ok(());
         }
@@ -447,13 +447,16 @@ impl<'a> Compiler<'a> {
             .phase
             .advanced(u64::from(MAX_ALIGNMENT_BITS) * 2 - u64::from(odd.bits));
         let in_one_word = odd.bits <= 57 || begin.is_multiple_of(8);
-        let kind = match (odd.number, odd.byte_order) {
-            (Number::Float, _) => LoadKind::Odd,
-            _ if odd.reversed || !in_one_word => LoadKind::Odd,
-            (Number::Unsigned, ByteOrder::Little) => LoadKind::UnsignedLittle,
-            (Number::Signed, ByteOrder::Little) => LoadKind::SignedLittle,
-            (Number::Unsigned, ByteOrder::Big) => LoadKind::UnsignedBig,
-            (Number::Signed, ByteOrder::Big) => LoadKind::SignedBig,
+        let is_odd = odd.number == Number::Float || odd.reversed || !in_one_word;
+        let kind = match odd.byte_order {
+            _ if is_odd => LoadKind::Odd,
+            ByteOrder::Little => LoadKind::Little,
+            ByteOrder::Big => LoadKind::Big,
+        };
+        let gives = match odd.number {
+            Number::Unsigned => SlotKind::Unsigned,
+            Number::Signed => SlotKind::Signed,
+            Number::Float => SlotKind::Float,
         };
         let extent = self.plan.odd.len() as u32;
         if kind == LoadKind::Odd {
@@ -461,6 +464,7 @@ impl<'a> Compiler<'a> {
         }
         Load {
             kind,
+            gives,
             bits: odd.bits as u8,
             slot: leaf.slot,
             also: leaf.also,
@@ -492,12 +496,18 @@ impl<'a> Compiler<'a> {
         }
         let offset = self.append(bytes * 8)?;
         if slot != NO_SLOT {
-            let (kind, extent) = (LoadKind::Bytes(kind), bytes as u32);
+            let (kind, gives, bits) = match kind {
+                BytesKind::Text { unit_bytes: 1 } => (LoadKind::Text, SlotKind::Str, 1),
+                BytesKind::Text { unit_bytes } => (LoadKind::WideText, SlotKind::Str, unit_bytes),
+                BytesKind::Blob => (LoadKind::Blob, SlotKind::Bytes, 1),
+            };
+            let (also, extent) = (NOTHING_ELSE, bytes as u32);
             self.plan.loads.push(Load {
                 kind,
-                bits: 0,
+                gives,
+                bits,
                 slot,
-                also: NOTHING_ELSE,
+                also,
                 offset,
                 extent,
             });
@@ -760,7 +770,7 @@ impl<'a> Compiler<'a> {
         if slot != NO_SLOT {
             self.filled.insert(slot);
             if self.conditions > 0 && self.repeats == 0 {
-                self.plan.resets.push((slot, Slot::Absent));
+                self.plan.resets.push((slot, Slot::ABSENT));
             }
         }
         Ok(slot)
@@ -776,12 +786,7 @@ impl<'a> Compiler<'a> {
             self.plan.clears.push(column);
         }
         if self.repeats > 0 {
-            self.plan.resets.push((
-                slot,
-                Slot::Ints {
-                    column: u32::from(column),
-                },
-            ));
+            self.plan.resets.push((slot, Slot::ints(column)));
         }
         column
     }

@@ -14,8 +14,8 @@ pub enum Want {
     /// These fields; the n-th is slot n of [`DecodedEvent::value`]. A field that the class does
     /// not have is always [`super::value::Value::Absent`].
     Fields(Vec<FieldName>),
-    /// Every field without an enclosing array of structures, in the order of the bytes; their
-    /// names are [`super::reader::CtfReader::fields`].
+    /// Every field, in the order of the bytes; their names are
+    /// [`super::reader::CtfReader::fields`]. Of arrays of structures that is integers only.
     Everything,
 }
 

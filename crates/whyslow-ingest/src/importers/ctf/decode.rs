@@ -1,7 +1,7 @@
 //! Executes a [`Plan`] on bytes.
 
 use super::class::ByteOrder;
-use super::decoded::Slot;
+use super::decoded::{Slot, SlotKind};
 use super::plan::{
     BytesKind, Choice, Count, Element, Load, LoadKind, Meaning, NO_SLOT, NOTHING_ELSE, Number,
     OddLoad, Op, Plan,
@@ -62,7 +62,7 @@ impl Output {
     /// Makes room for what the plan gives.
     pub(super) fn reserve(&mut self, plan: &Plan) {
         if self.slots.len() < plan.slots {
-            self.slots.resize(plan.slots, Slot::Absent);
+            self.slots.resize(plan.slots, Slot::ABSENT);
         }
         if self.columns.len() < plan.columns {
             self.columns.resize_with(plan.columns, Vec::new);
@@ -110,60 +110,78 @@ struct Execution<'a> {
 }
 
 impl Execution<'_> {
+    /// Runs and strings are nearly all there is, so they are tested for before the others: the
+    /// processor guesses such branches better than a jump to one of eight places.
     fn operations(&mut self, begin: usize, end: usize) -> Result<(), Stop> {
         let plan = self.plan;
         let mut next = begin;
         while next < end {
-            let op = plan.ops[next];
+            let op = &plan.ops[next];
             next += 1;
-            match op {
-                Op::Run { bits, first, count } => self.run(bits, first, count)?,
-                Op::Align { bits } => {
-                    let bits = bits as usize;
-                    let aligned = (self.cursor.at + bits - 1) & !(bits - 1);
-                    if aligned > self.cursor.end {
-                        return Err(Stop::Short);
-                    }
-                    self.cursor.at = aligned;
-                }
-                Op::Text { unit_bytes, slot } => self.text(unit_bytes as usize, slot)?,
-                Op::Leb { signed, slot, also } => self.leb(signed, slot, also)?,
-                Op::Bytes { count, kind, slot } => self.bytes(self.count(count), kind, slot)?,
-                Op::Ints {
-                    count,
-                    element,
-                    slot,
-                    column,
-                } => {
-                    self.integers(self.count(count), &element, slot, column)?;
-                }
-                Op::Repeat { count, ops } => {
-                    let after = next + ops as usize;
-                    self.repeat(self.count(count), next, after)?;
-                    next = after;
-                }
-                Op::Choose {
-                    selector,
-                    bias,
-                    first,
-                    count,
-                    ops,
-                    optional,
-                } => {
-                    let value = self.cursor.registers[selector as usize] ^ bias;
-                    let choices = &plan.choices[first as usize..(first + count) as usize];
-                    match chosen(plan, choices, value) {
-                        Some(choice) => {
-                            self.operations(choice.ops.0 as usize, choice.ops.1 as usize)?;
-                        }
-                        None if optional => {}
-                        None => return Err(Stop::Invalid),
-                    }
-                    next += ops as usize;
-                }
+            if let Op::Run { bits, first, count } = *op {
+                self.run(bits, first, count)?;
+            } else if let Op::Text {
+                unit_bytes: 1,
+                slot,
+            } = *op
+            {
+                self.text(slot)?;
+            } else {
+                next = self.other(op, next)?;
             }
         }
         Ok(())
+    }
+
+    /// Executes the operation before `next`; gives the one to go on with.
+    fn other(&mut self, op: &Op, next: usize) -> Result<usize, Stop> {
+        match *op {
+            Op::Run { .. } => unreachable!("runs are executed by the caller"),
+            Op::Align { bits } => {
+                let bits = bits as usize;
+                let aligned = (self.cursor.at + bits - 1) & !(bits - 1);
+                if aligned > self.cursor.end {
+                    return Err(Stop::Short);
+                }
+                self.cursor.at = aligned;
+            }
+            Op::Text { unit_bytes, slot } => self.wide_text(unit_bytes as usize, slot)?,
+            Op::Leb { signed, slot, also } => self.leb(signed, slot, also)?,
+            Op::Bytes { count, kind, slot } => self.bytes(self.count(count), kind, slot)?,
+            Op::Ints {
+                count,
+                ref element,
+                slot,
+                column,
+            } => {
+                self.integers(self.count(count), element, slot, column)?;
+            }
+            Op::Repeat { count, ops } => {
+                let after = next + ops as usize;
+                self.repeat(self.count(count), next, after)?;
+                return Ok(after);
+            }
+            Op::Choose {
+                selector,
+                bias,
+                first,
+                count,
+                ops,
+                optional,
+            } => {
+                let value = self.cursor.registers[selector as usize] ^ bias;
+                let choices = &self.plan.choices[first as usize..(first + count) as usize];
+                match chosen(self.plan, choices, value) {
+                    Some(choice) => {
+                        self.operations(choice.ops.0 as usize, choice.ops.1 as usize)?;
+                    }
+                    None if optional => {}
+                    None => return Err(Stop::Invalid),
+                }
+                return Ok(next + ops as usize);
+            }
+        }
+        Ok(next)
     }
 
     #[inline]
@@ -180,37 +198,45 @@ impl Execution<'_> {
         Ok(())
     }
 
+    /// The parts of a slot are written one by one: to put one together on the stack and copy it
+    /// takes twice the time, because the copy waits for the parts.
     #[inline]
     fn load(&mut self, load: &Load, at: usize) {
-        let bits = u32::from(load.bits);
-        let value = match load.kind {
-            LoadKind::UnsignedLittle => Slot::Unsigned(unsigned_little(self.window, at, bits)),
-            LoadKind::SignedLittle => {
-                let value = unsigned_little(self.window, at, bits);
-                Slot::Signed(sign_extended(value, bits))
+        if load.kind == LoadKind::Little {
+            let bits = integer(unsigned_little(self.window, at, u32::from(load.bits)), load);
+            if let Some(place) = self.output.slots.get_mut(load.slot as usize) {
+                place.kind = load.gives;
+                place.bits = bits;
             }
-            LoadKind::UnsignedBig => Slot::Unsigned(unsigned_big(self.window, at, bits)),
-            LoadKind::SignedBig => {
-                let value = unsigned_big(self.window, at, bits);
-                Slot::Signed(sign_extended(value, bits))
+            if load.also != NOTHING_ELSE {
+                self.also(load.also, bits);
             }
-            LoadKind::Bytes(kind) => bytes_slot(self.window, at / 8, load.extent as usize, kind),
-            LoadKind::Odd => odd(self.window, at, self.plan.odd[load.extent as usize]),
-        };
-        if load.slot != NO_SLOT {
-            self.output.slots[load.slot as usize] = value;
-        }
-        if load.also != NOTHING_ELSE {
-            self.also(load.also, value);
+        } else {
+            self.load_other(load, at);
         }
     }
 
-    fn also(&mut self, also: u16, value: Slot) {
-        let number = match value {
-            Slot::Unsigned(value) => value,
-            Slot::Signed(value) => value as u64,
-            _ => return,
-        };
+    fn load_other(&mut self, load: &Load, at: usize) {
+        let slot = other_slot(self.plan, self.window, at, load);
+        self.put(load.slot, slot);
+        if load.also != NOTHING_ELSE
+            && let Some(number) = slot.integer()
+        {
+            self.also(load.also, number);
+        }
+    }
+
+    /// Gives the value to the consumer, if it wants it.
+    #[inline]
+    fn put(&mut self, slot: u16, value: Slot) {
+        if let Some(place) = self.output.slots.get_mut(slot as usize) {
+            place.kind = value.kind;
+            place.len = value.len;
+            place.bits = value.bits;
+        }
+    }
+
+    fn also(&mut self, also: u16, number: u64) {
         let also = self.plan.also[also as usize];
         if let Some(register) = also.register {
             self.cursor.registers[register as usize] = number;
@@ -237,18 +263,38 @@ impl Execution<'_> {
         }
     }
 
-    fn text(&mut self, unit_bytes: usize, slot: u16) -> Result<(), Stop> {
+    #[inline]
+    fn text(&mut self, slot: u16) -> Result<(), Stop> {
         let begin = self.cursor.at / 8;
         let rest = &self.window[begin..(self.cursor.end / 8).max(begin)];
-        let len = zero_unit(rest, unit_bytes);
-        let len = len.ok_or(Stop::Short)?;
+        let len = memchr::memchr(0, rest).ok_or(Stop::Short)?;
+        self.cursor.at = (begin + len + 1) * 8;
+        let (len, bits) = (len as u32, begin as u64);
+        self.put(
+            slot,
+            Slot {
+                kind: SlotKind::Str,
+                len,
+                bits,
+            },
+        );
+        Ok(())
+    }
+
+    fn wide_text(&mut self, unit_bytes: usize, slot: u16) -> Result<(), Stop> {
+        let begin = self.cursor.at / 8;
+        let rest = &self.window[begin..(self.cursor.end / 8).max(begin)];
+        let len = zero_unit(rest, unit_bytes).ok_or(Stop::Short)?;
         self.cursor.at = (begin + len + unit_bytes) * 8;
-        if slot != NO_SLOT {
-            self.output.slots[slot as usize] = Slot::Str {
-                begin: begin as u32,
-                len: len as u32,
-            };
-        }
+        let (len, bits) = (len as u32, begin as u64);
+        self.put(
+            slot,
+            Slot {
+                kind: SlotKind::Str,
+                len,
+                bits,
+            },
+        );
         Ok(())
     }
 
@@ -272,16 +318,14 @@ impl Execution<'_> {
                 return Err(Stop::Invalid);
             }
         }
-        let value = if signed {
-            Slot::Signed(sign_extended(value, shift.min(64)))
+        let (kind, bits) = if signed {
+            (SlotKind::Signed, sign_extended(value, shift.min(64)) as u64)
         } else {
-            Slot::Unsigned(value)
+            (SlotKind::Unsigned, value)
         };
-        if slot != NO_SLOT {
-            self.output.slots[slot as usize] = value;
-        }
+        self.put(slot, Slot { kind, len: 0, bits });
         if also != NOTHING_ELSE {
-            self.also(also, value);
+            self.also(also, bits);
         }
         Ok(())
     }
@@ -294,7 +338,12 @@ impl Execution<'_> {
         }
         self.cursor.at += bytes as usize * 8;
         if slot != NO_SLOT {
-            self.output.slots[slot as usize] = bytes_slot(self.window, begin, bytes as usize, kind);
+            let unit_bytes = match kind {
+                BytesKind::Text { unit_bytes } => Some(usize::from(unit_bytes)),
+                BytesKind::Blob => None,
+            };
+            self.output.slots[slot as usize] =
+                bytes_slot(self.window, begin, bytes as usize, unit_bytes);
         }
         Ok(())
     }
@@ -335,9 +384,7 @@ impl Execution<'_> {
         let numbers = (0..count as usize)
             .map(|index| number(plan, window, begin + index * stride as usize, &element.load));
         self.output.columns[column as usize].extend(numbers);
-        self.output.slots[slot as usize] = Slot::Ints {
-            column: u32::from(column),
-        };
+        self.output.slots[slot as usize] = Slot::ints(column);
         Ok(())
     }
 
@@ -369,35 +416,47 @@ fn chosen(plan: &Plan, choices: &[Choice], value: u64) -> Option<Choice> {
 /// A number of an array, sign-extended to 64 bits.
 #[inline]
 fn number(plan: &Plan, window: &[u8], at: usize, load: &Load) -> u64 {
-    let bits = u32::from(load.bits);
-    match load.kind {
-        LoadKind::UnsignedLittle => unsigned_little(window, at, bits),
-        LoadKind::SignedLittle => sign_extended(unsigned_little(window, at, bits), bits) as u64,
-        LoadKind::UnsignedBig => unsigned_big(window, at, bits),
-        LoadKind::SignedBig => sign_extended(unsigned_big(window, at, bits), bits) as u64,
-        LoadKind::Bytes(_) => 0,
-        LoadKind::Odd => match odd(window, at, plan.odd[load.extent as usize]) {
-            Slot::Unsigned(value) => value,
-            Slot::Signed(value) => value as u64,
-            _ => 0,
-        },
+    if load.kind == LoadKind::Little {
+        integer(unsigned_little(window, at, u32::from(load.bits)), load)
+    } else {
+        other_slot(plan, window, at, load).bits
     }
 }
 
+/// Everything but little-endian integers.
 #[inline]
-fn bytes_slot(window: &[u8], begin: usize, room: usize, kind: BytesKind) -> Slot {
-    match kind {
-        BytesKind::Blob => Slot::Bytes {
-            begin: begin as u32,
-            len: room as u32,
-        },
-        BytesKind::Text { unit_bytes } => {
-            let len = zero_unit(&window[begin..begin + room], usize::from(unit_bytes));
-            Slot::Str {
-                begin: begin as u32,
-                len: len.unwrap_or(room) as u32,
+fn other_slot(plan: &Plan, window: &[u8], at: usize, load: &Load) -> Slot {
+    let (begin, room) = (at / 8, load.extent as usize);
+    match load.kind {
+        LoadKind::Little | LoadKind::Big => {
+            let bits = integer(unsigned_big(window, at, u32::from(load.bits)), load);
+            Slot {
+                kind: load.gives,
+                len: 0,
+                bits,
             }
         }
+        LoadKind::Text => bytes_slot(window, begin, room, Some(1)),
+        LoadKind::WideText => bytes_slot(window, begin, room, Some(usize::from(load.bits))),
+        LoadKind::Blob => bytes_slot(window, begin, room, None),
+        LoadKind::Odd => odd(window, at, plan.odd[load.extent as usize]),
+    }
+}
+
+/// Bytes, or text up to a zero unit or the end of its room.
+#[inline]
+fn bytes_slot(window: &[u8], begin: usize, room: usize, unit_bytes: Option<usize>) -> Slot {
+    let (kind, len) = match unit_bytes {
+        None => (SlotKind::Bytes, room),
+        Some(unit) => {
+            let len = zero_unit(&window[begin..begin + room], unit);
+            (SlotKind::Str, len.unwrap_or(room))
+        }
+    };
+    Slot {
+        kind,
+        len: len as u32,
+        bits: begin as u64,
     }
 }
 
@@ -424,15 +483,26 @@ fn word(window: &[u8], byte: usize) -> [u8; 8] {
 
 /// The number of `bits` (1 to 64) that lies in the eight bytes at bit `at`.
 #[inline]
-fn unsigned_little(window: &[u8], at: usize, bits: u32) -> u64 {
+pub(super) fn unsigned_little(window: &[u8], at: usize, bits: u32) -> u64 {
     let shifted = u64::from_le_bytes(word(window, at / 8)) >> (at % 8);
     let unused = 64 - bits;
     shifted << unused >> unused
 }
 
 #[inline]
-fn unsigned_big(window: &[u8], at: usize, bits: u32) -> u64 {
+pub(super) fn unsigned_big(window: &[u8], at: usize, bits: u32) -> u64 {
     u64::from_be_bytes(word(window, at / 8)) << (at % 8) >> (64 - bits)
+}
+
+/// Sign-extended if the class is signed.
+#[inline]
+fn integer(value: u64, load: &Load) -> u64 {
+    let unused = if load.gives == SlotKind::Signed {
+        64 - u32::from(load.bits)
+    } else {
+        0
+    };
+    ((value << unused) as i64 >> unused) as u64
 }
 
 #[inline]
@@ -456,16 +526,20 @@ fn odd(window: &[u8], at: usize, class: OddLoad) -> Slot {
     if class.reversed {
         value = value.reverse_bits() >> (64 - bits);
     }
-    match class.number {
-        Number::Unsigned => Slot::Unsigned(value),
-        Number::Signed => Slot::Signed(sign_extended(value, bits)),
+    let (kind, bits) = match class.number {
+        Number::Unsigned => (SlotKind::Unsigned, value),
+        Number::Signed => (SlotKind::Signed, sign_extended(value, bits) as u64),
         Number::Float => match bits {
-            16 => Slot::Float(half(value as u16)),
-            32 => Slot::Float(f64::from(f32::from_bits(value as u32))),
-            64 => Slot::Float(f64::from_bits(value)),
-            _ => Slot::Absent,
+            16 => (SlotKind::Float, half(value as u16).to_bits()),
+            32 => (
+                SlotKind::Float,
+                f64::from(f32::from_bits(value as u32)).to_bits(),
+            ),
+            64 => (SlotKind::Float, value),
+            _ => return Slot::ABSENT,
         },
-    }
+    };
+    Slot { kind, len: 0, bits }
 }
 
 /// IEEE 754 binary16.

@@ -29,16 +29,46 @@ pub struct DecodedEvent<'a> {
     pub(super) body: usize,
 }
 
-/// A value as the decoder stores it: places instead of references.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Slot {
+/// A value as the decoder stores it: a number, or a place instead of a reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub(super) kind: SlotKind,
+    /// Of text and bytes.
+    pub(super) len: u32,
+    /// The number, the first byte in the window, or the column.
+    pub(super) bits: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SlotKind {
     Absent,
-    Unsigned(u64),
-    Signed(i64),
-    Float(f64),
-    Str { begin: u32, len: u32 },
-    Bytes { begin: u32, len: u32 },
-    Ints { column: u32 },
+    Unsigned,
+    Signed,
+    Float,
+    Str,
+    Bytes,
+    Ints,
+}
+
+impl Slot {
+    pub(super) const ABSENT: Slot = Slot {
+        kind: SlotKind::Absent,
+        len: 0,
+        bits: 0,
+    };
+
+    pub(super) fn ints(column: u16) -> Slot {
+        Slot {
+            kind: SlotKind::Ints,
+            len: 0,
+            bits: u64::from(column),
+        }
+    }
+
+    /// The value of a whole number, sign-extended to 64 bits.
+    pub(super) fn integer(self) -> Option<u64> {
+        matches!(self.kind, SlotKind::Unsigned | SlotKind::Signed).then_some(self.bits)
+    }
 }
 
 impl<'a> DecodedEvent<'a> {
@@ -48,14 +78,14 @@ impl<'a> DecodedEvent<'a> {
         let Some(slot) = self.slots.get(slot) else {
             return Value::Absent;
         };
-        match *slot {
-            Slot::Absent => Value::Absent,
-            Slot::Unsigned(value) => Value::Unsigned(value),
-            Slot::Signed(value) => Value::Signed(value),
-            Slot::Float(value) => Value::Float(value),
-            Slot::Str { begin, len } => Value::Str(self.bytes(begin, len)),
-            Slot::Bytes { begin, len } => Value::Bytes(self.bytes(begin, len)),
-            Slot::Ints { column } => Value::Ints(&self.columns[column as usize]),
+        match slot.kind {
+            SlotKind::Absent => Value::Absent,
+            SlotKind::Unsigned => Value::Unsigned(slot.bits),
+            SlotKind::Signed => Value::Signed(slot.bits as i64),
+            SlotKind::Float => Value::Float(f64::from_bits(slot.bits)),
+            SlotKind::Str => Value::Str(self.bytes(slot)),
+            SlotKind::Bytes => Value::Bytes(self.bytes(slot)),
+            SlotKind::Ints => Value::Ints(&self.columns[slot.bits as usize]),
         }
     }
 
@@ -116,7 +146,8 @@ impl<'a> DecodedEvent<'a> {
         false
     }
 
-    fn bytes(&self, begin: u32, len: u32) -> &'a [u8] {
-        &self.window[begin as usize..begin as usize + len as usize]
+    fn bytes(&self, slot: &Slot) -> &'a [u8] {
+        let begin = slot.bits as usize;
+        &self.window[begin..begin + slot.len as usize]
     }
 }

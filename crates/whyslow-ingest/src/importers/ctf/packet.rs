@@ -6,7 +6,7 @@
 
 use super::class::Role;
 use super::decode::{Cursor, Output, Stop, decode};
-use super::decoded::Slot;
+use super::decoded::{Slot, SlotKind};
 use super::plan::{ROLE_SLOTS, role_slot};
 use super::schema::{PACKET_MAGIC, Schema};
 use super::window::Window;
@@ -80,8 +80,9 @@ pub(super) fn read_packet(
     }
     if schema.packet_header.is_some()
         && let Some(expected) = schema.uuid
-        && let Some(Slot::Bytes { begin, len: 16 }) = output.slots.get(UUID_SLOT)
-        && let Some(uuid) = window.bytes()[*begin as usize..].first_chunk()
+        && let Some(slot) = output.slots.get(UUID_SLOT)
+        && (slot.kind, slot.len) == (SlotKind::Bytes, 16)
+        && let Some(uuid) = window.bytes()[slot.bits as usize..].first_chunk()
         && *uuid != expected
     {
         return Err(PacketFault::Foreign(*uuid));
@@ -153,11 +154,7 @@ struct Roles([Option<u64>; ROLE_SLOTS]);
 impl Roles {
     fn take(&mut self, slots: &[Slot]) {
         for (role, slot) in self.0.iter_mut().zip(slots) {
-            match *slot {
-                Slot::Unsigned(value) => *role = Some(value),
-                Slot::Signed(value) => *role = Some(value as u64),
-                _ => {}
-            }
+            *role = slot.integer().or(*role);
         }
     }
 

@@ -8,7 +8,7 @@
 
 use super::class::{ByteOrder, Role};
 use super::consumer::FieldName;
-use super::decoded::Slot;
+use super::decoded::{Slot, SlotKind};
 
 /// In [`Load::slot`] and the like: nobody wants the value.
 pub(super) const NO_SLOT: u16 = u16::MAX;
@@ -103,6 +103,8 @@ pub(super) enum BytesKind {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Load {
     pub(super) kind: LoadKind,
+    /// What the slot becomes.
+    pub(super) gives: SlotKind,
     pub(super) bits: u8,
     pub(super) slot: u16,
     /// Index into [`Plan::also`].
@@ -116,12 +118,13 @@ pub(super) struct Load {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoadKind {
     /// Within one 64-bit word that begins at the byte where the field begins.
-    UnsignedLittle,
-    SignedLittle,
-    UnsignedBig,
-    SignedBig,
-    /// On a byte boundary.
-    Bytes(BytesKind),
+    Little,
+    Big,
+    /// On a byte boundary, up to the first zero.
+    Text,
+    /// The same in units of [`Load::bits`].
+    WideText,
+    Blob,
     /// Everything rare: floats, unusual order of bits, more than a word.
     Odd,
 }

@@ -15,8 +15,7 @@
 //! }
 //! ```
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::cell::OnceCell;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -25,14 +24,15 @@ use whyslow_model::stat::{self, Stat};
 
 use super::assemble::assemble;
 use super::class::EnvironmentValue;
-use super::consumer::{ClassRef, Consumer, Domain, FieldName, Progress, Trace, Want};
+use super::consumer::{ClassRef, Consumer, Domain, FieldName, Trace, Want};
 use super::decode::Output;
 use super::decoded::DecodedEvent;
 use super::error::CtfError;
 use super::layout::{TraceFolder, find_traces};
+use super::merge::Merge;
 use super::metadata::parse_metadata;
 use super::schema::Schema;
-use super::stream::{Head, Plans, Report, Shared, StreamFile, StreamReader};
+use super::stream::{Plans, Report, Shared, StreamFile, StreamReader};
 use super::tally::{Anomaly, Tally};
 use crate::archive::{self, Unpacked};
 
@@ -205,7 +205,7 @@ impl CtfReader {
             (stream, event),
             &Want::Everything,
         );
-        plan.map_or(Vec::new(), |class| class.plan.names)
+        plan.map_or(Vec::new(), |plan| plan.names)
     }
 
     /// Anomalies met when the traces were opened.
@@ -221,40 +221,31 @@ impl CtfReader {
             ..Report::default()
         };
         let mut output = Output::default();
-        for class in plans.classes.iter().flatten() {
-            output.reserve(&class.plan);
-        }
         let window_bytes = (WINDOWS_BYTES / self.streams.len().max(1))
             .clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_DEFAULT);
         let streams = self.streams.iter().enumerate();
-        let mut merge = Merge {
-            readers: streams
-                .map(|(index, stream)| StreamReader::new(index, stream.files.clone(), window_bytes))
-                .collect(),
-            shared: Shared {
-                plans: &plans,
-                output: &mut output,
-                report: &mut report,
-            },
-            bytes_total: self.bytes_total,
-            delivered: 0,
+        let readers: Vec<StreamReader> = streams
+            .map(|(index, stream)| StreamReader::new(index, stream.files.clone(), window_bytes))
+            .collect();
+        let shared = Shared {
+            plans: &plans,
+            output: &mut output,
+            report: &mut report,
         };
+        let mut merge = Merge::new(readers, shared, self.bytes_total);
         let flow = merge.run(consumer)?;
-        let delivered = merge.delivered;
+        let delivered = merge.delivered();
         Ok(self.summary(report, delivered, flow.is_break()))
     }
 
     fn plans<C: Consumer + ?Sized>(&self, consumer: &mut C) -> Plans<'_> {
-        let classes = self.classes().map(|class| {
-            let want = consumer.wants(&class);
-            let (trace, stream, event) = self.classes[class.index];
-            self.schemas[trace].plan(&class.trace.class, (stream, event), &want)
-        });
+        let wants: Vec<Want> = self.classes().map(|class| consumer.wants(&class)).collect();
         Plans {
             schemas: &self.schemas,
             traces: &self.traces,
             places: &self.classes,
-            classes: classes.collect(),
+            classes: wants.iter().map(|_| OnceCell::new()).collect(),
+            wants,
         }
     }
 
@@ -356,80 +347,6 @@ fn domain(trace: &Trace) -> Domain {
         Some(EnvironmentValue::Text(name)) if name == "kernel" => Domain::Kernel,
         Some(EnvironmentValue::Text(name)) if name == "ust" => Domain::User,
         _ => Domain::Unknown,
-    }
-}
-
-/// Merges the streams by time; at equal times the earlier stream is first.
-struct Merge<'a> {
-    readers: Vec<StreamReader>,
-    shared: Shared<'a>,
-    bytes_total: u64,
-    delivered: u64,
-}
-
-impl Merge<'_> {
-    fn run<C: Consumer + ?Sized>(&mut self, consumer: &mut C) -> Result<ControlFlow<()>, CtfError> {
-        let mut heads: Vec<Option<Head>> = Vec::with_capacity(self.readers.len());
-        let mut order = BinaryHeap::with_capacity(self.readers.len());
-        for (index, reader) in self.readers.iter_mut().enumerate() {
-            let head = reader.advance(&mut self.shared)?;
-            if let Some(head) = &head {
-                order.push(Reverse((head.ts, index)));
-            }
-            heads.push(head);
-        }
-        self.tell(consumer);
-        while let Some(Reverse((_, index))) = order.pop() {
-            let next = order.peek().map(|Reverse(next)| *next);
-            let mut head = heads[index].take();
-            while let Some(mut present) = head {
-                if next.is_some_and(|next| (present.ts, index) > next) {
-                    break;
-                }
-                if self.deliver(index, &mut present, consumer)?.is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-                head = self.readers[index].advance(&mut self.shared)?;
-                self.tell(consumer);
-            }
-            if let Some(head) = &head {
-                order.push(Reverse((head.ts, index)));
-            }
-            heads[index] = head;
-        }
-        Ok(ControlFlow::Continue(()))
-    }
-
-    fn deliver<C: Consumer + ?Sized>(
-        &mut self,
-        index: usize,
-        head: &mut Head,
-        consumer: &mut C,
-    ) -> Result<ControlFlow<()>, CtfError> {
-        let reader = &mut self.readers[index];
-        if !reader.decode_body(head, &mut self.shared)? {
-            return Ok(ControlFlow::Continue(()));
-        }
-        self.delivered += 1;
-        let event: DecodedEvent<'_> = reader.event(head, &self.shared);
-        Ok(consumer.event(&event))
-    }
-
-    /// Passes on losses and progress, if there are any.
-    fn tell<C: Consumer + ?Sized>(&mut self, consumer: &mut C) {
-        let report = &mut *self.shared.report;
-        if !report.is_changed {
-            return;
-        }
-        report.is_changed = false;
-        for loss in report.losses.drain(..) {
-            consumer.lost(&loss);
-        }
-        let bytes_done = report.bytes_done.min(self.bytes_total);
-        consumer.progress(Progress {
-            bytes_done,
-            bytes_total: self.bytes_total,
-        });
     }
 }
 

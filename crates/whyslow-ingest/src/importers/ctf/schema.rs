@@ -7,6 +7,7 @@ use super::class::{FieldClass, Role, Scope, StreamClass, StructClass, TraceClass
 use super::compile::{Compiler, Defined, Locations, Phase, Selection};
 use super::consumer::Want;
 use super::cycles::CyclesToNs;
+use super::header::TwoForms;
 use super::plan::{Meaning, Plan, PlanError};
 
 /// First number of a packet, where its header has one.
@@ -33,6 +34,8 @@ pub(super) struct Schema {
 pub(super) struct StreamSchema {
     pub(super) packet_context: Option<Plan>,
     pub(super) event_header: Option<Plan>,
+    /// The same in a faster way, if it is LTTng's.
+    pub(super) two_forms: Option<TwoForms>,
     pub(super) clock: Option<CyclesToNs>,
     /// Sizes of the fields that may wrap around.
     pub(super) begin_bits: u32,
@@ -41,14 +44,6 @@ pub(super) struct StreamSchema {
     pub(super) default_id: u64,
     classes: IdTable,
     body: BodyStart,
-}
-
-/// What is done with the events of one class.
-#[derive(Debug)]
-pub(super) struct ClassPlan {
-    pub(super) plan: Plan,
-    /// Given to the consumer, not only skipped.
-    pub(super) is_wanted: bool,
 }
 
 impl Schema {
@@ -80,6 +75,7 @@ impl Schema {
             streams.push(StreamSchema {
                 packet_context,
                 event_header,
+                two_forms: TwoForms::of(stream),
                 clock: stream
                     .clock
                     .map(|clock| CyclesToNs::new(&trace.clocks[clock])),
@@ -108,7 +104,7 @@ impl Schema {
         trace: &TraceClass,
         (stream, event): (usize, usize),
         want: &Want,
-    ) -> Result<ClassPlan, PlanError> {
+    ) -> Result<Plan, PlanError> {
         let selection = match want {
             Want::Nothing => Selection::Nothing,
             Want::Fields(fields) => Selection::Fields(fields),
@@ -130,10 +126,7 @@ impl Schema {
             }
         }
         let (plan, _, _) = compiler.finish();
-        Ok(ClassPlan {
-            plan,
-            is_wanted: *want != Want::Nothing,
-        })
+        Ok(plan)
     }
 
     /// Takes this for the uuid of the trace, whatever the metadata says.

@@ -9,20 +9,21 @@
 
 mod boundary;
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use whyslow_model::stat::{self, Stat};
 
-use super::consumer::{Loss, LossKind, Trace};
+use super::consumer::{Loss, LossKind, Trace, Want};
 use super::cycles::CyclesToNs;
 use super::decode::{Cursor, Output, Stop, decode};
 use super::decoded::DecodedEvent;
 use super::error::CtfError;
 use super::index::PacketIndex;
 use super::packet::{Packet, PacketFault, read_packet};
-use super::plan::PlanError;
+use super::plan::{Plan, PlanError};
 use super::resync;
-use super::schema::{ClassPlan, Schema};
+use super::schema::{Schema, StreamSchema};
 use super::tally::Tally;
 use super::window::{WINDOW_BYTES_MAX, Window, aligned_down};
 
@@ -48,7 +49,32 @@ pub(super) struct Plans<'a> {
     /// Trace, stream class and event class of each class.
     pub(super) places: &'a [(usize, usize, usize)],
     /// One an event class of all traces.
-    pub(super) classes: Vec<Result<ClassPlan, PlanError>>,
+    pub(super) wants: Vec<Want>,
+    /// Made when the first event of a class comes: most classes of a trace never occur.
+    pub(super) classes: Vec<OnceCell<Result<Plan, PlanError>>>,
+}
+
+impl Plans<'_> {
+    #[inline]
+    fn class(&self, class: usize, output: &mut Output) -> Result<&Plan, &PlanError> {
+        match self.classes[class].get() {
+            Some(plan) => plan.as_ref(),
+            None => self.compile(class, output),
+        }
+    }
+
+    #[cold]
+    fn compile(&self, class: usize, output: &mut Output) -> Result<&Plan, &PlanError> {
+        let (trace, stream, event) = self.places[class];
+        let plan = self.classes[class].get_or_init(|| {
+            let place = (stream, event);
+            self.schemas[trace].plan(&self.traces[trace].class, place, &self.wants[class])
+        });
+        if let Ok(plan) = plan {
+            output.reserve(plan);
+        }
+        plan.as_ref()
+    }
 }
 
 /// What a stream needs of the reader to go on.
@@ -72,10 +98,10 @@ pub(super) struct Report {
 }
 
 /// The event a stream is at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) ts: i64,
-    pub(super) class: usize,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Head {
+    ts: i64,
+    class: usize,
     /// Bits in the window where its header begins.
     begin: usize,
     /// The same of its contexts and payload.
@@ -99,6 +125,7 @@ pub(super) struct StreamReader {
     ts_last: i64,
     past: Past,
     packet_index: Option<PacketIndex>,
+    head: Head,
 }
 
 /// What the packet before the present one told.
@@ -130,15 +157,22 @@ impl StreamReader {
             ts_last: i64::MIN,
             past: Past::default(),
             packet_index: None,
+            head: Head::default(),
         }
     }
 
-    /// Goes on to the next wanted event; those in between are skipped and counted.
-    pub(super) fn advance(&mut self, shared: &mut Shared<'_>) -> Result<Option<Head>, CtfError> {
+    /// Time of the event at which [`Self::advance`] stopped.
+    pub(super) fn ts(&self) -> i64 {
+        self.head.ts
+    }
+
+    /// Goes on to the next wanted event; those in between are skipped and counted. False at the
+    /// end of the stream.
+    pub(super) fn advance(&mut self, shared: &mut Shared<'_>) -> Result<bool, CtfError> {
         loop {
             let Some(packet) = &self.packet else {
                 if !self.open_packet(shared)? {
-                    return Ok(None);
+                    return Ok(false);
                 }
                 continue;
             };
@@ -154,80 +188,91 @@ impl StreamReader {
             let begin = self.cursor.at;
             let cycles = self.cursor.cycles;
             self.cursor.event_id = stream.default_id;
-            if let Some(plan) = &stream.event_header {
-                let bytes = self.window.bytes();
-                match decode(plan, bytes, &mut self.cursor, shared.output) {
-                    Ok(()) => {}
-                    Err(stop) => {
-                        self.cursor.cycles = cycles;
-                        self.cursor.at = begin;
-                        if stop == Stop::Invalid || self.slide(begin)?.is_none() {
-                            self.give_up(begin, &stat::EVENT_UNDECODABLE, shared.report);
-                        }
-                        continue;
-                    }
+            if let Err(stop) = self.decode_header(stream, shared.output) {
+                self.cursor.cycles = cycles;
+                self.cursor.at = begin;
+                if stop == Stop::Invalid || self.slide(begin)?.is_none() {
+                    self.give_up(begin, &stat::EVENT_UNDECODABLE, shared.report);
                 }
+                continue;
             }
             let Some(class) = stream.class(self.cursor.event_id) else {
                 self.give_up(begin, &stat::EVENT_UNKNOWN_ID, shared.report);
                 continue;
             };
-            let ts = stream.clock.map_or(0, |clock| clock.ns(self.cursor.cycles));
+            let ts = stream
+                .clock
+                .as_ref()
+                .map_or(0, |clock| clock.ns(self.cursor.cycles));
             let body = self.cursor.at;
-            let mut head = Head {
+            self.head = Head {
                 ts,
                 class,
                 begin,
                 body,
             };
             self.check_time(ts, begin, shared.report);
-            match &shared.plans.classes[class] {
-                Ok(plan) if plan.is_wanted => return Ok(Some(head)),
-                _ => {
-                    self.decode_body(&mut head, shared)?;
-                }
+            if shared.plans.wants[class] != Want::Nothing {
+                return Ok(true);
             }
+            self.decode_body(shared)?;
+        }
+    }
+
+    #[inline]
+    fn decode_header(&mut self, stream: &StreamSchema, output: &mut Output) -> Result<(), Stop> {
+        let bytes = self.window.bytes();
+        if let Some(header) = &stream.two_forms {
+            return if header.decode(bytes, &mut self.cursor) {
+                Ok(())
+            } else {
+                Err(Stop::Short)
+            };
+        }
+        match &stream.event_header {
+            Some(plan) => decode(plan, bytes, &mut self.cursor, output),
+            None => Ok(()),
         }
     }
 
     /// Decodes the fields of the event that [`Self::advance`] found. False if they could not be
     /// decoded: then the event is counted as such and the rest of its packet is given up.
-    pub(super) fn decode_body(
-        &mut self,
-        head: &mut Head,
-        shared: &mut Shared<'_>,
-    ) -> Result<bool, CtfError> {
-        let Ok(class) = &shared.plans.classes[head.class] else {
-            self.give_up(head.begin, &stat::EVENT_UNDECODABLE, shared.report);
+    pub(super) fn decode_body(&mut self, shared: &mut Shared<'_>) -> Result<bool, CtfError> {
+        let class = self.head.class;
+        let Ok(plan) = shared.plans.class(class, shared.output) else {
+            self.give_up(self.head.begin, &stat::EVENT_UNDECODABLE, shared.report);
             return Ok(false);
         };
         loop {
             let bytes = self.window.bytes();
-            match decode(&class.plan, bytes, &mut self.cursor, shared.output) {
-                Ok(()) if self.cursor.at > head.begin => {
-                    shared.report.counts[head.class] += 1;
+            match decode(plan, bytes, &mut self.cursor, shared.output) {
+                Ok(()) if self.cursor.at > self.head.begin => {
+                    shared.report.counts[class] += 1;
                     return Ok(true);
                 }
                 Err(Stop::Short) => {
-                    if let Some(moved) = self.slide(head.begin)? {
-                        head.begin -= moved;
-                        head.body -= moved;
-                        self.cursor.at = head.body;
+                    if let Some(moved) = self.slide(self.head.begin)? {
+                        self.head.begin -= moved;
+                        self.head.body -= moved;
+                        self.cursor.at = self.head.body;
                         continue;
                     }
                 }
                 // An event without any bit would come again and again.
                 Ok(()) | Err(Stop::Invalid) => {}
             }
-            self.give_up(head.begin, &stat::EVENT_UNDECODABLE, shared.report);
+            self.give_up(self.head.begin, &stat::EVENT_UNDECODABLE, shared.report);
             return Ok(false);
         }
     }
 
     /// The event at the head, after its body was decoded.
-    pub(super) fn event<'a>(&'a self, head: &Head, shared: &'a Shared<'_>) -> DecodedEvent<'a> {
-        let plan = shared.plans.classes[head.class].as_ref();
-        let slots = plan.map_or(0, |class| class.plan.slots);
+    pub(super) fn event<'a>(&'a self, shared: &'a Shared<'_>) -> DecodedEvent<'a> {
+        let head = &self.head;
+        let plan = shared.plans.classes[head.class].get();
+        let slots = plan
+            .and_then(|plan| plan.as_ref().ok())
+            .map_or(0, |plan| plan.slots);
         DecodedEvent {
             ts: head.ts,
             cpu: self.packet.as_ref().and_then(|packet| packet.cpu),

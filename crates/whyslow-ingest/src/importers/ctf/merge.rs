@@ -1,0 +1,118 @@
+//! Puts the events of all streams in the order of time.
+//!
+//! Streams wait in a heap by the time of the event they are at. The earliest one is read until
+//! another is earlier; at equal times the stream with the lower index is first, and the events of
+//! one stream keep their order. So the result does not depend on anything but the input.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::mem;
+use std::ops::ControlFlow;
+
+use super::consumer::{Consumer, Progress};
+use super::error::CtfError;
+use super::stream::{Shared, StreamReader};
+
+pub(super) struct Merge<'a> {
+    readers: Vec<StreamReader>,
+    shared: Shared<'a>,
+    bytes_total: u64,
+    delivered: u64,
+}
+
+impl<'a> Merge<'a> {
+    pub(super) fn new(
+        readers: Vec<StreamReader>,
+        shared: Shared<'a>,
+        bytes_total: u64,
+    ) -> Merge<'a> {
+        Merge {
+            readers,
+            shared,
+            bytes_total,
+            delivered: 0,
+        }
+    }
+
+    /// Events that the consumer got.
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Reads all streams to their ends, or until the consumer wants no more.
+    pub(super) fn run<C: Consumer + ?Sized>(
+        &mut self,
+        consumer: &mut C,
+    ) -> Result<ControlFlow<()>, CtfError> {
+        let mut waiting = BinaryHeap::with_capacity(self.readers.len());
+        for (index, reader) in self.readers.iter_mut().enumerate() {
+            if reader.advance(&mut self.shared)? {
+                waiting.push(Reverse((reader.ts(), index)));
+            }
+        }
+        tell(&mut self.shared, self.bytes_total, consumer);
+        let mut present = waiting.pop();
+        while let Some(Reverse((_, index))) = present {
+            let next = waiting
+                .peek()
+                .map_or((i64::MAX, usize::MAX), |Reverse(next)| *next);
+            let (flow, key) = self.read_until(index, next, consumer)?;
+            if flow.is_break() {
+                return Ok(flow);
+            }
+            present = match key {
+                None => waiting.pop(),
+                Some(key) => match waiting.peek_mut() {
+                    Some(mut first) => Some(mem::replace(&mut *first, Reverse(key))),
+                    None => Some(Reverse(key)),
+                },
+            };
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Delivers events of one stream as long as none of another comes before. Gives where the
+    /// stream then stands, nothing at its end.
+    fn read_until<C: Consumer + ?Sized>(
+        &mut self,
+        index: usize,
+        next: (i64, usize),
+        consumer: &mut C,
+    ) -> Result<(ControlFlow<()>, Option<(i64, usize)>), CtfError> {
+        let reader = &mut self.readers[index];
+        loop {
+            if reader.decode_body(&mut self.shared)? {
+                self.delivered += 1;
+                let flow = consumer.event(&reader.event(&self.shared));
+                if flow.is_break() {
+                    return Ok((flow, None));
+                }
+            }
+            let has_more = reader.advance(&mut self.shared)?;
+            if self.shared.report.is_changed {
+                tell(&mut self.shared, self.bytes_total, consumer);
+            }
+            if !has_more {
+                return Ok((ControlFlow::Continue(()), None));
+            }
+            let key = (reader.ts(), index);
+            if key > next {
+                return Ok((ControlFlow::Continue(()), Some(key)));
+            }
+        }
+    }
+}
+
+/// Passes on losses and progress.
+fn tell<C: Consumer + ?Sized>(shared: &mut Shared<'_>, bytes_total: u64, consumer: &mut C) {
+    let report = &mut *shared.report;
+    report.is_changed = false;
+    for loss in report.losses.drain(..) {
+        consumer.lost(&loss);
+    }
+    let bytes_done = report.bytes_done.min(bytes_total);
+    consumer.progress(Progress {
+        bytes_done,
+        bytes_total,
+    });
+}
