@@ -33,9 +33,7 @@ fn main() -> ExitCode {
             .and_then(|rows| synthetic::write(Path::new(target), rows))
             .map(|done| say(&done))
             .map_err(|error| vec![error]),
-        _ => Err(vec![
-            "usage: xtask tidy | docs [--check] | synthetic DIR ROWS".into(),
-        ]),
+        _ => Err(vec![USAGE.into()]),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

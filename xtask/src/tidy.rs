@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Collects every complaint, so that one run shows them all.
 pub(crate) fn check(root: &Path) -> Result<(), Vec<String>> {
     let files = tracked(root);
-    let mut complaints = Vec::new();
+    let (mut long_files, mut complaints) = (Vec::new(), Vec::new());
     for path in &files {
         let name = path
             .strip_prefix(root)
@@ -20,9 +20,12 @@ pub(crate) fn check(root: &Path) -> Result<(), Vec<String>> {
         let Ok(text) = std::fs::read_to_string(path) else {
             continue;
         };
-        shape::check(&name, &text, &mut complaints);
+        shape::check(&name, &text, &mut long_files, &mut complaints);
         words::check(&name, &text, &mut complaints);
         sql::check(&name, &text, &mut complaints);
+    }
+    if long_files.len() > shape::LONG_FILES_MAX {
+        complaints.append(&mut long_files);
     }
     edges::check(root, &mut complaints);
     fixtures_have_readmes(root, &mut complaints);

@@ -375,6 +375,7 @@ impl Maker<'_> {
     }
 
     /// A state, a slice, a descriptor, a file and a packet around the same time.
+    // tidy: long because it is one row of each table
     fn thread_life<S: EmitAll>(&mut self, id: i64, ts: i64, step: i64, sink: &mut S) {
         let owner = self.owner();
         let last = id + 1 == self.amount.states as i64;

@@ -39,6 +39,7 @@ pub(super) struct TwoForms {
 
 impl TwoForms {
     /// Nothing if the header of the stream is another one.
+    // tidy: long because it is one recognition, step by step
     pub(super) fn of(stream: &StreamClass) -> Option<TwoForms> {
         let header = stream.event_header.as_ref()?;
         let [id_member, variant] = header.members.as_slice() else {

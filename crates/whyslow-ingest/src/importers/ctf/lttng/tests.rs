@@ -132,6 +132,7 @@ fn line(case: &Case) -> Option<String> {
 
 /// The event's line of text without the time, as a reader would deliver it to the mapper. The
 /// trace declares other events beside it.
+// tidy: long because it spells out a whole trace class
 fn line_among(case: &Case, others: &[&str]) -> Option<String> {
     let class = |name: &str, payload| EventClass {
         id: 0,
