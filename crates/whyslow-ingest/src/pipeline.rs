@@ -222,11 +222,11 @@ impl Opened {
 }
 
 /// Digest and size; `None` when stopped.
-type Digested = Option<(String, u64)>;
+type Digested = std::io::Result<Option<(String, u64)>>;
 
 /// Digests are made beside the import, which seldom waits for the disk.
 struct Digests {
-    thread: JoinHandle<std::io::Result<Vec<Digested>>>,
+    thread: JoinHandle<Vec<Digested>>,
 }
 
 impl Digests {
@@ -247,14 +247,14 @@ impl Digests {
         outcome: &Outcome<S>,
     ) -> Result<Vec<SourceInfo>, ImportError> {
         let digests = self.thread.join().expect("digesting does not panic");
-        let digests = digests.map_err(|source| ImportError::Read {
-            path: sources[0].clone(),
-            source,
-        })?;
         let described = sources.iter().zip(&outcome.source_kinds).zip(digests);
         described
             .map(|((path, kind), digest)| {
-                let (digest, bytes) = digest.ok_or(ImportError::Cancelled)?;
+                let read = |source| ImportError::Read {
+                    path: path.clone(),
+                    source,
+                };
+                let (digest, bytes) = digest.map_err(read)?.ok_or(ImportError::Cancelled)?;
                 Ok(SourceInfo {
                     path: path.display().to_string(),
                     kind: kind.clone(),

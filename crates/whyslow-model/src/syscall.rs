@@ -206,12 +206,17 @@ pub fn number_name(abi: Abi, nr: i64) -> Option<&'static str> {
     names.split(' ').nth((nr - i64::from(*first)) as usize)
 }
 
+/// Numbers by name, one table an architecture.
+static NUMBERS: LazyLock<[FxHashMap<&'static str, i32>; 4]> = LazyLock::new(|| {
+    [Abi::X86_64, Abi::I386, Abi::Arm, Abi::Aarch64].map(|abi| {
+        let run = |&(first, names): &(u16, &'static str)| names.split(' ').zip(i32::from(first)..);
+        numbers::runs(abi).iter().flat_map(run).collect()
+    })
+});
+
 /// The number of a call by the name that [`number_name`] gives.
 pub fn number_of(abi: Abi, name: &str) -> Option<i32> {
-    numbers::runs(abi).iter().find_map(|&(first, names)| {
-        let position = names.split(' ').position(|known| known == name)?;
-        Some(i32::from(first) + position as i32)
-    })
+    NUMBERS[abi as usize].get(name).copied()
 }
 
 /// The calls of a class, by name. `fcntl` is counted where its commands say: see [`Call::op_of`].

@@ -124,17 +124,15 @@ impl<R: Row> TableWriter<R> {
             };
             series.write(batch)?;
         }
-        if let Some((key, _)) = oldest.last() {
-            self.written = Some(*key);
+        if let Some(&last) = oldest.last() {
+            self.written = Some(last.0);
+            // In place: another buffer of that size would be new memory every time.
+            let mut index = 0;
+            self.held.retain(|row| {
+                index += 1;
+                (row.key(), index - 1) > last
+            });
         }
-        // In place and in whatever order: a second buffer would double the memory.
-        self.leaving.clear();
-        self.leaving.resize(self.held.len(), false);
-        for (_, index) in oldest {
-            self.leaving[*index as usize] = true;
-        }
-        let mut leaving = self.leaving.iter();
-        self.held.retain(|_| leaving.next() == Some(&false));
         Ok(())
     }
 
