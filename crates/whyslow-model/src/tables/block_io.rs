@@ -15,7 +15,7 @@ crate::table! {
         ts_issue: Option<i64> [Time],
         /// From `ts` to issue.
         queue_ns: Option<i64> [Duration],
-        /// From issue to completion.
+        /// From issue to the completion of the data; `dur` of a write that a flush has to follow goes on to the end of that.
         device_ns: Option<i64> [Duration],
         /// Device of the request (kernel `dev_t`, 20 minor bits): the whole disk for requests.
         dev: i64,

@@ -89,7 +89,10 @@ impl Rows {
             queue_ns: io
                 .ts_issue
                 .and_then(|issue| Some(issue.saturating_sub(queue_from?))),
-            device_ns: io.ts_issue.and_then(since),
+            device_ns: io.ts_issue.and_then(|issue| {
+                let done = whole.map(|end| io.ts_done.unwrap_or(end));
+                Some(done?.saturating_sub(issue))
+            }),
             dev: io.dev,
             dev_name: devices.name(io.dev, symbols),
             part: io.part,

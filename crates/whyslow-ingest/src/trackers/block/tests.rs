@@ -402,7 +402,7 @@ fn a_write_between_flushes_ends_with_the_last_of_them() {
          7 - complete 8:0 -1+0 FF
          8 - complete 8:0 64+0 WSM",
         &[
-            "0-8 8:0 64+8 write FWFSM request bio_queue:7 queue 4 device 4",
+            "0-8 8:0 64+8 write FWFSM request bio_queue:7 queue 4 device 1",
             "2-3 8:0 0+0 flush FF request bio_queue:7 queue ? device 1",
             "6-7 8:0 0+0 flush FF request bio_queue:7 queue ? device 1",
         ],
@@ -561,7 +561,7 @@ proptest! {
             prop_assert!(row.queue_ns.is_none_or(|ns| ns >= 0));
             prop_assert!(row.device_ns.is_none_or(|ns| ns >= 0));
             if let (Some(queue), Some(device), Some(dur)) = (row.queue_ns, row.device_ns, row.dur) {
-                prop_assert_eq!(queue + device, dur);
+                prop_assert!(queue + device <= dur);
             }
         }
         // Every completion of data ends an I/O, is a part of one, or is a row of its own.

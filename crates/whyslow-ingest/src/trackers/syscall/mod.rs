@@ -337,14 +337,8 @@ impl SyscallTracker {
         };
         let mut pending = self.begun(here, thread, called, &SyscallArgs::default(), out);
         pending.cpu = None;
-        let since = ts_free.unwrap_or(here.ts);
-        pending.ts = since;
-        self.emit(
-            &pending,
-            Some(thread),
-            End::OfUnknownBegin(here.ts, ret),
-            out,
-        );
+        pending.ts = ts_free.unwrap_or(here.ts);
+        self.perform_late(pending, thread, here, (ret, args), out);
     }
 
     /// An exec is known by its return alone where its own event is not recorded.

@@ -77,6 +77,41 @@ impl SyscallTracker {
         self.emit(&call.pending, Some(thread), end, out);
     }
 
+    /// Of a call whose entry is missing, the return alone tells of a new descriptor.
+    pub(super) fn perform_late<S: EmitAll>(
+        &mut self,
+        mut pending: Pending,
+        thread: &ThreadRef,
+        here: &Here,
+        (ret, args): (Option<i64>, &SyscallArgs<'_>),
+        out: &mut Output<'_, S>,
+    ) {
+        pending.named = None;
+        let mut call = Return {
+            owner: Owner::of(thread),
+            pending,
+            thread: *thread,
+            here,
+            ret,
+            args,
+        };
+        let effect = self.calls.get(pending.called.meaning).effect;
+        if call.succeeded() {
+            match effect {
+                Effect::Accept => self.accepted(&mut call, out),
+                Effect::Fresh(fresh) => self.made(&mut call, fresh, out),
+                Effect::Pipe | Effect::SocketPair => self.paired(&mut call, effect, out),
+                Effect::Open | Effect::Creat | Effect::Socket | Effect::Memfd => {
+                    call.pending.named = Some(Object::unknown(Reason::EntryLost));
+                    self.yielded(&mut call, "open", false, out);
+                }
+                _ => {}
+            }
+        }
+        let end = End::OfUnknownBegin(here.ts, ret);
+        self.emit(&call.pending, Some(thread), end, out);
+    }
+
     /// Enters descriptors that were used and not known.
     fn meet<S: EmitAll>(&mut self, call: &mut Return<'_>, out: &mut Output<'_, S>) {
         if had_no_object(call.ret) {

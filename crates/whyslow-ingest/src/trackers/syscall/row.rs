@@ -128,7 +128,8 @@ fn objects(
     entry_lost: bool,
 ) -> (Option<Object>, Option<Object>) {
     if entry_lost && pending.op.is_io() {
-        return (Some(Object::unknown(Reason::EntryLost)), None);
+        let object = pending.named.unwrap_or(Object::unknown(Reason::EntryLost));
+        return (Some(object), None);
     }
     let behind = |target: Option<Target>| {
         target

@@ -177,6 +177,23 @@ fn what_does_not_pair_is_kept_and_cut() {
 }
 
 #[test]
+fn a_return_without_entry_still_yields_its_descriptor() {
+    check(
+        "1 7 other
+         2 7 < accept4 ret=4 sockaddr=10.0.0.2:999
+         3 7 = read 5 fd=4
+         4 8 < openat ret=3
+         5 8 = read 5 fd=3",
+        &[
+            "1-2 tid=7 accept4 fd=4 class=inet path=10.0.0.2:999 cut=begin",
+            "3-3 tid=7 read fd=4 class=inet path=10.0.0.2:999 bytes=5",
+            "4-4 tid=8 openat fd=3 class=unknown reason=entry not recorded cut=begin",
+            "5-5 tid=8 read fd=3 class=unknown reason=entry not recorded bytes=5",
+        ],
+    );
+}
+
+#[test]
 fn the_return_of_clone_in_the_child_is_no_call() {
     let machine = check(
         "1 7 > clone flags=0
