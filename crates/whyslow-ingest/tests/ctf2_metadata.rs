@@ -14,7 +14,10 @@ const U8: &str = "{\"type\":\"field-class-alias\",\"name\":\"u8\",\"field-class\
     \"alignment\":8}}";
 
 fn parse(fragments: &[&str]) -> ParsedMetadata {
-    let text: String = fragments.iter().map(|f| format!("\u{1E}{f}\n")).collect();
+    let pieces = fragments
+        .iter()
+        .flat_map(|fragment| ["\u{1E}", fragment, "\n"]);
+    let text: String = pieces.collect();
     parse_metadata(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 

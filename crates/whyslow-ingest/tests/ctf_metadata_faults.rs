@@ -168,7 +168,7 @@ fn a_cut_sequence_of_fragments_is_used_up_to_the_cut() {
 
 fn check_error(text: &str, place_of: &str, what: &str) {
     let error = parse_metadata(text.as_bytes()).expect_err(text);
-    let place = text.find(place_of).unwrap();
+    let place = text.find(place_of).expect("the text has the place");
     assert_eq!(
         error.to_string(),
         format!("metadata byte {place}: {what}"),

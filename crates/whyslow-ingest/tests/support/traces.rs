@@ -35,21 +35,3 @@ pub(crate) fn open(archive: &Path) -> tar::Archive<Box<dyn Read>> {
     };
     tar::Archive::new(plain)
 }
-
-/// All metadata files: where each stood, and its bytes.
-pub(crate) fn metadata_files() -> Vec<(String, Vec<u8>)> {
-    let mut found = Vec::new();
-    for archive in archives() {
-        for entry in open(&archive).entries().expect("the archive is tar") {
-            let mut entry = entry.expect("the archive is whole");
-            let path = entry.path().expect("paths are sound").into_owned();
-            if path.file_name().is_some_and(|name| name == "metadata") {
-                let mut bytes = Vec::new();
-                entry.read_to_end(&mut bytes).expect("the archive is whole");
-                found.push((path.to_string_lossy().into_owned(), bytes));
-            }
-        }
-    }
-    found.sort();
-    found
-}

@@ -7,11 +7,13 @@ use whyslow_model::stat::METADATA_UNKNOWN;
 
 use super::super::class::{
     BitOrder, ByteOrder, FieldClass, FieldLocation, IntegerClass, IntegerKind, Mapping, Range,
-    Role, Scope, StructClass, TextEncoding, VariantOption,
+    Role, Scope, StructClass, VariantOption,
 };
 use super::super::field_lookup::{FieldLookup, VariantStep};
-use super::super::metadata::{
-    ALIGNMENT_MAX, CLASS_DEPTH_MAX, Fault, FieldBudget, INTEGER_BITS_MAX, Notes, STRUCT_MEMBERS_MAX,
+use super::super::metadata::{CLASS_DEPTH_MAX, Fault, FieldBudget, Notes, STRUCT_MEMBERS_MAX};
+use super::properties::{
+    alignment, bit_order, bits, byte_order, encoding, fixed_float, is_integer, role,
+    scope_of_origin, steps,
 };
 use super::tree::{Json, Object};
 
@@ -433,126 +435,6 @@ const CLASS_PROPERTIES: [&str; 22] = [
     "options",
 ];
 
-/// How many structures to go outwards, and the names to follow from there.
-fn steps(path: &[Json]) -> Result<(usize, Vec<&str>), String> {
-    let mut up = 0;
-    let mut names = Vec::new();
-    for step in path {
-        match step {
-            Json::Text(name) => names.push(name.as_str()),
-            Json::Null if names.pop().is_some() => {}
-            Json::Null => up += 1,
-            other => return Err(format!("a step of a path is {}", other.kind())),
-        }
-    }
-    if names.is_empty() {
-        return Err("a path without a name".to_owned());
-    }
-    Ok((up, names))
-}
-
-fn scope_of_origin(origin: &str) -> Option<Scope> {
-    Some(match origin {
-        "packet-header" => Scope::PacketHeader,
-        "packet-context" => Scope::PacketContext,
-        "event-record-header" => Scope::EventHeader,
-        "event-record-common-context" => Scope::EventContext,
-        "event-record-specific-context" => Scope::SpecificContext,
-        "event-record-payload" => Scope::Payload,
-        _ => return None,
-    })
-}
-
-fn role(name: &str) -> Option<Role> {
-    Some(match name {
-        "packet-magic-number" => Role::PacketMagic,
-        "metadata-stream-uuid" => Role::MetadataUuid,
-        "data-stream-class-id" => Role::StreamClassId,
-        "data-stream-id" => Role::StreamId,
-        "packet-total-length" => Role::PacketTotalLength,
-        "packet-content-length" => Role::PacketContentLength,
-        "packet-end-default-clock-timestamp" => Role::PacketEndTimestamp,
-        "default-clock-timestamp" => Role::Timestamp,
-        "discarded-event-record-counter-snapshot" => Role::DiscardedEvents,
-        "packet-sequence-number" => Role::PacketSequenceNumber,
-        "event-record-class-id" => Role::EventClassId,
-        _ => return None,
-    })
-}
-
-/// Also a variant all of whose options are.
-fn is_integer(class: &FieldClass, kind: fn(IntegerKind) -> bool) -> bool {
-    match class {
-        FieldClass::Integer(integer) | FieldClass::VariableInteger(integer) => kind(integer.kind),
-        FieldClass::Variant { options, .. } => {
-            !options.is_empty() && options.iter().all(|o| is_integer(&o.class, kind))
-        }
-        _ => false,
-    }
-}
-
 fn in_member(name: &str, what: &str) -> String {
     format!("`{name}`: {what}")
-}
-
-fn fixed_float(object: &Object) -> Result<FieldClass, String> {
-    let bits = bits(object)?;
-    if !matches!(bits, 16 | 32 | 64 | 128) && (bits < 128 || bits % 32 != 0) {
-        return Err(format!("a floating point number of {bits} bits"));
-    }
-    let byte_order = byte_order(object)?;
-    Ok(FieldClass::Float {
-        bits,
-        byte_order,
-        bit_order: bit_order(object, byte_order)?,
-        alignment: alignment(object, "alignment")?,
-    })
-}
-
-fn bits(object: &Object) -> Result<u32, String> {
-    match object.integer("length")? {
-        Some(bits @ 1..=INTEGER_BITS_MAX) => Ok(bits as u32),
-        Some(bits) => Err(format!("`length` cannot be {bits}")),
-        None => Err("no `length`".to_owned()),
-    }
-}
-
-fn byte_order(object: &Object) -> Result<ByteOrder, String> {
-    match object.text("byte-order")? {
-        Some("little-endian") => Ok(ByteOrder::Little),
-        Some("big-endian") => Ok(ByteOrder::Big),
-        Some(other) => Err(format!("unknown byte order `{other}`")),
-        None => Err("no `byte-order`".to_owned()),
-    }
-}
-
-fn bit_order(object: &Object, byte_order: ByteOrder) -> Result<BitOrder, String> {
-    match object.text("bit-order")? {
-        Some("first-to-last") => Ok(BitOrder::LeastFirst),
-        Some("last-to-first") => Ok(BitOrder::MostFirst),
-        Some(other) => Err(format!("unknown bit order `{other}`")),
-        None => Ok(byte_order.usual_bit_order()),
-    }
-}
-
-fn alignment(object: &Object, name: &str) -> Result<u32, String> {
-    match object.integer(name)? {
-        None => Ok(1),
-        Some(value @ 1..=ALIGNMENT_MAX) if (value as u32).is_power_of_two() => Ok(value as u32),
-        Some(value) => Err(format!("`{name}` cannot be {value}")),
-    }
-}
-
-/// Drafts put the hyphen before the byte order.
-fn encoding(object: &Object) -> Result<TextEncoding, String> {
-    let name = object.text("encoding")?.unwrap_or("utf-8");
-    let letters: String = name.chars().filter(|letter| *letter != '-').collect();
-    match letters.to_ascii_lowercase().as_str() {
-        "utf8" => Ok(TextEncoding::Utf8),
-        "utf16le" => Ok(TextEncoding::Utf16Little),
-        "utf16be" => Ok(TextEncoding::Utf16Big),
-        "utf32le" => Ok(TextEncoding::Utf32Little),
-        "utf32be" => Ok(TextEncoding::Utf32Big),
-        _ => Err(format!("unknown encoding `{name}`")),
-    }
 }

@@ -12,6 +12,7 @@
 
 mod field_classes;
 mod fragments;
+mod properties;
 mod tree;
 
 use whyslow_model::stat::METADATA_DAMAGED;
