@@ -96,13 +96,12 @@ fn tracer(context: &Context<'_>, spec: &Spec) -> Option<String> {
 }
 
 /// Bytes moved on objects that are not known, with the reasons.
-pub(crate) fn unknown_objects(reasons: &BTreeMap<Box<str>, i64>, bytes: i64) -> Option<String> {
-    let unknown: i64 = reasons.values().sum();
+pub(crate) fn unknown_objects(mut reasons: Vec<(Box<str>, i64)>, bytes: i64) -> Option<String> {
+    let unknown: i64 = reasons.iter().map(|(_, bytes)| bytes).sum();
     if unknown == 0 || bytes == 0 {
         return None;
     }
-    let mut reasons: Vec<_> = reasons.iter().collect();
-    reasons.sort_by_key(|(_, bytes)| std::cmp::Reverse(**bytes));
+    reasons.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     let reasons: Vec<String> = reasons
         .into_iter()
         .map(|(reason, bytes)| format!("{reason} ({bytes} B)"))

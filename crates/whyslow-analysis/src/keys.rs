@@ -31,9 +31,10 @@ pub(crate) enum Key {
     Fd,
     FdClass,
     Errno,
+    Reason,
 }
 
-const KEYS: [(Key, &str); 17] = [
+const KEYS: [(Key, &str); 18] = [
     (Key::Comm, "comm"),
     (Key::Pid, "pid"),
     (Key::Tid, "tid"),
@@ -51,6 +52,7 @@ const KEYS: [(Key, &str); 17] = [
     (Key::Fd, "fd"),
     (Key::FdClass, "fd_class"),
     (Key::Errno, "errno"),
+    (Key::Reason, "unknown_reason"),
 ];
 
 impl Key {
@@ -107,6 +109,7 @@ impl Key {
             Key::Fd => Shape::Int("fd"),
             Key::FdClass => Shape::Text("fd_class", Derive::Same),
             Key::Errno => Shape::Int(spec.errno?),
+            Key::Reason => Shape::Text("unknown_reason", Derive::Same),
         };
         let column = match shape {
             Shape::Text(column, _) | Shape::Int(column) => column,

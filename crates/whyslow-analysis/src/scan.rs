@@ -30,10 +30,6 @@ impl Projection {
         }
     }
 
-    pub(crate) fn table(&self) -> &'static Table {
-        self.table
-    }
-
     /// Place of the column in the batches to come.
     pub(crate) fn need(&mut self, name: &'static str) -> ColumnRef {
         let place = self.columns.iter().position(|column| *column == name);
@@ -206,12 +202,17 @@ impl<T: Clone> PerWord<T> {
         }
     }
 
-    /// The words' values, all `unset` if the dictionary is another one than before.
+    /// The words' values, all `unset` if the dictionary is another one than before. Batches of a
+    /// row group share the bytes of their dictionary, though not the array around them; the array
+    /// kept here makes sure that no other one lies at the same address.
     pub(crate) fn of(&mut self, texts: &Texts<'_>, unset: T) -> &mut [T] {
-        let same = self
-            .dictionary
-            .as_ref()
-            .is_some_and(|dictionary| std::sync::Arc::ptr_eq(dictionary, texts.dictionary));
+        let place = |words: &StringArray| {
+            let (bytes, ends) = (words.value_data().as_ptr(), words.value_offsets().as_ptr());
+            (bytes, ends, words.len())
+        };
+        let before = self.dictionary.as_ref();
+        let before = before.and_then(|dictionary| dictionary.as_string_opt::<i32>());
+        let same = before.is_some_and(|before| place(before) == place(texts.words));
         if !same {
             self.dictionary = Some(texts.dictionary.clone());
             self.made.clear();

@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::errno;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::SYSCALLS;
+use crate::query::Filter;
 
 pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
     let mut table = stats::table(context, &SYSCALLS, "syscalls", "system calls", keys)?;
@@ -39,7 +40,11 @@ fn errors(
 ) -> Result<BTreeMap<String, Vec<Value>>, AnalysisError> {
     let mut by = keys.to_vec();
     by.push(Key::Errno);
-    let pass = context.pass(&SYSCALLS, &by)?;
+    let failed = Filter {
+        errors_only: true,
+        ..context.question.filter.clone()
+    };
+    let pass = context.pass_of(&SYSCALLS, &by, &failed)?;
     let mut counted: Vec<_> = pass.run(context.tables, &Calls)?.into_iter().collect();
     counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let mut errors: BTreeMap<String, Vec<Value>> = BTreeMap::new();

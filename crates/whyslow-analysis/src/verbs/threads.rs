@@ -10,7 +10,7 @@ use super::usage::{self, UsageSum};
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::{SLICES, SYSCALLS, THREADS};
+use crate::kinds::{Field, SLICES, SYSCALLS, THREADS};
 use crate::pass::{Groups, Summing};
 use crate::query::Filter;
 use crate::rows::Cells;
@@ -70,11 +70,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
 
 fn columns() -> Vec<AnswerColumn> {
     let column = AnswerColumn::new;
-    let mut columns: Vec<_> = THREADS
-        .fields
-        .iter()
-        .map(|field| field.answer_column())
-        .collect();
+    let mut columns: Vec<_> = THREADS.fields.iter().map(Field::answer_column).collect();
     columns.insert(3, column("command", "command", Measure::Path).priority(4));
     columns.extend([
         column("cpu_ns", "CPU time", Measure::Duration),

@@ -20,7 +20,7 @@ use crate::kinds::{Cell, Field, SYSCALLS, Spec};
 use crate::pass::{Pass, Summing};
 use crate::query::{Filter, Sort};
 use crate::rows::{self, Place, Shown};
-use crate::scan::{ColumnRef, Ints, Projection, Texts};
+use crate::scan::{ColumnRef, Ints};
 
 const ROWS: usize = 10;
 
@@ -240,46 +240,8 @@ struct Top {
     last: Option<FxHashSet<Place>>,
     value: ColumnRef,
     ts: ColumnRef,
-    ending: Ending,
+    ts_end: ColumnRef,
     id: ColumnRef,
-}
-
-/// How a table tells a row without an end: by its `cut`, which costs nothing to read, or by the end
-/// itself.
-#[derive(Debug, Clone, Copy)]
-enum Ending {
-    Cut(ColumnRef),
-    End(ColumnRef),
-}
-
-enum Ended<'b> {
-    Cut(Texts<'b>),
-    End(Ints<'b>),
-}
-
-impl Ending {
-    fn new(projection: &mut Projection) -> Self {
-        match projection.table().column("cut") {
-            Some(_) => Ending::Cut(projection.need("cut")),
-            None => Ending::End(projection.need("ts_end")),
-        }
-    }
-
-    fn of(self, batch: &RecordBatch) -> Result<Ended<'_>, AnalysisError> {
-        Ok(match self {
-            Ending::Cut(column) => Ended::Cut(column.texts(batch)?),
-            Ending::End(column) => Ended::End(column.ints(batch)?),
-        })
-    }
-}
-
-impl Ended<'_> {
-    fn is_ended(&self, row: u32) -> bool {
-        match self {
-            Ended::Cut(cut) => cut.get(row) != Some("end"),
-            Ended::End(end) => end.get(row).is_some(),
-        }
-    }
 }
 
 #[derive(Default)]
@@ -303,27 +265,27 @@ impl Top {
             last,
             value: projection.need(order.column),
             ts: projection.need("ts"),
-            ending: Ending::new(projection),
+            ts_end: projection.need("ts_end"),
             id: projection.need("id"),
         }
     }
 }
 
 impl Summing for Top {
-    type Columns<'b> = ([Ints<'b>; 3], Ended<'b>);
+    type Columns<'b> = [Ints<'b>; 4];
     type Sum = TopSum;
 
     fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<Self::Columns<'b>, AnalysisError> {
-        let ints = [
+        Ok([
             self.value.ints(batch)?,
             self.ts.ints(batch)?,
+            self.ts_end.ints(batch)?,
             self.id.ints(batch)?,
-        ];
-        Ok((ints, self.ending.of(batch)?))
+        ])
     }
 
     #[inline]
-    fn add(&self, sum: &mut TopSum, ([value, ts, id], ended): &Self::Columns<'_>, row: u32) {
+    fn add(&self, sum: &mut TopSum, [value, ts, ts_end, id]: &[Ints<'_>; 4], row: u32) {
         let place = || (ts.at(row), id.at(row));
         if let Some(value) = value.get(row) {
             let value = if self.ascending {
@@ -332,7 +294,7 @@ impl Summing for Top {
                 value
             };
             sum.ranked.offer(Rank(value, Reverse(place())), self.limit);
-        } else if !ended.is_ended(row) {
+        } else if ts_end.get(row).is_none() {
             let may_run = |last: &FxHashSet<Place>| last.contains(&place());
             if self.last.as_ref().is_none_or(may_run) {
                 let known = self.recording_end - ts.at(row);

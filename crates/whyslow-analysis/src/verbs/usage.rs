@@ -8,8 +8,6 @@
 //! the object of `fd`, and writes the one of `fd2`. Block requests of a bio-based device are left
 //! out of a process's bytes, because the same bytes follow as requests of the disk below.
 
-use std::collections::BTreeMap;
-
 use arrow_array::RecordBatch;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::syscall::Op;
@@ -19,6 +17,7 @@ use crate::AnalysisError;
 use crate::caveats;
 use crate::context::Context;
 use crate::facts;
+use crate::grouping::Object;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{BLOCK, Spec};
 use crate::objects::Sort;
@@ -43,36 +42,62 @@ pub(crate) fn table(
     }
 }
 
+/// Sums by `keys`; where these name objects, what a call writes to its second object belongs there.
 pub(crate) fn sums(
     context: &Context<'_>,
     spec: &'static Spec,
     keys: &[Key],
 ) -> Result<Groups<UsageSum>, AnalysisError> {
     let mut pass = context.pass(spec, keys)?;
-    let whole = keys.iter().any(|key| key.is_object());
-    let usage = Usage::new(&mut pass, if whole { Side::First } else { Side::Both });
+    let usage = Usage::new(&mut pass, Object::First);
     let mut groups = pass.run(context.tables, &usage)?;
-    if whole {
-        // What calls with two objects write belongs to the second object.
-        let mut pass = context.pass_second(spec, keys)?;
-        let second = Usage::new(&mut pass, Side::Second);
+    if groups.values().any(|sum| sum.with_second > 0) {
+        let mut pass = if keys.iter().any(|key| key.is_object()) {
+            context.pass_second(spec, keys)?
+        } else {
+            let mut pass = context.pass(spec, keys)?;
+            pass.selector.only_read_write(&mut pass.projection);
+            pass
+        };
+        let second = Usage::new(&mut pass, Object::Second);
         for (group, more) in pass.run(context.tables, &second)? {
             usage.merge(groups.entry(group).or_default(), more);
         }
     }
-    note_unknown(context, &groups);
+    note_unknown(context, spec, &groups)?;
     Ok(groups)
 }
 
-fn note_unknown(context: &Context<'_>, groups: &Groups<UsageSum>) {
-    let mut reasons: BTreeMap<Box<str>, i64> = BTreeMap::new();
-    for (reason, bytes) in groups.values().flat_map(|sum| &sum.unknown) {
-        *reasons.entry(reason.clone()).or_default() += bytes;
+fn note_unknown(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    groups: &Groups<UsageSum>,
+) -> Result<(), AnalysisError> {
+    let place = Sort::Unknown as usize;
+    if groups
+        .values()
+        .all(|sum| sum.read[place] + sum.written[place] == 0)
+    {
+        return Ok(());
     }
-    let bytes = groups.values().map(UsageSum::bytes).sum();
-    if let Some(caveat) = caveats::unknown_objects(&reasons, bytes) {
+    let bytes: i64 = groups.values().map(UsageSum::bytes).sum();
+    let mut pass = context.pass(spec, &[Key::Reason])?;
+    let usage = Usage::new(&mut pass, Object::First);
+    let reasons = pass
+        .run(context.tables, &usage)?
+        .into_iter()
+        .filter_map(|(group, sum)| {
+            let unknown = sum.read[place] + sum.written[place];
+            let reason = match group.into_iter().next() {
+                Some(KeyValue::Text(reason)) => reason,
+                _ => "no reason recorded".into(),
+            };
+            (unknown > 0).then_some((reason, unknown))
+        });
+    if let Some(caveat) = caveats::unknown_objects(reasons.collect(), bytes) {
         context.note(caveat);
     }
+    Ok(())
 }
 
 fn by_owner(
@@ -207,23 +232,13 @@ fn by_object(
     Ok(table)
 }
 
-/// Which object of a call is asked about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    /// What `fd` leads to: read by calls with two objects.
-    First,
-    /// What `fd2` leads to: written by calls with two objects.
-    Second,
-    Both,
-}
-
+/// Sums of what calls do with their first object, or of what they write to their second one.
 struct Usage {
-    side: Side,
+    object: Object,
     op: ColumnRef,
-    fd_class: ColumnRef,
+    /// Of the first object; the second one is known by its name only.
+    class: ColumnRef,
     bytes: ColumnRef,
-    path2: ColumnRef,
-    reason: ColumnRef,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -235,8 +250,8 @@ pub(crate) struct UsageSum {
     pub(crate) others: i64,
     /// Calls, each once.
     pub(crate) calls: i64,
-    /// Bytes of unknown objects by the reason why they are unknown.
-    pub(crate) unknown: BTreeMap<Box<str>, i64>,
+    /// Those of them that have a second object.
+    with_second: i64,
 }
 
 impl UsageSum {
@@ -256,20 +271,19 @@ struct UsageColumns<'b> {
     class: Texts<'b>,
     sorts: Vec<Sort>,
     bytes: Ints<'b>,
-    path2: Texts<'b>,
-    reason: Texts<'b>,
 }
 
 impl Usage {
-    fn new(pass: &mut Pass, side: Side) -> Self {
+    fn new(pass: &mut Pass, object: Object) -> Self {
         let projection = &mut pass.projection;
         Self {
-            side,
+            object,
             op: projection.need("op"),
-            fd_class: projection.need("fd_class"),
+            class: projection.need(match object {
+                Object::First => "fd_class",
+                Object::Second => "path2",
+            }),
             bytes: projection.need("bytes"),
-            path2: projection.need("path2"),
-            reason: projection.need("unknown_reason"),
         }
     }
 }
@@ -279,15 +293,17 @@ impl Summing for Usage {
     type Sum = UsageSum;
 
     fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<UsageColumns<'b>, AnalysisError> {
-        let (op, class) = (self.op.texts(batch)?, self.fd_class.texts(batch)?);
+        let (op, class) = (self.op.texts(batch)?, self.class.texts(batch)?);
+        let sort_of = |word: &str| match self.object {
+            Object::First => Sort::of_class(Some(word)),
+            Object::Second => Sort::of_name(Some(word)),
+        };
         Ok(UsageColumns {
             ops: per_word(&op, Op::by_name),
-            sorts: per_word(&class, |class| Sort::of_class(Some(class))),
+            sorts: per_word(&class, sort_of),
             op,
             class,
             bytes: self.bytes.ints(batch)?,
-            path2: self.path2.texts(batch)?,
-            reason: self.reason.texts(batch)?,
         })
     }
 
@@ -296,13 +312,13 @@ impl Summing for Usage {
         let op = columns.op.key(row).and_then(|key| columns.ops[key]);
         let bytes = columns.bytes.get(row).unwrap_or(0);
         let class = columns.class.key(row);
-        let sort = class.map_or(Sort::Unknown, |key| columns.sorts[key]);
-        if sort == Sort::Unknown && bytes > 0 {
-            let reason = columns.reason.get(row).unwrap_or("no reason recorded");
-            *sum.unknown.entry(reason.into()).or_default() += bytes;
+        let sort = class.map_or(Sort::Unknown, |key| columns.sorts[key]) as usize;
+        if self.object == Object::Second {
+            sum.writes += 1;
+            sum.written[sort] += bytes;
+            return;
         }
-        let sort = sort as usize;
-        sum.calls += i64::from(self.side != Side::Second);
+        sum.calls += 1;
         match op {
             Some(Op::Read) => {
                 sum.reads += 1;
@@ -313,14 +329,9 @@ impl Summing for Usage {
                 sum.written[sort] += bytes;
             }
             Some(Op::ReadWrite) => {
-                if self.side != Side::Second {
-                    sum.reads += 1;
-                    sum.read[sort] += bytes;
-                }
-                if self.side != Side::First {
-                    sum.writes += 1;
-                    sum.written[Sort::of_name(columns.path2.get(row)) as usize] += bytes;
-                }
+                sum.with_second += 1;
+                sum.reads += 1;
+                sum.read[sort] += bytes;
             }
             _ => sum.others += 1,
         }
@@ -335,9 +346,7 @@ impl Summing for Usage {
         sum.writes += other.writes;
         sum.others += other.others;
         sum.calls += other.calls;
-        for (reason, bytes) in other.unknown {
-            *sum.unknown.entry(reason).or_default() += bytes;
-        }
+        sum.with_second += other.with_second;
     }
 }
 

@@ -6,7 +6,7 @@ use whyslow_model::tables::{
     NetPacketRow, ProcessRow, SchedSliceRow, SyscallRow, ThreadRow, ThreadStateRow,
 };
 use whyslow_model::{Sym, Symbols};
-use whyslow_store::{MemoryTables, RecordingInfo};
+use whyslow_store::RecordingInfo;
 
 /// Begin of every made recording.
 pub(crate) const BEGIN: i64 = 1_421_342_317_000_000_000;
@@ -158,11 +158,6 @@ pub(crate) fn collected(amount: Amount) -> (Collected, Symbols, RecordingInfo) {
     (rows, symbols, info)
 }
 
-pub(crate) fn in_memory(amount: Amount) -> MemoryTables {
-    let (rows, symbols, info) = collected(amount);
-    MemoryTables::new(&rows, &symbols, info)
-}
-
 fn things<S: EmitAll>(symbols: &mut Symbols, sink: &mut S) {
     for utid in 0..THREADS as i32 {
         let upid = utid / 2;
@@ -277,12 +272,10 @@ impl Maker<'_> {
     /// (`dur`, `ts_end`, `cut`) of an operation.
     fn length(&mut self, ts: i64, sides: u64) -> (Option<i64>, Option<i64>, Option<Sym>) {
         let dur = self.dice.duration();
-        if self.dice.one_in(sides) {
-            (None, None, Some(self.symbols.intern("end")))
-        } else if self.dice.one_in(sides) {
-            (None, Some(ts + dur), Some(self.symbols.intern("begin")))
-        } else {
-            (Some(dur), Some(ts + dur), None)
+        match self.dice.below(sides) {
+            0 => (None, None, Some(self.symbols.intern("end"))),
+            1 => (None, Some(ts + dur), Some(self.symbols.intern("begin"))),
+            _ => (Some(dur), Some(ts + dur), None),
         }
     }
 
