@@ -7,6 +7,7 @@
 mod ctf2;
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -137,14 +138,14 @@ impl Consumer for Lines {
         line.push(':');
         let mut comma = "";
         if let Some(cpu) = event.cpu {
-            line.push_str(&format!(" {{ cpu_id = {cpu} }}"));
+            write!(line, " {{ cpu_id = {cpu} }}").unwrap();
             comma = ",";
         }
         for scope in [Scope::EventContext, Scope::SpecificContext, Scope::Payload] {
             let mut fields = String::new();
             if event.render(scope, &mut fields) {
                 let space = if fields.is_empty() { "" } else { " " };
-                line.push_str(&format!("{comma} {{{space}{fields} }}"));
+                write!(line, "{comma} {{{space}{fields} }}").unwrap();
                 comma = ",";
             }
         }

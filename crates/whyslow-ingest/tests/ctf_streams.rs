@@ -37,7 +37,7 @@ fn sound_packets() {
     assert_eq!(read.events[2].1, Some(0));
     assert_eq!(
         read.texts()[2],
-        r#"note Unsigned(1) Str([97, 32, 116, 101, 120, 116])"#
+        "note Unsigned(1) Str([97, 32, 116, 101, 120, 116])"
     );
     assert_eq!(read.texts()[3], "list Unsigned(3) Ints([1, 2, 3])");
     assert_eq!(read.anomalies(), []);
@@ -143,7 +143,9 @@ fn packets_of_another_trace_are_passed_over() {
 #[test]
 fn a_uuid_that_all_packets_share_is_believed() {
     let mut packets = three_packets();
-    packets.iter_mut().for_each(|packet| packet.uuid = [7; 16]);
+    for packet in &mut packets {
+        packet.uuid = [7; 16];
+    }
     let read = Folder::with(&file(&packets)).read();
     assert_eq!(read.events.len(), 6);
     assert_eq!(read.anomalies(), [("PACKET_FOREIGN", 1)]);

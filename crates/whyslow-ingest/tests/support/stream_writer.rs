@@ -1,6 +1,7 @@
 //! Writes small traces: the metadata of a kernel trace of LTTng in little, and packets of it.
 #![allow(clippy::unwrap_used, dead_code)]
 
+use std::fmt::Write as _;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -101,9 +102,9 @@ impl Packet {
     pub(crate) fn list(mut self, time: u64, values: &[u16]) -> Packet {
         self.header(time, LIST);
         self.events.extend((values.len() as u32).to_le_bytes());
-        values
-            .iter()
-            .for_each(|value| self.events.extend(value.to_le_bytes()));
+        for value in values {
+            self.events.extend(value.to_le_bytes());
+        }
         self
     }
 
@@ -245,7 +246,7 @@ impl Consumer for Read {
     fn event(&mut self, event: &DecodedEvent<'_>) -> ControlFlow<()> {
         let mut text = event.name().to_owned();
         for value in event.values() {
-            text.push_str(&format!(" {value:?}"));
+            write!(text, " {value:?}").unwrap();
         }
         self.events.push((event.ts, event.cpu, event.stream, text));
         match self.stop_after {

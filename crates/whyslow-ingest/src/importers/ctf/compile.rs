@@ -4,18 +4,21 @@
 //! *phase*). So most padding is a constant and stays inside a run; an `Align` operation is needed
 //! only where a class wants a greater alignment than what is known, for example after a string.
 
+mod arrays;
+mod choices;
+mod numbers;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::class::{
-    BitOrder, ByteOrder, FieldClass, FieldLocation, IntegerClass, IntegerKind, Range, Role, Scope,
-    StructClass, TextEncoding, TraceClass, VariantOption,
-};
+use self::choices::Branch;
+use super::class::{FieldClass, Role, Scope, StructClass};
 use super::consumer::FieldName;
-use super::decoded::{Slot, SlotKind};
+use super::decoded::Slot;
+use super::locations::{Defined, Locations};
+use super::phase::Phase;
 use super::plan::{
-    Also, BytesKind, Choice, Count, Element, Load, LoadKind, MAX_ALIGNMENT_BITS, MAX_DEPTH,
-    MAX_STATIC_BITS, Meaning, NO_SLOT, NOTHING_ELSE, Number, OddLoad, Op, Plan, PlanError,
-    ROLE_SLOTS, role_slot,
+    Also, BytesKind, Count, MAX_ALIGNMENT_BITS, MAX_DEPTH, MAX_STATIC_BITS, Meaning, NO_SLOT,
+    NOTHING_ELSE, Number, OddLoad, Op, Plan, PlanError, ROLE_SLOTS, role_slot,
 };
 
 /// Which fields get a slot.
@@ -27,139 +30,6 @@ pub(super) enum Selection<'a> {
     /// Those with a role, in the slot of the role.
     Roles,
 }
-
-/// What is known of a position: `residue` modulo `modulus` (a power of two), in bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Phase {
-    modulus: u32,
-    residue: u32,
-}
-
-impl Phase {
-    pub(super) const PACKET_BEGIN: Phase = Phase {
-        modulus: MAX_ALIGNMENT_BITS,
-        residue: 0,
-    };
-    pub(super) const ANYWHERE: Phase = Phase {
-        modulus: 1,
-        residue: 0,
-    };
-
-    fn advanced(self, bits: u64) -> Phase {
-        let residue = (u64::from(self.residue) + bits) % u64::from(self.modulus);
-        Phase {
-            modulus: self.modulus,
-            residue: residue as u32,
-        }
-    }
-
-    fn is_multiple_of(self, bits: u32) -> bool {
-        self.modulus >= bits && self.residue.is_multiple_of(bits)
-    }
-
-    /// What holds whichever of the two is true.
-    fn either(self, other: Phase) -> Phase {
-        let mut modulus = self.modulus.min(other.modulus);
-        while self.residue % modulus != other.residue % modulus {
-            modulus /= 2;
-        }
-        Phase {
-            modulus,
-            residue: self.residue % modulus,
-        }
-    }
-}
-
-/// A register for each field that some length or selector of the trace refers to.
-#[derive(Debug, Default)]
-pub(super) struct Locations {
-    registers: FxHashMap<FieldLocation, u16>,
-}
-
-impl Locations {
-    pub(super) fn of(trace: &TraceClass) -> Locations {
-        let mut locations = Locations::default();
-        let streams = trace.streams.iter().flat_map(|stream| {
-            let events = stream
-                .events
-                .iter()
-                .flat_map(|event| [&event.context, &event.payload]);
-            [
-                &stream.packet_context,
-                &stream.event_header,
-                &stream.event_context,
-            ]
-            .into_iter()
-            .chain(events)
-        });
-        for structure in std::iter::once(&trace.packet_header)
-            .chain(streams)
-            .flatten()
-        {
-            for member in &structure.members {
-                locations.collect(&member.class);
-            }
-        }
-        locations
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.registers.len()
-    }
-
-    pub(super) fn register(&self, scope: Scope, path: &[String]) -> Option<u16> {
-        if self.registers.is_empty() {
-            return None;
-        }
-        self.registers
-            .get(&FieldLocation {
-                scope,
-                path: path.to_vec(),
-            })
-            .copied()
-    }
-
-    fn add(&mut self, location: &FieldLocation) {
-        let next = self.registers.len().min(usize::from(u16::MAX)) as u16;
-        self.registers.entry(location.clone()).or_insert(next);
-    }
-
-    fn collect(&mut self, class: &FieldClass) {
-        match class {
-            FieldClass::DynamicText { length, .. } | FieldClass::DynamicBlob { length } => {
-                self.add(length);
-            }
-            FieldClass::Struct(structure) => {
-                for member in &structure.members {
-                    self.collect(&member.class);
-                }
-            }
-            FieldClass::Array { element, .. } => self.collect(element),
-            FieldClass::Sequence {
-                element, length, ..
-            } => {
-                self.add(length);
-                self.collect(element);
-            }
-            FieldClass::Variant { selector, options } => {
-                self.add(selector);
-                for option in options {
-                    self.collect(&option.class);
-                }
-            }
-            FieldClass::Optional {
-                selector, class, ..
-            } => {
-                self.add(selector);
-                self.collect(class);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Registers that have a value by now, and whether it is signed.
-pub(super) type Defined = FxHashMap<u16, bool>;
 
 /// Compiles structures that follow one another.
 pub(super) struct Compiler<'a> {
@@ -301,7 +171,7 @@ impl<'a> Compiler<'a> {
                 let odd = OddLoad {
                     bits: *bits,
                     byte_order: *byte_order,
-                    reversed: is_reversed(*byte_order, *bit_order),
+                    reversed: numbers::is_reversed(*byte_order, *bit_order),
                     number: Number::Float,
                 };
                 let leaf = self.leaf(&[], Meaning::None, None)?;
@@ -321,14 +191,14 @@ impl<'a> Compiler<'a> {
                 };
             }
             FieldClass::StaticText { bytes, encoding } => {
-                self.bytes(Count::Fixed(*bytes), text(*encoding), &[])?;
+                self.bytes(Count::Fixed(*bytes), arrays::text(*encoding), &[])?;
             }
             FieldClass::StaticBlob { bytes, roles } => {
                 self.bytes(Count::Fixed(*bytes), BytesKind::Blob, roles)?;
             }
             FieldClass::DynamicText { length, encoding } => {
                 let count = self.count(length)?;
-                self.bytes(count, text(*encoding), &[])?;
+                self.bytes(count, arrays::text(*encoding), &[])?;
             }
             FieldClass::DynamicBlob { length } => {
                 let count = self.count(length)?;
@@ -371,322 +241,6 @@ impl<'a> Compiler<'a> {
         }
         self.depth -= 1;
         Ok(())
-    }
-
-    fn integer(&mut self, class: &IntegerClass) -> Result<(), PlanError> {
-        self.align(class.alignment)?;
-        let number = number_of(class);
-        let leaf = self.leaf(
-            &class.roles,
-            self.meaning(class),
-            Some(number == Number::Signed),
-        )?;
-        let odd = OddLoad {
-            bits: class.bits,
-            byte_order: class.byte_order,
-            reversed: is_reversed(class.byte_order, class.bit_order),
-            number,
-        };
-        self.load(odd, leaf)
-    }
-
-    fn variable_integer(&mut self, class: &IntegerClass) -> Result<(), PlanError> {
-        self.align(8)?;
-        let signed = class.kind == IntegerKind::Signed;
-        let leaf = self.leaf(&class.roles, self.meaning(class), Some(signed))?;
-        self.end_run();
-        self.plan.ops.push(Op::Leb {
-            signed,
-            slot: leaf.slot,
-            also: leaf.also,
-        });
-        self.phase = Phase {
-            modulus: 8,
-            residue: 0,
-        };
-        Ok(())
-    }
-
-    /// Only in an event's header do fields tell its time and class.
-    fn meaning(&self, class: &IntegerClass) -> Meaning {
-        if self.scope != Scope::EventHeader {
-            return Meaning::None;
-        }
-        let bits = if class.bits == 0 {
-            64
-        } else {
-            class.bits.min(64)
-        };
-        if class.roles.contains(&Role::EventClassId) {
-            Meaning::EventClassId
-        } else if class.roles.contains(&Role::Timestamp) || class.clock.is_some() {
-            Meaning::Time { bits }
-        } else {
-            Meaning::None
-        }
-    }
-
-    /// Appends a number to the run.
-    fn load(&mut self, odd: OddLoad, leaf: Leaf) -> Result<(), PlanError> {
-        let offset = self.append(u64::from(odd.bits))?;
-        let readable = odd.bits <= 64 && odd.bits > 0;
-        if leaf.slot == NO_SLOT && leaf.also == NOTHING_ELSE || !readable {
-            if leaf.slot != NO_SLOT {
-                self.plan.resets.push((leaf.slot, Slot::ABSENT));
-            }
-            return Ok(());
-        }
-        let load = self.load_at(odd, offset, leaf);
-        self.plan.loads.push(load);
-        Ok(())
-    }
-
-    /// How to read a number at `offset` in the run; `self.phase` is the position after it.
-    fn load_at(&mut self, odd: OddLoad, offset: u32, leaf: Leaf) -> Load {
-        let begin = self
-            .phase
-            .advanced(u64::from(MAX_ALIGNMENT_BITS) * 2 - u64::from(odd.bits));
-        let in_one_word = odd.bits <= 57 || begin.is_multiple_of(8);
-        let is_odd = odd.number == Number::Float || odd.reversed || !in_one_word;
-        let kind = match odd.byte_order {
-            _ if is_odd => LoadKind::Odd,
-            ByteOrder::Little => LoadKind::Little,
-            ByteOrder::Big => LoadKind::Big,
-        };
-        let gives = match odd.number {
-            Number::Unsigned => SlotKind::Unsigned,
-            Number::Signed => SlotKind::Signed,
-            Number::Float => SlotKind::Float,
-        };
-        let extent = self.plan.odd.len() as u32;
-        if kind == LoadKind::Odd {
-            self.plan.odd.push(odd);
-        }
-        Load {
-            kind,
-            gives,
-            bits: odd.bits as u8,
-            slot: leaf.slot,
-            also: leaf.also,
-            offset,
-            extent,
-        }
-    }
-
-    fn bytes(&mut self, count: Count, kind: BytesKind, roles: &[Role]) -> Result<(), PlanError> {
-        self.align(8)?;
-        let slot = self.slot_once(roles)?;
-        match count {
-            Count::Fixed(bytes) => self.static_bytes(bytes, kind, slot),
-            Count::Register(_) => {
-                self.end_run();
-                self.plan.ops.push(Op::Bytes { count, kind, slot });
-                self.phase = Phase {
-                    modulus: 8,
-                    residue: 0,
-                };
-                Ok(())
-            }
-        }
-    }
-
-    fn static_bytes(&mut self, bytes: u64, kind: BytesKind, slot: u16) -> Result<(), PlanError> {
-        if bytes > MAX_STATIC_BITS / 8 {
-            return Err(PlanError::Size(bytes));
-        }
-        let offset = self.append(bytes * 8)?;
-        if slot != NO_SLOT {
-            let (kind, gives, bits) = match kind {
-                BytesKind::Text { unit_bytes: 1 } => (LoadKind::Text, SlotKind::Str, 1),
-                BytesKind::Text { unit_bytes } => (LoadKind::WideText, SlotKind::Str, unit_bytes),
-                BytesKind::Blob => (LoadKind::Blob, SlotKind::Bytes, 1),
-            };
-            let (also, extent) = (NOTHING_ELSE, bytes as u32);
-            self.plan.loads.push(Load {
-                kind,
-                gives,
-                bits,
-                slot,
-                also,
-                offset,
-                extent,
-            });
-        }
-        Ok(())
-    }
-
-    /// An array or sequence; `alignment` is that of its elements.
-    fn elements(
-        &mut self,
-        element: &FieldClass,
-        count: Count,
-        alignment: u32,
-    ) -> Result<(), PlanError> {
-        self.align(alignment.max(1))?;
-        if let FieldClass::Integer(integer) = element {
-            let in_order = !is_reversed(integer.byte_order, integer.bit_order);
-            let is_byte = integer.bits == 8 && integer.alignment <= 8 && in_order;
-            if is_byte && self.phase.is_multiple_of(8) {
-                return self.bytes(count, bytes_kind(integer), &integer.roles);
-            }
-            if integer.bits > 0 && integer.bits <= 64 {
-                return self.integers(integer, count);
-            }
-        }
-        self.end_run();
-        let at = self.plan.ops.len();
-        self.plan.ops.push(Op::Repeat { count, ops: 0 });
-        let before = self.phase;
-        self.phase = Phase::ANYWHERE;
-        self.conditions += 1;
-        self.repeats += 1;
-        self.field(element)?;
-        self.end_run();
-        self.conditions -= 1;
-        self.repeats -= 1;
-        self.phase = self.phase.either(before);
-        let ops = (self.plan.ops.len() - at - 1) as u32;
-        self.plan.ops[at] = Op::Repeat { count, ops };
-        Ok(())
-    }
-
-    fn integers(&mut self, class: &IntegerClass, count: Count) -> Result<(), PlanError> {
-        self.align(class.alignment)?;
-        let slot = self.slot_of(&[])?;
-        self.end_run();
-        let odd = OddLoad {
-            bits: class.bits,
-            byte_order: class.byte_order,
-            reversed: is_reversed(class.byte_order, class.bit_order),
-            number: number_of(class),
-        };
-        let stride_bits = class.bits.next_multiple_of(class.alignment.max(1));
-        self.phase = Phase {
-            modulus: class.alignment.max(1),
-            residue: 0,
-        }
-        .advanced(u64::from(class.bits));
-        let load = self.load_at(
-            odd,
-            0,
-            Leaf {
-                slot,
-                also: NOTHING_ELSE,
-            },
-        );
-        let is_bytes = class.bits == 8 && stride_bits == 8 && !odd.reversed && self.repeats == 0;
-        let as_bytes = is_bytes.then_some(bytes_kind(class));
-        let column = if slot == NO_SLOT {
-            0
-        } else {
-            self.column(slot)
-        };
-        let element = Element {
-            load,
-            stride_bits,
-            as_bytes,
-        };
-        self.plan.ops.push(Op::Ints {
-            count,
-            element,
-            slot,
-            column,
-        });
-        // With no element the position is where it was, so only the alignment is sure.
-        self.phase = self.phase.either(Phase {
-            modulus: class.alignment.max(1),
-            residue: 0,
-        });
-        Ok(())
-    }
-
-    fn choose(
-        &mut self,
-        selector: &FieldLocation,
-        branches: Vec<Branch<'_>>,
-        optional: bool,
-    ) -> Result<(), PlanError> {
-        let register = self.register_of(selector)?;
-        let bias = if self.defined[&register] { 1 << 63 } else { 0 };
-        self.end_run();
-        let at = self.plan.ops.len();
-        let first = self.plan.choices.len() as u32;
-        let count = branches.len() as u32;
-        let none = Choice {
-            ranges: (0, 0),
-            ops: (0, 0),
-        };
-        self.plan.ops.push(Op::Align { bits: 1 });
-        self.plan
-            .choices
-            .extend(std::iter::repeat_n(none, branches.len()));
-        let before = self.phase;
-        let mut after = optional.then_some(before);
-        self.conditions += 1;
-        for (index, branch) in branches.iter().enumerate() {
-            let ranges = self.ranges(branch.ranges, bias);
-            let ops = self.plan.ops.len() as u32;
-            self.phase = before;
-            self.branch(branch)?;
-            after = Some(after.map_or(self.phase, |after| after.either(self.phase)));
-            let ops = (ops, self.plan.ops.len() as u32);
-            self.plan.choices[first as usize + index] = Choice { ranges, ops };
-        }
-        self.conditions -= 1;
-        self.phase = after.unwrap_or(before);
-        let ops = (self.plan.ops.len() - at - 1) as u32;
-        self.plan.ops[at] = Op::Choose {
-            selector: register,
-            bias,
-            first,
-            count,
-            ops,
-            optional,
-        };
-        Ok(())
-    }
-
-    fn branch(&mut self, branch: &Branch<'_>) -> Result<(), PlanError> {
-        if let Some(name) = branch.name {
-            self.path.push(name.to_owned());
-        }
-        self.field(branch.class)?;
-        if branch.name.is_some() {
-            self.path.pop();
-        }
-        self.end_run();
-        Ok(())
-    }
-
-    fn ranges(&mut self, ranges: &[Range], bias: u64) -> (u32, u32) {
-        let first = self.plan.ranges.len() as u32;
-        let (lowest, highest) = if bias == 0 {
-            (0, i128::from(u64::MAX))
-        } else {
-            (i128::from(i64::MIN), i128::from(i64::MAX))
-        };
-        for range in ranges {
-            let (begin, end) = (range.first.max(lowest), range.last.min(highest));
-            if begin <= end {
-                self.plan
-                    .ranges
-                    .push((begin as u64 ^ bias, end as u64 ^ bias));
-            }
-        }
-        (first, self.plan.ranges.len() as u32)
-    }
-
-    fn count(&self, location: &FieldLocation) -> Result<Count, PlanError> {
-        self.register_of(location).map(Count::Register)
-    }
-
-    fn register_of(&self, location: &FieldLocation) -> Result<u16, PlanError> {
-        let register = self.locations.register(location.scope, &location.path);
-        register
-            .filter(|register| self.defined.contains_key(register))
-            .ok_or_else(|| {
-                PlanError::Location(format!("{:?} {}", location.scope, location.path.join(".")))
-            })
     }
 
     /// Slot, register and meaning of the number at the current path.
@@ -837,48 +391,4 @@ impl<'a> Compiler<'a> {
             });
         }
     }
-}
-
-/// One option of a variant, or the content of an optional field.
-struct Branch<'a> {
-    name: Option<&'a str>,
-    ranges: &'a [Range],
-    class: &'a FieldClass,
-}
-
-impl<'a> From<&'a VariantOption> for Branch<'a> {
-    fn from(option: &'a VariantOption) -> Branch<'a> {
-        Branch {
-            name: option.name.as_deref(),
-            ranges: &option.ranges,
-            class: &option.class,
-        }
-    }
-}
-
-fn number_of(class: &IntegerClass) -> Number {
-    if class.kind == IntegerKind::Signed {
-        Number::Signed
-    } else {
-        Number::Unsigned
-    }
-}
-
-fn text(encoding: TextEncoding) -> BytesKind {
-    BytesKind::Text {
-        unit_bytes: encoding.unit_bytes() as u8,
-    }
-}
-
-/// What an array of these is, if they are bytes.
-fn bytes_kind(class: &IntegerClass) -> BytesKind {
-    if class.is_text {
-        text(TextEncoding::Utf8)
-    } else {
-        BytesKind::Blob
-    }
-}
-
-fn is_reversed(byte_order: ByteOrder, bit_order: BitOrder) -> bool {
-    bit_order != byte_order.usual_bit_order()
 }

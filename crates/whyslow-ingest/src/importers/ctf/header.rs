@@ -295,8 +295,8 @@ mod tests {
 
     #[test]
     fn both_forms_in_both_byte_orders() {
-        check("le", &(77_u32 << 5 | 9).to_le_bytes(), 9, 77, 32);
-        check("be", &(9_u32 << 27 | 77).to_be_bytes(), 9, 77, 32);
+        check("le", &((77_u32 << 5) + 9).to_le_bytes(), 9, 77, 32);
+        check("be", &((9_u32 << 27) + 77).to_be_bytes(), 9, 77, 32);
         let long = |id: [u8; 4], time: [u8; 8], first: u8| [&[first][..], &id, &time].concat();
         check(
             "le",

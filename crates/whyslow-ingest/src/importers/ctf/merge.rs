@@ -13,6 +13,9 @@ use super::consumer::{Consumer, Progress};
 use super::error::CtfError;
 use super::stream::{Shared, StreamReader};
 
+/// Time and index of a stream: what the heap is ordered by.
+type Key = (i64, usize);
+
 pub(super) struct Merge<'a> {
     readers: Vec<StreamReader>,
     shared: Shared<'a>,
@@ -76,9 +79,9 @@ impl<'a> Merge<'a> {
     fn read_until<C: Consumer + ?Sized>(
         &mut self,
         index: usize,
-        next: (i64, usize),
+        next: Key,
         consumer: &mut C,
-    ) -> Result<(ControlFlow<()>, Option<(i64, usize)>), CtfError> {
+    ) -> Result<(ControlFlow<()>, Option<Key>), CtfError> {
         let reader = &mut self.readers[index];
         loop {
             if reader.decode_body(&mut self.shared)? {

@@ -9,7 +9,7 @@ use super::class::{
     ByteOrder, FieldClass, FieldLocation, IntegerClass, IntegerKind, Mapping, Range, Scope,
     StructClass, TextEncoding,
 };
-use super::compile::Locations;
+use super::locations::Locations;
 
 /// The bytes of one event and what the structures before it said.
 pub(super) struct Walk<'a> {

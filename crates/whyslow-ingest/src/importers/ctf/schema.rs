@@ -4,10 +4,12 @@ use rustc_hash::FxHashMap;
 
 use super::class::{ByteOrder, IntegerClass};
 use super::class::{FieldClass, Role, Scope, StreamClass, StructClass, TraceClass};
-use super::compile::{Compiler, Defined, Locations, Phase, Selection};
+use super::compile::{Compiler, Selection};
 use super::consumer::Want;
 use super::cycles::CyclesToNs;
 use super::header::TwoForms;
+use super::locations::{Defined, Locations};
+use super::phase::Phase;
 use super::plan::{Meaning, Plan, PlanError};
 
 /// First number of a packet, where its header has one.

@@ -5,7 +5,7 @@ use super::super::class::{
     StreamClass, StructClass, TextEncoding, TraceClass, Version,
 };
 use super::super::consumer::Trace;
-use super::super::decoded::Slot;
+use super::super::decoded::{Slot, SlotKind};
 use super::super::stream::{Plans, StreamReader};
 use super::*;
 use crate::importers::text;
@@ -96,19 +96,22 @@ fn structure(text: &'static str) -> Option<StructClass> {
 /// What a reader would have for a value.
 fn slot(value: &str, window: &mut Vec<u8>, columns: &mut Vec<Vec<u64>>) -> Slot {
     let inner = || &value[1..value.len() - 1];
-    let begin = window.len() as u32;
+    let begin = window.len();
+    let of = |kind, len: usize, bits| Slot {
+        kind,
+        len: len as u32,
+        bits,
+    };
     match value.as_bytes()[0] {
         b'\'' => {
             window.extend_from_slice(inner().as_bytes());
-            let len = window.len() as u32 - begin;
-            Slot::Str { begin, len }
+            of(SlotKind::Str, window.len() - begin, begin as u64)
         }
         b'<' => {
             let pairs = inner().as_bytes().chunks(2);
             let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).expect("hex"), 16);
             window.extend(pairs.map(|pair| byte(pair).expect("hex")));
-            let len = window.len() as u32 - begin;
-            Slot::Bytes { begin, len }
+            of(SlotKind::Bytes, window.len() - begin, begin as u64)
         }
         b'[' => {
             let values = inner().split(',').map(|value| value.parse::<i64>());
@@ -117,12 +120,13 @@ fn slot(value: &str, window: &mut Vec<u8>, columns: &mut Vec<Vec<u64>>) -> Slot 
                     .map(|value| value.expect("a number") as u64)
                     .collect(),
             );
-            Slot::Ints {
-                column: columns.len() as u32 - 1,
-            }
+            Slot::ints(columns.len() as u16 - 1)
         }
-        b'-' => Slot::Signed(value.parse().expect("a number")),
-        _ => Slot::Unsigned(value.parse().expect("a number")),
+        b'-' => {
+            let number: i64 = value.parse().expect("a number");
+            of(SlotKind::Signed, 0, number as u64)
+        }
+        _ => of(SlotKind::Unsigned, 0, value.parse().expect("a number")),
     }
 }
 
@@ -192,7 +196,7 @@ fn line_among(case: &Case, others: &[&str]) -> Option<String> {
                 _ => fields(case.context),
             };
             let found = known.iter().find(|(path, _)| *path == field.path);
-            found.map_or(Slot::Absent, |(_, value)| {
+            found.map_or(Slot::ABSENT, |(_, value)| {
                 slot(value, &mut window, &mut columns)
             })
         })
@@ -212,6 +216,7 @@ fn line_among(case: &Case, others: &[&str]) -> Option<String> {
             schemas: &[],
             traces: &[],
             places: &[],
+            wants: Vec::new(),
             classes: Vec::new(),
         },
         body: 0,

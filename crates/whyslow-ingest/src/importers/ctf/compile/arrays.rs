@@ -1,0 +1,165 @@
+//! Texts, blobs, arrays and sequences.
+
+use super::numbers::{is_reversed, number_of};
+use super::{Compiler, Leaf};
+use crate::importers::ctf::class::{FieldClass, IntegerClass, Role, TextEncoding};
+use crate::importers::ctf::decoded::SlotKind;
+use crate::importers::ctf::phase::Phase;
+use crate::importers::ctf::plan::{
+    BytesKind, Count, Element, Load, LoadKind, MAX_STATIC_BITS, NO_SLOT, NOTHING_ELSE, OddLoad, Op,
+    PlanError,
+};
+
+impl Compiler<'_> {
+    pub(super) fn bytes(
+        &mut self,
+        count: Count,
+        kind: BytesKind,
+        roles: &[Role],
+    ) -> Result<(), PlanError> {
+        self.align(8)?;
+        let slot = self.slot_once(roles)?;
+        match count {
+            Count::Fixed(bytes) => self.static_bytes(bytes, kind, slot),
+            Count::Register(_) => {
+                self.end_run();
+                self.plan.ops.push(Op::Bytes { count, kind, slot });
+                self.phase = Phase {
+                    modulus: 8,
+                    residue: 0,
+                };
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn static_bytes(
+        &mut self,
+        bytes: u64,
+        kind: BytesKind,
+        slot: u16,
+    ) -> Result<(), PlanError> {
+        if bytes > MAX_STATIC_BITS / 8 {
+            return Err(PlanError::Size(bytes));
+        }
+        let offset = self.append(bytes * 8)?;
+        if slot != NO_SLOT {
+            let (kind, gives, bits) = match kind {
+                BytesKind::Text { unit_bytes: 1 } => (LoadKind::Text, SlotKind::Str, 1),
+                BytesKind::Text { unit_bytes } => (LoadKind::WideText, SlotKind::Str, unit_bytes),
+                BytesKind::Blob => (LoadKind::Blob, SlotKind::Bytes, 1),
+            };
+            let (also, extent) = (NOTHING_ELSE, bytes as u32);
+            self.plan.loads.push(Load {
+                kind,
+                gives,
+                bits,
+                slot,
+                also,
+                offset,
+                extent,
+            });
+        }
+        Ok(())
+    }
+
+    /// An array or sequence; `alignment` is that of its elements.
+    pub(super) fn elements(
+        &mut self,
+        element: &FieldClass,
+        count: Count,
+        alignment: u32,
+    ) -> Result<(), PlanError> {
+        self.align(alignment.max(1))?;
+        if let FieldClass::Integer(integer) = element {
+            let in_order = !is_reversed(integer.byte_order, integer.bit_order);
+            let is_byte = integer.bits == 8 && integer.alignment <= 8 && in_order;
+            if is_byte && self.phase.is_multiple_of(8) {
+                return self.bytes(count, bytes_kind(integer), &integer.roles);
+            }
+            if integer.bits > 0 && integer.bits <= 64 {
+                return self.integers(integer, count);
+            }
+        }
+        self.end_run();
+        let at = self.plan.ops.len();
+        self.plan.ops.push(Op::Repeat { count, ops: 0 });
+        let before = self.phase;
+        self.phase = Phase::ANYWHERE;
+        self.conditions += 1;
+        self.repeats += 1;
+        self.field(element)?;
+        self.end_run();
+        self.conditions -= 1;
+        self.repeats -= 1;
+        self.phase = self.phase.either(before);
+        let ops = (self.plan.ops.len() - at - 1) as u32;
+        self.plan.ops[at] = Op::Repeat { count, ops };
+        Ok(())
+    }
+
+    pub(super) fn integers(&mut self, class: &IntegerClass, count: Count) -> Result<(), PlanError> {
+        self.align(class.alignment)?;
+        let slot = self.slot_of(&[])?;
+        self.end_run();
+        let odd = OddLoad {
+            bits: class.bits,
+            byte_order: class.byte_order,
+            reversed: is_reversed(class.byte_order, class.bit_order),
+            number: number_of(class),
+        };
+        let stride_bits = class.bits.next_multiple_of(class.alignment.max(1));
+        self.phase = Phase {
+            modulus: class.alignment.max(1),
+            residue: 0,
+        }
+        .advanced(u64::from(class.bits));
+        let load = self.load_at(
+            odd,
+            0,
+            Leaf {
+                slot,
+                also: NOTHING_ELSE,
+            },
+        );
+        let is_bytes = class.bits == 8 && stride_bits == 8 && !odd.reversed && self.repeats == 0;
+        let as_bytes = is_bytes.then_some(bytes_kind(class));
+        let column = if slot == NO_SLOT {
+            0
+        } else {
+            self.column(slot)
+        };
+        let element = Element {
+            load,
+            stride_bits,
+            as_bytes,
+        };
+        self.plan.ops.push(Op::Ints {
+            count,
+            element,
+            slot,
+            column,
+        });
+        // With no element the position is where it was, so only the alignment is sure.
+        self.phase = self.phase.either(Phase {
+            modulus: class.alignment.max(1),
+            residue: 0,
+        });
+        Ok(())
+    }
+}
+
+pub(super) fn text(encoding: TextEncoding) -> BytesKind {
+    BytesKind::Text {
+        unit_bytes: encoding.unit_bytes() as u8,
+    }
+}
+
+/// What an array of these is, if they are bytes.
+fn bytes_kind(class: &IntegerClass) -> BytesKind {
+    if class.is_text {
+        text(TextEncoding::Utf8)
+    } else {
+        BytesKind::Blob
+    }
+}
