@@ -42,9 +42,9 @@ struct Handler {
 #[derive(Debug, Default)]
 struct Cpu {
     stack: Vec<Handler>,
-    /// First raise of each vector that its next entry serves.
+    /// First raise of each vector since its last entry.
     raised: [Option<Ns>; VECTORS.len()],
-    /// First raise of each vector that only the entry after the next serves.
+    /// Second raise of each vector before its last entry.
     raised_again: [Option<Ns>; VECTORS.len()],
     /// No handler of an unrecorded begin began before this.
     clear_since: Ns,
@@ -171,22 +171,18 @@ impl IrqTracker {
         }
     }
 
-    /// Softirqs are served in batches: what was raised before a batch began is served by it, what
-    /// is raised while one of its handlers runs, by the next.
+    /// Softirqs are served in batches. The second raise of a vector is usually served with the
+    /// first; but if the batch that serves the first has begun, it is left for the next batch.
+    /// That shows when the vector is entered again without another raise.
     fn raise(&mut self, number: i32, nr: i32, ts: Ns) {
         let cpu = self.cpu(number);
         let vector = usize::try_from(nr).ok().filter(|&nr| nr < VECTORS.len());
         let Some(vector) = vector else { return };
-        let serving = cpu
-            .stack
-            .iter()
-            .find(|handler| handler.kind == IrqKind::Soft);
-        match (cpu.raised[vector], serving) {
-            (None, _) => cpu.raised[vector] = Some(ts),
-            (Some(raised), Some(serving)) if raised < serving.ts => {
-                cpu.raised_again[vector].get_or_insert(ts);
-            }
-            _ => {}
+        if cpu.raised[vector].is_some() {
+            cpu.raised_again[vector].get_or_insert(ts);
+        } else {
+            cpu.raised[vector] = Some(ts);
+            cpu.raised_again[vector] = None;
         }
     }
 
@@ -208,8 +204,8 @@ impl IrqTracker {
         let cpu = self.cpu(number);
         let ts_raise = match (kind, vector) {
             (IrqKind::Soft, Some(vector)) => {
-                let again = cpu.raised_again[vector].take();
-                std::mem::replace(&mut cpu.raised[vector], again)
+                let again = &mut cpu.raised_again[vector];
+                cpu.raised[vector].take().or_else(|| again.take())
             }
             _ => None,
         };

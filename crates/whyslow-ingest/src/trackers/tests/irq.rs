@@ -48,7 +48,7 @@ fn the_first_raise_counts_and_only_on_its_cpu() {
 }
 
 #[test]
-fn a_raise_within_a_batch_is_for_the_next_one() {
+fn a_raise_within_a_batch_is_served_by_the_next_one() {
     let script = "
         10 c0 raise 1
         11 c0 raise 7
