@@ -150,18 +150,23 @@ fn natural_width(column: &PrintedColumn) -> usize {
 }
 
 /// Drops and shortens until the columns fit; returns the headers of those dropped.
+///
+/// Ids go last, after paths have got as short as they may: they are what is typed next.
 fn fit(columns: &mut Vec<PrintedColumn>, width: usize, look: &Look) -> Vec<String> {
     let mut dropped = Vec::new();
-    while least_total(columns, PATH_WIDTH_GOOD) > width {
-        let droppable = columns
-            .iter()
-            .enumerate()
-            .filter(|(_, column)| column.priority > 0 && !look.keep.contains(&column.name))
-            .max_by_key(|(i, column)| (column.priority, *i));
-        let Some((at, _)) = droppable else {
-            break;
-        };
-        dropped.insert(0, columns.remove(at).header);
+    for (path_width, ids_too) in [(PATH_WIDTH_GOOD, false), (PATH_WIDTH_MIN, true)] {
+        while least_total(columns, path_width) > width {
+            let droppable = columns
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| column.priority > 0 && !look.keep.contains(&column.name))
+                .filter(|(_, column)| ids_too || column.name != "id")
+                .max_by_key(|(i, column)| (column.priority, *i));
+            let Some((at, _)) = droppable else {
+                break;
+            };
+            dropped.insert(0, columns.remove(at).header);
+        }
     }
     shorten_paths(columns, width, look);
     dropped

@@ -15,7 +15,7 @@ const LOSSES_SHOWN: usize = 5;
 pub(super) fn render(answer: &Answer, subject: &Subject, look: &Look) -> String {
     let mut out = String::new();
     header(answer, subject, look, &mut out);
-    let mut dropped = Vec::new();
+    let mut dropped: Vec<String> = Vec::new();
     for (i, table) in answer.tables.iter().enumerate() {
         let has_heading = answer.tables.len() > 1 && !table.title.is_empty();
         if i > 0 {
@@ -25,7 +25,11 @@ pub(super) fn render(answer: &Answer, subject: &Subject, look: &Look) -> String 
             out.push_str(&look.paint(Paint::Header, &shown(&table.title, look.ascii)));
             out.push('\n');
         }
-        dropped.extend(body(table, answer, look, &mut out));
+        for header in body(table, answer, look, &mut out) {
+            if !dropped.contains(&header) {
+                dropped.push(header);
+            }
+        }
     }
     losses(&answer.losses, look, &mut out);
     for caveat in &answer.caveats {
@@ -34,7 +38,6 @@ pub(super) fn render(answer: &Answer, subject: &Subject, look: &Look) -> String 
         out.push('\n');
     }
     if !dropped.is_empty() {
-        dropped.dedup();
         let text = format!("not shown for width (--wide): {}", dropped.join(", "));
         out.push_str(&look.paint(Paint::Aside, &text));
         out.push('\n');
