@@ -3,8 +3,6 @@
 mod common;
 
 use std::path::Path;
-use std::process::Command;
-use std::sync::OnceLock;
 
 use common::{Place, recorded};
 
