@@ -221,7 +221,7 @@ fn what_may_not_be_read_or_written_is_told_with_a_way_out() {
         return;
     }
     let secret = place.write("secret", common::TRACE);
-    let nobody = std::fs::Permissions::from_mode(0);
+    let nobody = std::fs::Permissions::from_mode(0o000);
     std::fs::set_permissions(secret, nobody).expect("ours");
     check(
         &place,

@@ -7,6 +7,7 @@ use std::path::Path;
 use common::{Place, recorded};
 
 /// Whether there is a duckdb to test with; says why not.
+#[allow(clippy::print_stdout)] // a skipped test says why
 fn has_duckdb() -> bool {
     let output = recorded()
         .whyslow()

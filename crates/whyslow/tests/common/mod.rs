@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 /// A machine at -05:00 on which one open is slow while a sync runs. Two files have hostile names,
 /// 7002 events are lost, and a few more records follow two days later.
-pub const TRACE: &str = r#"whyslow-text 1
+pub(crate) const TRACE: &str = r#"whyslow-text 1
 meta hostname=web1
 meta trace_creation_datetime=20150115T121837-0500
 1421342317.200000000 [0] (tid=10 pid=10 comm=sync) syscall_enter name=sync
@@ -30,33 +30,33 @@ meta trace_creation_datetime=20150115T121837-0500
 "#;
 
 /// Folders of one test file.
-pub struct Place {
+pub(crate) struct Place {
     folder: TempDir,
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             folder: TempDir::new().expect("a temporary folder"),
         }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    pub fn join(&self, name: &str) -> PathBuf {
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.join(name);
         std::fs::write(&path, bytes).expect("a temporary folder takes it");
         path
     }
 
     /// The program with state and cache in this place.
-    pub fn whyslow(&self) -> Command {
+    pub(crate) fn whyslow(&self) -> Command {
         let mut command = Command::cargo_bin("whyslow").expect("cargo built it");
         command
             .current_dir(self.path())
@@ -77,14 +77,14 @@ impl Place {
     }
 
     /// Standard output of a command that must succeed.
-    pub fn stdout(&self, args: &[&str]) -> String {
+    pub(crate) fn stdout(&self, args: &[&str]) -> String {
         let output = self.whyslow().args(args).assert().success();
         String::from_utf8(output.get_output().stdout.clone()).expect("UTF-8")
     }
 }
 
 /// A place with `t.txt` and the recording `t.wsl` made from it.
-pub fn recorded() -> &'static Place {
+pub(crate) fn recorded() -> &'static Place {
     static PLACE: OnceLock<Place> = OnceLock::new();
     PLACE.get_or_init(|| {
         let place = Place::new();
