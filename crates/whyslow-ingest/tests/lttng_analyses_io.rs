@@ -249,3 +249,40 @@ fn every_request_of_the_incident_has_one_row_and_its_submitter() {
         assert!(!text(&incident, row.comm).ends_with('H'), "{row:?}");
     }
 }
+
+#[test]
+fn bytes_of_files_are_the_bytes_of_calls_on_them() {
+    for_each_trace(|name, trace, _| {
+        const IN_FILES: [&str; 7] = ["file", "directory", "tty", "proc", "sys", "dev", "block"];
+        let in_files = |row: &&SyscallRow| {
+            let op = text(trace, Some(row.op));
+            matches!(op, "read" | "write")
+                && row.path.is_some()
+                && IN_FILES.contains(&text(trace, row.fd_class))
+        };
+        let calls: i64 = trace
+            .rows
+            .syscall
+            .iter()
+            .filter(in_files)
+            .filter_map(|row| row.bytes)
+            .sum();
+        let lives = trace.rows.file_life.iter();
+        let files: i64 = lives.map(|row| row.bytes_read + row.bytes_written).sum();
+        // sendfile and splice count for files too; the peer's traces splice to and from pipes.
+        let copied: i64 = trace
+            .rows
+            .syscall
+            .iter()
+            .filter(|row| text(trace, Some(row.op)) == "read_write")
+            .map(|row| {
+                let first =
+                    i64::from(row.path.is_some() && IN_FILES.contains(&text(trace, row.fd_class)));
+                let path2 = text(trace, row.path2);
+                let second = i64::from(!path2.is_empty() && !path2.starts_with("pipe:"));
+                row.bytes.unwrap_or(0) * (first + second)
+            })
+            .sum();
+        assert_eq!(files, calls + copied, "{name}");
+    });
+}

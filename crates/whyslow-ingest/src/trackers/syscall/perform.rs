@@ -143,25 +143,27 @@ impl SyscallTracker {
         told: Option<FdClass>,
         out: &mut Output<'_, S>,
     ) {
-        let is_plain = matches!(target.object.class, FdClass::Unknown | FdClass::File);
-        if let Some(class) = told.filter(|_| is_plain) {
-            let directory = class == FdClass::Directory && target.object.class == FdClass::File;
-            if directory {
+        let now = self.fds.get(call.owner, fd).copied();
+        let same = now.filter(|now| Some(now.id) == target.descriptor);
+        if let Some(now) = same.filter(|_| target.object.reason.is_some()) {
+            // The state dump may have named it while the call was under way.
+            target.object = now.object;
+            target.file = now.file;
+        }
+        let before = target.object;
+        if let Some(class) = told {
+            if class == FdClass::Directory && before.class == FdClass::File {
                 target.object.class = class;
             }
             target.learn(class);
         }
         if target.descriptor.is_some() {
-            let same = self
-                .fds
-                .get(call.owner, fd)
-                .is_some_and(|now| Some(now.id) == target.descriptor);
-            if same && is_plain {
+            if same.is_some_and(|now| now.object == before) {
                 self.fds.rename(call.owner, fd, target.object);
             }
             return;
         }
-        if self.fds.get(call.owner, fd).is_some() {
+        if now.is_some() {
             return; // opened by another thread while this call was on its way
         }
         let opening = Opening {

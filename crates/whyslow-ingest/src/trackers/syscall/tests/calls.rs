@@ -361,3 +361,21 @@ fn an_exec_without_an_event_of_its_own_is_one() {
         (Some(2), Some("exec"))
     );
 }
+
+#[test]
+fn a_call_under_way_while_the_dump_names_its_descriptor_gets_the_name() {
+    check(
+        "1 7 = read 1 fd=3
+         2 7 > read fd=3
+         3 1 state_process tid=7 pid=7
+         4 1 state_fd pid=7 fd=3 path=/a
+         5 7 < read ret=2
+         6 7 = read 3 fd=3
+         7 1 state_end",
+        &[
+            "1-1 tid=7 read fd=3 class=file path=/a bytes=1",
+            "2-5 tid=7 read fd=3 class=file path=/a bytes=2",
+            "6-6 tid=7 read fd=3 class=file path=/a bytes=3",
+        ],
+    );
+}
