@@ -239,11 +239,18 @@ pub(crate) fn fetch(
     Ok(found)
 }
 
-/// Places close enough to be read in one scan.
+/// Places close enough to be read in one scan; few scans, however many places there are, because
+/// each scan opens the table again.
 fn runs(places: &[Place]) -> impl Iterator<Item = &[Place]> {
-    /// Reading so much time more costs less than opening the table again.
-    const GAP_MAX: Ns = 1_000_000;
-    places.chunk_by(|a, b| b.0 - a.0 <= GAP_MAX)
+    const RUNS_MAX: usize = 32;
+    /// Reading so much time more costs less than another scan.
+    const GAP_MIN: Ns = 1_000_000;
+    let near = |gap: Ns| move |a: &Place, b: &Place| b.0.saturating_sub(a.0) <= gap;
+    let mut gap = GAP_MIN;
+    while places.chunk_by(near(gap)).count() > RUNS_MAX {
+        gap = gap.saturating_mul(4);
+    }
+    places.chunk_by(near(gap))
 }
 
 /// Table and interval of an operation given by id.

@@ -30,8 +30,6 @@ pub(crate) struct Context<'c> {
 
 pub(crate) struct TableWriter<R: Row> {
     held: Vec<R>,
-    /// Which of the rows held are being written.
-    leaving: Vec<bool>,
     held_max: usize,
     late: Vec<R>,
     late_max: usize,
@@ -53,7 +51,6 @@ impl<R: Row> TableWriter<R> {
             held_max: rows_in::<R>(limits.reorder_bytes),
             late_max: rows_in::<R>(limits.late_bytes),
             held: Vec::new(),
-            leaving: Vec::new(),
             late: Vec::new(),
             written: None,
             cells: Cells::new(R::TABLE),
