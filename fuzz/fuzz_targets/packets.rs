@@ -16,7 +16,7 @@ use whyslow_ingest::importers::ctf::reader::CtfReader;
 const METADATA: [&[u8]; 3] = [
     include_bytes!("../corpus/metadata/tsdl"),
     include_bytes!("../corpus/metadata/packet-be"),
-    include_bytes!("../corpus/metadata/json"),
+    include_bytes!("../corpus/metadata2/json"),
 ];
 
 #[derive(Default)]
