@@ -105,8 +105,10 @@ def find_traces(work):
         folder = work / "traces" / name
         folder.mkdir(parents=True)
         subprocess.run(["tar", "xf", path, "-C", folder], check=True)
-        metadata = sorted(folder.rglob("metadata"))
-        traces[name] = metadata[0].parent
+        # lttng-analyses learns the tracer's version only from a folder of this name.
+        kernel = work / "traces" / f"{name}.renamed" / "kernel"
+        kernel.parent.mkdir()
+        traces[name] = sorted(folder.rglob("metadata"))[0].parent.rename(kernel)
     return traces
 
 
