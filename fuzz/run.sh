@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes every byte parser for so many CPU seconds each (default 60): ./dev fuzz [SECONDS] [TARGET…]
-# Stops at the first input that crashes, hangs for 10 s or takes more than 2 GiB, and prints it.
+# Stops at the first input that crashes, hangs for 10 s (FUZZ_TIMEOUT, for busy machines) or takes
+# more than 2 GiB, and prints it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -36,7 +37,7 @@ for target in "${targets[@]}"; do
     cargo fuzz build --sanitizer none -O --target-dir "$target_dir" "$target" >"$log" 2>&1 ||
         { cat "$log" >&2; exit 1; }
     binary="$(find "$target_dir" -path '*/release/*' -maxdepth 3 -name "$target" -type f | head -n 1)"
-    options=(-timeout=10 -rss_limit_mb=2048 -print_final_stats=1 "-artifact_prefix=artifacts/$target/")
+    options=("-timeout=${FUZZ_TIMEOUT:-10}" -rss_limit_mb=2048 -print_final_stats=1 "-artifact_prefix=artifacts/$target/")
     [ -f "dictionaries/$target.dict" ] && options+=("-dict=dictionaries/$target.dict")
     mkdir -p "artifacts/$target"
     children_cpu

@@ -76,6 +76,29 @@ pub struct SyscallArgs<'a> {
     pub raw: Option<[u64; 6]>,
 }
 
+impl SyscallArgs<'_> {
+    /// No argument is known. By reference it lives as long as anything.
+    pub const NONE: SyscallArgs<'static> = SyscallArgs {
+        fd: None,
+        fd2: None,
+        dirfd: None,
+        dirfd2: None,
+        path: None,
+        path2: None,
+        count: None,
+        offset: None,
+        flags: None,
+        command: None,
+        value: None,
+        address: None,
+        family: None,
+        socket_type: None,
+        socket_address: None,
+        fds: None,
+        raw: None,
+    };
+}
+
 /// State a thread was left in by a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrevState {
@@ -230,7 +253,7 @@ pub enum Body<'a> {
         name: &'a str,
         nr: Option<i32>,
         compat: bool,
-        args: SyscallArgs<'a>,
+        args: &'a SyscallArgs<'a>,
     },
     /// `name` is `None` for sources whose exits do not say (`exit_syscall`).
     SyscallExit {
@@ -238,7 +261,7 @@ pub enum Body<'a> {
         nr: Option<i32>,
         compat: bool,
         ret: Option<i64>,
-        args: SyscallArgs<'a>,
+        args: &'a SyscallArgs<'a>,
     },
 
     BlockBioQueue(BlockRange<'a>),

@@ -14,7 +14,7 @@ pub mod tables;
 pub mod window;
 
 pub use row::{Column, ColumnType, Feed, Row, Shape, Sink, Table, Unit};
-pub use symbol::{Sym, Symbols};
+pub use symbol::{Strings, Sym, Symbols};
 pub use window::Window;
 
 /// Nanoseconds: since the Unix epoch for a point in time (`ts`), a length for `dur`.

@@ -102,6 +102,7 @@ macro_rules! cell {
         impl Cell for $rust {
             const KIND: ColumnType = ColumnType::$kind;
             const NULLABLE: bool = false;
+            #[inline(always)]
             fn put<S: Sink + ?Sized>(self, column: usize, sink: &mut S) {
                 sink.$method(column, Some(self));
             }
@@ -113,6 +114,7 @@ macro_rules! cell {
         impl Cell for Option<$rust> {
             const KIND: ColumnType = ColumnType::$kind;
             const NULLABLE: bool = true;
+            #[inline(always)]
             fn put<S: Sink + ?Sized>(self, column: usize, sink: &mut S) {
                 sink.$method(column, self);
             }

@@ -7,7 +7,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch,
 };
-use arrow_buffer::NullBufferBuilder;
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::SchemaRef;
 use whyslow_model::{ColumnType, Sink, Sym, Symbols, Table};
 
@@ -35,7 +35,7 @@ impl DenseText {
     fn dictionary(
         &mut self,
         texts: &[Sym],
-        nulls: Option<arrow_buffer::NullBuffer>,
+        nulls: Option<NullBuffer>,
         symbols: &Symbols,
     ) -> ArrayRef {
         self.start(symbols);
@@ -63,7 +63,8 @@ impl DenseText {
     }
 }
 
-enum Values {
+/// Values of one column; where there is none, something stands in its place.
+pub(crate) enum Values {
     I64(Vec<i64>),
     I32(Vec<i32>),
     F64(Vec<f64>),
@@ -73,7 +74,21 @@ enum Values {
 
 struct Cell {
     values: Values,
-    nulls: NullBufferBuilder,
+    /// 1 where there is a value, a byte each: set without a branch, made bits of once a block.
+    valid: Vec<u8>,
+    nulls: usize,
+}
+
+/// One column of a block.
+pub(crate) struct BlockColumn {
+    pub(crate) values: Values,
+    pub(crate) nulls: Option<NullBuffer>,
+}
+
+/// Some rows of a table, column by column, in order; text as symbols.
+pub(crate) struct Block {
+    pub(crate) rows: usize,
+    pub(crate) columns: Vec<BlockColumn>,
 }
 
 /// What a window must know of the rows of a table.
@@ -104,7 +119,8 @@ impl Cells {
                 ColumnType::Bool => Values::Bool(BooleanBufferBuilder::new(0)),
                 ColumnType::Utf8 => Values::Text(Vec::new()),
             },
-            nulls: NullBufferBuilder::new(0),
+            valid: Vec::new(),
+            nulls: 0,
         });
         let index = |name| table.column(name).map(|(index, _)| index);
         Self {
@@ -123,39 +139,36 @@ impl Cells {
 
     /// Rows taken since the last batch.
     pub(crate) fn rows(&self) -> usize {
-        self.columns.first().map_or(0, |cell| cell.nulls.len())
+        self.columns.first().map_or(0, |cell| cell.valid.len())
     }
 
-    /// The rows taken since the last batch.
-    pub(crate) fn batch(&mut self, symbols: &Symbols, dense: &mut DenseText) -> RecordBatch {
+    /// The rows taken since the last block. The memory of `spare`, a block that is done with, is
+    /// used for the next rows.
+    pub(crate) fn block(&mut self, spare: Option<Block>) -> Block {
         self.measure();
-        let arrays = self
-            .columns
-            .iter_mut()
-            .map(|cell| {
-                let nulls = cell.nulls.finish();
-                match &mut cell.values {
-                    Values::I64(values) => {
-                        let array: ArrayRef =
-                            Arc::new(Int64Array::new(std::mem::take(values).into(), nulls));
-                        array
-                    }
-                    Values::I32(values) => {
-                        Arc::new(Int32Array::new(std::mem::take(values).into(), nulls))
-                    }
-                    Values::F64(values) => {
-                        Arc::new(Float64Array::new(std::mem::take(values).into(), nulls))
-                    }
-                    Values::Bool(values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
-                    Values::Text(texts) => {
-                        let array = dense.dictionary(texts, nulls, symbols);
-                        texts.clear();
-                        array
-                    }
-                }
-            })
-            .collect();
-        RecordBatch::try_new(self.schema.clone(), arrays)
+        let rows = self.rows();
+        let empty = |cell: &Cell| BlockColumn {
+            values: cell.values.like(),
+            nulls: None,
+        };
+        let mut block = spare.unwrap_or_else(|| Block {
+            rows: 0,
+            columns: self.columns.iter().map(empty).collect(),
+        });
+        block.rows = rows;
+        for (column, cell) in block.columns.iter_mut().zip(&mut self.columns) {
+            column.values.clear();
+            std::mem::swap(&mut column.values, &mut cell.values);
+            column.nulls = cell.take_nulls();
+        }
+        block
+    }
+
+    /// The rows taken since the last block, in the form in which tables are read.
+    pub(crate) fn batch(&mut self, symbols: &Symbols, dense: &mut DenseText) -> RecordBatch {
+        let columns = self.block(None).columns.into_iter();
+        let arrays = columns.map(|column| column.into_array(symbols, dense));
+        RecordBatch::try_new(self.schema.clone(), arrays.collect())
             .expect("every row puts every column of its table")
     }
 
@@ -169,17 +182,58 @@ impl Cells {
         else {
             return;
         };
-        let nulls = self.columns[ts_end].nulls.as_slice();
-        let mut unfinished = 0;
-        for (row, (begin, end)) in begins.iter().zip(ends).enumerate() {
-            if nulls.is_some_and(|bits| bits[row / 8] & (1 << (row % 8)) == 0) {
-                unfinished += 1;
-                continue;
-            }
-            let span = end.saturating_sub(*begin);
-            self.extent.span_ns_max = self.extent.span_ns_max.max(Some(span));
+        let finished = begins.iter().zip(ends).zip(&self.columns[ts_end].valid);
+        let finished = finished.filter(|(_, valid)| **valid != 0);
+        let spans = finished.map(|((begin, end), _)| end.saturating_sub(*begin));
+        self.extent.span_ns_max = self.extent.span_ns_max.max(spans.max());
+        self.extent.unfinished += self.columns[ts_end].nulls as u64;
+    }
+}
+
+impl Values {
+    /// None yet, with room for as many: columns of one table fill alike.
+    fn like(&self) -> Self {
+        match self {
+            Values::I64(values) => Values::I64(Vec::with_capacity(values.len())),
+            Values::I32(values) => Values::I32(Vec::with_capacity(values.len())),
+            Values::F64(values) => Values::F64(Vec::with_capacity(values.len())),
+            Values::Text(values) => Values::Text(Vec::with_capacity(values.len())),
+            Values::Bool(values) => Values::Bool(BooleanBufferBuilder::new(values.len())),
         }
-        self.extent.unfinished += unfinished;
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Values::I64(values) => values.clear(),
+            Values::I32(values) => values.clear(),
+            Values::F64(values) => values.clear(),
+            Values::Text(values) => values.clear(),
+            Values::Bool(values) => values.truncate(0),
+        }
+    }
+}
+
+impl Cell {
+    fn take_nulls(&mut self) -> Option<NullBuffer> {
+        let valid = (std::mem::take(&mut self.nulls) > 0).then(|| {
+            let valid = BooleanBuffer::collect_bool(self.valid.len(), |row| self.valid[row] != 0);
+            NullBuffer::new(valid)
+        });
+        self.valid.clear();
+        valid
+    }
+}
+
+impl BlockColumn {
+    fn into_array(self, symbols: &Symbols, dense: &mut DenseText) -> ArrayRef {
+        let nulls = self.nulls;
+        match self.values {
+            Values::I64(values) => Arc::new(Int64Array::new(values.into(), nulls)),
+            Values::I32(values) => Arc::new(Int32Array::new(values.into(), nulls)),
+            Values::F64(values) => Arc::new(Float64Array::new(values.into(), nulls)),
+            Values::Bool(mut values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
+            Values::Text(texts) => dense.dictionary(&texts, nulls, symbols),
+        }
     }
 }
 
@@ -189,16 +243,9 @@ macro_rules! put {
         let Values::$variant(values) = &mut cell.values else {
             unreachable!("a row puts cells in the order of its table's columns")
         };
-        match $value {
-            Some(value) => {
-                values.$push(value);
-                cell.nulls.append_non_null();
-            }
-            None => {
-                values.$push($absent);
-                cell.nulls.append_null();
-            }
-        }
+        values.$push($value.unwrap_or($absent));
+        cell.valid.push(u8::from($value.is_some()));
+        cell.nulls += usize::from($value.is_none());
     }};
 }
 

@@ -2,6 +2,7 @@
 
 mod cells;
 mod checksums;
+mod encode;
 mod error;
 #[cfg(test)]
 mod hostile_tests;

@@ -16,6 +16,10 @@ pub struct Limits {
     pub small_file_rows: u64,
     /// Rows of a data page, the unit of pruning.
     pub page_rows: usize,
+    /// Bytes of plain text that end a data page early.
+    pub page_bytes: usize,
+    /// Dictionary of a column chunk; beyond it values are stored plainly.
+    pub dictionary_bytes: usize,
     /// Rows of a file.
     pub file_rows: u64,
 }
@@ -23,12 +27,14 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            reorder_bytes: 16 << 20,
-            late_bytes: 8 << 20,
+            reorder_bytes: 8 << 20,
+            late_bytes: 4 << 20,
             row_group_rows: 1 << 20,
             row_group_rows_small: 1 << 17,
             small_file_rows: 1 << 20,
             page_rows: 20_000,
+            page_bytes: 1 << 20,
+            dictionary_bytes: 4 << 20,
             file_rows: 100_000_000,
         }
     }
@@ -38,17 +44,15 @@ impl Default for Limits {
 pub(crate) const MERGE_BYTES: usize = 16 << 20;
 /// Least read buffer of one run.
 pub(crate) const MERGE_RUN_BYTES_MIN: usize = 4 << 10;
-/// Rows handed to the Parquet encoder at once: columns that stay in the cache from one thread to
+/// Rows handed to an encoder at once: columns that stay in the cache from one thread to
 /// the other.
 pub(crate) const BATCH_ROWS: usize = 8192;
 /// Batches waiting for an encoder thread.
 pub(crate) const BATCHES_QUEUED: usize = 8;
 /// Encoded bytes that end a row group early, whatever its rows.
 pub(crate) const ROW_GROUP_BYTES: usize = 64 << 20;
-/// Dictionary of a column chunk; beyond it values are stored plainly.
-pub(crate) const DICTIONARY_BYTES: usize = 4 << 20;
 /// Compression level of zstd.
-pub(crate) const ZSTD_LEVEL: i32 = 3;
+pub(crate) const ZSTD_LEVEL: i32 = 1;
 /// Rows of a batch handed to whoever reads.
 pub(crate) const READ_BATCH_ROWS: usize = 16_384;
 /// Bytes of a manifest, which names a few dozen files.

@@ -6,13 +6,12 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::SortingColumn;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::ColumnPath;
+use parquet::file::properties::WriterProperties;
 use whyslow_model::{Column, ColumnType, Shape, Table, Unit};
 
-use crate::limits::{self, Limits};
+use crate::limits;
 
 /// Names the writer in every file; without build details, so that equal rows give equal bytes.
 const CREATED_BY: &str = concat!("whyslow version ", env!("CARGO_PKG_VERSION"));
@@ -48,7 +47,7 @@ pub(crate) fn key_columns(table: &Table) -> Vec<&'static str> {
 }
 
 /// Numbers that grow, or hardly repeat: a dictionary would only cost.
-fn is_delta(table: &Table, column: &Column) -> bool {
+pub(crate) fn is_delta(table: &Table, column: &Column) -> bool {
     let integer = matches!(column.kind, ColumnType::I64 | ColumnType::I32);
     let running = matches!(column.unit, Unit::Time | Unit::Duration | Unit::Sectors)
         || column.name == table.id
@@ -56,18 +55,17 @@ fn is_delta(table: &Table, column: &Column) -> bool {
     integer && running
 }
 
-/// Windows prune by both ends of intervals. Least and greatest text is worth nothing, as every row
-/// group has nearly all names, and finding it compares strings row by row: half of all writing.
-fn statistics(column: &Column) -> EnabledStatistics {
-    match (column.name, column.kind) {
-        ("ts" | "ts_end", _) => EnabledStatistics::Page,
-        (_, ColumnType::Utf8) => EnabledStatistics::None,
-        _ => EnabledStatistics::Chunk,
-    }
+/// Windows prune by both ends of intervals.
+pub(crate) fn has_page_bounds(column: &Column) -> bool {
+    matches!(column.name, "ts" | "ts_end")
 }
 
-pub(crate) fn writer_properties(table: &Table, limits: &Limits) -> WriterProperties {
-    let level = ZstdLevel::try_new(limits::ZSTD_LEVEL).expect("a level zstd has");
+pub(crate) fn compression() -> Compression {
+    Compression::ZSTD(ZstdLevel::try_new(limits::ZSTD_LEVEL).expect("a level zstd has"))
+}
+
+/// What the footer says of the whole file.
+pub(crate) fn writer_properties(table: &Table) -> WriterProperties {
     let sorting = key_columns(table)
         .into_iter()
         .filter_map(|name| table.column(name))
@@ -77,22 +75,8 @@ pub(crate) fn writer_properties(table: &Table, limits: &Limits) -> WriterPropert
             nulls_first: false,
         })
         .collect();
-    let mut properties = WriterProperties::builder()
+    WriterProperties::builder()
         .set_created_by(CREATED_BY.to_owned())
-        .set_compression(Compression::ZSTD(level))
-        .set_max_row_group_row_count(None)
-        .set_data_page_row_count_limit(limits.page_rows)
-        .set_dictionary_page_size_limit(limits::DICTIONARY_BYTES)
-        .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_sorting_columns(Some(sorting));
-    for column in table.columns {
-        let path = ColumnPath::from(column.name);
-        if is_delta(table, column) {
-            properties = properties
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED);
-        }
-        properties = properties.set_column_statistics_enabled(path, statistics(column));
-    }
-    properties.build()
+        .set_sorting_columns(Some(sorting))
+        .build()
 }

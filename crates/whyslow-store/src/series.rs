@@ -4,34 +4,34 @@
 //! nothing but the batches, so it happens elsewhere, in the order they come. The queue is short:
 //! who produces faster than can be encoded waits.
 
-use std::fs::File;
 use std::io::BufWriter;
+use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::errors::ParquetError;
-use whyslow_model::Table;
+use whyslow_model::{Strings, Table};
 
 use crate::StoreError;
+use crate::cells::Block;
 use crate::checksums::{Checksums, Summing};
+use crate::encode::FileEncoder;
 use crate::limits::{self, Limits};
-use crate::schema;
 use crate::staging::StagedFiles;
 
 /// Files being written by a thread. Dropped unfinished, it waits for the thread to stop, so that
 /// nothing is created in a directory that is being removed.
 pub(crate) struct Series {
     queue: Option<SyncSender<Message>>,
+    /// Blocks that are written: their memory, touched already, serves for the next ones.
+    spares: Receiver<Block>,
     thread: Option<JoinHandle<Result<Vec<WrittenFile>, StoreError>>>,
 }
 
 enum Message {
-    Batch(RecordBatch),
+    Rows(Block),
     /// There was no error: complete the files.
     End,
 }
@@ -42,16 +42,22 @@ impl Series {
         files: StagedFiles,
         table: &'static Table,
         stem: String,
+        strings: Arc<Strings>,
     ) -> Result<Self, StoreError> {
         let (queue, messages) = sync_channel(limits::BATCHES_QUEUED);
+        let (done, spares) = channel();
         let path = files.path(&stem);
         let thread = std::thread::Builder::new()
             .name(format!("write {}", table.name))
             .spawn(move || {
-                let mut encoder = Encoder::new(files, table, stem)?;
+                let mut encoder = Encoder::new(files, table, stem, strings)?;
                 for message in messages {
                     match message {
-                        Message::Batch(batch) => encoder.write(&batch)?,
+                        Message::Rows(block) => {
+                            encoder.write(&block)?;
+                            // Nobody takes it when all rows are on their way.
+                            let _ = done.send(block);
+                        }
                         Message::End => return encoder.finish(),
                     }
                 }
@@ -60,12 +66,17 @@ impl Series {
             .map_err(|error| StoreError::io("start a thread for", path, error))?;
         Ok(Self {
             queue: Some(queue),
+            spares,
             thread: Some(thread),
         })
     }
 
-    pub(crate) fn write(&mut self, batch: RecordBatch) -> Result<(), StoreError> {
-        self.send(Message::Batch(batch))
+    pub(crate) fn spare(&self) -> Option<Block> {
+        self.spares.try_recv().ok()
+    }
+
+    pub(crate) fn write(&mut self, block: Block) -> Result<(), StoreError> {
+        self.send(Message::Rows(block))
     }
 
     /// Lets the files be completed, without waiting for it.
@@ -120,7 +131,7 @@ struct Encoder {
     files: StagedFiles,
     table: &'static Table,
     stem: String,
-    schema: SchemaRef,
+    strings: Arc<Strings>,
     complete: Vec<WrittenFile>,
     current: Current,
 }
@@ -129,7 +140,7 @@ struct Current {
     limits: Limits,
     name: String,
     path: PathBuf,
-    writer: ArrowWriter<Summing<BufWriter<File>>>,
+    encoder: FileEncoder,
     rows: u64,
     rows_in_group: u64,
 }
@@ -156,29 +167,33 @@ fn row_group_rows(limits: &Limits, rows_written: u64) -> u64 {
 }
 
 impl Encoder {
-    fn new(files: StagedFiles, table: &'static Table, stem: String) -> Result<Self, StoreError> {
-        let schema = schema::arrow_schema(table);
+    fn new(
+        files: StagedFiles,
+        table: &'static Table,
+        stem: String,
+        strings: Arc<Strings>,
+    ) -> Result<Self, StoreError> {
         let name = format!("{stem}.parquet");
-        let current = Current::create(&files, name, table, &schema)?;
+        let current = Current::create(&files, name, table, &strings)?;
         Ok(Self {
             files,
             table,
             stem,
-            schema,
+            strings,
             complete: Vec::new(),
             current,
         })
     }
 
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), StoreError> {
+    fn write(&mut self, block: &Block) -> Result<(), StoreError> {
         let mut at = 0;
-        while at < batch.num_rows() {
+        while at < block.rows {
             if self.current.rows == self.files.limits.file_rows {
                 self.next_file()?;
             }
-            let left = (batch.num_rows() - at) as u64;
+            let left = (block.rows - at) as u64;
             let length = left.min(self.current.rows_left_in_group()) as usize;
-            self.current.write(&batch.slice(at, length))?;
+            self.current.write(block, at..at + length)?;
             at += length;
         }
         Ok(())
@@ -186,7 +201,7 @@ impl Encoder {
 
     fn next_file(&mut self) -> Result<(), StoreError> {
         let name = format!("{}-{:05}.parquet", self.stem, self.complete.len() + 1);
-        let next = Current::create(&self.files, name, self.table, &self.schema)?;
+        let next = Current::create(&self.files, name, self.table, &self.strings)?;
         let full = std::mem::replace(&mut self.current, next);
         self.complete.push(full.finish()?);
         Ok(())
@@ -203,20 +218,16 @@ impl Current {
         files: &StagedFiles,
         name: String,
         table: &'static Table,
-        schema: &SchemaRef,
+        strings: &Arc<Strings>,
     ) -> Result<Self, StoreError> {
         let path = files.path(&name);
         let file = Summing::new(BufWriter::new(files.create(&name)?));
-        let options = ArrowWriterOptions::new()
-            .with_properties(schema::writer_properties(table, &files.limits))
-            .with_skip_arrow_metadata(true);
-        let writer = ArrowWriter::try_new_with_options(file, schema.clone(), options)
-            .map_err(failed(&path))?;
+        let encoder = FileEncoder::new(file, table, &files.limits, Arc::clone(strings));
         Ok(Self {
             limits: files.limits,
             name,
+            encoder: encoder.map_err(failed(&path))?,
             path,
-            writer,
             rows: 0,
             rows_in_group: 0,
         })
@@ -227,21 +238,23 @@ impl Current {
         (group - self.rows_in_group).min(self.limits.file_rows - self.rows)
     }
 
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), StoreError> {
-        self.writer.write(batch).map_err(failed(&self.path))?;
-        self.rows += batch.num_rows() as u64;
-        self.rows_in_group += batch.num_rows() as u64;
+    fn write(&mut self, block: &Block, rows: Range<usize>) -> Result<(), StoreError> {
+        let length = rows.len() as u64;
+        let appended = self.encoder.append(block, rows);
+        appended.map_err(failed(&self.path))?;
+        self.rows += length;
+        self.rows_in_group += length;
         let full =
             self.rows_in_group == row_group_rows(&self.limits, self.rows - self.rows_in_group);
-        if full || self.writer.in_progress_size() > limits::ROW_GROUP_BYTES {
-            self.writer.flush().map_err(failed(&self.path))?;
+        if full || self.encoder.group_bytes() > limits::ROW_GROUP_BYTES {
+            self.encoder.end_group().map_err(failed(&self.path))?;
             self.rows_in_group = 0;
         }
         Ok(())
     }
 
     fn finish(self) -> Result<WrittenFile, StoreError> {
-        let summing = self.writer.into_inner().map_err(failed(&self.path))?;
+        let summing = self.encoder.finish().map_err(failed(&self.path))?;
         let (file, checksums) = summing.finish();
         file.into_inner()
             .map_err(std::io::IntoInnerError::into_error)

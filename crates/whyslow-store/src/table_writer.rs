@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use whyslow_model::{Ns, Row, Symbols};
 
-use crate::cells::{Cells, DenseText, Extent};
+use crate::cells::{Cells, Extent};
 use crate::checksums::ByFile;
 use crate::limits::{self, Limits};
 use crate::series::{Series, WrittenFile};
@@ -25,11 +25,10 @@ type Key = (Ns, i64);
 pub(crate) struct Context<'c> {
     pub(crate) staging: &'c Staging,
     pub(crate) symbols: &'c Symbols,
-    pub(crate) dense: &'c mut DenseText,
 }
 
 pub(crate) struct TableWriter<R: Row> {
-    held: Vec<R>,
+    held: Held<R>,
     held_max: usize,
     late: Vec<R>,
     late_max: usize,
@@ -38,6 +37,78 @@ pub(crate) struct TableWriter<R: Row> {
     cells: Cells,
     main: Option<Series>,
     spill: Option<Spill>,
+}
+
+/// Rows that wait, each in one place until it is written: rows are wide, so only their keys are
+/// sorted, and those that were sorted before need only be merged with the new ones.
+struct Held<R> {
+    rows: Vec<R>,
+    /// Places whose rows are written.
+    free: Vec<u32>,
+    order: Vec<Entry>,
+    /// Entries of `order` from here on are in the order they came.
+    sorted: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    ts: Ns,
+    id: i64,
+    slot: u32,
+}
+
+impl Entry {
+    /// (`ts`, `id`) as one number, which compares without a branch.
+    #[inline]
+    fn key(&self) -> u128 {
+        let unsigned = |value: i64| u128::from(value.cast_unsigned() ^ (1 << 63));
+        unsigned(self.ts) << 64 | unsigned(self.id)
+    }
+}
+
+impl<R> Default for Held<R> {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            free: Vec::new(),
+            order: Vec::new(),
+            sorted: 0,
+        }
+    }
+}
+
+impl<R: Row> Held<R> {
+    fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    #[inline]
+    fn push(&mut self, row: R) {
+        let (ts, id) = row.key();
+        let slot = if let Some(slot) = self.free.pop() {
+            self.rows[slot as usize] = row;
+            slot
+        } else {
+            self.rows.push(row);
+            (self.rows.len() - 1) as u32
+        };
+        self.order.push(Entry { ts, id, slot });
+    }
+
+    /// Rows of equal keys stay as they came.
+    fn sort(&mut self) {
+        self.order[self.sorted..].sort_by_key(Entry::key);
+        // Finds the two sorted parts and merges them.
+        self.order.sort_by_key(Entry::key);
+        self.sorted = self.order.len();
+    }
+
+    /// Gives up the `count` first rows of the order.
+    fn forget(&mut self, count: usize) {
+        let slots = self.order.drain(..count).map(|entry| entry.slot);
+        self.free.extend(slots);
+        self.sorted = self.order.len();
+    }
 }
 
 /// At least two, so that writing the older half writes something.
@@ -50,7 +121,7 @@ impl<R: Row> TableWriter<R> {
         Self {
             held_max: rows_in::<R>(limits.reorder_bytes),
             late_max: rows_in::<R>(limits.late_bytes),
-            held: Vec::new(),
+            held: Held::default(),
             late: Vec::new(),
             written: None,
             cells: Cells::new(R::TABLE),
@@ -72,7 +143,7 @@ impl<R: Row> TableWriter<R> {
     }
 
     /// Writes what is too much to hold.
-    pub(crate) fn flush_ready(&mut self, context: &mut Context<'_>) -> Result<(), StoreError> {
+    pub(crate) fn flush_ready(&mut self, context: &Context<'_>) -> Result<(), StoreError> {
         if self.held.len() >= self.held_max {
             self.release(self.held.len() / 2, context)?;
         }
@@ -83,7 +154,7 @@ impl<R: Row> TableWriter<R> {
     }
 
     /// Hands everything to the encoder threads.
-    pub(crate) fn drain(mut self, context: &mut Context<'_>) -> Result<Drained, StoreError> {
+    pub(crate) fn drain(mut self, context: &Context<'_>) -> Result<Drained, StoreError> {
         self.release(self.held.len(), context)?;
         if !self.late.is_empty() {
             self.spill_late(context)?;
@@ -107,41 +178,35 @@ impl<R: Row> TableWriter<R> {
     }
 
     /// Writes the `count` rows with the least keys.
-    fn release(&mut self, count: usize, context: &mut Context<'_>) -> Result<(), StoreError> {
-        let order = sorted(&self.held);
-        let oldest = &order[..count];
+    fn release(&mut self, count: usize, context: &Context<'_>) -> Result<(), StoreError> {
+        self.held.sort();
+        let oldest = &self.held.order[..count];
         for chunk in oldest.chunks(limits::BATCH_ROWS) {
-            for (_, index) in chunk {
-                self.held[*index as usize].put(&mut self.cells);
+            for entry in chunk {
+                self.held.rows[entry.slot as usize].put(&mut self.cells);
             }
-            let batch = self.cells.batch(context.symbols, context.dense);
             let series = match &mut self.main {
                 Some(series) => series,
                 none => none.insert(start::<R>(context, "")?),
             };
-            series.write(batch)?;
+            let spare = series.spare();
+            series.write(self.cells.block(spare))?;
         }
-        if let Some(&last) = oldest.last() {
-            self.written = Some(last.0);
-            // In place: another buffer of that size would be new memory every time.
-            let mut index = 0;
-            self.held.retain(|row| {
-                index += 1;
-                (row.key(), index - 1) > last
-            });
+        if let Some(last) = oldest.last() {
+            self.written = Some(self.held.rows[last.slot as usize].key());
         }
+        self.held.forget(count);
         Ok(())
     }
 
-    fn spill_late(&mut self, context: &mut Context<'_>) -> Result<(), StoreError> {
+    fn spill_late(&mut self, context: &Context<'_>) -> Result<(), StoreError> {
         let spill = match &mut self.spill {
             Some(spill) => spill,
             none => none.insert(Spill::new(context.staging.unnamed()?, R::TABLE)),
         };
-        let order = sorted(&self.late);
-        let rows = order.iter().map(|(_, index)| &self.late[*index as usize]);
+        self.late.sort_by_key(Row::key);
         spill
-            .write_run(rows)
+            .write_run(self.late.iter())
             .map_err(|error| spill_failed::<R>(context, error))?;
         self.late.clear();
         Ok(())
@@ -176,26 +241,16 @@ impl Drained {
     }
 }
 
-/// Keys with the places of their rows, in order; rows of equal keys stay as they came.
-fn sorted<R: Row>(rows: &[R]) -> Vec<(Key, u32)> {
-    let mut order: Vec<(Key, u32)> = rows
-        .iter()
-        .enumerate()
-        .map(|(index, row)| (row.key(), index as u32))
-        .collect();
-    order.sort_unstable();
-    order
-}
-
 fn start<R: Row>(context: &Context<'_>, suffix: &str) -> Result<Series, StoreError> {
     let stem = format!("{}{suffix}", R::TABLE.name);
-    Series::start(context.staging.files(), R::TABLE, stem)
+    let strings = context.symbols.strings();
+    Series::start(context.staging.files(), R::TABLE, stem, strings)
 }
 
 fn write_long<R: Row>(
     spill: Spill,
     cells: &mut Cells,
-    context: &mut Context<'_>,
+    context: &Context<'_>,
 ) -> Result<Series, StoreError> {
     let mut series = start::<R>(context, "_long")?;
     let mut merge = spill
@@ -206,8 +261,8 @@ fn write_long<R: Row>(
             .next(cells)
             .map_err(|error| spill_failed::<R>(context, error))?;
         if cells.rows() == limits::BATCH_ROWS || (!more && cells.rows() > 0) {
-            let batch = cells.batch(context.symbols, context.dense);
-            series.write(batch)?;
+            let spare = series.spare();
+            series.write(cells.block(spare))?;
         }
         if !more {
             series.end()?;

@@ -6,7 +6,6 @@ use whyslow_model::row::Emit;
 
 use whyslow_model::{Row, Symbols, for_each_table, tables};
 
-use crate::cells::DenseText;
 use crate::checksums::{self, ByFile};
 use crate::limits::Limits;
 use crate::staging::{Existing, Staging};
@@ -19,7 +18,6 @@ macro_rules! recording_writer {
         /// and again between them, and [`Self::finish`] makes the recording visible. Dropped
         /// before that, it leaves nothing behind.
         pub struct RecordingWriter {
-            dense: DenseText,
             ready: bool,
             $($field: TableWriter<tables::$row>,)+
             // Last, because it is dropped last: threads of the tables write into it.
@@ -40,7 +38,6 @@ macro_rules! recording_writer {
             ) -> Result<Self, StoreError> {
                 Ok(Self {
                     staging: Staging::create(target, existing, limits)?,
-                    dense: DenseText::default(),
                     ready: false,
                     $($field: TableWriter::new(&limits)),+
                 })
@@ -55,12 +52,11 @@ macro_rules! recording_writer {
 
             #[cold]
             fn flush(&mut self, symbols: &Symbols) -> Result<(), StoreError> {
-                let mut context = Context {
+                let context = Context {
                     staging: &self.staging,
                     symbols,
-                    dense: &mut self.dense,
                 };
-                $(self.$field.flush_ready(&mut context)?;)+
+                $(self.$field.flush_ready(&context)?;)+
                 self.ready = false;
                 Ok(())
             }
@@ -72,18 +68,17 @@ macro_rules! recording_writer {
                 symbols: &Symbols,
                 mut recording: RecordingInfo,
             ) -> Result<RecordingInfo, StoreError> {
-                let Self { staging, mut dense, ready: _, $($field),+ } = self;
-                let mut context = Context {
+                let Self { staging, ready: _, $($field),+ } = self;
+                let context = Context {
                     staging: &staging,
                     symbols,
-                    dense: &mut dense,
                 };
                 recording.format_version = manifest::FORMAT_VERSION;
                 recording.written_by = format!("whyslow {}", env!("CARGO_PKG_VERSION"));
                 recording.tables.clear();
                 let mut checksums = ByFile::new();
                 // All tables are handed over before any is waited for: their threads share the CPUs.
-                $(let $field = $field.drain(&mut context)?;)+
+                $(let $field = $field.drain(&context)?;)+
                 $(
                     let name = <tables::$row as Row>::TABLE.name;
                     recording.tables.insert(name.to_owned(), $field.join(&mut checksums)?);

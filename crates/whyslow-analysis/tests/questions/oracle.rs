@@ -24,6 +24,8 @@ const LIMITS: Limits = Limits {
     row_group_rows_small: 900,
     small_file_rows: 3000,
     page_rows: 128,
+    page_bytes: 4096,
+    dictionary_bytes: 2048,
     file_rows: 30_000,
 };
 

@@ -271,6 +271,8 @@ fn files_and_memory_give_the_same_answers() {
         row_group_rows_small: 90,
         small_file_rows: 300,
         page_rows: 32,
+        page_bytes: 4096,
+        dictionary_bytes: 2048,
         file_rows: 500,
     };
     let amount = Amount {

@@ -61,7 +61,8 @@ impl<S: RowSink> Consumer for CtfImport<'_, '_, S> {
 
     #[inline]
     fn event(&mut self, decoded: &DecodedEvent<'_>) -> ControlFlow<()> {
-        if let Some(event) = self.mapper.map(decoded, &mut self.text) {
+        let mut args = None;
+        if let Some(event) = self.mapper.map(decoded, &mut self.text, &mut args) {
             self.session.event(event)
         } else {
             self.count_missing(decoded);

@@ -120,7 +120,8 @@ impl TextQueue {
             self.next += 1;
             let text = &self.texts[place.text];
             let line = &text.content[place.begin..place.end];
-            match text::parse(line, &mut self.line) {
+            let mut args = None;
+            match text::parse(line, &mut self.line, &mut args) {
                 Ok(Item::Event { event, .. }) => {
                     let ts = place.ts;
                     take(Entry::Event(Event { ts, ..event }))?;
@@ -144,10 +145,11 @@ impl Text {
         let content = std::mem::take(&mut self.content);
         for (number, text) in content.split_inclusive('\n').enumerate() {
             let end = begin + text.len();
+            let mut args = None;
             let parsed = if text.len() > LINE_BYTES_MAX {
                 Err(format!("longer than {LINE_BYTES_MAX} bytes"))
             } else {
-                text::parse(text, line)
+                text::parse(text, line, &mut args)
             };
             let ts = match parsed {
                 Ok(Item::Nothing) => None,

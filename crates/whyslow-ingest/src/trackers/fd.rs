@@ -523,7 +523,7 @@ impl FdTables {
         let descriptor = descriptor.expect("looked up above");
         self.count -= 1;
         let row = row(&self.tables[index], fd, &descriptor, files, out);
-        let closed_by = out.symbols.intern(closed_by);
+        let closed_by = out.symbols.intern_static(closed_by);
         out.sink.emit(ended(row, &descriptor, ts, closed_by));
     }
 
@@ -537,7 +537,7 @@ impl FdTables {
         let table = std::mem::take(&mut self.tables[index as usize]);
         self.free.push(index);
         self.count -= table.descriptors.len();
-        let closed_by = out.symbols.intern(closed_by);
+        let closed_by = out.symbols.intern_static(closed_by);
         for (fd, descriptor) in own_rows(&table) {
             let row = row(&table, fd, &descriptor, files, out);
             out.sink.emit(ended(row, &descriptor, ts, closed_by));
@@ -613,10 +613,12 @@ fn row<S: EmitAll>(
         pid: table.pid,
         comm: descriptor.comm,
         fd,
-        fd_class: symbols.intern(object.class.name()),
+        fd_class: symbols.intern_static(object.class.name()),
         path: object.path,
-        unknown_reason: object.reason.map(|reason| symbols.intern(reason.name())),
-        origin: symbols.intern(descriptor.origin),
+        unknown_reason: object
+            .reason
+            .map(|reason| symbols.intern_static(reason.name())),
+        origin: symbols.intern_static(descriptor.origin),
         syscall_id: descriptor.syscall_id,
         flags: descriptor.flags,
         cloexec: descriptor.cloexec,

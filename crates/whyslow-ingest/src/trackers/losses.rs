@@ -78,7 +78,7 @@ impl Losses {
             ts_end: loss.ts_end,
             cpu: loss.cpu,
             stream: out.symbols.intern(loss.stream),
-            kind: out.symbols.intern(kind),
+            kind: out.symbols.intern_static(kind),
             count: loss.count,
         });
         self.next_id += 1;

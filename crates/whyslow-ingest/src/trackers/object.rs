@@ -235,7 +235,7 @@ impl Object {
             FdClass::Netlink => "socket:netlink",
             _ => "socket",
         };
-        Self::known(class, symbols.intern(text))
+        Self::known(class, symbols.intern_static(text))
     }
 }
 

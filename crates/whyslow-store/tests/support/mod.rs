@@ -18,6 +18,8 @@ pub(crate) const SMALL: Limits = Limits {
     row_group_rows_small: 300,
     small_file_rows: 900,
     page_rows: 64,
+    page_bytes: 500,
+    dictionary_bytes: 900,
     file_rows: 2500,
 };
 

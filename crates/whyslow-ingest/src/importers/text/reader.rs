@@ -28,8 +28,13 @@ pub enum Item<'a> {
     Loss(Loss<'a>),
 }
 
-/// Reads one line, without its end. The error says what is wrong with it.
-pub fn parse<'a>(text: &'a str, line: &'a mut Line) -> Result<Item<'a>, String> {
+/// Reads one line, without its end; arguments of a system call are put into `args`. The error says
+/// what is wrong with it.
+pub fn parse<'a>(
+    text: &'a str,
+    line: &'a mut Line,
+    args: &'a mut Option<SyscallArgs<'a>>,
+) -> Result<Item<'a>, String> {
     let text = text.trim();
     if text.is_empty() || text.starts_with('#') || text == super::MAGIC {
         return Ok(Item::Nothing);
@@ -51,7 +56,7 @@ pub fn parse<'a>(text: &'a str, line: &'a mut Line) -> Result<Item<'a>, String> 
             ts: head.ts,
             cpu: head.cpu,
             context: fields.context()?,
-            body: fields.body(head.name)?,
+            body: fields.body(head.name, args)?,
         },
     })
 }
@@ -180,7 +185,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    fn body(&self, name: &str) -> Read<Body<'a>> {
+    fn body(&self, name: &str, args: &'a mut Option<SyscallArgs<'a>>) -> Read<Body<'a>> {
         if let Some(block) = name.strip_prefix("block_") {
             return self.block(block);
         }
@@ -233,14 +238,14 @@ impl<'a> Fields<'a> {
                 name: self.required("name")?,
                 nr: self.optional("nr")?,
                 compat: self.optional("compat")?.unwrap_or(false),
-                args: self.syscall_args()?,
+                args: args.insert(self.syscall_args()?),
             },
             "syscall_exit" => Body::SyscallExit {
                 name: self.optional("name")?,
                 nr: self.optional("nr")?,
                 compat: self.optional("compat")?.unwrap_or(false),
                 ret: self.optional("ret")?,
-                args: self.syscall_args()?,
+                args: args.insert(self.syscall_args()?),
             },
             "irq_enter" => Body::IrqEnter {
                 kind: self.special_required("kind", irq_kind)?,

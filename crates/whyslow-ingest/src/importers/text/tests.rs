@@ -65,7 +65,8 @@ meta hostname=web1
 
 fn rewrite(text: &str, line: &mut Line) -> String {
     let mut out = String::new();
-    match parse(text, line).unwrap_or_else(|error| panic!("{text}: {error}")) {
+    let mut args = None;
+    match parse(text, line, &mut args).unwrap_or_else(|error| panic!("{text}: {error}")) {
         Item::Nothing => {}
         Item::Metadata { key, value } => {
             write_metadata(key, std::str::from_utf8(value).expect("a test"), &mut out);
@@ -108,7 +109,8 @@ fn spelling_is_free_where_the_grammar_says_so() {
 fn bad_lines_say_what_is_wrong() {
     let check = |text: &str, expected: &str| {
         let mut line = Line::default();
-        let error = parse(text, &mut line).err();
+        let mut args = None;
+        let error = parse(text, &mut line, &mut args).err();
         assert_eq!(error.as_deref(), Some(expected), "{text}");
     };
     check("now [0] free tid=7", "`now` is not a time");

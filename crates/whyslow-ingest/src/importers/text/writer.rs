@@ -168,7 +168,7 @@ impl LineWriter<'_> {
                 name,
                 nr,
                 compat,
-                ref args,
+                args,
             } => {
                 self.name("syscall_enter");
                 self.bytes("name", name.as_bytes());
@@ -181,7 +181,7 @@ impl LineWriter<'_> {
                 nr,
                 compat,
                 ret,
-                ref args,
+                args,
             } => {
                 self.name("syscall_exit");
                 self.some_bytes("name", name.map(str::as_bytes));

@@ -103,22 +103,22 @@ impl Rows {
                 0 => io.bytes.unwrap_or(0),
                 sectors => sectors.saturating_mul(SECTOR_BYTES),
             },
-            op: symbols.intern(op_name(io)),
+            op: symbols.intern_static(op_name(io)),
             rwbs: self.rwbs(io.flags, symbols),
-            layer: symbols.intern(if has_request { "request" } else { "bio" }),
+            layer: symbols.intern_static(if has_request { "request" } else { "bio" }),
             utid: thread.map(|thread| thread.utid),
             upid: thread.and_then(|thread| thread.upid),
             tid: thread.map(|thread| thread.tid).or(io.submitter.tid),
             pid: thread.and_then(|thread| thread.pid),
             comm: thread.and_then(|thread| thread.comm),
-            submitter_source: Some(symbols.intern(io.submitter.source.name()))
+            submitter_source: Some(symbols.intern_static(io.submitter.source.name()))
                 .filter(|_| thread.is_some() || io.submitter.tid.is_some()),
             issuer_utid: io.issuer_utid,
             cpu: io.cpu,
             merges: io.merges,
             completions: io.completions,
             error: io.error,
-            cut: cut.map(|cut| symbols.intern(cut)),
+            cut: cut.map(|cut| symbols.intern_static(cut)),
         }
     }
 

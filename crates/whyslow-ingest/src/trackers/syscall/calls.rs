@@ -1,7 +1,7 @@
 //! Names of calls, each looked up once in the table of calls and then by number.
 
 use rustc_hash::FxHashMap;
-use whyslow_model::syscall::{self, Call};
+use whyslow_model::syscall::{self, Call, Role};
 use whyslow_model::{Sym, Symbols};
 
 use super::super::object::FdClass;
@@ -12,6 +12,8 @@ pub(super) struct Meaning {
     pub(super) name: Sym,
     pub(super) call: &'static Call,
     pub(super) effect: Effect,
+    /// One of its arguments is a path.
+    pub(super) takes_path: bool,
     /// What success tells about the class of the descriptor.
     pub(super) class_told: Option<FdClass>,
 }
@@ -38,6 +40,7 @@ impl Calls {
             name: symbols.intern(syscall::canonical_name(name)),
             call,
             effect: Effect::of(plain),
+            takes_path: call.args.iter().any(|arg| arg.role == Some(Role::Path)),
             class_told: class_told(plain),
         });
         let index = (self.meanings.len() - 1) as u32;

@@ -87,7 +87,7 @@ impl Held {
             let found = |moved: &Moved| known.get(&moved.descriptor?);
             if let Some((object, file)) = found(&held.moved) {
                 held.row.path = object.path;
-                held.row.fd_class = Some(out.symbols.intern(object.class.name()));
+                held.row.fd_class = Some(out.symbols.intern_static(object.class.name()));
                 held.row.unknown_reason = None;
                 count(&held, held.moved.bytes, (object, *file), files, out);
             }

@@ -205,7 +205,7 @@ impl SyscallTracker {
                 name,
                 nr,
                 compat,
-                ref args,
+                args,
             } => {
                 let called = self.called(name, nr, compat, out);
                 self.enter(here, called, args, out);
@@ -215,7 +215,7 @@ impl SyscallTracker {
                 nr,
                 compat,
                 ret,
-                ref args,
+                args,
             } => match here.thread {
                 Some(thread) => {
                     let called = name.map(|name| self.called(name, nr, compat, out));
@@ -320,7 +320,7 @@ impl SyscallTracker {
         if let Some(pending) = calls.pending.take() {
             if self.is_return_of(&pending, called, nr) {
                 self.note_exec(&pending, thread, ret);
-                return self.perform(&pending, thread, here, (ret, args), out);
+                return self.perform(pending, thread, here, (ret, args), out);
             }
             out.anomalies.count(&stat::SYSCALL_MISMATCH, here.ts);
             self.emit(&pending, None, End::Unknown, out);
@@ -335,7 +335,7 @@ impl SyscallTracker {
             Some(called) => (called, ret),
             None => (self.called("unknown", nr, false, out), ret),
         };
-        let mut pending = self.begun(here, thread, called, &SyscallArgs::default(), out);
+        let mut pending = self.begun(here, thread, called, &SyscallArgs::NONE, out);
         pending.cpu = None;
         pending.ts = ts_free.unwrap_or(here.ts);
         self.perform_late(pending, thread, here, (ret, args), out);

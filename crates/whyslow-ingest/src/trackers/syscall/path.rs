@@ -7,7 +7,6 @@
 
 use whyslow_model::Sym;
 use whyslow_model::event::SyscallArgs;
-use whyslow_model::syscall::Role;
 use whyslow_model::tables::EmitAll;
 
 use super::super::fd::Owner;
@@ -73,8 +72,7 @@ impl SyscallTracker {
                 pending.named2 = args.path2.map(|path| kept(path, out));
             }
             _ => {
-                let call = self.calls.get(pending.called.meaning).call;
-                let takes_path = call.args.iter().any(|arg| arg.role == Some(Role::Path));
+                let takes_path = self.calls.get(pending.called.meaning).takes_path;
                 pending.named = self.named(&thread, args.dirfd, args.path, out);
                 if takes_path && args.path.is_none() {
                     pending.named = Some(Object::unknown(Reason::PathUnread));

@@ -56,7 +56,7 @@ impl Return<'_> {
 impl SyscallTracker {
     pub(super) fn perform<S: EmitAll>(
         &mut self,
-        pending: &Pending,
+        pending: Pending,
         thread: &ThreadRef,
         here: &Here,
         (ret, args): (Option<i64>, &SyscallArgs<'_>),
@@ -64,7 +64,7 @@ impl SyscallTracker {
     ) {
         let mut call = Return {
             owner: Owner::of(thread),
-            pending: *pending,
+            pending,
             thread: *thread,
             here,
             ret,
@@ -348,7 +348,7 @@ impl SyscallTracker {
     }
 
     fn made<S: EmitAll>(&mut self, call: &mut Return<'_>, fresh: Fresh, out: &mut Output<'_, S>) {
-        let name = out.symbols.intern(fresh.name);
+        let name = out.symbols.intern_static(fresh.name);
         call.pending.named = Some(Object::known(fresh.class, name));
         let cloexec = fresh.cloexec == -1 || call.flags(fresh.cloexec);
         self.yielded(call, fresh.origin, cloexec, out);

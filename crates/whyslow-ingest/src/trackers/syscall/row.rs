@@ -86,23 +86,23 @@ impl SyscallTracker {
             name: meaning.name,
             nr: pending.called.nr,
             compat: pending.called.compat,
-            op: symbols.intern(pending.op.name()),
+            op: symbols.intern_static(pending.op.name()),
             ret,
             errno: ret.and_then(errno),
             fd: numbers.fd,
             fd2: numbers.fd2,
             path: object.and_then(|object| object.path),
             path2: object2.and_then(|object| object.path),
-            fd_class: object.map(|object| symbols.intern(object.class.name())),
+            fd_class: object.map(|object| symbols.intern_static(object.class.name())),
             unknown_reason: object
                 .and_then(|object| object.reason)
                 .or(object2.and_then(|object| object.reason))
-                .map(|reason| symbols.intern(reason.name())),
+                .map(|reason| symbols.intern_static(reason.name())),
             bytes_requested: numbers.count,
             bytes: ret.filter(|&ret| meaning.call.returns_bytes && ret >= 0),
             file_offset: numbers.offset,
             flags: numbers.flags.or(numbers.command),
-            cut: cut.map(|cut| symbols.intern(cut)),
+            cut: cut.map(|cut| symbols.intern_static(cut)),
         }
     }
 }

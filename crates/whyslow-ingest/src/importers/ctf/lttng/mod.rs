@@ -17,7 +17,7 @@ mod sched;
 mod statedump;
 mod syscall;
 
-use whyslow_model::event::{Body, Context, Event};
+use whyslow_model::event::{Body, Context, Event, SyscallArgs};
 
 use self::fields::{Fields, PRIO_BASE, TraceFacts, has_field, resolve};
 use self::rendered::RenderedClass;
@@ -107,14 +107,19 @@ impl Mapper {
     }
 
     /// `None`: a field that the event's meaning needs is missing. `text` is where a rendered
-    /// event's fields are put.
-    pub fn map<'a>(&'a self, event: &DecodedEvent<'a>, text: &'a mut String) -> Option<Event<'a>> {
+    /// event's fields are put, `args` where those of a system call are.
+    pub fn map<'a>(
+        &'a self,
+        event: &DecodedEvent<'a>,
+        text: &'a mut String,
+        args: &'a mut Option<SyscallArgs<'a>>,
+    ) -> Option<Event<'a>> {
         let class = self.classes.get(event.class)?.as_ref()?;
         let facts = class.facts;
         let fields = Fields { event, facts };
         let body = match &class.meaning {
             Meaning::Table(mapping) => (mapping.body)(&fields)?,
-            Meaning::Syscall(call) => call.body(&fields),
+            Meaning::Syscall(call) => call.body(&fields, args),
             Meaning::Rendered(rendered) => {
                 rendered.render(&fields, text);
                 Body::Marker {

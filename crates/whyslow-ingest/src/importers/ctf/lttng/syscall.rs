@@ -138,28 +138,41 @@ fn naming(name: &str, abi: Option<Abi>) -> Naming {
 }
 
 impl SyscallClass {
-    pub(super) fn body<'a>(&'a self, fields: &Fields<'_, 'a>) -> Body<'a> {
-        let (name, nr, mut args) = match &self.call {
-            Naming::Unnamed => (None, None, SyscallArgs::default()),
-            Naming::Named { name, nr } => (Some(&**name), *nr, self.named_args(fields)),
+    /// The arguments, if there are any, are put into `args`: they are too many to be handed on by
+    /// value for every event.
+    #[inline]
+    pub(super) fn body<'a>(
+        &'a self,
+        fields: &Fields<'_, 'a>,
+        args: &'a mut Option<SyscallArgs<'a>>,
+    ) -> Body<'a> {
+        let (name, nr) = match &self.call {
+            Naming::Unnamed => (None, None),
+            Naming::Named { name, nr } => {
+                if !self.roles.is_empty() {
+                    self.named_args(fields, args.get_or_insert_default());
+                }
+                (Some(&**name), *nr)
+            }
             Naming::ByNumber { abi } => {
                 let nr = fields.i32(0);
                 let (name, call) = numbered(*abi, nr);
-                let args = match (self.direction, registers(fields.value(1))) {
-                    (Direction::Enter, Some(registers)) => {
-                        call.args_of_registers(registers, abi.unwrap_or(Abi::X86_64))
-                    }
-                    _ => SyscallArgs::default(),
-                };
-                (Some(name), nr, args)
+                if let (Direction::Enter, Some(registers)) =
+                    (self.direction, registers(fields.value(1)))
+                {
+                    let abi = abi.unwrap_or(Abi::X86_64);
+                    *args = Some(call.args_of_registers(registers, abi));
+                }
+                (Some(name), nr)
             }
         };
         if let Some(first) = self.socket {
-            args.socket_address = socket_address(fields, first);
+            args.get_or_insert_default().socket_address = socket_address(fields, first);
         }
         if let Some(Value::Ints(&[first, second])) = self.fds.map(|slot| fields.value(slot)) {
-            args.fds = Some([first as i32, second as i32]);
+            args.get_or_insert_default().fds = Some([first as i32, second as i32]);
         }
+        let args = args.as_ref().unwrap_or(&SyscallArgs::NONE);
         let compat = self.compat;
         match self.direction {
             Direction::Enter => Body::SyscallEnter {
@@ -178,8 +191,7 @@ impl SyscallClass {
         }
     }
 
-    fn named_args<'a>(&self, fields: &Fields<'_, 'a>) -> SyscallArgs<'a> {
-        let mut args = SyscallArgs::default();
+    fn named_args<'a>(&self, fields: &Fields<'_, 'a>, args: &mut SyscallArgs<'a>) {
         for (slot, &role) in self.roles.iter().enumerate() {
             match role {
                 Role::Path => args.path = fields.bytes(slot),
@@ -191,7 +203,6 @@ impl SyscallClass {
                 }
             }
         }
-        args
     }
 }
 

@@ -222,7 +222,7 @@ fn line_among(case: &Case, others: &[&str]) -> Option<String> {
         body: 0,
     };
     let (mut text, mut out) = (String::new(), String::new());
-    text::write_event(&mapper.map(&decoded, &mut text)?, &mut out);
+    text::write_event(&mapper.map(&decoded, &mut text, &mut None)?, &mut out);
     let line = out.strip_prefix("0.000000000 [0] ").expect("time and CPU");
     Some(line.trim_end().to_owned())
 }
