@@ -111,6 +111,8 @@ impl Grouping {
 }
 
 const UNSET: u32 = u32::MAX;
+/// Integers below are found by their place in a table, those above by hashing.
+const SMALL_INTS: usize = 1 << 16;
 
 /// Turns rows into numbers of groups, `0..count()`.
 pub(crate) struct Coder {
@@ -141,6 +143,15 @@ impl Coder {
             }
         }
         Ok(())
+    }
+
+    /// Groups seen so far; without keys all rows are one.
+    pub(crate) fn count(&self) -> usize {
+        match (self.columns.last(), self.pairs.last()) {
+            (None, _) => 1,
+            (Some(only), None) => only.values.len(),
+            (Some(_), Some(last)) => last.pairs.len(),
+        }
     }
 
     /// Values of the keys of a group.
@@ -190,6 +201,8 @@ struct ColumnCoder {
     values: Vec<KeyValue>,
     texts: FxHashMap<Box<str>, u32>,
     ints: FxHashMap<i64, u32>,
+    /// The same for values that are small, as most ids are.
+    small_ints: Vec<u32>,
     null: u32,
     words: PerWord<u32>,
     reasons: PerWord<u32>,
@@ -202,6 +215,7 @@ impl ColumnCoder {
             values: Vec::new(),
             texts: FxHashMap::default(),
             ints: FxHashMap::default(),
+            small_ints: Vec::new(),
             null: UNSET,
             words: PerWord::new(),
             reasons: PerWord::new(),
@@ -281,22 +295,38 @@ impl ColumnCoder {
 
     fn int_codes(&mut self, values: impl Iterator<Item = Option<i64>>, codes: &mut Vec<u32>) {
         let mut last: Option<(i64, u32)> = None;
-        for value in values {
-            let code = match (value, last) {
-                (None, _) => self.null_code(),
-                (Some(value), Some((seen, code))) if seen == value => code,
-                (Some(value), _) => {
-                    let values = &mut self.values;
-                    let code = *self.ints.entry(value).or_insert_with(|| {
-                        values.push(KeyValue::Int(value));
-                        values.len() as u32 - 1
-                    });
+        codes.extend(values.map(|value| {
+            let Some(value) = value else {
+                return self.null_code();
+            };
+            let small = usize::try_from(value).ok();
+            match (small.and_then(|small| self.small_ints.get(small)), last) {
+                (Some(code), _) if *code != UNSET => *code,
+                (_, Some((seen, code))) if seen == value => code,
+                _ => {
+                    let code = self.int_code(value);
                     last = Some((value, code));
                     code
                 }
-            };
-            codes.push(code);
+            }
+        }));
+    }
+
+    #[inline(never)]
+    fn int_code(&mut self, value: i64) -> u32 {
+        let values = &mut self.values;
+        let code = *self.ints.entry(value).or_insert_with(|| {
+            values.push(KeyValue::Int(value));
+            values.len() as u32 - 1
+        });
+        if let Ok(small) = usize::try_from(value)
+            && small < SMALL_INTS
+        {
+            let length = self.small_ints.len().max(small + 1);
+            self.small_ints.resize(length, UNSET);
+            self.small_ints[small] = code;
         }
+        code
     }
 
     fn null_code(&mut self) -> u32 {

@@ -6,6 +6,7 @@ mod errno;
 mod error;
 mod facts;
 mod filter;
+mod fold;
 mod globs;
 mod grouping;
 mod histogram;

@@ -1,6 +1,7 @@
 //! One way over a table: select rows, number their groups, and let a verb sum them up.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use arrow_array::RecordBatch;
 use whyslow_model::{Ns, Window};
@@ -8,16 +9,22 @@ use whyslow_store::Tables;
 
 use crate::AnalysisError;
 use crate::filter::{Selector, Verdicts};
+use crate::fold::{Spot, fold};
 use crate::grouping::{Coder, Grouping, TimeKey};
 use crate::keys::KeyValue;
-use crate::scan::{Projection, fold};
+use crate::scan::Projection;
 
 /// What a verb adds up per group. Sums must not depend on the order of rows.
 pub(crate) trait Summing: Sync {
     type Columns<'b>;
     type Sum: Default + Send;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<Self::Columns<'b>, AnalysisError>;
+    /// Columns of a batch whose first row is met at `first`.
+    fn columns<'b>(
+        &self,
+        batch: &'b RecordBatch,
+        first: Spot,
+    ) -> Result<Self::Columns<'b>, AnalysisError>;
     /// What a group starts with.
     fn start(&self, _group: &[KeyValue]) -> Self::Sum {
         Self::Sum::default()
@@ -38,10 +45,16 @@ pub(crate) struct Pass {
     pub(crate) selected: Option<Window>,
 }
 
+/// What a thread has found so far.
 struct Worker<S> {
     verdicts: Verdicts,
-    coder: Coder,
     rows: Vec<u32>,
+    grouped: Vec<Grouped<S>>,
+}
+
+/// Sums by one grouping; a sum's place is the number of its group.
+struct Grouped<S> {
+    coder: Coder,
     codes: Vec<u32>,
     sums: Vec<S>,
 }
@@ -62,36 +75,43 @@ impl Pass {
         tables: &dyn Tables,
         verb: &V,
     ) -> Result<Groups<V::Sum>, AnalysisError> {
+        let groupings = std::slice::from_ref(&self.grouping);
+        let groups = self.run_by(tables, verb, groupings)?.pop();
+        Ok(groups.unwrap_or_default())
+    }
+
+    /// Sums by each of several groupings, in one scan.
+    pub(crate) fn run_by<V: Summing>(
+        &self,
+        tables: &dyn Tables,
+        verb: &V,
+        groupings: &[Grouping],
+    ) -> Result<Vec<Groups<V::Sum>>, AnalysisError> {
+        let grouped = |grouping: &Grouping| Grouped {
+            coder: grouping.coder(),
+            codes: Vec::new(),
+            sums: Vec::new(),
+        };
         let init = || {
             vec![Worker {
                 verdicts: self.selector.verdicts(),
-                coder: self.grouping.coder(),
                 rows: Vec::new(),
-                codes: Vec::new(),
-                sums: Vec::new(),
+                grouped: groupings.iter().map(grouped).collect(),
             }]
         };
-        let each = |workers: &mut Vec<Worker<V::Sum>>, batch: &RecordBatch| {
+        let each = |workers: &mut Vec<Worker<V::Sum>>, batch: &RecordBatch, first: Spot| {
             workers
                 .iter_mut()
-                .try_for_each(|worker| self.add_batch(worker, batch, verb))
+                .try_for_each(|worker| self.add_batch(worker, (batch, first), verb))
         };
         let scan = self.projection.scan(self.selected);
         let workers = fold(tables, &scan, init, each, |workers, mut more| {
             workers.append(&mut more);
         })?;
-        let mut groups: Groups<V::Sum> = BTreeMap::new();
+        let mut groups: Vec<Groups<V::Sum>> = groupings.iter().map(|_| BTreeMap::new()).collect();
         for worker in workers {
-            let coder = worker.coder;
-            for (code, sum) in worker.sums.into_iter().enumerate() {
-                match groups.entry(coder.values(code as u32)) {
-                    std::collections::btree_map::Entry::Vacant(entry) => {
-                        entry.insert(sum);
-                    }
-                    std::collections::btree_map::Entry::Occupied(mut entry) => {
-                        verb.merge(entry.get_mut(), sum);
-                    }
-                }
+            for (grouped, groups) in worker.grouped.into_iter().zip(&mut groups) {
+                merge(grouped, groups, verb);
             }
         }
         Ok(groups)
@@ -100,25 +120,36 @@ impl Pass {
     fn add_batch<V: Summing>(
         &self,
         worker: &mut Worker<V::Sum>,
-        batch: &RecordBatch,
+        (batch, first): (&RecordBatch, Spot),
         verb: &V,
     ) -> Result<(), AnalysisError> {
-        self.selector
-            .select(&mut worker.verdicts, batch, &mut worker.rows)?;
-        if worker.rows.is_empty() {
+        let rows = &mut worker.rows;
+        self.selector.select(&mut worker.verdicts, batch, rows)?;
+        if rows.is_empty() {
             return Ok(());
         }
-        worker.coder.codes(batch, &worker.rows, &mut worker.codes)?;
-        let columns = verb.columns(batch)?;
-        for (row, code) in worker.rows.iter().zip(&worker.codes) {
-            let code = *code as usize;
+        let columns = verb.columns(batch, first)?;
+        for Grouped { coder, codes, sums } in &mut worker.grouped {
+            coder.codes(batch, rows, codes)?;
             // Codes are given in the order of first sight.
-            while code >= worker.sums.len() {
-                let group = worker.coder.values(worker.sums.len() as u32);
-                worker.sums.push(verb.start(&group));
+            for code in sums.len()..coder.count() {
+                sums.push(verb.start(&coder.values(code as u32)));
             }
-            verb.add(&mut worker.sums[code], &columns, *row);
+            for (row, code) in rows.iter().zip(&*codes) {
+                verb.add(&mut sums[*code as usize], &columns, *row);
+            }
         }
         Ok(())
+    }
+}
+
+fn merge<V: Summing>(grouped: Grouped<V::Sum>, groups: &mut Groups<V::Sum>, verb: &V) {
+    for (code, sum) in grouped.sums.into_iter().enumerate() {
+        match groups.entry(grouped.coder.values(code as u32)) {
+            Entry::Vacant(entry) => {
+                entry.insert(sum);
+            }
+            Entry::Occupied(mut entry) => verb.merge(entry.get_mut(), sum),
+        }
     }
 }

@@ -10,6 +10,7 @@ use super::slug;
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::facts;
+use crate::fold::Spot;
 use crate::grouping::TimeKey;
 use crate::keys::{Key, in_order, label};
 use crate::kinds::Spec;
@@ -127,7 +128,7 @@ impl Summing for Heat {
     type Columns<'b> = [Ints<'b>; 2];
     type Sum = HeatSum;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<[Ints<'b>; 2], AnalysisError> {
+    fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<[Ints<'b>; 2], AnalysisError> {
         Ok([self.time.column.ints(batch)?, self.dur.ints(batch)?])
     }
 

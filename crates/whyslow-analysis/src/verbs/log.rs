@@ -7,9 +7,9 @@ use whyslow_model::answer::AnswerTable;
 use super::top::{push, row_table};
 use crate::AnalysisError;
 use crate::context::Context;
+use crate::fold::in_order;
 use crate::kinds::Spec;
 use crate::rows::RowReader;
-use crate::scan::in_order;
 
 /// Hands on one table after another, each with the next rows in time.
 pub(crate) fn stream(
@@ -19,7 +19,12 @@ pub(crate) fn stream(
     each: &mut dyn FnMut(AnswerTable) -> ControlFlow<()>,
 ) -> Result<(), AnalysisError> {
     let mut pass = context.pass(spec, &[])?;
-    let reader = RowReader::new(spec, context.question.window, &mut pass.projection);
+    let reader = RowReader::new(
+        spec,
+        spec.fields,
+        context.question.window,
+        &mut pass.projection,
+    );
     let mut verdicts = pass.selector.verdicts();
     let mut rows = Vec::new();
     let mut left = limit;
@@ -34,7 +39,7 @@ pub(crate) fn stream(
             }
             left -= rows.len();
             let mut table = row_table(spec, "log", spec.rows);
-            reader.read(batch, &rows, |_, shown| push(&mut table, shown))?;
+            reader.read(batch, &rows, |shown| push(&mut table, shown))?;
             let next = each(table);
             Ok(if left == 0 {
                 ControlFlow::Break(())

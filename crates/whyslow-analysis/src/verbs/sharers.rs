@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::AnalysisError;
 use crate::context::Context;
+use crate::fold::Spot;
 use crate::grouping::Object;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::Spec;
@@ -79,7 +80,7 @@ impl Summing for Calls {
     type Columns<'b> = ();
     type Sum = u64;
 
-    fn columns(&self, _: &arrow_array::RecordBatch) -> Result<(), AnalysisError> {
+    fn columns(&self, _: &arrow_array::RecordBatch, _: Spot) -> Result<(), AnalysisError> {
         Ok(())
     }
 

@@ -10,9 +10,10 @@ use whyslow_model::{Ns, Window};
 
 use crate::AnalysisError;
 use crate::context::Context;
+use crate::fold::Spot;
 use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::Spec;
+use crate::kinds::{Field, Spec};
 use crate::pass::{Groups, Pass, Summing};
 use crate::rows::{self, Place};
 use crate::scan::{ColumnRef, Ints};
@@ -163,6 +164,7 @@ pub(crate) struct StatsSum {
 }
 
 struct StatsColumns<'b> {
+    first: Spot,
     ts: Ints<'b>,
     dur: Ints<'b>,
     ts_end: Option<Ints<'b>>,
@@ -195,9 +197,14 @@ impl Summing for Stats {
     type Columns<'b> = StatsColumns<'b>;
     type Sum = StatsSum;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<StatsColumns<'b>, AnalysisError> {
+    fn columns<'b>(
+        &self,
+        batch: &'b RecordBatch,
+        first: Spot,
+    ) -> Result<StatsColumns<'b>, AnalysisError> {
         let optional = |column: Option<ColumnRef>| column.map(|c| c.ints(batch)).transpose();
         Ok(StatsColumns {
+            first,
             ts: self.ts.ints(batch)?,
             dur: self.dur.ints(batch)?,
             ts_end: optional(self.window.map(|(_, column)| column))?,
@@ -216,10 +223,10 @@ impl Summing for Stats {
     fn add(&self, sum: &mut StatsSum, columns: &StatsColumns<'_>, row: u32) {
         sum.count += 1;
         if let Some(size) = columns.size {
-            sum.bytes += size.get(row).unwrap_or(0);
+            sum.bytes += size.or_zero(row);
         }
         if let Some(errno) = columns.errno {
-            sum.errors += u64::from(errno.get(row).is_some_and(|errno| errno > 0));
+            sum.errors += u64::from(errno.or_zero(row) > 0);
         }
         if !columns.stages.is_empty() {
             sum.stages
@@ -231,17 +238,22 @@ impl Summing for Stats {
         let Some(dur) = columns.dur.get(row) else {
             return;
         };
-        let ts = columns.ts.at(row);
         sum.durations.add(dur);
         sum.inside += match (&self.window, columns.ts_end) {
             (Some((window, _)), Some(ts_end)) => {
+                let ts = columns.ts.at(row);
                 let end = ts_end.get(row).unwrap_or(ts).min(window.end);
                 (end - ts.max(window.begin)).max(0)
             }
             _ => dur,
         };
         if sum.slowest.is_none_or(|(slowest, _)| dur >= slowest) {
-            sum.offer((dur, (ts, columns.id.at(row))));
+            let place = Place {
+                ts: columns.ts.at(row),
+                id: columns.id.at(row),
+                spot: columns.first.row(row),
+            };
+            sum.offer((dur, place));
         }
     }
 
@@ -314,7 +326,7 @@ impl StatsSum {
 
 /// What is told of the slowest row of each group.
 struct Slowest {
-    rows: rustc_hash::FxHashMap<Place, rows::Shown>,
+    rows: rustc_hash::FxHashMap<Spot, rows::Shown>,
     places: Vec<Option<usize>>,
 }
 
@@ -327,15 +339,17 @@ impl Slowest {
         let mut names = vec!["comm", "tid"];
         names.extend(object_title(spec));
         names.push("id");
-        let place = |name| spec.fields.iter().position(|field| field.name == name);
+        let is_shown = |field: &&Field| names.contains(&field.name);
+        let fields: Vec<Field> = spec.fields.iter().filter(is_shown).copied().collect();
+        let place = |name: &&str| fields.iter().position(|field| field.name == *name);
         Ok(Self {
-            rows: rows::fetch(context, spec, places)?,
-            places: names.into_iter().map(place).collect(),
+            places: names.iter().map(place).collect(),
+            rows: rows::fetch(context, spec, &fields, places)?,
         })
     }
 
     fn cells(&self, place: Option<Place>) -> impl Iterator<Item = Value> {
-        let shown = place.and_then(|place| self.rows.get(&place));
+        let shown = place.and_then(|place| self.rows.get(&place.spot));
         let cell = move |place: &Option<usize>| {
             let cells = &shown?.cells;
             cells.get((*place)?).cloned()

@@ -17,6 +17,7 @@ use crate::AnalysisError;
 use crate::caveats;
 use crate::context::Context;
 use crate::facts;
+use crate::fold::Spot;
 use crate::grouping::Object;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{BLOCK, Spec};
@@ -292,7 +293,11 @@ impl Summing for Usage {
     type Columns<'b> = UsageColumns<'b>;
     type Sum = UsageSum;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<UsageColumns<'b>, AnalysisError> {
+    fn columns<'b>(
+        &self,
+        batch: &'b RecordBatch,
+        _: Spot,
+    ) -> Result<UsageColumns<'b>, AnalysisError> {
         let (op, class) = (self.op.texts(batch)?, self.class.texts(batch)?);
         let sort_of = |word: &str| match self.object {
             Object::First => Sort::of_class(Some(word)),
@@ -389,7 +394,11 @@ impl Summing for Blocks {
     type Columns<'b> = (Texts<'b>, Texts<'b>, Ints<'b>);
     type Sum = BlockSum;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<Self::Columns<'b>, AnalysisError> {
+    fn columns<'b>(
+        &self,
+        batch: &'b RecordBatch,
+        _: Spot,
+    ) -> Result<Self::Columns<'b>, AnalysisError> {
         Ok((
             self.op.texts(batch)?,
             self.layer.texts(batch)?,
