@@ -2,7 +2,9 @@
 //!
 //! Buckets: one per value below 64, then 32 equal ones per octave. A bucket of an octave
 //! `[2^k, 2^(k+1))` is `2^(k-5)` wide, so its middle is at most 1.6 % away from any value in it.
-//! Up to [`EXACT_MAX`] values are kept as they are and their percentiles are exact.
+//! Up to [`EXACT_MAX`] values have exact percentiles. Up to [`KEPT_MAX`] values are kept as they
+//! are and counted in buckets only when somebody asks: an answer by file has tens of thousands of
+//! histograms, most with some dozens of values, and buckets for each would be most of its memory.
 //!
 //! A percentile, in parts of a thousand so that its rank is a whole number exactly, is the value of
 //! rank `ceil(permille × count / 1000)` (nearest rank): the value itself while
@@ -13,8 +15,10 @@
 /// Sub-buckets of an octave, as a power of two.
 const SUB_BITS: u32 = 5;
 const SUB_BUCKETS: i64 = 1 << SUB_BITS;
-/// So many values are kept exactly.
+/// So many values have exact percentiles.
 pub(crate) const EXACT_MAX: usize = 64;
+/// So many values take no more memory than the buckets they would fill.
+const KEPT_MAX: usize = 256;
 
 /// Bucket of a value; negative values (a clock that stepped back) go to the first.
 #[inline]
@@ -45,7 +49,7 @@ fn middle(bucket: usize) -> i64 {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Counts {
     /// The values, in any order.
-    Exact(Vec<i64>),
+    Kept(Vec<i64>),
     /// Counts of the buckets `first..`.
     Buckets { first: usize, counts: Vec<u64> },
 }
@@ -63,7 +67,7 @@ pub(crate) struct Histogram {
 impl Default for Histogram {
     fn default() -> Self {
         Self {
-            counts: Counts::Exact(Vec::new()),
+            counts: Counts::Kept(Vec::new()),
             count: 0,
             min: i64::MAX,
             max: i64::MIN,
@@ -87,7 +91,7 @@ impl Histogram {
 
     pub(crate) fn merge(&mut self, other: &Histogram) {
         match &other.counts {
-            Counts::Exact(values) => values.iter().for_each(|value| self.put(*value)),
+            Counts::Kept(values) => values.iter().for_each(|value| self.put(*value)),
             Counts::Buckets { first, counts } => {
                 self.spread();
                 for (place, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -140,10 +144,16 @@ impl Histogram {
 
     pub(crate) fn percentiles<const N: usize>(&self, permille: [u32; N]) -> [Option<i64>; N] {
         match &self.counts {
-            Counts::Exact(values) => {
+            Counts::Kept(values) => {
                 let mut values = values.clone();
                 values.sort_unstable();
-                permille.map(|q| values.get(self.rank(q)? as usize - 1).copied())
+                permille.map(|q| {
+                    let value = *values.get(self.rank(q)? as usize - 1)?;
+                    if values.len() <= EXACT_MAX {
+                        return Some(value);
+                    }
+                    Some(middle(bucket_of(value)).clamp(self.min, self.max))
+                })
             }
             Counts::Buckets { first, counts } => permille.map(|q| {
                 let rank = self.rank(q)?;
@@ -173,7 +183,7 @@ impl Histogram {
             }
         };
         match &self.counts {
-            Counts::Exact(values) => {
+            Counts::Kept(values) => {
                 let mut values = values.clone();
                 values.sort_unstable();
                 for value in values {
@@ -196,8 +206,8 @@ impl Histogram {
 
     #[inline]
     fn put(&mut self, value: i64) {
-        if let Counts::Exact(values) = &mut self.counts {
-            if values.len() < EXACT_MAX {
+        if let Counts::Kept(values) = &mut self.counts {
+            if values.len() < KEPT_MAX {
                 values.push(value);
                 return;
             }
@@ -207,7 +217,7 @@ impl Histogram {
     }
 
     fn spread(&mut self) {
-        if let Counts::Exact(values) = &mut self.counts {
+        if let Counts::Kept(values) = &mut self.counts {
             let values = std::mem::take(values);
             self.counts = Counts::Buckets {
                 first: 0,

@@ -80,10 +80,17 @@ fn users(
     keys: &[Key],
     groups: &[&[KeyValue]],
 ) -> Result<Vec<Vec<String>>, AnalysisError> {
+    let roles = &[Object::First, Object::Second];
     if context.question.wide {
-        return sharers::of(context, &FILES, (keys, &[Key::Process, Key::Fd]), groups);
+        return sharers::of(
+            context,
+            &FILES,
+            (keys, &[Key::Process, Key::Fd]),
+            roles,
+            groups,
+        );
     }
-    let mut users = sharers::of(context, &FILES, (keys, &[Key::Process]), groups)?;
+    let mut users = sharers::of(context, &FILES, (keys, &[Key::Process]), roles, groups)?;
     for users in &mut users {
         let others = users.len().saturating_sub(1);
         users.truncate(1);

@@ -11,10 +11,12 @@ use crate::kinds::Spec;
 use crate::pass::{Groups, Summing};
 
 /// Sharers of each of `groups`, those with the most calls first: processes, or their descriptors.
+/// `roles` are those that objects have in the calls of the question.
 pub(crate) fn of(
     context: &Context<'_>,
     spec: &'static Spec,
     (keys, user): (&[Key], &[Key]),
+    roles: &[Object],
     groups: &[&[KeyValue]],
 ) -> Result<Vec<Vec<String>>, AnalysisError> {
     let mut by = keys.to_vec();
@@ -25,7 +27,7 @@ pub(crate) fn of(
         .map(|(place, group)| (*group, place))
         .collect();
     let mut counted = Groups::default();
-    for object in [Object::First, Object::Second] {
+    for object in roles.iter().copied() {
         let mut pass = match object {
             Object::First => context.pass(spec, &by)?,
             Object::Second => context.pass_second(spec, &by)?,

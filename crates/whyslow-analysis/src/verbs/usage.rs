@@ -18,7 +18,7 @@ use crate::caveats;
 use crate::context::Context;
 use crate::facts;
 use crate::fold::Spot;
-use crate::grouping::Object;
+use crate::grouping::{Grouping, Object};
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{BLOCK, Spec};
 use crate::objects::Sort;
@@ -27,20 +27,41 @@ use crate::scan::{ColumnRef, Ints, Texts, per_word};
 
 const ROWS: usize = 10;
 
+/// Name, title and keys of a table.
+pub(crate) type Wanted<'w> = (&'w str, &'w str, &'w [Key]);
+
 /// Bytes and operations by owner.
 pub(crate) fn table(
     context: &Context<'_>,
     spec: &'static Spec,
-    name: &str,
-    title: &str,
-    keys: &[Key],
+    wanted: Wanted<'_>,
 ) -> Result<AnswerTable, AnalysisError> {
-    let groups = sums(context, spec, keys)?;
-    if keys.iter().any(|key| key.is_object()) {
-        by_object(context, spec, (name, title), keys, groups)
-    } else {
-        by_owner(context, (name, title), keys, groups)
-    }
+    let [table] = tables(context, spec, [wanted])?;
+    Ok(table)
+}
+
+/// Several of these tables, from one scan.
+pub(crate) fn tables<const N: usize>(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    wanted: [Wanted<'_>; N],
+) -> Result<[AnswerTable; N], AnalysisError> {
+    let groups = sums_by(context, spec, wanted.map(|(_, _, keys)| keys))?;
+    let mut failure = None;
+    let mut groups = groups.into_iter();
+    let tables = wanted.map(|wanted| {
+        let groups = groups.next().unwrap_or_default();
+        let made = if wanted.2.iter().any(|key| key.is_object()) {
+            by_object(context, spec, wanted, groups)
+        } else {
+            by_owner(context, wanted, groups)
+        };
+        made.unwrap_or_else(|error| {
+            failure.get_or_insert(error);
+            AnswerTable::new("", "", Vec::new())
+        })
+    });
+    failure.map_or(Ok(tables), Err)
 }
 
 /// Sums by `keys`; where these name objects, what a call writes to its second object belongs there.
@@ -49,62 +70,79 @@ pub(crate) fn sums(
     spec: &'static Spec,
     keys: &[Key],
 ) -> Result<Groups<UsageSum>, AnalysisError> {
-    let mut pass = context.pass(spec, keys)?;
-    let usage = Usage::new(&mut pass, Object::First);
-    let mut groups = pass.run(context.tables, &usage)?;
-    if groups.values().any(|sum| sum.with_second > 0) {
-        let mut pass = if keys.iter().any(|key| key.is_object()) {
-            context.pass_second(spec, keys)?
-        } else {
-            let mut pass = context.pass(spec, keys)?;
-            pass.selector.only_read_write(&mut pass.projection);
-            pass
-        };
-        let second = Usage::new(&mut pass, Object::Second);
-        for (group, more) in pass.run(context.tables, &second)? {
-            usage.merge(groups.entry(group).or_default(), more);
-        }
-    }
-    note_unknown(context, spec, &groups)?;
-    Ok(groups)
+    let groups = sums_by(context, spec, [keys])?.pop();
+    Ok(groups.unwrap_or_default())
 }
 
-fn note_unknown(
+fn sums_by<const N: usize>(
     context: &Context<'_>,
     spec: &'static Spec,
-    groups: &Groups<UsageSum>,
-) -> Result<(), AnalysisError> {
-    let place = Sort::Unknown as usize;
-    if groups
-        .values()
-        .all(|sum| sum.read[place] + sum.written[place] == 0)
-    {
-        return Ok(());
-    }
-    let bytes: i64 = groups.values().map(UsageSum::bytes).sum();
-    let mut pass = context.pass(spec, &[Key::Reason])?;
+    by: [&[Key]; N],
+) -> Result<Vec<Groups<UsageSum>>, AnalysisError> {
+    let mut pass = context.pass(spec, &[])?;
     let usage = Usage::new(&mut pass, Object::First);
-    let reasons = pass
-        .run(context.tables, &usage)?
+    // The reasons why objects are unknown come along: mostly there are none to be read.
+    let groupings: Vec<Grouping> = by
         .into_iter()
-        .filter_map(|(group, sum)| {
-            let unknown = sum.read[place] + sum.written[place];
-            let reason = match group.into_iter().next() {
-                Some(KeyValue::Text(reason)) => reason,
-                _ => "no reason recorded".into(),
-            };
-            (unknown > 0).then_some((reason, unknown))
-        });
-    if let Some(caveat) = caveats::unknown_objects(reasons.collect(), bytes) {
-        context.note(caveat);
+        .chain([[Key::Reason].as_slice()])
+        .map(|keys| Grouping::new(spec, keys, Object::First, &mut pass.projection))
+        .collect();
+    let tallied = pass.run_by(context.tables, &usage, &groupings)?;
+    let mut all: Vec<Groups<UsageSum>> = tallied
+        .into_iter()
+        .map(|groups| usage.sums(groups))
+        .collect();
+    let reasons = all.pop().unwrap_or_default();
+    if reasons.values().any(|sum| sum.with_second > 0) {
+        for (keys, groups) in by.into_iter().zip(&mut all) {
+            add_second(context, spec, keys, groups)?;
+        }
+    }
+    if let Some(groups) = all.first() {
+        note_unknown(context, reasons, groups.values().map(UsageSum::bytes).sum());
+    }
+    Ok(all)
+}
+
+fn add_second(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    keys: &[Key],
+    groups: &mut Groups<UsageSum>,
+) -> Result<(), AnalysisError> {
+    let mut pass = if keys.iter().any(|key| key.is_object()) {
+        context.pass_second(spec, keys)?
+    } else {
+        let mut pass = context.pass(spec, keys)?;
+        pass.selector.only_read_write(&mut pass.projection);
+        pass
+    };
+    let usage = Usage::new(&mut pass, Object::Second);
+    for (group, more) in usage.sums(pass.run(context.tables, &usage)?) {
+        groups.entry(group).or_default().merge(more);
     }
     Ok(())
 }
 
+/// Tells how many of the bytes were moved on unknown objects, and why these are unknown.
+fn note_unknown(context: &Context<'_>, reasons: Groups<UsageSum>, bytes: i64) {
+    let place = Sort::Unknown as usize;
+    let reasons = reasons.into_iter().filter_map(|(group, sum)| {
+        let unknown = sum.read[place] + sum.written[place];
+        let reason = match group.into_iter().next() {
+            Some(KeyValue::Text(reason)) => reason,
+            _ => "no reason recorded".into(),
+        };
+        (unknown > 0).then_some((reason, unknown))
+    });
+    if let Some(caveat) = caveats::unknown_objects(reasons.collect(), bytes) {
+        context.note(caveat);
+    }
+}
+
 fn by_owner(
     context: &Context<'_>,
-    (name, title): (&str, &str),
-    keys: &[Key],
+    (name, title, keys): Wanted<'_>,
     groups: Groups<UsageSum>,
 ) -> Result<AnswerTable, AnalysisError> {
     let mut blocks = block_bytes(context, keys)?;
@@ -185,10 +223,15 @@ fn owner_columns(keys: &[Key]) -> Vec<AnswerColumn> {
 fn by_object(
     context: &Context<'_>,
     spec: &'static Spec,
-    (name, title): (&str, &str),
-    keys: &[Key],
+    (name, title, keys): Wanted<'_>,
     groups: Groups<UsageSum>,
 ) -> Result<AnswerTable, AnalysisError> {
+    let seconds = groups.values().any(|sum| sum.with_second > 0);
+    let roles = if seconds {
+        [Object::First, Object::Second].as_slice()
+    } else {
+        &[Object::First]
+    };
     let mut objects: Vec<_> = groups.into_iter().collect();
     objects.sort_by(|(group_a, a), (group_b, b)| {
         let total = |sum: &UsageSum| (sum.bytes(), sum.weight());
@@ -217,7 +260,13 @@ fn by_object(
         objects.truncate(limit);
     }
     let shown: Vec<&[KeyValue]> = objects.iter().map(|(group, _)| group.as_slice()).collect();
-    let sharers = sharers::of(context, spec, (keys, &[Key::Process, Key::Fd]), &shown)?;
+    let sharers = sharers::of(
+        context,
+        spec,
+        (keys, &[Key::Process, Key::Fd]),
+        roles,
+        &shown,
+    )?;
     for ((group, sum), by) in objects.iter().zip(sharers) {
         let mut row = Vec::with_capacity(table.columns.len());
         for (key, value) in keys.iter().zip(group) {
@@ -264,11 +313,51 @@ impl UsageSum {
     fn weight(&self) -> i64 {
         self.reads + self.writes + self.others
     }
+
+    fn merge(&mut self, other: UsageSum) {
+        for sort in 0..Sort::ALL.len() {
+            self.read[sort] += other.read[sort];
+            self.written[sort] += other.written[sort];
+        }
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.others += other.others;
+        self.calls += other.calls;
+        self.with_second += other.with_second;
+    }
+}
+
+/// What a call does with its objects; the number is its place in a tally.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Read = 0,
+    Write = 1,
+    Both = 2,
+    Other = 3,
+}
+
+impl Way {
+    fn of(op: Option<Op>) -> Self {
+        match op {
+            Some(Op::Read) => Way::Read,
+            Some(Op::Write) => Way::Write,
+            Some(Op::ReadWrite) => Way::Both,
+            _ => Way::Other,
+        }
+    }
+}
+
+/// Calls and bytes by way and sort. Nothing is decided per row: whether the next call reads or
+/// writes cannot be foreseen, and a wrong guess costs more than all of the adding.
+#[derive(Debug, Default, Clone)]
+struct Tally {
+    calls: [i64; 4],
+    bytes: [[i64; 4]; 4],
 }
 
 struct UsageColumns<'b> {
     op: Texts<'b>,
-    ops: Vec<Option<Op>>,
+    ways: Vec<Way>,
     class: Texts<'b>,
     sorts: Vec<Sort>,
     bytes: Ints<'b>,
@@ -287,11 +376,38 @@ impl Usage {
             bytes: projection.need("bytes"),
         }
     }
+
+    fn sums(&self, groups: Groups<Tally>) -> Groups<UsageSum> {
+        let sum = |tally: Tally| {
+            let [reads, writes, both, others] = tally.calls;
+            let [read, written, moved, _] = tally.bytes;
+            if self.object == Object::Second {
+                return UsageSum {
+                    writes: reads + writes + both + others,
+                    written: std::array::from_fn(|sort| {
+                        tally.bytes.iter().map(|by| by[sort]).sum()
+                    }),
+                    ..UsageSum::default()
+                };
+            }
+            UsageSum {
+                read: std::array::from_fn(|sort| read[sort] + moved[sort]),
+                written,
+                reads: reads + both,
+                writes,
+                others,
+                calls: reads + writes + both + others,
+                with_second: both,
+            }
+        };
+        let groups = groups.into_iter();
+        groups.map(|(group, tally)| (group, sum(tally))).collect()
+    }
 }
 
 impl Summing for Usage {
     type Columns<'b> = UsageColumns<'b>;
-    type Sum = UsageSum;
+    type Sum = Tally;
 
     fn columns<'b>(
         &self,
@@ -304,7 +420,7 @@ impl Summing for Usage {
             Object::Second => Sort::of_name(Some(word)),
         };
         Ok(UsageColumns {
-            ops: per_word(&op, Op::by_name),
+            ways: per_word(&op, |op| Way::of(Op::by_name(op))),
             sorts: per_word(&class, sort_of),
             op,
             class,
@@ -313,45 +429,22 @@ impl Summing for Usage {
     }
 
     #[inline]
-    fn add(&self, sum: &mut UsageSum, columns: &UsageColumns<'_>, row: u32) {
-        let op = columns.op.key(row).and_then(|key| columns.ops[key]);
-        let bytes = columns.bytes.get(row).unwrap_or(0);
+    fn add(&self, tally: &mut Tally, columns: &UsageColumns<'_>, row: u32) {
+        let op = columns.op.key(row);
+        let way = op.map_or(Way::Other, |key| columns.ways[key]) as usize;
         let class = columns.class.key(row);
         let sort = class.map_or(Sort::Unknown, |key| columns.sorts[key]) as usize;
-        if self.object == Object::Second {
-            sum.writes += 1;
-            sum.written[sort] += bytes;
-            return;
-        }
-        sum.calls += 1;
-        match op {
-            Some(Op::Read) => {
-                sum.reads += 1;
-                sum.read[sort] += bytes;
-            }
-            Some(Op::Write) => {
-                sum.writes += 1;
-                sum.written[sort] += bytes;
-            }
-            Some(Op::ReadWrite) => {
-                sum.with_second += 1;
-                sum.reads += 1;
-                sum.read[sort] += bytes;
-            }
-            _ => sum.others += 1,
-        }
+        tally.calls[way] += 1;
+        tally.bytes[way][sort] += columns.bytes.or_zero(row);
     }
 
-    fn merge(&self, sum: &mut UsageSum, other: UsageSum) {
-        for sort in 0..Sort::ALL.len() {
-            sum.read[sort] += other.read[sort];
-            sum.written[sort] += other.written[sort];
+    fn merge(&self, tally: &mut Tally, other: Tally) {
+        for way in 0..tally.calls.len() {
+            tally.calls[way] += other.calls[way];
+            for sort in 0..Sort::ALL.len() {
+                tally.bytes[way][sort] += other.bytes[way][sort];
+            }
         }
-        sum.reads += other.reads;
-        sum.writes += other.writes;
-        sum.others += other.others;
-        sum.calls += other.calls;
-        sum.with_second += other.with_second;
     }
 }
 
