@@ -14,6 +14,7 @@ use crate::AnalysisError;
 use crate::keys::{Derive, Key, KeyValue, Shape, unknown_object};
 use crate::kinds::Spec;
 use crate::scan::{ColumnRef, PerWord, Projection};
+use crate::words::Words;
 
 /// Keys bound to the columns of a projection.
 #[derive(Debug, Clone)]
@@ -154,6 +155,22 @@ impl Coder {
         }
     }
 
+    /// Our numbers for the groups of another thread, in their order. New ones follow each other.
+    pub(crate) fn adopt(&mut self, other: &Coder) -> Vec<u32> {
+        let columns = self.columns.iter_mut().zip(&other.columns);
+        let mut values = columns.map(|(column, other)| column.adopt(other));
+        let Some(mut codes) = values.next() else {
+            return vec![0];
+        };
+        for ((values, pairs), other) in values.zip(&mut self.pairs).zip(&other.pairs) {
+            let code = |(left, right): &(u32, u32)| {
+                pairs.code((codes[*left as usize], values[*right as usize]))
+            };
+            codes = other.pairs.iter().map(code).collect();
+        }
+        codes
+    }
+
     /// Values of the keys of a group.
     pub(crate) fn values(&self, code: u32) -> Vec<KeyValue> {
         let Some((first, others)) = self.columns.split_first() else {
@@ -199,7 +216,7 @@ impl PairCoder {
 struct ColumnCoder {
     bound: Bound,
     values: Vec<KeyValue>,
-    texts: FxHashMap<Box<str>, u32>,
+    texts: Words,
     ints: FxHashMap<i64, u32>,
     /// The same for values that are small, as most ids are.
     small_ints: Vec<u32>,
@@ -213,7 +230,7 @@ impl ColumnCoder {
         Self {
             bound,
             values: Vec::new(),
-            texts: FxHashMap::default(),
+            texts: Words::default(),
             ints: FxHashMap::default(),
             small_ints: Vec::new(),
             null: UNSET,
@@ -338,13 +355,24 @@ impl ColumnCoder {
     }
 
     fn text_code(&mut self, text: Cow<'_, str>) -> u32 {
-        if let Some(code) = self.texts.get(text.as_ref()) {
-            return *code;
+        let values = &self.values;
+        let next = values.len() as u32;
+        let is =
+            |code: u32| matches!(&values[code as usize], KeyValue::Text(known) if **known == *text);
+        let code = self.texts.number(&text, next, is);
+        if code == next {
+            self.values.push(KeyValue::Text(text.into()));
         }
-        let text: Box<str> = text.into();
-        self.values.push(KeyValue::Text(text.clone()));
-        let code = self.values.len() as u32 - 1;
-        self.texts.insert(text, code);
         code
+    }
+
+    /// Our numbers for the values of another thread.
+    fn adopt(&mut self, other: &ColumnCoder) -> Vec<u32> {
+        let code = |value: &KeyValue| match value {
+            KeyValue::Null => self.null_code(),
+            KeyValue::Int(value) => self.int_code(*value),
+            KeyValue::Text(text) => self.text_code(Cow::Borrowed(text)),
+        };
+        other.values.iter().map(code).collect()
     }
 }

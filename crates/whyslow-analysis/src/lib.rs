@@ -23,6 +23,7 @@ mod scan;
 mod sweep;
 mod threads;
 mod verbs;
+mod words;
 
 pub use error::AnalysisError;
 pub use query::{Bins, DeviceRef, Filter, Kind, Question, Sort, Verb, Weight};

@@ -1,7 +1,6 @@
 //! One way over a table: select rows, number their groups, and let a verb sum them up.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use arrow_array::RecordBatch;
 use whyslow_model::{Ns, Window};
@@ -108,13 +107,16 @@ impl Pass {
         let workers = fold(tables, &scan, init, each, |workers, mut more| {
             workers.append(&mut more);
         })?;
-        let mut groups: Vec<Groups<V::Sum>> = groupings.iter().map(|_| BTreeMap::new()).collect();
+        let mut workers = workers.into_iter();
+        let Some(mut first) = workers.next() else {
+            return Ok(Vec::new());
+        };
         for worker in workers {
-            for (grouped, groups) in worker.grouped.into_iter().zip(&mut groups) {
-                merge(grouped, groups, verb);
+            for (grouped, more) in first.grouped.iter_mut().zip(worker.grouped) {
+                grouped.merge(more, verb);
             }
         }
-        Ok(groups)
+        Ok(first.grouped.into_iter().map(Grouped::groups).collect())
     }
 
     fn add_batch<V: Summing>(
@@ -143,13 +145,20 @@ impl Pass {
     }
 }
 
-fn merge<V: Summing>(grouped: Grouped<V::Sum>, groups: &mut Groups<V::Sum>, verb: &V) {
-    for (code, sum) in grouped.sums.into_iter().enumerate() {
-        match groups.entry(grouped.coder.values(code as u32)) {
-            Entry::Vacant(entry) => {
-                entry.insert(sum);
+impl<S> Grouped<S> {
+    fn merge<V: Summing<Sum = S>>(&mut self, other: Self, verb: &V) {
+        let codes = self.coder.adopt(&other.coder);
+        for (code, sum) in codes.into_iter().zip(other.sums) {
+            match self.sums.get_mut(code as usize) {
+                Some(ours) => verb.merge(ours, sum),
+                None => self.sums.push(sum),
             }
-            Entry::Occupied(mut entry) => verb.merge(entry.get_mut(), sum),
         }
+    }
+
+    fn groups(self) -> Groups<S> {
+        let sums = (0..).zip(self.sums);
+        sums.map(|(code, sum)| (self.coder.values(code), sum))
+            .collect()
     }
 }

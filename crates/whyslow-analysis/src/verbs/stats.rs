@@ -4,6 +4,8 @@
 //! counts only what lies inside. An operation whose begin or end was not recorded counts, but has
 //! no duration.
 
+use std::cmp::Reverse;
+
 use arrow_array::RecordBatch;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::{Ns, Window};
@@ -130,13 +132,12 @@ fn object_title(spec: &Spec) -> Option<&'static str> {
 /// By time first, then the greatest total, then the keys.
 fn ordered(groups: Groups<StatsSum>, keys: usize) -> Vec<(Vec<KeyValue>, StatsSum)> {
     let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by(|(a, sum_a), (b, sum_b)| {
-        let totals =
-            (sum_b.durations.sum(), sum_b.count).cmp(&(sum_a.durations.sum(), sum_a.count));
-        a[keys..]
-            .cmp(&b[keys..])
-            .then(totals)
-            .then_with(|| a.cmp(b))
+    // Groups come in the order of their keys, and equal ones stay in it.
+    groups.sort_by_cached_key(|(group, sum)| {
+        (
+            group[keys..].to_vec(),
+            Reverse((sum.durations.sum(), sum.count)),
+        )
     });
     groups
 }

@@ -8,6 +8,8 @@
 //! the object of `fd`, and writes the one of `fd2`. Block requests of a bio-based device are left
 //! out of a process's bytes, because the same bytes follow as requests of the disk below.
 
+use std::cmp::Reverse;
+
 use arrow_array::RecordBatch;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::syscall::Op;
@@ -233,10 +235,8 @@ fn by_object(
         &[Object::First]
     };
     let mut objects: Vec<_> = groups.into_iter().collect();
-    objects.sort_by(|(group_a, a), (group_b, b)| {
-        let total = |sum: &UsageSum| (sum.bytes(), sum.weight());
-        total(b).cmp(&total(a)).then_with(|| group_a.cmp(group_b))
-    });
+    // Groups come in the order of their keys, and equal ones stay in it.
+    objects.sort_by_cached_key(|(_, sum)| Reverse((sum.bytes(), sum.weight())));
     let column = AnswerColumn::new;
     let mut columns: Vec<_> = keys.iter().flat_map(|key| key.answer_columns()).collect();
     columns.extend([
@@ -349,10 +349,14 @@ impl Way {
 
 /// Calls and bytes by way and sort. Nothing is decided per row: whether the next call reads or
 /// writes cannot be foreseen, and a wrong guess costs more than all of the adding.
-#[derive(Debug, Default, Clone)]
-struct Tally {
-    calls: [i64; 4],
-    bytes: [[i64; 4]; 4],
+type Tally = [WayTally; 4];
+
+/// What one row adds to lies together: with many groups, each touch of memory counts.
+#[derive(Debug, Default, Clone, Copy)]
+struct WayTally {
+    calls: i64,
+    /// By sort.
+    bytes: [i64; 4],
 }
 
 struct UsageColumns<'b> {
@@ -379,13 +383,13 @@ impl Usage {
 
     fn sums(&self, groups: Groups<Tally>) -> Groups<UsageSum> {
         let sum = |tally: Tally| {
-            let [reads, writes, both, others] = tally.calls;
-            let [read, written, moved, _] = tally.bytes;
+            let [reads, writes, both, others] = tally.map(|way| way.calls);
+            let [read, written, moved, _] = tally.map(|way| way.bytes);
             if self.object == Object::Second {
                 return UsageSum {
                     writes: reads + writes + both + others,
                     written: std::array::from_fn(|sort| {
-                        tally.bytes.iter().map(|by| by[sort]).sum()
+                        tally.iter().map(|way| way.bytes[sort]).sum()
                     }),
                     ..UsageSum::default()
                 };
@@ -434,15 +438,15 @@ impl Summing for Usage {
         let way = op.map_or(Way::Other, |key| columns.ways[key]) as usize;
         let class = columns.class.key(row);
         let sort = class.map_or(Sort::Unknown, |key| columns.sorts[key]) as usize;
-        tally.calls[way] += 1;
-        tally.bytes[way][sort] += columns.bytes.or_zero(row);
+        tally[way].calls += 1;
+        tally[way].bytes[sort] += columns.bytes.or_zero(row);
     }
 
     fn merge(&self, tally: &mut Tally, other: Tally) {
-        for way in 0..tally.calls.len() {
-            tally.calls[way] += other.calls[way];
-            for sort in 0..Sort::ALL.len() {
-                tally.bytes[way][sort] += other.bytes[way][sort];
+        for (way, more) in tally.iter_mut().zip(other) {
+            way.calls += more.calls;
+            for (bytes, more) in way.bytes.iter_mut().zip(more.bytes) {
+                *bytes += more;
             }
         }
     }

@@ -12,6 +12,7 @@ mod heat;
 mod histogram;
 mod json;
 mod look;
+mod marks;
 mod markup;
 mod moments;
 mod pager;
@@ -45,6 +46,9 @@ use select::Selection;
 
 /// Version of the machine forms; keys are only ever added, so it only grows with a new meaning.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
+
+/// Written to standard output at once.
+const BUFFER_BYTES: usize = 64 << 10;
 
 /// What an answer is about.
 #[derive(Debug, Clone, Default)]
@@ -104,7 +108,7 @@ pub(crate) fn write(
     if let Some(path) = &args.output {
         return to_file(path, |out| encode(&answer, subject, &look, format, out));
     }
-    let mut out = BufWriter::new(io::stdout());
+    let mut out = BufWriter::with_capacity(BUFFER_BYTES, io::stdout());
     encode(&answer, subject, &look, format, &mut out)?;
     out.flush().map_err(Failure::from)
 }
