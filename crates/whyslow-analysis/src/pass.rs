@@ -25,7 +25,7 @@ pub(crate) trait Summing: Sync {
         first: Spot,
     ) -> Result<Self::Columns<'b>, AnalysisError>;
     /// What a group starts with.
-    fn start(&self, _group: &[KeyValue]) -> Self::Sum {
+    fn start(&self, _group: &dyn Fn() -> Vec<KeyValue>) -> Self::Sum {
         Self::Sum::default()
     }
     fn add(&self, sum: &mut Self::Sum, columns: &Self::Columns<'_>, row: u32);
@@ -34,6 +34,8 @@ pub(crate) trait Summing: Sync {
 
 /// Groups in the order of their keys.
 pub(crate) type Groups<S> = BTreeMap<Vec<KeyValue>, S>;
+/// Groups as they come, each once: an answer that shows ten of fifty thousand need not sort them.
+pub(crate) type Unordered<S> = Vec<(Vec<KeyValue>, S)>;
 
 /// Which rows of which table, in which groups. The verb adds the columns it needs itself to the
 /// projection before it runs.
@@ -76,7 +78,7 @@ impl Pass {
     ) -> Result<Groups<V::Sum>, AnalysisError> {
         let groupings = std::slice::from_ref(&self.grouping);
         let groups = self.run_by(tables, verb, groupings)?.pop();
-        Ok(groups.unwrap_or_default())
+        Ok(groups.into_iter().flatten().collect())
     }
 
     /// Sums by each of several groupings, in one scan.
@@ -85,7 +87,7 @@ impl Pass {
         tables: &dyn Tables,
         verb: &V,
         groupings: &[Grouping],
-    ) -> Result<Vec<Groups<V::Sum>>, AnalysisError> {
+    ) -> Result<Vec<Unordered<V::Sum>>, AnalysisError> {
         let grouped = |grouping: &Grouping| Grouped {
             coder: grouping.coder(),
             codes: Vec::new(),
@@ -135,7 +137,7 @@ impl Pass {
             coder.codes(batch, rows, codes)?;
             // Codes are given in the order of first sight.
             for code in sums.len()..coder.count() {
-                sums.push(verb.start(&coder.values(code as u32)));
+                sums.push(verb.start(&|| coder.values(code as u32)));
             }
             for (row, code) in rows.iter().zip(&*codes) {
                 verb.add(&mut sums[*code as usize], &columns, *row);
@@ -156,7 +158,7 @@ impl<S> Grouped<S> {
         }
     }
 
-    fn groups(self) -> Groups<S> {
+    fn groups(self) -> Unordered<S> {
         let sums = (0..).zip(self.sums);
         sums.map(|(code, sum)| (self.coder.values(code), sum))
             .collect()

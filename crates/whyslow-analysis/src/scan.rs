@@ -196,6 +196,20 @@ pub(crate) fn per_word<T>(texts: &Texts<'_>, make: impl Fn(&str) -> T) -> Vec<T>
         .collect()
 }
 
+/// What was made of the word of each row; `none` for null.
+pub(crate) fn per_row<T: Copy>(texts: &Texts<'_>, made: &[T], none: T) -> Vec<T> {
+    let get = |key: &i32| made.get(*key as usize).copied().unwrap_or(none);
+    match texts.nulls {
+        None => texts.keys.iter().map(get).collect(),
+        Some(nulls) => texts
+            .keys
+            .iter()
+            .zip(nulls)
+            .map(|(key, valid)| if valid { get(key) } else { none })
+            .collect(),
+    }
+}
+
 /// What was made of each word of a dictionary, kept while batches share the dictionary.
 #[derive(Debug, Clone)]
 pub(crate) struct PerWord<T> {
@@ -215,6 +229,11 @@ impl<T: Clone> PerWord<T> {
     /// row group share the bytes of their dictionary, though not the array around them; the array
     /// kept here makes sure that no other one lies at the same address.
     pub(crate) fn of(&mut self, texts: &Texts<'_>, unset: T) -> &mut [T] {
+        self.of_new(texts, unset).0
+    }
+
+    /// The same, and whether the dictionary is another one than before.
+    pub(crate) fn of_new(&mut self, texts: &Texts<'_>, unset: T) -> (&mut [T], bool) {
         let place = |words: &StringArray| {
             let (bytes, ends) = (words.value_data().as_ptr(), words.value_offsets().as_ptr());
             (bytes, ends, words.len())
@@ -227,6 +246,6 @@ impl<T: Clone> PerWord<T> {
             self.made.clear();
             self.made.resize(texts.words.len(), unset);
         }
-        &mut self.made
+        (&mut self.made, !same)
     }
 }

@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 
 use arrow_array::RecordBatch;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::{Ns, Window};
 
@@ -24,6 +25,8 @@ use crate::scan::{ColumnRef, Ints};
 const OUTLIER_FACTOR: i64 = 100;
 /// … if it is one that people notice.
 const OUTLIER_MIN: Ns = 10_000_000;
+/// Below this a second thread costs more than it brings.
+const GROUPS_PER_THREAD: usize = 1_000;
 
 pub(crate) fn is_outlier(duration: Ns, median: Option<Ns>) -> bool {
     duration >= OUTLIER_MIN
@@ -50,18 +53,28 @@ pub(crate) fn table(
 
     let mut table = AnswerTable::new(name, title, columns(spec, keys, interval.is_some()));
     let seconds = interval.map_or(context.seconds(), |width| width as f64 / 1e9);
-    for (group, sum) in ordered(groups, keys.len()) {
+    let names = &context.names;
+    let row = |(group, sum): &(Vec<KeyValue>, StatsSum)| {
         let mut row = Vec::with_capacity(table.columns.len());
         let (values, time) = group.split_at(keys.len());
         if let Some(KeyValue::Int(begin)) = time.first() {
             row.push(Value::Int(*begin));
         }
         for (key, value) in keys.iter().zip(values) {
-            row.extend(key.cells(value, &context.names));
+            row.extend(key.cells(value, names));
         }
         sum.cells(spec, seconds, &mut row);
         row.extend(details.cells(sum.slowest()));
-        if sum.is_outlier() {
+        (row, sum.is_outlier())
+    };
+    let groups = ordered(groups, keys.len());
+    let rows: Vec<(Vec<Value>, bool)> = if groups.len() < GROUPS_PER_THREAD {
+        groups.iter().map(row).collect()
+    } else {
+        groups.par_iter().map(row).collect()
+    };
+    for (row, is_outlier) in rows {
+        if is_outlier {
             table.outliers.push(table.rows.len());
         }
         table.rows.push(row);

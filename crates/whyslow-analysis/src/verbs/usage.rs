@@ -8,8 +8,6 @@
 //! the object of `fd`, and writes the one of `fd2`. Block requests of a bio-based device are left
 //! out of a process's bytes, because the same bytes follow as requests of the disk below.
 
-use std::cmp::Reverse;
-
 use arrow_array::RecordBatch;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::syscall::Op;
@@ -24,8 +22,8 @@ use crate::grouping::{Grouping, Object};
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{BLOCK, Spec};
 use crate::objects::Sort;
-use crate::pass::{Groups, Pass, Summing};
-use crate::scan::{ColumnRef, Ints, Texts, per_word};
+use crate::pass::{Groups, Pass, Summing, Unordered};
+use crate::scan::{ColumnRef, Ints, Texts, per_row, per_word};
 
 const ROWS: usize = 10;
 
@@ -73,14 +71,14 @@ pub(crate) fn sums(
     keys: &[Key],
 ) -> Result<Groups<UsageSum>, AnalysisError> {
     let groups = sums_by(context, spec, [keys])?.pop();
-    Ok(groups.unwrap_or_default())
+    Ok(groups.into_iter().flatten().collect())
 }
 
 fn sums_by<const N: usize>(
     context: &Context<'_>,
     spec: &'static Spec,
     by: [&[Key]; N],
-) -> Result<Vec<Groups<UsageSum>>, AnalysisError> {
+) -> Result<Vec<Unordered<UsageSum>>, AnalysisError> {
     let mut pass = context.pass(spec, &[])?;
     let usage = Usage::new(&mut pass, Object::First);
     // The reasons why objects are unknown come along: mostly there are none to be read.
@@ -90,28 +88,30 @@ fn sums_by<const N: usize>(
         .map(|keys| Grouping::new(spec, keys, Object::First, &mut pass.projection))
         .collect();
     let tallied = pass.run_by(context.tables, &usage, &groupings)?;
-    let mut all: Vec<Groups<UsageSum>> = tallied
+    let mut all: Vec<Unordered<UsageSum>> = tallied
         .into_iter()
         .map(|groups| usage.sums(groups))
         .collect();
     let reasons = all.pop().unwrap_or_default();
-    if reasons.values().any(|sum| sum.with_second > 0) {
+    if reasons.iter().any(|(_, sum)| sum.with_second > 0) {
         for (keys, groups) in by.into_iter().zip(&mut all) {
-            add_second(context, spec, keys, groups)?;
+            *groups = with_second(context, spec, keys, std::mem::take(groups))?;
         }
     }
     if let Some(groups) = all.first() {
-        note_unknown(context, reasons, groups.values().map(UsageSum::bytes).sum());
+        let bytes = groups.iter().map(|(_, sum)| sum.bytes()).sum();
+        note_unknown(context, reasons, bytes);
     }
     Ok(all)
 }
 
-fn add_second(
+fn with_second(
     context: &Context<'_>,
     spec: &'static Spec,
     keys: &[Key],
-    groups: &mut Groups<UsageSum>,
-) -> Result<(), AnalysisError> {
+    groups: Unordered<UsageSum>,
+) -> Result<Unordered<UsageSum>, AnalysisError> {
+    let mut groups: Groups<UsageSum> = groups.into_iter().collect();
     let mut pass = if keys.iter().any(|key| key.is_object()) {
         context.pass_second(spec, keys)?
     } else {
@@ -120,15 +120,17 @@ fn add_second(
         pass
     };
     let usage = Usage::new(&mut pass, Object::Second);
-    for (group, more) in usage.sums(pass.run(context.tables, &usage)?) {
+    let second = pass.run(context.tables, &usage)?.into_iter().collect();
+    for (group, more) in usage.sums(second) {
         groups.entry(group).or_default().merge(more);
     }
-    Ok(())
+    Ok(groups.into_iter().collect())
 }
 
 /// Tells how many of the bytes were moved on unknown objects, and why these are unknown.
-fn note_unknown(context: &Context<'_>, reasons: Groups<UsageSum>, bytes: i64) {
+fn note_unknown(context: &Context<'_>, mut reasons: Unordered<UsageSum>, bytes: i64) {
     let place = Sort::Unknown as usize;
+    reasons.sort_by(|(a, _), (b, _)| a.cmp(b));
     let reasons = reasons.into_iter().filter_map(|(group, sum)| {
         let unknown = sum.read[place] + sum.written[place];
         let reason = match group.into_iter().next() {
@@ -145,7 +147,7 @@ fn note_unknown(context: &Context<'_>, reasons: Groups<UsageSum>, bytes: i64) {
 fn by_owner(
     context: &Context<'_>,
     (name, title, keys): Wanted<'_>,
-    groups: Groups<UsageSum>,
+    groups: Unordered<UsageSum>,
 ) -> Result<AnswerTable, AnalysisError> {
     let mut blocks = block_bytes(context, keys)?;
     let mut owners: Vec<(Vec<KeyValue>, UsageSum, BlockSum)> = groups
@@ -226,17 +228,14 @@ fn by_object(
     context: &Context<'_>,
     spec: &'static Spec,
     (name, title, keys): Wanted<'_>,
-    groups: Groups<UsageSum>,
+    mut objects: Unordered<UsageSum>,
 ) -> Result<AnswerTable, AnalysisError> {
-    let seconds = groups.values().any(|sum| sum.with_second > 0);
+    let seconds = objects.iter().any(|(_, sum)| sum.with_second > 0);
     let roles = if seconds {
         [Object::First, Object::Second].as_slice()
     } else {
         &[Object::First]
     };
-    let mut objects: Vec<_> = groups.into_iter().collect();
-    // Groups come in the order of their keys, and equal ones stay in it.
-    objects.sort_by_cached_key(|(_, sum)| Reverse((sum.bytes(), sum.weight())));
     let column = AnswerColumn::new;
     let mut columns: Vec<_> = keys.iter().flat_map(|key| key.answer_columns()).collect();
     columns.extend([
@@ -256,9 +255,15 @@ fn by_object(
         objects.len() as i64,
     );
     let limit = context.limit(ROWS);
-    if context.question.sort.is_none() {
+    let order = |(group_a, a): &(Vec<KeyValue>, UsageSum), (group_b, b): &_| {
+        let total = |sum: &UsageSum| (sum.bytes(), sum.weight());
+        total(b).cmp(&total(a)).then_with(|| group_a.cmp(group_b))
+    };
+    if context.question.sort.is_none() && limit < objects.len() {
+        objects.select_nth_unstable_by(limit, order);
         objects.truncate(limit);
     }
+    objects.sort_unstable_by(order);
     let shown: Vec<&[KeyValue]> = objects.iter().map(|(group, _)| group.as_slice()).collect();
     let sharers = sharers::of(
         context,
@@ -359,12 +364,11 @@ struct WayTally {
     bytes: [i64; 4],
 }
 
-struct UsageColumns<'b> {
-    op: Texts<'b>,
-    ways: Vec<Way>,
-    class: Texts<'b>,
-    sorts: Vec<Sort>,
-    bytes: Ints<'b>,
+/// What each row of a batch adds: to which part of a tally, and how many bytes.
+struct UsageColumns {
+    ways: Vec<u8>,
+    sorts: Vec<u8>,
+    bytes: Vec<i64>,
 }
 
 impl Usage {
@@ -381,7 +385,7 @@ impl Usage {
         }
     }
 
-    fn sums(&self, groups: Groups<Tally>) -> Groups<UsageSum> {
+    fn sums(&self, groups: Unordered<Tally>) -> Unordered<UsageSum> {
         let sum = |tally: Tally| {
             let [reads, writes, both, others] = tally.map(|way| way.calls);
             let [read, written, moved, _] = tally.map(|way| way.bytes);
@@ -410,36 +414,32 @@ impl Usage {
 }
 
 impl Summing for Usage {
-    type Columns<'b> = UsageColumns<'b>;
+    type Columns<'b> = UsageColumns;
     type Sum = Tally;
 
-    fn columns<'b>(
-        &self,
-        batch: &'b RecordBatch,
-        _: Spot,
-    ) -> Result<UsageColumns<'b>, AnalysisError> {
+    fn columns(&self, batch: &RecordBatch, _: Spot) -> Result<UsageColumns, AnalysisError> {
         let (op, class) = (self.op.texts(batch)?, self.class.texts(batch)?);
         let sort_of = |word: &str| match self.object {
-            Object::First => Sort::of_class(Some(word)),
-            Object::Second => Sort::of_name(Some(word)),
+            Object::First => Sort::of_class(Some(word)) as u8,
+            Object::Second => Sort::of_name(Some(word)) as u8,
         };
+        let bytes = self.bytes.ints(batch)?;
+        let way_of = |word: &str| Way::of(Op::by_name(word)) as u8;
         Ok(UsageColumns {
-            ways: per_word(&op, |op| Way::of(Op::by_name(op))),
-            sorts: per_word(&class, sort_of),
-            op,
-            class,
-            bytes: self.bytes.ints(batch)?,
+            ways: per_row(&op, &per_word(&op, way_of), Way::Other as u8),
+            sorts: per_row(&class, &per_word(&class, sort_of), Sort::Unknown as u8),
+            bytes: (0..batch.num_rows() as u32)
+                .map(|row| bytes.or_zero(row))
+                .collect(),
         })
     }
 
     #[inline]
-    fn add(&self, tally: &mut Tally, columns: &UsageColumns<'_>, row: u32) {
-        let op = columns.op.key(row);
-        let way = op.map_or(Way::Other, |key| columns.ways[key]) as usize;
-        let class = columns.class.key(row);
-        let sort = class.map_or(Sort::Unknown, |key| columns.sorts[key]) as usize;
-        tally[way].calls += 1;
-        tally[way].bytes[sort] += columns.bytes.or_zero(row);
+    fn add(&self, tally: &mut Tally, columns: &UsageColumns, row: u32) {
+        let row = row as usize;
+        let way = &mut tally[usize::from(columns.ways[row] % 4)];
+        way.calls += 1;
+        way.bytes[usize::from(columns.sorts[row] % 4)] += columns.bytes[row];
     }
 
     fn merge(&self, tally: &mut Tally, other: Tally) {
