@@ -208,6 +208,10 @@ impl Histogram {
     fn put(&mut self, value: i64) {
         if let Counts::Kept(values) = &mut self.counts {
             if values.len() < KEPT_MAX {
+                if values.len() == values.capacity() {
+                    let more = (values.len() * 3).clamp(8, KEPT_MAX);
+                    values.reserve_exact(more.min(KEPT_MAX - values.len()));
+                }
                 values.push(value);
                 return;
             }

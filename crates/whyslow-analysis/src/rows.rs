@@ -152,13 +152,7 @@ enum Recorded {
 }
 
 impl<'s> RowReader<'s> {
-    /// Its rows have these fields.
-    pub(crate) fn new(
-        spec: &'s Spec,
-        fields: &[Field],
-        window: Option<Window>,
-        projection: &mut Projection,
-    ) -> Self {
+    pub(crate) fn new(spec: &'s Spec, window: Option<Window>, projection: &mut Projection) -> Self {
         Self {
             window,
             ts: projection.need("ts"),
@@ -168,7 +162,7 @@ impl<'s> RowReader<'s> {
                 None if spec.lasting => Recorded::Never,
                 None => Recorded::NoEnd,
             },
-            cells: Cells::new(spec, fields, projection),
+            cells: Cells::new(spec, spec.fields, projection),
         }
     }
 
@@ -216,24 +210,49 @@ pub(crate) fn cut_of(
     }
 }
 
-/// The rows at these places, of them these fields. The places are of a scan of the same window.
+/// The rows at these places, whole. The places are of a scan of the question's window.
 pub(crate) fn fetch(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    places: &[Place],
+) -> Result<FxHashMap<Spot, Shown>, AnalysisError> {
+    let mut projection = Projection::new(spec.table);
+    let reader = RowReader::new(spec, context.question.window, &mut projection);
+    at_places(context, &projection, places, |batch, rows, shown| {
+        reader.read(batch, rows, |row| shown.push(row))
+    })
+}
+
+/// Only these fields of the rows at these places.
+pub(crate) fn fetch_fields(
     context: &Context<'_>,
     spec: &'static Spec,
     fields: &[Field],
     places: &[Place],
-) -> Result<FxHashMap<Spot, Shown>, AnalysisError> {
+) -> Result<FxHashMap<Spot, Vec<Value>>, AnalysisError> {
     let mut projection = Projection::new(spec.table);
-    let reader = RowReader::new(spec, fields, context.question.window, &mut projection);
+    let cells = Cells::new(spec, fields, &mut projection);
+    at_places(context, &projection, places, |batch, rows, shown| {
+        shown.extend(cells.read(batch, rows)?);
+        Ok(())
+    })
+}
+
+fn at_places<T: Send>(
+    context: &Context<'_>,
+    projection: &Projection,
+    places: &[Place],
+    read: impl Fn(&RecordBatch, &[u32], &mut Vec<T>) -> Result<(), AnalysisError> + Sync,
+) -> Result<FxHashMap<Spot, T>, AnalysisError> {
     let mut spots: Vec<Spot> = places.iter().map(|place| place.spot).collect();
     spots.sort_unstable();
     spots.dedup();
-    let each = |found: &mut Vec<(Spot, Shown)>, batch: &RecordBatch, spots: &[Spot]| {
+    let each = |found: &mut Vec<(Spot, T)>, batch: &RecordBatch, spots: &[Spot]| {
         let rows: Vec<u32> = (0..spots.len() as u32).collect();
-        let mut spots = spots.iter();
-        reader.read(batch, &rows, |shown| {
-            found.extend(spots.next().map(|spot| (*spot, shown)));
-        })
+        let mut shown = Vec::with_capacity(rows.len());
+        read(batch, &rows, &mut shown)?;
+        found.extend(spots.iter().copied().zip(shown));
+        Ok(())
     };
     let scan = projection.scan(context.selected());
     let merge = |found: &mut Vec<_>, mut more| found.append(&mut more);

@@ -183,6 +183,12 @@ impl<'b> Texts<'b> {
         Some(self.keys[row] as usize)
     }
 
+    /// Whether no row has a word.
+    pub(crate) fn are_null(&self) -> bool {
+        self.nulls
+            .is_some_and(|nulls| nulls.null_count() == self.keys.len())
+    }
+
     pub(crate) fn get(&self, row: u32) -> Option<&'b str> {
         self.key(row).map(|key| self.words.value(key))
     }

@@ -340,7 +340,7 @@ impl StatsSum {
 
 /// What is told of the slowest row of each group.
 struct Slowest {
-    rows: rustc_hash::FxHashMap<Spot, rows::Shown>,
+    rows: rustc_hash::FxHashMap<Spot, Vec<Value>>,
     places: Vec<Option<usize>>,
 }
 
@@ -358,16 +358,13 @@ impl Slowest {
         let place = |name: &&str| fields.iter().position(|field| field.name == *name);
         Ok(Self {
             places: names.iter().map(place).collect(),
-            rows: rows::fetch(context, spec, &fields, places)?,
+            rows: rows::fetch_fields(context, spec, &fields, places)?,
         })
     }
 
     fn cells(&self, place: Option<Place>) -> impl Iterator<Item = Value> {
         let shown = place.and_then(|place| self.rows.get(&place.spot));
-        let cell = move |place: &Option<usize>| {
-            let cells = &shown?.cells;
-            cells.get((*place)?).cloned()
-        };
+        let cell = move |place: &Option<usize>| shown?.get((*place)?).cloned();
         self.places
             .iter()
             .map(move |place| cell(place).unwrap_or(Value::Null))

@@ -56,7 +56,7 @@ pub(crate) fn tables(
         .chain(&running)
         .copied()
         .collect();
-    let rows = rows::fetch(context, spec, spec.fields, &all)?;
+    let rows = rows::fetch(context, spec, &all)?;
     let mut tables = Vec::new();
     for (label, places) in ranked.iter().filter(|(_, places)| !places.is_empty()) {
         let mut table = row_table(spec, &format!("top_{}", slug(label)), label);
