@@ -23,6 +23,7 @@ pub(crate) fn stream(
     let mut verdicts = pass.selector.verdicts();
     let mut rows = Vec::new();
     let mut left = limit;
+    let mut found = false;
     in_order(
         context.tables,
         &pass.projection.scan(pass.selected),
@@ -33,6 +34,7 @@ pub(crate) fn stream(
                 return Ok(ControlFlow::Continue(()));
             }
             left -= rows.len();
+            found = true;
             let mut table = row_table(spec, "log", spec.rows);
             reader.read(batch, &rows, |shown| push(&mut table, shown))?;
             let next = each(table);
@@ -42,5 +44,10 @@ pub(crate) fn stream(
                 next
             })
         },
-    )
+    )?;
+    if !found {
+        // Its columns are part of the answer that there are no rows.
+        let _ = each(row_table(spec, "log", spec.rows));
+    }
+    Ok(())
 }

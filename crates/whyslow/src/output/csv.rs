@@ -42,17 +42,35 @@ fn write_table(
     to_terminal: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let marks = Marks::of(table);
+    write_header(table, separator, to_terminal, out)?;
+    write_rows(table, separator, to_terminal, out)
+}
+
+pub(super) fn write_header(
+    table: &AnswerTable,
+    separator: Separator,
+    to_terminal: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut header: Vec<&str> = table
         .columns
         .iter()
         .map(|column| column.name.as_str())
         .collect();
-    if marks.exist() {
+    if Marks::of(table).exist() {
         header.extend(["outlier", "overlap"]);
     }
     let header = header.into_iter().map(Cow::Borrowed);
-    write_record(header, separator, to_terminal, out)?;
+    write_record(header, separator, to_terminal, out)
+}
+
+pub(super) fn write_rows(
+    table: &AnswerTable,
+    separator: Separator,
+    to_terminal: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let marks = Marks::of(table);
     for (index, row) in table.rows.iter().enumerate() {
         let mut cells: Vec<Cow<'_, str>> = row.iter().map(cell).collect();
         if let Some(mark) = marks.get(index) {

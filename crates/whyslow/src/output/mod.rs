@@ -20,6 +20,7 @@ mod printed;
 mod quantity;
 pub(crate) mod schema;
 mod select;
+mod stream;
 mod table;
 mod terminal;
 mod text;
@@ -30,6 +31,7 @@ mod tests;
 
 pub(crate) use escape::shown;
 pub(crate) use look::Look;
+pub(crate) use stream::{streams, write_streamed};
 pub(crate) use terminal::wants_color;
 
 use std::fs::File;
@@ -83,19 +85,9 @@ pub(crate) fn write(
     };
     let format = args.chosen_format();
     let look = Look {
-        zone,
-        rel: answer.window.map(|(begin, _)| begin).filter(|_| args.rel),
-        unit: args.unit,
-        si: args.si,
-        ascii: args.ascii || !terminal::locale_is_utf8(),
-        color: format == Format::Text && wants_color(talk.color, size.is_some()),
-        width: size
-            .map(|(columns, _)| columns)
-            .filter(|_| !args.wide && format == Format::Text),
-        group: size.is_some(),
         weight,
-        details: args.wide || selection.names_columns(),
-        keep: selection.keep.clone(),
+        rel: answer.window.map(|(begin, _)| begin).filter(|_| args.rel),
+        ..look(zone, &selection, size, args, talk)
     };
     if format == Format::Text && args.output.is_none() {
         let text = text::render(&answer, subject, &look);
@@ -111,6 +103,31 @@ pub(crate) fn write(
     let mut out = BufWriter::with_capacity(BUFFER_BYTES, io::stdout());
     encode(&answer, subject, &look, format, &mut out)?;
     out.flush().map_err(Failure::from)
+}
+
+fn look(
+    zone: Zone,
+    selection: &Selection,
+    size: Option<(usize, usize)>,
+    args: &OutputArgs,
+    talk: &TalkArgs,
+) -> Look {
+    let format = args.chosen_format();
+    Look {
+        zone,
+        rel: None,
+        unit: args.unit,
+        si: args.si,
+        ascii: args.ascii || !terminal::locale_is_utf8(),
+        color: format == Format::Text && wants_color(talk.color, size.is_some()),
+        width: size
+            .map(|(columns, _)| columns)
+            .filter(|_| !args.wide && format == Format::Text),
+        group: size.is_some(),
+        weight: Weight::default(),
+        details: args.wide || selection.names_columns(),
+        keep: selection.keep.clone(),
+    }
 }
 
 pub(crate) fn to_stdout(text: &str) -> Result<(), Failure> {
