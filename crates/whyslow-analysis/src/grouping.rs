@@ -290,6 +290,10 @@ impl ColumnCoder {
             }
             Bound::Text(column, derive) => {
                 let texts = column.texts(batch)?;
+                if texts.are_null() {
+                    codes.resize(rows.len(), self.null_code());
+                    return Ok(());
+                }
                 let mut words = std::mem::replace(&mut self.words, PerWord::new());
                 let known = self.known(&mut words, &texts, (rows, derive));
                 codes.extend(rows.iter().map(|row| match texts.key(*row) {
