@@ -151,7 +151,9 @@ impl Histogram {
     fn count_all(&mut self) -> &mut Buckets {
         if let Histogram::Kept(values) = self {
             let mut buckets = Box::<Buckets>::default();
-            values.iter().for_each(|value| buckets.add(*value));
+            for value in values.iter() {
+                buckets.add(*value);
+            }
             *self = Histogram::Counted(buckets);
         }
         match self {
@@ -165,7 +167,9 @@ impl Histogram {
             Histogram::Counted(buckets) => buckets.sums,
             Histogram::Kept(values) => {
                 let mut sums = Sums::default();
-                values.iter().for_each(|value| sums.add(*value));
+                for value in values {
+                    sums.add(*value);
+                }
                 sums
             }
         }

@@ -121,7 +121,7 @@ fn text_that_most_rows_lack_is_picked() {
         .collect();
     let mut rows = Collected::default();
     for id in 0..6_000_i64 {
-        let mut row = template[0].clone();
+        let mut row = template[0];
         (row.id, row.ts) = (id, id * 10);
         (row.ts_end, row.dur) = (Some(id * 10 + 5), Some(5));
         // Some row groups have none, some one, some a few.

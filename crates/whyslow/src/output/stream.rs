@@ -91,12 +91,11 @@ pub(crate) fn write_streamed(
         answer = Some(asked);
         Ok(())
     };
-    let written = match &args.output {
-        Some(path) => to_file(path, |out| write(out)),
-        None => {
-            let mut out = BufWriter::with_capacity(BUFFER_BYTES, io::stdout());
-            write(&mut out).and_then(|()| Ok(out.flush()?))
-        }
+    let written = if let Some(path) = &args.output {
+        to_file(path, |out| write(out))
+    } else {
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, io::stdout());
+        write(&mut out).and_then(|()| Ok(out.flush()?))
     };
     // That the recording could not be read is no failure to write.
     if let Some(failure) = unanswered {
