@@ -7,6 +7,7 @@ use whyslow_model::answer::{AnswerTable, Value};
 
 use crate::AnalysisError;
 use crate::context::Context;
+use crate::fold::Spot;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{MAPPINGS, SLICES, SYSCALLS, Spec};
 use crate::pass::Summing;
@@ -185,6 +186,7 @@ impl Summing for Mappings {
     fn columns<'b>(
         &self,
         batch: &'b arrow_array::RecordBatch,
+        _: Spot,
     ) -> Result<Self::Columns<'b>, AnalysisError> {
         let (bytes, prot) = (self.bytes.ints(batch)?, self.prot.ints(batch)?);
         Ok((bytes, prot, self.path.texts(batch)?))

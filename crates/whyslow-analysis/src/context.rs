@@ -66,6 +66,11 @@ impl<'q> Context<'q> {
         })
     }
 
+    /// What rows must overlap; none if the question is about the whole recording.
+    pub(crate) fn selected(&self) -> Option<Window> {
+        self.selected
+    }
+
     /// Keeps a caveat for the answer.
     pub(crate) fn note(&self, caveat: String) {
         let mut notes = self.notes.borrow_mut();

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
 use rustc_hash::FxHashSet;
 use whyslow_model::syscall::Op;
 use whyslow_model::{Ns, Window};
@@ -22,7 +22,7 @@ use crate::grouping::Object;
 use crate::keys::{Key, KeyValue, unknown_object};
 use crate::kinds::{Only, Spec};
 use crate::query::{DeviceRef, Filter, Kind};
-use crate::scan::{ColumnRef, PerWord, Projection};
+use crate::scan::{ColumnRef, Ints, PerWord, Projection, Texts};
 use crate::{AnalysisError, threads::Tracers};
 
 /// Kernel device number with 20 bits for the minor, as the tables hold it.
@@ -185,7 +185,8 @@ impl Selector {
         };
         let clauses = clauses(&mut builder);
         self.words = builder.words;
-        self.tests.push(Test::AnyOf(clauses));
+        // First, because it leaves out more than what the question itself asks for.
+        self.tests.insert(0, Test::AnyOf(clauses));
     }
 
     pub(crate) fn verdicts(&self) -> Verdicts {
@@ -227,25 +228,25 @@ impl Test {
     ) -> Result<(), AnalysisError> {
         match self {
             Test::AnyOf(clauses) => match clauses.as_slice() {
-                [clause] => clause.retain(verdicts, batch, rows)?,
+                [clause] => clause.judge(verdicts, batch, rows)?.keep(rows),
                 clauses => {
-                    let before = std::mem::take(rows);
+                    let mut passed = vec![false; rows.len()];
                     for clause in clauses {
-                        let mut passed = before.clone();
-                        clause.retain(verdicts, batch, &mut passed)?;
-                        rows.append(&mut passed);
+                        clause.judge(verdicts, batch, rows)?.mark(rows, &mut passed);
                     }
-                    rows.sort_unstable();
-                    rows.dedup();
+                    let mut passed = passed.into_iter();
+                    keep(rows, |_| passed.next() == Some(true));
                 }
             },
             Test::NoneOf(column, ids) => {
                 let column = column.ints(batch)?;
-                rows.retain(|row| column.get(*row).is_none_or(|id| !ids.contains(&id)));
+                keep(rows, |row| {
+                    column.get(row).is_none_or(|id| !ids.contains(&id))
+                });
             }
             Test::Positive(column) => {
                 let column = column.ints(batch)?;
-                rows.retain(|row| column.get(*row).is_some_and(|value| value > 0));
+                keep(rows, |row| column.or_zero(row) > 0);
             }
             Test::Size {
                 column,
@@ -254,7 +255,7 @@ impl Test {
                 max,
             } => {
                 let column = column.ints(batch)?;
-                rows.retain(|row| match column.get(*row) {
+                keep(rows, |row| match column.get(row) {
                     None => exact.is_none(),
                     Some(size) => {
                         *min <= size && size <= *max && exact.is_none_or(|exact| exact == size)
@@ -269,11 +270,11 @@ impl Test {
             } => {
                 let (ts, dur) = (ts.ints(batch)?, dur.ints(batch)?);
                 let ts_end = ts_end.ints(batch)?;
-                rows.retain(|row| {
-                    if let Some(dur) = dur.get(*row) {
+                keep(rows, |row| {
+                    if let Some(dur) = dur.get(row) {
                         return *min <= dur && dur <= *max;
                     }
-                    let known = ts_end.get(*row).unwrap_or(*recording_end) - ts.at(*row);
+                    let known = ts_end.get(row).unwrap_or(*recording_end) - ts.at(row);
                     *max == Ns::MAX && *min <= known
                 });
             }
@@ -283,12 +284,13 @@ impl Test {
 }
 
 impl Clause {
-    fn retain(
-        &self,
-        verdicts: &mut Verdicts,
-        batch: &RecordBatch,
-        rows: &mut Vec<u32>,
-    ) -> Result<(), AnalysisError> {
+    /// What tells of each of these rows whether it passes.
+    fn judge<'j>(
+        &'j self,
+        verdicts: &'j mut Verdicts,
+        batch: &'j RecordBatch,
+        rows: &[u32],
+    ) -> Result<Judged<'j>, AnalysisError> {
         match self {
             Clause::Text {
                 column,
@@ -296,28 +298,85 @@ impl Clause {
                 holds,
             } => {
                 let texts = column.texts(batch)?;
+                if texts.are_null() {
+                    return Ok(Judged::No);
+                }
                 let verdicts = verdicts.0[*slot].of(&texts, Verdict::Open);
-                rows.retain(|row| {
-                    texts.key(*row).is_some_and(|key| {
-                        if verdicts[key] == Verdict::Open {
-                            let yes = holds(texts.words.value(key));
-                            verdicts[key] = if yes { Verdict::Yes } else { Verdict::No };
-                        }
-                        verdicts[key] == Verdict::Yes
-                    })
-                });
+                let mut judge = |key: usize| {
+                    if verdicts[key] == Verdict::Open {
+                        let yes = holds(texts.words.value(key));
+                        verdicts[key] = if yes { Verdict::Yes } else { Verdict::No };
+                    }
+                };
+                // All words at once cost less than a look at each row whether its word was judged,
+                // unless there are fewer rows than words.
+                if rows.len() >= texts.words.len() {
+                    (0..texts.words.len()).for_each(judge);
+                } else {
+                    rows.iter()
+                        .filter_map(|row| texts.key(*row))
+                        .for_each(&mut judge);
+                }
+                Ok(Judged::Text(texts, verdicts))
             }
-            Clause::Number(column, wanted) => {
-                let column = column.ints(batch)?;
-                rows.retain(|row| {
-                    column
-                        .get(*row)
-                        .is_some_and(|value| wanted.contains(&value))
-                });
+            Clause::Number(column, wanted) => Ok(Judged::Number(column.ints(batch)?, wanted)),
+        }
+    }
+}
+
+/// A clause, looked at for some rows of a batch.
+enum Judged<'j> {
+    No,
+    Text(Texts<'j>, &'j [Verdict]),
+    Number(Ints<'j>, &'j [i64]),
+}
+
+impl Judged<'_> {
+    fn keep(&self, rows: &mut Vec<u32>) {
+        match self {
+            Judged::No => rows.clear(),
+            Judged::Text(texts, verdicts) => keep(rows, |row| is_yes(texts, verdicts, row)),
+            Judged::Number(column, wanted) => keep(rows, |row| is_among(column, wanted, row)),
+        }
+    }
+
+    fn mark(&self, rows: &[u32], passed: &mut [bool]) {
+        let rows = rows.iter().zip(passed);
+        match self {
+            Judged::No => {}
+            Judged::Text(texts, verdicts) => {
+                rows.for_each(|(row, passed)| *passed |= is_yes(texts, verdicts, *row));
+            }
+            Judged::Number(column, wanted) => {
+                rows.for_each(|(row, passed)| *passed |= is_among(column, wanted, *row));
             }
         }
-        Ok(())
     }
+}
+
+#[inline]
+fn is_yes(texts: &Texts<'_>, verdicts: &[Verdict], row: u32) -> bool {
+    texts
+        .key(row)
+        .is_some_and(|key| verdicts[key] == Verdict::Yes)
+}
+
+#[inline]
+fn is_among(column: &Ints<'_>, wanted: &[i64], row: u32) -> bool {
+    column.get(row).is_some_and(|value| wanted.contains(&value))
+}
+
+/// Keeps the rows that pass, without a branch on whether one does: which rows pass can rarely be
+/// foreseen, and a wrong guess costs more than moving a number.
+#[inline]
+fn keep(rows: &mut Vec<u32>, mut passes: impl FnMut(u32) -> bool) {
+    let mut kept = 0;
+    for place in 0..rows.len() {
+        let row = rows[place];
+        rows[kept] = row;
+        kept += usize::from(passes(row));
+    }
+    rows.truncate(kept);
 }
 
 struct Builder<'p> {

@@ -6,14 +6,15 @@
 
 use std::borrow::Cow;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
 use rustc_hash::FxHashMap;
 use whyslow_model::{Ns, Window};
 
 use crate::AnalysisError;
 use crate::keys::{Derive, Key, KeyValue, Shape, unknown_object};
 use crate::kinds::Spec;
-use crate::scan::{ColumnRef, PerWord, Projection};
+use crate::scan::{ColumnRef, PerWord, Projection, Texts};
+use crate::words::Words;
 
 /// Keys bound to the columns of a projection.
 #[derive(Debug, Clone)]
@@ -111,6 +112,8 @@ impl Grouping {
 }
 
 const UNSET: u32 = u32::MAX;
+/// Integers below are found by their place in a table, those above by hashing.
+const SMALL_INTS: usize = 1 << 16;
 
 /// Turns rows into numbers of groups, `0..count()`.
 pub(crate) struct Coder {
@@ -143,6 +146,31 @@ impl Coder {
         Ok(())
     }
 
+    /// Groups seen so far; without keys all rows are one.
+    pub(crate) fn count(&self) -> usize {
+        match (self.columns.last(), self.pairs.last()) {
+            (None, _) => 1,
+            (Some(only), None) => only.values.len(),
+            (Some(_), Some(last)) => last.pairs.len(),
+        }
+    }
+
+    /// Our numbers for the groups of another thread, in their order. New ones follow each other.
+    pub(crate) fn adopt(&mut self, other: &Coder) -> Vec<u32> {
+        let columns = self.columns.iter_mut().zip(&other.columns);
+        let mut values = columns.map(|(column, other)| column.adopt(other));
+        let Some(mut codes) = values.next() else {
+            return vec![0];
+        };
+        for ((values, pairs), other) in values.zip(&mut self.pairs).zip(&other.pairs) {
+            let code = |(left, right): &(u32, u32)| {
+                pairs.code((codes[*left as usize], values[*right as usize]))
+            };
+            codes = other.pairs.iter().map(code).collect();
+        }
+        codes
+    }
+
     /// Values of the keys of a group.
     pub(crate) fn values(&self, code: u32) -> Vec<KeyValue> {
         let Some((first, others)) = self.columns.split_first() else {
@@ -152,10 +180,10 @@ impl Coder {
         let mut code = code;
         for (column, pairs) in others.iter().zip(&self.pairs).rev() {
             let (left, right) = pairs.pairs[code as usize];
-            values.push(column.values[right as usize].clone());
+            values.push(column.value(right));
             code = left;
         }
-        values.push(first.values[code as usize].clone());
+        values.push(first.value(code));
         values.reverse();
         values
     }
@@ -187,12 +215,43 @@ impl PairCoder {
 
 struct ColumnCoder {
     bound: Bound,
-    values: Vec<KeyValue>,
-    texts: FxHashMap<Box<str>, u32>,
+    /// By code.
+    values: Vec<Coded>,
+    /// Texts by number, which all words of a dictionary may get, and the codes of those that rows
+    /// were met with.
+    texts: Vec<Box<str>>,
+    numbers: Words,
+    text_codes: Vec<u32>,
     ints: FxHashMap<i64, u32>,
+    /// The same for values that are small, as most ids are.
+    small_ints: Vec<u32>,
     null: u32,
-    words: PerWord<u32>,
-    reasons: PerWord<u32>,
+    words: PerWord<Seen>,
+    reasons: PerWord<Seen>,
+}
+
+/// A value that has a code.
+#[derive(Debug, Clone, Copy)]
+enum Coded {
+    Null,
+    Int(i64),
+    Text(u32),
+}
+
+/// What is known of a word of a dictionary: the number of its text, and the code of its group.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    text: u32,
+    code: u32,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self {
+            text: UNSET,
+            code: UNSET,
+        }
+    }
 }
 
 impl ColumnCoder {
@@ -200,8 +259,11 @@ impl ColumnCoder {
         Self {
             bound,
             values: Vec::new(),
-            texts: FxHashMap::default(),
+            texts: Vec::new(),
+            numbers: Words::default(),
+            text_codes: Vec::new(),
             ints: FxHashMap::default(),
+            small_ints: Vec::new(),
             null: UNSET,
             words: PerWord::new(),
             reasons: PerWord::new(),
@@ -228,15 +290,16 @@ impl ColumnCoder {
             }
             Bound::Text(column, derive) => {
                 let texts = column.texts(batch)?;
+                if texts.are_null() {
+                    codes.resize(rows.len(), self.null_code());
+                    return Ok(());
+                }
                 let mut words = std::mem::replace(&mut self.words, PerWord::new());
-                let known = words.of(&texts, UNSET);
+                let known = self.known(&mut words, &texts, (rows, derive));
                 codes.extend(rows.iter().map(|row| match texts.key(*row) {
                     None => self.null_code(),
                     Some(key) => {
-                        if known[key] == UNSET {
-                            known[key] = self.text_code(derive.apply(texts.words.value(key)));
-                        }
-                        known[key]
+                        self.word_code(&mut known[key], || derive.apply(texts.words.value(key)))
                     }
                 }));
                 self.words = words;
@@ -250,28 +313,19 @@ impl ColumnCoder {
                 let (paths, why) = (path.texts(batch)?, reason.texts(batch)?);
                 let mut words = std::mem::replace(&mut self.words, PerWord::new());
                 let mut reasons = std::mem::replace(&mut self.reasons, PerWord::new());
-                let known = words.of(&paths, UNSET);
-                let known_why = reasons.of(&why, UNSET);
-                codes.extend(
-                    rows.iter()
-                        .map(|row| match (paths.key(*row), why.key(*row)) {
-                            (Some(key), _) => {
-                                if known[key] == UNSET {
-                                    known[key] =
-                                        self.text_code(derive.apply(paths.words.value(key)));
-                                }
-                                known[key]
-                            }
-                            (None, Some(key)) => {
-                                if known_why[key] == UNSET {
-                                    let shown = unknown_object(why.words.value(key));
-                                    known_why[key] = self.text_code(Cow::Owned(shown));
-                                }
-                                known_why[key]
-                            }
-                            (None, None) => self.null_code(),
-                        }),
-                );
+                let known = self.known(&mut words, &paths, (rows, derive));
+                let known_why = reasons.of(&why, Seen::default());
+                codes.extend(rows.iter().map(|row| {
+                    if let Some(key) = paths.key(*row) {
+                        let text = || derive.apply(paths.words.value(key));
+                        self.word_code(&mut known[key], text)
+                    } else if let Some(key) = why.key(*row) {
+                        let text = || Cow::Owned(unknown_object(why.words.value(key)));
+                        self.word_code(&mut known_why[key], text)
+                    } else {
+                        self.null_code()
+                    }
+                }));
                 self.words = words;
                 self.reasons = reasons;
                 Ok(())
@@ -279,42 +333,123 @@ impl ColumnCoder {
         }
     }
 
+    /// What is known of the words of a dictionary. A new one is looked through at once, word after
+    /// word, unless only a few rows of it may ever be asked for: the processor then waits for the
+    /// memory of many words at a time.
+    fn known<'w>(
+        &mut self,
+        words: &'w mut PerWord<Seen>,
+        texts: &Texts<'_>,
+        (rows, derive): (&[u32], Derive),
+    ) -> &'w mut [Seen] {
+        const WORDS_PER_ROW: usize = 8;
+        let (known, is_new) = words.of_new(texts, Seen::default());
+        if is_new && rows.len().saturating_mul(WORDS_PER_ROW) >= known.len() {
+            for (key, seen) in known.iter_mut().enumerate() {
+                if !texts.words.is_null(key) {
+                    seen.text = self.text_number(derive.apply(texts.words.value(key)));
+                }
+            }
+        }
+        known
+    }
+
+    /// Code of the group of a word.
+    #[inline]
+    fn word_code<'t>(&mut self, seen: &mut Seen, text: impl FnOnce() -> Cow<'t, str>) -> u32 {
+        if seen.code == UNSET {
+            if seen.text == UNSET {
+                seen.text = self.text_number(text());
+            }
+            seen.code = self.text_code(seen.text);
+        }
+        seen.code
+    }
+
     fn int_codes(&mut self, values: impl Iterator<Item = Option<i64>>, codes: &mut Vec<u32>) {
         let mut last: Option<(i64, u32)> = None;
-        for value in values {
-            let code = match (value, last) {
-                (None, _) => self.null_code(),
-                (Some(value), Some((seen, code))) if seen == value => code,
-                (Some(value), _) => {
-                    let values = &mut self.values;
-                    let code = *self.ints.entry(value).or_insert_with(|| {
-                        values.push(KeyValue::Int(value));
-                        values.len() as u32 - 1
-                    });
+        codes.extend(values.map(|value| {
+            let Some(value) = value else {
+                return self.null_code();
+            };
+            let small = usize::try_from(value).ok();
+            match (small.and_then(|small| self.small_ints.get(small)), last) {
+                (Some(code), _) if *code != UNSET => *code,
+                (_, Some((seen, code))) if seen == value => code,
+                _ => {
+                    let code = self.int_code(value);
                     last = Some((value, code));
                     code
                 }
-            };
-            codes.push(code);
+            }
+        }));
+    }
+
+    #[inline(never)]
+    fn int_code(&mut self, value: i64) -> u32 {
+        let values = &mut self.values;
+        let code = *self.ints.entry(value).or_insert_with(|| {
+            values.push(Coded::Int(value));
+            values.len() as u32 - 1
+        });
+        if let Ok(small) = usize::try_from(value)
+            && small < SMALL_INTS
+        {
+            let length = self.small_ints.len().max(small + 1);
+            self.small_ints.resize(length, UNSET);
+            self.small_ints[small] = code;
         }
+        code
     }
 
     fn null_code(&mut self) -> u32 {
         if self.null == UNSET {
-            self.values.push(KeyValue::Null);
+            self.values.push(Coded::Null);
             self.null = self.values.len() as u32 - 1;
         }
         self.null
     }
 
-    fn text_code(&mut self, text: Cow<'_, str>) -> u32 {
-        if let Some(code) = self.texts.get(text.as_ref()) {
-            return *code;
+    fn text_number(&mut self, text: Cow<'_, str>) -> u32 {
+        let texts = &self.texts;
+        let next = texts.len() as u32;
+        let is = |number: u32| *texts[number as usize] == *text;
+        let number = self.numbers.number(&text, next, is);
+        if number == next {
+            self.texts.push(text.into());
+            self.text_codes.push(UNSET);
         }
-        let text: Box<str> = text.into();
-        self.values.push(KeyValue::Text(text.clone()));
-        let code = self.values.len() as u32 - 1;
-        self.texts.insert(text, code);
-        code
+        number
+    }
+
+    fn text_code(&mut self, number: u32) -> u32 {
+        let code = &mut self.text_codes[number as usize];
+        if *code == UNSET {
+            *code = self.values.len() as u32;
+            self.values.push(Coded::Text(number));
+        }
+        *code
+    }
+
+    fn value(&self, code: u32) -> KeyValue {
+        match self.values[code as usize] {
+            Coded::Null => KeyValue::Null,
+            Coded::Int(value) => KeyValue::Int(value),
+            Coded::Text(number) => KeyValue::Text(self.texts[number as usize].clone()),
+        }
+    }
+
+    /// Our numbers for the values of another thread.
+    fn adopt(&mut self, other: &ColumnCoder) -> Vec<u32> {
+        let code = |value: &Coded| match value {
+            Coded::Null => self.null_code(),
+            Coded::Int(value) => self.int_code(*value),
+            Coded::Text(number) => {
+                let text = &other.texts[*number as usize];
+                let number = self.text_number(Cow::Borrowed(text));
+                self.text_code(number)
+            }
+        };
+        other.values.iter().map(code).collect()
     }
 }

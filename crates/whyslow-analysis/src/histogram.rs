@@ -2,7 +2,9 @@
 //!
 //! Buckets: one per value below 64, then 32 equal ones per octave. A bucket of an octave
 //! `[2^k, 2^(k+1))` is `2^(k-5)` wide, so its middle is at most 1.6 % away from any value in it.
-//! Up to [`EXACT_MAX`] values are kept as they are and their percentiles are exact.
+//! Up to [`EXACT_MAX`] values have exact percentiles. Up to [`KEPT_MAX`] values are kept as they
+//! are and counted in buckets only when somebody asks: an answer by file has tens of thousands of
+//! histograms, most with some dozens of values, and buckets for each would be most of its memory.
 //!
 //! A percentile, in parts of a thousand so that its rank is a whole number exactly, is the value of
 //! rank `ceil(permille × count / 1000)` (nearest rank): the value itself while
@@ -13,8 +15,10 @@
 /// Sub-buckets of an octave, as a power of two.
 const SUB_BITS: u32 = 5;
 const SUB_BUCKETS: i64 = 1 << SUB_BITS;
-/// So many values are kept exactly.
+/// So many values have exact percentiles.
 pub(crate) const EXACT_MAX: usize = 64;
+/// So many values take no more memory than the buckets they would fill.
+const KEPT_MAX: usize = 256;
 
 /// Bucket of a value; negative values (a clock that stepped back) go to the first.
 #[inline]
@@ -42,17 +46,24 @@ fn middle(bucket: usize) -> i64 {
     low + (high - low) / 2
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Counts {
-    /// The values, in any order.
-    Exact(Vec<i64>),
-    /// Counts of the buckets `first..`.
-    Buckets { first: usize, counts: Vec<u64> },
+#[derive(Debug, Clone)]
+pub(crate) enum Histogram {
+    /// The values, in any order. Nothing is added up before somebody asks, so that a value is one
+    /// touch of memory.
+    Kept(Vec<i64>),
+    Counted(Box<Buckets>),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Histogram {
-    counts: Counts,
+/// Counts of the buckets `first..`, and what the buckets do not tell.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Buckets {
+    first: usize,
+    counts: Vec<u64>,
+    sums: Sums,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Sums {
     count: u64,
     min: i64,
     max: i64,
@@ -60,10 +71,9 @@ pub(crate) struct Histogram {
     sum_squares: u128,
 }
 
-impl Default for Histogram {
+impl Default for Sums {
     fn default() -> Self {
         Self {
-            counts: Counts::Exact(Vec::new()),
             count: 0,
             min: i64::MAX,
             max: i64::MIN,
@@ -73,86 +83,166 @@ impl Default for Histogram {
     }
 }
 
-impl Histogram {
+impl Sums {
     #[inline]
-    pub(crate) fn add(&mut self, value: i64) {
+    fn add(&mut self, value: i64) {
         self.count += 1;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.sum += i128::from(value);
         let magnitude = u128::from(value.unsigned_abs());
         self.sum_squares = self.sum_squares.saturating_add(magnitude * magnitude);
-        self.put(value);
     }
 
-    pub(crate) fn merge(&mut self, other: &Histogram) {
-        match &other.counts {
-            Counts::Exact(values) => values.iter().for_each(|value| self.put(*value)),
-            Counts::Buckets { first, counts } => {
-                self.spread();
-                for (place, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-                    self.put_bucket(first + place, *count);
-                }
-            }
-        }
+    fn merge(&mut self, other: &Sums) {
         self.count += other.count;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
         self.sum += other.sum;
         self.sum_squares = self.sum_squares.saturating_add(other.sum_squares);
     }
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram::Kept(Vec::new())
+    }
+}
+
+impl Histogram {
+    #[inline]
+    pub(crate) fn add(&mut self, value: i64) {
+        match self {
+            Histogram::Counted(buckets) => buckets.add(value),
+            Histogram::Kept(values) if values.len() < values.capacity() => values.push(value),
+            Histogram::Kept(_) => self.add_growing(value),
+        }
+    }
+
+    /// Makes room first: by steps of four, as whoever has eight values will have more.
+    #[inline(never)]
+    fn add_growing(&mut self, value: i64) {
+        if let Histogram::Kept(values) = self
+            && values.len() < KEPT_MAX
+        {
+            let more = (values.len() * 3).max(8).min(KEPT_MAX - values.len());
+            values.reserve_exact(more);
+            values.push(value);
+            return;
+        }
+        self.count_all().add(value);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Histogram) {
+        match other {
+            Histogram::Kept(values) => values.iter().for_each(|value| self.add(*value)),
+            Histogram::Counted(more) => {
+                let buckets = self.count_all();
+                let counts = more.counts.iter().enumerate();
+                for (place, count) in counts.filter(|(_, count)| **count > 0) {
+                    buckets.put(more.first + place, *count);
+                }
+                buckets.sums.merge(&more.sums);
+            }
+        }
+    }
+
+    /// From values to buckets, once and for all.
+    fn count_all(&mut self) -> &mut Buckets {
+        if let Histogram::Kept(values) = self {
+            let mut buckets = Box::<Buckets>::default();
+            for value in values.iter() {
+                buckets.add(*value);
+            }
+            *self = Histogram::Counted(buckets);
+        }
+        match self {
+            Histogram::Counted(buckets) => buckets,
+            Histogram::Kept(_) => unreachable!("they were counted above"),
+        }
+    }
+
+    fn sums(&self) -> Sums {
+        match self {
+            Histogram::Counted(buckets) => buckets.sums,
+            Histogram::Kept(values) => {
+                let mut sums = Sums::default();
+                for value in values {
+                    sums.add(*value);
+                }
+                sums
+            }
+        }
+    }
 
     pub(crate) fn count(&self) -> u64 {
-        self.count
+        match self {
+            Histogram::Counted(buckets) => buckets.sums.count,
+            Histogram::Kept(values) => values.len() as u64,
+        }
     }
 
     pub(crate) fn min(&self) -> Option<i64> {
-        (self.count > 0).then_some(self.min)
+        let sums = self.sums();
+        (sums.count > 0).then_some(sums.min)
     }
 
     pub(crate) fn max(&self) -> Option<i64> {
-        (self.count > 0).then_some(self.max)
+        let sums = self.sums();
+        (sums.count > 0).then_some(sums.max)
     }
 
     pub(crate) fn sum(&self) -> i64 {
-        i64::try_from(self.sum).unwrap_or(i64::MAX)
+        i64::try_from(self.sums().sum).unwrap_or(i64::MAX)
     }
 
     pub(crate) fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+        let sums = self.sums();
+        (sums.count > 0).then(|| sums.sum as f64 / sums.count as f64)
     }
 
     /// Of the sample (divided by n - 1); none below two values.
     pub(crate) fn stdev(&self) -> Option<f64> {
-        if self.count < 2 {
+        let sums = self.sums();
+        if sums.count < 2 {
             return None;
         }
-        let count = u128::from(self.count);
+        let count = u128::from(sums.count);
         // n × Σx² − (Σx)² in whole numbers, where they fit: no cancellation.
-        let sum = self.sum.unsigned_abs();
-        let spread = match (count.checked_mul(self.sum_squares), sum.checked_mul(sum)) {
+        let sum = sums.sum.unsigned_abs();
+        let spread = match (count.checked_mul(sums.sum_squares), sum.checked_mul(sum)) {
             (Some(a), Some(b)) => a.saturating_sub(b) as f64,
-            _ => count as f64 * self.sum_squares as f64 - sum as f64 * sum as f64,
+            _ => count as f64 * sums.sum_squares as f64 - sum as f64 * sum as f64,
         };
-        let count = self.count as f64;
+        let count = sums.count as f64;
         Some((spread.max(0.0) / (count * (count - 1.0))).sqrt())
     }
 
     pub(crate) fn percentiles<const N: usize>(&self, permille: [u32; N]) -> [Option<i64>; N] {
-        match &self.counts {
-            Counts::Exact(values) => {
+        match self {
+            Histogram::Kept(values) => {
                 let mut values = values.clone();
                 values.sort_unstable();
-                permille.map(|q| values.get(self.rank(q)? as usize - 1).copied())
+                let (Some(min), Some(max)) = (values.first(), values.last()) else {
+                    return [None; N];
+                };
+                permille.map(|q| {
+                    let value = *values.get(self.rank(q)? as usize - 1)?;
+                    if values.len() <= EXACT_MAX {
+                        return Some(value);
+                    }
+                    Some(middle(bucket_of(value)).clamp(*min, *max))
+                })
             }
-            Counts::Buckets { first, counts } => permille.map(|q| {
+            Histogram::Counted(buckets) => permille.map(|q| {
                 let rank = self.rank(q)?;
                 let mut seen = 0;
-                let place = counts.iter().position(|count| {
+                let place = buckets.counts.iter().position(|count| {
                     seen += count;
                     seen >= rank
                 })?;
-                Some(middle(first + place).clamp(self.min, self.max))
+                let middle = middle(buckets.first + place);
+                Some(middle.clamp(buckets.sums.min, buckets.sums.max))
             }),
         }
     }
@@ -172,17 +262,18 @@ impl Histogram {
                 _ => octaves.push((octave, count)),
             }
         };
-        match &self.counts {
-            Counts::Exact(values) => {
+        match self {
+            Histogram::Kept(values) => {
                 let mut values = values.clone();
                 values.sort_unstable();
                 for value in values {
                     put(value, 1);
                 }
             }
-            Counts::Buckets { first, counts } => {
-                for (place, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-                    put(bucket_bounds(first + place).0, *count);
+            Histogram::Counted(buckets) => {
+                let counts = buckets.counts.iter().enumerate();
+                for (place, count) in counts.filter(|(_, count)| **count > 0) {
+                    put(bucket_bounds(buckets.first + place).0, *count);
                 }
             }
         }
@@ -190,40 +281,22 @@ impl Histogram {
     }
 
     fn rank(&self, permille: u32) -> Option<u64> {
-        let rank = (u128::from(self.count) * u128::from(permille)).div_ceil(1000) as u64;
-        (self.count > 0).then(|| rank.clamp(1, self.count))
+        let count = self.count();
+        let rank = (u128::from(count) * u128::from(permille)).div_ceil(1000) as u64;
+        (count > 0).then(|| rank.clamp(1, count))
+    }
+}
+
+impl Buckets {
+    #[inline]
+    fn add(&mut self, value: i64) {
+        self.sums.add(value);
+        self.put(bucket_of(value), 1);
     }
 
     #[inline]
-    fn put(&mut self, value: i64) {
-        if let Counts::Exact(values) = &mut self.counts {
-            if values.len() < EXACT_MAX {
-                values.push(value);
-                return;
-            }
-            self.spread();
-        }
-        self.put_bucket(bucket_of(value), 1);
-    }
-
-    fn spread(&mut self) {
-        if let Counts::Exact(values) = &mut self.counts {
-            let values = std::mem::take(values);
-            self.counts = Counts::Buckets {
-                first: 0,
-                counts: Vec::new(),
-            };
-            for value in values {
-                self.put_bucket(bucket_of(value), 1);
-            }
-        }
-    }
-
-    #[inline]
-    fn put_bucket(&mut self, bucket: usize, count: u64) {
-        let Counts::Buckets { first, counts } = &mut self.counts else {
-            return;
-        };
+    fn put(&mut self, bucket: usize, count: u64) {
+        let Self { first, counts, .. } = self;
         if bucket >= *first
             && let Some(place) = counts.get_mut(bucket - *first)
         {

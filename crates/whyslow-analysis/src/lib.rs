@@ -6,6 +6,7 @@ mod errno;
 mod error;
 mod facts;
 mod filter;
+mod fold;
 mod globs;
 mod grouping;
 mod histogram;
@@ -22,6 +23,7 @@ mod scan;
 mod sweep;
 mod threads;
 mod verbs;
+mod words;
 
 pub use error::AnalysisError;
 pub use query::{Bins, DeviceRef, Filter, Kind, Question, Sort, Verb, Weight};
@@ -219,19 +221,20 @@ fn usage(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
         }
         Kind::Files => {
             let keys = keys(&[Key::File])?;
-            Ok(vec![verbs::usage::table(
-                context, spec, "usage", "files", &keys,
-            )?])
+            let table = verbs::usage::table(context, spec, ("usage", "files", &keys))?;
+            Ok(vec![table])
         }
         _ if !question.by.is_empty() => {
-            let table = verbs::usage::table(context, spec, "usage", "usage", &keys(&[])?)?;
+            let keys = keys(&[])?;
+            let table = verbs::usage::table(context, spec, ("usage", "usage", &keys))?;
             Ok(vec![table])
         }
         _ => {
-            let mut tables = vec![
-                verbs::usage::table(context, spec, "processes", "processes", &[Key::Process])?,
-                verbs::usage::table(context, spec, "files", "files", &[Key::File])?,
+            let wanted = [
+                ("processes", "processes", [Key::Process].as_slice()),
+                ("files", "files", &[Key::File]),
             ];
+            let mut tables = verbs::usage::tables(context, spec, wanted)?.to_vec();
             if context.has("block_io") && applies(spec, &BLOCK, &question.filter) {
                 tables.push(verbs::devices::table(context)?);
             }

@@ -9,7 +9,8 @@ use whyslow_model::tables::LostEventsRow;
 
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::scan::{Projection, in_order};
+use crate::fold::in_order;
+use crate::scan::Projection;
 
 /// Ranges of lost events that touch the measured window, in order of time.
 pub(crate) fn inside(context: &Context<'_>) -> Result<Vec<LossNote>, AnalysisError> {

@@ -8,18 +8,24 @@ use whyslow_store::Tables;
 
 use crate::AnalysisError;
 use crate::filter::{Selector, Verdicts};
+use crate::fold::{Spot, fold};
 use crate::grouping::{Coder, Grouping, TimeKey};
 use crate::keys::KeyValue;
-use crate::scan::{Projection, fold};
+use crate::scan::Projection;
 
 /// What a verb adds up per group. Sums must not depend on the order of rows.
 pub(crate) trait Summing: Sync {
     type Columns<'b>;
     type Sum: Default + Send;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<Self::Columns<'b>, AnalysisError>;
+    /// Columns of a batch whose first row is met at `first`.
+    fn columns<'b>(
+        &self,
+        batch: &'b RecordBatch,
+        first: Spot,
+    ) -> Result<Self::Columns<'b>, AnalysisError>;
     /// What a group starts with.
-    fn start(&self, _group: &[KeyValue]) -> Self::Sum {
+    fn start(&self, _group: &dyn Fn() -> Vec<KeyValue>) -> Self::Sum {
         Self::Sum::default()
     }
     fn add(&self, sum: &mut Self::Sum, columns: &Self::Columns<'_>, row: u32);
@@ -28,6 +34,8 @@ pub(crate) trait Summing: Sync {
 
 /// Groups in the order of their keys.
 pub(crate) type Groups<S> = BTreeMap<Vec<KeyValue>, S>;
+/// Groups as they come, each once: an answer that shows ten of fifty thousand need not sort them.
+pub(crate) type Unordered<S> = Vec<(Vec<KeyValue>, S)>;
 
 /// Which rows of which table, in which groups. The verb adds the columns it needs itself to the
 /// projection before it runs.
@@ -38,10 +46,16 @@ pub(crate) struct Pass {
     pub(crate) selected: Option<Window>,
 }
 
+/// What a thread has found so far.
 struct Worker<S> {
     verdicts: Verdicts,
-    coder: Coder,
     rows: Vec<u32>,
+    grouped: Vec<Grouped<S>>,
+}
+
+/// Sums by one grouping; a sum's place is the number of its group.
+struct Grouped<S> {
+    coder: Coder,
     codes: Vec<u32>,
     sums: Vec<S>,
 }
@@ -62,63 +76,91 @@ impl Pass {
         tables: &dyn Tables,
         verb: &V,
     ) -> Result<Groups<V::Sum>, AnalysisError> {
+        let groupings = std::slice::from_ref(&self.grouping);
+        let groups = self.run_by(tables, verb, groupings)?.pop();
+        Ok(groups.into_iter().flatten().collect())
+    }
+
+    /// Sums by each of several groupings, in one scan.
+    pub(crate) fn run_by<V: Summing>(
+        &self,
+        tables: &dyn Tables,
+        verb: &V,
+        groupings: &[Grouping],
+    ) -> Result<Vec<Unordered<V::Sum>>, AnalysisError> {
+        let grouped = |grouping: &Grouping| Grouped {
+            coder: grouping.coder(),
+            codes: Vec::new(),
+            sums: Vec::new(),
+        };
         let init = || {
             vec![Worker {
                 verdicts: self.selector.verdicts(),
-                coder: self.grouping.coder(),
                 rows: Vec::new(),
-                codes: Vec::new(),
-                sums: Vec::new(),
+                grouped: groupings.iter().map(grouped).collect(),
             }]
         };
-        let each = |workers: &mut Vec<Worker<V::Sum>>, batch: &RecordBatch| {
+        let each = |workers: &mut Vec<Worker<V::Sum>>, batch: &RecordBatch, first: Spot| {
             workers
                 .iter_mut()
-                .try_for_each(|worker| self.add_batch(worker, batch, verb))
+                .try_for_each(|worker| self.add_batch(worker, (batch, first), verb))
         };
         let scan = self.projection.scan(self.selected);
         let workers = fold(tables, &scan, init, each, |workers, mut more| {
             workers.append(&mut more);
         })?;
-        let mut groups: Groups<V::Sum> = BTreeMap::new();
+        let mut workers = workers.into_iter();
+        let Some(mut first) = workers.next() else {
+            return Ok(Vec::new());
+        };
         for worker in workers {
-            let coder = worker.coder;
-            for (code, sum) in worker.sums.into_iter().enumerate() {
-                match groups.entry(coder.values(code as u32)) {
-                    std::collections::btree_map::Entry::Vacant(entry) => {
-                        entry.insert(sum);
-                    }
-                    std::collections::btree_map::Entry::Occupied(mut entry) => {
-                        verb.merge(entry.get_mut(), sum);
-                    }
-                }
+            for (grouped, more) in first.grouped.iter_mut().zip(worker.grouped) {
+                grouped.merge(more, verb);
             }
         }
-        Ok(groups)
+        Ok(first.grouped.into_iter().map(Grouped::groups).collect())
     }
 
     fn add_batch<V: Summing>(
         &self,
         worker: &mut Worker<V::Sum>,
-        batch: &RecordBatch,
+        (batch, first): (&RecordBatch, Spot),
         verb: &V,
     ) -> Result<(), AnalysisError> {
-        self.selector
-            .select(&mut worker.verdicts, batch, &mut worker.rows)?;
-        if worker.rows.is_empty() {
+        let rows = &mut worker.rows;
+        self.selector.select(&mut worker.verdicts, batch, rows)?;
+        if rows.is_empty() {
             return Ok(());
         }
-        worker.coder.codes(batch, &worker.rows, &mut worker.codes)?;
-        let columns = verb.columns(batch)?;
-        for (row, code) in worker.rows.iter().zip(&worker.codes) {
-            let code = *code as usize;
+        let columns = verb.columns(batch, first)?;
+        for Grouped { coder, codes, sums } in &mut worker.grouped {
+            coder.codes(batch, rows, codes)?;
             // Codes are given in the order of first sight.
-            while code >= worker.sums.len() {
-                let group = worker.coder.values(worker.sums.len() as u32);
-                worker.sums.push(verb.start(&group));
+            for code in sums.len()..coder.count() {
+                sums.push(verb.start(&|| coder.values(code as u32)));
             }
-            verb.add(&mut worker.sums[code], &columns, *row);
+            for (row, code) in rows.iter().zip(&*codes) {
+                verb.add(&mut sums[*code as usize], &columns, *row);
+            }
         }
         Ok(())
+    }
+}
+
+impl<S> Grouped<S> {
+    fn merge<V: Summing<Sum = S>>(&mut self, other: Self, verb: &V) {
+        let codes = self.coder.adopt(&other.coder);
+        for (code, sum) in codes.into_iter().zip(other.sums) {
+            match self.sums.get_mut(code as usize) {
+                Some(ours) => verb.merge(ours, sum),
+                None => self.sums.push(sum),
+            }
+        }
+    }
+
+    fn groups(self) -> Unordered<S> {
+        let sums = (0..).zip(self.sums);
+        sums.map(|(code, sum)| (self.coder.values(code), sum))
+            .collect()
     }
 }

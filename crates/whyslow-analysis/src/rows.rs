@@ -13,13 +13,19 @@ use whyslow_store::Tables;
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::errno;
+use crate::fold::{Spot, fold_spots, in_order};
 use crate::keys::unknown_object;
-use crate::kinds::{Cell, Spec};
+use crate::kinds::{Cell, Field, Spec};
 use crate::query::Sort;
-use crate::scan::{ColumnRef, Projection, fold, in_order};
+use crate::scan::{ColumnRef, Projection};
 
-/// Where a row lies: (`ts`, id).
-pub(crate) type Place = (Ns, i64);
+/// Which row it is, in the order of the table, and where it was met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) ts: Ns,
+    pub(crate) id: i64,
+    pub(crate) spot: Spot,
+}
 
 /// A row ready to be shown, and whether an edge cuts it.
 #[derive(Debug, Clone)]
@@ -44,7 +50,7 @@ enum BoundCell {
 }
 
 impl<'s> Cells<'s> {
-    pub(crate) fn new(spec: &'s Spec, projection: &mut Projection) -> Self {
+    pub(crate) fn new(spec: &'s Spec, fields: &[Field], projection: &mut Projection) -> Self {
         let mut bind = |cell: Cell| match cell {
             Cell::Int(name) => BoundCell::Int(projection.need(name)),
             Cell::Text(name) => BoundCell::Text(projection.need(name)),
@@ -56,7 +62,7 @@ impl<'s> Cells<'s> {
             },
             Cell::Id => BoundCell::Id(projection.need("id")),
         };
-        let cells = spec.fields.iter().map(|field| bind(field.cell)).collect();
+        let cells = fields.iter().map(|field| bind(field.cell)).collect();
         Self { spec, cells }
     }
 
@@ -128,10 +134,9 @@ impl<'s> Cells<'s> {
     }
 }
 
-/// Rows of a kind with their place, and the edges that cut them.
+/// Rows of a kind, and the edges that cut them.
 pub(crate) struct RowReader<'s> {
     window: Option<Window>,
-    id: ColumnRef,
     ts: ColumnRef,
     ts_end: ColumnRef,
     recorded: Recorded,
@@ -150,7 +155,6 @@ impl<'s> RowReader<'s> {
     pub(crate) fn new(spec: &'s Spec, window: Option<Window>, projection: &mut Projection) -> Self {
         Self {
             window,
-            id: projection.need("id"),
             ts: projection.need("ts"),
             ts_end: projection.need("ts_end"),
             recorded: match spec.table.column("cut") {
@@ -158,18 +162,17 @@ impl<'s> RowReader<'s> {
                 None if spec.lasting => Recorded::Never,
                 None => Recorded::NoEnd,
             },
-            cells: Cells::new(spec, projection),
+            cells: Cells::new(spec, spec.fields, projection),
         }
     }
 
-    /// Makes the rows of a batch and hands them on with their place.
+    /// Makes these rows of a batch and hands them on.
     pub(crate) fn read(
         &self,
         batch: &RecordBatch,
         rows: &[u32],
-        mut each: impl FnMut(Place, Shown),
+        mut each: impl FnMut(Shown),
     ) -> Result<(), AnalysisError> {
-        let id = self.id.ints(batch)?;
         let (ts, ts_end) = (self.ts.ints(batch)?, self.ts_end.ints(batch)?);
         let column = match self.recorded {
             Recorded::Column(column) => Some(column.texts(batch)?),
@@ -183,7 +186,7 @@ impl<'s> RowReader<'s> {
                 Recorded::Never => None,
             };
             let cut = cut_of(recorded, interval, self.window);
-            each((interval.0, id.at(row)), Shown { cells, cut });
+            each(Shown { cells, cut });
         }
         Ok(())
     }
@@ -207,50 +210,54 @@ pub(crate) fn cut_of(
     }
 }
 
-/// The rows at these places, whole.
+/// The rows at these places, whole. The places are of a scan of the question's window.
 pub(crate) fn fetch(
     context: &Context<'_>,
     spec: &'static Spec,
     places: &[Place],
-) -> Result<FxHashMap<Place, Shown>, AnalysisError> {
+) -> Result<FxHashMap<Spot, Shown>, AnalysisError> {
     let mut projection = Projection::new(spec.table);
     let reader = RowReader::new(spec, context.question.window, &mut projection);
-    let (ts, id) = (projection.need("ts"), projection.need("id"));
-    let mut places = places.to_vec();
-    places.sort_unstable();
-    places.dedup();
-    let mut found = FxHashMap::default();
-    for run in runs(&places) {
-        let (Some(first), Some(last)) = (run.first(), run.last()) else {
-            continue;
-        };
-        let scan = projection.scan(Some(Window::new(first.0, last.0 + 1)));
-        let each = |found: &mut Vec<(Place, Shown)>, batch: &RecordBatch| {
-            let (ts, id) = (ts.ints(batch)?, id.ints(batch)?);
-            let wanted = |row: &u32| run.binary_search(&(ts.at(*row), id.at(*row))).is_ok();
-            let rows: Vec<u32> = (0..batch.num_rows() as u32).filter(wanted).collect();
-            reader.read(batch, &rows, |place, shown| found.push((place, shown)))
-        };
-        let rows = fold(context.tables, &scan, Vec::new, each, |rows, mut more| {
-            rows.append(&mut more);
-        })?;
-        found.extend(rows);
-    }
-    Ok(found)
+    at_places(context, &projection, places, |batch, rows, shown| {
+        reader.read(batch, rows, |row| shown.push(row))
+    })
 }
 
-/// Places close enough to be read in one scan; few scans, however many places there are, because
-/// each scan opens the table again.
-fn runs(places: &[Place]) -> impl Iterator<Item = &[Place]> {
-    const RUNS_MAX: usize = 32;
-    /// Reading so much time more costs less than another scan.
-    const GAP_MIN: Ns = 1_000_000;
-    let near = |gap: Ns| move |a: &Place, b: &Place| b.0.saturating_sub(a.0) <= gap;
-    let mut gap = GAP_MIN;
-    while places.chunk_by(near(gap)).count() > RUNS_MAX {
-        gap = gap.saturating_mul(4);
-    }
-    places.chunk_by(near(gap))
+/// Only these fields of the rows at these places.
+pub(crate) fn fetch_fields(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    fields: &[Field],
+    places: &[Place],
+) -> Result<FxHashMap<Spot, Vec<Value>>, AnalysisError> {
+    let mut projection = Projection::new(spec.table);
+    let cells = Cells::new(spec, fields, &mut projection);
+    at_places(context, &projection, places, |batch, rows, shown| {
+        shown.extend(cells.read(batch, rows)?);
+        Ok(())
+    })
+}
+
+fn at_places<T: Send>(
+    context: &Context<'_>,
+    projection: &Projection,
+    places: &[Place],
+    read: impl Fn(&RecordBatch, &[u32], &mut Vec<T>) -> Result<(), AnalysisError> + Sync,
+) -> Result<FxHashMap<Spot, T>, AnalysisError> {
+    let mut spots: Vec<Spot> = places.iter().map(|place| place.spot).collect();
+    spots.sort_unstable();
+    spots.dedup();
+    let each = |found: &mut Vec<(Spot, T)>, batch: &RecordBatch, spots: &[Spot]| {
+        let rows: Vec<u32> = (0..spots.len() as u32).collect();
+        let mut shown = Vec::with_capacity(rows.len());
+        read(batch, &rows, &mut shown)?;
+        found.extend(spots.iter().copied().zip(shown));
+        Ok(())
+    };
+    let scan = projection.scan(context.selected());
+    let merge = |found: &mut Vec<_>, mut more| found.append(&mut more);
+    let found = fold_spots(context.tables, &scan, &spots, Vec::new, each, merge)?;
+    Ok(found.into_iter().collect())
 }
 
 /// Table and interval of an operation given by id.

@@ -1,9 +1,4 @@
-//! Reading a table: which columns, in which order, on how many threads; and typed access to the
-//! columns of a batch.
-
-use std::ops::ControlFlow;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! Which columns of a table are read, and typed access to those of a batch.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
@@ -11,7 +6,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use whyslow_model::{Table, Window};
-use whyslow_store::{Scan, Tables};
+use whyslow_store::Scan;
 
 use crate::AnalysisError;
 
@@ -150,7 +145,21 @@ impl Ints<'_> {
     /// Value of a column that is never null (0 where it is all the same).
     #[inline]
     pub(crate) fn at(&self, row: u32) -> i64 {
-        self.get(row).unwrap_or_default()
+        self.or_zero(row)
+    }
+
+    /// 0 for null, without a branch on it: nulls come as they like.
+    #[inline]
+    pub(crate) fn or_zero(&self, row: u32) -> i64 {
+        let row = row as usize;
+        let value = match self.values {
+            IntSlice::I64(values) => values[row],
+            IntSlice::I32(values) => i64::from(values[row]),
+        };
+        match self.nulls {
+            None => value,
+            Some(nulls) => value & -i64::from(nulls.is_valid(row)),
+        }
     }
 }
 
@@ -174,6 +183,12 @@ impl<'b> Texts<'b> {
         Some(self.keys[row] as usize)
     }
 
+    /// Whether no row has a word.
+    pub(crate) fn are_null(&self) -> bool {
+        self.nulls
+            .is_some_and(|nulls| nulls.null_count() == self.keys.len())
+    }
+
     pub(crate) fn get(&self, row: u32) -> Option<&'b str> {
         self.key(row).map(|key| self.words.value(key))
     }
@@ -185,6 +200,20 @@ pub(crate) fn per_word<T>(texts: &Texts<'_>, make: impl Fn(&str) -> T) -> Vec<T>
     (0..words.len())
         .map(|word| make(words.value(word)))
         .collect()
+}
+
+/// What was made of the word of each row; `none` for null.
+pub(crate) fn per_row<T: Copy>(texts: &Texts<'_>, made: &[T], none: T) -> Vec<T> {
+    let get = |key: &i32| made.get(*key as usize).copied().unwrap_or(none);
+    match texts.nulls {
+        None => texts.keys.iter().map(get).collect(),
+        Some(nulls) => texts
+            .keys
+            .iter()
+            .zip(nulls)
+            .map(|(key, valid)| if valid { get(key) } else { none })
+            .collect(),
+    }
 }
 
 /// What was made of each word of a dictionary, kept while batches share the dictionary.
@@ -206,6 +235,11 @@ impl<T: Clone> PerWord<T> {
     /// row group share the bytes of their dictionary, though not the array around them; the array
     /// kept here makes sure that no other one lies at the same address.
     pub(crate) fn of(&mut self, texts: &Texts<'_>, unset: T) -> &mut [T] {
+        self.of_new(texts, unset).0
+    }
+
+    /// The same, and whether the dictionary is another one than before.
+    pub(crate) fn of_new(&mut self, texts: &Texts<'_>, unset: T) -> (&mut [T], bool) {
         let place = |words: &StringArray| {
             let (bytes, ends) = (words.value_data().as_ptr(), words.value_offsets().as_ptr());
             (bytes, ends, words.len())
@@ -218,88 +252,6 @@ impl<T: Clone> PerWord<T> {
             self.made.clear();
             self.made.resize(texts.words.len(), unset);
         }
-        &mut self.made
+        (&mut self.made, !same)
     }
-}
-
-/// Shows every batch of the table to `each`, on all threads; each thread fills its own `init()`,
-/// which are merged at the end. The merge must not depend on the order.
-pub(crate) fn fold<A: Send>(
-    tables: &dyn Tables,
-    scan: &Scan,
-    init: impl Fn() -> A + Sync,
-    each: impl Fn(&mut A, &RecordBatch) -> Result<(), AnalysisError> + Sync,
-    mut merge: impl FnMut(&mut A, A),
-) -> Result<A, AnalysisError> {
-    let mut parts = tables.parts(scan)?;
-    // Greatest first, so that the threads end together.
-    parts.sort_by_key(|part| std::cmp::Reverse(part.rows()));
-    let next = AtomicUsize::new(0);
-    let work = || -> Result<A, AnalysisError> {
-        let mut state = init();
-        while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let mut failure = None;
-            part.read(&mut |batch| {
-                Ok(match each(&mut state, batch) {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(error) => {
-                        failure = Some(error);
-                        ControlFlow::Break(())
-                    }
-                })
-            })?;
-            if let Some(error) = failure {
-                return Err(error);
-            }
-        }
-        Ok(state)
-    };
-    // Below this a second thread costs more than it brings.
-    const ROWS_PER_THREAD: u64 = 20_000;
-    let rows: u64 = parts.iter().map(|part| part.rows()).sum();
-    let threads = parts.len().min(1 + (rows / ROWS_PER_THREAD) as usize);
-    if threads <= 1 {
-        return work();
-    }
-    let threads = threads.min(rayon::current_num_threads());
-    let states = Mutex::new(Vec::with_capacity(threads));
-    rayon::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|_| {
-                let state = work();
-                states
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner)
-                    .push(state);
-            });
-        }
-    });
-    let states = states
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let mut merged: Option<A> = None;
-    for state in states {
-        let state = state?;
-        match &mut merged {
-            None => merged = Some(state),
-            Some(merged) => merge(merged, state),
-        }
-    }
-    Ok(merged.unwrap_or_else(init))
-}
-
-/// Shows every batch to `each` in (`ts`, id) order until it breaks.
-pub(crate) fn in_order(
-    tables: &dyn Tables,
-    scan: &Scan,
-    mut each: impl FnMut(&RecordBatch) -> Result<ControlFlow<()>, AnalysisError>,
-) -> Result<(), AnalysisError> {
-    let mut failure = None;
-    tables.scan(scan, &mut |batch| {
-        Ok(each(batch).unwrap_or_else(|error| {
-            failure = Some(error);
-            ControlFlow::Break(())
-        }))
-    })?;
-    failure.map_or(Ok(()), Err)
 }

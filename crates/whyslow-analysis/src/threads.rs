@@ -6,9 +6,10 @@ use whyslow_model::tables::{DeviceRow, ProcessRow, ThreadRow};
 use whyslow_store::Tables;
 
 use crate::AnalysisError;
+use crate::fold::in_order;
 use crate::keys::{Key, KeyValue};
 use crate::query::DeviceRef;
-use crate::scan::{Projection, in_order};
+use crate::scan::Projection;
 
 /// Threads and processes of the tracer, by recording-unique id.
 #[derive(Debug, Clone, Default)]

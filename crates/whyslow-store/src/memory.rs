@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow_select::take::take_record_batch;
 use whyslow_model::tables::Collected;
 use whyslow_model::{Row, Shape, Symbols, Table, Window, for_each_table};
 
@@ -117,6 +118,14 @@ impl Part for Piece {
 
     fn read(&self, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         visit(&self.0).map(drop)
+    }
+
+    fn read_rows(&self, numbers: &[u64], visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let rows = self.rows();
+        let numbers = numbers.iter().copied().filter(|number| *number < rows);
+        let picked = take_record_batch(&self.0, &UInt64Array::from_iter_values(numbers))
+            .expect("the rows are there");
+        visit(&picked).map(drop)
     }
 }
 

@@ -200,23 +200,28 @@ struct Group {
 
 impl Group {
     fn batches(&self) -> Batches<'_> {
-        match self
-            .file
-            .read(self.number, self.selection.clone(), &self.projection)
-        {
+        self.batches_of(self.selection.clone())
+    }
+
+    fn batches_of(&self, selection: Option<RowSelection>) -> Batches<'_> {
+        match self.file.read(self.number, selection, &self.projection) {
             Ok(reader) => Box::new(reader),
             Err(error) => Box::new(std::iter::once(Err(error))),
         }
     }
 
     fn visit(&self, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, StoreError> {
-        for batch in self.batches() {
-            if visit(&batch?)?.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        Ok(ControlFlow::Continue(()))
+        show(self.batches(), visit)
     }
+}
+
+fn show(batches: Batches<'_>, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, StoreError> {
+    for batch in batches {
+        if visit(&batch?)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
 }
 
 /// The row groups of some files that may hold rows of the scan's window.
@@ -257,4 +262,25 @@ impl Part for Group {
     fn read(&self, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         self.visit(visit).map(drop)
     }
+
+    fn read_rows(&self, numbers: &[u64], visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let picked = picked(numbers, self.rows as usize);
+        if !picked.selects_any() {
+            return Ok(());
+        }
+        let selection = match &self.selection {
+            Some(selection) => selection.and_then(&picked),
+            None => picked,
+        };
+        show(self.batches_of(Some(selection)), visit).map(drop)
+    }
+}
+
+/// Rows of these numbers, of so many.
+fn picked(numbers: &[u64], rows: usize) -> RowSelection {
+    let ranges = numbers.chunk_by(|a, b| a + 1 == *b).map(|run| {
+        let begin = (run[0] as usize).min(rows);
+        begin..(begin + run.len()).min(rows)
+    });
+    RowSelection::from_consecutive_ranges(ranges, rows)
 }

@@ -67,6 +67,9 @@ pub type Visit<'v> = dyn FnMut(&RecordBatch) -> Result<ControlFlow<()>, StoreErr
 pub trait Part: Send + Sync {
     fn rows(&self) -> u64;
     fn read(&self, visit: &mut Visit<'_>) -> Result<(), StoreError>;
+    /// Only some of the rows that `read` shows: those of these numbers, which count from 0 and
+    /// ascend. What nobody asked for is not decoded where that can be helped.
+    fn read_rows(&self, numbers: &[u64], visit: &mut Visit<'_>) -> Result<(), StoreError>;
 }
 
 /// A source of tables. Times are `Int64`, ids `Int32` or `Int64`, and every text column comes as
@@ -74,7 +77,8 @@ pub trait Part: Send + Sync {
 pub trait Tables: Send + Sync {
     fn info(&self) -> &RecordingInfo;
 
-    /// Pieces for parallel folds, without an order between them; all rows exactly once.
+    /// Pieces for parallel folds, without an order between them; all rows exactly once. Another
+    /// scan of the same table and window has the same pieces in the same places of the list.
     fn parts<'t>(&'t self, scan: &Scan) -> Result<Vec<Box<dyn Part + 't>>, StoreError>;
 
     /// All rows in (`ts`, id) order, late rows merged in.

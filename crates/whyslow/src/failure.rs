@@ -27,7 +27,7 @@ enum Kind {
     Incomplete,
     /// The reader of standard output left: no failure at all.
     ReaderGone,
-    /// Ctrl-C.
+    /// Ctrl-C, or a request to end.
     Interrupted,
 }
 
@@ -78,6 +78,16 @@ impl Failure {
         Self::new(format!("failed to read `{}`", path.display())).caused_by(&error)
     }
 
+    /// The operating system does not let this user look at a recording or trace.
+    pub(crate) fn denied(path: &Path, error: &io::Error) -> Self {
+        let name = crate::output::shown(&path.display().to_string(), false).into_owned();
+        Self::new(format!("failed to open `{name}`"))
+            .caused_by(error)
+            .hint(format!(
+                "it belongs to another user: sudo chown -R \"$USER\" {name}, or ask as root: sudo whyslow ..."
+            ))
+    }
+
     pub(crate) fn writing(path: &Path, error: io::Error) -> Self {
         Self::new(format!("failed to write `{}`", path.display())).caused_by(&error)
     }
@@ -109,7 +119,7 @@ impl Failure {
             Kind::Failed => ExitCode::from(1),
             Kind::Usage => ExitCode::from(2),
             Kind::Incomplete => ExitCode::from(3),
-            Kind::Interrupted => ExitCode::from(130),
+            Kind::Interrupted => ExitCode::from(crate::interrupt::exit_code()),
             Kind::ReaderGone => ExitCode::SUCCESS,
         }
     }

@@ -3,6 +3,8 @@
 mod common;
 
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use common::{Place, recorded};
 
@@ -314,4 +316,68 @@ fn help_version_completions_manual_and_schema_are_there() {
             serde_json::from_str(&place.stdout(&["schema", what])).expect("JSON");
         assert!(schema["$schema"].is_string());
     }
+}
+
+/// The program as another user than the owner of the files, where root runs the tests.
+fn as_another_user(place: &Place) -> Option<Command> {
+    let built = place.whyslow().get_program().to_owned();
+    if !rustix::process::geteuid().is_root() {
+        return Some(Command::new(built));
+    }
+    const NOBODY: u32 = 65_534;
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(place.path(), open.clone()).expect("ours");
+    let copy = place.join("whyslow");
+    std::fs::copy(built, &copy).expect("a temporary folder takes it");
+    std::fs::set_permissions(&copy, open).expect("ours");
+    let home = place.join("nobody");
+    std::fs::create_dir(&home).expect("a temporary folder takes it");
+    std::os::unix::fs::chown(&home, Some(NOBODY), Some(NOBODY)).ok()?;
+    let mut command = Command::new(copy);
+    command.uid(NOBODY).gid(NOBODY).env("HOME", &home);
+    for name in ["XDG_STATE_HOME", "XDG_CACHE_HOME"] {
+        command.env(name, &home);
+    }
+    Some(command)
+}
+
+#[test]
+fn a_recording_of_another_user_is_named_with_what_helps() {
+    let place = Place::new();
+    place.write("t.txt", common::TRACE);
+    let import = ["import", "t.txt", "-o", "t.wsl"];
+    place.whyslow().args(import).assert().success();
+    let Some(mut command) = as_another_user(&place) else {
+        println!("skipped: root cannot become another user here");
+        return;
+    };
+    let none = std::fs::Permissions::from_mode(0o000);
+    let mut check = |locked: &str| {
+        let path = place.join(locked);
+        let before = path.metadata().expect("it is there").permissions();
+        std::fs::set_permissions(&path, none.clone()).expect("ours");
+        command.current_dir("/").args(["io", "stats"]);
+        let output = command.arg(place.join("t.wsl")).output();
+        std::fs::set_permissions(&path, before).expect("ours");
+        let output = match output {
+            Ok(output) => output,
+            Err(error) => {
+                println!("skipped: {error}");
+                return;
+            }
+        };
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{locked}: {said}");
+        for part in [
+            "failed to open",
+            "t.wsl",
+            "Permission denied",
+            "hint: ",
+            "chown",
+        ] {
+            assert!(said.contains(part), "{locked}: `{part}` is not in {said}");
+        }
+        assert!(!said.contains("cache"), "{said}");
+    };
+    check("t.wsl");
 }

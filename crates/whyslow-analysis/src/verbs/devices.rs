@@ -15,10 +15,11 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
 use crate::AnalysisError;
 use crate::context::Context;
+use crate::fold::in_order;
 use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::BLOCK;
-use crate::scan::{ColumnRef, Projection, in_order};
+use crate::scan::{ColumnRef, Projection};
 use crate::sweep::{InFlight, Parts};
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {

@@ -18,6 +18,8 @@ use super::top::row_table;
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::facts;
+use crate::fold::Spot;
+use crate::fold::in_order;
 use crate::grouping::Object;
 use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue, dir_of};
@@ -25,7 +27,7 @@ use crate::kinds::{DESCRIPTORS, FILES, LIVES};
 use crate::pass::{Groups, Pass, Summing};
 use crate::query::Filter;
 use crate::rows::Cells;
-use crate::scan::{ColumnRef, Ints, Texts, in_order, per_word};
+use crate::scan::{ColumnRef, Ints, Texts, per_word};
 
 const ROWS: usize = 20;
 
@@ -78,10 +80,17 @@ fn users(
     keys: &[Key],
     groups: &[&[KeyValue]],
 ) -> Result<Vec<Vec<String>>, AnalysisError> {
+    let roles = &[Object::First, Object::Second];
     if context.question.wide {
-        return sharers::of(context, &FILES, (keys, &[Key::Process, Key::Fd]), groups);
+        return sharers::of(
+            context,
+            &FILES,
+            (keys, &[Key::Process, Key::Fd]),
+            roles,
+            groups,
+        );
     }
-    let mut users = sharers::of(context, &FILES, (keys, &[Key::Process]), groups)?;
+    let mut users = sharers::of(context, &FILES, (keys, &[Key::Process]), roles, groups)?;
     for users in &mut users {
         let others = users.len().saturating_sub(1);
         users.truncate(1);
@@ -212,7 +221,7 @@ pub(crate) fn open(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> 
     let moment = Window::new(at, at.saturating_add(1));
     let filter = &context.question.filter;
     let mut pass = context.pass_in(&DESCRIPTORS, &[], filter, Some(moment))?;
-    let cells = Cells::new(&DESCRIPTORS, &mut pass.projection);
+    let cells = Cells::new(&DESCRIPTORS, DESCRIPTORS.fields, &mut pass.projection);
     let projection = &mut pass.projection;
     let [pid, upid, fd, id] = ["pid", "upid", "fd", "id"].map(|name| projection.need(name));
     let mut verdicts = pass.selector.verdicts();
@@ -414,7 +423,11 @@ impl Summing for FileCalls {
     type Columns<'b> = FileColumns<'b>;
     type Sum = FileSum;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<FileColumns<'b>, AnalysisError> {
+    fn columns<'b>(
+        &self,
+        batch: &'b RecordBatch,
+        _: Spot,
+    ) -> Result<FileColumns<'b>, AnalysisError> {
         let (op, name) = (self.op.texts(batch)?, self.name.texts(batch)?);
         Ok(FileColumns {
             ops: per_word(&op, Op::by_name),

@@ -3,13 +3,14 @@
 
 use arrow_array::RecordBatch;
 use rustc_hash::FxHashMap;
-use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Form, Measure, Value};
+use whyslow_model::{Ns, Window};
 
 use super::slug;
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::facts;
+use crate::fold::Spot;
 use crate::grouping::TimeKey;
 use crate::keys::{Key, in_order, label};
 use crate::kinds::Spec;
@@ -48,8 +49,7 @@ pub(crate) fn tables(
         } else {
             label(keys, &group, &context.names)
         };
-        let mut cells: Vec<_> = cells.0.into_iter().collect();
-        cells.sort_unstable_by_key(|(place, _)| *place);
+        let cells = cells.into_cells();
         if cells.is_empty() {
             continue;
         }
@@ -120,32 +120,83 @@ struct HeatCell {
     intensity: Ns,
 }
 
+/// Cells of each column, by octave. Rows come in order of time, so the last column used is mostly
+/// the next one too.
 #[derive(Default)]
-struct HeatSum(FxHashMap<(Ns, u8), HeatCell>);
+struct HeatSum {
+    columns: FxHashMap<Ns, Vec<HeatCell>>,
+    last: Option<Window>,
+    cells: Vec<HeatCell>,
+}
+
+impl HeatSum {
+    /// Makes the column of this moment the last one used.
+    #[inline(never)]
+    fn turn_to(&mut self, ts: Ns, time: &TimeKey) {
+        self.put_back();
+        let begin = time.begin(ts);
+        // What lies outside of the span belongs to its edges: it is looked up again each time.
+        let end = begin.saturating_add(time.width).min(time.span.end);
+        self.last = Some(Window::new(begin, end.max(begin)));
+        self.cells = self.columns.remove(&begin).unwrap_or_default();
+    }
+
+    fn put_back(&mut self) {
+        if let Some(column) = self.last.take() {
+            self.columns
+                .insert(column.begin, std::mem::take(&mut self.cells));
+        }
+    }
+
+    fn into_cells(mut self) -> Vec<((Ns, u8), HeatCell)> {
+        self.put_back();
+        let mut all = Vec::new();
+        for (begin, cells) in self.columns {
+            let filled = (0..).zip(cells).filter(|(_, cell)| cell.count > 0);
+            all.extend(filled.map(|(octave, cell)| ((begin, octave), cell)));
+        }
+        all.sort_unstable_by_key(|(place, _)| *place);
+        all
+    }
+}
 
 impl Summing for Heat {
     type Columns<'b> = [Ints<'b>; 2];
     type Sum = HeatSum;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<[Ints<'b>; 2], AnalysisError> {
+    fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<[Ints<'b>; 2], AnalysisError> {
         Ok([self.time.column.ints(batch)?, self.dur.ints(batch)?])
     }
 
     #[inline]
     fn add(&self, sum: &mut HeatSum, [ts, dur]: &[Ints<'_>; 2], row: u32) {
-        if let Some(dur) = dur.get(row) {
-            let place = (self.time.begin(ts.at(row)), octave_of(dur));
-            let cell = sum.0.entry(place).or_default();
-            cell.count += 1;
-            cell.intensity = cell.intensity.saturating_add(dur);
+        let Some(dur) = dur.get(row) else {
+            return;
+        };
+        let ts = ts.at(row);
+        if sum.last.is_none_or(|column| !column.contains(ts)) {
+            sum.turn_to(ts, &self.time);
         }
+        let octave = usize::from(octave_of(dur));
+        if octave >= sum.cells.len() {
+            sum.cells.resize(octave + 1, HeatCell::default());
+        }
+        let cell = &mut sum.cells[octave];
+        cell.count += 1;
+        cell.intensity = cell.intensity.saturating_add(dur);
     }
 
-    fn merge(&self, sum: &mut HeatSum, other: HeatSum) {
-        for (place, more) in other.0 {
-            let cell = sum.0.entry(place).or_default();
-            cell.count += more.count;
-            cell.intensity = cell.intensity.saturating_add(more.intensity);
+    fn merge(&self, sum: &mut HeatSum, mut other: HeatSum) {
+        sum.put_back();
+        other.put_back();
+        for (begin, more) in other.columns {
+            let cells = sum.columns.entry(begin).or_default();
+            let octaves = cells.len().max(more.len());
+            cells.resize(octaves, HeatCell::default());
+            for (cell, more) in cells.iter_mut().zip(more) {
+                cell.count += more.count;
+                cell.intensity = cell.intensity.saturating_add(more.intensity);
+            }
         }
     }
 }

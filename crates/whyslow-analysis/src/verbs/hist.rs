@@ -14,6 +14,7 @@ use super::stats::is_outlier;
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::facts;
+use crate::fold::Spot;
 use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue, in_order, label};
 use crate::kinds::Spec;
@@ -269,7 +270,7 @@ impl Summing for Durations {
     type Columns<'b> = Ints<'b>;
     type Sum = DurationSum;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<Ints<'b>, AnalysisError> {
+    fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<Ints<'b>, AnalysisError> {
         self.0.ints(batch)
     }
 
@@ -300,12 +301,12 @@ impl Summing for LinearCounts {
     type Columns<'b> = Ints<'b>;
     type Sum = LinearSum;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<Ints<'b>, AnalysisError> {
+    fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<Ints<'b>, AnalysisError> {
         self.dur.ints(batch)
     }
 
-    fn start(&self, group: &[KeyValue]) -> LinearSum {
-        let edges = self.edges.get(group).cloned().unwrap_or_default();
+    fn start(&self, group: &dyn Fn() -> Vec<KeyValue>) -> LinearSum {
+        let edges = self.edges.get(&group()).cloned().unwrap_or_default();
         LinearSum {
             counts: vec![0; edges.len().saturating_sub(1).max(1)],
             edges,

@@ -6,7 +6,8 @@ use whyslow_model::tables::NetPacketRow;
 
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::scan::{Projection, fold};
+use crate::fold::fold;
+use crate::scan::Projection;
 use std::collections::BTreeMap;
 
 /// Packets of each kind and their bytes.
@@ -66,7 +67,7 @@ fn interfaces(context: &Context<'_>) -> Result<BTreeMap<String, Interface>, Anal
         context.tables,
         &projection.scan(window),
         BTreeMap::new,
-        |interfaces: &mut BTreeMap<String, Interface>, batch| {
+        |interfaces: &mut BTreeMap<String, Interface>, batch, _| {
             let (ts, bytes) = (ts.ints(batch)?, bytes.ints(batch)?);
             let (kind, netif) = (kind.texts(batch)?, netif.texts(batch)?);
             for row in 0..batch.num_rows() as u32 {

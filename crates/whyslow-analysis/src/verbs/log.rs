@@ -7,9 +7,9 @@ use whyslow_model::answer::AnswerTable;
 use super::top::{push, row_table};
 use crate::AnalysisError;
 use crate::context::Context;
+use crate::fold::in_order;
 use crate::kinds::Spec;
 use crate::rows::RowReader;
-use crate::scan::in_order;
 
 /// Hands on one table after another, each with the next rows in time.
 pub(crate) fn stream(
@@ -23,6 +23,7 @@ pub(crate) fn stream(
     let mut verdicts = pass.selector.verdicts();
     let mut rows = Vec::new();
     let mut left = limit;
+    let mut found = false;
     in_order(
         context.tables,
         &pass.projection.scan(pass.selected),
@@ -33,8 +34,9 @@ pub(crate) fn stream(
                 return Ok(ControlFlow::Continue(()));
             }
             left -= rows.len();
+            found = true;
             let mut table = row_table(spec, "log", spec.rows);
-            reader.read(batch, &rows, |_, shown| push(&mut table, shown))?;
+            reader.read(batch, &rows, |shown| push(&mut table, shown))?;
             let next = each(table);
             Ok(if left == 0 {
                 ControlFlow::Break(())
@@ -42,5 +44,10 @@ pub(crate) fn stream(
                 next
             })
         },
-    )
+    )?;
+    if !found {
+        // Its columns are part of the answer that there are no rows.
+        let _ = each(row_table(spec, "log", spec.rows));
+    }
+    Ok(())
 }

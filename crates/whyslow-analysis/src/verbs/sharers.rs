@@ -4,16 +4,19 @@ use rustc_hash::FxHashMap;
 
 use crate::AnalysisError;
 use crate::context::Context;
+use crate::fold::Spot;
 use crate::grouping::Object;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::Spec;
 use crate::pass::{Groups, Summing};
 
 /// Sharers of each of `groups`, those with the most calls first: processes, or their descriptors.
+/// `roles` are those that objects have in the calls of the question.
 pub(crate) fn of(
     context: &Context<'_>,
     spec: &'static Spec,
     (keys, user): (&[Key], &[Key]),
+    roles: &[Object],
     groups: &[&[KeyValue]],
 ) -> Result<Vec<Vec<String>>, AnalysisError> {
     let mut by = keys.to_vec();
@@ -24,7 +27,7 @@ pub(crate) fn of(
         .map(|(place, group)| (*group, place))
         .collect();
     let mut counted = Groups::default();
-    for object in [Object::First, Object::Second] {
+    for object in roles.iter().copied() {
         let mut pass = match object {
             Object::First => context.pass(spec, &by)?,
             Object::Second => context.pass_second(spec, &by)?,
@@ -79,7 +82,7 @@ impl Summing for Calls {
     type Columns<'b> = ();
     type Sum = u64;
 
-    fn columns(&self, _: &arrow_array::RecordBatch) -> Result<(), AnalysisError> {
+    fn columns(&self, _: &arrow_array::RecordBatch, _: Spot) -> Result<(), AnalysisError> {
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use whyslow_model::{Ns, Window};
 
 use crate::AnalysisError;
 use crate::context::Context;
+use crate::fold::Spot;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::STATES;
 use crate::pass::Summing;
@@ -77,7 +78,11 @@ impl Summing for StateTimes {
     type Columns<'b> = (Ints<'b>, Ints<'b>, Texts<'b>, Vec<usize>);
     type Sum = StateSum;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<Self::Columns<'b>, AnalysisError> {
+    fn columns<'b>(
+        &self,
+        batch: &'b RecordBatch,
+        _: Spot,
+    ) -> Result<Self::Columns<'b>, AnalysisError> {
         let state = self.state.texts(batch)?;
         let places = per_word(&state, |state| {
             let shown = STATES_SHOWN.iter().position(|shown| *shown == state);

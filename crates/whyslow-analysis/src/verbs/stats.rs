@@ -4,15 +4,19 @@
 //! counts only what lies inside. An operation whose begin or end was not recorded counts, but has
 //! no duration.
 
+use std::cmp::Reverse;
+
 use arrow_array::RecordBatch;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::{Ns, Window};
 
 use crate::AnalysisError;
 use crate::context::Context;
+use crate::fold::Spot;
 use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::Spec;
+use crate::kinds::{Field, Spec};
 use crate::pass::{Groups, Pass, Summing};
 use crate::rows::{self, Place};
 use crate::scan::{ColumnRef, Ints};
@@ -21,6 +25,8 @@ use crate::scan::{ColumnRef, Ints};
 const OUTLIER_FACTOR: i64 = 100;
 /// … if it is one that people notice.
 const OUTLIER_MIN: Ns = 10_000_000;
+/// Below this a second thread costs more than it brings.
+const GROUPS_PER_THREAD: usize = 1_000;
 
 pub(crate) fn is_outlier(duration: Ns, median: Option<Ns>) -> bool {
     duration >= OUTLIER_MIN
@@ -47,18 +53,28 @@ pub(crate) fn table(
 
     let mut table = AnswerTable::new(name, title, columns(spec, keys, interval.is_some()));
     let seconds = interval.map_or(context.seconds(), |width| width as f64 / 1e9);
-    for (group, sum) in ordered(groups, keys.len()) {
+    let names = &context.names;
+    let row = |(group, sum): &(Vec<KeyValue>, StatsSum)| {
         let mut row = Vec::with_capacity(table.columns.len());
         let (values, time) = group.split_at(keys.len());
         if let Some(KeyValue::Int(begin)) = time.first() {
             row.push(Value::Int(*begin));
         }
         for (key, value) in keys.iter().zip(values) {
-            row.extend(key.cells(value, &context.names));
+            row.extend(key.cells(value, names));
         }
         sum.cells(spec, seconds, &mut row);
         row.extend(details.cells(sum.slowest()));
-        if sum.is_outlier() {
+        (row, sum.is_outlier())
+    };
+    let groups = ordered(groups, keys.len());
+    let rows: Vec<(Vec<Value>, bool)> = if groups.len() < GROUPS_PER_THREAD {
+        groups.iter().map(row).collect()
+    } else {
+        groups.par_iter().map(row).collect()
+    };
+    for (row, is_outlier) in rows {
+        if is_outlier {
             table.outliers.push(table.rows.len());
         }
         table.rows.push(row);
@@ -129,13 +145,12 @@ fn object_title(spec: &Spec) -> Option<&'static str> {
 /// By time first, then the greatest total, then the keys.
 fn ordered(groups: Groups<StatsSum>, keys: usize) -> Vec<(Vec<KeyValue>, StatsSum)> {
     let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by(|(a, sum_a), (b, sum_b)| {
-        let totals =
-            (sum_b.durations.sum(), sum_b.count).cmp(&(sum_a.durations.sum(), sum_a.count));
-        a[keys..]
-            .cmp(&b[keys..])
-            .then(totals)
-            .then_with(|| a.cmp(b))
+    // Groups come in the order of their keys, and equal ones stay in it.
+    groups.sort_by_cached_key(|(group, sum)| {
+        (
+            group[keys..].to_vec(),
+            Reverse((sum.durations.sum(), sum.count)),
+        )
     });
     groups
 }
@@ -163,6 +178,7 @@ pub(crate) struct StatsSum {
 }
 
 struct StatsColumns<'b> {
+    first: Spot,
     ts: Ints<'b>,
     dur: Ints<'b>,
     ts_end: Option<Ints<'b>>,
@@ -195,9 +211,14 @@ impl Summing for Stats {
     type Columns<'b> = StatsColumns<'b>;
     type Sum = StatsSum;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<StatsColumns<'b>, AnalysisError> {
+    fn columns<'b>(
+        &self,
+        batch: &'b RecordBatch,
+        first: Spot,
+    ) -> Result<StatsColumns<'b>, AnalysisError> {
         let optional = |column: Option<ColumnRef>| column.map(|c| c.ints(batch)).transpose();
         Ok(StatsColumns {
+            first,
             ts: self.ts.ints(batch)?,
             dur: self.dur.ints(batch)?,
             ts_end: optional(self.window.map(|(_, column)| column))?,
@@ -216,10 +237,10 @@ impl Summing for Stats {
     fn add(&self, sum: &mut StatsSum, columns: &StatsColumns<'_>, row: u32) {
         sum.count += 1;
         if let Some(size) = columns.size {
-            sum.bytes += size.get(row).unwrap_or(0);
+            sum.bytes += size.or_zero(row);
         }
         if let Some(errno) = columns.errno {
-            sum.errors += u64::from(errno.get(row).is_some_and(|errno| errno > 0));
+            sum.errors += u64::from(errno.or_zero(row) > 0);
         }
         if !columns.stages.is_empty() {
             sum.stages
@@ -231,17 +252,22 @@ impl Summing for Stats {
         let Some(dur) = columns.dur.get(row) else {
             return;
         };
-        let ts = columns.ts.at(row);
         sum.durations.add(dur);
         sum.inside += match (&self.window, columns.ts_end) {
             (Some((window, _)), Some(ts_end)) => {
+                let ts = columns.ts.at(row);
                 let end = ts_end.get(row).unwrap_or(ts).min(window.end);
                 (end - ts.max(window.begin)).max(0)
             }
             _ => dur,
         };
         if sum.slowest.is_none_or(|(slowest, _)| dur >= slowest) {
-            sum.offer((dur, (ts, columns.id.at(row))));
+            let place = Place {
+                ts: columns.ts.at(row),
+                id: columns.id.at(row),
+                spot: columns.first.row(row),
+            };
+            sum.offer((dur, place));
         }
     }
 
@@ -277,10 +303,9 @@ impl StatsSum {
     }
 
     fn is_outlier(&self) -> bool {
-        let median = self.durations.percentile(500);
-        self.durations
-            .max()
-            .is_some_and(|max| is_outlier(max, median))
+        // The median costs more than the maximum, and few groups get that far.
+        let max = self.durations.max().filter(|max| *max >= OUTLIER_MIN);
+        max.is_some_and(|max| is_outlier(max, self.durations.percentile(500)))
     }
 
     fn cells(&self, spec: &Spec, seconds: f64, row: &mut Vec<Value>) {
@@ -314,7 +339,7 @@ impl StatsSum {
 
 /// What is told of the slowest row of each group.
 struct Slowest {
-    rows: rustc_hash::FxHashMap<Place, rows::Shown>,
+    rows: rustc_hash::FxHashMap<Spot, Vec<Value>>,
     places: Vec<Option<usize>>,
 }
 
@@ -327,19 +352,18 @@ impl Slowest {
         let mut names = vec!["comm", "tid"];
         names.extend(object_title(spec));
         names.push("id");
-        let place = |name| spec.fields.iter().position(|field| field.name == name);
+        let is_shown = |field: &&Field| names.contains(&field.name);
+        let fields: Vec<Field> = spec.fields.iter().filter(is_shown).copied().collect();
+        let place = |name: &&str| fields.iter().position(|field| field.name == *name);
         Ok(Self {
-            rows: rows::fetch(context, spec, places)?,
-            places: names.into_iter().map(place).collect(),
+            places: names.iter().map(place).collect(),
+            rows: rows::fetch_fields(context, spec, &fields, places)?,
         })
     }
 
     fn cells(&self, place: Option<Place>) -> impl Iterator<Item = Value> {
-        let shown = place.and_then(|place| self.rows.get(&place));
-        let cell = move |place: &Option<usize>| {
-            let cells = &shown?.cells;
-            cells.get((*place)?).cloned()
-        };
+        let shown = place.and_then(|place| self.rows.get(&place.spot));
+        let cell = move |place: &Option<usize>| shown?.get((*place)?).cloned();
         self.places
             .iter()
             .map(move |place| cell(place).unwrap_or(Value::Null))

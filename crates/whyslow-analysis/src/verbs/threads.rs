@@ -9,12 +9,14 @@ use whyslow_model::{Ns, Window};
 use super::usage::{self, UsageSum};
 use crate::AnalysisError;
 use crate::context::Context;
+use crate::fold::Spot;
+use crate::fold::in_order;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{Field, SLICES, SYSCALLS, THREADS};
 use crate::pass::{Groups, Summing};
 use crate::query::Filter;
 use crate::rows::Cells;
-use crate::scan::{ColumnRef, Ints, in_order};
+use crate::scan::{ColumnRef, Ints};
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let filter = &context.question.filter;
@@ -92,7 +94,7 @@ struct Thread {
 fn threads(context: &Context<'_>) -> Result<Vec<Thread>, AnalysisError> {
     let filter = &context.question.filter;
     let mut pass = context.pass_in(&THREADS, &[], filter, None)?;
-    let cells = Cells::new(&THREADS, &mut pass.projection);
+    let cells = Cells::new(&THREADS, THREADS.fields, &mut pass.projection);
     let projection = &mut pass.projection;
     let [utid, upid] = ["utid", "upid"].map(|name| projection.need(name));
     let [start, exit] = ["ts_start", "ts_exit"].map(|name| projection.need(name));
@@ -144,7 +146,7 @@ impl Summing for Inside {
     type Columns<'b> = [Ints<'b>; 2];
     type Sum = Ns;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<[Ints<'b>; 2], AnalysisError> {
+    fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<[Ints<'b>; 2], AnalysisError> {
         Ok([self.ts.ints(batch)?, self.ts_end.ints(batch)?])
     }
 

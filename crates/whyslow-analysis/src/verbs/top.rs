@@ -8,13 +8,14 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use arrow_array::RecordBatch;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
 
 use super::slug;
 use crate::AnalysisError;
 use crate::context::Context;
+use crate::fold::Spot;
 use crate::keys::{Key, KeyValue, in_order, label};
 use crate::kinds::{Cell, Field, SYSCALLS, Spec};
 use crate::pass::{Pass, Summing};
@@ -59,7 +60,7 @@ pub(crate) fn tables(
     let mut tables = Vec::new();
     for (label, places) in ranked.iter().filter(|(_, places)| !places.is_empty()) {
         let mut table = row_table(spec, &format!("top_{}", slug(label)), label);
-        for shown in places.iter().filter_map(|place| rows.get(place)) {
+        for shown in places.iter().filter_map(|place| rows.get(&place.spot)) {
             push(&mut table, shown.clone());
         }
         tables.push(table);
@@ -87,7 +88,7 @@ fn running_table(
     context: &Context<'_>,
     spec: &Spec,
     places: &[Place],
-    rows: &rustc_hash::FxHashMap<Place, Shown>,
+    rows: &FxHashMap<Spot, Shown>,
 ) -> AnswerTable {
     let mut table = row_table(spec, "unfinished", "without a recorded end");
     table.columns.insert(
@@ -95,12 +96,12 @@ fn running_table(
         AnswerColumn::new("dur_min_ns", "at least", Measure::Duration),
     );
     for place in places {
-        let Some(shown) = rows.get(place) else {
+        let Some(shown) = rows.get(&place.spot) else {
             continue;
         };
         push(&mut table, shown.clone());
         if let Some(row) = table.rows.last_mut() {
-            row.insert(0, (context.recording_end() - place.0).into());
+            row.insert(0, (context.recording_end() - place.ts).into());
         }
     }
     table
@@ -166,6 +167,13 @@ impl Rank {
 struct Best(BinaryHeap<Reverse<Rank>>);
 
 impl Best {
+    /// Whether a row of this value can be among the greatest: most are told by a glance.
+    #[inline]
+    fn may_take(&self, value: i64, limit: usize) -> bool {
+        let least = self.0.peek();
+        self.0.len() < limit || least.is_some_and(|least| value >= least.0.0)
+    }
+
     #[inline]
     fn offer(&mut self, rank: Rank, limit: usize) {
         if self.0.len() < limit {
@@ -186,12 +194,12 @@ impl Best {
     }
 }
 
+/// By `ts` and id.
+type LastCalls = FxHashSet<(Ns, i64)>;
+
 /// The last system call of each thread, where the recording has calls without an end; none for
 /// other tables.
-fn last_calls(
-    context: &Context<'_>,
-    spec: &Spec,
-) -> Result<Option<FxHashSet<Place>>, AnalysisError> {
+fn last_calls(context: &Context<'_>, spec: &Spec) -> Result<Option<LastCalls>, AnalysisError> {
     if spec.table.name != SYSCALLS.table.name {
         return Ok(None);
     }
@@ -211,23 +219,23 @@ struct Last([ColumnRef; 2]);
 
 impl Summing for Last {
     type Columns<'b> = [Ints<'b>; 2];
-    type Sum = Place;
+    type Sum = (Ns, i64);
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<[Ints<'b>; 2], AnalysisError> {
+    fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<[Ints<'b>; 2], AnalysisError> {
         let [ts, id] = self.0;
         Ok([ts.ints(batch)?, id.ints(batch)?])
     }
 
-    fn start(&self, _: &[KeyValue]) -> Place {
+    fn start(&self, _: &dyn Fn() -> Vec<KeyValue>) -> (Ns, i64) {
         (Ns::MIN, i64::MIN)
     }
 
     #[inline]
-    fn add(&self, last: &mut Place, [ts, id]: &[Ints<'_>; 2], row: u32) {
+    fn add(&self, last: &mut (Ns, i64), [ts, id]: &[Ints<'_>; 2], row: u32) {
         *last = (*last).max((ts.at(row), id.at(row)));
     }
 
-    fn merge(&self, last: &mut Place, other: Place) {
+    fn merge(&self, last: &mut (Ns, i64), other: (Ns, i64)) {
         *last = (*last).max(other);
     }
 }
@@ -237,7 +245,7 @@ struct Top {
     ascending: bool,
     recording_end: Ns,
     /// Calls that may still have run at the end; none if every row without an end may.
-    last: Option<FxHashSet<Place>>,
+    last: Option<LastCalls>,
     value: ColumnRef,
     ts: ColumnRef,
     ts_end: ColumnRef,
@@ -254,7 +262,7 @@ impl Top {
     fn new(
         order: Order,
         limit: usize,
-        (recording_end, last): (Ns, Option<FxHashSet<Place>>),
+        (recording_end, last): (Ns, Option<LastCalls>),
         pass: &mut Pass,
     ) -> Self {
         let projection = &mut pass.projection;
@@ -272,30 +280,42 @@ impl Top {
 }
 
 impl Summing for Top {
-    type Columns<'b> = [Ints<'b>; 4];
+    type Columns<'b> = ([Ints<'b>; 4], Spot);
     type Sum = TopSum;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<Self::Columns<'b>, AnalysisError> {
-        Ok([
+    fn columns<'b>(
+        &self,
+        batch: &'b RecordBatch,
+        first: Spot,
+    ) -> Result<Self::Columns<'b>, AnalysisError> {
+        let columns = [
             self.value.ints(batch)?,
             self.ts.ints(batch)?,
             self.ts_end.ints(batch)?,
             self.id.ints(batch)?,
-        ])
+        ];
+        Ok((columns, first))
     }
 
     #[inline]
-    fn add(&self, sum: &mut TopSum, [value, ts, ts_end, id]: &[Ints<'_>; 4], row: u32) {
-        let place = || (ts.at(row), id.at(row));
+    fn add(&self, sum: &mut TopSum, (columns, first): &Self::Columns<'_>, row: u32) {
+        let [value, ts, ts_end, id] = columns;
+        let place = || Place {
+            ts: ts.at(row),
+            id: id.at(row),
+            spot: first.row(row),
+        };
         if let Some(value) = value.get(row) {
             let value = if self.ascending {
                 value.saturating_neg()
             } else {
                 value
             };
-            sum.ranked.offer(Rank(value, Reverse(place())), self.limit);
+            if sum.ranked.may_take(value, self.limit) {
+                sum.ranked.offer(Rank(value, Reverse(place())), self.limit);
+            }
         } else if ts_end.get(row).is_none() {
-            let may_run = |last: &FxHashSet<Place>| last.contains(&place());
+            let may_run = |last: &LastCalls| last.contains(&(ts.at(row), id.at(row)));
             if self.last.as_ref().is_none_or(may_run) {
                 let known = self.recording_end - ts.at(row);
                 sum.running.offer(Rank(known, Reverse(place())), self.limit);

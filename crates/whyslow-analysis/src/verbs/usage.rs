@@ -17,29 +17,51 @@ use crate::AnalysisError;
 use crate::caveats;
 use crate::context::Context;
 use crate::facts;
-use crate::grouping::Object;
+use crate::fold::Spot;
+use crate::grouping::{Grouping, Object};
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{BLOCK, Spec};
 use crate::objects::Sort;
-use crate::pass::{Groups, Pass, Summing};
-use crate::scan::{ColumnRef, Ints, Texts, per_word};
+use crate::pass::{Groups, Pass, Summing, Unordered};
+use crate::scan::{ColumnRef, Ints, Texts, per_row, per_word};
 
 const ROWS: usize = 10;
+
+/// Name, title and keys of a table.
+pub(crate) type Wanted<'w> = (&'w str, &'w str, &'w [Key]);
 
 /// Bytes and operations by owner.
 pub(crate) fn table(
     context: &Context<'_>,
     spec: &'static Spec,
-    name: &str,
-    title: &str,
-    keys: &[Key],
+    wanted: Wanted<'_>,
 ) -> Result<AnswerTable, AnalysisError> {
-    let groups = sums(context, spec, keys)?;
-    if keys.iter().any(|key| key.is_object()) {
-        by_object(context, spec, (name, title), keys, groups)
-    } else {
-        by_owner(context, (name, title), keys, groups)
-    }
+    let [table] = tables(context, spec, [wanted])?;
+    Ok(table)
+}
+
+/// Several of these tables, from one scan.
+pub(crate) fn tables<const N: usize>(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    wanted: [Wanted<'_>; N],
+) -> Result<[AnswerTable; N], AnalysisError> {
+    let groups = sums_by(context, spec, wanted.map(|(_, _, keys)| keys))?;
+    let mut failure = None;
+    let mut groups = groups.into_iter();
+    let tables = wanted.map(|wanted| {
+        let groups = groups.next().unwrap_or_default();
+        let made = if wanted.2.iter().any(|key| key.is_object()) {
+            by_object(context, spec, wanted, groups)
+        } else {
+            by_owner(context, wanted, groups)
+        };
+        made.unwrap_or_else(|error| {
+            failure.get_or_insert(error);
+            AnswerTable::new("", "", Vec::new())
+        })
+    });
+    failure.map_or(Ok(tables), Err)
 }
 
 /// Sums by `keys`; where these name objects, what a call writes to its second object belongs there.
@@ -48,63 +70,84 @@ pub(crate) fn sums(
     spec: &'static Spec,
     keys: &[Key],
 ) -> Result<Groups<UsageSum>, AnalysisError> {
-    let mut pass = context.pass(spec, keys)?;
-    let usage = Usage::new(&mut pass, Object::First);
-    let mut groups = pass.run(context.tables, &usage)?;
-    if groups.values().any(|sum| sum.with_second > 0) {
-        let mut pass = if keys.iter().any(|key| key.is_object()) {
-            context.pass_second(spec, keys)?
-        } else {
-            let mut pass = context.pass(spec, keys)?;
-            pass.selector.only_read_write(&mut pass.projection);
-            pass
-        };
-        let second = Usage::new(&mut pass, Object::Second);
-        for (group, more) in pass.run(context.tables, &second)? {
-            usage.merge(groups.entry(group).or_default(), more);
-        }
-    }
-    note_unknown(context, spec, &groups)?;
-    Ok(groups)
+    let groups = sums_by(context, spec, [keys])?.pop();
+    Ok(groups.into_iter().flatten().collect())
 }
 
-fn note_unknown(
+fn sums_by<const N: usize>(
     context: &Context<'_>,
     spec: &'static Spec,
-    groups: &Groups<UsageSum>,
-) -> Result<(), AnalysisError> {
-    let place = Sort::Unknown as usize;
-    if groups
-        .values()
-        .all(|sum| sum.read[place] + sum.written[place] == 0)
-    {
-        return Ok(());
-    }
-    let bytes: i64 = groups.values().map(UsageSum::bytes).sum();
-    let mut pass = context.pass(spec, &[Key::Reason])?;
+    by: [&[Key]; N],
+) -> Result<Vec<Unordered<UsageSum>>, AnalysisError> {
+    let mut pass = context.pass(spec, &[])?;
     let usage = Usage::new(&mut pass, Object::First);
-    let reasons = pass
-        .run(context.tables, &usage)?
+    // The reasons why objects are unknown come along: mostly there are none to be read.
+    let groupings: Vec<Grouping> = by
         .into_iter()
-        .filter_map(|(group, sum)| {
-            let unknown = sum.read[place] + sum.written[place];
-            let reason = match group.into_iter().next() {
-                Some(KeyValue::Text(reason)) => reason,
-                _ => "no reason recorded".into(),
-            };
-            (unknown > 0).then_some((reason, unknown))
-        });
+        .chain([[Key::Reason].as_slice()])
+        .map(|keys| Grouping::new(spec, keys, Object::First, &mut pass.projection))
+        .collect();
+    let tallied = pass.run_by(context.tables, &usage, &groupings)?;
+    let mut all: Vec<Unordered<UsageSum>> = tallied
+        .into_iter()
+        .map(|groups| usage.sums(groups))
+        .collect();
+    let reasons = all.pop().unwrap_or_default();
+    if reasons.iter().any(|(_, sum)| sum.with_second > 0) {
+        for (keys, groups) in by.into_iter().zip(&mut all) {
+            *groups = with_second(context, spec, keys, std::mem::take(groups))?;
+        }
+    }
+    if let Some(groups) = all.first() {
+        let bytes = groups.iter().map(|(_, sum)| sum.bytes()).sum();
+        note_unknown(context, reasons, bytes);
+    }
+    Ok(all)
+}
+
+fn with_second(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    keys: &[Key],
+    groups: Unordered<UsageSum>,
+) -> Result<Unordered<UsageSum>, AnalysisError> {
+    let mut groups: Groups<UsageSum> = groups.into_iter().collect();
+    let mut pass = if keys.iter().any(|key| key.is_object()) {
+        context.pass_second(spec, keys)?
+    } else {
+        let mut pass = context.pass(spec, keys)?;
+        pass.selector.only_read_write(&mut pass.projection);
+        pass
+    };
+    let usage = Usage::new(&mut pass, Object::Second);
+    let second = pass.run(context.tables, &usage)?.into_iter().collect();
+    for (group, more) in usage.sums(second) {
+        groups.entry(group).or_default().merge(more);
+    }
+    Ok(groups.into_iter().collect())
+}
+
+/// Tells how many of the bytes were moved on unknown objects, and why these are unknown.
+fn note_unknown(context: &Context<'_>, mut reasons: Unordered<UsageSum>, bytes: i64) {
+    let place = Sort::Unknown as usize;
+    reasons.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let reasons = reasons.into_iter().filter_map(|(group, sum)| {
+        let unknown = sum.read[place] + sum.written[place];
+        let reason = match group.into_iter().next() {
+            Some(KeyValue::Text(reason)) => reason,
+            _ => "no reason recorded".into(),
+        };
+        (unknown > 0).then_some((reason, unknown))
+    });
     if let Some(caveat) = caveats::unknown_objects(reasons.collect(), bytes) {
         context.note(caveat);
     }
-    Ok(())
 }
 
 fn by_owner(
     context: &Context<'_>,
-    (name, title): (&str, &str),
-    keys: &[Key],
-    groups: Groups<UsageSum>,
+    (name, title, keys): Wanted<'_>,
+    groups: Unordered<UsageSum>,
 ) -> Result<AnswerTable, AnalysisError> {
     let mut blocks = block_bytes(context, keys)?;
     let mut owners: Vec<(Vec<KeyValue>, UsageSum, BlockSum)> = groups
@@ -184,15 +227,15 @@ fn owner_columns(keys: &[Key]) -> Vec<AnswerColumn> {
 fn by_object(
     context: &Context<'_>,
     spec: &'static Spec,
-    (name, title): (&str, &str),
-    keys: &[Key],
-    groups: Groups<UsageSum>,
+    (name, title, keys): Wanted<'_>,
+    mut objects: Unordered<UsageSum>,
 ) -> Result<AnswerTable, AnalysisError> {
-    let mut objects: Vec<_> = groups.into_iter().collect();
-    objects.sort_by(|(group_a, a), (group_b, b)| {
-        let total = |sum: &UsageSum| (sum.bytes(), sum.weight());
-        total(b).cmp(&total(a)).then_with(|| group_a.cmp(group_b))
-    });
+    let seconds = objects.iter().any(|(_, sum)| sum.with_second > 0);
+    let roles = if seconds {
+        [Object::First, Object::Second].as_slice()
+    } else {
+        &[Object::First]
+    };
     let column = AnswerColumn::new;
     let mut columns: Vec<_> = keys.iter().flat_map(|key| key.answer_columns()).collect();
     columns.extend([
@@ -212,11 +255,23 @@ fn by_object(
         objects.len() as i64,
     );
     let limit = context.limit(ROWS);
-    if context.question.sort.is_none() {
+    let order = |(group_a, a): &(Vec<KeyValue>, UsageSum), (group_b, b): &_| {
+        let total = |sum: &UsageSum| (sum.bytes(), sum.weight());
+        total(b).cmp(&total(a)).then_with(|| group_a.cmp(group_b))
+    };
+    if context.question.sort.is_none() && limit < objects.len() {
+        objects.select_nth_unstable_by(limit, order);
         objects.truncate(limit);
     }
+    objects.sort_unstable_by(order);
     let shown: Vec<&[KeyValue]> = objects.iter().map(|(group, _)| group.as_slice()).collect();
-    let sharers = sharers::of(context, spec, (keys, &[Key::Process, Key::Fd]), &shown)?;
+    let sharers = sharers::of(
+        context,
+        spec,
+        (keys, &[Key::Process, Key::Fd]),
+        roles,
+        &shown,
+    )?;
     for ((group, sum), by) in objects.iter().zip(sharers) {
         let mut row = Vec::with_capacity(table.columns.len());
         for (key, value) in keys.iter().zip(group) {
@@ -263,14 +318,57 @@ impl UsageSum {
     fn weight(&self) -> i64 {
         self.reads + self.writes + self.others
     }
+
+    fn merge(&mut self, other: UsageSum) {
+        for sort in 0..Sort::ALL.len() {
+            self.read[sort] += other.read[sort];
+            self.written[sort] += other.written[sort];
+        }
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.others += other.others;
+        self.calls += other.calls;
+        self.with_second += other.with_second;
+    }
 }
 
-struct UsageColumns<'b> {
-    op: Texts<'b>,
-    ops: Vec<Option<Op>>,
-    class: Texts<'b>,
-    sorts: Vec<Sort>,
-    bytes: Ints<'b>,
+/// What a call does with its objects; the number is its place in a tally.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Read = 0,
+    Write = 1,
+    Both = 2,
+    Other = 3,
+}
+
+impl Way {
+    fn of(op: Option<Op>) -> Self {
+        match op {
+            Some(Op::Read) => Way::Read,
+            Some(Op::Write) => Way::Write,
+            Some(Op::ReadWrite) => Way::Both,
+            _ => Way::Other,
+        }
+    }
+}
+
+/// Calls and bytes by way and sort. Nothing is decided per row: whether the next call reads or
+/// writes cannot be foreseen, and a wrong guess costs more than all of the adding.
+type Tally = [WayTally; 4];
+
+/// What one row adds to lies together: with many groups, each touch of memory counts.
+#[derive(Debug, Default, Clone, Copy)]
+struct WayTally {
+    calls: i64,
+    /// By sort.
+    bytes: [i64; 4],
+}
+
+/// What each row of a batch adds: to which part of a tally, and how many bytes.
+struct UsageColumns {
+    ways: Vec<u8>,
+    sorts: Vec<u8>,
+    bytes: Vec<i64>,
 }
 
 impl Usage {
@@ -286,67 +384,71 @@ impl Usage {
             bytes: projection.need("bytes"),
         }
     }
+
+    fn sums(&self, groups: Unordered<Tally>) -> Unordered<UsageSum> {
+        let sum = |tally: Tally| {
+            let [reads, writes, both, others] = tally.map(|way| way.calls);
+            let [read, written, moved, _] = tally.map(|way| way.bytes);
+            if self.object == Object::Second {
+                return UsageSum {
+                    writes: reads + writes + both + others,
+                    written: std::array::from_fn(|sort| {
+                        tally.iter().map(|way| way.bytes[sort]).sum()
+                    }),
+                    ..UsageSum::default()
+                };
+            }
+            UsageSum {
+                read: std::array::from_fn(|sort| read[sort] + moved[sort]),
+                written,
+                reads: reads + both,
+                writes,
+                others,
+                calls: reads + writes + both + others,
+                with_second: both,
+            }
+        };
+        let groups = groups.into_iter();
+        groups.map(|(group, tally)| (group, sum(tally))).collect()
+    }
 }
 
 impl Summing for Usage {
-    type Columns<'b> = UsageColumns<'b>;
-    type Sum = UsageSum;
+    type Columns<'b> = UsageColumns;
+    type Sum = Tally;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<UsageColumns<'b>, AnalysisError> {
+    fn columns(&self, batch: &RecordBatch, _: Spot) -> Result<UsageColumns, AnalysisError> {
         let (op, class) = (self.op.texts(batch)?, self.class.texts(batch)?);
         let sort_of = |word: &str| match self.object {
-            Object::First => Sort::of_class(Some(word)),
-            Object::Second => Sort::of_name(Some(word)),
+            Object::First => Sort::of_class(Some(word)) as u8,
+            Object::Second => Sort::of_name(Some(word)) as u8,
         };
+        let bytes = self.bytes.ints(batch)?;
+        let way_of = |word: &str| Way::of(Op::by_name(word)) as u8;
         Ok(UsageColumns {
-            ops: per_word(&op, Op::by_name),
-            sorts: per_word(&class, sort_of),
-            op,
-            class,
-            bytes: self.bytes.ints(batch)?,
+            ways: per_row(&op, &per_word(&op, way_of), Way::Other as u8),
+            sorts: per_row(&class, &per_word(&class, sort_of), Sort::Unknown as u8),
+            bytes: (0..batch.num_rows() as u32)
+                .map(|row| bytes.or_zero(row))
+                .collect(),
         })
     }
 
     #[inline]
-    fn add(&self, sum: &mut UsageSum, columns: &UsageColumns<'_>, row: u32) {
-        let op = columns.op.key(row).and_then(|key| columns.ops[key]);
-        let bytes = columns.bytes.get(row).unwrap_or(0);
-        let class = columns.class.key(row);
-        let sort = class.map_or(Sort::Unknown, |key| columns.sorts[key]) as usize;
-        if self.object == Object::Second {
-            sum.writes += 1;
-            sum.written[sort] += bytes;
-            return;
-        }
-        sum.calls += 1;
-        match op {
-            Some(Op::Read) => {
-                sum.reads += 1;
-                sum.read[sort] += bytes;
-            }
-            Some(Op::Write) => {
-                sum.writes += 1;
-                sum.written[sort] += bytes;
-            }
-            Some(Op::ReadWrite) => {
-                sum.with_second += 1;
-                sum.reads += 1;
-                sum.read[sort] += bytes;
-            }
-            _ => sum.others += 1,
-        }
+    fn add(&self, tally: &mut Tally, columns: &UsageColumns, row: u32) {
+        let row = row as usize;
+        let way = &mut tally[usize::from(columns.ways[row] % 4)];
+        way.calls += 1;
+        way.bytes[usize::from(columns.sorts[row] % 4)] += columns.bytes[row];
     }
 
-    fn merge(&self, sum: &mut UsageSum, other: UsageSum) {
-        for sort in 0..Sort::ALL.len() {
-            sum.read[sort] += other.read[sort];
-            sum.written[sort] += other.written[sort];
+    fn merge(&self, tally: &mut Tally, other: Tally) {
+        for (way, more) in tally.iter_mut().zip(other) {
+            way.calls += more.calls;
+            for (bytes, more) in way.bytes.iter_mut().zip(more.bytes) {
+                *bytes += more;
+            }
         }
-        sum.reads += other.reads;
-        sum.writes += other.writes;
-        sum.others += other.others;
-        sum.calls += other.calls;
-        sum.with_second += other.with_second;
     }
 }
 
@@ -389,7 +491,11 @@ impl Summing for Blocks {
     type Columns<'b> = (Texts<'b>, Texts<'b>, Ints<'b>);
     type Sum = BlockSum;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch) -> Result<Self::Columns<'b>, AnalysisError> {
+    fn columns<'b>(
+        &self,
+        batch: &'b RecordBatch,
+        _: Spot,
+    ) -> Result<Self::Columns<'b>, AnalysisError> {
         Ok((
             self.op.texts(batch)?,
             self.layer.texts(batch)?,

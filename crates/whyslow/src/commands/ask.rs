@@ -78,16 +78,31 @@ impl Asked {
         };
         let calendar = opened.calendar(wanted_zone);
         let question = self.question(&target, &opened, &calendar)?;
-        let answer = whyslow_analysis::ask(&*opened.tables, &question)?;
-        let (lost, next) = (!answer.losses.is_empty(), answer.next.clone());
-        output::write(
-            answer,
-            &opened.subject(),
-            calendar.zone,
-            self.weight,
-            output,
-            talk,
-        )?;
+        // Rows in order of time are handed on as they are found; to be sorted they are collected.
+        let streams = question.verb == Verb::Log && question.sort.is_none();
+        let (lost, next) = if streams && output::streams(output) {
+            let place = (&opened.subject(), calendar.zone);
+            let answer = output::write_streamed(place, output, talk, |each| {
+                Ok(whyslow_analysis::ask_streaming(
+                    &*opened.tables,
+                    &question,
+                    each,
+                )?)
+            })?;
+            (!answer.losses.is_empty(), answer.next)
+        } else {
+            let answer = whyslow_analysis::ask(&*opened.tables, &question)?;
+            let (lost, next) = (!answer.losses.is_empty(), answer.next.clone());
+            output::write(
+                answer,
+                &opened.subject(),
+                calendar.zone,
+                self.weight,
+                output,
+                talk,
+            )?;
+            (lost, next)
+        };
         if let Some(next) = next
             && !talk.quiet
             && std::io::stderr().is_terminal()

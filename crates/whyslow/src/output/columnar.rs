@@ -13,6 +13,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::errors::ParquetError;
 use whyslow_model::answer::{Answer, AnswerTable, Measure, Value};
 
+use super::marks::Marks;
 use super::{SCHEMA_VERSION, json};
 
 pub(super) fn write_arrow(
@@ -51,13 +52,11 @@ fn batch(answer: &Answer, table: &AnswerTable) -> Result<RecordBatch, ArrowError
         fields.push(Field::new(&column.name, array.data_type().clone(), true));
         arrays.push(array);
     }
-    if json::has_marks(&table.form) {
-        let rows = 0..table.rows.len();
-        let outliers: Vec<bool> = rows
-            .clone()
-            .map(|row| table.outliers.contains(&row))
-            .collect();
-        let overlaps: Vec<Option<&str>> = rows.map(|row| json::overlap(table, row)).collect();
+    let marks = Marks::of(table);
+    if marks.exist() {
+        let rows = || (0..table.rows.len()).filter_map(|row| marks.get(row));
+        let outliers: Vec<bool> = rows().map(|mark| mark.outlier).collect();
+        let overlaps: Vec<Option<&str>> = rows().map(|mark| mark.overlap).collect();
         fields.push(Field::new("outlier", DataType::Boolean, true));
         arrays.push(Arc::new(BooleanArray::from(outliers)));
         fields.push(Field::new("overlap", DataType::Utf8, true));

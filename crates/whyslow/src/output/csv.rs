@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use whyslow_model::answer::{AnswerTable, Value};
 
 use super::escape::shown;
-use super::json;
+use super::marks::Marks;
 
 /// How cells are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,23 +42,40 @@ fn write_table(
     to_terminal: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let marks = json::has_marks(&table.form);
+    write_header(table, separator, to_terminal, out)?;
+    write_rows(table, separator, to_terminal, out)
+}
+
+pub(super) fn write_header(
+    table: &AnswerTable,
+    separator: Separator,
+    to_terminal: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut header: Vec<&str> = table
         .columns
         .iter()
         .map(|column| column.name.as_str())
         .collect();
-    if marks {
+    if Marks::of(table).exist() {
         header.extend(["outlier", "overlap"]);
     }
     let header = header.into_iter().map(Cow::Borrowed);
-    write_record(header, separator, to_terminal, out)?;
+    write_record(header, separator, to_terminal, out)
+}
+
+pub(super) fn write_rows(
+    table: &AnswerTable,
+    separator: Separator,
+    to_terminal: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let marks = Marks::of(table);
     for (index, row) in table.rows.iter().enumerate() {
         let mut cells: Vec<Cow<'_, str>> = row.iter().map(cell).collect();
-        if marks {
-            let outlier = table.outliers.contains(&index);
-            cells.push(outlier.to_string().into());
-            cells.push(json::overlap(table, index).unwrap_or_default().into());
+        if let Some(mark) = marks.get(index) {
+            cells.push(mark.outlier.to_string().into());
+            cells.push(mark.overlap.unwrap_or_default().into());
         }
         write_record(cells.into_iter(), separator, to_terminal, out)?;
     }

@@ -5,11 +5,13 @@
 
 use std::io::{self, Write};
 
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Map, Value as Json, json};
 use whyslow_model::answer::{Answer, AnswerTable, Form, LossNote, Value};
 
 use super::escape::is_hostile;
 use super::facts::series_label;
+use super::marks::Marks;
 use super::{SCHEMA_VERSION, Subject};
 
 pub(super) fn write_document(
@@ -17,14 +19,8 @@ pub(super) fn write_document(
     subject: &Subject,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut document = head(answer, subject);
-    let tables: Vec<Json> = answer.tables.iter().map(table).collect();
-    document.insert("tables".into(), tables.into());
-    let losses: Vec<Json> = answer.losses.iter().map(loss).collect();
-    document.insert("losses".into(), losses.into());
-    document.insert("caveats".into(), json!(answer.caveats));
-    document.insert("next".into(), json!(answer.next));
-    write_json(&Json::Object(document), true, out)?;
+    let document = Document { answer, subject };
+    serde_json::to_writer_pretty(Escaping(out), &document)?;
     out.write_all(b"\n")
 }
 
@@ -34,14 +30,9 @@ pub(super) fn write_lines(
     subject: &Subject,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    write_line("answer", head(answer, subject), out)?;
+    write_first_line(answer, subject, out)?;
     for table in &answer.tables {
-        for index in 0..table.rows.len() {
-            let mut object = Map::new();
-            object.insert("table".into(), json!(table.name));
-            object.extend(row(table, index));
-            write_line("row", object, out)?;
-        }
+        write_row_lines(table, out)?;
         if !table.facts.is_empty() {
             let mut object = Map::new();
             object.insert("table".into(), json!(table.name));
@@ -49,6 +40,32 @@ pub(super) fn write_lines(
             write_line("facts", object, out)?;
         }
     }
+    write_last_lines(answer, out)
+}
+
+pub(super) fn write_first_line(
+    answer: &Answer,
+    subject: &Subject,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    write_line("answer", head(answer, subject), out)
+}
+
+pub(super) fn write_row_lines(table: &AnswerTable, out: &mut dyn Write) -> io::Result<()> {
+    let rows = Rows::of(table);
+    for index in 0..table.rows.len() {
+        let line = Row {
+            rows: &rows,
+            index,
+            table_name: Some(&table.name),
+        };
+        serde_json::to_writer(Escaping(out), &line)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+pub(super) fn write_last_lines(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
     for note in &answer.losses {
         if let Json::Object(object) = loss(note) {
             write_line("loss", object, out)?;
@@ -64,7 +81,7 @@ pub(super) fn write_lines(
 fn write_line(kind: &str, object: Map<String, Json>, out: &mut dyn Write) -> io::Result<()> {
     let mut line = Map::from_iter([("type".to_owned(), json!(kind))]);
     line.extend(object);
-    write_json(&Json::Object(line), false, out)?;
+    serde_json::to_writer(Escaping(out), &line)?;
     out.write_all(b"\n")
 }
 
@@ -82,54 +99,137 @@ fn head(answer: &Answer, subject: &Subject) -> Map<String, Json> {
     head
 }
 
-fn table(table: &AnswerTable) -> Json {
-    let columns: Vec<Json> = table
-        .columns
-        .iter()
-        .map(|column| {
-            json!({
-                "name": column.name,
-                "title": column.title,
-                "measure": measure_name(column.measure),
-            })
-        })
-        .collect();
-    let rows: Vec<Json> = (0..table.rows.len())
-        .map(|index| Json::Object(row(table, index)))
-        .collect();
-    json!({
-        "name": table.name,
-        "title": table.title,
-        "form": form_name(&table.form),
-        "columns": columns,
-        "rows": rows,
-        "facts": facts(table),
-    })
+// An answer may have a hundred thousand rows: they are written as they are, without a tree of JSON
+// values in between.
+
+struct Document<'a> {
+    answer: &'a Answer,
+    subject: &'a Subject,
 }
 
-/// One row with its marks; keys in the order of the columns.
-pub(super) fn row(table: &AnswerTable, index: usize) -> Map<String, Json> {
-    let mut object: Map<String, Json> = table
-        .columns
-        .iter()
-        .zip(&table.rows[index])
-        .map(|(column, cell)| (column.name.clone(), value(cell)))
-        .collect();
-    if has_marks(&table.form) {
-        object.insert("outlier".into(), table.outliers.contains(&index).into());
-        object.insert("overlap".into(), json!(overlap(table, index)));
+impl Serialize for Document<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in &head(self.answer, self.subject) {
+            map.serialize_entry(key, value)?;
+        }
+        let tables: Vec<Table<'_>> = self.answer.tables.iter().map(Table).collect();
+        map.serialize_entry("tables", &tables)?;
+        let losses: Vec<Json> = self.answer.losses.iter().map(loss).collect();
+        map.serialize_entry("losses", &losses)?;
+        map.serialize_entry("caveats", &self.answer.caveats)?;
+        map.serialize_entry("next", &self.answer.next)?;
+        map.end()
     }
-    object
 }
 
-/// Whether rows can stand out or be cut; facts and cells of a heat map cannot.
-pub(super) fn has_marks(form: &Form) -> bool {
-    matches!(form, Form::Table | Form::Tree | Form::Histogram)
+struct Table<'a>(&'a AnswerTable);
+
+impl Serialize for Table<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let table = self.0;
+        let columns: Vec<Json> = table
+            .columns
+            .iter()
+            .map(|column| {
+                json!({
+                    "name": column.name,
+                    "title": column.title,
+                    "measure": measure_name(column.measure),
+                })
+            })
+            .collect();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &table.name)?;
+        map.serialize_entry("title", &table.title)?;
+        map.serialize_entry("form", form_name(&table.form))?;
+        map.serialize_entry("columns", &columns)?;
+        map.serialize_entry("rows", &Rows::of(table))?;
+        map.serialize_entry("facts", &facts(table))?;
+        map.end()
+    }
 }
 
-pub(super) fn overlap(table: &AnswerTable, index: usize) -> Option<&'static str> {
-    let found = table.cut.iter().find(|(row, _)| *row == index);
-    found.map(|(_, edge)| *edge)
+struct Rows<'a> {
+    table: &'a AnswerTable,
+    marks: Marks,
+    /// Keys in the order of the columns, each once, with the column that it shows: a key has one
+    /// value in JSON, and of two columns with one name the last is it.
+    keys: Vec<(&'a str, usize)>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(table: &'a AnswerTable) -> Self {
+        let mut keys: Vec<(&str, usize)> = Vec::with_capacity(table.columns.len());
+        for (at, column) in table.columns.iter().enumerate() {
+            match keys.iter_mut().find(|(name, _)| *name == column.name) {
+                Some((_, shown)) => *shown = at,
+                None => keys.push((&column.name, at)),
+            }
+        }
+        Self {
+            table,
+            marks: Marks::of(table),
+            keys,
+        }
+    }
+}
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut rows = serializer.serialize_seq(Some(self.table.rows.len()))?;
+        for index in 0..self.table.rows.len() {
+            rows.serialize_element(&Row {
+                rows: self,
+                index,
+                table_name: None,
+            })?;
+        }
+        rows.end()
+    }
+}
+
+/// One row with its marks; as a line of its own with the name of its table.
+struct Row<'a> {
+    rows: &'a Rows<'a>,
+    index: usize,
+    table_name: Option<&'a str>,
+}
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if let Some(name) = self.table_name {
+            map.serialize_entry("type", "row")?;
+            map.serialize_entry("table", name)?;
+        }
+        let cells = &self.rows.table.rows[self.index];
+        for (key, at) in &self.rows.keys {
+            if let Some(cell) = cells.get(*at) {
+                map.serialize_entry(key, &Cell(cell))?;
+            }
+        }
+        if let Some(mark) = self.rows.marks.get(self.index) {
+            map.serialize_entry("outlier", &mark.outlier)?;
+            map.serialize_entry("overlap", &mark.overlap)?;
+        }
+        map.end()
+    }
+}
+
+struct Cell<'a>(&'a Value);
+
+impl Serialize for Cell<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Null => serializer.serialize_unit(),
+            Value::Int(number) => serializer.serialize_i64(*number),
+            Value::Float(number) => serializer.serialize_f64(*number), // NaN and infinities: null
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::Bool(flag) => serializer.serialize_bool(*flag),
+            Value::List(items) => serializer.collect_seq(items.iter().map(Cell)),
+        }
+    }
 }
 
 /// Facts by name; those of several series are told apart by their label.
@@ -195,24 +295,34 @@ fn measure_name(measure: whyslow_model::answer::Measure) -> &'static str {
     }
 }
 
-/// JSON in which characters a terminal would act upon are escaped.
-fn write_json(json: &Json, pretty: bool, out: &mut dyn Write) -> io::Result<()> {
-    let text = if pretty {
-        serde_json::to_string_pretty(json)?
-    } else {
-        serde_json::to_string(json)?
-    };
-    // Line ends and indentation stand between tokens; inside of strings the serializer has
-    // escaped controls below 0x20 already.
-    let mut rest = text.as_str();
-    while let Some(at) = rest.find(|c: char| is_hostile(c) && c != '\n') {
-        out.write_all(&rest.as_bytes()[..at])?;
-        let hostile = rest[at..].chars().next().unwrap_or_default();
-        let mut units = [0_u16; 2];
-        for unit in hostile.encode_utf16(&mut units) {
-            write!(out, "\\u{unit:04x}")?;
+/// JSON in which characters a terminal would act upon are escaped. The serializer hands over whole
+/// characters, and has escaped controls below 0x20 inside of strings already: a line end stands
+/// between tokens.
+struct Escaping<'o>(&'o mut dyn Write);
+
+impl Write for Escaping<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n');
+        if bytes.iter().all(plain) {
+            self.0.write_all(bytes)?;
+            return Ok(bytes.len());
         }
-        rest = &rest[at + hostile.len_utf8()..];
+        let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
+        let mut rest = text;
+        while let Some(at) = rest.find(|c: char| is_hostile(c) && c != '\n') {
+            self.0.write_all(&rest.as_bytes()[..at])?;
+            let hostile = rest[at..].chars().next().unwrap_or_default();
+            let mut units = [0_u16; 2];
+            for unit in hostile.encode_utf16(&mut units) {
+                write!(self.0, "\\u{unit:04x}")?;
+            }
+            rest = &rest[at + hostile.len_utf8()..];
+        }
+        self.0.write_all(rest.as_bytes())?;
+        Ok(bytes.len())
     }
-    out.write_all(rest.as_bytes())
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }

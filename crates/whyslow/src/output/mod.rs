@@ -12,6 +12,7 @@ mod heat;
 mod histogram;
 mod json;
 mod look;
+mod marks;
 mod markup;
 mod moments;
 mod pager;
@@ -19,6 +20,7 @@ mod printed;
 mod quantity;
 pub(crate) mod schema;
 mod select;
+mod stream;
 mod table;
 mod terminal;
 mod text;
@@ -29,6 +31,7 @@ mod tests;
 
 pub(crate) use escape::shown;
 pub(crate) use look::Look;
+pub(crate) use stream::{streams, write_streamed};
 pub(crate) use terminal::wants_color;
 
 use std::fs::File;
@@ -45,6 +48,9 @@ use select::Selection;
 
 /// Version of the machine forms; keys are only ever added, so it only grows with a new meaning.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
+
+/// Written to standard output at once.
+const BUFFER_BYTES: usize = 64 << 10;
 
 /// What an answer is about.
 #[derive(Debug, Clone, Default)]
@@ -79,19 +85,9 @@ pub(crate) fn write(
     };
     let format = args.chosen_format();
     let look = Look {
-        zone,
-        rel: answer.window.map(|(begin, _)| begin).filter(|_| args.rel),
-        unit: args.unit,
-        si: args.si,
-        ascii: args.ascii || !terminal::locale_is_utf8(),
-        color: format == Format::Text && wants_color(talk.color, size.is_some()),
-        width: size
-            .map(|(columns, _)| columns)
-            .filter(|_| !args.wide && format == Format::Text),
-        group: size.is_some(),
         weight,
-        details: args.wide || selection.names_columns(),
-        keep: selection.keep.clone(),
+        rel: answer.window.map(|(begin, _)| begin).filter(|_| args.rel),
+        ..look(zone, &selection, size, args, talk)
     };
     if format == Format::Text && args.output.is_none() {
         let text = text::render(&answer, subject, &look);
@@ -104,9 +100,34 @@ pub(crate) fn write(
     if let Some(path) = &args.output {
         return to_file(path, |out| encode(&answer, subject, &look, format, out));
     }
-    let mut out = BufWriter::new(io::stdout());
+    let mut out = BufWriter::with_capacity(BUFFER_BYTES, io::stdout());
     encode(&answer, subject, &look, format, &mut out)?;
     out.flush().map_err(Failure::from)
+}
+
+fn look(
+    zone: Zone,
+    selection: &Selection,
+    size: Option<(usize, usize)>,
+    args: &OutputArgs,
+    talk: &TalkArgs,
+) -> Look {
+    let format = args.chosen_format();
+    Look {
+        zone,
+        rel: None,
+        unit: args.unit,
+        si: args.si,
+        ascii: args.ascii || !terminal::locale_is_utf8(),
+        color: format == Format::Text && wants_color(talk.color, size.is_some()),
+        width: size
+            .map(|(columns, _)| columns)
+            .filter(|_| !args.wide && format == Format::Text),
+        group: size.is_some(),
+        weight: Weight::default(),
+        details: args.wide || selection.names_columns(),
+        keep: selection.keep.clone(),
+    }
 }
 
 pub(crate) fn to_stdout(text: &str) -> Result<(), Failure> {

@@ -2,11 +2,12 @@
 
 mod last;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use whyslow_ingest::{ImportOptions, cache};
 use whyslow_model::Window;
-use whyslow_store::{Recording, Tables};
+use whyslow_store::{Recording, StoreError, Tables};
 
 use crate::cli::TalkArgs;
 use crate::failure::Failure;
@@ -37,12 +38,14 @@ impl Opened {
             None | Some(LAST) => last::recall()?,
             Some(path) => PathBuf::from(path),
         };
-        let path = if named.join(MANIFEST).exists() {
-            named.clone()
-        } else {
-            import_into_cache(&named, args)?
+        let path = match named.join(MANIFEST).metadata() {
+            Ok(_) => named.clone(),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(Failure::denied(&named, &error));
+            }
+            Err(_) => import_into_cache(&named, args)?,
         };
-        let recording = Recording::open(&path)?;
+        let recording = Recording::open(&path).map_err(|error| cannot_open(&path, error))?;
         remember(&named);
         let name = named.file_name().map_or_else(
             || named.display().to_string(),
@@ -85,6 +88,15 @@ impl Opened {
             end: info.end_ns,
             zone: wanted.or_else(recorded).unwrap_or_else(Zone::unknown),
         }
+    }
+}
+
+fn cannot_open(path: &Path, error: StoreError) -> Failure {
+    match error {
+        StoreError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            Failure::denied(path, &source)
+        }
+        error => error.into(),
     }
 }
 

@@ -1,0 +1,202 @@
+//! Reading a table: in which order, on how many threads, all of it or single rows.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use arrow_array::RecordBatch;
+use whyslow_store::{Part, Scan, StoreError, Tables, Visit};
+
+use crate::AnalysisError;
+
+/// Where a scan met a row: the piece of the table, and how many rows of it came before. Another scan
+/// of the same table and window finds the row there, whatever its columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub(crate) struct Spot {
+    part: u32,
+    number: u64,
+}
+
+impl Spot {
+    /// Spot of a row of the batch that begins here.
+    #[inline]
+    pub(crate) fn row(self, row: u32) -> Self {
+        Self {
+            number: self.number + u64::from(row),
+            ..self
+        }
+    }
+}
+
+/// Below this a second thread costs more than it brings.
+const ROWS_PER_THREAD: u64 = 20_000;
+/// Single rows cost more than others, as most of what is decoded for them is thrown away.
+const ROWS_PER_SPOT: u64 = 500;
+
+/// Shows every batch of the table to `each` with the spot of its first row, on all threads; each
+/// thread fills its own `init()`, which are merged at the end. The merge must not depend on the
+/// order.
+pub(crate) fn fold<A: Send>(
+    tables: &dyn Tables,
+    scan: &Scan,
+    init: impl Fn() -> A + Sync,
+    each: impl Fn(&mut A, &RecordBatch, Spot) -> Result<(), AnalysisError> + Sync,
+    merge: impl FnMut(&mut A, A),
+) -> Result<A, AnalysisError> {
+    let parts = tables.parts(scan)?;
+    let mut jobs: Vec<Job<&dyn Part>> = parts
+        .iter()
+        .enumerate()
+        .map(|(number, part)| Job {
+            weight: part.rows(),
+            number,
+            what: part.as_ref(),
+        })
+        .collect();
+    let work = |state: &mut A, job: &Job<&dyn Part>| {
+        let mut spot = job.begin();
+        visit(
+            |visit| job.what.read(visit),
+            |batch| {
+                each(state, batch, spot)?;
+                spot.number += batch.num_rows() as u64;
+                Ok(())
+            },
+        )
+    };
+    on_threads(&mut jobs, init, work, merge)
+}
+
+/// Shows the rows at these spots, which ascend, to `each`: a batch and the spots of its rows.
+pub(crate) fn fold_spots<A: Send>(
+    tables: &dyn Tables,
+    scan: &Scan,
+    spots: &[Spot],
+    init: impl Fn() -> A + Sync,
+    each: impl Fn(&mut A, &RecordBatch, &[Spot]) -> Result<(), AnalysisError> + Sync,
+    merge: impl FnMut(&mut A, A),
+) -> Result<A, AnalysisError> {
+    let parts = tables.parts(scan)?;
+    let mut jobs: Vec<Job<(&dyn Part, &[Spot])>> = spots
+        .chunk_by(|a, b| a.part == b.part)
+        .filter_map(|spots| {
+            let number = spots.first()?.part as usize;
+            let part = parts.get(number)?;
+            let read = spots.len() as u64 * ROWS_PER_SPOT;
+            Some(Job {
+                weight: read.min(part.rows()),
+                number,
+                what: (part.as_ref(), spots),
+            })
+        })
+        .collect();
+    let work = |state: &mut A, job: &Job<(&dyn Part, &[Spot])>| {
+        let (part, mut spots) = job.what;
+        let numbers: Vec<u64> = spots.iter().map(|spot| spot.number).collect();
+        visit(
+            |visit| part.read_rows(&numbers, visit),
+            |batch| {
+                let (these, rest) = spots.split_at(batch.num_rows().min(spots.len()));
+                spots = rest;
+                each(state, batch, these)
+            },
+        )
+    };
+    on_threads(&mut jobs, init, work, merge)
+}
+
+/// Shows every batch to `each` in (`ts`, id) order until it breaks.
+pub(crate) fn in_order(
+    tables: &dyn Tables,
+    scan: &Scan,
+    mut each: impl FnMut(&RecordBatch) -> Result<ControlFlow<()>, AnalysisError>,
+) -> Result<(), AnalysisError> {
+    let mut failure = None;
+    tables.scan(scan, &mut |batch| {
+        Ok(each(batch).unwrap_or_else(|error| {
+            failure = Some(error);
+            ControlFlow::Break(())
+        }))
+    })?;
+    failure.map_or(Ok(()), Err)
+}
+
+struct Job<T> {
+    weight: u64,
+    number: usize,
+    what: T,
+}
+
+impl<T> Job<T> {
+    fn begin(&self) -> Spot {
+        Spot {
+            part: self.number as u32,
+            number: 0,
+        }
+    }
+}
+
+/// Lets `each` see the batches that `read` shows; its error ends the reading.
+fn visit(
+    read: impl FnOnce(&mut Visit<'_>) -> Result<(), StoreError>,
+    mut each: impl FnMut(&RecordBatch) -> Result<(), AnalysisError>,
+) -> Result<(), AnalysisError> {
+    let mut failure = None;
+    read(&mut |batch| {
+        Ok(match each(batch) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        })
+    })?;
+    failure.map_or(Ok(()), Err)
+}
+
+fn on_threads<A: Send, T: Sync + Send>(
+    jobs: &mut [Job<T>],
+    init: impl Fn() -> A + Sync,
+    work: impl Fn(&mut A, &Job<T>) -> Result<(), AnalysisError> + Sync,
+    mut merge: impl FnMut(&mut A, A),
+) -> Result<A, AnalysisError> {
+    // Greatest first, so that the threads end together.
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.weight));
+    let weight: u64 = jobs.iter().map(|job| job.weight).sum();
+    let jobs = &*jobs;
+    let next = AtomicUsize::new(0);
+    let run = || -> Result<A, AnalysisError> {
+        let mut state = init();
+        while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            work(&mut state, job)?;
+        }
+        Ok(state)
+    };
+    let threads = jobs.len().min(1 + (weight / ROWS_PER_THREAD) as usize);
+    if threads <= 1 {
+        return run();
+    }
+    let threads = threads.min(rayon::current_num_threads());
+    let states = Mutex::new(Vec::with_capacity(threads));
+    rayon::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|_| {
+                let state = run();
+                states
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(state);
+            });
+        }
+    });
+    let states = states.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut merged: Option<A> = None;
+    for state in states {
+        let state = state?;
+        match &mut merged {
+            None => merged = Some(state),
+            Some(merged) => merge(merged, state),
+        }
+    }
+    Ok(merged.unwrap_or_else(init))
+}
