@@ -376,7 +376,9 @@ mod tests {
             let (left, right) = values.split_at(split);
             let of = |values: &[i64]| {
                 let mut histogram = Histogram::default();
-                values.iter().for_each(|value| histogram.add(*value));
+                for value in values {
+                histogram.add(*value);
+            }
                 histogram
             };
             let whole = of(&values);
@@ -394,7 +396,9 @@ mod tests {
             permille in 0u32..1001,
         ) {
             let mut histogram = Histogram::default();
-            values.iter().for_each(|value| histogram.add(*value));
+            for value in &values {
+                histogram.add(*value);
+            }
             values.sort_unstable();
             let rank = (values.len() * permille as usize).div_ceil(1000).max(1);
             let exact = values[rank - 1] as f64;

@@ -47,6 +47,7 @@ impl Summary {
 }
 
 /// The folder with the traces, or the reason to skip.
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn data() -> Option<PathBuf> {
     let folder = std::env::var_os("WHYSLOW_DATA").map(|data| PathBuf::from(data).join("ctf"));
     if folder.is_none() {
@@ -245,7 +246,7 @@ fn pages_are_counted_by_order_where_the_peer_counts_events() {
 }
 
 /// Names of the threads of one number.
-fn named<'a>(trace: &'a InMemory, tid: i32) -> Vec<&'a str> {
+fn named(trace: &InMemory, tid: i32) -> Vec<&str> {
     let name = |comm: Option<Sym>| comm.map_or("", |comm| trace.symbols.get(comm));
     let threads = trace.rows.thread.iter().filter(|row| row.tid == tid);
     threads.map(|row| name(row.comm)).collect()

@@ -71,6 +71,7 @@ fn views(recording: &Recording, directory: &Path) -> String {
     views
 }
 
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn has_duckdb() -> bool {
     let found = Command::new("duckdb").arg("--version").output().is_ok();
     if !found {
@@ -715,16 +716,16 @@ fn filters_equal_sql() {
     check_io("comm GLOB 'kw*'", &|q| q.filter.comms = vec!["kw*".into()]);
     check_io("cpu = 2", &|q| q.filter.cpus = vec![2]);
     check_io("op IN ('read', 'read_write')", &|q| {
-        q.filter.ops = vec!["read".into()]
+        q.filter.ops = vec!["read".into()];
     });
     check_io("op = 'sync' OR name = 'openat'", &|q| {
-        q.filter.ops = vec!["sync".into(), "openat".into()]
+        q.filter.ops = vec!["sync".into(), "openat".into()];
     });
     check_io("bytes IS NULL OR bytes >= 30000", &|q| {
-        q.filter.size_min = Some(30_000)
+        q.filter.size_min = Some(30_000);
     });
     check_io("bytes IS NULL OR bytes <= 300", &|q| {
-        q.filter.size_max = Some(300)
+        q.filter.size_max = Some(300);
     });
     check_io(
         "coalesce(dur, coalesce(ts_end, getvariable('rec_end')) - ts) >= 100000",
@@ -736,13 +737,13 @@ fn filters_equal_sql() {
     });
     check_io("errno IS NOT NULL", &|q| q.filter.errors_only = true);
     check_io("utid IS NULL OR utid NOT IN (6, 7)", &|q| {
-        q.filter.no_tracer = true
+        q.filter.no_tracer = true;
     });
     check_io("path LIKE '/etc/%' OR path2 LIKE '/etc/%'", &|q| {
-        q.filter.files = vec!["/etc/*".into()]
+        q.filter.files = vec!["/etc/*".into()];
     });
     check_io("path LIKE '%.log' OR path2 LIKE '%.log'", &|q| {
-        q.filter.files = vec!["*.log".into()]
+        q.filter.files = vec!["*.log".into()];
     });
     check_io(
         "id <> 12345 AND ts < (SELECT coalesce(ts_end, getvariable('rec_end')) FROM syscall WHERE id = 12345)

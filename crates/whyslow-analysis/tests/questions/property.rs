@@ -312,7 +312,7 @@ fn files_and_memory_give_the_same_answers() {
             let question = Question::new(kind, verb);
             match (ask(&files, &question), ask(&memory, &question)) {
                 (Ok(of_files), Ok(of_memory)) => {
-                    assert_eq!(of_files, of_memory, "{kind:?} {verb:?}")
+                    assert_eq!(of_files, of_memory, "{kind:?} {verb:?}");
                 }
                 (Err(of_files), Err(of_memory)) => {
                     assert_eq!(of_files.to_string(), of_memory.to_string());

@@ -13,7 +13,6 @@ use crate::importers::rwbs;
 
 /// What a line says.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::large_enum_variant, reason = "one is in hand at a time")]
 pub enum Item<'a> {
     /// Nothing: a comment, an empty line, the first line of a file.
     Nothing,

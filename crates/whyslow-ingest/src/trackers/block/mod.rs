@@ -276,6 +276,9 @@ impl BlockTracker {
 
     /// The request at this place is appended to the one that ends there.
     fn rq_merge(&mut self, range: &BlockRange<'_>) {
+        if range.sectors <= 0 {
+            return; // nothing to append
+        }
         let Some(target) = self.open.ending_at(range.dev, range.sector) else {
             return;
         };
@@ -285,10 +288,13 @@ impl BlockTracker {
             .filter(|&next| next != target)
             .map(|next| self.open.close(next));
         let merged = next.map_or(0, |next| next.merges);
+        // One that went back to the queue may have been done in part.
+        let completed = next.map_or(0, |next| next.completions);
         self.open.reshape(target, |io| {
             io.sectors = io.sectors.saturating_add(range.sectors);
             io.left = io.left.saturating_add(range.sectors);
             io.merges = io.merges.saturating_add(1).saturating_add(merged);
+            io.completions = io.completions.saturating_add(completed);
         });
     }
 

@@ -509,6 +509,27 @@ fn an_interrupted_thread_is_not_the_submitter() {
     );
 }
 
+#[test]
+fn no_merge_loses_a_completion() {
+    for merge in ["rqmerge 254:0 16+8 R", "rqmerge 254:0 16+0 R"] {
+        let mut machine = Machine::new();
+        let events = [
+            "queue 254:0 8+16 R",
+            "complete 254:0 8+8 R",
+            "insert 254:0 16+8 R",
+            "queue 254:0 0+16 R",
+            merge,
+        ];
+        for (ts, event) in (0..).zip(events) {
+            let words: Vec<&str> = event.split_whitespace().collect();
+            machine.apply(&here(ts, "7"), &body(&words));
+        }
+        machine.finish();
+        let rows = machine.rows.block_io.iter();
+        assert_eq!(rows.map(|row| row.completions).sum::<i32>(), 1, "{merge}");
+    }
+}
+
 fn any_event() -> impl Strategy<Value = String> {
     let kind = prop::sample::select(vec![
         "queue",

@@ -320,7 +320,7 @@ impl SyscallTracker {
         if let Some(pending) = calls.pending.take() {
             if self.is_return_of(&pending, called, nr) {
                 self.note_exec(&pending, thread, ret);
-                return self.perform(pending, thread, here, (ret, args), out);
+                return self.perform(&pending, thread, here, (ret, args), out);
             }
             out.anomalies.count(&stat::SYSCALL_MISMATCH, here.ts);
             self.emit(&pending, None, End::Unknown, out);

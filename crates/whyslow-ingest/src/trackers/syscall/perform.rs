@@ -56,7 +56,7 @@ impl Return<'_> {
 impl SyscallTracker {
     pub(super) fn perform<S: EmitAll>(
         &mut self,
-        pending: Pending,
+        pending: &Pending,
         thread: &ThreadRef,
         here: &Here,
         (ret, args): (Option<i64>, &SyscallArgs<'_>),
@@ -64,7 +64,7 @@ impl SyscallTracker {
     ) {
         let mut call = Return {
             owner: Owner::of(thread),
-            pending,
+            pending: *pending,
             thread: *thread,
             here,
             ret,

@@ -114,7 +114,7 @@ fn slot(value: &str, window: &mut Vec<u8>, columns: &mut Vec<Vec<u64>>) -> Slot 
             of(SlotKind::Bytes, window.len() - begin, begin as u64)
         }
         b'[' => {
-            let values = inner().split(',').map(|value| value.parse::<i64>());
+            let values = inner().split(',').map(str::parse::<i64>);
             columns.push(
                 values
                     .map(|value| value.expect("a number") as u64)
