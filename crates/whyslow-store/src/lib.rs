@@ -4,6 +4,7 @@ mod cells;
 mod checksums;
 mod encode;
 mod error;
+mod held;
 #[cfg(test)]
 mod hostile_tests;
 mod limits;

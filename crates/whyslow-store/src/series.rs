@@ -1,4 +1,4 @@
-//! The Parquet files of one table, encoded and compressed on a thread of their own.
+//! The Parquet files of one table, encoded and compressed beside the tracking.
 //!
 //! The thread that tracks events builds batches; encoding costs several times more and depends on
 //! nothing but the batches, so it happens elsewhere, in the order they come. The queue is short:
@@ -21,11 +21,19 @@ use crate::encode::FileEncoder;
 use crate::limits::{self, Limits};
 use crate::staging::StagedFiles;
 
-/// Files being written by a thread. Dropped unfinished, it waits for the thread to stop, so that
-/// nothing is created in a directory that is being removed.
+/// Files being written. Most tables are small: theirs are encoded when everything else is done, by
+/// whoever waits for them; a thread starts when there is more than a block. Dropped unfinished, it
+/// waits for the thread to stop, so that nothing is created in a directory that is being removed.
 pub(crate) struct Series {
+    encoder: Option<Encoder>,
+    first: Option<Block>,
+    running: Option<Running>,
+}
+
+/// An encoder on its thread.
+struct Running {
     queue: Option<SyncSender<Message>>,
-    /// Blocks that are written: their memory, touched already, serves for the next ones.
+    /// Blocks that are written.
     spares: Receiver<Block>,
     thread: Option<JoinHandle<Result<Vec<WrittenFile>, StoreError>>>,
 }
@@ -44,13 +52,65 @@ impl Series {
         stem: String,
         strings: Arc<Strings>,
     ) -> Result<Self, StoreError> {
+        Ok(Self {
+            encoder: Some(Encoder::new(files, table, stem, strings)?),
+            first: None,
+            running: None,
+        })
+    }
+
+    /// A block that is written: its memory, touched already, serves for the next one.
+    pub(crate) fn spare(&self) -> Option<Block> {
+        self.running.as_ref()?.spares.try_recv().ok()
+    }
+
+    pub(crate) fn write(&mut self, block: Block) -> Result<(), StoreError> {
+        if let Some(running) = &mut self.running {
+            return running.send(Message::Rows(block));
+        }
+        let Some(first) = self.first.take() else {
+            self.first = Some(block);
+            return Ok(());
+        };
+        if let Some(encoder) = self.encoder.take() {
+            let running = self.running.insert(Running::start(encoder)?);
+            running.send(Message::Rows(first))?;
+            running.send(Message::Rows(block))?;
+        }
+        Ok(())
+    }
+
+    /// Lets the files be completed, without waiting for it.
+    pub(crate) fn end(&mut self) -> Result<(), StoreError> {
+        match &mut self.running {
+            Some(running) => running.end(),
+            None => Ok(()),
+        }
+    }
+
+    /// The files, complete.
+    pub(crate) fn join(&mut self) -> Result<Vec<WrittenFile>, StoreError> {
+        if let Some(running) = &mut self.running {
+            return running.join();
+        }
+        let Some(mut encoder) = self.encoder.take() else {
+            return Ok(Vec::new());
+        };
+        if let Some(first) = self.first.take() {
+            encoder.write(&first)?;
+        }
+        encoder.finish()
+    }
+}
+
+impl Running {
+    fn start(mut encoder: Encoder) -> Result<Self, StoreError> {
         let (queue, messages) = sync_channel(limits::BATCHES_QUEUED);
         let (done, spares) = channel();
-        let path = files.path(&stem);
+        let path = encoder.current.path.clone();
         let thread = std::thread::Builder::new()
-            .name(format!("write {}", table.name))
+            .name(format!("write {}", encoder.table.name))
             .spawn(move || {
-                let mut encoder = Encoder::new(files, table, stem, strings)?;
                 for message in messages {
                     match message {
                         Message::Rows(block) => {
@@ -71,23 +131,13 @@ impl Series {
         })
     }
 
-    pub(crate) fn spare(&self) -> Option<Block> {
-        self.spares.try_recv().ok()
-    }
-
-    pub(crate) fn write(&mut self, block: Block) -> Result<(), StoreError> {
-        self.send(Message::Rows(block))
-    }
-
-    /// Lets the files be completed, without waiting for it.
-    pub(crate) fn end(&mut self) -> Result<(), StoreError> {
+    fn end(&mut self) -> Result<(), StoreError> {
         self.send(Message::End)?;
         self.queue = None;
         Ok(())
     }
 
-    /// Waits for the files to be complete.
-    pub(crate) fn join(&mut self) -> Result<Vec<WrittenFile>, StoreError> {
+    fn join(&mut self) -> Result<Vec<WrittenFile>, StoreError> {
         self.queue = None;
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
@@ -111,7 +161,7 @@ impl Series {
     }
 }
 
-impl Drop for Series {
+impl Drop for Running {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {

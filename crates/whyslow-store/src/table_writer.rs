@@ -13,6 +13,7 @@ use whyslow_model::{Ns, Row, Symbols};
 
 use crate::cells::{Cells, Extent};
 use crate::checksums::ByFile;
+use crate::held::Held;
 use crate::limits::{self, Limits};
 use crate::series::{Series, WrittenFile};
 use crate::spill::Spill;
@@ -37,78 +38,6 @@ pub(crate) struct TableWriter<R: Row> {
     cells: Cells,
     main: Option<Series>,
     spill: Option<Spill>,
-}
-
-/// Rows that wait, each in one place until it is written: rows are wide, so only their keys are
-/// sorted, and those that were sorted before need only be merged with the new ones.
-struct Held<R> {
-    rows: Vec<R>,
-    /// Places whose rows are written.
-    free: Vec<u32>,
-    order: Vec<Entry>,
-    /// Entries of `order` from here on are in the order they came.
-    sorted: usize,
-}
-
-#[derive(Clone, Copy)]
-struct Entry {
-    ts: Ns,
-    id: i64,
-    slot: u32,
-}
-
-impl Entry {
-    /// (`ts`, `id`) as one number, which compares without a branch.
-    #[inline]
-    fn key(&self) -> u128 {
-        let unsigned = |value: i64| u128::from(value.cast_unsigned() ^ (1 << 63));
-        unsigned(self.ts) << 64 | unsigned(self.id)
-    }
-}
-
-impl<R> Default for Held<R> {
-    fn default() -> Self {
-        Self {
-            rows: Vec::new(),
-            free: Vec::new(),
-            order: Vec::new(),
-            sorted: 0,
-        }
-    }
-}
-
-impl<R: Row> Held<R> {
-    fn len(&self) -> usize {
-        self.order.len()
-    }
-
-    #[inline]
-    fn push(&mut self, row: R) {
-        let (ts, id) = row.key();
-        let slot = if let Some(slot) = self.free.pop() {
-            self.rows[slot as usize] = row;
-            slot
-        } else {
-            self.rows.push(row);
-            (self.rows.len() - 1) as u32
-        };
-        self.order.push(Entry { ts, id, slot });
-    }
-
-    /// Rows of equal keys stay as they came.
-    fn sort(&mut self) {
-        self.order[self.sorted..].sort_by_key(Entry::key);
-        // Finds the two sorted parts and merges them.
-        self.order.sort_by_key(Entry::key);
-        self.sorted = self.order.len();
-    }
-
-    /// Gives up the `count` first rows of the order.
-    fn forget(&mut self, count: usize) {
-        let slots = self.order.drain(..count).map(|entry| entry.slot);
-        self.free.extend(slots);
-        self.sorted = self.order.len();
-    }
 }
 
 /// At least two, so that writing the older half writes something.
@@ -180,10 +109,12 @@ impl<R: Row> TableWriter<R> {
     /// Writes the `count` rows with the least keys.
     fn release(&mut self, count: usize, context: &Context<'_>) -> Result<(), StoreError> {
         self.held.sort();
-        let oldest = &self.held.order[..count];
-        for chunk in oldest.chunks(limits::BATCH_ROWS) {
-            for entry in chunk {
-                self.held.rows[entry.slot as usize].put(&mut self.cells);
+        for begin in (0..count).step_by(limits::BATCH_ROWS) {
+            for row in self
+                .held
+                .sorted(begin..count.min(begin + limits::BATCH_ROWS))
+            {
+                row.put(&mut self.cells);
             }
             let series = match &mut self.main {
                 Some(series) => series,
@@ -192,8 +123,8 @@ impl<R: Row> TableWriter<R> {
             let spare = series.spare();
             series.write(self.cells.block(spare))?;
         }
-        if let Some(last) = oldest.last() {
-            self.written = Some(self.held.rows[last.slot as usize].key());
+        if let Some(last) = self.held.sorted(0..count).last() {
+            self.written = Some(last.key());
         }
         self.held.forget(count);
         Ok(())

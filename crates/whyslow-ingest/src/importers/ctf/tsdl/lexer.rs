@@ -29,11 +29,6 @@ impl fmt::Display for Token<'_> {
     }
 }
 
-/// Longer signs before their beginnings.
-const SIGNS: [&str; 18] = [
-    "...", ":=", "->", "{", "}", "[", "]", "(", ")", "<", ">", ";", ":", "=", ",", ".", "*", "-",
-];
-
 pub(super) struct Lexer<'t> {
     text: &'t [u8],
     at: usize,
@@ -153,12 +148,29 @@ impl<'t> Lexer<'t> {
         if rest == b".." {
             return Err(self.cut("`...` without its end"));
         }
-        let known = SIGNS
-            .into_iter()
-            .find(|sign| rest.starts_with(sign.as_bytes()));
-        let Some(sign) = known else {
-            let what = format!("unexpected byte {:#04x}", rest[0]);
-            return Err(Fault::new(self.at, what));
+        let sign = match rest {
+            [b'.', b'.', b'.', ..] => "...",
+            [b':', b'=', ..] => ":=",
+            [b'-', b'>', ..] => "->",
+            [b'{', ..] => "{",
+            [b'}', ..] => "}",
+            [b'[', ..] => "[",
+            [b']', ..] => "]",
+            [b'(', ..] => "(",
+            [b')', ..] => ")",
+            [b'<', ..] => "<",
+            [b'>', ..] => ">",
+            [b';', ..] => ";",
+            [b':', ..] => ":",
+            [b'=', ..] => "=",
+            [b',', ..] => ",",
+            [b'.', ..] => ".",
+            [b'*', ..] => "*",
+            [b'-', ..] => "-",
+            _ => {
+                let what = format!("unexpected byte {:#04x}", rest[0]);
+                return Err(Fault::new(self.at, what));
+            }
         };
         self.at += sign.len();
         Ok(sign)
