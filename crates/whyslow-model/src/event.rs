@@ -150,6 +150,32 @@ pub struct BlockFlags {
     pub secure: bool,
 }
 
+impl BlockFlags {
+    /// As the kernel spells them (`blk_fill_rwbs`).
+    pub fn letters(&self) -> String {
+        let mut letters = String::new();
+        if self.preflush {
+            letters.push('F');
+        }
+        letters.push_str(match self.op {
+            BlockOp::Read => "R",
+            BlockOp::Write => "W",
+            BlockOp::Discard if self.secure => "DE",
+            BlockOp::Discard => "D",
+            BlockOp::Flush => "F",
+            BlockOp::Other => "N",
+        });
+        let marks = [
+            (self.fua, 'F'),
+            (self.ahead, 'A'),
+            (self.sync, 'S'),
+            (self.meta, 'M'),
+        ];
+        letters.extend(marks.iter().filter(|mark| mark.0).map(|mark| mark.1));
+        letters
+    }
+}
+
 /// Device, place and size of a block event. `dev` is the kernel's `dev_t` with 20 minor bits.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockRange<'a> {

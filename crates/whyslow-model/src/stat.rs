@@ -53,7 +53,7 @@ stats! {
     METADATA_UNKNOWN Info false "an unknown attribute or block in the metadata",
     INDEX_DISAGREES Info false "an index file that does not describe its stream; not needed",
     STREAM_EMPTY Info false "a stream file without any packet",
-    TIME_BACKWARDS Warning false "an event earlier than its predecessor in the same stream; re-sorted where the distance allowed",
+    TIME_BACKWARDS Warning false "an event earlier than its predecessor in the same stream; it keeps its place in the sequence",
     TIME_CLAMPED Warning false "an event too late for its place in time; its time was raised",
     EVENT_AFTER_PACKET_END Info false "an event later than its packet's declared end (known tracer bug); the event is right",
     EVENTS_DISCARDED Warning false "events the tracer discarded for lack of buffer space",

@@ -2,7 +2,7 @@
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
-use whyslow_model::tables::ThreadStateRow;
+use whyslow_model::tables::{THREAD_STATES, ThreadStateRow};
 
 use super::{Cell, Field, Only, Spec};
 use crate::keys::Key;
@@ -15,18 +15,7 @@ pub(crate) static STATES: Spec = Spec {
     table: ThreadStateRow::TABLE,
     only: Only::Everything,
     class: "state",
-    classes: &[
-        "running",
-        "runnable",
-        "sleeping",
-        "uninterruptible",
-        "stopped",
-        "traced",
-        "parked",
-        "idle",
-        "dead",
-        "unknown",
-    ],
+    classes: &THREAD_STATES,
     group: &[Key::State],
     size: None,
     errno: None,

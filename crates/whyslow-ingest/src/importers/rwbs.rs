@@ -71,30 +71,6 @@ pub fn from_text(text: &[u8], sectors: i64) -> BlockFlags {
     }
 }
 
-/// The kernel's spelling.
-pub fn to_text(flags: &BlockFlags) -> String {
-    let mut text = String::new();
-    if flags.preflush {
-        text.push('F');
-    }
-    text.push_str(match flags.op {
-        BlockOp::Read => "R",
-        BlockOp::Write => "W",
-        BlockOp::Discard if flags.secure => "DE",
-        BlockOp::Discard => "D",
-        BlockOp::Flush => "F",
-        BlockOp::Other => "N",
-    });
-    let letters = [
-        (flags.fua, 'F'),
-        (flags.ahead, 'A'),
-        (flags.sync, 'S'),
-        (flags.meta, 'M'),
-    ];
-    text.extend(letters.into_iter().filter(|(is, _)| *is).map(|(_, c)| c));
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,7 +79,7 @@ mod tests {
     fn masks_read_as_the_kernel_prints_them() {
         let check = |mask, sectors, text| {
             assert_eq!(
-                to_text(&from_mask(mask, sectors)),
+                from_mask(mask, sectors).letters(),
                 text,
                 "{mask} × {sectors}"
             );
@@ -130,7 +106,7 @@ mod tests {
         for text in [
             "R", "RA", "W", "WS", "WSM", "FWFS", "FWFSM", "D", "DE", "F", "FS", "N", "RM",
         ] {
-            assert_eq!(to_text(&from_text(text.as_bytes(), 8)), text);
+            assert_eq!(from_text(text.as_bytes(), 8).letters(), text);
         }
         assert_eq!(from_text(b"FF", 0).op, BlockOp::Flush);
         assert_eq!(from_text(b"FWS", 0).op, BlockOp::Flush);

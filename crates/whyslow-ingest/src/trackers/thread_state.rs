@@ -19,7 +19,7 @@
 //! Without a single switch nothing ends a state, so nothing is told of any.
 
 use whyslow_model::event::{PrevState, WakeupKind};
-use whyslow_model::tables::{EmitAll, ThreadStateRow};
+use whyslow_model::tables::{EmitAll, THREAD_STATES, ThreadStateRow};
 use whyslow_model::{Ns, Sym, Symbols};
 
 use super::identity::{Output, ThreadRef};
@@ -39,19 +39,6 @@ pub(super) enum State {
     Dead,
     Unknown,
 }
-
-const STATE_NAMES: [&str; 10] = [
-    "running",
-    "runnable",
-    "sleeping",
-    "uninterruptible",
-    "stopped",
-    "traced",
-    "parked",
-    "idle",
-    "dead",
-    "unknown",
-];
 
 /// What woke a thread.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +77,7 @@ pub(super) struct ThreadStates {
     open: Vec<Option<Open>>,
     /// By slot: left the CPU for the last time. Contradicting events are not taken as a new life.
     over: Vec<bool>,
-    names: [Sym; STATE_NAMES.len()],
+    names: [Sym; THREAD_STATES.len()],
     next_id: i64,
     switches_seen: bool,
     pub(super) losses: Losses,
@@ -101,7 +88,7 @@ impl ThreadStates {
         Self {
             open: Vec::new(),
             over: Vec::new(),
-            names: STATE_NAMES.map(|name| symbols.intern(name)),
+            names: THREAD_STATES.map(|name| symbols.intern(name)),
             next_id: 0,
             switches_seen: false,
             losses: Losses::default(),

@@ -1,5 +1,19 @@
 use crate::Sym;
 
+/// Values of the column `state`, in the order in which answers show them.
+pub const THREAD_STATES: [&str; 10] = [
+    "running",
+    "runnable",
+    "sleeping",
+    "uninterruptible",
+    "stopped",
+    "traced",
+    "parked",
+    "idle",
+    "dead",
+    "unknown",
+];
+
 crate::table! {
     /// What each thread did: states follow each other without overlap.
     ThreadStateRow = "thread_state", Interval by id {

@@ -9,8 +9,6 @@ use whyslow_model::event::{
 };
 use whyslow_model::{Ns, event};
 
-use crate::importers::rwbs;
-
 /// Appends the line of an event, with its end.
 pub fn write_event(event: &Event<'_>, out: &mut String) {
     let mut line = LineWriter { out };
@@ -297,7 +295,7 @@ impl LineWriter<'_> {
         self.field("sector", range.sector);
         self.field("sectors", range.sectors);
         self.some("bytes", range.bytes);
-        self.field("rwbs", rwbs::to_text(&range.flags));
+        self.field("rwbs", range.flags.letters());
         self.some("tid", range.tid);
         self.some_bytes("comm", range.comm);
     }

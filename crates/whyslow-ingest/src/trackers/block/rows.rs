@@ -142,7 +142,7 @@ impl Rows {
         *self
             .letters
             .entry(op << 5 | bits)
-            .or_insert_with(|| symbols.intern(&letters(flags)))
+            .or_insert_with(|| symbols.intern(&flags.letters()))
     }
 }
 
@@ -157,28 +157,4 @@ fn op_name(io: &Io) -> &'static str {
         BlockOp::Flush => "flush",
         BlockOp::Other => "other",
     }
-}
-
-/// As `blk_fill_rwbs` of the kernel writes them.
-fn letters(flags: BlockFlags) -> String {
-    let mut text = String::new();
-    if flags.preflush {
-        text.push('F');
-    }
-    text.push_str(match flags.op {
-        BlockOp::Read => "R",
-        BlockOp::Write => "W",
-        BlockOp::Discard if flags.secure => "DE",
-        BlockOp::Discard => "D",
-        BlockOp::Flush => "F",
-        BlockOp::Other => "N",
-    });
-    let marks = [
-        (flags.fua, 'F'),
-        (flags.ahead, 'A'),
-        (flags.sync, 'S'),
-        (flags.meta, 'M'),
-    ];
-    text.extend(marks.iter().filter(|mark| mark.0).map(|mark| mark.1));
-    text
 }
