@@ -56,6 +56,7 @@ for target in "${targets[@]}"; do
         fi
         children_cpu
         used=$((cpu - begin))
+        printf '%s: %s of %s CPU s, %s inputs\n' "$target" "$used" "$seconds" "$inputs" >&2
     done
     printf '%s: %s CPU s, %s inputs, %s kept, nothing found\n' "$target" "$used" "$inputs" "$(ls "work/$target" | wc -l)"
 done
