@@ -51,16 +51,17 @@ pub(crate) fn distribution(histogram: &Histogram, prefix: &str, table: &mut Answ
         }
         push(table, &key, &title, measure, value);
     };
+    let sums = histogram.sums();
     fact("count", (histogram.count() as i64).into());
-    fact("min", histogram.min().into());
+    fact("min", sums.min().into());
     let percentiles = histogram.percentiles([500, 900, 990, 999]);
     for (name, value) in ["p50", "p90", "p99", "p999"].into_iter().zip(percentiles) {
         fact(name, value.into());
     }
-    fact("max", histogram.max().into());
-    fact("avg", histogram.mean().into());
-    fact("stdev", histogram.stdev().into());
-    fact("total", histogram.sum().into());
+    fact("max", sums.max().into());
+    fact("avg", sums.mean().into());
+    fact("stdev", sums.stdev().into());
+    fact("total", sums.sum().into());
 }
 
 fn named(prefix: &str, name: &str) -> (String, String) {

@@ -193,22 +193,38 @@ impl Coder {
 struct PairCoder {
     codes: FxHashMap<(u32, u32), u32>,
     pairs: Vec<(u32, u32)>,
-    last: Option<((u32, u32), u32)>,
+    /// The same for pairs of small numbers, by place.
+    small: Vec<u32>,
 }
+
+/// Bits of the numbers of a pair that has a place in a table: processes and their descriptors, or
+/// the sorts of what they use.
+const SMALL_LEFT: u32 = 12;
+const SMALL_RIGHT: u32 = 8;
 
 impl PairCoder {
     #[inline]
     fn code(&mut self, pair: (u32, u32)) -> u32 {
-        if let Some((last, code)) = self.last
-            && last == pair
-        {
-            return code;
+        let is_small = pair.0 >> SMALL_LEFT == 0 && pair.1 >> SMALL_RIGHT == 0;
+        let place = (pair.0 << SMALL_RIGHT | pair.1) as usize;
+        match self.small.get(place) {
+            Some(code) if is_small && *code != UNSET => *code,
+            _ => self.look_up(pair, is_small.then_some(place)),
         }
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, pair: (u32, u32), place: Option<usize>) -> u32 {
         let code = *self.codes.entry(pair).or_insert_with(|| {
             self.pairs.push(pair);
             self.pairs.len() as u32 - 1
         });
-        self.last = Some((pair, code));
+        if let Some(place) = place {
+            if place >= self.small.len() {
+                self.small.resize((place + 1).next_power_of_two(), UNSET);
+            }
+            self.small[place] = code;
+        }
         code
     }
 }

@@ -63,7 +63,7 @@ pub(crate) struct Buckets {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Sums {
+pub(crate) struct Sums {
     count: u64,
     min: i64,
     max: i64,
@@ -100,6 +100,38 @@ impl Sums {
         self.max = self.max.max(other.max);
         self.sum += other.sum;
         self.sum_squares = self.sum_squares.saturating_add(other.sum_squares);
+    }
+
+    pub(crate) fn min(&self) -> Option<i64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    pub(crate) fn max(&self) -> Option<i64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    pub(crate) fn sum(&self) -> i64 {
+        i64::try_from(self.sum).unwrap_or(i64::MAX)
+    }
+
+    pub(crate) fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// Of the sample (divided by n - 1); none below two values.
+    pub(crate) fn stdev(&self) -> Option<f64> {
+        if self.count < 2 {
+            return None;
+        }
+        let count = u128::from(self.count);
+        // n × Σx² − (Σx)² in whole numbers, where they fit: no cancellation.
+        let sum = self.sum.unsigned_abs();
+        let spread = match (count.checked_mul(self.sum_squares), sum.checked_mul(sum)) {
+            (Some(a), Some(b)) => a.saturating_sub(b) as f64,
+            _ => count as f64 * self.sum_squares as f64 - sum as f64 * sum as f64,
+        };
+        let count = self.count as f64;
+        Some((spread.max(0.0) / (count * (count - 1.0))).sqrt())
     }
 }
 
@@ -162,7 +194,8 @@ impl Histogram {
         }
     }
 
-    fn sums(&self) -> Sums {
+    /// Everything but the distribution; adds up what is only kept so far.
+    pub(crate) fn sums(&self) -> Sums {
         match self {
             Histogram::Counted(buckets) => buckets.sums,
             Histogram::Kept(values) => {
@@ -180,42 +213,6 @@ impl Histogram {
             Histogram::Counted(buckets) => buckets.sums.count,
             Histogram::Kept(values) => values.len() as u64,
         }
-    }
-
-    pub(crate) fn min(&self) -> Option<i64> {
-        let sums = self.sums();
-        (sums.count > 0).then_some(sums.min)
-    }
-
-    pub(crate) fn max(&self) -> Option<i64> {
-        let sums = self.sums();
-        (sums.count > 0).then_some(sums.max)
-    }
-
-    pub(crate) fn sum(&self) -> i64 {
-        i64::try_from(self.sums().sum).unwrap_or(i64::MAX)
-    }
-
-    pub(crate) fn mean(&self) -> Option<f64> {
-        let sums = self.sums();
-        (sums.count > 0).then(|| sums.sum as f64 / sums.count as f64)
-    }
-
-    /// Of the sample (divided by n - 1); none below two values.
-    pub(crate) fn stdev(&self) -> Option<f64> {
-        let sums = self.sums();
-        if sums.count < 2 {
-            return None;
-        }
-        let count = u128::from(sums.count);
-        // n × Σx² − (Σx)² in whole numbers, where they fit: no cancellation.
-        let sum = sums.sum.unsigned_abs();
-        let spread = match (count.checked_mul(sums.sum_squares), sum.checked_mul(sum)) {
-            (Some(a), Some(b)) => a.saturating_sub(b) as f64,
-            _ => count as f64 * sums.sum_squares as f64 - sum as f64 * sum as f64,
-        };
-        let count = sums.count as f64;
-        Some((spread.max(0.0) / (count * (count - 1.0))).sqrt())
     }
 
     pub(crate) fn percentiles<const N: usize>(&self, permille: [u32; N]) -> [Option<i64>; N] {
@@ -362,8 +359,8 @@ mod tests {
     fn nothing_measured_has_no_figures() {
         let histogram = Histogram::default();
         assert_eq!(histogram.percentile(500), None);
-        assert_eq!(histogram.mean(), None);
-        assert_eq!(histogram.stdev(), None);
+        assert_eq!(histogram.sums().mean(), None);
+        assert_eq!(histogram.sums().stdev(), None);
     }
 
     proptest! {
@@ -377,8 +374,8 @@ mod tests {
             let of = |values: &[i64]| {
                 let mut histogram = Histogram::default();
                 for value in values {
-                histogram.add(*value);
-            }
+                    histogram.add(*value);
+                }
                 histogram
             };
             let whole = of(&values);
@@ -387,7 +384,7 @@ mod tests {
             let permille = [0, 500, 900, 990, 999, 1000];
             prop_assert_eq!(whole.percentiles(permille), merged.percentiles(permille));
             prop_assert_eq!(whole.octaves(), merged.octaves());
-            prop_assert_eq!(whole.stdev(), merged.stdev());
+            prop_assert_eq!(whole.sums().stdev(), merged.sums().stdev());
         }
 
         #[test]

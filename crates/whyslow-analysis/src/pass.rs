@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
@@ -31,6 +32,9 @@ pub(crate) trait Summing: Sync {
     fn add(&self, sum: &mut Self::Sum, columns: &Self::Columns<'_>, row: u32);
     fn merge(&self, sum: &mut Self::Sum, other: Self::Sum);
 }
+
+/// Groups that are worth a thread of their own when results are merged.
+const GROUPS_PER_THREAD: usize = 1_000;
 
 /// Groups in the order of their keys.
 pub(crate) type Groups<S> = BTreeMap<Vec<KeyValue>, S>;
@@ -147,15 +151,23 @@ impl Pass {
     }
 }
 
-impl<S> Grouped<S> {
+impl<S: Send> Grouped<S> {
     fn merge<V: Summing<Sum = S>>(&mut self, other: Self, verb: &V) {
         let codes = self.coder.adopt(&other.coder);
+        let mut more: Vec<Option<S>> = Vec::new();
+        more.resize_with(self.sums.len(), || None);
         for (code, sum) in codes.into_iter().zip(other.sums) {
-            match self.sums.get_mut(code as usize) {
-                Some(ours) => verb.merge(ours, sum),
+            match more.get_mut(code as usize) {
+                Some(place) => *place = Some(sum),
                 None => self.sums.push(sum),
             }
         }
+        let ours = self.sums.par_iter_mut().with_min_len(GROUPS_PER_THREAD);
+        ours.zip(more).for_each(|(ours, more)| {
+            if let Some(more) = more {
+                verb.merge(ours, more);
+            }
+        });
     }
 
     fn groups(self) -> Unordered<S> {

@@ -262,7 +262,7 @@ impl PartSum {
             per_second(write.bytes as f64),
             average(read).into(),
             average(write).into(),
-            self.durations.mean().into(),
+            self.durations.sums().mean().into(),
             self.durations.percentile(990).into(),
             per_second(total as f64 / 1e9),
             busy.into(),

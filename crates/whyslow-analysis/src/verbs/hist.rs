@@ -151,11 +151,11 @@ fn edges(bins: Bins, series: &[Series]) -> Vec<Edges> {
 fn common_edges(bins: Bins, series: &[Series]) -> Edges {
     let min = series
         .iter()
-        .filter_map(|series| series.histogram.min())
+        .filter_map(|series| series.histogram.sums().min())
         .min();
     let max = series
         .iter()
-        .filter_map(|series| series.histogram.max())
+        .filter_map(|series| series.histogram.sums().max())
         .max();
     let (Some(min), Some(max)) = (min, max) else {
         return Edges::new();

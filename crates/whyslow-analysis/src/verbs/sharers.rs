@@ -8,7 +8,7 @@ use crate::fold::Spot;
 use crate::grouping::Object;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::Spec;
-use crate::pass::{Groups, Summing};
+use crate::pass::Summing;
 
 /// Sharers of each of `groups`, those with the most calls first: processes, or their descriptors.
 /// `roles` are those that objects have in the calls of the question.
@@ -26,7 +26,7 @@ pub(crate) fn of(
         .enumerate()
         .map(|(place, group)| (*group, place))
         .collect();
-    let mut counted = Groups::default();
+    let mut counted: Vec<FxHashMap<Vec<KeyValue>, u64>> = vec![FxHashMap::default(); groups.len()];
     for object in roles.iter().copied() {
         let mut pass = match object {
             Object::First => context.pass(spec, &by)?,
@@ -39,28 +39,31 @@ pub(crate) fn of(
                     .only_objects((*key, object), values, projection);
             }
         }
-        for (group, calls) in pass.run(context.tables, &Calls)? {
-            *counted.entry(group).or_insert(0) += calls;
+        let grouping = std::slice::from_ref(&pass.grouping);
+        let found = pass.run_by(context.tables, &Calls, grouping)?;
+        for (mut group, calls) in found.into_iter().flatten() {
+            let user = group.split_off(keys.len());
+            if let Some(place) = places.get(&*group) {
+                *counted[*place].entry(user).or_default() += calls;
+            }
         }
     }
-    let mut sharers: Vec<Vec<(u64, String)>> = vec![Vec::new(); groups.len()];
-    for (group, calls) in counted {
-        let (object, user) = group.split_at(keys.len());
-        let (Some(place), [process, fd @ ..]) = (places.get(object), user) else {
-            continue;
+    let mut processes: FxHashMap<KeyValue, String> = FxHashMap::default();
+    let mut named = |users: FxHashMap<Vec<KeyValue>, u64>| {
+        let mut users: Vec<(Vec<KeyValue>, u64)> = users.into_iter().collect();
+        users.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        let name = |(user, _): (Vec<KeyValue>, u64)| {
+            let (process, fd) = (user.first().unwrap_or(&KeyValue::Null), user.get(1));
+            let label = || Key::Process.label(process, &context.names);
+            let process = processes.entry(process.clone()).or_insert_with(label);
+            match fd {
+                Some(KeyValue::Int(fd)) => format!("fd {fd} in {process}"),
+                _ => process.clone(),
+            }
         };
-        let process = Key::Process.label(process, &context.names);
-        let sharer = match fd {
-            [KeyValue::Int(fd)] => format!("fd {fd} in {process}"),
-            _ => process,
-        };
-        sharers[*place].push((calls, sharer));
-    }
-    let named = |mut sharers: Vec<(u64, String)>| {
-        sharers.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        sharers.into_iter().map(|(_, sharer)| sharer).collect()
+        users.into_iter().map(name).collect()
     };
-    Ok(sharers.into_iter().map(named).collect())
+    Ok(counted.into_iter().map(&mut named).collect())
 }
 
 /// Values of each key in any of the groups.

@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 
 use arrow_array::RecordBatch;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use rayon::slice::ParallelSliceMut;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::{Ns, Window};
 
@@ -17,7 +18,7 @@ use crate::fold::Spot;
 use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{Field, Spec};
-use crate::pass::{Groups, Pass, Summing};
+use crate::pass::{Pass, Summing, Unordered};
 use crate::rows::{self, Place};
 use crate::scan::{ColumnRef, Ints};
 
@@ -47,8 +48,11 @@ pub(crate) fn table(
         pass.group_by_time(context.span, width);
     }
     let stats = Stats::new(spec, context.question.window, &mut pass);
-    let groups = pass.run(context.tables, &stats)?;
-    let slowest: Vec<Place> = groups.values().filter_map(StatsSum::slowest).collect();
+    let grouping = std::slice::from_ref(&pass.grouping);
+    let groups = pass.run_by(context.tables, &stats, grouping)?;
+    let groups = ordered(groups.into_iter().flatten().collect(), keys.len());
+    let place = |(_, sum): &(_, StatsSum)| sum.slowest;
+    let slowest: Vec<Place> = groups.iter().filter_map(place).collect();
     let details = Slowest::fetch(context, spec, &slowest)?;
 
     let mut table = AnswerTable::new(name, title, columns(spec, keys, interval.is_some()));
@@ -64,10 +68,9 @@ pub(crate) fn table(
             row.extend(key.cells(value, names));
         }
         sum.cells(spec, seconds, &mut row);
-        row.extend(details.cells(sum.slowest()));
+        row.extend(details.cells(sum.slowest));
         (row, sum.is_outlier())
     };
-    let groups = ordered(groups, keys.len());
     let rows: Vec<(Vec<Value>, bool)> = if groups.len() < GROUPS_PER_THREAD {
         groups.iter().map(row).collect()
     } else {
@@ -143,16 +146,29 @@ fn object_title(spec: &Spec) -> Option<&'static str> {
 }
 
 /// By time first, then the greatest total, then the keys.
-fn ordered(groups: Groups<StatsSum>, keys: usize) -> Vec<(Vec<KeyValue>, StatsSum)> {
-    let mut groups: Vec<_> = groups.into_iter().collect();
-    // Groups come in the order of their keys, and equal ones stay in it.
-    groups.sort_by_cached_key(|(group, sum)| {
-        (
-            group[keys..].to_vec(),
-            Reverse((sum.durations.sum(), sum.count)),
-        )
-    });
-    groups
+fn ordered(groups: Unordered<StatsSum>, keys: usize) -> Unordered<StatsSum> {
+    let mut ranked: Vec<_> = groups
+        .into_iter()
+        .map(|group| {
+            (
+                Reverse((group.1.durations.sums().sum(), group.1.count)),
+                group,
+            )
+        })
+        .collect();
+    let order = |(rank_a, (a, _)): &(_, (Vec<KeyValue>, _)),
+                 (rank_b, (b, _)): &(_, (Vec<_>, _))| {
+        let by_time = a[keys..].cmp(&b[keys..]);
+        by_time
+            .then_with(|| Ord::cmp(rank_a, rank_b))
+            .then_with(|| a.cmp(b))
+    };
+    if ranked.len() < GROUPS_PER_THREAD {
+        ranked.sort_unstable_by(order);
+    } else {
+        ranked.par_sort_unstable_by(order);
+    }
+    ranked.into_iter().map(|(_, group)| group).collect()
 }
 
 struct Stats {
@@ -165,16 +181,21 @@ struct Stats {
     stages: Vec<ColumnRef>,
 }
 
+/// What every row adds to lies in one line of the cache: with many groups, each touch of memory
+/// counts.
 #[derive(Default)]
+#[repr(C, align(64))]
 pub(crate) struct StatsSum {
+    durations: Histogram,
     count: u64,
     bytes: i64,
     errors: u64,
-    durations: Histogram,
-    stages: Vec<Histogram>,
     /// Time inside the window.
     inside: i64,
-    slowest: Option<(Ns, Place)>,
+    /// The greatest duration, where there is a place.
+    slowest_ns: Ns,
+    slowest: Option<Place>,
+    stages: Vec<Histogram>,
 }
 
 struct StatsColumns<'b> {
@@ -261,13 +282,13 @@ impl Summing for Stats {
             }
             _ => dur,
         };
-        if sum.slowest.is_none_or(|(slowest, _)| dur >= slowest) {
+        if dur >= sum.slowest_ns || sum.slowest.is_none() {
             let place = Place {
                 ts: columns.ts.at(row),
                 id: columns.id.at(row),
                 spot: columns.first.row(row),
             };
-            sum.offer((dur, place));
+            sum.offer(dur, place);
         }
     }
 
@@ -282,53 +303,53 @@ impl Summing for Stats {
             stage.merge(more);
         }
         sum.inside += other.inside;
-        other
-            .slowest
-            .into_iter()
-            .for_each(|slowest| sum.offer(slowest));
+        if let Some(place) = other.slowest {
+            sum.offer(other.slowest_ns, place);
+        }
     }
 }
 
 impl StatsSum {
     /// Keeps the longer one; of equal ones the earlier.
-    fn offer(&mut self, (dur, place): (Ns, Place)) {
-        let better = |(slowest, at): (Ns, Place)| dur > slowest || (dur == slowest && place < at);
+    fn offer(&mut self, dur: Ns, place: Place) {
+        let better = |at: Place| (dur, Reverse(place)) > (self.slowest_ns, Reverse(at));
         if self.slowest.is_none_or(better) {
-            self.slowest = Some((dur, place));
+            (self.slowest_ns, self.slowest) = (dur, Some(place));
         }
-    }
-
-    fn slowest(&self) -> Option<Place> {
-        self.slowest.map(|(_, place)| place)
     }
 
     fn is_outlier(&self) -> bool {
         // The median costs more than the maximum, and few groups get that far.
-        let max = self.durations.max().filter(|max| *max >= OUTLIER_MIN);
+        let max = self
+            .durations
+            .sums()
+            .max()
+            .filter(|max| *max >= OUTLIER_MIN);
         max.is_some_and(|max| is_outlier(max, self.durations.percentile(500)))
     }
 
     fn cells(&self, spec: &Spec, seconds: f64, row: &mut Vec<Value>) {
         let per_second = |amount: f64| (seconds > 0.0).then(|| amount / seconds);
         let durations = &self.durations;
+        let sums = durations.sums();
         row.push((self.count as i64).into());
         row.push(per_second(self.count as f64).into());
         if spec.size.is_some() {
             row.push(self.bytes.into());
             row.push(per_second(self.bytes as f64).into());
         }
-        row.push(durations.min().into());
-        row.push(durations.mean().into());
+        row.push(sums.min().into());
+        row.push(sums.mean().into());
         row.extend(durations.percentiles([500, 900, 990, 999]).map(Value::from));
-        row.push(durations.max().into());
-        row.push(durations.stdev().into());
-        row.push(durations.sum().into());
+        row.push(sums.max().into());
+        row.push(sums.stdev().into());
+        row.push(sums.sum().into());
         row.push(per_second(self.inside as f64 / 1e9).into());
         let none = Histogram::default();
         for stage in 0..spec.stages.len() {
             let stage = self.stages.get(stage).unwrap_or(&none);
             row.extend(stage.percentiles([500, 990]).map(Value::from));
-            row.push(stage.sum().into());
+            row.push(stage.sums().sum().into());
         }
         if spec.errno.is_some() {
             row.push((self.errors as i64).into());

@@ -61,8 +61,8 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
                 .map(|ns| ns as f64 / length)
                 .into(),
         );
-        row.push(known(sum.read.iter().sum()));
-        row.push(known(sum.written.iter().sum()));
+        row.push(known(sum.read));
+        row.push(known(sum.written));
         row.push(known(sum.calls));
         table.rows.push(row);
     }

@@ -9,6 +9,7 @@
 //! out of a process's bytes, because the same bytes follow as requests of the disk below.
 
 use arrow_array::RecordBatch;
+use rustc_hash::FxHashMap;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::syscall::Op;
 
@@ -46,12 +47,17 @@ pub(crate) fn tables<const N: usize>(
     spec: &'static Spec,
     wanted: [Wanted<'_>; N],
 ) -> Result<[AnswerTable; N], AnalysisError> {
-    let groups = sums_by(context, spec, wanted.map(|(_, _, keys)| keys))?;
+    let of_objects = |keys: &[Key]| keys.iter().any(|key| key.is_object());
+    let by = wanted.map(|(_, _, keys)| By {
+        keys,
+        by_sort: !of_objects(keys),
+    });
+    let groups = sums_by(context, spec, by)?;
     let mut failure = None;
     let mut groups = groups.into_iter();
     let tables = wanted.map(|wanted| {
         let groups = groups.next().unwrap_or_default();
-        let made = if wanted.2.iter().any(|key| key.is_object()) {
+        let made = if of_objects(wanted.2) {
             by_object(context, spec, wanted, groups)
         } else {
             by_owner(context, wanted, groups)
@@ -70,32 +76,83 @@ pub(crate) fn sums(
     spec: &'static Spec,
     keys: &[Key],
 ) -> Result<Groups<UsageSum>, AnalysisError> {
-    let groups = sums_by(context, spec, [keys])?.pop();
+    let by_sort = false;
+    let groups = sums_by(context, spec, [By { keys, by_sort }])?.pop();
     Ok(groups.into_iter().flatten().collect())
+}
+
+/// What sums are told apart by.
+#[derive(Debug, Clone, Copy)]
+struct By<'k> {
+    keys: &'k [Key],
+    /// Also by the sort of the object; groups then have its number as their last value.
+    by_sort: bool,
+}
+
+impl By<'_> {
+    /// Keys to scan by. The second object of a call is known by its name only.
+    fn scanned(self, object: Object) -> Vec<Key> {
+        let sort = match object {
+            Object::First => Key::FdClass,
+            Object::Second => Key::File,
+        };
+        let mut keys = self.keys.to_vec();
+        keys.extend(self.by_sort.then_some(sort));
+        keys
+    }
+
+    /// Sums of the groups that a scan by these keys found.
+    fn sums(self, groups: Unordered<Tally>, object: Object) -> Unordered<UsageSum> {
+        let sums = groups
+            .into_iter()
+            .map(|(group, tally)| (group, tally.sum(object)));
+        if !self.by_sort {
+            return sums.collect();
+        }
+        let mut sorted: FxHashMap<Vec<KeyValue>, UsageSum> = FxHashMap::default();
+        for (mut group, sum) in sums {
+            let word = match group.pop() {
+                Some(KeyValue::Text(word)) => Some(word),
+                _ => None,
+            };
+            let sort = match object {
+                Object::First => Sort::of_class(word.as_deref()),
+                Object::Second => Sort::of_name(word.as_deref()),
+            };
+            group.push(KeyValue::Int(sort as i64));
+            sorted.entry(group).or_default().merge(sum);
+        }
+        sorted.into_iter().collect()
+    }
 }
 
 fn sums_by<const N: usize>(
     context: &Context<'_>,
     spec: &'static Spec,
-    by: [&[Key]; N],
+    by: [By<'_>; N],
 ) -> Result<Vec<Unordered<UsageSum>>, AnalysisError> {
     let mut pass = context.pass(spec, &[])?;
-    let usage = Usage::new(&mut pass, Object::First);
+    let usage = Usage::new(&mut pass);
     // The reasons why objects are unknown come along: mostly there are none to be read.
-    let groupings: Vec<Grouping> = by
-        .into_iter()
-        .chain([[Key::Reason].as_slice()])
-        .map(|keys| Grouping::new(spec, keys, Object::First, &mut pass.projection))
+    let by_reason = By {
+        keys: &[Key::Reason],
+        by_sort: true,
+    };
+    let all_by = by.into_iter().chain([by_reason]);
+    let groupings: Vec<Grouping> = all_by
+        .clone()
+        .map(|by| by.scanned(Object::First))
+        .map(|keys| Grouping::new(spec, &keys, Object::First, &mut pass.projection))
         .collect();
     let tallied = pass.run_by(context.tables, &usage, &groupings)?;
-    let mut all: Vec<Unordered<UsageSum>> = tallied
-        .into_iter()
-        .map(|groups| usage.sums(groups))
+    let mut all: Vec<Unordered<UsageSum>> = all_by
+        .zip(tallied)
+        .map(|(by, groups)| by.sums(groups, Object::First))
         .collect();
     let reasons = all.pop().unwrap_or_default();
     if reasons.iter().any(|(_, sum)| sum.with_second > 0) {
-        for (keys, groups) in by.into_iter().zip(&mut all) {
-            *groups = with_second(context, spec, keys, std::mem::take(groups))?;
+        for (by, groups) in by.into_iter().zip(&mut all) {
+            *groups = with_second(context, spec, by, std::mem::take(groups))?;
         }
     }
     if let Some(groups) = all.first() {
@@ -108,20 +165,15 @@ fn sums_by<const N: usize>(
 fn with_second(
     context: &Context<'_>,
     spec: &'static Spec,
-    keys: &[Key],
+    by: By<'_>,
     groups: Unordered<UsageSum>,
 ) -> Result<Unordered<UsageSum>, AnalysisError> {
-    let mut groups: Groups<UsageSum> = groups.into_iter().collect();
-    let mut pass = if keys.iter().any(|key| key.is_object()) {
-        context.pass_second(spec, keys)?
-    } else {
-        let mut pass = context.pass(spec, keys)?;
-        pass.selector.only_read_write(&mut pass.projection);
-        pass
-    };
-    let usage = Usage::new(&mut pass, Object::Second);
+    let mut groups: FxHashMap<Vec<KeyValue>, UsageSum> = groups.into_iter().collect();
+    let keys = by.scanned(Object::Second);
+    let mut pass = context.pass_second(spec, &keys)?;
+    let usage = Usage::new(&mut pass);
     let second = pass.run(context.tables, &usage)?.into_iter().collect();
-    for (group, more) in usage.sums(second) {
+    for (group, more) in by.sums(second, Object::Second) {
         groups.entry(group).or_default().merge(more);
     }
     Ok(groups.into_iter().collect())
@@ -129,15 +181,15 @@ fn with_second(
 
 /// Tells how many of the bytes were moved on unknown objects, and why these are unknown.
 fn note_unknown(context: &Context<'_>, mut reasons: Unordered<UsageSum>, bytes: i64) {
-    let place = Sort::Unknown as usize;
+    let sort = KeyValue::Int(Sort::Unknown as i64);
+    reasons.retain(|(group, sum)| group.last() == Some(&sort) && sum.bytes() > 0);
     reasons.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let reasons = reasons.into_iter().filter_map(|(group, sum)| {
-        let unknown = sum.read[place] + sum.written[place];
+    let reasons = reasons.into_iter().map(|(group, sum)| {
         let reason = match group.into_iter().next() {
             Some(KeyValue::Text(reason)) => reason,
             _ => "no reason recorded".into(),
         };
-        (unknown > 0).then_some((reason, unknown))
+        (reason, sum.bytes())
     });
     if let Some(caveat) = caveats::unknown_objects(reasons.collect(), bytes) {
         context.note(caveat);
@@ -149,24 +201,29 @@ fn by_owner(
     (name, title, keys): Wanted<'_>,
     groups: Unordered<UsageSum>,
 ) -> Result<AnswerTable, AnalysisError> {
-    let mut blocks = block_bytes(context, keys)?;
-    let mut owners: Vec<(Vec<KeyValue>, UsageSum, BlockSum)> = groups
-        .into_iter()
-        .map(|(group, sum)| {
-            let block = blocks.as_mut().and_then(|blocks| blocks.remove(&group));
-            (group, sum, block.unwrap_or_default())
-        })
-        .collect();
-    let has_blocks = blocks.is_some();
-    let only_blocks = blocks.into_iter().flatten();
-    owners.extend(only_blocks.map(|(group, block)| (group, UsageSum::default(), block)));
-    owners.sort_by(|(group_a, a, block_a), (group_b, b, block_b)| {
-        let total = |sum: &UsageSum, block: &BlockSum| {
-            (sum.bytes() + block.read + block.written, sum.weight())
+    let mut by_owner: FxHashMap<Vec<KeyValue>, OwnerSum> = FxHashMap::default();
+    for (mut group, sum) in groups {
+        let sort = match group.pop() {
+            Some(KeyValue::Int(sort)) => sort as usize,
+            _ => Sort::Unknown as usize,
         };
-        total(b, block_b)
-            .cmp(&total(a, block_a))
-            .then_with(|| group_a.cmp(group_b))
+        let owner = by_owner.entry(group).or_default();
+        owner.read[sort] += sum.read;
+        owner.written[sort] += sum.written;
+        owner.all.merge(sum);
+    }
+    let blocks = block_bytes(context, keys)?;
+    let has_blocks = blocks.is_some();
+    for (group, block) in blocks.into_iter().flatten() {
+        by_owner.entry(group).or_default().block = block;
+    }
+    let mut owners: Vec<(Vec<KeyValue>, OwnerSum)> = by_owner.into_iter().collect();
+    owners.sort_by(|(group_a, a), (group_b, b)| {
+        let total = |sum: &OwnerSum| {
+            let blocks = sum.block.read + sum.block.written;
+            (sum.all.bytes() + blocks, sum.all.weight())
+        };
+        total(b).cmp(&total(a)).then_with(|| group_a.cmp(group_b))
     });
 
     let mut table = AnswerTable::new(name, title, owner_columns(keys));
@@ -177,14 +234,23 @@ fn by_owner(
         Measure::Count,
         owners.len() as i64,
     );
-    for (group, sum, block) in owners {
+    for (
+        group,
+        OwnerSum {
+            all,
+            read,
+            written,
+            block,
+        },
+    ) in owners
+    {
         let mut row = Vec::with_capacity(table.columns.len());
         for (key, value) in keys.iter().zip(&group) {
             row.extend(key.cells(value, &context.names));
         }
         for sort in Sort::ALL {
-            row.push(sum.read[sort as usize].into());
-            row.push(sum.written[sort as usize].into());
+            row.push(read[sort as usize].into());
+            row.push(written[sort as usize].into());
         }
         let known = |bytes: i64| {
             if has_blocks {
@@ -194,7 +260,7 @@ fn by_owner(
             }
         };
         row.extend([known(block.read), known(block.written)]);
-        row.extend([sum.reads.into(), sum.writes.into(), sum.others.into()]);
+        row.extend([all.reads.into(), all.writes.into(), all.others.into()]);
         row.push(context.names.is_tracer(keys, &group).into());
         table.rows.push(row);
     }
@@ -277,8 +343,7 @@ fn by_object(
         for (key, value) in keys.iter().zip(group) {
             row.extend(key.cells(value, &context.names));
         }
-        row.push(sum.read.iter().sum::<i64>().into());
-        row.push(sum.written.iter().sum::<i64>().into());
+        row.extend([sum.read.into(), sum.written.into()]);
         row.extend([sum.reads.into(), sum.writes.into(), sum.others.into()]);
         row.push(Value::List(by.into_iter().map(Value::Text).collect()));
         table.rows.push(row);
@@ -287,19 +352,16 @@ fn by_object(
     Ok(table)
 }
 
-/// Sums of what calls do with their first object, or of what they write to their second one.
+/// Counts what calls do, and their bytes.
 struct Usage {
-    object: Object,
     op: ColumnRef,
-    /// Of the first object; the second one is known by its name only.
-    class: ColumnRef,
     bytes: ColumnRef,
 }
 
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct UsageSum {
-    pub(crate) read: [i64; 4],
-    pub(crate) written: [i64; 4],
+    pub(crate) read: i64,
+    pub(crate) written: i64,
     pub(crate) reads: i64,
     pub(crate) writes: i64,
     pub(crate) others: i64,
@@ -311,7 +373,7 @@ pub(crate) struct UsageSum {
 
 impl UsageSum {
     pub(crate) fn bytes(&self) -> i64 {
-        self.read.iter().chain(&self.written).sum()
+        self.read + self.written
     }
 
     /// Calls for ordering: one that reads and writes counts as two.
@@ -320,16 +382,23 @@ impl UsageSum {
     }
 
     fn merge(&mut self, other: UsageSum) {
-        for sort in 0..Sort::ALL.len() {
-            self.read[sort] += other.read[sort];
-            self.written[sort] += other.written[sort];
-        }
+        self.read += other.read;
+        self.written += other.written;
         self.reads += other.reads;
         self.writes += other.writes;
         self.others += other.others;
         self.calls += other.calls;
         self.with_second += other.with_second;
     }
+}
+
+/// What an owner did: with objects of all sorts, of each sort, and on disks.
+#[derive(Debug, Default)]
+struct OwnerSum {
+    all: UsageSum,
+    read: [i64; 4],
+    written: [i64; 4],
+    block: BlockSum,
 }
 
 /// What a call does with its objects; the number is its place in a tally.
@@ -352,64 +421,56 @@ impl Way {
     }
 }
 
-/// Calls and bytes by way and sort. Nothing is decided per row: whether the next call reads or
-/// writes cannot be foreseen, and a wrong guess costs more than all of the adding.
-type Tally = [WayTally; 4];
+/// Calls and bytes by way. Nothing is decided per row: whether the next call reads or writes cannot
+/// be foreseen, and a wrong guess costs more than all of the adding. One line of the cache: with
+/// many groups, each touch of memory counts.
+#[derive(Debug, Default, Clone, Copy)]
+#[repr(align(64))]
+struct Tally([WayTally; 4]);
 
-/// What one row adds to lies together: with many groups, each touch of memory counts.
 #[derive(Debug, Default, Clone, Copy)]
 struct WayTally {
     calls: i64,
-    /// By sort.
-    bytes: [i64; 4],
+    bytes: i64,
 }
 
-/// What each row of a batch adds: to which part of a tally, and how many bytes.
-struct UsageColumns {
-    ways: Vec<u8>,
-    sorts: Vec<u8>,
-    bytes: Vec<i64>,
-}
-
-impl Usage {
-    fn new(pass: &mut Pass, object: Object) -> Self {
-        let projection = &mut pass.projection;
-        Self {
-            object,
-            op: projection.need("op"),
-            class: projection.need(match object {
-                Object::First => "fd_class",
-                Object::Second => "path2",
-            }),
-            bytes: projection.need("bytes"),
-        }
-    }
-
-    fn sums(&self, groups: Unordered<Tally>) -> Unordered<UsageSum> {
-        let sum = |tally: Tally| {
-            let [reads, writes, both, others] = tally.map(|way| way.calls);
-            let [read, written, moved, _] = tally.map(|way| way.bytes);
-            if self.object == Object::Second {
-                return UsageSum {
-                    writes: reads + writes + both + others,
-                    written: std::array::from_fn(|sort| {
-                        tally.iter().map(|way| way.bytes[sort]).sum()
-                    }),
-                    ..UsageSum::default()
-                };
-            }
-            UsageSum {
-                read: std::array::from_fn(|sort| read[sort] + moved[sort]),
+impl Tally {
+    /// What the calls did to their first object, or wrote to their second one.
+    fn sum(self, object: Object) -> UsageSum {
+        let [reads, writes, both, others] = self.0.map(|way| way.calls);
+        let [read, written, moved, _] = self.0.map(|way| way.bytes);
+        match object {
+            Object::First => UsageSum {
+                read: read + moved,
                 written,
                 reads: reads + both,
                 writes,
                 others,
                 calls: reads + writes + both + others,
                 with_second: both,
-            }
-        };
-        let groups = groups.into_iter();
-        groups.map(|(group, tally)| (group, sum(tally))).collect()
+            },
+            Object::Second => UsageSum {
+                written: moved,
+                writes: both,
+                ..UsageSum::default()
+            },
+        }
+    }
+}
+
+/// What each row of a batch adds: to which part of a tally, and how many bytes.
+struct UsageColumns {
+    ways: Vec<u8>,
+    bytes: Vec<i64>,
+}
+
+impl Usage {
+    fn new(pass: &mut Pass) -> Self {
+        let projection = &mut pass.projection;
+        Self {
+            op: projection.need("op"),
+            bytes: projection.need("bytes"),
+        }
     }
 }
 
@@ -418,16 +479,11 @@ impl Summing for Usage {
     type Sum = Tally;
 
     fn columns(&self, batch: &RecordBatch, _: Spot) -> Result<UsageColumns, AnalysisError> {
-        let (op, class) = (self.op.texts(batch)?, self.class.texts(batch)?);
-        let sort_of = |word: &str| match self.object {
-            Object::First => Sort::of_class(Some(word)) as u8,
-            Object::Second => Sort::of_name(Some(word)) as u8,
-        };
+        let op = self.op.texts(batch)?;
         let bytes = self.bytes.ints(batch)?;
         let way_of = |word: &str| Way::of(Op::by_name(word)) as u8;
         Ok(UsageColumns {
             ways: per_row(&op, &per_word(&op, way_of), Way::Other as u8),
-            sorts: per_row(&class, &per_word(&class, sort_of), Sort::Unknown as u8),
             bytes: (0..batch.num_rows() as u32)
                 .map(|row| bytes.or_zero(row))
                 .collect(),
@@ -437,17 +493,15 @@ impl Summing for Usage {
     #[inline]
     fn add(&self, tally: &mut Tally, columns: &UsageColumns, row: u32) {
         let row = row as usize;
-        let way = &mut tally[usize::from(columns.ways[row] % 4)];
+        let way = &mut tally.0[usize::from(columns.ways[row] % 4)];
         way.calls += 1;
-        way.bytes[usize::from(columns.sorts[row] % 4)] += columns.bytes[row];
+        way.bytes += columns.bytes[row];
     }
 
     fn merge(&self, tally: &mut Tally, other: Tally) {
-        for (way, more) in tally.iter_mut().zip(other) {
+        for (way, more) in tally.0.iter_mut().zip(other.0) {
             way.calls += more.calls;
-            for (bytes, more) in way.bytes.iter_mut().zip(more.bytes) {
-                *bytes += more;
-            }
+            way.bytes += more.bytes;
         }
     }
 }

@@ -5,9 +5,9 @@ WITH used AS (
     SELECT path2, upid, fd2 FROM io WHERE op = 'read_write'),
 counted AS (SELECT file, upid, fd, count(*) AS n FROM used GROUP BY ALL),
 named AS (
-    SELECT file, n,
+    SELECT file, n, upid, fd,
         CASE WHEN fd IS NULL THEN '' ELSE 'fd ' || fd || ' in ' END
         || coalesce(p.comm || ' (' || p.pid || ')', 'unknown process') AS sharer
     FROM counted LEFT JOIN process p USING (upid))
-SELECT file, string_agg(sharer, '; ' ORDER BY n DESC, sharer) AS by
+SELECT file, string_agg(sharer, '; ' ORDER BY n DESC, upid NULLS FIRST, fd NULLS FIRST) AS by
 FROM named WHERE file IS NOT NULL GROUP BY file ORDER BY file;

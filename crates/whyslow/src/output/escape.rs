@@ -14,6 +14,9 @@ pub(super) fn is_hostile(c: char) -> bool {
 
 /// The text with hostile characters spelled out; with `ascii`, everything beyond ASCII too.
 pub(crate) fn shown(text: &str, ascii: bool) -> Cow<'_, str> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(text);
+    }
     let harmless = |c: char| !is_hostile(c) && (c.is_ascii() || !ascii);
     if text.chars().all(harmless) {
         return Cow::Borrowed(text);

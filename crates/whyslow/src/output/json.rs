@@ -4,8 +4,10 @@
 //! carry `outlier` and `overlap` (`begin`, `end`, `both`, or null) for the signs `!` and `*`.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value as Json, json};
 use whyslow_model::answer::{Answer, AnswerTable, Form, LossNote, Value};
 
@@ -19,9 +21,81 @@ pub(super) fn write_document(
     subject: &Subject,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let document = Document { answer, subject };
-    serde_json::to_writer_pretty(Escaping(out), &document)?;
-    out.write_all(b"\n")
+    out.write_all(b"{\n")?;
+    for (key, value) in &head(answer, subject) {
+        write_entry("  ", key, value, ",", out)?;
+    }
+    write_list("  ", "tables", &answer.tables, ",", out, write_table)?;
+    let losses = answer.losses.iter().map(loss);
+    write_list("  ", "losses", losses, ",", out, write_item)?;
+    write_list("  ", "caveats", &answer.caveats, ",", out, write_item)?;
+    write_entry("  ", "next", &answer.next, "", out)?;
+    out.write_all(b"}\n")
+}
+
+/// A key on a line of its own.
+fn write_entry(
+    indent: &str,
+    key: &str,
+    value: &impl Serialize,
+    end: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    write!(out, "{indent}\"{key}\": ")?;
+    serde_json::to_writer(Escaping(out), value)?;
+    writeln!(out, "{end}")
+}
+
+/// A key with a list, whose items begin on lines of their own.
+fn write_list<T>(
+    indent: &str,
+    key: &str,
+    items: impl IntoIterator<Item = T>,
+    end: &str,
+    out: &mut dyn Write,
+    write: impl Fn(T, &mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    write!(out, "{indent}\"{key}\": [")?;
+    let mut separator = "\n";
+    for item in items {
+        write!(out, "{separator}{indent}  ")?;
+        write(item, out)?;
+        separator = ",\n";
+    }
+    if separator != "\n" {
+        write!(out, "\n{indent}")?;
+    }
+    writeln!(out, "]{end}")
+}
+
+fn write_item(item: impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    Ok(serde_json::to_writer(Escaping(out), &item)?)
+}
+
+fn write_table(table: &AnswerTable, out: &mut dyn Write) -> io::Result<()> {
+    let indent = "      ";
+    out.write_all(b"{\n")?;
+    write_entry(indent, "name", &table.name, ",", out)?;
+    write_entry(indent, "title", &table.title, ",", out)?;
+    write_entry(indent, "form", &form_name(&table.form), ",", out)?;
+    let columns = table.columns.iter().map(|column| {
+        json!({
+            "name": column.name,
+            "title": column.title,
+            "measure": measure_name(column.measure),
+        })
+    });
+    write_list(indent, "columns", columns, ",", out, write_item)?;
+    write!(out, "{indent}\"rows\": [")?;
+    Rows::of(table).write(None, ("\n        ", ",\n        "), out)?;
+    let end = if table.rows.is_empty() {
+        ""
+    } else {
+        "\n      "
+    };
+    writeln!(out, "{end}],")?;
+    write_entry(indent, "facts", &facts(table), "", out)?;
+    out.write_all(b"    }")
 }
 
 /// Lines of `type` answer, row, facts, loss, caveat; each is whole by itself.
@@ -52,17 +126,9 @@ pub(super) fn write_first_line(
 }
 
 pub(super) fn write_row_lines(table: &AnswerTable, out: &mut dyn Write) -> io::Result<()> {
-    let rows = Rows::of(table);
-    for index in 0..table.rows.len() {
-        let line = Row {
-            rows: &rows,
-            index,
-            table_name: Some(&table.name),
-        };
-        serde_json::to_writer(Escaping(out), &line)?;
-        out.write_all(b"\n")?;
-    }
-    Ok(())
+    Rows::of(table).write(Some(&table.name), ("", "\n"), out)?;
+    let end = if table.rows.is_empty() { "" } else { "\n" };
+    out.write_all(end.as_bytes())
 }
 
 pub(super) fn write_last_lines(answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
@@ -102,53 +168,10 @@ fn head(answer: &Answer, subject: &Subject) -> Map<String, Json> {
 // An answer may have a hundred thousand rows: they are written as they are, without a tree of JSON
 // values in between.
 
-struct Document<'a> {
-    answer: &'a Answer,
-    subject: &'a Subject,
-}
-
-impl Serialize for Document<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        for (key, value) in &head(self.answer, self.subject) {
-            map.serialize_entry(key, value)?;
-        }
-        let tables: Vec<Table<'_>> = self.answer.tables.iter().map(Table).collect();
-        map.serialize_entry("tables", &tables)?;
-        let losses: Vec<Json> = self.answer.losses.iter().map(loss).collect();
-        map.serialize_entry("losses", &losses)?;
-        map.serialize_entry("caveats", &self.answer.caveats)?;
-        map.serialize_entry("next", &self.answer.next)?;
-        map.end()
-    }
-}
-
-struct Table<'a>(&'a AnswerTable);
-
-impl Serialize for Table<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let table = self.0;
-        let columns: Vec<Json> = table
-            .columns
-            .iter()
-            .map(|column| {
-                json!({
-                    "name": column.name,
-                    "title": column.title,
-                    "measure": measure_name(column.measure),
-                })
-            })
-            .collect();
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("name", &table.name)?;
-        map.serialize_entry("title", &table.title)?;
-        map.serialize_entry("form", form_name(&table.form))?;
-        map.serialize_entry("columns", &columns)?;
-        map.serialize_entry("rows", &Rows::of(table))?;
-        map.serialize_entry("facts", &facts(table))?;
-        map.end()
-    }
-}
+/// Rows that are encoded at once; more are shared among threads.
+const ROWS_ENCODED: usize = 500;
+/// Pieces of text that wait to be written, for each thread.
+const PIECES_PER_THREAD: usize = 8;
 
 struct Rows<'a> {
     table: &'a AnswerTable,
@@ -173,19 +196,41 @@ impl<'a> Rows<'a> {
             keys,
         }
     }
-}
 
-impl Serialize for Rows<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows = serializer.serialize_seq(Some(self.table.rows.len()))?;
-        for index in 0..self.table.rows.len() {
-            rows.serialize_element(&Row {
-                rows: self,
-                index,
-                table_name: None,
-            })?;
+    /// The rows with what stands before the first and before every other one.
+    fn write(
+        &self,
+        table_name: Option<&str>,
+        (first, other): (&str, &str),
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let encoded = |rows: &Range<usize>| -> io::Result<Vec<u8>> {
+            let mut text = Vec::new();
+            for index in rows.clone() {
+                let before = if index == 0 { first } else { other };
+                text.extend_from_slice(before.as_bytes());
+                let row = Row {
+                    rows: self,
+                    index,
+                    table_name,
+                };
+                serde_json::to_writer(Escaping(&mut text), &row)?;
+            }
+            Ok(text)
+        };
+        let rows = self.table.rows.len();
+        let piece = |begin| begin..rows.min(begin + ROWS_ENCODED);
+        let pieces: Vec<Range<usize>> = (0..rows).step_by(ROWS_ENCODED).map(piece).collect();
+        if let [only] = pieces.as_slice() {
+            return out.write_all(&encoded(only)?);
         }
-        rows.end()
+        for pieces in pieces.chunks(PIECES_PER_THREAD * rayon::current_num_threads()) {
+            let texts: Vec<_> = pieces.par_iter().map(encoded).collect();
+            for text in texts {
+                out.write_all(&text?)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -27,6 +27,9 @@ const IOSTAT_UNIT: &str = "kB/s";
 /// Columns from this priority on are details: shown with `--wide`, or by name.
 const DETAIL: u8 = 8;
 
+/// Items of a list that people see; a file that every thread of a server has open would fill pages.
+const LIST_SHOWN: usize = 8;
+
 /// What a cell without value shows.
 pub(super) const NOTHING: &str = "-";
 
@@ -59,7 +62,7 @@ pub(super) fn single(column: &AnswerColumn, value: &Value, look: &Look) -> Strin
     if *value == Value::Null {
         return text;
     }
-    match unit_of(column, &[value], look) {
+    match unit_of(column, scale_of(column, &[value], look)) {
         "" => text,
         "%" => format!("{text} %"),
         unit => format!("{text} {unit}"),
@@ -84,7 +87,8 @@ fn print_column(
     window: Option<(Ns, Ns)>,
     look: &Look,
 ) -> PrintedColumn {
-    let unit = unit_of(column, values, look);
+    let scale = scale_of(column, values, look);
+    let unit = unit_of(column, scale);
     let header = header(&shown(&column.title, look.ascii), unit);
     let cells = match column.measure {
         Measure::Time => print_times(values, window, look),
@@ -92,7 +96,6 @@ fn print_column(
             values.iter().map(|value| plain(value, look)).collect()
         }
         _ => {
-            let scale = scale_of(column, values, look);
             let group = look.group && !is_name(&column.name);
             values
                 .iter()
@@ -152,13 +155,11 @@ fn header(title: &str, unit: &str) -> String {
 }
 
 /// Unit that stands in the header; empty for what has none.
-fn unit_of(column: &AnswerColumn, values: &[&Value], look: &Look) -> &'static str {
+fn unit_of(column: &AnswerColumn, scale: Scale) -> &'static str {
     match column.measure {
-        Measure::Duration | Measure::Bytes | Measure::Ratio => {
-            scale_of(column, values, look).unit.name
-        }
+        Measure::Duration | Measure::Bytes | Measure::Ratio => scale.unit.name,
         Measure::Rate => "/s",
-        Measure::ByteRate => match scale_of(column, values, look).unit.name {
+        Measure::ByteRate => match scale.unit.name {
             "B" => "B/s",
             "KiB" => "KiB/s",
             "MiB" => "MiB/s",
@@ -201,8 +202,20 @@ fn plain(value: &Value, look: &Look) -> String {
         Value::Bool(false) => "no".into(),
         Value::Text(text) => shown(text, look.ascii).into_owned(),
         Value::List(items) => {
-            let items: Vec<String> = items.iter().map(|item| plain(item, look)).collect();
-            items.join(", ")
+            let count = if look.details {
+                items.len()
+            } else {
+                LIST_SHOWN
+            };
+            let mut shown: Vec<String> = items
+                .iter()
+                .take(count)
+                .map(|item| plain(item, look))
+                .collect();
+            if items.len() > count {
+                shown.push(format!("and {} more", items.len() - count));
+            }
+            shown.join(", ")
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Numbers for people: one unit and one number of decimals for a whole column.
 
+use std::fmt::Write as _;
+
 use crate::cli::UnitChoice;
 
 /// A unit: its name and how many of the base (ns, bytes) it has.
@@ -97,7 +99,7 @@ impl Scale {
             size: 1.0,
         };
         let decimals = if has_fractions {
-            decimals(values, unit)
+            decimals(values, typical(values), unit)
         } else {
             0
         };
@@ -105,8 +107,9 @@ impl Scale {
     }
 
     pub(super) fn duration(values: &[f64], choice: UnitChoice) -> Self {
+        let sizes = typical(values);
         let unit = match choice {
-            UnitChoice::Auto => fitting(values, &DURATIONS),
+            UnitChoice::Auto => fitting(sizes, &DURATIONS),
             UnitChoice::Ns => DURATIONS[0],
             UnitChoice::Us => DURATIONS[1],
             UnitChoice::Ms => DURATIONS[2],
@@ -115,23 +118,24 @@ impl Scale {
         // Asked for a unit, every ns is shown that three decimals can show.
         Scale {
             unit,
-            decimals: decimals(values, unit),
+            decimals: decimals(values, sizes, unit),
         }
     }
 
     pub(super) fn bytes(values: &[f64], si: bool) -> Self {
         let units = if si { &DECIMAL_SIZES } else { &BINARY_SIZES };
+        let sizes = typical(values);
         let greatest = values
             .iter()
             .fold(0.0_f64, |max, value| max.max(value.abs()));
         let unit = if greatest < BYTES_EXACT {
             units[0]
         } else {
-            fitting(values, units)
+            fitting(sizes, units)
         };
         Scale {
             unit,
-            decimals: decimals(values, unit),
+            decimals: decimals(values, sizes, unit),
         }
     }
 
@@ -140,7 +144,7 @@ impl Scale {
         let unit = BINARY_SIZES[1];
         Scale {
             unit,
-            decimals: decimals(values, unit),
+            decimals: decimals(values, typical(values), unit),
         }
     }
 
@@ -151,20 +155,67 @@ impl Scale {
         };
         Scale {
             unit,
-            decimals: decimals(values, unit).min(2),
+            decimals: decimals(values, typical(values), unit).min(2),
         }
     }
 
     pub(super) fn print(&self, value: f64, group: bool) -> String {
-        let text = format!("{:.*}", self.decimals, value / self.unit.size);
+        let text = self
+            .print_whole(value)
+            .unwrap_or_else(|| format!("{:.*}", self.decimals, value / self.unit.size));
         if group { grouped(&text) } else { text }
+    }
+
+    /// The same for whole numbers in whole units, of which a large answer has a million: in whole
+    /// numbers, a half to the even digit.
+    fn print_whole(&self, value: f64) -> Option<String> {
+        let fits = value.fract() == 0.0 && value.abs() <= WHOLE_MAX && self.unit.size >= 1.0;
+        if !fits || self.decimals > DECIMALS_MAX {
+            return None;
+        }
+        let (size, power) = (self.unit.size as u64, 10_u64.pow(self.decimals as u32));
+        let scaled = value.abs() as u64 * power;
+        let (mut shown, twice_rest) = (scaled / size, scaled % size * 2);
+        if twice_rest > size || (twice_rest == size && shown % 2 == 1) {
+            shown += 1;
+        }
+        let mut text = String::with_capacity(12);
+        if value < 0.0 {
+            text.push('-');
+        }
+        let _ = write!(text, "{}", shown / power);
+        if self.decimals > 0 {
+            let _ = write!(text, ".{:0width$}", shown % power, width = self.decimals);
+        }
+        Some(text)
     }
 }
 
+/// Whole numbers that are exact, and do not overflow with `DECIMALS_MAX` more digits.
+const WHOLE_MAX: f64 = 9e15;
+
+/// The least and the middle one of the amounts other than nothing.
+#[derive(Debug, Clone, Copy)]
+struct Typical {
+    least: f64,
+    median: f64,
+}
+
+fn typical(values: &[f64]) -> Option<Typical> {
+    let sizes = values.iter().map(|value| value.abs());
+    let mut sizes: Vec<f64> = sizes.filter(|value| *value > 0.0).collect();
+    let middle = sizes.len() / 2;
+    let least = sizes.iter().copied().min_by(f64::total_cmp)?;
+    let (_, median, _) = sizes.select_nth_unstable_by(middle, f64::total_cmp);
+    Some(Typical {
+        least,
+        median: *median,
+    })
+}
+
 /// The greatest unit in which the typical value is at least one and the least is not lost.
-fn fitting(values: &[f64], units: &[Unit]) -> Unit {
-    let sizes = sorted_sizes(values);
-    let (Some(&least), Some(&median)) = (sizes.first(), sizes.get(sizes.len() / 2)) else {
+fn fitting(sizes: Option<Typical>, units: &[Unit]) -> Unit {
+    let Some(Typical { least, median }) = sizes else {
         return units[0];
     };
     let shown_least = 10_f64.powi(-(DECIMALS_MAX as i32));
@@ -177,12 +228,11 @@ fn fitting(values: &[f64], units: &[Unit]) -> Unit {
 }
 
 /// So many decimals that typical values are exact enough and the least one is not lost.
-fn decimals(values: &[f64], unit: Unit) -> usize {
+fn decimals(values: &[f64], sizes: Option<Typical>, unit: Unit) -> usize {
     if unit.size == 1.0 && values.iter().all(|value| value.fract() == 0.0) {
         return 0;
     }
-    let sizes = sorted_sizes(values);
-    let (Some(&least), Some(&median)) = (sizes.first(), sizes.get(sizes.len() / 2)) else {
+    let Some(Typical { least, median }) = sizes else {
         return 0;
     };
     let typical = decimals_for(median / unit.size, DIGITS_TYPICAL);
@@ -192,17 +242,6 @@ fn decimals(values: &[f64], unit: Unit) -> usize {
 fn decimals_for(value: f64, digits: i32) -> usize {
     let whole_digits = value.log10().floor() as i32 + 1;
     (digits - whole_digits).clamp(0, DECIMALS_MAX as i32) as usize
-}
-
-/// Amounts other than nothing, the least first.
-fn sorted_sizes(values: &[f64]) -> Vec<f64> {
-    let mut sizes: Vec<f64> = values
-        .iter()
-        .map(|value| value.abs())
-        .filter(|value| *value > 0.0)
-        .collect();
-    sizes.sort_by(f64::total_cmp);
-    sizes
 }
 
 /// A length of time that stands alone, as the edge of a bucket does: `2.10 ms`.
@@ -299,6 +338,38 @@ mod tests {
             &["0.031", "39 394.399"],
         );
         check(&[2_000_000.0], true, "MB", &["2.000"]);
+    }
+
+    #[test]
+    fn whole_numbers_print_as_their_quotients_do() {
+        for unit in DURATIONS.iter().chain(&BINARY_SIZES).chain(&DECIMAL_SIZES) {
+            for decimals in 0..=DECIMALS_MAX {
+                let scale = Scale {
+                    unit: *unit,
+                    decimals,
+                };
+                // No quotient of these is a half of the last digit, but 0.
+                for value in [
+                    0.0,
+                    1.0,
+                    -7.0,
+                    999.0,
+                    1001.0,
+                    437_697_753.0,
+                    8_999_999_999_999.0,
+                ] {
+                    let expected = format!("{:.decimals$}", value / unit.size);
+                    let got = scale.print(value, false);
+                    assert_eq!(got, expected, "{value} in {}, {decimals}", unit.name);
+                }
+            }
+        }
+        let thousands = Scale {
+            unit: DURATIONS[1],
+            decimals: 0,
+        };
+        let shown = [500.0, 1500.0, 2500.0, -1500.0].map(|ns| thousands.print(ns, false));
+        assert_eq!(shown, ["0", "2", "2", "-2"]);
     }
 
     #[test]

@@ -29,7 +29,11 @@ pub(super) fn render(
 }
 
 /// Signs before the rows: `!` stands out, `*` is cut.
-pub(super) struct Marks(Vec<(bool, bool)>);
+pub(super) struct Marks {
+    rows: Vec<(bool, bool)>,
+    /// Columns of the signs, and a blank.
+    width: usize,
+}
 
 impl Marks {
     pub(super) fn of(table: &AnswerTable) -> Self {
@@ -44,21 +48,16 @@ impl Marks {
                 mark.1 = true;
             }
         }
-        Self(marks)
-    }
-
-    /// Columns of the signs, and a blank.
-    fn width(&self) -> usize {
-        let outliers = usize::from(self.0.iter().any(|mark| mark.0));
-        let cuts = usize::from(self.0.iter().any(|mark| mark.1));
-        match outliers + cuts {
-            0 => 0,
-            signs => signs + 1,
+        let signs = usize::from(marks.iter().any(|mark| mark.0))
+            + usize::from(marks.iter().any(|mark| mark.1));
+        Self {
+            rows: marks,
+            width: if signs > 0 { signs + 1 } else { 0 },
         }
     }
 
     pub(super) fn text(&self, row: usize) -> &'static str {
-        match self.0.get(row) {
+        match self.rows.get(row) {
             Some((true, true)) => "!*",
             Some((true, false)) => "!",
             Some((false, true)) => "*",
@@ -66,19 +65,17 @@ impl Marks {
         }
     }
 
-    fn painted(&self, row: usize, look: &Look) -> String {
-        let width = self.width();
+    fn put(&self, row: usize, look: &Look, out: &mut String) {
         let text = self.text(row);
         let paint = if text.starts_with('!') {
             Paint::Outlier
         } else {
             Paint::Cut
         };
-        format!(
-            "{}{}",
-            look.paint(paint, text),
-            " ".repeat(width - text.len())
-        )
+        if !text.is_empty() {
+            out.push_str(&look.paint(paint, text));
+        }
+        put_blanks(self.width - text.len(), out);
     }
 }
 
@@ -89,64 +86,66 @@ pub(super) fn render_columns(
     out: &mut String,
 ) -> Vec<String> {
     let dropped = match look.width {
-        Some(width) => fit(&mut columns, width.saturating_sub(marks.width()), look),
+        Some(width) => fit(&mut columns, width.saturating_sub(marks.width), look),
         None => Vec::new(),
     };
     let widths: Vec<usize> = columns.iter().map(natural_width).collect();
-    let headers: Vec<&str> = columns
-        .iter()
-        .map(|column| column.header.as_str())
-        .collect();
-    let indent = " ".repeat(marks.width());
-    let header = line(&columns, &widths, &headers);
-    out.push_str(
-        look.paint(Paint::Header, format!("{indent}{header}").trim_end())
-            .as_str(),
-    );
+    let mut header = " ".repeat(marks.width);
+    put_line(&columns, &widths, |column| &column.header, &mut header);
+    out.push_str(&look.paint(Paint::Header, header.trim_end()));
     out.push('\n');
     let rows = columns.first().map_or(0, |column| column.cells.len());
     for row in 0..rows {
-        let cells: Vec<&str> = columns
-            .iter()
-            .map(|column| column.cells[row].as_str())
-            .collect();
-        let text = format!(
-            "{}{}",
-            marks.painted(row, look),
-            line(&columns, &widths, &cells)
-        );
-        out.push_str(text.trim_end());
+        marks.put(row, look, out);
+        put_line(&columns, &widths, |column| &column.cells[row], out);
+        out.truncate(out.trim_end_matches(' ').len());
         out.push('\n');
     }
     dropped
 }
 
-fn line(columns: &[PrintedColumn], widths: &[usize], cells: &[&str]) -> String {
-    let mut text = String::new();
-    for (i, ((column, width), cell)) in columns.iter().zip(widths).zip(cells).enumerate() {
-        if i > 0 {
-            text.push_str(&" ".repeat(GAP));
-        }
-        let padding = " ".repeat(width.saturating_sub(cell.width()));
-        if column.right {
-            text.push_str(&padding);
-            text.push_str(cell);
+fn put_line<'c>(
+    columns: &'c [PrintedColumn],
+    widths: &[usize],
+    cell: impl Fn(&'c PrintedColumn) -> &'c str,
+    out: &mut String,
+) {
+    let mut gap = 0;
+    for (column, width) in columns.iter().zip(widths) {
+        let cell = cell(column);
+        let padding = width.saturating_sub(text_width(cell));
+        let (left, right) = if column.right {
+            (padding, 0)
         } else {
-            text.push_str(cell);
-            text.push_str(&padding);
-        }
+            (0, padding)
+        };
+        put_blanks(gap + left, out);
+        out.push_str(cell);
+        gap = GAP + right;
     }
-    text
+}
+
+fn put_blanks(count: usize, out: &mut String) {
+    out.extend(std::iter::repeat_n(' ', count));
+}
+
+/// Columns of a terminal that the text takes; nothing in it moves the cursor.
+fn text_width(text: &str) -> usize {
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.width()
+    }
 }
 
 fn natural_width(column: &PrintedColumn) -> usize {
     let cells = column
         .cells
         .iter()
-        .map(|cell| cell.width())
+        .map(|cell| text_width(cell))
         .max()
         .unwrap_or(0);
-    cells.max(column.header.width())
+    cells.max(text_width(&column.header))
 }
 
 /// Drops and shortens until the columns fit; returns the headers of those dropped.
@@ -204,7 +203,7 @@ fn shorten_paths(columns: &mut [PrintedColumn], width: usize, look: &Look) {
 /// The text with its middle left out if it is wider than `width`; the end of a path tells more
 /// than its beginning and gets two thirds.
 pub(super) fn middle_cut(text: &str, width: usize, ascii: bool) -> String {
-    if text.width() <= width {
+    if text_width(text) <= width {
         return text.to_owned();
     }
     let dots = if ascii { "..." } else { "…" };
