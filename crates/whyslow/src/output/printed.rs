@@ -1,5 +1,6 @@
 //! Cells of a table as text for people: text, Markdown and HTML print these.
 
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
@@ -30,6 +31,9 @@ const DETAIL: u8 = 8;
 /// Items of a list that people see; a file that every thread of a server has open would fill pages.
 const LIST_SHOWN: usize = 8;
 
+/// Below this a second thread costs more than it brings.
+const ROWS_PER_THREAD: usize = 1_000;
+
 /// What a cell without value shows.
 pub(super) const NOTHING: &str = "-";
 
@@ -38,16 +42,21 @@ pub(super) fn columns(
     window: Option<(Ns, Ns)>,
     look: &Look,
 ) -> Vec<PrintedColumn> {
-    table
+    let wanted: Vec<(usize, &AnswerColumn)> = table
         .columns
         .iter()
         .enumerate()
         .filter(|(_, column)| is_wanted(column, look))
-        .map(|(i, column)| {
-            let values: Vec<&Value> = table.rows.iter().map(|row| cell(row, i)).collect();
-            print_column(column, &values, window, look)
-        })
-        .collect()
+        .collect();
+    let print = |(at, column): &(usize, &AnswerColumn)| {
+        let values: Vec<&Value> = table.rows.iter().map(|row| cell(row, *at)).collect();
+        print_column(column, &values, window, look)
+    };
+    if table.rows.len() < ROWS_PER_THREAD {
+        wanted.iter().map(print).collect()
+    } else {
+        wanted.par_iter().map(print).collect()
+    }
 }
 
 /// Details are for machine forms and those who ask for them.

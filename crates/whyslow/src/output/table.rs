@@ -125,8 +125,13 @@ fn put_line<'c>(
     }
 }
 
-fn put_blanks(count: usize, out: &mut String) {
-    out.extend(std::iter::repeat_n(' ', count));
+fn put_blanks(mut count: usize, out: &mut String) {
+    const BLANKS: &str = "                                ";
+    while count > 0 {
+        let some = count.min(BLANKS.len());
+        out.push_str(&BLANKS[..some]);
+        count -= some;
+    }
 }
 
 /// Columns of a terminal that the text takes; nothing in it moves the cursor.
