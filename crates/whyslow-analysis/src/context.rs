@@ -9,7 +9,7 @@ use whyslow_store::Tables;
 use crate::filter::Selector;
 use crate::grouping::{Grouping, Object};
 use crate::keys::Key;
-use crate::kinds::Spec;
+use crate::kinds::{Spec, of_second};
 use crate::pass::Pass;
 use crate::query::{Filter, Question};
 use crate::scan::Projection;
@@ -108,7 +108,7 @@ impl<'q> Context<'q> {
         spec: &'static Spec,
         keys: &[Key],
     ) -> Result<Pass, AnalysisError> {
-        let mut pass = self.pass(spec, &[])?;
+        let mut pass = self.pass(of_second(spec), &[])?;
         pass.selector.only_read_write(&mut pass.projection);
         pass.grouping = Grouping::new(spec, keys, Object::Second, &mut pass.projection);
         Ok(pass)

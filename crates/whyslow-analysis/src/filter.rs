@@ -394,12 +394,11 @@ impl Builder<'_> {
                 let clause = self.text("op", Box::new(holds));
                 self.tests.push(Test::AnyOf(vec![clause]));
             }
-            Only::Files => {
-                let holds = |op: &str| Op::by_name(op).is_some_and(Op::is_io);
-                let clause = self.text("op", Box::new(holds));
-                self.tests.push(Test::AnyOf(vec![clause]));
+            Only::Files | Only::SecondFiles => {
+                self.only(Only::Io);
+                let column = if only == Only::Files { "path" } else { "path2" };
                 // Objects without a name in the file system are no files, whatever their class.
-                let clause = self.text("path", Box::new(|path| path.starts_with('/')));
+                let clause = self.text(column, Box::new(|path| path.starts_with('/')));
                 self.tests.push(Test::AnyOf(vec![clause]));
             }
         }

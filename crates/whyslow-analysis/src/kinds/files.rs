@@ -18,6 +18,20 @@ pub(crate) static FILES: Spec = Spec {
     ..IO
 };
 
+/// Calls that write to a file from somewhere else, a pipe or a socket mostly.
+static SECOND_FILES: Spec = Spec {
+    only: Only::SecondFiles,
+    ..FILES
+};
+
+/// The rows of a kind by their second objects.
+pub(crate) fn of_second(spec: &'static Spec) -> &'static Spec {
+    match spec.only {
+        Only::Files => &SECOND_FILES,
+        _ => spec,
+    }
+}
+
 /// Files by path, from first sight to deletion.
 pub(crate) static LIVES: Spec = Spec {
     kind: Kind::Files,

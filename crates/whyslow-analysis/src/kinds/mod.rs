@@ -7,7 +7,7 @@ mod states;
 mod threads;
 
 pub(crate) use block::BLOCK;
-pub(crate) use files::{DESCRIPTORS, FILES, LIVES, MAPPINGS};
+pub(crate) use files::{DESCRIPTORS, FILES, LIVES, MAPPINGS, of_second};
 pub(crate) use io::{IO, SYSCALLS};
 pub(crate) use states::STATES;
 pub(crate) use threads::{SLICES, THREADS};
@@ -26,6 +26,8 @@ pub(crate) enum Only {
     Io,
     /// Those on something with a path.
     Files,
+    /// Those that write to something with a path as their second object.
+    SecondFiles,
 }
 
 /// A kind: one table of intervals, and what its columns mean to the verbs.

@@ -257,12 +257,10 @@ fn by_path(context: &Context<'_>, keys: &[Key]) -> Result<Groups<FileSum>, Analy
     let mut pass = context.pass(&FILES, &keys)?;
     let first = FileCalls::new(&mut pass, Object::First);
     let mut files = pass.run(context.tables, &first)?;
-    if files.values().any(|sum| sum.with_second > 0) {
-        let mut pass = context.pass_second(&FILES, &keys)?;
-        let second = FileCalls::new(&mut pass, Object::Second);
-        for (group, sum) in pass.run(context.tables, &second)? {
-            files.entry(group).or_default().merge(sum);
-        }
+    let mut pass = context.pass_second(&FILES, &keys)?;
+    let second = FileCalls::new(&mut pass, Object::Second);
+    for (group, sum) in pass.run(context.tables, &second)? {
+        files.entry(group).or_default().merge(sum);
     }
     let object = keys.iter().position(|key| *key == Key::File);
     files.retain(|group, sum| {
@@ -333,8 +331,6 @@ struct FileCalls {
 #[derive(Debug, Default, Clone)]
 struct FileSum {
     files: i64,
-    /// Calls that have a second object.
-    with_second: i64,
     opens: i64,
     reads: i64,
     writes: i64,
@@ -356,7 +352,6 @@ impl FileSum {
 
     fn merge(&mut self, other: FileSum) {
         self.files += other.files;
-        self.with_second += other.with_second;
         self.opens += other.opens;
         self.reads += other.reads;
         self.writes += other.writes;
@@ -457,7 +452,6 @@ impl Summing for FileCalls {
             _ => Does::Other,
         };
         let bytes = columns.bytes.get(row).unwrap_or(0);
-        sum.with_second += i64::from(op == Some(Op::ReadWrite));
         match does {
             Does::Open => sum.opens += 1,
             Does::Read => {

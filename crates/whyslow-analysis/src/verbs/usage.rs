@@ -24,6 +24,7 @@ use crate::keys::{Key, KeyValue};
 use crate::kinds::{BLOCK, Spec};
 use crate::objects::Sort;
 use crate::pass::{Groups, Pass, Summing, Unordered};
+use crate::query::Kind;
 use crate::scan::{ColumnRef, Ints, Texts, per_row, per_word};
 
 const ROWS: usize = 10;
@@ -150,7 +151,7 @@ fn sums_by<const N: usize>(
         .map(|(by, groups)| by.sums(groups, Object::First))
         .collect();
     let reasons = all.pop().unwrap_or_default();
-    if reasons.iter().any(|(_, sum)| sum.with_second > 0) {
+    if may_have_second(spec, &reasons) {
         for (by, groups) in by.into_iter().zip(&mut all) {
             *groups = with_second(context, spec, by, std::mem::take(groups))?;
         }
@@ -160,6 +161,12 @@ fn sums_by<const N: usize>(
         note_unknown(context, reasons, bytes);
     }
     Ok(all)
+}
+
+/// Whether calls write to second objects. What is written to a file from elsewhere is not among the
+/// calls on files, so that only looking for it tells.
+fn may_have_second(spec: &Spec, groups: &Unordered<UsageSum>) -> bool {
+    spec.kind == Kind::Files || groups.iter().any(|(_, sum)| sum.with_second > 0)
 }
 
 fn with_second(
@@ -296,8 +303,7 @@ fn by_object(
     (name, title, keys): Wanted<'_>,
     mut objects: Unordered<UsageSum>,
 ) -> Result<AnswerTable, AnalysisError> {
-    let seconds = objects.iter().any(|(_, sum)| sum.with_second > 0);
-    let roles = if seconds {
+    let roles = if may_have_second(spec, &objects) {
         [Object::First, Object::Second].as_slice()
     } else {
         &[Object::First]

@@ -7,7 +7,7 @@ WITH acted AS (
     FROM files
     UNION ALL
     SELECT path2, bytes, dur, false, false, true
-    FROM files WHERE op = 'read_write' AND path2 LIKE '/%'),
+    FROM io WHERE op = 'read_write' AND path2 LIKE '/%'),
 by_path AS (
     SELECT path, count(*) FILTER (WHERE is_open) AS opens,
         count(*) FILTER (WHERE is_read) AS reads, count(*) FILTER (WHERE is_write) AS writes,

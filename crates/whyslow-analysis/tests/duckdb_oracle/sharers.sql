@@ -1,8 +1,8 @@
 -- everyone who used a file (calls without an object have no sharers), those with the most calls first
 WITH used AS (
-    SELECT object AS file, upid, fd FROM io
+    SELECT object AS file, upid, fd FROM {view}
     UNION ALL
-    SELECT path2, upid, fd2 FROM io WHERE op = 'read_write'),
+    SELECT path2, upid, fd2 FROM io WHERE op = 'read_write' AND {wanted}),
 counted AS (SELECT file, upid, fd, count(*) AS n FROM used GROUP BY ALL),
 named AS (
     SELECT file, n, upid, fd,

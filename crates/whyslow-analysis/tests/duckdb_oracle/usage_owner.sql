@@ -46,7 +46,7 @@ joined AS (
         coalesce(reads, 0) AS reads, coalesce(writes, 0) AS writes,
         coalesce(other_calls, 0) AS other_calls
     FROM calls FULL JOIN disk ON {on})
-SELECT * FROM joined
+SELECT {shown} FROM joined {with}
 ORDER BY file_read_bytes + file_write_bytes + net_read_bytes + net_write_bytes + other_read_bytes
          + other_write_bytes + unknown_read_bytes + unknown_write_bytes + block_read_bytes
          + block_write_bytes DESC,

@@ -378,58 +378,80 @@ fn usage_equals_sql() {
         return;
     }
     let written = written(amount());
-    for (keys, names, either, on) in [
+    for (keys, names, shown, with) in [
         (
-            &["comm", "pid"][..],
-            "comm, pid",
-            "coalesce(calls.comm, disk.comm) AS comm, coalesce(calls.pid, disk.pid) AS pid",
-            "calls.comm IS NOT DISTINCT FROM disk.comm AND calls.pid IS NOT DISTINCT FROM disk.pid",
+            &["process"][..],
+            "upid",
+            "process.comm, process.pid, joined.* EXCLUDE (upid)",
+            "LEFT JOIN process USING (upid)",
         ),
-        (
-            &["tid"],
-            "tid",
-            "coalesce(calls.tid, disk.tid) AS tid",
-            "calls.tid IS NOT DISTINCT FROM disk.tid",
-        ),
+        (&["comm", "pid"], "comm, pid", "*", ""),
+        (&["tid"], "tid", "*", ""),
     ] {
-        let order: Vec<String> = keys
-            .iter()
-            .map(|key| format!("{key} NULLS FIRST"))
-            .collect();
+        let each = |form: &dyn Fn(&str) -> String, separator| {
+            let names: Vec<String> = names.split(", ").map(form).collect();
+            names.join(separator)
+        };
+        let either = |name: &str| format!("coalesce(calls.{name}, disk.{name}) AS {name}");
+        let same = |name: &str| format!("calls.{name} IS NOT DISTINCT FROM disk.{name}");
+        let order = |name: &str| format!("{name} NULLS FIRST");
         let words = [
             ("keys", names),
             ("names", names),
-            ("either", either),
-            ("on", on),
-            ("order", &order.join(", ")),
+            ("either", &*each(&either, ", ")),
+            ("on", &*each(&same, " AND ")),
+            ("order", &*each(&order, ", ")),
+            ("shown", shown),
+            ("with", with),
         ];
         let asked = by(keys, question(Kind::Io, Verb::Usage));
         for question in windows(amount(), &asked) {
-            check(
-                &written,
-                &question,
-                Rows::Table("usage"),
-                "usage_owner.sql",
-                &words,
-            );
+            let usage = Rows::Table("usage");
+            check(&written, &question, usage, "usage_owner.sql", &words);
         }
     }
-    let by_file = by(&["file"], question(Kind::Io, Verb::Usage));
-    for question in windows(amount(), &by_file) {
-        check(
-            &written,
-            &question,
-            Rows::Table("usage"),
-            "usage_file.sql",
-            &[("view", "io")],
-        );
-        check(
-            &written,
-            &question,
-            Rows::ByFirst("usage"),
-            "sharers.sql",
-            &[],
-        );
+    for (kind, view, wanted) in [
+        (Kind::Io, "io", "true"),
+        (Kind::Files, "files", "path2 LIKE '/%'"),
+    ] {
+        let by_file = by(&["file"], question(kind, Verb::Usage));
+        for question in windows(amount(), &by_file) {
+            let words = [
+                ("view", view),
+                ("wanted", wanted),
+                ("name", "file"),
+                ("first", "object"),
+                ("second", "path2"),
+            ];
+            let usage = Rows::Table("usage");
+            check(&written, &question, usage, "usage_file.sql", &words);
+            let users = Rows::ByFirst("usage");
+            check(&written, &question, users, "sharers.sql", &words);
+        }
+    }
+    // The patterns of the names that are made.
+    let pattern = |path: &str| {
+        [
+            (r"/[0-9a-f]{8}-[0-9a-f-]{27}/\d+\.txt$", "/<uuid>/<n>.txt"),
+            (r"/access-\d+\.log$", "/access-<n>.log"),
+            (r"/part-\d+/", "/part-<n>/"),
+        ]
+        .iter()
+        .fold(path.to_owned(), |text, (from, to)| {
+            format!("regexp_replace({text}, '{from}', '{to}')")
+        })
+    };
+    let words = [
+        ("view", "io"),
+        ("wanted", "true"),
+        ("name", "pattern"),
+        ("first", &*pattern("object")),
+        ("second", &*pattern("path2")),
+    ];
+    let by_pattern = by(&["pattern"], question(Kind::Io, Verb::Usage));
+    for question in windows(amount(), &by_pattern) {
+        let usage = Rows::Table("usage");
+        check(&written, &question, usage, "usage_file.sql", &words);
     }
     for question in windows(amount(), &question(Kind::States, Verb::Usage)) {
         check(
@@ -780,6 +802,20 @@ fn files_and_threads_equal_sql() {
                 Rows::Table("files"),
                 "files_top.sql",
                 &words,
+            );
+        }
+    }
+    for wide in [false, true] {
+        for question in windows(amount(), &question(Kind::Files, Verb::Tree)) {
+            let question = Question { wide, ..question };
+            let leaves = wide.to_string();
+            let tree = Rows::ByFirst("tree");
+            check(
+                &written,
+                &question,
+                tree,
+                "files_tree.sql",
+                &[("leaves", &*leaves)],
             );
         }
     }
