@@ -26,7 +26,7 @@ pub(crate) struct OutputArgs {
     /// Columns: `a,b` only these, `+c` never left out, `-d` without; `help` lists them
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub(crate) cols: Option<String>,
-    /// Every column, however wide
+    /// Every column and every item of a list, however wide
     #[arg(long)]
     pub(crate) wide: bool,
     /// Times in UTC
