@@ -13,6 +13,8 @@ const SLOT_BITS: u32 = 20;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
 
 pub(crate) struct Held<R> {
+    /// Rows that are held usually; there may be more.
+    room: usize,
     rows: Vec<R>,
     /// Places whose rows are written.
     free: Vec<u32>,
@@ -38,9 +40,10 @@ impl Entry {
     }
 }
 
-impl<R> Default for Held<R> {
-    fn default() -> Self {
+impl<R: Row> Held<R> {
+    pub(crate) fn new(room: usize) -> Self {
         Self {
+            room,
             rows: Vec::new(),
             free: Vec::new(),
             order: Vec::new(),
@@ -48,9 +51,7 @@ impl<R> Default for Held<R> {
             packed: Vec::new(),
         }
     }
-}
 
-impl<R: Row> Held<R> {
     pub(crate) fn len(&self) -> usize {
         self.order.len()
     }
@@ -62,10 +63,21 @@ impl<R: Row> Held<R> {
             self.rows[slot as usize] = row;
             slot
         } else {
+            if self.rows.is_empty() {
+                self.reserve();
+            }
             self.rows.push(row);
             (self.rows.len() - 1) as u32
         };
         self.order.push(Entry { ts, id, slot });
+    }
+
+    /// Takes addresses for all rows to come: memory that nothing was written to costs nothing, and
+    /// rows that move to larger places cost most of a small import.
+    #[cold]
+    fn reserve(&mut self) {
+        self.rows.reserve_exact(self.room);
+        self.order.reserve_exact(self.room);
     }
 
     /// Rows of equal keys stay as they came.

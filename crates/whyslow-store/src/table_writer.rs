@@ -50,7 +50,7 @@ impl<R: Row> TableWriter<R> {
         Self {
             held_max: rows_in::<R>(limits.reorder_bytes),
             late_max: rows_in::<R>(limits.late_bytes),
-            held: Held::default(),
+            held: Held::new(rows_in::<R>(limits.reorder_bytes)),
             late: Vec::new(),
             written: None,
             cells: Cells::new(R::TABLE),
