@@ -8,7 +8,9 @@
 //!
 //! Nearly all traces have this header, with an id of 5 bits and a time of 27 (*compact*) or with
 //! 16 and 32 (*large*), and it stands before every event. Sizes, alignments and byte order may
-//! differ; the places of the four fields are worked out once.
+//! differ; the places of the four fields are worked out once. Where the long form is aligned to
+//! more than the whole header its fields have no fixed places, and it is left to the plan: it is
+//! written only after long silence and for few classes.
 
 use super::class::{
     ByteOrder, EventClass, FieldClass, FieldLocation, IntegerClass, IntegerKind, Range, Role,
@@ -32,9 +34,24 @@ pub(super) struct TwoForms {
     escape: u64,
     time: Field,
     bits: usize,
-    long_id: Field,
-    long_time: Field,
-    long_bits: usize,
+    long: Option<LongForm>,
+}
+
+#[derive(Debug)]
+struct LongForm {
+    id: Field,
+    time: Field,
+    bits: usize,
+}
+
+/// What came of a header.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Read {
+    Done,
+    /// The window ends before.
+    Short,
+    /// It is of the form that the plan has to read.
+    Long,
 }
 
 impl TwoForms {
@@ -85,58 +102,39 @@ impl TwoForms {
             return None;
         };
         let time = short_layout.integer(time, is_time)?;
-        let mut long_layout = layout;
-        let longs = long_layout.members(&long.class)?;
-        let [long_id, long_time] = longs.as_slice() else {
-            return None;
-        };
-        let long_id =
-            long_layout.integer(long_id, |class| class.roles.contains(&Role::EventClassId))?;
-        let long_time = long_layout.integer(long_time, is_time)?;
-        let byte_order = layout.byte_order?;
-        if [short_layout, long_layout]
-            .iter()
-            .any(|layout| layout.byte_order != Some(byte_order))
-        {
-            return None;
-        }
         Some(TwoForms {
-            byte_order,
+            byte_order: layout.byte_order?,
             alignment: header.alignment as usize,
             id,
             escape: escape as u64 - 1,
             time,
             bits: short_layout.at,
-            long_id,
-            long_time,
-            long_bits: long_layout.at,
+            long: LongForm::of(layout, &long.class),
         })
     }
 
-    /// Goes past the header and takes over id and time. False if the window ends before.
+    /// Goes past the header and takes over id and time.
     #[inline]
-    pub(super) fn decode(&self, window: &[u8], cursor: &mut Cursor) -> bool {
+    pub(super) fn decode(&self, window: &[u8], cursor: &mut Cursor) -> Read {
         let begin = (cursor.at + self.alignment - 1) & !(self.alignment - 1);
-        if begin + self.bits > cursor.end {
-            return false;
+        if begin + self.id.offset + self.id.bits as usize > cursor.end {
+            return Read::Short;
         }
         let id = self.read(window, begin, self.id);
-        if id != self.escape {
-            cursor.at = begin + self.bits;
-            cursor.event_id = id;
-            cursor.advance_clock(self.read(window, begin, self.time), self.time.bits);
-            return true;
+        let (id, time, bits) = if id != self.escape {
+            (id, self.time, self.bits)
+        } else if let Some(long) = &self.long {
+            (self.read(window, begin, long.id), long.time, long.bits)
+        } else {
+            return Read::Long;
+        };
+        if begin + bits > cursor.end {
+            return Read::Short;
         }
-        if begin + self.long_bits > cursor.end {
-            return false;
-        }
-        cursor.at = begin + self.long_bits;
-        cursor.event_id = self.read(window, begin, self.long_id);
-        cursor.advance_clock(
-            self.read(window, begin, self.long_time),
-            self.long_time.bits,
-        );
-        true
+        cursor.at = begin + bits;
+        cursor.event_id = id;
+        cursor.advance_clock(self.read(window, begin, time), time.bits);
+        Read::Done
     }
 
     #[inline]
@@ -145,6 +143,20 @@ impl TwoForms {
             ByteOrder::Little => unsigned_little(window, begin + field.offset, field.bits),
             ByteOrder::Big => unsigned_big(window, begin + field.offset, field.bits),
         }
+    }
+}
+
+impl LongForm {
+    /// Nothing if its fields have no fixed places; `layout` is behind the short id.
+    fn of(mut layout: Layout, class: &FieldClass) -> Option<LongForm> {
+        let members = layout.members(class)?;
+        let [id, time] = members.as_slice() else {
+            return None;
+        };
+        let id = layout.integer(id, |class| class.roles.contains(&Role::EventClassId))?;
+        let time = layout.integer(time, is_time)?;
+        let bits = layout.at;
+        Some(LongForm { id, time, bits })
     }
 }
 
@@ -246,8 +258,9 @@ mod tests {
     use super::*;
     use crate::importers::ctf::metadata::parse_metadata;
 
-    /// The header of LTTng with these declarations for id, short and long form.
-    fn two_forms(byte_order: &str, alignment: u32, id: &str) -> Option<TwoForms> {
+    /// The header of LTTng with this declaration of the id, and these alignments of the whole and
+    /// of the long form.
+    fn two_forms(byte_order: &str, (whole, long): (u32, u32), id: &str) -> Option<TwoForms> {
         let metadata = format!(
             "/* CTF 1.8 */
             trace {{ major = 1; minor = 8; byte_order = {byte_order}; }};
@@ -259,11 +272,11 @@ mod tests {
                     variant <id> {{
                         struct {{ integer {{ size = 27; align = 1; map = clock.monotonic.value; }}
                                 timestamp; }} compact;
-                        struct {{ integer {{ size = 32; align = {alignment}; }} id;
-                                integer {{ size = 64; align = {alignment};
+                        struct {{ integer {{ size = 32; align = {long}; }} id;
+                                integer {{ size = 64; align = {long};
                                            map = clock.monotonic.value; }} timestamp; }} extended;
                     }} v;
-                }} align({alignment});
+                }} align({whole});
             }};
             event {{ name = \"e\"; id = 0; stream_id = 0; fields := struct {{ }}; }};"
         );
@@ -274,14 +287,14 @@ mod tests {
         "enum : integer { size = 5; align = 1; } { compact = 0 ... 30, extended = 31 }";
 
     fn check(byte_order: &str, bytes: &[u8], id: u64, cycles: u64, bits: usize) {
-        let form = two_forms(byte_order, 8, ID).unwrap();
+        let form = two_forms(byte_order, (8, 8), ID).unwrap();
         let mut window = bytes.to_vec();
         window.resize(bytes.len() + 16, 0xff);
         let mut cursor = Cursor {
             end: bytes.len() * 8,
             ..Cursor::default()
         };
-        assert!(form.decode(&window, &mut cursor));
+        assert_eq!(form.decode(&window, &mut cursor), Read::Done);
         assert_eq!(
             (cursor.event_id, cursor.cycles, cursor.at),
             (id, cycles, bits)
@@ -290,7 +303,7 @@ mod tests {
             end: bits - 8,
             ..Cursor::default()
         };
-        assert!(!form.decode(&window, &mut cursor));
+        assert_eq!(form.decode(&window, &mut cursor), Read::Short);
     }
 
     #[test]
@@ -316,17 +329,31 @@ mod tests {
 
     #[test]
     fn natural_alignment_moves_the_long_form() {
-        let form = two_forms("le", 32, ID).unwrap();
-        assert_eq!(
-            (form.long_id.offset, form.long_time.offset, form.long_bits),
-            (32, 64, 128)
-        );
+        let long = two_forms("le", (32, 32), ID).unwrap().long.unwrap();
+        assert_eq!((long.id.offset, long.time.offset, long.bits), (32, 64, 128));
+    }
+
+    #[test]
+    fn a_long_form_without_fixed_places_is_left_to_the_plan() {
+        let form = two_forms("le", (32, 64), ID).unwrap();
+        let read = |first: u8| {
+            let mut window = vec![0; 32];
+            window[4] = first;
+            let mut cursor = Cursor {
+                at: 8,
+                end: 64,
+                ..Cursor::default()
+            };
+            (form.decode(&window, &mut cursor), cursor.at)
+        };
+        assert_eq!(read(9), (Read::Done, 64));
+        assert_eq!(read(31), (Read::Long, 8));
     }
 
     #[test]
     fn other_headers_are_left_to_the_plan() {
         let unusual =
             "enum : integer { size = 5; align = 1; } { compact = 0 ... 29, extended = 31 }";
-        assert!(two_forms("le", 8, unusual).is_none());
+        assert!(two_forms("le", (8, 8), unusual).is_none());
     }
 }
