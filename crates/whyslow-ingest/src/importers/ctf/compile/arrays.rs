@@ -10,7 +10,7 @@ use crate::importers::ctf::plan::{
     PlanError,
 };
 
-impl Compiler<'_> {
+impl<'a> Compiler<'a> {
     pub(super) fn bytes(
         &mut self,
         count: Count,
@@ -66,7 +66,7 @@ impl Compiler<'_> {
     /// An array or sequence; `alignment` is that of its elements.
     pub(super) fn elements(
         &mut self,
-        element: &FieldClass,
+        element: &'a FieldClass,
         count: Count,
         alignment: u32,
     ) -> Result<(), PlanError> {
