@@ -75,14 +75,26 @@ impl fmt::Display for Unreadable<'_> {
     }
 }
 
+/// The text with a `?` for each byte that is not ASCII, if it is no Unicode: words are cut out of
+/// it without being checked one by one.
+pub(super) fn text_of_words(text: &[u8]) -> Cow<'_, str> {
+    let readable = |byte: &u8| if byte.is_ascii() { *byte as char } else { '?' };
+    match std::str::from_utf8(text) {
+        Ok(text) => text.into(),
+        Err(_) => text.iter().map(readable).collect::<String>().into(),
+    }
+}
+
 pub(super) struct Lexer<'t> {
     text: &'t [u8],
+    words: &'t str,
     at: usize,
 }
 
 impl<'t> Lexer<'t> {
-    pub(super) fn new(text: &'t [u8]) -> Lexer<'t> {
-        Lexer { text, at: 0 }
+    /// `words` are [`text_of_words`].
+    pub(super) fn new(text: &'t [u8], words: &'t str) -> Lexer<'t> {
+        Lexer { text, words, at: 0 }
     }
 
     /// Whether nothing but what was already handed out is left.
@@ -102,8 +114,12 @@ impl<'t> Lexer<'t> {
     /// The next token and where it begins.
     pub(super) fn next(&mut self) -> (usize, Token<'t>) {
         let first = loop {
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            let blanks = rest
+                .iter()
+                .take_while(|byte| matches!(byte, b' ' | 0x09..=0x0D));
+            self.at += blanks.count();
             match self.text.get(self.at) {
-                Some(b' ' | 0x09..=0x0D) => self.at += 1,
                 Some(b'/') => match self.skip_comment() {
                     Ok(()) => {}
                     Err(fault) => return fault,
@@ -150,18 +166,21 @@ impl<'t> Lexer<'t> {
     }
 
     fn word(&mut self) -> &'t str {
-        let rest = &self.text[self.at..];
-        let length = rest
+        let begin = self.at;
+        let rest = &self.text[begin..];
+        self.at += rest
             .iter()
-            .position(|&byte| !IN_WORD[byte as usize])
-            .unwrap_or(rest.len());
-        self.at += length;
-        std::str::from_utf8(&rest[..length]).expect("a word is ASCII")
+            .take_while(|&&byte| IN_WORD[byte as usize])
+            .count();
+        &self.words[begin..self.at]
     }
 
     fn integer(&mut self) -> (usize, Token<'t>) {
         let begin = self.at;
         let written = self.word();
+        if let &[digit @ b'0'..=b'9'] = written.as_bytes() {
+            return (begin, Token::Integer(u64::from(digit - b'0')));
+        }
         let digits = written.trim_end_matches(['u', 'U', 'l', 'L']);
         let value = if let Some(hex) = digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
             u64::from_str_radix(hex, 16)
@@ -282,7 +301,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &[Token<'_>]) {
-        let mut lexer = Lexer::new(text.as_bytes());
+        let mut lexer = Lexer::new(text.as_bytes(), text);
         for token in expected {
             assert_eq!(&lexer.next().1, token, "in {text}");
         }
@@ -312,7 +331,8 @@ mod tests {
 
     #[test]
     fn texts_know_the_escapes_of_c() {
-        let mut lexer = Lexer::new(br#""a\"b\\c\n\x41\101d" "" "\q" '"' "e\\""#);
+        let text = r#""a\"b\\c\n\x41\101d" "" "\q" '"' "e\\""#;
+        let mut lexer = Lexer::new(text.as_bytes(), text);
         for expected in ["a\"b\\c\nAAd", "", "q", "\"", "e\\"] {
             check_text(&mut lexer, expected);
         }
@@ -328,21 +348,26 @@ mod tests {
 
     #[test]
     fn a_text_that_is_not_unicode_is_kept_readable() {
-        check_text(&mut Lexer::new(b"\"caf\xE9\""), "caf\u{FFFD}");
-        check_text(&mut Lexer::new(b"\"caf\xE9\\n\""), "caf\u{FFFD}\n");
+        let text = b"\"caf\xE9\" \"caf\xE9\\n\" word";
+        let words = text_of_words(text);
+        let mut lexer = Lexer::new(text, &words);
+        check_text(&mut lexer, "caf\u{FFFD}");
+        check_text(&mut lexer, "caf\u{FFFD}\n");
+        assert_eq!(lexer.next(), (text.len() - 4, Token::Word("word")));
     }
 
     #[test]
     fn what_is_cut_fails_at_the_end() {
         for text in ["\"abc", "/* abc", "\"abc\\", "0x"] {
-            let mut lexer = Lexer::new(text.as_bytes());
+            let mut lexer = Lexer::new(text.as_bytes(), text);
             assert_eq!(lexer.next().0, text.len(), "in {text}");
         }
     }
 
     #[test]
     fn an_integer_too_large_tells_its_place() {
-        let mut lexer = Lexer::new(b"  18446744073709551616 ");
+        let text = "  18446744073709551616 ";
+        let mut lexer = Lexer::new(text.as_bytes(), text);
         assert_eq!(lexer.next().0, 2);
     }
 }

@@ -30,8 +30,8 @@ pub(super) struct Parser<'t, 'n> {
 }
 
 impl<'t, 'n> Parser<'t, 'n> {
-    pub(super) fn new(text: &'t [u8], notes: &'n mut Notes) -> Parser<'t, 'n> {
-        let mut lexer = Lexer::new(text);
+    pub(super) fn new(text: &'t [u8], words: &'t str, notes: &'n mut Notes) -> Parser<'t, 'n> {
+        let mut lexer = Lexer::new(text, words);
         let ahead = lexer.next();
         Parser {
             lexer,

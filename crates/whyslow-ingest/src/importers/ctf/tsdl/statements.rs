@@ -10,10 +10,15 @@ use super::parser::Parser;
 use super::syntax::{Attribute, Block, BlockKind, Value};
 
 /// All blocks up to the end, or up to the statement in which the text is cut.
-pub(super) fn parse_text<'t>(text: &'t [u8], notes: &mut Notes) -> Result<Vec<Block<'t>>, Fault> {
+pub(super) fn parse_text<'t>(
+    text: &'t [u8],
+    words: &'t str,
+    notes: &mut Notes,
+) -> Result<Vec<Block<'t>>, Fault> {
     let mut blocks = Vec::new();
     let mut statement = 0;
-    match parse_blocks(text, notes, &mut statement, &mut blocks) {
+    let parser = Parser::new(text, words, notes);
+    match parse_blocks(parser, &mut statement, &mut blocks) {
         Ok(()) => {}
         Err((fault, true)) => {
             let what = format!("the text ends inside a declaration: {}", fault.what);
@@ -26,12 +31,10 @@ pub(super) fn parse_text<'t>(text: &'t [u8], notes: &mut Notes) -> Result<Vec<Bl
 
 /// The fault of the statement that begins at `statement`, and whether the text was cut there.
 fn parse_blocks<'t>(
-    text: &'t [u8],
-    notes: &mut Notes,
+    mut parser: Parser<'t, '_>,
     statement: &mut usize,
     blocks: &mut Vec<Block<'t>>,
 ) -> Result<(), (Fault, bool)> {
-    let mut parser = Parser::new(text, notes);
     while *parser.peek() != Token::End {
         *statement = parser.offset();
         match parser.statement() {
