@@ -19,7 +19,6 @@ use super::cycles::CyclesToNs;
 use super::decode::{Cursor, Output, Stop, decode};
 use super::decoded::DecodedEvent;
 use super::error::CtfError;
-use super::header::Read;
 use super::index::PacketIndex;
 use super::packet::{Packet, PacketFault, read_packet};
 use super::plan::{Plan, PlanError};
@@ -224,11 +223,7 @@ impl StreamReader {
     fn decode_header(&mut self, stream: &StreamSchema, output: &mut Output) -> Result<(), Stop> {
         let bytes = self.window.bytes();
         if let Some(header) = &stream.two_forms {
-            match header.decode(bytes, &mut self.cursor) {
-                Read::Done => return Ok(()),
-                Read::Short => return Err(Stop::Short),
-                Read::Long => {}
-            }
+            return header.decode(bytes, &mut self.cursor).ok_or(Stop::Short);
         }
         match &stream.event_header {
             Some(plan) => decode(plan, bytes, &mut self.cursor, output),
