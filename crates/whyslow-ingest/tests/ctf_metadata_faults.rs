@@ -304,6 +304,41 @@ fn what_nobody_knows_is_noted_and_passed_over() {
 
 /// Each is refused, or used without what does harm, in short time and little memory.
 #[test]
+fn integers_written_alike_have_their_own_places() {
+    let odd = "integer { size = 8; odd = 1; }";
+    let timed = "integer { size = 8; map = clock.none.value; }";
+    let tricky = "integer { size = /* } */ 8; }";
+    let fields = format!("{odd} a; {odd} b; {tricky} c; {tricky} d;");
+    let (first, second) = (format!("{timed} a;"), format!("{timed} b;"));
+    let text = format!(
+        "{TRACE}{}{}{}",
+        event(0, &fields),
+        event(1, &first),
+        event(2, &second)
+    );
+    let parsed = parse(text.as_bytes());
+    let unknown = text.match_indices("odd").map(|(at, _)| {
+        let what = "integer attribute `odd`";
+        ("METADATA_UNKNOWN", at as u64, what)
+    });
+    let clocks = text.match_indices(timed).map(|(at, _)| {
+        let what = "the clock `none` is not declared";
+        ("METADATA_DAMAGED", at as u64, what)
+    });
+    let expected: Vec<_> = unknown.chain(clocks).collect();
+    assert_eq!(anomalies(&parsed), expected);
+    assert_eq!(expected.len(), 4);
+    let payload = parsed.trace.streams[0].events[0].payload.as_ref().unwrap();
+    assert!(
+        payload
+            .members
+            .iter()
+            .all(|member| member.class == payload.members[0].class)
+    );
+    assert_eq!(payload.members.len(), 4);
+}
+
+#[test]
 fn text_made_to_do_harm_is_stopped_by_limits() {
     let nested = |open: &str, close: &str| {
         let (open, close) = (open.repeat(100_000), close.repeat(100_000));

@@ -8,7 +8,7 @@ mod arrays;
 mod choices;
 mod numbers;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use self::choices::Branch;
 use super::class::{FieldClass, Role, Scope, StructClass};
@@ -27,6 +27,8 @@ pub(super) enum Selection<'a> {
     Nothing,
     Fields(&'a [FieldName]),
     Everything,
+    /// The same, and the plan tells their names.
+    EverythingNamed,
     /// Those with a role, in the slot of the role.
     Roles,
 }
@@ -37,15 +39,16 @@ pub(super) struct Compiler<'a> {
     defined: Defined,
     selection: Selection<'a>,
     wanted: FxHashMap<(Scope, &'a str), u16>,
-    filled: FxHashSet<u16>,
+    /// Of the slots that were there from the beginning.
+    filled: Vec<bool>,
     columns: FxHashMap<u16, u16>,
     plan: Plan,
     phase: Phase,
     run: Option<Run>,
     scope: Scope,
     /// With the names of options of variants, and without.
-    path: Vec<String>,
-    path_short: Vec<String>,
+    path: Vec<&'a str>,
+    path_short: Vec<&'a str>,
     /// Inside a variant, an optional or an array: the field may not be there.
     conditions: usize,
     /// Inside an array of structures.
@@ -101,14 +104,14 @@ impl<'a> Compiler<'a> {
                 }
             }
             Selection::Roles => plan.slots = ROLE_SLOTS,
-            Selection::Nothing | Selection::Everything => {}
+            Selection::Nothing | Selection::Everything | Selection::EverythingNamed => {}
         }
         Compiler {
             locations,
             defined,
             selection,
             wanted,
-            filled: FxHashSet::default(),
+            filled: vec![false; plan.slots],
             columns: FxHashMap::default(),
             plan,
             phase,
@@ -123,7 +126,11 @@ impl<'a> Compiler<'a> {
     }
 
     /// Adds a structure of this scope after those that were added before.
-    pub(super) fn add(&mut self, scope: Scope, structure: &StructClass) -> Result<(), PlanError> {
+    pub(super) fn add(
+        &mut self,
+        scope: Scope,
+        structure: &'a StructClass,
+    ) -> Result<(), PlanError> {
         self.scope = scope;
         self.structure(structure)
     }
@@ -131,21 +138,25 @@ impl<'a> Compiler<'a> {
     /// The plan, where it ends, and which registers then have a value.
     pub(super) fn finish(mut self) -> (Plan, Phase, Defined) {
         self.end_run();
-        for slot in 0..self.plan.slots as u16 {
+        for (slot, is_filled) in self.filled.iter().enumerate() {
+            if *is_filled {
+                continue;
+            }
+            let slot = slot as u16;
             let is_copy = self.plan.copies.iter().any(|&(_, to)| to == slot);
             let is_reset = self.plan.resets.iter().any(|&(reset, _)| reset == slot);
-            if !self.filled.contains(&slot) && !is_copy && !is_reset {
+            if !is_copy && !is_reset {
                 self.plan.resets.push((slot, Slot::ABSENT));
             }
         }
         (self.plan, self.phase, self.defined)
     }
 
-    fn structure(&mut self, structure: &StructClass) -> Result<(), PlanError> {
+    fn structure(&mut self, structure: &'a StructClass) -> Result<(), PlanError> {
         self.align(structure.alignment)?;
         for member in &structure.members {
-            self.path.push(member.name.clone());
-            self.path_short.push(member.name.clone());
+            self.path.push(&member.name);
+            self.path_short.push(&member.name);
             self.field(&member.class)?;
             self.path.pop();
             self.path_short.pop();
@@ -153,7 +164,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn field(&mut self, class: &FieldClass) -> Result<(), PlanError> {
+    fn field(&mut self, class: &'a FieldClass) -> Result<(), PlanError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(PlanError::Depth);
@@ -221,22 +232,21 @@ impl<'a> Compiler<'a> {
                 self.elements(element, count, *alignment)?;
             }
             FieldClass::Variant { selector, options } => {
-                self.choose(selector, options.iter().map(Branch::from).collect(), false)?;
+                let branches: Vec<Branch> = options.iter().map(Branch::from).collect();
+                self.choose(selector, &branches, false)?;
             }
             FieldClass::Optional {
                 selector,
                 ranges,
                 class,
             } => {
-                self.choose(
-                    selector,
-                    vec![Branch {
-                        name: None,
-                        ranges,
-                        class,
-                    }],
-                    true,
-                )?;
+                let name = None;
+                let branch = Branch {
+                    name,
+                    ranges,
+                    class,
+                };
+                self.choose(selector, &[branch], true)?;
             }
         }
         self.depth -= 1;
@@ -250,10 +260,11 @@ impl<'a> Compiler<'a> {
         meaning: Meaning,
         signed: Option<bool>,
     ) -> Result<Leaf, PlanError> {
-        let register = self
-            .locations
-            .register(self.scope, &self.path)
-            .or_else(|| self.locations.register(self.scope, &self.path_short));
+        let (locations, scope) = (self.locations, self.scope);
+        let mut register = locations.register(scope, &self.path);
+        if register.is_none() && self.path.len() > self.path_short.len() {
+            register = locations.register(scope, &self.path_short);
+        }
         if let Some(register) = register {
             self.defined.insert(register, signed.unwrap_or(false));
         }
@@ -309,20 +320,23 @@ impl<'a> Compiler<'a> {
                     .copied()
                     .unwrap_or(NO_SLOT)
             }
-            Selection::Everything => {
+            Selection::Everything | Selection::EverythingNamed => {
                 let slot = u16::try_from(self.plan.slots).map_err(|_| PlanError::Fields)?;
                 if slot == NO_SLOT {
                     return Err(PlanError::Fields);
                 }
                 self.plan.slots += 1;
-                self.plan
-                    .names
-                    .push(FieldName::new(self.scope, self.path.join(".")));
+                if let Selection::EverythingNamed = self.selection {
+                    let name = FieldName::new(self.scope, self.path.join("."));
+                    self.plan.names.push(name);
+                }
                 slot
             }
         };
         if slot != NO_SLOT {
-            self.filled.insert(slot);
+            if let Some(is_filled) = self.filled.get_mut(slot as usize) {
+                *is_filled = true;
+            }
             if self.conditions > 0 && self.repeats == 0 {
                 self.plan.resets.push((slot, Slot::ABSENT));
             }

@@ -1,10 +1,11 @@
 //! Executes a [`Plan`] on bytes.
 
-use super::class::ByteOrder;
+use super::bits::{
+    Places, append_numbers, bytes_slot, first_zero, integer, other_slot, sign_extended, zero_unit,
+};
 use super::decoded::{Slot, SlotKind};
 use super::plan::{
-    BytesKind, Choice, Count, Element, Load, LoadKind, Meaning, NO_SLOT, NOTHING_ELSE, Number,
-    OddLoad, Op, Plan,
+    BytesKind, Choice, Count, Element, Load, Meaning, NO_SLOT, NOTHING_ELSE, Op, Plan, Rows,
 };
 
 /// A window has so many bytes more than it says, so that a word can be read at its last byte.
@@ -156,6 +157,7 @@ impl Execution<'_> {
             } => {
                 self.integers(self.count(count), element, slot, column)?;
             }
+            Op::Rows { count, rows } => self.rows(self.count(count), rows)?,
             Op::Repeat { count, ops } => {
                 let after = next + ops as usize;
                 self.repeat(self.count(count), next, after)?;
@@ -202,8 +204,8 @@ impl Execution<'_> {
     /// takes twice the time, because the copy waits for the parts.
     #[inline]
     fn load(&mut self, load: &Load, at: usize) {
-        if load.kind == LoadKind::Little {
-            let bits = integer(unsigned_little(self.window, at, u32::from(load.bits)), load);
+        if load.kind.is_integer() {
+            let bits = integer(self.window, at, load);
             if let Some(place) = self.output.slots.get_mut(load.slot as usize) {
                 place.kind = load.gives;
                 place.bits = bits;
@@ -267,7 +269,7 @@ impl Execution<'_> {
     fn text(&mut self, slot: u16) -> Result<(), Stop> {
         let begin = self.cursor.at / 8;
         let rest = &self.window[begin..(self.cursor.end / 8).max(begin)];
-        let len = memchr::memchr(0, rest).ok_or(Stop::Short)?;
+        let len = first_zero(rest).ok_or(Stop::Short)?;
         self.cursor.at = (begin + len + 1) * 8;
         let (len, bits) = (len as u32, begin as u64);
         self.put(
@@ -319,7 +321,10 @@ impl Execution<'_> {
             }
         }
         let (kind, bits) = if signed {
-            (SlotKind::Signed, sign_extended(value, shift.min(64)) as u64)
+            (
+                SlotKind::Signed,
+                sign_extended(value, 64 - shift.min(64)) as u64,
+            )
         } else {
             (SlotKind::Unsigned, value)
         };
@@ -381,10 +386,46 @@ impl Execution<'_> {
             return Err(Stop::Invalid);
         }
         let (window, plan) = (self.window, self.plan);
-        let numbers = (0..count as usize)
-            .map(|index| number(plan, window, begin + index * stride as usize, &element.load));
-        self.output.columns[column as usize].extend(numbers);
+        let places = Places {
+            first: begin,
+            stride: stride as usize,
+            count: count as usize,
+        };
+        let numbers = &mut self.output.columns[column as usize];
+        append_numbers(plan, window, places, &element.load, numbers);
         self.output.slots[slot as usize] = Slot::ints(column);
+        Ok(())
+    }
+
+    /// Column after column, so that the numbers of one are read in one go.
+    fn rows(&mut self, count: u64, rows: Rows) -> Result<(), Stop> {
+        if count == 0 {
+            return Ok(());
+        }
+        let alignment = rows.alignment as usize;
+        let begin = (self.cursor.at + alignment - 1) & !(alignment - 1);
+        let (bits, stride) = (u64::from(rows.bits), u64::from(rows.stride_bits));
+        let total = (count - 1).saturating_mul(stride).saturating_add(bits);
+        if begin > self.cursor.end || total > (self.cursor.end - begin) as u64 {
+            return Err(Stop::Short);
+        }
+        self.cursor.at = begin + total as usize;
+        let (window, plan) = (self.window, self.plan);
+        for load in &plan.loads[rows.first as usize..(rows.first + rows.count) as usize] {
+            let Meaning::Element { column } = plan.also[load.also as usize].meaning else {
+                unreachable!("rows hold numbers of columns only");
+            };
+            let column = &mut self.output.columns[column as usize];
+            if column.len() as u64 + count > COLUMN_LENGTH_MAX as u64 {
+                return Err(Stop::Invalid);
+            }
+            let places = Places {
+                first: begin + load.offset as usize,
+                stride: stride as usize,
+                count: count as usize,
+            };
+            append_numbers(plan, window, places, load, column);
+        }
         Ok(())
     }
 
@@ -411,146 +452,4 @@ fn chosen(plan: &Plan, choices: &[Choice], value: u64) -> Option<Choice> {
             .iter()
             .any(|&(first, last)| first <= value && value <= last)
     })
-}
-
-/// A number of an array, sign-extended to 64 bits.
-#[inline]
-fn number(plan: &Plan, window: &[u8], at: usize, load: &Load) -> u64 {
-    if load.kind == LoadKind::Little {
-        integer(unsigned_little(window, at, u32::from(load.bits)), load)
-    } else {
-        other_slot(plan, window, at, load).bits
-    }
-}
-
-/// Everything but little-endian integers.
-#[inline]
-fn other_slot(plan: &Plan, window: &[u8], at: usize, load: &Load) -> Slot {
-    let (begin, room) = (at / 8, load.extent as usize);
-    match load.kind {
-        LoadKind::Little | LoadKind::Big => {
-            let bits = integer(unsigned_big(window, at, u32::from(load.bits)), load);
-            Slot {
-                kind: load.gives,
-                len: 0,
-                bits,
-            }
-        }
-        LoadKind::Text => bytes_slot(window, begin, room, Some(1)),
-        LoadKind::WideText => bytes_slot(window, begin, room, Some(usize::from(load.bits))),
-        LoadKind::Blob => bytes_slot(window, begin, room, None),
-        LoadKind::Odd => odd(window, at, plan.odd[load.extent as usize]),
-    }
-}
-
-/// Bytes, or text up to a zero unit or the end of its room.
-#[inline]
-fn bytes_slot(window: &[u8], begin: usize, room: usize, unit_bytes: Option<usize>) -> Slot {
-    let (kind, len) = match unit_bytes {
-        None => (SlotKind::Bytes, room),
-        Some(unit) => {
-            let len = zero_unit(&window[begin..begin + room], unit);
-            (SlotKind::Str, len.unwrap_or(room))
-        }
-    };
-    Slot {
-        kind,
-        len: len as u32,
-        bits: begin as u64,
-    }
-}
-
-/// Where the first unit is of which all bytes are zero.
-#[inline]
-fn zero_unit(bytes: &[u8], unit_bytes: usize) -> Option<usize> {
-    if unit_bytes == 1 {
-        return memchr::memchr(0, bytes);
-    }
-    let is_zero = |unit: &[u8]| unit.iter().all(|&byte| byte == 0);
-    bytes
-        .chunks_exact(unit_bytes)
-        .position(is_zero)
-        .map(|units| units * unit_bytes)
-}
-
-#[inline]
-fn word(window: &[u8], byte: usize) -> [u8; 8] {
-    let bytes = &window[byte..byte + 8];
-    bytes
-        .try_into()
-        .expect("a slice of eight bytes is eight bytes")
-}
-
-/// The number of `bits` (1 to 64) that lies in the eight bytes at bit `at`.
-#[inline]
-pub(super) fn unsigned_little(window: &[u8], at: usize, bits: u32) -> u64 {
-    let shifted = u64::from_le_bytes(word(window, at / 8)) >> (at % 8);
-    let unused = 64 - bits;
-    shifted << unused >> unused
-}
-
-#[inline]
-pub(super) fn unsigned_big(window: &[u8], at: usize, bits: u32) -> u64 {
-    u64::from_be_bytes(word(window, at / 8)) << (at % 8) >> (64 - bits)
-}
-
-/// Sign-extended if the class is signed.
-#[inline]
-fn integer(value: u64, load: &Load) -> u64 {
-    let unused = if load.gives == SlotKind::Signed {
-        64 - u32::from(load.bits)
-    } else {
-        0
-    };
-    ((value << unused) as i64 >> unused) as u64
-}
-
-#[inline]
-fn sign_extended(value: u64, bits: u32) -> i64 {
-    let unused = 64 - bits;
-    (value << unused) as i64 >> unused
-}
-
-/// A number that needs more than a word, floats and bits in unusual order.
-#[cold]
-fn odd(window: &[u8], at: usize, class: OddLoad) -> Slot {
-    let bytes: [u8; 16] = window[at / 8..at / 8 + 16]
-        .try_into()
-        .expect("a slice of sixteen bytes is sixteen bytes");
-    let (shift, bits) = ((at % 8) as u32, class.bits);
-    let mut value = match class.byte_order {
-        ByteOrder::Little => (u128::from_le_bytes(bytes) >> shift) as u64,
-        ByteOrder::Big => (u128::from_be_bytes(bytes) << shift >> (128 - bits)) as u64,
-    };
-    value = value << (64 - bits) >> (64 - bits);
-    if class.reversed {
-        value = value.reverse_bits() >> (64 - bits);
-    }
-    let (kind, bits) = match class.number {
-        Number::Unsigned => (SlotKind::Unsigned, value),
-        Number::Signed => (SlotKind::Signed, sign_extended(value, bits) as u64),
-        Number::Float => match bits {
-            16 => (SlotKind::Float, half(value as u16).to_bits()),
-            32 => (
-                SlotKind::Float,
-                f64::from(f32::from_bits(value as u32)).to_bits(),
-            ),
-            64 => (SlotKind::Float, value),
-            _ => return Slot::ABSENT,
-        },
-    };
-    Slot { kind, len: 0, bits }
-}
-
-/// IEEE 754 binary16.
-fn half(bits: u16) -> f64 {
-    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
-    let exponent = i32::from(bits >> 10 & 0x1f);
-    let fraction = f64::from(bits & 0x3ff) / 1024.0;
-    sign * match exponent {
-        0 => fraction * 2_f64.powi(-14),
-        31 if fraction == 0.0 => f64::INFINITY,
-        31 => f64::NAN,
-        _ => (1.0 + fraction) * 2_f64.powi(exponent - 15),
-    }
 }

@@ -53,8 +53,11 @@ impl<'c> FieldLookup<'c> {
         self.open.clear();
     }
 
-    pub(super) fn open_struct(&mut self) {
-        self.open.push(OpenStruct::default());
+    pub(super) fn open_struct(&mut self, members: usize) {
+        self.open.push(OpenStruct {
+            members: Vec::with_capacity(members),
+            ..OpenStruct::default()
+        });
     }
 
     pub(super) fn begin_member(&mut self, name: &str) {

@@ -8,33 +8,34 @@
 //!
 //! Nearly all traces have this header, with an id of 5 bits and a time of 27 (*compact*) or with
 //! 16 and 32 (*large*), and it stands before every event. Sizes, alignments and byte order may
-//! differ; the places of the four fields are worked out once.
+//! differ. Where the tracer aligns naturally a field may be aligned to more than the header, so
+//! places are worked out field by field.
 
+use super::bits::{unsigned_big, unsigned_little};
 use super::class::{
-    ByteOrder, EventClass, FieldClass, FieldLocation, IntegerClass, IntegerKind, Range, Role,
-    Scope, StreamClass, StructClass,
+    ByteOrder, EventClass, FieldClass, FieldLocation, IntegerClass, IntegerKind, Member, Range,
+    Role, Scope, StreamClass, StructClass,
 };
-use super::decode::{Cursor, unsigned_big, unsigned_little};
+use super::decode::Cursor;
+use super::phase::Phase;
 
-/// A number at a fixed place after the begin of the header.
+/// A number behind the one before it.
 #[derive(Debug, Clone, Copy)]
 struct Field {
-    offset: usize,
+    /// Alignment less one.
+    mask: usize,
     bits: u32,
 }
 
 #[derive(Debug)]
 pub(super) struct TwoForms {
     byte_order: ByteOrder,
-    alignment: usize,
     id: Field,
     /// The id that says that the full one follows.
     escape: u64,
     time: Field,
-    bits: usize,
     long_id: Field,
     long_time: Field,
-    long_bits: usize,
 }
 
 impl TwoForms {
@@ -60,9 +61,9 @@ impl TwoForms {
             return None;
         }
         let mut layout = Layout {
-            at: 0,
-            byte_order: None,
+            phase: Phase::ANYWHERE,
             alignment: header.alignment,
+            byte_order: None,
         };
         let id = layout.integer(&id_member.class, |class| {
             class.roles.contains(&Role::EventClassId) && class.bits < 32
@@ -79,99 +80,80 @@ impl TwoForms {
         if short.ranges != [all_but_last] || long.ranges != [last] {
             return None;
         }
-        let mut short_layout = layout;
-        let times = short_layout.members(&short.class)?;
-        let [time] = times.as_slice() else {
+        let (mut short_layout, mut long_layout) = (layout, layout);
+        let [time] = short_layout.members(&short.class)? else {
             return None;
         };
-        let time = short_layout.integer(time, is_time)?;
-        let mut long_layout = layout;
-        let longs = long_layout.members(&long.class)?;
-        let [long_id, long_time] = longs.as_slice() else {
+        let time = short_layout.integer(&time.class, is_time)?;
+        let [long_id, long_time] = long_layout.members(&long.class)? else {
             return None;
         };
-        let long_id =
-            long_layout.integer(long_id, |class| class.roles.contains(&Role::EventClassId))?;
-        let long_time = long_layout.integer(long_time, is_time)?;
-        let byte_order = layout.byte_order?;
-        if [short_layout, long_layout]
-            .iter()
-            .any(|layout| layout.byte_order != Some(byte_order))
-        {
-            return None;
-        }
+        let is_id = |class: &IntegerClass| class.roles.contains(&Role::EventClassId);
+        let long_id = long_layout.integer(&long_id.class, is_id)?;
+        let long_time = long_layout.integer(&long_time.class, is_time)?;
         Some(TwoForms {
-            byte_order,
-            alignment: header.alignment as usize,
+            byte_order: layout.byte_order?,
             id,
             escape: escape as u64 - 1,
             time,
-            bits: short_layout.at,
             long_id,
             long_time,
-            long_bits: long_layout.at,
         })
     }
 
-    /// Goes past the header and takes over id and time. False if the window ends before.
+    /// Goes past the header and takes over id and time. Nothing if the window ends before.
     #[inline]
-    pub(super) fn decode(&self, window: &[u8], cursor: &mut Cursor) -> bool {
-        let begin = (cursor.at + self.alignment - 1) & !(self.alignment - 1);
-        if begin + self.bits > cursor.end {
-            return false;
+    pub(super) fn decode(&self, window: &[u8], cursor: &mut Cursor) -> Option<()> {
+        let (at, end) = (cursor.at, cursor.end);
+        let (mut id, mut at) = self.read(window, (at, end), self.id)?;
+        let mut field = self.time;
+        if id == self.escape {
+            (id, at) = self.read(window, (at, end), self.long_id)?;
+            field = self.long_time;
         }
-        let id = self.read(window, begin, self.id);
-        if id != self.escape {
-            cursor.at = begin + self.bits;
-            cursor.event_id = id;
-            cursor.advance_clock(self.read(window, begin, self.time), self.time.bits);
-            return true;
-        }
-        if begin + self.long_bits > cursor.end {
-            return false;
-        }
-        cursor.at = begin + self.long_bits;
-        cursor.event_id = self.read(window, begin, self.long_id);
-        cursor.advance_clock(
-            self.read(window, begin, self.long_time),
-            self.long_time.bits,
-        );
-        true
-    }
-
-    #[inline]
-    fn read(&self, window: &[u8], begin: usize, field: Field) -> u64 {
-        match self.byte_order {
-            ByteOrder::Little => unsigned_little(window, begin + field.offset, field.bits),
-            ByteOrder::Big => unsigned_big(window, begin + field.offset, field.bits),
-        }
-    }
-}
-
-/// Walks over a structure whose fields all have fixed places.
-#[derive(Clone, Copy)]
-struct Layout {
-    at: usize,
-    byte_order: Option<ByteOrder>,
-    /// Of the whole header, so what is known of its begin.
-    alignment: u32,
-}
-
-impl Layout {
-    fn align(&mut self, bits: u32) -> Option<()> {
-        if bits > self.alignment {
-            return None;
-        }
-        self.at = self.at.next_multiple_of(bits.max(1) as usize);
+        let (time, at) = self.read(window, (at, end), field)?;
+        cursor.at = at;
+        cursor.event_id = id;
+        cursor.advance_clock(time, field.bits);
         Some(())
     }
 
-    fn members<'c>(&mut self, class: &'c FieldClass) -> Option<Vec<&'c FieldClass>> {
+    /// The next number at or behind a place, and where it ends.
+    #[inline]
+    fn read(&self, window: &[u8], (at, end): (usize, usize), field: Field) -> Option<(u64, usize)> {
+        let begin = (at + field.mask) & !field.mask;
+        let behind = begin + field.bits as usize;
+        if behind > end {
+            return None;
+        }
+        let value = match self.byte_order {
+            ByteOrder::Little => unsigned_little(window, begin, field.bits),
+            ByteOrder::Big => unsigned_big(window, begin, field.bits),
+        };
+        Some((value, behind))
+    }
+}
+
+fn is_time(class: &IntegerClass) -> bool {
+    class.roles.contains(&Role::Timestamp) || class.clock.is_some()
+}
+
+/// Walks over numbers that follow one another.
+#[derive(Clone, Copy)]
+struct Layout {
+    phase: Phase,
+    /// Of the structure that begins with the next number.
+    alignment: u32,
+    byte_order: Option<ByteOrder>,
+}
+
+impl Layout {
+    fn members<'c>(&mut self, class: &'c FieldClass) -> Option<&'c [Member]> {
         let FieldClass::Struct(StructClass { members, alignment }) = class else {
             return None;
         };
-        self.align(*alignment)?;
-        Some(members.iter().map(|member| &member.class).collect())
+        self.alignment = *alignment;
+        Some(members)
     }
 
     fn integer(
@@ -189,20 +171,18 @@ impl Layout {
         if !fits(class) || !usual || !same_order || class.kind != IntegerKind::Unsigned {
             return None;
         }
-        self.align(class.alignment)?;
+        let alignment = class.alignment.max(self.alignment).max(1);
+        let begin = self.phase.aligned(alignment);
+        let in_one_word = class.bits <= 57 || begin.is_multiple_of(8);
+        self.phase = begin.advanced(u64::from(class.bits));
+        self.alignment = 1;
+        self.byte_order = Some(class.byte_order);
         let field = Field {
-            offset: self.at,
+            mask: alignment as usize - 1,
             bits: class.bits,
         };
-        let in_one_word = class.bits <= 57 || self.at.is_multiple_of(8) && self.alignment >= 8;
-        self.at += class.bits as usize;
-        self.byte_order = Some(class.byte_order);
         (in_one_word && (1..=64).contains(&class.bits)).then_some(field)
     }
-}
-
-fn is_time(class: &IntegerClass) -> bool {
-    class.roles.contains(&Role::Timestamp) || class.clock.is_some()
 }
 
 /// Whether a length or selector of the event is a field of the header.
@@ -246,8 +226,14 @@ mod tests {
     use super::*;
     use crate::importers::ctf::metadata::parse_metadata;
 
-    /// The header of LTTng with these declarations for id, short and long form.
-    fn two_forms(byte_order: &str, alignment: u32, id: &str) -> Option<TwoForms> {
+    /// The header of LTTng with this declaration of the id, and these alignments of the whole, of
+    /// the short form (whose time has 27 bits, or 32 if it is aligned) and of the long one.
+    fn two_forms(
+        byte_order: &str,
+        (whole, short, long): (u32, u32, u32),
+        id: &str,
+    ) -> Option<TwoForms> {
+        let bits = if short == 1 { 27 } else { 32 };
         let metadata = format!(
             "/* CTF 1.8 */
             trace {{ major = 1; minor = 8; byte_order = {byte_order}; }};
@@ -257,13 +243,13 @@ mod tests {
                 event.header := struct {{
                     {id} id;
                     variant <id> {{
-                        struct {{ integer {{ size = 27; align = 1; map = clock.monotonic.value; }}
+                        struct {{ integer {{ size = {bits}; align = {short}; map = clock.monotonic.value; }}
                                 timestamp; }} compact;
-                        struct {{ integer {{ size = 32; align = {alignment}; }} id;
-                                integer {{ size = 64; align = {alignment};
+                        struct {{ integer {{ size = 32; align = {long}; }} id;
+                                integer {{ size = 64; align = {long};
                                            map = clock.monotonic.value; }} timestamp; }} extended;
                     }} v;
-                }} align({alignment});
+                }} align({whole});
             }};
             event {{ name = \"e\"; id = 0; stream_id = 0; fields := struct {{ }}; }};"
         );
@@ -273,60 +259,59 @@ mod tests {
     const ID: &str =
         "enum : integer { size = 5; align = 1; } { compact = 0 ... 30, extended = 31 }";
 
-    fn check(byte_order: &str, bytes: &[u8], id: u64, cycles: u64, bits: usize) {
-        let form = two_forms(byte_order, 8, ID).unwrap();
+    /// A header that begins at this bit.
+    fn check(form: &TwoForms, (begin, bytes): (usize, &[u8]), id: u64, cycles: u64) {
         let mut window = bytes.to_vec();
         window.resize(bytes.len() + 16, 0xff);
-        let mut cursor = Cursor {
-            end: bytes.len() * 8,
+        let cursor = |end| Cursor {
+            at: begin,
+            end,
             ..Cursor::default()
         };
-        assert!(form.decode(&window, &mut cursor));
-        assert_eq!(
-            (cursor.event_id, cursor.cycles, cursor.at),
-            (id, cycles, bits)
-        );
-        let mut cursor = Cursor {
-            end: bits - 8,
-            ..Cursor::default()
-        };
-        assert!(!form.decode(&window, &mut cursor));
+        let bits = bytes.len() * 8;
+        let mut whole = cursor(bits);
+        assert_eq!(form.decode(&window, &mut whole), Some(()));
+        assert_eq!((whole.event_id, whole.cycles, whole.at), (id, cycles, bits));
+        for end in begin..bits {
+            assert_eq!(form.decode(&window, &mut cursor(end)), None);
+        }
     }
 
     #[test]
     fn both_forms_in_both_byte_orders() {
-        check("le", &((77_u32 << 5) + 9).to_le_bytes(), 9, 77, 32);
-        check("be", &((9_u32 << 27) + 77).to_be_bytes(), 9, 77, 32);
+        let [little, big] = ["le", "be"].map(|order| two_forms(order, (8, 1, 8), ID).unwrap());
+        check(&little, (0, &((77_u32 << 5) + 9).to_le_bytes()), 9, 77);
+        check(&big, (0, &((9_u32 << 27) + 77).to_be_bytes()), 9, 77);
         let long = |id: [u8; 4], time: [u8; 8], first: u8| [&[first][..], &id, &time].concat();
-        check(
-            "le",
-            &long(500_u32.to_le_bytes(), 7_u64.to_le_bytes(), 31),
-            500,
-            7,
-            104,
-        );
-        check(
-            "be",
-            &long(500_u32.to_be_bytes(), 7_u64.to_be_bytes(), 31 << 3),
-            500,
-            7,
-            104,
-        );
+        let bytes = long(500_u32.to_le_bytes(), 7_u64.to_le_bytes(), 31);
+        check(&little, (0, &bytes), 500, 7);
+        let bytes = long(500_u32.to_be_bytes(), 7_u64.to_be_bytes(), 31 << 3);
+        check(&big, (0, &bytes), 500, 7);
     }
 
     #[test]
-    fn natural_alignment_moves_the_long_form() {
-        let form = two_forms("le", 32, ID).unwrap();
-        assert_eq!(
-            (form.long_id.offset, form.long_time.offset, form.long_bits),
-            (32, 64, 128)
-        );
+    fn fields_are_aligned_to_more_than_the_header() {
+        let form = two_forms("le", (8, 32, 64), ID).unwrap();
+        let mut bytes = [0; 24];
+        bytes[1] = 31;
+        bytes[8] = 200;
+        bytes[16] = 7;
+        check(&form, (3, &bytes), 200, 7);
+        bytes[1] = 9;
+        bytes[4] = 77;
+        check(&form, (3, &bytes[..8]), 9, 77);
+        let form = two_forms("be", (8, 8, 32), ID).unwrap();
+        bytes = [0; 24];
+        bytes[1] = 31 << 3;
+        bytes[7] = 200;
+        bytes[15] = 7;
+        check(&form, (1, &bytes[..16]), 200, 7);
     }
 
     #[test]
     fn other_headers_are_left_to_the_plan() {
         let unusual =
             "enum : integer { size = 5; align = 1; } { compact = 0 ... 29, extended = 31 }";
-        assert!(two_forms("le", 8, unusual).is_none());
+        assert!(two_forms("le", (8, 1, 8), unusual).is_none());
     }
 }

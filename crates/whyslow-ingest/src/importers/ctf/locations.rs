@@ -1,6 +1,6 @@
 //! Which fields tell lengths and selectors of others.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::class::{FieldClass, FieldLocation, Scope, TraceClass};
 
@@ -8,6 +8,8 @@ use super::class::{FieldClass, FieldLocation, Scope, TraceClass};
 #[derive(Debug, Default)]
 pub(super) struct Locations {
     registers: FxHashMap<FieldLocation, u16>,
+    /// Scopes and last names of these fields: most fields are told apart by these alone.
+    lasts: [FxHashSet<String>; 6],
 }
 
 impl Locations {
@@ -41,21 +43,30 @@ impl Locations {
         self.registers.len()
     }
 
-    pub(super) fn register(&self, scope: Scope, path: &[String]) -> Option<u16> {
-        if self.registers.is_empty() {
+    pub(super) fn register<S: AsRef<str>>(&self, scope: Scope, path: &[S]) -> Option<u16> {
+        let lasts = &self.lasts[scope as usize];
+        if lasts.is_empty() || !lasts.contains(path.last()?.as_ref()) {
             return None;
         }
-        self.registers
-            .get(&FieldLocation {
-                scope,
-                path: path.to_vec(),
-            })
-            .copied()
+        self.register_of(&FieldLocation {
+            scope,
+            path: path.iter().map(|name| name.as_ref().to_owned()).collect(),
+        })
+    }
+
+    pub(super) fn register_of(&self, location: &FieldLocation) -> Option<u16> {
+        self.registers.get(location).copied()
     }
 
     fn add(&mut self, location: &FieldLocation) {
+        if self.registers.contains_key(location) {
+            return;
+        }
         let next = self.registers.len().min(usize::from(u16::MAX)) as u16;
-        self.registers.entry(location.clone()).or_insert(next);
+        if let Some(last) = location.path.last() {
+            self.lasts[location.scope as usize].insert(last.clone());
+        }
+        self.registers.insert(location.clone(), next);
     }
 
     fn collect(&mut self, class: &FieldClass) {

@@ -130,6 +130,11 @@ impl Notes {
         }
     }
 
+    /// How many were noted of the text.
+    pub(super) fn len(&self) -> usize {
+        self.in_text.len()
+    }
+
     fn add_in_file(&mut self, byte_offset: usize, text: impl Into<String>) {
         self.in_file.push(Anomaly {
             stat: &METADATA_DAMAGED,

@@ -1,6 +1,7 @@
 //! The Common Trace Format, versions 1.8 and 2: traces of LTTng and others.
 
 mod assemble;
+mod bits;
 pub mod class;
 mod compile;
 pub mod consumer;

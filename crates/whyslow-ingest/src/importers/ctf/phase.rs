@@ -27,6 +27,20 @@ impl Phase {
         }
     }
 
+    /// At the next multiple of a power of two.
+    pub(super) fn aligned(self, bits: u32) -> Phase {
+        if self.modulus < bits {
+            return Phase {
+                modulus: bits,
+                residue: 0,
+            };
+        }
+        Phase {
+            modulus: self.modulus,
+            residue: self.residue.next_multiple_of(bits) % self.modulus,
+        }
+    }
+
     pub(super) fn is_multiple_of(self, bits: u32) -> bool {
         self.modulus >= bits && self.residue.is_multiple_of(bits)
     }

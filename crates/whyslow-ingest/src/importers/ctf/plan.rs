@@ -61,6 +61,8 @@ pub(super) enum Op {
         slot: u16,
         column: u16,
     },
+    /// Structures of one size of which only integers are wanted: a `Repeat` of one run.
+    Rows { count: Count, rows: Rows },
     /// The next `ops` operations so many times.
     Repeat { count: Count, ops: u32 },
     /// One of `choices[first..first + count]`, then on after `ops` operations.
@@ -88,6 +90,18 @@ pub(super) struct Element {
     pub(super) stride_bits: u32,
     /// Elements are bytes (or text): given as they are where they lie on a byte boundary.
     pub(super) as_bytes: Option<BytesKind>,
+}
+
+/// Elements of an array of structures, each number of which goes to a column of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rows {
+    pub(super) bits: u32,
+    pub(super) alignment: u32,
+    /// From one element to the next.
+    pub(super) stride_bits: u32,
+    /// `loads[first..first + count]`, with offsets from the begin of the element.
+    pub(super) first: u32,
+    pub(super) count: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +141,13 @@ pub(super) enum LoadKind {
     Blob,
     /// Everything rare: floats, unusual order of bits, more than a word.
     Odd,
+}
+
+impl LoadKind {
+    #[inline]
+    pub(super) fn is_integer(self) -> bool {
+        matches!(self, LoadKind::Little | LoadKind::Big)
+    }
 }
 
 /// A field that takes longer to read than the usual ones.

@@ -199,13 +199,8 @@ impl CtfReader {
     /// Names of the slots that [`Want::Everything`] gives for a class.
     pub fn fields(&self, class: usize) -> Vec<FieldName> {
         let (trace, stream, event) = self.classes[class];
-        let schema = &self.schemas[trace];
-        let plan = schema.plan(
-            &self.traces[trace].class,
-            (stream, event),
-            &Want::Everything,
-        );
-        plan.map_or(Vec::new(), |plan| plan.names)
+        let names = self.schemas[trace].field_names(&self.traces[trace].class, (stream, event));
+        names.unwrap_or_default()
     }
 
     /// Anomalies met when the traces were opened.

@@ -251,7 +251,7 @@ impl Walk<'_> {
     }
 
     fn register(&self, location: &FieldLocation) -> Option<u64> {
-        let register = self.locations.register(location.scope, &location.path)?;
+        let register = self.locations.register_of(location)?;
         self.registers.get(register as usize).copied()
     }
 

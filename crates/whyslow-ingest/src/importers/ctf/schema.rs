@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::class::{ByteOrder, IntegerClass};
 use super::class::{FieldClass, Role, Scope, StreamClass, StructClass, TraceClass};
 use super::compile::{Compiler, Selection};
-use super::consumer::Want;
+use super::consumer::{FieldName, Want};
 use super::cycles::CyclesToNs;
 use super::header::TwoForms;
 use super::locations::{Defined, Locations};
@@ -104,7 +104,7 @@ impl Schema {
     pub(super) fn plan(
         &self,
         trace: &TraceClass,
-        (stream, event): (usize, usize),
+        place: (usize, usize),
         want: &Want,
     ) -> Result<Plan, PlanError> {
         let selection = match want {
@@ -112,6 +112,25 @@ impl Schema {
             Want::Fields(fields) => Selection::Fields(fields),
             Want::Everything => Selection::Everything,
         };
+        self.compile(trace, place, selection)
+    }
+
+    /// Names of the slots if everything is wanted.
+    pub(super) fn field_names(
+        &self,
+        trace: &TraceClass,
+        place: (usize, usize),
+    ) -> Result<Vec<FieldName>, PlanError> {
+        let plan = self.compile(trace, place, Selection::EverythingNamed)?;
+        Ok(plan.names)
+    }
+
+    fn compile(
+        &self,
+        trace: &TraceClass,
+        (stream, event): (usize, usize),
+        selection: Selection<'_>,
+    ) -> Result<Plan, PlanError> {
         let body = &self.streams[stream].body;
         let mut compiler =
             Compiler::new(&self.locations, body.defined.clone(), body.phase, selection);

@@ -223,11 +223,7 @@ impl StreamReader {
     fn decode_header(&mut self, stream: &StreamSchema, output: &mut Output) -> Result<(), Stop> {
         let bytes = self.window.bytes();
         if let Some(header) = &stream.two_forms {
-            return if header.decode(bytes, &mut self.cursor) {
-                Ok(())
-            } else {
-                Err(Stop::Short)
-            };
+            return header.decode(bytes, &mut self.cursor).ok_or(Stop::Short);
         }
         match &stream.event_header {
             Some(plan) => decode(plan, bytes, &mut self.cursor, output),

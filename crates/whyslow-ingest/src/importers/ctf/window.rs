@@ -21,6 +21,7 @@ pub(super) struct Window {
     path: PathBuf,
     begin: u64,
     len: usize,
+    /// Not made smaller: what the window does not hold of it is left over from before.
     bytes: Vec<u8>,
 }
 
@@ -56,13 +57,16 @@ impl Window {
     /// With the padding.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.bytes[..self.len + PADDING_BYTES]
     }
 
     /// Fills the window with `len` bytes from `begin`, fewer if the file ends there.
     pub(super) fn fill(&mut self, begin: u64, len: usize) -> io::Result<()> {
         let file = File::open(&self.path)?;
-        self.bytes.resize(len + PADDING_BYTES, 0);
+        if self.bytes.len() < len + PADDING_BYTES {
+            // Fresh zeros cost less than a copy of the old bytes and zeros behind.
+            self.bytes = vec![0; len + PADDING_BYTES];
+        }
         self.begin = begin;
         self.len = 0;
         while self.len < len {
@@ -74,8 +78,7 @@ impl Window {
                 Err(error) => return Err(error),
             }
         }
-        self.bytes.truncate(self.len + PADDING_BYTES);
-        self.bytes[self.len..].fill(0);
+        self.bytes[self.len..self.len + PADDING_BYTES].fill(0);
         Ok(())
     }
 

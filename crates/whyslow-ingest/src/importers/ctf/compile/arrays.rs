@@ -1,16 +1,18 @@
 //! Texts, blobs, arrays and sequences.
 
+use rustc_hash::FxHashSet;
+
 use super::numbers::{is_reversed, number_of};
 use super::{Compiler, Leaf};
 use crate::importers::ctf::class::{FieldClass, IntegerClass, Role, TextEncoding};
 use crate::importers::ctf::decoded::SlotKind;
 use crate::importers::ctf::phase::Phase;
 use crate::importers::ctf::plan::{
-    BytesKind, Count, Element, Load, LoadKind, MAX_STATIC_BITS, NO_SLOT, NOTHING_ELSE, OddLoad, Op,
-    PlanError,
+    BytesKind, Count, Element, Load, LoadKind, MAX_STATIC_BITS, Meaning, NO_SLOT, NOTHING_ELSE,
+    OddLoad, Op, PlanError, Rows,
 };
 
-impl Compiler<'_> {
+impl<'a> Compiler<'a> {
     pub(super) fn bytes(
         &mut self,
         count: Count,
@@ -66,7 +68,7 @@ impl Compiler<'_> {
     /// An array or sequence; `alignment` is that of its elements.
     pub(super) fn elements(
         &mut self,
-        element: &FieldClass,
+        element: &'a FieldClass,
         count: Count,
         alignment: u32,
     ) -> Result<(), PlanError> {
@@ -93,9 +95,48 @@ impl Compiler<'_> {
         self.conditions -= 1;
         self.repeats -= 1;
         self.phase = self.phase.either(before);
+        if let Some(rows) = self.rows(at + 1) {
+            self.plan.ops.truncate(at);
+            self.plan.ops.push(Op::Rows { count, rows });
+            return Ok(());
+        }
         let ops = (self.plan.ops.len() - at - 1) as u32;
         self.plan.ops[at] = Op::Repeat { count, ops };
         Ok(())
+    }
+
+    /// What the operations from this one on do, if it is nothing but to read integers at fixed
+    /// places, each into a column of its own.
+    fn rows(&self, begin: usize) -> Option<Rows> {
+        let (alignment, run) = match self.plan.ops[begin..] {
+            [run] => (1, run),
+            [Op::Align { bits }, run] => (bits, run),
+            _ => return None,
+        };
+        let Op::Run { bits, first, count } = run else {
+            return None;
+        };
+        let mut columns = FxHashSet::default();
+        let is_plain = |load: &Load| {
+            let also = self.plan.also.get(load.also as usize);
+            load.kind.is_integer()
+                && load.slot == NO_SLOT
+                && also.is_some_and(|also| match also.meaning {
+                    Meaning::Element { column } => {
+                        also.register.is_none() && columns.insert(column)
+                    }
+                    _ => false,
+                })
+        };
+        let loads = &self.plan.loads[first as usize..(first + count) as usize];
+        let is_plain = bits > 0 && loads.iter().all(is_plain);
+        is_plain.then(|| Rows {
+            bits,
+            alignment,
+            stride_bits: bits.next_multiple_of(alignment),
+            first,
+            count,
+        })
     }
 
     pub(super) fn integers(&mut self, class: &IntegerClass, count: Count) -> Result<(), PlanError> {

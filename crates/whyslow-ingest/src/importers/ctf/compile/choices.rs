@@ -21,11 +21,11 @@ impl<'a> From<&'a VariantOption> for Branch<'a> {
     }
 }
 
-impl Compiler<'_> {
+impl<'a> Compiler<'a> {
     pub(super) fn choose(
         &mut self,
         selector: &FieldLocation,
-        branches: Vec<Branch<'_>>,
+        branches: &[Branch<'a>],
         optional: bool,
     ) -> Result<(), PlanError> {
         let register = self.register_of(selector)?;
@@ -68,9 +68,9 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    pub(super) fn branch(&mut self, branch: &Branch<'_>) -> Result<(), PlanError> {
+    pub(super) fn branch(&mut self, branch: &Branch<'a>) -> Result<(), PlanError> {
         if let Some(name) = branch.name {
-            self.path.push(name.to_owned());
+            self.path.push(name);
         }
         self.field(branch.class)?;
         if branch.name.is_some() {
@@ -103,7 +103,7 @@ impl Compiler<'_> {
     }
 
     pub(super) fn register_of(&self, location: &FieldLocation) -> Result<u16, PlanError> {
-        let register = self.locations.register(location.scope, &location.path);
+        let register = self.locations.register_of(location);
         register
             .filter(|register| self.defined.contains_key(register))
             .ok_or_else(|| {

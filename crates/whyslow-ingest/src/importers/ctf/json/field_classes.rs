@@ -266,7 +266,7 @@ impl<'c> ClassReader<'c> {
             ));
         }
         let mut alignment = alignment(object, "minimum-alignment")?;
-        self.lookup.open_struct();
+        self.lookup.open_struct(members.len());
         for member in members {
             let Json::Object(member) = member else {
                 return Err(format!("a structure member is {}", member.kind()));

@@ -10,7 +10,7 @@ const FLOAT_BITS_MAX: i128 = 1 << 10;
 pub(super) fn integer_type(
     parser: &mut Parser<'_, '_>,
     offset: usize,
-    attributes: Vec<Attribute>,
+    attributes: &[Attribute<'_>],
 ) -> Result<IntegerType, Fault> {
     let mut bits = 0;
     let mut aligned = None;
@@ -26,7 +26,7 @@ pub(super) fn integer_type(
     };
     for attribute in attributes {
         let at = attribute.offset;
-        match (attribute.name.as_str(), &attribute.value) {
+        match (attribute.name.as_ref(), &attribute.value) {
             ("size", Value::Integer(size @ 1..=INTEGER_BITS_MAX)) => bits = *size as u32,
             ("align", Value::Integer(value)) => aligned = Some(alignment(*value, at)?),
             ("signed", value) => integer.signed = truth(value, at)?,
@@ -52,14 +52,14 @@ pub(super) fn integer_type(
 pub(super) fn float_type(
     parser: &mut Parser<'_, '_>,
     offset: usize,
-    attributes: Vec<Attribute>,
-) -> Result<Kind, Fault> {
+    attributes: &[Attribute<'_>],
+) -> Result<Kind<'static>, Fault> {
     let (mut exponent, mut mantissa) = (0, 0);
     let mut order = None;
     let mut aligned = None;
     for attribute in attributes {
         let at = attribute.offset;
-        match (attribute.name.as_str(), &attribute.value) {
+        match (attribute.name.as_ref(), &attribute.value) {
             ("exp_dig", Value::Integer(value @ 1..=FLOAT_BITS_MAX)) => exponent = *value,
             ("mant_dig", Value::Integer(value @ 1..=FLOAT_BITS_MAX)) => mantissa = *value,
             ("align", Value::Integer(value)) => aligned = Some(alignment(*value, at)?),
@@ -91,9 +91,9 @@ pub(super) fn float_type(
 }
 
 /// Both encodings of a text, ASCII and UTF-8, are read the same way.
-pub(super) fn check_text(parser: &mut Parser<'_, '_>, attributes: Vec<Attribute>) {
+pub(super) fn check_text(parser: &mut Parser<'_, '_>, attributes: &[Attribute<'_>]) {
     for attribute in attributes {
-        match (attribute.name.as_str(), &attribute.value) {
+        match (attribute.name.as_ref(), &attribute.value) {
             ("encoding", value) => {
                 is_text_encoding(parser, value, attribute.offset);
             }
@@ -122,7 +122,7 @@ pub(super) fn byte_order(word: &str, offset: usize) -> Result<Option<ByteOrder>,
     }
 }
 
-pub(super) fn bad_value(name: &str, value: &Value, offset: usize) -> Fault {
+pub(super) fn bad_value(name: &str, value: &Value<'_>, offset: usize) -> Fault {
     let shown = match value {
         Value::Text(text) => format!("{text:?}"),
         Value::Integer(integer) => integer.to_string(),
@@ -132,11 +132,11 @@ pub(super) fn bad_value(name: &str, value: &Value, offset: usize) -> Fault {
     Fault::new(offset, format!("`{name}` cannot be {shown}"))
 }
 
-pub(super) fn truth(value: &Value, offset: usize) -> Result<bool, Fault> {
+pub(super) fn truth(value: &Value<'_>, offset: usize) -> Result<bool, Fault> {
     match value {
         Value::Integer(integer) => Ok(*integer != 0),
-        Value::Word(word) if matches!(word.as_str(), "true" | "TRUE") => Ok(true),
-        Value::Word(word) if matches!(word.as_str(), "false" | "FALSE") => Ok(false),
+        Value::Word(word) if matches!(word.as_ref(), "true" | "TRUE") => Ok(true),
+        Value::Word(word) if matches!(word.as_ref(), "false" | "FALSE") => Ok(false),
         other => {
             let shown = bad_value("a truth value", other, offset);
             Err(shown)
@@ -145,10 +145,10 @@ pub(super) fn truth(value: &Value, offset: usize) -> Result<bool, Fault> {
 }
 
 /// Bases by number, by name, or by the letter that `printf` has for them.
-fn base(value: &Value, offset: usize) -> Result<u32, Fault> {
+fn base(value: &Value<'_>, offset: usize) -> Result<u32, Fault> {
     match value {
         Value::Integer(number @ (2 | 8 | 10 | 16)) => Ok(*number as u32),
-        Value::Word(word) => match word.as_str() {
+        Value::Word(word) => match word.as_ref() {
             "decimal" | "dec" | "d" | "i" | "u" => Ok(10),
             "hexadecimal" | "hex" | "x" | "X" | "p" => Ok(16),
             "octal" | "oct" | "o" => Ok(8),
@@ -159,7 +159,7 @@ fn base(value: &Value, offset: usize) -> Result<u32, Fault> {
     }
 }
 
-fn is_text_encoding(parser: &mut Parser<'_, '_>, value: &Value, offset: usize) -> bool {
+fn is_text_encoding(parser: &mut Parser<'_, '_>, value: &Value<'_>, offset: usize) -> bool {
     let (Value::Word(word) | Value::Text(word)) = value else {
         parser.note_unknown(offset, "an encoding that is no word".to_owned());
         return false;

@@ -43,7 +43,7 @@ impl<'c> Binder<'c> {
     }
 
     /// The structure of one scope.
-    pub(super) fn scope(&mut self, scope: Scope, class: &Type) -> Result<StructClass, Fault> {
+    pub(super) fn scope(&mut self, scope: Scope, class: &Type<'_>) -> Result<StructClass, Fault> {
         self.lookup.begin_scope(scope);
         match self.class(class)? {
             FieldClass::Struct(class) => Ok(class),
@@ -51,9 +51,9 @@ impl<'c> Binder<'c> {
         }
     }
 
-    fn class(&mut self, class: &Type) -> Result<FieldClass, Fault> {
+    fn class(&mut self, class: &Type<'_>) -> Result<FieldClass, Fault> {
         self.budget.spend(1, class.offset)?;
-        match &class.kind {
+        match class.kind.as_ref() {
             Kind::Integer(integer) => self.integer(integer, &[], class.offset),
             Kind::Enumeration {
                 container,
@@ -134,7 +134,7 @@ impl<'c> Binder<'c> {
 
     fn structure(
         &mut self,
-        members: &[Field],
+        members: &[Field<'_>],
         alignment: u32,
         offset: usize,
     ) -> Result<FieldClass, Fault> {
@@ -142,10 +142,10 @@ impl<'c> Binder<'c> {
             let what = format!("a structure of more than {STRUCT_MEMBERS_MAX} members");
             return Err(Fault::new(offset, what));
         }
-        self.lookup.open_struct();
+        self.lookup.open_struct(members.len());
         let mut alignment = alignment;
         for member in members {
-            self.lookup.begin_member(strip_underscore(&member.name));
+            self.lookup.begin_member(strip_underscore(member.name));
             let class = self.class(&member.class)?;
             alignment = alignment.max(class.alignment());
             self.lookup.end_member(class);
@@ -156,8 +156,8 @@ impl<'c> Binder<'c> {
 
     fn variant(
         &mut self,
-        tag: Option<&Reference>,
-        options: &[Field],
+        tag: Option<&Reference<'_>>,
+        options: &[Field<'_>],
         offset: usize,
     ) -> Result<FieldClass, Fault> {
         let Some(tag) = tag else {
@@ -169,16 +169,16 @@ impl<'c> Binder<'c> {
                 ranges_by_label(&integer.mappings)
             }
             _ => {
-                let what = format!("the tag `{}` is no enumeration", tag.parts.join("."));
+                let what = format!("the tag `{}` is no enumeration", tag.dotted);
                 return Err(Fault::new(tag.offset, what));
             }
         };
         let mut bound = Vec::with_capacity(options.len());
         for option in options {
             let ranges = labels
-                .get(option.name.as_str())
-                .or_else(|| labels.get(strip_underscore(&option.name)));
-            let name = strip_underscore(&option.name);
+                .get(option.name)
+                .or_else(|| labels.get(strip_underscore(option.name)));
+            let name = strip_underscore(option.name);
             self.lookup.begin_option(name);
             let class = self.class(&option.class)?;
             self.lookup.end_option();
@@ -194,22 +194,21 @@ impl<'c> Binder<'c> {
         })
     }
 
-    fn length(&self, reference: &Reference) -> Result<FieldLocation, Fault> {
+    fn length(&self, reference: &Reference<'_>) -> Result<FieldLocation, Fault> {
         let (location, target) = self.locate(reference)?;
         match target {
             FieldClass::Integer(integer) if integer.kind == IntegerKind::Unsigned => Ok(location),
             _ => {
-                let name = reference.parts.join(".");
+                let name = &reference.dotted;
                 let what = format!("the length `{name}` is no unsigned integer");
                 Err(Fault::new(reference.offset, what))
             }
         }
     }
 
-    fn locate(&self, reference: &Reference) -> Result<(FieldLocation, &FieldClass), Fault> {
-        let written = reference.parts.iter().map(String::as_str);
-        let parts: Vec<&str> = written.clone().map(strip_underscore).collect();
-        let written: Vec<&str> = written.collect();
+    fn locate(&self, reference: &Reference<'_>) -> Result<(FieldLocation, &FieldClass), Fault> {
+        let written: Vec<&str> = reference.dotted.split('.').collect();
+        let parts: Vec<&str> = written.iter().map(|part| strip_underscore(part)).collect();
         let absolute = SCOPE_PREFIXES
             .iter()
             .find(|(prefix, _)| written.starts_with(prefix));
@@ -218,7 +217,7 @@ impl<'c> Binder<'c> {
             None => self.lookup.find_outwards(&parts),
         };
         found.ok_or_else(|| {
-            let what = format!("no field `{}` before this one", written.join("."));
+            let what = format!("no field `{}` before this one", reference.dotted);
             Fault::new(reference.offset, what)
         })
     }

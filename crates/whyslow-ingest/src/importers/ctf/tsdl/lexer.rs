@@ -1,19 +1,18 @@
 //! Words, numbers, texts and signs of TSDL.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use super::super::metadata::Fault;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'t> {
     /// Keywords are words too: which ones are reserved depends on the place.
     Word(&'t str),
     Integer(u64),
-    Text(String),
+    Text(Quoted<'t>),
     Sign(&'static str),
     End,
-    /// Something unreadable, by its description; nothing comes after it.
-    Bad(String),
+    /// Something unreadable; nothing comes after it.
+    Bad(Unreadable<'t>),
 }
 
 impl fmt::Display for Token<'_> {
@@ -21,22 +20,81 @@ impl fmt::Display for Token<'_> {
         match self {
             Token::Word(word) => write!(f, "`{word}`"),
             Token::Integer(value) => write!(f, "{value}"),
-            Token::Text(text) => write!(f, "{text:?}"),
+            Token::Text(text) => write!(f, "{:?}", text.read()),
             Token::Sign(sign) => write!(f, "`{sign}`"),
             Token::End => f.write_str("the end of the text"),
-            Token::Bad(what) => f.write_str(what),
+            Token::Bad(what) => what.fmt(f),
         }
+    }
+}
+
+/// What stands between two quotes, as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Quoted<'t>(&'t [u8]);
+
+impl<'t> Quoted<'t> {
+    /// Without escapes; what is no Unicode is replaced.
+    pub(super) fn read(self) -> Cow<'t, str> {
+        let mut rest = self.0;
+        let Some(mut length) = memchr::memchr(b'\\', rest) else {
+            return String::from_utf8_lossy(rest);
+        };
+        let mut bytes = Vec::with_capacity(rest.len());
+        loop {
+            bytes.extend_from_slice(&rest[..length]);
+            rest = &rest[(length + 1).min(rest.len())..];
+            rest = &rest[unescape(rest, &mut bytes)..];
+            if rest.is_empty() {
+                return String::from_utf8_lossy(&bytes).into_owned().into();
+            }
+            length = memchr::memchr(b'\\', rest).unwrap_or(rest.len());
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unreadable<'t> {
+    CommentEnd,
+    CommentBegin,
+    TextEnd,
+    Dots,
+    Integer(&'t str),
+    Byte(u8),
+}
+
+impl fmt::Display for Unreadable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unreadable::CommentEnd => f.write_str("a comment without end"),
+            Unreadable::CommentBegin => f.write_str("a comment without begin"),
+            Unreadable::TextEnd => f.write_str("a text without end"),
+            Unreadable::Dots => f.write_str("`...` without its end"),
+            Unreadable::Integer(word) => write!(f, "`{word}` is not an integer of 64 bits"),
+            Unreadable::Byte(byte) => write!(f, "unexpected byte {byte:#04x}"),
+        }
+    }
+}
+
+/// The text with a `?` for each byte that is not ASCII, if it is no Unicode: words are cut out of
+/// it without being checked one by one.
+pub(super) fn text_of_words(text: &[u8]) -> Cow<'_, str> {
+    let readable = |byte: &u8| if byte.is_ascii() { *byte as char } else { '?' };
+    match std::str::from_utf8(text) {
+        Ok(text) => text.into(),
+        Err(_) => text.iter().map(readable).collect::<String>().into(),
     }
 }
 
 pub(super) struct Lexer<'t> {
     text: &'t [u8],
+    words: &'t str,
     at: usize,
 }
 
 impl<'t> Lexer<'t> {
-    pub(super) fn new(text: &'t [u8]) -> Lexer<'t> {
-        Lexer { text, at: 0 }
+    /// `words` are [`text_of_words`].
+    pub(super) fn new(text: &'t [u8], words: &'t str) -> Lexer<'t> {
+        Lexer { text, words, at: 0 }
     }
 
     /// Whether nothing but what was already handed out is left.
@@ -44,66 +102,85 @@ impl<'t> Lexer<'t> {
         self.at >= self.text.len()
     }
 
-    pub(super) fn text_len(&self) -> usize {
-        self.text.len()
+    pub(super) fn text(&self) -> &'t [u8] {
+        self.text
+    }
+
+    /// Goes on behind what need not be read again.
+    pub(super) fn skip_to(&mut self, offset: usize) {
+        self.at = offset;
     }
 
     /// The next token and where it begins.
     pub(super) fn next(&mut self) -> (usize, Token<'t>) {
-        self.read()
-            .unwrap_or_else(|fault| (fault.offset, Token::Bad(fault.what)))
-    }
-
-    fn read(&mut self) -> Result<(usize, Token<'t>), Fault> {
-        self.skip_blanks()?;
-        let begin = self.at;
-        let Some(&first) = self.text.get(begin) else {
-            return Ok((begin, Token::End));
+        let first = loop {
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            let blanks = rest
+                .iter()
+                .take_while(|byte| matches!(byte, b' ' | 0x09..=0x0D));
+            self.at += blanks.count();
+            match self.text.get(self.at) {
+                Some(b'/') => match self.skip_comment() {
+                    Ok(()) => {}
+                    Err(fault) => return fault,
+                },
+                Some(&first) => break first,
+                None => return (self.text.len(), Token::End),
+            }
         };
+        let begin = self.at;
         let token = match first {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => Token::Word(self.word()),
-            b'0'..=b'9' => Token::Integer(self.integer()?),
-            quote @ (b'"' | b'\'') => Token::Text(self.quoted(quote)?),
-            b'+' => {
-                self.at += 1;
-                Token::Sign("+")
-            }
-            _ => Token::Sign(self.sign()?),
+            b'0'..=b'9' => return self.integer(),
+            b'"' | b'\'' => return self.quoted(first),
+            _ => match sign(&self.text[begin..]) {
+                Some(sign) => {
+                    self.at += sign.len();
+                    Token::Sign(sign)
+                }
+                None if &self.text[begin..] == b".." => return self.cut(Unreadable::Dots),
+                None => Token::Bad(Unreadable::Byte(first)),
+            },
         };
-        Ok((begin, token))
+        (begin, token)
     }
 
-    fn skip_blanks(&mut self) -> Result<(), Fault> {
-        loop {
-            let rest = &self.text[self.at..];
-            match rest {
-                [b' ' | b'\t' | b'\r' | b'\n' | 0x0B | 0x0C, ..] => self.at += 1,
-                [b'/', b'/', ..] => {
-                    self.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-                }
-                [b'/', b'*', ..] => match memchr::memmem::find(&rest[2..], b"*/") {
-                    Some(length) => self.at += length + 4,
-                    None => return Err(self.cut("a comment without end")),
-                },
-                [b'/'] => return Err(self.cut("a comment without begin")),
-                _ => return Ok(()),
+    /// Skips the comment that begins here, if it is one.
+    fn skip_comment(&mut self) -> Result<(), (usize, Token<'t>)> {
+        let rest = &self.text[self.at..];
+        match rest {
+            [b'/', b'/', ..] => {
+                self.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+                Ok(())
             }
+            [b'/', b'*', ..] => match memchr::memmem::find(&rest[2..], b"*/") {
+                Some(length) => {
+                    self.at += length + 4;
+                    Ok(())
+                }
+                None => Err(self.cut(Unreadable::CommentEnd)),
+            },
+            [b'/'] => Err(self.cut(Unreadable::CommentBegin)),
+            _ => Err((self.at, Token::Bad(Unreadable::Byte(b'/')))),
         }
     }
 
     fn word(&mut self) -> &'t str {
-        let rest = &self.text[self.at..];
-        let length = rest
+        let begin = self.at;
+        let rest = &self.text[begin..];
+        self.at += rest
             .iter()
-            .position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
-            .unwrap_or(rest.len());
-        self.at += length;
-        std::str::from_utf8(&rest[..length]).expect("a word is ASCII")
+            .take_while(|&&byte| IN_WORD[byte as usize])
+            .count();
+        &self.words[begin..self.at]
     }
 
-    fn integer(&mut self) -> Result<u64, Fault> {
+    fn integer(&mut self) -> (usize, Token<'t>) {
         let begin = self.at;
         let written = self.word();
+        if let &[digit @ b'0'..=b'9'] = written.as_bytes() {
+            return (begin, Token::Integer(u64::from(digit - b'0')));
+        }
         let digits = written.trim_end_matches(['u', 'U', 'l', 'L']);
         let value = if let Some(hex) = digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
             u64::from_str_radix(hex, 16)
@@ -112,74 +189,75 @@ impl<'t> Lexer<'t> {
         } else {
             digits.parse()
         };
-        value.map_err(|_| {
-            let what = format!("`{written}` is not an integer of 64 bits");
+        match value {
+            Ok(value) => (begin, Token::Integer(value)),
             // A text cut behind `0x` is cut, not wrong.
-            let at = if self.at == self.text.len() {
-                self.at
-            } else {
-                begin
-            };
-            Fault::new(at, what)
-        })
+            Err(_) if self.is_at_end() => self.cut(Unreadable::Integer(written)),
+            Err(_) => (begin, Token::Bad(Unreadable::Integer(written))),
+        }
     }
 
-    fn quoted(&mut self, quote: u8) -> Result<String, Fault> {
+    fn quoted(&mut self, quote: u8) -> (usize, Token<'t>) {
         let begin = self.at + 1;
-        let mut bytes = Vec::new();
         let mut at = begin;
         loop {
             let rest = &self.text[at.min(self.text.len())..];
             let Some(length) = memchr::memchr2(quote, b'\\', rest) else {
-                return Err(self.cut("a text without end"));
+                return self.cut(Unreadable::TextEnd);
             };
-            bytes.extend_from_slice(&rest[..length]);
-            at += length + 1;
+            at += length;
             if rest[length] == quote {
-                self.at = at;
-                return Ok(String::from_utf8_lossy(&bytes).into_owned());
+                self.at = at + 1;
+                let text = Quoted(&self.text[begin..at]);
+                return (begin - 1, Token::Text(text));
             }
-            at += unescape(&self.text[at..], &mut bytes);
+            // An escape of several bytes holds neither quotes nor backslashes behind its first.
+            at += 2;
         }
     }
 
-    fn sign(&mut self) -> Result<&'static str, Fault> {
-        let rest = &self.text[self.at..];
-        if rest == b".." {
-            return Err(self.cut("`...` without its end"));
-        }
-        let sign = match rest {
-            [b'.', b'.', b'.', ..] => "...",
-            [b':', b'=', ..] => ":=",
-            [b'-', b'>', ..] => "->",
-            [b'{', ..] => "{",
-            [b'}', ..] => "}",
-            [b'[', ..] => "[",
-            [b']', ..] => "]",
-            [b'(', ..] => "(",
-            [b')', ..] => ")",
-            [b'<', ..] => "<",
-            [b'>', ..] => ">",
-            [b';', ..] => ";",
-            [b':', ..] => ":",
-            [b'=', ..] => "=",
-            [b',', ..] => ",",
-            [b'.', ..] => ".",
-            [b'*', ..] => "*",
-            [b'-', ..] => "-",
-            _ => {
-                let what = format!("unexpected byte {:#04x}", rest[0]);
-                return Err(Fault::new(self.at, what));
-            }
-        };
-        self.at += sign.len();
-        Ok(sign)
+    /// Unreadable at the end of the text: more may have followed.
+    fn cut(&self, what: Unreadable<'t>) -> (usize, Token<'t>) {
+        (self.text.len(), Token::Bad(what))
     }
+}
 
-    /// A fault at the end of the text: more may have followed.
-    fn cut(&self, what: &str) -> Fault {
-        Fault::new(self.text.len(), what)
+/// Bytes of words and numbers.
+const IN_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
+        byte += 1;
     }
+    table
+};
+
+/// The sign with which the text begins.
+fn sign(text: &[u8]) -> Option<&'static str> {
+    Some(match text {
+        [b'{', ..] => "{",
+        [b'}', ..] => "}",
+        [b';', ..] => ";",
+        [b'=', ..] => "=",
+        [b':', b'=', ..] => ":=",
+        [b':', ..] => ":",
+        [b'[', ..] => "[",
+        [b']', ..] => "]",
+        [b'(', ..] => "(",
+        [b')', ..] => ")",
+        [b'<', ..] => "<",
+        [b'>', ..] => ">",
+        [b',', ..] => ",",
+        [b'.', b'.', b'.', ..] => "...",
+        [b'.', b'.'] => return None,
+        [b'.', ..] => ".",
+        [b'*', ..] => "*",
+        [b'+', ..] => "+",
+        [b'-', b'>', ..] => "->",
+        [b'-', ..] => "-",
+        _ => return None,
+    })
 }
 
 /// Appends what the escape after a backslash means; how many bytes it took.
@@ -223,7 +301,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &[Token<'_>]) {
-        let mut lexer = Lexer::new(text.as_bytes());
+        let mut lexer = Lexer::new(text.as_bytes(), text);
         for token in expected {
             assert_eq!(&lexer.next().1, token, "in {text}");
         }
@@ -253,33 +331,43 @@ mod tests {
 
     #[test]
     fn texts_know_the_escapes_of_c() {
-        check(
-            r#""a\"b\\c\n\x41\101" "" "\q""#,
-            &[
-                Token::Text("a\"b\\c\nAA".to_owned()),
-                Token::Text(String::new()),
-                Token::Text("q".to_owned()),
-            ],
-        );
+        let text = r#""a\"b\\c\n\x41\101d" "" "\q" '"' "e\\""#;
+        let mut lexer = Lexer::new(text.as_bytes(), text);
+        for expected in ["a\"b\\c\nAAd", "", "q", "\"", "e\\"] {
+            check_text(&mut lexer, expected);
+        }
+        assert_eq!(lexer.next().1, Token::End);
+    }
+
+    fn check_text(lexer: &mut Lexer<'_>, expected: &str) {
+        let Token::Text(text) = lexer.next().1 else {
+            panic!("no text where {expected:?} is");
+        };
+        assert_eq!(text.read(), expected);
     }
 
     #[test]
     fn a_text_that_is_not_unicode_is_kept_readable() {
-        let mut lexer = Lexer::new(b"\"caf\xE9\"");
-        assert_eq!(lexer.next().1, Token::Text("caf\u{FFFD}".to_owned()));
+        let text = b"\"caf\xE9\" \"caf\xE9\\n\" word";
+        let words = text_of_words(text);
+        let mut lexer = Lexer::new(text, &words);
+        check_text(&mut lexer, "caf\u{FFFD}");
+        check_text(&mut lexer, "caf\u{FFFD}\n");
+        assert_eq!(lexer.next(), (text.len() - 4, Token::Word("word")));
     }
 
     #[test]
     fn what_is_cut_fails_at_the_end() {
         for text in ["\"abc", "/* abc", "\"abc\\", "0x"] {
-            let mut lexer = Lexer::new(text.as_bytes());
+            let mut lexer = Lexer::new(text.as_bytes(), text);
             assert_eq!(lexer.next().0, text.len(), "in {text}");
         }
     }
 
     #[test]
     fn an_integer_too_large_tells_its_place() {
-        let mut lexer = Lexer::new(b"  18446744073709551616 ");
+        let text = "  18446744073709551616 ";
+        let mut lexer = Lexer::new(text.as_bytes(), text);
         assert_eq!(lexer.next().0, 2);
     }
 }

@@ -1,5 +1,6 @@
 //! The state of the parser: tokens ahead, names in scope, and what blocks and types both need.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
@@ -20,20 +21,23 @@ pub(super) struct Parser<'t, 'n> {
     ahead: (usize, Token<'t>),
     /// Innermost last. A tagged name is `struct foo`, `enum foo`, `variant foo`; others stand for
     /// themselves, with single blanks between the words.
-    scopes: Vec<FxHashMap<String, Rc<Type>>>,
+    scopes: Vec<FxHashMap<Cow<'t, str>, Type<'t>>>,
+    /// By the text of `integer { … }`, of which a tracer writes a handful thousands of times.
+    integers: FxHashMap<&'t [u8], Rc<Kind<'t>>>,
     declarations: usize,
     pub(super) nesting: u16,
     notes: &'n mut Notes,
 }
 
 impl<'t, 'n> Parser<'t, 'n> {
-    pub(super) fn new(text: &'t [u8], notes: &'n mut Notes) -> Parser<'t, 'n> {
-        let mut lexer = Lexer::new(text);
+    pub(super) fn new(text: &'t [u8], words: &'t str, notes: &'n mut Notes) -> Parser<'t, 'n> {
+        let mut lexer = Lexer::new(text, words);
         let ahead = lexer.next();
         Parser {
             lexer,
             ahead,
             scopes: vec![FxHashMap::default()],
+            integers: FxHashMap::default(),
             declarations: 0,
             nesting: 0,
             notes,
@@ -42,7 +46,7 @@ impl<'t, 'n> Parser<'t, 'n> {
 
     /// Whether the text ends at the fault, so that it is more likely cut than wrong.
     pub(super) fn is_cut(&self, fault: &Fault) -> bool {
-        fault.offset >= self.lexer.text_len() || self.lexer.is_at_end()
+        fault.offset >= self.lexer.text().len() || self.lexer.is_at_end()
     }
 
     pub(super) fn offset(&self) -> usize {
@@ -54,13 +58,19 @@ impl<'t, 'n> Parser<'t, 'n> {
     }
 
     pub(super) fn advance(&mut self) -> Result<(usize, Token<'t>), Fault> {
-        if let Token::Bad(what) = &self.ahead.1 {
-            return Err(Fault::new(self.ahead.0, what.as_str()));
+        if let Token::Bad(what) = self.ahead.1 {
+            return Err(Fault::new(self.ahead.0, what.to_string()));
         }
-        let next = self.lexer.next();
-        Ok(std::mem::replace(&mut self.ahead, next))
+        Ok(self.step())
     }
 
+    /// Takes the token ahead, which is known to be readable.
+    fn step(&mut self) -> (usize, Token<'t>) {
+        let next = self.lexer.next();
+        std::mem::replace(&mut self.ahead, next)
+    }
+
+    #[inline]
     pub(super) fn at_sign(&self, sign: &str) -> bool {
         matches!(self.ahead.1, Token::Sign(ahead) if ahead == sign)
     }
@@ -70,16 +80,18 @@ impl<'t, 'n> Parser<'t, 'n> {
     }
 
     /// Takes the sign if it comes next.
-    pub(super) fn eat(&mut self, sign: &str) -> Result<bool, Fault> {
+    #[inline]
+    pub(super) fn eat(&mut self, sign: &str) -> bool {
         let found = self.at_sign(sign);
         if found {
-            self.advance()?;
+            self.step();
         }
-        Ok(found)
+        found
     }
 
+    #[inline]
     pub(super) fn expect(&mut self, sign: &str) -> Result<(), Fault> {
-        if self.eat(sign)? {
+        if self.eat(sign) {
             return Ok(());
         }
         Err(self.unexpected(&format!("`{sign}`")))
@@ -88,7 +100,7 @@ impl<'t, 'n> Parser<'t, 'n> {
     pub(super) fn expect_word(&mut self, expected: &str) -> Result<&'t str, Fault> {
         match self.ahead.1 {
             Token::Word(word) => {
-                self.advance()?;
+                self.step();
                 Ok(word)
             }
             _ => Err(self.unexpected(expected)),
@@ -113,12 +125,12 @@ impl<'t, 'n> Parser<'t, 'n> {
     }
 
     /// A later declaration of a name hides an earlier one from there on.
-    pub(super) fn declare(&mut self, name: String, class: Rc<Type>) {
+    pub(super) fn declare(&mut self, name: Cow<'t, str>, class: Type<'t>) {
         let scope = self.scopes.last_mut().expect("the outermost scope stays");
         scope.insert(name, class);
     }
 
-    pub(super) fn find_declared(&self, name: &str) -> Option<Rc<Type>> {
+    pub(super) fn find_declared(&self, name: &str) -> Option<Type<'t>> {
         let mut scopes = self.scopes.iter().rev();
         scopes.find_map(|scope| scope.get(name)).cloned()
     }
@@ -127,18 +139,27 @@ impl<'t, 'n> Parser<'t, 'n> {
         &mut self,
         offset: usize,
         depth: u16,
-        kind: Kind,
-    ) -> Result<Rc<Type>, Fault> {
+        kind: Kind<'t>,
+    ) -> Result<Type<'t>, Fault> {
+        self.share_type(offset, depth, Rc::new(kind))
+    }
+
+    fn share_type(
+        &mut self,
+        offset: usize,
+        depth: u16,
+        kind: Rc<Kind<'t>>,
+    ) -> Result<Type<'t>, Fault> {
         self.count_declaration(offset)?;
         if depth > CLASS_DEPTH_MAX {
             let what = format!("a type of more than {CLASS_DEPTH_MAX} levels");
             return Err(Fault::new(offset, what));
         }
-        Ok(Rc::new(Type {
+        Ok(Type {
             offset,
             depth,
             kind,
-        }))
+        })
     }
 
     pub(super) fn count_declaration(&mut self, offset: usize) -> Result<(), Fault> {
@@ -154,11 +175,41 @@ impl<'t, 'n> Parser<'t, 'n> {
         self.notes.add(&METADATA_UNKNOWN, Fault::new(offset, what));
     }
 
-    /// `{ name = value; … }` of a type that holds nothing else.
-    pub(super) fn plain_attributes(&mut self) -> Result<Vec<Attribute>, Fault> {
+    /// The integer that begins at the next token, if one was written with the same bytes before.
+    ///
+    /// Whether a stretch that ends with a sign reads the same again does not depend on what
+    /// follows it.
+    pub(super) fn known_integer(&mut self) -> Result<Option<Type<'t>>, Fault> {
+        let (offset, _) = self.ahead;
+        let Some(written) = up_to_brace(&self.lexer.text()[offset..]) else {
+            return Ok(None);
+        };
+        let Some(kind) = self.integers.get(written) else {
+            return Ok(None);
+        };
+        let kind = Rc::clone(kind);
+        self.lexer.skip_to(offset + written.len());
+        self.step();
+        self.share_type(offset, 1, kind).map(Some)
+    }
+
+    /// Nothing odd was noted of this integer, which just ended.
+    pub(super) fn remember_integer(&mut self, integer: &Type<'t>, end: usize) {
+        let written = &self.lexer.text()[integer.offset..end];
+        if up_to_brace(written) == Some(written) {
+            self.integers.insert(written, Rc::clone(&integer.kind));
+        }
+    }
+
+    pub(super) fn notes(&self) -> usize {
+        self.notes.len()
+    }
+
+    /// `{ name = value; … }` of a type that holds nothing else. Also gives where the closing brace ends.
+    pub(super) fn plain_attributes(&mut self) -> Result<(Vec<Attribute<'t>>, usize), Fault> {
         self.expect("{")?;
         let mut attributes = Vec::new();
-        while !self.eat("}")? {
+        while !self.at_sign("}") {
             let offset = self.offset();
             let name = self.dotted()?;
             self.expect("=")?;
@@ -170,41 +221,48 @@ impl<'t, 'n> Parser<'t, 'n> {
                 value,
             });
         }
-        Ok(attributes)
+        let (brace, _) = self.advance()?;
+        Ok((attributes, brace + 1))
     }
 
-    pub(super) fn plain_value(&mut self) -> Result<Value, Fault> {
-        match &self.ahead.1 {
+    pub(super) fn plain_value(&mut self) -> Result<Value<'t>, Fault> {
+        match self.ahead.1 {
             Token::Word(_) => Ok(Value::Word(self.dotted()?)),
-            Token::Text(_) => match self.advance()?.1 {
-                Token::Text(text) => Ok(Value::Text(text)),
-                _ => unreachable!("a text was ahead"),
-            },
+            Token::Text(text) => {
+                self.step();
+                Ok(Value::Text(text.read()))
+            }
             Token::Integer(_) | Token::Sign("-" | "+") => Ok(Value::Integer(self.integer()?)),
             _ => Err(self.unexpected("a value")),
         }
     }
 
     pub(super) fn integer(&mut self) -> Result<i128, Fault> {
-        let negative = self.eat("-")?;
+        let negative = self.eat("-");
         if !negative {
-            self.eat("+")?;
+            self.eat("+");
         }
         let Token::Integer(value) = self.ahead.1 else {
             return Err(self.unexpected("an integer"));
         };
-        self.advance()?;
+        self.step();
         let value = i128::from(value);
         Ok(if negative { -value } else { value })
     }
 
     /// Words with dots between, joined again.
-    pub(super) fn dotted(&mut self) -> Result<String, Fault> {
-        let mut name = self.expect_word("a name")?.to_owned();
-        while self.eat(".")? {
+    pub(super) fn dotted(&mut self) -> Result<Cow<'t, str>, Fault> {
+        let mut name = Cow::Borrowed(self.expect_word("a name")?);
+        while self.eat(".") {
+            let name = name.to_mut();
             name.push('.');
             name.push_str(self.expect_word("a name")?);
         }
         Ok(name)
     }
+}
+
+/// Up to the first closing brace, with it.
+fn up_to_brace(text: &[u8]) -> Option<&[u8]> {
+    memchr::memchr(b'}', text).map(|place| &text[..=place])
 }

@@ -13,7 +13,7 @@ use super::bind::Binder;
 use super::roles::{self, DEFAULT_FREQUENCY};
 use super::syntax::{Attribute, Block, BlockKind, Type, Value};
 
-pub(super) fn resolve(blocks: &[Block], notes: &mut Notes) -> Result<TraceClass, Fault> {
+pub(super) fn resolve(blocks: &[Block<'_>], notes: &mut Notes) -> Result<TraceClass, Fault> {
     let Some(trace_block) = blocks.iter().find(|block| block.kind == BlockKind::Trace) else {
         return Err(Fault::new(0, "no `trace` block"));
     };
@@ -53,21 +53,21 @@ pub(super) fn resolve(blocks: &[Block], notes: &mut Notes) -> Result<TraceClass,
 struct TraceAttributes<'b> {
     uuid: Option<[u8; 16]>,
     byte_order: ByteOrder,
-    packet_header: Option<&'b Type>,
+    packet_header: Option<&'b Type<'b>>,
 }
 
 impl TraceAttributes<'_> {
-    fn read<'b>(block: &'b Block, notes: &mut Notes) -> Result<TraceAttributes<'b>, Fault> {
+    fn read<'b>(block: &'b Block<'b>, notes: &mut Notes) -> Result<TraceAttributes<'b>, Fault> {
         let mut uuid = None;
         let mut order = None;
         let mut packet_header = None;
         for attribute in &block.attributes {
             let at = attribute.offset;
-            match (attribute.name.as_str(), &attribute.value) {
+            match (attribute.name.as_ref(), &attribute.value) {
                 ("major", Value::Integer(1)) | ("minor", Value::Integer(_)) => {}
                 ("uuid", Value::Text(text)) => uuid = Some(read_uuid(text, at)?),
                 ("byte_order", Value::Word(word)) => order = byte_order(word, at)?,
-                ("packet.header", Value::Type(class)) => packet_header = Some(class.as_ref()),
+                ("packet.header", Value::Type(class)) => packet_header = Some(class),
                 ("major" | "minor" | "uuid" | "byte_order" | "packet.header", value) => {
                     return Err(bad_value(&attribute.name, value, at));
                 }
@@ -96,7 +96,7 @@ struct Resolver<'r> {
 }
 
 impl Resolver<'_> {
-    fn clocks_and_environment(&mut self, blocks: &[Block]) -> Result<(), Fault> {
+    fn clocks_and_environment(&mut self, blocks: &[Block<'_>]) -> Result<(), Fault> {
         let mut places: FxHashMap<&str, usize> = FxHashMap::default();
         let mut traces = 0;
         for block in blocks {
@@ -119,11 +119,11 @@ impl Resolver<'_> {
                             continue;
                         };
                         let environment = &mut self.trace.environment;
-                        if let Some(&place) = places.get(attribute.name.as_str()) {
+                        if let Some(&place) = places.get(attribute.name.as_ref()) {
                             environment[place].1 = value;
                         } else {
                             places.insert(&attribute.name, environment.len());
-                            environment.push((attribute.name.clone(), value));
+                            environment.push((attribute.name.clone().into_owned(), value));
                         }
                     }
                 }
@@ -133,7 +133,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    fn packet_header(&mut self, class: &Type) -> Result<(), Fault> {
+    fn packet_header(&mut self, class: &Type<'_>) -> Result<(), Fault> {
         let order = self.trace.byte_order;
         let mut binder = Binder::new(order, &self.trace.clocks, self.budget);
         let mut header = binder.scope(Scope::PacketHeader, class)?;
@@ -142,7 +142,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    fn stream(&mut self, block: &Block) -> Result<(), Fault> {
+    fn stream(&mut self, block: &Block<'_>) -> Result<(), Fault> {
         let attributes = StreamAttributes::read(block, self.notes)?;
         let id = attributes.id;
         if self.stream_by_id.contains_key(&id) {
@@ -193,7 +193,7 @@ impl Resolver<'_> {
         index
     }
 
-    fn event(&mut self, block: &Block) -> Result<(), Fault> {
+    fn event(&mut self, block: &Block<'_>) -> Result<(), Fault> {
         let attributes = EventAttributes::read(block, self.notes)?;
         let index = self.stream_of_event(attributes.stream_id, block.offset)?;
         let key = (index, attributes.id);
@@ -263,7 +263,7 @@ fn empty_stream(id: u64) -> StreamClass {
 fn bind(
     binder: &mut Binder<'_>,
     scope: Scope,
-    class: Option<&Type>,
+    class: Option<&Type<'_>>,
 ) -> Result<Option<StructClass>, Fault> {
     class.map(|class| binder.scope(scope, class)).transpose()
 }
@@ -271,16 +271,16 @@ fn bind(
 #[derive(Default)]
 struct StreamAttributes<'b> {
     id: u64,
-    packet_context: Option<&'b Type>,
-    event_header: Option<&'b Type>,
-    event_context: Option<&'b Type>,
+    packet_context: Option<&'b Type<'b>>,
+    event_header: Option<&'b Type<'b>>,
+    event_context: Option<&'b Type<'b>>,
 }
 
 impl StreamAttributes<'_> {
-    fn read<'b>(block: &'b Block, notes: &mut Notes) -> Result<StreamAttributes<'b>, Fault> {
+    fn read<'b>(block: &'b Block<'b>, notes: &mut Notes) -> Result<StreamAttributes<'b>, Fault> {
         let mut stream = StreamAttributes::default();
         for attribute in &block.attributes {
-            match (attribute.name.as_str(), &attribute.value) {
+            match (attribute.name.as_ref(), &attribute.value) {
                 ("id", value) => stream.id = read_id("id", value, attribute.offset)?,
                 ("packet.context", Value::Type(class)) => stream.packet_context = Some(class),
                 ("event.header", Value::Type(class)) => stream.event_header = Some(class),
@@ -299,17 +299,19 @@ struct EventAttributes<'b> {
     stream_id: Option<u64>,
     log_level: Option<i64>,
     emf_uri: Option<String>,
-    context: Option<&'b Type>,
-    fields: Option<&'b Type>,
+    context: Option<&'b Type<'b>>,
+    fields: Option<&'b Type<'b>>,
 }
 
 impl EventAttributes<'_> {
-    fn read<'b>(block: &'b Block, notes: &mut Notes) -> Result<EventAttributes<'b>, Fault> {
+    fn read<'b>(block: &'b Block<'b>, notes: &mut Notes) -> Result<EventAttributes<'b>, Fault> {
         let mut event = EventAttributes::default();
         for attribute in &block.attributes {
             let at = attribute.offset;
-            match (attribute.name.as_str(), &attribute.value) {
-                ("name", Value::Text(name) | Value::Word(name)) => name.clone_into(&mut event.name),
+            match (attribute.name.as_ref(), &attribute.value) {
+                ("name", Value::Text(name) | Value::Word(name)) => {
+                    event.name = name.clone().into_owned();
+                }
                 ("id", value) => event.id = read_id("id", value, at)?,
                 ("stream_id", value) => event.stream_id = Some(read_id("stream_id", value, at)?),
                 ("context", Value::Type(class)) => event.context = Some(class),
@@ -317,7 +319,9 @@ impl EventAttributes<'_> {
                 ("loglevel", Value::Integer(level)) => {
                     event.log_level = i64::try_from(*level).ok();
                 }
-                ("model.emf.uri", Value::Text(uri)) => event.emf_uri = Some(uri.clone()),
+                ("model.emf.uri", Value::Text(uri)) => {
+                    event.emf_uri = Some(uri.clone().into_owned());
+                }
                 _ => note_unknown("event", attribute, notes),
             }
         }
@@ -325,7 +329,7 @@ impl EventAttributes<'_> {
     }
 }
 
-fn read_clock(block: &Block, notes: &mut Notes) -> Result<ClockClass, Fault> {
+fn read_clock(block: &Block<'_>, notes: &mut Notes) -> Result<ClockClass, Fault> {
     let mut clock = ClockClass {
         name: String::new(),
         uuid: None,
@@ -341,10 +345,14 @@ fn read_clock(block: &Block, notes: &mut Notes) -> Result<ClockClass, Fault> {
         let signed = |value: i128| {
             i64::try_from(value).map_err(|_| bad_value(&attribute.name, &attribute.value, at))
         };
-        match (attribute.name.as_str(), &attribute.value) {
-            ("name", Value::Text(name) | Value::Word(name)) => name.clone_into(&mut clock.name),
+        match (attribute.name.as_ref(), &attribute.value) {
+            ("name", Value::Text(name) | Value::Word(name)) => {
+                clock.name = name.clone().into_owned();
+            }
             ("uuid", Value::Text(text)) => clock.uuid = Some(read_uuid(text, at)?),
-            ("description", Value::Text(text)) => clock.description = Some(text.clone()),
+            ("description", Value::Text(text)) => {
+                clock.description = Some(text.clone().into_owned());
+            }
             ("freq", Value::Integer(frequency @ 1..=U64_MAX)) => {
                 clock.frequency = *frequency as u64;
             }
@@ -365,7 +373,7 @@ fn read_clock(block: &Block, notes: &mut Notes) -> Result<ClockClass, Fault> {
 
 const U64_MAX: i128 = u64::MAX as i128;
 
-fn read_id(name: &str, value: &Value, offset: usize) -> Result<u64, Fault> {
+fn read_id(name: &str, value: &Value<'_>, offset: usize) -> Result<u64, Fault> {
     match value {
         Value::Integer(id @ 0..=U64_MAX) => Ok(*id as u64),
         other => Err(bad_value(name, other, offset)),
@@ -376,9 +384,11 @@ fn read_uuid(text: &str, offset: usize) -> Result<[u8; 16], Fault> {
     parse_uuid(text).ok_or_else(|| Fault::new(offset, format!("{text:?} is no uuid")))
 }
 
-fn environment_value(value: &Value) -> Option<EnvironmentValue> {
+fn environment_value(value: &Value<'_>) -> Option<EnvironmentValue> {
     match value {
-        Value::Text(text) | Value::Word(text) => Some(EnvironmentValue::Text(text.clone())),
+        Value::Text(text) | Value::Word(text) => {
+            Some(EnvironmentValue::Text(text.clone().into_owned()))
+        }
         Value::Integer(integer) => Some(match i64::try_from(*integer) {
             Ok(integer) => EnvironmentValue::Integer(integer),
             Err(_) => EnvironmentValue::Text(integer.to_string()),
@@ -387,7 +397,7 @@ fn environment_value(value: &Value) -> Option<EnvironmentValue> {
     }
 }
 
-fn note_unknown(block: &str, attribute: &Attribute, notes: &mut Notes) {
+fn note_unknown(block: &str, attribute: &Attribute<'_>, notes: &mut Notes) {
     let what = format!("{block} attribute `{}`", attribute.name);
     notes.add(&METADATA_UNKNOWN, Fault::new(attribute.offset, what));
 }

@@ -1,5 +1,7 @@
 //! Blocks and declarations outside of blocks.
 
+use std::borrow::Cow;
+
 use whyslow_model::stat::METADATA_DAMAGED;
 
 use super::super::metadata::{Fault, Notes};
@@ -8,10 +10,15 @@ use super::parser::Parser;
 use super::syntax::{Attribute, Block, BlockKind, Value};
 
 /// All blocks up to the end, or up to the statement in which the text is cut.
-pub(super) fn parse_text(text: &[u8], notes: &mut Notes) -> Result<Vec<Block>, Fault> {
+pub(super) fn parse_text<'t>(
+    text: &'t [u8],
+    words: &'t str,
+    notes: &mut Notes,
+) -> Result<Vec<Block<'t>>, Fault> {
     let mut blocks = Vec::new();
     let mut statement = 0;
-    match parse_blocks(text, notes, &mut statement, &mut blocks) {
+    let parser = Parser::new(text, words, notes);
+    match parse_blocks(parser, &mut statement, &mut blocks) {
         Ok(()) => {}
         Err((fault, true)) => {
             let what = format!("the text ends inside a declaration: {}", fault.what);
@@ -23,13 +30,11 @@ pub(super) fn parse_text(text: &[u8], notes: &mut Notes) -> Result<Vec<Block>, F
 }
 
 /// The fault of the statement that begins at `statement`, and whether the text was cut there.
-fn parse_blocks(
-    text: &[u8],
-    notes: &mut Notes,
+fn parse_blocks<'t>(
+    mut parser: Parser<'t, '_>,
     statement: &mut usize,
-    blocks: &mut Vec<Block>,
+    blocks: &mut Vec<Block<'t>>,
 ) -> Result<(), (Fault, bool)> {
-    let mut parser = Parser::new(text, notes);
     while *parser.peek() != Token::End {
         *statement = parser.offset();
         match parser.statement() {
@@ -44,9 +49,9 @@ fn parse_blocks(
     Ok(())
 }
 
-impl Parser<'_, '_> {
-    fn statement(&mut self) -> Result<Option<Block>, Fault> {
-        if self.eat(";")? {
+impl<'t> Parser<'t, '_> {
+    fn statement(&mut self) -> Result<Option<Block<'t>>, Fault> {
+        if self.eat(";") {
             return Ok(None);
         }
         if self.at_declaration() {
@@ -78,11 +83,11 @@ impl Parser<'_, '_> {
         }))
     }
 
-    fn block_body(&mut self) -> Result<Vec<Attribute>, Fault> {
+    fn block_body(&mut self) -> Result<Vec<Attribute<'t>>, Fault> {
         self.expect("{")?;
         self.open_scope()?;
         let mut attributes = Vec::new();
-        while !self.eat("}")? {
+        while !self.eat("}") {
             if self.at_declaration() {
                 self.declaration()?;
                 continue;
@@ -90,7 +95,7 @@ impl Parser<'_, '_> {
             let offset = self.offset();
             self.count_declaration(offset)?;
             let name = self.attribute_name()?;
-            let value = if self.eat(":=")? {
+            let value = if self.eat(":=") {
                 let class = self.type_specifier()?.class;
                 self.expect(";")?;
                 Value::Type(class)
@@ -112,11 +117,10 @@ impl Parser<'_, '_> {
     }
 
     /// Names in the environment may also be quoted.
-    fn attribute_name(&mut self) -> Result<String, Fault> {
-        if let Token::Text(_) = self.peek()
-            && let Token::Text(text) = self.advance()?.1
-        {
-            return Ok(text);
+    fn attribute_name(&mut self) -> Result<Cow<'t, str>, Fault> {
+        if let Token::Text(text) = *self.peek() {
+            self.advance()?;
+            return Ok(text.read());
         }
         self.dotted()
     }
@@ -133,7 +137,7 @@ impl Parser<'_, '_> {
                 _ => {}
             }
         }
-        self.eat(";")?;
+        self.eat(";");
         Ok(())
     }
 }

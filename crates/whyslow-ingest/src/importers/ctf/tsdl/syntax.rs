@@ -1,5 +1,6 @@
 //! The tree of a TSDL text: blocks with attributes, and types whose names are already looked up.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::super::class::{ByteOrder, Mapping};
@@ -14,39 +15,40 @@ pub(super) enum BlockKind {
 }
 
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct Block<'t> {
     pub(super) kind: BlockKind,
     pub(super) offset: usize,
-    pub(super) attributes: Vec<Attribute>,
+    pub(super) attributes: Vec<Attribute<'t>>,
 }
 
 #[derive(Debug)]
-pub(super) struct Attribute {
+pub(super) struct Attribute<'t> {
     /// Dotted, as in `packet.header`.
-    pub(super) name: String,
+    pub(super) name: Cow<'t, str>,
     pub(super) offset: usize,
-    pub(super) value: Value,
+    pub(super) value: Value<'t>,
 }
 
 #[derive(Debug)]
-pub(super) enum Value {
-    Text(String),
+pub(super) enum Value<'t> {
+    Text(Cow<'t, str>),
     Integer(i128),
     /// A bare word or several with dots between, as `le` or `clock.monotonic.value`.
-    Word(String),
-    Type(Rc<Type>),
+    Word(Cow<'t, str>),
+    Type(Type<'t>),
 }
 
-#[derive(Debug)]
-pub(super) struct Type {
+/// Cheap to clone; what is written alike at several places is shared but for the place.
+#[derive(Debug, Clone)]
+pub(super) struct Type<'t> {
     pub(super) offset: usize,
     /// Of the deepest thing inside; bounded, so that walks and drops may recurse.
     pub(super) depth: u16,
-    pub(super) kind: Kind,
+    pub(super) kind: Rc<Kind<'t>>,
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum Kind<'t> {
     Integer(IntegerType),
     Enumeration {
         container: IntegerType,
@@ -60,21 +62,21 @@ pub(super) enum Kind {
     },
     Text,
     Struct {
-        members: Vec<Field>,
+        members: Vec<Field<'t>>,
         alignment: u32,
     },
     Array {
-        element: Rc<Type>,
+        element: Type<'t>,
         length: u64,
     },
     Sequence {
-        element: Rc<Type>,
-        length: Reference,
+        element: Type<'t>,
+        length: Reference<'t>,
     },
     Variant {
         /// Absent in a declaration that is to be used with different tags.
-        tag: Option<Reference>,
-        options: Rc<[Field]>,
+        tag: Option<Reference<'t>>,
+        options: Rc<[Field<'t>]>,
     },
     /// A name nobody declared; only an error where it is used.
     Unknown(String),
@@ -93,17 +95,17 @@ pub(super) struct IntegerType {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Field {
+pub(super) struct Field<'t> {
     /// As written, with underscores.
-    pub(super) name: String,
-    pub(super) class: Rc<Type>,
+    pub(super) name: &'t str,
+    pub(super) class: Type<'t>,
 }
 
-/// A dotted path to another field, as written.
+/// A path to another field, as written but without blanks between.
 #[derive(Debug, Clone)]
-pub(super) struct Reference {
+pub(super) struct Reference<'t> {
     pub(super) offset: usize,
-    pub(super) parts: Vec<String>,
+    pub(super) dotted: Cow<'t, str>,
 }
 
 /// LTTng puts an underscore before the names of fields, so that they cannot be reserved words.

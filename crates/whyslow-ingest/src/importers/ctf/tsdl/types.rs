@@ -1,5 +1,6 @@
 //! Type specifiers and declarators.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
@@ -28,13 +29,13 @@ const C_TYPE_WORDS: [&str; 12] = [
 ];
 
 /// A type and, if it has one, the name by which its pointers are declared.
-pub(super) struct Specified {
-    pub(super) class: Rc<Type>,
-    name: Option<String>,
+pub(super) struct Specified<'t> {
+    pub(super) class: Type<'t>,
+    name: Option<Cow<'t, str>>,
 }
 
-impl Parser<'_, '_> {
-    pub(super) fn type_specifier(&mut self) -> Result<Specified, Fault> {
+impl<'t> Parser<'t, '_> {
+    pub(super) fn type_specifier(&mut self) -> Result<Specified<'t>, Fault> {
         if self.nesting >= CLASS_DEPTH_MAX {
             let what = format!("types nested in more than {CLASS_DEPTH_MAX} levels");
             return Err(Fault::new(self.offset(), what));
@@ -68,8 +69,10 @@ impl Parser<'_, '_> {
         } else if self.at_word("typedef") {
             self.advance()?;
             let specified = self.type_specifier()?;
-            for declared in self.declarators(&specified)? {
-                self.declare(declared.name, declared.class);
+            let mut declared = Vec::new();
+            self.declarators(&specified, &mut declared)?;
+            for Field { name, class } in declared {
+                self.declare(name.into(), class);
             }
             Ok(())
         } else {
@@ -86,15 +89,16 @@ impl Parser<'_, '_> {
         let class = self.array_suffixes(class)?;
         self.expect(":=")?;
         self.skip_const()?;
-        let mut name = self.expect_word("the name of a type")?.to_owned();
+        let mut name = Cow::Borrowed(self.expect_word("the name of a type")?);
         loop {
             self.skip_const()?;
             if let Token::Word(word) = *self.peek() {
+                let name = name.to_mut();
                 name.push(' ');
                 name.push_str(word);
                 self.advance()?;
-            } else if self.eat("*")? {
-                name.push_str(" *");
+            } else if self.eat("*") {
+                name.to_mut().push_str(" *");
             } else {
                 break;
             }
@@ -112,17 +116,20 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    fn named_specifier(&mut self) -> Result<Specified, Fault> {
+    fn named_specifier(&mut self) -> Result<Specified<'t>, Fault> {
         let offset = self.offset();
-        let mut name = String::new();
+        let mut name = Cow::Borrowed("");
         while let Token::Word(word) = *self.peek() {
             if !name.is_empty() && !C_TYPE_WORDS.contains(&word) {
                 break;
             }
-            if !name.is_empty() {
+            if name.is_empty() {
+                name = Cow::Borrowed(word);
+            } else {
+                let name = name.to_mut();
                 name.push(' ');
+                name.push_str(word);
             }
-            name.push_str(word);
             self.advance()?;
             self.skip_const()?;
             if !C_TYPE_WORDS.contains(&word) {
@@ -136,57 +143,70 @@ impl Parser<'_, '_> {
         })
     }
 
-    fn lookup(&mut self, name: &str, offset: usize) -> Result<Rc<Type>, Fault> {
+    fn lookup(&mut self, name: &str, offset: usize) -> Result<Type<'t>, Fault> {
         match self.find_declared(name) {
             Some(class) => Ok(class),
             None => self.make_type(offset, 1, Kind::Unknown(name.to_owned())),
         }
     }
 
-    fn integer_specifier(&mut self) -> Result<Specified, Fault> {
-        let offset = self.offset();
+    fn integer_specifier(&mut self) -> Result<Specified<'t>, Fault> {
+        if let Some(class) = self.known_integer()? {
+            return Ok(Specified { class, name: None });
+        }
+        let (offset, notes) = (self.offset(), self.notes());
         self.advance()?;
-        let listed = self.plain_attributes()?;
-        let integer = attributes::integer_type(self, offset, listed)?;
-        self.unnamed(offset, 1, Kind::Integer(integer))
+        let (listed, end) = self.plain_attributes()?;
+        let integer = attributes::integer_type(self, offset, &listed)?;
+        let specified = self.unnamed(offset, 1, Kind::Integer(integer))?;
+        // What is odd is noted at each place again.
+        if self.notes() == notes {
+            self.remember_integer(&specified.class, end);
+        }
+        Ok(specified)
     }
 
-    fn float_specifier(&mut self) -> Result<Specified, Fault> {
+    fn float_specifier(&mut self) -> Result<Specified<'t>, Fault> {
         let offset = self.offset();
         self.advance()?;
-        let listed = self.plain_attributes()?;
-        let kind = attributes::float_type(self, offset, listed)?;
+        let (listed, _) = self.plain_attributes()?;
+        let kind = attributes::float_type(self, offset, &listed)?;
         self.unnamed(offset, 1, kind)
     }
 
-    fn text_specifier(&mut self) -> Result<Specified, Fault> {
+    fn text_specifier(&mut self) -> Result<Specified<'t>, Fault> {
         let offset = self.offset();
         self.advance()?;
         if self.at_sign("{") {
-            let listed = self.plain_attributes()?;
-            attributes::check_text(self, listed);
+            let (listed, _) = self.plain_attributes()?;
+            attributes::check_text(self, &listed);
         }
         self.unnamed(offset, 1, Kind::Text)
     }
 
-    fn unnamed(&mut self, offset: usize, depth: u16, kind: Kind) -> Result<Specified, Fault> {
+    fn unnamed(
+        &mut self,
+        offset: usize,
+        depth: u16,
+        kind: Kind<'t>,
+    ) -> Result<Specified<'t>, Fault> {
         let class = self.make_type(offset, depth, kind)?;
         Ok(Specified { class, name: None })
     }
 
     /// The name after `struct`, `variant` or `enum`, with that word before it.
-    fn tagged_name(&mut self, keyword: &str) -> Result<Option<String>, Fault> {
+    fn tagged_name(&mut self, keyword: &str) -> Result<Option<Cow<'t, str>>, Fault> {
         self.advance()?;
         match *self.peek() {
             Token::Word(word) => {
                 self.advance()?;
-                Ok(Some(format!("{keyword} {word}")))
+                Ok(Some(format!("{keyword} {word}").into()))
             }
             _ => Ok(None),
         }
     }
 
-    fn struct_specifier(&mut self) -> Result<Specified, Fault> {
+    fn struct_specifier(&mut self) -> Result<Specified<'t>, Fault> {
         let offset = self.offset();
         let name = self.tagged_name("struct")?;
         if !self.at_sign("{") {
@@ -208,13 +228,16 @@ impl Parser<'_, '_> {
         Ok(self.declare_tagged(name, class))
     }
 
-    fn variant_specifier(&mut self) -> Result<Specified, Fault> {
+    fn variant_specifier(&mut self) -> Result<Specified<'t>, Fault> {
         let offset = self.offset();
         let name = self.tagged_name("variant")?;
         let mut tag = None;
-        if self.eat("<")? {
+        if self.eat("<") {
             let at = self.offset();
-            tag = Some(reference(at, &self.dotted()?));
+            tag = Some(Reference {
+                offset: at,
+                dotted: self.dotted()?,
+            });
             self.expect(">")?;
         }
         if self.at_sign("{") {
@@ -224,7 +247,7 @@ impl Parser<'_, '_> {
             return Ok(self.declare_tagged(name, class));
         }
         let declared = self.declared_before(name, offset)?;
-        match (&declared.class.kind, tag) {
+        match (declared.class.kind.as_ref(), tag) {
             (Kind::Variant { options, .. }, tag @ Some(_)) => {
                 let kind = Kind::Variant {
                     tag,
@@ -236,10 +259,10 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn enum_specifier(&mut self) -> Result<Specified, Fault> {
+    fn enum_specifier(&mut self) -> Result<Specified<'t>, Fault> {
         let offset = self.offset();
         let name = self.tagged_name("enum")?;
-        let container = if self.eat(":")? {
+        let container = if self.eat(":") {
             Some(self.type_specifier()?.class)
         } else {
             None
@@ -263,7 +286,11 @@ impl Parser<'_, '_> {
         Ok(self.declare_tagged(name, class))
     }
 
-    fn declared_before(&mut self, name: Option<String>, offset: usize) -> Result<Specified, Fault> {
+    fn declared_before(
+        &mut self,
+        name: Option<Cow<'t, str>>,
+        offset: usize,
+    ) -> Result<Specified<'t>, Fault> {
         let Some(name) = name else {
             return Err(self.unexpected("`{`"));
         };
@@ -274,73 +301,73 @@ impl Parser<'_, '_> {
         })
     }
 
-    fn declare_tagged(&mut self, name: Option<String>, class: Rc<Type>) -> Specified {
+    fn declare_tagged(&mut self, name: Option<Cow<'t, str>>, class: Type<'t>) -> Specified<'t> {
         if let Some(name) = &name {
-            self.declare(name.clone(), Rc::clone(&class));
+            self.declare(name.clone(), class.clone());
         }
         Specified { class, name }
     }
 
     /// `{ TYPE NAME; … }` of a structure or variant, and the depth of what holds them.
-    fn fields(&mut self) -> Result<(Vec<Field>, u16), Fault> {
+    fn fields(&mut self) -> Result<(Vec<Field<'t>>, u16), Fault> {
         self.expect("{")?;
         self.open_scope()?;
         let mut fields = Vec::new();
-        let mut depth = 0;
-        while !self.eat("}")? {
+        while !self.eat("}") {
             if self.at_word("typealias") || self.at_word("typedef") {
                 self.declaration()?;
                 continue;
             }
             let specified = self.type_specifier()?;
-            if self.eat(";")? {
+            if self.eat(";") {
                 continue;
             }
-            for field in self.declarators(&specified)? {
-                depth = depth.max(field.class.depth);
-                fields.push(field);
-            }
+            self.declarators(&specified, &mut fields)?;
         }
         self.close_scope();
-        Ok((fields, depth + 1))
+        let depths = fields.iter().map(|field| field.class.depth);
+        let depth = depths.max().unwrap_or(0) + 1;
+        Ok((fields, depth))
     }
 
     /// `*a, b[4], …;` after a type.
-    fn declarators(&mut self, specified: &Specified) -> Result<Vec<Field>, Fault> {
-        let mut declared = Vec::new();
+    fn declarators(
+        &mut self,
+        specified: &Specified<'t>,
+        declared: &mut Vec<Field<'t>>,
+    ) -> Result<(), Fault> {
         loop {
             let class = self.pointers(specified)?;
             let offset = self.offset();
-            let name = self.expect_word("the name of a field")?.to_owned();
+            let name = self.expect_word("the name of a field")?;
             self.count_declaration(offset)?;
             let class = self.array_suffixes(class)?;
             declared.push(Field { name, class });
-            if !self.eat(",")? {
+            if !self.eat(",") {
                 break;
             }
         }
-        self.expect(";")?;
-        Ok(declared)
+        self.expect(";")
     }
 
-    fn pointers(&mut self, specified: &Specified) -> Result<Rc<Type>, Fault> {
+    fn pointers(&mut self, specified: &Specified<'t>) -> Result<Type<'t>, Fault> {
         if !self.at_sign("*") {
-            return Ok(Rc::clone(&specified.class));
+            return Ok(specified.class.clone());
         }
         let offset = self.offset();
         let mut name = specified.name.clone().unwrap_or_default();
-        while self.eat("*")? {
-            name.push_str(" *");
+        while self.eat("*") {
+            name.to_mut().push_str(" *");
             self.skip_const()?;
         }
         self.lookup(&name, offset)
     }
 
     /// `[4][length]`: as in C, the first is the outermost.
-    fn array_suffixes(&mut self, class: Rc<Type>) -> Result<Rc<Type>, Fault> {
-        enum Length {
+    fn array_suffixes(&mut self, class: Type<'t>) -> Result<Type<'t>, Fault> {
+        enum Length<'t> {
             Constant(u64),
-            Field(Reference),
+            Field(Reference<'t>),
         }
         let mut lengths = Vec::new();
         while self.at_sign("[") {
@@ -352,7 +379,10 @@ impl Parser<'_, '_> {
                 self.advance()?;
                 Length::Constant(length)
             } else {
-                Length::Field(reference(self.offset(), &self.dotted()?))
+                Length::Field(Reference {
+                    offset: self.offset(),
+                    dotted: self.dotted()?,
+                })
             };
             self.expect("]")?;
             lengths.push((offset, length));
@@ -374,24 +404,24 @@ impl Parser<'_, '_> {
     fn mappings(&mut self) -> Result<Vec<Mapping>, Fault> {
         self.expect("{")?;
         let mut mappings: Vec<Mapping> = Vec::new();
-        let mut places: FxHashMap<String, usize> = FxHashMap::default();
+        let mut places: FxHashMap<Cow<'t, str>, usize> = FxHashMap::default();
         let mut first = 0;
-        while !self.eat("}")? {
+        while !self.eat("}") {
             let offset = self.offset();
             self.count_declaration(offset)?;
             let label = match self.advance()?.1 {
-                Token::Word(word) => word.to_owned(),
-                Token::Text(text) => text,
+                Token::Word(word) => word.into(),
+                Token::Text(text) => text.read(),
                 other => {
                     let what = format!("expected a label, found {other}");
                     return Err(Fault::new(offset, what));
                 }
             };
             let mut last = first;
-            if self.eat("=")? {
+            if self.eat("=") {
                 first = self.integer()?;
                 last = first;
-                if self.eat("...")? {
+                if self.eat("...") {
                     last = self.integer()?;
                 }
             }
@@ -404,11 +434,14 @@ impl Parser<'_, '_> {
             if let Some(&place) = places.get(&label) {
                 mappings[place].ranges.push(range);
             } else {
-                places.insert(label.clone(), mappings.len());
                 let ranges = vec![range];
-                mappings.push(Mapping { label, ranges });
+                mappings.push(Mapping {
+                    label: label.clone().into_owned(),
+                    ranges,
+                });
+                places.insert(label, mappings.len() - 1);
             }
-            if !self.eat(",")? && !self.at_sign("}") {
+            if !self.eat(",") && !self.at_sign("}") {
                 return Err(self.unexpected("`,` or `}`"));
             }
         }
@@ -416,16 +449,9 @@ impl Parser<'_, '_> {
     }
 }
 
-fn integer_of(class: &Type) -> Option<&IntegerType> {
-    match &class.kind {
+fn integer_of<'c>(class: &'c Type<'_>) -> Option<&'c IntegerType> {
+    match class.kind.as_ref() {
         Kind::Integer(integer) => Some(integer),
         _ => None,
-    }
-}
-
-fn reference(offset: usize, dotted: &str) -> Reference {
-    Reference {
-        offset,
-        parts: dotted.split('.').map(str::to_owned).collect(),
     }
 }
