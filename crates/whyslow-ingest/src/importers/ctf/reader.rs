@@ -38,7 +38,8 @@ use crate::archive::{self, Unpacked};
 
 /// Memory for the windows of all streams together, unless single events need more.
 const WINDOWS_BYTES: usize = 64 << 20;
-const WINDOW_BYTES_DEFAULT: usize = 256 << 10;
+/// Larger ones cost more in first touches of their pages than they save in calls.
+const WINDOW_BYTES_DEFAULT: usize = 64 << 10;
 const WINDOW_BYTES_MIN: usize = 16 << 10;
 
 /// A stream: what one buffer of the tracer wrote, in one file or several.

@@ -263,6 +263,7 @@ impl StreamReader {
     }
 
     /// The event at the head, after its body was decoded.
+    #[inline]
     pub(super) fn event<'a>(&'a self, shared: &'a Shared<'_>) -> DecodedEvent<'a> {
         let head = &self.head;
         let plan = shared.plans.classes[head.class].get();

@@ -37,7 +37,10 @@ impl<'t> Quoted<'t> {
     pub(super) fn read(self) -> Cow<'t, str> {
         let mut rest = self.0;
         let Some(mut length) = memchr::memchr(b'\\', rest) else {
-            return String::from_utf8_lossy(rest);
+            return match std::str::from_utf8(rest) {
+                Ok(text) => text.into(),
+                Err(_) => String::from_utf8_lossy(rest),
+            };
         };
         let mut bytes = Vec::with_capacity(rest.len());
         loop {
