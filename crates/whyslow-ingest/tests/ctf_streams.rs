@@ -429,6 +429,41 @@ fn only_wanted_fields_and_events_are_delivered() {
 }
 
 #[test]
+fn structures_of_an_array_are_padded_and_read_in_both_byte_orders() {
+    let rows = "event { name = rows; id = 2; stream_id = 0; fields := struct {
+        uint8_t n;
+        struct {
+            integer { size = 16; align = 16; signed = true; } a;
+            uint8_t b;
+            integer { size = 12; align = 4; byte_order = be; signed = true; } c;
+        } rows[n];
+        uint8_t after; }; };";
+    let mut packet = Packet::new(0, 1000, 1099);
+    packet.header(1010, 2);
+    // Padding is behind the count and behind the 36 bits of a row.
+    packet.events.extend([2, 0xEE]);
+    packet.events.extend([0xFE, 0xFF, 7, 0x80, 0x1E, 0xEE]);
+    packet.events.extend([3, 0, 8, 0x01, 0x2E, 9]);
+    packet.header(1020, 2);
+    // Rows are aligned even if there is none.
+    packet.events.extend([0, 0xEE, 10]);
+    packet.header(1030, 2);
+    packet.events.push(99);
+    let folder = Folder::with(&file(&[packet]));
+    folder.add("metadata", format!("{METADATA}{rows}").as_bytes());
+    let read = folder.read();
+    let negative = |number: i64| number as u64;
+    let first = format!(
+        "rows Unsigned(2) Ints([{}, 3]) Ints([7, 8]) Ints([{}, 18]) Unsigned(9)",
+        negative(-2),
+        negative(-0x7FF),
+    );
+    let second = "rows Unsigned(0) Ints([]) Ints([]) Ints([]) Unsigned(10)";
+    assert_eq!(read.texts(), [first.as_str(), second]);
+    assert_eq!(read.anomalies(), [("EVENT_UNDECODABLE", 1)]);
+}
+
+#[test]
 fn reading_stops_when_the_consumer_says_so_and_can_begin_again() {
     let folder = Folder::with(&file(&three_packets()));
     let mut reader = CtfReader::open(folder.path()).unwrap();
