@@ -208,31 +208,9 @@ fn by_owner(
     (name, title, keys): Wanted<'_>,
     groups: Unordered<UsageSum>,
 ) -> Result<AnswerTable, AnalysisError> {
-    let mut by_owner: FxHashMap<Vec<KeyValue>, OwnerSum> = FxHashMap::default();
-    for (mut group, sum) in groups {
-        let sort = match group.pop() {
-            Some(KeyValue::Int(sort)) => sort as usize,
-            _ => Sort::Unknown as usize,
-        };
-        let owner = by_owner.entry(group).or_default();
-        owner.read[sort] += sum.read;
-        owner.written[sort] += sum.written;
-        owner.all.merge(sum);
-    }
     let blocks = block_bytes(context, keys)?;
     let has_blocks = blocks.is_some();
-    for (group, block) in blocks.into_iter().flatten() {
-        by_owner.entry(group).or_default().block = block;
-    }
-    let mut owners: Vec<(Vec<KeyValue>, OwnerSum)> = by_owner.into_iter().collect();
-    owners.sort_by(|(group_a, a), (group_b, b)| {
-        let total = |sum: &OwnerSum| {
-            let blocks = sum.block.read + sum.block.written;
-            (sum.all.bytes() + blocks, sum.all.weight())
-        };
-        total(b).cmp(&total(a)).then_with(|| group_a.cmp(group_b))
-    });
-
+    let owners = owners(groups, blocks);
     let mut table = AnswerTable::new(name, title, owner_columns(keys));
     facts::push(
         &mut table,
@@ -273,6 +251,36 @@ fn by_owner(
     }
     context.finish(&mut table, context.limit(ROWS));
     Ok(table)
+}
+
+/// What each owner did, those that moved most first.
+fn owners(
+    groups: Unordered<UsageSum>,
+    blocks: Option<Groups<BlockSum>>,
+) -> Vec<(Vec<KeyValue>, OwnerSum)> {
+    let mut by_owner: FxHashMap<Vec<KeyValue>, OwnerSum> = FxHashMap::default();
+    for (mut group, sum) in groups {
+        let sort = match group.pop() {
+            Some(KeyValue::Int(sort)) => sort as usize,
+            _ => Sort::Unknown as usize,
+        };
+        let owner = by_owner.entry(group).or_default();
+        owner.read[sort] += sum.read;
+        owner.written[sort] += sum.written;
+        owner.all.merge(sum);
+    }
+    for (group, block) in blocks.into_iter().flatten() {
+        by_owner.entry(group).or_default().block = block;
+    }
+    let mut owners: Vec<(Vec<KeyValue>, OwnerSum)> = by_owner.into_iter().collect();
+    owners.sort_by(|(group_a, a), (group_b, b)| {
+        let total = |sum: &OwnerSum| {
+            let blocks = sum.block.read + sum.block.written;
+            (sum.all.bytes() + blocks, sum.all.weight())
+        };
+        total(b).cmp(&total(a)).then_with(|| group_a.cmp(group_b))
+    });
+    owners
 }
 
 fn owner_columns(keys: &[Key]) -> Vec<AnswerColumn> {
