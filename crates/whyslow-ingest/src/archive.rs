@@ -8,6 +8,7 @@
 use std::cell::Cell;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
@@ -54,7 +55,12 @@ pub enum ArchiveError {
     TooLarge { path: PathBuf, limit: u64 },
     #[error("failed to make a directory to unpack into")]
     Directory { source: io::Error },
+    #[error("unpacking `{}` was cancelled", path.display())]
+    Cancelled { path: PathBuf },
 }
+
+/// Is told how many bytes of an archive were read, and how many it has; `Break` ends the unpacking.
+pub type Watch<'w> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'w;
 
 /// A private directory with what was in an archive; deleted when this is dropped.
 #[derive(Debug)]
@@ -84,6 +90,11 @@ pub fn is_archive(path: &Path) -> bool {
 
 /// Unpacks an archive into a directory for temporary files.
 pub fn unpack(path: &Path) -> Result<Unpacked, ArchiveError> {
+    unpack_watched(path, &mut |_, _| ControlFlow::Continue(()))
+}
+
+/// The same; `watch` learns how far it is, and may end it.
+pub fn unpack_watched(path: &Path, watch: &mut Watch<'_>) -> Result<Unpacked, ArchiveError> {
     let open = |source| ArchiveError::Open {
         path: path.to_owned(),
         source,
@@ -101,7 +112,14 @@ pub fn unpack(path: &Path) -> Result<Unpacked, ArchiveError> {
         .map_err(|source| ArchiveError::Directory { source })?;
     let limit = bytes_max(folder.path(), archive_bytes)
         .map_err(|source| ArchiveError::Directory { source })?;
-    let mut unpacking = Unpacking::new(path, folder.path(), limit);
+    let read = Rc::new(Cell::new(0));
+    // Parts of a zip are read twice.
+    let mut pulse = || watch(read.get().min(archive_bytes), archive_bytes);
+    let mut unpacking = Unpacking::new(path, folder.path(), limit, &mut pulse);
+    let file = Counted {
+        file,
+        read: Rc::clone(&read),
+    };
     match kind {
         Kind::Tar => unpacking.tar(file)?,
         Kind::TarGzip => {
@@ -187,10 +205,17 @@ struct Unpacking<'a> {
     left: u64,
     entries: u64,
     buffer: Vec<u8>,
+    /// Tells how far it is; whether to go on.
+    pulse: &'a mut dyn FnMut() -> ControlFlow<()>,
 }
 
 impl<'a> Unpacking<'a> {
-    fn new(archive: &'a Path, folder: &'a Path, limit: u64) -> Unpacking<'a> {
+    fn new(
+        archive: &'a Path,
+        folder: &'a Path,
+        limit: u64,
+        pulse: &'a mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Unpacking<'a> {
         let buffer = vec![0; COPY_BYTES];
         Unpacking {
             archive,
@@ -199,6 +224,7 @@ impl<'a> Unpacking<'a> {
             left: limit,
             entries: 0,
             buffer,
+            pulse,
         }
     }
 
@@ -236,7 +262,7 @@ impl<'a> Unpacking<'a> {
         }
     }
 
-    fn zip(&mut self, file: File) -> Result<(), ArchiveError> {
+    fn zip(&mut self, file: impl Read + Seek) -> Result<(), ArchiveError> {
         let failed = |error: zip::result::ZipError| io::Error::other(error);
         let mut archive =
             zip::ZipArchive::new(BufReader::new(file)).map_err(|e| self.failed(failed(e)))?;
@@ -281,6 +307,7 @@ impl<'a> Unpacking<'a> {
 
     fn count_entry(&mut self) -> Result<(), ArchiveError> {
         self.entries += 1;
+        self.go_on()?;
         if self.entries > ENTRIES_MAX {
             return Err(ArchiveError::TooManyEntries {
                 path: self.archive.to_owned(),
@@ -328,6 +355,7 @@ impl<'a> Unpacking<'a> {
             _ => self.failed(source),
         })?;
         loop {
+            self.go_on()?;
             let read = match content.read(&mut self.buffer) {
                 Ok(0) => return Ok(()),
                 Ok(read) => read,
@@ -346,12 +374,41 @@ impl<'a> Unpacking<'a> {
         }
     }
 
+    fn go_on(&mut self) -> Result<(), ArchiveError> {
+        match (self.pulse)() {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(ArchiveError::Cancelled {
+                path: self.archive.to_owned(),
+            }),
+        }
+    }
+
     fn failed(&self, source: io::Error) -> ArchiveError {
         ArchiveError::Unpack {
             path: self.archive.to_owned(),
             entry: self.entries,
             source,
         }
+    }
+}
+
+/// Counts what is read of an archive.
+struct Counted {
+    file: File,
+    read: Rc<Cell<u64>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.read.set(self.read.get() + read as u64);
+        Ok(read)
+    }
+}
+
+impl Seek for Counted {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
     }
 }
 

@@ -13,5 +13,5 @@ pub mod trackers;
 
 pub use pipeline::{
     AnomalyReport, ImportError, ImportOptions, ImportReport, InMemory, Progress, RecordCounts,
-    import, import_in_memory,
+    Stage, import, import_in_memory,
 };

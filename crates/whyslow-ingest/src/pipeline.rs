@@ -5,6 +5,7 @@ mod ctf_source;
 mod session;
 mod text_source;
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,7 @@ use whyslow_store::{Existing, RecordingInfo, RecordingWriter, SourceInfo, StoreE
 
 use self::session::{Outcome, Session};
 use self::text_source::TextQueue;
+use crate::archive::ArchiveError;
 use crate::detect::{DetectError, SourceKind, detect};
 use crate::digest;
 use crate::importers::ctf::error::CtfError;
@@ -46,9 +48,18 @@ impl ImportOptions {
     }
 }
 
-/// How far an import is.
+/// What an import is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stage {
+    Unpacking,
+    #[default]
+    Importing,
+}
+
+/// How far an import is: bytes of the archive that is unpacked, or of the traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
+    pub stage: Stage,
     pub bytes_done: u64,
     pub bytes_total: u64,
     pub events: u64,
@@ -121,7 +132,7 @@ pub fn import(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ImportReport, ImportError> {
     let begin = Instant::now();
-    let opened = Opened::open(sources, &options.shifts_ns)?;
+    let opened = Opened::open(sources, &options.shifts_ns, &options.cancel, progress)?;
     let writer = RecordingWriter::create(&options.output, options.existing)?;
     let digests = Digests::start(sources, &options.cancel);
     let outcome = opened.run(writer, &options.cancel, progress)?;
@@ -157,8 +168,8 @@ pub struct InMemory {
 }
 
 pub fn import_in_memory(sources: &[PathBuf]) -> Result<InMemory, ImportError> {
-    let opened = Opened::open(sources, &[])?;
     let never = AtomicBool::new(false);
+    let opened = Opened::open(sources, &[], &never, &mut |_| {})?;
     let outcome = opened.run(Collected::default(), &never, &mut |_| {})?;
     Ok(InMemory {
         rows: outcome.sink,
@@ -179,7 +190,12 @@ struct Opened {
 }
 
 impl Opened {
-    fn open(sources: &[PathBuf], shifts_ns: &[Ns]) -> Result<Opened, ImportError> {
+    fn open(
+        sources: &[PathBuf],
+        shifts_ns: &[Ns],
+        cancel: &AtomicBool,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Opened, ImportError> {
         if sources.is_empty() {
             return Err(ImportError::NoSource);
         }
@@ -197,7 +213,24 @@ impl Opened {
         let traces = if traces.is_empty() {
             None
         } else {
-            Some(CtfReader::open_sources(&traces)?)
+            let mut watch = |bytes_done, bytes_total| {
+                progress(Progress {
+                    stage: Stage::Unpacking,
+                    bytes_done,
+                    bytes_total,
+                    events: 0,
+                });
+                if cancel.load(Ordering::Relaxed) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            };
+            let opened = CtfReader::open_sources(&traces, &mut watch);
+            Some(opened.map_err(|error| match error {
+                CtfError::Archive(ArchiveError::Cancelled { .. }) => ImportError::Cancelled,
+                error => error.into(),
+            })?)
         };
         Ok(Opened {
             traces,

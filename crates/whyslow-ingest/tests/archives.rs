@@ -6,11 +6,15 @@ mod stream_writer;
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use stream_writer::{Folder, METADATA, Read, file, three_packets};
-use whyslow_ingest::archive::{ArchiveError, is_archive, unpack};
+use whyslow_ingest::archive::{ArchiveError, is_archive, unpack, unpack_watched};
+use whyslow_ingest::{ImportError, ImportOptions, Stage, import};
 
 /// A tar of a session with one trace, and one more entry.
 fn tar(extra: impl Fn(&mut tar::Builder<Vec<u8>>)) -> Vec<u8> {
@@ -57,17 +61,20 @@ fn xz(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-#[test]
-fn every_kind_is_known_by_its_content() {
+fn every_kind() -> [(&'static str, Vec<u8>); 5] {
     let plain = tar(|_| {});
-    let kinds = [
+    [
         ("plain", plain.clone()),
         ("gzip", gzip(&plain)),
         ("xz", xz(&plain)),
         ("zstd", zstd::encode_all(plain.as_slice(), 1).unwrap()),
         ("zip", zip()),
-    ];
-    for (kind, bytes) in kinds {
+    ]
+}
+
+#[test]
+fn every_kind_is_known_by_its_content() {
+    for (kind, bytes) in every_kind() {
         let folder = Folder::new();
         let path = folder.add("no-extension", &bytes);
         assert!(is_archive(&path), "{kind}");
@@ -89,6 +96,53 @@ fn what_was_unpacked_is_private_and_deleted() {
     assert!(place.join("session/kernel/metadata").is_file());
     drop(unpacked);
     assert!(!place.exists());
+}
+
+#[test]
+fn unpacking_tells_how_far_it_is_and_can_be_ended() {
+    for (kind, bytes) in every_kind() {
+        let folder = Folder::new();
+        let path = folder.add("archive", &bytes);
+        let mut told = Vec::new();
+        let mut watch = |read, of| {
+            told.push((read, of));
+            ControlFlow::Continue(())
+        };
+        unpack_watched(&path, &mut watch).unwrap();
+        let all = bytes.len() as u64;
+        assert!(told.is_sorted(), "{kind}: {told:?}");
+        assert!(told.iter().all(|(read, of)| read <= of && *of == all));
+        assert!(told.last().unwrap().0 > 0, "{kind}: {told:?}");
+        for after in 0..told.len() {
+            let mut left = after;
+            let mut watch = |_, _| match left.checked_sub(1) {
+                Some(less) => {
+                    left = less;
+                    ControlFlow::Continue(())
+                }
+                None => ControlFlow::Break(()),
+            };
+            let ended = unpack_watched(&path, &mut watch).unwrap_err();
+            assert!(matches!(ended, ArchiveError::Cancelled { .. }), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn an_import_can_be_cancelled_while_it_unpacks() {
+    let folder = Folder::new();
+    let path = folder.add("archive", &gzip(&tar(|_| {})));
+    let recording = folder.path().join("a.wsl");
+    let options = ImportOptions::new(&recording);
+    let cancel = Arc::clone(&options.cancel);
+    let mut stages = Vec::new();
+    let imported = import(&[path], &options, &mut |progress| {
+        stages.push(progress.stage);
+        cancel.store(true, Ordering::Relaxed);
+    });
+    assert!(matches!(imported, Err(ImportError::Cancelled)));
+    assert_eq!(stages, [Stage::Unpacking]);
+    assert!(!recording.exists());
 }
 
 fn refusal(bytes: &[u8]) -> ArchiveError {

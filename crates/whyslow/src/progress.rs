@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use whyslow_ingest::Progress;
+use whyslow_ingest::{Progress, Stage};
 
 use crate::cli::{ProgressChoice, TalkArgs};
 use crate::talk;
@@ -18,6 +18,8 @@ const JSON_EVERY: Duration = Duration::from_secs(1);
 /// Tells how far an import is.
 pub(crate) struct Teller {
     begin: Instant,
+    /// What is going on, and since when.
+    stage: (Stage, Instant),
     told: Option<Instant>,
     how: How,
 }
@@ -37,8 +39,10 @@ impl Teller {
             ProgressChoice::Auto if std::io::stderr().is_terminal() => How::Line,
             ProgressChoice::Auto => How::Silent,
         };
+        let begin = Instant::now();
         Self {
-            begin: Instant::now(),
+            begin,
+            stage: (Stage::default(), begin),
             told: None,
             how,
         }
@@ -50,13 +54,19 @@ impl Teller {
             How::Line => LINE_EVERY,
             How::Json => JSON_EVERY,
         };
+        if progress.stage != self.stage.0 {
+            self.stage = (progress.stage, Instant::now());
+        }
         let elapsed = self.begin.elapsed();
         if elapsed < SILENCE || self.told.is_some_and(|told| told.elapsed() < every) {
             return;
         }
         self.told = Some(Instant::now());
         match self.how {
-            How::Line => talk::raw(&format!("\r\x1b[K{}", line(progress, elapsed))),
+            How::Line => talk::raw(&format!(
+                "\r\x1b[K{}",
+                line(progress, self.stage.1.elapsed())
+            )),
             _ => talk::line(&json_line(progress, elapsed)),
         }
     }
@@ -69,10 +79,19 @@ impl Teller {
     }
 }
 
+fn stage_name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Unpacking => "unpacking",
+        Stage::Importing => "importing",
+    }
+}
+
+/// `elapsed` is that of the stage.
 fn line(progress: Progress, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
+    let stage = stage_name(progress.stage);
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    let mut text = format!("importing  {:.1} MiB", mib(progress.bytes_done));
+    let mut text = format!("{stage}  {:.1} MiB", mib(progress.bytes_done));
     if progress.bytes_total > 0 {
         let share = progress.bytes_done as f64 / progress.bytes_total as f64;
         let _ = write!(
@@ -82,11 +101,10 @@ fn line(progress: Progress, elapsed: Duration) -> String {
             share * 100.0
         );
     }
-    let _ = write!(
-        text,
-        "  {:.2} M events/s",
-        progress.events as f64 / seconds / 1e6
-    );
+    if progress.stage == Stage::Importing {
+        let rate = progress.events as f64 / seconds / 1e6;
+        let _ = write!(text, "  {rate:.2} M events/s");
+    }
     if progress.bytes_done > 0 && progress.bytes_total > progress.bytes_done {
         let rest = (progress.bytes_total - progress.bytes_done) as f64;
         let left = seconds * rest / progress.bytes_done as f64;
@@ -98,6 +116,7 @@ fn line(progress: Progress, elapsed: Duration) -> String {
 fn json_line(progress: Progress, elapsed: Duration) -> String {
     json!({
         "type": "progress",
+        "stage": stage_name(progress.stage),
         "bytes": progress.bytes_done,
         "bytes_total": (progress.bytes_total > 0).then_some(progress.bytes_total),
         "events": progress.events,
@@ -113,6 +132,7 @@ mod tests {
     #[test]
     fn a_line_has_bytes_rate_and_time_left() {
         let progress = Progress {
+            stage: Stage::Importing,
             bytes_done: 64 << 20,
             bytes_total: 256 << 20,
             events: 3_000_000,
@@ -124,13 +144,27 @@ mod tests {
         );
         let parsed: serde_json::Value =
             serde_json::from_str(&json_line(progress, elapsed)).expect("JSON");
+        assert_eq!(parsed["stage"], "importing");
         assert_eq!(parsed["events"], 3_000_000);
         assert_eq!(parsed["elapsed_ns"], 2_000_000_000_u64);
     }
 
     #[test]
+    fn unpacking_has_no_events() {
+        let progress = Progress {
+            stage: Stage::Unpacking,
+            bytes_done: 1 << 20,
+            bytes_total: 4 << 20,
+            events: 0,
+        };
+        let text = line(progress, Duration::from_secs(3));
+        assert_eq!(text, "unpacking  1.0 MiB of 4.0 MiB (25 %)  9 s left");
+    }
+
+    #[test]
     fn an_unknown_total_is_not_guessed() {
         let progress = Progress {
+            stage: Stage::Importing,
             bytes_done: 1 << 20,
             bytes_total: 0,
             events: 10,

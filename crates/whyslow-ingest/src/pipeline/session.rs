@@ -10,7 +10,7 @@ use whyslow_store::{RecordingWriter, StoreError};
 
 use super::account::Account;
 use super::text_source::{Entry, TextQueue};
-use super::{AnomalyReport, ImportError, Progress, RecordCounts};
+use super::{AnomalyReport, ImportError, Progress, RecordCounts, Stage};
 use crate::detect::SourceKind;
 use crate::limits;
 use crate::sorter::Sorter;
@@ -108,6 +108,7 @@ impl<'o, S: RowSink> Session<'o, S> {
 
     pub(super) fn progress(&mut self, bytes_done: u64, bytes_total: u64) {
         (self.progress)(Progress {
+            stage: Stage::Importing,
             bytes_done,
             bytes_total,
             events: self.events,

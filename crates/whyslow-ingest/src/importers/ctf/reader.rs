@@ -88,12 +88,16 @@ impl CtfReader {
     /// Opens all traces in a directory, an archive (tar, also compressed, or zip), or the trace of
     /// a `metadata` file.
     pub fn open(path: &Path) -> Result<CtfReader, CtfError> {
-        CtfReader::open_sources(&[(0, path, 0)])
+        let watch = &mut |_, _| ControlFlow::Continue(());
+        CtfReader::open_sources(&[(0, path, 0)], watch)
     }
 
     /// Opens the traces of several sources, to be merged: number, path, and nanoseconds to add to
-    /// all times.
-    pub fn open_sources(sources: &[(usize, &Path, i64)]) -> Result<CtfReader, CtfError> {
+    /// all times. `watch` is told how far the unpacking of archives is.
+    pub fn open_sources(
+        sources: &[(usize, &Path, i64)],
+        watch: &mut archive::Watch<'_>,
+    ) -> Result<CtfReader, CtfError> {
         let mut reader = CtfReader {
             traces: Vec::new(),
             schemas: Vec::new(),
@@ -105,7 +109,8 @@ impl CtfReader {
         };
         let mut files = Vec::new();
         for source in sources {
-            reader.open_source(*source, &mut files)?;
+            let folder = reader.folder_of(source.1, watch)?;
+            reader.open_source(*source, &folder, &mut files)?;
         }
         for files in assemble(
             &reader.traces,
@@ -125,9 +130,10 @@ impl CtfReader {
     fn open_source(
         &mut self,
         (source, path, shift_ns): (usize, &Path, i64),
+        folder: &Path,
         files: &mut Vec<StreamFile>,
     ) -> Result<(), CtfError> {
-        let folders = find_traces(&self.folder_of(path)?)?;
+        let folders = find_traces(folder)?;
         if folders.is_empty() {
             return Err(CtfError::NoTrace {
                 path: path.to_owned(),
@@ -152,7 +158,11 @@ impl CtfReader {
     }
 
     /// Where the traces of a source lie, unpacked if need be.
-    fn folder_of(&mut self, path: &Path) -> Result<PathBuf, CtfError> {
+    fn folder_of(
+        &mut self,
+        path: &Path,
+        watch: &mut archive::Watch<'_>,
+    ) -> Result<PathBuf, CtfError> {
         let about = fs::metadata(path).map_err(|error| CtfError::open(path, error))?;
         if about.is_dir() {
             return Ok(path.to_owned());
@@ -163,7 +173,7 @@ impl CtfReader {
                 .filter(|folder| !folder.as_os_str().is_empty());
             return Ok(folder.unwrap_or(Path::new(".")).to_owned());
         }
-        let unpacked = archive::unpack(path)?;
+        let unpacked = archive::unpack_watched(path, watch)?;
         let folder = unpacked.path().to_owned();
         self.unpacked.push(unpacked);
         Ok(folder)

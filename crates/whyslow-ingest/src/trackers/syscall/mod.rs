@@ -324,7 +324,7 @@ impl SyscallTracker {
             }
             out.anomalies.count(&stat::SYSCALL_MISMATCH, here.ts);
             self.emit(&pending, None, End::Unknown, out);
-        } else if self.is_childs_return(newborn, called, ret) {
+        } else if self.is_return_in_child(newborn, called, ret) {
             return;
         }
         out.anomalies
@@ -364,7 +364,7 @@ impl SyscallTracker {
 
     /// In a child, clone returns 0; where returns have no names, it is the first thing that a new
     /// thread does.
-    fn is_childs_return(&self, newborn: bool, called: Option<Called>, ret: Option<i64>) -> bool {
+    fn is_return_in_child(&self, newborn: bool, called: Option<Called>, ret: Option<i64>) -> bool {
         match called {
             Some(called) => {
                 let forks = self.calls.get(called.meaning).effect == Effect::Fork;

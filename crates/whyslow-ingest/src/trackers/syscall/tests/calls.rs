@@ -327,7 +327,7 @@ fn the_reason_of_an_unknown_descriptor_is_the_likeliest() {
 }
 
 #[test]
-fn calls_of_a_thread_before_the_dump_tells_its_process_are_the_processs() {
+fn calls_of_a_thread_before_the_dump_tells_its_process_are_those_of_the_process() {
     let machine = Machine::run(
         "1 - other
          2 ?/9 = read 5 fd=3

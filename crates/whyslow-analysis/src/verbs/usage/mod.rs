@@ -1,0 +1,267 @@
+//! `usage`: bytes and operations by owner.
+//!
+//! By process (or any key): one row with the bytes of files, network, other and unknown objects,
+//! and those of block requests, where the key exists there. By file: one row a file with everyone
+//! who used it. Bytes of a call count whole, also where the window cuts it.
+//!
+//! A call that reads one object and writes another (`read_write`) counts once for each: it reads
+//! the object of `fd`, and writes the one of `fd2`. Block requests of a bio-based device are left
+//! out of a process's bytes, because the same bytes follow as requests of the disk below.
+
+mod owners;
+mod tally;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+
+pub(crate) use self::tally::UsageSum;
+
+use self::tally::{Tally, Usage};
+use super::sharers;
+use crate::AnalysisError;
+use crate::caveats;
+use crate::context::Context;
+use crate::facts;
+use crate::grouping::{Grouping, Object};
+use crate::keys::{Key, KeyValue};
+use crate::kinds::Spec;
+use crate::objects::Sort;
+use crate::pass::{Groups, Unordered};
+use crate::query::Kind;
+
+const ROWS: usize = 10;
+
+/// Name, title and keys of a table.
+pub(crate) type Wanted<'w> = (&'w str, &'w str, &'w [Key]);
+
+/// Bytes and operations by owner.
+pub(crate) fn table(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    wanted: Wanted<'_>,
+) -> Result<AnswerTable, AnalysisError> {
+    let [table] = tables(context, spec, [wanted])?;
+    Ok(table)
+}
+
+/// Several of these tables, from one scan.
+pub(crate) fn tables<const N: usize>(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    wanted: [Wanted<'_>; N],
+) -> Result<[AnswerTable; N], AnalysisError> {
+    let of_objects = |keys: &[Key]| keys.iter().any(|key| key.is_object());
+    let by = wanted.map(|(_, _, keys)| By {
+        keys,
+        by_sort: !of_objects(keys),
+    });
+    let groups = sums_by(context, spec, by)?;
+    let mut failure = None;
+    let mut groups = groups.into_iter();
+    let tables = wanted.map(|wanted| {
+        let groups = groups.next().unwrap_or_default();
+        let made = if of_objects(wanted.2) {
+            by_object(context, spec, wanted, groups)
+        } else {
+            owners::by_owner(context, wanted, groups)
+        };
+        made.unwrap_or_else(|error| {
+            failure.get_or_insert(error);
+            AnswerTable::new("", "", Vec::new())
+        })
+    });
+    failure.map_or(Ok(tables), Err)
+}
+
+/// Sums by `keys`; where these name objects, what a call writes to its second object belongs there.
+pub(crate) fn sums(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    keys: &[Key],
+) -> Result<Groups<UsageSum>, AnalysisError> {
+    let by_sort = false;
+    let groups = sums_by(context, spec, [By { keys, by_sort }])?.pop();
+    Ok(groups.into_iter().flatten().collect())
+}
+
+/// What sums are told apart by.
+#[derive(Debug, Clone, Copy)]
+struct By<'k> {
+    keys: &'k [Key],
+    /// Also by the sort of the object; groups then have its number as their last value.
+    by_sort: bool,
+}
+
+impl By<'_> {
+    /// Keys to scan by. The second object of a call is known by its name only.
+    fn scanned(self, object: Object) -> Vec<Key> {
+        let sort = match object {
+            Object::First => Key::FdClass,
+            Object::Second => Key::File,
+        };
+        let mut keys = self.keys.to_vec();
+        keys.extend(self.by_sort.then_some(sort));
+        keys
+    }
+
+    /// Sums of the groups that a scan by these keys found.
+    fn sums(self, groups: Unordered<Tally>, object: Object) -> Unordered<UsageSum> {
+        let sums = groups
+            .into_iter()
+            .map(|(group, tally)| (group, tally.sum(object)));
+        if !self.by_sort {
+            return sums.collect();
+        }
+        let mut sorted: FxHashMap<Vec<KeyValue>, UsageSum> = FxHashMap::default();
+        for (mut group, sum) in sums {
+            let word = match group.pop() {
+                Some(KeyValue::Text(word)) => Some(word),
+                _ => None,
+            };
+            let sort = match object {
+                Object::First => Sort::of_class(word.as_deref()),
+                Object::Second => Sort::of_name(word.as_deref()),
+            };
+            group.push(KeyValue::Int(sort as i64));
+            sorted.entry(group).or_default().merge(sum);
+        }
+        sorted.into_iter().collect()
+    }
+}
+
+fn sums_by<const N: usize>(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    by: [By<'_>; N],
+) -> Result<Vec<Unordered<UsageSum>>, AnalysisError> {
+    let mut pass = context.pass(spec, &[])?;
+    let usage = Usage::new(&mut pass);
+    // The reasons why objects are unknown come along: mostly there are none to be read.
+    let by_reason = By {
+        keys: &[Key::Reason],
+        by_sort: true,
+    };
+    let all_by = by.into_iter().chain([by_reason]);
+    let groupings: Vec<Grouping> = all_by
+        .clone()
+        .map(|by| by.scanned(Object::First))
+        .map(|keys| Grouping::new(spec, &keys, Object::First, &mut pass.projection))
+        .collect();
+    let tallied = pass.run_by(context.tables, &usage, &groupings)?;
+    let mut all: Vec<Unordered<UsageSum>> = all_by
+        .zip(tallied)
+        .map(|(by, groups)| by.sums(groups, Object::First))
+        .collect();
+    let reasons = all.pop().unwrap_or_default();
+    if may_have_second(spec, &reasons) {
+        for (by, groups) in by.into_iter().zip(&mut all) {
+            *groups = with_second(context, spec, by, std::mem::take(groups))?;
+        }
+    }
+    if let Some(groups) = all.first() {
+        let bytes = groups.iter().map(|(_, sum)| sum.bytes()).sum();
+        note_unknown(context, reasons, bytes);
+    }
+    Ok(all)
+}
+
+/// Whether calls write to second objects. What is written to a file from elsewhere is not among the
+/// calls on files, so that only looking for it tells.
+fn may_have_second(spec: &Spec, groups: &Unordered<UsageSum>) -> bool {
+    spec.kind == Kind::Files || groups.iter().any(|(_, sum)| sum.with_second > 0)
+}
+
+fn with_second(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    by: By<'_>,
+    groups: Unordered<UsageSum>,
+) -> Result<Unordered<UsageSum>, AnalysisError> {
+    let mut groups: FxHashMap<Vec<KeyValue>, UsageSum> = groups.into_iter().collect();
+    let keys = by.scanned(Object::Second);
+    let mut pass = context.pass_second(spec, &keys)?;
+    let usage = Usage::new(&mut pass);
+    let second = pass.run(context.tables, &usage)?.into_iter().collect();
+    for (group, more) in by.sums(second, Object::Second) {
+        groups.entry(group).or_default().merge(more);
+    }
+    Ok(groups.into_iter().collect())
+}
+
+/// Tells how many of the bytes were moved on unknown objects, and why these are unknown.
+fn note_unknown(context: &Context<'_>, mut reasons: Unordered<UsageSum>, bytes: i64) {
+    let sort = KeyValue::Int(Sort::Unknown as i64);
+    reasons.retain(|(group, sum)| group.last() == Some(&sort) && sum.bytes() > 0);
+    reasons.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let reasons = reasons.into_iter().map(|(group, sum)| {
+        let reason = match group.into_iter().next() {
+            Some(KeyValue::Text(reason)) => reason,
+            _ => "no reason recorded".into(),
+        };
+        (reason, sum.bytes())
+    });
+    if let Some(caveat) = caveats::unknown_objects(reasons.collect(), bytes) {
+        context.note(caveat);
+    }
+}
+
+fn by_object(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    (name, title, keys): Wanted<'_>,
+    mut objects: Unordered<UsageSum>,
+) -> Result<AnswerTable, AnalysisError> {
+    let roles = if may_have_second(spec, &objects) {
+        [Object::First, Object::Second].as_slice()
+    } else {
+        &[Object::First]
+    };
+    let column = AnswerColumn::new;
+    let mut columns: Vec<_> = keys.iter().flat_map(|key| key.answer_columns()).collect();
+    columns.extend([
+        column("read_bytes", "read", Measure::Bytes),
+        column("write_bytes", "written", Measure::Bytes),
+        column("reads", "reads", Measure::Count).priority(3),
+        column("writes", "writes", Measure::Count).priority(3),
+        column("other_calls", "other calls", Measure::Count).priority(5),
+        column("by", "by", Measure::Text).priority(1),
+    ]);
+    let mut table = AnswerTable::new(name, title, columns);
+    facts::push(
+        &mut table,
+        "objects",
+        "objects",
+        Measure::Count,
+        objects.len() as i64,
+    );
+    let limit = context.limit(ROWS);
+    let order = |(group_a, a): &(Vec<KeyValue>, UsageSum), (group_b, b): &_| {
+        let total = |sum: &UsageSum| (sum.bytes(), sum.weight());
+        total(b).cmp(&total(a)).then_with(|| group_a.cmp(group_b))
+    };
+    if context.question.sort.is_none() && limit < objects.len() {
+        objects.select_nth_unstable_by(limit, order);
+        objects.truncate(limit);
+    }
+    objects.sort_unstable_by(order);
+    let shown: Vec<&[KeyValue]> = objects.iter().map(|(group, _)| group.as_slice()).collect();
+    let sharers = sharers::of(
+        context,
+        spec,
+        (keys, &[Key::Process, Key::Fd]),
+        roles,
+        &shown,
+    )?;
+    for ((group, sum), by) in objects.iter().zip(sharers) {
+        let mut row = Vec::with_capacity(table.columns.len());
+        for (key, value) in keys.iter().zip(group) {
+            row.extend(key.cells(value, &context.names));
+        }
+        row.extend([sum.read.into(), sum.written.into()]);
+        row.extend([sum.reads.into(), sum.writes.into(), sum.others.into()]);
+        row.push(Value::List(by.into_iter().map(Value::Text).collect()));
+        table.rows.push(row);
+    }
+    context.finish(&mut table, limit);
+    Ok(table)
+}

@@ -1,0 +1,196 @@
+//! What owners (processes, threads) moved, by sort of object and on disks.
+
+use arrow_array::RecordBatch;
+use rustc_hash::FxHashMap;
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+
+use super::tally::UsageSum;
+use super::{ROWS, Wanted};
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::facts;
+use crate::fold::Spot;
+use crate::keys::{Key, KeyValue};
+use crate::kinds::BLOCK;
+use crate::objects::Sort;
+use crate::pass::{Groups, Summing, Unordered};
+use crate::scan::{ColumnRef, Ints, Texts};
+
+pub(super) fn by_owner(
+    context: &Context<'_>,
+    (name, title, keys): Wanted<'_>,
+    groups: Unordered<UsageSum>,
+) -> Result<AnswerTable, AnalysisError> {
+    let blocks = block_bytes(context, keys)?;
+    let has_blocks = blocks.is_some();
+    let owners = owners(groups, blocks);
+    let mut table = AnswerTable::new(name, title, owner_columns(keys));
+    facts::push(
+        &mut table,
+        "owners",
+        "owners",
+        Measure::Count,
+        owners.len() as i64,
+    );
+    for (
+        group,
+        OwnerSum {
+            all,
+            read,
+            written,
+            block,
+        },
+    ) in owners
+    {
+        let mut row = Vec::with_capacity(table.columns.len());
+        for (key, value) in keys.iter().zip(&group) {
+            row.extend(key.cells(value, &context.names));
+        }
+        for sort in Sort::ALL {
+            row.push(read[sort as usize].into());
+            row.push(written[sort as usize].into());
+        }
+        let known = |bytes: i64| {
+            if has_blocks {
+                Value::Int(bytes)
+            } else {
+                Value::Null
+            }
+        };
+        row.extend([known(block.read), known(block.written)]);
+        row.extend([all.reads.into(), all.writes.into(), all.others.into()]);
+        row.push(context.names.is_tracer(keys, &group).into());
+        table.rows.push(row);
+    }
+    context.finish(&mut table, context.limit(ROWS));
+    Ok(table)
+}
+
+/// What each owner did, those that moved most first.
+fn owners(
+    groups: Unordered<UsageSum>,
+    blocks: Option<Groups<BlockSum>>,
+) -> Vec<(Vec<KeyValue>, OwnerSum)> {
+    let mut by_owner: FxHashMap<Vec<KeyValue>, OwnerSum> = FxHashMap::default();
+    for (mut group, sum) in groups {
+        let sort = match group.pop() {
+            Some(KeyValue::Int(sort)) => sort as usize,
+            _ => Sort::Unknown as usize,
+        };
+        let owner = by_owner.entry(group).or_default();
+        owner.read[sort] += sum.read;
+        owner.written[sort] += sum.written;
+        owner.all.merge(sum);
+    }
+    for (group, block) in blocks.into_iter().flatten() {
+        by_owner.entry(group).or_default().block = block;
+    }
+    let mut owners: Vec<(Vec<KeyValue>, OwnerSum)> = by_owner.into_iter().collect();
+    owners.sort_by(|(group_a, a), (group_b, b)| {
+        let total = |sum: &OwnerSum| {
+            let blocks = sum.block.read + sum.block.written;
+            (sum.all.bytes() + blocks, sum.all.weight())
+        };
+        total(b).cmp(&total(a)).then_with(|| group_a.cmp(group_b))
+    });
+    owners
+}
+
+fn owner_columns(keys: &[Key]) -> Vec<AnswerColumn> {
+    let column = AnswerColumn::new;
+    let mut columns: Vec<_> = keys.iter().flat_map(|key| key.answer_columns()).collect();
+    for (sort, priority) in Sort::ALL.into_iter().zip([0, 0, 3, 2]) {
+        let name = sort.name();
+        let bytes = |way: &str, short: &str| {
+            let (key, title) = (format!("{name}_{way}_bytes"), format!("{name} {short}"));
+            column(&key, &title, Measure::Bytes).priority(priority)
+        };
+        columns.extend([bytes("read", "read"), bytes("write", "write")]);
+    }
+    columns.extend([
+        column("block_read_bytes", "disk read", Measure::Bytes),
+        column("block_write_bytes", "disk write", Measure::Bytes),
+        column("reads", "reads", Measure::Count).priority(4),
+        column("writes", "writes", Measure::Count).priority(4),
+        column("other_calls", "other calls", Measure::Count).priority(6),
+        column("tracer", "tracer", Measure::Text).priority(7),
+    ]);
+    columns
+}
+
+/// What an owner did: with objects of all sorts, of each sort, and on disks.
+#[derive(Debug, Default)]
+struct OwnerSum {
+    all: UsageSum,
+    read: [i64; 4],
+    written: [i64; 4],
+    block: BlockSum,
+}
+
+/// Bytes of requests, by the same keys; none where requests do not have these keys or nobody
+/// recorded them.
+fn block_bytes(
+    context: &Context<'_>,
+    keys: &[Key],
+) -> Result<Option<Groups<BlockSum>>, AnalysisError> {
+    let same = [Key::Comm, Key::Pid, Key::Tid, Key::Process, Key::Thread];
+    let filter = &context.question.filter;
+    let of_calls_only = !filter.files.is_empty() || !filter.ops.is_empty() || filter.errors_only;
+    if of_calls_only || !context.has("block_io") || !keys.iter().all(|key| same.contains(key)) {
+        return Ok(None);
+    }
+    let mut pass = context.pass(&BLOCK, keys)?;
+    let blocks = Blocks {
+        op: pass.projection.need("op"),
+        layer: pass.projection.need("layer"),
+        bytes: pass.projection.need("bytes"),
+    };
+    let mut groups = pass.run(context.tables, &blocks)?;
+    groups.retain(|_, sum| sum.read + sum.written > 0);
+    Ok(Some(groups))
+}
+
+struct Blocks {
+    op: ColumnRef,
+    layer: ColumnRef,
+    bytes: ColumnRef,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct BlockSum {
+    read: i64,
+    written: i64,
+}
+
+impl Summing for Blocks {
+    type Columns<'b> = (Texts<'b>, Texts<'b>, Ints<'b>);
+    type Sum = BlockSum;
+
+    fn columns<'b>(
+        &self,
+        batch: &'b RecordBatch,
+        _: Spot,
+    ) -> Result<Self::Columns<'b>, AnalysisError> {
+        Ok((
+            self.op.texts(batch)?,
+            self.layer.texts(batch)?,
+            self.bytes.ints(batch)?,
+        ))
+    }
+
+    fn add(&self, sum: &mut BlockSum, (op, layer, bytes): &Self::Columns<'_>, row: u32) {
+        if layer.get(row) == Some("bio") {
+            return;
+        }
+        match op.get(row) {
+            Some("read") => sum.read += bytes.at(row),
+            Some("write") => sum.written += bytes.at(row),
+            _ => {}
+        }
+    }
+
+    fn merge(&self, sum: &mut BlockSum, other: BlockSum) {
+        sum.read += other.read;
+        sum.written += other.written;
+    }
+}
