@@ -302,7 +302,6 @@ fn what_nobody_knows_is_noted_and_passed_over() {
     assert_eq!(event_names(&parsed.trace), ["a"]);
 }
 
-/// Each is refused, or used without what does harm, in short time and little memory.
 #[test]
 fn integers_written_alike_have_their_own_places() {
     let odd = "integer { size = 8; odd = 1; }";
@@ -338,6 +337,7 @@ fn integers_written_alike_have_their_own_places() {
     assert_eq!(payload.members.len(), 4);
 }
 
+/// Each is refused, or used without what does harm, in short time and little memory.
 #[test]
 fn text_made_to_do_harm_is_stopped_by_limits() {
     let nested = |open: &str, close: &str| {

@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 
 use arrow_array::RecordBatch;
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::{Ns, Window};
@@ -67,9 +67,9 @@ pub(crate) fn table(
         for (key, value) in keys.iter().zip(values) {
             row.extend(key.cells(value, names));
         }
-        sum.cells(spec, seconds, &mut row);
+        let is_outlier = sum.cells(spec, seconds, &mut row);
         row.extend(details.cells(sum.slowest));
-        (row, sum.is_outlier())
+        (row, is_outlier)
     };
     let rows: Vec<(Vec<Value>, bool)> = if groups.len() < GROUPS_PER_THREAD {
         groups.iter().map(row).collect()
@@ -147,28 +147,30 @@ fn object_title(spec: &Spec) -> Option<&'static str> {
 
 /// By time first, then the greatest total, then the keys.
 fn ordered(groups: Unordered<StatsSum>, keys: usize) -> Unordered<StatsSum> {
-    let mut ranked: Vec<_> = groups
-        .into_iter()
-        .map(|group| {
-            (
-                Reverse((group.1.durations.sums().sum(), group.1.count)),
-                group,
-            )
-        })
-        .collect();
-    let order = |(rank_a, (a, _)): &(_, (Vec<KeyValue>, _)),
-                 (rank_b, (b, _)): &(_, (Vec<_>, _))| {
-        let by_time = a[keys..].cmp(&b[keys..]);
-        by_time
-            .then_with(|| Ord::cmp(rank_a, rank_b))
-            .then_with(|| a.cmp(b))
-    };
-    if ranked.len() < GROUPS_PER_THREAD {
-        ranked.sort_unstable_by(order);
+    let is_many = groups.len() >= GROUPS_PER_THREAD;
+    let rank = |sum: &StatsSum| Reverse((sum.durations.sums().sum(), sum.count));
+    // Ranks and places are sorted, not the wide groups themselves.
+    let mut ranked: Vec<(Reverse<(i64, u64)>, usize)> = if is_many {
+        let ranks = groups.par_iter().map(|(_, sum)| rank(sum));
+        ranks.enumerate().map(|(at, rank)| (rank, at)).collect()
     } else {
+        let ranks = groups.iter().map(|(_, sum)| rank(sum));
+        ranks.enumerate().map(|(at, rank)| (rank, at)).collect()
+    };
+    let order = |(rank_a, a): &(Reverse<(i64, u64)>, usize),
+                 (rank_b, b): &(Reverse<(i64, u64)>, usize)| {
+        let (a, b) = (&groups[*a].0, &groups[*b].0);
+        let by_time = a[keys..].cmp(&b[keys..]);
+        by_time.then(rank_a.cmp(rank_b)).then_with(|| a.cmp(b))
+    };
+    if is_many {
         ranked.par_sort_unstable_by(order);
+    } else {
+        ranked.sort_unstable_by(order);
     }
-    ranked.into_iter().map(|(_, group)| group).collect()
+    let mut groups: Vec<_> = groups.into_iter().map(Some).collect();
+    let taken = ranked.iter().filter_map(|(_, at)| groups[*at].take());
+    taken.collect()
 }
 
 struct Stats {
@@ -318,17 +320,8 @@ impl StatsSum {
         }
     }
 
-    fn is_outlier(&self) -> bool {
-        // The median costs more than the maximum, and few groups get that far.
-        let max = self
-            .durations
-            .sums()
-            .max()
-            .filter(|max| *max >= OUTLIER_MIN);
-        max.is_some_and(|max| is_outlier(max, self.durations.percentile(500)))
-    }
-
-    fn cells(&self, spec: &Spec, seconds: f64, row: &mut Vec<Value>) {
+    /// Puts the figures of a group into its row; whether its greatest duration stands out.
+    fn cells(&self, spec: &Spec, seconds: f64, row: &mut Vec<Value>) -> bool {
         let per_second = |amount: f64| (seconds > 0.0).then(|| amount / seconds);
         let durations = &self.durations;
         let sums = durations.sums();
@@ -340,7 +333,8 @@ impl StatsSum {
         }
         row.push(sums.min().into());
         row.push(sums.mean().into());
-        row.extend(durations.percentiles([500, 900, 990, 999]).map(Value::from));
+        let percentiles = durations.percentiles([500, 900, 990, 999]);
+        row.extend(percentiles.map(Value::from));
         row.push(sums.max().into());
         row.push(sums.stdev().into());
         row.push(sums.sum().into());
@@ -355,6 +349,8 @@ impl StatsSum {
             row.push((self.errors as i64).into());
         }
         row.push(((self.count - durations.count()) as i64).into());
+        sums.max()
+            .is_some_and(|max| is_outlier(max, percentiles[0]))
     }
 }
 

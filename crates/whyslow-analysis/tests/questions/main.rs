@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod by_hand;
+mod duckdb;
 mod made;
 mod oracle;
 mod property;

@@ -1,257 +1,14 @@
 //! Every verb × kind against an independent SQL text that DuckDB runs over the same Parquet files:
 //! all rows, in order.
-//!
-//! The recording is written with small limits, so that tables have many row groups and rows that
-//! came late, and answers are made from many parts.
 
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use serde_json::Value as Json;
 use whyslow_analysis::{Bins, DeviceRef, Kind, Question, Verb, ask};
-use whyslow_model::answer::{Answer, Value};
-use whyslow_model::{Symbols, Window};
-use whyslow_store::{Existing, Limits, Recording, RecordingWriter, Tables};
+use whyslow_model::Window;
+use whyslow_model::answer::Value;
+use whyslow_store::Tables;
 
-use crate::made::{self, Amount};
+use crate::duckdb::{Rows, amount, by, check, question, sql, windows, written};
+use crate::made;
 use crate::shown;
-
-const LIMITS: Limits = Limits {
-    reorder_bytes: 40_000,
-    late_bytes: 20_000,
-    row_group_rows: 4000,
-    row_group_rows_small: 900,
-    small_file_rows: 3000,
-    page_rows: 128,
-    page_bytes: 4096,
-    dictionary_bytes: 2048,
-    file_rows: 30_000,
-};
-
-/// A recording on disk and the views that DuckDB sees of it.
-struct Written {
-    recording: Recording,
-    directory: PathBuf,
-    prelude: String,
-    _guard: tempfile::TempDir,
-}
-
-fn written(amount: Amount) -> Written {
-    let guard = tempfile::tempdir().unwrap();
-    let directory = guard.path().join("made.wsl");
-    let mut symbols = Symbols::new();
-    let mut writer = RecordingWriter::create_within(&directory, Existing::Refuse, LIMITS).unwrap();
-    let info = made::make(amount, &mut symbols, &mut writer, |writer, symbols| {
-        writer.flush_ready(symbols).unwrap();
-    });
-    writer.finish(&symbols, info).unwrap();
-    let recording = Recording::open(&directory).unwrap();
-    let prelude = views(&recording, &directory);
-    Written {
-        recording,
-        directory,
-        prelude,
-        _guard: guard,
-    }
-}
-
-fn views(recording: &Recording, directory: &Path) -> String {
-    let mut views = String::new();
-    for (name, table) in &recording.info().tables {
-        let files = table.files.iter().chain(&table.long_files);
-        let files: Vec<String> = files
-            .map(|file| format!("'{}'", directory.join(file).display()))
-            .collect();
-        if !files.is_empty() {
-            let files = files.join(", ");
-            writeln!(views, "CREATE VIEW {name} AS FROM read_parquet([{files}]);").unwrap();
-        }
-    }
-    views
-}
-
-#[expect(clippy::print_stdout, reason = "a skipped test says so")]
-fn has_duckdb() -> bool {
-    let found = Command::new("duckdb").arg("--version").output().is_ok();
-    if !found {
-        println!("skipped: the `duckdb` command line is not installed");
-    }
-    found
-}
-
-/// Runs a text of the folder, with words in braces replaced.
-fn sql(written: &Written, question: &Question, file: &str, words: &[(&str, &str)]) -> Vec<Json> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/duckdb_oracle");
-    let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
-    let mut text = read(file);
-    for (word, replacement) in words {
-        text = text.replace(&format!("{{{word}}}"), replacement);
-    }
-    let info = written.recording.info();
-    let recording = Window::new(info.begin_ns, info.end_ns);
-    let span = question.window.unwrap_or(recording);
-    let bound = |bound: Option<i64>| bound.map_or("NULL::BIGINT".into(), |ns| ns.to_string());
-    let window = question.window;
-    let variables = format!(
-        "SET VARIABLE win_begin = {}; SET VARIABLE win_end = {}; SET VARIABLE span_begin = {};
-         SET VARIABLE span_end = {}; SET VARIABLE rec_end = {};",
-        bound(window.map(|window| window.begin)),
-        bound(window.map(|window| window.end)),
-        span.begin.max(info.begin_ns),
-        span.end.min(info.end_ns),
-        info.end_ns
-    );
-    let script = format!(
-        "{variables}\n{}{}\n{text}",
-        written.prelude,
-        read("prelude.sql")
-    );
-    let path = written.directory.with_extension("sql");
-    std::fs::write(&path, &script).unwrap();
-    let run = Command::new("duckdb")
-        .args(["-json", "-c"])
-        .arg(format!(".read {}", path.display()))
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8_lossy(&run.stderr);
-    assert!(
-        run.status.success() && stderr.is_empty(),
-        "{file}: {stderr}\n{text}"
-    );
-    let stdout = String::from_utf8(run.stdout).unwrap();
-    if stdout.trim().is_empty() {
-        return Vec::new();
-    }
-    serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{file}: {error}: {stdout}"))
-}
-
-/// Compares the columns that the SQL names, row by row.
-fn check(written: &Written, question: &Question, of: Rows, file: &str, words: &[(&str, &str)]) {
-    let expected = sql(written, question, file, words);
-    let answer = ask(&written.recording, question).unwrap();
-    let found = of.of(&answer);
-    let what = format!("{} {file} {words:?}", answer.question);
-    assert!(
-        !expected.is_empty(),
-        "{what}: the text finds nothing, so it proves nothing"
-    );
-    for (number, (row, expected)) in found.iter().zip(&expected).enumerate() {
-        for (name, json) in expected.as_object().unwrap() {
-            let value = row.iter().find(|(column, _)| column == name);
-            let value = value.unwrap_or_else(|| panic!("{what}: no column {name}"));
-            let (value, json) = same_form(&value.1, json);
-            assert_eq!(
-                value, json,
-                "{what}: row {number}, column {name}\n{row:?}\n{expected}"
-            );
-        }
-    }
-    assert_eq!(found.len(), expected.len(), "{what}: number of rows");
-}
-
-type NamedRow = Vec<(String, Value)>;
-
-/// Which rows of an answer a text is about.
-#[derive(Clone, Copy)]
-enum Rows<'n> {
-    /// Of the table of that name.
-    Table(&'n str),
-    /// Those with a count, of all tables whose name begins so; their titles as column `series`.
-    Series(&'n str),
-    /// Those of that table with something in its first column, in the order of that.
-    ByFirst(&'n str),
-}
-
-impl Rows<'_> {
-    fn of(self, answer: &Answer) -> Vec<NamedRow> {
-        let (name, prefix) = match self {
-            Rows::Table(name) | Rows::ByFirst(name) => (name, false),
-            Rows::Series(name) => (name, true),
-        };
-        let tables = answer
-            .tables
-            .iter()
-            .filter(|table| table.name == name || prefix && table.name.starts_with(name));
-        let mut rows: Vec<NamedRow> = tables
-            .flat_map(|table| {
-                let cuts = |row: usize| {
-                    let cut = table.cut.iter().find(|(cut, _)| *cut == row);
-                    cut.map(|(_, edge)| *edge).into()
-                };
-                table.rows.iter().enumerate().map(move |(number, row)| {
-                    let names = table.columns.iter().map(|column| column.name.clone());
-                    let mut row: NamedRow = names.zip(row.iter().cloned()).collect();
-                    row.push(("series".into(), table.title.as_str().into()));
-                    row.push(("cut".into(), cuts(number)));
-                    row
-                })
-            })
-            .collect();
-        match self {
-            Rows::Series("hist") => {
-                rows.retain(|row| !row.contains(&("count".into(), Value::Int(0))));
-            }
-            Rows::ByFirst(_) => {
-                rows.retain(|row| row[0].1 != Value::Null);
-                rows.sort_by_key(|row| shown::cell(&row[0].1));
-            }
-            _ => {}
-        }
-        rows
-    }
-}
-
-fn same_form(value: &Value, json: &Json) -> (String, String) {
-    let number = |json: &Json| json.as_f64();
-    let shown = match (value, json) {
-        (_, Json::Null) => "NULL".into(),
-        (Value::Float(_), json) => number(json).map_or_else(|| json.to_string(), shown::float),
-        (_, Json::Number(json)) => json.to_string(),
-        (_, Json::String(json)) => json.clone(),
-        (_, json) => json.to_string(),
-    };
-    (shown::cell(value), shown)
-}
-
-fn question(kind: Kind, verb: Verb) -> Question {
-    Question {
-        limit: Some(0),
-        ..Question::new(kind, verb)
-    }
-}
-
-fn by(keys: &[&str], question: Question) -> Question {
-    Question {
-        by: keys.iter().map(ToString::to_string).collect(),
-        ..question
-    }
-}
-
-/// A window in the middle, and the whole recording.
-fn windows(amount: Amount, question: &Question) -> [Question; 2] {
-    let length = (amount.syscalls * amount.gap_ns) as i64;
-    let window = Window::new(made::BEGIN + length / 3 + 17, made::BEGIN + length / 2 + 1);
-    [
-        question.clone(),
-        Question {
-            window: Some(window),
-            ..question.clone()
-        },
-    ]
-}
-
-/// Enough for several threads.
-fn amount() -> Amount {
-    Amount {
-        syscalls: 45_000,
-        blocks: 6000,
-        states: 4000,
-        paths: 300,
-        gap_ns: 20_000,
-        seed: 7,
-    }
-}
 
 const SIZE: &str =
     "coalesce(sum(bytes), 0)::BIGINT AS bytes, coalesce(sum(bytes), 0) / span_s() AS bytes_per_s,";
@@ -261,10 +18,9 @@ const ERRNO: &str = "count(*) FILTER (WHERE errno > 0) AS errors,";
 
 #[test]
 fn stats_equal_sql() {
-    if !has_duckdb() {
+    let Some(written) = written(amount()) else {
         return;
-    }
-    let written = written(amount());
+    };
     let dir = "regexp_replace(object, '^(/.*/|/)[^/]*$', '\\1') AS dir";
     for (kind, view, id, keys, expression, error) in [
         (Kind::Io, "io", "op", &["op"][..], "op", ERRNO),
@@ -374,10 +130,9 @@ fn stats_equal_sql() {
 
 #[test]
 fn usage_equals_sql() {
-    if !has_duckdb() {
+    let Some(written) = written(amount()) else {
         return;
-    }
-    let written = written(amount());
+    };
     for (keys, names, shown, with) in [
         (
             &["process"][..],
@@ -500,10 +255,9 @@ fn usage_equals_sql() {
 
 #[test]
 fn distributions_equal_sql() {
-    if !has_duckdb() {
+    let Some(written) = written(amount()) else {
         return;
-    }
-    let written = written(amount());
+    };
     let classes = format!("array_position({CLASSES}, series)");
     for (kind, keys, view, label, order) in [
         (Kind::Io, &["op"][..], "io", "op", &*classes),
@@ -607,10 +361,9 @@ fn distributions_equal_sql() {
 
 #[test]
 fn two_devices_side_by_side_equal_sql() {
-    if !has_duckdb() {
+    let Some(written) = written(amount()) else {
         return;
-    }
-    let written = written(amount());
+    };
     let mut asked = question(Kind::Block, Verb::Hist);
     asked.filter.devices = vec![DeviceRef::Name("sda".into())];
     asked.versus = Some(DeviceRef::Number {
@@ -638,10 +391,9 @@ fn two_devices_side_by_side_equal_sql() {
 
 #[test]
 fn rows_equal_sql() {
-    if !has_duckdb() {
+    let Some(written) = written(amount()) else {
         return;
-    }
-    let written = written(amount());
+    };
     let error = |column: &str| {
         format!(
             "CASE {column} WHEN 2 THEN 'ENOENT' WHEN 5 THEN 'EIO' WHEN 11 THEN 'EAGAIN' WHEN 13 THEN 'EACCES' END AS error"
@@ -718,10 +470,9 @@ fn rows_equal_sql() {
 
 #[test]
 fn filters_equal_sql() {
-    if !has_duckdb() {
+    let Some(written) = written(amount()) else {
         return;
-    }
-    let written = written(amount());
+    };
     let check_io = |condition: &str, change: &dyn Fn(&mut Question)| {
         let mut question = question(Kind::Io, Verb::Log);
         change(&mut question);
@@ -777,10 +528,9 @@ fn filters_equal_sql() {
 
 #[test]
 fn files_and_threads_equal_sql() {
-    if !has_duckdb() {
+    let Some(written) = written(amount()) else {
         return;
-    }
-    let written = written(amount());
+    };
     for (name, key) in [("file", "path"), ("dir", "regexp_extract(path, '^.*/')")] {
         for question in windows(amount(), &by(&[name], question(Kind::Files, Verb::Top))) {
             let (starts, ends) = match question.window {

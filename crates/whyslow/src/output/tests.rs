@@ -445,3 +445,80 @@ fn losses_beyond_a_few_are_summed_up() {
         "{text}"
     );
 }
+
+/// More rows than a thread prints or encodes at a time, and more than there are threads.
+fn many_rows() -> Answer {
+    let columns = vec![
+        AnswerColumn::new("id", "id", Measure::Id),
+        AnswerColumn::new("bytes", "size", Measure::Bytes),
+    ];
+    let mut table = AnswerTable::new("log", "", columns);
+    let row = |number: i64| vec![format!("op:{number}").into(), (number * 7919).into()];
+    table.rows = (0..20_003).map(row).collect();
+    table.cut = vec![(1200, "end")];
+    Answer {
+        question: "io log".into(),
+        tables: vec![table],
+        ..Answer::default()
+    }
+}
+
+#[test]
+fn many_rows_are_written_in_their_order() {
+    let answer = many_rows();
+    let text = written(|out| json::write_document(&answer, &subject(), out));
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let rows = document["tables"][0]["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 20_003);
+
+    let text = written(|out| json::write_lines(&answer, &subject(), out));
+    let lines = text.lines().filter(|line| line.contains(r#""type":"row""#));
+    let lines: Vec<serde_json::Value> = lines
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(lines.len(), 20_003);
+
+    let text = rendered(&answer, &look());
+    let printed = text.lines().filter(|line| line.contains("op:"));
+    let printed: Vec<&str> = printed.collect();
+    assert_eq!(printed.len(), 20_003);
+
+    for (number, (row, line)) in rows.iter().zip(&lines).enumerate() {
+        let id = format!("op:{number}");
+        for object in [row, line] {
+            assert_eq!(object["id"], id);
+            assert_eq!(object["bytes"], number * 7919);
+            let cut = (number == 1200).then_some("end");
+            assert_eq!(object["overlap"].as_str(), cut, "{id}");
+        }
+        assert!(
+            printed[number]
+                .split_whitespace()
+                .any(|word| word.trim_end_matches('*') == id),
+            "{id}: {}",
+            printed[number]
+        );
+    }
+}
+
+#[test]
+fn a_long_list_is_cut_short_and_whole_on_request() {
+    let sharers = (0..11).map(|fd| Value::from(format!("fd {fd} in sh (7)")));
+    let mut table = AnswerTable::new("t", "", vec![AnswerColumn::new("by", "by", Measure::Text)]);
+    table.rows = vec![vec![Value::List(sharers.collect())]];
+    let answer = Answer {
+        question: "files top".into(),
+        tables: vec![table],
+        ..Answer::default()
+    };
+    let text = rendered(&answer, &look());
+    assert!(text.contains("fd 7 in sh (7), and 3 more"), "{text}");
+    assert!(!text.contains("fd 8 in sh"), "{text}");
+    let look = Look {
+        details: true,
+        ..look()
+    };
+    let text = rendered(&answer, &look);
+    assert!(text.contains("fd 9 in sh (7), fd 10 in sh (7)"), "{text}");
+    assert!(!text.contains("more"), "{text}");
+}

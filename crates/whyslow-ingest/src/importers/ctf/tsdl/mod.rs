@@ -6,10 +6,11 @@
 //!
 //! The parser looks type names up as it meets them, like C does, so that scopes and shadowing need
 //! no second look. Most of the text are integers `integer { size = 32; … }` written alike, one a
-//! field; one that begins with the bytes of an earlier one is taken over from it. What only becomes known later stays symbolic in its tree: the native byte order,
-//! clocks, and the fields which lengths and variants refer to, because one declared structure may
-//! be used in many places and its references mean another field in each. The resolver then reads
-//! the blocks and copies each used type to its places.
+//! field; one that begins with the bytes of an earlier one is taken over from it. What only becomes
+//! known later stays symbolic in its tree: the native byte order, clocks, and the fields which
+//! lengths and variants refer to, because one declared structure may be used in many places and its
+//! references mean another field in each. The resolver then reads the blocks and copies each used
+//! type to its places.
 
 mod attributes;
 mod bind;
