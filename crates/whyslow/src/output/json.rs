@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
 use whyslow_model::answer::{Answer, AnswerTable, Form, LossNote, Value};
 
@@ -87,7 +87,7 @@ fn write_table(table: &AnswerTable, out: &mut dyn Write) -> io::Result<()> {
     });
     write_list(indent, "columns", columns, ",", out, write_item)?;
     write!(out, "{indent}\"rows\": [")?;
-    Rows::of(table).write(None, ("\n        ", ",\n        "), out)?;
+    Rows::of(table)?.write("", ("\n        ", ",\n        "), out)?;
     let end = if table.rows.is_empty() {
         ""
     } else {
@@ -126,7 +126,9 @@ pub(super) fn write_first_line(
 }
 
 pub(super) fn write_row_lines(table: &AnswerTable, out: &mut dyn Write) -> io::Result<()> {
-    Rows::of(table).write(Some(&table.name), ("", "\n"), out)?;
+    let name = Json::from(table.name.as_str());
+    let entries = format!("\"type\":\"row\",\"table\":{name},");
+    Rows::of(table)?.write(&entries, ("", "\n"), out)?;
     let end = if table.rows.is_empty() { "" } else { "\n" };
     out.write_all(end.as_bytes())
 }
@@ -176,13 +178,14 @@ const PIECES_PER_THREAD: usize = 8;
 struct Rows<'a> {
     table: &'a AnswerTable,
     marks: Marks,
-    /// Keys in the order of the columns, each once, with the column that it shows: a key has one
-    /// value in JSON, and of two columns with one name the last is it.
-    keys: Vec<(&'a str, usize)>,
+    /// What stands before each value, encoded once: keys in the order of the columns, each once,
+    /// with the column that it shows. A key has one value in JSON, and of two columns with one name
+    /// the last is it.
+    keys: Vec<(Vec<u8>, usize)>,
 }
 
 impl<'a> Rows<'a> {
-    fn of(table: &'a AnswerTable) -> Self {
+    fn of(table: &'a AnswerTable) -> io::Result<Self> {
         let mut keys: Vec<(&str, usize)> = Vec::with_capacity(table.columns.len());
         for (at, column) in table.columns.iter().enumerate() {
             match keys.iter_mut().find(|(name, _)| *name == column.name) {
@@ -190,17 +193,24 @@ impl<'a> Rows<'a> {
                 None => keys.push((&column.name, at)),
             }
         }
-        Self {
+        let encoded = keys.into_iter().map(|(name, at)| {
+            let mut key = Vec::new();
+            serde_json::to_writer(Escaping(&mut key), name)?;
+            key.push(b':');
+            Ok((key, at))
+        });
+        Ok(Self {
             table,
             marks: Marks::of(table),
-            keys,
-        }
+            keys: encoded.collect::<io::Result<_>>()?,
+        })
     }
 
-    /// The rows with what stands before the first and before every other one.
+    /// The rows, each as an object with these entries first, with what stands before the first row
+    /// and before every other one.
     fn write(
         &self,
-        table_name: Option<&str>,
+        entries: &str,
         (first, other): (&str, &str),
         out: &mut dyn Write,
     ) -> io::Result<()> {
@@ -209,12 +219,13 @@ impl<'a> Rows<'a> {
             for index in rows.clone() {
                 let before = if index == 0 { first } else { other };
                 text.extend_from_slice(before.as_bytes());
-                let row = Row {
-                    rows: self,
-                    index,
-                    table_name,
-                };
-                serde_json::to_writer(Escaping(&mut text), &row)?;
+                text.push(b'{');
+                text.extend_from_slice(entries.as_bytes());
+                self.write_cells(index, &mut text)?;
+                match text.last_mut() {
+                    Some(last) if *last == b',' => *last = b'}',
+                    _ => text.push(b'}'),
+                }
             }
             Ok(text)
         };
@@ -232,33 +243,27 @@ impl<'a> Rows<'a> {
         }
         Ok(())
     }
-}
 
-/// One row with its marks; as a line of its own with the name of its table.
-struct Row<'a> {
-    rows: &'a Rows<'a>,
-    index: usize,
-    table_name: Option<&'a str>,
-}
-
-impl Serialize for Row<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        if let Some(name) = self.table_name {
-            map.serialize_entry("type", "row")?;
-            map.serialize_entry("table", name)?;
-        }
-        let cells = &self.rows.table.rows[self.index];
-        for (key, at) in &self.rows.keys {
+    /// Entries of a row with its marks, a comma behind each.
+    fn write_cells(&self, index: usize, text: &mut Vec<u8>) -> io::Result<()> {
+        let cells = &self.table.rows[index];
+        for (key, at) in &self.keys {
             if let Some(cell) = cells.get(*at) {
-                map.serialize_entry(key, &Cell(cell))?;
+                text.extend_from_slice(key);
+                match cell {
+                    // Nothing to escape in numbers.
+                    Value::Int(number) => serde_json::to_writer(&mut *text, number)?,
+                    cell => serde_json::to_writer(Escaping(text), &Cell(cell))?,
+                }
+                text.push(b',');
             }
         }
-        if let Some(mark) = self.rows.marks.get(self.index) {
-            map.serialize_entry("outlier", &mark.outlier)?;
-            map.serialize_entry("overlap", &mark.overlap)?;
+        if let Some(mark) = self.marks.get(index) {
+            write!(text, "\"outlier\":{},\"overlap\":", mark.outlier)?;
+            serde_json::to_writer(&mut *text, &mark.overlap)?;
+            text.push(b',');
         }
-        map.end()
+        Ok(())
     }
 }
 
