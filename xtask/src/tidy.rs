@@ -6,6 +6,7 @@ mod sql;
 mod words;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Collects every complaint, so that one run shows them all.
 pub(crate) fn check(root: &Path) -> Result<(), Vec<String>> {
@@ -29,6 +30,7 @@ pub(crate) fn check(root: &Path) -> Result<(), Vec<String>> {
     }
     edges::check(root, &mut complaints);
     fixtures_have_readmes(root, &mut complaints);
+    committed_files_are_small(root, &mut complaints);
     if complaints.is_empty() {
         Ok(())
     } else {
@@ -84,6 +86,26 @@ fn fixtures_have_readmes(root: &Path, complaints: &mut Vec<String>) {
             complaints.push(format!(
                 "{}: a fixture folder needs a README.md",
                 path.display()
+            ));
+        }
+    }
+}
+
+/// Whoever clones gets every byte for ever. Says nothing outside a clone.
+fn committed_files_are_small(root: &Path, complaints: &mut Vec<String>) {
+    const MAX_BYTES: u64 = 200_000;
+    let listed = Command::new("git")
+        .arg("-C")
+        .arg(root)
+        .args(["ls-files", "-z"])
+        .output();
+    let names = listed.map(|listed| listed.stdout).unwrap_or_default();
+    for name in String::from_utf8_lossy(&names).split_terminator('\0') {
+        let bytes = std::fs::metadata(root.join(name)).map_or(0, |file| file.len());
+        if bytes > MAX_BYTES && !name.starts_with("fixtures/") {
+            complaints.push(format!(
+                "{name}: {bytes} bytes; only fixtures may be large, and other people's files do \
+                 not belong here"
             ));
         }
     }
