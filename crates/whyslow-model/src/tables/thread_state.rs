@@ -14,6 +14,9 @@ pub const THREAD_STATES: [&str; 10] = [
     "unknown",
 ];
 
+/// Values of the column `reason`.
+pub const RUNNABLE_REASONS: [&str; 3] = ["woken", "created", "preempted"];
+
 crate::table! {
     /// What each thread did: states follow each other without overlap.
     ThreadStateRow = "thread_state", Interval by id {
@@ -38,8 +41,11 @@ crate::table! {
         /// running, runnable, sleeping, uninterruptible, stopped, traced, parked, idle, dead, unknown.
         /// A sleep that began before the recording is `sleeping` of whatever kind.
         state: Sym,
-        /// Runnable because it was preempted.
-        preempted: bool,
+        /// Why it was runnable: woken, created, preempted (another thread took its CPU, be it that it
+        /// gave the CPU away by sched_yield); null for other states and where the trace does not tell.
+        reason: Option<Sym>,
+        /// Kernel priority (100–139 normal, below is real-time); null if unknown.
+        prio: Option<i32>,
         /// CPU it ran on, or last ran on.
         cpu: Option<i32>,
         /// The wakeup that ended this sleep, or began this wait for a CPU.
