@@ -174,6 +174,7 @@ impl From<StoreError> for Failure {
             StoreError::TooNew { .. } => {
                 failure.hint("use a newer whyslow, or import the trace again")
             }
+            StoreError::TooOld { .. } => failure.hint("import the trace again"),
             StoreError::Damaged { .. } => failure.hint("import the trace again, with --force"),
             _ => failure,
         }

@@ -5,6 +5,8 @@
 mod by_hand;
 mod duckdb;
 mod made;
+mod made_sched;
 mod oracle;
+mod oracle_cpu;
 mod property;
 mod shown;

@@ -61,10 +61,12 @@ impl WakeupTracker {
             return;
         };
         let (context, context_nr) = self.context(kind, here, (irq, inside));
+        let on_cpu = here.thread.map(|thread| thread.utid);
+        let interrupted = [self.irq, self.softirq, self.timer].contains(&context);
         let wake = Wake {
             id: self.next_id,
             kind,
-            waker_utid: here.thread.map(|thread| thread.utid),
+            waker_utid: on_cpu.filter(|_| !interrupted),
             context,
             target_cpu,
         };
@@ -81,7 +83,7 @@ impl WakeupTracker {
             prio,
             target_cpu,
             cpu: here.cpu,
-            waker_utid: wake.waker_utid,
+            waker_utid: on_cpu,
             waker_tid: match here.thread {
                 Some(thread) => Some(thread.tid),
                 None => here.idle.then_some(0),

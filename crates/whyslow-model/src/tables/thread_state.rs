@@ -50,7 +50,7 @@ crate::table! {
         cpu: Option<i32>,
         /// The wakeup that ended this sleep, or began this wait for a CPU.
         wakeup_id: Option<i64> [Id],
-        /// Thread that ran on the waking CPU; in interrupt context it is a bystander.
+        /// Thread that woke it, as far as known; null if an interrupt did.
         waker_utid: Option<i32> [Id],
         /// Context of the wakeup: task, irq, softirq, timer.
         wake_context: Option<Sym>,
