@@ -89,6 +89,9 @@ impl Key {
         if by.is_empty() {
             return Ok(default.to_vec());
         }
+        if by == ["none"] {
+            return Ok(Vec::new());
+        }
         by.iter().map(|name| Key::parse(spec, name)).collect()
     }
 
@@ -101,7 +104,7 @@ impl Key {
                 let keys: Vec<&str> = KEYS.iter().filter(has).map(|(_, name)| *name).collect();
                 Err(AnalysisError::query(
                     format!("{} has no key `{name}` to group by", spec.name),
-                    format!("it has {}", keys.join(", ")),
+                    format!("it has {}, and none for all rows together", keys.join(", ")),
                 ))
             }
         }

@@ -131,14 +131,27 @@ fn log_table(
 fn spec(question: &Question) -> Result<&'static Spec, AnalysisError> {
     let topic = question.kind.topic();
     let view = topic.views.iter().find(|view| view.verb == question.verb);
-    view.map(|view| view.spec).ok_or_else(|| {
-        let (kind, verb) = (question.kind.name(), question.verb.name());
+    let (kind, verb) = (question.kind.name(), question.verb.name());
+    let view = view.ok_or_else(|| {
         let views: Vec<&str> = topic.views.iter().map(|view| view.verb.name()).collect();
         AnalysisError::query(
             format!("{kind} has no view `{verb}`"),
             format!("it has {}", views.join(", ")),
         )
-    })
+    })?;
+    if question.interval.is_some() && !view.by_time {
+        let views = topic.views.iter().filter(|view| view.by_time);
+        let views: Vec<&str> = views.map(|view| view.verb.name()).collect();
+        let others = match views.as_slice() {
+            [] => "leave the interval out, or ask for a window with -w".into(),
+            views => format!("these views of {kind} take one: {}", views.join(", ")),
+        };
+        return Err(AnalysisError::query(
+            format!("`{kind} {verb}` takes no interval"),
+            others,
+        ));
+    }
+    Ok(view.spec)
 }
 
 fn answer_tables(

@@ -50,11 +50,30 @@ pub struct View {
     pub verb: Verb,
     pub about: &'static str,
     pub(crate) spec: &'static Spec,
+    /// Whether it can be asked interval by interval.
+    pub(crate) by_time: bool,
 }
 
 impl View {
     const fn new(verb: Verb, about: &'static str, spec: &'static Spec) -> Self {
-        Self { verb, about, spec }
+        let by_time = matches!(
+            verb,
+            Verb::Stats | Verb::Heat | Verb::Syscalls | Verb::Timeline
+        );
+        Self {
+            verb,
+            about,
+            spec,
+            by_time,
+        }
+    }
+
+    /// One that can be asked interval by interval, unlike others of its verb.
+    const fn by_time(self) -> Self {
+        Self {
+            by_time: true,
+            ..self
+        }
     }
 }
 

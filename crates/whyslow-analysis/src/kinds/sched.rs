@@ -51,7 +51,7 @@ const FIELDS: &[Field] = &[
     Field::new("pid", "pid", Measure::Count, Cell::Int("pid")).priority(3),
     Field::new("tid", "tid", Measure::Count, Cell::Int("tid")),
     Field::new("prio", "prio", Measure::Count, Cell::Int("prio")).priority(2),
-    Field::new("cpu", "last cpu", Measure::Count, Cell::Int("cpu")).priority(4),
+    Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu")).priority(4),
     Field::new("waker", "waker", Measure::Text, Cell::Thread("waker_utid")).priority(1),
     Field::new(
         "wake_context",

@@ -136,6 +136,11 @@ impl ThreadStates {
         {
             self.doubt(thread, open.since, out);
         }
+        if let Some(open) = self.slot(thread)
+            && open.state == State::Runnable
+        {
+            open.cpu = Some(cpu);
+        }
         self.close(thread, ts, None, out);
         self.start(thread, State::Running, Some(cpu), ts);
     }

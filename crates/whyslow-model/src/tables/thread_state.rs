@@ -46,7 +46,7 @@ crate::table! {
         reason: Option<Sym>,
         /// Kernel priority (100–139 normal, below is real-time); null if unknown.
         prio: Option<i32>,
-        /// CPU it ran on, or last ran on.
+        /// CPU it ran on, or last ran on; of a wait for a CPU the one it got.
         cpu: Option<i32>,
         /// The wakeup that ended this sleep, or began this wait for a CPU.
         wakeup_id: Option<i64> [Id],

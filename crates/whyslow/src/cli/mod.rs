@@ -12,6 +12,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::tools::AsCommand;
+
 /// Find out why something on a Linux machine was slow, and who did it.
 #[derive(Debug, Parser)]
 #[command(
@@ -51,6 +53,9 @@ pub(crate) enum Command {
     Info(InfoArgs),
     #[command(flatten)]
     Question(QuestionCommand),
+    /// Answer in the columns of a tool you know: lttng-iolatencytop, …
+    #[command(subcommand, before_help = AS_EXAMPLES, arg_required_else_help = true)]
+    As(AsCommand),
     /// Ask in SQL (needs the duckdb command line)
     #[command(before_help = SQL_EXAMPLES)]
     Sql(SqlArgs),
@@ -73,6 +78,10 @@ const INFO_EXAMPLES: &str = "\
 Examples:
   whyslow info web.wsl
   whyslow info web.wsl --events          with the number of events of each kind";
+const AS_EXAMPLES: &str = "\
+Examples:
+  whyslow as lttng-iolatencytop web.wsl --minsize 2 --limit 4
+  whyslow as lttng-schedstats-mi trace/        LAMI 1.0, for Trace Compass";
 const SQL_EXAMPLES: &str = "\
 Examples:
   whyslow sql web.wsl \"SELECT comm, count(*) AS n FROM io GROUP BY comm ORDER BY n DESC\"
