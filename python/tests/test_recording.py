@@ -66,9 +66,16 @@ def changed(recording: Path, change: Callable[[dict[str, Any]], object]) -> Path
     return copy
 
 
+def test_an_earlier_format_is_refused_with_what_helps(make: Callable[..., Path]) -> None:
+    path = changed(make(), lambda manifest: manifest.update(format_version=1))
+    with pytest.raises(whyslow.RecordingError, match="format version 1") as caught:
+        whyslow.open(path)
+    assert "import the trace again" in str(caught.value)
+
+
 def test_a_later_format_is_refused_with_what_helps(make: Callable[..., Path]) -> None:
-    path = changed(make(), lambda manifest: manifest.update(format_version=2))
-    with pytest.raises(whyslow.RecordingError, match="format version 2") as caught:
+    path = changed(make(), lambda manifest: manifest.update(format_version=3))
+    with pytest.raises(whyslow.RecordingError, match="format version 3") as caught:
         whyslow.open(path)
     assert "newer whyslow" in str(caught.value)
     # Only the version has to be there, whatever else changed.
@@ -88,9 +95,9 @@ def test_a_later_format_is_refused_with_what_helps(make: Callable[..., Path]) ->
         b'{"format_version": true}',
         b'{"format_version": "1"}',
         b'{"format_version": NaN}',
-        b'{"format_version": 1}',
+        b'{"format_version": 2}',
         b"[" * 100_000,
-        b'{"format_version": 1, "host": "\\ud800"}',
+        b'{"format_version": 2, "host": "\\ud800"}',
         b'{"format_version": ' + b"9" * 5_000 + b"}",
     ],
 )

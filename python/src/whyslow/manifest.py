@@ -17,7 +17,9 @@ from .files import RecordingFiles
 
 FILE_NAME = "manifest.json"
 #: Greatest version this package reads. It is raised when a reader of before could misread.
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+#: Earlier ones lack columns that answers need.
+OLDEST_VERSION = 2
 #: A manifest names a few dozen files; more bytes than this are something else.
 BYTES_MAX = 16 << 20
 
@@ -136,6 +138,12 @@ def parse(content: bytes, recording: str) -> Manifest:
             f"`{recording}` has format version {version}; this package reads up to "
             f"{FORMAT_VERSION}",
             hint="use a newer whyslow package, or import the trace again",
+        )
+    if version < OLDEST_VERSION:
+        raise RecordingError(
+            f"`{recording}` has format version {version}; this package reads {OLDEST_VERSION} "
+            "and later",
+            hint="import the trace again",
         )
     tables = reader.mapping(whole.get("tables"), "tables")
     return Manifest(

@@ -73,6 +73,8 @@ fn distributions_of_scheduling_equal_sql() {
     let Some(written) = written(amount()) else {
         return;
     };
+    // Those without a reason come first.
+    let order = "series <> 'no reason', series";
     for (kind, key, view, label) in [
         (
             Kind::Sched,
@@ -83,7 +85,7 @@ fn distributions_of_scheduling_equal_sql() {
         (Kind::Irq, "kind", "irqs", "kind"),
         (Kind::Cpu, "cpu", "slices", "'cpu ' || cpu"),
     ] {
-        let words = [("view", view), ("label", label), ("order", "series")];
+        let words = [("view", view), ("label", label), ("order", order)];
         for question in windows(amount(), &by(&[key], question(kind, Verb::Hist))) {
             check(
                 &written,
@@ -96,7 +98,7 @@ fn distributions_of_scheduling_equal_sql() {
         let words = [
             ("view", view),
             ("label", label),
-            ("order", "series"),
+            ("order", order),
             ("width", "10000000"),
         ];
         for question in windows(amount(), &by(&[key], question(kind, Verb::Heat))) {

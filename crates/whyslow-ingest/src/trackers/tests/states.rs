@@ -21,7 +21,7 @@ fn running_asleep_woken_running() {
         10 10 20 7 running - 0
         20 10 30 7 sleeping - 0
         20 40 60 8 running - 0
-        30 10 40 7 runnable woken 0
+        30 10 40 7 runnable woken 1
         40 10 50 7 running - 1
         60 - - 8 uninterruptible - 0",
     );
@@ -125,7 +125,7 @@ fn a_child_is_runnable_from_its_first_wakeup() {
         STATE,
         "
         10 - - 1 running - 0
-        21 9 30 2 runnable created -
+        21 9 30 2 runnable created 1
         30 - - 2 running - 1",
     );
     check(script, "wakeup", "kind tid spurious", "wakeup_new 2 false");
@@ -144,7 +144,7 @@ fn a_child_is_runnable_from_its_fork_where_first_wakeups_are_not_recorded() {
         STATE,
         "
         10 - - 1 running - 0
-        20 10 30 2 runnable created -
+        20 10 30 2 runnable created 1
         30 - - 2 running - 1",
     );
 }

@@ -42,8 +42,6 @@ pub(super) enum Cell {
     Bool(bool),
     Number(i64),
     Text(String),
-    /// 0–1.
-    Ratio(f64),
     Time(Ns),
     /// ns
     Duration(f64),
@@ -64,7 +62,6 @@ pub(super) enum Cell {
     },
     Cpu(i64),
     Disk(String),
-    Interface(String),
 }
 
 impl Cell {
@@ -80,7 +77,6 @@ impl Cell {
             Cell::Bool(flag) => json!({"class": "bool", "value": flag}),
             Cell::Number(number) => json!({"class": "number", "value": number}),
             Cell::Text(text) => json!({"class": "string", "value": text}),
-            Cell::Ratio(ratio) => json!({"class": "ratio", "value": ratio}),
             Cell::Time(ts) => json!({"class": "timestamp", "value": ts}),
             Cell::Duration(ns) => json!({"class": "duration", "value": ns}),
             Cell::Size(bytes) => json!({"class": "size", "value": bytes}),
@@ -106,7 +102,6 @@ impl Cell {
             }
             Cell::Cpu(cpu) => json!({"class": "cpu", "id": cpu}),
             Cell::Disk(name) => json!({"class": "disk", "name": name}),
-            Cell::Interface(name) => json!({"class": "netif", "name": name}),
         }
     }
 }

@@ -102,7 +102,7 @@ fn run(call: &Call<'_>, analysis: &Analysis, wanted: Wanted) -> Result<(), Failu
     let told = answer(call, &args, analysis, wanted, is_machine);
     match told {
         Err(failure) if is_machine && !machine.test_compatibility => {
-            output::to_stdout(&format!("{}\n", lami::error(&failure.to_string())))?;
+            output::to_stdout(&format!("{}\n", lami::error(failure.message())))?;
             Err(failure)
         }
         told => told,

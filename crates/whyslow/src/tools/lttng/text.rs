@@ -47,10 +47,9 @@ pub(super) fn number(cell: &Cell) -> String {
 
 pub(super) fn plain(cell: &Cell) -> String {
     match cell {
-        Cell::Text(text) | Cell::Path(text) | Cell::Syscall(text) => {
+        Cell::Text(text) | Cell::Path(text) | Cell::Syscall(text) | Cell::Disk(text) => {
             shown(text, false).into_owned()
         }
-        Cell::Disk(text) | Cell::Interface(text) => shown(text, false).into_owned(),
         Cell::Number(number) | Cell::Cpu(number) => number.to_string(),
         _ => "N/A".into(),
     }
