@@ -39,7 +39,7 @@ pub(crate) struct Shown {
 pub(crate) struct Cells<'s> {
     spec: &'s Spec,
     names: &'s Names,
-    cells: Vec<BoundCell>,
+    bound: Vec<BoundCell>,
 }
 
 enum BoundCell {
@@ -71,8 +71,8 @@ impl<'s> Cells<'s> {
             },
             Cell::Id => BoundCell::Id(projection.need("id")),
         };
-        let cells = fields.iter().map(|field| bind(field.cell)).collect();
-        Self { spec, names, cells }
+        let bound = fields.iter().map(|field| bind(field.cell)).collect();
+        Self { spec, names, bound }
     }
 
     /// Cells of these rows of a batch.
@@ -82,7 +82,7 @@ impl<'s> Cells<'s> {
         rows: &[u32],
     ) -> Result<impl Iterator<Item = Vec<Value>>, AnalysisError> {
         let by_column = self
-            .cells
+            .bound
             .iter()
             .map(|cell| Ok(self.column(cell, batch, rows)?.into_iter()))
             .collect::<Result<Vec<_>, AnalysisError>>();

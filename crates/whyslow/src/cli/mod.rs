@@ -52,7 +52,7 @@ pub(crate) enum Command {
     #[command(before_help = INFO_EXAMPLES)]
     Info(InfoArgs),
     #[command(flatten)]
-    Question(QuestionCommand),
+    Question(Box<QuestionCommand>),
     /// Answer in the columns of a tool you know: lttng-iolatencytop, …
     #[command(subcommand, before_help = AS_EXAMPLES, arg_required_else_help = true)]
     As(AsCommand),

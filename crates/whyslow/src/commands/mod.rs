@@ -19,7 +19,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let done = match cli.command {
         Command::Import(args) => import::run(&args, talk),
         Command::Info(args) => info::run(&args, talk),
-        Command::Question(command) => Asked::new(command).run(talk),
+        Command::Question(command) => Asked::new(*command).run(talk),
         Command::As(command) => command.run(talk),
         Command::Sql(args) => sql::run(&args, talk),
         Command::Completions(args) => completions::run(&args),

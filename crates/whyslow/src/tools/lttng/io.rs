@@ -1,5 +1,7 @@
 //! `lttng-iolatencystats`, `-top`, `-freq` and `lttng-iolog`.
 
+use std::fmt::Write as _;
+
 use whyslow_analysis::{Bins, Kind, Question, Verb};
 
 use super::lami::{Cell, Column, Table, TableClass};
@@ -285,8 +287,9 @@ fn stats_text(table: &Table, _: &Style) -> String {
         let [name, count, min, avg, max, stdev] = row.as_slice() else {
             continue;
         };
-        text += &format!(
-            "{:<20}{:>9}{:>15}{:>15}{:>15}{:>15}\n",
+        let _ = writeln!(
+            text,
+            "{:<20}{:>9}{:>15}{:>15}{:>15}{:>15}",
             text::plain(name),
             text::number(count),
             text::us(min),
@@ -338,8 +341,9 @@ fn calls_text(table: &Table, style: &Style) -> String {
             (_, Cell::Fd(fd)) => format!("unknown (fd={fd})"),
             _ => "unknown (origin not found)".into(),
         };
-        text += &format!(
-            "{:<40}  {:<16} {:>16} {:>12}  {:<24} {:<8} {file}\n",
+        let _ = writeln!(
+            text,
+            "{:<40}  {:<16} {:>16} {:>12}  {:<24} {:<8} {file}",
             format!("[{}, {}]{mark}", style.time(*begin), style.time(*end)),
             text::plain(name),
             format!("{}{mark}", text::us(duration)),

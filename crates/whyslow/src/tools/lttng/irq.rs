@@ -1,5 +1,7 @@
 //! `lttng-irqstats`, `-freq` and `-log`.
 
+use std::fmt::Write as _;
+
 use whyslow_analysis::{Bins, Kind, Question, Verb};
 
 use super::io::distribution;
@@ -245,21 +247,22 @@ fn stats_text(table: &Table, _: &Style) -> String {
         "{:>8} {:>12} {:>12} {:>12} {:>12}  |",
         "count", "min", "avg", "max", "stdev"
     );
-    text += &format!("\n{:<20}{columns}", "");
+    let _ = write!(text, "\n{:<20}{columns}", "");
     if is_soft {
         text += &columns;
     }
     let width = if is_soft { 143 } else { 82 };
-    text += &format!("\n{}|\n", "-".repeat(width));
+    let _ = writeln!(text, "\n{}|", "-".repeat(width));
     for row in &table.rows {
         let Some((name, figures)) = row.split_first() else {
             continue;
         };
         let (nr, name) = name_of(name);
-        text += &format!("{:<20}", format!("{:<3} <{name}>", format!("{nr}:")));
+        let _ = write!(text, "{:<20}", format!("{:<3} <{name}>", format!("{nr}:")));
         for figures in figures.chunks(5) {
             if let [count, min, avg, max, stdev] = figures {
-                text += &format!(
+                let _ = write!(
+                    text,
                     "{:>8} {:>12} {:>12} {:>12} {:>12}  |",
                     text::number(count),
                     text::us(min),
@@ -294,8 +297,9 @@ fn log_text(table: &Table, style: &Style) -> String {
             Cell::Time(ts) => format!(" (raised at {})", style.time(*ts)),
             _ => String::new(),
         };
-        text += &format!(
-            "[{}, {}] {duration:>15} {:>4}  {kind:<9} {nr:>4}  {name:<22}{raised}\n",
+        let _ = writeln!(
+            text,
+            "[{}, {}] {duration:>15} {:>4}  {kind:<9} {nr:>4}  {name:<22}{raised}",
             style.time(*begin),
             style.time(*end),
             text::plain(cpu)

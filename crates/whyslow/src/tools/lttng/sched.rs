@@ -1,6 +1,8 @@
 //! `lttng-schedstats`, `-top`, `-freq` and `-log`: from a wakeup to the switch that follows it.
 //! Waits after a preemption are not counted, as there; `whyslow sched` has them.
 
+use std::fmt::Write as _;
+
 use whyslow_analysis::{Bins, Kind, Question, Verb};
 
 use super::io::distribution;
@@ -158,7 +160,7 @@ static DISTRIBUTION: TableClass = TableClass {
 const PRIO_SHIFT: i64 = 100;
 
 fn woken(question: &mut Question) {
-    question.filter.ops = vec!["woken".into(), "created".into()];
+    question.filter.ops = vec!["woken".into()];
 }
 
 fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
@@ -296,7 +298,9 @@ fn priorities(asking: &Asking<'_>) -> Result<std::collections::BTreeMap<i64, Vec
             found.entry(tid).or_default().push(prio - PRIO_SHIFT);
         }
     }
-    found.values_mut().for_each(|prios| prios.sort_unstable());
+    for prios in found.values_mut() {
+        prios.sort_unstable();
+    }
     Ok(found)
 }
 
@@ -313,8 +317,9 @@ fn waits_text(table: &Table, style: &Style) -> String {
             Cell::Time(ts) => style.time(*ts),
             _ => "?".into(),
         };
-        text += &format!(
-            "[{}, {}] {:>15} {:>10} {:>4}   {:<26} {}\n",
+        let _ = writeln!(
+            text,
+            "[{}, {}] {:>15} {:>10} {:>4}   {:<26} {}",
             at(from),
             at(to),
             text::us(latency),
@@ -334,8 +339,9 @@ fn total_text(table: &Table, _: &Style) -> String {
     );
     for row in &table.rows {
         if let [count, min, avg, max, stdev] = row.as_slice() {
-            text += &format!(
-                "{:<12} {:<12} {:<12} {:<12} {:<12}\n",
+            let _ = writeln!(
+                text,
+                "{:<12} {:<12} {:<12} {:<12} {:<12}",
                 text::number(count),
                 text::us(min),
                 text::us(avg),
@@ -354,8 +360,9 @@ fn per_tid_text(table: &Table, _: &Style) -> String {
     );
     for row in &table.rows {
         if let [process, count, min, avg, max, stdev, prios] = row.as_slice() {
-            text += &format!(
-                "{:<25} {:>8} {:>13} {:>13} {:>13} {:>13}   {}\n",
+            let _ = writeln!(
+                text,
+                "{:<25} {:>8} {:>13} {:>13} {:>13} {:>13}   {}",
                 text::process(process),
                 text::number(count),
                 text::us(min),
@@ -376,8 +383,9 @@ fn per_prio_text(table: &Table, _: &Style) -> String {
     );
     for row in &table.rows {
         if let [prio, count, min, avg, max, stdev] = row.as_slice() {
-            text += &format!(
-                "{:>4} {:>8} {:>13} {:>13} {:>13} {:>13}\n",
+            let _ = writeln!(
+                text,
+                "{:>4} {:>8} {:>13} {:>13} {:>13} {:>13}",
                 text::number(prio),
                 text::number(count),
                 text::us(min),

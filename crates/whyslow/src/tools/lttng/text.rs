@@ -1,6 +1,8 @@
 //! Tables as the commands of lttng-analyses print them: fixed columns, microseconds with three
 //! decimals, bars of 80 characters.
 
+use std::fmt::Write as _;
+
 use whyslow_model::Ns;
 
 use super::lami::{Cell, Table};
@@ -107,7 +109,7 @@ pub(super) fn distribution(table: &Table, _: &Style) -> String {
         let length = (count as f64 / most as f64 * BAR as f64).round() as usize;
         let bar = "█".repeat(length.max(usize::from(count > 0)));
         let from = row.first().map_or_else(String::new, us);
-        text += &format!("{from:>7} {bar:<BAR$} {count}\n");
+        let _ = writeln!(text, "{from:>7} {bar:<BAR$} {count}");
     }
     text + "\n"
 }
