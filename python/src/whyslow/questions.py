@@ -92,14 +92,15 @@ class Kind:
 
 def kinds() -> dict[str, dict[str, str]]:
     """Kinds with their verbs, and what each verb is about."""
-    found = {name: program.commands(name) for name in program.commands()}
+    # What `as` prints imitates other tools: text, no tables.
+    found = {name: program.commands(name) for name in program.commands() if name != "as"}
     return {name: verbs for name, verbs in found.items() if verbs}
 
 
 def kind(name: str, ask: Callable[..., Answer]) -> Kind | None:
     """A kind; None if the program has none of that name."""
     word = name.replace("_", "-")
-    verbs = program.commands(word) if word in program.commands() else {}
+    verbs = program.commands(word) if word != "as" and word in program.commands() else {}
     return Kind(word, verbs, ask) if verbs else None
 
 
