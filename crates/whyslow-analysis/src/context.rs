@@ -150,6 +150,12 @@ impl<'q> Context<'q> {
         })
     }
 
+    /// The column of the latency that the question is about.
+    pub(crate) fn latency(&self, spec: &Spec) -> Result<&'static str, AnalysisError> {
+        let stage = self.question.filter.stage.as_deref();
+        stage.map_or(Ok("dur"), |stage| spec.stage(stage))
+    }
+
     /// Rows that the question wants of a table that shows `default` of them.
     pub(crate) fn limit(&self, default: usize) -> usize {
         match self.question.limit.unwrap_or(default) {

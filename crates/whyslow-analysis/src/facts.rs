@@ -100,6 +100,7 @@ fn describe(context: &Context<'_>, filter: &Filter) -> String {
     );
     list("file", filter.files.clone());
     list("op", filter.ops.clone());
+    list("name", filter.names.clone());
     list("cpu", numbers(&filter.cpus));
     let mut bound = |name: &str, value: Option<i64>, unit: &str| {
         words.extend(value.map(|value| format!("{name} {value} {unit}")));

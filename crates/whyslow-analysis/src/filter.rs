@@ -60,6 +60,8 @@ enum Test {
         min: i64,
         max: i64,
     },
+    /// A part of the duration, which must be known.
+    Stage { column: ColumnRef, min: Ns, max: Ns },
     Length {
         columns: [ColumnRef; 3],
         min: Ns,
@@ -100,6 +102,7 @@ impl Selector {
         builder.numbers("cpu", &filter.cpus);
         builder.comms(&filter.comms)?;
         builder.ops(spec, &filter.ops);
+        builder.names(&filter.names);
         builder.devices(&filter.devices);
         builder.files(spec, &filter.files)?;
         if let Some(size) = spec.size {
@@ -118,7 +121,7 @@ impl Selector {
             builder.tests.push(Test::NoneOf(column, ids.clone()));
         }
         if filter.dur_min.is_some() || filter.dur_max.is_some() {
-            builder.length(filter, recording_end);
+            builder.length(spec, filter, recording_end)?;
         }
         let (tests, words) = (builder.tests, builder.words);
         let ends = spec.table.column("ts_end");
@@ -267,6 +270,13 @@ impl Test {
                     Some(size) => {
                         *min <= size && size <= *max && exact.is_none_or(|exact| exact == size)
                     }
+                });
+            }
+            Test::Stage { column, min, max } => {
+                let stage = column.ints(batch)?;
+                keep(rows, |row| {
+                    let stage = stage.get(row);
+                    stage.is_some_and(|stage| *min <= stage && stage <= *max)
                 });
             }
             Test::Length {
@@ -456,6 +466,15 @@ impl Builder<'_> {
         self.tests.push(Test::AnyOf(clauses));
     }
 
+    fn names(&mut self, names: &[String]) {
+        if !names.is_empty() {
+            let names = names.to_vec();
+            let holds = move |name: &str| names.iter().any(|wanted| wanted == name);
+            let clause = self.text("name", Box::new(holds));
+            self.tests.push(Test::AnyOf(vec![clause]));
+        }
+    }
+
     fn devices(&mut self, devices: &[DeviceRef]) {
         if devices.is_empty() {
             return;
@@ -517,14 +536,27 @@ impl Builder<'_> {
         }
     }
 
-    fn length(&mut self, filter: &Filter, recording_end: Ns) {
+    fn length(
+        &mut self,
+        spec: &Spec,
+        filter: &Filter,
+        recording_end: Ns,
+    ) -> Result<(), AnalysisError> {
+        let (min, max) = (filter.dur_min, filter.dur_max);
+        let (min, max) = (min.unwrap_or(Ns::MIN), max.unwrap_or(Ns::MAX));
+        if let Some(stage) = &filter.stage {
+            let column = self.projection.need(spec.stage(stage)?);
+            self.tests.push(Test::Stage { column, min, max });
+            return Ok(());
+        }
         let columns = ["ts", "dur", "ts_end"].map(|name| self.projection.need(name));
         self.tests.push(Test::Length {
             columns,
-            min: filter.dur_min.unwrap_or(Ns::MIN),
-            max: filter.dur_max.unwrap_or(Ns::MAX),
+            min,
+            max,
             recording_end,
         });
+        Ok(())
     }
 
     fn text(&mut self, column: &'static str, holds: TextTest) -> Clause {
@@ -565,6 +597,7 @@ impl Spec {
         let bounded = filter.dur_min.or(filter.dur_max).is_some();
         refuse(bounded && !has("dur"), "duration")?;
         refuse(!filter.ops.is_empty() && !has(self.class), "operation")?;
+        refuse(!filter.names.is_empty() && !has("name"), "name")?;
         refuse(!filter.tids.is_empty() && !has("tid"), "thread")?;
         refuse(!filter.pids.is_empty() && !has("pid"), "process")?;
         let unknown =

@@ -252,6 +252,7 @@ fn usage(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
 
 /// Whether the filter of a question about one kind means something for another.
 fn applies(asked: &Spec, other: &Spec, filter: &Filter) -> bool {
-    let of_one = asked.kind != other.kind && !filter.ops.is_empty();
+    let has_own = !filter.ops.is_empty() || !filter.names.is_empty();
+    let of_one = asked.kind != other.kind && has_own;
     !of_one && filter.files.is_empty() && !filter.errors_only
 }

@@ -103,6 +103,8 @@ pub struct Filter {
     pub files: Vec<String>,
     /// Operation classes (`read`, `open`, …) or system call names (`openat`).
     pub ops: Vec<String>,
+    /// Exact names of system calls or interrupt handlers, also where a class is called the same.
+    pub names: Vec<String>,
     /// Exact size in bytes.
     pub size: Option<i64>,
     /// Bytes moved; rows without a size pass, as failed calls, opens and syncs have none.
@@ -110,6 +112,9 @@ pub struct Filter {
     pub size_max: Option<i64>,
     pub dur_min: Option<Ns>,
     pub dur_max: Option<Ns>,
+    /// Part of the duration that is meant instead of the whole, here and in histograms and heat
+    /// maps: `queue`, `device`, `raise`.
+    pub stage: Option<String>,
     pub errors_only: bool,
     pub cpus: Vec<i32>,
     /// Leave out the tracer's own processes.

@@ -82,6 +82,13 @@ const FIELDS: &[Field] = &[
     )
     .priority(5),
     Field::new(
+        "migrations",
+        "migrations",
+        Measure::Count,
+        Cell::Int("migrations"),
+    )
+    .priority(7),
+    Field::new(
         "end_state",
         "left in",
         Measure::Text,

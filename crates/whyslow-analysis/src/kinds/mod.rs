@@ -28,6 +28,7 @@ pub(crate) use threads::THREADS;
 use whyslow_model::Table;
 use whyslow_model::answer::{AnswerColumn, Measure};
 
+use crate::AnalysisError;
 use crate::keys::Key;
 use crate::query::{Kind, Verb};
 
@@ -143,6 +144,24 @@ pub(crate) struct Spec {
     /// Prefix of ids: `op:17`.
     pub(crate) id_prefix: &'static str,
     pub(crate) fields: &'static [Field],
+}
+
+impl Spec {
+    /// The column of a part of the duration.
+    pub(crate) fn stage(&self, name: &str) -> Result<&'static str, AnalysisError> {
+        let mut stages = self.stages.iter();
+        if let Some((_, column)) = stages.find(|(known, _)| *known == name) {
+            return Ok(column);
+        }
+        let names: Vec<&str> = self.stages.iter().map(|(name, _)| *name).collect();
+        let hint = if names.is_empty() {
+            format!("{} are not told apart in stages", self.rows)
+        } else {
+            format!("{} have {}", self.rows, names.join(", "))
+        };
+        let message = format!("{} has no stage `{name}`", self.name);
+        Err(AnalysisError::query(message, hint))
+    }
 }
 
 /// A column of `top` and `log`.

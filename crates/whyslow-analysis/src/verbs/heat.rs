@@ -39,7 +39,7 @@ pub(crate) fn tables(
             span,
             width,
         },
-        dur: pass.projection.need("dur"),
+        dur: pass.projection.need(context.latency(spec)?),
     };
     let groups = pass.run(context.tables, &heat)?;
     let mut tables = Vec::new();

@@ -121,7 +121,7 @@ fn measure(
     filter: &Filter,
 ) -> Result<Vec<Series>, AnalysisError> {
     let mut pass = context.pass_of(spec, keys, filter)?;
-    let durations = Durations(pass.projection.need("dur"));
+    let durations = Durations(pass.projection.need(context.latency(spec)?));
     let groups = pass.run(context.tables, &durations)?;
     let groups = in_order(spec, keys, groups).into_iter();
     let series = groups.map(|(group, histogram)| Series {
@@ -179,7 +179,9 @@ fn common_edges(bins: Bins, series: &[Series]) -> Edges {
         Bins::Linear { .. } if min == max => vec![min, max],
         Bins::Linear { count, .. } => {
             let width = i128::from(max) - i128::from(min);
-            let edge = |place: usize| min + (width * place as i128 / count as i128) as i64;
+            // The first duration of each part: a boundary between two ns leaves the lower one below.
+            let up = count as i128 - 1;
+            let edge = |place: usize| min + ((width * place as i128 + up) / count as i128) as i64;
             let mut edges: Edges = (0..=count).map(edge).collect();
             // More buckets than ns between least and greatest: the empty ones are left out.
             edges.dedup();
@@ -212,7 +214,7 @@ fn count(
     let of_group = series.iter().map(|series| series.group.clone());
     let mut pass = context.pass_of(spec, keys, filter)?;
     let linear = LinearCounts {
-        dur: pass.projection.need("dur"),
+        dur: pass.projection.need(context.latency(spec)?),
         edges: of_group.zip(edges.iter().cloned()).collect(),
     };
     let mut groups: Groups<LinearSum> = pass.run(context.tables, &linear)?;

@@ -4,7 +4,8 @@ ranges AS (
     SELECT series, min(min(dur)) OVER ({among}) AS lo, max(max(dur)) OVER ({among}) AS hi
     FROM known GROUP BY series),
 edges AS (
-    SELECT series, i, lo + (hi - lo) * i // 20 AS f, lo + (hi - lo) * (i + 1) // 20 AS t
+    SELECT series, i, lo + ((hi - lo) * i + 19) // 20 AS f,
+        lo + ((hi - lo) * (i + 1) + 19) // 20 AS t
     FROM ranges, unnest(generate_series(0, 19)) AS u(i)),
 counted AS (
 SELECT e.series AS series, f AS from_ns, t AS to_ns, count(*) AS count

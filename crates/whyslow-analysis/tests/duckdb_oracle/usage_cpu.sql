@@ -15,6 +15,7 @@ SELECT {time} {keys},
     sum(greatest(inside_ns, 0)) / (min(part_end) - min(part)) AS cpu_ratio,
     sum(greatest(inside_ns - s - h - i, 0))::BIGINT AS user_ns,
     sum(s)::BIGINT AS system_ns, sum(h)::BIGINT AS hardirq_ns, sum(i)::BIGINT AS softirq_ns,
-    count(*) FILTER (WHERE begins) AS slices
+    count(*) FILTER (WHERE begins) AS slices,
+    coalesce(sum(migrations) FILTER (WHERE begins AND ts >= part), 0)::BIGINT AS migrations
 FROM shared GROUP BY part, {groups}
 ORDER BY part, cpu_ns DESC, {order};

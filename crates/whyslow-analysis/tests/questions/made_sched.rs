@@ -99,6 +99,7 @@ impl Maker<'_> {
             system_ns: self.dice.below(2 * part + 1) as i64,
             hardirq_ns: self.dice.below(part + 1) as i64,
             softirq_ns: self.dice.below(part + 1) as i64,
+            migrations: self.dice.below(3) as i32,
             end_state: self.sometimes(4, "S"),
         });
     }

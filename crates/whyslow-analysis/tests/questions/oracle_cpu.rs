@@ -128,7 +128,7 @@ fn rows_of_scheduling_equal_sql() {
         format!("{times}, reason, prio, {waker} AS waker, wake_context, 'state:' || id AS id");
     let irqs = format!("{times}, self_ns, kind, nr, name, raise_ns, ret, 'irq:' || id AS id");
     let slices = format!(
-        "{times}, prio, system_ns, hardirq_ns, softirq_ns, end_state, 'slice:' || id AS id"
+        "{times}, prio, system_ns, hardirq_ns, softirq_ns, migrations, end_state, 'slice:' || id AS id"
     );
     let calls = "ts AS ts_ns, dur AS dur_ns, comm, tid, name, fd, bytes_requested, \
                  file_offset AS offset, flags, ret, 'op:' || id AS id";

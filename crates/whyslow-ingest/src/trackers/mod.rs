@@ -19,6 +19,7 @@ mod object;
 mod page;
 mod process;
 mod sched;
+mod seat;
 mod syscall;
 #[cfg(test)]
 mod tests;
@@ -278,6 +279,7 @@ impl Topics {
             }
             Body::SchedMigrate { to_cpu, .. } => {
                 if let Some(thread) = other {
+                    self.sched.seats.moved(&thread);
                     self.sched.states.migrate(&thread, to_cpu);
                 }
             }

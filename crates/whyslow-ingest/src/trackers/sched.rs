@@ -21,6 +21,7 @@ use super::CPUS_MAX;
 use super::identity::{Change, Here, Output, Running, ThreadRef};
 use super::meter::Meter;
 use super::process::Processes;
+use super::seat::Seats;
 use super::thread_state::ThreadStates;
 
 const END_STATES: [&str; 10] = ["R", "R+", "S", "D", "T", "t", "X", "Z", "P", "I"];
@@ -53,6 +54,7 @@ pub(super) struct SchedTracker {
     cpus: Vec<Option<Cpu>>,
     end_states: [Sym; END_STATES.len()],
     next_slice: i64,
+    pub(super) seats: Seats,
     pub(super) states: ThreadStates,
 }
 
@@ -62,6 +64,7 @@ impl SchedTracker {
             cpus: Vec::new(),
             end_states: END_STATES.map(|name| symbols.intern(name)),
             next_slice: 0,
+            seats: Seats::default(),
             states: ThreadStates::new(symbols),
         }
     }
@@ -364,6 +367,8 @@ impl SchedTracker {
         let cpu = self.cpu(number);
         let spent = cpu.meter.take();
         let Some(id) = cpu.slice.take() else { return };
+        let migrations = self.seats.sat(thread, number);
+        let cpu = self.cpu(number);
         let ts_end = end.map(|(ts_end, _)| ts_end.max(cpu.since));
         if let Some(ts_end) = ts_end {
             cpu.busy_ns += ts_end - cpu.since;
@@ -385,6 +390,7 @@ impl SchedTracker {
             system_ns: spent.system,
             hardirq_ns: spent.hardirq,
             softirq_ns: spent.softirq,
+            migrations,
             end_state: end.and_then(|(_, state)| state),
         });
     }

@@ -32,6 +32,9 @@ crate::table! {
         hardirq_ns: i64 [Duration],
         /// Time in it in softirqs.
         softirq_ns: i64 [Duration],
+        /// Moves of the thread to another CPU since its slice before: as the kernel recorded them,
+        /// else one where the two slices were on different CPUs.
+        migrations: i32 [Count],
         /// State it left in: R, R+ (preempted), S, D, T, t, X, Z, I, …; null if unknown.
         end_state: Option<Sym>,
     }

@@ -91,8 +91,11 @@ pub(crate) struct FilterArgs {
     pub(crate) file: Vec<String>,
     /// Classes: of operations (open, close, read, write, sync, metadata …), waits (woken, preempted),
     /// interrupts (hard, soft); or system calls (openat)
-    #[arg(long, visible_alias = "name", value_name = "OP", value_delimiter = ',')]
+    #[arg(long, value_name = "OP", value_delimiter = ',')]
     pub(crate) op: Vec<String>,
+    /// Exactly these system calls or interrupt handlers: `write` without `pwrite64`
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) name: Vec<String>,
     /// CPUs
     #[arg(long, value_name = "CPU", value_delimiter = ',')]
     pub(crate) cpu: Vec<i32>,
@@ -156,6 +159,8 @@ pub(crate) struct HistArgs {
     /// The same equal buckets for all tables
     #[arg(long, visible_alias = "freq-uniform", help_heading = "Shape")]
     pub(crate) uniform: bool,
+    #[command(flatten)]
+    pub(crate) stage: StageArgs,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -170,6 +175,15 @@ pub(crate) struct HeatArgs {
         help_heading = "Shape"
     )]
     pub(crate) weight: WeightChoice,
+    #[command(flatten)]
+    pub(crate) stage: StageArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct StageArgs {
+    /// Measure this part instead of the whole: queue or device of requests, raise of softirqs
+    #[arg(long, value_name = "STAGE", help_heading = "Shape")]
+    pub(crate) stage: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

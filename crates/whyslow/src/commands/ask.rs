@@ -20,6 +20,7 @@ pub(crate) struct Asked {
     verb: Verb,
     args: AskArgs,
     bins: Bins,
+    stage: Option<String>,
     weight: Weight,
     versus: Option<String>,
     at: Option<Moment>,
@@ -28,6 +29,7 @@ pub(crate) struct Asked {
 impl Asked {
     pub(crate) fn new(command: QuestionCommand) -> Self {
         let (mut bins, mut weight, mut at) = (Bins::default(), Weight::default(), None);
+        let mut stage = None;
         let args = match command.args {
             ViewArgs::Plain(args) => args,
             ViewArgs::Hist(args) => {
@@ -37,10 +39,12 @@ impl Asked {
                         uniform: args.uniform,
                     };
                 }
+                stage = args.stage.stage;
                 args.ask
             }
             ViewArgs::Heat(args) => {
                 weight = args.weight.into();
+                stage = args.stage.stage;
                 args.ask
             }
             ViewArgs::Open(args) => {
@@ -53,6 +57,7 @@ impl Asked {
             verb: command.verb,
             args,
             bins,
+            stage,
             weight,
             versus: command.versus,
             at,
@@ -126,7 +131,10 @@ impl Asked {
         };
         Ok(Question {
             window,
-            filter: filter(args)?,
+            filter: Filter {
+                stage: self.stage.clone(),
+                ..filter(args)?
+            },
             by: args.shape.by.clone(),
             sort: args.shape.sort.as_deref().map(sort).transpose()?,
             limit: args.shape.limit,
@@ -257,12 +265,14 @@ fn filter(args: &AskArgs) -> Result<Filter, Failure> {
         ));
     }
     Ok(Filter {
+        stage: None,
         pids: filter.pid.clone(),
         tids: filter.tid.clone(),
         comms: filter.comm.clone(),
         devices: filter.dev.iter().map(|text| device(text)).collect(),
         files: filter.file.clone(),
         ops: filter.op.clone(),
+        names: filter.name.clone(),
         size: filter.size,
         size_min: filter.min_size,
         size_max: filter.max_size,

@@ -57,6 +57,17 @@ impl<'a> Row<'a> {
         }
     }
 
+    pub(super) fn list(&self, column: &str) -> Vec<&'a str> {
+        let Value::List(values) = self.value(column) else {
+            return Vec::new();
+        };
+        let texts = values.iter().filter_map(|value| match value {
+            Value::Text(text) => Some(text.as_ref()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
     /// Whether the window or the recording cuts it.
     pub(super) fn is_cut(&self) -> bool {
         self.table.cut.iter().any(|(row, _)| *row == self.number)

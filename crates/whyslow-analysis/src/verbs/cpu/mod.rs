@@ -88,6 +88,7 @@ fn owners(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisEr
         row.push(has.irqs.then_some(spent.hardirq).into());
         row.push(has.irqs.then_some(spent.softirq).into());
         row.push(spent.slices.into());
+        row.push(spent.migrations.into());
         table.rows.push(row);
     }
     let limit = if by_time { 0 } else { ROWS };
@@ -115,6 +116,7 @@ fn columns(keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
         column("hardirq_ns", "hard irq", Measure::Duration).priority(4),
         column("softirq_ns", "softirq", Measure::Duration).priority(4),
         column("slices", "slices", Measure::Count).priority(3),
+        column("migrations", "migrations", Measure::Count).priority(3),
     ]);
     columns
 }
@@ -170,6 +172,7 @@ struct Spent {
     hardirq: Ns,
     softirq: Ns,
     slices: i64,
+    migrations: i64,
 }
 
 impl Spent {
@@ -181,6 +184,7 @@ impl Spent {
         self.hardirq += other.hardirq;
         self.softirq += other.softirq;
         self.slices += other.slices;
+        self.migrations += other.migrations;
     }
 }
 
@@ -214,7 +218,7 @@ impl Spans {
 struct Times {
     parts: Parts,
     recording_end: Ns,
-    columns: [ColumnRef; 6],
+    columns: [ColumnRef; 7],
 }
 
 impl Times {
@@ -226,6 +230,7 @@ impl Times {
             "system_ns",
             "hardirq_ns",
             "softirq_ns",
+            "migrations",
         ];
         Self {
             parts,
@@ -244,11 +249,11 @@ fn share(time: Ns, inside: Ns, whole: Ns) -> Ns {
 }
 
 impl Summing for Times {
-    type Columns<'b> = [Ints<'b>; 6];
+    type Columns<'b> = [Ints<'b>; 7];
     type Sum = Spans;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<[Ints<'b>; 6], AnalysisError> {
-        let [a, b, c, d, e, f] = self.columns;
+    fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<[Ints<'b>; 7], AnalysisError> {
+        let [a, b, c, d, e, f, g] = self.columns;
         Ok([
             a.ints(batch)?,
             b.ints(batch)?,
@@ -256,11 +261,12 @@ impl Summing for Times {
             d.ints(batch)?,
             e.ints(batch)?,
             f.ints(batch)?,
+            g.ints(batch)?,
         ])
     }
 
-    fn add(&self, spans: &mut Spans, columns: &[Ints<'_>; 6], row: u32) {
-        let [ts, ts_end, prio, system, hardirq, softirq] = columns;
+    fn add(&self, spans: &mut Spans, columns: &[Ints<'_>; 7], row: u32) {
+        let [ts, ts_end, prio, system, hardirq, softirq, migrations] = columns;
         let span = self.parts.span;
         let slice = Window::new(ts.at(row), ts_end.get(row).unwrap_or(self.recording_end));
         let (begin, end) = (slice.begin.max(span.begin), slice.end.min(span.end));
@@ -282,6 +288,11 @@ impl Summing for Times {
                 hardirq,
                 softirq,
                 slices: i64::from(from == begin),
+                migrations: if from == slice.begin {
+                    migrations.at(row)
+                } else {
+                    0
+                },
             });
             if to >= end {
                 return;

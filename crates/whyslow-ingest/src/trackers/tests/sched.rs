@@ -266,3 +266,33 @@ fn a_return_tells_that_the_time_before_was_inside() {
         30 10 2 0 0 0",
     );
 }
+
+#[test]
+fn moves_between_cpus_are_counted_with_the_slice_that_follows() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 7:a
+        20 c0 switch 7:a S 0:swapper/0
+        30 c1 switch 0:swapper/1 R 7:a
+        40 c1 switch 7:a S 0:swapper/1
+        50 c1 switch 0:swapper/1 R 7:a
+        60 c1 switch 7:a S 0:swapper/1
+        62 c0 migrate 7 2
+        64 c0 migrate 7 0
+        70 c0 switch 0:swapper/0 R 7:a
+        80 c0 switch 7:a S 0:swapper/0
+        82 c1 migrate 7 2
+        84 c1 migrate 7 0
+        90 c0 switch 0:swapper/0 R 7:a
+        95 c0 switch 7:a S 0:swapper/0";
+    check(
+        script,
+        "sched_slice",
+        "ts cpu migrations",
+        "
+        10 0 0
+        30 1 1
+        50 1 0
+        70 0 2
+        90 0 2",
+    );
+}

@@ -1,78 +1,72 @@
 //! `lttng-iolatencystats`, `-top`, `-freq` and `lttng-iolog`.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use whyslow_analysis::{Bins, Kind, Question, Verb};
 
 use super::lami::{Cell, Column, Table, TableClass};
 use super::text::{self, Style};
-use super::{Analysis, Asking, Section, Wanted, run, with_args};
+use super::{Analysis, Asking, Section, Wanted, run, tool, usage};
 use crate::failure::Failure;
 use crate::tools::Tool;
-use crate::tools::asked::{Row, rows};
+use crate::tools::asked::{Row, rows, rows_of};
 
-pub(crate) static STATS: Tool = Tool {
-    name: "lttng-iolatencystats",
-    machine_name: Some("lttng-iolatencystats-mi"),
-    about: "Latency of opens, reads, writes and syncs, and of disks",
-    args: with_args,
-    run: |call| {
-        let stats = Wanted {
-            stats: true,
-            ..Wanted::default()
-        };
-        run(call, &ANALYSIS, stats)
-    },
-};
+pub(crate) static USAGE: Tool = tool(
+    "lttng-iousagetop",
+    "lttng-iousagetop-mi",
+    "Bytes by process, file, disk and interface",
+    |call| run(call, &ANALYSIS, Wanted::USAGE),
+);
 
-pub(crate) static TOP: Tool = Tool {
-    name: "lttng-iolatencytop",
-    machine_name: Some("lttng-iolatencytop-mi"),
-    about: "The longest opens, reads, writes and syncs",
-    args: with_args,
-    run: |call| {
-        let top = Wanted {
-            top: true,
-            ..Wanted::default()
-        };
-        run(call, &ANALYSIS, top)
-    },
-};
+pub(crate) static STATS: Tool = tool(
+    "lttng-iolatencystats",
+    "lttng-iolatencystats-mi",
+    "Latency of opens, reads, writes and syncs, and of disks",
+    |call| run(call, &ANALYSIS, Wanted::STATS),
+);
 
-pub(crate) static FREQ: Tool = Tool {
-    name: "lttng-iolatencyfreq",
-    machine_name: Some("lttng-iolatencyfreq-mi"),
-    about: "Distribution of the latency of opens, reads, writes, syncs and disks",
-    args: with_args,
-    run: |call| {
-        let freq = Wanted {
-            freq: true,
-            ..Wanted::default()
-        };
-        run(call, &ANALYSIS, freq)
-    },
-};
+pub(crate) static TOP: Tool = tool(
+    "lttng-iolatencytop",
+    "lttng-iolatencytop-mi",
+    "The longest opens, reads, writes and syncs",
+    |call| run(call, &ANALYSIS, Wanted::TOP),
+);
 
-pub(crate) static LOG: Tool = Tool {
-    name: "lttng-iolog",
-    machine_name: Some("lttng-iolog-mi"),
-    about: "Opens, closes, reads, writes and syncs in order of time",
-    args: with_args,
-    run: |call| {
-        let log = Wanted {
-            log: true,
-            ..Wanted::default()
-        };
-        run(call, &ANALYSIS, log)
-    },
-};
+pub(crate) static FREQ: Tool = tool(
+    "lttng-iolatencyfreq",
+    "lttng-iolatencyfreq-mi",
+    "Distribution of the latency of opens, reads, writes, syncs and disks",
+    |call| run(call, &ANALYSIS, Wanted::FREQ),
+);
+
+pub(crate) static LOG: Tool = tool(
+    "lttng-iolog",
+    "lttng-iolog-mi",
+    "Opens, closes, reads, writes and syncs in order of time",
+    |call| run(call, &ANALYSIS, Wanted::LOG),
+);
 
 static ANALYSIS: Analysis = Analysis {
     title: "I/O latency",
     about: "Statistics, distributions, top lists and a log of I/O system calls and disks",
     tags: &["linux-kernel", "io", "syscall", "disk"],
-    classes: &[&CALL_STATS, &DISK_STATS, &DISTRIBUTION, &TOP_CALLS, &CALLS],
+    classes: &[
+        &CALL_STATS,
+        &DISK_STATS,
+        &DISTRIBUTION,
+        &TOP_CALLS,
+        &CALLS,
+        &usage::PROCESSES,
+        &usage::FILES,
+        &usage::BLOCK,
+        &usage::SECTORS,
+        &usage::REQUESTS,
+        &usage::LATENCIES,
+        &usage::INTERFACES,
+    ],
     sections,
+    summary: None,
     needs: "syscall",
 };
 
@@ -127,24 +121,52 @@ static CALLS: TableClass = TableClass {
     columns: CALL,
 };
 
-/// Classes of system calls, as both programs name them.
-const CLASSES: [(&str, &str); 4] = [
-    ("open", "Open"),
-    ("read", "Read"),
-    ("write", "Write"),
-    ("sync", "Sync"),
+/// Classes of system calls and those that the originals count as such: `whyslow io` knows more of
+/// them, but who compares figures of before with those of today wants them to mean the same.
+const CLASSES: [(&str, &str, &[&str]); 4] = [
+    (
+        "open",
+        "Open",
+        &[
+            "open", "openat", "openat2", "creat", "socket", "dup", "dup2", "dup3",
+        ],
+    ),
+    ("read", "Read", READS),
+    ("write", "Write", WRITES),
+    (
+        "sync",
+        "Sync",
+        &["sync", "sync_file_range", "fsync", "fdatasync"],
+    ),
 ];
+
+const READS: &[&str] = &[
+    "read", "readv", "pread64", "preadv", "preadv2", "recvfrom", "recvmsg",
+];
+
+const WRITES: &[&str] = &[
+    "write", "writev", "pwrite64", "pwritev", "pwritev2", "sendto", "sendmsg",
+];
+
+/// Calls that move bytes.
+pub(super) fn transfers() -> Vec<String> {
+    let all = READS.iter().chain(WRITES);
+    all.map(|name| String::from(*name)).collect()
+}
 
 fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
     let mut sections = Vec::new();
+    if asking.wanted.usage {
+        sections.extend(usage::sections(asking)?);
+    }
     if asking.wanted.stats {
         sections.push(asking.section(&CALL_STATS, None, call_stats(asking)?, stats_text));
         sections.push(asking.section(&DISK_STATS, None, disk_stats(asking)?, stats_text));
     }
     if asking.wanted.top {
-        for (op, _) in CLASSES {
+        for (op, _, calls) in CLASSES {
             let answer = asking.ask(Kind::Io, Verb::Top, |question| {
-                of_class(question, asking, op);
+                of_class(question, asking, calls);
                 question.limit = Some(asking.args.limit);
             })?;
             let rows = rows(&answer, "top_").iter().map(call).collect();
@@ -152,19 +174,34 @@ fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
         }
     }
     if asking.wanted.freq {
-        for (op, _) in CLASSES {
+        for (op, _, calls) in CLASSES {
             let answer = asking.ask(Kind::Io, Verb::Hist, |question| {
-                of_class(question, asking, op);
+                of_class(question, asking, calls);
                 question.bins = bins(asking);
             })?;
-            let rows = distribution(&rows(&answer, "hist"));
+            let rows = distribution(asking, &rows(&answer, "hist"));
             sections.push(asking.section(&DISTRIBUTION, Some(op.into()), rows, text::distribution));
+        }
+        let answer = asking.ask(Kind::Block, Verb::Hist, |question| {
+            question.by = vec!["part".into(), "dev".into()];
+            question.bins = bins(asking);
+            usage::of_disks(question);
+        })?;
+        for table in &answer.tables {
+            let rows: Vec<Row<'_>> = rows_of(table).collect();
+            // `vda1 vda`, or `no part vda`.
+            let title = &table.title;
+            let disk = title.strip_prefix("no part ").or(title.split(' ').next());
+            let disk = disk.unwrap_or(title);
+            let (name, rows) = (format!("disk: {disk}"), distribution(asking, &rows));
+            sections.push(asking.section(&DISTRIBUTION, Some(name), rows, text::distribution));
         }
     }
     if asking.wanted.log {
         let answer = asking.ask(Kind::Io, Verb::Log, |question| {
-            let ops = ["open", "close", "read", "write", "sync"];
-            question.filter.ops = ops.map(String::from).to_vec();
+            let calls = CLASSES.iter().flat_map(|(.., calls)| *calls);
+            let calls = calls.chain(&["close"]);
+            question.filter.names = calls.map(|name| String::from(*name)).collect();
             sizes(question, asking);
         })?;
         let rows = rows(&answer, "log").iter().map(call).collect();
@@ -181,8 +218,8 @@ fn bins(asking: &Asking<'_>) -> Bins {
 }
 
 /// All operations of a class as one group.
-fn of_class(question: &mut Question, asking: &Asking<'_>, op: &str) {
-    question.filter.ops = vec![op.into()];
+fn of_class(question: &mut Question, asking: &Asking<'_>, calls: &[&str]) {
+    question.filter.names = calls.iter().map(|name| String::from(*name)).collect();
     question.by = vec!["none".into()];
     sizes(question, asking);
 }
@@ -194,13 +231,26 @@ fn sizes(question: &mut Question, asking: &Asking<'_>) {
 
 fn call_stats(asking: &Asking<'_>) -> Result<Vec<Vec<Cell>>, Failure> {
     let mut found = Vec::new();
-    for (op, title) in CLASSES {
+    for (_, title, calls) in CLASSES {
         let answer = asking.ask(Kind::Io, Verb::Stats, |question| {
-            of_class(question, asking, op);
+            of_class(question, asking, calls);
         })?;
-        for row in rows(&answer, "stats") {
-            found.push(stats(Cell::Text(title.into()), &row));
-        }
+        let name = Cell::Text(title.into());
+        let none = || {
+            vec![
+                name.clone(),
+                Cell::Number(0),
+                Cell::Unknown,
+                Cell::Unknown,
+                Cell::Unknown,
+                Cell::Unknown,
+            ]
+        };
+        let rows = rows(&answer, "stats");
+        found.push(
+            rows.first()
+                .map_or_else(none, |row| stats(name.clone(), row, "")),
+        );
     }
     Ok(found)
 }
@@ -208,25 +258,26 @@ fn call_stats(asking: &Asking<'_>) -> Result<Vec<Vec<Cell>>, Failure> {
 fn disk_stats(asking: &Asking<'_>) -> Result<Vec<Vec<Cell>>, Failure> {
     let answer = asking.ask(Kind::Block, Verb::Stats, |question| {
         question.by = vec!["dev".into(), "part".into()];
-        question.filter.comms.clear();
-        question.filter.tids.clear();
+        usage::of_disks(question);
     })?;
-    let disk = |row: &Row<'_>| {
-        let name = row.text("part").or(row.text("dev")).unwrap_or("?");
-        stats(Cell::Disk(name.into()), row)
-    };
+    let disk = |row: &Row<'_>| stats(usage::disk(row), row, "device_");
     Ok(rows(&answer, "stats").iter().map(disk).collect())
 }
 
-fn stats(name: Cell, row: &Row<'_>) -> Vec<Cell> {
-    let known = row.int("count").unwrap_or(0) - row.int("unfinished").unwrap_or(0);
+fn stats(name: Cell, row: &Row<'_>, stage: &str) -> Vec<Cell> {
+    let known = if stage.is_empty() {
+        Some(row.int("count").unwrap_or(0) - row.int("unfinished").unwrap_or(0))
+    } else {
+        row.int(&format!("{stage}count"))
+    };
+    let duration = |what: &str| Cell::duration(row.float(&format!("{stage}{what}_ns")));
     vec![
         name,
-        Cell::Number(known),
-        Cell::duration(row.float("min_ns")),
-        Cell::duration(row.float("avg_ns")),
-        Cell::duration(row.float("max_ns")),
-        Cell::duration(row.float("stdev_ns")),
+        Cell::Number(known.unwrap_or(0)),
+        duration("min"),
+        duration("avg"),
+        duration("max"),
+        duration("stdev"),
     ]
 }
 
@@ -252,16 +303,35 @@ fn call(row: &Row<'_>) -> Vec<Cell> {
     ]
 }
 
-/// Bins of a histogram.
-pub(super) fn distribution(rows: &[Row<'_>]) -> Vec<Vec<Cell>> {
-    let bin = |row: &Row<'_>| {
-        Some(vec![
-            Cell::Duration(row.float("from_ns")?),
-            Cell::Duration(row.float("to_ns")?),
-            Cell::Number(row.int("count")?),
-        ])
+/// Equal bins from the least to the greatest, as the originals print them: nothing if these are the
+/// same, and bounds between two ns.
+pub(super) fn distribution(asking: &Asking<'_>, rows: &[Row<'_>]) -> Vec<Vec<Cell>> {
+    let edge = |row: Option<&Row<'_>>, column: &str| row.and_then(|row| row.int(column));
+    let (Some(min), Some(max)) = (edge(rows.first(), "from_ns"), edge(rows.last(), "to_ns")) else {
+        return Vec::new();
     };
-    rows.iter().filter_map(bin).collect()
+    if min == max {
+        return Vec::new();
+    }
+    let count = usize::from(asking.args.freq_resolution);
+    let bound = |place: usize| min as f64 + (max - min) as f64 * place as f64 / count as f64;
+    let counts: HashMap<i64, i64> = rows
+        .iter()
+        .filter_map(|row| Some((row.int("from_ns")?, row.int("count")?)))
+        .collect();
+    let bin = |place: usize| {
+        let (from, to) = (bound(place), bound(place + 1));
+        // Narrower than a ns, a bin may have no whole one in it.
+        let first = from.ceil();
+        let is_empty = place + 1 < count && to.ceil() <= first;
+        let found = counts.get(&(first as i64)).copied().unwrap_or(0);
+        vec![
+            Cell::Duration(from),
+            Cell::Duration(to),
+            Cell::Number(if is_empty { 0 } else { found }),
+        ]
+    };
+    (0..count).map(bin).collect()
 }
 
 fn stats_text(table: &Table, _: &Style) -> String {

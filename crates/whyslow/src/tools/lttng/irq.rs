@@ -7,52 +7,31 @@ use whyslow_analysis::{Bins, Kind, Question, Verb};
 use super::io::distribution;
 use super::lami::{Cell, Column, Table, TableClass};
 use super::text::{self, Style};
-use super::{Analysis, Asking, Section, Wanted, run, with_args};
+use super::{Analysis, Asking, Section, Wanted, run, tool};
 use crate::failure::Failure;
 use crate::tools::Tool;
 use crate::tools::asked::{Row, rows, rows_of};
 
-pub(crate) static STATS: Tool = Tool {
-    name: "lttng-irqstats",
-    machine_name: Some("lttng-irqstats-mi"),
-    about: "Count and length of interrupt handlers, raise latency of softirqs",
-    args: with_args,
-    run: |call| {
-        let stats = Wanted {
-            stats: true,
-            ..Wanted::default()
-        };
-        run(call, &ANALYSIS, stats)
-    },
-};
+pub(crate) static STATS: Tool = tool(
+    "lttng-irqstats",
+    "lttng-irqstats-mi",
+    "Count and length of interrupt handlers, raise latency of softirqs",
+    |call| run(call, &ANALYSIS, Wanted::STATS),
+);
 
-pub(crate) static FREQ: Tool = Tool {
-    name: "lttng-irqfreq",
-    machine_name: Some("lttng-irqfreq-mi"),
-    about: "Distribution of the length of interrupt handlers",
-    args: with_args,
-    run: |call| {
-        let freq = Wanted {
-            freq: true,
-            ..Wanted::default()
-        };
-        run(call, &ANALYSIS, freq)
-    },
-};
+pub(crate) static FREQ: Tool = tool(
+    "lttng-irqfreq",
+    "lttng-irqfreq-mi",
+    "Distribution of the length of interrupt handlers",
+    |call| run(call, &ANALYSIS, Wanted::FREQ),
+);
 
-pub(crate) static LOG: Tool = Tool {
-    name: "lttng-irqlog",
-    machine_name: Some("lttng-irqlog-mi"),
-    about: "Interrupt handlers in order of time",
-    args: with_args,
-    run: |call| {
-        let log = Wanted {
-            log: true,
-            ..Wanted::default()
-        };
-        run(call, &ANALYSIS, log)
-    },
-};
+pub(crate) static LOG: Tool = tool(
+    "lttng-irqlog",
+    "lttng-irqlog-mi",
+    "Interrupt handlers in order of time",
+    |call| run(call, &ANALYSIS, Wanted::LOG),
+);
 
 static ANALYSIS: Analysis = Analysis {
     title: "Interrupts",
@@ -60,6 +39,7 @@ static ANALYSIS: Analysis = Analysis {
     tags: &["linux-kernel", "interrupt"],
     classes: &[&HARD, &SOFT, &DISTRIBUTION, &HANDLERS],
     sections,
+    summary: None,
     needs: "irq",
 };
 
@@ -119,13 +99,9 @@ fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
     let mut sections = Vec::new();
     if asking.wanted.stats {
         let hard = stats(asking, "hard")?;
-        if !hard.is_empty() {
-            sections.push(asking.section(&HARD, None, hard, stats_text));
-        }
+        sections.push(asking.section(&HARD, None, hard, stats_text));
         let soft = stats(asking, "soft")?;
-        if !soft.is_empty() {
-            sections.push(asking.section(&SOFT, None, soft, stats_text));
-        }
+        sections.push(asking.section(&SOFT, None, soft, stats_text));
     }
     if asking.wanted.freq {
         for kind in ["hard", "soft"] {
@@ -143,8 +119,12 @@ fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
                 .filter(|table| table.name.starts_with("hist"))
             {
                 let rows: Vec<Row<'_>> = rows_of(table).collect();
-                let name = table.title.replacen(" nr ", " (", 1) + ")";
-                let rows = distribution(&rows);
+                let (name, nr) = table
+                    .title
+                    .rsplit_once(" nr ")
+                    .unwrap_or((&table.title, "?"));
+                let name = format!("{} ({nr})", named(kind == "hard", name));
+                let rows = distribution(asking, &rows);
                 sections.push(asking.section(&DISTRIBUTION, Some(name), rows, text::distribution));
             }
         }
@@ -178,10 +158,20 @@ fn wants(asking: &Asking<'_>, row: &Row<'_>) -> bool {
 }
 
 fn irq(row: &Row<'_>) -> Cell {
+    let hard = row.text("kind") == Some("hard");
     Cell::Irq {
-        hard: row.text("kind") == Some("hard"),
+        hard,
         nr: row.int("nr").unwrap_or(-1),
-        name: row.text("name").map(String::from),
+        name: row.text("name").map(|name| named(hard, name)),
+    }
+}
+
+/// Softirqs have the names of the kernel's constants.
+fn named(hard: bool, name: &str) -> String {
+    if hard {
+        name.to_owned()
+    } else {
+        format!("{name}_SOFTIRQ")
     }
 }
 

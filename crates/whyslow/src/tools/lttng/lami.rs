@@ -41,6 +41,8 @@ pub(super) enum Cell {
     Unknown,
     Bool(bool),
     Number(i64),
+    /// 0.5 is 50 %.
+    Ratio(f64),
     Text(String),
     Time(Ns),
     /// ns
@@ -62,6 +64,7 @@ pub(super) enum Cell {
     },
     Cpu(i64),
     Disk(String),
+    Netif(String),
 }
 
 impl Cell {
@@ -70,12 +73,27 @@ impl Cell {
         ns.map_or(Cell::Unknown, Cell::Duration)
     }
 
+    /// A share that may be unknown.
+    pub(super) fn ratio(ratio: Option<f64>) -> Self {
+        ratio.map_or(Cell::Unknown, Cell::Ratio)
+    }
+
+    /// Its number, to compare rows by.
+    pub(super) fn amount(&self) -> f64 {
+        match self {
+            Cell::Number(number) | Cell::Size(number) => *number as f64,
+            Cell::Ratio(number) | Cell::Duration(number) => *number,
+            _ => 0.0,
+        }
+    }
+
     fn json(&self) -> Json {
         match self {
             Cell::Empty => Json::Null,
             Cell::Unknown => json!({"class": "unknown"}),
             Cell::Bool(flag) => json!({"class": "bool", "value": flag}),
             Cell::Number(number) => json!({"class": "number", "value": number}),
+            Cell::Ratio(ratio) => json!({"class": "ratio", "value": ratio}),
             Cell::Text(text) => json!({"class": "string", "value": text}),
             Cell::Time(ts) => json!({"class": "timestamp", "value": ts}),
             Cell::Duration(ns) => json!({"class": "duration", "value": ns}),
@@ -102,6 +120,7 @@ impl Cell {
             }
             Cell::Cpu(cpu) => json!({"class": "cpu", "id": cpu}),
             Cell::Disk(name) => json!({"class": "disk", "name": name}),
+            Cell::Netif(name) => json!({"class": "netif", "name": name}),
         }
     }
 }
@@ -144,6 +163,29 @@ pub(super) fn metadata(title: &str, about: &str, tags: &[&str], classes: &[&Tabl
         "tags": tags,
         "table-classes": Json::Object(classes.collect()),
     })
+}
+
+/// The rows of all tables called `total`, behind their ranges.
+pub(super) fn summary(class: &'static TableClass, tables: &[Table]) -> Table {
+    let totals = tables.iter().filter(|table| table.class.name == "total");
+    let rows = totals.flat_map(|table| {
+        let (begin, end) = table.range;
+        let with_range = move |row: &Vec<Cell>| {
+            let mut cells = vec![Cell::Range(begin, end)];
+            cells.extend_from_slice(row);
+            cells
+        };
+        table.rows.iter().map(with_range)
+    });
+    let ranges = tables.iter().map(|table| table.range);
+    Table {
+        class,
+        subtitle: None,
+        range: ranges
+            .reduce(|(begin, _), (_, end)| (begin, end))
+            .unwrap_or((0, 0)),
+        rows: rows.collect(),
+    }
 }
 
 /// What a command prints as its result.

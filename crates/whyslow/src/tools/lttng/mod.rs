@@ -3,31 +3,40 @@
 //! `docs/lttng-analyses-differences.md` says why.
 
 mod args;
+mod cpu;
 mod io;
 mod irq;
 mod lami;
+mod mem;
 mod sched;
+mod syscalls;
 mod text;
+mod usage;
+
+use std::collections::HashMap;
 
 use clap::{Args, Command, FromArgMatches};
 use whyslow_analysis::{Filter, Kind, Question, Verb, ask};
 use whyslow_model::answer::Answer;
 use whyslow_model::{Ns, Window};
 
+use super::asked::{Row, rows};
 use super::{Call, Tool};
 use crate::failure::Failure;
 use crate::output;
 use crate::recording::Opened;
 use crate::time::{Calendar, WindowText, Zone};
 use args::LttngArgs;
-use lami::{Table, TableClass};
+use lami::{Cell, Table, TableClass};
 use text::Style;
 
 pub(super) static TOOLS: &[&Tool] = &[
+    &io::USAGE,
     &io::STATS,
     &io::TOP,
     &io::FREQ,
     &io::LOG,
+    &cpu::TOP,
     &sched::STATS,
     &sched::TOP,
     &sched::FREQ,
@@ -35,6 +44,8 @@ pub(super) static TOOLS: &[&Tool] = &[
     &irq::STATS,
     &irq::FREQ,
     &irq::LOG,
+    &syscalls::STATS,
+    &mem::TOP,
 ];
 
 /// A group of commands that differ in what they print unless told.
@@ -44,6 +55,8 @@ struct Analysis {
     tags: &'static [&'static str],
     classes: &'static [&'static TableClass],
     sections: fn(&Asking<'_>) -> Result<Vec<Section>, Failure>,
+    /// Of answers in parts: the range of each with the rows of its table `total`.
+    summary: Option<&'static TableClass>,
     /// What the recording must hold.
     needs: &'static str,
 }
@@ -57,11 +70,45 @@ struct Section {
 /// Which tables are wanted.
 #[derive(Debug, Clone, Copy, Default)]
 struct Wanted {
+    usage: bool,
     stats: bool,
     top: bool,
     freq: bool,
     log: bool,
 }
+
+impl Wanted {
+    const NONE: Wanted = Wanted {
+        usage: false,
+        stats: false,
+        top: false,
+        freq: false,
+        log: false,
+    };
+    const USAGE: Wanted = Wanted {
+        usage: true,
+        ..Self::NONE
+    };
+    const STATS: Wanted = Wanted {
+        stats: true,
+        ..Self::NONE
+    };
+    const TOP: Wanted = Wanted {
+        top: true,
+        ..Self::NONE
+    };
+    const FREQ: Wanted = Wanted {
+        freq: true,
+        ..Self::NONE
+    };
+    const LOG: Wanted = Wanted {
+        log: true,
+        ..Self::NONE
+    };
+}
+
+/// The originals count priorities from that of real-time threads on.
+const PRIO_SHIFT: i64 = 100;
 
 /// One answer being made, for one range of time.
 struct Asking<'a> {
@@ -71,6 +118,21 @@ struct Asking<'a> {
     window: Option<Window>,
     /// The time that the tables are about.
     range: (Ns, Ns),
+}
+
+const fn tool(
+    name: &'static str,
+    machine_name: &'static str,
+    about: &'static str,
+    run: fn(&Call<'_>) -> Result<(), Failure>,
+) -> Tool {
+    Tool {
+        name,
+        machine_name: Some(machine_name),
+        about,
+        args: with_args,
+        run,
+    }
 }
 
 fn with_args(command: Command) -> Command {
@@ -132,19 +194,30 @@ fn answer(
     }
     let calendar = opened.calendar(args.gmt.then(Zone::utc));
     let asked = Wanted {
+        usage: args.usage,
         stats: args.stats,
         top: args.top,
         freq: args.freq,
         log: args.log,
     };
-    let any = asked.stats || asked.top || asked.freq || asked.log;
+    let any = asked.usage || asked.stats || asked.top || asked.freq || asked.log;
     let wanted = if any { asked } else { wanted };
-    let mut tables = Vec::new();
+    let mut tables: Vec<Table> = Vec::new();
     let mut text = String::new();
+    let windows = windows(args, &calendar)?;
+    let count = windows.len();
+    let progress = |done: usize, what: &str| {
+        if !(is_machine && args.machine.output_progress) {
+            return Ok(());
+        }
+        let share = done as f64 / count.max(1) as f64;
+        output::to_stdout(&format!("{share} {what}\n"))
+    };
+    progress(0, "Starting")?;
     let style = Style {
         zone: calendar.zone.clone(),
     };
-    for window in windows(args, &calendar)? {
+    for (number, window) in windows.into_iter().enumerate() {
         let range = window.map_or((calendar.begin, calendar.end), |window| {
             (
                 window.begin.max(calendar.begin),
@@ -164,6 +237,13 @@ fn answer(
             text += &(section.text)(&section.table, &style);
         }
         tables.extend(sections.into_iter().map(|section| section.table));
+        progress(number + 1, "of the range done")?;
+    }
+    if let Some(class) = analysis.summary
+        && count > 1
+    {
+        let summary = lami::summary(class, &tables);
+        tables.push(summary);
     }
     if is_machine {
         return output::to_stdout(&format!("{}\n", lami::results(&tables)));
@@ -205,6 +285,35 @@ fn windows(args: &LttngArgs, calendar: &Calendar) -> Result<Vec<Option<Window>>,
         begin = end;
     }
     Ok(parts)
+}
+
+/// Process ids of threads, by thread id and name.
+struct Pids(HashMap<(i64, String), i64>);
+
+impl Pids {
+    fn of(asking: &Asking<'_>) -> Result<Self, Failure> {
+        let question = Question {
+            limit: Some(0),
+            ..Question::new(Kind::Threads, Verb::List)
+        };
+        let answer = ask(&*asking.opened.tables, &question)?;
+        let pid = |row: &Row<'_>| {
+            let comm = row.text("comm").unwrap_or("");
+            Some(((row.int("tid")?, comm.to_owned()), row.int("pid")?))
+        };
+        Ok(Self(rows(&answer, "").iter().filter_map(pid).collect()))
+    }
+
+    /// Of a row by thread.
+    fn process(&self, row: &Row<'_>) -> Cell {
+        let (name, tid) = (row.text("comm"), row.int("tid"));
+        let key = tid.map(|tid| (tid, name.unwrap_or("").to_owned()));
+        Cell::Process {
+            name: name.map(String::from),
+            pid: key.and_then(|key| self.0.get(&key).copied()),
+            tid,
+        }
+    }
 }
 
 impl Asking<'_> {

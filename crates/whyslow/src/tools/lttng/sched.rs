@@ -4,70 +4,45 @@
 use std::fmt::Write as _;
 
 use whyslow_analysis::{Bins, Kind, Question, Verb};
+use whyslow_model::Symbols;
+use whyslow_model::answer::AnswerTable;
+use whyslow_model::tables::TraceStatRow;
 
 use super::io::distribution;
 use super::lami::{Cell, Column, Table, TableClass};
 use super::text::{self, Style};
-use super::{Analysis, Asking, Section, Wanted, run, with_args};
+use super::{Analysis, Asking, PRIO_SHIFT, Section, Wanted, run, tool};
 use crate::failure::Failure;
 use crate::tools::Tool;
-use crate::tools::asked::{Row, rows};
+use crate::tools::asked::{Row, rows, rows_of};
 
-pub(crate) static STATS: Tool = Tool {
-    name: "lttng-schedstats",
-    machine_name: Some("lttng-schedstats-mi"),
-    about: "Scheduling latency by thread, priority or of all",
-    args: with_args,
-    run: |call| {
-        let stats = Wanted {
-            stats: true,
-            ..Wanted::default()
-        };
-        run(call, &ANALYSIS, stats)
-    },
-};
+pub(crate) static STATS: Tool = tool(
+    "lttng-schedstats",
+    "lttng-schedstats-mi",
+    "Scheduling latency by thread, priority or of all",
+    |call| run(call, &ANALYSIS, Wanted::STATS),
+);
 
-pub(crate) static TOP: Tool = Tool {
-    name: "lttng-schedtop",
-    machine_name: Some("lttng-schedtop-mi"),
-    about: "The longest scheduling latencies",
-    args: with_args,
-    run: |call| {
-        let top = Wanted {
-            top: true,
-            ..Wanted::default()
-        };
-        run(call, &ANALYSIS, top)
-    },
-};
+pub(crate) static TOP: Tool = tool(
+    "lttng-schedtop",
+    "lttng-schedtop-mi",
+    "The longest scheduling latencies",
+    |call| run(call, &ANALYSIS, Wanted::TOP),
+);
 
-pub(crate) static FREQ: Tool = Tool {
-    name: "lttng-schedfreq",
-    machine_name: Some("lttng-schedfreq-mi"),
-    about: "Distribution of scheduling latency",
-    args: with_args,
-    run: |call| {
-        let freq = Wanted {
-            freq: true,
-            ..Wanted::default()
-        };
-        run(call, &ANALYSIS, freq)
-    },
-};
+pub(crate) static FREQ: Tool = tool(
+    "lttng-schedfreq",
+    "lttng-schedfreq-mi",
+    "Distribution of scheduling latency",
+    |call| run(call, &ANALYSIS, Wanted::FREQ),
+);
 
-pub(crate) static LOG: Tool = Tool {
-    name: "lttng-schedlog",
-    machine_name: Some("lttng-schedlog-mi"),
-    about: "Wakeups and switches in order of time",
-    args: with_args,
-    run: |call| {
-        let log = Wanted {
-            log: true,
-            ..Wanted::default()
-        };
-        run(call, &ANALYSIS, log)
-    },
-};
+pub(crate) static LOG: Tool = tool(
+    "lttng-schedlog",
+    "lttng-schedlog-mi",
+    "Wakeups and switches in order of time",
+    |call| run(call, &ANALYSIS, Wanted::LOG),
+);
 
 static ANALYSIS: Analysis = Analysis {
     title: "Scheduling latency",
@@ -82,6 +57,7 @@ static ANALYSIS: Analysis = Analysis {
         &DISTRIBUTION,
     ],
     sections,
+    summary: None,
     needs: "thread_state",
 };
 
@@ -156,39 +132,54 @@ static DISTRIBUTION: TableClass = TableClass {
     ],
 };
 
-/// The originals count kernel priorities from 100 on.
-const PRIO_SHIFT: i64 = 100;
+/// Waits for a CPU that began with a wakeup. That of a new thread is one if it was recorded; where
+/// it was not, the wait is known to have begun with its creation.
+struct Waits(Vec<String>);
 
-fn woken(question: &mut Question) {
-    question.filter.ops = vec!["woken".into()];
+impl Waits {
+    fn of(asking: &Asking<'_>) -> Result<Self, Failure> {
+        let mut symbols = Symbols::new();
+        let stats = whyslow_store::rows::<TraceStatRow>(&*asking.opened.tables, &mut symbols)?;
+        let is_recorded = stats
+            .iter()
+            .any(|row| symbols.get(row.name) == "sched_wakeup_new" && row.count > 0);
+        let created = is_recorded.then_some("created");
+        let reasons = ["woken"].into_iter().chain(created);
+        Ok(Self(reasons.map(String::from).collect()))
+    }
+
+    fn ask(&self, question: &mut Question) {
+        question.filter.ops.clone_from(&self.0);
+    }
 }
 
 fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
     let mut sections = Vec::new();
     let args = asking.args;
     let per_tid = args.per_tid || !(args.total || args.per_prio);
+    let waits = &Waits::of(asking)?;
     if asking.wanted.top {
         let answer = asking.ask(Kind::Sched, Verb::Top, |question| {
-            woken(question);
+            waits.ask(question);
             question.limit = Some(args.limit);
         })?;
         let rows = rows(&answer, "top_").iter().map(wait).collect();
         sections.push(asking.section(&TOP_ROWS, None, rows, waits_text));
     }
     if asking.wanted.log {
-        let answer = asking.ask(Kind::Sched, Verb::Log, woken)?;
+        let answer = asking.ask(Kind::Sched, Verb::Log, |question| waits.ask(question))?;
         let rows = rows(&answer, "log");
         let ended = rows.iter().filter(|row| row.int("ts_end_ns").is_some());
         let rows = ended.map(wait).collect();
         sections.push(asking.section(&LOG_ROWS, None, rows, waits_text));
     }
     if asking.wanted.stats && args.total {
-        let rows = stats(asking, "none", |_| Vec::new())?;
+        let rows = stats((asking, waits), "none", |_| Vec::new())?;
         sections.push(asking.section(&TOTAL, None, rows, total_text));
     }
     if asking.wanted.stats && per_tid {
-        let mut rows = stats(asking, "thread", |row| vec![thread(row)])?;
-        let priorities = priorities(asking)?;
+        let mut rows = stats((asking, waits), "thread", |row| vec![thread(row)])?;
+        let priorities = priorities(asking, waits)?;
         for row in &mut rows {
             let tid = match row.first() {
                 Some(Cell::Process { tid, .. }) => *tid,
@@ -208,7 +199,7 @@ fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
             let prio = row.int("prio").map(|prio| prio - PRIO_SHIFT);
             vec![prio.map_or(Cell::Unknown, Cell::Number)]
         };
-        let mut rows = stats(asking, "prio", prio)?;
+        let mut rows = stats((asking, waits), "prio", prio)?;
         rows.sort_by_key(|row| match row.first() {
             Some(Cell::Number(prio)) => *prio,
             _ => i64::MIN,
@@ -216,18 +207,58 @@ fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
         sections.push(asking.section(&PER_PRIO, None, rows, per_prio_text));
     }
     if asking.wanted.freq {
-        let answer = asking.ask(Kind::Sched, Verb::Hist, |question| {
-            woken(question);
-            question.by = vec!["none".into()];
-            question.bins = Bins::Linear {
-                count: usize::from(args.freq_resolution),
-                uniform: args.freq_uniform,
-            };
-        })?;
-        let rows = distribution(&rows(&answer, "hist"));
-        sections.push(asking.section(&DISTRIBUTION, None, rows, text::distribution));
+        let by = [
+            (args.total, "none"),
+            (per_tid, "thread"),
+            (args.per_prio, "prio"),
+        ];
+        for (_, key) in by.iter().filter(|(wanted, _)| *wanted) {
+            sections.extend(distributions((asking, waits), key)?);
+        }
     }
     Ok(sections)
+}
+
+/// One for each thread, priority, or for all.
+fn distributions(
+    (asking, waits): (&Asking<'_>, &Waits),
+    key: &str,
+) -> Result<Vec<Section>, Failure> {
+    let answer = asking.ask(Kind::Sched, Verb::Hist, |question| {
+        waits.ask(question);
+        question.by = vec![key.into()];
+        question.bins = Bins::Linear {
+            count: usize::from(asking.args.freq_resolution),
+            uniform: asking.args.freq_uniform,
+        };
+    })?;
+    let number = |title: &str| -> Option<i64> {
+        let digits = |letter: char| letter.is_ascii_digit() || letter == '-';
+        title
+            .rsplit(|letter| !digits(letter))
+            .find_map(|part| part.parse().ok())
+    };
+    let mut tables: Vec<_> = answer
+        .tables
+        .iter()
+        .map(|table| (number(&table.title), table))
+        .collect();
+    tables.sort_by_key(|(number, _)| *number);
+    let section = |(number, table): (Option<i64>, &AnswerTable)| {
+        let rows: Vec<Row<'_>> = rows_of(table).collect();
+        let subtitle = match (key, number) {
+            ("thread", Some(tid)) => Some(format!("TID: {tid}")),
+            ("prio", Some(prio)) => Some(format!("Priority: {}", prio - PRIO_SHIFT)),
+            _ => None,
+        };
+        asking.section(
+            &DISTRIBUTION,
+            subtitle,
+            distribution(asking, &rows),
+            text::distribution,
+        )
+    };
+    Ok(tables.into_iter().map(section).collect())
 }
 
 fn thread(row: &Row<'_>) -> Cell {
@@ -260,12 +291,12 @@ fn wait(row: &Row<'_>) -> Vec<Cell> {
 }
 
 fn stats(
-    asking: &Asking<'_>,
+    (asking, waits): (&Asking<'_>, &Waits),
     by: &str,
     first: impl Fn(&Row<'_>) -> Vec<Cell>,
 ) -> Result<Vec<Vec<Cell>>, Failure> {
     let answer = asking.ask(Kind::Sched, Verb::Stats, |question| {
-        woken(question);
+        waits.ask(question);
         question.by = vec![by.into()];
     })?;
     let known = |row: &Row<'_>| row.int("count").unwrap_or(0) - row.int("unfinished").unwrap_or(0);
@@ -287,9 +318,12 @@ fn stats(
 }
 
 /// Priorities with which each thread waited.
-fn priorities(asking: &Asking<'_>) -> Result<std::collections::BTreeMap<i64, Vec<i64>>, Failure> {
+fn priorities(
+    asking: &Asking<'_>,
+    waits: &Waits,
+) -> Result<std::collections::BTreeMap<i64, Vec<i64>>, Failure> {
     let answer = asking.ask(Kind::Sched, Verb::Stats, |question| {
-        woken(question);
+        waits.ask(question);
         question.by = vec!["tid".into(), "prio".into()];
     })?;
     let mut found = std::collections::BTreeMap::<i64, Vec<i64>>::new();

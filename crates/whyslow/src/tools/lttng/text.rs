@@ -49,9 +49,11 @@ pub(super) fn number(cell: &Cell) -> String {
 
 pub(super) fn plain(cell: &Cell) -> String {
     match cell {
-        Cell::Text(text) | Cell::Path(text) | Cell::Syscall(text) | Cell::Disk(text) => {
-            shown(text, false).into_owned()
-        }
+        Cell::Text(text)
+        | Cell::Path(text)
+        | Cell::Syscall(text)
+        | Cell::Disk(text)
+        | Cell::Netif(text) => shown(text, false).into_owned(),
         Cell::Number(number) | Cell::Cpu(number) => number.to_string(),
         _ => "N/A".into(),
     }
@@ -88,8 +90,44 @@ pub(super) fn size(cell: &Cell) -> String {
     }
 }
 
+pub(super) fn percent(cell: &Cell) -> String {
+    match cell {
+        Cell::Ratio(ratio) => format!("{:.2} %", ratio * 100.0),
+        _ => "?".into(),
+    }
+}
+
+/// A row of a bar graph.
+#[derive(Debug, Default)]
+pub(super) struct Bar {
+    pub(super) amount: f64,
+    pub(super) value: String,
+    pub(super) label: String,
+}
+
+/// Bars of lengths in proportion, their values, and what they are of.
+pub(super) fn graph(title: &str, heading: &str, bars: impl Iterator<Item = Bar>) -> String {
+    const WIDTH: usize = 80;
+    let bars: Vec<Bar> = bars.collect();
+    let most = bars.iter().map(|bar| bar.amount).fold(0.0, f64::max);
+    let values = bars.iter().map(|bar| bar.value.chars().count());
+    let value_width = values.max().unwrap_or(0);
+    let indent = WIDTH + value_width + 2;
+    let mut text = format!("\n{title:<indent$}{heading}\n{RULER}");
+    for bar in &bars {
+        let share = if most > 0.0 { bar.amount / most } else { 0.0 };
+        let drawn = "█".repeat((share.clamp(0.0, 1.0) * WIDTH as f64) as usize);
+        let line = format!("{drawn:<WIDTH$} {:>value_width$} {}", bar.value, bar.label);
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
 /// A frequency distribution: lower bounds, bars, counts.
 pub(super) fn distribution(table: &Table, _: &Style) -> String {
+    if table.rows.is_empty() {
+        return String::new();
+    }
     let title = table.class.title;
     let subtitle = table.subtitle.as_deref().unwrap_or("");
     let mut text = format!("{title} {subtitle} (µs)\n{RULER}");
