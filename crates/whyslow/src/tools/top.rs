@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use clap::{Args, FromArgMatches, ValueEnum};
-use whyslow_analysis::{Kind, Verb};
+use whyslow_analysis::{Filter, Kind, Verb};
 use whyslow_model::Ns;
 
 use super::asked::rows;
-use super::front::activity::{Activity, Level, Sums, Task, each_part, task};
+use super::front::activity::{Activity, Level, Sums, Task, each_part};
 use super::front::words::seconds;
-use super::front::{CpuShares, Front, FrontArgs, Parts, Words, of_processes, shown, with_args};
+use super::front::{CpuShares, Front, FrontArgs, Parts, Words, shown, with_args};
 use super::{Call, Tool};
 use crate::failure::Failure;
 
@@ -28,7 +28,8 @@ Always in batch form. Without -d and -n there is one list, of the whole window. 
 are those at the end of the interval, %CPU is of the interval; TIME+ is the CPU time since the
 begin of the window, as earlier time is not recorded. A process has the state and priority of its
 first thread. Users, memory and load are not recorded and shown as -, as is st of %Cpu(s); wa is
-idle time in which a thread slept uninterruptibly. With -H lines are threads.";
+idle time in which a thread slept uninterruptibly. Who ended in the interval is listed too, with
+state -. With -H lines are threads.";
 
 #[derive(Debug, Clone, Args)]
 struct TopArgs {
@@ -98,8 +99,8 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     let mut activity = Activity::new(&front, parts, &args.pid)?;
     activity.count_cpu(&front)?;
     let cpus = CpuShares::of(&front, parts)?;
-    let lives = lives(&front, &args)?;
-    let moments = moments(&front, parts, &args)?;
+    let lives = lives(&front, &args, &activity)?;
+    let moments = moments(&front, parts, &args, &activity)?;
     let mut times: BTreeMap<Task, Ns> = BTreeMap::new();
     for (part, (cpu, moments)) in cpus.iter().zip(&moments).enumerate() {
         let list = List {
@@ -129,13 +130,17 @@ fn level(args: &TopArgs) -> Level {
     }
 }
 
-fn lives(front: &Front<'_>, args: &TopArgs) -> Result<BTreeMap<Task, Life>, Failure> {
-    let answer = front.ask((Kind::Threads, Verb::List), |question| {
-        question.filter = of_processes(&args.pid);
-    })?;
+fn lives(
+    front: &Front<'_>,
+    args: &TopArgs,
+    activity: &Activity,
+) -> Result<BTreeMap<Task, Life>, Failure> {
+    let answer = front.ask((Kind::Threads, Verb::List), |_| {})?;
     let mut lives = BTreeMap::new();
     for row in rows(&answer, "threads") {
-        let mut task = task(&row);
+        let Some(mut task) = activity.task(&row) else {
+            continue;
+        };
         if !args.threads {
             task.tid = None;
         }
@@ -157,10 +162,17 @@ fn lives(front: &Front<'_>, args: &TopArgs) -> Result<BTreeMap<Task, Life>, Fail
 type Moments = HashMap<Task, Moment>;
 
 /// States and priorities at the end of each part.
-fn moments(front: &Front<'_>, parts: Parts, args: &TopArgs) -> Result<Vec<Moments>, Failure> {
+fn moments(
+    front: &Front<'_>,
+    parts: Parts,
+    args: &TopArgs,
+    activity: &Activity,
+) -> Result<Vec<Moments>, Failure> {
     let mut found = vec![Moments::new(); parts.count()];
-    front.each(Kind::States, of_processes(&args.pid), |row| {
-        let mut who = task(row);
+    front.each(Kind::States, Filter::default(), |row| {
+        let Some(mut who) = activity.task(row) else {
+            return Ok(());
+        };
         if !args.threads {
             if who.pid != who.tid {
                 return Ok(());

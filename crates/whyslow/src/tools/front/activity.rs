@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use whyslow_analysis::{Filter, Kind, Verb};
 use whyslow_model::Ns;
 
-use super::{Front, Parts, of_processes};
+use super::{Front, Parts};
 use crate::failure::Failure;
 use crate::tools::asked::{Row, rows};
 
@@ -59,7 +59,10 @@ pub(in crate::tools) struct Activity {
     parts: Parts,
     tasks: Vec<BTreeMap<Task, Sums>>,
     names: HashMap<Task, String>,
-    pids: Vec<i32>,
+    /// Process of a thread, where only one has had a thread of this id.
+    processes: HashMap<i64, Option<i64>>,
+    /// Only these; all if there are none.
+    pids: Vec<i64>,
 }
 
 /// Threads, or processes as sums of theirs.
@@ -76,13 +79,23 @@ impl Activity {
         parts: Parts,
         pids: &[i32],
     ) -> Result<Self, Failure> {
-        let answer = front.ask((Kind::Threads, Verb::List), |question| {
-            question.filter = of_processes(pids);
-        })?;
+        let pids: Vec<i64> = pids.iter().map(|pid| i64::from(*pid)).collect();
+        let answer = front.ask((Kind::Threads, Verb::List), |_| {})?;
         let mut names = HashMap::new();
+        let mut processes: HashMap<i64, Option<i64>> = HashMap::new();
         for row in rows(&answer, "threads") {
             let name = row.text("comm").unwrap_or("?");
-            let task = task(&row);
+            let task = Task {
+                pid: row.int("pid"),
+                tid: row.int("tid"),
+            };
+            if let Some(tid) = task.tid {
+                let process = processes.entry(tid).or_insert(task.pid);
+                *process = process.filter(|pid| Some(*pid) == task.pid);
+            }
+            if !pids.is_empty() && !task.pid.is_some_and(|pid| pids.contains(&pid)) {
+                continue;
+            }
             names.insert(task, name.to_owned());
             // A process is called as its first thread.
             let process = Task { tid: None, ..task };
@@ -94,40 +107,48 @@ impl Activity {
             parts,
             tasks: vec![BTreeMap::new(); parts.count()],
             names,
-            pids: pids.to_vec(),
+            processes,
+            pids,
         })
     }
 
-    fn filter(&self, ops: &[&str]) -> Filter {
-        Filter {
-            ops: ops.iter().map(|op| (*op).to_owned()).collect(),
-            ..of_processes(&self.pids)
-        }
+    /// Whose row it is, if it is wanted. A row from before the process was known says only the
+    /// thread, which tells it as well.
+    pub(in crate::tools) fn task(&self, row: &Row<'_>) -> Option<Task> {
+        let tid = row.int("tid");
+        let of_thread = || tid.and_then(|tid| self.processes.get(&tid).copied().flatten());
+        let pid = row.int("pid").or_else(of_thread);
+        let is_wanted = self.pids.is_empty() || pid.is_some_and(|pid| self.pids.contains(&pid));
+        is_wanted.then_some(Task { pid, tid })
     }
 
-    fn at(&mut self, part: usize, row: &Row<'_>) -> &mut Sums {
-        self.tasks[part].entry(task(row)).or_default()
+    fn add(&mut self, part: usize, row: &Row<'_>, change: impl FnOnce(&mut Sums)) {
+        if let Some(task) = self.task(row) {
+            change(self.tasks[part].entry(task).or_default());
+        }
     }
 
     /// Bytes as the kernel's accounting of tasks has them: reads where they reach a disk, by who
     /// submits them; writes where they enter the page cache, by who calls.
     pub(in crate::tools) fn count_bytes(&mut self, front: &Front<'_>) -> Result<(), Failure> {
         let parts = self.parts;
-        front.each(Kind::Block, self.filter(&["read"]), |row| {
+        front.each(Kind::Block, only(&["read"]), |row| {
             // What a bio-based device gets comes again as requests of the disk below.
             let is_request = row.text("layer") != Some("bio");
             if let Some(part) = row.int("ts_ns").and_then(|ts| parts.of(ts))
                 && is_request
             {
-                self.at(part, row).read += row.int("bytes").unwrap_or(0);
+                let bytes = row.int("bytes").unwrap_or(0);
+                self.add(part, row, |sums| sums.read += bytes);
             }
             Ok(())
         })?;
-        front.each(Kind::Io, self.filter(&["write", "read_write"]), |row| {
+        front.each(Kind::Io, only(&["write", "read_write"]), |row| {
             if let Some(part) = row.int("ts_end_ns").and_then(|ts| parts.of(ts))
                 && writes_to_disk(row)
             {
-                self.at(part, row).written += row.int("bytes").unwrap_or(0);
+                let bytes = row.int("bytes").unwrap_or(0);
+                self.add(part, row, |sums| sums.written += bytes);
             }
             Ok(())
         })
@@ -135,10 +156,9 @@ impl Activity {
 
     pub(in crate::tools) fn count_blocked(&mut self, front: &Front<'_>) -> Result<(), Failure> {
         let parts = self.parts;
-        let filter = self.filter(&["uninterruptible"]);
-        front.each(Kind::States, filter, |row| {
+        front.each(Kind::States, only(&["uninterruptible"]), |row| {
             each_part(row, front, parts, |part, time| {
-                self.at(part, row).blocked += time;
+                self.add(part, row, |sums| sums.blocked += time);
             });
             Ok(())
         })
@@ -146,9 +166,9 @@ impl Activity {
 
     pub(in crate::tools) fn count_waiting(&mut self, front: &Front<'_>) -> Result<(), Failure> {
         let parts = self.parts;
-        front.each(Kind::Sched, self.filter(&[]), |row| {
+        front.each(Kind::Sched, only(&[]), |row| {
             each_part(row, front, parts, |part, time| {
-                self.at(part, row).waiting += time;
+                self.add(part, row, |sums| sums.waiting += time);
             });
             Ok(())
         })
@@ -158,17 +178,17 @@ impl Activity {
         let parts = self.parts;
         let answer = front.ask((Kind::Cpu, Verb::Usage), |question| {
             question.by = vec!["pid".into(), "tid".into()];
-            question.filter = of_processes(&self.pids);
             question.interval = parts.interval();
         })?;
         for row in rows(&answer, "usage") {
             let part = row.int("ts_ns").map_or(Some(0), |ts| parts.of(ts));
             if let Some(part) = part {
-                let sums = self.at(part, &row);
-                sums.running += row.int("cpu_ns").unwrap_or(0);
-                if let Some(user) = row.int("user_ns") {
-                    sums.user = Some(sums.user.unwrap_or(0) + user);
-                }
+                self.add(part, &row, |sums| {
+                    sums.running += row.int("cpu_ns").unwrap_or(0);
+                    if let Some(user) = row.int("user_ns") {
+                        sums.user = Some(sums.user.unwrap_or(0) + user);
+                    }
+                });
             }
         }
         Ok(())
@@ -177,20 +197,21 @@ impl Activity {
     /// Switches away from a thread count when they happen; one that could have run on was forced.
     pub(in crate::tools) fn count_slices(&mut self, front: &Front<'_>) -> Result<(), Failure> {
         let parts = self.parts;
-        front.each(Kind::Cpu, self.filter(&[]), |row| {
+        front.each(Kind::Cpu, only(&[]), |row| {
             let begin = row.int("ts_ns").unwrap_or(parts.begin(0));
             let cpu = row.int("cpu");
             each_part(row, front, parts, |part, _| {
                 let ran = begin.max(parts.begin(part));
-                let sums = self.at(part, row);
-                sums.cpu = sums.cpu.max(cpu.map(|cpu| (ran, cpu)));
+                self.add(part, row, |sums| {
+                    sums.cpu = sums.cpu.max(cpu.map(|cpu| (ran, cpu)));
+                });
             });
             let Some(part) = row.int("ts_end_ns").and_then(|ts| parts.of(ts)) else {
                 return Ok(());
             };
             match row.text("end_state") {
-                Some("R" | "R+") => self.at(part, row).switches_forced += 1,
-                Some(_) => self.at(part, row).switches_voluntary += 1,
+                Some("R" | "R+") => self.add(part, row, |sums| sums.switches_forced += 1),
+                Some(_) => self.add(part, row, |sums| sums.switches_voluntary += 1),
                 None => {}
             }
             Ok(())
@@ -224,10 +245,11 @@ impl Activity {
     }
 }
 
-pub(in crate::tools) fn task(row: &Row<'_>) -> Task {
-    Task {
-        pid: row.int("pid"),
-        tid: row.int("tid"),
+/// Rows of these classes.
+fn only(ops: &[&str]) -> Filter {
+    Filter {
+        ops: ops.iter().map(|op| (*op).to_owned()).collect(),
+        ..Filter::default()
     }
 }
 

@@ -185,6 +185,18 @@ impl<'c> Front<'c> {
         Ok(answer)
     }
 
+    /// The same about the whole recording.
+    pub(super) fn ask_whole(
+        &self,
+        of: (Kind, Verb),
+        change: impl FnOnce(&mut Question),
+    ) -> Result<Answer, Failure> {
+        self.ask(of, |question| {
+            question.window = None;
+            change(question);
+        })
+    }
+
     /// Hands on the rows of a log in order of begin.
     pub(super) fn each(
         &self,
@@ -300,12 +312,4 @@ impl<'c> Front<'c> {
 /// A name of the recorded machine, harmless to terminals and without line ends.
 pub(super) fn shown(name: &str) -> String {
     output::shown(name, false).into_owned()
-}
-
-/// Cells of a row filtered by whose it is.
-pub(super) fn of_processes(pids: &[i32]) -> Filter {
-    Filter {
-        pids: pids.to_vec(),
-        ..Filter::default()
-    }
 }

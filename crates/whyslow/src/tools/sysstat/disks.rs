@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use whyslow_analysis::{Filter, Kind};
+use whyslow_analysis::{Filter, Kind, Verb};
 use whyslow_model::Ns;
 
 use crate::failure::Failure;
-use crate::tools::asked::Row;
+use crate::tools::asked::{Row, rows};
 use crate::tools::front::{Front, Parts};
 
 /// Requests of one direction.
@@ -59,15 +59,32 @@ pub(super) fn by_name(
     with_partitions: bool,
 ) -> Result<BTreeMap<String, Vec<Sums>>, Failure> {
     let mut disks: BTreeMap<String, Disk> = BTreeMap::new();
+    let new = || Disk {
+        sums: vec![Sums::default(); parts.count()],
+        reached: Ns::MIN,
+    };
+    // Who is idle in the window is there nevertheless, if it ever had a request.
+    for key in ["dev", "part"]
+        .into_iter()
+        .take(1 + usize::from(with_partitions))
+    {
+        let answer = front.ask_whole((Kind::Block, Verb::Stats), |question| {
+            question.by = vec![key.into()];
+        })?;
+        for name in rows(&answer, "stats")
+            .iter()
+            .filter_map(|row| row.text(key))
+        {
+            disks.insert(name.to_owned(), new());
+        }
+    }
     let mut unfinished = 0;
     front.each(Kind::Block, Filter::default(), |row| {
         unfinished += i64::from(row.int("ts_end_ns").is_none());
         let partition = row.text("part").filter(|_| with_partitions);
         for name in row.text("dev").into_iter().chain(partition) {
             if !disks.contains_key(name) {
-                let sums = vec![Sums::default(); parts.count()];
-                let reached = Ns::MIN;
-                disks.insert(name.to_owned(), Disk { sums, reached });
+                disks.insert(name.to_owned(), new());
             }
             if let Some(disk) = disks.get_mut(name) {
                 disk.add(row, parts, front.calendar.end);

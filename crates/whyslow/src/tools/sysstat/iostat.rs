@@ -286,12 +286,12 @@ fn chosen(
         if !found.contains_key(name) {
             let known: Vec<&str> = found.keys().map(String::as_str).collect();
             let known = if known.is_empty() {
-                "there are no requests to any device in the window".to_owned()
+                "there are no requests to any device".to_owned()
             } else {
                 format!("there are {}", known.join(", "))
             };
             return Err(Failure::usage(format!(
-                "`{name}` is no device of the window, and no recording"
+                "`{name}` is no recording, and no device of this one"
             ))
             .hint(known));
         }

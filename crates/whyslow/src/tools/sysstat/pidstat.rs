@@ -37,7 +37,8 @@ Where numbers differ from those of a live pidstat:
   recorded.
 - %system has interrupts in it that the process was hit by; %guest is not recorded and shown as -.
 - nvcswch/s counts the threads that lost the CPU though they could have run on.
-Without events that tell a number it is -1.00 with -d, else -.";
+Without events that tell a number it is -1.00 with -d, else -. What
+threads did of which only the CPU is known stands below PID ?.";
 
 #[derive(Debug, Clone, Args)]
 struct PidstatArgs {
@@ -105,7 +106,7 @@ const CPU: Report = Report {
         };
         let cpu = sums.cpu.filter(|_| !about.is_average);
         let cpu = cpu.map_or_else(|| "-".into(), |(_, cpu)| cpu.to_string());
-        let user = sums.user;
+        let user = about.has.calls.then(|| sums.user.unwrap_or(0));
         format!(
             "{}{}{:>8}{}{}{cpu:>6}",
             share(user),
@@ -299,7 +300,7 @@ fn rows(
     if is_named {
         all.extend(activity.everybody(Level::Process));
     }
-    let id = |id: Option<i64>| id.map_or_else(|| "-".into(), |id: i64| id.to_string());
+    let id = |id: Option<i64>| id.map_or_else(|| "?".into(), |id: i64| id.to_string());
     let idle = Sums::default();
     for process in all {
         let sums = processes.get(&process).unwrap_or(&idle);
