@@ -3,6 +3,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+
+mod by_hand;
 mod disks;
 mod files;
 mod headers;

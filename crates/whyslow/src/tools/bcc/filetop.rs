@@ -177,8 +177,8 @@ fn text(time: &str, rows: &[(&Key, &Sums)]) -> String {
     let mut text = format!("{time:>8} loadavg: -\n");
     let _ = writeln!(
         text,
-        "{:<7} {:<16} {:<6} {:<6} {:<7} {:<7} {:1} {}",
-        "TID", "COMM", "READS", "WRITES", "R_Kb", "W_Kb", "T", "FILE"
+        "{:<7} {:<16} {:<6} {:<6} {:<7} {:<7} {:1} FILE",
+        "TID", "COMM", "READS", "WRITES", "R_Kb", "W_Kb", "T"
     );
     for (key, sums) in rows {
         let tid = key.tid.map_or_else(|| "-".into(), |tid| tid.to_string());

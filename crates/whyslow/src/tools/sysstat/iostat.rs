@@ -262,8 +262,8 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
         if args.time {
             let _ = writeln!(text, "{}", front.stamp(parts.end(part)));
         }
-        if shows_cpus {
-            cpus_text(&front, &mut text, &cpus[part]);
+        if let Some(cpu) = cpus.get(part) {
+            cpus_text(&front, &mut text, cpu);
         }
         if shows_devices {
             devices_text(&mut text, &args, &devices, (part, parts.seconds(part)));

@@ -1,6 +1,6 @@
 //! `pidstat` of sysstat 12.6: CPU, disk bytes and context switches by process or thread.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use clap::{Arg, Args, FromArgMatches};
@@ -288,7 +288,7 @@ fn rows(
     let threads = if args.threads {
         activity.of(part, Level::Thread)
     } else {
-        Default::default()
+        BTreeMap::default()
     };
     let is_named = !args.pid.is_empty() && !args.pid.iter().any(|pid| pid == "ALL");
     let shows = |task: Task, sums: &Sums| {
