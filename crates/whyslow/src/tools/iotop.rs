@@ -16,7 +16,7 @@ pub(crate) static TOOL: Tool = Tool {
     name: "iotop",
     machine_name: None,
     about: "Threads by their disk I/O, as iotop -b shows them",
-    args: |command| with_args::<IotopArgs>(command, "[RECORDING]", NOTES),
+    args: |command| with_args::<IotopArgs>(command, "RECORDING", NOTES),
     run,
 };
 
@@ -141,15 +141,7 @@ fn list(
         HEADER.to_owned()
     };
     let (mut sums, seconds) = if args.accumulated {
-        let mut sums = BTreeMap::new();
-        for part in 0..=part {
-            for (task, more) in activity.of(Some(part), level) {
-                let sum: &mut Sums = sums.entry(task).or_default();
-                sum.add(&more);
-            }
-        }
-        let since = (parts.end(part) - parts.begin(0)) as f64 / 1e9;
-        (sums, since.max(1e-9))
+        accumulated(activity, level, (parts, part))
     } else {
         (now, length)
     };
@@ -158,21 +150,14 @@ fn list(
             sums.entry(task).or_default();
         }
     }
-    let does_io = |sums: &Sums| sums.read + sums.written > 0 || sums.blocked > 0;
-    let mut rows: Vec<(Task, Sums)> = sums.into_iter().collect();
-    rows.retain(|(_, sums)| !args.only || does_io(sums));
-    rows.sort_by_key(|(task, sums)| {
-        let moved = sums.read + sums.written;
-        (std::cmp::Reverse((moved, sums.blocked)), *task)
-    });
-    let moved = |bytes: i64| {
-        if args.accumulated {
-            amount(bytes as f64, args.kilobytes, "")
-        } else {
-            rate(bytes)
-        }
-    };
-    for (task, sums) in rows {
+    for (task, sums) in in_order(sums, args.only) {
+        let moved = |bytes: i64| {
+            if args.accumulated {
+                amount(bytes as f64, args.kilobytes, "")
+            } else {
+                rate(bytes)
+            }
+        };
         let id = if args.processes { task.pid } else { task.tid };
         let id = id.map_or_else(|| "?".into(), |id| id.to_string());
         let _ = writeln!(
@@ -188,6 +173,34 @@ fn list(
         );
     }
     text
+}
+
+/// Sums since the begin of the window, and how many seconds that is.
+fn accumulated(
+    activity: &Activity,
+    level: Level,
+    (parts, part): (Parts, usize),
+) -> (BTreeMap<Task, Sums>, f64) {
+    let mut sums: BTreeMap<Task, Sums> = BTreeMap::new();
+    for part in 0..=part {
+        for (task, more) in activity.of(Some(part), level) {
+            sums.entry(task).or_default().add(&more);
+        }
+    }
+    let since = (parts.end(part) - parts.begin(0)) as f64 / 1e9;
+    (sums, since.max(1e-9))
+}
+
+/// Who moved most bytes first, then who was blocked longest.
+fn in_order(sums: BTreeMap<Task, Sums>, only_active: bool) -> Vec<(Task, Sums)> {
+    let does_io = |sums: &Sums| sums.read + sums.written > 0 || sums.blocked > 0;
+    let mut rows: Vec<(Task, Sums)> = sums.into_iter().collect();
+    rows.retain(|(_, sums)| !only_active || does_io(sums));
+    rows.sort_by_key(|(task, sums)| {
+        let moved = sums.read + sums.written;
+        (std::cmp::Reverse((moved, sums.blocked)), *task)
+    });
+    rows
 }
 
 /// Bytes with a fitting unit: `12.34 K/s`.

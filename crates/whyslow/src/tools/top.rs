@@ -19,7 +19,7 @@ pub(crate) static TOOL: Tool = Tool {
     name: "top",
     machine_name: None,
     about: "Processes by their CPU time, as top -b shows them",
-    args: |command| with_args::<TopArgs>(command, "[RECORDING]", NOTES),
+    args: |command| with_args::<TopArgs>(command, "RECORDING", NOTES),
     run,
 };
 

@@ -281,9 +281,15 @@ fn iotop_prints_the_headers_of_the_installed_one() {
 fn opensnoop_prints_the_header_of_the_installed_one() {
     for options in [&[][..], &["-T", "-U", "-e"]] {
         let args = [options, &["-d", "1"]].concat();
-        let Some(text) = real("opensnoop", &args) else {
+        let Some(mut text) = real("opensnoop", &args) else {
             return;
         };
+        if line(&text, "PATH").is_none() {
+            // Where no tracefs is mounted it can be, seen by nobody else.
+            let mount = "mount -t tracefs none /sys/kernel/tracing && exec opensnoop \"$@\"";
+            let args = [&["-m", "sh", "-c", mount, "opensnoop"], args.as_slice()].concat();
+            text = real("unshare", &args).unwrap_or_default();
+        }
         let Some(want) = line(&text, "PATH") else {
             skip("opensnoop does not run here: it needs root, BPF and tracefs");
             return;

@@ -16,7 +16,7 @@ pub(crate) static TOOL: Tool = Tool {
     machine_name: None,
     about: "Latency of disks as histograms, as biolatency shows them",
     args: |command| {
-        let shape = "[RECORDING] [INTERVAL [COUNT]]";
+        let shape = "RECORDING [INTERVAL [COUNT]]";
         with_args::<BiolatencyArgs>(command, shape, NOTES)
     },
     run,

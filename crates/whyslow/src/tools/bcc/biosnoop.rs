@@ -15,7 +15,7 @@ pub(crate) static TOOL: Tool = Tool {
     name: "biosnoop",
     machine_name: None,
     about: "Requests to disks with their latency, as biosnoop shows them",
-    args: |command| with_args::<BiosnoopArgs>(command, "[RECORDING] [SECONDS]", NOTES),
+    args: |command| with_args::<BiosnoopArgs>(command, "RECORDING [SECONDS]", NOTES),
     run,
 };
 

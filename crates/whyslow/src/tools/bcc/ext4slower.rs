@@ -13,7 +13,7 @@ pub(crate) static TOOL: Tool = Tool {
     name: "ext4slower",
     machine_name: None,
     about: "Slow reads, writes, opens and syncs of files, as ext4slower shows them",
-    args: |command| with_args::<Ext4slowerArgs>(command, "[RECORDING] [MIN_MS]", NOTES),
+    args: |command| with_args::<Ext4slowerArgs>(command, "RECORDING [MIN_MS]", NOTES),
     run,
 };
 

@@ -18,7 +18,7 @@ pub(crate) static TOOL: Tool = Tool {
     machine_name: None,
     about: "Reads and writes by thread and file, as filetop shows them, with whole paths",
     args: |command| {
-        let shape = "[RECORDING] [INTERVAL [COUNT]]";
+        let shape = "RECORDING [INTERVAL [COUNT]]";
         with_args::<FiletopArgs>(command, shape, NOTES)
     },
     run,

@@ -15,7 +15,7 @@ pub(crate) static TOOL: Tool = Tool {
     name: "opensnoop",
     machine_name: None,
     about: "Files opened, by whom, and whether that failed, as opensnoop shows them",
-    args: |command| with_args::<OpensnoopArgs>(command, "[RECORDING]", NOTES),
+    args: |command| with_args::<OpensnoopArgs>(command, "RECORDING", NOTES),
     run,
 };
 

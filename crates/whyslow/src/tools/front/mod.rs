@@ -34,7 +34,7 @@ use crate::output;
 use crate::recording::Opened;
 use crate::time::{Calendar, Moment, WindowText, Zone};
 
-/// What every front takes beside the options of its tool.
+// What every front takes beside the options of its tool. A doc comment would be its help.
 #[derive(Debug, Clone, Args)]
 pub(super) struct FrontArgs {
     /// Recording or trace [default: @last]; what reads as a number is not one

@@ -16,7 +16,7 @@ pub(crate) static TOOL: Tool = Tool {
     machine_name: None,
     about: "CPUs and disks as iostat of sysstat 12 shows them",
     args: |command| {
-        let shape = "[RECORDING] [DEV…] [INTERVAL [COUNT]]";
+        let shape = "RECORDING [DEV…] [INTERVAL [COUNT]]";
         with_args::<IostatArgs>(command, shape, NOTES)
     },
     run,

@@ -16,7 +16,7 @@ pub(crate) static TOOL: Tool = Tool {
     machine_name: None,
     about: "Processes and threads as pidstat of sysstat 12 shows them",
     args: |command| {
-        let shape = "[RECORDING] [INTERVAL [COUNT]]";
+        let shape = "RECORDING [INTERVAL [COUNT]]";
         // Its -w are context switches.
         let without_short = |window: Arg| window.short(None::<char>);
         with_args::<PidstatArgs>(command, shape, NOTES).mut_arg("window", without_short)
