@@ -72,10 +72,14 @@ impl AsCommand {
 impl Subcommand for AsCommand {
     fn augment_subcommands(command: Command) -> Command {
         let commands = tools().flat_map(|tool| {
-            let plain = (tool.args)(Command::new(tool.name).about(tool.about));
-            let machine = tool
-                .machine_name
-                .map(|name| (tool.args)(Command::new(name).about(tool.about).hide(true)));
+            // Afterwards: options that are flattened bring their own comment as what it is about.
+            let command = |name| {
+                (tool.args)(Command::new(name))
+                    .about(tool.about)
+                    .long_about(None)
+            };
+            let plain = command(tool.name);
+            let machine = tool.machine_name.map(|name| command(name).hide(true));
             [Some(plain), machine].into_iter().flatten()
         });
         commands.fold(command, Command::subcommand)

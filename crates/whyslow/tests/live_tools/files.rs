@@ -12,13 +12,13 @@ fn filetop_counts_as_sql_does() {
     let check = |args: &[&str], width: i64, filter: &str| {
         let Some(want) = sql(&format!(
             "{}, object AS (
-               SELECT ts_end, tid, comm, path, unknown_reason, bytes, op <> 'write' AS is_read,
+               SELECT ts_end, pid, tid, comm, path, unknown_reason, bytes, op <> 'write' AS is_read,
                  CASE WHEN fd_class = 'file' THEN 'R'
                       WHEN fd_class IN ('inet', 'inet6', 'unix', 'netlink', 'socket') THEN 'S'
                       ELSE 'O' END AS t
                FROM syscall WHERE op IN ('read', 'write', 'read_write')
                UNION ALL
-               SELECT ts_end, tid, comm, path2, NULL, bytes, FALSE,
+               SELECT ts_end, pid, tid, comm, path2, NULL, bytes, FALSE,
                  CASE WHEN path2[1] = '/' THEN 'R' ELSE 'O' END
                FROM syscall WHERE op = 'read_write'),
              counted AS (SELECT p, object.* FROM part
@@ -70,6 +70,7 @@ fn filetop_counts_as_sql_does() {
     };
     check(&[], end - begin, "t = 'R'");
     check(&["5"], 5 * SECOND, "t = 'R'");
+    check(&["-p", "243"], end - begin, "t = 'R' AND pid = 243");
 }
 
 #[test]
@@ -131,6 +132,8 @@ fn opensnoop_lists_every_open_by_its_end() {
     };
     check(&[], "TRUE");
     check(&["-e", "-n", "apache"], "comm LIKE '%apache%'");
+    check(&["-p", "243"], "pid = 243");
+    check(&["-t", "244"], "tid = 244");
     let until = begin + 4 * SECOND;
     check(&["-d", "4"], &format!("ts_end <= {until}"));
 }
@@ -171,4 +174,5 @@ fn ext4slower_lists_what_took_long() {
     check(&[], 10_000_000);
     check(&["0.5"], 500_000);
     check(&["-m", "50"], 50_000_000);
+    check(&["0"], 0);
 }

@@ -110,6 +110,22 @@ fn columns_are_those_of_the_tools() {
     );
 }
 
+#[test]
+fn help_says_what_each_tool_is() {
+    let help = incident().stdout(&["as", "--help"]);
+    for (tool, about) in [
+        ("iostat", "CPUs and disks as iostat"),
+        ("ext4slower", "Slow reads, writes, opens and syncs"),
+        ("lttng-iolog", "Opens, closes, reads, writes and syncs"),
+    ] {
+        let mut lines = help.lines().map(str::trim_start);
+        let told = lines.any(|line| line.starts_with(tool) && line.contains(about));
+        assert!(told, "{tool}: {help}");
+        let own = incident().stdout(&["as", tool, "--help"]);
+        assert!(own.starts_with(about), "{tool}: {own}");
+    }
+}
+
 /// What an installed tool prints; none, told, where it does not.
 fn real(program: &str, args: &[&str]) -> Option<String> {
     let output = Command::new(program)

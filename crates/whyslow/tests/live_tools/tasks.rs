@@ -293,6 +293,24 @@ fn iotop_totals_are_those_of_the_tables() {
 }
 
 #[test]
+fn accumulated_io_grows_to_that_of_the_whole_window() {
+    let rows = |args: &[&str]| {
+        let printed = incident().stdout(&[&["as", "iotop", "web.wsl", "-oak"], args].concat());
+        let last = printed.rfind("   TID").expect("a header");
+        // All but the share of time, which is of the time until then.
+        let cells = |line: &str| line.split_whitespace().take(7).map(str::to_owned).collect();
+        printed[last..]
+            .lines()
+            .skip(1)
+            .map(cells)
+            .collect::<Vec<Vec<String>>>()
+    };
+    let (whole, last) = (rows(&[]), rows(&["-d", "5"]));
+    assert!(whole.len() > 10);
+    assert_eq!(last, whole);
+}
+
+#[test]
 fn top_has_the_cpu_time_of_the_slices_and_the_states_at_the_end() {
     let (begin, end) = span();
     let Some(want) = sql(&format!(
