@@ -52,6 +52,7 @@ const FIELDS: &[Field] = &[
     Field::new("path", "path", Measure::Path, Cell::Object),
     Field::new("fd2", "fd 2", Measure::Count, Cell::Int("fd2")).priority(8),
     Field::new("path2", "path 2", Measure::Path, Cell::Text("path2")).priority(7),
+    Field::new("fd_class", "class", Measure::Text, Cell::Text("fd_class")).priority(8),
     Field::new(
         "bytes_requested",
         "size",

@@ -53,7 +53,7 @@ pub(crate) enum Command {
     Info(InfoArgs),
     #[command(flatten)]
     Question(Box<QuestionCommand>),
-    /// Answer in the columns of a tool you know: lttng-iolatencytop, …
+    /// Answer in the columns of a tool you know: iostat, pidstat, opensnoop, lttng-iolatencytop, …
     #[command(subcommand, before_help = AS_EXAMPLES, arg_required_else_help = true)]
     As(AsCommand),
     /// Ask in SQL (needs the duckdb command line)
@@ -80,6 +80,8 @@ Examples:
   whyslow info web.wsl --events          with the number of events of each kind";
 const AS_EXAMPLES: &str = "\
 Examples:
+  whyslow as iostat web.wsl -dx 1              disks, second by second
+  whyslow as opensnoop web.wsl -x              opens that failed
   whyslow as lttng-iolatencytop web.wsl --minsize 2 --limit 4
   whyslow as lttng-schedstats-mi trace/        LAMI 1.0, for Trace Compass";
 const SQL_EXAMPLES: &str = "\

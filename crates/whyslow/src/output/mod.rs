@@ -41,7 +41,7 @@ use std::path::Path;
 use whyslow_analysis::Weight;
 use whyslow_model::answer::{Answer, AnswerTable};
 
-use crate::cli::{Format, OutputArgs, TalkArgs};
+use crate::cli::{Format, OutputArgs, TalkArgs, UnitChoice};
 use crate::failure::Failure;
 use crate::time::Zone;
 use select::Selection;
@@ -205,6 +205,24 @@ fn talk_beside(answer: &Answer, look: &Look) {
     for caveat in &answer.caveats {
         crate::talk::line(&format!("note: {}", escape::shown(caveat, look.ascii)));
     }
+}
+
+/// The same for text that is no form of an answer.
+pub(crate) fn tell_beside(answer: &Answer, zone: Zone) {
+    let look = Look {
+        zone,
+        rel: None,
+        unit: UnitChoice::Auto,
+        si: false,
+        ascii: !terminal::locale_is_utf8(),
+        color: false,
+        width: None,
+        group: false,
+        weight: Weight::default(),
+        details: false,
+        keep: Vec::new(),
+    };
+    talk_beside(answer, &look);
 }
 
 fn choose_table(answer: &mut Answer, name: Option<&str>) -> Result<(), Failure> {

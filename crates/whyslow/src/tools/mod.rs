@@ -4,7 +4,12 @@
 //! the answers of the same questions as everything else, so that the two never say different things.
 
 mod asked;
+mod bcc;
+mod front;
+mod iotop;
 mod lttng;
+mod sysstat;
+mod top;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, Error, FromArgMatches, Subcommand};
@@ -32,7 +37,14 @@ struct Call<'c> {
 
 /// Every tool, in the order of the help.
 fn tools() -> impl Iterator<Item = &'static Tool> {
-    lttng::TOOLS.iter().copied()
+    let live: [&Tool; 4] = [
+        &sysstat::iostat::TOOL,
+        &sysstat::pidstat::TOOL,
+        &iotop::TOOL,
+        &top::TOOL,
+    ];
+    let live = live.into_iter().chain(bcc::TOOLS.iter().copied());
+    live.chain(lttng::TOOLS.iter().copied())
 }
 
 /// `as TOOL …` as typed.
@@ -60,10 +72,14 @@ impl AsCommand {
 impl Subcommand for AsCommand {
     fn augment_subcommands(command: Command) -> Command {
         let commands = tools().flat_map(|tool| {
-            let plain = (tool.args)(Command::new(tool.name).about(tool.about));
-            let machine = tool
-                .machine_name
-                .map(|name| (tool.args)(Command::new(name).about(tool.about).hide(true)));
+            // Afterwards: options that are flattened bring their own comment as what it is about.
+            let command = |name| {
+                (tool.args)(Command::new(name))
+                    .about(tool.about)
+                    .long_about(None)
+            };
+            let plain = command(tool.name);
+            let machine = tool.machine_name.map(|name| command(name).hide(true));
             [Some(plain), machine].into_iter().flatten()
         });
         commands.fold(command, Command::subcommand)

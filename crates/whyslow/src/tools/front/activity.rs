@@ -1,0 +1,284 @@
+//! What threads did in each part of time: CPU, waits, switches, bytes to and from disks.
+
+use std::collections::{BTreeMap, HashMap};
+
+use whyslow_analysis::{Filter, Kind, Verb};
+use whyslow_model::Ns;
+
+use super::{Front, Parts};
+use crate::failure::Failure;
+use crate::tools::asked::{Row, rows};
+
+/// Kernel ids of a thread; those of a process name no thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(in crate::tools) struct Task {
+    /// None where the recording does not tell the process.
+    pub(in crate::tools) pid: Option<i64>,
+    pub(in crate::tools) tid: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::tools) struct Sums {
+    /// Bytes of block requests it submitted to be read.
+    pub(in crate::tools) read: i64,
+    /// Bytes of its write calls on files.
+    pub(in crate::tools) written: i64,
+    /// Uninterruptible sleep.
+    pub(in crate::tools) blocked: Ns,
+    /// Time on a CPU.
+    pub(in crate::tools) running: Ns,
+    /// The part of it outside of system calls and interrupts, where known.
+    pub(in crate::tools) user: Option<Ns>,
+    /// Waits for a CPU.
+    pub(in crate::tools) waiting: Ns,
+    pub(in crate::tools) switches_voluntary: i64,
+    pub(in crate::tools) switches_forced: i64,
+    /// CPU it ran on last, and when.
+    pub(in crate::tools) cpu: Option<(Ns, i64)>,
+}
+
+impl Sums {
+    pub(in crate::tools) fn add(&mut self, other: &Self) {
+        self.read += other.read;
+        self.written += other.written;
+        self.blocked += other.blocked;
+        self.running += other.running;
+        self.user = match (self.user, other.user) {
+            (Some(a), Some(b)) => Some(a + b),
+            (a, b) => a.or(b),
+        };
+        self.waiting += other.waiting;
+        self.switches_voluntary += other.switches_voluntary;
+        self.switches_forced += other.switches_forced;
+        self.cpu = self.cpu.max(other.cpu);
+    }
+}
+
+/// Sums of the threads that did something, per part of time.
+pub(in crate::tools) struct Activity {
+    parts: Parts,
+    tasks: Vec<BTreeMap<Task, Sums>>,
+    names: HashMap<Task, String>,
+    /// Process of a thread, where only one has had a thread of this id.
+    processes: HashMap<i64, Option<i64>>,
+    /// Only these; all if there are none.
+    pids: Vec<i64>,
+}
+
+/// Threads, or processes as sums of theirs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::tools) enum Level {
+    Thread,
+    Process,
+}
+
+impl Activity {
+    /// Nothing known yet; only these processes, or all.
+    pub(in crate::tools) fn new(
+        front: &Front<'_>,
+        parts: Parts,
+        pids: &[i32],
+    ) -> Result<Self, Failure> {
+        let pids: Vec<i64> = pids.iter().map(|pid| i64::from(*pid)).collect();
+        let answer = front.ask((Kind::Threads, Verb::List), |_| {})?;
+        let mut names = HashMap::new();
+        let mut processes: HashMap<i64, Option<i64>> = HashMap::new();
+        for row in rows(&answer, "threads") {
+            let name = row.text("comm").unwrap_or("?");
+            let task = Task {
+                pid: row.int("pid"),
+                tid: row.int("tid"),
+            };
+            if let Some(tid) = task.tid {
+                let process = processes.entry(tid).or_insert(task.pid);
+                *process = process.filter(|pid| Some(*pid) == task.pid);
+            }
+            if !pids.is_empty() && !task.pid.is_some_and(|pid| pids.contains(&pid)) {
+                continue;
+            }
+            names.insert(task, name.to_owned());
+            // A process is called as its first thread.
+            let process = Task { tid: None, ..task };
+            if task.pid == task.tid || !names.contains_key(&process) {
+                names.insert(process, name.to_owned());
+            }
+        }
+        Ok(Self {
+            parts,
+            tasks: vec![BTreeMap::new(); parts.count()],
+            names,
+            processes,
+            pids,
+        })
+    }
+
+    /// Whose row it is, if it is wanted. A row from before the process was known says only the
+    /// thread, which tells it as well.
+    pub(in crate::tools) fn task(&self, row: &Row<'_>) -> Option<Task> {
+        let tid = row.int("tid");
+        let of_thread = || tid.and_then(|tid| self.processes.get(&tid).copied().flatten());
+        let pid = row.int("pid").or_else(of_thread);
+        let is_wanted = self.pids.is_empty() || pid.is_some_and(|pid| self.pids.contains(&pid));
+        is_wanted.then_some(Task { pid, tid })
+    }
+
+    fn add(&mut self, part: usize, row: &Row<'_>, change: impl FnOnce(&mut Sums)) {
+        if let Some(task) = self.task(row) {
+            change(self.tasks[part].entry(task).or_default());
+        }
+    }
+
+    /// Bytes as the kernel's accounting of tasks has them: reads where they reach a disk, by who
+    /// submits them; writes where they enter the page cache, by who calls.
+    pub(in crate::tools) fn count_bytes(&mut self, front: &Front<'_>) -> Result<(), Failure> {
+        let parts = self.parts;
+        front.each(Kind::Block, only(&["read"]), |row| {
+            // What a bio-based device gets comes again as requests of the disk below.
+            let is_request = row.text("layer") != Some("bio");
+            if let Some(part) = row.int("ts_ns").and_then(|ts| parts.of(ts))
+                && is_request
+            {
+                let bytes = row.int("bytes").unwrap_or(0);
+                self.add(part, row, |sums| sums.read += bytes);
+            }
+            Ok(())
+        })?;
+        front.each(Kind::Io, only(&["write", "read_write"]), |row| {
+            if let Some(part) = row.int("ts_end_ns").and_then(|ts| parts.of(ts))
+                && writes_to_disk(row)
+            {
+                let bytes = row.int("bytes").unwrap_or(0);
+                self.add(part, row, |sums| sums.written += bytes);
+            }
+            Ok(())
+        })
+    }
+
+    pub(in crate::tools) fn count_blocked(&mut self, front: &Front<'_>) -> Result<(), Failure> {
+        let parts = self.parts;
+        front.each(Kind::States, only(&["uninterruptible"]), |row| {
+            each_part(row, front, parts, |part, time| {
+                self.add(part, row, |sums| sums.blocked += time);
+            });
+            Ok(())
+        })
+    }
+
+    pub(in crate::tools) fn count_waiting(&mut self, front: &Front<'_>) -> Result<(), Failure> {
+        let parts = self.parts;
+        front.each(Kind::Sched, only(&[]), |row| {
+            each_part(row, front, parts, |part, time| {
+                self.add(part, row, |sums| sums.waiting += time);
+            });
+            Ok(())
+        })
+    }
+
+    pub(in crate::tools) fn count_cpu(&mut self, front: &Front<'_>) -> Result<(), Failure> {
+        let parts = self.parts;
+        let answer = front.ask((Kind::Cpu, Verb::Usage), |question| {
+            question.by = vec!["pid".into(), "tid".into()];
+            question.interval = parts.interval();
+        })?;
+        for row in rows(&answer, "usage") {
+            let part = row.int("ts_ns").map_or(Some(0), |ts| parts.of(ts));
+            if let Some(part) = part {
+                self.add(part, &row, |sums| {
+                    sums.running += row.int("cpu_ns").unwrap_or(0);
+                    if let Some(user) = row.int("user_ns") {
+                        sums.user = Some(sums.user.unwrap_or(0) + user);
+                    }
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Switches away from a thread count when they happen; one that could have run on was forced.
+    pub(in crate::tools) fn count_slices(&mut self, front: &Front<'_>) -> Result<(), Failure> {
+        let parts = self.parts;
+        front.each(Kind::Cpu, only(&[]), |row| {
+            let begin = row.int("ts_ns").unwrap_or(parts.begin(0));
+            let cpu = row.int("cpu");
+            each_part(row, front, parts, |part, _| {
+                let ran = begin.max(parts.begin(part));
+                self.add(part, row, |sums| {
+                    sums.cpu = sums.cpu.max(cpu.map(|cpu| (ran, cpu)));
+                });
+            });
+            let Some(part) = row.int("ts_end_ns").and_then(|ts| parts.of(ts)) else {
+                return Ok(());
+            };
+            match row.text("end_state") {
+                Some("R" | "R+") => self.add(part, row, |sums| sums.switches_forced += 1),
+                Some(_) => self.add(part, row, |sums| sums.switches_voluntary += 1),
+                None => {}
+            }
+            Ok(())
+        })
+    }
+
+    /// Sums of a part in order of ids; of all parts together if none is named.
+    pub(in crate::tools) fn of(&self, part: Option<usize>, level: Level) -> BTreeMap<Task, Sums> {
+        let parts = part.map_or(self.tasks.as_slice(), |part| &self.tasks[part..=part]);
+        let mut found: BTreeMap<Task, Sums> = BTreeMap::new();
+        for (task, sums) in parts.iter().flatten() {
+            let task = match level {
+                Level::Thread => *task,
+                Level::Process => Task { tid: None, ..*task },
+            };
+            found.entry(task).or_default().add(sums);
+        }
+        found
+    }
+
+    /// Everybody who lived inside the window, in order of ids.
+    pub(in crate::tools) fn everybody(&self, level: Level) -> Vec<Task> {
+        let is_wanted = |task: &&Task| task.tid.is_none() == (level == Level::Process);
+        let mut tasks: Vec<Task> = self.names.keys().filter(is_wanted).copied().collect();
+        tasks.sort_unstable();
+        tasks
+    }
+
+    pub(in crate::tools) fn name(&self, task: Task) -> &str {
+        self.names.get(&task).map_or("?", String::as_str)
+    }
+}
+
+/// Rows of these classes.
+fn only(ops: &[&str]) -> Filter {
+    Filter {
+        ops: ops.iter().map(|op| (*op).to_owned()).collect(),
+        ..Filter::default()
+    }
+}
+
+/// The time of a row inside each part; what has not ended goes on to the end of the recording.
+pub(in crate::tools) fn each_part(
+    row: &Row<'_>,
+    front: &Front<'_>,
+    parts: Parts,
+    each: impl FnMut(usize, Ns),
+) {
+    if let Some(begin) = row.int("ts_ns") {
+        let end = row.int("ts_end_ns").unwrap_or(front.calendar.end);
+        parts.spread(begin, end, each);
+    }
+}
+
+/// Whether what a call writes lies on a disk, as far as its path tells.
+fn writes_to_disk(row: &Row<'_>) -> bool {
+    let (is_file, path) = match row.text("op") {
+        Some("read_write") => (
+            row.text("path2").is_some_and(|path| path.starts_with('/')),
+            row.text("path2"),
+        ),
+        _ => (row.text("fd_class") == Some("file"), row.text("path")),
+    };
+    let in_memory = |path: &str| {
+        ["/proc/", "/sys/", "/dev/"]
+            .iter()
+            .any(|folder| path.starts_with(folder))
+    };
+    is_file && !path.is_some_and(in_memory)
+}

@@ -1,0 +1,315 @@
+//! What the fronts in the shape of live tools share: how their words are read, the range of time
+//! and its parts, and how rows of our questions reach them.
+//!
+//! A live tool shows what happens while it runs; here it shows a window of a recording, and an
+//! interval cuts the window into parts. Events that have a length (requests, calls) count in the
+//! part in which they end, because that is when a live tool learns of them.
+
+pub(super) mod activity;
+mod by_end;
+mod cpus;
+mod parts;
+pub(super) mod words;
+
+pub(super) use by_end::ByEnd;
+pub(super) use cpus::CpuShares;
+pub(super) use parts::Parts;
+pub(super) use words::Words;
+
+use std::cell::RefCell;
+use std::io::{BufWriter, Write};
+use std::ops::ControlFlow;
+
+use clap::{Arg, Args, Command};
+use whyslow_analysis::{Filter, Kind, Question, Verb, ask, ask_streaming};
+use whyslow_model::answer::Answer;
+use whyslow_model::tables::MetadataRow;
+use whyslow_model::{Ns, Symbols, Window};
+use whyslow_store::rows;
+
+use super::Call;
+use super::asked::{Row, rows_of};
+use crate::failure::Failure;
+use crate::output;
+use crate::recording::Opened;
+use crate::time::{Calendar, Moment, WindowText, Zone};
+
+// What every front takes beside the options of its tool. A doc comment would be its help.
+#[derive(Debug, Clone, Args)]
+pub(super) struct FrontArgs {
+    /// Recording or trace [default: @last]; what reads as a number is not one
+    pub(super) words: Vec<String>,
+    /// A..B, A+437ms, T~200ms or op:ID
+    #[arg(
+        short,
+        long,
+        visible_alias = "timerange",
+        value_parser = WindowText::parse,
+        allow_hyphen_values = true,
+        conflicts_with_all = ["begin", "end"],
+        help_heading = "Recording",
+    )]
+    window: Option<WindowText>,
+    /// Begin of the window
+    #[arg(long, value_name = "TIME", value_parser = Moment::parse, allow_hyphen_values = true, help_heading = "Recording")]
+    begin: Option<Moment>,
+    /// End of the window
+    #[arg(long, value_name = "TIME", value_parser = Moment::parse, allow_hyphen_values = true, help_heading = "Recording")]
+    end: Option<Moment>,
+    /// Times in UTC
+    #[arg(
+        long,
+        visible_alias = "gmt",
+        conflicts_with = "tz",
+        help_heading = "Recording"
+    )]
+    utc: bool,
+    /// Times in this zone [default: the recorded host's]
+    #[arg(long, value_name = "ZONE", value_parser = Zone::parse, help_heading = "Recording")]
+    tz: Option<Zone>,
+}
+
+/// Options of a tool and those of every front; `shape` shows the words it takes.
+pub(super) fn with_args<A: Args>(command: Command, shape: &'static str, notes: &str) -> Command {
+    A::augment_args(command)
+        .mut_arg("words", |words: Arg| words.value_name(shape).num_args(0..))
+        .after_help(notes.to_owned())
+}
+
+/// A recording, a range of it, and what there is to say about it in the end.
+pub(super) struct Front<'c> {
+    pub(super) opened: Opened,
+    pub(super) calendar: Calendar,
+    /// As asked for; none is the whole recording.
+    window: Option<Window>,
+    call: &'c Call<'c>,
+    notes: RefCell<Vec<String>>,
+    answers: RefCell<Vec<Answer>>,
+    out: RefCell<BufWriter<std::io::Stdout>>,
+}
+
+impl<'c> Front<'c> {
+    pub(super) fn open(
+        call: &'c Call<'c>,
+        args: &FrontArgs,
+        recording: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let opened = Opened::find(recording, call.talk)?;
+        let zone = if args.utc {
+            Some(Zone::utc())
+        } else {
+            args.tz.clone()
+        };
+        let calendar = opened.calendar(zone);
+        let text = match (&args.window, &args.begin, &args.end) {
+            (Some(window), _, _) => Some(window.clone()),
+            (None, None, None) => None,
+            (None, begin, end) => Some(WindowText::Between(begin.clone(), end.clone())),
+        };
+        let window = text
+            .map(|text| text.resolve(&calendar, |operation| opened.window_of(operation)))
+            .transpose()?;
+        if let Some(window) = window
+            && (window.begin > calendar.end || window.end <= calendar.begin)
+        {
+            return Err(
+                Failure::usage("the window lies outside of the recording").hint(format!(
+                    "it reaches from {} {} to {} {}",
+                    calendar.zone.civil(calendar.begin).date(),
+                    calendar.zone.civil(calendar.begin).time(),
+                    calendar.zone.civil(calendar.end).date(),
+                    calendar.zone.civil(calendar.end).time(),
+                )),
+            );
+        }
+        Ok(Self {
+            opened,
+            calendar,
+            window,
+            call,
+            notes: RefCell::default(),
+            answers: RefCell::default(),
+            out: RefCell::new(BufWriter::with_capacity(64 << 10, std::io::stdout())),
+        })
+    }
+
+    /// The window cut to the recording.
+    pub(super) fn span(&self) -> Window {
+        let (begin, end) = (self.calendar.begin, self.calendar.end);
+        self.window.map_or(Window::new(begin, end), |window| {
+            let from = window.begin.clamp(begin, end);
+            Window::new(from, window.end.clamp(from, end))
+        })
+    }
+
+    /// Ends the window so long after its begin, if it is longer.
+    pub(super) fn shorten(&mut self, length: Ns) {
+        let whole = self.window.unwrap_or(Window::new(
+            self.calendar.begin,
+            self.calendar.end.saturating_add(1),
+        ));
+        let end = whole.end.min(whole.begin.saturating_add(length));
+        self.window = Some(Window::new(whole.begin, end));
+    }
+
+    /// The window in parts of `interval`, `count` of them at most; one part without an interval.
+    pub(super) fn parts(
+        &mut self,
+        interval: Option<Ns>,
+        count: Option<i64>,
+    ) -> Result<Parts, Failure> {
+        if let (Some(interval), Some(count)) = (interval, count) {
+            self.shorten(interval.saturating_mul(count));
+        }
+        Parts::new(self.span(), self.calendar.end, interval)
+    }
+
+    fn question(&self, kind: Kind, verb: Verb) -> Question {
+        Question {
+            window: self.window,
+            ..Question::new(kind, verb)
+        }
+    }
+
+    /// Asks one of our questions about the window.
+    pub(super) fn ask(
+        &self,
+        (kind, verb): (Kind, Verb),
+        change: impl FnOnce(&mut Question),
+    ) -> Result<Answer, Failure> {
+        let mut question = self.question(kind, verb);
+        question.limit = Some(0);
+        change(&mut question);
+        let answer = ask(&*self.opened.tables, &question)?;
+        self.keep(&answer);
+        Ok(answer)
+    }
+
+    /// The same about the whole recording.
+    pub(super) fn ask_whole(
+        &self,
+        of: (Kind, Verb),
+        change: impl FnOnce(&mut Question),
+    ) -> Result<Answer, Failure> {
+        self.ask(of, |question| {
+            question.window = None;
+            change(question);
+        })
+    }
+
+    /// Hands on the rows of a log in order of begin.
+    pub(super) fn each(
+        &self,
+        kind: Kind,
+        filter: Filter,
+        mut each: impl FnMut(&Row<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let question = Question {
+            filter,
+            ..self.question(kind, Verb::Log)
+        };
+        let mut failure = None;
+        let answer = ask_streaming(&*self.opened.tables, &question, &mut |_, table| {
+            for row in rows_of(&table) {
+                if let Err(error) = each(&row) {
+                    failure = Some(error);
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        self.keep(&answer);
+        Ok(())
+    }
+
+    /// Keeps what the answer says beside its rows.
+    fn keep(&self, answer: &Answer) {
+        let beside = Answer {
+            losses: answer.losses.clone(),
+            ..Answer::default()
+        };
+        let mut answers = self.answers.borrow_mut();
+        if answers.is_empty() {
+            answers.push(beside);
+        }
+        drop(answers);
+        for caveat in &answer.caveats {
+            self.note(caveat.clone());
+        }
+    }
+
+    /// Something the reader must know, said on standard error in the end.
+    pub(super) fn note(&self, note: impl Into<String>) {
+        let note = note.into();
+        let mut notes = self.notes.borrow_mut();
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+
+    /// Text to standard output.
+    pub(super) fn put(&self, text: &str) -> Result<(), Failure> {
+        Ok(self.out.borrow_mut().write_all(text.as_bytes())?)
+    }
+
+    /// Ends the output, then tells what was noted.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        self.out.borrow_mut().flush()?;
+        let mut answer = self.answers.into_inner().pop().unwrap_or_default();
+        answer.caveats = self.notes.into_inner();
+        if self.call.talk.quiet {
+            answer.caveats.clear();
+        }
+        output::tell_beside(&answer, self.calendar.zone);
+        Ok(())
+    }
+
+    /// Whether the recording holds any row of the table.
+    pub(super) fn has(&self, table: &str) -> bool {
+        let tables = &self.opened.tables.info().tables;
+        tables.get(table).is_some_and(|table| table.rows > 0)
+    }
+
+    /// Time of day, whole seconds.
+    pub(super) fn clock(&self, ts: Ns) -> String {
+        let civil = self.calendar.zone.civil(ts);
+        format!(
+            "{:02}:{:02}:{:02}",
+            civil.hour(),
+            civil.minute(),
+            civil.second()
+        )
+    }
+
+    /// Date and time of day with the zone, as ISO 8601 has them.
+    pub(super) fn stamp(&self, ts: Ns) -> String {
+        let offset = self.calendar.zone.offset(ts).replace(':', "");
+        format!(
+            "{}T{}{offset}",
+            self.calendar.zone.civil(ts).date(),
+            self.clock(ts)
+        )
+    }
+
+    /// A fact about the recorded machine.
+    pub(super) fn fact(&self, key: &str) -> Result<Option<String>, Failure> {
+        let mut symbols = Symbols::new();
+        let facts = rows::<MetadataRow>(&*self.opened.tables, &mut symbols)?;
+        let found = facts.iter().find(|row| symbols.get(row.key) == key);
+        Ok(found.map(|row| symbols.get(row.value).to_owned()))
+    }
+
+    /// Number of CPUs the recording knows.
+    pub(super) fn cpus(&self) -> u64 {
+        let tables = &self.opened.tables.info().tables;
+        tables.get("cpu").map_or(0, |table| table.rows)
+    }
+}
+
+/// A name of the recorded machine, harmless to terminals and without line ends.
+pub(super) fn shown(name: &str) -> String {
+    output::shown(name, false).into_owned()
+}

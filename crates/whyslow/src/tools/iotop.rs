@@ -1,0 +1,237 @@
+//! `iotop` in its batch form.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use clap::{Args, FromArgMatches};
+use whyslow_analysis::{Filter, Kind};
+
+use super::front::activity::{Activity, Level, Sums, Task};
+use super::front::words::seconds;
+use super::front::{Front, FrontArgs, Parts, Words, shown, with_args};
+use super::{Call, Tool};
+use crate::failure::Failure;
+
+pub(crate) static TOOL: Tool = Tool {
+    name: "iotop",
+    machine_name: None,
+    about: "Threads by their disk I/O, as iotop -b shows them",
+    args: |command| with_args::<IotopArgs>(command, "RECORDING", NOTES),
+    run,
+};
+
+const NOTES: &str = "\
+Always in batch form. Without -d and -n there is one list, of the whole window.
+
+DISK READ are the block requests that a thread submitted to be read; DISK WRITE what its write
+calls moved to files (not below /proc, /sys, /dev). Total is their sum, Current what the disks
+completed. IO is uninterruptible sleep: which of it waited for I/O is not recorded. PRIO, USER and
+SWAPIN are not recorded and shown as -. Order: bytes moved, then IO, then id.";
+
+#[derive(Debug, Clone, Args)]
+struct IotopArgs {
+    #[command(flatten)]
+    front: FrontArgs,
+    /// Batch form (always)
+    #[arg(short, long)]
+    batch: bool,
+    /// Only who did I/O
+    #[arg(short, long)]
+    only: bool,
+    /// Processes instead of threads
+    #[arg(short = 'P', long)]
+    processes: bool,
+    /// Lists at most
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
+    iter: Option<i64>,
+    /// Length of the interval of a list [default with -n: 1 s]
+    #[arg(short, long, value_name = "SEC")]
+    delay: Option<String>,
+    /// Only these processes
+    #[arg(short, long, value_delimiter = ',')]
+    pid: Vec<i32>,
+    /// I/O since the begin of the window instead of per second
+    #[arg(short, long)]
+    accumulated: bool,
+    /// Kilobytes instead of fitting units
+    #[arg(short, long)]
+    kilobytes: bool,
+    /// With the time of day in each line
+    #[arg(short, long)]
+    time: bool,
+}
+
+fn run(call: &Call<'_>) -> Result<(), Failure> {
+    let args = IotopArgs::from_arg_matches(call.matches)
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    let words = Words::without_names(&args.front.words)?;
+    if let Some(number) = words.numbers.first() {
+        return Err(Failure::usage(format!("`{number}` is one word too many"))
+            .hint("-d SEC is the interval, -n N the number of lists"));
+    }
+    let delay = args.delay.as_deref().map(seconds).transpose()?;
+    let delay = delay.or(args.iter.map(|_| 1_000_000_000));
+    let mut front = Front::open(call, &args.front, words.recording.as_deref())?;
+    let parts = front.parts(delay, args.iter)?;
+    let mut activity = Activity::new(&front, parts, &args.pid)?;
+    activity.count_bytes(&front)?;
+    activity.count_blocked(&front)?;
+    let disks = disks(&front, parts)?;
+    for (part, (read, written)) in disks.iter().enumerate() {
+        let text = list(&args, &activity, (parts, part), (*read, *written));
+        if args.time {
+            let time = front.clock(parts.end(part));
+            let lines = text.lines().map(|line| format!("{time} {line}\n"));
+            front.put(&lines.collect::<String>())?;
+        } else {
+            front.put(&text)?;
+        }
+    }
+    front.finish()
+}
+
+/// Bytes read and written by requests that completed in each part.
+fn disks(front: &Front<'_>, parts: Parts) -> Result<Vec<(i64, i64)>, Failure> {
+    let mut disks = vec![(0, 0); parts.count()];
+    front.each(Kind::Block, Filter::default(), |row| {
+        let part = row.int("ts_end_ns").and_then(|ts| parts.of(ts));
+        if let Some(part) = part
+            && row.text("layer") != Some("bio")
+        {
+            let bytes = row.int("bytes").unwrap_or(0);
+            match row.text("op") {
+                Some("read") => disks[part].0 += bytes,
+                Some("write") => disks[part].1 += bytes,
+                _ => {}
+            }
+        }
+        Ok(())
+    })?;
+    Ok(disks)
+}
+
+const HEADER: &str = "   TID PRIO     USER   DISK READ  DISK WRITE SWAPIN     IO COMMAND\n";
+
+fn list(
+    args: &IotopArgs,
+    activity: &Activity,
+    (parts, part): (Parts, usize),
+    (read, written): (i64, i64),
+) -> String {
+    let level = if args.processes {
+        Level::Process
+    } else {
+        Level::Thread
+    };
+    let length = parts.seconds(part).max(1e-9);
+    let now = activity.of(Some(part), level);
+    let total = |bytes: fn(&Sums) -> i64| now.values().map(bytes).sum::<i64>();
+    let rate = |bytes: i64| amount(bytes as f64 / length, args.kilobytes, "/s");
+    let mut text = format!(
+        "  Total DISK READ: {} |   Total DISK WRITE: {}\n\
+         Current DISK READ: {} | Current DISK WRITE: {}\n",
+        rate(total(|sums| sums.read)),
+        rate(total(|sums| sums.written)),
+        rate(read),
+        rate(written),
+    );
+    text += &if args.processes {
+        HEADER.replacen("TID", "PID", 1)
+    } else {
+        HEADER.to_owned()
+    };
+    let (mut sums, seconds) = if args.accumulated {
+        accumulated(activity, level, (parts, part))
+    } else {
+        (now, length)
+    };
+    if !args.only {
+        for task in activity.everybody(level) {
+            sums.entry(task).or_default();
+        }
+    }
+    for (task, sums) in in_order(sums, args.only) {
+        let moved = |bytes: i64| {
+            if args.accumulated {
+                amount(bytes as f64, args.kilobytes, "")
+            } else {
+                rate(bytes)
+            }
+        };
+        let id = if args.processes { task.pid } else { task.tid };
+        let id = id.map_or_else(|| "?".into(), |id| id.to_string());
+        let _ = writeln!(
+            text,
+            "{id:>6} {:>4} {:<10} {:>11} {:>11} {:>6} {:>4.2} % {}",
+            "-",
+            "-",
+            moved(sums.read),
+            moved(sums.written),
+            "-",
+            sums.blocked as f64 / 1e7 / seconds,
+            shown(activity.name(task)),
+        );
+    }
+    text
+}
+
+/// Sums since the begin of the window, and how many seconds that is.
+fn accumulated(
+    activity: &Activity,
+    level: Level,
+    (parts, part): (Parts, usize),
+) -> (BTreeMap<Task, Sums>, f64) {
+    let mut sums: BTreeMap<Task, Sums> = BTreeMap::new();
+    for part in 0..=part {
+        for (task, more) in activity.of(Some(part), level) {
+            sums.entry(task).or_default().add(&more);
+        }
+    }
+    let since = (parts.end(part) - parts.begin(0)) as f64 / 1e9;
+    (sums, since.max(1e-9))
+}
+
+/// Who moved most bytes first, then who was blocked longest.
+fn in_order(sums: BTreeMap<Task, Sums>, only_active: bool) -> Vec<(Task, Sums)> {
+    let does_io = |sums: &Sums| sums.read + sums.written > 0 || sums.blocked > 0;
+    let mut rows: Vec<(Task, Sums)> = sums.into_iter().collect();
+    rows.retain(|(_, sums)| !only_active || does_io(sums));
+    rows.sort_by_key(|(task, sums)| {
+        let moved = sums.read + sums.written;
+        (std::cmp::Reverse((moved, sums.blocked)), *task)
+    });
+    rows
+}
+
+/// Bytes with a fitting unit: `12.34 K/s`.
+fn amount(bytes: f64, in_kilobytes: bool, suffix: &str) -> String {
+    const UNITS: [&str; 5] = ["B", "K", "M", "G", "T"];
+    let (mut value, mut unit) = (bytes, 0);
+    if in_kilobytes {
+        (value, unit) = (bytes / 1024.0, 1);
+    } else {
+        while value >= 1000.0 && unit + 1 < UNITS.len() {
+            value /= 1024.0;
+            unit += 1;
+        }
+    }
+    format!("{value:7.2} {}{suffix}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_fitting_units() {
+        let check = |bytes: f64, kilobytes: bool, want: &str| {
+            assert_eq!(amount(bytes, kilobytes, "/s"), want);
+        };
+        check(0.0, false, "   0.00 B/s");
+        check(999.0, false, " 999.00 B/s");
+        check(1024.0, false, "   1.00 K/s");
+        check(1024.0 * 1024.0, false, "   1.00 M/s");
+        check(512.0, true, "   0.50 K/s");
+        check(1e30, false, "909494701772928256.00 T/s");
+    }
+}
