@@ -395,6 +395,36 @@ pub(crate) fn truncate(table: &mut AnswerTable, limit: usize) -> bool {
     more
 }
 
+/// Leaves so many rows of each run with the same first cell.
+pub(crate) fn truncate_blocks(table: &mut AnswerTable, limit: usize) {
+    let mut count = 0;
+    let mut kept = Vec::with_capacity(table.rows.len());
+    for (number, row) in table.rows.iter().enumerate() {
+        let is_next = number > 0 && table.rows[number - 1].first() == row.first();
+        count = if is_next { count + 1 } else { 1 };
+        kept.push(count <= limit);
+    }
+    let mut place = 0;
+    let places: Vec<Option<usize>> = kept
+        .iter()
+        .map(|kept| {
+            place += usize::from(*kept);
+            kept.then(|| place - 1)
+        })
+        .collect();
+    let mut kept = kept.into_iter();
+    table.rows.retain(|_| kept.next().unwrap_or(false));
+    table.outliers = table
+        .outliers
+        .iter()
+        .filter_map(|row| places[*row])
+        .collect();
+    let cut = table.cut.iter();
+    table.cut = cut
+        .filter_map(|(row, edge)| Some((places[*row]?, *edge)))
+        .collect();
+}
+
 fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => a.cmp(b),

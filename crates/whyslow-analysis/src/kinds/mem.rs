@@ -18,8 +18,7 @@ pub(crate) static TOPIC: Topic = Topic {
         Verb::Usage,
         "Pages allocated and freed by process or thread",
         &PAGES,
-    )
-    .by_time()],
+    )],
     default: Some(Verb::Usage),
     is_main: false,
 };

@@ -58,21 +58,13 @@ impl View {
     const fn new(verb: Verb, about: &'static str, spec: &'static Spec) -> Self {
         let by_time = matches!(
             verb,
-            Verb::Stats | Verb::Heat | Verb::Syscalls | Verb::Timeline
+            Verb::Usage | Verb::Stats | Verb::Heat | Verb::Syscalls | Verb::States | Verb::Timeline
         );
         Self {
             verb,
             about,
             spec,
             by_time,
-        }
-    }
-
-    /// One that can be asked interval by interval, unlike others of its verb.
-    const fn by_time(self) -> Self {
-        Self {
-            by_time: true,
-            ..self
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) static TOPIC: Topic = Topic {
   whyslow net web.wsl --by process
   whyslow net web.wsl 1 --by peer               where the headers were recorded",
     views: &[
-        View::new(Verb::Usage, "Bytes and packets received and sent", &PACKETS).by_time(),
+        View::new(Verb::Usage, "Bytes and packets received and sent", &PACKETS),
         View::new(Verb::Log, "Packets in order of time", &PACKETS),
     ],
     default: Some(Verb::Usage),

@@ -164,7 +164,7 @@ fn made(
         table.rows.push(row);
     }
     let default = if by_time.is_some() { 0 } else { ROWS };
-    context.finish(&mut table, context.limit(default));
+    context.finish_blocks(&mut table, context.limit(default));
     table
 }
 

@@ -5,4 +5,4 @@ FROM page_count
 WHERE getvariable('win_begin') IS NULL
     OR (ts >= getvariable('win_begin') // 1000000000 * 1000000000 AND ts < getvariable('win_end'))
 GROUP BY ALL
-ORDER BY allocated_pages DESC, freed_pages DESC, {order};
+ORDER BY {first} allocated_pages DESC, freed_pages DESC, {order};

@@ -10,5 +10,5 @@ WITH counted AS (
              THEN count(*) FILTER (WHERE kind = 'transmit')
              ELSE count(*) FILTER (WHERE kind = 'queue') END AS sent_packets
     FROM packets GROUP BY ALL)
-SELECT *, received_bytes / span_s() AS received_bytes_per_s, sent_bytes / span_s() AS sent_bytes_per_s
-FROM counted ORDER BY received_bytes + sent_bytes DESC, {order};
+SELECT *, received_bytes / {seconds} AS received_bytes_per_s, sent_bytes / {seconds} AS sent_bytes_per_s
+FROM counted ORDER BY {first} received_bytes + sent_bytes DESC, {order};

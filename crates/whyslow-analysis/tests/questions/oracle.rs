@@ -14,6 +14,8 @@ const SIZE: &str =
     "coalesce(sum(bytes), 0)::BIGINT AS bytes, coalesce(sum(bytes), 0) / span_s() AS bytes_per_s,";
 /// Classes of system calls in the order of answers.
 const CLASSES: &str = "['open', 'close', 'read', 'write', 'read_write', 'sync', 'metadata']";
+/// The measured time as one part.
+const WHOLE: &str = "greatest(1, getvariable('span_end') - getvariable('span_begin'))";
 const ERRNO: &str = "count(*) FILTER (WHERE errno > 0) AS errors,";
 
 #[test]
@@ -158,6 +160,7 @@ fn usage_equals_sql() {
             ("order", &*each(&order, ", ")),
             ("shown", shown),
             ("with", with),
+            ("first", ""),
         ];
         let asked = by(keys, question(Kind::Io, Verb::Usage));
         for question in windows(amount(), &asked) {
@@ -175,6 +178,8 @@ fn usage_equals_sql() {
                 ("view", view),
                 ("wanted", wanted),
                 ("name", "file"),
+                ("time", ""),
+                ("ts", ""),
                 ("first", "object"),
                 ("second", "path2"),
             ];
@@ -200,6 +205,8 @@ fn usage_equals_sql() {
         ("view", "io"),
         ("wanted", "true"),
         ("name", "pattern"),
+        ("time", ""),
+        ("ts", ""),
         ("first", &*pattern("object")),
         ("second", &*pattern("path2")),
     ];
@@ -214,7 +221,7 @@ fn usage_equals_sql() {
             &question,
             Rows::Table("states"),
             "usage_states.sql",
-            &[],
+            &[("time", ""), ("width", WHOLE)],
         );
     }
     for asked in windows(amount(), &question(Kind::Block, Verb::Usage)) {

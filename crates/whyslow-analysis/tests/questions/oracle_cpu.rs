@@ -246,7 +246,12 @@ fn interrupts_memory_and_network_equal_sql() {
             &words,
         );
     }
-    let words = [("keys", "comm"), ("order", ORDER_COMM)];
+    let words = [
+        ("keys", "comm"),
+        ("order", ORDER_COMM),
+        ("first", ""),
+        ("seconds", "span_s()"),
+    ];
     for question in windows(amount(), &by(&["comm"], question(Kind::Mem, Verb::Usage))) {
         check(
             &written,
@@ -266,7 +271,12 @@ fn interrupts_memory_and_network_equal_sql() {
         );
     }
     for (key, order) in [("netif", "netif"), ("protocol", "protocol NULLS FIRST")] {
-        let words = [("keys", key), ("order", order)];
+        let words = [
+            ("keys", key),
+            ("order", order),
+            ("first", ""),
+            ("seconds", "span_s()"),
+        ];
         for question in windows(amount(), &by(&[key], question(Kind::Net, Verb::Usage))) {
             check(
                 &written,
