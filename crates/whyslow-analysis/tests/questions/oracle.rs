@@ -330,39 +330,6 @@ fn distributions_equal_sql() {
                 &words,
             );
         }
-        for question in windows(amount(), &by(keys, question(kind, Verb::Heat))) {
-            let info = written.recording.info();
-            let span = question
-                .window
-                .unwrap_or(Window::new(info.begin_ns, info.end_ns));
-            let width = (span.length() + 59) / 60;
-            let words = [
-                ("view", view),
-                ("label", label),
-                ("order", order),
-                ("width", &*width.to_string()),
-            ];
-            check(
-                &written,
-                &question,
-                Rows::Series("heat"),
-                "heat.sql",
-                &words,
-            );
-            let question = Question {
-                interval: Some(10_000_000),
-                ..question
-            };
-            let words =
-                words.map(|(word, text)| (word, if word == "width" { "10000000" } else { text }));
-            check(
-                &written,
-                &question,
-                Rows::Series("heat"),
-                "heat.sql",
-                &words,
-            );
-        }
     }
 }
 

@@ -95,25 +95,6 @@ fn distributions_of_scheduling_equal_sql() {
                 &words,
             );
         }
-        let words = [
-            ("view", view),
-            ("label", label),
-            ("order", order),
-            ("width", "10000000"),
-        ];
-        for question in windows(amount(), &by(&[key], question(kind, Verb::Heat))) {
-            let question = Question {
-                interval: Some(10_000_000),
-                ..question
-            };
-            check(
-                &written,
-                &question,
-                Rows::Series("heat"),
-                "heat.sql",
-                &words,
-            );
-        }
     }
 }
 
