@@ -1,11 +1,13 @@
 //! Questions about a recording: kinds (what is measured) × verbs (how it is shown).
 
+mod arguments;
 mod caveats;
 mod context;
 mod errno;
 mod error;
 mod facts;
 mod filter;
+mod flags;
 mod fold;
 mod globs;
 mod grouping;

@@ -11,6 +11,7 @@ use whyslow_model::{Ns, Shape, Window, tables};
 use whyslow_store::Tables;
 
 use crate::AnalysisError;
+use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::errno;
 use crate::fold::{Spot, fold_spots, in_order};
@@ -48,6 +49,7 @@ enum BoundCell {
     Bool(ColumnRef),
     Thread(ColumnRef),
     Object { path: ColumnRef, reason: ColumnRef },
+    Arguments(Arguments),
     Errno(ColumnRef),
     Id(ColumnRef),
 }
@@ -69,6 +71,7 @@ impl<'s> Cells<'s> {
                 path: projection.need("path"),
                 reason: projection.need("unknown_reason"),
             },
+            Cell::Arguments => BoundCell::Arguments(Arguments::new(names.machine, projection)),
             Cell::Id => BoundCell::Id(projection.need("id")),
         };
         let bound = fields.iter().map(|field| bind(field.cell)).collect();
@@ -137,6 +140,10 @@ impl<'s> Cells<'s> {
                     (None, None) => Value::Null,
                 })
                 .collect()
+            }
+            BoundCell::Arguments(arguments) => {
+                let texts = arguments.read(batch, rows)?;
+                texts.into_iter().map(Value::from).collect()
             }
             BoundCell::Id(column) => {
                 let column = column.ints(batch)?;

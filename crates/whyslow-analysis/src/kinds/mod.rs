@@ -18,7 +18,7 @@ pub(crate) use cpu::SLICES;
 pub(crate) use files::{DESCRIPTORS, FILES, LIVES, MAPPINGS, of_second};
 pub(crate) use io::IO;
 pub(crate) use irq::IRQ;
-pub(crate) use mem::PAGES;
+pub(crate) use mem::{PAGES, RECLAIM};
 pub(crate) use net::PACKETS;
 pub(crate) use sched::SCHED;
 pub(crate) use states::STATES;
@@ -157,6 +157,8 @@ pub(crate) enum Cell {
     Thread(&'static str),
     /// The path, or why it is unknown.
     Object,
+    /// What is known of the arguments of a call, in one line.
+    Arguments,
     /// The name of an error number.
     Errno(&'static str),
     /// The row's id with the kind's prefix.

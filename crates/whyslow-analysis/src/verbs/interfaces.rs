@@ -90,17 +90,19 @@ fn interfaces(context: &Context<'_>, parts: Parts) -> Result<Interfaces, Analysi
                 if window.is_some_and(|window| !window.contains(ts.at(row))) {
                     continue;
                 }
+                let Some(kind @ ("receive" | "queue" | "transmit")) = kind.get(row) else {
+                    continue;
+                };
                 let name = netif.get(row).unwrap_or_default();
                 let place = (parts.of(ts.at(row)), name.to_owned());
                 let interface = interfaces.entry(place).or_default();
-                let packets = match kind.get(row) {
-                    Some("receive") => &mut interface.received,
-                    Some("queue") => &mut interface.queued,
-                    Some("transmit") => &mut interface.transmitted,
-                    _ => continue,
+                let packets = match kind {
+                    "receive" => &mut interface.received,
+                    "queue" => &mut interface.queued,
+                    _ => &mut interface.transmitted,
                 };
                 packets.count += 1;
-                packets.bytes += bytes.at(row);
+                packets.bytes += bytes.or_zero(row);
             }
             Ok(())
         },

@@ -8,4 +8,4 @@ SELECT begin_of(ts, {width}) AS ts_ns, netif,
     CASE WHEN count(*) FILTER (WHERE kind = 'transmit') > 0
          THEN count(*) FILTER (WHERE kind = 'transmit')
          ELSE count(*) FILTER (WHERE kind = 'queue') END AS sent_packets
-FROM packets GROUP BY ALL ORDER BY ts_ns, netif;
+FROM packets WHERE kind IN ('receive', 'queue', 'transmit') GROUP BY ALL ORDER BY ts_ns, netif;

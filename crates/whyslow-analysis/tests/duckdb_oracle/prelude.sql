@@ -52,6 +52,8 @@ CREATE VIEW packets AS SELECT *, NULL AS cut FROM net_packet
 WHERE getvariable('win_begin') IS NULL
     OR (ts >= getvariable('win_begin') AND ts < getvariable('win_end'));
 
+CREATE VIEW reclaims AS SELECT *, NULL AS cut FROM reclaim WHERE touches(ts, ts_end);
+
 -- Equal parts of the measured time, the last one shorter.
 CREATE MACRO parts(width) AS TABLE
     SELECT part, least(part + width, getvariable('span_end')) AS part_end

@@ -10,7 +10,7 @@ use crate::duckdb::{Rows, amount, by, check, question, windows, written};
 use crate::shown;
 
 /// Kind, its view, keys, and the SQL that names them.
-const MAPS: [(Kind, &str, &[&str], &str); 19] = [
+const MAPS: [(Kind, &str, &[&str], &str); 20] = [
     (Kind::Io, "io", &[], ""),
     (Kind::Io, "io", &["op"], "op"),
     (Kind::Io, "io", &["comm"], "comm"),
@@ -26,6 +26,7 @@ const MAPS: [(Kind, &str, &[&str], &str); 19] = [
     (Kind::States, "states", &["state"], "state"),
     (Kind::Cpu, "slices", &["cpu"], "cpu"),
     (Kind::Irq, "irqs", &["name"], "name"),
+    (Kind::Mem, "reclaims", &["kind"], "kind"),
     (Kind::Irq, "irqs", &["kind", "cpu"], "kind, cpu"),
     (Kind::Syscalls, "syscalls", &[], ""),
     (Kind::Syscalls, "syscalls", &["name"], "name"),

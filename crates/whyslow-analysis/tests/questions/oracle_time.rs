@@ -158,8 +158,19 @@ fn states_interrupts_memory_and_packets_by_interval_equal_sql() {
         ];
         check(&written, &asked, usage, "usage_irq.sql", &words);
     }
-    let keys = format!("{time} comm");
-    let words = [("keys", &*keys), ("first", "ts_ns,"), ("order", order)];
+    let either = "coalesce(pages.ts_ns, stalled.ts_ns) AS ts_ns, \
+                  coalesce(pages.comm, stalled.comm) AS comm";
+    let on = "pages.ts_ns = stalled.ts_ns AND pages.comm IS NOT DISTINCT FROM stalled.comm";
+    let words = [
+        ("keys", "comm"),
+        ("time", &*time),
+        ("part", "part AS ts_ns,"),
+        ("width", &*width),
+        ("either", either),
+        ("on", on),
+        ("first", "ts_ns,"),
+        ("order", order),
+    ];
     for asked in each_part(&by(&["comm"], question(Kind::Mem, Verb::Usage))) {
         check(&written, &asked, usage, "usage_mem.sql", &words);
     }
@@ -167,7 +178,7 @@ fn states_interrupts_memory_and_packets_by_interval_equal_sql() {
     let words = [
         ("keys", &*keys),
         ("first", "ts_ns,"),
-        ("order", "netif"),
+        ("order", "netif NULLS FIRST"),
         ("seconds", &*seconds),
     ];
     for asked in each_part(&by(&["netif"], question(Kind::Net, Verb::Usage))) {
