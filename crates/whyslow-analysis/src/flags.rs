@@ -254,16 +254,14 @@ fn futex(command: i64) -> String {
     let Some(name) = name.and_then(|place| COMMANDS.get(place)) else {
         return format!("{command:#x}");
     };
-    match marks {
-        0 => (*name).into(),
-        _ => {
-            let known = [
-                (0x80, "FUTEX_PRIVATE_FLAG"),
-                (0x100, "FUTEX_CLOCK_REALTIME"),
-            ];
-            format!("{name}|{}", bits(marks, &known))
-        }
+    if marks == 0 {
+        return (*name).into();
     }
+    let known = [
+        (0x80, "FUTEX_PRIVATE_FLAG"),
+        (0x100, "FUTEX_CLOCK_REALTIME"),
+    ];
+    format!("{name}|{}", bits(marks, &known))
 }
 
 fn one_of(value: i64, known: &[(i64, &str)]) -> String {

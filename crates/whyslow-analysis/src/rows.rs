@@ -49,7 +49,7 @@ enum BoundCell {
     Bool(ColumnRef),
     Thread(ColumnRef),
     Object { path: ColumnRef, reason: ColumnRef },
-    Arguments(Arguments),
+    Arguments(Box<Arguments>),
     Errno(ColumnRef),
     Id(ColumnRef),
 }
@@ -71,7 +71,9 @@ impl<'s> Cells<'s> {
                 path: projection.need("path"),
                 reason: projection.need("unknown_reason"),
             },
-            Cell::Arguments => BoundCell::Arguments(Arguments::new(names.machine, projection)),
+            Cell::Arguments => {
+                BoundCell::Arguments(Box::new(Arguments::new(names.machine, projection)))
+            }
             Cell::Id => BoundCell::Id(projection.need("id")),
         };
         let bound = fields.iter().map(|field| bind(field.cell)).collect();

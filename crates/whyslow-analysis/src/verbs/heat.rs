@@ -80,29 +80,9 @@ pub(crate) fn table(
         }
     }
     facts::measured(context, &context.question.filter, "", &mut table);
-    let mut fact = |name, title, measure, value: Value| {
-        facts::push(&mut table, name, title, measure, value);
-    };
-    let name = match weight {
-        Weight::Count => "count",
-        Weight::Intensity => "intensity",
-    };
-    fact("weight", "weight", Measure::Text, name.into());
-    fact("begin_ns", "begin", Measure::Time, span.begin.into());
-    fact("width_ns", "a column is", Measure::Duration, width.into());
+    tell_scale(context, width, &mut table);
     if !keys.is_empty() {
-        let rows: i64 = left_out.iter().map(|map| map.count).sum();
-        fact("groups", "groups", Measure::Count, (groups as i64).into());
-        let more = left_out.len() as i64;
-        fact("groups_left_out", "left out", Measure::Count, more.into());
-        let title = format!("{} left out", spec.rows);
-        fact("rows_left_out", &title, Measure::Count, rows.into());
-        if more > 0 {
-            context.note(format!(
-                "{more} more groups with {rows} {} are left out: -n 0 shows all",
-                spec.rows
-            ));
-        }
+        tell_left_out(context, spec, (groups, &left_out), &mut table);
     }
     if unknown > 0 {
         context.note(format!(
@@ -111,6 +91,40 @@ pub(crate) fn table(
         ));
     }
     Ok(table)
+}
+
+fn tell_scale(context: &Context<'_>, width: Ns, table: &mut AnswerTable) {
+    let weight = match context.question.weight {
+        Weight::Count => "count",
+        Weight::Intensity => "intensity",
+    };
+    facts::push(table, "weight", "weight", Measure::Text, weight);
+    let begin = context.span.begin;
+    facts::push(table, "begin_ns", "begin", Measure::Time, begin);
+    facts::push(table, "width_ns", "a column is", Measure::Duration, width);
+}
+
+/// How many groups there are, and what is in those that are not shown.
+fn tell_left_out(
+    context: &Context<'_>,
+    spec: &Spec,
+    (groups, left_out): (usize, &[Map]),
+    table: &mut AnswerTable,
+) {
+    let rows: i64 = left_out.iter().map(|map| map.count).sum();
+    let more = left_out.len();
+    let mut fact = |name, title: &str, count: i64| {
+        facts::push(table, name, title, Measure::Count, count);
+    };
+    fact("groups", "groups", groups as i64);
+    fact("groups_left_out", "left out", more as i64);
+    fact("rows_left_out", &format!("{} left out", spec.rows), rows);
+    if more > 0 {
+        context.note(format!(
+            "{more} more groups with {rows} {} are left out: -n 0 shows all",
+            spec.rows
+        ));
+    }
 }
 
 /// What one group adds to the answer.

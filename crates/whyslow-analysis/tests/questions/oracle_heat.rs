@@ -52,10 +52,11 @@ fn heat_maps_equal_sql() {
         } else {
             format!("{expression},")
         };
-        let order: String = names
+        let order: Vec<String> = names
             .iter()
             .map(|name| format!(", {name} NULLS FIRST"))
             .collect();
+        let order = order.concat();
         let among = if names.is_empty() {
             String::new()
         } else {

@@ -91,7 +91,9 @@ impl ReclaimTracker {
     pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
         let mut open: Vec<Open> = self.open.drain().map(|(_, open)| open).collect();
         open.sort_unstable_by_key(|open| open.id);
-        open.iter().for_each(|open| emit(open, None, out));
+        for open in &open {
+            emit(open, None, out);
+        }
     }
 }
 

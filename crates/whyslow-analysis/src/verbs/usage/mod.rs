@@ -57,7 +57,7 @@ pub(crate) fn tables<const N: usize>(
     let of_objects = |keys: &[Key]| keys.iter().any(|key| key.is_object());
     let by = wanted.map(|(_, _, keys)| By {
         keys,
-        by_sort: !of_objects(keys),
+        of_sorts: !of_objects(keys),
         interval: context.question.interval,
     });
     let groups = sums_by(context, spec, by)?;
@@ -86,7 +86,7 @@ pub(crate) fn sums(
 ) -> Result<Groups<UsageSum>, AnalysisError> {
     let by = By {
         keys,
-        by_sort: false,
+        of_sorts: false,
         interval: None,
     };
     let groups = sums_by(context, spec, [by])?.pop();
@@ -98,7 +98,7 @@ pub(crate) fn sums(
 struct By<'k> {
     keys: &'k [Key],
     /// Also by the sort of the object; groups then have its number as their last value.
-    by_sort: bool,
+    of_sorts: bool,
     /// Also by interval; groups then have its begin after their keys.
     interval: Option<Ns>,
 }
@@ -111,7 +111,7 @@ impl By<'_> {
             Object::Second => Key::File,
         };
         let mut keys = self.keys.to_vec();
-        keys.extend(self.by_sort.then_some(sort));
+        keys.extend(self.of_sorts.then_some(sort));
         keys
     }
 
@@ -138,7 +138,7 @@ impl By<'_> {
         let sums = groups
             .into_iter()
             .map(|(group, tally)| (group, tally.sum(object)));
-        if !self.by_sort {
+        if !self.of_sorts {
             return sums.collect();
         }
         let mut sorted: FxHashMap<Vec<KeyValue>, UsageSum> = FxHashMap::default();
@@ -170,7 +170,7 @@ fn sums_by<const N: usize>(
     // The reasons why objects are unknown come along: mostly there are none to be read.
     let by_reason = By {
         keys: &[Key::Reason],
-        by_sort: true,
+        of_sorts: true,
         interval: None,
     };
     let all_by = by.into_iter().chain([by_reason]);
@@ -247,22 +247,8 @@ fn by_object(
     } else {
         &[Object::First]
     };
-    let column = AnswerColumn::new;
     let by_time = context.question.interval.is_some();
-    let mut columns = Vec::new();
-    if by_time {
-        columns.push(column("ts_ns", "time", Measure::Time));
-    }
-    columns.extend(keys.iter().flat_map(|key| key.answer_columns()));
-    columns.extend([
-        column("read_bytes", "read", Measure::Bytes),
-        column("write_bytes", "written", Measure::Bytes),
-        column("reads", "reads", Measure::Count).priority(3),
-        column("writes", "writes", Measure::Count).priority(3),
-        column("other_calls", "other calls", Measure::Count).priority(5),
-        column("by", "by", Measure::Text).priority(1),
-    ]);
-    let mut table = AnswerTable::new(name, title, columns);
+    let mut table = AnswerTable::new(name, title, object_columns(keys, by_time));
     facts::push(
         &mut table,
         "objects",
@@ -309,6 +295,24 @@ fn by_object(
     }
     context.finish_blocks(&mut table, limit);
     Ok(table)
+}
+
+fn object_columns(keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
+    let column = AnswerColumn::new;
+    let mut columns = Vec::new();
+    if by_time {
+        columns.push(column("ts_ns", "time", Measure::Time));
+    }
+    columns.extend(keys.iter().flat_map(|key| key.answer_columns()));
+    columns.extend([
+        column("read_bytes", "read", Measure::Bytes),
+        column("write_bytes", "written", Measure::Bytes),
+        column("reads", "reads", Measure::Count).priority(3),
+        column("writes", "writes", Measure::Count).priority(3),
+        column("other_calls", "other calls", Measure::Count).priority(5),
+        column("by", "by", Measure::Text).priority(1),
+    ]);
+    columns
 }
 
 /// The begin of the interval of a group, where there are intervals.

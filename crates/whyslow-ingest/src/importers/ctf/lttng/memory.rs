@@ -103,7 +103,6 @@ const END: &[&str] = &["nr_reclaimed", "nid"];
 
 macro_rules! counted {
     ($($function:ident $kind:ident),+ $(,)?) => { $(
-        #[expect(clippy::unnecessary_wraps, reason = "the table wants one signature")]
         fn $function<'a>(_: &Fields<'_, 'a>) -> Option<Body<'a>> {
             Some(Body::Memory { kind: MemoryKind::$kind, order: 0 })
         }
@@ -128,7 +127,6 @@ of_cache! { cache_add CacheAdd, cache_remove CacheRemove }
 
 macro_rules! reclaim {
     ($($begin:ident $end:ident $kind:ident),+ $(,)?) => { $(
-        #[expect(clippy::unnecessary_wraps, reason = "the table wants one signature")]
         fn $begin<'a>(fields: &Fields<'_, 'a>) -> Option<Body<'a>> {
             Some(Body::ReclaimBegin {
                 kind: ReclaimKind::$kind,
@@ -137,7 +135,6 @@ macro_rules! reclaim {
             })
         }
 
-        #[expect(clippy::unnecessary_wraps, reason = "the table wants one signature")]
         fn $end<'a>(fields: &Fields<'_, 'a>) -> Option<Body<'a>> {
             Some(Body::ReclaimEnd {
                 kind: ReclaimKind::$kind,
