@@ -9,14 +9,16 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::{MAPPINGS, SLICES, SYSCALLS, Spec};
+use crate::kinds::{MAPPINGS, PAGES, RECLAIM, SLICES, SYSCALLS, Spec};
 use crate::pass::Summing;
 use crate::query::{Filter, Kind, Verb};
 use crate::scan::{ColumnRef, Ints, Texts};
 
 /// What is missing, and what cannot be told without it.
 pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
-    if context.has(spec.table.name) {
+    // Memory usage is told by either table.
+    let or_reclaim = spec.table.name == PAGES.table.name && context.has(RECLAIM.table.name);
+    if context.has(spec.table.name) || or_reclaim {
         return None;
     }
     let (events, question) = match spec.table.name {
@@ -33,8 +35,12 @@ pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
             "what was sent and received",
         ),
         "page_count" => (
-            "pages (mm_page_alloc, mm_page_free)",
+            "pages (mm_page_alloc, mm_page_free), page faults or reclaim",
             "who allocated memory",
+        ),
+        "reclaim" => (
+            "reclaim (mm_vmscan_direct_reclaim_begin), or there was none",
+            "who waited for memory",
         ),
         "file_life" | "fd_life" => ("files being opened", "which files were used"),
         _ => ("threads", "who there was"),

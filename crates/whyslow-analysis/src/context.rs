@@ -171,6 +171,16 @@ impl<'q> Context<'q> {
         }
         rows::truncate(table, limit);
     }
+
+    /// The same for a table with a block of rows an interval, whose first column is its begin: the
+    /// limit is that of each block, unless they are sorted together.
+    pub(crate) fn finish_blocks(&self, table: &mut AnswerTable, limit: usize) {
+        if self.question.interval.is_some() && self.question.sort.is_none() {
+            rows::truncate_blocks(table, limit);
+        } else {
+            self.finish(table, limit);
+        }
+    }
 }
 
 /// So many blocks of rows at most: a series beyond is a slip of the unit.

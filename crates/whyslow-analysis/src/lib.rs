@@ -1,11 +1,13 @@
 //! Questions about a recording: kinds (what is measured) × verbs (how it is shown).
 
+mod arguments;
 mod caveats;
 mod context;
 mod errno;
 mod error;
 mod facts;
 mod filter;
+mod flags;
 mod fold;
 mod globs;
 mod grouping;
@@ -168,7 +170,7 @@ fn answer_tables(
         (_, Verb::Usage) => usage(context, spec),
         (_, Verb::Top) => verbs::top::tables(context, spec, &keys(spec.series)?),
         (_, Verb::Hist) => verbs::hist::tables(context, spec, &keys(spec.series)?),
-        (_, Verb::Heat) => verbs::heat::tables(context, spec, &keys(&[])?),
+        (_, Verb::Heat) => Ok(vec![verbs::heat::table(context, spec, &keys(&[])?)?]),
         (_, Verb::Tree) => Ok(vec![verbs::files::tree(context)?]),
         (_, Verb::Open) => Ok(vec![verbs::files::open(context)?]),
         (_, Verb::List) => Ok(vec![verbs::threads::table(context)?]),

@@ -11,6 +11,7 @@ use whyslow_model::{Ns, Shape, Window, tables};
 use whyslow_store::Tables;
 
 use crate::AnalysisError;
+use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::errno;
 use crate::fold::{Spot, fold_spots, in_order};
@@ -48,6 +49,7 @@ enum BoundCell {
     Bool(ColumnRef),
     Thread(ColumnRef),
     Object { path: ColumnRef, reason: ColumnRef },
+    Arguments(Box<Arguments>),
     Errno(ColumnRef),
     Id(ColumnRef),
 }
@@ -69,6 +71,9 @@ impl<'s> Cells<'s> {
                 path: projection.need("path"),
                 reason: projection.need("unknown_reason"),
             },
+            Cell::Arguments => {
+                BoundCell::Arguments(Box::new(Arguments::new(names.machine, projection)))
+            }
             Cell::Id => BoundCell::Id(projection.need("id")),
         };
         let bound = fields.iter().map(|field| bind(field.cell)).collect();
@@ -137,6 +142,10 @@ impl<'s> Cells<'s> {
                     (None, None) => Value::Null,
                 })
                 .collect()
+            }
+            BoundCell::Arguments(arguments) => {
+                let texts = arguments.read(batch, rows)?;
+                texts.into_iter().map(Value::from).collect()
             }
             BoundCell::Id(column) => {
                 let column = column.ints(batch)?;
@@ -393,6 +402,36 @@ pub(crate) fn truncate(table: &mut AnswerTable, limit: usize) -> bool {
     table.outliers.retain(|row| *row < limit);
     table.cut.retain(|(row, _)| *row < limit);
     more
+}
+
+/// Leaves so many rows of each run with the same first cell.
+pub(crate) fn truncate_blocks(table: &mut AnswerTable, limit: usize) {
+    let mut count = 0;
+    let mut kept = Vec::with_capacity(table.rows.len());
+    for (number, row) in table.rows.iter().enumerate() {
+        let is_next = number > 0 && table.rows[number - 1].first() == row.first();
+        count = if is_next { count + 1 } else { 1 };
+        kept.push(count <= limit);
+    }
+    let mut place = 0;
+    let places: Vec<Option<usize>> = kept
+        .iter()
+        .map(|kept| {
+            place += usize::from(*kept);
+            kept.then(|| place - 1)
+        })
+        .collect();
+    let mut kept = kept.into_iter();
+    table.rows.retain(|_| kept.next().unwrap_or(false));
+    table.outliers = table
+        .outliers
+        .iter()
+        .filter_map(|row| places[*row])
+        .collect();
+    let cut = table.cut.iter();
+    table.cut = cut
+        .filter_map(|(row, edge)| Some((places[*row]?, *edge)))
+        .collect();
 }
 
 fn compare(a: &Value, b: &Value) -> Ordering {

@@ -7,6 +7,8 @@
 
 use whyslow_model::{Ns, Window};
 
+use crate::context::Context;
+
 /// Equal parts of a window; the last one may be shorter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts {
@@ -15,6 +17,15 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    /// The intervals that a question asks for, or its whole window.
+    pub(crate) fn of_question(context: &Context<'_>) -> Self {
+        let whole = context.span.length().max(1);
+        Self {
+            span: context.span,
+            width: context.question.interval.unwrap_or(whole),
+        }
+    }
+
     /// Number of parts; one at least, so that everything has a place.
     pub(crate) fn count(self) -> usize {
         let length = self.span.length().max(1);

@@ -1,11 +1,14 @@
 //! Names of processes and devices by id, and which threads belong to the tracer.
 
+use std::ops::ControlFlow;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::row::Row;
-use whyslow_model::tables::{DeviceRow, ProcessRow, ThreadRow};
+use whyslow_model::tables::{DeviceRow, MetadataRow, ProcessRow, ThreadRow};
 use whyslow_store::Tables;
 
 use crate::AnalysisError;
+use crate::flags::Machine;
 use crate::fold::in_order;
 use crate::keys::{Key, KeyValue};
 use crate::query::DeviceRef;
@@ -40,11 +43,24 @@ pub(crate) struct Names {
     pub(crate) tracers: Tracers,
     /// Name, major and minor number of each device.
     devices: Vec<(String, i64, i64)>,
+    /// What numbers some flags have.
+    pub(crate) machine: Machine,
 }
 
 impl Names {
     pub(crate) fn read(tables: &dyn Tables) -> Result<Self, AnalysisError> {
         let mut names = Names::default();
+        let mut projection = Projection::new(MetadataRow::TABLE);
+        let [key, value] = ["key", "value"].map(|name| projection.need(name));
+        in_order(tables, &projection.scan(None), |batch| {
+            let (key, value) = (key.texts(batch)?, value.texts(batch)?);
+            for row in 0..batch.num_rows() as u32 {
+                if let (Some("kernel_release"), Some(release)) = (key.get(row), value.get(row)) {
+                    names.machine = Machine::of_release(release);
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
         let mut projection = Projection::new(ProcessRow::TABLE);
         let [upid, pid] = ["upid", "pid"].map(|name| projection.need(name));
         let (comm, exe) = (projection.need("comm"), projection.need("exe"));

@@ -204,6 +204,98 @@ pub enum NetKind {
     Transmit,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetFaultKind {
+    /// A segment was not acknowledged in time.
+    Retransmit,
+    /// The answer to a connection request was not.
+    RetransmitSynack,
+    Drop,
+}
+
+impl NetFaultKind {
+    pub const ALL: [Self; 3] = [Self::Retransmit, Self::RetransmitSynack, Self::Drop];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Retransmit => "retransmit",
+            Self::RetransmitSynack => "retransmit_synack",
+            Self::Drop => "drop",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// A page fault of a program itself, or of the kernel on its behalf.
+    FaultUser,
+    FaultKernel,
+    /// Pages of files that came into the page cache or left it.
+    CacheAdd,
+    CacheRemove,
+    /// Pages that reclaim itself had to write.
+    ReclaimWrite,
+    /// An allocation that found memory short called for kswapd.
+    KswapdWakeup,
+}
+
+impl MemoryKind {
+    pub const ALL: [Self; 6] = [
+        Self::FaultUser,
+        Self::FaultKernel,
+        Self::CacheAdd,
+        Self::CacheRemove,
+        Self::ReclaimWrite,
+        Self::KswapdWakeup,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FaultUser => "fault_user",
+            Self::FaultKernel => "fault_kernel",
+            Self::CacheAdd => "cache_add",
+            Self::CacheRemove => "cache_remove",
+            Self::ReclaimWrite => "reclaim_write",
+            Self::KswapdWakeup => "kswapd_wakeup",
+        }
+    }
+}
+
+/// Who frees pages, and for whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReclaimKind {
+    /// A thread that wanted memory.
+    Direct,
+    /// A thread whose cgroup is at its limit.
+    Cgroup,
+    /// A cgroup above its soft limit, within one of the others.
+    CgroupSoft,
+    /// A thread that wanted memory of one node.
+    Node,
+    /// The kernel thread of a node, in the background.
+    Kswapd,
+}
+
+impl ReclaimKind {
+    pub const ALL: [Self; 5] = [
+        Self::Direct,
+        Self::Cgroup,
+        Self::CgroupSoft,
+        Self::Node,
+        Self::Kswapd,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Cgroup => "cgroup",
+            Self::CgroupSoft => "cgroup_soft",
+            Self::Node => "node",
+            Self::Kswapd => "kswapd",
+        }
+    }
+}
+
 /// Thread record of a state dump.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StateProcess<'a> {
@@ -339,12 +431,40 @@ pub enum Body<'a> {
         ret: Option<i32>,
         headers: Option<NetHeaders>,
     },
+    /// A packet that was sent again or thrown away.
+    NetFault {
+        kind: NetFaultKind,
+        skbaddr: Option<u64>,
+        /// Why it was thrown away, by the number of the traced kernel.
+        reason: Option<i64>,
+        /// What the frame carries (0x0800 for IPv4), where no headers tell more.
+        ethertype: Option<u16>,
+        headers: Option<NetHeaders>,
+    },
 
     PageAlloc {
         order: u32,
     },
     PageFree {
         order: u32,
+    },
+
+    /// Something about memory that is counted: 2^`order` pages, for faults and wakeups once.
+    Memory {
+        kind: MemoryKind,
+        order: u32,
+    },
+    /// Pages are being freed because memory is short; the thread does nothing else meanwhile.
+    ReclaimBegin {
+        kind: ReclaimKind,
+        order: Option<i32>,
+        node: Option<i32>,
+    },
+    /// `pages` were freed.
+    ReclaimEnd {
+        kind: ReclaimKind,
+        pages: Option<i64>,
+        node: Option<i32>,
     },
 
     StateProcess(StateProcess<'a>),

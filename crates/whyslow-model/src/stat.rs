@@ -77,6 +77,8 @@ stats! {
     VALUE_IMPOSSIBLE Warning false "an event with a value that cannot be; used without the value",
     CPU_IMPOSSIBLE Warning false "an event on a CPU of a number that no machine has; used without its CPU",
     SCHED_PREV_MISMATCH Warning false "a thread switched out on a CPU where another was known to run",
+    RECLAIM_END_WITHOUT_BEGIN Info false "an end of reclaim whose begin was not recorded",
+    RECLAIM_NESTED Warning false "a begin of reclaim in a thread that was in it already; an end was lost",
     IRQ_EXIT_WITHOUT_ENTRY Info false "an interrupt handler that ended without a recorded begin",
     MAP_LIMIT Warning false "a bounded table of the importer was full and its oldest entry was given up",
 }

@@ -20,8 +20,7 @@ pub(crate) static TOPIC: Topic = Topic {
             Verb::Usage,
             "Bytes and requests by process and device",
             &BLOCK,
-        )
-        .by_time(),
+        ),
         View::new(
             Verb::Stats,
             "Count, bytes, queue and device time by device",

@@ -20,8 +20,7 @@ pub(crate) static TOPIC: Topic = Topic {
             Verb::Usage,
             "CPU time by process, thread, CPU or priority",
             &SLICES,
-        )
-        .by_time(),
+        ),
         View::new(Verb::Stats, "Count and length of time slices", &SLICES),
         View::new(Verb::Hist, "Histogram of lengths of time slices", &SLICES),
         View::new(Verb::Top, "The longest time slices", &SLICES),

@@ -17,7 +17,7 @@ pub(crate) static TOPIC: Topic = Topic {
   whyslow irq log web.wsl --op soft --min 1ms",
     views: &[
         View::new(Verb::Stats, "Count and length by handler", &IRQ),
-        View::new(Verb::Usage, "Time that interrupts took from whom", &IRQ).by_time(),
+        View::new(Verb::Usage, "Time that interrupts took from whom", &IRQ),
         View::new(Verb::Hist, "Histogram of lengths with percentiles", &IRQ),
         View::new(Verb::Top, "The longest handlers", &IRQ),
         View::new(Verb::Log, "Handlers in order of time", &IRQ),

@@ -1,25 +1,38 @@
-//! `mem`: pages that threads allocated and freed, counted by the second.
+//! `mem`: pages that threads allocated and freed and their faults, counted by the second; and
+//! reclaim, time by time.
 
+use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
-use whyslow_model::tables::PageCountRow;
+use whyslow_model::tables::{PageCountRow, ReclaimRow};
 
-use super::{Only, Spec, Topic, View};
+use super::{Cell, Field, Only, Spec, Topic, View};
 use crate::keys::Key;
 use crate::query::{Kind, Verb};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Mem,
-    about: "Pages of memory allocated and freed",
+    about: "Memory: pages allocated and freed, page faults, reclaim",
     examples: "\
   whyslow mem web.wsl                           by process
   whyslow mem web.wsl --by thread
-  whyslow mem web.wsl 1 -c mysqld               second by second",
-    views: &[View::new(
-        Verb::Usage,
-        "Pages allocated and freed by process or thread",
-        &PAGES,
-    )
-    .by_time()],
+  whyslow mem web.wsl 1 -c mysqld               second by second
+  whyslow mem top web.wsl --op direct           the longest stalls for want of memory",
+    views: &[
+        View::new(
+            Verb::Usage,
+            "Pages allocated and freed, faults and stalls by process or thread",
+            &PAGES,
+        ),
+        View::new(Verb::Stats, "Count and length of reclaim by kind", &RECLAIM),
+        View::new(
+            Verb::Hist,
+            "Histogram of lengths of reclaim with percentiles",
+            &RECLAIM,
+        ),
+        View::new(Verb::Top, "The longest times of reclaim", &RECLAIM),
+        View::new(Verb::Log, "Reclaim in order of time", &RECLAIM),
+        View::new(Verb::Heat, "Length of reclaim over time", &RECLAIM),
+    ],
     default: Some(Verb::Usage),
     is_main: false,
 };
@@ -42,3 +55,44 @@ pub(crate) static PAGES: Spec = Spec {
     id_prefix: "pages",
     fields: &[],
 };
+
+/// Times in which pages were freed because memory was short.
+pub(crate) static RECLAIM: Spec = Spec {
+    kind: Kind::Mem,
+    name: "mem",
+    rows: "times of reclaim",
+    table: ReclaimRow::TABLE,
+    only: Only::Everything,
+    class: "kind",
+    classes: &["direct", "cgroup", "cgroup_soft", "node", "kswapd"],
+    group: &[Key::Kind],
+    series: &[Key::Kind],
+    size: None,
+    errno: None,
+    lasting: false,
+    owner: "utid",
+    stages: &[],
+    id_prefix: "reclaim",
+    fields: FIELDS,
+};
+
+const FIELDS: &[Field] = &[
+    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
+    Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
+    Field::new("kind", "kind", Measure::Text, Cell::Text("kind")),
+    Field::new("pages", "pages freed", Measure::Count, Cell::Int("pages")),
+    Field::new(
+        "alloc_order",
+        "order",
+        Measure::Count,
+        Cell::Int("alloc_order"),
+    )
+    .priority(4),
+    Field::new("node", "node", Measure::Count, Cell::Int("node")).priority(5),
+    Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
+    Field::new("pid", "pid", Measure::Count, Cell::Int("pid")).priority(3),
+    Field::new("tid", "tid", Measure::Count, Cell::Int("tid")),
+    Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu")).priority(7),
+    Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
+];

@@ -18,7 +18,7 @@ pub(crate) use cpu::SLICES;
 pub(crate) use files::{DESCRIPTORS, FILES, LIVES, MAPPINGS, of_second};
 pub(crate) use io::IO;
 pub(crate) use irq::IRQ;
-pub(crate) use mem::PAGES;
+pub(crate) use mem::{PAGES, RECLAIM};
 pub(crate) use net::PACKETS;
 pub(crate) use sched::SCHED;
 pub(crate) use states::STATES;
@@ -59,21 +59,13 @@ impl View {
     const fn new(verb: Verb, about: &'static str, spec: &'static Spec) -> Self {
         let by_time = matches!(
             verb,
-            Verb::Stats | Verb::Heat | Verb::Syscalls | Verb::Timeline
+            Verb::Usage | Verb::Stats | Verb::Heat | Verb::Syscalls | Verb::States | Verb::Timeline
         );
         Self {
             verb,
             about,
             spec,
             by_time,
-        }
-    }
-
-    /// One that can be asked interval by interval, unlike others of its verb.
-    const fn by_time(self) -> Self {
-        Self {
-            by_time: true,
-            ..self
         }
     }
 }
@@ -184,6 +176,8 @@ pub(crate) enum Cell {
     Thread(&'static str),
     /// The path, or why it is unknown.
     Object,
+    /// What is known of the arguments of a call, in one line.
+    Arguments,
     /// The name of an error number.
     Errno(&'static str),
     /// The row's id with the kind's prefix.

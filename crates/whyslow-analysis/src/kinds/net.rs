@@ -10,13 +10,18 @@ use crate::query::{Kind, Verb};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Net,
-    about: "Network packets by interface, process and peer",
+    about: "Network packets, retransmits and drops by interface, process and peer",
     examples: "\
   whyslow net web.wsl                           bytes and packets of each interface
   whyslow net web.wsl --by process
-  whyslow net web.wsl 1 --by peer               where the headers were recorded",
+  whyslow net web.wsl 1 --by peer               where the headers were recorded
+  whyslow net log web.wsl --op retransmit,drop  what was lost, and why",
     views: &[
-        View::new(Verb::Usage, "Bytes and packets received and sent", &PACKETS).by_time(),
+        View::new(
+            Verb::Usage,
+            "Bytes and packets received and sent, sent again and dropped",
+            &PACKETS,
+        ),
         View::new(Verb::Log, "Packets in order of time", &PACKETS),
     ],
     default: Some(Verb::Usage),
@@ -30,7 +35,14 @@ pub(crate) static PACKETS: Spec = Spec {
     table: NetPacketRow::TABLE,
     only: Only::Everything,
     class: "kind",
-    classes: &["receive", "queue", "transmit"],
+    classes: &[
+        "receive",
+        "queue",
+        "transmit",
+        "retransmit",
+        "retransmit_synack",
+        "drop",
+    ],
     group: &[Key::Netif],
     series: &[],
     size: Some("bytes"),
@@ -68,5 +80,12 @@ const FIELDS: &[Field] = &[
     Field::new("tid", "tid", Measure::Count, Cell::Int("tid")),
     Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu")).priority(7),
     Field::new("ret", "result", Measure::Count, Cell::Int("ret")).priority(8),
+    Field::new(
+        "drop_reason",
+        "drop reason",
+        Measure::Count,
+        Cell::Int("drop_reason"),
+    )
+    .priority(6),
     Field::new("id", "id", Measure::Id, Cell::Id).priority(8),
 ];

@@ -23,11 +23,7 @@ use crate::scan::{ColumnRef, Projection};
 use crate::sweep::{InFlight, Parts};
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
-    let whole = context.span.length().max(1);
-    let parts = Parts {
-        span: context.span,
-        width: context.question.interval.unwrap_or(whole),
-    };
+    let parts = Parts::of_question(context);
     let devices = sweep(context, parts)?;
     let by_time = context.question.interval.is_some();
     let mut table = AnswerTable::new("devices", "block devices", columns(by_time));
@@ -59,7 +55,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     // Stable: devices of one time, or of the same bytes, stay in the order of their names.
     rows.sort_by_key(|(order, _)| *order);
     table.rows = rows.into_iter().map(|(_, row)| row).collect();
-    context.finish(&mut table, context.limit(0));
+    context.finish_blocks(&mut table, context.limit(0));
     Ok(table)
 }
 

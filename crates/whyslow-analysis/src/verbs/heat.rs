@@ -1,18 +1,20 @@
 //! `heat`: time × duration (powers of two), per cell the number of rows and the sum of their
-//! durations. A row lies where it begins; one that began before the window lies at its begin.
+//! durations. A row lies where it begins; one that began before the window lies at its begin. One
+//! that was not recorded whole has no duration, and no place.
+
+use std::cmp::Reverse;
 
 use arrow_array::RecordBatch;
 use rustc_hash::FxHashMap;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Form, Measure, Value};
 use whyslow_model::{Ns, Window};
 
-use super::slug;
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::facts;
 use crate::fold::Spot;
 use crate::grouping::TimeKey;
-use crate::keys::{Key, in_order, label};
+use crate::keys::{Key, KeyValue};
 use crate::kinds::Spec;
 use crate::pass::Summing;
 use crate::query::Weight;
@@ -20,12 +22,16 @@ use crate::scan::{ColumnRef, Ints};
 
 /// Columns of time where the question names no interval.
 const COLUMNS: i64 = 60;
+/// Maps that people can compare at a glance.
+const GROUPS: usize = 6;
 
-pub(crate) fn tables(
+/// One table; with keys its cells are those of one map a group, the groups with the most rows (or the
+/// greatest sum of durations) first.
+pub(crate) fn table(
     context: &Context<'_>,
     spec: &'static Spec,
     keys: &[Key],
-) -> Result<Vec<AnswerTable>, AnalysisError> {
+) -> Result<AnswerTable, AnalysisError> {
     let span = context.span;
     let width = context.question.interval.unwrap_or_else(|| {
         let length = span.length().max(1);
@@ -41,58 +47,125 @@ pub(crate) fn tables(
         },
         dur: pass.projection.need(context.latency(spec)?),
     };
-    let groups = pass.run(context.tables, &heat)?;
-    let mut tables = Vec::new();
-    for (group, cells) in in_order(spec, keys, groups) {
-        let title = if keys.is_empty() {
-            spec.rows.to_owned()
-        } else {
-            label(keys, &group, &context.names)
-        };
-        let cells = cells.into_cells();
-        if cells.is_empty() {
-            continue;
-        }
-        let mut table = AnswerTable::new(&format!("heat_{}", slug(&title)), &title, columns());
-        table.form = Form::HeatMap;
+    let mut unknown = 0;
+    let mut maps: Vec<Map> = Vec::new();
+    for (group, sum) in pass.run(context.tables, &heat)? {
+        unknown += sum.unknown;
+        let map = Map::new(group, sum);
+        maps.extend((!map.cells.is_empty()).then_some(map));
+    }
+    let weight = context.question.weight;
+    // Stable: groups of equal weight stay in the order of their keys.
+    maps.sort_by_key(|map| Reverse(map.weight(weight)));
+    let groups = maps.len();
+    let left_out = maps.split_off(groups.min(context.limit(GROUPS)));
+    let mut table = AnswerTable::new("heat", spec.rows, columns(keys));
+    table.form = Form::HeatMap;
+    for Map { group, cells, .. } in maps {
+        let named = keys.iter().zip(&group);
+        let name: Vec<Value> = named
+            .flat_map(|(key, value)| key.cells(value, &context.names))
+            .collect();
         for ((time, octave), cell) in cells {
             let (from, to) = bounds(octave);
-            table.rows.push(vec![
+            let mut row = name.clone();
+            row.extend([
                 time.into(),
                 from,
                 to,
                 cell.count.into(),
                 cell.intensity.into(),
             ]);
+            table.rows.push(row);
         }
-        facts::measured(context, &context.question.filter, "", &mut table);
-        let weight = match context.question.weight {
-            Weight::Count => "count",
-            Weight::Intensity => "intensity",
-        };
-        facts::push(&mut table, "weight", "weight", Measure::Text, weight);
-        facts::push(&mut table, "begin_ns", "begin", Measure::Time, span.begin);
-        facts::push(
-            &mut table,
-            "width_ns",
-            "a column is",
-            Measure::Duration,
-            width,
-        );
-        tables.push(table);
     }
-    Ok(tables)
+    facts::measured(context, &context.question.filter, "", &mut table);
+    tell_scale(context, width, &mut table);
+    if !keys.is_empty() {
+        tell_left_out(context, spec, (groups, &left_out), &mut table);
+    }
+    if unknown > 0 {
+        context.note(format!(
+            "{unknown} {} without a known begin or end have no place in the map",
+            spec.rows
+        ));
+    }
+    Ok(table)
 }
 
-fn columns() -> Vec<AnswerColumn> {
+fn tell_scale(context: &Context<'_>, width: Ns, table: &mut AnswerTable) {
+    let weight = match context.question.weight {
+        Weight::Count => "count",
+        Weight::Intensity => "intensity",
+    };
+    facts::push(table, "weight", "weight", Measure::Text, weight);
+    let begin = context.span.begin;
+    facts::push(table, "begin_ns", "begin", Measure::Time, begin);
+    facts::push(table, "width_ns", "a column is", Measure::Duration, width);
+}
+
+/// How many groups there are, and what is in those that are not shown.
+fn tell_left_out(
+    context: &Context<'_>,
+    spec: &Spec,
+    (groups, left_out): (usize, &[Map]),
+    table: &mut AnswerTable,
+) {
+    let rows: i64 = left_out.iter().map(|map| map.count).sum();
+    let more = left_out.len();
+    let mut fact = |name, title: &str, count: i64| {
+        facts::push(table, name, title, Measure::Count, count);
+    };
+    fact("groups", "groups", groups as i64);
+    fact("groups_left_out", "left out", more as i64);
+    fact("rows_left_out", &format!("{} left out", spec.rows), rows);
+    if more > 0 {
+        context.note(format!(
+            "{more} more groups with {rows} {} are left out: -n 0 shows all",
+            spec.rows
+        ));
+    }
+}
+
+/// What one group adds to the answer.
+struct Map {
+    group: Vec<KeyValue>,
+    cells: Vec<((Ns, u8), HeatCell)>,
+    count: i64,
+    intensity: Ns,
+}
+
+impl Map {
+    fn new(group: Vec<KeyValue>, sum: HeatSum) -> Self {
+        let cells = sum.into_cells();
+        let all = || cells.iter().map(|(_, cell)| cell);
+        Self {
+            count: all().map(|cell| cell.count).sum(),
+            intensity: all().fold(0, |sum, cell| sum.saturating_add(cell.intensity)),
+            group,
+            cells,
+        }
+    }
+
+    fn weight(&self, weight: Weight) -> i64 {
+        match weight {
+            Weight::Count => self.count,
+            Weight::Intensity => self.intensity,
+        }
+    }
+}
+
+fn columns(keys: &[Key]) -> Vec<AnswerColumn> {
     let column = AnswerColumn::new;
-    vec![
+    let mut columns: Vec<_> = keys.iter().flat_map(|key| key.answer_columns()).collect();
+    columns.extend([
         column("time_ns", "time", Measure::Time),
         column("from_ns", "from", Measure::Duration),
         column("to_ns", "to", Measure::Duration),
         column("count", "count", Measure::Count),
         column("intensity_ns", "intensity", Measure::Duration),
-    ]
+    ]);
+    columns
 }
 
 /// 0 for nothing at all, else 1 + the power of two.
@@ -127,6 +200,8 @@ struct HeatSum {
     columns: FxHashMap<Ns, Vec<HeatCell>>,
     last: Option<Window>,
     cells: Vec<HeatCell>,
+    /// Rows without a duration.
+    unknown: i64,
 }
 
 impl HeatSum {
@@ -171,6 +246,7 @@ impl Summing for Heat {
     #[inline]
     fn add(&self, sum: &mut HeatSum, [ts, dur]: &[Ints<'_>; 2], row: u32) {
         let Some(dur) = dur.get(row) else {
+            sum.unknown += 1;
             return;
         };
         let ts = ts.at(row);
@@ -189,6 +265,7 @@ impl Summing for Heat {
     fn merge(&self, sum: &mut HeatSum, mut other: HeatSum) {
         sum.put_back();
         other.put_back();
+        sum.unknown += other.unknown;
         for (begin, more) in other.columns {
             let cells = sum.columns.entry(begin).or_default();
             let octaves = cells.len().max(more.len());

@@ -1,5 +1,7 @@
 //! Bytes and packets by network interface.
 
+use std::collections::BTreeMap;
+
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
 use whyslow_model::row::Row;
 use whyslow_model::tables::NetPacketRow;
@@ -8,7 +10,7 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::fold;
 use crate::scan::Projection;
-use std::collections::BTreeMap;
+use crate::sweep::Parts;
 
 /// Packets of each kind and their bytes.
 #[derive(Debug, Default, Clone, Copy)]
@@ -29,36 +31,50 @@ pub(crate) fn table(context: &Context<'_>) -> Result<Option<AnswerTable>, Analys
     if !context.has("net_packet") {
         return Ok(None);
     }
-    let interfaces = interfaces(context)?;
+    let parts = Parts::of_question(context);
+    let interfaces = interfaces(context, parts)?;
     let column = AnswerColumn::new;
-    let columns = vec![
+    let by_time = context.question.interval.is_some();
+    let mut columns = Vec::new();
+    if by_time {
+        columns.push(column("ts_ns", "time", Measure::Time));
+    }
+    columns.extend([
         column("netif", "interface", Measure::Text),
         column("received_bytes", "received", Measure::Bytes),
         column("received_packets", "packets in", Measure::Count),
         column("sent_bytes", "sent", Measure::Bytes),
         column("sent_packets", "packets out", Measure::Count),
-    ];
+    ]);
     let mut table = AnswerTable::new("interfaces", "network interfaces", columns);
-    for (name, interface) in interfaces {
+    for ((part, name), interface) in interfaces {
         // What the driver took, where a source tells; else what was handed to it.
         let sent = if interface.transmitted.count > 0 {
             interface.transmitted
         } else {
             interface.queued
         };
-        table.rows.push(vec![
+        let mut row = Vec::with_capacity(table.columns.len());
+        if by_time {
+            row.push(parts.begin(part).into());
+        }
+        row.extend([
             name.into(),
             interface.received.bytes.into(),
             interface.received.count.into(),
             sent.bytes.into(),
             sent.count.into(),
         ]);
+        table.rows.push(row);
     }
-    context.finish(&mut table, context.limit(0));
+    context.finish_blocks(&mut table, context.limit(0));
     Ok(Some(table))
 }
 
-fn interfaces(context: &Context<'_>) -> Result<BTreeMap<String, Interface>, AnalysisError> {
+/// By part of time and name.
+type Interfaces = BTreeMap<(usize, String), Interface>;
+
+fn interfaces(context: &Context<'_>, parts: Parts) -> Result<Interfaces, AnalysisError> {
     let mut projection = Projection::new(NetPacketRow::TABLE);
     let [ts, bytes] = ["ts", "bytes"].map(|name| projection.need(name));
     let [kind, netif] = ["kind", "netif"].map(|name| projection.need(name));
@@ -67,34 +83,32 @@ fn interfaces(context: &Context<'_>) -> Result<BTreeMap<String, Interface>, Anal
         context.tables,
         &projection.scan(window),
         BTreeMap::new,
-        |interfaces: &mut BTreeMap<String, Interface>, batch, _| {
+        |interfaces: &mut Interfaces, batch, _| {
             let (ts, bytes) = (ts.ints(batch)?, bytes.ints(batch)?);
             let (kind, netif) = (kind.texts(batch)?, netif.texts(batch)?);
             for row in 0..batch.num_rows() as u32 {
                 if window.is_some_and(|window| !window.contains(ts.at(row))) {
                     continue;
                 }
-                let name = netif.get(row).unwrap_or_default();
-                if !interfaces.contains_key(name) {
-                    interfaces.insert(name.to_owned(), Interface::default());
-                }
-                let Some(interface) = interfaces.get_mut(name) else {
+                let Some(kind @ ("receive" | "queue" | "transmit")) = kind.get(row) else {
                     continue;
                 };
-                let packets = match kind.get(row) {
-                    Some("receive") => &mut interface.received,
-                    Some("queue") => &mut interface.queued,
-                    Some("transmit") => &mut interface.transmitted,
-                    _ => continue,
+                let name = netif.get(row).unwrap_or_default();
+                let place = (parts.of(ts.at(row)), name.to_owned());
+                let interface = interfaces.entry(place).or_default();
+                let packets = match kind {
+                    "receive" => &mut interface.received,
+                    "queue" => &mut interface.queued,
+                    _ => &mut interface.transmitted,
                 };
                 packets.count += 1;
-                packets.bytes += bytes.at(row);
+                packets.bytes += bytes.or_zero(row);
             }
             Ok(())
         },
         |interfaces, more| {
-            for (name, other) in more {
-                let interface = interfaces.entry(name).or_default();
+            for (place, other) in more {
+                let interface = interfaces.entry(place).or_default();
                 for (packets, more) in [
                     (&mut interface.received, other.received),
                     (&mut interface.queued, other.queued),

@@ -55,7 +55,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
         table.rows.push(row);
     }
     let default = if by_time { 0 } else { ROWS };
-    context.finish(&mut table, context.limit(default));
+    context.finish_blocks(&mut table, context.limit(default));
     Ok(table)
 }
 

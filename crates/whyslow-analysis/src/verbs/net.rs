@@ -2,7 +2,10 @@
 //!
 //! A packet is received in an interrupt, in which nobody's thread is at work: by process, what was
 //! received is what its system calls read from network sockets, and has no packets. A peer is the
-//! sender of what was received and the receiver of what was sent.
+//! sender of what was received or dropped and the receiver of what was sent, or sent again.
+//!
+//! What is sent again by a timer belongs to nobody. Where the whole recording has none of what is sent
+//! again, or dropped, most likely nobody recorded it, and the column is left empty.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +17,19 @@ use crate::context::Context;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{PACKETS, SYSCALLS};
-use crate::pass::{Groups, Summing};
+use crate::pass::{Groups, Pass, Summing};
 use crate::query::Filter;
 use crate::scan::{ColumnRef, Ints, Texts, per_word};
 
 const ROWS: usize = 20;
-const KINDS: [&str; 3] = ["receive", "queue", "transmit"];
+const KINDS: [&str; 6] = [
+    "receive",
+    "queue",
+    "transmit",
+    "retransmit",
+    "retransmit_synack",
+    "drop",
+];
 /// Keys that name the thread at work.
 const OWNERS: [Key; 5] = [Key::Process, Key::Thread, Key::Comm, Key::Pid, Key::Tid];
 
@@ -35,8 +45,8 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     }
     let rows = packets
         .into_iter()
-        .map(|(group, sum)| (group, sum.received(), sum.sent()));
-    Ok(made(context, &keys, rows.collect()))
+        .map(|(group, sum)| (group, sum.traffic()));
+    made(context, &keys, rows.collect())
 }
 
 /// Packets and their bytes.
@@ -46,22 +56,32 @@ struct Amount {
     packets: i64,
 }
 
+/// What went in and out, and what went wrong.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Traffic {
+    received: Amount,
+    sent: Amount,
+    retransmits: i64,
+    drops: i64,
+}
+
 fn peers(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
-    let mut found: BTreeMap<Vec<KeyValue>, (Amount, Amount)> = BTreeMap::new();
+    let mut found: BTreeMap<Vec<KeyValue>, Traffic> = BTreeMap::new();
     for (group, sum) in packets(context, &[Key::Source])? {
-        found.entry(group).or_default().0 = sum.received();
+        let traffic = found.entry(group).or_default();
+        (traffic.received, traffic.drops) = (sum.received(), sum.drops());
     }
     for (group, sum) in packets(context, &[Key::Destination])? {
-        found.entry(group).or_default().1 = sum.sent();
+        let traffic = found.entry(group).or_default();
+        (traffic.sent, traffic.retransmits) = (sum.sent(), sum.retransmits());
     }
-    found.retain(|_, amounts| *amounts != <(Amount, Amount)>::default());
-    let unknown = found.get([KeyValue::Null].as_slice());
-    if unknown.is_some() {
+    found.retain(|_, traffic| *traffic != Traffic::default());
+    let is_unknown = |group: &Vec<KeyValue>| group.first() == Some(&KeyValue::Null);
+    if found.keys().any(is_unknown) {
         context.note("packets whose headers were not recorded have no peer".into());
     }
-    let rows = found.into_iter();
-    let rows = rows.map(|(group, (received, sent))| (group, received, sent));
-    let mut table = made(context, &[Key::Source], rows.collect());
+    let rows = found.into_iter().collect();
+    let mut table = made(context, &[Key::Source], rows)?;
     if let Some(column) = table
         .columns
         .iter_mut()
@@ -77,31 +97,32 @@ fn owners(
     keys: &[Key],
     packets: Groups<PacketSum>,
 ) -> Result<AnswerTable, AnalysisError> {
-    let mut found: BTreeMap<Vec<KeyValue>, (Option<i64>, Amount)> = BTreeMap::new();
+    let mut found: BTreeMap<Vec<KeyValue>, Traffic> = BTreeMap::new();
     for (group, sum) in packets {
-        found.entry(group).or_default().1 = sum.sent();
+        let received = Amount::default();
+        let traffic = Traffic {
+            received,
+            ..sum.traffic()
+        };
+        found.insert(group, traffic);
     }
     let asked = &context.question.filter;
     let of_calls = keys.iter().all(|key| key.columns(&SYSCALLS).is_some());
     if of_calls && context.has(SYSCALLS.table.name) && asked.ops.is_empty() {
         for (group, bytes) in read_from_sockets(context, keys)? {
-            found.entry(group).or_default().0 = Some(bytes);
+            found.entry(group).or_default().received.bytes = bytes;
         }
     }
-    found.retain(|_, (read, sent)| read.unwrap_or(0) > 0 || sent.packets > 0);
+    found.retain(|_, traffic| {
+        let moves = traffic.received.bytes > 0 || traffic.sent.packets > 0;
+        moves || traffic.retransmits > 0 || traffic.drops > 0
+    });
     context.note(
         "by process, `received` is what system calls read from network sockets: packets are \
          received in interrupts, which belong to nobody"
             .into(),
     );
-    let rows = found.into_iter().map(|(group, (read, sent))| {
-        let received = Amount {
-            bytes: read.unwrap_or(0),
-            packets: 0,
-        };
-        (group, received, sent)
-    });
-    let mut table = made(context, keys, rows.collect());
+    let mut table = made(context, keys, found.into_iter().collect())?;
     let packets_in = table
         .columns
         .iter()
@@ -118,13 +139,14 @@ fn owners(
 fn made(
     context: &Context<'_>,
     keys: &[Key],
-    mut rows: Vec<(Vec<KeyValue>, Amount, Amount)>,
-) -> AnswerTable {
-    rows.sort_by(|(group_a, in_a, out_a), (group_b, in_b, out_b)| {
+    mut rows: Vec<(Vec<KeyValue>, Traffic)>,
+) -> Result<AnswerTable, AnalysisError> {
+    let [retransmits_known, drops_known] = known(context)?;
+    rows.sort_by(|(group_a, a), (group_b, b)| {
         let by_time = group_a[keys.len()..].cmp(&group_b[keys.len()..]);
-        let bytes = |received: &Amount, sent: &Amount| received.bytes + sent.bytes;
+        let bytes = |traffic: &Traffic| traffic.received.bytes + traffic.sent.bytes;
         by_time
-            .then_with(|| bytes(in_b, out_b).cmp(&bytes(in_a, out_a)))
+            .then_with(|| bytes(b).cmp(&bytes(a)))
             .then_with(|| group_a.cmp(group_b))
     });
     let by_time = context.question.interval;
@@ -141,11 +163,13 @@ fn made(
         column("sent_bytes", "sent", Measure::Bytes),
         column("sent_packets", "packets out", Measure::Count),
         column("sent_bytes_per_s", "sent per s", Measure::ByteRate).priority(2),
+        column("retransmits", "sent again", Measure::Count).priority(1),
+        column("drops", "dropped", Measure::Count).priority(1),
     ]);
     let seconds = by_time.map_or(context.seconds(), |width| width as f64 / 1e9);
     let rate = |amount: Amount| (seconds > 0.0).then(|| amount.bytes as f64 / seconds);
     let mut table = AnswerTable::new("usage", "network", columns);
-    for (group, received, sent) in rows {
+    for (group, traffic) in rows {
         let mut row = Vec::with_capacity(table.columns.len());
         let (values, time) = group.split_at(keys.len());
         if let Some(KeyValue::Int(begin)) = time.first() {
@@ -154,18 +178,29 @@ fn made(
         for (key, value) in keys.iter().zip(values) {
             row.extend(key.cells(value, &context.names));
         }
-        for amount in [received, sent] {
+        for amount in [traffic.received, traffic.sent] {
             row.extend([
                 amount.bytes.into(),
                 amount.packets.into(),
                 rate(amount).into(),
             ]);
         }
+        row.push(retransmits_known.then_some(traffic.retransmits).into());
+        row.push(drops_known.then_some(traffic.drops).into());
         table.rows.push(row);
     }
     let default = if by_time.is_some() { 0 } else { ROWS };
-    context.finish(&mut table, context.limit(default));
-    table
+    context.finish_blocks(&mut table, context.limit(default));
+    Ok(table)
+}
+
+/// Whether the recording holds anything that was sent again, and that was dropped.
+fn known(context: &Context<'_>) -> Result<[bool; 2], AnalysisError> {
+    let mut pass = context.pass_in(&PACKETS, &[], &Filter::default(), None)?;
+    let packets = Packets::new(&mut pass);
+    let mut sums = pass.run(context.tables, &packets)?.into_values();
+    let all = sums.next().unwrap_or_default();
+    Ok([all.retransmits() > 0, all.drops() > 0])
 }
 
 fn packets(context: &Context<'_>, keys: &[Key]) -> Result<Groups<PacketSum>, AnalysisError> {
@@ -173,10 +208,7 @@ fn packets(context: &Context<'_>, keys: &[Key]) -> Result<Groups<PacketSum>, Ana
     if let Some(width) = context.question.interval {
         pass.group_by_time(context.span, width);
     }
-    let packets = Packets {
-        bytes: pass.projection.need("bytes"),
-        kind: pass.projection.need("kind"),
-    };
+    let packets = Packets::new(&mut pass);
     pass.run(context.tables, &packets)
 }
 
@@ -185,9 +217,18 @@ struct Packets {
     kind: ColumnRef,
 }
 
+impl Packets {
+    fn new(pass: &mut Pass) -> Self {
+        Self {
+            bytes: pass.projection.need("bytes"),
+            kind: pass.projection.need("kind"),
+        }
+    }
+}
+
 /// As [`KINDS`].
 #[derive(Default)]
-struct PacketSum([Amount; 3]);
+struct PacketSum([Amount; KINDS.len()]);
 
 impl PacketSum {
     fn received(&self) -> Amount {
@@ -200,6 +241,23 @@ impl PacketSum {
             self.0[2]
         } else {
             self.0[1]
+        }
+    }
+
+    fn retransmits(&self) -> i64 {
+        self.0[3].packets + self.0[4].packets
+    }
+
+    fn drops(&self) -> i64 {
+        self.0[5].packets
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic {
+            received: self.received(),
+            sent: self.sent(),
+            retransmits: self.retransmits(),
+            drops: self.drops(),
         }
     }
 }
@@ -220,7 +278,7 @@ impl Summing for Packets {
 
     fn add(&self, sum: &mut PacketSum, (bytes, kind, places): &Self::Columns<'_>, row: u32) {
         if let Some(place) = kind.key(row).and_then(|key| places[key]) {
-            sum.0[place].bytes += bytes.at(row);
+            sum.0[place].bytes += bytes.or_zero(row);
             sum.0[place].packets += 1;
         }
     }

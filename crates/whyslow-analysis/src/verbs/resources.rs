@@ -3,10 +3,12 @@
 //!
 //! Work that waits: for the CPUs threads that could run, for a disk requests between submission and
 //! completion (those it works on included, as in iostat's aqu-sz). What a recording does not hold,
-//! such as the speed of an interface or the memory in use, is left empty.
+//! such as the speed of an interface or the memory in use, is left empty. By interval, each block of
+//! rows is what the question answers for that interval as its window.
 
 use std::collections::BTreeMap;
 
+use whyslow_model::Window;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
 use super::sharers::Calls;
@@ -15,12 +17,15 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{BLOCK, SCHED, SLICES};
-use crate::query::Filter;
+use crate::query::{Filter, Question};
+use crate::sweep::Parts;
 
 /// From here on a resource is called busy …
 const BUSY: f64 = 0.9;
 /// … and waited for.
 const WAITED_FOR: f64 = 1.0;
+/// Each interval is a question of its own.
+const INTERVALS_MAX: usize = 1000;
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     if context.question.filter != Filter::default() || !context.question.by.is_empty() {
@@ -29,6 +34,50 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
             "ask `whyslow cpu`, `whyslow block` or `whyslow net` for a part of them",
         ));
     }
+    let Some(width) = context.question.interval else {
+        let mut table = of_window(context)?;
+        context.finish(&mut table, context.limit(0));
+        return Ok(table);
+    };
+    let parts = Parts {
+        span: context.span,
+        width,
+    };
+    if parts.count() > INTERVALS_MAX {
+        return Err(AnalysisError::query(
+            format!("more than {INTERVALS_MAX} intervals of `use`"),
+            "ask for longer intervals, or a shorter window with -w",
+        ));
+    }
+    let mut whole = AnswerTable::new("resources", "resources", Vec::new());
+    for part in 0..parts.count() {
+        let begin = parts.begin(part);
+        let question = Question {
+            window: Some(Window::new(begin, begin + parts.length(part))),
+            interval: None,
+            ..context.question.clone()
+        };
+        let of_part = Context::new(context.tables, &question)?;
+        let table = of_window(&of_part)?;
+        let first = whole.rows.len();
+        let outliers = table.outliers.into_iter();
+        whole.outliers.extend(outliers.map(|row| first + row));
+        whole.columns = vec![AnswerColumn::new("ts_ns", "time", Measure::Time)];
+        whole.columns.extend(table.columns);
+        whole.rows.extend(table.rows.into_iter().map(|mut row| {
+            row.insert(0, begin.into());
+            row
+        }));
+        of_part
+            .take_notes()
+            .into_iter()
+            .for_each(|note| context.note(note));
+    }
+    context.finish_blocks(&mut whole, context.limit(0));
+    Ok(whole)
+}
+
+fn of_window(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let column = AnswerColumn::new;
     let columns = vec![
         column("resource", "resource", Measure::Text),
@@ -59,7 +108,6 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
         "not recorded, so left out: the memory in use, the speed of interfaces and their queues"
             .into(),
     );
-    context.finish(&mut table, context.limit(0));
     Ok(table)
 }
 

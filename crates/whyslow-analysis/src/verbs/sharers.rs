@@ -11,7 +11,8 @@ use crate::kinds::Spec;
 use crate::pass::Summing;
 
 /// Sharers of each of `groups`, those with the most calls first: processes, or their descriptors.
-/// `roles` are those that objects have in the calls of the question.
+/// `roles` are those that objects have in the calls of the question. Where it asks for intervals,
+/// groups have the begin of theirs after their keys.
 pub(crate) fn of(
     context: &Context<'_>,
     spec: &'static Spec,
@@ -32,6 +33,10 @@ pub(crate) fn of(
             Object::First => context.pass(spec, &by)?,
             Object::Second => context.pass_second(spec, &by)?,
         };
+        let interval = context.question.interval;
+        if let Some(width) = interval {
+            pass.group_by_time(context.span, width);
+        }
         for (key, values) in keys.iter().zip(columns(keys.len(), groups)) {
             if key.is_object() {
                 let projection = &mut pass.projection;
@@ -42,7 +47,9 @@ pub(crate) fn of(
         let grouping = std::slice::from_ref(&pass.grouping);
         let found = pass.run_by(context.tables, &Calls, grouping)?;
         for (mut group, calls) in found.into_iter().flatten() {
+            let time = interval.and_then(|_| group.pop());
             let user = group.split_off(keys.len());
+            group.extend(time);
             if let Some(place) = places.get(&*group) {
                 *counted[*place].entry(user).or_default() += calls;
             }

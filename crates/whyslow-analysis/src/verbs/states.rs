@@ -1,10 +1,13 @@
 //! `states usage`: how long each thread was in which state, inside the window.
 //!
-//! A state that had not ended when the recording did counts to the recording's end.
+//! A state that had not ended when the recording did counts to the recording's end. By interval, a
+//! state counts in each with the time it spent there, and as a change where it begins.
+
+use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
+use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
-use whyslow_model::{Ns, Window};
 
 use crate::AnalysisError;
 use crate::context::Context;
@@ -13,6 +16,7 @@ use crate::keys::{Key, KeyValue};
 use crate::kinds::STATES;
 use crate::pass::Summing;
 use crate::scan::{ColumnRef, Ints, Texts, per_word};
+use crate::sweep::Parts;
 
 const ROWS: usize = 20;
 
@@ -21,20 +25,32 @@ const STATES_SHOWN: [&str; 4] = ["running", "runnable", "uninterruptible", "slee
 
 pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
     let mut pass = context.pass(&STATES, keys)?;
+    let parts = Parts::of_question(context);
     let times = StateTimes {
-        span: context.span,
+        parts,
         recording_end: context.recording_end(),
         ts: pass.projection.need("ts"),
         ts_end: pass.projection.need("ts_end"),
         state: pass.projection.need("state"),
     };
-    let mut groups: Vec<(Vec<KeyValue>, StateSum)> =
-        pass.run(context.tables, &times)?.into_iter().collect();
-    groups.sort_by(|(group_a, a), (group_b, b)| {
-        b.times.cmp(&a.times).then_with(|| group_a.cmp(group_b))
+    let mut groups: Vec<(usize, Vec<KeyValue>, StateSum)> = Vec::new();
+    for (group, sums) in pass.run(context.tables, &times)? {
+        let of_group = sums.into_iter();
+        groups.extend(of_group.map(|(part, sum)| (part, group.clone(), sum)));
+    }
+    groups.sort_by(|(part_a, group_a, a), (part_b, group_b, b)| {
+        let by_part = part_a.cmp(part_b);
+        by_part
+            .then_with(|| b.times.cmp(&a.times))
+            .then_with(|| group_a.cmp(group_b))
     });
+    let by_time = context.question.interval.is_some();
     let column = AnswerColumn::new;
-    let mut columns: Vec<_> = keys.iter().flat_map(|key| key.answer_columns()).collect();
+    let mut columns = Vec::new();
+    if by_time {
+        columns.push(column("ts_ns", "time", Measure::Time));
+    }
+    columns.extend(keys.iter().flat_map(|key| key.answer_columns()));
     for state in STATES_SHOWN {
         columns.push(column(&format!("{state}_ns"), state, Measure::Duration));
     }
@@ -44,9 +60,12 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
         column("changes", "states", Measure::Count).priority(3),
     ]);
     let mut table = AnswerTable::new("states", "time in each state", columns);
-    let length = context.span.length() as f64;
-    for (group, sum) in groups {
+    for (part, group, sum) in groups {
+        let length = parts.length(part) as f64;
         let mut row = Vec::with_capacity(table.columns.len());
+        if by_time {
+            row.push(parts.begin(part).into());
+        }
         for (key, value) in keys.iter().zip(&group) {
             row.extend(key.cells(value, &context.names));
         }
@@ -55,12 +74,12 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
         row.push(sum.count.into());
         table.rows.push(row);
     }
-    context.finish(&mut table, context.limit(ROWS));
+    context.finish_blocks(&mut table, context.limit(ROWS));
     Ok(table)
 }
 
 struct StateTimes {
-    span: Window,
+    parts: Parts,
     recording_end: Ns,
     ts: ColumnRef,
     ts_end: ColumnRef,
@@ -76,7 +95,7 @@ struct StateSum {
 
 impl Summing for StateTimes {
     type Columns<'b> = (Ints<'b>, Ints<'b>, Texts<'b>, Vec<usize>);
-    type Sum = StateSum;
+    type Sum = BTreeMap<usize, StateSum>;
 
     fn columns<'b>(
         &self,
@@ -97,21 +116,34 @@ impl Summing for StateTimes {
     }
 
     #[inline]
-    fn add(&self, sum: &mut StateSum, (ts, ts_end, state, places): &Self::Columns<'_>, row: u32) {
+    fn add(&self, sums: &mut Self::Sum, (ts, ts_end, state, places): &Self::Columns<'_>, row: u32) {
         let end = ts_end
             .get(row)
             .unwrap_or(self.recording_end)
-            .min(self.span.end);
-        let begin = ts.at(row).max(self.span.begin);
+            .min(self.parts.span.end);
+        let begin = ts.at(row).max(self.parts.span.begin);
         let place = state.key(row).map_or(STATES_SHOWN.len(), |key| places[key]);
-        sum.times[place] += (end - begin).max(0);
-        sum.count += 1;
+        let mut from = begin;
+        loop {
+            let part = self.parts.of(from);
+            let to = end.min(self.parts.begin(part).saturating_add(self.parts.width));
+            let sum = sums.entry(part).or_default();
+            sum.times[place] += (to - from).max(0);
+            sum.count += i64::from(from == begin);
+            if to >= end {
+                return;
+            }
+            from = to;
+        }
     }
 
-    fn merge(&self, sum: &mut StateSum, other: StateSum) {
-        for (time, more) in sum.times.iter_mut().zip(other.times) {
-            *time += more;
+    fn merge(&self, sums: &mut Self::Sum, other: Self::Sum) {
+        for (part, more) in other {
+            let sum = sums.entry(part).or_default();
+            for (time, more) in sum.times.iter_mut().zip(more.times) {
+                *time += more;
+            }
+            sum.count += more.count;
         }
-        sum.count += other.count;
     }
 }

@@ -82,7 +82,7 @@ pub(crate) fn table(
         }
         table.rows.push(row);
     }
-    context.finish(&mut table, context.limit(0));
+    context.finish_blocks(&mut table, context.limit(0));
     Ok(table)
 }
 

@@ -26,14 +26,13 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
     let first = usize::from(context.question.interval.is_some());
     let cells: usize = keys.iter().map(|key| key.answer_columns().len()).sum();
     for row in &mut table.rows {
-        // Errors by number are of the whole window, also beside a series in time.
-        let found = errors.get(&format!("{:?}", &row[first..first + cells]));
+        let found = errors.get(&format!("{:?}", &row[..first + cells]));
         row.insert(place, Value::List(found.cloned().unwrap_or_default()));
     }
     Ok(table)
 }
 
-/// `ENOENT 12`, the most frequent first, by the cells that show the keys.
+/// `ENOENT 12`, the most frequent first, by the cells that show the interval and the keys.
 fn errors(
     context: &Context<'_>,
     keys: &[Key],
@@ -44,18 +43,25 @@ fn errors(
         errors_only: true,
         ..context.question.filter.clone()
     };
-    let pass = context.pass_of(&SYSCALLS, &by, &failed)?;
+    let mut pass = context.pass_of(&SYSCALLS, &by, &failed)?;
+    let interval = context.question.interval;
+    if let Some(width) = interval {
+        pass.group_by_time(context.span, width);
+    }
     let mut counted: Vec<_> = pass.run(context.tables, &Calls)?.into_iter().collect();
     counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let mut errors: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    for (group, count) in counted {
+    for (mut group, count) in counted {
+        let time = interval.and_then(|_| group.pop());
         let Some((KeyValue::Int(number @ 1..), group)) = group.split_last() else {
             continue;
         };
         let values = keys.iter().zip(group);
-        let cells: Vec<Value> = values
-            .flat_map(|(key, value)| key.cells(value, &context.names))
-            .collect();
+        let mut cells = Vec::new();
+        if let Some(KeyValue::Int(begin)) = time {
+            cells.push(Value::Int(begin));
+        }
+        cells.extend(values.flat_map(|(key, value)| key.cells(value, &context.names)));
         let error = format!("{} {count}", errno::name(*number));
         errors
             .entry(format!("{cells:?}"))

@@ -52,9 +52,16 @@ CREATE VIEW packets AS SELECT *, NULL AS cut FROM net_packet
 WHERE getvariable('win_begin') IS NULL
     OR (ts >= getvariable('win_begin') AND ts < getvariable('win_end'));
 
+CREATE VIEW reclaims AS SELECT *, NULL AS cut FROM reclaim WHERE touches(ts, ts_end);
+
 -- Equal parts of the measured time, the last one shorter.
 CREATE MACRO parts(width) AS TABLE
     SELECT part, least(part + width, getvariable('span_end')) AS part_end
     FROM (SELECT unnest(range(getvariable('span_begin'), getvariable('span_end'), width)) AS part);
+-- Begin of the part that a moment lies in; what lies outside belongs to the first or last.
+CREATE MACRO begin_of(ts, width) AS
+    getvariable('span_begin') + ((least(greatest(ts, getvariable('span_begin')),
+        greatest(getvariable('span_end'), getvariable('span_begin') + 1) - 1)
+        - getvariable('span_begin')) // width) * width;
 -- As much of a time as so much is of the whole.
 CREATE MACRO share(t, part, whole) AS CASE WHEN part = whole THEN t ELSE (t * part) // greatest(whole, 1) END;

@@ -8,7 +8,9 @@ WITH counted AS (
              ELSE coalesce(sum(bytes) FILTER (WHERE kind = 'queue'), 0) END::BIGINT AS sent_bytes,
         CASE WHEN count(*) FILTER (WHERE kind = 'transmit') > 0
              THEN count(*) FILTER (WHERE kind = 'transmit')
-             ELSE count(*) FILTER (WHERE kind = 'queue') END AS sent_packets
+             ELSE count(*) FILTER (WHERE kind = 'queue') END AS sent_packets,
+        count(*) FILTER (WHERE kind LIKE 'retransmit%') AS retransmits,
+        count(*) FILTER (WHERE kind = 'drop') AS drops
     FROM packets GROUP BY ALL)
-SELECT *, received_bytes / span_s() AS received_bytes_per_s, sent_bytes / span_s() AS sent_bytes_per_s
-FROM counted ORDER BY received_bytes + sent_bytes DESC, {order};
+SELECT *, received_bytes / {seconds} AS received_bytes_per_s, sent_bytes / {seconds} AS sent_bytes_per_s
+FROM counted ORDER BY {first} received_bytes + sent_bytes DESC, {order};

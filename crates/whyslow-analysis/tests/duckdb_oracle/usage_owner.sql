@@ -47,7 +47,7 @@ joined AS (
         coalesce(other_calls, 0) AS other_calls
     FROM calls FULL JOIN disk ON {on})
 SELECT {shown} FROM joined {with}
-ORDER BY file_read_bytes + file_write_bytes + net_read_bytes + net_write_bytes + other_read_bytes
+ORDER BY {first} file_read_bytes + file_write_bytes + net_read_bytes + net_write_bytes + other_read_bytes
          + other_write_bytes + unknown_read_bytes + unknown_write_bytes + block_read_bytes
          + block_write_bytes DESC,
     reads + writes + other_calls DESC, {order};

@@ -290,6 +290,7 @@ impl Maker<'_> {
         let moves = matches!(op, "read" | "write" | "read_write") && dur.is_some() && !failed;
         let bytes = moves.then(|| self.dice.below(1 << 16) as i64);
         let class = *self.dice.pick(&CLASSES);
+        let fd = has_object.then(|| self.dice.below(9) as i32);
         let second = op == "read_write" && !self.dice.one_in(5);
         SyscallRow {
             id,
@@ -306,9 +307,13 @@ impl Maker<'_> {
             nr: None,
             compat: false,
             op: self.symbols.intern(op),
-            ret: bytes,
+            ret: if op == "open" && !failed {
+                fd.map(i64::from)
+            } else {
+                bytes
+            },
             errno: failed.then(|| *self.dice.pick(&[2, 11, 13])),
-            fd: has_object.then(|| self.dice.below(9) as i32),
+            fd,
             fd2: second.then_some(11),
             path: known.then(|| self.path()),
             path2: second.then(|| self.path()),
@@ -317,8 +322,8 @@ impl Maker<'_> {
                 .then(|| self.symbols.intern("opened before the recording")),
             bytes_requested: bytes,
             bytes,
-            file_offset: None,
-            flags: None,
+            file_offset: (name == "pread64").then(|| self.dice.below(1 << 20) as i64),
+            flags: (name == "openat").then(|| *self.dice.pick(&[0, 0x241, 0x1_0000])),
             cut,
         }
     }
@@ -414,7 +419,16 @@ impl Maker<'_> {
             pid: Some(1000 + upid),
             comm: owner.comm,
         });
-        let kind = *self.dice.pick(&["receive", "queue", "transmit"]);
+        let kind = *self.dice.pick(&[
+            "receive",
+            "receive",
+            "queue",
+            "transmit",
+            "retransmit",
+            "retransmit_synack",
+            "drop",
+        ]);
+        let is_whole = matches!(kind, "receive" | "queue" | "transmit");
         let netif = *self.dice.pick(&["eth0", "lo"]);
         let peers = ["10.0.0.1:80", "10.0.0.2:443", "10.0.0.3:53"];
         let [source, destination] = [0, 1].map(|_| {
@@ -426,8 +440,8 @@ impl Maker<'_> {
             id,
             ts,
             kind: self.symbols.intern(kind),
-            netif: self.symbols.intern(netif),
-            bytes: self.dice.below(1500) as i64,
+            netif: (is_whole || kind == "retransmit").then(|| self.symbols.intern(netif)),
+            bytes: is_whole.then(|| self.dice.below(1500) as i64),
             cpu: None,
             utid: owner.utid,
             upid: owner.upid,
@@ -440,6 +454,7 @@ impl Maker<'_> {
             source,
             destination,
             tcp_seq: None,
+            drop_reason: (kind == "drop").then_some(5),
         });
     }
 

@@ -1,6 +1,8 @@
 //! Made-up rows of the scheduler, interrupts and memory.
 
-use whyslow_model::tables::{EmitAll, IrqRow, PageCountRow, SchedSliceRow, ThreadStateRow};
+use whyslow_model::tables::{
+    EmitAll, IrqRow, PageCountRow, ReclaimRow, SchedSliceRow, ThreadStateRow,
+};
 
 use crate::made::{Maker, Owner, THREADS};
 
@@ -12,6 +14,7 @@ const STATES: [&str; 6] = [
     "uninterruptible",
     "stopped",
 ];
+const RECLAIM: [&str; 5] = ["direct", "cgroup", "cgroup_soft", "node", "kswapd"];
 const HANDLERS: [(&str, i32, &str); 4] = [
     ("hard", 30, "ahci"),
     ("hard", 31, "eth0"),
@@ -40,8 +43,39 @@ impl Maker<'_> {
                 comm: owner.comm,
                 allocated: self.dice.below(300) as i64,
                 freed: self.dice.below(200) as i64,
+                faults_user: self.dice.below(50) as i64,
+                faults_kernel: self.dice.below(5) as i64,
+                cache_added: self.dice.below(20) as i64,
+                cache_removed: 0,
+                reclaim_written: 0,
+                kswapd_wakeups: self.dice.below(2) as i64,
             });
         }
+        if self.dice.one_in(4) {
+            self.reclaim((id, ts), sink);
+        }
+    }
+
+    fn reclaim<S: EmitAll>(&mut self, (id, ts): (i64, i64), sink: &mut S) {
+        let owner = self.owner();
+        let dur = (!self.dice.one_in(40)).then(|| 200 * self.dice.duration());
+        let kind = *self.dice.pick(&RECLAIM);
+        sink.emit(ReclaimRow {
+            id,
+            ts,
+            dur,
+            ts_end: dur.map(|dur| ts + dur),
+            kind: self.symbols.intern(kind),
+            utid: owner.utid,
+            upid: owner.upid,
+            tid: owner.tid,
+            pid: owner.pid,
+            comm: owner.comm,
+            cpu: Some(self.dice.below(CPUS) as i32),
+            alloc_order: Some(self.dice.below(4) as i32),
+            node: (kind == "kswapd").then_some(0),
+            pages: dur.map(|_| self.dice.below(64) as i64),
+        });
     }
 
     fn state<S: EmitAll>(

@@ -8,5 +8,7 @@ mod made;
 mod made_sched;
 mod oracle;
 mod oracle_cpu;
+mod oracle_heat;
+mod oracle_time;
 mod property;
 mod shown;

@@ -14,6 +14,8 @@ const SIZE: &str =
     "coalesce(sum(bytes), 0)::BIGINT AS bytes, coalesce(sum(bytes), 0) / span_s() AS bytes_per_s,";
 /// Classes of system calls in the order of answers.
 const CLASSES: &str = "['open', 'close', 'read', 'write', 'read_write', 'sync', 'metadata']";
+/// The measured time as one part.
+const WHOLE: &str = "greatest(1, getvariable('span_end') - getvariable('span_begin'))";
 const ERRNO: &str = "count(*) FILTER (WHERE errno > 0) AS errors,";
 
 #[test]
@@ -158,6 +160,7 @@ fn usage_equals_sql() {
             ("order", &*each(&order, ", ")),
             ("shown", shown),
             ("with", with),
+            ("first", ""),
         ];
         let asked = by(keys, question(Kind::Io, Verb::Usage));
         for question in windows(amount(), &asked) {
@@ -175,6 +178,8 @@ fn usage_equals_sql() {
                 ("view", view),
                 ("wanted", wanted),
                 ("name", "file"),
+                ("time", ""),
+                ("ts", ""),
                 ("first", "object"),
                 ("second", "path2"),
             ];
@@ -200,6 +205,8 @@ fn usage_equals_sql() {
         ("view", "io"),
         ("wanted", "true"),
         ("name", "pattern"),
+        ("time", ""),
+        ("ts", ""),
         ("first", &*pattern("object")),
         ("second", &*pattern("path2")),
     ];
@@ -214,7 +221,7 @@ fn usage_equals_sql() {
             &question,
             Rows::Table("states"),
             "usage_states.sql",
-            &[],
+            &[("time", ""), ("width", WHOLE)],
         );
     }
     for asked in windows(amount(), &question(Kind::Block, Verb::Usage)) {
@@ -320,39 +327,6 @@ fn distributions_equal_sql() {
                 &uniform,
                 Rows::Series("hist"),
                 "hist_linear.sql",
-                &words,
-            );
-        }
-        for question in windows(amount(), &by(keys, question(kind, Verb::Heat))) {
-            let info = written.recording.info();
-            let span = question
-                .window
-                .unwrap_or(Window::new(info.begin_ns, info.end_ns));
-            let width = (span.length() + 59) / 60;
-            let words = [
-                ("view", view),
-                ("label", label),
-                ("order", order),
-                ("width", &*width.to_string()),
-            ];
-            check(
-                &written,
-                &question,
-                Rows::Series("heat"),
-                "heat.sql",
-                &words,
-            );
-            let question = Question {
-                interval: Some(10_000_000),
-                ..question
-            };
-            let words =
-                words.map(|(word, text)| (word, if word == "width" { "10000000" } else { text }));
-            check(
-                &written,
-                &question,
-                Rows::Series("heat"),
-                "heat.sql",
                 &words,
             );
         }

@@ -8,7 +8,15 @@ use crate::duckdb::{Rows, amount, by, check, question, windows, written};
 const ORDER_COMM: &str = "comm NULLS FIRST";
 
 /// Kind, its view, prefix of its ids, and keys with the SQL that names them.
-const KINDS: [(Kind, &str, &str, &[&str], &str); 6] = [
+const KINDS: [(Kind, &str, &str, &[&str], &str); 8] = [
+    (Kind::Mem, "reclaims", "reclaim", &["kind"], "kind"),
+    (
+        Kind::Mem,
+        "reclaims",
+        "reclaim",
+        &["comm", "cpu"],
+        "comm, cpu",
+    ),
     (Kind::Sched, "waits", "state", &["reason"], "reason"),
     (
         Kind::Sched,
@@ -83,6 +91,7 @@ fn distributions_of_scheduling_equal_sql() {
             "coalesce(reason, 'no reason')",
         ),
         (Kind::Irq, "kind", "irqs", "kind"),
+        (Kind::Mem, "kind", "reclaims", "kind"),
         (Kind::Cpu, "cpu", "slices", "'cpu ' || cpu"),
     ] {
         let words = [("view", view), ("label", label), ("order", order)];
@@ -92,25 +101,6 @@ fn distributions_of_scheduling_equal_sql() {
                 &question,
                 Rows::Series("hist"),
                 "hist.sql",
-                &words,
-            );
-        }
-        let words = [
-            ("view", view),
-            ("label", label),
-            ("order", order),
-            ("width", "10000000"),
-        ];
-        for question in windows(amount(), &by(&[key], question(kind, Verb::Heat))) {
-            let question = Question {
-                interval: Some(10_000_000),
-                ..question
-            };
-            check(
-                &written,
-                &question,
-                Rows::Series("heat"),
-                "heat.sql",
                 &words,
             );
         }
@@ -130,18 +120,29 @@ fn rows_of_scheduling_equal_sql() {
     let slices = format!(
         "{times}, prio, system_ns, hardirq_ns, softirq_ns, migrations, end_state, 'slice:' || id AS id"
     );
+    let reclaims = format!("{times}, kind, pages, alloc_order, node, 'reclaim:' || id AS id");
     let calls = "ts AS ts_ns, dur AS dur_ns, comm, tid, name, fd, bytes_requested, \
-                 file_offset AS offset, flags, ret, 'op:' || id AS id";
+                 file_offset AS offset, flags, ret, 'op:' || id AS id, \
+                 concat_ws(', ', \
+                   CASE WHEN op = 'open' AND fd = ret OR fd IS NULL THEN '\"' || path || '\"' \
+                        WHEN path IS NULL THEN fd::VARCHAR ELSE fd || '<' || path || '>' END, \
+                   CASE WHEN fd2 IS NULL THEN '\"' || path2 || '\"' \
+                        WHEN path2 IS NULL THEN fd2::VARCHAR ELSE fd2 || '<' || path2 || '>' END, \
+                   bytes_requested::VARCHAR, \
+                   CASE flags WHEN 0 THEN 'O_RDONLY' WHEN 577 THEN 'O_WRONLY|O_CREAT|O_TRUNC' \
+                              WHEN 65536 THEN 'O_RDONLY|0x10000' END, \
+                   'offset ' || file_offset) AS arguments";
     let no_end = "cut_of(ts, ts_end, CASE WHEN ts_end IS NULL THEN 'end' END)";
     for (kind, view, columns, cut) in [
         (Kind::Sched, "waits", &*waits, no_end),
         (Kind::Irq, "irqs", &*irqs, no_end),
         (Kind::Cpu, "slices", &*slices, no_end),
         (Kind::Syscalls, "syscalls", calls, "cut_of(ts, ts_end, cut)"),
+        (Kind::Mem, "reclaims", &*reclaims, no_end),
         (
             Kind::Net,
             "packets",
-            "ts AS ts_ns, kind, netif, bytes, source, destination, comm, tid",
+            "ts AS ts_ns, kind, netif, bytes, source, destination, drop_reason, comm, tid",
             "NULL",
         ),
     ] {
@@ -225,6 +226,66 @@ fn cpu_time_equals_sql() {
 }
 
 #[test]
+fn timelines_and_resources_equal_sql() {
+    let Some(written) = written(amount()) else {
+        return;
+    };
+    for asked in windows(amount(), &question(Kind::Threads, Verb::Timeline)) {
+        for interval in [None, Some(70_000_000), Some(1_000_000)] {
+            let whole = "(getvariable('span_end') - getvariable('span_begin'))";
+            let sixty = format!("(({whole} + 59) // 60)");
+            let width = interval.map_or(sixty, |width: i64| width.to_string());
+            let asked = Question {
+                interval,
+                ..asked.clone()
+            };
+            check(
+                &written,
+                &asked,
+                Rows::Table("timeline"),
+                "timeline.sql",
+                &[("width", &width)],
+            );
+        }
+    }
+    for asked in windows(amount(), &question(Kind::Use, Verb::Usage)) {
+        check(&written, &asked, Rows::Table("resources"), "use.sql", &[]);
+    }
+}
+
+#[test]
+fn filters_of_system_calls_equal_sql() {
+    let Some(written) = written(amount()) else {
+        return;
+    };
+    for (condition, pids, ops) in [
+        ("pid = 1003", vec![1003], vec![]),
+        (
+            "name = 'futex' OR op IN ('write', 'read_write')",
+            vec![],
+            vec!["write", "futex"],
+        ),
+        (
+            "pid = 1001 AND name = 'epoll_wait'",
+            vec![1001],
+            vec!["epoll_wait"],
+        ),
+    ] {
+        for mut asked in windows(amount(), &question(Kind::Syscalls, Verb::Log)) {
+            asked.filter.pids.clone_from(&pids);
+            asked.filter.ops = ops.iter().map(ToString::to_string).collect();
+            let words = [
+                ("view", "syscalls"),
+                ("columns", "'op:' || id AS id, name, pid"),
+                ("cut", "cut_of(ts, ts_end, cut)"),
+                ("where", condition),
+            ];
+            check(&written, &asked, Rows::Table("log"), "log.sql", &words);
+        }
+    }
+}
+
+#[test]
 fn interrupts_memory_and_network_equal_sql() {
     let Some(written) = written(amount()) else {
         return;
@@ -246,7 +307,16 @@ fn interrupts_memory_and_network_equal_sql() {
             &words,
         );
     }
-    let words = [("keys", "comm"), ("order", ORDER_COMM)];
+    let words = [
+        ("keys", "comm"),
+        ("order", ORDER_COMM),
+        ("first", ""),
+        ("time", ""),
+        ("part", ""),
+        ("width", &*format!("greatest(1, {whole})")),
+        ("either", "coalesce(pages.comm, stalled.comm) AS comm"),
+        ("on", "pages.comm IS NOT DISTINCT FROM stalled.comm"),
+    ];
     for question in windows(amount(), &by(&["comm"], question(Kind::Mem, Verb::Usage))) {
         check(
             &written,
@@ -265,8 +335,16 @@ fn interrupts_memory_and_network_equal_sql() {
             &words,
         );
     }
-    for (key, order) in [("netif", "netif"), ("protocol", "protocol NULLS FIRST")] {
-        let words = [("keys", key), ("order", order)];
+    for (key, order) in [
+        ("netif", "netif NULLS FIRST"),
+        ("protocol", "protocol NULLS FIRST"),
+    ] {
+        let words = [
+            ("keys", key),
+            ("order", order),
+            ("first", ""),
+            ("seconds", "span_s()"),
+        ];
         for question in windows(amount(), &by(&[key], question(Kind::Net, Verb::Usage))) {
             check(
                 &written,

@@ -18,6 +18,7 @@ mod net;
 mod object;
 mod page;
 mod process;
+mod reclaim;
 mod sched;
 mod seat;
 mod syscall;
@@ -41,6 +42,7 @@ use marker::MarkerTracker;
 use meter::{Inside, Mode};
 use net::NetTracker;
 use page::PageTracker;
+use reclaim::ReclaimTracker;
 use sched::SchedTracker;
 use syscall::SyscallTracker;
 use wakeup::WakeupTracker;
@@ -117,6 +119,7 @@ struct Topics {
     wakeup: WakeupTracker,
     net: NetTracker,
     page: PageTracker,
+    reclaim: ReclaimTracker,
     marker: MarkerTracker,
     syscall: SyscallTracker,
     block: BlockTracker,
@@ -132,6 +135,7 @@ impl Topics {
             wakeup: WakeupTracker::new(symbols),
             net: NetTracker::new(symbols),
             page: PageTracker::default(),
+            reclaim: ReclaimTracker::default(),
             marker: MarkerTracker::default(),
             syscall: SyscallTracker::default(),
             block: BlockTracker::default(),
@@ -204,6 +208,7 @@ impl Topics {
         self.sched.finish(ts_end, &self.processes, out);
         self.irq.finish(out);
         self.page.finish(out);
+        self.reclaim.finish(out);
         self.syscall.finish(out);
         self.block.finish(out);
         self.processes.finish(out);
@@ -217,6 +222,7 @@ impl Topics {
             self.syscall.change(change, here, out);
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
+                self.reclaim.gone(thread, out);
                 self.inside.gone(thread);
             }
         }
@@ -296,11 +302,14 @@ impl Topics {
             | Body::IrqExit { .. }
             | Body::SoftirqRaise { .. }
             | Body::StateIrq { .. } => self.irq.event(event, here, out),
-            Body::Net { .. } | Body::StateNetInterface { .. } => {
+            Body::Net { .. } | Body::NetFault { .. } | Body::StateNetInterface { .. } => {
                 self.net.event(event, here, out);
             }
-            Body::PageAlloc { .. } | Body::PageFree { .. } => {
+            Body::PageAlloc { .. } | Body::PageFree { .. } | Body::Memory { .. } => {
                 self.page.event(&event.body, here, out);
+            }
+            Body::ReclaimBegin { .. } | Body::ReclaimEnd { .. } => {
+                self.reclaim.event(&event.body, here, out);
             }
             Body::Marker { .. } => self.marker.event(&event.body, here, out),
             _ => {}

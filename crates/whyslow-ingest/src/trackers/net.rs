@@ -3,11 +3,14 @@
 //! A packet sent in a thread's own context is the thread's. In an interrupt the running thread is
 //! a bystander, and packets are received in no other way that tells for whom: such packets have no
 //! owner.
+//!
+//! What TCP sends again is told without an interface: it is the one whose address is the sender's,
+//! where a state dump names one.
 
 use std::fmt::Write;
 
-use rustc_hash::FxHashSet;
-use whyslow_model::event::{Body, Event, NetAddress, NetKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+use whyslow_model::event::{Body, Event, NetAddress, NetFaultKind, NetHeaders, NetKind};
 use whyslow_model::tables::{EmitAll, NetInterfaceRow, NetPacketRow};
 use whyslow_model::{Sym, Symbols, stat};
 
@@ -20,6 +23,8 @@ const INTERFACES_MAX: usize = 1 << 14;
 pub(super) struct NetTracker {
     kinds: [Sym; 3],
     interfaces: FxHashSet<(Sym, Option<Sym>)>,
+    /// Interfaces by address.
+    by_address: FxHashMap<[u8; 4], Sym>,
     next_id: i64,
     /// Reused for texts made per packet.
     text: String,
@@ -30,6 +35,7 @@ impl NetTracker {
         Self {
             kinds: ["receive", "queue", "transmit"].map(|name| symbols.intern(name)),
             interfaces: FxHashSet::default(),
+            by_address: FxHashMap::default(),
             next_id: 0,
             text: String::new(),
         }
@@ -43,12 +49,14 @@ impl NetTracker {
     ) {
         match event.body {
             Body::Net { .. } => self.packet(event, here, out),
+            Body::NetFault { .. } => self.fault(event, here, out),
             Body::StateNetInterface {
                 name,
                 ifindex,
                 address,
             } => {
                 let name = out.intern(name);
+                let bytes = address;
                 let address = address.map(|address| {
                     self.text.clear();
                     write_address(&mut self.text, NetAddress::V4(address), None);
@@ -60,6 +68,9 @@ impl NetTracker {
                 if self.interfaces.len() == INTERFACES_MAX {
                     out.anomalies.count(&stat::MAP_LIMIT, here.ts);
                     return;
+                }
+                if let Some(bytes) = bytes {
+                    self.by_address.insert(bytes, name);
                 }
                 out.sink.emit(NetInterfaceRow {
                     id: self.interfaces.len() as i64,
@@ -88,25 +99,14 @@ impl NetTracker {
         let owner = here
             .thread
             .filter(|_| kind != NetKind::Receive && !here.interrupted);
-        let [source, destination] = match headers {
-            Some(headers) => [
-                (headers.source, headers.source_port),
-                (headers.destination, headers.destination_port),
-            ]
-            .map(|(address, port)| {
-                self.text.clear();
-                write_address(&mut self.text, address, port);
-                Some(out.symbols.intern(&self.text))
-            }),
-            None => [None; 2],
-        };
+        let [source, destination] = self.ends(headers, out.symbols);
         let protocol = headers.map(|headers| self.protocol(headers.protocol, out.symbols));
         out.sink.emit(NetPacketRow {
             id: self.next_id,
             ts: event.ts,
             kind: self.kinds[kind as usize],
-            netif: out.symbols.intern_bytes(netif),
-            bytes,
+            netif: (!netif.is_empty()).then(|| out.symbols.intern_bytes(netif)),
+            bytes: Some(bytes),
             cpu: here.cpu,
             utid: owner.map(|thread| thread.utid),
             upid: owner.and_then(|thread| thread.upid),
@@ -119,8 +119,84 @@ impl NetTracker {
             source,
             destination,
             tcp_seq: headers.and_then(|headers| headers.tcp_seq).map(i64::from),
+            drop_reason: None,
         });
         self.next_id += 1;
+    }
+
+    fn fault<S: EmitAll>(&mut self, event: &Event<'_>, here: &Here, out: &mut Output<'_, S>) {
+        let Body::NetFault {
+            kind,
+            skbaddr,
+            reason,
+            ethertype,
+            headers,
+        } = event.body
+        else {
+            return;
+        };
+        let owner = here.thread.filter(|_| !here.interrupted);
+        let [source, destination] = self.ends(headers, out.symbols);
+        let protocol = match (headers, ethertype) {
+            (Some(headers), _) => Some(self.protocol(headers.protocol, out.symbols)),
+            (None, Some(ethertype)) => Some(self.frame(ethertype, out.symbols)),
+            (None, None) => None,
+        };
+        let sender = match headers.map(|headers| headers.source) {
+            Some(NetAddress::V4(address)) if kind != NetFaultKind::Drop => Some(address),
+            _ => None,
+        };
+        out.sink.emit(NetPacketRow {
+            id: self.next_id,
+            ts: event.ts,
+            kind: out.symbols.intern_static(kind.name()),
+            netif: sender.and_then(|address| self.by_address.get(&address).copied()),
+            bytes: None,
+            cpu: here.cpu,
+            utid: owner.map(|thread| thread.utid),
+            upid: owner.and_then(|thread| thread.upid),
+            tid: owner.map(|thread| thread.tid),
+            pid: owner.and_then(|thread| thread.pid),
+            comm: owner.and_then(|thread| thread.comm),
+            skbaddr: skbaddr.map(|address| address as i64),
+            ret: None,
+            protocol,
+            source,
+            destination,
+            tcp_seq: headers.and_then(|headers| headers.tcp_seq).map(i64::from),
+            drop_reason: reason.and_then(|reason| i32::try_from(reason).ok()),
+        });
+        self.next_id += 1;
+    }
+
+    /// Sender and receiver as text.
+    fn ends(&mut self, headers: Option<NetHeaders>, symbols: &mut Symbols) -> [Option<Sym>; 2] {
+        let Some(headers) = headers else {
+            return [None; 2];
+        };
+        [
+            (headers.source, headers.source_port),
+            (headers.destination, headers.destination_port),
+        ]
+        .map(|(address, port)| {
+            self.text.clear();
+            write_address(&mut self.text, address, port);
+            Some(symbols.intern(&self.text))
+        })
+    }
+
+    fn frame(&mut self, ethertype: u16, symbols: &mut Symbols) -> Sym {
+        let name = match ethertype {
+            0x0800 => "ipv4",
+            0x0806 => "arp",
+            0x86DD => "ipv6",
+            _ => {
+                self.text.clear();
+                write!(self.text, "{ethertype:#06x}").expect("a string takes any text");
+                &self.text
+            }
+        };
+        symbols.intern(name)
     }
 
     fn protocol(&mut self, number: u8, symbols: &mut Symbols) -> Sym {

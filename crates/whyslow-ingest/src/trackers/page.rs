@@ -1,9 +1,9 @@
-//! Pages allocated and freed, summed by thread and second: the events themselves are too many to
+//! Pages allocated and freed, and page faults, summed by thread and second: the events themselves are too many to
 //! keep and nobody asks for single ones.
 //!
 //! What an interrupt handler allocates is not the interrupted thread's; it is summed without owner.
 
-use whyslow_model::event::Body;
+use whyslow_model::event::{Body, MemoryKind};
 use whyslow_model::tables::{EmitAll, PageCountRow};
 use whyslow_model::{Ns, stat};
 
@@ -20,6 +20,8 @@ struct Sum {
     thread: Option<ThreadRef>,
     allocated: i64,
     freed: i64,
+    /// As [`MemoryKind::ALL`].
+    counts: [i64; MemoryKind::ALL.len()],
 }
 
 #[derive(Debug, Default)]
@@ -40,7 +42,9 @@ impl PageTracker {
         here: &Here,
         out: &mut Output<'_, S>,
     ) {
-        let (Body::PageAlloc { order } | Body::PageFree { order }) = *body else {
+        let (Body::PageAlloc { order } | Body::PageFree { order } | Body::Memory { order, .. }) =
+            *body
+        else {
             return;
         };
         if order > ORDER_MAX {
@@ -54,11 +58,12 @@ impl PageTracker {
         }
         let sum = self.sum(here.thread.filter(|_| !here.interrupted));
         let pages = 1i64 << order;
-        if let Body::PageAlloc { .. } = body {
-            sum.allocated = sum.allocated.saturating_add(pages);
-        } else {
-            sum.freed = sum.freed.saturating_add(pages);
-        }
+        let count = match *body {
+            Body::PageAlloc { .. } => &mut sum.allocated,
+            Body::Memory { kind, .. } => &mut sum.counts[kind as usize],
+            _ => &mut sum.freed,
+        };
+        *count = count.saturating_add(pages);
     }
 
     /// The slot of the thread may now stand for another one.
@@ -85,6 +90,12 @@ impl PageTracker {
                 comm: thread.and_then(|thread| thread.comm),
                 allocated: sum.allocated,
                 freed: sum.freed,
+                faults_user: sum.counts[MemoryKind::FaultUser as usize],
+                faults_kernel: sum.counts[MemoryKind::FaultKernel as usize],
+                cache_added: sum.counts[MemoryKind::CacheAdd as usize],
+                cache_removed: sum.counts[MemoryKind::CacheRemove as usize],
+                reclaim_written: sum.counts[MemoryKind::ReclaimWrite as usize],
+                kswapd_wakeups: sum.counts[MemoryKind::KswapdWakeup as usize],
             });
         }
         self.nobody = 0;
@@ -106,6 +117,7 @@ impl PageTracker {
                 thread,
                 allocated: 0,
                 freed: 0,
+                counts: Default::default(),
             });
             self.next_id += 1;
             *place = self.sums.len() as u32;

@@ -16,6 +16,7 @@ mod net_interface;
 mod net_packet;
 mod page_count;
 mod process;
+mod reclaim;
 mod sched_slice;
 mod syscall;
 mod thread;
@@ -40,6 +41,7 @@ pub use net_interface::NetInterfaceRow;
 pub use net_packet::NetPacketRow;
 pub use page_count::PageCountRow;
 pub use process::ProcessRow;
+pub use reclaim::ReclaimRow;
 pub use sched_slice::SchedSliceRow;
 pub use syscall::SyscallRow;
 pub use thread::ThreadRow;
@@ -58,7 +60,7 @@ macro_rules! for_each_table {
         $macro! {
             SyscallRow syscall, BlockIoRow block_io, SchedSliceRow sched_slice,
             ThreadStateRow thread_state, WakeupRow wakeup, IrqRow irq, NetPacketRow net_packet,
-            FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count,
+            FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim,
             MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,
             ThreadCommRow thread_comm, ProcessRow process, CpuRow cpu, DeviceRow device,
             NetInterfaceRow net_interface, ClockSnapshotRow clock_snapshot,

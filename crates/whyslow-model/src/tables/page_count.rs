@@ -1,7 +1,7 @@
 use crate::Sym;
 
 crate::table! {
-    /// Pages allocated and freed by a thread in one second.
+    /// Pages allocated and freed by a thread in one second, and its page faults.
     PageCountRow = "page_count", Point by id {
         /// Id.
         id: i64 [Id],
@@ -21,5 +21,17 @@ crate::table! {
         allocated: i64 [Count],
         /// Pages freed.
         freed: i64 [Count],
+        /// Page faults of the program itself.
+        faults_user: i64 [Count],
+        /// Page faults of the kernel on its behalf.
+        faults_kernel: i64 [Count],
+        /// Pages of files that came into the page cache.
+        cache_added: i64 [Count],
+        /// Pages of files that left it.
+        cache_removed: i64 [Count],
+        /// Pages that reclaim wrote out itself.
+        reclaim_written: i64 [Count],
+        /// Calls for kswapd by allocations that found memory short.
+        kswapd_wakeups: i64 [Count],
     }
 }

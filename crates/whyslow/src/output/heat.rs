@@ -2,7 +2,8 @@
 //!
 //! Rows of the table are the cells that are not empty. The column measured as `Time` is where a
 //! cell begins in time, the first one measured as `Duration` where it begins in latency, `count`
-//! and `intensity` its weights; text columns part the table into several maps.
+//! and `intensity` its weights; the columns before the time part the table into several maps, which
+//! share both axes and the scale of shades, so that they can be compared.
 
 use std::fmt::Write as _;
 
@@ -29,30 +30,38 @@ pub(super) fn render(table: &AnswerTable, window: Option<(Ns, Ns)>, look: &Look,
     let Some(axis) = Axis::of(table, parts.time, window) else {
         return;
     };
-    let mut maps: BTreeMap<Vec<String>, Vec<Cell>> = BTreeMap::new();
+    let mut names: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    let mut maps: Vec<(String, Vec<Cell>)> = Vec::new();
     for row in &table.rows {
         let (Some(x), Some(y)) = (int(row, parts.time), int(row, parts.latency)) else {
             continue;
         };
-        let name = parts
-            .names
-            .iter()
-            .map(|&at| printed::single(&table.columns[at], &row[at], look))
+        let named = table.columns.iter().zip(row).take(parts.time);
+        let name: Vec<String> = named
+            .map(|(column, value)| printed::single(column, value, look))
             .collect();
+        let title = name.join(" ");
+        let map = *names.entry(name).or_insert_with(|| {
+            maps.push((title, Vec::new()));
+            maps.len() - 1
+        });
         let weight = number(row, parts.weight);
-        maps.entry(name).or_default().push(Cell { x, y, weight });
+        maps[map].1.push(Cell { x, y, weight });
     }
-    let greatest = maps
-        .values()
-        .flatten()
-        .map(|cell| cell.weight)
-        .fold(0.0_f64, f64::max);
-    for (name, cells) in &maps {
-        if !name.is_empty() {
-            out.push_str(&look.paint(Paint::Header, &name.join(" ")));
+    let scale = Scale::of(table, &parts, look);
+    let grid = Grid::of(&axis, &scale, look);
+    let drawn: Vec<(String, Rows)> = maps
+        .into_iter()
+        .map(|(title, cells)| (title, grid.fill(&cells)))
+        .collect();
+    let cells = drawn.iter().flat_map(|(_, rows)| rows.values().flatten());
+    let greatest = cells.copied().fold(0.0_f64, f64::max);
+    for (title, rows) in &drawn {
+        if !title.is_empty() {
+            out.push_str(&look.paint(Paint::Header, title));
             out.push('\n');
         }
-        draw(cells, greatest, &axis, look, out);
+        draw(rows, greatest, (&grid, &scale), look, out);
     }
     legend(greatest, &table.columns[parts.weight], look, out);
 }
@@ -99,7 +108,6 @@ struct Parts {
     time: usize,
     latency: usize,
     weight: usize,
-    names: Vec<usize>,
 }
 
 impl Parts {
@@ -114,63 +122,127 @@ impl Parts {
             time: at(Measure::Time)?,
             latency: at(Measure::Duration)?,
             weight: weight.or_else(|| named("count"))?,
-            names: (0..table.columns.len())
-                .filter(|&i| matches!(table.columns[i].measure, Measure::Text | Measure::Path))
-                .collect(),
         })
     }
 }
 
-fn draw(cells: &[Cell], greatest: f64, axis: &Axis, look: &Look, out: &mut String) {
-    let labels = latency_labels(cells, look);
-    let label_width = labels.values().map(String::len).max().unwrap_or(0);
-    let room = look.width.unwrap_or(ACROSS_DEFAULT + label_width + 2);
-    let across_max = room
-        .saturating_sub(label_width + 2)
-        .clamp(ACROSS_MIN, ACROSS_MAX) as i64;
-    let (first, step) = (axis.begin, axis.step);
-    let steps = (axis.end - first).div_euclid(step) + 1;
-    let per_column = (steps + across_max - 1) / across_max;
-    let across = ((steps + per_column - 1) / per_column) as usize;
+/// Latencies upwards, of all maps: every power of two from the least to the greatest, long stretches
+/// without anything folded.
+struct Scale {
+    /// Lower edges, least first; none where some are folded.
+    edges: Vec<Option<i64>>,
+    labels: BTreeMap<i64, String>,
+    width: usize,
+}
 
-    let mut rows: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-    for cell in cells {
-        let column = (cell.x - first).div_euclid(step) / per_column;
-        let row = rows.entry(cell.y).or_insert_with(|| vec![0.0; across]);
-        if let Some(weight) = usize::try_from(column).ok().and_then(|at| row.get_mut(at)) {
-            *weight += cell.weight;
+/// Empty lines that are drawn; more are folded into one.
+const EMPTY_MAX: usize = 3;
+
+impl Scale {
+    fn of(table: &AnswerTable, parts: &Parts, look: &Look) -> Self {
+        let mut found: BTreeMap<i64, i64> = BTreeMap::new();
+        for row in &table.rows {
+            if let (Some(from), Some(to)) = (int(row, parts.latency), int(row, parts.latency + 1)) {
+                found.insert(from, to);
+            }
+        }
+        let mut edges = Vec::new();
+        let mut reached: Option<i64> = None;
+        for (from, to) in found {
+            let mut between = Vec::new();
+            while let Some(edge) = reached
+                && edge < from
+                && between.len() <= EMPTY_MAX
+            {
+                between.push(Some(edge));
+                reached = Some(edge.max(1).saturating_mul(2));
+            }
+            if between.len() > EMPTY_MAX || reached.is_some_and(|reached| reached != from) {
+                edges.push(None);
+            } else {
+                edges.extend(between);
+            }
+            edges.push(Some(from));
+            reached = Some(to);
+        }
+        let label = |edge: i64| format!(">= {}", duration_alone(edge as f64, look.unit));
+        let labels: BTreeMap<i64, String> = edges
+            .iter()
+            .flatten()
+            .map(|edge| (*edge, label(*edge)))
+            .collect();
+        let width = labels.values().map(String::len).max().unwrap_or(0);
+        Self {
+            edges,
+            labels,
+            width,
         }
     }
-    for (y, weights) in rows.iter().rev() {
+}
+
+/// Columns of all maps: so many steps of the table each.
+struct Grid {
+    first: Ns,
+    step: Ns,
+    steps: i64,
+    per_column: i64,
+    across: usize,
+}
+
+/// Weights of the columns by lower edge of latency.
+type Rows = BTreeMap<i64, Vec<f64>>;
+
+impl Grid {
+    fn of(axis: &Axis, scale: &Scale, look: &Look) -> Self {
+        let room = look.width.unwrap_or(ACROSS_DEFAULT + scale.width + 2);
+        let across_max = room
+            .saturating_sub(scale.width + 2)
+            .clamp(ACROSS_MIN, ACROSS_MAX) as i64;
+        let steps = (axis.end - axis.begin).div_euclid(axis.step) + 1;
+        let per_column = (steps + across_max - 1) / across_max;
+        Self {
+            first: axis.begin,
+            step: axis.step,
+            steps,
+            per_column,
+            across: ((steps + per_column - 1) / per_column) as usize,
+        }
+    }
+
+    fn fill(&self, cells: &[Cell]) -> Rows {
+        let mut rows = Rows::new();
+        for cell in cells {
+            let column = (cell.x - self.first).div_euclid(self.step) / self.per_column;
+            let row = rows.entry(cell.y).or_insert_with(|| vec![0.0; self.across]);
+            if let Some(weight) = usize::try_from(column).ok().and_then(|at| row.get_mut(at)) {
+                *weight += cell.weight;
+            }
+        }
+        rows
+    }
+}
+
+fn draw(rows: &Rows, greatest: f64, (grid, scale): (&Grid, &Scale), look: &Look, out: &mut String) {
+    let width = scale.width;
+    for edge in scale.edges.iter().rev() {
+        let Some(edge) = edge else {
+            let _ = writeln!(out, "{:>width$}", "...");
+            continue;
+        };
+        let weights = rows.get(edge).map_or(&[][..], Vec::as_slice);
         let shades: String = weights
             .iter()
             .map(|w| shade(*w, greatest, look.ascii))
             .collect();
-        let line = format!(
-            "{:>label_width$}  {}",
-            labels[y],
-            look.paint(Paint::Bar, &shades)
-        );
+        let label = &scale.labels[edge];
+        let line = format!("{label:>width$}  {}", look.paint(Paint::Bar, &shades));
         out.push_str(line.trim_end());
         out.push('\n');
     }
-    let begin = clock_face(first, look, 3, false);
-    let end = clock_face(first + steps * step, look, 3, false);
-    let gap = across.saturating_sub(begin.len() + end.len()).max(1);
-    let _ = writeln!(out, "{:label_width$}  {begin}{}{end}", "", " ".repeat(gap));
-}
-
-/// Lower edges of the latency buckets.
-fn latency_labels(cells: &[Cell], look: &Look) -> BTreeMap<i64, String> {
-    let edges = cells.iter().map(|cell| cell.y);
-    edges
-        .map(|edge| {
-            (
-                edge,
-                format!(">= {}", duration_alone(edge as f64, look.unit)),
-            )
-        })
-        .collect()
+    let begin = clock_face(grid.first, look, 3, false);
+    let end = clock_face(grid.first + grid.steps * grid.step, look, 3, false);
+    let gap = grid.across.saturating_sub(begin.len() + end.len()).max(1);
+    let _ = writeln!(out, "{:width$}  {begin}{}{end}", "", " ".repeat(gap));
 }
 
 /// Logarithmic: one slow operation among thousands of fast ones must not be invisible.

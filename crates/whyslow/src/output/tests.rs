@@ -316,6 +316,41 @@ fn a_heat_map_shows_the_single_slow_operation() {
     assert_snapshot!("heat_intensity", rendered(&heat(), &look));
 }
 
+/// The same map for two groups: one with a tenth of the weight, in the first half of the time.
+fn heat_of_groups() -> Answer {
+    let mut answer = heat();
+    let table = &mut answer.tables[0];
+    let keys = ["comm", "tid"].map(|name| AnswerColumn::new(name, name, Measure::Text));
+    table.columns.splice(0..0, keys);
+    let name = |row: &[Value], comm: &str, tid: i64| {
+        let mut row = row.to_vec();
+        row.splice(0..0, [comm.into(), tid.into()]);
+        row
+    };
+    let second: Vec<Vec<Value>> = table.rows[..20].to_vec();
+    let mut rows: Vec<Vec<Value>> = table.rows.iter().map(|row| name(row, "sync", 9)).collect();
+    rows.extend(second.iter().map(|row| name(row, "apache2", 7)));
+    table.rows = rows;
+    answer
+}
+
+#[test]
+fn maps_of_groups_share_their_axes_and_shades() {
+    let text = rendered(&heat_of_groups(), &look());
+    assert_snapshot!(text);
+    let lines: Vec<&str> = text.lines().collect();
+    let at = |title: &str| lines.iter().position(|line| *line == title).expect(title);
+    let (first, second) = (at("sync 9"), at("apache2 7"));
+    assert!(first < second, "in the order of the rows");
+    let height = second - first;
+    for (above, below) in lines[first + 1..second].iter().zip(&lines[second + 1..]) {
+        let label = |line: &str| line.chars().take(11).collect::<String>();
+        assert_eq!(label(above).trim(), label(below).trim(), "{text}");
+    }
+    // The axis of time is the last line of each.
+    assert_eq!(lines[second - 1], lines[second + height - 1]);
+}
+
 #[test]
 fn a_tree_is_indented() {
     assert_snapshot!(rendered(&tree(), &look()));

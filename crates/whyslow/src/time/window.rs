@@ -20,6 +20,9 @@ impl OperationRef {
             "state" | "thread_state" => "thread_state",
             "file" | "file_life" => "file_life",
             "fd" | "fd_life" => "fd_life",
+            "irq" => "irq",
+            "slice" | "sched_slice" => "sched_slice",
+            "reclaim" => "reclaim",
             "finding" | "request" => {
                 return Some(Err(format!(
                     "`{kind}:` needs findings or requests, which this version does not make yet; \

@@ -49,7 +49,7 @@ pub(crate) fn tables(
 }
 
 fn owners(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
-    let parts = parts(context);
+    let parts = Parts::of_question(context);
     let mut pass = context.pass(&SLICES, keys)?;
     let times = Times::new(context, parts, &mut pass);
     let grouping = std::slice::from_ref(&pass.grouping);
@@ -135,14 +135,6 @@ fn keep_of_each_part<T, S>(rows: &mut Vec<(u32, T, S)>, limit: usize) {
 
 fn ratio(time: Ns, length: Ns) -> Value {
     (length > 0).then(|| time as f64 / length as f64).into()
-}
-
-fn parts(context: &Context<'_>) -> Parts {
-    let whole = context.span.length().max(1);
-    Parts {
-        span: context.span,
-        width: context.question.interval.unwrap_or(whole),
-    }
 }
 
 /// What the recording holds beside the switches.

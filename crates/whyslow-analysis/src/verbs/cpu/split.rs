@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
-use super::{Spans, Spent, Times, Told, parts, ratio};
+use super::{Spans, Spent, Times, Told, ratio};
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::in_order;
@@ -24,7 +24,7 @@ use crate::scan::Projection;
 use crate::sweep::{InFlight, Parts};
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
-    let parts = parts(context);
+    let parts = Parts::of_question(context);
     let cpus = &context.question.filter.cpus;
     let slices = slices(context, parts)?;
     let idle_irqs = idle_irqs(context, parts)?;

@@ -2,7 +2,9 @@
 //!
 //! By process (or any key): one row with the bytes of files, network, other and unknown objects,
 //! and those of block requests, where the key exists there. By file: one row a file with everyone
-//! who used it. Bytes of a call count whole, also where the window cuts it.
+//! who used it. Bytes of a call count whole, also where the window cuts it. By interval, a call
+//! counts in the one in which it begins, as in `stats`, also if it spans several; one that began
+//! before the window counts in the first.
 //!
 //! A call that reads one object and writes another (`read_write`) counts once for each: it reads
 //! the object of `fd`, and writes the one of `fd2`. Block requests of a bio-based device are left
@@ -11,7 +13,8 @@
 mod owners;
 mod tally;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
 pub(crate) use self::tally::UsageSum;
@@ -22,12 +25,13 @@ use crate::AnalysisError;
 use crate::caveats;
 use crate::context::Context;
 use crate::facts;
-use crate::grouping::{Grouping, Object};
+use crate::grouping::{Grouping, Object, TimeKey};
 use crate::keys::{Key, KeyValue};
 use crate::kinds::Spec;
 use crate::objects::Sort;
 use crate::pass::{Groups, Unordered};
 use crate::query::Kind;
+use crate::scan::Projection;
 
 const ROWS: usize = 10;
 
@@ -53,7 +57,8 @@ pub(crate) fn tables<const N: usize>(
     let of_objects = |keys: &[Key]| keys.iter().any(|key| key.is_object());
     let by = wanted.map(|(_, _, keys)| By {
         keys,
-        by_sort: !of_objects(keys),
+        of_sorts: !of_objects(keys),
+        interval: context.question.interval,
     });
     let groups = sums_by(context, spec, by)?;
     let mut failure = None;
@@ -79,8 +84,12 @@ pub(crate) fn sums(
     spec: &'static Spec,
     keys: &[Key],
 ) -> Result<Groups<UsageSum>, AnalysisError> {
-    let by_sort = false;
-    let groups = sums_by(context, spec, [By { keys, by_sort }])?.pop();
+    let by = By {
+        keys,
+        of_sorts: false,
+        interval: None,
+    };
+    let groups = sums_by(context, spec, [by])?.pop();
     Ok(groups.into_iter().flatten().collect())
 }
 
@@ -89,7 +98,9 @@ pub(crate) fn sums(
 struct By<'k> {
     keys: &'k [Key],
     /// Also by the sort of the object; groups then have its number as their last value.
-    by_sort: bool,
+    of_sorts: bool,
+    /// Also by interval; groups then have its begin after their keys.
+    interval: Option<Ns>,
 }
 
 impl By<'_> {
@@ -100,8 +111,26 @@ impl By<'_> {
             Object::Second => Key::File,
         };
         let mut keys = self.keys.to_vec();
-        keys.extend(self.by_sort.then_some(sort));
+        keys.extend(self.of_sorts.then_some(sort));
         keys
+    }
+
+    fn grouping(
+        self,
+        context: &Context<'_>,
+        spec: &Spec,
+        object: Object,
+        projection: &mut Projection,
+    ) -> Grouping {
+        let mut grouping = Grouping::new(spec, &self.scanned(object), object, projection);
+        if let Some(width) = self.interval {
+            grouping.push_time(TimeKey {
+                column: projection.need("ts"),
+                span: context.span,
+                width,
+            });
+        }
+        grouping
     }
 
     /// Sums of the groups that a scan by these keys found.
@@ -109,11 +138,12 @@ impl By<'_> {
         let sums = groups
             .into_iter()
             .map(|(group, tally)| (group, tally.sum(object)));
-        if !self.by_sort {
+        if !self.of_sorts {
             return sums.collect();
         }
         let mut sorted: FxHashMap<Vec<KeyValue>, UsageSum> = FxHashMap::default();
         for (mut group, sum) in sums {
+            let time = self.interval.and_then(|_| group.pop());
             let word = match group.pop() {
                 Some(KeyValue::Text(word)) => Some(word),
                 _ => None,
@@ -122,6 +152,7 @@ impl By<'_> {
                 Object::First => Sort::of_class(word.as_deref()),
                 Object::Second => Sort::of_name(word.as_deref()),
             };
+            group.extend(time);
             group.push(KeyValue::Int(sort as i64));
             sorted.entry(group).or_default().merge(sum);
         }
@@ -139,13 +170,13 @@ fn sums_by<const N: usize>(
     // The reasons why objects are unknown come along: mostly there are none to be read.
     let by_reason = By {
         keys: &[Key::Reason],
-        by_sort: true,
+        of_sorts: true,
+        interval: None,
     };
     let all_by = by.into_iter().chain([by_reason]);
     let groupings: Vec<Grouping> = all_by
         .clone()
-        .map(|by| by.scanned(Object::First))
-        .map(|keys| Grouping::new(spec, &keys, Object::First, &mut pass.projection))
+        .map(|by| by.grouping(context, spec, Object::First, &mut pass.projection))
         .collect();
     let tallied = pass.run_by(context.tables, &usage, &groupings)?;
     let mut all: Vec<Unordered<UsageSum>> = all_by
@@ -178,8 +209,8 @@ fn with_second(
     groups: Unordered<UsageSum>,
 ) -> Result<Unordered<UsageSum>, AnalysisError> {
     let mut groups: FxHashMap<Vec<KeyValue>, UsageSum> = groups.into_iter().collect();
-    let keys = by.scanned(Object::Second);
-    let mut pass = context.pass_second(spec, &keys)?;
+    let mut pass = context.pass_second(spec, &[])?;
+    pass.grouping = by.grouping(context, spec, Object::Second, &mut pass.projection);
     let usage = Usage::new(&mut pass);
     let second = pass.run(context.tables, &usage)?.into_iter().collect();
     for (group, more) in by.sums(second, Object::Second) {
@@ -216,34 +247,33 @@ fn by_object(
     } else {
         &[Object::First]
     };
-    let column = AnswerColumn::new;
-    let mut columns: Vec<_> = keys.iter().flat_map(|key| key.answer_columns()).collect();
-    columns.extend([
-        column("read_bytes", "read", Measure::Bytes),
-        column("write_bytes", "written", Measure::Bytes),
-        column("reads", "reads", Measure::Count).priority(3),
-        column("writes", "writes", Measure::Count).priority(3),
-        column("other_calls", "other calls", Measure::Count).priority(5),
-        column("by", "by", Measure::Text).priority(1),
-    ]);
-    let mut table = AnswerTable::new(name, title, columns);
+    let by_time = context.question.interval.is_some();
+    let mut table = AnswerTable::new(name, title, object_columns(keys, by_time));
     facts::push(
         &mut table,
         "objects",
         "objects",
         Measure::Count,
-        objects.len() as i64,
+        distinct(&objects, keys.len()) as i64,
     );
     let limit = context.limit(ROWS);
-    let order = |(group_a, a): &(Vec<KeyValue>, UsageSum), (group_b, b): &_| {
+    let order = |(group_a, a): &(Vec<KeyValue>, UsageSum),
+                 (group_b, b): &(Vec<KeyValue>, UsageSum)| {
         let total = |sum: &UsageSum| (sum.bytes(), sum.weight());
-        total(b).cmp(&total(a)).then_with(|| group_a.cmp(group_b))
+        let by_time = group_a[keys.len()..].cmp(&group_b[keys.len()..]);
+        by_time
+            .then_with(|| total(b).cmp(&total(a)))
+            .then_with(|| group_a.cmp(group_b))
     };
-    if context.question.sort.is_none() && limit < objects.len() {
+    let is_sorted = context.question.sort.is_some();
+    if !is_sorted && !by_time && limit < objects.len() {
         objects.select_nth_unstable_by(limit, order);
         objects.truncate(limit);
     }
     objects.sort_unstable_by(order);
+    if !is_sorted && by_time {
+        keep_of_each_interval(&mut objects, keys.len(), limit);
+    }
     let shown: Vec<&[KeyValue]> = objects.iter().map(|(group, _)| group.as_slice()).collect();
     let sharers = sharers::of(
         context,
@@ -254,6 +284,7 @@ fn by_object(
     )?;
     for ((group, sum), by) in objects.iter().zip(sharers) {
         let mut row = Vec::with_capacity(table.columns.len());
+        row.extend(begin_of(group, keys));
         for (key, value) in keys.iter().zip(group) {
             row.extend(key.cells(value, &context.names));
         }
@@ -262,6 +293,49 @@ fn by_object(
         row.push(Value::List(by.into_iter().map(Value::Text).collect()));
         table.rows.push(row);
     }
-    context.finish(&mut table, limit);
+    context.finish_blocks(&mut table, limit);
     Ok(table)
+}
+
+fn object_columns(keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
+    let column = AnswerColumn::new;
+    let mut columns = Vec::new();
+    if by_time {
+        columns.push(column("ts_ns", "time", Measure::Time));
+    }
+    columns.extend(keys.iter().flat_map(|key| key.answer_columns()));
+    columns.extend([
+        column("read_bytes", "read", Measure::Bytes),
+        column("write_bytes", "written", Measure::Bytes),
+        column("reads", "reads", Measure::Count).priority(3),
+        column("writes", "writes", Measure::Count).priority(3),
+        column("other_calls", "other calls", Measure::Count).priority(5),
+        column("by", "by", Measure::Text).priority(1),
+    ]);
+    columns
+}
+
+/// The begin of the interval of a group, where there are intervals.
+fn begin_of(group: &[KeyValue], keys: &[Key]) -> Option<Value> {
+    match group.get(keys.len()) {
+        Some(KeyValue::Int(begin)) => Some((*begin).into()),
+        _ => None,
+    }
+}
+
+/// Groups told apart by their keys only.
+fn distinct<S>(groups: &Unordered<S>, keys: usize) -> usize {
+    let of_keys = groups.iter().map(|(group, _)| group.get(..keys));
+    of_keys.collect::<FxHashSet<_>>().len()
+}
+
+/// Cuts each run of groups of one interval.
+fn keep_of_each_interval<S>(groups: &mut Unordered<S>, keys: usize, limit: usize) {
+    let (mut last, mut count) = (None, 0);
+    groups.retain(|(group, _)| {
+        let time = group.get(keys).cloned();
+        count = if time == last { count + 1 } else { 1 };
+        last = time;
+        count <= limit
+    });
 }

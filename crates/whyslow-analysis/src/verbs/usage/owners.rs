@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
 use super::tally::UsageSum;
-use super::{ROWS, Wanted};
+use super::{ROWS, Wanted, begin_of, distinct};
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::facts;
@@ -23,14 +23,15 @@ pub(super) fn by_owner(
 ) -> Result<AnswerTable, AnalysisError> {
     let blocks = block_bytes(context, keys)?;
     let has_blocks = blocks.is_some();
-    let owners = owners(groups, blocks);
-    let mut table = AnswerTable::new(name, title, owner_columns(keys));
+    let owners = owners(groups, blocks, keys.len());
+    let by_time = context.question.interval.is_some();
+    let mut table = AnswerTable::new(name, title, owner_columns(keys, by_time));
     facts::push(
         &mut table,
         "owners",
         "owners",
         Measure::Count,
-        owners.len() as i64,
+        distinct(&owners, keys.len()) as i64,
     );
     for (
         group,
@@ -43,6 +44,7 @@ pub(super) fn by_owner(
     ) in owners
     {
         let mut row = Vec::with_capacity(table.columns.len());
+        row.extend(begin_of(&group, keys));
         for (key, value) in keys.iter().zip(&group) {
             row.extend(key.cells(value, &context.names));
         }
@@ -62,14 +64,15 @@ pub(super) fn by_owner(
         row.push(context.names.is_tracer(keys, &group).into());
         table.rows.push(row);
     }
-    context.finish(&mut table, context.limit(ROWS));
+    context.finish_blocks(&mut table, context.limit(ROWS));
     Ok(table)
 }
 
-/// What each owner did, those that moved most first.
+/// What each owner did, interval by interval, those that moved most first.
 fn owners(
     groups: Unordered<UsageSum>,
     blocks: Option<Groups<BlockSum>>,
+    keys: usize,
 ) -> Vec<(Vec<KeyValue>, OwnerSum)> {
     let mut by_owner: FxHashMap<Vec<KeyValue>, OwnerSum> = FxHashMap::default();
     for (mut group, sum) in groups {
@@ -91,14 +94,21 @@ fn owners(
             let blocks = sum.block.read + sum.block.written;
             (sum.all.bytes() + blocks, sum.all.weight())
         };
-        total(b).cmp(&total(a)).then_with(|| group_a.cmp(group_b))
+        let by_time = group_a[keys..].cmp(&group_b[keys..]);
+        by_time
+            .then_with(|| total(b).cmp(&total(a)))
+            .then_with(|| group_a.cmp(group_b))
     });
     owners
 }
 
-fn owner_columns(keys: &[Key]) -> Vec<AnswerColumn> {
+fn owner_columns(keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
     let column = AnswerColumn::new;
-    let mut columns: Vec<_> = keys.iter().flat_map(|key| key.answer_columns()).collect();
+    let mut columns = Vec::new();
+    if by_time {
+        columns.push(column("ts_ns", "time", Measure::Time));
+    }
+    columns.extend(keys.iter().flat_map(|key| key.answer_columns()));
     for (sort, priority) in Sort::ALL.into_iter().zip([0, 0, 3, 2]) {
         let name = sort.name();
         let bytes = |way: &str, short: &str| {
@@ -140,6 +150,9 @@ fn block_bytes(
         return Ok(None);
     }
     let mut pass = context.pass(&BLOCK, keys)?;
+    if let Some(width) = context.question.interval {
+        pass.group_by_time(context.span, width);
+    }
     let blocks = Blocks {
         op: pass.projection.need("op"),
         layer: pass.projection.need("layer"),

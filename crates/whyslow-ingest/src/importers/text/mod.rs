@@ -36,7 +36,11 @@
 //! | `irq_exit` | `kind nr`, `ret` |
 //! | `softirq_raise` | `nr` |
 //! | `net` | `kind` (`receive`, `queue`, `transmit`) `bytes`, `netif skbaddr ret protocol source destination` (`1.2.3.4:80`, `[::1]:80`, port left out where unknown) `tcp_seq` |
+//! | `net_fault` | `kind` (`retransmit`, `retransmit_synack`, `drop`), `skbaddr reason ethertype protocol source destination tcp_seq` |
 //! | `page_alloc`, `page_free` | `order` |
+//! | `memory` | `kind` (`fault_user`, `fault_kernel`, `cache_add`, `cache_remove`, `reclaim_write`, `kswapd_wakeup`), `order` |
+//! | `reclaim_begin` | `kind` (`direct`, `cgroup`, `cgroup_soft`, `node`, `kswapd`), `order node` |
+//! | `reclaim_end` | `kind`, `pages node` |
 //! | `state_process` | `tid`, `pid ppid comm is_kernel status cpu file_table` |
 //! | `state_fd` | `fd`, `pid file_table flags path` |
 //! | `state_block_device` | `dev name` |

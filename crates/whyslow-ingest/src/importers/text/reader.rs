@@ -4,8 +4,9 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::str::FromStr;
 
 use whyslow_model::event::{
-    BlockRange, Body, Context, Event, IrqKind, Loss, LossKind, NetAddress, NetHeaders, NetKind,
-    PrevState, SocketAddress, StateProcess, SyscallArgs, WakeupKind,
+    BlockRange, Body, Context, Event, IrqKind, Loss, LossKind, MemoryKind, NetAddress,
+    NetFaultKind, NetHeaders, NetKind, PrevState, ReclaimKind, SocketAddress, StateProcess,
+    SyscallArgs, WakeupKind,
 };
 
 use super::line::{self, Line};
@@ -266,6 +267,33 @@ impl<'a> Fields<'a> {
             "page_free" => Body::PageFree {
                 order: self.required("order")?,
             },
+            "net_fault" => Body::NetFault {
+                kind: self.special_required("kind", |text| {
+                    NetFaultKind::ALL
+                        .into_iter()
+                        .find(|kind| kind.name() == text)
+                })?,
+                skbaddr: self.optional("skbaddr")?,
+                reason: self.optional("reason")?,
+                ethertype: self.optional("ethertype")?,
+                headers: self.net_headers()?,
+            },
+            "memory" => Body::Memory {
+                kind: self.special_required("kind", |text| {
+                    MemoryKind::ALL.into_iter().find(|kind| kind.name() == text)
+                })?,
+                order: self.optional("order")?.unwrap_or(0),
+            },
+            "reclaim_begin" => Body::ReclaimBegin {
+                kind: self.special_required("kind", reclaim_kind)?,
+                order: self.optional("order")?,
+                node: self.optional("node")?,
+            },
+            "reclaim_end" => Body::ReclaimEnd {
+                kind: self.special_required("kind", reclaim_kind)?,
+                pages: self.optional("pages")?,
+                node: self.optional("node")?,
+            },
             "state_process" => Body::StateProcess(StateProcess {
                 tid: self.required("tid")?,
                 pid: self.optional("pid")?,
@@ -355,10 +383,10 @@ impl<'a> Fields<'a> {
         })
     }
 
-    fn net(&self) -> Read<Body<'a>> {
+    fn net_headers(&self) -> Read<Option<NetHeaders>> {
         let source = self.special("source", endpoint)?;
         let destination = self.special("destination", endpoint)?;
-        let headers = match (self.optional("protocol")?, source, destination) {
+        Ok(match (self.optional("protocol")?, source, destination) {
             (Some(protocol), Some((source, source_port)), Some((destination, port))) => {
                 Some(NetHeaders {
                     protocol,
@@ -370,7 +398,10 @@ impl<'a> Fields<'a> {
                 })
             }
             _ => None,
-        };
+        })
+    }
+
+    fn net(&self) -> Read<Body<'a>> {
         Ok(Body::Net {
             kind: self.special_required("kind", |kind| match kind {
                 "receive" => Some(NetKind::Receive),
@@ -382,7 +413,7 @@ impl<'a> Fields<'a> {
             bytes: self.required("bytes")?,
             skbaddr: self.optional("skbaddr")?,
             ret: self.optional("ret")?,
-            headers,
+            headers: self.net_headers()?,
         })
     }
 
@@ -427,6 +458,12 @@ fn prev_state(text: &str) -> Option<PrevState> {
         "I" => PrevState::Idle,
         number => PrevState::Unknown(number.parse().ok()?),
     })
+}
+
+fn reclaim_kind(text: &str) -> Option<ReclaimKind> {
+    ReclaimKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == text)
 }
 
 fn irq_kind(text: &str) -> Option<IrqKind> {

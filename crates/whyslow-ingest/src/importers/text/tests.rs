@@ -50,6 +50,14 @@ meta hostname=web1
 12.000000702 [0] net kind=transmit netif=lo bytes=60 ret=0
 12.000000800 [0] page_alloc order=3
 12.000000801 [0] page_free order=0
+12.000000802 [0] memory kind=fault_user order=0
+12.000000803 [0] memory kind=cache_add order=2
+12.000000804 [0] reclaim_begin kind=direct order=3
+12.000000805 [0] reclaim_end kind=direct pages=32
+12.000000806 [0] reclaim_begin kind=kswapd order=0 node=1
+12.000000807 [0] reclaim_end kind=kswapd node=1
+12.000000810 [0] net_fault kind=retransmit skbaddr=0xff protocol=6 source=10.0.0.1:80 destination=10.0.0.2:4711
+12.000000811 [0] net_fault kind=drop skbaddr=0xff reason=5 ethertype=2048
 12.000000900 [0] state_process tid=1 pid=1 ppid=0 comm=init is_kernel=false status=5 cpu=0 file_table=0xffff8880049cb600
 12.000000901 [0] state_fd file_table=0xffff8880049cb600 fd=0 flags=2 path=/dev/console
 12.000000902 [0] state_fd pid=1 fd=1 path=pipe:[17]

@@ -237,6 +237,39 @@ impl LineWriter<'_> {
                 self.name("page_free");
                 self.field("order", order);
             }
+            Body::NetFault {
+                kind,
+                skbaddr,
+                reason,
+                ethertype,
+                headers,
+            } => {
+                self.name("net_fault");
+                self.field("kind", kind.name());
+                self.some("skbaddr", skbaddr.map(Hex));
+                self.some("reason", reason);
+                self.some("ethertype", ethertype);
+                if let Some(headers) = headers {
+                    self.net_headers(&headers);
+                }
+            }
+            Body::Memory { kind, order } => {
+                self.name("memory");
+                self.field("kind", kind.name());
+                self.field("order", order);
+            }
+            Body::ReclaimBegin { kind, order, node } => {
+                self.name("reclaim_begin");
+                self.field("kind", kind.name());
+                self.some("order", order);
+                self.some("node", node);
+            }
+            Body::ReclaimEnd { kind, pages, node } => {
+                self.name("reclaim_end");
+                self.field("kind", kind.name());
+                self.some("pages", pages);
+                self.some("node", node);
+            }
             Body::StateProcess(ref process) => self.state_process(process),
             Body::StateFd {
                 pid,

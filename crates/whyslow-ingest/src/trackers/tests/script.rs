@@ -4,8 +4,8 @@
 //! verbs. `loss CPU TS TS_END` and `finish TS` stand alone.
 
 use whyslow_model::event::{
-    Body, Context, Event, IrqKind, Loss, LossKind, NetKind, PrevState, StateProcess, SyscallArgs,
-    WakeupKind,
+    Body, Context, Event, IrqKind, Loss, LossKind, MemoryKind, NetAddress, NetFaultKind,
+    NetHeaders, NetKind, PrevState, ReclaimKind, StateProcess, SyscallArgs, WakeupKind,
 };
 use whyslow_model::row::{Row, Sink};
 use whyslow_model::tables::{Collected, EmitAll};
@@ -196,9 +196,54 @@ fn body<'a>(words: &[&'a str]) -> Body<'a> {
             ret: None,
             headers: None,
         },
+        ["memory", kind, order] => Body::Memory {
+            kind: of_name(&MemoryKind::ALL, MemoryKind::name, kind),
+            order: number(order) as u32,
+        },
+        ["reclaim+", kind, order, node] => Body::ReclaimBegin {
+            kind: of_name(&ReclaimKind::ALL, ReclaimKind::name, kind),
+            order: Some(number(order) as i32),
+            node: Some(number(node) as i32),
+        },
+        ["reclaim-", kind, pages, node] => Body::ReclaimEnd {
+            kind: of_name(&ReclaimKind::ALL, ReclaimKind::name, kind),
+            pages: Some(number(pages)),
+            node: Some(number(node) as i32),
+        },
+        ["drop", reason, ethertype] => Body::NetFault {
+            kind: NetFaultKind::Drop,
+            skbaddr: None,
+            reason: Some(number(reason)),
+            ethertype: Some(number(ethertype) as u16),
+            headers: None,
+        },
+        [kind @ ("retransmit" | "retransmit_synack"), last, port] => Body::NetFault {
+            kind: of_name(&NetFaultKind::ALL, NetFaultKind::name, kind),
+            skbaddr: None,
+            reason: None,
+            ethertype: None,
+            headers: Some(NetHeaders {
+                protocol: 6,
+                source: NetAddress::V4([10, 0, 0, 1]),
+                destination: NetAddress::V4([10, 0, 0, number(last) as u8]),
+                source_port: Some(80),
+                destination_port: Some(number(port) as u16),
+                tcp_seq: None,
+            }),
+        },
+        ["netif", name, last] => Body::StateNetInterface {
+            name: name.as_bytes(),
+            ifindex: None,
+            address: Some([10, 0, 0, number(last) as u8]),
+        },
         ["mark", name, text] => Body::Marker { name, text },
         _ => panic!("no such event: {words:?}"),
     }
+}
+
+fn of_name<K: Copy>(all: &[K], name: fn(K) -> &'static str, text: &str) -> K {
+    let found = all.iter().find(|kind| name(**kind) == text);
+    *found.expect("a kind")
 }
 
 fn irq_enter<'a>(kind: IrqKind, nr: &str, name: Option<&'a str>) -> Body<'a> {

@@ -58,6 +58,133 @@ fn an_impossible_page_order_is_counted() {
 }
 
 #[test]
+fn faults_are_counted_with_the_pages_of_their_thread() {
+    let script = "
+        1000000010 c0 switch 0:swapper/0 R 1:a
+        1000000020 c0 memory fault_user 0
+        1000000030 c0 memory fault_user 0
+        1000000035 c0 memory fault_kernel 0
+        1000000040 c0 memory cache_add 2
+        1000000045 c0 memory cache_remove 0
+        1000000050 c0 page+ 0
+        1000000055 c0 irq+ 9
+        1000000060 c0 memory fault_kernel 0
+        1000000065 c0 irq- 9
+        1000000070 c0 memory kswapd_wakeup 0
+        2000000000 c0 memory reclaim_write 0
+        2000000005 c0 memory fault_user 60";
+    check(
+        script,
+        "page_count",
+        "ts tid allocated faults_user faults_kernel cache_added cache_removed reclaim_written \
+         kswapd_wakeups",
+        "
+        1000000000 1 1 2 1 4 1 0 1
+        1000000000 - 0 0 1 0 0 0 0
+        2000000000 1 0 0 0 0 0 1 0",
+    );
+    check_count(script, &stat::VALUE_IMPOSSIBLE, 1);
+}
+
+#[test]
+fn a_thread_is_stalled_from_begin_to_end_of_its_reclaim() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 1:a
+        11 c1 switch 0:swapper/1 R 2:b
+        20 c0 reclaim+ direct 3 0
+        22 c0 reclaim+ cgroup_soft 0 0
+        23 c0 reclaim- cgroup_soft 1 0
+        25 c1 reclaim+ cgroup 0 0
+        30 c0 switch 1:a D 3:c
+        40 c1 switch 2:b D 1:a
+        50 c1 reclaim- direct 32 0
+        60 c0 switch 3:c S 2:b
+        70 c0 reclaim- cgroup 8 0";
+    check(
+        script,
+        "reclaim",
+        "id ts dur ts_end kind tid comm cpu alloc_order pages",
+        "
+        0 20 30 50 direct 1 a 0 3 32
+        1 22 1 23 cgroup_soft 1 a 0 0 1
+        2 25 45 70 cgroup 2 b 1 0 8",
+    );
+}
+
+#[test]
+fn kswapd_is_awake_from_its_first_wake_to_its_sleep() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 7:kswapd0
+        11 c0 reclaim+ kswapd 2 0
+        12 c1 reclaim+ kswapd 0 1
+        15 c0 reclaim+ kswapd 0 0
+        20 c0 reclaim- kswapd 0 0
+        30 c1 reclaim- kswapd 0 1
+        40 c0 reclaim+ kswapd 1 0";
+    check(
+        script,
+        "reclaim",
+        "id ts dur kind tid alloc_order node",
+        "
+        0 11 9 kswapd 7 2 0
+        1 12 18 kswapd - 0 1
+        2 40 - kswapd 7 1 0",
+    );
+}
+
+#[test]
+fn reclaim_without_its_other_end_is_counted() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 1:a
+        20 c0 reclaim- direct 9 0
+        30 c0 reclaim+ direct 0 0
+        40 c0 reclaim+ direct 1 0
+        50 c0 reclaim- direct 9 0
+        60 c0 reclaim+ direct 2 0
+        70 c0 exit 1:a
+        80 c0 switch 1:a X 0:swapper/0
+        90 c0 free 1";
+    check_count(script, &stat::RECLAIM_END_WITHOUT_BEGIN, 1);
+    check_count(script, &stat::RECLAIM_NESTED, 1);
+    check(
+        script,
+        "reclaim",
+        "id ts dur alloc_order",
+        "
+        0 30 - 0
+        1 40 10 1
+        2 60 - 2",
+    );
+}
+
+#[test]
+fn a_segment_sent_again_belongs_to_the_interface_of_its_sender() {
+    let script = "
+        5 c0 retransmit 2 4711
+        8 c0 netif eth0 1
+        10 c0 switch 0:swapper/0 R 1:curl
+        11 c0 retransmit 2 4711
+        12 c0 soft+ 3
+        13 c0 retransmit_synack 3 99
+        14 c0 drop 5 2048
+        15 c0 soft- 3
+        16 c0 drop 2 34525
+        17 c0 drop 2 9999";
+    check(
+        script,
+        "net_packet",
+        "ts kind netif bytes tid protocol source destination drop_reason",
+        "
+        5 retransmit - - - tcp 10.0.0.1:80 10.0.0.2:4711 -
+        11 retransmit eth0 - 1 tcp 10.0.0.1:80 10.0.0.2:4711 -
+        13 retransmit_synack eth0 - - tcp 10.0.0.1:80 10.0.0.3:99 -
+        14 drop - - - ipv4 - - 5
+        16 drop - - 1 ipv6 - - 2
+        17 drop - - 1 0x270f - - 2",
+    );
+}
+
+#[test]
 fn a_mark_names_its_thread() {
     let script = "
         10 c0 switch 0:swapper/0 R 1:a

@@ -56,6 +56,21 @@ const CLASSES: &[Class] = &[
         without: "memory use by thread is unknown",
     },
     Class {
+        name: "page faults",
+        shows: Shows::Event("x86_exceptions_page_fault"),
+        without: "no faults in `mem`",
+    },
+    Class {
+        name: "reclaim",
+        shows: Shows::Event("mm_vmscan_direct_reclaim"),
+        without: "who waited for memory is unknown, or nobody did",
+    },
+    Class {
+        name: "retransmits",
+        shows: Shows::Event("tcp_retransmit_skb"),
+        without: "what TCP sent again is unknown, or it sent nothing again",
+    },
+    Class {
         name: "state of open files at the begin",
         shows: Shows::Event("lttng_statedump_file_descriptor"),
         without: "files opened before the recording have no name",

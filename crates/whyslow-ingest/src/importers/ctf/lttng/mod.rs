@@ -11,6 +11,7 @@
 mod block;
 mod fields;
 mod irq;
+mod memory;
 mod net;
 mod rendered;
 mod sched;
@@ -36,10 +37,11 @@ struct Mapping {
     body: for<'a> fn(&Fields<'_, 'a>) -> Option<Body<'a>>,
 }
 
-static FAMILIES: [&[Mapping]; 5] = [
+static FAMILIES: [&[Mapping]; 6] = [
     sched::EVENTS,
     block::EVENTS,
     irq::EVENTS,
+    memory::EVENTS,
     net::EVENTS,
     statedump::EVENTS,
 ];

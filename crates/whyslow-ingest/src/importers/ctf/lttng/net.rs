@@ -1,8 +1,8 @@
-//! Packets at network interfaces.
+//! Packets at network interfaces, those sent again, and those thrown away.
 //!
 //! `netif_rx` is not one of them: what it queues is reported again by `netif_receive_skb`.
 
-use whyslow_model::event::{Body, NetAddress, NetHeaders, NetKind};
+use whyslow_model::event::{Body, NetAddress, NetFaultKind, NetHeaders, NetKind};
 
 use super::Mapping;
 use super::fields::Fields;
@@ -24,7 +24,83 @@ pub(super) static EVENTS: &[Mapping] = &[
         fields: &["name", "len", "skbaddr", "rc"],
         body: transmit,
     },
+    Mapping {
+        names: &["tcp_retransmit_skb"],
+        fields: SEGMENT,
+        body: retransmit,
+    },
+    Mapping {
+        names: &["tcp_retransmit_synack"],
+        fields: SEGMENT,
+        body: retransmit_synack,
+    },
+    Mapping {
+        names: &["skb_kfree", "kfree_skb"],
+        fields: &["skbaddr", "protocol", "reason"],
+        body: drop,
+    },
 ];
+
+const SEGMENT: &[&str] = &[
+    "skbaddr", "sport", "dport", "saddr", "daddr", "saddr_v6", "daddr_v6",
+];
+
+fn retransmit<'a>(fields: &Fields<'_, 'a>) -> Option<Body<'a>> {
+    segment(fields, NetFaultKind::Retransmit)
+}
+
+fn retransmit_synack<'a>(fields: &Fields<'_, 'a>) -> Option<Body<'a>> {
+    segment(fields, NetFaultKind::RetransmitSynack)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the table wants one signature")]
+fn segment<'a>(fields: &Fields<'_, 'a>, kind: NetFaultKind) -> Option<Body<'a>> {
+    Some(Body::NetFault {
+        kind,
+        skbaddr: fields.u64(0),
+        reason: None,
+        ethertype: None,
+        headers: segment_ends(fields),
+    })
+}
+
+/// Both forms of an address are always there. The one of IPv6 holds that of IPv4 too, mapped; where
+/// it does not, the connection is one of IPv6.
+fn segment_ends(fields: &Fields<'_, '_>) -> Option<NetHeaders> {
+    const TCP: u8 = 6;
+    let v6 = |slot| v6(fields.value(slot)).filter(|address| *address != [0; 16]);
+    let v4 = |slot| <[u8; 4]>::try_from(fields.bytes(slot)?).ok();
+    let is_mapped = |address: &[u8; 16]| {
+        let address = std::net::Ipv6Addr::from(*address);
+        address.to_ipv4_mapped().is_some()
+    };
+    let (source, destination) = match (v6(5), v6(6)) {
+        (Some(source), Some(destination)) if !is_mapped(&destination) => {
+            (NetAddress::V6(source), NetAddress::V6(destination))
+        }
+        _ => (NetAddress::V4(v4(3)?), NetAddress::V4(v4(4)?)),
+    };
+    let port = |slot| fields.u64(slot).map(|port| port as u16);
+    Some(NetHeaders {
+        protocol: TCP,
+        source,
+        destination,
+        source_port: port(1),
+        destination_port: port(2),
+        tcp_seq: None,
+    })
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the table wants one signature")]
+fn drop<'a>(fields: &Fields<'_, 'a>) -> Option<Body<'a>> {
+    Some(Body::NetFault {
+        kind: NetFaultKind::Drop,
+        skbaddr: fields.u64(0),
+        reason: fields.i64(2),
+        ethertype: fields.u64(1).map(|protocol| protocol as u16),
+        headers: None,
+    })
+}
 
 const PACKET: &[&str] = &[
     "name",

@@ -467,6 +467,96 @@ fn interrupts_pages_and_packets_have_two_names() {
 }
 
 #[test]
+fn faults_and_reclaim_have_their_kinds() {
+    for event in ["x86_exceptions_page_fault_user", "page_fault_user"] {
+        let fields = "address=4096 ip=4198400 error_code=4";
+        kernel(event, fields, "memory kind=fault_user order=0");
+    }
+    kernel(
+        "x86_exceptions_page_fault_kernel",
+        "address=4096 ip=1 error_code=2",
+        "memory kind=fault_kernel order=0",
+    );
+    kernel(
+        "mm_filemap_add_to_page_cache",
+        "pfn=9 i_ino=17 index=3 s_dev=8388608 order=2",
+        "memory kind=cache_add order=2",
+    );
+    kernel(
+        "mm_filemap_delete_from_page_cache",
+        "pfn=9 i_ino=17 index=3 s_dev=8388608",
+        "memory kind=cache_remove order=0",
+    );
+    kernel(
+        "mm_vmscan_writepage",
+        "page=9 reclaim_flags=17",
+        "memory kind=reclaim_write order=0",
+    );
+    kernel(
+        "mm_vmscan_wakeup_kswapd",
+        "nid=0 zid=2 order=3",
+        "memory kind=kswapd_wakeup order=0",
+    );
+    for (event, kind) in [
+        ("direct", "direct"),
+        ("memcg", "cgroup"),
+        ("memcg_softlimit", "cgroup_soft"),
+    ] {
+        let begin: &'static str = format!("mm_vmscan_{event}_reclaim_begin").leak();
+        let end: &'static str = format!("mm_vmscan_{event}_reclaim_end").leak();
+        kernel(
+            begin,
+            "order=3 may_writepage=1 gfp_flags=131",
+            &format!("reclaim_begin kind={kind} order=3"),
+        );
+        kernel(
+            end,
+            "nr_reclaimed=32",
+            &format!("reclaim_end kind={kind} pages=32"),
+        );
+    }
+    kernel(
+        "mm_vmscan_kswapd_wake",
+        "nid=1 order=0",
+        "reclaim_begin kind=kswapd order=0 node=1",
+    );
+    kernel(
+        "mm_vmscan_kswapd_sleep",
+        "nid=1",
+        "reclaim_end kind=kswapd node=1",
+    );
+}
+
+#[test]
+fn segments_sent_again_and_dropped_packets() {
+    kernel(
+        "tcp_retransmit_skb",
+        "skbaddr=255 skaddr=1 state=1 sport=80 dport=4711 family=2 saddr=<0a000001> \
+         daddr=<0a000002> saddr_v6=<00000000000000000000ffff0a000001> \
+         daddr_v6=<00000000000000000000ffff0a000002>",
+        "net_fault kind=retransmit skbaddr=0xff protocol=6 source=10.0.0.1:80 \
+         destination=10.0.0.2:4711",
+    );
+    kernel(
+        "tcp_retransmit_synack",
+        "skaddr=1 req=2 sport=80 dport=4711 saddr=<00000000> daddr=<00000000> \
+         saddr_v6=<fe800000000000000000000000000001> daddr_v6=<fe800000000000000000000000000002>",
+        "net_fault kind=retransmit_synack protocol=6 source=[fe80::1]:80 \
+         destination=[fe80::2]:4711",
+    );
+    kernel(
+        "skb_kfree",
+        "skbaddr=255 location=99 protocol=2048",
+        "net_fault kind=drop skbaddr=0xff ethertype=2048",
+    );
+    kernel(
+        "skb_kfree",
+        "skbaddr=255 location=99 protocol=34525 reason=5",
+        "net_fault kind=drop skbaddr=0xff reason=5 ethertype=34525",
+    );
+}
+
+#[test]
 fn state_dumps_of_all_releases() {
     kernel(
         "lttng_statedump_process_state",
