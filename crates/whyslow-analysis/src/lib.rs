@@ -17,6 +17,7 @@ mod next;
 mod objects;
 mod pass;
 mod pattern;
+mod peers;
 mod query;
 mod rows;
 mod scan;
@@ -93,7 +94,10 @@ pub fn ask_streaming(
     }
     answer.caveats = caveats::about(&context, spec, &[])?;
     let limit = context.limit(0);
-    verbs::log::stream(&context, spec, limit, &mut |table| each(&answer, table))?;
+    let filter = &question.filter;
+    verbs::log::stream(&context, spec, filter, limit, &mut |table| {
+        each(&answer, table)
+    })?;
     Ok(answer)
 }
 
@@ -114,15 +118,22 @@ fn log_table(
     limit: usize,
 ) -> Result<AnswerTable, AnalysisError> {
     let mut whole = verbs::top::row_table(spec, "log", spec.rows);
-    verbs::log::stream(context, spec, limit.saturating_add(1), &mut |table| {
-        let before = whole.rows.len();
-        whole.rows.extend(table.rows);
-        let cut = table.cut.into_iter();
-        whole
-            .cut
-            .extend(cut.map(|(row, edge)| (row + before, edge)));
-        ControlFlow::Continue(())
-    })?;
+    let filter = &context.question.filter;
+    verbs::log::stream(
+        context,
+        spec,
+        filter,
+        limit.saturating_add(1),
+        &mut |table| {
+            let before = whole.rows.len();
+            whole.rows.extend(table.rows);
+            let cut = table.cut.into_iter();
+            whole
+                .cut
+                .extend(cut.map(|(row, edge)| (row + before, edge)));
+            ControlFlow::Continue(())
+        },
+    )?;
     Ok(whole)
 }
 
@@ -134,7 +145,9 @@ fn spec(question: &Question) -> Result<&'static Spec, AnalysisError> {
         (Kind::Files, Verb::Open) => &DESCRIPTORS,
         (Kind::Threads, Verb::List) => &THREADS,
         (Kind::Files, Verb::Tree) => &FILES,
-        (Kind::Threads, _) | (_, Verb::Syscalls | Verb::Open | Verb::List | Verb::Tree) => {
+        (Kind::Block, Verb::Outliers) => &BLOCK,
+        (Kind::Threads, _)
+        | (_, Verb::Syscalls | Verb::Open | Verb::List | Verb::Tree | Verb::Outliers) => {
             return Err(no_such_view(question));
         }
         (Kind::Io, _) => &IO,
@@ -151,7 +164,8 @@ fn no_such_view(question: &Question) -> AnalysisError {
         format!("{kind} has no view `{verb}`"),
         match question.kind {
             Kind::Io => "it has usage, stats, hist, top, log, heat, syscalls",
-            Kind::Block | Kind::States => "it has usage, stats, hist, top, log, heat",
+            Kind::Block => "it has usage, stats, outliers, hist, top, log, heat",
+            Kind::States => "it has usage, stats, hist, top, log, heat",
             Kind::Files => "it has top, log, tree, open, usage, stats, hist, heat",
             Kind::Threads => {
                 "it has list; what threads did is in `states`, their I/O in `io … --by thread`"
@@ -178,6 +192,7 @@ fn answer_tables(
         Verb::Tree => Ok(vec![verbs::files::tree(context)?]),
         Verb::Open => Ok(vec![verbs::files::open(context)?]),
         Verb::List => Ok(vec![verbs::threads::table(context)?]),
+        Verb::Outliers => verbs::outliers::tables(context),
         Verb::Log => Ok(Vec::new()),
     }
 }

@@ -29,6 +29,8 @@ pub enum Verb {
     Open,
     /// `threads list`.
     List,
+    /// `block outliers`: long requests, and devices that deviate from their peers.
+    Outliers,
 }
 
 impl Kind {
@@ -58,6 +60,7 @@ impl Verb {
             Verb::Tree => "tree",
             Verb::Open => "open",
             Verb::List => "list",
+            Verb::Outliers => "outliers",
         }
     }
 }

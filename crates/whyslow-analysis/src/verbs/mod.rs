@@ -6,6 +6,7 @@ pub(crate) mod heat;
 pub(crate) mod hist;
 pub(crate) mod interfaces;
 pub(crate) mod log;
+pub(crate) mod outliers;
 pub(crate) mod sharers;
 pub(crate) mod states;
 pub(crate) mod stats;

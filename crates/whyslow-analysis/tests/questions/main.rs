@@ -6,5 +6,6 @@ mod by_hand;
 mod duckdb;
 mod made;
 mod oracle;
+mod outliers;
 mod property;
 mod shown;
