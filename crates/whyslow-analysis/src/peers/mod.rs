@@ -109,9 +109,9 @@ pub(crate) enum Lacking {
 /// A device and its peers.
 #[derive(Debug, Clone)]
 pub(crate) struct Compared {
-    /// Requests with a known time, and those of them that could be compared.
+    /// Requests with a known time, and those of them that peers have like ones of.
     pub(crate) requests: u64,
-    pub(crate) compared: u64,
+    pub(crate) matched: u64,
     /// How much it is asked for, in times of the median peer.
     pub(crate) demand: f64,
     /// By operation, or why there is none.
@@ -162,10 +162,10 @@ pub(crate) fn compare(samples: &[Sample]) -> Vec<Compared> {
         let peer = median(peers.map(|(_, sample)| sample.demand())).unwrap_or(0.0);
         let demand = (sample.demand() + DEMAND_LEAST) / (peer + DEMAND_LEAST);
         let by_op = group.compare(device, requests, demand > DEMAND_MAX);
-        let compared = by_op.iter().flatten().map(|one| one.tail.compared).sum();
+        let matched = by_op.iter().flatten().map(|one| one.tail.compared).sum();
         Compared {
             requests,
-            compared,
+            matched,
             demand,
             by_op,
         }

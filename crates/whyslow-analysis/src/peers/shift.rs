@@ -227,7 +227,8 @@ mod tests {
         assert_eq!(delta(&matched, 1), 0.75);
         assert!((ratio(&matched, 1) - 2.0).abs() < 0.02);
         // U 7 of expected 4; ties 24 + 24: variance 8 / 12 × (7 − 48 / 30).
-        let z = 3.0 / (8.0 / 12.0 * (7.0 - 48.0 / 30.0) as f64).sqrt();
+        let variance: f64 = 8.0 / 12.0 * (7.0 - 48.0 / 30.0);
+        let z = 3.0 / variance.sqrt();
         assert!((van_elteren(&matched) - z).abs() < 1e-12);
     }
 }

@@ -1,11 +1,12 @@
 //! `block outliers` on made-up machines: disks of which one is bad, busy, alone or of another kind.
 
-use whyslow_analysis::{Kind, Question, Verb, ask};
+use whyslow_analysis::{Kind, Question, Sort, Verb, ask};
 use whyslow_model::answer::{Answer, Value};
-use whyslow_model::tables::{BlockIoRow, Collected};
+use whyslow_model::tables::{BlockIoRow, Collected, EmitAll};
 use whyslow_model::{Symbols, Window};
 use whyslow_store::{MemoryTables, RecordingInfo};
 
+use crate::duckdb::{Rows, check, written_by};
 use crate::made::Dice;
 use crate::shown::{cell, columns, place, table};
 
@@ -23,6 +24,8 @@ struct Disk {
     slow_one_in: Option<u64>,
     /// Requests that come at once.
     at_once: u64,
+    /// So many sizes, from 8 KiB on.
+    sizes: u64,
     op: &'static str,
 }
 
@@ -32,13 +35,19 @@ const DISK: Disk = Disk {
     usual_ns: 6 * MS,
     slow_one_in: None,
     at_once: 1,
+    sizes: 1,
     op: "read",
 };
 
-/// Ten seconds of these disks. A disk does one request after the other, if it has more than one.
 fn machine(disks: &[Disk]) -> MemoryTables {
     let mut symbols = Symbols::new();
     let mut rows = Collected::default();
+    let info = record(disks, &mut symbols, &mut rows);
+    MemoryTables::new(&rows, &symbols, info)
+}
+
+/// Ten seconds of these disks, which do what comes at once in turn.
+fn record<S: EmitAll>(disks: &[Disk], symbols: &mut Symbols, sink: &mut S) -> RecordingInfo {
     let mut requests = Vec::new();
     for (number, disk) in disks.iter().enumerate() {
         let dice = &mut Dice::new(number as u64 + 1);
@@ -52,13 +61,14 @@ fn machine(disks: &[Disk]) -> MemoryTables {
                     dur *= 20;
                 }
                 free = free.max(at) + dur;
-                requests.push((at, free, disk));
+                let size = 8192 << dice.below(disk.sizes);
+                requests.push((at, free, size, disk));
             }
         }
     }
     requests.sort_by_key(|(at, ..)| *at);
-    for (id, (ts, end, disk)) in (0..).zip(requests) {
-        rows.block_io.push(BlockIoRow {
+    for (id, (ts, end, bytes, disk)) in (0..).zip(requests) {
+        sink.emit(BlockIoRow {
             id,
             ts,
             dur: Some(end - ts),
@@ -71,8 +81,8 @@ fn machine(disks: &[Disk]) -> MemoryTables {
             part: None,
             part_name: None,
             sector: id,
-            sectors: 16,
-            bytes: 8192,
+            sectors: bytes / 512,
+            bytes,
             op: symbols.intern(disk.op),
             rwbs: symbols.intern("R"),
             layer: symbols.intern("request"),
@@ -90,12 +100,11 @@ fn machine(disks: &[Disk]) -> MemoryTables {
             cut: None,
         });
     }
-    let info = RecordingInfo {
+    RecordingInfo {
         begin_ns: 0,
         end_ns: 12 * SECOND,
         ..RecordingInfo::default()
-    };
-    MemoryTables::new(&rows, &symbols, info)
+    }
 }
 
 const NAMES: [&str; 8] = ["sda", "sdb", "sdc", "sdd", "sde", "sdf", "sdg", "sdh"];
@@ -335,4 +344,31 @@ fn other_questions_have_no_such_view() {
             .to_string()
             .starts_with("block outliers compares devices")
     );
+}
+
+/// Disks of different loads and sizes, one of them bad, one with several requests at once.
+#[test]
+fn comparisons_equal_sql() {
+    let bad = Disk {
+        slow_one_in: Some(5),
+        ..DISK
+    };
+    let mut disks = disks(8, bad);
+    for (number, disk) in disks.iter_mut().enumerate() {
+        disk.sizes = 2;
+        disk.requests = 300 + 100 * number as u64;
+        disk.at_once = if number > 4 { 4 } else { 1 };
+    }
+    let Some(written) = written_by(|symbols, writer| record(&disks, symbols, writer)) else {
+        return;
+    };
+    let question = Question {
+        sort: Some(Sort {
+            column: "dev".into(),
+            ascending: true,
+        }),
+        ..question()
+    };
+    let devices = Rows::Table("devices");
+    check(&written, &question, devices, "outliers_peers.sql", &[]);
 }

@@ -39,7 +39,6 @@ fn runs(default: u32) -> u32 {
 }
 
 /// Share of runs in which something happened, and what it was to be.
-#[expect(clippy::print_stdout, reason = "the rates are what a long run is for")]
 fn rate(what: &str, runs: u32, mut happens: impl FnMut(u64) -> bool) -> f64 {
     let count = (0..runs).filter(|run| happens(u64::from(*run))).count();
     let rate = count as f64 / f64::from(runs);

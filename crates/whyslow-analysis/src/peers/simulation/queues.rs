@@ -120,7 +120,9 @@ fn sharing(arrivals: &[f64], mut service: impl FnMut() -> f64) -> Requests {
         let arrival = arrivals.get(next).copied().unwrap_or(f64::INFINITY);
         if arrival < done {
             let share = (arrival - now) / there.len().max(1) as f64;
-            there.iter_mut().for_each(|(_, left)| *left -= share);
+            for (_, left) in &mut there {
+                *left -= share;
+            }
             there.push((next, service()));
             next += 1;
             now = arrival;
@@ -270,9 +272,9 @@ fn judged_by_bursts(devices: &[Requests]) -> Vec<Compared> {
             sampled(requests, |stratum, Told { request, .. }| {
                 let bucket = bucket_of(request.end - request.issue);
                 let is_over = comparison.tail.is_over(stratum, bucket);
-                is_over
-                    .into_iter()
-                    .for_each(|over| slices.add(request.issue, over));
+                if let Some(is_over) = is_over {
+                    slices.add(request.issue, is_over);
+                }
             });
             comparison.tail.disperse(slices.dispersion());
         }

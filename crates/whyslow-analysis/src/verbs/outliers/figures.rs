@@ -110,13 +110,12 @@ impl Summing for Adding {
             end: most,
         } = self.bounds;
         sum.count += 1;
-        let is_over = match dur.get(row) {
-            Some(dur) => least <= dur && dur <= most,
-            None => {
-                sum.unfinished += 1;
-                let known = ts_end.get(row).unwrap_or(self.recording_end) - ts.at(row);
-                most == Ns::MAX && least <= known
-            }
+        let is_over = if let Some(dur) = dur.get(row) {
+            least <= dur && dur <= most
+        } else {
+            sum.unfinished += 1;
+            let known = ts_end.get(row).unwrap_or(self.recording_end) - ts.at(row);
+            most == Ns::MAX && least <= known
         };
         sum.over += i64::from(is_over);
         if let Some(ns) = device.get(row) {

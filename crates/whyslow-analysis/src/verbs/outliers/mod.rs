@@ -175,8 +175,9 @@ fn disperse(
         let compared = measured.get(&key.0).map(|measured| &measured.compared);
         let comparison = compared.and_then(|compared| compared.of(stratum.op));
         let is_over = comparison.and_then(|one| one.tail.is_over(stratum, bucket_of(device_ns)));
-        let issue = told.request.issue;
-        is_over.into_iter().for_each(|over| slices.add(issue, over));
+        if let Some(is_over) = is_over {
+            slices.add(told.request.issue, is_over);
+        }
     })?;
     for ((place, op), slices) in slices {
         let measured = measured.get_mut(&place).into_iter();
@@ -227,7 +228,7 @@ fn devices(
             row,
         ));
     }
-    ranked.sort_by(|(a, _), (b, _)| a.cmp(b));
+    ranked.sort_by_key(|(rank, _)| *rank);
     for ((_, Reverse((is_outlier, ..)), _), row) in ranked {
         if is_outlier {
             table.outliers.push(table.rows.len());

@@ -35,7 +35,7 @@ pub(super) fn cells(compared: &Compared, in_flight: Option<i64>) -> (bool, Vec<V
     let mut cells = vec![
         words(compared, in_flight).into(),
         is_outlier.into(),
-        (compared.compared as i64).into(),
+        (compared.matched as i64).into(),
     ];
     let Some(most_telling) = most_telling(comparisons) else {
         cells.resize(columns().len(), Value::Null);
@@ -99,12 +99,12 @@ fn words(compared: &Compared, in_flight: Option<i64>) -> String {
         return found.join("; ");
     }
     let excused = comparisons.iter().find_map(|one| excuse(one, compared));
-    let part = compared.compared as f64 / compared.requests as f64;
+    let part = compared.matched as f64 / compared.requests as f64;
     match excused {
         Some(excuse) => excuse,
         None if part < SHARE_MIN => format!(
             "as its peers where they were as busy ({} of {} requests)",
-            compared.compared, compared.requests
+            compared.matched, compared.requests
         ),
         None => "as its peers".into(),
     }
