@@ -6,6 +6,8 @@
 #[path = "../tests/questions/made.rs"]
 #[allow(dead_code, reason = "tests use more of it")]
 mod made;
+#[path = "../tests/questions/made_sched.rs"]
+mod made_sched;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -23,6 +23,19 @@ pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
         "syscall" => ("system calls", "what they did and how long they took"),
         "block_io" => ("block requests", "what the disks did"),
         "thread_state" => ("thread states (sched_switch)", "who ran or waited"),
+        "sched_slice" => ("switches of threads (sched_switch)", "who used the CPUs"),
+        "irq" => (
+            "interrupts (irq_handler_entry, softirq_entry)",
+            "what they took",
+        ),
+        "net_packet" => (
+            "packets (net_dev_queue, netif_receive_skb)",
+            "what was sent and received",
+        ),
+        "page_count" => (
+            "pages (mm_page_alloc, mm_page_free)",
+            "who allocated memory",
+        ),
         "file_life" | "fd_life" => ("files being opened", "which files were used"),
         _ => ("threads", "who there was"),
     };

@@ -32,7 +32,7 @@ pub(crate) fn device_number(major: i32, minor: i32) -> i64 {
 
 /// A window and a filter, ready to be applied to batches of one projection.
 pub(crate) struct Selector {
-    window: Option<(Window, ColumnRef, ColumnRef)>,
+    window: Option<(Window, ColumnRef, Option<ColumnRef>)>,
     tests: Vec<Test>,
     words: usize,
 }
@@ -121,8 +121,11 @@ impl Selector {
             builder.length(filter, recording_end);
         }
         let (tests, words) = (builder.tests, builder.words);
-        let window =
-            window.map(|window| (window, projection.need("ts"), projection.need("ts_end")));
+        let ends = spec.table.column("ts_end");
+        let window = window.map(|window| {
+            let ts_end = ends.map(|_| projection.need("ts_end"));
+            (window, projection.need("ts"), ts_end)
+        });
         Ok(Self {
             window,
             tests,
@@ -204,7 +207,11 @@ impl Selector {
         let all = 0..batch.num_rows() as u32;
         match &self.window {
             None => rows.extend(all),
-            Some((window, ts, ts_end)) => {
+            Some((window, ts, None)) => {
+                let ts = ts.ints(batch)?;
+                rows.extend(all.filter(|row| window.contains(ts.at(*row))));
+            }
+            Some((window, ts, Some(ts_end))) => {
                 let (ts, ts_end) = (ts.ints(batch)?, ts_end.ints(batch)?);
                 rows.extend(all.filter(|row| window.overlaps(ts.at(*row), ts_end.get(*row))));
             }
@@ -389,6 +396,10 @@ impl Builder<'_> {
     fn only(&mut self, only: Only) {
         match only {
             Only::Everything => {}
+            Only::Runnable => {
+                let clause = self.text("state", Box::new(|state| state == "runnable"));
+                self.tests.push(Test::AnyOf(vec![clause]));
+            }
             Only::Io => {
                 let holds = |op: &str| Op::by_name(op).is_some_and(Op::is_io);
                 let clause = self.text("op", Box::new(holds));
@@ -555,6 +566,7 @@ impl Spec {
         refuse(bounded && !has("dur"), "duration")?;
         refuse(!filter.ops.is_empty() && !has(self.class), "operation")?;
         refuse(!filter.tids.is_empty() && !has("tid"), "thread")?;
+        refuse(!filter.pids.is_empty() && !has("pid"), "process")?;
         let unknown =
             |op: &&String| !self.classes.is_empty() && !self.classes.contains(&op.as_str());
         if let Some(op) = filter.ops.iter().find(unknown) {

@@ -32,9 +32,18 @@ pub(crate) enum Key {
     FdClass,
     Errno,
     Reason,
+    Cause,
+    Prio,
+    Waker,
+    Kind,
+    Nr,
+    Netif,
+    Protocol,
+    Source,
+    Destination,
 }
 
-const KEYS: [(Key, &str); 18] = [
+const KEYS: [(Key, &str); 27] = [
     (Key::Comm, "comm"),
     (Key::Pid, "pid"),
     (Key::Tid, "tid"),
@@ -53,6 +62,15 @@ const KEYS: [(Key, &str); 18] = [
     (Key::FdClass, "fd_class"),
     (Key::Errno, "errno"),
     (Key::Reason, "unknown_reason"),
+    (Key::Cause, "reason"),
+    (Key::Prio, "prio"),
+    (Key::Waker, "waker"),
+    (Key::Kind, "kind"),
+    (Key::Nr, "nr"),
+    (Key::Netif, "netif"),
+    (Key::Protocol, "protocol"),
+    (Key::Source, "source"),
+    (Key::Destination, "destination"),
 ];
 
 impl Key {
@@ -71,6 +89,9 @@ impl Key {
         if by.is_empty() {
             return Ok(default.to_vec());
         }
+        if by == ["none"] {
+            return Ok(Vec::new());
+        }
         by.iter().map(|name| Key::parse(spec, name)).collect()
     }
 
@@ -83,7 +104,7 @@ impl Key {
                 let keys: Vec<&str> = KEYS.iter().filter(has).map(|(_, name)| *name).collect();
                 Err(AnalysisError::query(
                     format!("{} has no key `{name}` to group by", spec.name),
-                    format!("it has {}", keys.join(", ")),
+                    format!("it has {}, and none for all rows together", keys.join(", ")),
                 ))
             }
         }
@@ -110,6 +131,15 @@ impl Key {
             Key::FdClass => Shape::Text("fd_class", Derive::Same),
             Key::Errno => Shape::Int(spec.errno?),
             Key::Reason => Shape::Text("unknown_reason", Derive::Same),
+            Key::Cause => Shape::Text("reason", Derive::Same),
+            Key::Prio => Shape::Int("prio"),
+            Key::Waker => Shape::Int("waker_utid"),
+            Key::Kind => Shape::Text("kind", Derive::Same),
+            Key::Nr => Shape::Int("nr"),
+            Key::Netif => Shape::Text("netif", Derive::Same),
+            Key::Protocol => Shape::Text("protocol", Derive::Same),
+            Key::Source => Shape::Text("source", Derive::Same),
+            Key::Destination => Shape::Text("destination", Derive::Same),
         };
         let column = match shape {
             Shape::Text(column, _) | Shape::Int(column) => column,
@@ -144,8 +174,14 @@ impl Key {
                 AnswerColumn::new("comm", "thread", Measure::Text),
                 AnswerColumn::new("tid", "tid", Measure::Count),
             ],
+            Key::Waker => vec![
+                AnswerColumn::new("waker_comm", "waker", Measure::Text),
+                AnswerColumn::new("waker_tid", "waker tid", Measure::Count),
+            ],
             Key::File | Key::Dir | Key::Pattern => column(self.name(), Measure::Path),
-            Key::Pid | Key::Tid | Key::Cpu | Key::Fd => column(self.name(), Measure::Count),
+            Key::Pid | Key::Tid | Key::Cpu | Key::Fd | Key::Prio | Key::Nr => {
+                column(self.name(), Measure::Count)
+            }
             _ => column(self.name(), Measure::Text),
         }
     }
@@ -157,11 +193,11 @@ impl Key {
                 Some(process) => vec![process.comm.clone().into(), process.pid.into()],
                 None => vec![Value::Null, Value::Null],
             },
-            (Key::Thread, KeyValue::Int(utid)) => match names.thread(*utid) {
+            (Key::Thread | Key::Waker, KeyValue::Int(utid)) => match names.thread(*utid) {
                 Some(thread) => vec![thread.comm.clone().into(), thread.tid.into()],
                 None => vec![Value::Null, Value::Null],
             },
-            (Key::Process | Key::Thread, _) => vec![Value::Null, Value::Null],
+            (Key::Process | Key::Thread | Key::Waker, _) => vec![Value::Null, Value::Null],
             (Key::Errno, KeyValue::Int(0)) => vec![Value::Null],
             (Key::Errno, KeyValue::Int(number)) => vec![errno::name(*number).into()],
             (_, KeyValue::Int(number)) => vec![(*number).into()],
@@ -178,7 +214,9 @@ impl Key {
             [_, Value::Int(id)] => format!("({id})"),
             [Value::Text(text)] => text.clone(),
             [Value::Int(number)] => format!("{} {number}", self.name()),
-            _ if matches!(self, Key::Process | Key::Thread) => format!("unknown {}", self.name()),
+            _ if matches!(self, Key::Process | Key::Thread | Key::Waker) => {
+                format!("unknown {}", self.name())
+            }
             _ => format!("no {}", self.name()),
         }
     }

@@ -27,6 +27,7 @@ mod verbs;
 mod words;
 
 pub use error::AnalysisError;
+pub use kinds::{TOPICS, Topic, View};
 pub use query::{Bins, DeviceRef, Filter, Kind, Question, Sort, Verb, Weight};
 pub use rows::interval_of;
 
@@ -37,7 +38,7 @@ use whyslow_store::Tables;
 
 use context::Context;
 use keys::Key;
-use kinds::{BLOCK, DESCRIPTORS, FILES, IO, LIVES, STATES, SYSCALLS, Spec, THREADS};
+use kinds::{BLOCK, Spec};
 
 /// Rows of `log` that [`ask`] collects unless the question names a limit.
 pub const LOG_ROWS_MAX: usize = 100_000;
@@ -137,41 +138,31 @@ fn log_table(
     Ok(whole)
 }
 
-/// The kind's table, or that of a view which has its own.
+/// The rows that the view is about.
 fn spec(question: &Question) -> Result<&'static Spec, AnalysisError> {
-    let spec = match (question.kind, question.verb) {
-        (Kind::Io, Verb::Syscalls) => &SYSCALLS,
-        (Kind::Files, Verb::Log) => &LIVES,
-        (Kind::Files, Verb::Open) => &DESCRIPTORS,
-        (Kind::Threads, Verb::List) => &THREADS,
-        (Kind::Files, Verb::Tree) => &FILES,
-        (Kind::Block, Verb::Outliers) => &BLOCK,
-        (Kind::Threads, _)
-        | (_, Verb::Syscalls | Verb::Open | Verb::List | Verb::Tree | Verb::Outliers) => {
-            return Err(no_such_view(question));
-        }
-        (Kind::Io, _) => &IO,
-        (Kind::Files, _) => &FILES,
-        (Kind::Block, _) => &BLOCK,
-        (Kind::States, _) => &STATES,
-    };
-    Ok(spec)
-}
-
-fn no_such_view(question: &Question) -> AnalysisError {
+    let topic = question.kind.topic();
+    let view = topic.views.iter().find(|view| view.verb == question.verb);
     let (kind, verb) = (question.kind.name(), question.verb.name());
-    AnalysisError::query(
-        format!("{kind} has no view `{verb}`"),
-        match question.kind {
-            Kind::Io => "it has usage, stats, hist, top, log, heat, syscalls",
-            Kind::Block => "it has usage, stats, outliers, hist, top, log, heat",
-            Kind::States => "it has usage, stats, hist, top, log, heat",
-            Kind::Files => "it has top, log, tree, open, usage, stats, hist, heat",
-            Kind::Threads => {
-                "it has list; what threads did is in `states`, their I/O in `io … --by thread`"
-            }
-        },
-    )
+    let view = view.ok_or_else(|| {
+        let views: Vec<&str> = topic.views.iter().map(|view| view.verb.name()).collect();
+        AnalysisError::query(
+            format!("{kind} has no view `{verb}`"),
+            format!("it has {}", views.join(", ")),
+        )
+    })?;
+    if question.interval.is_some() && !view.by_time {
+        let views = topic.views.iter().filter(|view| view.by_time);
+        let views: Vec<&str> = views.map(|view| view.verb.name()).collect();
+        let others = match views.as_slice() {
+            [] => "leave the interval out, or ask for a window with -w".into(),
+            views => format!("these views of {kind} take one: {}", views.join(", ")),
+        };
+        return Err(AnalysisError::query(
+            format!("`{kind} {verb}` takes no interval"),
+            others,
+        ));
+    }
+    Ok(view.spec)
 }
 
 fn answer_tables(
@@ -179,23 +170,31 @@ fn answer_tables(
     spec: &'static Spec,
 ) -> Result<Vec<AnswerTable>, AnalysisError> {
     let keys = |default: &[Key]| Key::parse_all(spec, &context.question.by, default);
-    match context.question.verb {
-        Verb::Stats => stats(context, spec),
-        Verb::Usage => usage(context, spec),
-        Verb::Top if spec.kind == Kind::Files => {
-            Ok(vec![verbs::files::top(context, &keys(&[Key::File])?)?])
+    match (context.question.kind, context.question.verb) {
+        (Kind::Files, Verb::Top) => Ok(vec![verbs::files::top(context, &keys(&[Key::File])?)?]),
+        (Kind::Syscalls, Verb::Stats) | (_, Verb::Syscalls) => {
+            Ok(vec![verbs::syscalls::table(context, &keys(spec.group)?)?])
         }
-        Verb::Top => verbs::top::tables(context, spec, &keys(spec.group)?),
-        Verb::Hist => verbs::hist::tables(context, spec, &keys(spec.group)?),
-        Verb::Heat => verbs::heat::tables(context, spec, &keys(&[])?),
-        Verb::Syscalls => Ok(vec![verbs::syscalls::table(context, &keys(spec.group)?)?]),
-        Verb::Tree => Ok(vec![verbs::files::tree(context)?]),
-        Verb::Open => Ok(vec![verbs::files::open(context)?]),
-        Verb::List => Ok(vec![verbs::threads::table(context)?]),
-        Verb::Outliers => verbs::outliers::tables(context),
-        Verb::Log => Ok(Vec::new()),
+        (_, Verb::Stats) => stats(context, spec),
+        (_, Verb::Usage) => usage(context, spec),
+        (_, Verb::Top) => verbs::top::tables(context, spec, &keys(spec.series)?),
+        (_, Verb::Hist) => verbs::hist::tables(context, spec, &keys(spec.series)?),
+        (_, Verb::Heat) => verbs::heat::tables(context, spec, &keys(&[])?),
+        (_, Verb::Tree) => Ok(vec![verbs::files::tree(context)?]),
+        (_, Verb::Open) => Ok(vec![verbs::files::open(context)?]),
+        (_, Verb::List) => Ok(vec![verbs::threads::table(context)?]),
+        (_, Verb::States) => Ok(vec![verbs::states::table(context, &keys(THREAD_KEYS)?)?]),
+        (_, Verb::Timeline) => {
+            let keys = keys(&[Key::Thread])?;
+            Ok(vec![verbs::timeline::table(context, &keys)?])
+        }
+        (_, Verb::Outliers) => verbs::outliers::tables(context),
+        (_, Verb::Log) => Ok(Vec::new()),
     }
 }
+
+/// What tells threads apart for people.
+const THREAD_KEYS: &[Key] = &[Key::Comm, Key::Pid, Key::Tid];
 
 fn stats(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>, AnalysisError> {
     let question = context.question;
@@ -230,10 +229,12 @@ fn usage(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
             let table = verbs::stats::table(context, spec, "usage", spec.rows, &keys(&[])?)?;
             Ok(vec![table])
         }
-        Kind::States => {
-            let table = verbs::states::table(context, &keys(&[Key::Comm, Key::Pid, Key::Tid])?)?;
-            Ok(vec![table])
-        }
+        Kind::States => Ok(vec![verbs::states::table(context, &keys(THREAD_KEYS)?)?]),
+        Kind::Cpu => verbs::cpu::tables(context, &keys(spec.group)?),
+        Kind::Irq => Ok(vec![verbs::irq::table(context, &keys(&[Key::Process])?)?]),
+        Kind::Mem => Ok(vec![verbs::mem::table(context, &keys(spec.group)?)?]),
+        Kind::Net => Ok(vec![verbs::net::table(context)?]),
+        Kind::Use => Ok(vec![verbs::resources::table(context)?]),
         Kind::Files => {
             let keys = keys(&[Key::File])?;
             let table = verbs::usage::table(context, spec, ("usage", "files", &keys))?;

@@ -10,6 +10,13 @@ pub enum Kind {
     Files,
     Threads,
     States,
+    Sched,
+    Cpu,
+    Irq,
+    Syscalls,
+    Mem,
+    Net,
+    Use,
 }
 
 /// How it is shown.
@@ -29,6 +36,10 @@ pub enum Verb {
     Open,
     /// `threads list`.
     List,
+    /// `threads states`: time by state.
+    States,
+    /// `threads timeline`: states over time.
+    Timeline,
     /// `block outliers`: long requests, and devices that deviate from their peers.
     Outliers,
 }
@@ -42,6 +53,13 @@ impl Kind {
             Kind::Files => "files",
             Kind::Threads => "threads",
             Kind::States => "states",
+            Kind::Sched => "sched",
+            Kind::Cpu => "cpu",
+            Kind::Irq => "irq",
+            Kind::Syscalls => "syscalls",
+            Kind::Mem => "mem",
+            Kind::Net => "net",
+            Kind::Use => "use",
         }
     }
 }
@@ -60,6 +78,8 @@ impl Verb {
             Verb::Tree => "tree",
             Verb::Open => "open",
             Verb::List => "list",
+            Verb::States => "states",
+            Verb::Timeline => "timeline",
             Verb::Outliers => "outliers",
         }
     }

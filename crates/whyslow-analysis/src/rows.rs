@@ -14,10 +14,11 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::errno;
 use crate::fold::{Spot, fold_spots, in_order};
-use crate::keys::unknown_object;
+use crate::keys::{Key, KeyValue, unknown_object};
 use crate::kinds::{Cell, Field, Spec};
 use crate::query::Sort;
 use crate::scan::{ColumnRef, Projection};
+use crate::threads::Names;
 
 /// Which row it is, in the order of the table, and where it was met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,24 +38,32 @@ pub(crate) struct Shown {
 /// The cells of a kind's rows in a projection.
 pub(crate) struct Cells<'s> {
     spec: &'s Spec,
-    cells: Vec<BoundCell>,
+    names: &'s Names,
+    bound: Vec<BoundCell>,
 }
 
 enum BoundCell {
     Int(ColumnRef),
     Text(ColumnRef),
     Bool(ColumnRef),
+    Thread(ColumnRef),
     Object { path: ColumnRef, reason: ColumnRef },
     Errno(ColumnRef),
     Id(ColumnRef),
 }
 
 impl<'s> Cells<'s> {
-    pub(crate) fn new(spec: &'s Spec, fields: &[Field], projection: &mut Projection) -> Self {
+    pub(crate) fn new(
+        spec: &'s Spec,
+        fields: &[Field],
+        names: &'s Names,
+        projection: &mut Projection,
+    ) -> Self {
         let mut bind = |cell: Cell| match cell {
             Cell::Int(name) => BoundCell::Int(projection.need(name)),
             Cell::Text(name) => BoundCell::Text(projection.need(name)),
             Cell::Bool(name) => BoundCell::Bool(projection.need(name)),
+            Cell::Thread(name) => BoundCell::Thread(projection.need(name)),
             Cell::Errno(name) => BoundCell::Errno(projection.need(name)),
             Cell::Object => BoundCell::Object {
                 path: projection.need("path"),
@@ -62,8 +71,8 @@ impl<'s> Cells<'s> {
             },
             Cell::Id => BoundCell::Id(projection.need("id")),
         };
-        let cells = fields.iter().map(|field| bind(field.cell)).collect();
-        Self { spec, cells }
+        let bound = fields.iter().map(|field| bind(field.cell)).collect();
+        Self { spec, names, bound }
     }
 
     /// Cells of these rows of a batch.
@@ -73,7 +82,7 @@ impl<'s> Cells<'s> {
         rows: &[u32],
     ) -> Result<impl Iterator<Item = Vec<Value>>, AnalysisError> {
         let by_column = self
-            .cells
+            .bound
             .iter()
             .map(|cell| Ok(self.column(cell, batch, rows)?.into_iter()))
             .collect::<Result<Vec<_>, AnalysisError>>();
@@ -109,6 +118,11 @@ impl<'s> Cells<'s> {
                 let known = |row: usize| (!column.is_null(row)).then(|| column.value(row));
                 rows.map(|row| known(row as usize).into()).collect()
             }
+            BoundCell::Thread(column) => {
+                let column = column.ints(batch)?;
+                let label = |utid| Key::Thread.label(&KeyValue::Int(utid), self.names);
+                rows.map(|row| column.get(row).map(label).into()).collect()
+            }
             BoundCell::Errno(column) => {
                 let column = column.ints(batch)?;
                 let name = |number: i64| (number != 0).then(|| errno::name(number));
@@ -138,7 +152,8 @@ impl<'s> Cells<'s> {
 pub(crate) struct RowReader<'s> {
     window: Option<Window>,
     ts: ColumnRef,
-    ts_end: ColumnRef,
+    /// None for what happens at a moment.
+    ts_end: Option<ColumnRef>,
     recorded: Recorded,
     cells: Cells<'s>,
 }
@@ -152,17 +167,22 @@ enum Recorded {
 }
 
 impl<'s> RowReader<'s> {
-    pub(crate) fn new(spec: &'s Spec, window: Option<Window>, projection: &mut Projection) -> Self {
+    pub(crate) fn new(
+        spec: &'s Spec,
+        context: &'s Context<'_>,
+        projection: &mut Projection,
+    ) -> Self {
+        let ends = spec.table.column("ts_end");
         Self {
-            window,
+            window: context.question.window,
             ts: projection.need("ts"),
-            ts_end: projection.need("ts_end"),
+            ts_end: ends.map(|_| projection.need("ts_end")),
             recorded: match spec.table.column("cut") {
                 Some(_) => Recorded::Column(projection.need("cut")),
                 None if spec.lasting => Recorded::Never,
                 None => Recorded::NoEnd,
             },
-            cells: Cells::new(spec, spec.fields, projection),
+            cells: Cells::new(spec, spec.fields, &context.names, projection),
         }
     }
 
@@ -173,13 +193,14 @@ impl<'s> RowReader<'s> {
         rows: &[u32],
         mut each: impl FnMut(Shown),
     ) -> Result<(), AnalysisError> {
-        let (ts, ts_end) = (self.ts.ints(batch)?, self.ts_end.ints(batch)?);
+        let ts = self.ts.ints(batch)?;
+        let ts_end = self.ts_end.map(|column| column.ints(batch)).transpose()?;
         let column = match self.recorded {
             Recorded::Column(column) => Some(column.texts(batch)?),
             Recorded::NoEnd | Recorded::Never => None,
         };
         for (row, cells) in rows.iter().copied().zip(self.cells.read(batch, rows)?) {
-            let interval = (ts.at(row), ts_end.get(row));
+            let interval = (ts.at(row), ts_end.and_then(|ts_end| ts_end.get(row)));
             let recorded = match self.recorded {
                 Recorded::Column(_) => column.and_then(|cut| cut.get(row)),
                 Recorded::NoEnd => interval.1.is_none().then_some("end"),
@@ -217,7 +238,7 @@ pub(crate) fn fetch(
     places: &[Place],
 ) -> Result<FxHashMap<Spot, Shown>, AnalysisError> {
     let mut projection = Projection::new(spec.table);
-    let reader = RowReader::new(spec, context.question.window, &mut projection);
+    let reader = RowReader::new(spec, context, &mut projection);
     at_places(context, &projection, places, |batch, rows, shown| {
         reader.read(batch, rows, |row| shown.push(row))
     })
@@ -231,7 +252,7 @@ pub(crate) fn fetch_fields(
     places: &[Place],
 ) -> Result<FxHashMap<Spot, Vec<Value>>, AnalysisError> {
     let mut projection = Projection::new(spec.table);
-    let cells = Cells::new(spec, fields, &mut projection);
+    let cells = Cells::new(spec, fields, &context.names, &mut projection);
     at_places(context, &projection, places, |batch, rows, shown| {
         shown.extend(cells.read(batch, rows)?);
         Ok(())

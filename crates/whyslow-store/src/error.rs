@@ -14,6 +14,12 @@ pub enum StoreError {
     Exists { path: PathBuf },
     #[error("`{}` is not a recording: {reason}", path.display())]
     NotARecording { path: PathBuf, reason: String },
+    #[error("`{}` has format version {found}; this program reads {supported} and later", path.display())]
+    TooOld {
+        path: PathBuf,
+        found: u32,
+        supported: u32,
+    },
     #[error("`{}` has format version {found}; this program reads up to {supported}", path.display())]
     TooNew {
         path: PathBuf,

@@ -17,7 +17,9 @@ use crate::{RecordingInfo, StoreError, limits};
 
 pub(crate) const FILE_NAME: &str = "manifest.json";
 /// Raised when a program of before could misread what is written now.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
+/// Earlier ones lack columns that answers need.
+const OLDEST_VERSION: u32 = 2;
 
 pub(crate) fn to_json(recording: &RecordingInfo) -> Vec<u8> {
     let mut json = serde_json::to_vec_pretty(recording).expect("strings and numbers only");
@@ -120,6 +122,13 @@ fn parse(json: &[u8], path: &Path) -> Result<RecordingInfo, StoreError> {
             path: path.to_path_buf(),
             found: version.format_version,
             supported: FORMAT_VERSION,
+        });
+    }
+    if version.format_version < OLDEST_VERSION {
+        return Err(StoreError::TooOld {
+            path: path.to_path_buf(),
+            found: version.format_version,
+            supported: OLDEST_VERSION,
         });
     }
     let recording: RecordingInfo = serde_json::from_slice(json).map_err(broken)?;

@@ -100,7 +100,8 @@ fn a_cut_or_changed_manifest_is_an_error_or_still_readable() {
         // A letter changed in a file's name leads to a file that is not there.
         match read_all(&target) {
             Ok(()) | Err(StoreError::NotARecording { .. } | StoreError::Damaged { .. }) => {}
-            Err(StoreError::TooNew { found, .. }) => assert!(found > 1),
+            Err(StoreError::TooNew { found, .. }) => assert!(found > 2),
+            Err(StoreError::TooOld { found, .. }) => assert!(found < 2),
             Err(StoreError::Io { source, .. }) => {
                 assert_eq!(source.kind(), std::io::ErrorKind::NotFound, "byte {at}");
             }
@@ -181,12 +182,12 @@ fn what_is_no_recording_or_a_later_one_is_told_apart() {
     assert!(matches!(absent, Err(StoreError::Io { .. })));
 
     let target = written(parent.path());
-    replaced(
-        &target.join("manifest.json"),
-        "\"format_version\": 1",
-        "\"format_version\": 2",
-    );
-    assert!(message(&target, "cpu").ends_with("has format version 2; this program reads up to 1"));
+    let manifest = target.join("manifest.json");
+    replaced(&manifest, "\"format_version\": 2", "\"format_version\": 3");
+    assert!(message(&target, "cpu").ends_with("has format version 3; this program reads up to 2"));
+    replaced(&manifest, "\"format_version\": 3", "\"format_version\": 1");
+    let message = message(&target, "cpu");
+    assert!(message.ends_with("has format version 1; this program reads 2 and later"));
 }
 
 #[test]

@@ -62,6 +62,10 @@ impl Failure {
         }
     }
 
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self {
             hint: Some(hint.into()),
@@ -174,6 +178,7 @@ impl From<StoreError> for Failure {
             StoreError::TooNew { .. } => {
                 failure.hint("use a newer whyslow, or import the trace again")
             }
+            StoreError::TooOld { .. } => failure.hint("import the trace again"),
             StoreError::Damaged { .. } => failure.hint("import the trace again, with --force"),
             _ => failure,
         }

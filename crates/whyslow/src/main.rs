@@ -9,6 +9,7 @@ mod progress;
 mod recording;
 mod talk;
 mod time;
+mod tools;
 
 use std::process::ExitCode;
 

@@ -4,9 +4,44 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::BlockIoRow;
 
-use super::{Cell, Field, Only, Spec};
+use super::{Cell, Field, Only, Spec, Topic, View};
 use crate::keys::Key;
-use crate::query::Kind;
+use crate::query::{Kind, Verb};
+
+pub(crate) static TOPIC: Topic = Topic {
+    kind: Kind::Block,
+    about: "Requests to block devices (disks)",
+    examples: "\
+  whyslow block stats web.wsl 1          a block of lines per second, as iostat
+  whyslow block hist web.wsl --dev sdy --vs sdt --size 8k --op read
+  whyslow block heat web.wsl --dev 8:0
+  whyslow block outliers web.wsl --min 65ms",
+    views: &[
+        View::new(
+            Verb::Usage,
+            "Bytes and requests by process and device",
+            &BLOCK,
+        )
+        .by_time(),
+        View::new(
+            Verb::Stats,
+            "Count, bytes, queue and device time by device",
+            &BLOCK,
+        ),
+        View::new(
+            Verb::Outliers,
+            "Long requests, and devices that deviate from their peers",
+            &BLOCK,
+        )
+        .by_time(),
+        View::new(Verb::Hist, "Latency histogram with percentiles", &BLOCK),
+        View::new(Verb::Top, "The longest requests", &BLOCK),
+        View::new(Verb::Log, "Requests in order of time", &BLOCK),
+        View::new(Verb::Heat, "Latency over time", &BLOCK),
+    ],
+    default: None,
+    is_main: true,
+};
 
 pub(crate) static BLOCK: Spec = Spec {
     kind: Kind::Block,
@@ -17,6 +52,7 @@ pub(crate) static BLOCK: Spec = Spec {
     class: "op",
     classes: &["read", "write", "discard", "flush", "other"],
     group: &[Key::Dev, Key::Op],
+    series: &[Key::Dev, Key::Op],
     size: Some("bytes"),
     errno: Some("error"),
     lasting: false,

@@ -5,9 +5,41 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::{FdLifeRow, FileLifeRow, MappingRow};
 
-use super::{Cell, Field, IO, Only, Spec};
+use super::{Cell, Field, IO, Only, Spec, Topic, View};
 use crate::keys::Key;
-use crate::query::Kind;
+use crate::query::{Kind, Verb};
+
+pub(crate) static TOPIC: Topic = Topic {
+    kind: Kind::Files,
+    about: "Files by path, pattern and directory",
+    examples: "\
+  whyslow files top web.wsl --by pattern
+  whyslow files open web.wsl --at 12:18:50 -p 31517",
+    views: &[
+        View::new(Verb::Top, "Files with the most traffic", &FILES),
+        View::new(Verb::Log, "Files in order of first use", &LIVES),
+        View::new(Verb::Tree, "Traffic by directory", &FILES),
+        View::new(
+            Verb::Open,
+            "What was open at a moment, as lsof shows it",
+            &DESCRIPTORS,
+        ),
+        View::new(Verb::Usage, "Bytes and operations by file", &FILES),
+        View::new(Verb::Stats, "Count, bytes and latency by file", &FILES),
+        View::new(
+            Verb::Hist,
+            "Latency histogram of operations on files",
+            &FILES,
+        ),
+        View::new(
+            Verb::Heat,
+            "Latency of operations on files over time",
+            &FILES,
+        ),
+    ],
+    default: None,
+    is_main: true,
+};
 
 pub(crate) static FILES: Spec = Spec {
     kind: Kind::Files,
@@ -15,6 +47,7 @@ pub(crate) static FILES: Spec = Spec {
     rows: "operations on files",
     only: Only::Files,
     group: &[Key::File],
+    series: &[Key::File],
     ..IO
 };
 
@@ -42,6 +75,7 @@ pub(crate) static LIVES: Spec = Spec {
     class: "",
     classes: &[],
     group: &[],
+    series: &[],
     size: None,
     errno: None,
     lasting: true,

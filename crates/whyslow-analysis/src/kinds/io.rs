@@ -4,9 +4,43 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::SyscallRow;
 
-use super::{Cell, Field, Only, Spec};
+use super::syscalls::SYSCALLS;
+use super::{Cell, Field, Only, Spec, Topic, View};
 use crate::keys::Key;
-use crate::query::Kind;
+use crate::query::{Kind, Verb};
+
+pub(crate) static TOPIC: Topic = Topic {
+    kind: Kind::Io,
+    about: "System calls that do input or output",
+    examples: "\
+  whyslow io stats web.wsl --min-size 2
+  whyslow io top web.wsl -n 4 -w [12:18:50.432950815,12:18:50.870648568]
+  whyslow io log web.wsl --overlaps op:17
+  whyslow io usage web.wsl --by file",
+    views: &[
+        View::new(
+            Verb::Usage,
+            "Bytes and operations by process: files, network, other, block devices",
+            &IO,
+        ),
+        View::new(
+            Verb::Stats,
+            "Count, bytes and latency by class of operation",
+            &IO,
+        ),
+        View::new(Verb::Hist, "Latency histogram with percentiles", &IO),
+        View::new(Verb::Top, "The longest operations", &IO),
+        View::new(Verb::Log, "Operations in order of time", &IO),
+        View::new(Verb::Heat, "Latency over time", &IO),
+        View::new(
+            Verb::Syscalls,
+            "Statistics by name of the system call",
+            &SYSCALLS,
+        ),
+    ],
+    default: None,
+    is_main: true,
+};
 
 pub(crate) static IO: Spec = Spec {
     kind: Kind::Io,
@@ -17,6 +51,7 @@ pub(crate) static IO: Spec = Spec {
     class: "op",
     classes: &[],
     group: &[Key::Op],
+    series: &[Key::Op],
     size: Some("bytes"),
     errno: Some("errno"),
     lasting: false,
@@ -24,14 +59,6 @@ pub(crate) static IO: Spec = Spec {
     stages: &[],
     id_prefix: "op",
     fields: FIELDS,
-};
-
-/// System calls of every class.
-pub(crate) static SYSCALLS: Spec = Spec {
-    rows: "system calls",
-    only: Only::Everything,
-    group: &[Key::Name],
-    ..IO
 };
 
 const FIELDS: &[Field] = &[

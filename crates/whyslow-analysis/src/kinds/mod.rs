@@ -1,22 +1,106 @@
 //! What is measured: each kind names its table, its measures, its keys and the columns of a row.
 
 mod block;
+mod cpu;
 mod files;
 mod io;
+mod irq;
+mod mem;
+mod net;
+mod resources;
+mod sched;
 mod states;
+mod syscalls;
 mod threads;
 
 pub(crate) use block::BLOCK;
+pub(crate) use cpu::SLICES;
 pub(crate) use files::{DESCRIPTORS, FILES, LIVES, MAPPINGS, of_second};
-pub(crate) use io::{IO, SYSCALLS};
+pub(crate) use io::IO;
+pub(crate) use irq::IRQ;
+pub(crate) use mem::PAGES;
+pub(crate) use net::PACKETS;
+pub(crate) use sched::SCHED;
 pub(crate) use states::STATES;
-pub(crate) use threads::{SLICES, THREADS};
+pub(crate) use syscalls::SYSCALLS;
+pub(crate) use threads::THREADS;
 
 use whyslow_model::Table;
 use whyslow_model::answer::{AnswerColumn, Measure};
 
 use crate::keys::Key;
-use crate::query::Kind;
+use crate::query::{Kind, Verb};
+
+/// A kind as people ask for it. Everything that can be asked is in [`TOPICS`]; the command line,
+/// its help and its manual are made from it.
+pub struct Topic {
+    pub kind: Kind,
+    pub about: &'static str,
+    /// Lines of examples, each indented by two.
+    pub examples: &'static str,
+    pub views: &'static [View],
+    /// The view that the kind alone means.
+    pub default: Option<Verb>,
+    /// Whether a short help lists it.
+    pub is_main: bool,
+}
+
+/// One view of a kind.
+pub struct View {
+    pub verb: Verb,
+    pub about: &'static str,
+    pub(crate) spec: &'static Spec,
+    /// Whether it can be asked interval by interval.
+    pub(crate) by_time: bool,
+}
+
+impl View {
+    const fn new(verb: Verb, about: &'static str, spec: &'static Spec) -> Self {
+        let by_time = matches!(
+            verb,
+            Verb::Stats | Verb::Heat | Verb::Syscalls | Verb::Timeline
+        );
+        Self {
+            verb,
+            about,
+            spec,
+            by_time,
+        }
+    }
+
+    /// One that can be asked interval by interval, unlike others of its verb.
+    const fn by_time(self) -> Self {
+        Self {
+            by_time: true,
+            ..self
+        }
+    }
+}
+
+/// Every kind that can be asked about.
+pub static TOPICS: [&Topic; 12] = [
+    &io::TOPIC,
+    &block::TOPIC,
+    &files::TOPIC,
+    &sched::TOPIC,
+    &threads::TOPIC,
+    &states::TOPIC,
+    &cpu::TOPIC,
+    &irq::TOPIC,
+    &syscalls::TOPIC,
+    &mem::TOPIC,
+    &net::TOPIC,
+    &resources::TOPIC,
+];
+
+impl Kind {
+    pub(crate) fn topic(self) -> &'static Topic {
+        let mut topics = TOPICS.iter();
+        topics
+            .find(|topic| topic.kind == self)
+            .expect("every kind has a topic")
+    }
+}
 
 /// Rows of the table that belong to the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +108,8 @@ pub(crate) enum Only {
     Everything,
     /// System calls whose class is I/O.
     Io,
+    /// States in which a thread waits for a CPU.
+    Runnable,
     /// Those on something with a path.
     Files,
     /// Those that write to something with a path as their second object.
@@ -42,8 +128,10 @@ pub(crate) struct Spec {
     pub(crate) class: &'static str,
     /// Classes there can be, for messages; empty if names are allowed beside them.
     pub(crate) classes: &'static [&'static str],
-    /// Default grouping of `stats`, `hist` and `top`.
+    /// Default grouping of `stats`.
     pub(crate) group: &'static [Key],
+    /// Default grouping of `hist` and `top`, which have a table for each group.
+    pub(crate) series: &'static [Key],
     pub(crate) size: Option<&'static str>,
     pub(crate) errno: Option<&'static str>,
     /// Whether a row without an end goes on, rather than being cut by the recording.
@@ -73,6 +161,8 @@ pub(crate) enum Cell {
     Int(&'static str),
     Text(&'static str),
     Bool(&'static str),
+    /// Name and kernel id of the thread with this recording-unique id.
+    Thread(&'static str),
     /// The path, or why it is unknown.
     Object,
     /// The name of an error number.

@@ -4,9 +4,32 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::{THREAD_STATES, ThreadStateRow};
 
-use super::{Cell, Field, Only, Spec};
+use super::{Cell, Field, Only, Spec, Topic, View};
 use crate::keys::Key;
-use crate::query::Kind;
+use crate::query::{Kind, Verb};
+
+pub(crate) static TOPIC: Topic = Topic {
+    kind: Kind::States,
+    about: "What threads did with their time: running, waiting, asleep",
+    examples: "\
+  whyslow states web.wsl --comm 'apache*'       time in each state
+  whyslow states top web.wsl --op uninterruptible
+  whyslow states log web.wsl -t 31517",
+    views: &[
+        View::new(
+            Verb::Usage,
+            "Time by state: running, runnable, sleeping, uninterruptible",
+            &STATES,
+        ),
+        View::new(Verb::Stats, "Count and length by state", &STATES),
+        View::new(Verb::Hist, "Histogram of lengths with percentiles", &STATES),
+        View::new(Verb::Top, "The longest states", &STATES),
+        View::new(Verb::Log, "States in order of time", &STATES),
+        View::new(Verb::Heat, "Length over time", &STATES),
+    ],
+    default: Some(Verb::Usage),
+    is_main: false,
+};
 
 pub(crate) static STATES: Spec = Spec {
     kind: Kind::States,
@@ -17,6 +40,7 @@ pub(crate) static STATES: Spec = Spec {
     class: "state",
     classes: &THREAD_STATES,
     group: &[Key::State],
+    series: &[Key::State],
     size: None,
     errno: None,
     lasting: false,
@@ -31,16 +55,11 @@ const FIELDS: &[Field] = &[
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     Field::new("state", "state", Measure::Text, Cell::Text("state")),
-    Field::new(
-        "preempted",
-        "preempted",
-        Measure::Text,
-        Cell::Bool("preempted"),
-    )
-    .priority(4),
+    Field::new("reason", "reason", Measure::Text, Cell::Text("reason")).priority(4),
     Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
     Field::new("pid", "pid", Measure::Count, Cell::Int("pid")).priority(3),
     Field::new("tid", "tid", Measure::Count, Cell::Int("tid")),
+    Field::new("prio", "prio", Measure::Count, Cell::Int("prio")).priority(7),
     Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu")).priority(2),
     Field::new(
         "wake_context",
@@ -49,12 +68,6 @@ const FIELDS: &[Field] = &[
         Cell::Text("wake_context"),
     )
     .priority(5),
-    Field::new(
-        "waker_utid",
-        "waker utid",
-        Measure::Count,
-        Cell::Int("waker_utid"),
-    )
-    .priority(8),
+    Field::new("waker", "waker", Measure::Text, Cell::Thread("waker_utid")).priority(6),
     Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
 ];

@@ -1,11 +1,38 @@
-//! `threads`: the threads themselves, and their slices of CPU time.
+//! `threads`: the threads themselves.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
-use whyslow_model::tables::{SchedSliceRow, ThreadRow};
+use whyslow_model::tables::ThreadRow;
 
-use super::{Cell, Field, Only, Spec};
-use crate::query::Kind;
+use super::{Cell, Field, Only, STATES, Spec, Topic, View};
+use crate::query::{Kind, Verb};
+
+pub(crate) static TOPIC: Topic = Topic {
+    kind: Kind::Threads,
+    about: "Threads and what they did with their time",
+    examples: "\
+  whyslow threads list web.wsl
+  whyslow threads states web.wsl --comm 'apache*'",
+    views: &[
+        View::new(
+            Verb::List,
+            "Threads with their processes and life times",
+            &THREADS,
+        ),
+        View::new(
+            Verb::States,
+            "Time by state: running, runnable, sleeping, uninterruptible",
+            &STATES,
+        ),
+        View::new(
+            Verb::Timeline,
+            "States over time, a letter a part of the window",
+            &STATES,
+        ),
+    ],
+    default: None,
+    is_main: true,
+};
 
 pub(crate) static THREADS: Spec = Spec {
     kind: Kind::Threads,
@@ -16,6 +43,7 @@ pub(crate) static THREADS: Spec = Spec {
     class: "",
     classes: &[],
     group: &[],
+    series: &[],
     size: None,
     errno: None,
     lasting: true,
@@ -31,14 +59,4 @@ pub(crate) static THREADS: Spec = Spec {
         Field::new("kernel", "kernel", Measure::Text, Cell::Bool("is_kernel")).priority(6),
         Field::new("tracer", "tracer", Measure::Text, Cell::Bool("is_tracer")).priority(6),
     ],
-};
-
-pub(crate) static SLICES: Spec = Spec {
-    name: "slices",
-    rows: "slices of CPU time",
-    table: SchedSliceRow::TABLE,
-    lasting: false,
-    id_prefix: "slice",
-    fields: &[],
-    ..THREADS
 };

@@ -221,7 +221,12 @@ pub(crate) fn open(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> 
     let moment = Window::new(at, at.saturating_add(1));
     let filter = &context.question.filter;
     let mut pass = context.pass_in(&DESCRIPTORS, &[], filter, Some(moment))?;
-    let cells = Cells::new(&DESCRIPTORS, DESCRIPTORS.fields, &mut pass.projection);
+    let cells = Cells::new(
+        &DESCRIPTORS,
+        DESCRIPTORS.fields,
+        &context.names,
+        &mut pass.projection,
+    );
     let projection = &mut pass.projection;
     let [pid, upid, fd, id] = ["pid", "upid", "fd", "id"].map(|name| projection.need(name));
     let mut verdicts = pass.selector.verdicts();

@@ -21,7 +21,7 @@ pub(crate) fn stream(
     each: &mut dyn FnMut(AnswerTable) -> ControlFlow<()>,
 ) -> Result<(), AnalysisError> {
     let mut pass = context.pass_of(spec, &[], filter)?;
-    let reader = RowReader::new(spec, context.question.window, &mut pass.projection);
+    let reader = RowReader::new(spec, context, &mut pass.projection);
     let mut verdicts = pass.selector.verdicts();
     let mut rows = Vec::new();
     let mut left = limit;

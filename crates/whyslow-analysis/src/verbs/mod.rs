@@ -1,17 +1,23 @@
 //! How a kind is shown: each verb is written once for all kinds.
 
+pub(crate) mod cpu;
 pub(crate) mod devices;
 pub(crate) mod files;
 pub(crate) mod heat;
 pub(crate) mod hist;
 pub(crate) mod interfaces;
+pub(crate) mod irq;
 pub(crate) mod log;
+pub(crate) mod mem;
+pub(crate) mod net;
 pub(crate) mod outliers;
+pub(crate) mod resources;
 pub(crate) mod sharers;
 pub(crate) mod states;
 pub(crate) mod stats;
 pub(crate) mod syscalls;
 pub(crate) mod threads;
+pub(crate) mod timeline;
 pub(crate) mod top;
 pub(crate) mod usage;
 

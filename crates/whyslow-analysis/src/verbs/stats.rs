@@ -119,11 +119,13 @@ fn columns(spec: &Spec, keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
         column("window_ratio", "% of window", Measure::Ratio).priority(5),
     ]);
     for (stage, _) in spec.stages {
-        for (figure, priority) in [("p50", 2), ("p99", 3), ("total", 4)] {
+        for (figure, priority) in STAGE_FIGURES {
             let name = format!("{stage}_{figure}_ns");
             let title = format!("{stage} {figure}");
             columns.push(duration(&name, &title, priority));
         }
+        let (name, title) = (format!("{stage}_count"), format!("{stage} count"));
+        columns.push(column(&name, &title, Measure::Count).priority(8));
     }
     if spec.errno.is_some() {
         columns.push(column("errors", "errors", Measure::Count).priority(5));
@@ -139,6 +141,17 @@ fn columns(spec: &Spec, keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
     columns.push(column("slowest_id", "id", Measure::Id).priority(7));
     columns
 }
+
+/// What is told of each part of the durations, and how readily.
+const STAGE_FIGURES: [(&str, u8); 7] = [
+    ("p50", 2),
+    ("p99", 3),
+    ("total", 4),
+    ("min", 8),
+    ("avg", 8),
+    ("max", 8),
+    ("stdev", 8),
+];
 
 fn object_title(spec: &Spec) -> Option<&'static str> {
     let has = |name| spec.table.column(name).is_some();
@@ -342,8 +355,14 @@ impl StatsSum {
         let none = Histogram::default();
         for stage in 0..spec.stages.len() {
             let stage = self.stages.get(stage).unwrap_or(&none);
+            let sums = stage.sums();
             row.extend(stage.percentiles([500, 990]).map(Value::from));
-            row.push(stage.sums().sum().into());
+            row.push(sums.sum().into());
+            row.push(sums.min().into());
+            row.push(sums.mean().into());
+            row.push(sums.max().into());
+            row.push(sums.stdev().into());
+            row.push((stage.count() as i64).into());
         }
         if spec.errno.is_some() {
             row.push((self.errors as i64).into());

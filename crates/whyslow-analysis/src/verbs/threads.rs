@@ -94,7 +94,12 @@ struct Thread {
 fn threads(context: &Context<'_>) -> Result<Vec<Thread>, AnalysisError> {
     let filter = &context.question.filter;
     let mut pass = context.pass_in(&THREADS, &[], filter, None)?;
-    let cells = Cells::new(&THREADS, THREADS.fields, &mut pass.projection);
+    let cells = Cells::new(
+        &THREADS,
+        THREADS.fields,
+        &context.names,
+        &mut pass.projection,
+    );
     let projection = &mut pass.projection;
     let [utid, upid] = ["utid", "upid"].map(|name| projection.need(name));
     let [start, exit] = ["ts_start", "ts_exit"].map(|name| projection.need(name));

@@ -50,3 +50,16 @@ CREATE VIEW files AS SELECT * FROM io WHERE path LIKE '/%';
 CREATE VIEW block AS SELECT * FROM block_io WHERE touches(ts, ts_end);
 CREATE VIEW states AS SELECT *, NULL AS cut FROM thread_state WHERE touches(ts, ts_end);
 CREATE VIEW syscalls AS SELECT * FROM syscall WHERE touches(ts, ts_end);
+CREATE VIEW waits AS SELECT *, NULL AS cut FROM thread_state WHERE state = 'runnable' AND touches(ts, ts_end);
+CREATE VIEW irqs AS SELECT *, NULL AS cut FROM irq WHERE touches(ts, ts_end);
+CREATE VIEW slices AS SELECT *, NULL AS cut FROM sched_slice WHERE touches(ts, ts_end);
+CREATE VIEW packets AS SELECT *, NULL AS cut FROM net_packet
+WHERE getvariable('win_begin') IS NULL
+    OR (ts >= getvariable('win_begin') AND ts < getvariable('win_end'));
+
+-- Equal parts of the measured time, the last one shorter.
+CREATE MACRO parts(width) AS TABLE
+    SELECT part, least(part + width, getvariable('span_end')) AS part_end
+    FROM (SELECT unnest(range(getvariable('span_begin'), getvariable('span_end'), width)) AS part);
+-- As much of a time as so much is of the whole.
+CREATE MACRO share(t, part, whole) AS CASE WHEN part = whole THEN t ELSE (t * part) // greatest(whole, 1) END;

@@ -2,8 +2,8 @@
 //! zero-length operations, calls with two objects, and equal durations.
 
 use whyslow_model::tables::{
-    BlockIoRow, Collected, DeviceRow, EmitAll, FdLifeRow, FileLifeRow, LostEventsRow, MappingRow,
-    NetPacketRow, ProcessRow, SchedSliceRow, SyscallRow, ThreadRow, ThreadStateRow,
+    BlockIoRow, Collected, CpuRow, DeviceRow, EmitAll, FdLifeRow, FileLifeRow, LostEventsRow,
+    MappingRow, NetPacketRow, ProcessRow, SyscallRow, ThreadRow,
 };
 use whyslow_model::{Sym, Symbols};
 use whyslow_store::RecordingInfo;
@@ -26,16 +26,16 @@ impl Dice {
         (self.0 >> 11) % sides.max(1)
     }
 
-    fn one_in(&mut self, sides: u64) -> bool {
+    pub(crate) fn one_in(&mut self, sides: u64) -> bool {
         self.below(sides) == 0
     }
 
-    fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+    pub(crate) fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.below(of.len() as u64) as usize]
     }
 
     /// Durations over six decades, every tenth one of a few round values.
-    fn duration(&mut self) -> i64 {
+    pub(crate) fn duration(&mut self) -> i64 {
         if self.one_in(10) {
             return *self.pick(&[0, 1, 1000, 64_000]);
         }
@@ -73,7 +73,7 @@ impl Amount {
     }
 }
 
-const THREADS: u64 = 12;
+pub(crate) const THREADS: u64 = 12;
 const COMMS: [&str; 5] = [
     "apache2",
     "python",
@@ -139,6 +139,7 @@ pub(crate) fn make<S: EmitAll>(
     let step = (end - BEGIN) / amount.states.max(1) as i64;
     for id in 0..amount.states as i64 {
         maker.thread_life(id, BEGIN + id * step, step, sink);
+        maker.scheduling(id, BEGIN + id * step, step, sink);
         after(sink, maker.symbols);
     }
     maker.others(sink);
@@ -208,23 +209,23 @@ fn things<S: EmitAll>(symbols: &mut Symbols, sink: &mut S) {
     }
 }
 
-struct Maker<'m> {
-    amount: Amount,
-    dice: &'m mut Dice,
-    symbols: &'m mut Symbols,
+pub(crate) struct Maker<'m> {
+    pub(crate) amount: Amount,
+    pub(crate) dice: &'m mut Dice,
+    pub(crate) symbols: &'m mut Symbols,
 }
 
 /// Who did it; sometimes nobody knows.
-struct Owner {
-    utid: Option<i32>,
-    upid: Option<i32>,
-    tid: Option<i32>,
-    pid: Option<i32>,
-    comm: Option<Sym>,
+pub(crate) struct Owner {
+    pub(crate) utid: Option<i32>,
+    pub(crate) upid: Option<i32>,
+    pub(crate) tid: Option<i32>,
+    pub(crate) pid: Option<i32>,
+    pub(crate) comm: Option<Sym>,
 }
 
 impl Maker<'_> {
-    fn owner(&mut self) -> Owner {
+    pub(crate) fn owner(&mut self) -> Owner {
         if self.dice.one_in(40) {
             return Owner {
                 utid: None,
@@ -246,7 +247,7 @@ impl Maker<'_> {
         }
     }
 
-    fn sometimes(&mut self, sides: u64, text: &str) -> Option<Sym> {
+    pub(crate) fn sometimes(&mut self, sides: u64, text: &str) -> Option<Sym> {
         self.dice.one_in(sides).then(|| self.symbols.intern(text))
     }
 
@@ -367,51 +368,12 @@ impl Maker<'_> {
         }
     }
 
-    /// A state, a slice, a descriptor, a file and a packet around the same time.
+    /// A descriptor, a file and a packet around the same time.
     // tidy: long because it is one row of each table
     fn thread_life<S: EmitAll>(&mut self, id: i64, ts: i64, step: i64, sink: &mut S) {
         let owner = self.owner();
         let last = id + 1 == self.amount.states as i64;
         let dur = (!last).then(|| self.dice.below(4 * step as u64) as i64);
-        let states = [
-            "running",
-            "runnable",
-            "sleeping",
-            "uninterruptible",
-            "stopped",
-        ];
-        let state = *self.dice.pick(&states);
-        sink.emit(ThreadStateRow {
-            id,
-            ts,
-            dur,
-            ts_end: dur.map(|dur| ts + dur),
-            utid: owner.utid,
-            upid: owner.upid,
-            tid: owner.tid,
-            pid: owner.pid,
-            comm: owner.comm,
-            state: self.symbols.intern(state),
-            preempted: false,
-            cpu: Some(0),
-            wakeup_id: None,
-            waker_utid: None,
-            wake_context: None,
-        });
-        sink.emit(SchedSliceRow {
-            id,
-            ts,
-            dur,
-            ts_end: dur.map(|dur| ts + dur),
-            cpu: 0,
-            utid: owner.utid,
-            upid: owner.upid,
-            tid: owner.tid,
-            pid: owner.pid,
-            comm: owner.comm,
-            prio: None,
-            end_state: None,
-        });
         let (path, upid) = (self.path(), owner.upid.unwrap_or(0));
         let known = !self.dice.one_in(7);
         sink.emit(FdLifeRow {
@@ -454,6 +416,12 @@ impl Maker<'_> {
         });
         let kind = *self.dice.pick(&["receive", "queue", "transmit"]);
         let netif = *self.dice.pick(&["eth0", "lo"]);
+        let peers = ["10.0.0.1:80", "10.0.0.2:443", "10.0.0.3:53"];
+        let [source, destination] = [0, 1].map(|_| {
+            let peer = *self.dice.pick(&peers);
+            self.sometimes(2, peer)
+        });
+        let protocol = self.sometimes(2, "tcp");
         sink.emit(NetPacketRow {
             id,
             ts,
@@ -468,14 +436,24 @@ impl Maker<'_> {
             comm: owner.comm,
             skbaddr: None,
             ret: None,
-            protocol: None,
-            source: None,
-            destination: None,
+            protocol,
+            source,
+            destination,
             tcp_seq: None,
         });
     }
 
     fn others<S: EmitAll>(&mut self, sink: &mut S) {
+        for cpu in 0..3 {
+            sink.emit(CpuRow {
+                cpu,
+                ts_first: BEGIN,
+                ts_last: BEGIN,
+                events: 1,
+                lost: 0,
+                busy_ns: None,
+            });
+        }
         let ts = BEGIN + 100_000_000;
         sink.emit(MappingRow {
             id: 0,

@@ -5,7 +5,9 @@
 mod by_hand;
 mod duckdb;
 mod made;
+mod made_sched;
 mod oracle;
+mod oracle_cpu;
 mod outliers;
 mod property;
 mod shown;

@@ -37,6 +37,8 @@ struct Handler {
     name: Option<Sym>,
     ts_raise: Option<Ns>,
     thread: Option<ThreadRef>,
+    /// Time in handlers that interrupted this one.
+    nested: Ns,
 }
 
 #[derive(Debug, Default)]
@@ -217,6 +219,7 @@ impl IrqTracker {
             name,
             ts_raise,
             thread: here.thread,
+            nested: 0,
         });
         if cpu.stack.len() > NESTING_MAX {
             out.anomalies.count(&stat::MAP_LIMIT, here.ts);
@@ -238,7 +241,11 @@ impl IrqTracker {
         let place = self.cpu(number).stack.iter().rposition(is_it);
         if let Some(place) = place {
             self.unwind(number, place + 1, out);
-            if let Some(handler) = self.cpu(number).stack.pop() {
+            let stack = &mut self.cpu(number).stack;
+            if let Some(handler) = stack.pop() {
+                if let Some(interrupted) = stack.last_mut() {
+                    interrupted.nested += here.ts - handler.ts;
+                }
                 self.write(number, &handler, (Some(here.ts), ret), out);
             }
         } else {
@@ -262,8 +269,11 @@ impl IrqTracker {
                 ts_raise: None,
                 raise_ns: None,
                 ret,
+                self_ns: None,
                 utid: here.thread.map(|thread| thread.utid),
+                upid: here.thread.and_then(|thread| thread.upid),
                 tid: here.thread.map(|thread| thread.tid),
+                pid: here.thread.and_then(|thread| thread.pid),
                 comm: here.thread.and_then(|thread| thread.comm),
             };
             out.sink.emit(row);
@@ -309,8 +319,11 @@ impl IrqTracker {
             ts_raise: handler.ts_raise,
             raise_ns: handler.ts_raise.map(|raise| handler.ts - raise),
             ret,
+            self_ns: ts_end.map(|ts_end| ts_end - handler.ts - handler.nested),
             utid: handler.thread.map(|thread| thread.utid),
+            upid: handler.thread.and_then(|thread| thread.upid),
             tid: handler.thread.map(|thread| thread.tid),
+            pid: handler.thread.and_then(|thread| thread.pid),
             comm: handler.thread.and_then(|thread| thread.comm),
         });
     }

@@ -13,6 +13,7 @@ mod irq;
 mod losses;
 mod mapping;
 mod marker;
+mod meter;
 mod net;
 mod object;
 mod page;
@@ -36,6 +37,7 @@ pub use process::Processes;
 use block::BlockTracker;
 use irq::IrqTracker;
 use marker::MarkerTracker;
+use meter::{Inside, Mode};
 use net::NetTracker;
 use page::PageTracker;
 use sched::SchedTracker;
@@ -110,6 +112,7 @@ struct Topics {
     processes: Processes,
     sched: SchedTracker,
     irq: IrqTracker,
+    inside: Inside,
     wakeup: WakeupTracker,
     net: NetTracker,
     page: PageTracker,
@@ -124,6 +127,7 @@ impl Topics {
             processes: Processes::default(),
             sched: SchedTracker::new(symbols),
             irq: IrqTracker::new(symbols),
+            inside: Inside::default(),
             wakeup: WakeupTracker::new(symbols),
             net: NetTracker::new(symbols),
             page: PageTracker::default(),
@@ -159,6 +163,7 @@ impl Topics {
         self.change(0, &here, out);
         let changed = self.processes.changes().len();
         self.topic(event, &here, other, out);
+        self.mode(event, &here, other);
         self.unseen_exec(event, running, out);
         let sched = &self.sched;
         self.processes
@@ -211,9 +216,32 @@ impl Topics {
             self.syscall.change(change, here, out);
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
-                self.wakeup.cross(thread, false);
+                self.inside.gone(thread);
             }
         }
+    }
+
+    /// What the CPU does after an event that may change it.
+    fn mode(&mut self, event: &Event<'_>, here: &Here, other: Option<ThreadRef>) {
+        let running = match event.body {
+            Body::SchedSwitch { .. } => other,
+            Body::SyscallEnter { .. }
+            | Body::SyscallExit { .. }
+            | Body::Exit { .. }
+            | Body::IrqEnter { .. }
+            | Body::IrqExit { .. } => here.thread,
+            _ => return,
+        };
+        let Some(cpu) = here.cpu else { return };
+        let is_inside = |thread: ThreadRef| {
+            self.inside.get(&thread) == Some(true) || self.processes.is_kernel(thread) == Some(true)
+        };
+        let mode = match self.irq.context(Some(cpu)) {
+            Some((kind, _)) => Mode::of_handler(kind),
+            None if running.is_some_and(is_inside) => Mode::System,
+            None => Mode::User,
+        };
+        self.sched.meter(cpu).enter(mode);
     }
 
     /// The event itself. `other` is the thread it is about beside the running one: the one
@@ -225,6 +253,9 @@ impl Topics {
         other: Option<ThreadRef>,
         out: &mut Output<'_, S>,
     ) {
+        if let Some(cpu) = here.cpu {
+            self.sched.meter(cpu).pass(event.ts);
+        }
         self.syscall.event(event, here, other, &self.processes, out);
         self.block.apply(here, &event.body, out);
         match event.body {
@@ -233,13 +264,16 @@ impl Topics {
                 if let Some(wakee) = other {
                     let states = &mut self.sched.states;
                     self.wakeup
-                        .event(event, (here, wakee), (&self.irq, states), out);
+                        .event(event, (here, wakee), (&self.irq, &self.inside, states), out);
                 }
             }
             Body::SyscallEnter { .. } | Body::SyscallExit { .. } | Body::Exit { .. } => {
                 if let Some(thread) = here.thread {
-                    let outside = matches!(event.body, Body::SyscallExit { .. });
-                    self.wakeup.cross(&thread, outside);
+                    let inside = !matches!(event.body, Body::SyscallExit { .. });
+                    let before = self.inside.cross(&thread, inside);
+                    if let (None, false, Some(cpu)) = (before, inside, here.cpu) {
+                        self.sched.meter(cpu).was_inside();
+                    }
                 }
             }
             Body::SchedMigrate { to_cpu, .. } => {

@@ -19,6 +19,7 @@ use whyslow_model::{Ns, Sym, Symbols, stat};
 
 use super::CPUS_MAX;
 use super::identity::{Change, Here, Output, Running, ThreadRef};
+use super::meter::Meter;
 use super::process::Processes;
 use super::thread_state::ThreadStates;
 
@@ -39,6 +40,8 @@ struct Cpu {
     /// Last event that agreed with `running`.
     confirmed: Ns,
     prio: Option<i32>,
+    /// Since the slice began.
+    meter: Meter,
     /// Id of the slice, if there is one to be written.
     slice: Option<i64>,
     /// Losses before this were applied.
@@ -137,6 +140,9 @@ impl SchedTracker {
         cpu.confirmed = ts;
         cpu.prio = event.context.prio;
         cpu.slice = None;
+        if !fresh {
+            cpu.meter.take();
+        }
         if let Running::Thread(slot) = told
             && cpu.switched
             && !is_switch
@@ -181,6 +187,7 @@ impl SchedTracker {
             }
             let end_state = self.end_state(prev_state);
             self.close(number, &thread, Some((ts, end_state)), out);
+            self.states.prio(&thread, prev_prio);
             self.states.stop(&thread, prev_state, (number, ts), out);
         }
         let next_slice = self.next_slice;
@@ -191,9 +198,11 @@ impl SchedTracker {
         cpu.confirmed = ts;
         cpu.prio = next_prio;
         cpu.slice = None;
+        cpu.meter.take();
         if let Some(thread) = next {
             cpu.slice = Some(next_slice);
             self.next_slice += 1;
+            self.states.prio(&thread, next_prio);
             self.states.run(&thread, number, ts, out);
         }
     }
@@ -221,6 +230,11 @@ impl SchedTracker {
             }
             _ => {}
         }
+    }
+
+    /// Counts the time of the CPU of an event.
+    pub(super) fn meter(&mut self, number: i32) -> &mut Meter {
+        &mut self.cpu(number).meter
     }
 
     pub(super) fn is_running(&self, slot: u32) -> bool {
@@ -336,6 +350,7 @@ impl SchedTracker {
         cpu.running = Running::Unknown;
         cpu.slice = None;
         cpu.since = ts;
+        cpu.meter.take();
     }
 
     /// Writes the slice that ends, at its end and with the state it ended in, if it ended.
@@ -347,6 +362,7 @@ impl SchedTracker {
         out: &mut Output<'_, S>,
     ) {
         let cpu = self.cpu(number);
+        let spent = cpu.meter.take();
         let Some(id) = cpu.slice.take() else { return };
         let ts_end = end.map(|(ts_end, _)| ts_end.max(cpu.since));
         if let Some(ts_end) = ts_end {
@@ -366,6 +382,9 @@ impl SchedTracker {
             pid: thread.pid,
             comm: thread.comm,
             prio: cpu.prio,
+            system_ns: spent.system,
+            hardirq_ns: spent.hardirq,
+            softirq_ns: spent.softirq,
             end_state: end.and_then(|(_, state)| state),
         });
     }
@@ -402,6 +421,7 @@ impl Cpu {
             begin_known: false,
             confirmed: ts,
             prio: None,
+            meter: Meter::new(ts),
             slice: None,
             losses_until: Ns::MIN,
         }

@@ -19,7 +19,7 @@
 //! Without a single switch nothing ends a state, so nothing is told of any.
 
 use whyslow_model::event::{PrevState, WakeupKind};
-use whyslow_model::tables::{EmitAll, THREAD_STATES, ThreadStateRow};
+use whyslow_model::tables::{EmitAll, RUNNABLE_REASONS, THREAD_STATES, ThreadStateRow};
 use whyslow_model::{Ns, Sym, Symbols};
 
 use super::identity::{Output, ThreadRef};
@@ -40,6 +40,14 @@ pub(super) enum State {
     Unknown,
 }
 
+/// Why a thread is runnable, in the order of [`RUNNABLE_REASONS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    Woken,
+    Created,
+    Preempted,
+}
+
 /// What woke a thread.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wake {
@@ -58,7 +66,8 @@ struct Open {
     /// The first thing known of the thread, from a state dump.
     dumped: bool,
     state: State,
-    preempted: bool,
+    reason: Option<Reason>,
+    prio: Option<i32>,
     /// Where it ran last.
     cpu: Option<i32>,
     /// Where something must have been lost to miss a change.
@@ -77,6 +86,9 @@ pub(super) struct ThreadStates {
     open: Vec<Option<Open>>,
     /// By slot: left the CPU for the last time. Contradicting events are not taken as a new life.
     over: Vec<bool>,
+    /// By slot: last known priority.
+    prios: Vec<Option<i32>>,
+    reasons: [Sym; RUNNABLE_REASONS.len()],
     names: [Sym; THREAD_STATES.len()],
     next_id: i64,
     switches_seen: bool,
@@ -88,6 +100,8 @@ impl ThreadStates {
         Self {
             open: Vec::new(),
             over: Vec::new(),
+            prios: Vec::new(),
+            reasons: RUNNABLE_REASONS.map(|name| symbols.intern(name)),
             names: THREAD_STATES.map(|name| symbols.intern(name)),
             next_id: 0,
             switches_seen: false,
@@ -97,6 +111,14 @@ impl ThreadStates {
 
     pub(super) fn switches_seen(&self) -> bool {
         self.switches_seen
+    }
+
+    /// An event told the priority that the thread has from now on.
+    pub(super) fn prio(&mut self, thread: &ThreadRef, prio: Option<i32>) {
+        if prio.is_some() {
+            self.reserve(thread);
+            self.prios[thread.index()] = prio;
+        }
     }
 
     /// The thread was switched in.
@@ -113,6 +135,11 @@ impl ThreadStates {
             && open.state == State::Running
         {
             self.doubt(thread, open.since, out);
+        }
+        if let Some(open) = self.slot(thread)
+            && open.state == State::Runnable
+        {
+            open.cpu = Some(cpu);
         }
         self.close(thread, ts, None, out);
         self.start(thread, State::Running, Some(cpu), ts);
@@ -163,23 +190,23 @@ impl ThreadStates {
             self.doubt(thread, open.since, out);
         }
         self.close(thread, ts, None, out);
-        let (state, preempted) = match prev_state {
+        let state = match prev_state {
             PrevState::Dead | PrevState::Zombie => {
                 self.reserve(thread);
                 self.over[thread.index()] = true;
                 return;
             }
-            PrevState::Runnable { preempted } => (State::Runnable, preempted),
-            PrevState::Sleeping => (State::Sleeping, false),
-            PrevState::Uninterruptible => (State::Uninterruptible, false),
-            PrevState::Stopped => (State::Stopped, false),
-            PrevState::Traced => (State::Traced, false),
-            PrevState::Parked => (State::Parked, false),
-            PrevState::Idle => (State::Idle, false),
-            PrevState::Unknown(_) => (State::Unknown, false),
+            PrevState::Runnable { .. } => State::Runnable,
+            PrevState::Sleeping => State::Sleeping,
+            PrevState::Uninterruptible => State::Uninterruptible,
+            PrevState::Stopped => State::Stopped,
+            PrevState::Traced => State::Traced,
+            PrevState::Parked => State::Parked,
+            PrevState::Idle => State::Idle,
+            PrevState::Unknown(_) => State::Unknown,
         };
         let open = self.start(thread, state, Some(cpu), ts);
-        open.preempted = preempted;
+        open.reason = (state == State::Runnable).then_some(Reason::Preempted);
     }
 
     /// The thread cannot have done what it was thought to do since `since`.
@@ -204,7 +231,7 @@ impl ThreadStates {
             self.start(thread, State::Unknown, cpu, since).watch = watch;
         } else if let Some(open) = self.slot(thread) {
             open.state = State::Unknown;
-            open.preempted = false;
+            open.reason = None;
         }
     }
 
@@ -249,7 +276,14 @@ impl ThreadStates {
             }
             self.close(thread, ts, Some(wake), out);
             let cpu = open.and_then(|open| open.cpu);
-            self.start(thread, State::Runnable, cpu, ts).woken = Some(*wake);
+            let is_new = wake.kind == WakeupKind::WakeupNew;
+            let open = self.start(thread, State::Runnable, cpu, ts);
+            open.woken = Some(*wake);
+            open.reason = Some(if is_new {
+                Reason::Created
+            } else {
+                Reason::Woken
+            });
         }
         if let Some(open) = self.slot(thread) {
             if open.state != State::Running {
@@ -265,6 +299,7 @@ impl ThreadStates {
         let open = self.start(child, State::Runnable, None, ts);
         open.watch = cpu;
         open.forked = true;
+        open.reason = Some(Reason::Created);
     }
 
     /// A runnable thread was moved to another CPU's queue.
@@ -315,6 +350,7 @@ impl ThreadStates {
         }
         if let Some(over) = self.over.get_mut(thread.index()) {
             *over = false;
+            self.prios[thread.index()] = None;
         }
     }
 
@@ -355,6 +391,7 @@ impl ThreadStates {
         if self.open.len() <= thread.index() {
             self.open.resize(thread.index() + 1, None);
             self.over.resize(thread.index() + 1, false);
+            self.prios.resize(thread.index() + 1, None);
         }
     }
 
@@ -373,7 +410,8 @@ impl ThreadStates {
             begin_known: true,
             dumped: false,
             state,
-            preempted: false,
+            reason: None,
+            prio: self.prios[thread.index()],
             cpu,
             watch: cpu,
             forked: false,
@@ -424,7 +462,7 @@ impl ThreadStates {
             id,
             since: doubt,
             state: State::Unknown,
-            preempted: false,
+            reason: None,
             ..open
         }
     }
@@ -458,7 +496,8 @@ impl ThreadStates {
             pid: thread.pid,
             comm: thread.comm,
             state: self.names[open.state as usize],
-            preempted: open.preempted,
+            reason: open.reason.map(|reason| self.reasons[reason as usize]),
+            prio: open.prio,
             cpu: open.cpu,
             wakeup_id: wake.map(|wake| wake.id),
             waker_utid: wake.and_then(|wake| wake.waker_utid),

@@ -16,6 +16,7 @@ use whyslow_model::{Sym, Symbols};
 
 use super::identity::{Here, Output, ThreadRef};
 use super::irq::IrqTracker;
+use super::meter::Inside;
 use super::thread_state::{ThreadStates, Wake};
 
 #[derive(Debug)]
@@ -26,8 +27,6 @@ pub(super) struct WakeupTracker {
     softirq: Sym,
     timer: Sym,
     unknown: Sym,
-    /// By slot: the thread is known to run its program, not the kernel for it.
-    outside: Vec<bool>,
     next_id: i64,
 }
 
@@ -40,24 +39,15 @@ impl WakeupTracker {
             softirq: symbols.intern("softirq"),
             timer: symbols.intern("timer"),
             unknown: symbols.intern("unknown"),
-            outside: Vec::new(),
             next_id: 0,
         }
-    }
-
-    /// A thread enters or leaves the kernel.
-    pub(super) fn cross(&mut self, thread: &ThreadRef, outside: bool) {
-        if self.outside.len() <= thread.index() {
-            self.outside.resize(thread.index() + 1, false);
-        }
-        self.outside[thread.index()] = outside;
     }
 
     pub(super) fn event<S: EmitAll>(
         &mut self,
         event: &Event<'_>,
         (here, wakee): (&Here, ThreadRef),
-        (irq, states): (&IrqTracker, &mut ThreadStates),
+        (irq, inside, states): (&IrqTracker, &Inside, &mut ThreadStates),
         out: &mut Output<'_, S>,
     ) {
         let Body::SchedWakeup {
@@ -70,15 +60,18 @@ impl WakeupTracker {
         else {
             return;
         };
-        let (context, context_nr) = self.context(kind, here, irq);
+        let (context, context_nr) = self.context(kind, here, (irq, inside));
+        let on_cpu = here.thread.map(|thread| thread.utid);
+        let interrupted = [self.irq, self.softirq, self.timer].contains(&context);
         let wake = Wake {
             id: self.next_id,
             kind,
-            waker_utid: here.thread.map(|thread| thread.utid),
+            waker_utid: on_cpu.filter(|_| !interrupted),
             context,
             target_cpu,
         };
         self.next_id += 1;
+        states.prio(&wakee, prio);
         let spurious = states.wake(&wakee, &wake, event.ts, out);
         out.sink.emit(WakeupRow {
             id: wake.id,
@@ -90,7 +83,7 @@ impl WakeupTracker {
             prio,
             target_cpu,
             cpu: here.cpu,
-            waker_utid: wake.waker_utid,
+            waker_utid: on_cpu,
             waker_tid: match here.thread {
                 Some(thread) => Some(thread.tid),
                 None => here.idle.then_some(0),
@@ -101,7 +94,12 @@ impl WakeupTracker {
         });
     }
 
-    fn context(&self, kind: WakeupKind, here: &Here, irq: &IrqTracker) -> (Sym, Option<i32>) {
+    fn context(
+        &self,
+        kind: WakeupKind,
+        here: &Here,
+        (irq, inside): (&IrqTracker, &Inside),
+    ) -> (Sym, Option<i32>) {
         match irq.context(here.cpu) {
             Some((IrqKind::Hard, nr)) => (self.irq, Some(nr)),
             Some((IrqKind::Soft, nr)) => (self.softirq, Some(nr)),
@@ -109,14 +107,14 @@ impl WakeupTracker {
             // The idle thread wakes nobody: it was an interrupt whose handler is not recorded,
             // such as that of the local timer or a call from another CPU.
             None if here.idle && kind == WakeupKind::Waking => (self.irq, None),
-            None if self.may_be_interrupted(here, irq) => (self.unknown, None),
+            None if may_be_interrupted(here, irq, inside) => (self.unknown, None),
             None if irq.recorded() => (self.task, None),
             None => (self.unknown, None),
         }
     }
+}
 
-    fn may_be_interrupted(&self, here: &Here, irq: &IrqTracker) -> bool {
-        let outside = |thread: ThreadRef| self.outside.get(thread.index()) == Some(&true);
-        !irq.timers_recorded() && here.thread.is_some_and(outside)
-    }
+fn may_be_interrupted(here: &Here, irq: &IrqTracker, inside: &Inside) -> bool {
+    let is_outside = |thread: ThreadRef| inside.get(&thread) == Some(false);
+    !irq.timers_recorded() && here.thread.is_some_and(is_outside)
 }

@@ -25,10 +25,16 @@ crate::table! {
         raise_ns: Option<i64> [Duration],
         /// Return value of a hard handler.
         ret: Option<i32>,
+        /// Length without the handlers that interrupted it; null where `dur` is.
+        self_ns: Option<i64> [Duration],
         /// Thread that was interrupted.
         utid: Option<i32> [Id],
+        /// Its process (recording-unique id).
+        upid: Option<i32> [Id],
         /// Its kernel id.
         tid: Option<i32>,
+        /// Kernel process id (thread group).
+        pid: Option<i32>,
         /// Its name.
         comm: Option<Sym>,
     }

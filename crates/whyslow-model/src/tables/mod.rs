@@ -44,7 +44,7 @@ pub use sched_slice::SchedSliceRow;
 pub use syscall::SyscallRow;
 pub use thread::ThreadRow;
 pub use thread_comm::ThreadCommRow;
-pub use thread_state::{THREAD_STATES, ThreadStateRow};
+pub use thread_state::{RUNNABLE_REASONS, THREAD_STATES, ThreadStateRow};
 pub use trace_stat::TraceStatRow;
 pub use wakeup::WakeupRow;
 

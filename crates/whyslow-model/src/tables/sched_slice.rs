@@ -25,6 +25,13 @@ crate::table! {
         comm: Option<Sym>,
         /// Kernel priority (100–139 normal, below is real-time).
         prio: Option<i32>,
+        /// Time in it inside system calls (kernel threads: all), without interrupts. What is left
+        /// was spent outside of the kernel and in its exceptions, such as page faults.
+        system_ns: i64 [Duration],
+        /// Time in it in handlers of hard interrupts and high-resolution timers.
+        hardirq_ns: i64 [Duration],
+        /// Time in it in softirqs.
+        softirq_ns: i64 [Duration],
         /// State it left in: R, R+ (preempted), S, D, T, t, X, Z, I, …; null if unknown.
         end_state: Option<Sym>,
     }

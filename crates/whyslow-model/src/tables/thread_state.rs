@@ -14,6 +14,9 @@ pub const THREAD_STATES: [&str; 10] = [
     "unknown",
 ];
 
+/// Values of the column `reason`.
+pub const RUNNABLE_REASONS: [&str; 3] = ["woken", "created", "preempted"];
+
 crate::table! {
     /// What each thread did: states follow each other without overlap.
     ThreadStateRow = "thread_state", Interval by id {
@@ -38,13 +41,16 @@ crate::table! {
         /// running, runnable, sleeping, uninterruptible, stopped, traced, parked, idle, dead, unknown.
         /// A sleep that began before the recording is `sleeping` of whatever kind.
         state: Sym,
-        /// Runnable because it was preempted.
-        preempted: bool,
-        /// CPU it ran on, or last ran on.
+        /// Why it was runnable: woken, created, preempted (another thread took its CPU, be it that it
+        /// gave the CPU away by sched_yield); null for other states and where the trace does not tell.
+        reason: Option<Sym>,
+        /// Kernel priority (100–139 normal, below is real-time); null if unknown.
+        prio: Option<i32>,
+        /// CPU it ran on, or last ran on; of a wait for a CPU the one it got.
         cpu: Option<i32>,
         /// The wakeup that ended this sleep, or began this wait for a CPU.
         wakeup_id: Option<i64> [Id],
-        /// Thread that ran on the waking CPU; in interrupt context it is a bystander.
+        /// Thread that woke it, as far as known; null if an interrupt did.
         waker_utid: Option<i32> [Id],
         /// Context of the wakeup: task, irq, softirq, timer.
         wake_context: Option<Sym>,

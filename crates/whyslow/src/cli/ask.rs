@@ -89,8 +89,9 @@ pub(crate) struct FilterArgs {
     /// Paths, as globs: * stays within a directory, ** does not
     #[arg(long, value_name = "GLOB")]
     pub(crate) file: Vec<String>,
-    /// Classes of operations (open, close, read, write, sync, metadata …) or system calls (openat)
-    #[arg(long, value_name = "OP", value_delimiter = ',')]
+    /// Classes: of operations (open, close, read, write, sync, metadata …), waits (woken, preempted),
+    /// interrupts (hard, soft); or system calls (openat)
+    #[arg(long, visible_alias = "name", value_name = "OP", value_delimiter = ',')]
     pub(crate) op: Vec<String>,
     /// CPUs
     #[arg(long, value_name = "CPU", value_delimiter = ',')]
@@ -133,11 +134,9 @@ pub(crate) struct ShapeArgs {
 }
 
 #[derive(Debug, Clone, Args)]
-pub(crate) struct BlockArgs {
-    #[command(flatten)]
-    pub(crate) ask: AskArgs,
+pub(crate) struct VersusArgs {
     /// Compare with this device over the same window
-    #[arg(long, value_name = "DEV")]
+    #[arg(long, value_name = "DEV", help_heading = "Shape")]
     pub(crate) vs: Option<String>,
 }
 

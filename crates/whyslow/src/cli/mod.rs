@@ -2,13 +2,17 @@
 
 mod ask;
 mod output;
+mod questions;
 
-pub(crate) use ask::{AskArgs, BlockArgs, HeatArgs, HistArgs, OpenArgs};
+pub(crate) use ask::AskArgs;
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
+pub(crate) use questions::{QuestionCommand, ViewArgs};
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::tools::AsCommand;
 
 /// Find out why something on a Linux machine was slow, and who did it.
 #[derive(Debug, Parser)]
@@ -47,18 +51,11 @@ pub(crate) enum Command {
     /// What a recording holds, and what was lost
     #[command(before_help = INFO_EXAMPLES)]
     Info(InfoArgs),
-    /// System calls that do input or output
-    #[command(subcommand, before_help = IO_EXAMPLES, arg_required_else_help = true)]
-    Io(IoCommand),
-    /// Requests to block devices (disks)
-    #[command(subcommand, before_help = BLOCK_EXAMPLES, arg_required_else_help = true)]
-    Block(BlockCommand),
-    /// Files by path, pattern and directory
-    #[command(subcommand, before_help = FILES_EXAMPLES, arg_required_else_help = true)]
-    Files(FilesCommand),
-    /// Threads and what they did with their time
-    #[command(subcommand, before_help = THREADS_EXAMPLES, arg_required_else_help = true)]
-    Threads(ThreadsCommand),
+    #[command(flatten)]
+    Question(Box<QuestionCommand>),
+    /// Answer in the columns of a tool you know: lttng-iolatencytop, …
+    #[command(subcommand, before_help = AS_EXAMPLES, arg_required_else_help = true)]
+    As(AsCommand),
     /// Ask in SQL (needs the duckdb command line)
     #[command(before_help = SQL_EXAMPLES)]
     Sql(SqlArgs),
@@ -81,25 +78,10 @@ const INFO_EXAMPLES: &str = "\
 Examples:
   whyslow info web.wsl
   whyslow info web.wsl --events          with the number of events of each kind";
-const IO_EXAMPLES: &str = "\
+const AS_EXAMPLES: &str = "\
 Examples:
-  whyslow io stats web.wsl --min-size 2
-  whyslow io top web.wsl -n 4 -w [12:18:50.432950815,12:18:50.870648568]
-  whyslow io log web.wsl --overlaps op:17
-  whyslow io usage web.wsl --by file";
-const BLOCK_EXAMPLES: &str = "\
-Examples:
-  whyslow block stats web.wsl 1          a block of lines per second, as iostat
-  whyslow block hist web.wsl --dev sdy --vs sdt --size 8k --op read
-  whyslow block heat web.wsl --dev 8:0";
-const FILES_EXAMPLES: &str = "\
-Examples:
-  whyslow files top web.wsl --by pattern
-  whyslow files open web.wsl --at 12:18:50 -p 31517";
-const THREADS_EXAMPLES: &str = "\
-Examples:
-  whyslow threads list web.wsl
-  whyslow threads states web.wsl --comm 'apache*'";
+  whyslow as lttng-iolatencytop web.wsl --minsize 2 --limit 4
+  whyslow as lttng-schedstats-mi trace/        LAMI 1.0, for Trace Compass";
 const SQL_EXAMPLES: &str = "\
 Examples:
   whyslow sql web.wsl \"SELECT comm, count(*) AS n FROM io GROUP BY comm ORDER BY n DESC\"
@@ -115,80 +97,6 @@ Examples:
   whyslow man | man -l -
   whyslow man io top | man -l -
   whyslow man --dir ~/.local/share/man/man1";
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum IoCommand {
-    /// Bytes and operations by process: files, network, other, block devices
-    Usage(AskArgs),
-    /// Count, bytes and latency by class of operation
-    Stats(AskArgs),
-    /// Latency histogram with percentiles
-    #[command(visible_alias = "freq")]
-    Hist(HistArgs),
-    /// The longest operations
-    Top(AskArgs),
-    /// Operations in order of time
-    Log(AskArgs),
-    /// Latency over time
-    Heat(HeatArgs),
-    /// Statistics by name of the system call
-    Syscalls(AskArgs),
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum BlockCommand {
-    /// Bytes and requests by process and device
-    Usage(BlockArgs),
-    /// Count, bytes, queue and device time by device
-    Stats(BlockArgs),
-    /// Latency histogram with percentiles
-    #[command(visible_alias = "freq")]
-    Hist(BlockHistArgs),
-    /// The longest requests
-    Top(BlockArgs),
-    /// Requests in order of time
-    Log(BlockArgs),
-    /// Latency over time
-    Heat(BlockHeatArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BlockHistArgs {
-    #[command(flatten)]
-    pub(crate) hist: HistArgs,
-    /// Compare with this device over the same window
-    #[arg(long, value_name = "DEV")]
-    pub(crate) vs: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BlockHeatArgs {
-    #[command(flatten)]
-    pub(crate) heat: HeatArgs,
-    /// Compare with this device over the same window
-    #[arg(long, value_name = "DEV")]
-    pub(crate) vs: Option<String>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum FilesCommand {
-    /// Files with the most traffic
-    Top(AskArgs),
-    /// Files in order of first use
-    Log(AskArgs),
-    /// Traffic by directory
-    Tree(AskArgs),
-    /// What was open at a moment, as lsof shows it
-    Open(OpenArgs),
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ThreadsCommand {
-    /// Threads with their processes and life times
-    List(AskArgs),
-    /// Time by state: running, runnable, sleeping, uninterruptible
-    States(AskArgs),
-}
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {

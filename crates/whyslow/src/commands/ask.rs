@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use whyslow_analysis::{Bins, DeviceRef, Filter, Kind, Question, Sort, Verb, Weight};
 use whyslow_model::{Ns, Window};
 
-use crate::cli::{AskArgs, HeatArgs, HistArgs, TalkArgs};
+use crate::cli::{AskArgs, QuestionCommand, TalkArgs, ViewArgs};
 use crate::failure::Failure;
 use crate::output;
 use crate::recording::Opened;
@@ -26,45 +26,37 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    pub(crate) fn new(kind: Kind, verb: Verb, args: AskArgs) -> Self {
-        Self {
-            kind,
-            verb,
-            args,
-            bins: Bins::default(),
-            weight: Weight::default(),
-            versus: None,
-            at: None,
-        }
-    }
-
-    pub(crate) fn hist(kind: Kind, args: HistArgs) -> Self {
-        let bins = match (args.linear, args.uniform) {
-            (None, false) => Bins::Log,
-            (count, uniform) => Bins::Linear {
-                count: count.map_or(BINS_DEFAULT, usize::from),
-                uniform,
-            },
+    pub(crate) fn new(command: QuestionCommand) -> Self {
+        let (mut bins, mut weight, mut at) = (Bins::default(), Weight::default(), None);
+        let args = match command.args {
+            ViewArgs::Plain(args) => args,
+            ViewArgs::Hist(args) => {
+                if args.linear.is_some() || args.uniform {
+                    bins = Bins::Linear {
+                        count: args.linear.map_or(BINS_DEFAULT, usize::from),
+                        uniform: args.uniform,
+                    };
+                }
+                args.ask
+            }
+            ViewArgs::Heat(args) => {
+                weight = args.weight.into();
+                args.ask
+            }
+            ViewArgs::Open(args) => {
+                at = args.at;
+                args.ask
+            }
         };
         Self {
+            kind: command.kind,
+            verb: command.verb,
+            args,
             bins,
-            ..Self::new(kind, Verb::Hist, args.ask)
+            weight,
+            versus: command.versus,
+            at,
         }
-    }
-
-    pub(crate) fn heat(kind: Kind, args: HeatArgs) -> Self {
-        Self {
-            weight: args.weight.into(),
-            ..Self::new(kind, Verb::Heat, args.ask)
-        }
-    }
-
-    pub(crate) fn versus(self, versus: Option<String>) -> Self {
-        Self { versus, ..self }
-    }
-
-    pub(crate) fn at(self, at: Option<Moment>) -> Self {
-        Self { at, ..self }
     }
 
     pub(crate) fn run(self, talk: &TalkArgs) -> Result<(), Failure> {

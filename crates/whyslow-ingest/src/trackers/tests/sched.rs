@@ -198,3 +198,71 @@ fn a_cpu_is_known_by_its_losses_alone() {
         3 0 1",
     );
 }
+
+const SPENT: &str = "ts dur tid system_ns hardirq_ns softirq_ns";
+
+#[test]
+fn time_counts_once_to_the_innermost() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 7:a
+        20 c0 syscall read
+        30 c0 soft+ 3
+        33 c0 irq+ 30 ahci
+        37 c0 irq- 30
+        45 c0 soft- 3
+        60 c0 return read
+        65 c0 irq+ 30 ahci
+        66 c0 irq- 30
+        70 c0 syscall read
+        72 c0 switch 7:a S 8:b
+        80 c0 switch 8:b S 7:a
+        84 c0 return read
+        90 c0 switch 7:a S 0:swapper/0
+        95 c0 irq+ 30 ahci
+        99 c0 irq- 30
+        100 c0 switch 0:swapper/0 R 8:b
+        104 c0 switch 8:b S 0:swapper/0
+        finish 110";
+    check(
+        script,
+        "sched_slice",
+        SPENT,
+        "
+        10 62 7 27 5 11
+        72 8 8 0 0 0
+        80 10 7 4 0 0
+        100 4 8 0 0 0",
+    );
+    check(
+        script,
+        "irq",
+        "ts dur self_ns tid",
+        "
+        30 15 11 7
+        33 4 4 7
+        65 1 1 7
+        95 4 4 -",
+    );
+}
+
+#[test]
+fn a_return_tells_that_the_time_before_was_inside() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 7:a
+        15 c0 soft+ 1
+        17 c0 soft- 1
+        20 c0 return read
+        25 c0 switch 7:a S 0:swapper/0
+        30 c0 switch 0:swapper/0 R 2/2:kthreadd
+        31 c0 dump 2/2:kthreadd 0 6
+        40 c0 switch 2/2:kthreadd S 0:swapper/0
+        finish 50";
+    check(
+        script,
+        "sched_slice",
+        SPENT,
+        "
+        10 15 7 8 0 2
+        30 10 2 0 0 0",
+    );
+}

@@ -78,19 +78,21 @@ fn body<'a>(words: &[&'a str]) -> Body<'a> {
     match *words {
         ["other"] => Body::Other,
         ["switch", prev, state, next] => {
+            let ((prev, prev_prio), (next, next_prio)) = (prio_of(prev), prio_of(next));
             let (prev_tid, _, prev_comm) = thread_of(prev);
             let (next_tid, _, next_comm) = thread_of(next);
             Body::SchedSwitch {
                 prev_tid,
                 prev_comm,
-                prev_prio: Some(120),
+                prev_prio: Some(prev_prio),
                 prev_state: prev_state(state),
                 next_tid,
                 next_comm,
-                next_prio: Some(120),
+                next_prio: Some(next_prio),
             }
         }
         [verb @ ("waking" | "wakeup" | "wakeup_new"), thread, cpu] => {
+            let (thread, prio) = prio_of(thread);
             let (tid, _, comm) = thread_of(thread);
             Body::SchedWakeup {
                 kind: match verb {
@@ -100,7 +102,7 @@ fn body<'a>(words: &[&'a str]) -> Body<'a> {
                 },
                 tid,
                 comm,
-                prio: Some(120),
+                prio: Some(prio),
                 target_cpu: Some(number(cpu) as i32),
             }
         }
@@ -228,6 +230,14 @@ fn prev_state(state: &str) -> PrevState {
         "P" => PrevState::Parked,
         "I" => PrevState::Idle,
         _ => PrevState::Unknown(33),
+    }
+}
+
+/// `thread[@prio]`
+fn prio_of(text: &str) -> (&str, i32) {
+    match text.split_once('@') {
+        Some((thread, prio)) => (thread, number(prio) as i32),
+        None => (text, 120),
     }
 }
 

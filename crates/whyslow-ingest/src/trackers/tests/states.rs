@@ -1,6 +1,6 @@
 use super::check;
 
-const STATE: &str = "ts dur ts_end tid state preempted cpu";
+const STATE: &str = "ts dur ts_end tid state reason cpu";
 
 #[test]
 fn running_asleep_woken_running() {
@@ -18,12 +18,12 @@ fn running_asleep_woken_running() {
         "thread_state",
         STATE,
         "
-        10 10 20 7 running false 0
-        20 10 30 7 sleeping false 0
-        20 40 60 8 running false 0
-        30 10 40 7 runnable false 0
-        40 10 50 7 running false 1
-        60 - - 8 uninterruptible false 0",
+        10 10 20 7 running - 0
+        20 10 30 7 sleeping - 0
+        20 40 60 8 running - 0
+        30 10 40 7 runnable woken 1
+        40 10 50 7 running - 1
+        60 - - 8 uninterruptible - 0",
     );
     check(
         script,
@@ -51,11 +51,34 @@ fn preempted_is_runnable() {
         "thread_state",
         STATE,
         "
-        10 10 20 7 running false 0
-        20 10 30 7 runnable true 0
-        20 10 30 8 running false 0
-        30 - - 8 runnable false 0
-        30 - - 7 running false 0",
+        10 10 20 7 running - 0
+        20 10 30 7 runnable preempted 0
+        20 10 30 8 running - 0
+        30 - - 8 runnable preempted 0
+        30 - - 7 running - 0",
+    );
+}
+
+#[test]
+fn priorities_are_those_of_the_last_event_that_told() {
+    check(
+        "
+        10 c0 switch 0:swapper/0 R 7:a
+        20 c0 switch 7:a S 8:b@98
+        30 c0 waking 7:a@110 1
+        40 c0 switch 8:b@98 S 7:a@111
+        50 c0 switch 7:a@111 S 0:swapper/0
+        finish 60",
+        "thread_state",
+        "ts tid state prio",
+        "
+        10 7 running 120
+        20 7 sleeping 120
+        20 8 running 98
+        30 7 runnable 110
+        40 8 sleeping 98
+        40 7 running 111
+        50 7 sleeping 111",
     );
 }
 
@@ -101,9 +124,9 @@ fn a_child_is_runnable_from_its_first_wakeup() {
         "thread_state",
         STATE,
         "
-        10 - - 1 running false 0
-        21 9 30 2 runnable false -
-        30 - - 2 running false 1",
+        10 - - 1 running - 0
+        21 9 30 2 runnable created 1
+        30 - - 2 running - 1",
     );
     check(script, "wakeup", "kind tid spurious", "wakeup_new 2 false");
 }
@@ -120,9 +143,9 @@ fn a_child_is_runnable_from_its_fork_where_first_wakeups_are_not_recorded() {
         "thread_state",
         STATE,
         "
-        10 - - 1 running false 0
-        20 10 30 2 runnable false -
-        30 - - 2 running false 1",
+        10 - - 1 running - 0
+        20 10 30 2 runnable created 1
+        30 - - 2 running - 1",
     );
 }
 
@@ -141,13 +164,13 @@ fn a_state_dump_tells_what_went_on_at_the_start() {
         "thread_state",
         STATE,
         "
-        10 - 30 1 sleeping false 0
-        10 - 20 2 running false 0
-        12 - - 3 dead false 0
-        13 - - 4 unknown false 0
-        20 - - 2 runnable true 0
-        30 10 40 1 runnable false 0
-        40 - - 1 running false 0",
+        10 - 30 1 sleeping - 0
+        10 - 20 2 running - 0
+        12 - - 3 dead - 0
+        13 - - 4 unknown - 0
+        20 - - 2 runnable preempted 0
+        30 10 40 1 runnable woken 0
+        40 - - 1 running - 0",
     );
 }
 
@@ -162,8 +185,8 @@ fn a_dump_does_not_overrule_what_is_known() {
         "thread_state",
         STATE,
         "
-        10 10 20 1 running false 0
-        20 - - 1 uninterruptible false 0",
+        10 10 20 1 running - 0
+        20 - - 1 uninterruptible - 0",
     );
 }
 
@@ -182,16 +205,16 @@ fn lost_events_make_the_states_of_their_cpu_unknown() {
         "thread_state",
         STATE,
         "
-        10 2 12 1 running false 0
-        11 49 60 2 running false 1
-        12 - 20 1 sleeping false 0
-        12 - 20 3 running false 0
-        20 - - 3 unknown false 0
-        20 20 40 1 unknown false 0
-        40 10 50 1 runnable false 0
-        50 - - 4 sleeping false 0
-        50 - - 1 running false 0
-        60 - - 2 sleeping false 1",
+        10 2 12 1 running - 0
+        11 49 60 2 running - 1
+        12 - 20 1 sleeping - 0
+        12 - 20 3 running - 0
+        20 - - 3 unknown - 0
+        20 20 40 1 unknown - 0
+        40 10 50 1 runnable woken 0
+        50 - - 4 sleeping - 0
+        50 - - 1 running - 0
+        60 - - 2 sleeping - 1",
     );
 }
 
@@ -207,10 +230,10 @@ fn a_thread_that_runs_without_having_been_woken_shows_a_missed_switch() {
         "thread_state",
         STATE,
         "
-        10 20 30 1 unknown false 0
-        10 - - 2 running false 0
-        20 - - 3 unknown false 1
-        30 - - 1 sleeping false 1",
+        10 20 30 1 unknown - 0
+        10 - - 2 running - 0
+        20 - - 3 unknown - 1
+        30 - - 1 sleeping - 1",
     );
 }
 
@@ -226,10 +249,10 @@ fn a_thread_switched_in_twice_was_lost_between() {
         "thread_state",
         STATE,
         "
-        10 10 20 1 unknown false 0
-        20 20 40 1 running false 1
-        30 - - 5 sleeping false 0
-        40 - - 1 sleeping false 1",
+        10 10 20 1 unknown - 0
+        20 20 40 1 running - 1
+        30 - - 5 sleeping - 0
+        40 - - 1 sleeping - 1",
     );
 }
 
@@ -247,11 +270,11 @@ fn the_exit_path_still_runs() {
         "thread_state",
         STATE,
         "
-        10 15 25 1 running false 0
-        25 5 30 1 runnable true 0
-        25 5 30 2 running false 0
-        30 - - 2 sleeping false 0
-        30 5 35 1 running false 0",
+        10 15 25 1 running - 0
+        25 5 30 1 runnable preempted 0
+        25 5 30 2 running - 0
+        30 - - 2 sleeping - 0
+        30 5 35 1 running - 0",
     );
     check(script, "thread", "tid ts_exit", "1 20\n2 -");
 }

@@ -155,6 +155,33 @@ fn the_state_points_at_the_waking_not_the_wakeup() {
 }
 
 #[test]
+fn an_interrupt_that_wakes_makes_nobody_the_waker() {
+    let script = "
+        10 c0 switch 1:a S 2:b
+        20 c0 soft+ 1
+        21 c0 waking 1:a 0
+        22 c0 soft- 1
+        30 c0 switch 2:b S 1:a";
+    check(
+        script,
+        "thread_state",
+        "tid state ts_end waker_utid wake_context",
+        "
+        1 sleeping 21 - softirq
+        2 running 30 - -
+        1 runnable 30 - softirq
+        2 sleeping - - -
+        1 running - - -",
+    );
+    check(
+        script,
+        "wakeup",
+        "tid waker_tid waker_utid context",
+        "1 2 1 softirq",
+    );
+}
+
+#[test]
 fn the_woken_is_known_with_its_name() {
     let script = "10 c0 waking 5:jbd2/sda-8 0";
     check(

@@ -1,0 +1,92 @@
+//! `cpu`: who used the CPUs, slice by slice.
+
+use whyslow_model::answer::Measure;
+use whyslow_model::row::Row;
+use whyslow_model::tables::SchedSliceRow;
+
+use super::{Cell, Field, Only, Spec, Topic, View};
+use crate::keys::Key;
+use crate::query::{Kind, Verb};
+
+pub(crate) static TOPIC: Topic = Topic {
+    kind: Kind::Cpu,
+    about: "Who used the CPUs, and how these spent their time",
+    examples: "\
+  whyslow cpu web.wsl                           by process
+  whyslow cpu web.wsl 1 --by cpu                us sy ni id wa hi si of each CPU, second by second
+  whyslow cpu web.wsl --by thread -w op:17      who ran while operation 17 did",
+    views: &[
+        View::new(
+            Verb::Usage,
+            "CPU time by process, thread, CPU or priority",
+            &SLICES,
+        )
+        .by_time(),
+        View::new(Verb::Stats, "Count and length of time slices", &SLICES),
+        View::new(Verb::Hist, "Histogram of lengths of time slices", &SLICES),
+        View::new(Verb::Top, "The longest time slices", &SLICES),
+        View::new(Verb::Log, "Time slices in order of time", &SLICES),
+        View::new(Verb::Heat, "Length of time slices over time", &SLICES),
+    ],
+    default: Some(Verb::Usage),
+    is_main: false,
+};
+
+pub(crate) static SLICES: Spec = Spec {
+    kind: Kind::Cpu,
+    name: "cpu",
+    rows: "time slices",
+    table: SchedSliceRow::TABLE,
+    only: Only::Everything,
+    class: "end_state",
+    classes: &["R", "R+", "S", "D", "T", "t", "X", "Z", "P", "I"],
+    group: &[Key::Process],
+    series: &[],
+    size: None,
+    errno: None,
+    lasting: false,
+    owner: "utid",
+    stages: &[],
+    id_prefix: "slice",
+    fields: FIELDS,
+};
+
+const FIELDS: &[Field] = &[
+    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
+    Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
+    Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu")),
+    Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
+    Field::new("pid", "pid", Measure::Count, Cell::Int("pid")).priority(3),
+    Field::new("tid", "tid", Measure::Count, Cell::Int("tid")),
+    Field::new("prio", "prio", Measure::Count, Cell::Int("prio")).priority(2),
+    Field::new(
+        "system_ns",
+        "system",
+        Measure::Duration,
+        Cell::Int("system_ns"),
+    )
+    .priority(4),
+    Field::new(
+        "hardirq_ns",
+        "hard irq",
+        Measure::Duration,
+        Cell::Int("hardirq_ns"),
+    )
+    .priority(5),
+    Field::new(
+        "softirq_ns",
+        "softirq",
+        Measure::Duration,
+        Cell::Int("softirq_ns"),
+    )
+    .priority(5),
+    Field::new(
+        "end_state",
+        "left in",
+        Measure::Text,
+        Cell::Text("end_state"),
+    )
+    .priority(3),
+    Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
+];

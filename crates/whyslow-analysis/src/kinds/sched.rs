@@ -1,0 +1,64 @@
+//! `sched`: how long threads that could run waited for a CPU (run-queue latency).
+
+use whyslow_model::answer::Measure;
+use whyslow_model::tables::RUNNABLE_REASONS;
+
+use super::{Cell, Field, Only, STATES, Spec, Topic, View};
+use crate::keys::Key;
+use crate::query::{Kind, Verb};
+
+pub(crate) static TOPIC: Topic = Topic {
+    kind: Kind::Sched,
+    about: "Waits for a CPU: run-queue latency, preemption, who woke whom",
+    examples: "\
+  whyslow sched stats web.wsl --by comm
+  whyslow sched top web.wsl -n 5 --op woken     the longest waits after a wakeup
+  whyslow sched log web.wsl -p 31517            who woke its threads, and how long they waited",
+    views: &[
+        View::new(
+            Verb::Stats,
+            "Count and latency by reason: woken, preempted, created",
+            &SCHED,
+        ),
+        View::new(Verb::Hist, "Latency histogram with percentiles", &SCHED),
+        View::new(Verb::Top, "The longest waits", &SCHED),
+        View::new(Verb::Log, "Waits in order of time, with wakers", &SCHED),
+        View::new(Verb::Heat, "Latency over time", &SCHED),
+    ],
+    default: None,
+    is_main: true,
+};
+
+pub(crate) static SCHED: Spec = Spec {
+    kind: Kind::Sched,
+    name: "sched",
+    rows: "waits for a CPU",
+    only: Only::Runnable,
+    class: "reason",
+    classes: &RUNNABLE_REASONS,
+    group: &[Key::Cause],
+    series: &[],
+    fields: FIELDS,
+    ..STATES
+};
+
+const FIELDS: &[Field] = &[
+    Field::new("ts_ns", "runnable", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_end_ns", "running", Measure::Time, Cell::Int("ts_end")).priority(6),
+    Field::new("dur_ns", "waited", Measure::Duration, Cell::Int("dur")),
+    Field::new("reason", "reason", Measure::Text, Cell::Text("reason")),
+    Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
+    Field::new("pid", "pid", Measure::Count, Cell::Int("pid")).priority(3),
+    Field::new("tid", "tid", Measure::Count, Cell::Int("tid")),
+    Field::new("prio", "prio", Measure::Count, Cell::Int("prio")).priority(2),
+    Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu")).priority(4),
+    Field::new("waker", "waker", Measure::Text, Cell::Thread("waker_utid")).priority(1),
+    Field::new(
+        "wake_context",
+        "woken from",
+        Measure::Text,
+        Cell::Text("wake_context"),
+    )
+    .priority(5),
+    Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
+];

@@ -1,0 +1,68 @@
+//! `syscalls`: system calls of every class, with what they were called with.
+
+use whyslow_model::answer::Measure;
+
+use super::{Cell, Field, IO, Only, Spec, Topic, View};
+use crate::keys::Key;
+use crate::query::{Kind, Verb};
+
+pub(crate) static TOPIC: Topic = Topic {
+    kind: Kind::Syscalls,
+    about: "System calls of every kind: counts, errors, latency",
+    examples: "\
+  whyslow syscalls web.wsl                      by name, with errors by number
+  whyslow syscalls stats web.wsl --by thread,name
+  whyslow syscalls log web.wsl -p 31517 --op write,stat",
+    views: &[
+        View::new(Verb::Stats, "Count, errors and latency by name", &SYSCALLS),
+        View::new(Verb::Hist, "Latency histogram with percentiles", &SYSCALLS),
+        View::new(Verb::Top, "The longest calls", &SYSCALLS),
+        View::new(
+            Verb::Log,
+            "Calls with arguments and results in order of time",
+            &SYSCALLS,
+        ),
+        View::new(Verb::Heat, "Latency over time", &SYSCALLS),
+    ],
+    default: Some(Verb::Stats),
+    is_main: false,
+};
+
+pub(crate) static SYSCALLS: Spec = Spec {
+    kind: Kind::Syscalls,
+    name: "syscalls",
+    rows: "system calls",
+    only: Only::Everything,
+    group: &[Key::Name],
+    series: &[],
+    fields: FIELDS,
+    ..IO
+};
+
+const FIELDS: &[Field] = &[
+    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
+    Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
+    Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
+    Field::new("pid", "pid", Measure::Count, Cell::Int("pid")).priority(3),
+    Field::new("tid", "tid", Measure::Count, Cell::Int("tid")),
+    Field::new("name", "call", Measure::Text, Cell::Text("name")),
+    Field::new("op", "op", Measure::Text, Cell::Text("op")).priority(7),
+    Field::new("fd", "fd", Measure::Count, Cell::Int("fd")).priority(2),
+    Field::new("path", "path", Measure::Path, Cell::Object),
+    Field::new("fd2", "fd 2", Measure::Count, Cell::Int("fd2")).priority(8),
+    Field::new("path2", "path 2", Measure::Path, Cell::Text("path2")).priority(7),
+    Field::new(
+        "bytes_requested",
+        "size",
+        Measure::Count,
+        Cell::Int("bytes_requested"),
+    )
+    .priority(3),
+    Field::new("offset", "offset", Measure::Count, Cell::Int("file_offset")).priority(5),
+    Field::new("flags", "flags", Measure::Count, Cell::Int("flags")).priority(4),
+    Field::new("ret", "result", Measure::Count, Cell::Int("ret")),
+    Field::new("error", "error", Measure::Text, Cell::Errno("errno")).priority(1),
+    Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu")).priority(9),
+    Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
+];

@@ -1,0 +1,298 @@
+//! `cpu usage`: CPU time by whoever the keys name, split into user, system and interrupt time.
+//!
+//! A slice that reaches over an edge of the window or of an interval counts with what lies inside;
+//! its system and interrupt time is taken to be spread evenly over it, because the recording holds
+//! their sums per slice.
+
+mod split;
+
+pub(crate) use split::table as split;
+
+use arrow_array::RecordBatch;
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::{Ns, Window};
+
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::fold::Spot;
+use crate::keys::{Key, KeyValue};
+use crate::kinds::{IRQ, SLICES, SYSCALLS};
+use crate::pass::{Pass, Summing, Unordered};
+use crate::query::Filter;
+use crate::scan::{ColumnRef, Ints};
+use crate::sweep::Parts;
+
+const ROWS: usize = 20;
+
+/// The priority of threads whose niceness is 0; above it they are nicer.
+const PRIO_DEFAULT: i64 = 120;
+
+pub(crate) fn tables(
+    context: &Context<'_>,
+    keys: &[Key],
+) -> Result<Vec<AnswerTable>, AnalysisError> {
+    let asks_for_cpus = context.question.by == ["cpu"];
+    let whole = Filter {
+        cpus: context.question.filter.cpus.clone(),
+        ..Filter::default()
+    };
+    // Of some threads alone nobody can say what the rest of a CPU's time was.
+    let is_whole = context.question.filter == whole;
+    if asks_for_cpus && is_whole {
+        return Ok(vec![split(context)?]);
+    }
+    let mut tables = vec![owners(context, keys)?];
+    if context.question.by.is_empty() && is_whole {
+        tables.push(split(context)?);
+    }
+    Ok(tables)
+}
+
+fn owners(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
+    let parts = parts(context);
+    let mut pass = context.pass(&SLICES, keys)?;
+    let times = Times::new(context, parts, &mut pass);
+    let grouping = std::slice::from_ref(&pass.grouping);
+    let groups = pass.run_by(context.tables, &times, grouping)?;
+    let groups: Unordered<Spans> = groups.into_iter().flatten().collect();
+    let by_time = context.question.interval.is_some();
+    let mut rows: Vec<(u32, Vec<KeyValue>, Spent)> = Vec::new();
+    for (group, spans) in groups {
+        let of_group = spans.0.into_iter();
+        rows.extend(of_group.map(|(part, spent)| (part, group.clone(), spent)));
+    }
+    rows.sort_by(|(part_a, group_a, a), (part_b, group_b, b)| {
+        let by_part = part_a.cmp(part_b);
+        by_part
+            .then(b.busy.cmp(&a.busy))
+            .then_with(|| group_a.cmp(group_b))
+    });
+    if by_time {
+        keep_of_each_part(&mut rows, context.limit(0));
+    }
+    let mut table = AnswerTable::new("usage", "CPU time", columns(keys, by_time));
+    let has = Told::of(context);
+    for (part, group, spent) in rows {
+        let mut row = Vec::with_capacity(table.columns.len());
+        if by_time {
+            row.push(parts.begin(part as usize).into());
+        }
+        for (key, value) in keys.iter().zip(&group) {
+            row.extend(key.cells(value, &context.names));
+        }
+        let length = parts.length(part as usize);
+        row.push(spent.busy.into());
+        row.push(ratio(spent.busy, length));
+        row.push(has.calls.then_some(spent.user + spent.nice).into());
+        row.push(has.calls.then_some(spent.system).into());
+        row.push(has.irqs.then_some(spent.hardirq).into());
+        row.push(has.irqs.then_some(spent.softirq).into());
+        row.push(spent.slices.into());
+        table.rows.push(row);
+    }
+    let limit = if by_time { 0 } else { ROWS };
+    let limit = if by_time {
+        usize::MAX
+    } else {
+        context.limit(limit)
+    };
+    context.finish(&mut table, limit);
+    Ok(table)
+}
+
+fn columns(keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
+    let column = AnswerColumn::new;
+    let mut columns = Vec::new();
+    if by_time {
+        columns.push(column("ts_ns", "time", Measure::Time));
+    }
+    columns.extend(keys.iter().flat_map(|key| key.answer_columns()));
+    columns.extend([
+        column("cpu_ns", "CPU time", Measure::Duration),
+        column("cpu_ratio", "% CPU", Measure::Ratio),
+        column("user_ns", "user", Measure::Duration).priority(1),
+        column("system_ns", "system", Measure::Duration).priority(1),
+        column("hardirq_ns", "hard irq", Measure::Duration).priority(4),
+        column("softirq_ns", "softirq", Measure::Duration).priority(4),
+        column("slices", "slices", Measure::Count).priority(3),
+    ]);
+    columns
+}
+
+/// Rows are ordered by part.
+fn keep_of_each_part<T, S>(rows: &mut Vec<(u32, T, S)>, limit: usize) {
+    let (mut last, mut count) = (None, 0);
+    rows.retain(|(part, _, _)| {
+        if last != Some(*part) {
+            (last, count) = (Some(*part), 0);
+        }
+        count += 1;
+        count <= limit
+    });
+}
+
+fn ratio(time: Ns, length: Ns) -> Value {
+    (length > 0).then(|| time as f64 / length as f64).into()
+}
+
+fn parts(context: &Context<'_>) -> Parts {
+    let whole = context.span.length().max(1);
+    Parts {
+        span: context.span,
+        width: context.question.interval.unwrap_or(whole),
+    }
+}
+
+/// What the recording holds beside the switches.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    calls: bool,
+    irqs: bool,
+}
+
+impl Told {
+    fn of(context: &Context<'_>) -> Self {
+        Self {
+            calls: context.has(SYSCALLS.table.name),
+            irqs: context.has(IRQ.table.name),
+        }
+    }
+}
+
+/// Time of slices.
+#[derive(Debug, Clone, Copy, Default)]
+struct Spent {
+    busy: Ns,
+    user: Ns,
+    /// User time of threads that are nicer than others.
+    nice: Ns,
+    system: Ns,
+    hardirq: Ns,
+    softirq: Ns,
+    slices: i64,
+}
+
+impl Spent {
+    fn merge(&mut self, other: &Spent) {
+        self.busy += other.busy;
+        self.user += other.user;
+        self.nice += other.nice;
+        self.system += other.system;
+        self.hardirq += other.hardirq;
+        self.softirq += other.softirq;
+        self.slices += other.slices;
+    }
+}
+
+/// Time by part, in their order; parts without any are left out.
+#[derive(Debug, Default)]
+struct Spans(Vec<(u32, Spent)>);
+
+impl Spans {
+    fn at(&mut self, part: u32) -> &mut Spent {
+        // Rows come mostly in the order of time.
+        let place = match self.0.last() {
+            Some((last, _)) if *last == part => self.0.len() - 1,
+            Some((last, _)) if *last > part => {
+                match self.0.binary_search_by_key(&part, |(part, _)| *part) {
+                    Ok(place) => place,
+                    Err(place) => {
+                        self.0.insert(place, (part, Spent::default()));
+                        place
+                    }
+                }
+            }
+            _ => {
+                self.0.push((part, Spent::default()));
+                self.0.len() - 1
+            }
+        };
+        &mut self.0[place].1
+    }
+}
+
+struct Times {
+    parts: Parts,
+    recording_end: Ns,
+    columns: [ColumnRef; 6],
+}
+
+impl Times {
+    fn new(context: &Context<'_>, parts: Parts, pass: &mut Pass) -> Self {
+        let names = [
+            "ts",
+            "ts_end",
+            "prio",
+            "system_ns",
+            "hardirq_ns",
+            "softirq_ns",
+        ];
+        Self {
+            parts,
+            recording_end: context.recording_end(),
+            columns: names.map(|name| pass.projection.need(name)),
+        }
+    }
+}
+
+/// `time` of a slice, as much of it as `inside` is of the slice.
+fn share(time: Ns, inside: Ns, whole: Ns) -> Ns {
+    if inside == whole {
+        return time;
+    }
+    (i128::from(time) * i128::from(inside) / i128::from(whole.max(1))) as Ns
+}
+
+impl Summing for Times {
+    type Columns<'b> = [Ints<'b>; 6];
+    type Sum = Spans;
+
+    fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<[Ints<'b>; 6], AnalysisError> {
+        let [a, b, c, d, e, f] = self.columns;
+        Ok([
+            a.ints(batch)?,
+            b.ints(batch)?,
+            c.ints(batch)?,
+            d.ints(batch)?,
+            e.ints(batch)?,
+            f.ints(batch)?,
+        ])
+    }
+
+    fn add(&self, spans: &mut Spans, columns: &[Ints<'_>; 6], row: u32) {
+        let [ts, ts_end, prio, system, hardirq, softirq] = columns;
+        let span = self.parts.span;
+        let slice = Window::new(ts.at(row), ts_end.get(row).unwrap_or(self.recording_end));
+        let (begin, end) = (slice.begin.max(span.begin), slice.end.min(span.end));
+        let is_nice = prio.get(row).is_some_and(|prio| prio > PRIO_DEFAULT);
+        let mut from = begin;
+        loop {
+            let part = self.parts.of(from);
+            let to = end.min(self.parts.begin(part).saturating_add(self.parts.width));
+            let inside = (to - from).max(0);
+            let of = |time: &Ints<'_>| share(time.at(row), inside, slice.length());
+            let (system, hardirq, softirq) = (of(system), of(hardirq), of(softirq));
+            let user = (inside - system - hardirq - softirq).max(0);
+            let spent = spans.at(part as u32);
+            spent.merge(&Spent {
+                busy: inside,
+                user: if is_nice { 0 } else { user },
+                nice: if is_nice { user } else { 0 },
+                system,
+                hardirq,
+                softirq,
+                slices: i64::from(from == begin),
+            });
+            if to >= end {
+                return;
+            }
+            from = to;
+        }
+    }
+
+    fn merge(&self, spans: &mut Spans, other: Spans) {
+        for (part, spent) in other.0 {
+            spans.at(part).merge(&spent);
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! `net usage`: bytes and packets received and sent, by interface, by whoever sent them, by peer.
+//!
+//! A packet is received in an interrupt, in which nobody's thread is at work: by process, what was
+//! received is what its system calls read from network sockets, and has no packets. A peer is the
+//! sender of what was received and the receiver of what was sent.
+
+use std::collections::BTreeMap;
+
+use arrow_array::RecordBatch;
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::fold::Spot;
+use crate::keys::{Key, KeyValue};
+use crate::kinds::{PACKETS, SYSCALLS};
+use crate::pass::{Groups, Summing};
+use crate::query::Filter;
+use crate::scan::{ColumnRef, Ints, Texts, per_word};
+
+const ROWS: usize = 20;
+const KINDS: [&str; 3] = ["receive", "queue", "transmit"];
+/// Keys that name the thread at work.
+const OWNERS: [Key; 5] = [Key::Process, Key::Thread, Key::Comm, Key::Pid, Key::Tid];
+
+pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
+    let by = &context.question.by;
+    if by == &["peer"] {
+        return peers(context);
+    }
+    let keys = Key::parse_all(&PACKETS, by, &[Key::Netif])?;
+    let packets = packets(context, &keys)?;
+    if keys.iter().any(|key| OWNERS.contains(key)) {
+        return owners(context, &keys, packets);
+    }
+    let rows = packets
+        .into_iter()
+        .map(|(group, sum)| (group, sum.received(), sum.sent()));
+    Ok(made(context, &keys, rows.collect()))
+}
+
+/// Packets and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Amount {
+    bytes: i64,
+    packets: i64,
+}
+
+fn peers(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
+    let mut found: BTreeMap<Vec<KeyValue>, (Amount, Amount)> = BTreeMap::new();
+    for (group, sum) in packets(context, &[Key::Source])? {
+        found.entry(group).or_default().0 = sum.received();
+    }
+    for (group, sum) in packets(context, &[Key::Destination])? {
+        found.entry(group).or_default().1 = sum.sent();
+    }
+    found.retain(|_, amounts| *amounts != <(Amount, Amount)>::default());
+    let unknown = found.get([KeyValue::Null].as_slice());
+    if unknown.is_some() {
+        context.note("packets whose headers were not recorded have no peer".into());
+    }
+    let rows = found.into_iter();
+    let rows = rows.map(|(group, (received, sent))| (group, received, sent));
+    let mut table = made(context, &[Key::Source], rows.collect());
+    if let Some(column) = table
+        .columns
+        .iter_mut()
+        .find(|column| column.name == "source")
+    {
+        (column.name, column.title) = ("peer".into(), "peer".into());
+    }
+    Ok(table)
+}
+
+fn owners(
+    context: &Context<'_>,
+    keys: &[Key],
+    packets: Groups<PacketSum>,
+) -> Result<AnswerTable, AnalysisError> {
+    let mut found: BTreeMap<Vec<KeyValue>, (Option<i64>, Amount)> = BTreeMap::new();
+    for (group, sum) in packets {
+        found.entry(group).or_default().1 = sum.sent();
+    }
+    let asked = &context.question.filter;
+    let of_calls = keys.iter().all(|key| key.columns(&SYSCALLS).is_some());
+    if of_calls && context.has(SYSCALLS.table.name) && asked.ops.is_empty() {
+        for (group, bytes) in read_from_sockets(context, keys)? {
+            found.entry(group).or_default().0 = Some(bytes);
+        }
+    }
+    found.retain(|_, (read, sent)| read.unwrap_or(0) > 0 || sent.packets > 0);
+    context.note(
+        "by process, `received` is what system calls read from network sockets: packets are \
+         received in interrupts, which belong to nobody"
+            .into(),
+    );
+    let rows = found.into_iter().map(|(group, (read, sent))| {
+        let received = Amount {
+            bytes: read.unwrap_or(0),
+            packets: 0,
+        };
+        (group, received, sent)
+    });
+    let mut table = made(context, keys, rows.collect());
+    let packets_in = table
+        .columns
+        .iter()
+        .position(|column| column.name == "received_packets");
+    if let Some(place) = packets_in {
+        table
+            .rows
+            .iter_mut()
+            .for_each(|row| row[place] = Value::Null);
+    }
+    Ok(table)
+}
+
+fn made(
+    context: &Context<'_>,
+    keys: &[Key],
+    mut rows: Vec<(Vec<KeyValue>, Amount, Amount)>,
+) -> AnswerTable {
+    rows.sort_by(|(group_a, in_a, out_a), (group_b, in_b, out_b)| {
+        let by_time = group_a[keys.len()..].cmp(&group_b[keys.len()..]);
+        let bytes = |received: &Amount, sent: &Amount| received.bytes + sent.bytes;
+        by_time
+            .then_with(|| bytes(in_b, out_b).cmp(&bytes(in_a, out_a)))
+            .then_with(|| group_a.cmp(group_b))
+    });
+    let by_time = context.question.interval;
+    let column = AnswerColumn::new;
+    let mut columns = Vec::new();
+    if by_time.is_some() {
+        columns.push(column("ts_ns", "time", Measure::Time));
+    }
+    columns.extend(keys.iter().flat_map(|key| key.answer_columns()));
+    columns.extend([
+        column("received_bytes", "received", Measure::Bytes),
+        column("received_packets", "packets in", Measure::Count),
+        column("received_bytes_per_s", "received per s", Measure::ByteRate).priority(2),
+        column("sent_bytes", "sent", Measure::Bytes),
+        column("sent_packets", "packets out", Measure::Count),
+        column("sent_bytes_per_s", "sent per s", Measure::ByteRate).priority(2),
+    ]);
+    let seconds = by_time.map_or(context.seconds(), |width| width as f64 / 1e9);
+    let rate = |amount: Amount| (seconds > 0.0).then(|| amount.bytes as f64 / seconds);
+    let mut table = AnswerTable::new("usage", "network", columns);
+    for (group, received, sent) in rows {
+        let mut row = Vec::with_capacity(table.columns.len());
+        let (values, time) = group.split_at(keys.len());
+        if let Some(KeyValue::Int(begin)) = time.first() {
+            row.push((*begin).into());
+        }
+        for (key, value) in keys.iter().zip(values) {
+            row.extend(key.cells(value, &context.names));
+        }
+        for amount in [received, sent] {
+            row.extend([
+                amount.bytes.into(),
+                amount.packets.into(),
+                rate(amount).into(),
+            ]);
+        }
+        table.rows.push(row);
+    }
+    let default = if by_time.is_some() { 0 } else { ROWS };
+    context.finish(&mut table, context.limit(default));
+    table
+}
+
+fn packets(context: &Context<'_>, keys: &[Key]) -> Result<Groups<PacketSum>, AnalysisError> {
+    let mut pass = context.pass(&PACKETS, keys)?;
+    if let Some(width) = context.question.interval {
+        pass.group_by_time(context.span, width);
+    }
+    let packets = Packets {
+        bytes: pass.projection.need("bytes"),
+        kind: pass.projection.need("kind"),
+    };
+    pass.run(context.tables, &packets)
+}
+
+struct Packets {
+    bytes: ColumnRef,
+    kind: ColumnRef,
+}
+
+/// As [`KINDS`].
+#[derive(Default)]
+struct PacketSum([Amount; 3]);
+
+impl PacketSum {
+    fn received(&self) -> Amount {
+        self.0[0]
+    }
+
+    /// What the driver took, where a source tells; else what was handed to it.
+    fn sent(&self) -> Amount {
+        if self.0[2].packets > 0 {
+            self.0[2]
+        } else {
+            self.0[1]
+        }
+    }
+}
+
+impl Summing for Packets {
+    type Columns<'b> = (Ints<'b>, Texts<'b>, Vec<Option<usize>>);
+    type Sum = PacketSum;
+
+    fn columns<'b>(
+        &self,
+        batch: &'b RecordBatch,
+        _: Spot,
+    ) -> Result<Self::Columns<'b>, AnalysisError> {
+        let kind = self.kind.texts(batch)?;
+        let places = per_word(&kind, |kind| KINDS.iter().position(|known| *known == kind));
+        Ok((self.bytes.ints(batch)?, kind, places))
+    }
+
+    fn add(&self, sum: &mut PacketSum, (bytes, kind, places): &Self::Columns<'_>, row: u32) {
+        if let Some(place) = kind.key(row).and_then(|key| places[key]) {
+            sum.0[place].bytes += bytes.at(row);
+            sum.0[place].packets += 1;
+        }
+    }
+
+    fn merge(&self, sum: &mut PacketSum, other: PacketSum) {
+        for (amount, more) in sum.0.iter_mut().zip(other.0) {
+            amount.bytes += more.bytes;
+            amount.packets += more.packets;
+        }
+    }
+}
+
+/// Bytes that calls read from sockets of the Internet protocols.
+fn read_from_sockets(
+    context: &Context<'_>,
+    keys: &[Key],
+) -> Result<BTreeMap<Vec<KeyValue>, i64>, AnalysisError> {
+    let reads = Filter {
+        ops: vec!["read".into()],
+        ..context.question.filter.clone()
+    };
+    let mut by = keys.to_vec();
+    by.push(Key::FdClass);
+    let mut pass = context.pass_of(&SYSCALLS, &by, &reads)?;
+    if let Some(width) = context.question.interval {
+        pass.group_by_time(context.span, width);
+    }
+    let bytes = Bytes(pass.projection.need("bytes"));
+    let mut found: BTreeMap<Vec<KeyValue>, i64> = BTreeMap::new();
+    for (mut group, bytes) in pass.run(context.tables, &bytes)? {
+        if let KeyValue::Text(class) = group.remove(keys.len())
+            && (&*class == "inet" || &*class == "inet6")
+        {
+            *found.entry(group).or_default() += bytes;
+        }
+    }
+    Ok(found)
+}
+
+struct Bytes(ColumnRef);
+
+impl Summing for Bytes {
+    type Columns<'b> = Ints<'b>;
+    type Sum = i64;
+
+    fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<Ints<'b>, AnalysisError> {
+        self.0.ints(batch)
+    }
+
+    fn add(&self, sum: &mut i64, bytes: &Ints<'_>, row: u32) {
+        *sum += bytes.or_zero(row);
+    }
+
+    fn merge(&self, sum: &mut i64, other: i64) {
+        *sum += other;
+    }
+}

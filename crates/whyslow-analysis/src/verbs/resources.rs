@@ -1,0 +1,160 @@
+//! `use`: one row a resource, made from the answers of other views: how much of the time it was in
+//! use, how much work waited for it on average, for how long, and how often it failed.
+//!
+//! Work that waits: for the CPUs threads that could run, for a disk requests between submission and
+//! completion (those it works on included, as in iostat's aqu-sz). What a recording does not hold,
+//! such as the speed of an interface or the memory in use, is left empty.
+
+use std::collections::BTreeMap;
+
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+
+use super::sharers::Calls;
+use super::{cpu, devices, interfaces, stats};
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::keys::{Key, KeyValue};
+use crate::kinds::{BLOCK, SCHED, SLICES};
+use crate::query::Filter;
+
+/// From here on a resource is called busy …
+const BUSY: f64 = 0.9;
+/// … and waited for.
+const WAITED_FOR: f64 = 1.0;
+
+pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
+    if context.question.filter != Filter::default() || !context.question.by.is_empty() {
+        return Err(AnalysisError::query(
+            "`use` is about whole resources: it takes a window, but no filter and no --by",
+            "ask `whyslow cpu`, `whyslow block` or `whyslow net` for a part of them",
+        ));
+    }
+    let column = AnswerColumn::new;
+    let columns = vec![
+        column("resource", "resource", Measure::Text),
+        column("util_ratio", "% used", Measure::Ratio),
+        column("waiting", "waiting", Measure::Number),
+        column("waiting_what", "of what", Measure::Text).priority(2),
+        column("wait_p99_ns", "p99 wait", Measure::Duration).priority(1),
+        column("errors", "errors", Measure::Count),
+        column("bytes_per_s", "per s", Measure::ByteRate).priority(1),
+    ];
+    let mut table = AnswerTable::new("resources", "resources", columns);
+    if context.has(SLICES.table.name) {
+        table.rows.extend(cpus(context)?);
+    }
+    if context.has(BLOCK.table.name) {
+        table.rows.extend(disks(context)?);
+    }
+    table.rows.extend(networks(context)?);
+    for (number, row) in table.rows.iter().enumerate() {
+        if let (Value::Float(used), Value::Float(waiting)) = (&row[1], &row[2])
+            && *used >= BUSY
+            && *waiting >= WAITED_FOR
+        {
+            table.outliers.push(number);
+        }
+    }
+    context.note(
+        "not recorded, so left out: the memory in use, the speed of interfaces and their queues"
+            .into(),
+    );
+    context.finish(&mut table, context.limit(0));
+    Ok(table)
+}
+
+/// All CPUs, with the threads that waited for one, then each.
+fn cpus(context: &Context<'_>) -> Result<Vec<Vec<Value>>, AnalysisError> {
+    let each = cpu::split(context)?;
+    let ratios: Vec<f64> = each
+        .rows
+        .iter()
+        .filter_map(|row| number(&each, row, "busy_ratio"))
+        .collect();
+    let mean = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
+    let waits = stats::table(context, &SCHED, "waits", "", &[])?;
+    let first = waits.rows.first();
+    let waiting = first.and_then(|row| number(&waits, row, "window_ratio"));
+    let p99 = first.map_or(Value::Null, |row| cell(&waits, row, "p99_ns"));
+    let mut rows = vec![vec![
+        format!("{} CPUs", ratios.len()).into(),
+        (!ratios.is_empty()).then_some(mean).into(),
+        waiting.unwrap_or(0.0).into(),
+        "threads".into(),
+        p99,
+        Value::Null,
+        Value::Null,
+    ]];
+    if each.rows.len() > 1 {
+        rows.extend(each.rows.iter().map(|row| {
+            let name = match cell(&each, row, "cpu") {
+                Value::Int(cpu) => format!("CPU {cpu}"),
+                _ => "CPU".into(),
+            };
+            let mut shown = vec![Value::Null; 7];
+            (shown[0], shown[1]) = (name.into(), cell(&each, row, "busy_ratio"));
+            shown
+        }));
+    }
+    Ok(rows)
+}
+
+fn disks(context: &Context<'_>) -> Result<Vec<Vec<Value>>, AnalysisError> {
+    let each = devices::table(context)?;
+    let failed = Filter {
+        errors_only: true,
+        ..Filter::default()
+    };
+    let pass = context.pass_of(&BLOCK, &[Key::Dev], &failed)?;
+    let errors: BTreeMap<Vec<KeyValue>, u64> = pass.run(context.tables, &Calls)?;
+    let row = |row: &Vec<Value>| {
+        let name = match cell(&each, row, "dev") {
+            Value::Text(name) => name,
+            _ => String::new(),
+        };
+        let key = vec![KeyValue::Text(name.as_str().into())];
+        let rate = |column| number(&each, row, column).unwrap_or(0.0);
+        vec![
+            name.into(),
+            cell(&each, row, "util_ratio"),
+            cell(&each, row, "aqu_sz"),
+            "requests".into(),
+            cell(&each, row, "p99_ns"),
+            (errors.get(&key).copied().unwrap_or(0) as i64).into(),
+            (rate("read_bytes_per_s") + rate("write_bytes_per_s")).into(),
+        ]
+    };
+    Ok(each.rows.iter().map(row).collect())
+}
+
+fn networks(context: &Context<'_>) -> Result<Vec<Vec<Value>>, AnalysisError> {
+    let Some(each) = interfaces::table(context)? else {
+        return Ok(Vec::new());
+    };
+    let seconds = context.seconds();
+    let row = |row: &Vec<Value>| {
+        let bytes = |column| number(&each, row, column).unwrap_or(0.0);
+        let bytes = bytes("received_bytes") + bytes("sent_bytes");
+        let mut shown = vec![Value::Null; 7];
+        shown[0] = cell(&each, row, "netif");
+        shown[6] = (seconds > 0.0).then(|| bytes / seconds).into();
+        shown
+    };
+    Ok(each.rows.iter().map(row).collect())
+}
+
+fn cell(table: &AnswerTable, row: &[Value], name: &str) -> Value {
+    let place = table.columns.iter().position(|column| column.name == name);
+    place
+        .and_then(|place| row.get(place))
+        .cloned()
+        .unwrap_or(Value::Null)
+}
+
+fn number(table: &AnswerTable, row: &[Value], name: &str) -> Option<f64> {
+    match cell(table, row, name) {
+        Value::Int(number) => Some(number as f64),
+        Value::Float(number) => Some(number),
+        _ => None,
+    }
+}

@@ -1,0 +1,122 @@
+//! One command a kind with a subcommand a view, made from what can be asked: a new question needs
+//! nothing here.
+
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
+use whyslow_analysis::{Kind, TOPICS, Topic, Verb, View};
+
+use super::ask::{AskArgs, HeatArgs, HistArgs, OpenArgs, VersusArgs};
+
+/// A question as typed.
+#[derive(Debug, Clone)]
+pub(crate) struct QuestionCommand {
+    pub(crate) kind: Kind,
+    pub(crate) verb: Verb,
+    pub(crate) args: ViewArgs,
+    pub(crate) versus: Option<String>,
+}
+
+/// What a view takes.
+#[derive(Debug, Clone)]
+pub(crate) enum ViewArgs {
+    Plain(AskArgs),
+    Hist(HistArgs),
+    Heat(HeatArgs),
+    Open(OpenArgs),
+}
+
+impl Subcommand for QuestionCommand {
+    fn augment_subcommands(command: Command) -> Command {
+        let topics = TOPICS.iter().map(|topic| of_topic(topic));
+        topics.fold(command, Command::subcommand)
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        TOPICS.iter().any(|topic| topic.kind.name() == name)
+    }
+}
+
+fn of_topic(topic: &'static Topic) -> Command {
+    let command = Command::new(topic.kind.name())
+        .about(topic.about)
+        .before_help(format!("Examples:\n{}", topic.examples));
+    let command = match topic.default {
+        Some(verb) => with_args(command, topic.kind, verb)
+            .args_conflicts_with_subcommands(true)
+            .after_help(format!(
+                "Without a view: `{} {}`.",
+                topic.kind.name(),
+                verb.name()
+            )),
+        None => command
+            .subcommand_required(true)
+            .arg_required_else_help(true),
+    };
+    let views = topic.views.iter().map(|view| of_view(topic, view));
+    views.fold(command, Command::subcommand)
+}
+
+fn of_view(topic: &Topic, view: &'static View) -> Command {
+    let command = Command::new(view.verb.name()).about(view.about);
+    let command = with_args(command, topic.kind, view.verb);
+    match view.verb {
+        Verb::Hist => command.visible_alias("freq"),
+        _ => command,
+    }
+}
+
+fn with_args(command: Command, kind: Kind, verb: Verb) -> Command {
+    let command = match verb {
+        Verb::Hist => HistArgs::augment_args(command),
+        Verb::Heat => HeatArgs::augment_args(command),
+        Verb::Open => OpenArgs::augment_args(command),
+        _ => AskArgs::augment_args(command),
+    };
+    match kind {
+        Kind::Block => VersusArgs::augment_args(command),
+        _ => command,
+    }
+}
+
+impl FromArgMatches for QuestionCommand {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let unknown = || Error::raw(ErrorKind::InvalidSubcommand, "no such question");
+        let (kind, matches) = matches.subcommand().ok_or_else(unknown)?;
+        let is_it = |topic: &&&Topic| topic.kind.name() == kind;
+        let topic = TOPICS.iter().find(is_it).ok_or_else(unknown)?;
+        let (verb, matches) = match (matches.subcommand(), topic.default) {
+            (Some((name, matches)), _) => {
+                let named = |view: &&View| view.verb.name() == name;
+                let view = topic.views.iter().find(named).ok_or_else(unknown)?;
+                (view.verb, matches)
+            }
+            (None, Some(verb)) => (verb, matches),
+            (None, None) => return Err(unknown()),
+        };
+        let args = match verb {
+            Verb::Hist => ViewArgs::Hist(HistArgs::from_arg_matches(matches)?),
+            Verb::Heat => ViewArgs::Heat(HeatArgs::from_arg_matches(matches)?),
+            Verb::Open => ViewArgs::Open(OpenArgs::from_arg_matches(matches)?),
+            _ => ViewArgs::Plain(AskArgs::from_arg_matches(matches)?),
+        };
+        let versus = match topic.kind {
+            Kind::Block => VersusArgs::from_arg_matches(matches)?.vs,
+            _ => None,
+        };
+        Ok(Self {
+            kind: topic.kind,
+            verb,
+            args,
+            versus,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

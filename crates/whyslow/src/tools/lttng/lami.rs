@@ -1,0 +1,171 @@
+//! LAMI 1.0, the machine form of lttng-analyses, which Trace Compass reads from external analyses.
+//!
+//! A command describes its table classes once (`--metadata`); its results are tables of typed cells
+//! that name their class.
+
+use serde_json::{Value as Json, json};
+use whyslow_model::Ns;
+
+/// Version of the form.
+pub(super) const VERSION: (u32, u32) = (1, 0);
+
+/// A kind of table.
+#[derive(Debug)]
+pub(super) struct TableClass {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) columns: &'static [Column],
+}
+
+/// Title, class of its cells, and unit of its numbers.
+#[derive(Debug)]
+pub(super) struct Column(
+    pub(super) &'static str,
+    pub(super) &'static str,
+    pub(super) Option<&'static str>,
+);
+
+/// A table of results.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) class: &'static TableClass,
+    /// What tells it from others of its class.
+    pub(super) subtitle: Option<String>,
+    pub(super) range: (Ns, Ns),
+    pub(super) rows: Vec<Vec<Cell>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Cell {
+    Empty,
+    Unknown,
+    Bool(bool),
+    Number(i64),
+    Text(String),
+    Time(Ns),
+    /// ns
+    Duration(f64),
+    Size(i64),
+    Range(Ns, Ns),
+    Syscall(String),
+    Process {
+        name: Option<String>,
+        pid: Option<i64>,
+        tid: Option<i64>,
+    },
+    Path(String),
+    Fd(i64),
+    Irq {
+        hard: bool,
+        nr: i64,
+        name: Option<String>,
+    },
+    Cpu(i64),
+    Disk(String),
+}
+
+impl Cell {
+    /// A length of time that may be missing.
+    pub(super) fn duration(ns: Option<f64>) -> Self {
+        ns.map_or(Cell::Unknown, Cell::Duration)
+    }
+
+    fn json(&self) -> Json {
+        match self {
+            Cell::Empty => Json::Null,
+            Cell::Unknown => json!({"class": "unknown"}),
+            Cell::Bool(flag) => json!({"class": "bool", "value": flag}),
+            Cell::Number(number) => json!({"class": "number", "value": number}),
+            Cell::Text(text) => json!({"class": "string", "value": text}),
+            Cell::Time(ts) => json!({"class": "timestamp", "value": ts}),
+            Cell::Duration(ns) => json!({"class": "duration", "value": ns}),
+            Cell::Size(bytes) => json!({"class": "size", "value": bytes}),
+            Cell::Range(begin, end) => range((*begin, *end)),
+            Cell::Syscall(name) => json!({"class": "syscall", "name": name}),
+            Cell::Process { name, pid, tid } => {
+                let mut object = json!({"class": "process"});
+                for (key, value) in [
+                    ("name", name.clone().map(Json::from)),
+                    ("pid", pid.map(Json::from)),
+                    ("tid", tid.map(Json::from)),
+                ] {
+                    if let Some(value) = value {
+                        object[key] = value;
+                    }
+                }
+                object
+            }
+            Cell::Path(path) => json!({"class": "path", "path": path}),
+            Cell::Fd(fd) => json!({"class": "fd", "fd": fd}),
+            Cell::Irq { hard, nr, name } => {
+                json!({"class": "irq", "hard": hard, "nr": nr, "name": name})
+            }
+            Cell::Cpu(cpu) => json!({"class": "cpu", "id": cpu}),
+            Cell::Disk(name) => json!({"class": "disk", "name": name}),
+        }
+    }
+}
+
+fn range((begin, end): (Ns, Ns)) -> Json {
+    json!({
+        "class": "time-range",
+        "begin": {"class": "timestamp", "value": begin},
+        "end": {"class": "timestamp", "value": end},
+    })
+}
+
+/// What a command prints for `--metadata`.
+pub(super) fn metadata(title: &str, about: &str, tags: &[&str], classes: &[&TableClass]) -> Json {
+    let classes = classes.iter().map(|class| {
+        let columns = class.columns.iter().map(|Column(title, cells, unit)| {
+            let mut column = json!({"title": title, "class": cells});
+            if let Some(unit) = unit {
+                column["unit"] = (*unit).into();
+            }
+            column
+        });
+        let columns: Vec<Json> = columns.collect();
+        let class_of = json!({"title": class.title, "column-descriptions": columns});
+        (class.name.to_owned(), class_of)
+    });
+    let part = |text: &str| text.parse::<u32>().unwrap_or(0);
+    json!({
+        "mi-version": {"major": VERSION.0, "minor": VERSION.1},
+        "version": {
+            "major": part(env!("CARGO_PKG_VERSION_MAJOR")),
+            "minor": part(env!("CARGO_PKG_VERSION_MINOR")),
+            "patch": part(env!("CARGO_PKG_VERSION_PATCH")),
+            "extra": "",
+        },
+        "title": title,
+        "description": about,
+        "authors": ["whyslow"],
+        "url": "",
+        "tags": tags,
+        "table-classes": Json::Object(classes.collect()),
+    })
+}
+
+/// What a command prints as its result.
+pub(super) fn results<'t>(tables: impl IntoIterator<Item = &'t Table>) -> Json {
+    let tables = tables.into_iter().map(|table| {
+        let class = match &table.subtitle {
+            None => table.class.name.into(),
+            Some(subtitle) => json!({
+                "inherit": table.class.name,
+                "title": format!("{} [{subtitle}]", table.class.title),
+            }),
+        };
+        let rows = table.rows.iter();
+        let rows: Vec<Vec<Json>> = rows
+            .map(|row| row.iter().map(Cell::json).collect())
+            .collect();
+        json!({"class": class, "time-range": range(table.range), "data": rows})
+    });
+    json!({"results": tables.collect::<Vec<Json>>()})
+}
+
+/// What a command prints when it cannot answer.
+pub(super) fn error(message: &str) -> Json {
+    json!({"error-message": message})
+}

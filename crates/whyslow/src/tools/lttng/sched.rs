@@ -1,0 +1,399 @@
+//! `lttng-schedstats`, `-top`, `-freq` and `-log`: from a wakeup to the switch that follows it.
+//! Waits after a preemption are not counted, as there; `whyslow sched` has them.
+
+use std::fmt::Write as _;
+
+use whyslow_analysis::{Bins, Kind, Question, Verb};
+
+use super::io::distribution;
+use super::lami::{Cell, Column, Table, TableClass};
+use super::text::{self, Style};
+use super::{Analysis, Asking, Section, Wanted, run, with_args};
+use crate::failure::Failure;
+use crate::tools::Tool;
+use crate::tools::asked::{Row, rows};
+
+pub(crate) static STATS: Tool = Tool {
+    name: "lttng-schedstats",
+    machine_name: Some("lttng-schedstats-mi"),
+    about: "Scheduling latency by thread, priority or of all",
+    args: with_args,
+    run: |call| {
+        let stats = Wanted {
+            stats: true,
+            ..Wanted::default()
+        };
+        run(call, &ANALYSIS, stats)
+    },
+};
+
+pub(crate) static TOP: Tool = Tool {
+    name: "lttng-schedtop",
+    machine_name: Some("lttng-schedtop-mi"),
+    about: "The longest scheduling latencies",
+    args: with_args,
+    run: |call| {
+        let top = Wanted {
+            top: true,
+            ..Wanted::default()
+        };
+        run(call, &ANALYSIS, top)
+    },
+};
+
+pub(crate) static FREQ: Tool = Tool {
+    name: "lttng-schedfreq",
+    machine_name: Some("lttng-schedfreq-mi"),
+    about: "Distribution of scheduling latency",
+    args: with_args,
+    run: |call| {
+        let freq = Wanted {
+            freq: true,
+            ..Wanted::default()
+        };
+        run(call, &ANALYSIS, freq)
+    },
+};
+
+pub(crate) static LOG: Tool = Tool {
+    name: "lttng-schedlog",
+    machine_name: Some("lttng-schedlog-mi"),
+    about: "Wakeups and switches in order of time",
+    args: with_args,
+    run: |call| {
+        let log = Wanted {
+            log: true,
+            ..Wanted::default()
+        };
+        run(call, &ANALYSIS, log)
+    },
+};
+
+static ANALYSIS: Analysis = Analysis {
+    title: "Scheduling latency",
+    about: "Statistics, distributions, top list and log of the time from wakeup to switch",
+    tags: &["linux-kernel", "sched"],
+    classes: &[
+        &LOG_ROWS,
+        &TOP_ROWS,
+        &TOTAL,
+        &PER_TID,
+        &PER_PRIO,
+        &DISTRIBUTION,
+    ],
+    sections,
+    needs: "thread_state",
+};
+
+const COUNT: Column = Column("Count", "number", Some("schedulings"));
+const MIN: Column = Column("Minimum", "duration", None);
+const AVG: Column = Column("Average", "duration", None);
+const MAX: Column = Column("Maximum", "duration", None);
+const STDEV: Column = Column("Standard deviation", "duration", None);
+
+const WAIT: &[Column] = &[
+    Column("Wakeup", "timestamp", None),
+    Column("Switch", "timestamp", None),
+    Column("Latency", "duration", None),
+    Column("Priority", "number", None),
+    Column("CPU", "cpu", None),
+    Column("Wakee", "process", None),
+    Column("Waker", "process", None),
+];
+
+static LOG_ROWS: TableClass = TableClass {
+    name: "log",
+    title: "Scheduling log",
+    columns: WAIT,
+};
+
+static TOP_ROWS: TableClass = TableClass {
+    name: "top",
+    title: "Scheduling top",
+    columns: WAIT,
+};
+
+static TOTAL: TableClass = TableClass {
+    name: "total_stats",
+    title: "Scheduling latency stats (total)",
+    columns: &[COUNT, MIN, AVG, MAX, STDEV],
+};
+
+static PER_TID: TableClass = TableClass {
+    name: "per_tid_stats",
+    title: "Scheduling latency stats (per-TID)",
+    columns: &[
+        Column("Process", "process", None),
+        COUNT,
+        MIN,
+        AVG,
+        MAX,
+        STDEV,
+        Column("Priorities", "string", None),
+    ],
+};
+
+static PER_PRIO: TableClass = TableClass {
+    name: "per_prio_stats",
+    title: "Scheduling latency stats (per-prio)",
+    columns: &[
+        Column("Priority", "number", None),
+        COUNT,
+        MIN,
+        AVG,
+        MAX,
+        STDEV,
+    ],
+};
+
+static DISTRIBUTION: TableClass = TableClass {
+    name: "freq",
+    title: "Scheduling latency frequency distribution",
+    columns: &[
+        Column("From", "duration", None),
+        Column("To", "duration", None),
+        Column("Count", "number", Some("schedulings")),
+    ],
+};
+
+/// The originals count kernel priorities from 100 on.
+const PRIO_SHIFT: i64 = 100;
+
+fn woken(question: &mut Question) {
+    question.filter.ops = vec!["woken".into()];
+}
+
+fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
+    let mut sections = Vec::new();
+    let args = asking.args;
+    let per_tid = args.per_tid || !(args.total || args.per_prio);
+    if asking.wanted.top {
+        let answer = asking.ask(Kind::Sched, Verb::Top, |question| {
+            woken(question);
+            question.limit = Some(args.limit);
+        })?;
+        let rows = rows(&answer, "top_").iter().map(wait).collect();
+        sections.push(asking.section(&TOP_ROWS, None, rows, waits_text));
+    }
+    if asking.wanted.log {
+        let answer = asking.ask(Kind::Sched, Verb::Log, woken)?;
+        let rows = rows(&answer, "log");
+        let ended = rows.iter().filter(|row| row.int("ts_end_ns").is_some());
+        let rows = ended.map(wait).collect();
+        sections.push(asking.section(&LOG_ROWS, None, rows, waits_text));
+    }
+    if asking.wanted.stats && args.total {
+        let rows = stats(asking, "none", |_| Vec::new())?;
+        sections.push(asking.section(&TOTAL, None, rows, total_text));
+    }
+    if asking.wanted.stats && per_tid {
+        let mut rows = stats(asking, "thread", |row| vec![thread(row)])?;
+        let priorities = priorities(asking)?;
+        for row in &mut rows {
+            let tid = match row.first() {
+                Some(Cell::Process { tid, .. }) => *tid,
+                _ => None,
+            };
+            let of_thread = tid.and_then(|tid| priorities.get(&tid));
+            row.push(Cell::Text(format!(
+                "{:?}",
+                of_thread.cloned().unwrap_or_default()
+            )));
+        }
+        rows.sort_by_key(|row| text::process(&row[0]));
+        sections.push(asking.section(&PER_TID, None, rows, per_tid_text));
+    }
+    if asking.wanted.stats && args.per_prio {
+        let prio = |row: &Row<'_>| {
+            let prio = row.int("prio").map(|prio| prio - PRIO_SHIFT);
+            vec![prio.map_or(Cell::Unknown, Cell::Number)]
+        };
+        let mut rows = stats(asking, "prio", prio)?;
+        rows.sort_by_key(|row| match row.first() {
+            Some(Cell::Number(prio)) => *prio,
+            _ => i64::MIN,
+        });
+        sections.push(asking.section(&PER_PRIO, None, rows, per_prio_text));
+    }
+    if asking.wanted.freq {
+        let answer = asking.ask(Kind::Sched, Verb::Hist, |question| {
+            woken(question);
+            question.by = vec!["none".into()];
+            question.bins = Bins::Linear {
+                count: usize::from(args.freq_resolution),
+                uniform: args.freq_uniform,
+            };
+        })?;
+        let rows = distribution(&rows(&answer, "hist"));
+        sections.push(asking.section(&DISTRIBUTION, None, rows, text::distribution));
+    }
+    Ok(sections)
+}
+
+fn thread(row: &Row<'_>) -> Cell {
+    Cell::Process {
+        name: row.text("comm").map(String::from),
+        pid: None,
+        tid: row.int("tid"),
+    }
+}
+
+fn wait(row: &Row<'_>) -> Vec<Cell> {
+    let waker = row.text("waker").map_or(Cell::Unknown, |label| {
+        let (name, tid) = label.rsplit_once(" (").unwrap_or((label, ""));
+        Cell::Process {
+            name: Some(name.into()),
+            pid: None,
+            tid: tid.trim_end_matches(')').parse().ok(),
+        }
+    });
+    let number = |column: &str| row.int(column);
+    vec![
+        number("ts_ns").map_or(Cell::Unknown, Cell::Time),
+        number("ts_end_ns").map_or(Cell::Unknown, Cell::Time),
+        Cell::duration(row.float("dur_ns")),
+        number("prio").map_or(Cell::Unknown, |prio| Cell::Number(prio - PRIO_SHIFT)),
+        number("cpu").map_or(Cell::Unknown, Cell::Cpu),
+        thread(row),
+        waker,
+    ]
+}
+
+fn stats(
+    asking: &Asking<'_>,
+    by: &str,
+    first: impl Fn(&Row<'_>) -> Vec<Cell>,
+) -> Result<Vec<Vec<Cell>>, Failure> {
+    let answer = asking.ask(Kind::Sched, Verb::Stats, |question| {
+        woken(question);
+        question.by = vec![by.into()];
+    })?;
+    let known = |row: &Row<'_>| row.int("count").unwrap_or(0) - row.int("unfinished").unwrap_or(0);
+    let rows = rows(&answer, "stats");
+    let rows = rows.iter().filter(|row| known(row) > 0);
+    Ok(rows
+        .map(|row| {
+            let mut cells = first(row);
+            cells.extend([
+                Cell::Number(known(row)),
+                Cell::duration(row.float("min_ns")),
+                Cell::duration(row.float("avg_ns")),
+                Cell::duration(row.float("max_ns")),
+                Cell::duration(row.float("stdev_ns")),
+            ]);
+            cells
+        })
+        .collect())
+}
+
+/// Priorities with which each thread waited.
+fn priorities(asking: &Asking<'_>) -> Result<std::collections::BTreeMap<i64, Vec<i64>>, Failure> {
+    let answer = asking.ask(Kind::Sched, Verb::Stats, |question| {
+        woken(question);
+        question.by = vec!["tid".into(), "prio".into()];
+    })?;
+    let mut found = std::collections::BTreeMap::<i64, Vec<i64>>::new();
+    for row in rows(&answer, "stats") {
+        if let (Some(tid), Some(prio)) = (row.int("tid"), row.int("prio")) {
+            found.entry(tid).or_default().push(prio - PRIO_SHIFT);
+        }
+    }
+    for prios in found.values_mut() {
+        prios.sort_unstable();
+    }
+    Ok(found)
+}
+
+fn waits_text(table: &Table, style: &Style) -> String {
+    let mut text = format!(
+        "\n{}\n{:<20} {:<20} {:<13} {:<10}{:<5} {:<26} {:<25}\n",
+        table.class.title, "Wakeup", "Switch", "Latency (us)", "Priority", "CPU", "Wakee", "Waker"
+    );
+    for row in &table.rows {
+        let [from, to, latency, prio, cpu, wakee, waker] = row.as_slice() else {
+            continue;
+        };
+        let at = |cell: &Cell| match cell {
+            Cell::Time(ts) => style.time(*ts),
+            _ => "?".into(),
+        };
+        let _ = writeln!(
+            text,
+            "[{}, {}] {:>15} {:>10} {:>4}   {:<26} {}",
+            at(from),
+            at(to),
+            text::us(latency),
+            text::plain(prio),
+            text::plain(cpu),
+            text::process(wakee),
+            text::process(waker)
+        );
+    }
+    text
+}
+
+fn total_text(table: &Table, _: &Style) -> String {
+    let mut text = format!(
+        "\n{} (us)\n{:<12} {:<12} {:<12} {:<12} {:<12}\n",
+        table.class.title, "Count", "Min", "Avg", "Max", "Stdev"
+    );
+    for row in &table.rows {
+        if let [count, min, avg, max, stdev] = row.as_slice() {
+            let _ = writeln!(
+                text,
+                "{:<12} {:<12} {:<12} {:<12} {:<12}",
+                text::number(count),
+                text::us(min),
+                text::us(avg),
+                text::us(max),
+                text::us(stdev)
+            );
+        }
+    }
+    text
+}
+
+fn per_tid_text(table: &Table, _: &Style) -> String {
+    let mut text = format!(
+        "\n{} (us)\n{:<25} {:>8} {:>13} {:>13} {:>13} {:>13}   {}\n",
+        table.class.title, "Process", "Count", "Min", "Avg", "Max", "Stdev", "Priorities"
+    );
+    for row in &table.rows {
+        if let [process, count, min, avg, max, stdev, prios] = row.as_slice() {
+            let _ = writeln!(
+                text,
+                "{:<25} {:>8} {:>13} {:>13} {:>13} {:>13}   {}",
+                text::process(process),
+                text::number(count),
+                text::us(min),
+                text::us(avg),
+                text::us(max),
+                text::us(stdev),
+                text::plain(prios)
+            );
+        }
+    }
+    text
+}
+
+fn per_prio_text(table: &Table, _: &Style) -> String {
+    let mut text = format!(
+        "\n{} (us)\n{:<4} {:>8} {:>13} {:>13} {:>13} {:>13}\n",
+        table.class.title, "Prio", "Count", "Min", "Avg", "Max", "Stdev"
+    );
+    for row in &table.rows {
+        if let [prio, count, min, avg, max, stdev] = row.as_slice() {
+            let _ = writeln!(
+                text,
+                "{:>4} {:>8} {:>13} {:>13} {:>13} {:>13}",
+                text::number(prio),
+                text::number(count),
+                text::us(min),
+                text::us(avg),
+                text::us(max),
+                text::us(stdev)
+            );
+        }
+    }
+    text
+}

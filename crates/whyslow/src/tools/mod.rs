@@ -1,0 +1,96 @@
+//! `as TOOL`: a recording in the columns, units and options of a tool that people know.
+//!
+//! Each tool is one file with its name, its options and what it prints. What it prints is made from
+//! the answers of the same questions as everything else, so that the two never say different things.
+
+mod asked;
+mod lttng;
+
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Command, Error, FromArgMatches, Subcommand};
+
+use crate::cli::TalkArgs;
+use crate::failure::Failure;
+
+/// A tool that is imitated.
+pub(crate) struct Tool {
+    name: &'static str,
+    /// Another name, which means its machine form.
+    machine_name: Option<&'static str>,
+    about: &'static str,
+    args: fn(Command) -> Command,
+    run: fn(&Call<'_>) -> Result<(), Failure>,
+}
+
+/// One use of a tool.
+struct Call<'c> {
+    matches: &'c ArgMatches,
+    talk: &'c TalkArgs,
+    /// Called by the name of its machine form.
+    machine: bool,
+}
+
+/// Every tool, in the order of the help.
+fn tools() -> impl Iterator<Item = &'static Tool> {
+    lttng::TOOLS.iter().copied()
+}
+
+/// `as TOOL …` as typed.
+#[derive(Debug, Clone)]
+pub(crate) struct AsCommand {
+    name: String,
+    matches: ArgMatches,
+}
+
+impl AsCommand {
+    pub(crate) fn run(&self, talk: &TalkArgs) -> Result<(), Failure> {
+        let is_it =
+            |tool: &&Tool| tool.name == self.name || tool.machine_name == Some(self.name.as_str());
+        let tool = tools()
+            .find(is_it)
+            .ok_or_else(|| Failure::usage(format!("`{}` is no tool known here", self.name)))?;
+        (tool.run)(&Call {
+            matches: &self.matches,
+            talk,
+            machine: tool.machine_name == Some(self.name.as_str()),
+        })
+    }
+}
+
+impl Subcommand for AsCommand {
+    fn augment_subcommands(command: Command) -> Command {
+        let commands = tools().flat_map(|tool| {
+            let plain = (tool.args)(Command::new(tool.name).about(tool.about));
+            let machine = tool
+                .machine_name
+                .map(|name| (tool.args)(Command::new(name).about(tool.about).hide(true)));
+            [Some(plain), machine].into_iter().flatten()
+        });
+        commands.fold(command, Command::subcommand)
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        tools().any(|tool| tool.name == name || tool.machine_name == Some(name))
+    }
+}
+
+impl FromArgMatches for AsCommand {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let (name, matches) = matches
+            .subcommand()
+            .ok_or_else(|| Error::raw(ErrorKind::MissingSubcommand, "no tool named"))?;
+        Ok(Self {
+            name: name.to_owned(),
+            matches: matches.clone(),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,226 @@
+"""An answer of the program as Arrow tables, with all it says beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from .errors import ProgramError, QuestionError
+from .frames import to_pandas, to_polars
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+#: Version of the machine forms this package reads; within it, keys are only ever added.
+SCHEMA_VERSION = 1
+
+_TEXTS = {"text", "path", "id"}
+_REALS = {"ratio", "per_second", "bytes_per_second", "number"}
+# Facts and cells of a heat map cannot stand out or be cut.
+_MARKED_FORMS = {"table", "tree", "histogram"}
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A range of time in which events were lost.
+
+    Attributes:
+        kind: `events` (discarded), `packets` (missing) or `bytes` (unreadable).
+        count: how many; None if unknown.
+        cpu: whose; None if several or unknown.
+        begin_ns: nothing was lost before, ns since the epoch.
+        end_ns: nothing was lost after; None if unknown.
+    """
+
+    kind: str
+    count: int | None
+    cpu: int | None
+    begin_ns: int
+    end_ns: int | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the program answered.
+
+    Attributes:
+        question: kind and verb (`io stats`).
+        recording: name of the recording.
+        host, zone: recorded host and its zone; None where no source told.
+        window: what was asked for, cut to the recording; ns since the epoch.
+        tables: by name, in the order of the answer. Times and lengths are integers in ns, sizes in
+            bytes, by the endings of their names. Rows that stand out have `outlier`, rows that the
+            window or the recording cuts have `overlap` (`begin`, `end`, `both`).
+        facts: by table and name: filters, measured time, percentiles.
+        losses: what was lost in the window.
+        caveats: what a reader must know to read the tables rightly.
+        next: a command worth running next.
+    """
+
+    question: str
+    recording: str
+    host: str | None
+    zone: str | None
+    window: tuple[int, int] | None
+    tables: Mapping[str, pa.Table]
+    facts: Mapping[str, dict[str, Any]] = field(repr=False)
+    losses: tuple[Loss, ...]
+    caveats: tuple[str, ...]
+    next: str | None = None
+
+    @classmethod
+    def parse(cls, document: bytes, question: str) -> Answer:
+        """Reads what `--format json` prints.
+
+        Raises:
+            QuestionError: it is no answer, or of another version of the form.
+        """
+        try:
+            found = json.loads(document)
+        except ValueError:
+            raise QuestionError(f"`{question}` is not answered with tables") from None
+        if not isinstance(found, dict) or "schema_version" not in found:
+            raise QuestionError(f"`{question}` is not answered with tables")
+        version = found["schema_version"]
+        if version != SCHEMA_VERSION:
+            raise ProgramError(
+                f"the program answers in version {version} of its form; this package reads "
+                f"{SCHEMA_VERSION}",
+                hint="use a package and a program of one version",
+            )
+        window = found["window"]
+        tables: dict[str, pa.Table] = {}
+        facts = {}
+        for table in found["tables"]:
+            name = _free_name(table["name"], tables)
+            tables[name] = _arrow(table, _notes(found, table))
+            facts[name] = table["facts"]
+        return cls(
+            question=found["question"],
+            recording=found["recording"],
+            host=found["host"],
+            zone=found["zone"],
+            window=(window["begin_ns"], window["end_ns"]) if window else None,
+            tables=tables,
+            facts=facts,
+            losses=tuple(_loss(loss) for loss in found["losses"]),
+            caveats=tuple(found["caveats"]),
+            next=found.get("next"),
+        )
+
+    def table(self, name: str | None = None) -> pa.Table:
+        """A table by name; the first one without.
+
+        Raises:
+            QuestionError: there is none of that name.
+        """
+        if name is None:
+            name = next(iter(self.tables), "")
+        if name not in self.tables:
+            names = ", ".join(self.tables) or "none"
+            raise QuestionError(f"no table `{name}` in this answer; there are: {names}")
+        return self.tables[name]
+
+    def __getitem__(self, name: str) -> pa.Table:
+        return self.table(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tables)
+
+    def pandas(self, name: str | None = None) -> pd.DataFrame:
+        """A table (the first one without a name) as a pandas frame."""
+        return to_pandas(self.table(name))
+
+    def polars(self, name: str | None = None) -> pl.DataFrame:
+        """A table (the first one without a name) as a Polars frame."""
+        return to_polars(self.table(name))
+
+    def __repr__(self) -> str:
+        tables = ", ".join(f"{name} ({table.num_rows})" for name, table in self.tables.items())
+        lines = [f"{self.question} of {self.recording}: {tables}"]
+        lines += [f"  lost: {loss}" for loss in self.losses]
+        lines += [f"  note: {caveat}" for caveat in self.caveats]
+        return "\n".join(lines)
+
+
+def _loss(loss: dict[str, Any]) -> Loss:
+    return Loss(
+        kind=loss["kind"],
+        count=loss["count"],
+        cpu=loss["cpu"],
+        begin_ns=loss["begin_ns"],
+        end_ns=loss["end_ns"],
+    )
+
+
+def _free_name(name: str, taken: Mapping[str, Any]) -> str:
+    # Two devices may differ only in characters that no name of a table has.
+    number, free = 2, name
+    while free in taken:
+        number, free = number + 1, f"{name}_{number}"
+    return free
+
+
+def _notes(answer: dict[str, Any], table: dict[str, Any]) -> dict[str, str]:
+    """What a table says of itself when it is alone, as `--format arrow` has it."""
+    notes = {
+        "whyslow.schema_version": str(answer["schema_version"]),
+        "whyslow.question": answer["question"],
+        "whyslow.table": table["name"],
+        "whyslow.title": table["title"],
+        "whyslow.form": table["form"],
+        "whyslow.lost_ranges": str(len(answer["losses"])),
+        "whyslow.caveats": "\n".join(answer["caveats"]),
+    }
+    window = answer["window"]
+    if window:
+        notes["whyslow.window_begin_ns"] = str(window["begin_ns"])
+        notes["whyslow.window_end_ns"] = str(window["end_ns"])
+    return notes
+
+
+def _arrow(table: dict[str, Any], notes: dict[str, str]) -> pa.Table:
+    rows = table["rows"]
+    # Of two columns with one name a row has one value.
+    columns = {column["name"]: column for column in table["columns"]}
+    fields, arrays = [], []
+    for name, column in columns.items():
+        array = _array(column["measure"], [row.get(name) for row in rows])
+        about = {"title": column["title"], "measure": column["measure"]}
+        fields.append(pa.field(name, array.type, metadata=about))
+        arrays.append(array)
+    if table["form"] in _MARKED_FORMS:
+        for name, kind in (("outlier", pa.bool_()), ("overlap", pa.string())):
+            fields.append(pa.field(name, kind))
+            arrays.append(pa.array([row.get(name) for row in rows], kind))
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata=notes))
+
+
+def _array(measure: str, cells: list[Any]) -> pa.Array:
+    """The type follows the measure, so that it is the same whether or not there are rows.
+
+    A column whose cells do not fit it becomes text. It is the rule of `--format arrow`.
+    """
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds == {bool}:
+        return pa.array(cells, pa.bool_())
+    if kinds == {list}:
+        texts = [None if cell is None else [_text(item) for item in cell] for cell in cells]
+        return pa.array(texts, pa.list_(pa.string()))
+    if measure not in _TEXTS and measure not in _REALS and kinds <= {int}:
+        return pa.array(cells, pa.int64())
+    if measure not in _TEXTS and kinds <= {int, float}:
+        reals = [None if cell is None else float(cell) for cell in cells]
+        return pa.array(reals, pa.float64())
+    return pa.array([_text(cell) for cell in cells], pa.string())
+
+
+def _text(cell: Any) -> str | None:
+    if cell is None or isinstance(cell, str):
+        return cell
+    return json.dumps(cell, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,152 @@
+"""Questions: from words and keywords of Python to arguments of the program.
+
+Kinds, verbs and flags are the program's. What it learns can be asked from here at once, and what
+it does not know it says itself.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from . import program
+from .answer import Answer
+from .errors import QuestionError
+from .times import Window, moment_text, window_text
+
+# Where and how the answer is written is for this package to say.
+_TAKEN = frozenset(
+    {"color", "csv", "format", "help", "json", "no_pager", "output", "progress", "version"}
+)
+# Integers in these are ns since the epoch; the program would take short ones for seconds.
+_TIMES = frozenset({"at", "begin", "end"})
+_WORD = re.compile(r"[a-z][a-z0-9_-]*")
+_FLAG = re.compile(r"[a-z][a-z0-9_]+")
+
+
+def ask(
+    path: Path,
+    question: str,
+    window: Window | str | None,
+    interval: str | timedelta | None,
+    count: int | None,
+    flags: dict[str, Any],
+) -> Answer:
+    """See `Recording.ask`."""
+    words: list[str | bytes] = [*_words(question), "--format=json"]
+    if window is not None:
+        words.append(f"--window={window_text(window)}")
+    for name, value in flags.items():
+        words += _flag(name, value)
+    folder, named = _named(path)
+    words += ["--", named]
+    if interval is not None:
+        words.append(_text(interval))
+    if count is not None:
+        if interval is None:
+            raise QuestionError("a number of intervals needs an interval")
+        words.append(_text(count))
+    return Answer.parse(program.run(words, folder), question)
+
+
+class Kind:
+    """A kind of the program (`io`, `block`, …); its verbs are methods."""
+
+    def __init__(self, name: str, verbs: dict[str, str], ask: Callable[..., Answer]):
+        self._name = name
+        self._verbs = {verb.replace("-", "_"): verb for verb in verbs}
+        self._about = verbs
+        self._ask = ask
+
+    def __getattr__(self, name: str) -> Callable[..., Answer]:
+        # Tools that look an object over ask for such names.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._verbs:
+            raise AttributeError(
+                f"`{self._name}` has no view `{name}`; there are {', '.join(self._verbs)}"
+            )
+        question = f"{self._name} {self._verbs[name]}"
+
+        def verb(**flags: Any) -> Answer:
+            return self._ask(question, **flags)
+
+        verb.__name__ = name
+        verb.__qualname__ = f"{self._name}.{name}"
+        verb.__doc__ = (
+            f"{self._about[self._verbs[name]]}.\n\n"
+            f"Flags are those of `whyslow {question} --help`; see `Recording.ask`."
+        )
+        return verb
+
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *self._verbs]
+
+    def __repr__(self) -> str:
+        return f"<{self._name}: {', '.join(self._verbs)}>"
+
+
+def kinds() -> dict[str, dict[str, str]]:
+    """Kinds with their verbs, and what each verb is about."""
+    # What `as` prints imitates other tools: text, no tables.
+    found = {name: program.commands(name) for name in program.commands() if name != "as"}
+    return {name: verbs for name, verbs in found.items() if verbs}
+
+
+def kind(name: str, ask: Callable[..., Answer]) -> Kind | None:
+    """A kind; None if the program has none of that name."""
+    word = name.replace("_", "-")
+    verbs = program.commands(word) if word != "as" and word in program.commands() else {}
+    return Kind(word, verbs, ask) if verbs else None
+
+
+def _words(question: str) -> list[str]:
+    words = question.split()
+    if not words or not all(_WORD.fullmatch(word) for word in words):
+        raise QuestionError(
+            f"`{question}` is no question: write a kind and a verb, as in 'io stats'; "
+            "flags are keywords"
+        )
+    return words
+
+
+def _flag(name: str, value: Any) -> list[str]:
+    if name in _TAKEN:
+        raise QuestionError(f"`{name}` is not for questions from Python: answers are tables")
+    if not _FLAG.fullmatch(name):
+        raise QuestionError(f"`{name}` is no flag: write its long name, as in limit=4")
+    flag = f"--{name.replace('_', '-')}"
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [flag]
+    if name in _TIMES and not isinstance(value, str):
+        return [f"{flag}={moment_text(value)}"]
+    values = value if isinstance(value, (list, tuple, set, frozenset, range)) else [value]
+    return [f"{flag}={_text(each)}" for each in values]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, timedelta):
+        return f"{value // timedelta(microseconds=1) * 1_000}ns"
+    if isinstance(value, datetime):
+        return moment_text(value)
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+def _named(path: Path) -> tuple[bytes | None, str]:
+    """Folder to start in, and the name of the recording from there.
+
+    The whole path begins with a slash, so it is neither a flag nor an interval. A path that is
+    not UTF-8 is no argument of the program, but it can be where the program starts.
+    """
+    whole = os.path.abspath(path)
+    try:
+        whole.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(whole), "."
+    return None, whole

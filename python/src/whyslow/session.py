@@ -1,0 +1,174 @@
+"""A DuckDB session on a recording: it reads the recording, nothing else, and writes nothing.
+
+DuckDB with access to files refuses to write where it may not, but what it may read it may also
+overwrite: `COPY … TO` replaces a file of the recording when told not to use a temporary one. The
+program confines its process with the kernel's help, which a library must not do to its user. So
+the files reach DuckDB through a file system that has no way to write, under names that exist
+nowhere else; every other file is closed to it, and the settings are locked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from datetime import datetime, timezone
+from typing import Any
+
+import duckdb
+from fsspec import AbstractFileSystem
+
+from . import views
+from .errors import RecordingError
+from .files import RecordingFile, RecordingFiles
+from .manifest import Manifest
+
+_PROTOCOL = "whyslow"
+
+# Nothing is loaded from elsewhere, and names of Python variables are no tables.
+_LIMITS = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "allow_persistent_secrets": "false",
+    "python_enable_replacements": "false",
+    # Nothing is spilled to disk.
+    "temp_directory": "",
+}
+# Other files are closed twice over: the second lock alone leaves files called `:memory:` open.
+# The last one ends all setting.
+_LOCKS = {
+    "disabled_filesystems": "LocalFileSystem",
+    "enable_external_access": "false",
+    "lock_configuration": "true",
+}
+
+
+class _ReadOnly(AbstractFileSystem):  # type: ignore[misc]
+    """The files of a recording as `whyslow://NAME`, for reading."""
+
+    protocol = _PROTOCOL
+    # Two recordings are two file systems.
+    cachable = False
+
+    def __init__(self, files: RecordingFiles, names: frozenset[str]):
+        super().__init__()
+        self._files = files
+        self._names = names
+
+    def open(self, path: str, mode: str = "rb", **_: Any) -> RecordingFile:
+        if mode != "rb":
+            raise PermissionError(f"`{path}` can only be read")
+        return self._files.open(self._name(path))
+
+    def exists(self, path: str, **_: Any) -> bool:
+        return path.removeprefix(f"{_PROTOCOL}://") in self._names
+
+    isfile = exists
+
+    def glob(self, path: str, **_: Any) -> list[str]:
+        # A name may contain what would be a pattern.
+        return [path] if self.exists(path) else []
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        size = self._files.open(self._name(path)).size
+        return {"name": path, "size": size, "type": "file"}
+
+    def modified(self, path: str) -> datetime:
+        # A recording does not change.
+        return datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+    def _name(self, path: str) -> str:
+        if not self.exists(path):
+            raise FileNotFoundError(path)
+        return path.removeprefix(f"{_PROTOCOL}://")
+
+
+def connect(
+    files: RecordingFiles,
+    manifest: Manifest,
+    columns_of: Callable[[str], list[str]],
+    memory: str,
+    threads: int | None,
+) -> duckdb.DuckDBPyConnection:
+    """A session with a view for each table and those of `sql/views/`, locked.
+
+    Args:
+        columns_of: names of the columns of a table.
+        memory: what queries may use (`4GiB`).
+        threads: that queries may use; all CPUs without.
+
+    Raises:
+        RecordingError: files of a table are damaged.
+        duckdb.Error: a limit is none.
+    """
+    names = {name: [*info.files, *info.long_files] for name, info in manifest.tables.items()}
+    known = frozenset(file for listed in names.values() for file in listed)
+    limits = {**_LIMITS, "memory_limit": memory}
+    if threads is not None:
+        limits["threads"] = str(threads)
+    connection = duckdb.connect(":memory:")
+    with contextlib.ExitStack() as undo:
+        undo.callback(connection.close)
+        connection.register_filesystem(_ReadOnly(files, known))
+        _set(connection, limits)
+        for name, listed in names.items():
+            columns = columns_of(name)
+            try:
+                connection.execute(_table(name, columns, listed))
+            except duckdb.Error as error:
+                raise RecordingError(
+                    f"table `{name}` in `{files.shown}` is damaged: {error}",
+                    hint="import the trace again, with --force",
+                ) from error
+        _create_views(connection)
+        # Named even if there is none: files called `:memory:` are allowed by default.
+        allowed = ", ".join(_literal(_address(file)) for file in sorted(known))
+        connection.execute(views.setup("allow").replace("{files}", allowed))
+        _set(connection, _LOCKS)
+        undo.pop_all()
+    return connection
+
+
+def _set(connection: duckdb.DuckDBPyConnection, settings: dict[str, str]) -> None:
+    for name, value in settings.items():
+        statement = views.setup("limit").replace("{name}", name)
+        connection.execute(statement.replace("{value}", _literal(value)))
+
+
+def _table(name: str, columns: list[str], files: list[str]) -> str:
+    return (
+        views.setup("table")
+        .replace("{view}", _identifier(name))
+        .replace("{columns}", ", ".join(map(_identifier, columns)))
+        .replace("{files}", ", ".join(_literal(_address(file)) for file in files))
+    )
+
+
+def _create_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """A view that reads another one comes after it; one whose table is missing is left out.
+
+    Recordings of an earlier program lack tables that a view of today may read.
+    """
+    waiting = views.views()
+    while waiting:
+        failed = {}
+        for name, text in waiting.items():
+            try:
+                connection.execute(text)
+            except (duckdb.CatalogException, duckdb.BinderException):
+                failed[name] = text
+        if len(failed) == len(waiting):
+            return
+        waiting = failed
+
+
+def _address(file: str) -> str:
+    return f"{_PROTOCOL}://{file}"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
