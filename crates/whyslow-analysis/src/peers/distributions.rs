@@ -38,6 +38,29 @@ pub(super) fn beta_binomial_tail(k: u64, n: u64, (a, b): (f64, f64)) -> f64 {
     sum.min(1.0)
 }
 
+/// Chance of `k` or more among `n` that each have this chance, by themselves.
+pub(super) fn binomial_tail(k: u64, n: u64, chance: f64) -> f64 {
+    if k > n {
+        return 0.0;
+    }
+    let (count, first) = (n as f64, k as f64);
+    let choose =
+        libm::lgamma(count + 1.0) - libm::lgamma(first + 1.0) - libm::lgamma(count - first + 1.0);
+    let log = choose + first * chance.ln() + (count - first) * (-chance).ln_1p();
+    let mut term = log.exp();
+    let mut sum = 0.0;
+    for j in k..=n {
+        sum += term;
+        let j = j as f64;
+        // Terms grow up to the mean.
+        if j > count * chance && term <= sum * f64::EPSILON {
+            break;
+        }
+        term *= (count - j) / (j + 1.0) * chance / (1.0 - chance);
+    }
+    sum.min(1.0)
+}
+
 fn ln_beta(a: f64, b: f64) -> f64 {
     libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b)
 }
@@ -91,6 +114,23 @@ mod tests {
             let found = beta_binomial_tail(k, n, known);
             assert!((found / expected - 1.0).abs() < 1e-3, "{found} {expected}");
         }
+    }
+
+    /// Expected are sums of fractions of whole numbers.
+    #[test]
+    fn the_binomial_tail_is_the_sum_of_its_terms() {
+        for (k, n, chance, expected) in [
+            (0, 10, 0.2, 1.0),
+            (5, 50, 0.2, 0.981_503_984_939_790_6),
+            (6, 50, 0.2, 0.951_972_780_628_266_3),
+            (50, 50, 0.2, 1.125_899_906_842_624_7e-35),
+            (1800, 10_000, 0.2, 0.999_999_807_196_131_1),
+            (2000, 10_000, 0.2, 0.503_989_367_942_045_5),
+            (41, 199, 0.01, 1.351_001_905_088_541e-40),
+        ] {
+            close(binomial_tail(k, n, chance), expected);
+        }
+        assert_eq!(binomial_tail(51, 50, 0.2), 0.0);
     }
 
     #[test]

@@ -17,7 +17,7 @@
 //!
 //! The limits: several bad devices hide each other, as each is among the peers of the other; a
 //! bad device that always has more in flight than its peers is not compared; sequential and random
-//! requests are not told apart. `docs/peers.md` has the rates at which the tests find what they look
+//! requests are not told apart. `docs/outliers.md` has the rates at which the tests find what they look
 //! for, and fire for nothing.
 
 mod correction;
@@ -34,9 +34,9 @@ mod tail;
 pub(crate) use dispersion::Slices;
 pub(crate) use driver::driver;
 pub(crate) use in_flight::{InFlight, Issued, Told};
-pub(crate) use shift::Shift;
+pub(crate) use shift::{REQUESTS_MIN as SHIFT_REQUESTS_MIN, Shift};
 pub(crate) use strata::{Sample, Stratum};
-pub(crate) use tail::Tail;
+pub(crate) use tail::{Evidence, Tail};
 
 use std::collections::BTreeMap;
 
@@ -48,9 +48,9 @@ pub(crate) const LEVEL: f64 = 0.01;
 /// With fewer devices nobody can tell which one deviates.
 pub(crate) const DEVICES_MIN: usize = 4;
 /// A request needs like ones of so many peers …
-const PEERS_MIN: usize = DEVICES_MIN - 1;
+pub(crate) const PEERS_MIN: usize = DEVICES_MIN - 1;
 /// … and so many of them: fewer have no 99th percentile.
-const PEER_REQUESTS_MIN: u64 = 100;
+pub(crate) const PEER_REQUESTS_MIN: u64 = 100;
 /// A peer with fewer like requests is not asked for its own figures.
 const REQUESTS_OF_A_PEER_MIN: u64 = 30;
 /// Fewer requests than this tell nothing of a device.
@@ -68,6 +68,8 @@ pub(crate) struct Comparison {
     pub(crate) tail: Tail,
     /// None with too few requests for it.
     pub(crate) shift: Option<Shift>,
+    /// Devices with enough like requests to speak for themselves.
+    pub(crate) peers: usize,
     /// The same by the times that requests would have needed alone, for a busy device.
     alone: Option<(Tail, Option<Shift>)>,
 }
@@ -100,10 +102,17 @@ pub(crate) enum Lacking {
     Requests(u64),
     /// There are so few devices with requests.
     Devices(usize),
-    /// Peers have no requests of this operation and size.
-    LikeRequests,
+    /// Peers have too few requests of its operations and sizes.
+    LikeRequests(Like),
     /// They have, but not with as many in flight.
     LikeDepth,
+}
+
+/// What peers have that is like the commonest requests of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Like {
+    pub(crate) requests: u64,
+    pub(crate) devices: usize,
 }
 
 /// A device and its peers.
@@ -119,18 +128,13 @@ pub(crate) struct Compared {
 }
 
 impl Compared {
-    pub(crate) fn of(&self, op: u8) -> Option<&Comparison> {
-        let mut comparisons = self.by_op.iter().flatten();
-        comparisons.find(|comparison| comparison.op == op)
-    }
-
     pub(crate) fn comparisons_mut(&mut self) -> impl Iterator<Item = &mut Comparison> {
         self.by_op.iter_mut().flatten()
     }
 }
 
-/// Adjusts the tests of an answer to how many they are, both kinds together.
-pub(crate) fn adjust<'c>(comparisons: impl Iterator<Item = &'c mut Comparison>) {
+/// Adjusts the tests of an answer to how many they are, both kinds together; returns that.
+pub(crate) fn adjust<'c>(comparisons: impl Iterator<Item = &'c mut Comparison>) -> usize {
     let mut levels = Vec::new();
     for comparison in comparisons {
         levels.push((comparison.tail.p, &mut comparison.tail.q));
@@ -141,6 +145,7 @@ pub(crate) fn adjust<'c>(comparisons: impl Iterator<Item = &'c mut Comparison>) 
     for ((_, q), adjusted) in levels.into_iter().zip(adjusted(&p)) {
         *q = adjusted;
     }
+    p.len()
 }
 
 /// Compares each device with the others; the `p` of the tests are not yet [`adjust`]ed.
@@ -200,7 +205,7 @@ impl Group {
         if matched.is_empty() && !self.anyhow.matched(device).is_empty() {
             return Err(Lacking::LikeDepth);
         } else if matched.is_empty() {
-            return Err(Lacking::LikeRequests);
+            return Err(Lacking::LikeRequests(self.anyhow.like(device)));
         }
         let tests = |matched: &Matched<'_>| (Tail::of(matched), Shift::of(matched));
         let mut alone = BTreeMap::new();
@@ -213,6 +218,7 @@ impl Group {
                 op: *op,
                 tail,
                 shift,
+                peers: matched.peers.len(),
                 alone: alone.get(op).map(tests),
             }
         };
@@ -267,6 +273,22 @@ impl Members {
             (stratum, (members, sum))
         };
         Self(members.into_iter().map(with_sum).collect())
+    }
+
+    /// What others have in the stratum in which the device has most.
+    fn like(&self, device: usize) -> Like {
+        let own = |(members, sum): &(Vec<(usize, Counts)>, Counts)| {
+            let own = find(members, device)?.total;
+            let devices = members.len() - 1;
+            let requests = sum.total - own;
+            Some((own, Like { requests, devices }))
+        };
+        let most = self.0.values().filter_map(own).max_by_key(|(own, _)| *own);
+        let none = Like {
+            requests: 0,
+            devices: 0,
+        };
+        most.map_or(none, |(_, like)| like)
     }
 
     /// By operation, where there is enough to compare.

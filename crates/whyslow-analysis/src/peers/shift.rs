@@ -19,7 +19,7 @@ use super::{LEVEL, Matched, median};
 use crate::histogram::middle;
 
 /// Fewer requests can be far off by chance, and the sum is not normal yet.
-const REQUESTS_MIN: u64 = 100;
+pub(crate) const REQUESTS_MIN: u64 = 100;
 const DELTA_MIN: f64 = 0.33;
 /// With such a ratio delta counts …
 const RATIO_OF_DELTA_MIN: f64 = 1.25;
@@ -123,30 +123,43 @@ fn delta(matched: &Matched<'_>, peer: usize) -> f64 {
 }
 
 fn ratio(matched: &Matched<'_>, peer: usize) -> f64 {
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (mut ours, mut theirs) = (Weights::default(), Weights::default());
     for pair in &matched.pairs {
         if let Some(counts) = pair.of(peer) {
-            let weight = pair.own.total as f64 / counts.total as f64;
-            let weighted =
-                |(bucket, count): &(usize, u64), weight| (*bucket, *count as f64 * weight);
-            ours.extend(pair.own.buckets.iter().map(|bucket| weighted(bucket, 1.0)));
-            theirs.extend(counts.buckets.iter().map(|bucket| weighted(bucket, weight)));
+            ours.add(pair.own, 1.0);
+            theirs.add(counts, pair.own.total as f64 / counts.total as f64);
         }
     }
     // A time of 0 ns is the clock's resolution.
-    middle_of(ours).max(1.0) / middle_of(theirs).max(1.0)
+    ours.middle().max(1.0) / theirs.middle().max(1.0)
 }
 
-/// Median of weighted buckets, ns.
-fn middle_of(mut buckets: Vec<(usize, f64)>) -> f64 {
-    buckets.sort_unstable_by_key(|(bucket, _)| *bucket);
-    let half = buckets.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
-    let mut seen = 0.0;
-    let found = buckets.iter().find(|(_, weight)| {
-        seen += weight;
-        seen >= half
-    });
-    found.map_or(0.0, |(bucket, _)| middle(*bucket) as f64)
+/// Weight of each bucket. There are as many of these as pairs of devices, so that sorting the
+/// buckets of all strata would be most of the time where a hundred disks are compared.
+#[derive(Default)]
+struct Weights(Vec<f64>);
+
+impl Weights {
+    fn add(&mut self, counts: &Counts, weight: f64) {
+        let buckets = counts.buckets.last().map_or(0, |(last, _)| last + 1);
+        if self.0.len() < buckets {
+            self.0.resize(buckets, 0.0);
+        }
+        for (bucket, count) in &counts.buckets {
+            self.0[*bucket] += *count as f64 * weight;
+        }
+    }
+
+    /// The median, ns.
+    fn middle(&self) -> f64 {
+        let half = self.0.iter().sum::<f64>() / 2.0;
+        let mut seen = 0.0;
+        let found = self.0.iter().position(|weight| {
+            seen += weight;
+            *weight > 0.0 && seen >= half
+        });
+        found.map_or(0.0, |bucket| middle(bucket) as f64)
+    }
 }
 
 #[cfg(test)]

@@ -20,15 +20,27 @@ pub(crate) struct Stratum {
     depth: u8,
 }
 
+const SECTOR: u64 = 512;
+
 impl Stratum {
     /// `depth` counts the request itself.
     pub(crate) fn new(op: u8, bytes: i64, depth: u64) -> Self {
-        const SECTOR: u64 = 512;
         Self {
             op,
             size: half_octave(bytes.max(0).unsigned_abs().div_ceil(SECTOR)),
             depth: half_octave(depth),
         }
+    }
+
+    /// Least and greatest size, bytes.
+    pub(crate) fn sizes(self) -> (u64, u64) {
+        let (least, most) = class_bounds(self.size);
+        (least.saturating_mul(SECTOR), most.saturating_mul(SECTOR))
+    }
+
+    /// Least and greatest number in flight.
+    pub(crate) fn depths(self) -> (u64, u64) {
+        class_bounds(self.depth)
     }
 
     /// The same whatever was in flight.
@@ -46,6 +58,18 @@ fn half_octave(value: u64) -> u8 {
     let octave = below.ilog2();
     let is_upper = (below >> (octave - 1)) & 1;
     (1 + 2 * octave) as u8 + is_upper as u8
+}
+
+/// Least and greatest value of a half octave.
+fn class_bounds(class: u8) -> (u64, u64) {
+    if class <= 2 {
+        return (class.into(), class.into());
+    }
+    let (octave, is_upper) = ((class - 1) / 2, (class - 1) % 2);
+    let half = 1u128 << (octave - 1);
+    let before = (2 + u128::from(is_upper)) * half;
+    let bound = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
+    (bound(before + 1), bound(before + half))
 }
 
 /// Times in the device of one device's requests, as histograms: ten million requests take no more
@@ -139,6 +163,16 @@ impl Counts {
         }
     }
 
+    /// The median's bucket; none of nothing.
+    pub(super) fn middle(&self) -> Option<usize> {
+        let mut seen = 0;
+        let found = self.buckets.iter().find(|(_, count)| {
+            seen += count;
+            seen * 2 >= self.total
+        });
+        found.map(|(bucket, _)| *bucket)
+    }
+
     /// Requests in later buckets than this.
     pub(super) fn beyond(&self, bucket: usize) -> u64 {
         let later = self.buckets.iter().rev();
@@ -170,6 +204,14 @@ mod tests {
         }
         assert_eq!(firsts, [0, 1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97]);
         assert_eq!(half_octave(u64::MAX), 128);
+        let bounds: Vec<_> = (0..=8).map(class_bounds).collect();
+        let pairs = [(5, 6), (7, 8), (9, 12), (13, 16)];
+        assert_eq!(bounds[..5], [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)]);
+        assert_eq!(bounds[5..], pairs);
+        for value in (0..5000).chain([1 << 40, (1 << 40) + 1, u64::MAX]) {
+            let (least, most) = class_bounds(half_octave(value));
+            assert!(least <= value && value <= most, "{value}");
+        }
     }
 
     #[test]

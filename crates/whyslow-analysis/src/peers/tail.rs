@@ -15,9 +15,9 @@
 //! be beyond five times as often as expected, five times at least, and twice as often as the median
 //! peer: peers of two sorts, half of them fast, would make all of the slow half exceptional.
 
-use super::distributions::beta_binomial_tail;
+use super::distributions::{beta_binomial_tail, binomial_tail};
 use super::strata::{Counts, Stratum};
-use super::{LEVEL, Matched, median};
+use super::{LEVEL, Matched, Pair, median};
 
 /// Less than this is a coincidence, however improbable.
 const OVER_MIN: u64 = 5;
@@ -25,6 +25,30 @@ const OVER_MIN: u64 = 5;
 const RISK_MIN: f64 = 5.0;
 /// … and as the median peer.
 const RISK_TO_PEER_MIN: f64 = 2.0;
+
+/// What a test should be able to find: a device of whose requests such a share is beyond …
+const SHARE_TO_FIND: f64 = 0.2;
+/// … with such a chance.
+const POWER: f64 = 0.9;
+/// More requests than this are no advice.
+const ENOUGH_MAX: u64 = 1000;
+
+/// A stratum as a device and its peers share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Evidence {
+    pub(crate) stratum: Stratum,
+    /// Requests of the device, of its peers, and how many peers these are.
+    pub(crate) own: u64,
+    pub(crate) peers: u64,
+    pub(crate) devices: usize,
+    /// Bucket of the 99th percentile of the peers, and the device's requests beyond.
+    pub(crate) threshold: usize,
+    pub(crate) over: u64,
+    /// Those that would be if the device was like its peers.
+    pub(crate) expected: f64,
+    /// Buckets of the medians, of the device and its peers.
+    pub(crate) middles: [Option<usize>; 2],
+}
 
 /// The slow requests of a device, against its peers.
 #[derive(Debug, Clone)]
@@ -43,24 +67,17 @@ pub(crate) struct Tail {
     peer_rate: f64,
     /// How much one request tells of another because the thresholds are estimates.
     correlation: f64,
-    thresholds: Vec<(Stratum, usize)>,
+    /// In order of the strata.
+    pub(crate) evidence: Vec<Evidence>,
 }
 
 impl Tail {
     pub(super) fn of(matched: &Matched<'_>) -> Self {
-        let (mut over, mut compared, mut expected, mut variance) = (0, 0, 0.0, 0.0);
-        let mut thresholds = Vec::with_capacity(matched.pairs.len());
-        for pair in &matched.pairs {
-            let (threshold, above) = p99(&pair.peers);
-            thresholds.push((pair.stratum, threshold));
-            over += pair.own.beyond(threshold);
-            compared += pair.own.total;
-            let (count, peers) = (pair.own.total as f64, pair.peers.total as f64);
-            let chance = (above + 1) as f64 / (peers + 1.0);
-            expected += count * chance;
-            let each = chance * (1.0 - chance);
-            variance += count * each + count * (count - 1.0) * each / (peers + 2.0);
-        }
+        let evidence: Vec<Evidence> = matched.pairs.iter().map(Evidence::of).collect();
+        let over = evidence.iter().map(|one| one.over).sum();
+        let compared = evidence.iter().map(|one| one.own).sum();
+        let expected = evidence.iter().map(|one| one.expected).sum();
+        let variance = evidence.iter().map(Evidence::variance).sum();
         let mut tail = Self {
             over,
             compared,
@@ -68,9 +85,9 @@ impl Tail {
             p: 1.0,
             q: 1.0,
             dispersion: 1.0,
-            peer_rate: peer_rate(matched, &thresholds),
+            peer_rate: peer_rate(matched, &evidence),
             correlation: correlation(compared as f64, expected, variance),
-            thresholds,
+            evidence,
         };
         tail.p = tail.chance_of_so_many();
         tail
@@ -79,9 +96,9 @@ impl Tail {
     /// Beyond the threshold of its stratum; none where no peers are.
     pub(crate) fn is_over(&self, stratum: Stratum, bucket: usize) -> Option<bool> {
         let found = self
-            .thresholds
-            .binary_search_by_key(&stratum, |(at, _)| *at);
-        Some(bucket > self.thresholds[found.ok()?].1)
+            .evidence
+            .binary_search_by_key(&stratum, |one| one.stratum);
+        Some(bucket > self.evidence[found.ok()?].threshold)
     }
 
     /// Counts so many slow requests as one.
@@ -112,14 +129,59 @@ impl Tail {
             && rate >= RISK_TO_PEER_MIN * self.peer_rate
     }
 
+    /// Of how many such requests one slow in five would be found, nine times in ten, among so many
+    /// tests; none if its peers have too few for that.
+    pub(crate) fn enough(&self, tests: usize) -> Option<u64> {
+        let level = LEVEL / tests.max(1) as f64;
+        let chance = self.expected / self.compared as f64;
+        let mut over = OVER_MIN;
+        (super::REQUESTS_MIN..=ENOUGH_MAX).find(|count| {
+            over = over.max((RISK_MIN * chance * *count as f64).ceil() as u64);
+            while over <= *count && self.chance_of(over, *count, 1.0) > level {
+                over += 1;
+            }
+            binomial_tail(over, *count, SHARE_TO_FIND) >= POWER
+        })
+    }
+
     fn chance_of_so_many(&self) -> f64 {
         // Rounded against the device.
         let over = (self.over as f64 / self.dispersion).floor() as u64;
         let compared = (self.compared as f64 / self.dispersion).ceil() as u64;
+        self.chance_of(over, compared, self.dispersion)
+    }
+
+    /// Chance of so many beyond if the device is like its peers.
+    fn chance_of(&self, over: u64, compared: u64, dispersion: f64) -> f64 {
         let chance = self.expected / self.compared as f64;
-        let correlation = (self.correlation * self.dispersion).clamp(1e-9, 0.5);
+        let correlation = (self.correlation * dispersion).clamp(1e-9, 0.5);
         let known = 1.0 / correlation - 1.0;
         beta_binomial_tail(over, compared, (known * chance, known * (1.0 - chance)))
+    }
+}
+
+impl Evidence {
+    fn of(pair: &Pair<'_>) -> Self {
+        let (threshold, above) = p99(&pair.peers);
+        let chance = (above + 1) as f64 / (pair.peers.total as f64 + 1.0);
+        Self {
+            stratum: pair.stratum,
+            own: pair.own.total,
+            peers: pair.peers.total,
+            devices: pair.members.len() - 1,
+            threshold,
+            over: pair.own.beyond(threshold),
+            expected: pair.own.total as f64 * chance,
+            middles: [pair.own.middle(), pair.peers.middle()],
+        }
+    }
+
+    /// Of the number beyond: beta-binomial.
+    fn variance(&self) -> f64 {
+        let (count, peers) = (self.own as f64, self.peers as f64);
+        let chance = self.expected / count;
+        let each = chance * (1.0 - chance);
+        count * each + count * (count - 1.0) * each / (peers + 2.0)
     }
 }
 
@@ -146,10 +208,10 @@ fn correlation(count: f64, expected: f64, variance: f64) -> f64 {
 
 /// What share of a peer's requests would be beyond, if it had as many in each stratum as the device:
 /// the median over all peers that have some.
-fn peer_rate(matched: &Matched<'_>, thresholds: &[(Stratum, usize)]) -> f64 {
+fn peer_rate(matched: &Matched<'_>, evidence: &[Evidence]) -> f64 {
     let rate = |peer: usize| {
         let (mut beyond, mut weight) = (0.0, 0.0);
-        for (pair, (_, threshold)) in matched.pairs.iter().zip(thresholds) {
+        for (pair, Evidence { threshold, .. }) in matched.pairs.iter().zip(evidence) {
             if let Some(theirs) = pair.of(peer) {
                 let ours = pair.own.total as f64;
                 beyond += ours * theirs.beyond(*threshold) as f64 / theirs.total as f64;
@@ -175,6 +237,77 @@ mod tests {
         check(&[(5, 98), (6, 2)], (6, 0));
         check(&[(5, 990), (6, 4), (7, 6)], (5, 10));
         check(&[(5, 1)], (5, 0));
+    }
+
+    /// A device with so many requests, against four peers with a hundred each of 100 usual times.
+    fn tail(own: &[(usize, u64)]) -> Tail {
+        let peers: Vec<(usize, u64)> = (100..200).map(|bucket| (bucket, 1)).collect();
+        let mut members = vec![(0, counts(own))];
+        members.extend((1..=4).map(|peer| (peer, counts(&peers))));
+        let pair = Pair {
+            stratum: Stratum::new(0, 4096, 1),
+            own: &members[0].1,
+            peers: Counts::merged(members[1..].iter().map(|(_, counts)| counts)),
+            members: &members,
+        };
+        Tail::of(&Matched {
+            pairs: vec![pair],
+            peers: (1..=4).collect(),
+        })
+    }
+
+    #[test]
+    fn the_figures_of_a_device_by_hand() {
+        let tail = tail(&[(150, 40), (300, 10)]);
+        // Four of 400 peers are beyond 198, so five of 401 are expected for each.
+        let [evidence] = tail.evidence.as_slice() else {
+            panic!("{tail:?}");
+        };
+        assert_eq!(
+            (evidence.threshold, evidence.own, evidence.peers),
+            (198, 50, 400)
+        );
+        assert_eq!(
+            (evidence.devices, evidence.middles),
+            (4, [Some(150), Some(149)])
+        );
+        assert_eq!((tail.over, tail.compared), (10, 50));
+        assert!((tail.expected - 50.0 * 5.0 / 401.0).abs() < 1e-12);
+        assert!(
+            (tail.p / 8.576_685_624_5e-8 - 1.0).abs() < 1e-6,
+            "{}",
+            tail.p
+        );
+    }
+
+    /// What is told to be enough is, and one less is not.
+    #[test]
+    fn enough_requests_find_one_slow_in_five_nine_times_in_ten() {
+        let tail = tail(&[(150, 30)]);
+        for tests in [1, 10, 100, 1000] {
+            let enough = tail.enough(tests).unwrap();
+            let level = LEVEL / tests as f64;
+            let found = |count: u64| {
+                let fires = |over: u64| {
+                    over >= 5
+                        && over as f64 >= 5.0 * count as f64 * 5.0 / 401.0
+                        && tail.chance_of(over, count, 1.0) <= level
+                };
+                (0..=count)
+                    .find(|over| fires(*over))
+                    .map_or(0.0, |over| binomial_tail(over, count, 0.2))
+            };
+            assert!(
+                found(enough) >= 0.9 && found(enough - 1) < 0.9,
+                "{tests}: {enough}"
+            );
+        }
+        // Where the threshold is hardly known nothing is improbable enough among so many tests.
+        let vague = Tail {
+            correlation: 0.02,
+            ..tail
+        };
+        assert_eq!(vague.enough(1_000_000_000_000), None);
     }
 
     #[test]

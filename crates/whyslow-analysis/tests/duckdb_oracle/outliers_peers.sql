@@ -24,7 +24,7 @@ thresholds AS (
     SELECT dev, stratum, n, others, min(bucket) AS threshold, max(above) AS above
     FROM beyond JOIN likes USING (dev, stratum) WHERE above * 100 <= others GROUP BY ALL),
 tails AS (
-    SELECT t.dev, sum(t.n)::BIGINT AS compared, sum(t.n * (t.above + 1) / (t.others + 1)) AS expected,
+    SELECT t.dev, sum(t.n)::BIGINT AS compared, count(*) AS strata, sum(t.n * (t.above + 1) / (t.others + 1)) AS expected,
         sum((SELECT count(*) FROM sampled s
              WHERE s.dev = t.dev AND s.stratum = t.stratum AND s.bucket > t.threshold))::BIGINT AS over
     FROM thresholds t GROUP BY ALL),
@@ -38,5 +38,6 @@ wins AS (
     GROUP BY ALL),
 deltas AS (
     SELECT dev, peer, sum(n * delta) / sum(n) AS delta FROM wins GROUP BY ALL HAVING sum(theirs) >= 30)
-SELECT dev, compared, over AS tail_over, over / expected AS relative_risk, median(delta) AS delta
+SELECT dev, compared, strata, over AS tail_over, expected AS tail_expected,
+    over / expected AS relative_risk, count(*) AS peers, median(delta) AS delta
 FROM tails JOIN deltas USING (dev) GROUP BY ALL ORDER BY dev;

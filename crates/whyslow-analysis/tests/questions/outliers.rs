@@ -168,7 +168,7 @@ fn a_disk_that_takes_twice_as_long_is_slow_throughout() {
     let (marked, words) = found(&asked(&disks(8, slow)));
     assert_eq!(marked, ["sda"]);
     assert!(
-        words.contains("reads take 2.0 times as long throughout"),
+        words.contains("reads take 2.") && words.contains(" times as long throughout (q "),
         "{words}"
     );
 }
@@ -192,7 +192,11 @@ fn a_busy_disk_is_compared_where_its_peers_were_as_busy() {
         assert!(marked.is_empty());
         assert!(words.starts_with(expected), "{words}");
     };
-    check(40, "as its peers where they were as busy (");
+    check(
+        40,
+        "only 33 of 1600 requests have like ones at peers as busy: cannot tell of 33 reads: 5 more \
+         would show whether one in five is slow",
+    );
     check(800, "cannot compare: no peer was as busy (");
 }
 
@@ -223,8 +227,105 @@ fn what_cannot_be_compared_says_why() {
     );
     check(
         &disks(8, Disk { op: "write", ..bad }),
-        "cannot compare: its peers had too few requests like its own",
+        "cannot compare: its peers had 0 requests like its commonest ones, on 0 of them; 100 on 3 \
+         are needed",
     );
+}
+
+/// Nothing found is no news where nothing could have been found.
+#[test]
+fn few_requests_tell_how_many_more_would_suffice() {
+    let check = |requests, expected: &str| {
+        let answer = asked(&disks(8, Disk { requests, ..DISK }));
+        let (marked, words) = found(&answer);
+        assert!(marked.is_empty());
+        assert_eq!(words, expected);
+    };
+    check(
+        30,
+        "cannot tell of 30 reads: 8 more would show whether one in five is slow",
+    );
+    check(
+        38,
+        "no slow tail of reads: 62 more would show whether all are slower",
+    );
+    check(100, "as its peers");
+}
+
+/// The least that can be asked: no device, one, and times that are all equal.
+#[test]
+fn nothing_and_equal_times_deviate_from_nothing() {
+    let answer = asked(&[]);
+    assert!(answer.tables.iter().all(|table| table.rows.is_empty()));
+    let (_, words) = found(&asked(&disks(1, DISK)));
+    assert_eq!(
+        words,
+        "cannot compare: 1 such devices with requests, 4 are needed"
+    );
+    let mut equal = disks(8, DISK);
+    for disk in &mut equal {
+        disk.usual_ns = 1;
+    }
+    let answer = asked(&equal);
+    let (marked, words) = found(&answer);
+    assert!(marked.is_empty());
+    assert_eq!(words, "as its peers");
+    let tests = table(&answer, "comparisons");
+    let figures = columns(tests, &["tail_over", "median_ratio", "delta", "shift_q"]);
+    let expected = "0 | 1.000000e0 | 0 | 1.000000e0";
+    assert!(figures.lines().all(|line| line == expected), "{figures}");
+}
+
+#[test]
+fn the_evidence_adds_up() {
+    let mut disks = disks(
+        8,
+        Disk {
+            slow_one_in: Some(5),
+            ..DISK
+        },
+    );
+    for disk in &mut disks {
+        disk.sizes = 2;
+    }
+    let answer = asked(&disks);
+    let strata = table(&answer, "strata");
+    let tests = table(&answer, "comparisons");
+    let sums = |name: &str| -> f64 {
+        let place = place(strata, name);
+        let number = |row: &Vec<Value>| match row[place] {
+            Value::Int(value) => value as f64,
+            Value::Float(value) => value,
+            _ => panic!("{row:?}"),
+        };
+        strata.rows.iter().map(number).sum()
+    };
+    let row = tests.outliers[0];
+    for (of_tests, of_strata) in [
+        ("compared", "count"),
+        ("tail_over", "over"),
+        ("tail_expected", "expected"),
+    ] {
+        let total = match &tests.rows[row][place(tests, of_tests)] {
+            Value::Int(value) => *value as f64,
+            Value::Float(value) => *value,
+            other => panic!("{other:?}"),
+        };
+        assert!((total - sums(of_strata)).abs() < 1e-9, "{of_tests}");
+    }
+    assert_eq!(
+        cell(&tests.rows[row][place(tests, "strata")]),
+        strata.rows.len().to_string()
+    );
+    // Machine forms have these names themselves.
+    for table in &answer.tables {
+        let mut names: Vec<&str> = table.columns.iter().map(|one| one.name.as_str()).collect();
+        names.extend(["outlier", "overlap"]);
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "{}", table.name);
+    }
 }
 
 /// Files in memory answer sooner than disks, which is no fault of the disks.
@@ -369,6 +470,6 @@ fn comparisons_equal_sql() {
         }),
         ..question()
     };
-    let devices = Rows::Table("devices");
-    check(&written, &question, devices, "outliers_peers.sql", &[]);
+    let tests = Rows::Table("comparisons");
+    check(&written, &question, tests, "outliers_peers.sql", &[]);
 }

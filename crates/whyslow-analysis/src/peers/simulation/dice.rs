@@ -51,7 +51,7 @@ pub(super) enum Family {
     Pareto(f64),
 }
 
-/// Those of explain's own simulation, and a narrow one.
+/// Narrow ones as of disks, and ones with longer and longer tails.
 pub(super) const FAMILIES: [Family; 6] = [
     Family::LogNormal(0.5),
     Family::LogNormal(0.8),

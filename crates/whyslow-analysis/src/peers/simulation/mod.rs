@@ -1,6 +1,6 @@
 //! How often the tests find a bad device, and how often they fire for nothing, on made-up devices.
 //!
-//! `docs/peers.md` has the rates of many runs and the command that makes them; as tests there are
+//! `docs/outliers.md` has the rates of many runs and the command that makes them; as tests there are
 //! as many runs as a second or two allows.
 
 mod dice;

@@ -14,6 +14,9 @@ use crate::query::Filter;
 use crate::scan::{ColumnRef, Ints};
 use std::collections::BTreeMap;
 
+/// A device that the recording does not name.
+pub(super) const UNKNOWN: &str = "unknown";
+
 /// A device in an interval: the begin of that, and the name.
 pub(super) type Where = (Ns, String);
 
@@ -64,7 +67,7 @@ pub(super) fn by_device(
 fn name(device: &KeyValue) -> String {
     match device {
         KeyValue::Text(name) => name.to_string(),
-        _ => "unknown".into(),
+        _ => UNKNOWN.into(),
     }
 }
 

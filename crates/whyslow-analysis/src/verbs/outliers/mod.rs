@@ -3,24 +3,27 @@
 //! Devices are judged by the time from issue to completion: what happens in the queue above is not
 //! theirs. Peers are the devices of one driver. How they are compared: [`crate::peers`].
 
+mod evidence;
 mod figures;
 mod requests;
 mod sweep;
 mod verdict;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::histogram::{Histogram, bucket_of};
-use crate::peers::{Compared, Sample, Slices, adjust, compare, driver};
+use crate::peers::{Compared, Sample, Slices, Tail, adjust, compare, driver};
 use crate::rows;
 use crate::sweep::Parts;
 use figures::{Figures, Where};
+use sweep::Disks;
 
 /// What a person notices.
 const THRESHOLD: Ns = 100_000_000;
@@ -45,8 +48,20 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
     let figures = figures::by_device(context, threshold)?;
     let over = figures.values().map(|figures| figures.over).sum();
     let requests = requests::table(context, threshold, over)?;
-    let measured = measure(context, &figures)?;
-    Ok(vec![requests, devices(context, &figures, &measured)])
+    let (measured, tests) = measure(context, &figures)?;
+    let by_time = context.question.interval.is_some();
+    let mut tables = vec![requests, devices(context, &figures, &measured, tests)];
+    let evidence = [
+        evidence::comparisons(&measured, tests, by_time),
+        evidence::strata(&measured, by_time),
+    ];
+    for mut table in evidence {
+        if !table.rows.is_empty() {
+            sort_by_name(context, &mut table);
+            tables.push(table);
+        }
+    }
+    Ok(tables)
 }
 
 /// What the comparison says of a device, and how many requests it had at a time.
@@ -62,35 +77,33 @@ struct Sampled {
     in_flight: Histogram,
 }
 
+/// Every device of the question in every interval, and how many tests that took.
 fn measure(
     context: &Context<'_>,
     figures: &BTreeMap<Where, Figures>,
-) -> Result<BTreeMap<Where, Measured>, AnalysisError> {
+) -> Result<(BTreeMap<Where, Measured>, usize), AnalysisError> {
     let parts = parts(context);
-    let lately = lately(figures);
-    let mut devices: BTreeMap<Where, Sampled> = BTreeMap::new();
-    for place in figures.keys() {
-        devices.insert(place.clone(), Sampled::default());
-    }
-    sweep::each(context, &lately, |device, told| {
-        let begin = parts.begin(parts.of(told.request.what.ts));
-        let Some(device) = devices.get_mut(&(begin, device.to_owned())) else {
-            return;
-        };
+    let disks = disks(figures);
+    let mut sampled: FxHashMap<(usize, usize), Sampled> = FxHashMap::default();
+    sweep::each(context, &disks, |disk, told| {
+        let part = parts.of(told.request.what.ts);
+        let device = sampled.entry((part, disk)).or_default();
         device.sample.ask(told.preceded);
         if let Some((stratum, device_ns)) = sweep::sampled(&told) {
             device.in_flight.add(told.depth as i64);
             device.sample.add(stratum, device_ns, told.share_ns);
         }
     })?;
-    let mut groups: BTreeMap<(Ns, String), Vec<(Where, Sampled)>> = BTreeMap::new();
-    for (place, sampled) in devices {
-        let group = (place.0, driver(&place.1).to_owned());
-        groups.entry(group).or_default().push((place, sampled));
+    let mut groups: BTreeMap<(Ns, &str), Vec<(&Where, Sampled)>> = BTreeMap::new();
+    for place in figures.keys() {
+        let disk = disks.place_of(&place.1);
+        let found = disk.and_then(|disk| sampled.remove(&(parts.of(place.0), disk)));
+        let group = groups.entry((place.0, driver(&place.1))).or_default();
+        group.push((place, found.unwrap_or_default()));
     }
     let mut measured = BTreeMap::new();
     for group in groups.into_values() {
-        let (places, sampled): (Vec<Where>, Vec<Sampled>) = group.into_iter().unzip();
+        let (places, sampled): (Vec<&Where>, Vec<Sampled>) = group.into_iter().unzip();
         let (samples, in_flight): (Vec<Sample>, Vec<Histogram>) = sampled
             .into_iter()
             .map(|one| (one.sample, one.in_flight))
@@ -99,7 +112,7 @@ fn measure(
             places.into_iter().zip(compare(&samples)).zip(in_flight)
         {
             measured.insert(
-                place,
+                place.clone(),
                 Measured {
                     compared,
                     in_flight,
@@ -107,11 +120,11 @@ fn measure(
             );
         }
     }
-    adjust_all(&mut measured);
-    if disperse(context, (parts, &lately), &mut measured)? {
+    let tests = adjust_all(&mut measured);
+    if disperse(context, (parts, &disks), &mut measured)? {
         adjust_all(&mut measured);
     }
-    Ok(measured)
+    Ok((measured, tests))
 }
 
 fn parts(context: &Context<'_>) -> Parts {
@@ -122,8 +135,8 @@ fn parts(context: &Context<'_>) -> Parts {
     }
 }
 
-/// A few times what the devices of a driver need for a request, by device.
-fn lately(figures: &BTreeMap<Where, Figures>) -> BTreeMap<String, Ns> {
+/// The devices of the question, each with a few times what those of its driver need for a request.
+fn disks(figures: &BTreeMap<Where, Figures>) -> Disks {
     let mut drivers: BTreeMap<&str, Histogram> = BTreeMap::new();
     for ((_, name), figures) in figures {
         drivers
@@ -131,60 +144,61 @@ fn lately(figures: &BTreeMap<Where, Figures>) -> BTreeMap<String, Ns> {
             .or_default()
             .merge(&figures.device);
     }
-    let of = |(_, name): &Where| {
+    let lately = |name: &str| {
         let median = drivers
             .get(driver(name))
             .and_then(|times| times.percentile(500));
-        (name.clone(), LATELY * median.unwrap_or(0))
+        LATELY.saturating_mul(median.unwrap_or(0))
     };
-    figures.keys().map(of).collect()
+    let names: BTreeSet<&str> = figures.keys().map(|(_, name)| name.as_str()).collect();
+    Disks::new(
+        names
+            .into_iter()
+            .map(|name| (name.to_owned(), lately(name))),
+    )
 }
 
-fn adjust_all(measured: &mut BTreeMap<Where, Measured>) {
+fn adjust_all(measured: &mut BTreeMap<Where, Measured>) -> usize {
     let compared = measured.values_mut().map(|measured| &mut measured.compared);
-    adjust(compared.flat_map(Compared::comparisons_mut));
+    adjust(compared.flat_map(Compared::comparisons_mut))
 }
 
 /// Looks once more at devices with many slow requests, whether these came in bursts. Whether there
 /// were any such devices.
 fn disperse(
     context: &Context<'_>,
-    (parts, lately): (Parts, &BTreeMap<String, Ns>),
+    (parts, disks): (Parts, &Disks),
     measured: &mut BTreeMap<Where, Measured>,
 ) -> Result<bool, AnalysisError> {
-    let mut slices: BTreeMap<(Where, u8), Slices> = BTreeMap::new();
-    for (place, measured) in &*measured {
-        for comparison in measured.compared.by_op.iter().flatten() {
+    let mut looked_at: FxHashMap<(usize, usize, u8), (&mut Tail, Slices)> = FxHashMap::default();
+    for (place, measured) in measured {
+        let Some(disk) = disks.place_of(&place.1) else {
+            continue;
+        };
+        for comparison in measured.compared.comparisons_mut() {
             if comparison.tail.fires() {
-                slices.insert((place.clone(), comparison.op), Slices::new(parts.width));
+                let key = (parts.of(place.0), disk, comparison.op);
+                let slices = Slices::new(parts.width);
+                looked_at.insert(key, (&mut comparison.tail, slices));
             }
         }
     }
-    if slices.is_empty() {
+    if looked_at.is_empty() {
         return Ok(false);
     }
-    sweep::each(context, lately, |device, told| {
+    sweep::each(context, disks, |disk, told| {
         let Some((stratum, device_ns)) = sweep::sampled(&told) else {
             return;
         };
-        let begin = parts.begin(parts.of(told.request.what.ts));
-        let key = ((begin, device.to_owned()), stratum.op);
-        let Some(slices) = slices.get_mut(&key) else {
-            return;
-        };
-        let compared = measured.get(&key.0).map(|measured| &measured.compared);
-        let comparison = compared.and_then(|compared| compared.of(stratum.op));
-        let is_over = comparison.and_then(|one| one.tail.is_over(stratum, bucket_of(device_ns)));
-        if let Some(is_over) = is_over {
+        let key = (parts.of(told.request.what.ts), disk, stratum.op);
+        if let Some((tail, slices)) = looked_at.get_mut(&key)
+            && let Some(is_over) = tail.is_over(stratum, bucket_of(device_ns))
+        {
             slices.add(told.request.issue, is_over);
         }
     })?;
-    for ((place, op), slices) in slices {
-        let measured = measured.get_mut(&place).into_iter();
-        let comparisons = measured.flat_map(|measured| measured.compared.comparisons_mut());
-        for comparison in comparisons.filter(|comparison| comparison.op == op) {
-            comparison.tail.disperse(slices.dispersion());
-        }
+    for (tail, slices) in looked_at.into_values() {
+        tail.disperse(slices.dispersion());
     }
     Ok(true)
 }
@@ -193,6 +207,7 @@ fn devices(
     context: &Context<'_>,
     figures: &BTreeMap<Where, Figures>,
     measured: &BTreeMap<Where, Measured>,
+    tests: usize,
 ) -> AnswerTable {
     let by_time = context.question.interval.is_some();
     let title = "devices: time from issue to completion";
@@ -216,7 +231,7 @@ fn devices(
         row.extend(figures.cells());
         let [p50, p99] = in_flight.percentiles([500, 990]);
         row.extend([p50.into(), p99.into()]);
-        let (is_outlier, cells) = verdict::cells(compared, p50);
+        let (is_outlier, cells) = verdict::cells(compared, p50, tests);
         row.extend(cells);
         if is_outlier {
             drivers.entry((begin, driver(name))).or_default().push(name);
@@ -243,10 +258,15 @@ fn devices(
             names.join(",")
         ));
     }
-    if let Some(sort) = &context.question.sort {
-        rows::sort(&mut table, sort);
-    }
+    sort_by_name(context, &mut table);
     table
+}
+
+/// By the column that the question names, where the table has it.
+fn sort_by_name(context: &Context<'_>, table: &mut AnswerTable) {
+    if let Some(sort) = &context.question.sort {
+        rows::sort(table, sort);
+    }
 }
 
 fn columns(by_time: bool) -> Vec<AnswerColumn> {

@@ -4,14 +4,13 @@
 //! A request whose completion was not recorded counts until the kernel would have given it up, as
 //! one lost event would else make a device busy for ever.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use arrow_array::RecordBatch;
 use rustc_hash::FxHashMap;
 use whyslow_model::{Ns, Window};
 
-use super::figures::any_length;
+use super::figures::{UNKNOWN, any_length};
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::in_order;
@@ -35,23 +34,45 @@ pub(super) struct What {
     is_inside: bool,
 }
 
-/// Shows every request that a device got inside the window, at its end. `lately` is how long before
-/// a request others are just before it, by device.
+/// Devices of a question, by number.
+pub(super) struct Disks {
+    places: FxHashMap<String, usize>,
+    /// How long before a request others are just before it.
+    lately: Vec<Ns>,
+}
+
+impl Disks {
+    pub(super) fn new(disks: impl Iterator<Item = (String, Ns)>) -> Self {
+        let (names, lately): (Vec<String>, Vec<Ns>) = disks.unzip();
+        let places = names.into_iter().enumerate();
+        Self {
+            places: places.map(|(place, name)| (name, place)).collect(),
+            lately,
+        }
+    }
+
+    pub(super) fn place_of(&self, name: &str) -> Option<usize> {
+        self.places.get(name).copied()
+    }
+}
+
+/// Shows every request that a device of the question got inside the window, at its end.
 pub(super) fn each(
     context: &Context<'_>,
-    lately: &BTreeMap<String, Ns>,
-    mut each: impl FnMut(&str, Told<What>),
+    disks: &Disks,
+    mut each: impl FnMut(usize, Told<What>),
 ) -> Result<(), AnalysisError> {
     let filter = any_length(&context.question.filter);
     let mut pass = context.pass_of(&BLOCK, &[], &filter)?;
     let columns = Columns::new(&mut pass.projection);
     let mut verdicts = pass.selector.verdicts();
     let mut rows = Vec::new();
-    let mut devices: FxHashMap<String, InFlight<What>> = FxHashMap::default();
+    let lately = disks.lately.iter();
+    let mut in_flight: Vec<InFlight<What>> = lately.map(|lately| InFlight::new(*lately)).collect();
     let (window, end) = (context.selected(), context.recording_end());
-    let mut each = |device: &str, told: Told<What>| {
+    let mut each = |disk: usize, told: Told<What>| {
         if told.request.what.is_inside {
-            each(device, told);
+            each(disk, told);
         }
     };
     in_order(
@@ -59,21 +80,15 @@ pub(super) fn each(
         &pass.projection.scan(pass.selected),
         |batch| {
             pass.selector.select(&mut verdicts, batch, &mut rows)?;
-            columns.each(batch, &rows, (window, end), |device, request| {
-                if !devices.contains_key(device) {
-                    let lately = lately.get(device).copied().unwrap_or(0);
-                    devices.insert(device.to_owned(), InFlight::new(lately));
-                }
-                if let Some(in_flight) = devices.get_mut(device) {
-                    let ts = request.what.ts;
-                    in_flight.add(ts, request, &mut |told| each(device, told));
-                }
+            columns.each(batch, (&rows, disks), (window, end), |disk, request| {
+                let ts = request.what.ts;
+                in_flight[disk].add(ts, request, &mut |told| each(disk, told));
             })?;
             Ok(ControlFlow::Continue(()))
         },
     )?;
-    for (device, in_flight) in devices {
-        in_flight.finish(&mut |told| each(&device, told));
+    for (disk, in_flight) in in_flight.into_iter().enumerate() {
+        in_flight.finish(&mut |told| each(disk, told));
     }
     Ok(())
 }
@@ -117,12 +132,14 @@ impl Columns {
     fn each(
         &self,
         batch: &RecordBatch,
-        rows: &[u32],
+        (rows, disks): (&[u32], &Disks),
         (window, recording_end): (Option<Window>, Ns),
-        mut each: impl FnMut(&str, Issued<What>),
+        mut each: impl FnMut(usize, Issued<What>),
     ) -> Result<(), AnalysisError> {
         let (dev, op) = (self.dev.texts(batch)?, self.op.texts(batch)?);
         let ops = per_word(&op, number_of);
+        let places = per_word(&dev, |name| disks.place_of(name));
+        let unknown = disks.place_of(UNKNOWN);
         let (id, ts, dur) = (
             self.id.ints(batch)?,
             self.ts.ints(batch)?,
@@ -133,6 +150,9 @@ impl Columns {
         let mut asked = rows.iter().copied().peekable();
         for row in 0..batch.num_rows() as u32 {
             let is_asked = asked.next_if_eq(&row).is_some();
+            let Some(disk) = dev.key(row).map_or(unknown, |word| places[word]) else {
+                continue;
+            };
             let interval = (ts.at(row), ts_end.get(row));
             // What a scan reads beyond the window depends on how the table is cut into pages.
             if window.is_some_and(|window| !window.overlaps(interval.0, interval.1)) {
@@ -159,7 +179,7 @@ impl Columns {
             };
             let id = id.at(row);
             each(
-                dev.get(row).unwrap_or("unknown"),
+                disk,
                 Issued {
                     issue,
                     id,

@@ -5,60 +5,49 @@ use std::cmp::Reverse;
 use whyslow_model::answer::{AnswerColumn, Measure, Value};
 
 use crate::kinds::BLOCK;
-use crate::peers::{Compared, Comparison, DEVICES_MIN, Lacking, REQUESTS_MIN};
+use crate::peers::{
+    Compared, Comparison, DEVICES_MIN, Lacking, PEER_REQUESTS_MIN, PEERS_MIN, REQUESTS_MIN,
+    SHIFT_REQUESTS_MIN,
+};
 
 /// Less than this share of requests compared is said.
 const SHARE_MIN: f64 = 0.5;
 
 /// Columns of a device that is compared, after those of its own figures.
-pub(super) fn columns() -> [AnswerColumn; 10] {
+pub(super) fn columns() -> [AnswerColumn; 4] {
     let column = |name: &str, title: &str, measure| AnswerColumn::new(name, title, measure);
-    let detail = |name: &str, title: &str, measure| column(name, title, measure).priority(9);
     [
         column("vs_peers", "against its peers", Measure::Text),
-        detail("outlier", "outlier", Measure::Text),
-        detail("compared", "compared", Measure::Count),
-        detail("compared_op", "op", Measure::Text),
-        detail("tail_over", "beyond p99", Measure::Count),
+        column("compared", "compared", Measure::Count).priority(9),
         column("relative_risk", "x tail", Measure::Number).priority(7),
-        detail("tail_p", "p of tail", Measure::Number),
         column("median_ratio", "x median", Measure::Number).priority(6),
-        detail("delta", "delta", Measure::Number),
-        detail("shift_p", "p of median", Measure::Number),
     ]
 }
 
-/// Whether the device is an outlier, and the cells of [`columns`].
-pub(super) fn cells(compared: &Compared, in_flight: Option<i64>) -> (bool, Vec<Value>) {
+/// Whether the device is an outlier, and the cells of [`columns`]; `tests` is how many the answer
+/// has.
+pub(super) fn cells(
+    compared: &Compared,
+    in_flight: Option<i64>,
+    tests: usize,
+) -> (bool, Vec<Value>) {
     let comparisons = compared.by_op.as_deref().unwrap_or_default();
-    let is_outlier = comparisons.iter().any(is_found);
-    let mut cells = vec![
-        words(compared, in_flight).into(),
-        is_outlier.into(),
+    let most_telling = most_telling(comparisons);
+    let shift = most_telling.and_then(|one| one.shift.as_ref());
+    let cells = vec![
+        words(compared, in_flight, tests).into(),
         (compared.matched as i64).into(),
-    ];
-    let Some(most_telling) = most_telling(comparisons) else {
-        cells.resize(columns().len(), Value::Null);
-        return (is_outlier, cells);
-    };
-    let (tail, shift) = (&most_telling.tail, most_telling.shift.as_ref());
-    cells.extend([
-        op_of(most_telling).into(),
-        (tail.over as i64).into(),
-        tail.relative_risk().into(),
-        tail.q.into(),
+        most_telling.map(|one| one.tail.relative_risk()).into(),
         shift.map(|shift| shift.ratio).into(),
-        shift.map(|shift| shift.delta).into(),
-        shift.map(|shift| shift.q).into(),
-    ]);
-    (is_outlier, cells)
+    ];
+    (comparisons.iter().any(is_found), cells)
 }
 
-fn is_found(comparison: &Comparison) -> bool {
+pub(super) fn is_found(comparison: &Comparison) -> bool {
     comparison.tail_fires() || comparison.shift_fires()
 }
 
-fn op_of(comparison: &Comparison) -> &'static str {
+pub(super) fn op_of(comparison: &Comparison) -> &'static str {
     let op = BLOCK.classes.get(usize::from(comparison.op));
     op.copied().unwrap_or("other")
 }
@@ -86,7 +75,7 @@ fn most_telling(comparisons: &[Comparison]) -> Option<&Comparison> {
     })
 }
 
-fn words(compared: &Compared, in_flight: Option<i64>) -> String {
+fn words(compared: &Compared, in_flight: Option<i64>, tests: usize) -> String {
     let comparisons = match &compared.by_op {
         Ok(comparisons) => comparisons,
         Err(lacking) => {
@@ -98,15 +87,54 @@ fn words(compared: &Compared, in_flight: Option<i64>) -> String {
     if !found.is_empty() {
         return found.join("; ");
     }
-    let excused = comparisons.iter().find_map(|one| excuse(one, compared));
+    if let Some(excuse) = comparisons.iter().find_map(|one| excuse(one, compared)) {
+        return excuse;
+    }
     let part = compared.matched as f64 / compared.requests as f64;
-    match excused {
-        Some(excuse) => excuse,
-        None if part < SHARE_MIN => format!(
-            "as its peers where they were as busy ({} of {} requests)",
+    let untold = comparisons.iter().filter_map(|one| untold(one, tests));
+    let untold: Vec<String> = untold.collect();
+    let words = match untold.len() {
+        0 => "as its peers".into(),
+        few if few < comparisons.len() => format!("as its peers; {}", untold.join("; ")),
+        _ => untold.join("; "),
+    };
+    if part < SHARE_MIN {
+        return format!(
+            "only {} of {} requests have like ones at peers as busy: {words}",
             compared.matched, compared.requests
-        ),
-        None => "as its peers".into(),
+        );
+    }
+    words
+}
+
+/// What a comparison that found nothing had too few requests for.
+fn untold(comparison: &Comparison, tests: usize) -> Option<String> {
+    let (requests, compared) = (requests_of(comparison), comparison.tail.compared);
+    let Some(enough) = comparison.tail.enough(tests) else {
+        return Some(format!(
+            "cannot tell of {requests}: its peers have too few for {tests} tests"
+        ));
+    };
+    if compared < enough {
+        return Some(format!(
+            "cannot tell of {compared} {requests}: {} more would show whether one in five is slow",
+            enough - compared
+        ));
+    }
+    let more = SHIFT_REQUESTS_MIN.saturating_sub(compared);
+    (more > 0).then(|| {
+        format!("no slow tail of {requests}: {more} more would show whether all are slower")
+    })
+}
+
+/// The clearest figure of significance that a number of this size has.
+fn level(q: f64) -> String {
+    if q < f64::MIN_POSITIVE {
+        "q < 1e-307".into()
+    } else if q < 0.001 {
+        format!("q {q:.0e}")
+    } else {
+        format!("q {q:.3}")
     }
 }
 
@@ -116,18 +144,20 @@ fn findings(comparison: &Comparison) -> Vec<String> {
     let mut found = Vec::new();
     if comparison.tail_fires() {
         found.push(format!(
-            "slow {requests}: {:.0} % beyond its peers' p99 ({} of {})",
+            "slow {requests}: {:.0} % beyond its peers' p99 ({} of {}, {})",
             100.0 * tail.over as f64 / tail.compared as f64,
             tail.over,
-            tail.compared
+            tail.compared,
+            level(tail.q)
         ));
     }
     if let Some(shift) = &comparison.shift
         && comparison.shift_fires()
     {
         found.push(format!(
-            "{requests} take {:.1} times as long throughout",
-            shift.ratio
+            "{requests} take {:.1} times as long throughout ({})",
+            shift.ratio,
+            level(shift.q)
         ));
     }
     found
@@ -162,7 +192,18 @@ fn reason(lacking: Lacking, compared: &Compared, in_flight: Option<i64>) -> Stri
         Lacking::Devices(devices) => {
             format!("{devices} such devices with requests, {DEVICES_MIN} are needed")
         }
-        Lacking::LikeRequests => "its peers had too few requests like its own".into(),
+        Lacking::LikeRequests(like)
+            if like.requests < PEER_REQUESTS_MIN || like.devices < PEERS_MIN =>
+        {
+            format!(
+                "its peers had {} requests like its commonest ones, on {} of them; \
+                 {PEER_REQUESTS_MIN} on {PEERS_MIN} are needed",
+                like.requests, like.devices
+            )
+        }
+        Lacking::LikeRequests(_) => {
+            format!("fewer than {REQUESTS_MIN} of its requests are like its peers'")
+        }
         Lacking::LikeDepth => {
             let in_flight = in_flight.unwrap_or_default();
             format!(
