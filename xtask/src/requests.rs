@@ -45,7 +45,7 @@ pub(crate) fn write(target: &Path, rows: u64) -> Result<String, String> {
             ts_issue: Some(ts + queue_ns),
             queue_ns: Some(queue_ns),
             device_ns: Some(device_ns),
-            dev: (8 << 20) + 16 * disk as i32,
+            dev: (8 << 20) + 16 * disk as i64,
             dev_name: names[disk as usize],
             part: None,
             part_name: None,

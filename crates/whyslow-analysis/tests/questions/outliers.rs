@@ -213,7 +213,7 @@ fn what_cannot_be_compared_says_why() {
     };
     check(
         &disks(3, bad),
-        "cannot compare: 3 such devices with requests, 4 are needed",
+        "cannot compare: only 3 of its kind had requests, 4 are needed",
     );
     check(
         &disks(
@@ -260,7 +260,7 @@ fn nothing_and_equal_times_deviate_from_nothing() {
     let (_, words) = found(&asked(&disks(1, DISK)));
     assert_eq!(
         words,
-        "cannot compare: 1 such devices with requests, 4 are needed"
+        "cannot compare: only 1 of its kind had requests, 4 are needed"
     );
     let mut equal = disks(8, DISK);
     for disk in &mut equal {
@@ -342,7 +342,7 @@ fn devices_of_another_driver_are_no_peers() {
     let (marked, words) = found(&asked(&disks));
     assert!(marked.is_empty());
     assert!(
-        words.starts_with("cannot compare: 3 such devices"),
+        words.starts_with("cannot compare: only 3 of its kind"),
         "{words}"
     );
 }
@@ -372,7 +372,7 @@ fn only_devices_of_the_question_are_compared() {
     let (marked, words) = found(&ask(&tables, &question).unwrap());
     assert!(marked.is_empty());
     assert!(
-        words.starts_with("cannot compare: 3 such devices"),
+        words.starts_with("cannot compare: only 3 of its kind"),
         "{words}"
     );
 }
