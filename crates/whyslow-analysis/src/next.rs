@@ -39,7 +39,10 @@ fn bad_and_good(tables: &[AnswerTable]) -> Option<(&str, &str)> {
     let (name, words) = (place("dev")?, place("vs_peers")?);
     let bad = devices.rows.get(*devices.outliers.first()?)?;
     let mut rows = devices.rows.iter().rev();
-    let good = rows.find(|row| row.get(words) == Some(&"as its peers".into()))?;
+    let good = rows.find(|row| match row.get(words) {
+        Some(Value::Text(words)) => words.starts_with("as its peers"),
+        _ => false,
+    })?;
     match (bad.get(name)?, good.get(name)?) {
         (Value::Text(bad), Value::Text(good)) => Some((bad, good)),
         _ => None,

@@ -135,10 +135,13 @@ fn is_level(column: &str) -> bool {
 }
 
 fn level(value: f64) -> String {
-    if value == 0.0 || value >= 0.001 {
+    if value >= 0.001 {
         format!("{value:.3}")
-    } else {
+    } else if value > 0.0 {
         format!("{value:.1e}")
+    } else {
+        // Too little for the number that holds it.
+        "<1e-307".into()
     }
 }
 
