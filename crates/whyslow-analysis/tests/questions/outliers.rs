@@ -418,7 +418,9 @@ fn each_interval_is_compared_by_itself() {
         ..DISK
     };
     let mut all = disks(8, bad);
-    all.iter_mut().for_each(|disk| disk.requests = 600);
+    for disk in &mut all {
+        disk.requests = 600;
+    }
     let mut question = question();
     question.interval = Some(6 * SECOND);
     let answer = ask(&machine(&all), &question).unwrap();
