@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 mod docs;
 mod repeat;
+mod requests;
 mod synthetic;
 mod tidy;
 
@@ -13,7 +14,8 @@ const USAGE: &str = "usage: xtask CHORE
   docs [--check]                documents made from code
   decode TRACE                  decode every field of every event, count them
   repeat TRACE DIR EVENTS       a large trace from a small one
-  synthetic DIR.wsl ROWS        a recording to measure questions on";
+  synthetic DIR.wsl ROWS        a recording to measure questions on
+  requests DIR.wsl ROWS         one of requests to 17 disks, the first of which is bad";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -27,6 +29,10 @@ fn main() -> ExitCode {
             .map_err(|e| vec![e]),
         ["repeat", source, target, events] => number(events)
             .and_then(|events| repeat::repeat(Path::new(source), Path::new(target), events))
+            .map(|done| say(&done))
+            .map_err(|error| vec![error]),
+        ["requests", target, rows] => number(rows)
+            .and_then(|rows| requests::write(Path::new(target), rows))
             .map(|done| say(&done))
             .map_err(|error| vec![error]),
         ["synthetic", target, rows] => number(rows)

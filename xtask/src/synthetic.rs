@@ -164,17 +164,17 @@ fn call(id: u64, rows: u64, names: &Names, random: &mut Random) -> SyscallRow {
 }
 
 /// xorshift64*: the same numbers on every machine.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
     }
 
-    fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.next() % (1 << 40)) as f64 / (1u64 << 40) as f64
     }
 

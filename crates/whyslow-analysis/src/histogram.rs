@@ -41,7 +41,7 @@ pub(crate) fn bucket_bounds(bucket: usize) -> (i64, i64) {
     (low, low + ((1 << shift) - 1))
 }
 
-fn middle(bucket: usize) -> i64 {
+pub(crate) fn middle(bucket: usize) -> i64 {
     let (low, high) = bucket_bounds(bucket);
     low + (high - low) / 2
 }
@@ -277,6 +277,26 @@ impl Histogram {
         octaves
     }
 
+    /// Buckets that hold something, ascending, and their counts.
+    pub(crate) fn buckets(&self) -> Vec<(usize, u64)> {
+        match self {
+            Histogram::Kept(values) => {
+                let mut places: Vec<usize> = values.iter().map(|v| bucket_of(*v)).collect();
+                places.sort_unstable();
+                let same = places.chunk_by(|a, b| a == b);
+                same.map(|places| (places[0], places.len() as u64))
+                    .collect()
+            }
+            Histogram::Counted(buckets) => {
+                let counts = buckets.counts.iter().enumerate();
+                let filled = counts.filter(|(_, count)| **count > 0);
+                filled
+                    .map(|(place, count)| (buckets.first + place, *count))
+                    .collect()
+            }
+        }
+    }
+
     fn rank(&self, permille: u32) -> Option<u64> {
         let count = self.count();
         let rank = (u128::from(count) * u128::from(permille)).div_ceil(1000) as u64;
@@ -384,6 +404,7 @@ mod tests {
             let permille = [0, 500, 900, 990, 999, 1000];
             prop_assert_eq!(whole.percentiles(permille), merged.percentiles(permille));
             prop_assert_eq!(whole.octaves(), merged.octaves());
+            prop_assert_eq!(whole.buckets(), merged.buckets());
             prop_assert_eq!(whole.sums().stdev(), merged.sums().stdev());
         }
 

@@ -19,6 +19,7 @@ mod next;
 mod objects;
 mod pass;
 mod pattern;
+mod peers;
 mod query;
 mod rows;
 mod scan;
@@ -96,7 +97,10 @@ pub fn ask_streaming(
     }
     answer.caveats = caveats::about(&context, spec, &[])?;
     let limit = context.limit(0);
-    verbs::log::stream(&context, spec, limit, &mut |table| each(&answer, table))?;
+    let filter = &question.filter;
+    verbs::log::stream(&context, spec, filter, limit, &mut |table| {
+        each(&answer, table)
+    })?;
     Ok(answer)
 }
 
@@ -117,15 +121,22 @@ fn log_table(
     limit: usize,
 ) -> Result<AnswerTable, AnalysisError> {
     let mut whole = verbs::top::row_table(spec, "log", spec.rows);
-    verbs::log::stream(context, spec, limit.saturating_add(1), &mut |table| {
-        let before = whole.rows.len();
-        whole.rows.extend(table.rows);
-        let cut = table.cut.into_iter();
-        whole
-            .cut
-            .extend(cut.map(|(row, edge)| (row + before, edge)));
-        ControlFlow::Continue(())
-    })?;
+    let filter = &context.question.filter;
+    verbs::log::stream(
+        context,
+        spec,
+        filter,
+        limit.saturating_add(1),
+        &mut |table| {
+            let before = whole.rows.len();
+            whole.rows.extend(table.rows);
+            let cut = table.cut.into_iter();
+            whole
+                .cut
+                .extend(cut.map(|(row, edge)| (row + before, edge)));
+            ControlFlow::Continue(())
+        },
+    )?;
     Ok(whole)
 }
 
@@ -179,6 +190,7 @@ fn answer_tables(
             let keys = keys(&[Key::Thread])?;
             Ok(vec![verbs::timeline::table(context, &keys)?])
         }
+        (_, Verb::Outliers) => verbs::outliers::tables(context),
         (_, Verb::Log) => Ok(Vec::new()),
     }
 }

@@ -15,10 +15,36 @@ pub(crate) fn step(question: &Question, tables: &[AnswerTable]) -> Option<String
             Some(format!("whyslow {kind} log --overlaps {id}"))
         }
         (Kind::Io, Verb::Usage) => Some("whyslow io usage --by file".into()),
+        (Kind::Block, Verb::Outliers) => {
+            let (bad, good) = bad_and_good(tables)?;
+            Some(format!("whyslow block hist --dev {bad} --vs {good}"))
+        }
         (Kind::Block, Verb::Usage) => Some("whyslow block stats".into()),
         (Kind::Files, Verb::Top) if question.by.is_empty() => {
             Some("whyslow files top --by pattern".into())
         }
+        _ => None,
+    }
+}
+
+/// The first device that deviates from its peers, and one that does not.
+fn bad_and_good(tables: &[AnswerTable]) -> Option<(&str, &str)> {
+    let devices = tables.iter().find(|table| table.name == "devices")?;
+    let place = |name: &str| {
+        devices
+            .columns
+            .iter()
+            .position(|column| column.name == name)
+    };
+    let (name, words) = (place("dev")?, place("vs_peers")?);
+    let bad = devices.rows.get(*devices.outliers.first()?)?;
+    let mut rows = devices.rows.iter().rev();
+    let good = rows.find(|row| match row.get(words) {
+        Some(Value::Text(words)) => words.starts_with("as its peers"),
+        _ => false,
+    })?;
+    match (bad.get(name)?, good.get(name)?) {
+        (Value::Text(bad), Value::Text(good)) => Some((bad, good)),
         _ => None,
     }
 }

@@ -40,6 +40,8 @@ pub enum Verb {
     States,
     /// `threads timeline`: states over time.
     Timeline,
+    /// `block outliers`: long requests, and devices that deviate from their peers.
+    Outliers,
 }
 
 impl Kind {
@@ -78,6 +80,7 @@ impl Verb {
             Verb::List => "list",
             Verb::States => "states",
             Verb::Timeline => "timeline",
+            Verb::Outliers => "outliers",
         }
     }
 }

@@ -14,7 +14,8 @@ pub(crate) static TOPIC: Topic = Topic {
     examples: "\
   whyslow block stats web.wsl 1          a block of lines per second, as iostat
   whyslow block hist web.wsl --dev sdy --vs sdt --size 8k --op read
-  whyslow block heat web.wsl --dev 8:0",
+  whyslow block heat web.wsl --dev 8:0
+  whyslow block outliers web.wsl --min 65ms",
     views: &[
         View::new(
             Verb::Usage,
@@ -26,6 +27,12 @@ pub(crate) static TOPIC: Topic = Topic {
             "Count, bytes, queue and device time by device",
             &BLOCK,
         ),
+        View::new(
+            Verb::Outliers,
+            "Long requests, and devices that deviate from their peers",
+            &BLOCK,
+        )
+        .by_time(),
         View::new(Verb::Hist, "Latency histogram with percentiles", &BLOCK),
         View::new(Verb::Top, "The longest requests", &BLOCK),
         View::new(Verb::Log, "Requests in order of time", &BLOCK),

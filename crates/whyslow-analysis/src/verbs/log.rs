@@ -9,16 +9,18 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::in_order;
 use crate::kinds::Spec;
+use crate::query::Filter;
 use crate::rows::RowReader;
 
-/// Hands on one table after another, each with the next rows in time.
+/// Hands on one table after another, each with the next rows in time that pass the filter.
 pub(crate) fn stream(
     context: &Context<'_>,
     spec: &'static Spec,
+    filter: &Filter,
     limit: usize,
     each: &mut dyn FnMut(AnswerTable) -> ControlFlow<()>,
 ) -> Result<(), AnalysisError> {
-    let mut pass = context.pass(spec, &[])?;
+    let mut pass = context.pass_of(spec, &[], filter)?;
     let reader = RowReader::new(spec, context, &mut pass.projection);
     let mut verdicts = pass.selector.verdicts();
     let mut rows = Vec::new();

@@ -10,6 +10,7 @@ pub(crate) mod irq;
 pub(crate) mod log;
 pub(crate) mod mem;
 pub(crate) mod net;
+pub(crate) mod outliers;
 pub(crate) mod resources;
 pub(crate) mod sharers;
 pub(crate) mod states;

@@ -29,6 +29,11 @@ CREATE MACRO pct(xs, permille) AS
          WHEN len(xs) <= 64 THEN ranked(xs, permille)
          ELSE greatest(list_min(xs), least(list_max(xs), mid(ranked(xs, permille)))) END;
 
+-- Number of the half octave of a size or number: 0, 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16, ...
+CREATE MACRO half_octave(v) AS
+    CASE WHEN v <= 2 THEN v
+         ELSE 2 * length(bin(v - 1)) - 1 + (((v - 1) >> (length(bin(v - 1)) - 2)) & 1) END;
+
 -- The edges that cut a row.
 CREATE MACRO cut_of(ts, ts_end, recorded) AS
     CASE WHEN (coalesce(recorded, '') = 'begin' OR coalesce(ts < getvariable('win_begin'), false))

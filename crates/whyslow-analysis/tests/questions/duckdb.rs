@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use whyslow_analysis::{Kind, Question, Verb, ask};
 use whyslow_model::answer::{Answer, Value};
 use whyslow_model::{Symbols, Window};
-use whyslow_store::{Existing, Limits, Recording, RecordingWriter, Tables};
+use whyslow_store::{Existing, Limits, Recording, RecordingInfo, RecordingWriter, Tables};
 
 use crate::made::{self, Amount};
 use crate::shown;
@@ -38,6 +38,17 @@ pub(crate) struct Written {
 
 /// None, told, where there is no DuckDB to ask.
 pub(crate) fn written(amount: Amount) -> Option<Written> {
+    written_by(|symbols, writer| {
+        made::make(amount, symbols, writer, |writer, symbols| {
+            writer.flush_ready(symbols).unwrap();
+        })
+    })
+}
+
+/// The same of rows made otherwise.
+pub(crate) fn written_by(
+    make: impl FnOnce(&mut Symbols, &mut RecordingWriter) -> RecordingInfo,
+) -> Option<Written> {
     if !has_duckdb() {
         return None;
     }
@@ -45,9 +56,7 @@ pub(crate) fn written(amount: Amount) -> Option<Written> {
     let directory = guard.path().join("made.wsl");
     let mut symbols = Symbols::new();
     let mut writer = RecordingWriter::create_within(&directory, Existing::Refuse, LIMITS).unwrap();
-    let info = made::make(amount, &mut symbols, &mut writer, |writer, symbols| {
-        writer.flush_ready(symbols).unwrap();
-    });
+    let info = make(&mut symbols, &mut writer);
     writer.finish(&symbols, info).unwrap();
     let recording = Recording::open(&directory).unwrap();
     let prelude = views(&recording, &directory);

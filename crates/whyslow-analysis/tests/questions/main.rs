@@ -10,5 +10,6 @@ mod oracle;
 mod oracle_cpu;
 mod oracle_heat;
 mod oracle_time;
+mod outliers;
 mod property;
 mod shown;

@@ -443,6 +443,39 @@ fn rows_equal_sql() {
 }
 
 #[test]
+fn outliers_equal_sql() {
+    let Some(written) = written(amount()) else {
+        return;
+    };
+    let log = "ts AS ts_ns, dur AS dur_ns, queue_ns, device_ns, dev_name AS dev, op, sector, bytes, \
+               comm, pid, 'block:' || id AS id";
+    for filtered in [false, true] {
+        for mut question in windows(amount(), &question(Kind::Block, Verb::Outliers)) {
+            question.filter.dur_min = Some(100_000);
+            let mut wanted = "true";
+            if filtered {
+                question.filter.ops = vec!["write".into()];
+                wanted = "op = 'write'";
+            }
+            let over = format!(
+                "{wanted} AND coalesce(dur, coalesce(ts_end, getvariable('rec_end')) - ts) >= 100000"
+            );
+            let words = [
+                ("view", "block"),
+                ("columns", log),
+                ("cut", "cut_of(ts, ts_end, cut)"),
+                ("where", &*over),
+            ];
+            let requests = Rows::Table("requests");
+            check(&written, &question, requests, "log.sql", &words);
+            let words = [("min", "100000"), ("where", wanted)];
+            let devices = Rows::Table("devices");
+            check(&written, &question, devices, "outliers.sql", &words);
+        }
+    }
+}
+
+#[test]
 fn filters_equal_sql() {
     let Some(written) = written(amount()) else {
         return;

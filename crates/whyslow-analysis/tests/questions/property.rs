@@ -308,6 +308,7 @@ fn files_and_memory_give_the_same_answers() {
             Verb::Tree,
             Verb::Open,
             Verb::List,
+            Verb::Outliers,
         ] {
             let question = Question::new(kind, verb);
             match (ask(&files, &question), ask(&memory, &question)) {

@@ -109,6 +109,7 @@ fn print_column(
             values
                 .iter()
                 .map(|value| match number(value) {
+                    Some(number) if is_level(&column.name) => level(number),
                     Some(number) => scale.print(number, group),
                     None => plain(value, look),
                 })
@@ -125,6 +126,22 @@ fn print_column(
         ),
         is_path: column.measure == Measure::Path,
         priority: column.priority,
+    }
+}
+
+/// Levels of significance span hundreds of orders of magnitude.
+fn is_level(column: &str) -> bool {
+    column.ends_with("_q")
+}
+
+fn level(value: f64) -> String {
+    if value >= 0.001 {
+        format!("{value:.3}")
+    } else if value > 0.0 {
+        format!("{value:.1e}")
+    } else {
+        // Too little for the number that holds it.
+        "<1e-307".into()
     }
 }
 

@@ -1,0 +1,365 @@
+//! Which of several devices deviates from the others, without mean and standard deviation: one
+//! request of 20 s among a hundred thousand would make a device an outlier by these.
+//!
+//! Two tests: [`Tail`] finds a device some of whose requests are far slower than those of its
+//! peers, [`Shift`] one that is slower throughout. So that a busy device is not called broken,
+//!
+//! - each request is compared only with requests of peers of the same operation, of like size, and
+//!   issued while a like number was in flight ([`Stratum`]): the number counts at issue, before the
+//!   request itself can have any influence on it. A device that always has more in flight than all
+//!   others cannot be compared, and that is the answer;
+//! - a device that is asked for more than its peers, which shows in how many requests it gets shortly
+//!   before each, has to be slower by the time that each request would have needed alone as well:
+//!   what comes after a request slows it down too, and is not known at issue.
+//!
+//! How much is in flight is itself a consequence of slowness, so it is not proof of being busy; how
+//! much is asked for is.
+//!
+//! The limits: several bad devices hide each other, as each is among the peers of the other; a
+//! bad device that always has more in flight than its peers is not compared; sequential and random
+//! requests are not told apart. `docs/outliers.md` has the rates at which the tests find what they look
+//! for, and fire for nothing.
+
+mod correction;
+mod dispersion;
+mod distributions;
+mod driver;
+mod in_flight;
+mod shift;
+#[cfg(test)]
+mod simulation;
+mod strata;
+mod tail;
+
+pub(crate) use dispersion::Slices;
+pub(crate) use driver::driver;
+pub(crate) use in_flight::{InFlight, Issued, Told};
+pub(crate) use shift::{REQUESTS_MIN as SHIFT_REQUESTS_MIN, Shift};
+pub(crate) use strata::{Sample, Stratum};
+pub(crate) use tail::{Evidence, Tail};
+
+use std::collections::BTreeMap;
+
+use correction::adjusted;
+use strata::Counts;
+
+/// Share of false findings among all, over all tests of an answer.
+pub(crate) const LEVEL: f64 = 0.01;
+/// With fewer devices nobody can tell which one deviates.
+pub(crate) const DEVICES_MIN: usize = 4;
+/// A request needs like ones of so many peers …
+pub(crate) const PEERS_MIN: usize = DEVICES_MIN - 1;
+/// … and so many of them: fewer have no 99th percentile.
+pub(crate) const PEER_REQUESTS_MIN: u64 = 100;
+/// A peer with fewer like requests is not asked for its own figures.
+const REQUESTS_OF_A_PEER_MIN: u64 = 30;
+/// Fewer requests than this tell nothing of a device.
+pub(crate) const REQUESTS_MIN: u64 = 20;
+
+/// A device that is asked for more than this, in times of the median peer, is busy.
+const DEMAND_MAX: f64 = 1.5;
+/// Requests just before each: less is nothing at all.
+const DEMAND_LEAST: f64 = 0.1;
+
+/// One operation of one device, against its peers.
+#[derive(Debug, Clone)]
+pub(crate) struct Comparison {
+    pub(crate) op: u8,
+    pub(crate) tail: Tail,
+    /// None with too few requests for it.
+    pub(crate) shift: Option<Shift>,
+    /// Devices with enough like requests to speak for themselves.
+    pub(crate) peers: usize,
+    /// The same by the times that requests would have needed alone, for a busy device.
+    alone: Option<(Tail, Option<Shift>)>,
+}
+
+impl Comparison {
+    pub(crate) fn tail_fires(&self) -> bool {
+        let alone = self.alone.as_ref();
+        self.tail.fires() && alone.is_none_or(|(tail, _)| tail.agrees())
+    }
+
+    pub(crate) fn shift_fires(&self) -> bool {
+        let agrees = |(_, shift): &(Tail, Option<Shift>)| {
+            let shift = shift.as_ref();
+            shift.is_some_and(Shift::agrees)
+        };
+        self.shift.as_ref().is_some_and(Shift::fires) && self.alone.as_ref().is_none_or(agrees)
+    }
+
+    /// Whether a test would have found it if it was not busy.
+    pub(crate) fn is_excused(&self) -> bool {
+        let found = self.tail.fires() || self.shift.as_ref().is_some_and(Shift::fires);
+        found && !self.tail_fires() && !self.shift_fires()
+    }
+}
+
+/// What a device could not be compared for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lacking {
+    /// It has so few requests with a known time.
+    Requests(u64),
+    /// There are so few devices with requests.
+    Devices(usize),
+    /// Peers have too few requests of its operations and sizes.
+    LikeRequests(Like),
+    /// They have, but not with as many in flight.
+    LikeDepth,
+}
+
+/// What peers have that is like the commonest requests of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Like {
+    pub(crate) requests: u64,
+    pub(crate) devices: usize,
+}
+
+/// A device and its peers.
+#[derive(Debug, Clone)]
+pub(crate) struct Compared {
+    /// Requests with a known time, and those of them that peers have like ones of.
+    pub(crate) requests: u64,
+    pub(crate) matched: u64,
+    /// How much it is asked for, in times of the median peer.
+    pub(crate) demand: f64,
+    /// By operation, or why there is none.
+    pub(crate) by_op: Result<Vec<Comparison>, Lacking>,
+}
+
+impl Compared {
+    pub(crate) fn comparisons_mut(&mut self) -> impl Iterator<Item = &mut Comparison> {
+        self.by_op.iter_mut().flatten()
+    }
+}
+
+/// Adjusts the tests of an answer to how many they are, both kinds together; returns that.
+pub(crate) fn adjust<'c>(comparisons: impl Iterator<Item = &'c mut Comparison>) -> usize {
+    let mut levels = Vec::new();
+    for comparison in comparisons {
+        levels.push((comparison.tail.p, &mut comparison.tail.q));
+        let shift = comparison.shift.as_mut();
+        levels.extend(shift.map(|shift| (shift.p, &mut shift.q)));
+    }
+    let p: Vec<f64> = levels.iter().map(|(p, _)| *p).collect();
+    for ((_, q), adjusted) in levels.into_iter().zip(adjusted(&p)) {
+        *q = adjusted;
+    }
+    p.len()
+}
+
+/// Compares each device with the others; the `p` of the tests are not yet [`adjust`]ed.
+pub(crate) fn compare(samples: &[Sample]) -> Vec<Compared> {
+    let of = |counts: fn(&Sample) -> BTreeMap<Stratum, Counts>| -> Vec<_> {
+        samples.iter().map(counts).collect()
+    };
+    let times = of(Sample::times);
+    let group = Group {
+        members: Members::of(&times),
+        anyhow: Members::of(&times.iter().map(at_any_depth).collect::<Vec<_>>()),
+        alone: Members::of(&of(Sample::times_alone)),
+        devices: times.iter().filter(|strata| !strata.is_empty()).count(),
+    };
+    let one = |(device, sample): (usize, &Sample)| {
+        let requests = times[device].values().map(|counts| counts.total).sum();
+        let peers = samples.iter().enumerate();
+        let peers = peers.filter(|(peer, sample)| *peer != device && sample.is_asked());
+        let peer = median(peers.map(|(_, sample)| sample.demand())).unwrap_or(0.0);
+        let demand = (sample.demand() + DEMAND_LEAST) / (peer + DEMAND_LEAST);
+        let by_op = group.compare(device, requests, demand > DEMAND_MAX);
+        let matched = by_op.iter().flatten().map(|one| one.tail.compared).sum();
+        Compared {
+            requests,
+            matched,
+            demand,
+            by_op,
+        }
+    };
+    samples.iter().enumerate().map(one).collect()
+}
+
+/// Devices to be compared.
+struct Group {
+    members: Members,
+    /// Whatever was in flight.
+    anyhow: Members,
+    /// By the times that requests would have needed alone.
+    alone: Members,
+    devices: usize,
+}
+
+impl Group {
+    fn compare(
+        &self,
+        device: usize,
+        requests: u64,
+        is_busy: bool,
+    ) -> Result<Vec<Comparison>, Lacking> {
+        if requests < REQUESTS_MIN {
+            return Err(Lacking::Requests(requests));
+        }
+        if self.devices < DEVICES_MIN {
+            return Err(Lacking::Devices(self.devices));
+        }
+        let matched = self.members.matched(device);
+        if matched.is_empty() && !self.anyhow.matched(device).is_empty() {
+            return Err(Lacking::LikeDepth);
+        } else if matched.is_empty() {
+            return Err(Lacking::LikeRequests(self.anyhow.like(device)));
+        }
+        let tests = |matched: &Matched<'_>| (Tail::of(matched), Shift::of(matched));
+        let mut alone = BTreeMap::new();
+        if is_busy {
+            alone = self.alone.matched(device);
+        }
+        let comparison = |(op, matched): (&u8, &Matched<'_>)| {
+            let (tail, shift) = tests(matched);
+            Comparison {
+                op: *op,
+                tail,
+                shift,
+                peers: matched.peers.len(),
+                alone: alone.get(op).map(tests),
+            }
+        };
+        Ok(matched.iter().map(comparison).collect())
+    }
+}
+
+fn at_any_depth(strata: &BTreeMap<Stratum, Counts>) -> BTreeMap<Stratum, Counts> {
+    let mut merged: BTreeMap<Stratum, Vec<&Counts>> = BTreeMap::new();
+    for (stratum, counts) in strata {
+        merged
+            .entry(stratum.at_any_depth())
+            .or_default()
+            .push(counts);
+    }
+    let merged = merged.into_iter();
+    merged
+        .map(|(stratum, counts)| (stratum, Counts::merged(counts)))
+        .collect()
+}
+
+/// Devices with requests of each stratum, ascending, and all of these requests.
+struct Members(BTreeMap<Stratum, (Vec<(usize, Counts)>, Counts)>);
+
+/// A stratum as one device sees it.
+struct Pair<'m> {
+    stratum: Stratum,
+    own: &'m Counts,
+    /// Requests of all others.
+    peers: Counts,
+    members: &'m [(usize, Counts)],
+}
+
+/// The strata of one operation in which a device can be compared.
+struct Matched<'m> {
+    pairs: Vec<Pair<'m>>,
+    /// Devices with enough requests in them to speak for themselves.
+    peers: Vec<usize>,
+}
+
+impl Members {
+    fn of(counts: &[BTreeMap<Stratum, Counts>]) -> Self {
+        let mut members: BTreeMap<Stratum, Vec<(usize, Counts)>> = BTreeMap::new();
+        for (device, strata) in counts.iter().enumerate() {
+            for (stratum, counts) in strata {
+                let members = members.entry(*stratum).or_default();
+                members.push((device, counts.clone()));
+            }
+        }
+        let with_sum = |(stratum, members): (Stratum, Vec<(usize, Counts)>)| {
+            let sum = Counts::merged(members.iter().map(|(_, counts)| counts));
+            (stratum, (members, sum))
+        };
+        Self(members.into_iter().map(with_sum).collect())
+    }
+
+    /// What others have in the stratum in which the device has most.
+    fn like(&self, device: usize) -> Like {
+        let own = |(members, sum): &(Vec<(usize, Counts)>, Counts)| {
+            let own = find(members, device)?.total;
+            let devices = members.len() - 1;
+            let requests = sum.total - own;
+            Some((own, Like { requests, devices }))
+        };
+        let most = self.0.values().filter_map(own).max_by_key(|(own, _)| *own);
+        let none = Like {
+            requests: 0,
+            devices: 0,
+        };
+        most.map_or(none, |(_, like)| like)
+    }
+
+    /// By operation, where there is enough to compare.
+    fn matched(&self, device: usize) -> BTreeMap<u8, Matched<'_>> {
+        let mut pairs: BTreeMap<u8, Vec<Pair<'_>>> = BTreeMap::new();
+        for (stratum, (members, sum)) in &self.0 {
+            let Some(own) = find(members, device) else {
+                continue;
+            };
+            if members.len() <= PEERS_MIN || sum.total - own.total < PEER_REQUESTS_MIN {
+                continue;
+            }
+            pairs.entry(stratum.op).or_default().push(Pair {
+                stratum: *stratum,
+                own,
+                peers: sum.without(own),
+                members,
+            });
+        }
+        let matched = pairs.into_iter();
+        matched
+            .filter_map(|(op, pairs)| Some((op, Matched::of(pairs, device)?)))
+            .collect()
+    }
+}
+
+fn peers_of(pairs: &[Pair<'_>], device: usize) -> Vec<usize> {
+    let mut requests: BTreeMap<usize, u64> = BTreeMap::new();
+    for (peer, counts) in pairs.iter().flat_map(|pair| pair.members) {
+        *requests.entry(*peer).or_default() += counts.total;
+    }
+    requests.remove(&device);
+    let enough = requests
+        .into_iter()
+        .filter(|(_, requests)| *requests >= REQUESTS_OF_A_PEER_MIN);
+    enough.map(|(peer, _)| peer).collect()
+}
+
+fn find(members: &[(usize, Counts)], device: usize) -> Option<&Counts> {
+    let found = members.binary_search_by_key(&device, |(member, _)| *member);
+    found.ok().map(|place| &members[place].1)
+}
+
+impl Pair<'_> {
+    /// Requests of a peer.
+    fn of(&self, peer: usize) -> Option<&Counts> {
+        find(self.members, peer)
+    }
+}
+
+impl<'m> Matched<'m> {
+    /// None if that is not enough.
+    fn of(pairs: Vec<Pair<'m>>, device: usize) -> Option<Self> {
+        let matched = Self {
+            peers: peers_of(&pairs, device),
+            pairs,
+        };
+        let is_enough = matched.peers.len() >= PEERS_MIN && matched.compared() >= REQUESTS_MIN;
+        is_enough.then_some(matched)
+    }
+
+    fn compared(&self) -> u64 {
+        self.pairs.iter().map(|pair| pair.own.total).sum()
+    }
+}
+
+/// The mean of two in the middle; none of nothing.
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let upper = values.get(values.len() / 2)?;
+    let lower = values.get((values.len() - 1) / 2)?;
+    Some(f64::midpoint(*lower, *upper))
+}

@@ -1,0 +1,247 @@
+//! Is a device slower throughout? (Mann-Whitney test, stratified.)
+//!
+//! In each stratum `U` counts the pairs of a request of the device and one of its peers in which the
+//! device took longer, equal ones half. Strata are added with weights `1 / (n + N + 1)` (van
+//! Elteren), the best ones against a shift that is the same in all; mean and variance of the sum
+//! are known exactly if the device is like its peers, ties included, and the sum of so many is
+//! normal.
+//!
+//! How much slower is measured against the median peer rather than against all peers as one: a
+//! peer with most of the requests, or one fast device among four, would decide alone. Cliff's delta
+//! is the chance that the device took longer less the chance that the peer did; the ratio is that
+//! of medians, where the peer's requests are weighted so that each stratum counts as for the
+//! device. A device that is always 6 % slower has a delta of 1 if times vary little, but nobody
+//! minds; so delta counts from a ratio of 1.25 only.
+
+use super::distributions::normal_tail;
+use super::strata::Counts;
+use super::{LEVEL, Matched, median};
+use crate::histogram::middle;
+
+/// Fewer requests can be far off by chance, and the sum is not normal yet.
+pub(crate) const REQUESTS_MIN: u64 = 100;
+const DELTA_MIN: f64 = 0.33;
+/// With such a ratio delta counts …
+const RATIO_OF_DELTA_MIN: f64 = 1.25;
+/// … and such a one counts by itself.
+const RATIO_MIN: f64 = 1.5;
+
+/// How a device's times lie against its peers'.
+#[derive(Debug, Clone)]
+pub(crate) struct Shift {
+    pub(crate) p: f64,
+    /// `p` among all tests.
+    pub(crate) q: f64,
+    /// Cliff's delta to the median peer.
+    pub(crate) delta: f64,
+    /// Median to that of the median peer.
+    pub(crate) ratio: f64,
+}
+
+impl Shift {
+    /// None with too few requests.
+    pub(super) fn of(matched: &Matched<'_>) -> Option<Self> {
+        if matched.compared() < REQUESTS_MIN {
+            return None;
+        }
+        let p = normal_tail(van_elteren(matched));
+        let peers = matched.peers.iter();
+        Some(Self {
+            p,
+            q: p,
+            delta: median(peers.clone().map(|peer| delta(matched, *peer)))?,
+            ratio: median(peers.map(|peer| ratio(matched, *peer)))?,
+        })
+    }
+
+    pub(crate) fn fires(&self) -> bool {
+        self.q <= LEVEL && self.stands_out()
+    }
+
+    /// As one that is asked when another already fired.
+    pub(super) fn agrees(&self) -> bool {
+        self.p <= LEVEL && self.stands_out()
+    }
+
+    fn stands_out(&self) -> bool {
+        let by_delta = self.delta > DELTA_MIN && self.ratio >= RATIO_OF_DELTA_MIN;
+        by_delta || self.ratio >= RATIO_MIN
+    }
+}
+
+/// Standard deviations by which the device is slower than if it was like its peers.
+fn van_elteren(matched: &Matched<'_>) -> f64 {
+    let (mut sum, mut variance) = (0.0, 0.0);
+    for pair in &matched.pairs {
+        let (wins, ties) = wins(pair.own, &pair.peers);
+        let (ours, theirs) = (pair.own.total as f64, pair.peers.total as f64);
+        let all = ours + theirs;
+        let weight = 1.0 / (all + 1.0);
+        sum += weight * (wins - ours * theirs / 2.0);
+        let spread = all + 1.0 - ties / (all * (all - 1.0));
+        variance += weight * weight * ours * theirs / 12.0 * spread;
+    }
+    // Everything equal: no difference.
+    if variance > 0.0 {
+        sum / variance.sqrt()
+    } else {
+        0.0
+    }
+}
+
+/// Pairs in which ours is greater, equal ones half; and the sum of `t^3 - t` over ties of `t`.
+fn wins(ours: &Counts, theirs: &Counts) -> (f64, f64) {
+    let (mut wins, mut ties, mut below) = (0.0, 0.0, 0.0);
+    let mut left = theirs.buckets.iter().peekable();
+    let tied = |count: f64| count * count * count - count;
+    for (bucket, count) in &ours.buckets {
+        while let Some((_, fewer)) = left.next_if(|(other, _)| other < bucket) {
+            below += *fewer as f64;
+            ties += tied(*fewer as f64);
+        }
+        let equal = left.next_if(|(other, _)| other == bucket);
+        let equal = equal.map_or(0.0, |(_, count)| *count as f64);
+        wins += *count as f64 * (below + equal / 2.0);
+        ties += tied(*count as f64 + equal);
+        below += equal;
+    }
+    ties += left.map(|(_, count)| tied(*count as f64)).sum::<f64>();
+    (wins, ties)
+}
+
+fn delta(matched: &Matched<'_>, peer: usize) -> f64 {
+    let (mut delta, mut weight) = (0.0, 0.0);
+    for pair in &matched.pairs {
+        if let Some(theirs) = pair.of(peer) {
+            let ours = pair.own.total as f64;
+            let pairs = ours * theirs.total as f64;
+            delta += ours * (2.0 * wins(pair.own, theirs).0 / pairs - 1.0);
+            weight += ours;
+        }
+    }
+    delta / weight
+}
+
+fn ratio(matched: &Matched<'_>, peer: usize) -> f64 {
+    let (mut ours, mut theirs) = (Weights::default(), Weights::default());
+    for pair in &matched.pairs {
+        if let Some(counts) = pair.of(peer) {
+            ours.add(pair.own, 1.0);
+            theirs.add(counts, pair.own.total as f64 / counts.total as f64);
+        }
+    }
+    // A time of 0 ns is the clock's resolution.
+    ours.middle().max(1.0) / theirs.middle().max(1.0)
+}
+
+/// Weight of each bucket. There are as many of these as pairs of devices, so that sorting the
+/// buckets of all strata would be most of the time where a hundred disks are compared.
+#[derive(Default)]
+struct Weights(Vec<f64>);
+
+impl Weights {
+    fn add(&mut self, counts: &Counts, weight: f64) {
+        let buckets = counts.buckets.last().map_or(0, |(last, _)| last + 1);
+        if self.0.len() < buckets {
+            self.0.resize(buckets, 0.0);
+        }
+        for (bucket, count) in &counts.buckets {
+            self.0[*bucket] += *count as f64 * weight;
+        }
+    }
+
+    /// The median, ns.
+    fn middle(&self) -> f64 {
+        let half = self.0.iter().sum::<f64>() / 2.0;
+        let mut seen = 0.0;
+        let found = self.0.iter().position(|weight| {
+            seen += weight;
+            *weight > 0.0 && seen >= half
+        });
+        found.map_or(0.0, |bucket| middle(bucket) as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Pair;
+    use super::super::strata::{Stratum, counts};
+    use super::*;
+
+    /// All ways to choose which of seven values, some equal, are ours: mean and variance of the
+    /// number of pairs won are those of the formula.
+    #[test]
+    fn mean_and_variance_are_those_of_all_arrangements() {
+        let values = [1, 2, 2, 3, 5, 5, 5];
+        let split = |ours: u32, wanted: u32| {
+            let mut buckets: Vec<(usize, u64)> = Vec::new();
+            for (at, value) in values.iter().enumerate() {
+                if (ours >> at) & 1 == wanted {
+                    match buckets.last_mut() {
+                        Some((last, count)) if last == value => *count += 1,
+                        _ => buckets.push((*value, 1)),
+                    }
+                }
+            }
+            counts(&buckets)
+        };
+        let choices: Vec<u32> = (0..1 << 7)
+            .filter(|ours: &u32| ours.count_ones() == 3)
+            .collect();
+        let all = choices
+            .iter()
+            .map(|ours| wins(&split(*ours, 1), &split(*ours, 0)));
+        let all: Vec<(f64, f64)> = all.collect();
+        let mean = all.iter().map(|(wins, _)| wins).sum::<f64>() / all.len() as f64;
+        assert!((mean - 6.0).abs() < 1e-12, "{mean}");
+        let squares = all.iter().map(|(wins, _)| (wins - mean).powi(2));
+        let variance = squares.sum::<f64>() / all.len() as f64;
+        // 2 twos and 3 fives: 6 + 24.
+        assert!(all.iter().all(|(_, ties)| *ties == 30.0));
+        let formula = 3.0 * 4.0 / 12.0 * (8.0 - 30.0 / 42.0);
+        assert!((variance - formula).abs() < 1e-12, "{variance} {formula}");
+    }
+
+    fn pair<'c>(own: &'c Counts, members: &'c [(usize, Counts)], depth: u64) -> Pair<'c> {
+        Pair {
+            stratum: Stratum::new(0, 4096, depth),
+            own,
+            peers: Counts::merged(members.iter().map(|(_, counts)| counts)),
+            members,
+        }
+    }
+
+    /// In each of two strata the device is like its peers, though it has most of its requests in
+    /// the slower one: taken together it would be slower.
+    #[test]
+    fn strata_are_compared_one_by_one() {
+        let (few, many) = (counts(&[(100, 10)]), counts(&[(200, 90)]));
+        let fast = [(1, counts(&[(100, 90)]))];
+        let slow = [(1, counts(&[(200, 10)]))];
+        let matched = Matched {
+            pairs: vec![pair(&few, &fast, 1), pair(&many, &slow, 2)],
+            peers: vec![1],
+        };
+        assert_eq!(van_elteren(&matched), 0.0);
+        assert_eq!(delta(&matched, 1), 0.0);
+        assert_eq!(ratio(&matched, 1), 1.0);
+    }
+
+    #[test]
+    fn a_slower_device_by_hand() {
+        // Bucket 96 is 128..132 ns, bucket 128 is 256..264: twice that.
+        let own = counts(&[(96, 1), (128, 3)]);
+        let peer = [(1, counts(&[(96, 2)]))];
+        let matched = Matched {
+            pairs: vec![pair(&own, &peer, 1)],
+            peers: vec![1],
+        };
+        // Of 8 pairs 6 are won and 2 equal.
+        assert_eq!(delta(&matched, 1), 0.75);
+        assert!((ratio(&matched, 1) - 2.0).abs() < 0.02);
+        // U 7 of expected 4; ties 24 + 24: variance 8 / 12 × (7 − 48 / 30).
+        let variance: f64 = 8.0 / 12.0 * (7.0 - 48.0 / 30.0);
+        let z = 3.0 / variance.sqrt();
+        assert!((van_elteren(&matched) - z).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,68 @@
+//! How often the tests find a bad device, and how often they fire for nothing, on made-up devices.
+//!
+//! `docs/outliers.md` has the rates of many runs and the command that makes them; as tests there are
+//! as many runs as a second or two allows.
+
+mod dice;
+mod queues;
+mod rates;
+
+use super::{Compared, Comparison, Sample, adjust, compare};
+
+/// As the view does it: all tests of an answer are adjusted together.
+fn judged(samples: &[Sample]) -> Vec<Compared> {
+    let mut compared = compare(samples);
+    adjust(compared.iter_mut().flat_map(Compared::comparisons_mut));
+    compared
+}
+
+fn tail_fires(device: &Compared) -> bool {
+    comparisons(device).iter().any(Comparison::tail_fires)
+}
+
+fn shift_fires(device: &Compared) -> bool {
+    comparisons(device).iter().any(Comparison::shift_fires)
+}
+
+fn fires(device: &Compared) -> bool {
+    tail_fires(device) || shift_fires(device)
+}
+
+fn comparisons(device: &Compared) -> &[Comparison] {
+    device.by_op.as_deref().unwrap_or_default()
+}
+
+/// Runs of each case: so many, or as many as `WHYSLOW_RUNS` says.
+fn runs(default: u32) -> u32 {
+    let wanted = std::env::var("WHYSLOW_RUNS").ok();
+    wanted.and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Share of runs in which something happened, and what it was to be.
+fn rate(what: &str, runs: u32, mut happens: impl FnMut(u64) -> bool) -> f64 {
+    let count = (0..runs).filter(|run| happens(u64::from(*run))).count();
+    let rate = count as f64 / f64::from(runs);
+    println!("| {what} | {rate:.3} |");
+    rate
+}
+
+/// How far the share of so many runs may be from the true one by chance: three standard deviations.
+fn margin(rate: f64, runs: u32) -> f64 {
+    3.0 * (rate * (1.0 - rate) / f64::from(runs)).sqrt()
+}
+
+fn assert_at_least(found: f64, wanted: f64, runs: u32, what: &str) {
+    let least = wanted - margin(wanted, runs);
+    assert!(
+        found >= least,
+        "{what}: {found} of {runs} runs, not {wanted}"
+    );
+}
+
+fn assert_at_most(found: f64, wanted: f64, runs: u32, what: &str) {
+    let most = wanted + margin(wanted, runs);
+    assert!(
+        found <= most,
+        "{what}: {found} of {runs} runs, not {wanted}"
+    );
+}

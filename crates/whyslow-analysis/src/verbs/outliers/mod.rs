@@ -1,0 +1,311 @@
+//! `block outliers`: the requests over a threshold, and the devices that deviate from their peers.
+//!
+//! Devices are judged by the time from issue to completion: what happens in the queue above is not
+//! theirs. Peers are the devices of one driver. How they are compared: [`crate::peers`].
+
+mod evidence;
+mod figures;
+mod requests;
+mod sweep;
+mod verdict;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+use whyslow_model::Ns;
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::histogram::{Histogram, bucket_of};
+use crate::peers::{Compared, Sample, Slices, Tail, adjust, compare, driver};
+use crate::rows;
+use crate::sweep::Parts;
+use figures::{Figures, Where};
+use sweep::Disks;
+
+/// What a person notices.
+const THRESHOLD: Ns = 100_000_000;
+/// So many times what a device of the kind needs for a request is just before the next.
+const LATELY: i64 = 4;
+
+pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, AnalysisError> {
+    if !context.question.by.is_empty() {
+        return Err(AnalysisError::query(
+            "block outliers compares devices and has no other grouping",
+            "leave --by out; `block stats` has it",
+        ));
+    }
+    let asked = context.question.filter.dur_min;
+    let threshold = asked.unwrap_or(THRESHOLD);
+    if asked.is_none() {
+        context.note(format!(
+            "the threshold is {}, what a person notices: --min sets another",
+            requests::in_words(threshold)
+        ));
+    }
+    let figures = figures::by_device(context, threshold)?;
+    let over = figures.values().map(|figures| figures.over).sum();
+    let requests = requests::table(context, threshold, over)?;
+    let (measured, tests) = measure(context, &figures)?;
+    let by_time = context.question.interval.is_some();
+    let mut tables = vec![requests, devices(context, &figures, &measured, tests)];
+    let evidence = [
+        evidence::comparisons(&measured, tests, by_time),
+        evidence::strata(&measured, by_time),
+    ];
+    for mut table in evidence {
+        if !table.rows.is_empty() {
+            sort_by_name(context, &mut table);
+            tables.push(table);
+        }
+    }
+    Ok(tables)
+}
+
+/// What the comparison says of a device, and how many requests it had at a time.
+struct Measured {
+    compared: Compared,
+    in_flight: Histogram,
+}
+
+/// What is known of a device before it is compared.
+#[derive(Default)]
+struct Sampled {
+    sample: Sample,
+    in_flight: Histogram,
+}
+
+/// Every device of the question in every interval, and how many tests that took.
+fn measure(
+    context: &Context<'_>,
+    figures: &BTreeMap<Where, Figures>,
+) -> Result<(BTreeMap<Where, Measured>, usize), AnalysisError> {
+    let parts = parts(context);
+    let disks = disks(figures);
+    let mut sampled: FxHashMap<(usize, usize), Sampled> = FxHashMap::default();
+    sweep::each(context, &disks, |disk, told| {
+        let part = parts.of(told.request.what.ts);
+        let device = sampled.entry((part, disk)).or_default();
+        device.sample.ask(told.preceded);
+        if let Some((stratum, device_ns)) = sweep::sampled(&told) {
+            device.in_flight.add(told.depth as i64);
+            device.sample.add(stratum, device_ns, told.share_ns);
+        }
+    })?;
+    let mut groups: BTreeMap<(Ns, &str), Vec<(&Where, Sampled)>> = BTreeMap::new();
+    for place in figures.keys() {
+        let disk = disks.place_of(&place.1);
+        let found = disk.and_then(|disk| sampled.remove(&(parts.of(place.0), disk)));
+        let group = groups.entry((place.0, driver(&place.1))).or_default();
+        group.push((place, found.unwrap_or_default()));
+    }
+    let mut measured = BTreeMap::new();
+    for group in groups.into_values() {
+        let (places, sampled): (Vec<&Where>, Vec<Sampled>) = group.into_iter().unzip();
+        let (samples, in_flight): (Vec<Sample>, Vec<Histogram>) = sampled
+            .into_iter()
+            .map(|one| (one.sample, one.in_flight))
+            .unzip();
+        for ((place, compared), in_flight) in
+            places.into_iter().zip(compare(&samples)).zip(in_flight)
+        {
+            measured.insert(
+                place.clone(),
+                Measured {
+                    compared,
+                    in_flight,
+                },
+            );
+        }
+    }
+    let tests = adjust_all(&mut measured);
+    if disperse(context, (parts, &disks), &mut measured)? {
+        adjust_all(&mut measured);
+    }
+    Ok((measured, tests))
+}
+
+fn parts(context: &Context<'_>) -> Parts {
+    let whole = context.span.length().max(1);
+    Parts {
+        span: context.span,
+        width: context.question.interval.unwrap_or(whole),
+    }
+}
+
+/// The devices of the question, each with a few times what those of its driver need for a request.
+fn disks(figures: &BTreeMap<Where, Figures>) -> Disks {
+    let mut drivers: BTreeMap<&str, Histogram> = BTreeMap::new();
+    for ((_, name), figures) in figures {
+        drivers
+            .entry(driver(name))
+            .or_default()
+            .merge(&figures.device);
+    }
+    let lately = |name: &str| {
+        let median = drivers
+            .get(driver(name))
+            .and_then(|times| times.percentile(500));
+        LATELY.saturating_mul(median.unwrap_or(0))
+    };
+    let names: BTreeSet<&str> = figures.keys().map(|(_, name)| name.as_str()).collect();
+    Disks::new(
+        names
+            .into_iter()
+            .map(|name| (name.to_owned(), lately(name))),
+    )
+}
+
+fn adjust_all(measured: &mut BTreeMap<Where, Measured>) -> usize {
+    let compared = measured.values_mut().map(|measured| &mut measured.compared);
+    adjust(compared.flat_map(Compared::comparisons_mut))
+}
+
+/// Looks once more at devices with many slow requests, whether these came in bursts. Whether there
+/// were any such devices.
+fn disperse(
+    context: &Context<'_>,
+    (parts, disks): (Parts, &Disks),
+    measured: &mut BTreeMap<Where, Measured>,
+) -> Result<bool, AnalysisError> {
+    let mut looked_at: FxHashMap<(usize, usize, u8), (&mut Tail, Slices)> = FxHashMap::default();
+    for (place, measured) in measured {
+        let Some(disk) = disks.place_of(&place.1) else {
+            continue;
+        };
+        for comparison in measured.compared.comparisons_mut() {
+            if comparison.tail.fires() {
+                let key = (parts.of(place.0), disk, comparison.op);
+                let slices = Slices::new(parts.width);
+                looked_at.insert(key, (&mut comparison.tail, slices));
+            }
+        }
+    }
+    if looked_at.is_empty() {
+        return Ok(false);
+    }
+    sweep::each(context, disks, |disk, told| {
+        let Some((stratum, device_ns)) = sweep::sampled(&told) else {
+            return;
+        };
+        let key = (parts.of(told.request.what.ts), disk, stratum.op);
+        if let Some((tail, slices)) = looked_at.get_mut(&key)
+            && let Some(is_over) = tail.is_over(stratum, bucket_of(device_ns))
+        {
+            slices.add(told.request.issue, is_over);
+        }
+    })?;
+    for (tail, slices) in looked_at.into_values() {
+        tail.disperse(slices.dispersion());
+    }
+    Ok(true)
+}
+
+fn devices(
+    context: &Context<'_>,
+    figures: &BTreeMap<Where, Figures>,
+    measured: &BTreeMap<Where, Measured>,
+    tests: usize,
+) -> AnswerTable {
+    let by_time = context.question.interval.is_some();
+    let title = "devices: time from issue to completion";
+    let mut table = AnswerTable::new("devices", title, columns(by_time));
+    let mut ranked = Vec::new();
+    let mut drivers: BTreeMap<(Ns, &str), Vec<&str>> = BTreeMap::new();
+    for (place, figures) in figures {
+        let Some(Measured {
+            compared,
+            in_flight,
+        }) = measured.get(place)
+        else {
+            continue;
+        };
+        let (begin, name) = (place.0, place.1.as_str());
+        let mut row = Vec::with_capacity(table.columns.len());
+        if by_time {
+            row.push(begin.into());
+        }
+        row.push(name.into());
+        row.extend(figures.cells());
+        let [p50, p99] = in_flight.percentiles([500, 990]);
+        row.extend([p50.into(), p99.into()]);
+        let (is_outlier, cells) = verdict::cells(compared, p50, tests);
+        row.extend(cells);
+        if is_outlier {
+            drivers.entry((begin, driver(name))).or_default().push(name);
+        }
+        let longest = figures.device.sums().max();
+        let time = if by_time { begin } else { 0 };
+        ranked.push((
+            (time, Reverse((is_outlier, figures.over, longest)), name),
+            row,
+        ));
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    for ((_, Reverse((is_outlier, ..)), _), row) in ranked {
+        if is_outlier {
+            table.outliers.push(table.rows.len());
+        }
+        table.rows.push(row);
+    }
+    for names in drivers.into_values().filter(|names| names.len() > 1) {
+        context.note(format!(
+            "{} differ from their peers: if they are devices of another kind, compare them by \
+             themselves (-d {})",
+            names.join(", "),
+            names.join(",")
+        ));
+    }
+    sort_by_name(context, &mut table);
+    table
+}
+
+/// By the column that the question names, where the table has it.
+fn sort_by_name(context: &Context<'_>, table: &mut AnswerTable) {
+    if let Some(sort) = &context.question.sort {
+        rows::sort(table, sort);
+    }
+}
+
+fn columns(by_time: bool) -> Vec<AnswerColumn> {
+    let column = AnswerColumn::new;
+    let duration = |name: &str, title: &str| column(name, title, Measure::Duration);
+    let mut columns = Vec::new();
+    if by_time {
+        columns.push(column("ts_ns", "time", Measure::Time));
+    }
+    columns.extend([
+        column("dev", "dev", Measure::Text),
+        column("count", "count", Measure::Count).priority(1),
+        column("over", "over", Measure::Count),
+        column("unfinished", "no end", Measure::Count).priority(5),
+        duration("device_min_ns", "min").priority(6),
+        duration("device_p50_ns", "p50"),
+        duration("device_p90_ns", "p90").priority(4),
+        duration("device_p99_ns", "p99").priority(1),
+        duration("device_max_ns", "max"),
+        column("in_flight_p50", "in flight p50", Measure::Count).priority(3),
+        column("in_flight_p99", "in flight p99", Measure::Count).priority(8),
+    ]);
+    columns.extend(verdict::columns());
+    columns
+}
+
+impl Figures {
+    fn cells(&self) -> [Value; 8] {
+        let sums = self.device.sums();
+        let [p50, p90, p99] = self.device.percentiles([500, 900, 990]);
+        [
+            self.count.into(),
+            self.over.into(),
+            self.unfinished.into(),
+            sums.min().into(),
+            p50.into(),
+            p90.into(),
+            p99.into(),
+            sums.max().into(),
+        ]
+    }
+}

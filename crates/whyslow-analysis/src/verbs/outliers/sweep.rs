@@ -1,0 +1,263 @@
+//! Requests with what else their device had to do at the time.
+//!
+//! All requests of a device count for that, whatever the filter; those of the question are compared.
+//! A request whose completion was not recorded counts until the kernel would have given it up, as
+//! one lost event would else make a device busy for ever.
+
+use std::ops::ControlFlow;
+
+use arrow_array::RecordBatch;
+use rustc_hash::FxHashMap;
+use whyslow_model::{Ns, Window};
+
+use super::figures::{UNKNOWN, any_length};
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::fold::in_order;
+use crate::kinds::BLOCK;
+use crate::peers::{InFlight, Issued, Stratum, Told};
+use crate::scan::{ColumnRef, Projection, per_word};
+
+/// Time limit of a command of SCSI and NVMe disks, unless set otherwise.
+const GIVEN_UP_AFTER: Ns = 30_000_000_000;
+
+/// What a request is compared by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct What {
+    /// First known moment, which tells the interval of a series.
+    pub(super) ts: Ns,
+    op: u8,
+    bytes: i64,
+    /// Time in the device; none of a request that is not to be compared.
+    device_ns: Option<Ns>,
+    /// Whether the device got it inside the window.
+    is_inside: bool,
+}
+
+/// Devices of a question, by number.
+pub(super) struct Disks {
+    places: FxHashMap<String, usize>,
+    /// How long before a request others are just before it.
+    lately: Vec<Ns>,
+}
+
+impl Disks {
+    pub(super) fn new(disks: impl Iterator<Item = (String, Ns)>) -> Self {
+        let (names, lately): (Vec<String>, Vec<Ns>) = disks.unzip();
+        let places = names.into_iter().enumerate();
+        Self {
+            places: places.map(|(place, name)| (name, place)).collect(),
+            lately,
+        }
+    }
+
+    pub(super) fn place_of(&self, name: &str) -> Option<usize> {
+        self.places.get(name).copied()
+    }
+}
+
+/// Shows every request that a device of the question got inside the window, at its end.
+pub(super) fn each(
+    context: &Context<'_>,
+    disks: &Disks,
+    mut each: impl FnMut(usize, Told<What>),
+) -> Result<(), AnalysisError> {
+    let filter = any_length(&context.question.filter);
+    let mut pass = context.pass_of(&BLOCK, &[], &filter)?;
+    let columns = Columns::new(&mut pass.projection);
+    let mut verdicts = pass.selector.verdicts();
+    let mut rows = Vec::new();
+    let lately = disks.lately.iter();
+    let mut in_flight: Vec<InFlight<What>> = lately.map(|lately| InFlight::new(*lately)).collect();
+    let (window, end) = (context.selected(), context.recording_end());
+    let mut each = |disk: usize, told: Told<What>| {
+        if told.request.what.is_inside {
+            each(disk, told);
+        }
+    };
+    in_order(
+        context.tables,
+        &pass.projection.scan(pass.selected),
+        |batch| {
+            pass.selector.select(&mut verdicts, batch, &mut rows)?;
+            columns.each(batch, (&rows, disks), (window, end), |disk, request| {
+                let ts = request.what.ts;
+                in_flight[disk].add(ts, request, &mut |told| each(disk, told));
+            })?;
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    for (disk, in_flight) in in_flight.into_iter().enumerate() {
+        in_flight.finish(&mut |told| each(disk, told));
+    }
+    Ok(())
+}
+
+/// The stratum of a request that is to be compared, and its time in the device.
+pub(super) fn sampled(told: &Told<What>) -> Option<(Stratum, Ns)> {
+    let what = told.request.what;
+    let stratum = Stratum::new(what.op, what.bytes, told.depth);
+    Some((stratum, what.device_ns?))
+}
+
+struct Columns {
+    dev: ColumnRef,
+    op: ColumnRef,
+    id: ColumnRef,
+    ts: ColumnRef,
+    ts_issue: ColumnRef,
+    ts_end: ColumnRef,
+    dur: ColumnRef,
+    device: ColumnRef,
+    bytes: ColumnRef,
+}
+
+impl Columns {
+    fn new(projection: &mut Projection) -> Self {
+        Self {
+            dev: projection.need("dev_name"),
+            op: projection.need("op"),
+            id: projection.need("id"),
+            ts: projection.need("ts"),
+            ts_issue: projection.need("ts_issue"),
+            ts_end: projection.need("ts_end"),
+            dur: projection.need("dur"),
+            device: projection.need("device_ns"),
+            bytes: projection.need("bytes"),
+        }
+    }
+
+    /// All requests of a batch that the device had inside the window; `rows` are those of the
+    /// question.
+    fn each(
+        &self,
+        batch: &RecordBatch,
+        (rows, disks): (&[u32], &Disks),
+        (window, recording_end): (Option<Window>, Ns),
+        mut each: impl FnMut(usize, Issued<What>),
+    ) -> Result<(), AnalysisError> {
+        let (dev, op) = (self.dev.texts(batch)?, self.op.texts(batch)?);
+        let ops = per_word(&op, number_of);
+        let places = per_word(&dev, |name| disks.place_of(name));
+        let unknown = disks.place_of(UNKNOWN);
+        let (id, ts, dur) = (
+            self.id.ints(batch)?,
+            self.ts.ints(batch)?,
+            self.dur.ints(batch)?,
+        );
+        let (ts_issue, ts_end) = (self.ts_issue.ints(batch)?, self.ts_end.ints(batch)?);
+        let (device, bytes) = (self.device.ints(batch)?, self.bytes.ints(batch)?);
+        let mut asked = rows.iter().copied().peekable();
+        for row in 0..batch.num_rows() as u32 {
+            let is_asked = asked.next_if_eq(&row).is_some();
+            let Some(disk) = dev.key(row).map_or(unknown, |word| places[word]) else {
+                continue;
+            };
+            let interval = (ts.at(row), ts_end.get(row));
+            // What a scan reads beyond the window depends on how the table is cut into pages.
+            if window.is_some_and(|window| !window.overlaps(interval.0, interval.1)) {
+                continue;
+            }
+            let times = Times {
+                ts: interval.0,
+                ts_end: interval.1,
+                ts_issue: ts_issue.get(row),
+                device_ns: device.get(row),
+                is_whole: dur.get(row).is_some(),
+            };
+            let Some((issue, end)) = times.in_device(recording_end) else {
+                continue;
+            };
+            let is_inside =
+                times.ts_issue.is_some() && window.is_none_or(|window| window.contains(issue));
+            let what = What {
+                ts: times.ts,
+                op: op.key(row).map_or(OTHER, |word| ops[word]),
+                bytes: bytes.at(row),
+                device_ns: times.device_ns.filter(|_| is_asked),
+                is_inside,
+            };
+            let id = id.at(row);
+            each(
+                disk,
+                Issued {
+                    issue,
+                    id,
+                    end,
+                    what,
+                },
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Classes of operations have the numbers of their places.
+const OTHER: u8 = BLOCK.classes.len() as u8 - 1;
+
+fn number_of(op: &str) -> u8 {
+    let place = BLOCK.classes.iter().position(|class| *class == op);
+    place.map_or(OTHER, |place| place as u8)
+}
+
+/// What is known of when a request was where.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    ts: Ns,
+    ts_end: Option<Ns>,
+    ts_issue: Option<Ns>,
+    device_ns: Option<Ns>,
+    /// Whether begin and end were recorded.
+    is_whole: bool,
+}
+
+impl Times {
+    /// From issue to completion; none if the device never had it, or nobody knows when.
+    fn in_device(self, recording_end: Ns) -> Option<(Ns, Ns)> {
+        match (self.ts_issue, self.ts_end) {
+            (Some(issue), end) => {
+                let known = self.device_ns.map(|ns| issue + ns).or(end);
+                let given_up = issue.saturating_add(GIVEN_UP_AFTER).min(recording_end);
+                Some((issue, known.unwrap_or(given_up)))
+            }
+            // It was there when the recording began.
+            (None, Some(end)) if !self.is_whole => Some((self.ts, end)),
+            // A stacked device hands its requests on, and some are never issued.
+            (None, _) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_has_a_request_from_issue_to_completion() {
+        let check = |ts_issue, device_ns, ts_end, is_whole, expected| {
+            let times = Times {
+                ts: 100,
+                ts_end,
+                ts_issue,
+                device_ns,
+                is_whole,
+            };
+            assert_eq!(times.in_device(1_000), expected, "{times:?}");
+        };
+        check(Some(110), Some(50), Some(160), true, Some((110, 160)));
+        // A flush follows the data.
+        check(Some(110), Some(50), Some(190), true, Some((110, 160)));
+        check(Some(110), None, None, false, Some((110, 1_000)));
+        check(None, None, Some(130), false, Some((100, 130)));
+        check(None, None, Some(130), true, None);
+        check(None, None, None, false, None);
+        let times = Times {
+            ts: 0,
+            ts_end: None,
+            ts_issue: Some(0),
+            device_ns: None,
+            is_whole: false,
+        };
+        assert_eq!(times.in_device(Ns::MAX), Some((0, GIVEN_UP_AFTER)));
+    }
+}
