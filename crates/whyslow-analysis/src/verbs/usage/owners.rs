@@ -145,7 +145,10 @@ fn block_bytes(
 ) -> Result<Option<Groups<BlockSum>>, AnalysisError> {
     let same = [Key::Comm, Key::Pid, Key::Tid, Key::Process, Key::Thread];
     let filter = &context.question.filter;
-    let of_calls_only = !filter.files.is_empty() || !filter.ops.is_empty() || filter.errors_only;
+    let of_calls_only = !filter.files.is_empty()
+        || !filter.ops.is_empty()
+        || !filter.names.is_empty()
+        || filter.errors_only;
     if of_calls_only || !context.has("block_io") || !keys.iter().all(|key| same.contains(key)) {
         return Ok(None);
     }

@@ -320,6 +320,8 @@ impl SyscallTracker {
         if let Some(pending) = calls.pending.take() {
             if self.is_return_of(&pending, called, nr) {
                 self.note_exec(&pending, thread, ret);
+                // What seems to be returned then is a register of the interrupted program.
+                let ret = ret.filter(|_| nr != FORGOTTEN);
                 return self.perform(&pending, thread, here, (ret, args), out);
             }
             out.anomalies.count(&stat::SYSCALL_MISMATCH, here.ts);
@@ -356,8 +358,11 @@ impl SyscallTracker {
             // Exec may change between the 64-bit and the 32-bit table; the names stay.
             Some(called) => {
                 let returned = self.calls.get(called.meaning);
-                returned.name == entered.name
-                    || (entered.effect == Effect::Sigreturn && nr == FORGOTTEN)
+                // A call of an unknown architecture is known by its number; only one whose
+                // return restores the registers forgets it.
+                let by_number = pending.called.nr.is_some() && entered.call.name.is_empty();
+                let may_forget = || entered.effect == Effect::Sigreturn || by_number;
+                returned.name == entered.name || (nr == FORGOTTEN && may_forget())
             }
         }
     }

@@ -71,6 +71,18 @@ pub(super) fn process(cell: &Cell) -> String {
     }
 }
 
+/// `comm (pid)`, the thread's own id where its process is unknown.
+pub(super) fn owner(cell: &Cell) -> String {
+    let Cell::Process { name, pid, tid } = cell else {
+        return process(cell);
+    };
+    process(&Cell::Process {
+        name: name.clone(),
+        pid: None,
+        tid: pid.or(*tid),
+    })
+}
+
 /// `1.00 MiB`, `84   B`, `N/A`.
 pub(super) fn size(cell: &Cell) -> String {
     const UNITS: [&str; 5] = ["  B", "KiB", "MiB", "GiB", "TiB"];

@@ -209,11 +209,12 @@ fn interfaces(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
     })?;
     let found = rows(&answer, "usage");
     let table = |column: &str| {
+        // Packets may be dropped before they have an interface.
         let cells = |row: &Row<'_>| {
-            let name = row.text("netif").unwrap_or("?");
-            vec![Cell::Netif(name.into()), size(row.int(column))]
+            let name = row.text("netif")?;
+            Some(vec![Cell::Netif(name.into()), size(row.int(column))])
         };
-        let mut rows: Vec<Vec<Cell>> = found.iter().map(cells).collect();
+        let mut rows: Vec<Vec<Cell>> = found.iter().filter_map(cells).collect();
         rows.sort_by(|a, b| value(b).total_cmp(&value(a)));
         rows
     };
@@ -246,7 +247,7 @@ fn processes_text(table: &Table, _: &Style) -> String {
         Bar {
             amount: total.amount(),
             value: text::size(total),
-            label: format!("{:<25}{}", text::process(process), parts.concat()),
+            label: format!("{:<25}{}", text::owner(process), parts.concat()),
         }
     };
     text::graph(
@@ -266,7 +267,7 @@ fn block_text(table: &Table, _: &Style) -> String {
         return String::new();
     }
     let title = format!("{} {}", table.class.title, heading(table));
-    text::graph(&title, "Process", sizes(table, text::process))
+    text::graph(&title, "Process", sizes(table, text::owner))
 }
 
 fn sizes(table: &Table, label: fn(&Cell) -> String) -> impl Iterator<Item = Bar> {

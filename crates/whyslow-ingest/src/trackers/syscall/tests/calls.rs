@@ -252,6 +252,16 @@ fn a_signal_return_comes_back_as_nothing_or_without_number() {
 }
 
 #[test]
+fn a_signal_return_known_by_number_only_forgets_it() {
+    let machine = check(
+        "1 7 > 15 nr=15
+         2 7 < -1 nr=-1 ret=-4",
+        &["1-2 tid=7 15"],
+    );
+    assert_eq!(machine.count(&stat::SYSCALL_MISMATCH), 0);
+}
+
+#[test]
 fn returns_without_a_name_end_what_was_entered() {
     check(
         "1 7 > open path=/a

@@ -1,0 +1,169 @@
+//! What the trace itself tells, to prove who is right.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+
+use whyslow_ingest::{InMemory, import_in_memory};
+use whyslow_model::Sym;
+use whyslow_model::tables::SyscallRow;
+
+/// A scheduling latency as the peer defines it.
+pub(crate) struct Wait {
+    pub(crate) tid: i32,
+    pub(crate) prio: Option<i32>,
+    pub(crate) ns: i64,
+}
+
+pub(crate) struct Facts {
+    pub(crate) trace: InMemory,
+    /// By thread id: every name that it had.
+    names: HashMap<i32, BTreeSet<String>>,
+    pub(crate) waits: Vec<Wait>,
+    /// Calls in the peer's whole log, by times and thread.
+    pub(crate) logged: BTreeSet<String>,
+}
+
+impl Facts {
+    pub(crate) fn of(source: &Path, logged: BTreeSet<String>) -> Self {
+        let trace = import_in_memory(&[source.to_owned()]).expect("the trace imports");
+        let tid_of: HashMap<i32, i32> = trace
+            .rows
+            .thread
+            .iter()
+            .map(|row| (row.utid, row.tid))
+            .collect();
+        let mut names: HashMap<i32, BTreeSet<String>> = HashMap::new();
+        for row in &trace.rows.thread_comm {
+            let name = trace.symbols.get(row.comm).to_owned();
+            names.entry(tid_of[&row.utid]).or_default().insert(name);
+        }
+        // The name of a child is its parent's until it takes another.
+        for row in &trace.rows.thread {
+            let parent = row.parent_utid.and_then(|utid| tid_of.get(&utid));
+            let inherited = parent.and_then(|tid| names.get(tid)).cloned();
+            names
+                .entry(row.tid)
+                .or_default()
+                .extend(inherited.into_iter().flatten());
+        }
+        let waits = waits(&trace);
+        Self {
+            trace,
+            names,
+            waits,
+            logged,
+        }
+    }
+
+    pub(crate) fn text(&self, sym: Option<Sym>) -> &str {
+        sym.map_or("", |sym| self.trace.symbols.get(sym))
+    }
+
+    pub(crate) fn was_named(&self, tid: &str, name: &str) -> bool {
+        let tid = tid.parse().ok();
+        let names = tid.and_then(|tid: i32| self.names.get(&tid));
+        names.is_some_and(|names| names.contains(name))
+    }
+
+    pub(crate) fn has_event(&self, names: &[&str]) -> bool {
+        let stats = self.trace.rows.trace_stat.iter();
+        let mut found = stats.filter(|row| row.count > 0);
+        found.any(|row| names.contains(&self.trace.symbols.get(row.name)))
+    }
+
+    /// Calls of a thread that returned.
+    pub(crate) fn calls<'f>(&'f self, tid: &str) -> impl Iterator<Item = &'f SyscallRow> {
+        let tid: Option<i32> = tid.parse().ok();
+        let rows = self.trace.rows.syscall.iter();
+        rows.filter(move |row| row.tid == tid && row.dur.is_some())
+    }
+
+    /// Calls that end with their thread rather than return.
+    pub(crate) fn exits(&self, tid: &str) -> usize {
+        let is_exit =
+            |row: &&SyscallRow| matches!(self.text(Some(row.name)), "exit" | "exit_group");
+        self.calls(tid).filter(is_exit).count()
+    }
+
+    /// Time of a CPU in threads, from the range's begin even where the first switch shows that
+    /// another or nobody ran: the peer's way.
+    pub(crate) fn busy_from_the_begin(&self, cpu: i32, range: (i64, i64)) -> f64 {
+        let (begin, end) = range;
+        let slices = self
+            .trace
+            .rows
+            .sched_slice
+            .iter()
+            .filter(|row| row.cpu == cpu);
+        let mut first = None;
+        let mut busy = 0;
+        for slice in slices {
+            let until = slice.ts_end.unwrap_or(self.trace.end_ns).min(end);
+            if until < begin || slice.ts > end {
+                continue;
+            }
+            // The first event of the range is a switch: from it on, or to it.
+            if first.is_none() {
+                first = Some(slice.ts.max(begin));
+            }
+            busy += until - slice.ts.max(begin);
+        }
+        let before = first.map_or(0, |first| first - begin);
+        (busy + before) as f64 / (end - begin) as f64
+    }
+
+    /// Bytes of write requests by the thread that issued them to the driver.
+    pub(crate) fn issued(&self, range: (i64, i64)) -> BTreeMap<i32, i64> {
+        let threads = self.trace.rows.thread.iter();
+        let tids: HashMap<i32, i32> = threads.map(|row| (row.utid, row.tid)).collect();
+        let mut bytes = BTreeMap::new();
+        for row in &self.trace.rows.block_io {
+            let ended = row
+                .ts_end
+                .is_some_and(|end| range.0 <= end && end <= range.1);
+            let is_write = self.text(Some(row.op)) == "write";
+            if let Some(tid) = row.issuer_utid.and_then(|utid| tids.get(&utid))
+                && ended
+                && is_write
+            {
+                *bytes.entry(*tid).or_default() += row.bytes;
+            }
+        }
+        bytes
+    }
+}
+
+/// From a wakeup to the switch that follows, be the thread asleep or merely preempted then; of a
+/// new thread if its wakeup was recorded.
+fn waits(trace: &InMemory) -> Vec<Wait> {
+    let text = |sym: Option<Sym>| sym.map_or("", |sym| trace.symbols.get(sym));
+    let mut spurious: HashMap<i32, Vec<i64>> = HashMap::new();
+    for row in trace.rows.wakeup.iter().filter(|row| row.spurious) {
+        if let Some(utid) = row.utid {
+            spurious.entry(utid).or_default().push(row.ts);
+        }
+    }
+    let mut waits = Vec::new();
+    for row in &trace.rows.thread_state {
+        let (Some(dur), Some(tid)) = (row.dur, row.tid) else {
+            continue;
+        };
+        let ns = match text(row.reason) {
+            "woken" => Some(dur),
+            "created" => row.wakeup_id.map(|_| dur),
+            "preempted" => {
+                let woken = spurious.get(&row.utid.unwrap_or(-1));
+                let inside = |ts: &&i64| row.ts <= **ts && **ts < row.ts + dur;
+                let first = woken.and_then(|woken| woken.iter().find(inside));
+                first.map(|woken| row.ts + dur - woken)
+            }
+            _ => None,
+        };
+        waits.extend(ns.map(|ns| Wait {
+            tid,
+            prio: row.prio,
+            ns,
+        }));
+    }
+    waits
+}
