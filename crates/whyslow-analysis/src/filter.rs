@@ -60,6 +60,8 @@ enum Test {
         min: i64,
         max: i64,
     },
+    /// It ended then.
+    EndedIn { column: ColumnRef, window: Window },
     /// A part of the duration, which must be known.
     Stage { column: ColumnRef, min: Ns, max: Ns },
     Length {
@@ -122,6 +124,10 @@ impl Selector {
         }
         if filter.dur_min.is_some() || filter.dur_max.is_some() {
             builder.length(spec, filter, recording_end)?;
+        }
+        if let Some(window) = filter.ended_in {
+            let column = builder.projection.need("ts_end");
+            builder.tests.push(Test::EndedIn { column, window });
         }
         let (tests, words) = (builder.tests, builder.words);
         let ends = spec.table.column("ts_end");
@@ -270,6 +276,13 @@ impl Test {
                     Some(size) => {
                         *min <= size && size <= *max && exact.is_none_or(|exact| exact == size)
                     }
+                });
+            }
+            Test::EndedIn { column, window } => {
+                let ts_end = column.ints(batch)?;
+                keep(rows, |row| {
+                    let ts_end = ts_end.get(row);
+                    ts_end.is_some_and(|ts_end| window.contains(ts_end))
                 });
             }
             Test::Stage { column, min, max } => {
@@ -596,6 +609,7 @@ impl Spec {
         refuse(!filter.cpus.is_empty() && !has("cpu"), "CPU")?;
         let bounded = filter.dur_min.or(filter.dur_max).is_some();
         refuse(bounded && !has("dur"), "duration")?;
+        refuse(filter.ended_in.is_some() && !has("ts_end"), "end")?;
         refuse(!filter.ops.is_empty() && !has(self.class), "operation")?;
         refuse(!filter.names.is_empty() && !has("name"), "name")?;
         refuse(!filter.tids.is_empty() && !has("tid"), "thread")?;

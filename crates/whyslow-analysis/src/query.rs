@@ -119,6 +119,8 @@ pub struct Filter {
     /// maps: `queue`, `device`, `raise`.
     pub stage: Option<String>,
     pub errors_only: bool,
+    /// Only what ended in this range, so that parts of a window share nothing.
+    pub ended_in: Option<Window>,
     pub cpus: Vec<i32>,
     /// Leave out the tracer's own processes.
     pub no_tracer: bool,

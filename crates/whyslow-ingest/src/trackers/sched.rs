@@ -229,6 +229,7 @@ impl SchedTracker {
                         self.lose(number, cpu.confirmed, processes, out);
                     }
                 }
+                self.seats.gone(thread);
                 self.states.gone(thread, processes, out);
             }
             _ => {}

@@ -35,6 +35,11 @@ impl Seats {
         moves
     }
 
+    /// Its slot is another thread's from now on.
+    pub(super) fn gone(&mut self, thread: &ThreadRef) {
+        *self.of(thread) = Seat::default();
+    }
+
     fn of(&mut self, thread: &ThreadRef) -> &mut Seat {
         let index = thread.index();
         if self.seats.len() <= index {

@@ -266,6 +266,7 @@ fn filter(args: &AskArgs) -> Result<Filter, Failure> {
     }
     Ok(Filter {
         stage: None,
+        ended_in: None,
         pids: filter.pid.clone(),
         tids: filter.tid.clone(),
         comms: filter.comm.clone(),

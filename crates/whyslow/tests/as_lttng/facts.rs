@@ -19,6 +19,8 @@ pub(crate) struct Facts {
     /// By thread id: every name that it had.
     names: HashMap<i32, BTreeSet<String>>,
     pub(crate) waits: Vec<Wait>,
+    /// By thread id: places of the calls that returned.
+    calls: HashMap<i32, Vec<usize>>,
     /// Calls in the peer's whole log, by times and thread.
     pub(crate) logged: BTreeSet<String>,
 }
@@ -47,10 +49,17 @@ impl Facts {
                 .extend(inherited.into_iter().flatten());
         }
         let waits = waits(&trace);
+        let mut calls: HashMap<i32, Vec<usize>> = HashMap::new();
+        for (place, row) in trace.rows.syscall.iter().enumerate() {
+            if let (Some(tid), Some(_)) = (row.tid, row.dur) {
+                calls.entry(tid).or_default().push(place);
+            }
+        }
         Self {
             trace,
             names,
             waits,
+            calls,
             logged,
         }
     }
@@ -73,9 +82,9 @@ impl Facts {
 
     /// Calls of a thread that returned.
     pub(crate) fn calls<'f>(&'f self, tid: &str) -> impl Iterator<Item = &'f SyscallRow> {
-        let tid: Option<i32> = tid.parse().ok();
-        let rows = self.trace.rows.syscall.iter();
-        rows.filter(move |row| row.tid == tid && row.dur.is_some())
+        let places = tid.parse().ok().and_then(|tid: i32| self.calls.get(&tid));
+        let places = places.into_iter().flatten();
+        places.map(|place| &self.trace.rows.syscall[*place])
     }
 
     /// Calls that end with their thread rather than return.
@@ -112,8 +121,37 @@ impl Facts {
         (busy + before) as f64 / (end - begin) as f64
     }
 
-    /// Bytes of write requests by the thread that issued them to the driver.
-    pub(crate) fn issued(&self, range: (i64, i64)) -> BTreeMap<i32, i64> {
+    /// Successful or failed `fcntl(F_DUPFD)`.
+    pub(crate) fn duplicated(&self) -> usize {
+        let rows = self.trace.rows.syscall.iter();
+        let calls = rows.filter(|row| {
+            let name = self.text(Some(row.name));
+            let is_open = self.text(Some(row.op)) == "open";
+            name.starts_with("fcntl") && is_open && row.flags == Some(0) && row.dur.is_some()
+        });
+        calls.count()
+    }
+
+    /// Names of the handlers of a hard interrupt, and how often they ran.
+    pub(crate) fn handlers(&self, nr: &str) -> (BTreeSet<&str>, usize) {
+        let rows = self.trace.rows.irq.iter();
+        let rows =
+            rows.filter(|row| self.text(Some(row.kind)) == "hard" && row.nr.to_string() == nr);
+        let finished: Vec<_> = rows.filter(|row| row.dur.is_some()).collect();
+        let names = finished.iter().map(|row| self.text(row.name));
+        (names.collect(), finished.len())
+    }
+
+    /// Bytes of reads of a process whose begin was not recorded.
+    pub(crate) fn cut_bytes(&self, pid: &str) -> i64 {
+        let rows = self.trace.rows.syscall.iter();
+        let rows = rows.filter(|row| row.pid.or(row.tid).is_some_and(|id| id.to_string() == pid));
+        let cut = rows.filter(|row| row.dur.is_none());
+        cut.filter_map(|row| row.bytes).sum()
+    }
+
+    /// Bytes of requests by the thread that issued them to the driver.
+    pub(crate) fn issued(&self, op: &str, range: (i64, i64)) -> BTreeMap<i32, i64> {
         let threads = self.trace.rows.thread.iter();
         let tids: HashMap<i32, i32> = threads.map(|row| (row.utid, row.tid)).collect();
         let mut bytes = BTreeMap::new();
@@ -121,7 +159,7 @@ impl Facts {
             let ended = row
                 .ts_end
                 .is_some_and(|end| range.0 <= end && end <= range.1);
-            let is_write = self.text(Some(row.op)) == "write";
+            let is_write = self.text(Some(row.op)) == op;
             if let Some(tid) = row.issuer_utid.and_then(|utid| tids.get(&utid))
                 && ended
                 && is_write

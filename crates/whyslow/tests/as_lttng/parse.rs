@@ -304,6 +304,11 @@ fn named(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     loop {
         let at = text[from..].find(" (")? + from;
+        // A thread of an unknown process.
+        if let Some(rest) = text[at..].strip_prefix(" (unknown (tid=") {
+            let (id, rest) = rest.split_once("))")?;
+            return Some((text[..at].trim(), id, rest));
+        }
         let (id, rest) = text[at + 2..].split_once(')')?;
         let number = id.trim_start_matches("pid=");
         if number == "N/A" || number.parse::<i64>().is_ok() {

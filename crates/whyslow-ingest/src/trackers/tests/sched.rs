@@ -296,3 +296,22 @@ fn moves_between_cpus_are_counted_with_the_slice_that_follows() {
         90 0 2",
     );
 }
+
+#[test]
+fn a_thread_does_not_inherit_the_cpu_of_one_that_is_gone() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 9:a
+        20 c0 switch 9:a X 0:swapper/0
+        30 c0 free 9
+        40 c1 fork 5:sh 11:sh
+        50 c1 switch 0:swapper/1 R 11:b
+        60 c1 switch 11:b S 0:swapper/1";
+    check(
+        script,
+        "sched_slice",
+        "tid cpu migrations",
+        "
+        9 0 0
+        11 1 0",
+    );
+}

@@ -7,7 +7,7 @@ use whyslow_analysis::{Kind, Verb};
 
 use super::lami::{Cell, Column, Table, TableClass};
 use super::text::{self, Bar, Style};
-use super::{Analysis, Asking, PRIO_SHIFT, Pids, Section, Wanted, run, tool};
+use super::{Analysis, Asking, PRIO_SHIFT, Pids, Section, Wanted, run, tool, with_args};
 use crate::failure::Failure;
 use crate::tools::Tool;
 use crate::tools::asked::{Row, rows};
@@ -16,6 +16,7 @@ pub(crate) static TOP: Tool = tool(
     "lttng-cputop",
     "lttng-cputop-mi",
     "CPU time by thread and CPU",
+    |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::USAGE),
 );
 
@@ -27,6 +28,7 @@ static ANALYSIS: Analysis = Analysis {
     sections,
     summary: Some(&SUMMARY),
     needs: "sched_slice",
+    options: &["procname", "tid", "limit"],
 };
 
 const USAGE: Column = Column("CPU usage", "ratio", None);

@@ -7,7 +7,7 @@ use whyslow_analysis::{Bins, Kind, Question, Verb};
 
 use super::lami::{Cell, Column, Table, TableClass};
 use super::text::{self, Style};
-use super::{Analysis, Asking, Section, Wanted, run, tool, usage};
+use super::{Analysis, Asking, Section, Wanted, run, tool, usage, with_args};
 use crate::failure::Failure;
 use crate::tools::Tool;
 use crate::tools::asked::{Row, rows, rows_of};
@@ -16,6 +16,7 @@ pub(crate) static USAGE: Tool = tool(
     "lttng-iousagetop",
     "lttng-iousagetop-mi",
     "Bytes by process, file, disk and interface",
+    |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::USAGE),
 );
 
@@ -23,6 +24,7 @@ pub(crate) static STATS: Tool = tool(
     "lttng-iolatencystats",
     "lttng-iolatencystats-mi",
     "Latency of opens, reads, writes and syncs, and of disks",
+    |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::STATS),
 );
 
@@ -30,6 +32,7 @@ pub(crate) static TOP: Tool = tool(
     "lttng-iolatencytop",
     "lttng-iolatencytop-mi",
     "The longest opens, reads, writes and syncs",
+    |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::TOP),
 );
 
@@ -37,6 +40,7 @@ pub(crate) static FREQ: Tool = tool(
     "lttng-iolatencyfreq",
     "lttng-iolatencyfreq-mi",
     "Distribution of the latency of opens, reads, writes, syncs and disks",
+    |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::FREQ),
 );
 
@@ -44,6 +48,7 @@ pub(crate) static LOG: Tool = tool(
     "lttng-iolog",
     "lttng-iolog-mi",
     "Opens, closes, reads, writes and syncs in order of time",
+    |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::LOG),
 );
 
@@ -68,6 +73,22 @@ static ANALYSIS: Analysis = Analysis {
     sections,
     summary: None,
     needs: "syscall",
+    options: &[
+        "procname",
+        "tid",
+        "limit",
+        "min",
+        "max",
+        "minsize",
+        "maxsize",
+        "freq_resolution",
+        "freq_uniform",
+        "usage",
+        "stats",
+        "top",
+        "freq",
+        "log",
+    ],
 };
 
 const COUNT: Column = Column("Count", "number", Some("operations"));

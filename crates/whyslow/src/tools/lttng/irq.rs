@@ -7,7 +7,7 @@ use whyslow_analysis::{Bins, Kind, Question, Verb};
 use super::io::distribution;
 use super::lami::{Cell, Column, Table, TableClass};
 use super::text::{self, Style};
-use super::{Analysis, Asking, Section, Wanted, run, tool};
+use super::{Analysis, Asking, Section, Wanted, run, tool, with_args};
 use crate::failure::Failure;
 use crate::tools::Tool;
 use crate::tools::asked::{Row, rows, rows_of};
@@ -16,6 +16,7 @@ pub(crate) static STATS: Tool = tool(
     "lttng-irqstats",
     "lttng-irqstats-mi",
     "Count and length of interrupt handlers, raise latency of softirqs",
+    |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::STATS),
 );
 
@@ -23,6 +24,7 @@ pub(crate) static FREQ: Tool = tool(
     "lttng-irqfreq",
     "lttng-irqfreq-mi",
     "Distribution of the length of interrupt handlers",
+    |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::FREQ),
 );
 
@@ -30,6 +32,7 @@ pub(crate) static LOG: Tool = tool(
     "lttng-irqlog",
     "lttng-irqlog-mi",
     "Interrupt handlers in order of time",
+    |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::LOG),
 );
 
@@ -41,6 +44,17 @@ static ANALYSIS: Analysis = Analysis {
     sections,
     summary: None,
     needs: "irq",
+    options: &[
+        "min",
+        "max",
+        "freq_resolution",
+        "freq_uniform",
+        "stats",
+        "freq",
+        "log",
+        "irq",
+        "softirq",
+    ],
 };
 
 const IRQ: Column = Column("Interrupt", "irq", None);
@@ -123,6 +137,9 @@ fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
                     .title
                     .rsplit_once(" nr ")
                     .unwrap_or((&table.title, "?"));
+                if !is_wanted(asking, kind, nr.parse().ok()) {
+                    continue;
+                }
                 let name = format!("{} ({nr})", named(kind == "hard", name));
                 let rows = distribution(asking, &rows);
                 sections.push(asking.section(&DISTRIBUTION, Some(name), rows, text::distribution));
@@ -146,15 +163,16 @@ fn of_kind(question: &mut Question, kind: &str) {
 
 /// Whether the lists of numbers let the interrupt through.
 fn wants(asking: &Asking<'_>, row: &Row<'_>) -> bool {
+    is_wanted(asking, row.text("kind").unwrap_or(""), row.int("nr"))
+}
+
+fn is_wanted(asking: &Asking<'_>, kind: &str, nr: Option<i64>) -> bool {
     let (irqs, softirqs) = (&asking.args.irq, &asking.args.softirq);
-    let numbers = match row.text("kind") {
-        Some("hard") => irqs,
-        _ => softirqs,
-    };
+    let numbers = if kind == "hard" { irqs } else { softirqs };
     if irqs.is_empty() && softirqs.is_empty() {
         return true;
     }
-    row.int("nr").is_some_and(|nr| numbers.contains(&nr))
+    nr.is_some_and(|nr| numbers.contains(&nr))
 }
 
 fn irq(row: &Row<'_>) -> Cell {

@@ -6,7 +6,7 @@ use whyslow_analysis::{Kind, Verb};
 
 use super::lami::{Cell, Column, Table, TableClass};
 use super::text::{self, Bar, Style};
-use super::{Analysis, Asking, Pids, Section, Wanted, run, tool};
+use super::{Analysis, Asking, Pids, Section, Wanted, run, tool, with_args};
 use crate::failure::Failure;
 use crate::tools::Tool;
 use crate::tools::asked::rows;
@@ -15,6 +15,7 @@ pub(crate) static TOP: Tool = tool(
     "lttng-memtop",
     "lttng-memtop-mi",
     "Pages of memory allocated and freed by thread",
+    |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::USAGE),
 );
 
@@ -26,6 +27,7 @@ static ANALYSIS: Analysis = Analysis {
     sections,
     summary: Some(&SUMMARY),
     needs: "page_count",
+    options: &["procname", "tid", "limit"],
 };
 
 const PAGES: Option<&str> = Some("pages");

@@ -13,8 +13,10 @@ mod syscalls;
 mod text;
 mod usage;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
+use clap::parser::ValueSource;
 use clap::{Args, Command, FromArgMatches};
 use whyslow_analysis::{Filter, Kind, Question, Verb, ask};
 use whyslow_model::answer::Answer;
@@ -59,6 +61,8 @@ struct Analysis {
     summary: Option<&'static TableClass>,
     /// What the recording must hold.
     needs: &'static str,
+    /// Options that not every command has, by their names.
+    options: &'static [&'static str],
 }
 
 /// A table and how it looks as text.
@@ -113,6 +117,10 @@ const PRIO_SHIFT: i64 = 100;
 /// One answer being made, for one range of time.
 struct Asking<'a> {
     opened: &'a Opened,
+    /// Losses and caveats of the answers used.
+    notes: &'a RefCell<Answer>,
+    /// One of several parts of a range.
+    is_part: bool,
     args: &'a LttngArgs,
     wanted: Wanted,
     window: Option<Window>,
@@ -124,25 +132,67 @@ const fn tool(
     name: &'static str,
     machine_name: &'static str,
     about: &'static str,
+    args: fn(Command) -> Command,
     run: fn(&Call<'_>) -> Result<(), Failure>,
 ) -> Tool {
     Tool {
         name,
         machine_name: Some(machine_name),
         about,
-        args: with_args,
+        args,
         run,
     }
 }
 
-fn with_args(command: Command) -> Command {
-    LttngArgs::augment_args(command)
+/// Options that some commands have.
+const SPECIAL: [&str; 19] = [
+    "procname",
+    "tid",
+    "limit",
+    "min",
+    "max",
+    "minsize",
+    "maxsize",
+    "freq_resolution",
+    "freq_uniform",
+    "usage",
+    "stats",
+    "top",
+    "freq",
+    "log",
+    "total",
+    "per_tid",
+    "per_prio",
+    "irq",
+    "softirq",
+];
+
+fn with_args(command: Command, analysis: &Analysis) -> Command {
+    let command = LttngArgs::augment_args(command);
+    let foreign = SPECIAL.iter().filter(|id| !analysis.options.contains(id));
+    foreign.fold(command, |command, id| {
+        command.mut_arg(id, |arg| arg.hide(true))
+    })
+}
+
+/// Refuses options that the command does not have, rather than passing over them.
+fn check_options(call: &Call<'_>, analysis: &Analysis) -> Result<(), Failure> {
+    let is_given = |id: &&&str| call.matches.value_source(id) == Some(ValueSource::CommandLine);
+    let mut foreign = SPECIAL.iter().filter(|id| !analysis.options.contains(id));
+    match foreign.find(is_given) {
+        Some(id) => Err(Failure::usage(format!(
+            "this command has no --{}",
+            id.replace('_', "-")
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Runs a command that prints `wanted` unless options say otherwise.
 fn run(call: &Call<'_>, analysis: &Analysis, wanted: Wanted) -> Result<(), Failure> {
     let args = LttngArgs::from_arg_matches(call.matches)
         .map_err(|error| Failure::usage(error.to_string()))?;
+    check_options(call, analysis)?;
     if args.periods.are_given() {
         return Err(Failure::usage("periods are not supported")
             .hint("ask for a window: --timerange, or `whyslow io top -w BEGIN..END`"));
@@ -206,6 +256,11 @@ fn answer(
     let mut text = String::new();
     let windows = windows(args, &calendar)?;
     let count = windows.len();
+    if count > 1 && analysis.needs == "page_count" {
+        return Err(Failure::usage("pages are counted by the second")
+            .hint("ask for `whyslow mem RECORDING 1s`"));
+    }
+    let notes = RefCell::new(Answer::default());
     let progress = |done: usize, what: &str| {
         if !(is_machine && args.machine.output_progress) {
             return Ok(());
@@ -226,6 +281,8 @@ fn answer(
         });
         let asking = Asking {
             opened: &opened,
+            notes: &notes,
+            is_part: count > 1,
             args,
             wanted,
             window,
@@ -246,9 +303,13 @@ fn answer(
         tables.push(summary);
     }
     if is_machine {
-        return output::to_stdout(&format!("{}\n", lami::results(&tables)));
+        text = format!("{}\n", lami::results(&tables));
     }
-    output::to_stdout(&text)
+    output::to_stdout(&text)?;
+    if !call.talk.quiet {
+        output::tell_beside(&notes.into_inner(), calendar.zone);
+    }
+    Ok(())
 }
 
 /// The range asked for, in parts where a refresh is wanted.
@@ -340,7 +401,28 @@ impl Asking<'_> {
             ..Question::new(kind, verb)
         };
         change(&mut question);
-        Ok(ask(&*self.opened.tables, &question)?)
+        // CPU time and packets belong to moments; an operation counts where it ends.
+        let is_operation = matches!(
+            kind,
+            Kind::Io | Kind::Block | Kind::Sched | Kind::Irq | Kind::Syscalls
+        );
+        if self.is_part && is_operation {
+            question.filter.ended_in = self.window;
+        }
+        let answer = ask(&*self.opened.tables, &question)?;
+        let mut notes = self.notes.borrow_mut();
+        for caveat in &answer.caveats {
+            if !notes.caveats.contains(caveat) {
+                notes.caveats.push(caveat.clone());
+            }
+        }
+        for loss in &answer.losses {
+            if !notes.losses.contains(loss) {
+                notes.losses.push(loss.clone());
+            }
+        }
+        drop(notes);
+        Ok(answer)
     }
 
     fn section(

@@ -11,7 +11,7 @@ use whyslow_model::tables::TraceStatRow;
 use super::io::distribution;
 use super::lami::{Cell, Column, Table, TableClass};
 use super::text::{self, Style};
-use super::{Analysis, Asking, PRIO_SHIFT, Section, Wanted, run, tool};
+use super::{Analysis, Asking, PRIO_SHIFT, Section, Wanted, run, tool, with_args};
 use crate::failure::Failure;
 use crate::tools::Tool;
 use crate::tools::asked::{Row, rows, rows_of};
@@ -20,6 +20,7 @@ pub(crate) static STATS: Tool = tool(
     "lttng-schedstats",
     "lttng-schedstats-mi",
     "Scheduling latency by thread, priority or of all",
+    |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::STATS),
 );
 
@@ -27,6 +28,7 @@ pub(crate) static TOP: Tool = tool(
     "lttng-schedtop",
     "lttng-schedtop-mi",
     "The longest scheduling latencies",
+    |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::TOP),
 );
 
@@ -34,6 +36,7 @@ pub(crate) static FREQ: Tool = tool(
     "lttng-schedfreq",
     "lttng-schedfreq-mi",
     "Distribution of scheduling latency",
+    |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::FREQ),
 );
 
@@ -41,6 +44,7 @@ pub(crate) static LOG: Tool = tool(
     "lttng-schedlog",
     "lttng-schedlog-mi",
     "Wakeups and switches in order of time",
+    |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::LOG),
 );
 
@@ -59,6 +63,22 @@ static ANALYSIS: Analysis = Analysis {
     sections,
     summary: None,
     needs: "thread_state",
+    options: &[
+        "procname",
+        "tid",
+        "limit",
+        "min",
+        "max",
+        "freq_resolution",
+        "freq_uniform",
+        "stats",
+        "top",
+        "freq",
+        "log",
+        "total",
+        "per_tid",
+        "per_prio",
+    ],
 };
 
 const COUNT: Column = Column("Count", "number", Some("schedulings"));

@@ -8,7 +8,7 @@ use whyslow_model::Ns;
 
 use super::lami::{Cell, Column, Table, TableClass};
 use super::text::{self, Style};
-use super::{Analysis, Asking, Pids, Section, Wanted, run, tool};
+use super::{Analysis, Asking, Pids, Section, Wanted, run, tool, with_args};
 use crate::failure::Failure;
 use crate::tools::Tool;
 use crate::tools::asked::{Row, rows};
@@ -17,6 +17,7 @@ pub(crate) static STATS: Tool = tool(
     "lttng-syscallstats",
     "lttng-syscallstats-mi",
     "System calls of every thread: count, latency and errors",
+    |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::USAGE),
 );
 
@@ -28,6 +29,7 @@ static ANALYSIS: Analysis = Analysis {
     sections,
     summary: Some(&SUMMARY),
     needs: "syscall",
+    options: &["procname", "tid"],
 };
 
 const CALLS: Column = Column("Count", "number", Some("calls"));

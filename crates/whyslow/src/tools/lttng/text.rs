@@ -141,7 +141,7 @@ pub(super) fn distribution(table: &Table, _: &Style) -> String {
         return String::new();
     }
     let title = table.class.title;
-    let subtitle = table.subtitle.as_deref().unwrap_or("");
+    let subtitle = shown(table.subtitle.as_deref().unwrap_or(""), false);
     let mut text = format!("{title} {subtitle} (µs)\n{RULER}");
     let count = |row: &[Cell]| match row.get(2) {
         Some(Cell::Number(count)) => *count,
