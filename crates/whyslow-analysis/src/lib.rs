@@ -21,6 +21,7 @@ mod pass;
 mod pattern;
 mod peers;
 mod query;
+mod refuse;
 mod rows;
 mod scan;
 mod sweep;

@@ -114,6 +114,9 @@ fn check_metadata(metadata: &Json) {
     }
 }
 
+/// Name of a member, and what its value is.
+type Member = (&'static str, fn(&Json) -> bool);
+
 /// Names and types of the members of a cell.
 fn check_cell(class: &str, cell: &Json) {
     let Some(object) = cell.as_object() else {
@@ -126,8 +129,7 @@ fn check_cell(class: &str, cell: &Json) {
         return;
     }
     assert_eq!(told, class, "{cell}");
-    let members = |required: &[(&str, fn(&Json) -> bool)],
-                   optional: &[(&str, fn(&Json) -> bool)]| {
+    let members = |required: &[Member], optional: &[Member]| {
         check_members(object, required, optional);
     };
     match class {
@@ -160,11 +162,7 @@ fn check_cell(class: &str, cell: &Json) {
     }
 }
 
-fn check_members(
-    object: &Map<String, Json>,
-    required: &[(&str, fn(&Json) -> bool)],
-    optional: &[(&str, fn(&Json) -> bool)],
-) {
+fn check_members(object: &Map<String, Json>, required: &[Member], optional: &[Member]) {
     for (name, is) in required {
         assert!(object.get(*name).is_some_and(is), "{name} of {object:?}");
     }
@@ -303,7 +301,6 @@ fn failures_are_objects_with_a_message() {
 
 /// Programs that read the results go by the names of table classes and by the classes of cells.
 #[test]
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn classes_are_those_of_lttng_analyses() {
     let place = recorded(EMPTY);
     for command in COMMANDS {

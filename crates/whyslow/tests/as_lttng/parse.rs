@@ -279,7 +279,7 @@ fn parsed(form: Form, line: &str) -> Option<Row> {
             }
             let (line, returned) = line.strip_prefix("- ")?.split_once('{')?;
             let mut row = stats(line, 1)?;
-            row.key = traced_name(&row.key).to_owned();
+            row.key = String::from(traced_name(&row.key));
             let mut returned: Vec<&str> = returned.trim_end_matches('}').split(", ").collect();
             returned.sort_unstable();
             row.cells.push(("returned", returned.join(", ")));
@@ -365,7 +365,7 @@ fn scheduling(line: &str) -> Option<Row> {
     };
     let mut row = stats(numbers, 0)?;
     if !key.is_empty() {
-        row.key = key.to_owned();
+        row.key = String::from(key);
     }
     if let Some(comm) = comm {
         row.cells.push(("comm", comm.into()));
@@ -441,7 +441,7 @@ fn interrupt(line: &str) -> Option<Row> {
     let (name, rest) = rest.trim_start().strip_prefix('<')?.split_once('>')?;
     let (handled, raised) = rest.split_once('|')?;
     let mut row = stats(handled, 0)?;
-    row.key = number.trim().to_owned();
+    row.key = String::from(number.trim());
     row.cells.push(("name", name.into()));
     let raised = raised.trim().trim_end_matches('|');
     if let Some(raised) = stats(raised, 0) {
