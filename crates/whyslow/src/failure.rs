@@ -92,6 +92,19 @@ impl Failure {
             ))
     }
 
+    /// The recording that an import makes cannot be written there.
+    fn making(path: &Path, action: &str, error: &io::Error) -> Self {
+        let failure =
+            Self::new(format!("failed to {action} `{}`", path.display())).caused_by(error);
+        match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                failure.hint("write where you may: whyslow import TRACE -o /other/place/NAME.wsl")
+            }
+            io::ErrorKind::NotFound => failure.hint("make the directory first: mkdir -p"),
+            _ => failure.hint_for(error),
+        }
+    }
+
     pub(crate) fn writing(path: &Path, error: io::Error) -> Self {
         Self::new(format!("failed to write `{}`", path.display())).caused_by(&error)
     }
@@ -174,7 +187,12 @@ impl From<StoreError> for Failure {
         };
         match &error {
             StoreError::Exists { .. } => failure.hint("--force replaces it"),
-            StoreError::Io { source, .. } => failure.hint_for(source),
+            StoreError::Io { source, .. } => match source.kind() {
+                io::ErrorKind::PermissionDenied => failure.hint(
+                    "it belongs to another user: sudo chown -R \"$USER\" NAME.wsl, or ask as root: sudo whyslow ...",
+                ),
+                _ => failure.hint_for(source),
+            },
             StoreError::TooNew { .. } => {
                 failure.hint("use a newer whyslow, or import the trace again")
             }
@@ -205,7 +223,14 @@ impl From<ImportError> for Failure {
     fn from(error: ImportError) -> Self {
         match error {
             ImportError::Cancelled => Self::interrupted(),
+            ImportError::Store(StoreError::Io {
+                action,
+                path,
+                source,
+            }) => Self::making(&path, action, &source),
             ImportError::Store(error) => error.into(),
+            error @ ImportError::Cache { .. } => Self::new(error.to_string())
+                .hint("import it to a place of yours: whyslow import TRACE -o NAME.wsl"),
             ImportError::Detect(error) => error.into(),
             other => {
                 let failure = Self {

@@ -13,14 +13,12 @@ mod tools;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use cli::Cli;
 
 fn main() -> ExitCode {
     // A closed pipe comes back as an error from writing (Rust ignores SIGPIPE), and an error that
     // says so is exit code 0.
-    match commands::run(Cli::parse()) {
+    match commands::run(Cli::from_words()) {
         Ok(code) => code,
         Err(failure) => failure.report(),
     }

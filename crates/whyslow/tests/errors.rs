@@ -24,6 +24,9 @@ fn wrong_words_are_exit_code_2_with_the_right_ones() {
     let place = recorded();
     let usage = |args: &[&str], parts: &[&str]| check(place, args, 2, parts);
     usage(&["io", "slowest"], &["slowest"]);
+    for words in [&["io", "t.wsl"][..], &["t.wsl"], &["as", "@last"]] {
+        usage(words, &["a recording comes after the question"]);
+    }
     usage(
         &["io", "top", "t.wsl", "--min", "200"],
         &["200us, 200ms or 200s"],
@@ -218,6 +221,12 @@ fn what_may_not_be_read_or_written_is_told_with_a_way_out() {
         1,
         &["failed to write `no/such/folder/x.json`", "No such file"],
     );
+    check(
+        &place,
+        &["import", "t.txt", "-o", "no/such/folder/x.wsl"],
+        1,
+        &["no/such/folder", "hint: make the directory first"],
+    );
     if rustix::process::geteuid().is_root() {
         println!("skipped: root may read and write everything");
         return;
@@ -380,4 +389,43 @@ fn a_recording_of_another_user_is_named_with_what_helps() {
         assert!(!said.contains("cache"), "{said}");
     };
     check("t.wsl");
+}
+
+#[test]
+fn an_import_to_a_place_of_another_user_says_to_write_elsewhere() {
+    let place = Place::new();
+    let trace = place.write("t.txt", common::TRACE);
+    let Some(mut command) = as_another_user(&place) else {
+        println!("skipped: root cannot become another user here");
+        return;
+    };
+    let locked = place.join("locked");
+    std::fs::create_dir(&locked).expect("a temporary folder takes it");
+    std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o555)).expect("ours");
+    let mut said = |args: &[&std::ffi::OsStr]| {
+        let output = command.args(args).env("XDG_CACHE_HOME", &locked).output();
+        let Ok(output) = output else {
+            println!("skipped: the program cannot be started as another user");
+            return None;
+        };
+        assert_eq!(output.status.code(), Some(1));
+        Some(String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let output = locked.join("x.wsl");
+    let import = [
+        "import".as_ref(),
+        trace.as_os_str(),
+        "-o".as_ref(),
+        output.as_os_str(),
+    ];
+    let Some(said) = said(&import) else {
+        return;
+    };
+    for part in ["Permission denied", "hint: write where you may"] {
+        assert!(said.contains(part), "`{part}` is not in {said}");
+    }
+    assert!(
+        !said.contains("chown"),
+        "the trace is not the trouble: {said}"
+    );
 }

@@ -8,8 +8,9 @@ pub(crate) use ask::AskArgs;
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::tools::AsCommand;
@@ -32,6 +33,26 @@ pub(crate) struct Cli {
     pub(crate) talk: TalkArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// The command line, or its help or what is wrong with it, and the end.
+    pub(crate) fn from_words() -> Self {
+        Self::try_parse().unwrap_or_else(|error| with_tip(error).exit())
+    }
+}
+
+/// Who names a recording where a question belongs is told the order of the two.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+        && (word.ends_with(".wsl") || word.starts_with('@') || Path::new(word).exists())
+    {
+        let tip = "a recording comes after the question, as in: whyslow io stats web.wsl";
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
+    error
 }
 
 const EXAMPLES: &str = "\

@@ -45,7 +45,7 @@ fn of_topic(topic: &'static Topic) -> Command {
         .about(topic.about)
         .before_help(format!("Examples:\n{}", topic.examples));
     let command = match topic.default {
-        Some(verb) => with_args(command, topic.kind, verb)
+        Some(verb) => with_args(command, topic.kind, verb, topic.about)
             .args_conflicts_with_subcommands(true)
             .after_help(format!(
                 "Without a view: `{} {}`.",
@@ -61,25 +61,33 @@ fn of_topic(topic: &'static Topic) -> Command {
 }
 
 fn of_view(topic: &Topic, view: &'static View) -> Command {
-    let command = Command::new(view.verb.name()).about(view.about);
-    let command = with_args(command, topic.kind, view.verb);
+    let command = Command::new(view.verb.name());
+    let command = with_args(command, topic.kind, view.verb, view.about);
     match view.verb {
         Verb::Hist => command.visible_alias("freq"),
         _ => command,
     }
 }
 
-fn with_args(command: Command, kind: Kind, verb: Verb) -> Command {
+fn with_args(command: Command, kind: Kind, verb: Verb, about: &'static str) -> Command {
     let command = match verb {
         Verb::Hist => HistArgs::augment_args(command),
         Verb::Heat => HeatArgs::augment_args(command),
         Verb::Open => OpenArgs::augment_args(command),
         _ => AskArgs::augment_args(command),
     };
-    match kind {
-        Kind::Block => VersusArgs::augment_args(command),
-        _ => command,
-    }
+    let command = if takes_versus(kind, verb) {
+        VersusArgs::augment_args(command)
+    } else {
+        command
+    };
+    // Afterwards: options that are flattened bring their own comment as what it is about.
+    command.about(about).long_about(None)
+}
+
+/// Two devices can be compared where a view has a table for each.
+fn takes_versus(kind: Kind, verb: Verb) -> bool {
+    kind == Kind::Block && verb == Verb::Hist
 }
 
 impl FromArgMatches for QuestionCommand {
@@ -103,9 +111,10 @@ impl FromArgMatches for QuestionCommand {
             Verb::Open => ViewArgs::Open(OpenArgs::from_arg_matches(matches)?),
             _ => ViewArgs::Plain(AskArgs::from_arg_matches(matches)?),
         };
-        let versus = match topic.kind {
-            Kind::Block => VersusArgs::from_arg_matches(matches)?.vs,
-            _ => None,
+        let versus = if takes_versus(topic.kind, verb) {
+            VersusArgs::from_arg_matches(matches)?.vs
+        } else {
+            None
         };
         Ok(Self {
             kind: topic.kind,
@@ -118,5 +127,52 @@ impl FromArgMatches for QuestionCommand {
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn help(command: &Command) -> [String; 2] {
+        let mut command = command.clone();
+        let short = command.render_help().to_string();
+        [short, command.render_long_help().to_string()]
+    }
+
+    #[test]
+    fn the_help_of_every_question_says_what_it_is_about() {
+        let commands = QuestionCommand::augment_subcommands(Command::new("whyslow"));
+        for topic in TOPICS {
+            let of_topic = commands.find_subcommand(topic.kind.name()).expect("made");
+            for text in help(of_topic) {
+                assert!(text.contains(topic.about), "{}: {text}", topic.kind.name());
+            }
+            for view in topic.views {
+                let of_view = of_topic.find_subcommand(view.verb.name()).expect("made");
+                for text in help(of_view) {
+                    let name = (topic.kind.name(), view.verb.name());
+                    assert!(text.starts_with(view.about), "{name:?}: {text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_block_hist_compares_two_devices() {
+        let of = |words: &[&str]| {
+            let command = QuestionCommand::augment_subcommands(Command::new("whyslow"));
+            let matches = command.try_get_matches_from(words).ok()?;
+            QuestionCommand::from_arg_matches(&matches).ok()
+        };
+        let found = of(&["whyslow", "block", "hist", "web.wsl", "--vs", "sdb"]).expect("it is one");
+        assert_eq!(found.versus.as_deref(), Some("sdb"));
+        for topic in TOPICS {
+            for view in topic.views {
+                let (kind, verb) = (topic.kind.name(), view.verb.name());
+                let is_taken = of(&["whyslow", kind, verb, "web.wsl", "--vs", "sdb"]).is_some();
+                assert_eq!(is_taken, (kind, verb) == ("block", "hist"), "{kind} {verb}");
+            }
+        }
     }
 }

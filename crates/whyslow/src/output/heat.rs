@@ -87,7 +87,8 @@ impl Axis {
                 _ => None,
             }
         };
-        let distances = times.iter().zip(times.iter().skip(1)).map(|(a, b)| b - a);
+        let distances = times.iter().zip(times.iter().skip(1));
+        let distances = distances.map(|(a, b)| b.saturating_sub(*a));
         let step = fact("width_ns").or(distances.min()).unwrap_or(1).max(1);
         let (&first, &last) = (times.first()?, times.last()?);
         let begin = fact("begin_ns").map_or(first, |begin| begin.min(first));
@@ -198,21 +199,23 @@ impl Grid {
         let across_max = room
             .saturating_sub(scale.width + 2)
             .clamp(ACROSS_MIN, ACROSS_MAX) as i64;
-        let steps = (axis.end - axis.begin).div_euclid(axis.step) + 1;
-        let per_column = (steps + across_max - 1) / across_max;
+        let length = axis.end.saturating_sub(axis.begin);
+        let steps = length.div_euclid(axis.step).saturating_add(1);
+        let columns = |steps: i64, each: i64| (steps.max(1) - 1) / each + 1;
+        let per_column = columns(steps, across_max);
         Self {
             first: axis.begin,
             step: axis.step,
             steps,
             per_column,
-            across: ((steps + per_column - 1) / per_column) as usize,
+            across: columns(steps, per_column) as usize,
         }
     }
 
     fn fill(&self, cells: &[Cell]) -> Rows {
         let mut rows = Rows::new();
         for cell in cells {
-            let column = (cell.x - self.first).div_euclid(self.step) / self.per_column;
+            let column = cell.x.saturating_sub(self.first).div_euclid(self.step) / self.per_column;
             let row = rows.entry(cell.y).or_insert_with(|| vec![0.0; self.across]);
             if let Some(weight) = usize::try_from(column).ok().and_then(|at| row.get_mut(at)) {
                 *weight += cell.weight;
@@ -240,7 +243,9 @@ fn draw(rows: &Rows, greatest: f64, (grid, scale): (&Grid, &Scale), look: &Look,
         out.push('\n');
     }
     let begin = clock_face(grid.first, look, 3, false);
-    let end = clock_face(grid.first + grid.steps * grid.step, look, 3, false);
+    // One column may be wider than time goes on.
+    let end = grid.steps.saturating_mul(grid.step);
+    let end = clock_face(grid.first.saturating_add(end), look, 3, false);
     let gap = grid.across.saturating_sub(begin.len() + end.len()).max(1);
     let _ = writeln!(out, "{:width$}  {begin}{}{end}", "", " ".repeat(gap));
 }

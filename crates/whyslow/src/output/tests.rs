@@ -316,6 +316,28 @@ fn a_heat_map_shows_the_single_slow_operation() {
     assert_snapshot!("heat_intensity", rendered(&heat(), &look));
 }
 
+#[test]
+fn a_column_wider_than_time_goes_on_is_one_column() {
+    for width in [9_223_372_036_000_000_000, i64::MAX] {
+        let mut answer = heat();
+        let table = &mut answer.tables[0];
+        for row in &mut table.rows {
+            row[0] = T.into();
+        }
+        for (name, measure, value) in [
+            ("begin_ns", Measure::Time, T),
+            ("width_ns", Measure::Duration, width),
+        ] {
+            let column = AnswerColumn::new(name, name, measure);
+            table.facts.push((String::new(), column, value.into()));
+        }
+        let text = rendered(&answer, &look());
+        let slowest = text.lines().find(|line| line.contains(">= 524"));
+        let shades = slowest.and_then(|line| line.split_once("  "));
+        assert_eq!(shades.map(|(_, shades)| shades), Some("░"), "{text}");
+    }
+}
+
 /// The same map for two groups: one with a tenth of the weight, in the first half of the time.
 fn heat_of_groups() -> Answer {
     let mut answer = heat();

@@ -25,7 +25,7 @@ Always in batch form. Without -d and -n there is one list, of the whole window.
 
 DISK READ are the block requests that a thread submitted to be read; DISK WRITE what its write
 calls moved to files (not below /proc, /sys, /dev). Total is their sum, Current what the disks
-completed. IO is uninterruptible sleep: which of it waited for I/O is not recorded. PRIO, USER and
+completed; - is what nothing was recorded of. IO is uninterruptible sleep: which of it waited for I/O is not recorded. PRIO, USER and
 SWAPIN are not recorded and shown as -. Order: bytes moved, then IO, then id.";
 
 #[derive(Debug, Clone, Args)]
@@ -77,8 +77,25 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     activity.count_bytes(&front)?;
     activity.count_blocked(&front)?;
     let disks = disks(&front, parts)?;
-    for (part, (read, written)) in disks.iter().enumerate() {
-        let text = list(&args, &activity, (parts, part), (*read, *written));
+    let known = Known {
+        blocks: front.has("block_io"),
+        calls: front.has("syscall"),
+    };
+    let mut whole = BTreeMap::new();
+    for (part, current) in disks.iter().enumerate() {
+        let now = activity.of(Some(part), level(&args));
+        if args.accumulated {
+            accumulate(&mut whole, &now);
+        }
+        let seconds = parts.seconds(part).max(1e-9);
+        let shown = if args.accumulated {
+            let since = (parts.end(part) - parts.begin(0)) as f64 / 1e9;
+            (&whole, since.max(1e-9))
+        } else {
+            (&now, seconds)
+        };
+        let mut text = head(&args, known, (&now, seconds), *current);
+        text += &rows(&args, known, &activity, shown);
         if args.time {
             let time = front.clock(parts.end(part));
             let lines = text.lines().map(|line| format!("{time} {line}\n"));
@@ -112,52 +129,80 @@ fn disks(front: &Front<'_>, parts: Parts) -> Result<Vec<(i64, i64)>, Failure> {
 
 const HEADER: &str = "   TID PRIO     USER   DISK READ  DISK WRITE SWAPIN     IO COMMAND\n";
 
-fn list(
-    args: &IotopArgs,
-    activity: &Activity,
-    (parts, part): (Parts, usize),
-    (read, written): (i64, i64),
-) -> String {
-    let level = if args.processes {
+/// What of disk traffic was recorded; the rest is unknown, not nothing.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    blocks: bool,
+    calls: bool,
+}
+
+type ByTask = BTreeMap<Task, Sums>;
+
+fn level(args: &IotopArgs) -> Level {
+    if args.processes {
         Level::Process
     } else {
         Level::Thread
-    };
-    let length = parts.seconds(part).max(1e-9);
-    let now = activity.of(Some(part), level);
+    }
+}
+
+/// Adds a part to those before it.
+fn accumulate(whole: &mut ByTask, part: &ByTask) {
+    for (task, more) in part {
+        whole.entry(*task).or_default().add(more);
+    }
+}
+
+/// The lines of the whole machine and the titles.
+fn head(
+    args: &IotopArgs,
+    known: Known,
+    (now, seconds): (&ByTask, f64),
+    (read, written): (i64, i64),
+) -> String {
     let total = |bytes: fn(&Sums) -> i64| now.values().map(bytes).sum::<i64>();
-    let rate = |bytes: i64| amount(bytes as f64 / length, args.kilobytes, "/s");
-    let mut text = format!(
-        "  Total DISK READ: {} |   Total DISK WRITE: {}\n\
-         Current DISK READ: {} | Current DISK WRITE: {}\n",
-        rate(total(|sums| sums.read)),
-        rate(total(|sums| sums.written)),
-        rate(read),
-        rate(written),
-    );
-    text += &if args.processes {
+    let rate = |bytes: i64, is_known: bool| {
+        if is_known {
+            amount(bytes as f64 / seconds, args.kilobytes, "/s")
+        } else {
+            format!("{:>11}", "-")
+        }
+    };
+    let titles = if args.processes {
         HEADER.replacen("TID", "PID", 1)
     } else {
         HEADER.to_owned()
     };
-    let (mut sums, seconds) = if args.accumulated {
-        accumulated(activity, level, (parts, part))
-    } else {
-        (now, length)
-    };
+    format!(
+        "  Total DISK READ: {} |   Total DISK WRITE: {}\n\
+         Current DISK READ: {} | Current DISK WRITE: {}\n{titles}",
+        rate(total(|sums| sums.read), known.blocks),
+        rate(total(|sums| sums.written), known.calls),
+        rate(read, known.blocks),
+        rate(written, known.blocks),
+    )
+}
+
+/// A line for each task, of sums over so many seconds.
+fn rows(
+    args: &IotopArgs,
+    known: Known,
+    activity: &Activity,
+    (sums, seconds): (&ByTask, f64),
+) -> String {
+    let mut sums = sums.clone();
     if !args.only {
-        for task in activity.everybody(level) {
+        for task in activity.everybody(level(args)) {
             sums.entry(task).or_default();
         }
     }
+    let moved = |bytes: i64, is_known: bool| match (is_known, args.accumulated) {
+        (false, _) => "-".into(),
+        (true, true) => amount(bytes as f64, args.kilobytes, ""),
+        (true, false) => amount(bytes as f64 / seconds, args.kilobytes, "/s"),
+    };
+    let mut text = String::new();
     for (task, sums) in in_order(sums, args.only) {
-        let moved = |bytes: i64| {
-            if args.accumulated {
-                amount(bytes as f64, args.kilobytes, "")
-            } else {
-                rate(bytes)
-            }
-        };
         let id = if args.processes { task.pid } else { task.tid };
         let id = id.map_or_else(|| "?".into(), |id| id.to_string());
         let _ = writeln!(
@@ -165,8 +210,8 @@ fn list(
             "{id:>6} {:>4} {:<10} {:>11} {:>11} {:>6} {:>4.2} % {}",
             "-",
             "-",
-            moved(sums.read),
-            moved(sums.written),
+            moved(sums.read, known.blocks),
+            moved(sums.written, known.calls),
             "-",
             sums.blocked as f64 / 1e7 / seconds,
             shown(activity.name(task)),
@@ -175,24 +220,8 @@ fn list(
     text
 }
 
-/// Sums since the begin of the window, and how many seconds that is.
-fn accumulated(
-    activity: &Activity,
-    level: Level,
-    (parts, part): (Parts, usize),
-) -> (BTreeMap<Task, Sums>, f64) {
-    let mut sums: BTreeMap<Task, Sums> = BTreeMap::new();
-    for part in 0..=part {
-        for (task, more) in activity.of(Some(part), level) {
-            sums.entry(task).or_default().add(&more);
-        }
-    }
-    let since = (parts.end(part) - parts.begin(0)) as f64 / 1e9;
-    (sums, since.max(1e-9))
-}
-
 /// Who moved most bytes first, then who was blocked longest.
-fn in_order(sums: BTreeMap<Task, Sums>, only_active: bool) -> Vec<(Task, Sums)> {
+fn in_order(sums: ByTask, only_active: bool) -> Vec<(Task, Sums)> {
     let does_io = |sums: &Sums| sums.read + sums.written > 0 || sums.blocked > 0;
     let mut rows: Vec<(Task, Sums)> = sums.into_iter().collect();
     rows.retain(|(_, sums)| !only_active || does_io(sums));

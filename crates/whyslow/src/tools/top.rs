@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use clap::{Args, FromArgMatches, ValueEnum};
-use whyslow_analysis::{Filter, Kind, Verb};
+use whyslow_analysis::{Filter, Kind};
 use whyslow_model::Ns;
 
 use super::asked::rows;
@@ -135,7 +135,7 @@ fn lives(
     args: &TopArgs,
     activity: &Activity,
 ) -> Result<BTreeMap<Task, Life>, Failure> {
-    let answer = front.ask((Kind::Threads, Verb::List), |_| {})?;
+    let answer = front.threads()?;
     let mut lives = BTreeMap::new();
     for row in rows(&answer, "threads") {
         let Some(mut task) = activity.task(&row) else {

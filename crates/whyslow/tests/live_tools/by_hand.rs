@@ -175,3 +175,114 @@ fn a_histogram_and_a_list_of_the_same_requests() {
     assert_eq!(rows[..2], want, "{text}");
     assert_eq!(rows.len(), 4);
 }
+
+#[test]
+fn an_interval_longer_than_any_recording_is_the_whole() {
+    let place = place();
+    for (tool, option) in [
+        (&["iostat", "-d"][..], None),
+        (&["iostat", "-dx"], None),
+        (&["iostat", "-c"], None),
+        (&["biolatency"], None),
+        (&["filetop"], None),
+        (&["iotop"], Some("-d")),
+        (&["top"], Some("-d")),
+    ] {
+        let args = [&["as", tool[0], "h.wsl"], &tool[1..]].concat();
+        let whole = place.stdout(&args);
+        let interval: Vec<&str> = option.into_iter().chain(["9223372036"]).collect();
+        assert_eq!(
+            place.stdout(&[args.clone(), interval].concat()),
+            whole,
+            "{args:?}"
+        );
+    }
+    for option in ["-u", "-d", "-w"] {
+        let text = place.stdout(&["as", "pidstat", "h.wsl", option, "9223372036"]);
+        assert!(text.contains("Average:"), "{text}");
+    }
+}
+
+/// The words of the line that begins so, without its first ones.
+fn after(text: &str, begin: &str) -> String {
+    let found = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix(begin));
+    let found = found.unwrap_or_else(|| panic!("no `{begin}` in {text}"));
+    found.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn iotop_does_not_take_the_unknown_for_nothing() {
+    // Calls were not recorded.
+    let text = place().stdout(&["as", "iotop", "h.wsl"]);
+    assert_eq!(
+        after(&text, "Total DISK READ:"),
+        "4.00 K/s | Total DISK WRITE: -"
+    );
+    assert_eq!(
+        after(&text, "Current DISK READ:"),
+        "2.00 K/s | Current DISK WRITE: 4.00 K/s"
+    );
+    assert_eq!(after(&text, "20    -"), "- 4.00 K/s - - 0.00 % mysqld");
+    // Neither were requests.
+    let place = Place::new();
+    let no_requests = TRACE.lines().filter(|line| !line.contains("block_"));
+    let trace: Vec<&str> = no_requests.collect();
+    place.write("n.txt", trace.join("\n") + "\n");
+    let import = ["import", "n.txt", "-o", "n.wsl"];
+    place.whyslow().args(import).assert().success();
+    for accumulated in [&[][..], &["-a"], &["-k"], &["-a", "-d", "1"]] {
+        let text = place.stdout(&[&["as", "iotop", "n.wsl"], accumulated].concat());
+        assert_eq!(after(&text, "Total DISK READ:"), "- | Total DISK WRITE: -");
+        assert_eq!(
+            after(&text, "Current DISK READ:"),
+            "- | Current DISK WRITE: -"
+        );
+        assert_eq!(after(&text, "20    -"), "- - - - 0.00 % mysqld");
+    }
+}
+
+#[test]
+fn accumulated_sums_grow_from_list_to_list() {
+    let text = place().stdout(&["as", "iotop", "h.wsl", "-aok", "-d", "0.5"]);
+    let rows: Vec<String> = text
+        .lines()
+        .filter(|line| line.ends_with("mysqld"))
+        .map(|line| {
+            line.split_whitespace()
+                .take(5)
+                .collect::<Vec<_>>()
+                .join(" ")
+        })
+        .collect();
+    // Submitted at 0.1 s and at 1.5 s, the begin of the last half second.
+    let (first, last) = ("20 - - 4.00 K", "20 - - 8.00 K");
+    assert_eq!(rows, [first, first, first, last], "{text}");
+}
+
+#[test]
+fn what_a_device_above_a_disk_gets_counts_once() {
+    let stacked = "\
+0.400000000 [0] block_bio_queue dev=253:0 sector=0 sectors=8 rwbs=R tid=20 comm=mysqld
+0.450000000 [0] block_bio_complete dev=253:0 sector=0 sectors=8 rwbs=R error=0
+0.460000000 [0] block_bio_queue dev=253:0 sector=8 sectors=8 rwbs=R tid=20 comm=mysqld
+";
+    let place = Place::new();
+    let (begin, end) = TRACE.split_at(TRACE.find("0.700000000").expect("a line"));
+    place.write("s.txt", format!("{begin}{stacked}{end}"));
+    let import = ["import", "s.txt", "-o", "s.wsl"];
+    place.whyslow().args(import).assert().success();
+    let rows = place.stdout(&["block", "log", "s.wsl", "--csv", "--cols", "layer"]);
+    assert!(rows.contains("bio"), "{rows}");
+    for args in [&[][..], &["-Q"], &["-D"], &["-DQ"]] {
+        let text = place.stdout(&[&["as", "biolatency", "s.wsl"], args].concat());
+        let count = |line: &str| line.split_whitespace().nth(4)?.parse::<u64>().ok();
+        let counts = text.lines().filter(|line| line.contains("->"));
+        let total: u64 = counts.filter_map(count).sum();
+        assert_eq!(total, 4, "{args:?} {text}");
+    }
+    let output = place.whyslow().args(["as", "biolatency", "s.wsl"]).assert();
+    let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(said.contains("1 requests are not counted"), "{said}");
+}

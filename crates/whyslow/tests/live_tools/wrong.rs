@@ -44,6 +44,36 @@ fn unknown_options_and_words_are_refused() {
         said.contains("`sdz`") && said.contains("sda, vda, vdb"),
         "{said}"
     );
+    for args in [
+        &["biosnoop", "web.wsl", "-d", "sdz"],
+        &["biolatency", "web.wsl", "-d", "/dev/sdz"],
+    ] {
+        let said = refused(args, 2);
+        assert!(said.contains("sdz`"), "{args:?} {said}");
+        assert!(said.contains("hint: there are sda, "), "{args:?} {said}");
+    }
+}
+
+#[test]
+fn notes_are_about_what_is_shown() {
+    let notes = |args: &[&str]| {
+        let output = incident().whyslow().args(args).assert().success();
+        String::from_utf8_lossy(&output.get_output().stderr).into_owned()
+    };
+    for tool in TOOLS {
+        let said = notes(&["as", tool, "web.wsl"]);
+        assert!(
+            !said.contains("--no-tracer"),
+            "{tool} has no such option: {said}"
+        );
+    }
+    // The share of bytes on unknown objects matters to who shows bytes.
+    let about_bytes = |args: &[&str]| notes(args).contains("bytes were moved on unknown objects");
+    assert!(about_bytes(&["threads", "list", "web.wsl", "--csv"]));
+    assert!(about_bytes(&["as", "iotop", "web.wsl"]));
+    assert!(about_bytes(&["as", "pidstat", "web.wsl", "-d"]));
+    assert!(!about_bytes(&["as", "pidstat", "web.wsl"]));
+    assert!(!about_bytes(&["as", "top", "web.wsl"]));
 }
 
 #[test]
@@ -73,6 +103,22 @@ fn intervals_must_be_longer_than_nothing() {
     refused(&["pidstat", "web.wsl", "-p", "x"], 2);
     let said = refused(&["iostat", "web.wsl", "-w", "+1h..+2h"], 2);
     assert!(said.contains("outside of the recording"), "{said}");
+}
+
+#[test]
+fn options_that_would_change_nothing_are_refused() {
+    for args in [
+        &["--layout", "11"][..],
+        &["-d", "--layout", "11"],
+        &["-s", "--layout", "11"],
+        &["-sx", "--layout", "11"],
+    ] {
+        let said = refused(&[&["iostat", "web.wsl"], args].concat(), 2);
+        assert!(
+            said.contains("--layout 11") && said.contains("hint: "),
+            "{args:?} {said}"
+        );
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use clap::{Args, FromArgMatches};
 use whyslow_analysis::Kind;
 
-use super::biosnoop::of_disk;
+use super::biosnoop::{of_disk, refuse_unknown};
 use crate::failure::Failure;
 use crate::tools::front::{Front, FrontArgs, Words, shown, with_args};
 use crate::tools::{Call, Tool};
@@ -26,7 +26,8 @@ const NOTES: &str = "\
 The time in the device, from issue to completion, cut to whole microseconds (or milliseconds);
 with -Q from the first event of the request, which may lie a little before biolatency's. A request
 counts in the interval in which it completes; those without a recorded issue or completion are
-counted on standard error. Without an interval there is one histogram, of the whole window.";
+counted on standard error. What devices without requests get (device mapper, RAID) counts as the
+requests of the disks below. Without an interval there is one histogram, of the whole window.";
 
 #[derive(Debug, Clone, Args)]
 struct BiolatencyArgs {
@@ -64,6 +65,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     let words = Words::without_names(&args.front.words)?;
     let (interval, count) = words.interval()?;
     let mut front = Front::open(call, &args.front, words.recording.as_deref())?;
+    refuse_unknown(&front, args.disk.as_deref())?;
     let parts = front.parts(interval, count)?;
     let column = if args.queued { "dur_ns" } else { "device_ns" };
     let (unit, title) = if args.milliseconds {
@@ -74,6 +76,10 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     let mut histograms: Vec<BTreeMap<String, Slots>> = vec![BTreeMap::new(); parts.count()];
     let mut unknown = 0;
     front.each(Kind::Block, of_disk(args.disk.as_deref()), |row| {
+        // What a bio-based device gets comes again as requests of the disk below.
+        if row.text("layer") == Some("bio") {
+            return Ok(());
+        }
         let Some(completed) = row.int("ts_end_ns") else {
             unknown += 1;
             return Ok(());

@@ -1,12 +1,14 @@
 //! `biosnoop`: requests to disks, in order of their completion.
 
+use std::collections::BTreeSet;
+
 use clap::{Args, FromArgMatches};
-use whyslow_analysis::{DeviceRef, Filter, Kind};
+use whyslow_analysis::{DeviceRef, Filter, Kind, Verb};
 use whyslow_model::Ns;
 
 use super::fit;
 use crate::failure::Failure;
-use crate::tools::asked::Row;
+use crate::tools::asked::{Row, rows};
 use crate::tools::front::words::seconds;
 use crate::tools::front::{ByEnd, Front, FrontArgs, Words, with_args};
 use crate::tools::{Call, Tool};
@@ -49,6 +51,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     let words = Words::without_names(&args.front.words)?;
     let length = words.number()?.map(seconds).transpose()?;
     let mut front = Front::open(call, &args.front, words.recording.as_deref())?;
+    refuse_unknown(&front, args.disk.as_deref())?;
     if let Some(length) = length {
         front.shorten(length);
     }
@@ -101,6 +104,37 @@ pub(super) fn of_disk(disk: Option<&str>) -> Filter {
             .collect(),
         ..Filter::default()
     }
+}
+
+/// A disk without any request in the whole recording is most likely misspelt.
+pub(super) fn refuse_unknown(front: &Front<'_>, disk: Option<&str>) -> Result<(), Failure> {
+    let Some(disk) = disk else {
+        return Ok(());
+    };
+    let name = disk.strip_prefix("/dev/").unwrap_or(disk);
+    let mut known = BTreeSet::new();
+    for key in ["dev", "part"] {
+        let answer = front.ask_whole((Kind::Block, Verb::Stats), |question| {
+            question.by = vec![key.into()];
+        })?;
+        let rows = rows(&answer, "stats");
+        known.extend(
+            rows.iter()
+                .filter_map(|row| row.text(key).map(str::to_owned)),
+        );
+    }
+    if known.contains(name) {
+        return Ok(());
+    }
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let hint = match known.as_slice() {
+        [] => "there are no requests to any disk".to_owned(),
+        known => format!("there are {}", known.join(", ")),
+    };
+    Err(Failure::usage(format!(
+        "there are no requests to `{disk}` in this recording"
+    ))
+    .hint(hint))
 }
 
 fn rest(args: &BiosnoopArgs, row: &Row<'_>) -> String {

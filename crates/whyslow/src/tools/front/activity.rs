@@ -63,6 +63,8 @@ pub(in crate::tools) struct Activity {
     processes: HashMap<i64, Option<i64>>,
     /// Only these; all if there are none.
     pids: Vec<i64>,
+    /// What is said about the bytes of threads.
+    about_bytes: Vec<String>,
 }
 
 /// Threads, or processes as sums of theirs.
@@ -80,7 +82,7 @@ impl Activity {
         pids: &[i32],
     ) -> Result<Self, Failure> {
         let pids: Vec<i64> = pids.iter().map(|pid| i64::from(*pid)).collect();
-        let answer = front.ask((Kind::Threads, Verb::List), |_| {})?;
+        let answer = front.threads()?;
         let mut names = HashMap::new();
         let mut processes: HashMap<i64, Option<i64>> = HashMap::new();
         for row in rows(&answer, "threads") {
@@ -109,6 +111,7 @@ impl Activity {
             names,
             processes,
             pids,
+            about_bytes: answer.caveats,
         })
     }
 
@@ -132,6 +135,9 @@ impl Activity {
     /// submits them; writes where they enter the page cache, by who calls.
     pub(in crate::tools) fn count_bytes(&mut self, front: &Front<'_>) -> Result<(), Failure> {
         let parts = self.parts;
+        for note in self.about_bytes.drain(..) {
+            front.note(note);
+        }
         front.each(Kind::Block, only(&["read"]), |row| {
             // What a bio-based device gets comes again as requests of the disk below.
             let is_request = row.text("layer") != Some("bio");

@@ -197,6 +197,16 @@ impl<'c> Front<'c> {
         })
     }
 
+    /// Threads of the window, for their names, ids and lives. What is said beside their other
+    /// columns is not noted.
+    pub(super) fn threads(&self) -> Result<Answer, Failure> {
+        let mut question = self.question(Kind::Threads, Verb::List);
+        question.limit = Some(0);
+        let answer = ask(&*self.opened.tables, &question)?;
+        self.keep_losses(&answer);
+        Ok(answer)
+    }
+
     /// Hands on the rows of a log in order of begin.
     pub(super) fn each(
         &self,
@@ -227,6 +237,15 @@ impl<'c> Front<'c> {
 
     /// Keeps what the answer says beside its rows.
     fn keep(&self, answer: &Answer) {
+        self.keep_losses(answer);
+        for caveat in &answer.caveats {
+            // Tools do not have this option.
+            let caveat = caveat.trim_end_matches("; --no-tracer leaves them out");
+            self.note(caveat);
+        }
+    }
+
+    fn keep_losses(&self, answer: &Answer) {
         let beside = Answer {
             losses: answer.losses.clone(),
             ..Answer::default()
@@ -234,10 +253,6 @@ impl<'c> Front<'c> {
         let mut answers = self.answers.borrow_mut();
         if answers.is_empty() {
             answers.push(beside);
-        }
-        drop(answers);
-        for caveat in &answer.caveats {
-            self.note(caveat.clone());
         }
     }
 

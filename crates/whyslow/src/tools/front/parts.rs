@@ -22,7 +22,9 @@ impl Parts {
         recording_end: Ns,
         interval: Option<Ns>,
     ) -> Result<Self, Failure> {
-        let width = interval.unwrap_or(span.length()).max(1);
+        // An interval longer than the window is the window: no sum below leaves the 64 bits.
+        let length = span.length().max(1);
+        let width = interval.map_or(length, |interval| interval.clamp(1, length));
         if span.length() / width >= PARTS_MAX {
             return Err(
                 Failure::usage(format!("more than {PARTS_MAX} intervals in the window"))
@@ -39,7 +41,7 @@ impl Parts {
 
     pub(in crate::tools) fn count(self) -> usize {
         let length = self.span.length().max(1);
-        ((length + self.width - 1) / self.width) as usize
+        ((length - 1) / self.width + 1) as usize
     }
 
     /// The part that a moment lies in.
@@ -113,6 +115,19 @@ mod tests {
     fn an_empty_window_has_one_part() {
         let empty = Parts::new(Window::new(5, 5), 5, None).expect("one");
         assert_eq!((empty.count(), empty.of(5)), (1, Some(0)));
+    }
+
+    #[test]
+    fn intervals_longer_than_the_window_are_the_window() {
+        let begin = 1_700_000_000_000_000_000;
+        let window = Window::new(begin, begin + 25);
+        for interval in [26, 9_223_372_036_000_000_000, Ns::MAX] {
+            let parts = Parts::new(window, begin + 25, Some(interval)).expect("one");
+            assert_eq!((parts.count(), parts.end(0)), (1, begin + 25));
+            assert_eq!(parts.of(begin + 25), Some(0));
+            // Questions are asked with it, and add it to times.
+            assert_eq!(parts.interval(), Some(25));
+        }
     }
 
     #[test]

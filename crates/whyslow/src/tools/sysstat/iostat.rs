@@ -237,6 +237,7 @@ const EXTENDED_11: &[Column] = &[
 fn run(call: &Call<'_>) -> Result<(), Failure> {
     let args = IostatArgs::from_arg_matches(call.matches)
         .map_err(|error| Failure::usage(error.to_string()))?;
+    refuse(&args)?;
     let mut words = Words::sort(&args.front.words);
     let (interval, count) = words.interval()?;
     let mut names = std::mem::take(&mut words.names);
@@ -274,6 +275,24 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     front.finish()
 }
 
+/// Options that would change nothing.
+fn refuse(args: &IostatArgs) -> Result<(), Failure> {
+    if args.layout == Layout::Twelve {
+        return Ok(());
+    }
+    if !args.extended {
+        return Err(Failure::usage("--layout 11 is about the columns of -x")
+            .hint("add -x, or leave --layout out"));
+    }
+    if args.narrow {
+        return Err(Failure::usage(
+            "sysstat 11 has no narrow reports: -s and --layout 11 exclude each other",
+        )
+        .hint("leave out one of them"));
+    }
+    Ok(())
+}
+
 /// The devices named, or all; with `-p` those named have their partitions with them.
 fn chosen(
     mut found: BTreeMap<String, Vec<Sums>>,
@@ -296,18 +315,29 @@ fn chosen(
             .hint(known));
         }
     }
-    let is_of = |name: &str, disk: &str| {
-        let rest = name.strip_prefix(disk);
-        let number = rest.map(|rest| rest.trim_start_matches('p'));
-        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-    };
     found.retain(|name, _| {
         names.is_empty()
             || names
                 .iter()
-                .any(|disk| name == disk || (with_partitions && is_of(name, disk)))
+                .any(|disk| name == disk || (with_partitions && is_partition(name, disk)))
     });
     Ok(found)
+}
+
+/// Whether the name is one of a partition as the kernel makes them: `sda1`, after a digit with a
+/// `p`, as `loop1p1`.
+fn is_partition(name: &str, disk: &str) -> bool {
+    let Some(rest) = name.strip_prefix(disk) else {
+        return false;
+    };
+    let number = if disk.ends_with(|last: char| last.is_ascii_digit()) {
+        rest.strip_prefix('p')
+    } else {
+        Some(rest)
+    };
+    number.is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 fn cpus_text(front: &Front<'_>, text: &mut String, cpu: &CpuShares) {
@@ -373,4 +403,28 @@ fn devices_text(
         text.push('\n');
     }
     text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partitions_are_told_from_other_disks() {
+        let check = |name: &str, disk: &str, want: bool| {
+            assert_eq!(is_partition(name, disk), want, "{name} of {disk}");
+        };
+        check("sda1", "sda", true);
+        check("sda12", "sda", true);
+        check("sda", "sda", false);
+        check("sdaa1", "sda", false);
+        check("sdap1", "sda", false);
+        check("sdb1", "sda", false);
+        check("loop1p1", "loop1", true);
+        check("loop10", "loop1", false);
+        check("loop10p1", "loop1", false);
+        check("nvme0n1p2", "nvme0n1", true);
+        check("nvme0n12", "nvme0n1", false);
+        check("nvme0n1p", "nvme0n1", false);
+    }
 }
