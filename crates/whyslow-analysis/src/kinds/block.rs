@@ -31,8 +31,7 @@ pub(crate) static TOPIC: Topic = Topic {
             Verb::Outliers,
             "Long requests, and devices that deviate from their peers",
             &BLOCK,
-        )
-        .by_time(),
+        ),
         View::new(Verb::Hist, "Latency histogram with percentiles", &BLOCK),
         View::new(Verb::Top, "The longest requests", &BLOCK),
         View::new(Verb::Log, "Requests in order of time", &BLOCK),

@@ -59,7 +59,13 @@ impl View {
     const fn new(verb: Verb, about: &'static str, spec: &'static Spec) -> Self {
         let by_time = matches!(
             verb,
-            Verb::Usage | Verb::Stats | Verb::Heat | Verb::Syscalls | Verb::States | Verb::Timeline
+            Verb::Usage
+                | Verb::Stats
+                | Verb::Heat
+                | Verb::Outliers
+                | Verb::Syscalls
+                | Verb::States
+                | Verb::Timeline
         );
         Self {
             verb,
