@@ -73,7 +73,9 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     };
     let mut histograms: Vec<BTreeMap<String, Slots>> = vec![BTreeMap::new(); parts.count()];
     let mut unknown = 0;
-    front.each(Kind::Block, of_disk(args.disk.as_deref()), |row| {
+    let columns = ["ts_end_ns", column, "dev", "rwbs"];
+    let filter = of_disk(args.disk.as_deref());
+    front.each_of(Kind::Block, filter, &columns, |row| {
         let Some(completed) = row.int("ts_end_ns") else {
             unknown += 1;
             return Ok(());

@@ -64,10 +64,12 @@ pub(super) fn by_name(
         reached: Ns::MIN,
     };
     // Who is idle in the window is there nevertheless, if it ever had a request.
-    for key in ["dev", "part"]
-        .into_iter()
-        .take(1 + usize::from(with_partitions))
-    {
+    let keys = match (front.is_whole(), with_partitions) {
+        (true, _) => &[][..],
+        (false, false) => &["dev"],
+        (false, true) => &["dev", "part"],
+    };
+    for key in keys.iter().copied() {
         let answer = front.ask_whole((Kind::Block, Verb::Stats), |question| {
             question.by = vec![key.into()];
         })?;
@@ -79,7 +81,17 @@ pub(super) fn by_name(
         }
     }
     let mut unfinished = 0;
-    front.each(Kind::Block, Filter::default(), |row| {
+    let columns = [
+        "ts_ns",
+        "ts_end_ns",
+        "dur_ns",
+        "dev",
+        "part",
+        "op",
+        "bytes",
+        "merges",
+    ];
+    front.each_of(Kind::Block, Filter::default(), &columns, |row| {
         unfinished += i64::from(row.int("ts_end_ns").is_none());
         let partition = row.text("part").filter(|_| with_partitions);
         for name in row.text("dev").into_iter().chain(partition) {
