@@ -142,11 +142,6 @@ impl<'c> Front<'c> {
         })
     }
 
-    /// Whether no window was asked for.
-    pub(super) fn is_whole(&self) -> bool {
-        self.window.is_none()
-    }
-
     /// Ends the window so long after its begin, if it is longer.
     pub(super) fn shorten(&mut self, length: Ns) {
         let whole = self.window.unwrap_or(Window::new(

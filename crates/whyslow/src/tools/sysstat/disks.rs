@@ -64,12 +64,10 @@ pub(super) fn by_name(
         reached: Ns::MIN,
     };
     // Who is idle in the window is there nevertheless, if it ever had a request.
-    let keys = match (front.is_whole(), with_partitions) {
-        (true, _) => &[][..],
-        (false, false) => &["dev"],
-        (false, true) => &["dev", "part"],
-    };
-    for key in keys.iter().copied() {
+    for key in ["dev", "part"]
+        .into_iter()
+        .take(1 + usize::from(with_partitions))
+    {
         let answer = front.ask_whole((Kind::Block, Verb::Stats), |question| {
             question.by = vec![key.into()];
         })?;
