@@ -2,8 +2,9 @@
 """Ratios against the peers, measured in one run: CPU seconds, medians of interleaved runs.
 
     ./dev bench              all parts
-    ./dev bench decode       only those parts: decode, import, scale, questions
-    ./dev bench --write      and put the tables into docs/performance.md
+    ./dev bench decode       only those parts: decode, import, scale, questions, views
+    ./dev bench --write      and put the tables into docs/performance.md, those of the parts measured
+    ./dev bench views --only 'block|irq'    only the questions with such names
 
 Nothing here passes or fails: it prints what it measured.
 """
@@ -11,13 +12,17 @@ Nothing here passes or fails: it prints what it measured.
 import argparse
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
+
+import views
 
 RUNS = 5
 # Contestants of one comparison run at least so long together, up to 8 times RUNS.
@@ -30,10 +35,14 @@ LARGE_EVENTS = [1_000_000, 10_000_000, 50_000_000]
 SYNTHETIC_ROWS = 10_000_000
 
 
+MACHINE = (f"{os.cpu_count()} CPUs, Linux {os.uname().release.split('-')[0]}, {time.strftime('%Y-%m-%d')}; "
+           f"medians of {RUNS} interleaved runs, of up to {8 * RUNS} where they are short.")
+
+
 class Run:
     """What one process cost."""
 
-    def __init__(self, command, shell_env=None):
+    def __init__(self, command, shell_env=None, seconds_max=None):
         env = dict(os.environ, TZ="UTC", **(shell_env or {}))
         begin = time.perf_counter()
         process = subprocess.Popen(
@@ -43,18 +52,23 @@ class Run:
             stderr=subprocess.PIPE,
             env=env,
         )
+        timer = threading.Timer(seconds_max, process.kill) if seconds_max else None
+        if timer:
+            timer.start()
         errors = process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         self.wall = time.perf_counter() - begin
         self.cpu = usage.ru_utime + usage.ru_stime
         self.rss_mib = usage.ru_maxrss / 1024
+        if timer:
+            timer.cancel()
         self.ok = process.returncode == 0
         if not self.ok:
             sys.stderr.write(f"failed ({process.returncode}): {command}\n{errors.decode(errors='replace')[-400:]}\n")
 
 
-def interleaved(contestants, runs=RUNS, before=None):
+def interleaved(contestants, runs=RUNS, before=None, seconds_min=SECONDS_MIN):
     """Median cost of each contestant; they take turns so that a busy moment hits all of them.
 
     What takes milliseconds is run more often, as single runs of it say little.
@@ -62,7 +76,7 @@ def interleaved(contestants, runs=RUNS, before=None):
     results = {name: [] for name in contestants}
     begin = time.perf_counter()
     rounds = 0
-    while rounds < runs or (rounds < 8 * runs and time.perf_counter() - begin < SECONDS_MIN):
+    while rounds < runs or (rounds < 8 * runs and time.perf_counter() - begin < seconds_min):
         rounds += 1
         for name, commands in contestants.items():
             total = None
@@ -90,7 +104,7 @@ def interleaved(contestants, runs=RUNS, before=None):
 
 
 def table(title, header, rows):
-    lines = [f"### {title}", "", "| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines = [f"### {title}", "", MACHINE, "", "| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
     text = "\n".join(lines) + "\n"
     print(text, flush=True)
@@ -264,7 +278,113 @@ def bench_questions(work, traces):
     )
 
 
-PARTS = {"decode": bench_decode, "import": bench_import, "scale": bench_scale, "questions": bench_questions}
+# Rows of each kind: whether time grows in proportion.
+MACHINE_ROWS = [1_000_000, 10_000_000]
+# Four dozen questions several times over: fewer runs of the short ones than elsewhere.
+VIEWS_SECONDS_MIN = 1
+# A peer that takes so long in its first run is not run again, and at last it is given up.
+PEER_SECONDS_MAX = 2
+PEER_SECONDS_GIVE_UP = 10
+# An answer that takes so long misses its mark anyway: two runs.
+OURS_SECONDS_MAX = 4
+
+
+def bench_views(work, traces):
+    small = work / "incident.wsl"
+    subprocess.run([WHYSLOW, "import", traces["web-incident"], "-o", small, "--no-progress"], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    machines, told = [], ""
+    for rows in MACHINE_ROWS:
+        rec = Path(os.environ.get("WHYSLOW_BENCH_MACHINES", work)) / f"machine-{rows}.wsl"
+        done = rec.with_suffix(".txt")
+        if not done.exists():
+            out = subprocess.run([XTASK, "machine", rec, str(rows)], check=True, capture_output=True, text=True)
+            done.write_text(out.stdout)
+        machines.append(rec)
+        told = done.read_text().strip()
+    large = machines[-1]
+    manifest = json.loads((large / "manifest.json").read_text())
+
+    def ask(words, rec):
+        at = [] if "REC" in words else [rec]
+        form = [] if words[0] == "as" else ["--json"]
+        return [WHYSLOW, *[rec if word == "REC" else word for word in words], *at, *form]
+
+    rows = []
+    for name, kind, words, sql in views.views():
+        if not ONLY.search(name):
+            continue
+        contestants = {"large": [ask(words, large)], "less": [ask(words, machines[0])], "small": [ask(words, small)]}
+        peer = {"wall": None}
+        if sql:
+            query = work / "query.sql"
+            query.write_text(views.script(sql, manifest, large))
+            duckdb = ["duckdb", "-json", "-c", f".read {query}"]
+            once = Run(duckdb, seconds_max=PEER_SECONDS_GIVE_UP)
+            if once.wall > PEER_SECONDS_MAX or not once.ok:
+                peer = {"wall": once.wall, "cpu": once.cpu, "rss": once.rss_mib, "ok": once.ok, "once": True}
+            else:
+                contestants["duckdb"] = [duckdb]
+        is_long = Run(ask(words, large)).wall > OURS_SECONDS_MAX
+        result = interleaved(contestants, runs=2 if is_long else RUNS, seconds_min=VIEWS_SECONDS_MIN)
+        peer = result.get("duckdb", peer)
+        ours = result["large"]
+        problems = missed_by(kind, ours, peer, result["small"])
+        failed = "" if all(one["ok"] for one in result.values()) else " (fails)"
+        failed += " (2 runs)" if is_long else ""
+        rows.append([
+            name + failed, f"{ours['wall'] * 1000:.0f}", f"{ours['cpu'] * 1000:.0f}", f"{ours['rss']:.0f}",
+            f"{ours['wall'] / max(result['less']['wall'], 1e-9):.1f}×", *of_peer(peer, ours),
+            f"{result['small']['wall'] * 1000:.0f}", views.MARKS.get(kind, "–"), "; ".join(problems) or "–",
+        ])
+        print(" | ".join(str(cell) for cell in rows[-1]), file=sys.stderr, flush=True)
+    texts = [table(
+        f"Questions of every kind on {MACHINE_ROWS[-1]:,} rows of it, warm, process start included (ms)",
+        ["question", "wall", "CPU", "MiB", "of 1 M rows", "DuckDB wall", "DuckDB CPU", "DuckDB MiB", "ratio of wall", "incident, wall",
+         "mark", "missed"],
+        rows,
+    ), f"{told}.\n"]
+    begin, end = manifest["begin_ns"], manifest["end_ns"]
+    length, middle = (end - begin) // 100, (begin + end) // 2
+    window_rows = []
+    for name, words in views.windows():
+        if not ONLY.search(name):
+            continue
+        result = interleaved({"ours": [[*ask(words, large), "-w", f"{middle}..{middle + length}"]]}, seconds_min=0.5)["ours"]
+        problem = f"{views.WINDOW_MS} ms" if result["wall"] * 1000 > views.WINDOW_MS else "–"
+        window_rows.append([name, f"{result['wall'] * 1000:.0f}", f"{result['cpu'] * 1000:.0f}", f"{result['rss']:.0f}", problem])
+    texts.append(table("The same in a window of 1 % of the time (ms)", ["question", "wall", "CPU", "MiB", "missed"], window_rows))
+    return "\n".join(texts)
+
+
+def missed_by(kind, ours, peer, small):
+    """Marks of issue 2 that an answer misses."""
+    problems = []
+    mark = views.MARKS.get(kind)
+    if mark and ours["wall"] * 1000 > mark:
+        problems.append(f"{mark} ms")
+    if peer["wall"] and peer.get("ok") and ours["wall"] > peer["wall"]:
+        problems.append("DuckDB")
+    if ours["rss"] > views.MEMORY_MIB:
+        problems.append(f"{views.MEMORY_MIB} MiB")
+    if small["wall"] * 1000 > views.SMALL_MS:
+        problems.append(f"{views.SMALL_MS} ms small")
+    return problems
+
+
+def of_peer(peer, ours):
+    if not peer["wall"]:
+        return ["–"] * 4
+    if not peer["ok"]:
+        given_up = peer["wall"] > PEER_SECONDS_GIVE_UP
+        return [f"> {PEER_SECONDS_GIVE_UP} s" if given_up else "fails"] + ["–"] * 3
+    note = " (one run)" if peer.get("once") else ""
+    return [f"{peer['wall'] * 1000:.0f}{note}", f"{peer['cpu'] * 1000:.0f}", f"{peer['rss']:.0f}",
+            f"{peer['wall'] / ours['wall']:.2f}×"]
+
+
+ONLY = re.compile("")
+PARTS = {"decode": bench_decode, "import": bench_import, "scale": bench_scale, "questions": bench_questions, "views": bench_views}
 BEGIN = "<!-- measured by `./dev bench --write` from here to the end -->\n"
 
 
@@ -272,7 +392,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[])
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--only", default="", metavar="REGEX", help="of the part views: those named so")
     arguments = parser.parse_args()
+    global ONLY
+    ONLY = re.compile(arguments.only)
     texts = []
     with tempfile.TemporaryDirectory(prefix="whyslow-bench-") as folder:
         work = Path(folder)
@@ -281,9 +404,15 @@ def main():
             texts.append(PARTS[name](work, traces))
     if arguments.write:
         page = ROOT / "docs/performance.md"
-        head = page.read_text().split(BEGIN)[0]
-        machine = f"{os.cpu_count()} CPUs, Linux {os.uname().release.split('-')[0]}, {time.strftime('%Y-%m-%d')}; medians of {RUNS} interleaved runs, of up to {8 * RUNS} where they are short.\n"
-        page.write_text(head + BEGIN + "\n" + machine + "\n" + "\n".join(texts))
+        head, _, before = page.read_text().partition(BEGIN)
+        sections = {section.split("\n")[0]: section for section in sections_of(before)}
+        sections |= {section.split("\n")[0]: section for section in sections_of("\n".join(texts))}
+        page.write_text(head + BEGIN + "\n" + "\n\n".join(sections.values()) + "\n")
+
+
+def sections_of(text):
+    """Tables with what is said below them: parts that are not measured stay as they are."""
+    return ["### " + section.strip() for section in text.split("### ")[1:]]
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 mod docs;
+mod machine;
 mod repeat;
 mod requests;
 mod synthetic;
@@ -15,7 +16,8 @@ const USAGE: &str = "usage: xtask CHORE
   decode TRACE                  decode every field of every event, count them
   repeat TRACE DIR EVENTS       a large trace from a small one
   synthetic DIR.wsl ROWS        a recording to measure questions on
-  requests DIR.wsl ROWS         one of requests to 17 disks, the first of which is bad";
+  requests DIR.wsl ROWS         one of requests to 17 disks, the first of which is bad
+  machine DIR.wsl ROWS          one of a busy machine: so many rows of each kind";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -33,6 +35,10 @@ fn main() -> ExitCode {
             .map_err(|error| vec![error]),
         ["requests", target, rows] => number(rows)
             .and_then(|rows| requests::write(Path::new(target), rows))
+            .map(|done| say(&done))
+            .map_err(|error| vec![error]),
+        ["machine", target, rows] => number(rows)
+            .and_then(|rows| machine::write(Path::new(target), rows))
             .map(|done| say(&done))
             .map_err(|error| vec![error]),
         ["synthetic", target, rows] => number(rows)

@@ -80,11 +80,8 @@ pub(crate) fn write(target: &Path, rows: u64) -> Result<String, String> {
     Ok(format!("{rows} requests to {DISKS} disks"))
 }
 
-/// Log-normal.
 fn device_ns(disk: u64, random: &mut Random) -> i64 {
-    let normal =
-        (-2.0 * (1.0 - random.unit()).ln()).sqrt() * (random.unit() * std::f64::consts::TAU).cos();
+    let usual = USUAL_NS * random.spread(0.5);
     let is_slow = disk == 0 && random.next().is_multiple_of(20);
-    let times = if is_slow { 20.0 } else { 1.0 };
-    (USUAL_NS * (0.5 * normal).exp() * times) as i64
+    (usual * if is_slow { 20.0 } else { 1.0 }) as i64
 }

@@ -43,7 +43,10 @@ pub(crate) fn write(target: &Path, rows: u64) -> Result<String, String> {
     threads(&mut writer, &names);
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     for id in 0..rows {
-        writer.emit(call(id, rows, &names, &mut random));
+        let thread = random.next() % THREADS;
+        let step = SPAN_NS as u64 / rows.max(1);
+        let ts = BEGIN + (id * step + random.next() % step.max(1)) as i64;
+        writer.emit(call((id as i64, ts), thread, &names, &mut random));
         writer.flush_ready(&symbols).map_err(text)?;
     }
     let about = RecordingInfo {
@@ -56,7 +59,7 @@ pub(crate) fn write(target: &Path, rows: u64) -> Result<String, String> {
     Ok(format!("{rows} system calls"))
 }
 
-struct Names {
+pub(crate) struct Names {
     calls: Vec<(Sym, Sym)>,
     comms: Vec<Sym>,
     paths: Vec<Sym>,
@@ -65,7 +68,7 @@ struct Names {
 }
 
 impl Names {
-    fn new(symbols: &mut Symbols) -> Self {
+    pub(crate) fn new(symbols: &mut Symbols) -> Self {
         let calls = CALLS
             .iter()
             .map(|(name, op, _)| (symbols.intern(name), symbols.intern(op)));
@@ -122,18 +125,20 @@ fn threads(writer: &mut RecordingWriter, names: &Names) {
     }
 }
 
-fn call(id: u64, rows: u64, names: &Names, random: &mut Random) -> SyscallRow {
+pub(crate) fn call(
+    (id, ts): (i64, i64),
+    thread: u64,
+    names: &Names,
+    random: &mut Random,
+) -> SyscallRow {
     let at = names.by_share[(random.next() % names.by_share.len() as u64) as usize];
     let (name, op) = names.calls[at];
-    let thread = random.next() % THREADS;
     let process = thread % PROCESSES;
-    let step = SPAN_NS as u64 / rows.max(1);
-    let ts = BEGIN + (id * step + random.next() % step.max(1)) as i64;
     let dur = random.latency_ns();
     let moves = matches!(CALLS[at].1, "read" | "write");
     let bytes = moves.then(|| (random.next() % 65_536) as i64);
     SyscallRow {
-        id: id as i64,
+        id,
         ts,
         dur: Some(dur),
         ts_end: Some(ts + dur),
@@ -183,13 +188,18 @@ impl Random {
         if self.next().is_multiple_of(10_000) {
             return 20_000_000 + (self.next() % 500_000_000) as i64;
         }
+        (9f64.exp() * self.spread(1.0)) as i64
+    }
+
+    /// Log-normal around 1.
+    pub(crate) fn spread(&mut self, sigma: f64) -> f64 {
         let normal =
             (-2.0 * (1.0 - self.unit()).ln()).sqrt() * (self.unit() * std::f64::consts::TAU).cos();
-        (9.0 + normal).exp() as i64
+        (sigma * normal).exp()
     }
 
     /// Rank by Zipf's law, roughly: log-uniform.
-    fn rank(&mut self, count: u64) -> u64 {
+    pub(crate) fn rank(&mut self, count: u64) -> u64 {
         (((count as f64).ln() * self.unit()).exp() as u64).min(count) - 1
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
@@ -30,6 +31,9 @@ impl Spot {
 
 /// Below this a second thread costs more than it brings.
 const ROWS_PER_THREAD: u64 = 20_000;
+/// A table of so many rows is decoded ahead of the one who reads it in order, so many batches.
+const ROWS_AHEAD: u64 = 200_000;
+const BATCHES_AHEAD: usize = 4;
 /// Single rows cost more than others, as most of what is decoded for them is thrown away.
 const ROWS_PER_SPOT: u64 = 500;
 
@@ -105,12 +109,17 @@ pub(crate) fn fold_spots<A: Send>(
     on_threads(&mut jobs, init, work, merge)
 }
 
-/// Shows every batch to `each` in (`ts`, id) order until it breaks.
+/// Shows every batch to `each` in (`ts`, id) order until it breaks. Of a large table the next
+/// batches are decoded meanwhile.
 pub(crate) fn in_order(
     tables: &dyn Tables,
     scan: &Scan,
     mut each: impl FnMut(&RecordBatch) -> Result<ControlFlow<()>, AnalysisError>,
 ) -> Result<(), AnalysisError> {
+    let table = tables.info().tables.get(scan.table.name);
+    if table.is_some_and(|table| table.rows >= ROWS_AHEAD) {
+        return in_order_ahead(tables, scan, each);
+    }
     let mut failure = None;
     tables.scan(scan, &mut |batch| {
         Ok(each(batch).unwrap_or_else(|error| {
@@ -119,6 +128,44 @@ pub(crate) fn in_order(
         }))
     })?;
     failure.map_or(Ok(()), Err)
+}
+
+fn in_order_ahead(
+    tables: &dyn Tables,
+    scan: &Scan,
+    mut each: impl FnMut(&RecordBatch) -> Result<ControlFlow<()>, AnalysisError>,
+) -> Result<(), AnalysisError> {
+    let (sender, batches) = sync_channel::<RecordBatch>(BATCHES_AHEAD);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            tables.scan(scan, &mut |batch| {
+                // A copy of a batch is a few counted references.
+                let is_wanted = sender.send(batch.clone()).is_ok();
+                Ok(if is_wanted {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                })
+            })
+        });
+        let mut seen = Ok(());
+        // The loop drops the receiver, which ends the reader.
+        for batch in batches {
+            match each(&batch) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => break,
+                Err(error) => {
+                    seen = Err(error);
+                    break;
+                }
+            }
+        }
+        match reader.join() {
+            Ok(read) => read?,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+        seen
+    })
 }
 
 struct Job<T> {

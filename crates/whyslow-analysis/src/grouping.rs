@@ -195,6 +195,8 @@ struct PairCoder {
     pairs: Vec<(u32, u32)>,
     /// The same for pairs of small numbers, by place.
     small: Vec<u32>,
+    /// The pair met last with a right number: a thread has one process, a process one name.
+    by_right: Vec<(u32, u32)>,
 }
 
 /// Bits of the numbers of a pair that has a place in a table: processes and their descriptors, or
@@ -209,7 +211,10 @@ impl PairCoder {
         let place = (pair.0 << SMALL_RIGHT | pair.1) as usize;
         match self.small.get(place) {
             Some(code) if is_small && *code != UNSET => *code,
-            _ => self.look_up(pair, is_small.then_some(place)),
+            _ => match self.by_right.get(pair.1 as usize) {
+                Some((left, code)) if *left == pair.0 => *code,
+                _ => self.look_up(pair, is_small.then_some(place)),
+            },
         }
     }
 
@@ -224,6 +229,12 @@ impl PairCoder {
                 self.small.resize((place + 1).next_power_of_two(), UNSET);
             }
             self.small[place] = code;
+        }
+        let right = pair.1 as usize;
+        if right < SMALL_INTS {
+            let length = self.by_right.len().max(right + 1);
+            self.by_right.resize(length, (UNSET, UNSET));
+            self.by_right[right] = (pair.0, code);
         }
         code
     }

@@ -33,6 +33,7 @@ pub use error::AnalysisError;
 pub use kinds::{TOPICS, Topic, View};
 pub use query::{Bins, DeviceRef, Filter, Kind, Question, Sort, Verb, Weight};
 pub use rows::interval_of;
+pub use verbs::log::LogRow;
 
 use std::ops::ControlFlow;
 
@@ -102,6 +103,26 @@ pub fn ask_streaming(
     verbs::log::stream(&context, spec, filter, limit, &mut |table| {
         each(&answer, table)
     })?;
+    Ok(answer)
+}
+
+/// Shows the rows of a `log` one by one with these of its columns (numbers, names and paths), in
+/// order of begin. Returns the answer's header.
+pub fn each_row(
+    tables: &dyn Tables,
+    question: &Question,
+    columns: &[&'static str],
+    each: &mut dyn FnMut(&LogRow<'_>) -> ControlFlow<()>,
+) -> Result<Answer, AnalysisError> {
+    let context = Context::new(tables, question)?;
+    let spec = spec(question)?;
+    let mut answer = header(&context)?;
+    if let Some(missing) = caveats::missing(&context, spec) {
+        answer.caveats.push(missing);
+        return Ok(answer);
+    }
+    answer.caveats = caveats::about(&context, spec, &[])?;
+    verbs::log::each_row(&context, spec, columns, each)?;
     Ok(answer)
 }
 
@@ -209,10 +230,10 @@ fn stats(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
     }
     match spec.kind {
         Kind::Block if question.interval.is_some() => Ok(vec![verbs::devices::table(context)?]),
-        Kind::Block => Ok(vec![
-            table(spec, "devices", "devices", &[Key::Dev])?,
-            table(spec, "stats", "operations", &keys)?,
-        ]),
+        Kind::Block => {
+            let names = [("devices", "devices"), ("stats", "operations")];
+            verbs::stats::tables(context, spec, names, &keys)
+        }
         Kind::Io if context.has("block_io") && applies(spec, &BLOCK, &question.filter) => Ok(vec![
             table(spec, "stats", spec.rows, &keys)?,
             table(&BLOCK, "devices", "block devices", &[Key::Dev])?,

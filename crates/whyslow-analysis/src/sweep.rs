@@ -33,7 +33,12 @@ impl Parts {
     }
 
     /// The part that a moment lies in; what lies outside belongs to the first or last.
+    #[inline]
     pub(crate) fn of(self, ts: Ns) -> usize {
+        // Most questions have one part, and a division is most of the work for a row.
+        if self.span.length() <= self.width {
+            return 0;
+        }
         let place = (ts - self.span.begin).max(0) / self.width;
         (place as usize).min(self.count() - 1)
     }
@@ -52,6 +57,8 @@ impl Parts {
 #[derive(Debug, Clone)]
 pub(crate) struct InFlight {
     parts: Parts,
+    /// The part where something began last, and its edges: what comes next lies mostly there too.
+    near: (usize, Window),
     /// Ends of what was seen: everything up to here is counted in `busy`.
     reached: Ns,
     busy: Vec<Ns>,
@@ -66,6 +73,7 @@ impl InFlight {
         let count = parts.count();
         Self {
             parts,
+            near: (0, Window::new(Ns::MAX, Ns::MAX)),
             reached: Ns::MIN,
             busy: vec![0; count],
             edges: vec![0; count],
@@ -80,7 +88,8 @@ impl InFlight {
         if begin >= end {
             return;
         }
-        let (first, last) = (self.parts.of(begin), self.parts.of(end - 1));
+        let first = self.part_of(begin);
+        let last = self.part_of(end - 1);
         if first == last {
             self.edges[first] += end - begin;
         } else {
@@ -91,12 +100,28 @@ impl InFlight {
         }
         let mut from = begin.max(self.reached);
         while from < end {
-            let part = self.parts.of(from);
-            let to = end.min(self.parts.begin(part).saturating_add(self.parts.width));
+            let part = self.part_of(from);
+            let to = end.min(self.near.1.end);
             self.busy[part] += to - from;
             from = to;
         }
         self.reached = self.reached.max(end);
+    }
+
+    /// Part of a moment inside the window.
+    #[inline]
+    fn part_of(&mut self, ts: Ns) -> usize {
+        let (part, edges) = self.near;
+        if ts >= edges.begin && ts < edges.end {
+            return part;
+        }
+        let part = self.parts.of(ts);
+        let begin = self.parts.begin(part);
+        self.near = (
+            part,
+            Window::new(begin, begin.saturating_add(self.parts.width)),
+        );
+        part
     }
 
     /// Union per part.

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array as _, RecordBatch};
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
@@ -92,25 +92,28 @@ fn sweep(context: &Context<'_>, parts: Parts) -> Result<BTreeMap<String, Device>
     let columns = Columns::new(&mut pass.projection);
     let mut verdicts = pass.selector.verdicts();
     let mut rows = Vec::new();
-    let mut devices: BTreeMap<String, Device> = BTreeMap::new();
+    let mut devices: Vec<(String, Device)> = Vec::new();
     let recording_end = context.recording_end();
     in_order(
         context.tables,
         &pass.projection.scan(pass.selected),
         |batch| {
             pass.selector.select(&mut verdicts, batch, &mut rows)?;
-            columns.each(batch, &rows, |name, request| {
-                if !devices.contains_key(name) {
-                    devices.insert(name.to_owned(), Device::new(parts));
-                }
-                if let Some(device) = devices.get_mut(name) {
-                    device.add(parts, &request, recording_end);
-                }
+            let mut place_of = |name: &str| {
+                let known = devices.iter().position(|(known, _)| known == name);
+                known.unwrap_or_else(|| {
+                    devices.push((name.to_owned(), Device::new(parts)));
+                    devices.len() - 1
+                })
+            };
+            let places = columns.places(batch, &rows, &mut place_of)?;
+            columns.each(batch, &rows, &places, |place, request| {
+                devices[place].1.add(parts, &request, recording_end);
             })?;
             Ok(ControlFlow::Continue(()))
         },
     )?;
-    Ok(devices)
+    Ok(devices.into_iter().collect())
 }
 
 struct Columns {
@@ -148,17 +151,34 @@ impl Columns {
         }
     }
 
+    /// The number of each row's device: a device is looked up once a batch, not once a row.
+    fn places(
+        &self,
+        batch: &RecordBatch,
+        rows: &[u32],
+        place_of: &mut impl FnMut(&str) -> usize,
+    ) -> Result<Vec<usize>, AnalysisError> {
+        let dev = self.dev.texts(batch)?;
+        let mut known = vec![None; dev.words.len()];
+        let mut place = |row: &u32| match dev.key(*row) {
+            Some(word) => *known[word].get_or_insert_with(|| place_of(dev.words.value(word))),
+            None => place_of("unknown"),
+        };
+        Ok(rows.iter().map(&mut place).collect())
+    }
+
     fn each(
         &self,
         batch: &RecordBatch,
         rows: &[u32],
-        mut each: impl FnMut(&str, Request<'_>),
+        places: &[usize],
+        mut each: impl FnMut(usize, Request<'_>),
     ) -> Result<(), AnalysisError> {
-        let (dev, op) = (self.dev.texts(batch)?, self.op.texts(batch)?);
+        let op = self.op.texts(batch)?;
         let (ts, dur) = (self.ts.ints(batch)?, self.dur.ints(batch)?);
         let (ts_end, upid) = (self.ts_end.ints(batch)?, self.upid.ints(batch)?);
         let (sectors, bytes) = (self.sectors.ints(batch)?, self.bytes.ints(batch)?);
-        for row in rows.iter().copied() {
+        for (row, place) in rows.iter().copied().zip(places) {
             let request = Request {
                 op: op.get(row).unwrap_or("other"),
                 upid: upid.get(row),
@@ -168,7 +188,7 @@ impl Columns {
                 sectors: sectors.at(row),
                 bytes: bytes.at(row),
             };
-            each(dev.get(row).unwrap_or("unknown"), request);
+            each(*place, request);
         }
         Ok(())
     }

@@ -2,15 +2,17 @@
 
 use std::ops::ControlFlow;
 
+use arrow_array::RecordBatch;
 use whyslow_model::answer::AnswerTable;
 
 use super::top::{push, row_table};
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::in_order;
-use crate::kinds::Spec;
+use crate::kinds::{Cell, Spec};
 use crate::query::Filter;
 use crate::rows::RowReader;
+use crate::scan::{ColumnRef, Ints, Texts};
 
 /// Hands on one table after another, each with the next rows in time that pass the filter.
 pub(crate) fn stream(
@@ -52,4 +54,99 @@ pub(crate) fn stream(
         let _ = each(row_table(spec, "log", spec.rows));
     }
     Ok(())
+}
+
+/// A row of `log` of which only some columns were read, for those who look at every row and keep
+/// none: making the cells of an answer costs ten times as much as reading what they are made of.
+pub struct LogRow<'b> {
+    names: &'b [&'static str],
+    columns: &'b [LogColumn<'b>],
+    row: u32,
+}
+
+#[derive(Clone, Copy)]
+enum LogColumn<'b> {
+    Ints(Ints<'b>),
+    Texts(Texts<'b>),
+}
+
+impl<'b> LogRow<'b> {
+    pub fn int(&self, column: &str) -> Option<i64> {
+        match self.column(column)? {
+            LogColumn::Ints(ints) => ints.get(self.row),
+            LogColumn::Texts(_) => None,
+        }
+    }
+
+    /// Of an object its path, and nothing where that is unknown.
+    pub fn text(&self, column: &str) -> Option<&'b str> {
+        match self.column(column)? {
+            LogColumn::Texts(texts) => texts.get(self.row),
+            LogColumn::Ints(_) => None,
+        }
+    }
+
+    fn column(&self, name: &str) -> Option<LogColumn<'b>> {
+        let place = self.names.iter().position(|known| *known == name);
+        debug_assert!(place.is_some(), "column `{name}` was not asked for");
+        self.columns.get(place?).copied()
+    }
+}
+
+enum Bound {
+    Int(ColumnRef),
+    Text(ColumnRef),
+}
+
+impl Bound {
+    fn of<'b>(&self, batch: &'b RecordBatch) -> Result<LogColumn<'b>, AnalysisError> {
+        Ok(match self {
+            Bound::Int(column) => LogColumn::Ints(column.ints(batch)?),
+            Bound::Text(column) => LogColumn::Texts(column.texts(batch)?),
+        })
+    }
+}
+
+/// Shows the rows that pass the filter one by one, with these columns only.
+pub(crate) fn each_row(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    columns: &[&'static str],
+    each: &mut dyn FnMut(&LogRow<'_>) -> ControlFlow<()>,
+) -> Result<(), AnalysisError> {
+    let mut pass = context.pass_of(spec, &[], &context.question.filter)?;
+    let mut bind = |name: &&str| {
+        let field = spec.fields.iter().find(|field| field.name == *name);
+        match field.map(|field| field.cell) {
+            Some(Cell::Int(column)) => Ok(Bound::Int(pass.projection.need(column))),
+            Some(Cell::Text(column)) => Ok(Bound::Text(pass.projection.need(column))),
+            Some(Cell::Object) => Ok(Bound::Text(pass.projection.need("path"))),
+            _ => Err(AnalysisError::query(
+                format!("rows of {} have no column `{name}` to read", spec.name),
+                "numbers, names and paths can be read one by one",
+            )),
+        }
+    };
+    let bound: Vec<Bound> = columns.iter().map(&mut bind).collect::<Result<_, _>>()?;
+    let mut verdicts = pass.selector.verdicts();
+    let mut rows = Vec::new();
+    let scan = pass.projection.scan(pass.selected);
+    in_order(context.tables, &scan, |batch| {
+        pass.selector.select(&mut verdicts, batch, &mut rows)?;
+        let read: Vec<LogColumn<'_>> = bound
+            .iter()
+            .map(|column| column.of(batch))
+            .collect::<Result<_, _>>()?;
+        for row in &rows {
+            let row = LogRow {
+                names: columns,
+                columns: &read,
+                row: *row,
+            };
+            if each(&row).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })
 }

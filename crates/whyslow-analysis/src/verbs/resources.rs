@@ -113,11 +113,13 @@ fn of_window(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
 
 /// All CPUs, with the threads that waited for one, then each.
 fn cpus(context: &Context<'_>) -> Result<Vec<Vec<Value>>, AnalysisError> {
-    let each = cpu::split(context)?;
+    let each = cpu::busy(context)?;
     let ratios: Vec<f64> = each
-        .rows
         .iter()
-        .filter_map(|row| number(&each, row, "busy_ratio"))
+        .filter_map(|(_, busy)| match busy {
+            Value::Float(busy) => Some(*busy),
+            _ => None,
+        })
         .collect();
     let mean = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
     let waits = stats::table(context, &SCHED, "waits", "", &[])?;
@@ -133,14 +135,10 @@ fn cpus(context: &Context<'_>) -> Result<Vec<Vec<Value>>, AnalysisError> {
         Value::Null,
         Value::Null,
     ]];
-    if each.rows.len() > 1 {
-        rows.extend(each.rows.iter().map(|row| {
-            let name = match cell(&each, row, "cpu") {
-                Value::Int(cpu) => format!("CPU {cpu}"),
-                _ => "CPU".into(),
-            };
+    if each.len() > 1 {
+        rows.extend(each.into_iter().map(|(cpu, busy)| {
             let mut shown = vec![Value::Null; 7];
-            (shown[0], shown[1]) = (name.into(), cell(&each, row, "busy_ratio"));
+            (shown[0], shown[1]) = (format!("CPU {cpu}").into(), busy);
             shown
         }));
     }

@@ -5,6 +5,7 @@
 //! no duration.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
@@ -42,15 +43,55 @@ pub(crate) fn table(
     title: &str,
     keys: &[Key],
 ) -> Result<AnswerTable, AnalysisError> {
+    let (_, groups) = groups(context, spec, keys)?;
+    shown(context, spec, (name, title, keys), groups)
+}
+
+/// Two tables of statistics from one scan: by the first of the keys, and by all of them.
+pub(crate) fn tables(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    [(name, title), all]: [(&str, &str); 2],
+    keys: &[Key],
+) -> Result<Vec<AnswerTable>, AnalysisError> {
+    let (stats, by_all) = groups(context, spec, keys)?;
+    let mut by_first: BTreeMap<Vec<KeyValue>, StatsSum> = BTreeMap::new();
+    for (group, sum) in &by_all {
+        let mut of_first = group[..1].to_vec();
+        of_first.extend_from_slice(&group[keys.len()..]);
+        let whole = by_first.entry(of_first).or_default();
+        stats.merge(whole, sum.clone());
+    }
+    let by_first = by_first.into_iter().collect();
+    Ok(vec![
+        shown(context, spec, (name, title, &keys[..1]), by_first)?,
+        shown(context, spec, (all.0, all.1, keys), by_all)?,
+    ])
+}
+
+fn groups(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    keys: &[Key],
+) -> Result<(Stats, Unordered<StatsSum>), AnalysisError> {
     let mut pass = context.pass(spec, keys)?;
-    let interval = context.question.interval;
-    if let Some(width) = interval {
+    if let Some(width) = context.question.interval {
         pass.group_by_time(context.span, width);
     }
     let stats = Stats::new(spec, context.question.window, &mut pass);
     let grouping = std::slice::from_ref(&pass.grouping);
     let groups = pass.run_by(context.tables, &stats, grouping)?;
-    let groups = ordered(groups.into_iter().flatten().collect(), keys.len());
+    Ok((stats, groups.into_iter().flatten().collect()))
+}
+
+fn shown(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    (name, title, keys): (&str, &str, &[Key]),
+    groups: Unordered<StatsSum>,
+) -> Result<AnswerTable, AnalysisError> {
+    let interval = context.question.interval;
+    let groups = ordered(groups, keys.len());
     let place = |(_, sum): &(_, StatsSum)| sum.slowest;
     let slowest: Vec<Place> = groups.iter().filter_map(place).collect();
     let details = Slowest::fetch(context, spec, &slowest)?;
@@ -198,7 +239,7 @@ struct Stats {
 
 /// What every row adds to lies in one line of the cache: with many groups, each touch of memory
 /// counts.
-#[derive(Default)]
+#[derive(Clone, Default)]
 #[repr(C, align(64))]
 pub(crate) struct StatsSum {
     durations: Histogram,

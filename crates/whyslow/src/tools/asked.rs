@@ -1,13 +1,17 @@
-//! Cells of an answer by the names of their columns.
+//! Cells of answers by the names of their columns.
 
+use whyslow_analysis::LogRow;
 use whyslow_model::answer::{Answer, AnswerTable, Value};
 
-/// A row of an answer's table.
+/// A row of an answer's table, or one of a log of which only some columns were read.
 #[derive(Clone, Copy)]
-pub(super) struct Row<'a> {
-    table: &'a AnswerTable,
-    cells: &'a [Value],
-    number: usize,
+pub(super) enum Row<'a> {
+    Answer {
+        table: &'a AnswerTable,
+        cells: &'a [Value],
+        number: usize,
+    },
+    Log(&'a LogRow<'a>),
 }
 
 /// Rows of the tables whose names begin so.
@@ -19,7 +23,7 @@ pub(super) fn rows<'a>(answer: &'a Answer, name: &str) -> Vec<Row<'a>> {
 
 pub(super) fn rows_of(table: &AnswerTable) -> impl Iterator<Item = Row<'_>> {
     let rows = table.rows.iter().enumerate();
-    rows.map(move |(number, cells)| Row {
+    rows.map(move |(number, cells)| Row::Answer {
         table,
         cells,
         number,
@@ -28,14 +32,20 @@ pub(super) fn rows_of(table: &AnswerTable) -> impl Iterator<Item = Row<'_>> {
 
 impl<'a> Row<'a> {
     pub(super) fn value(&self, column: &str) -> &'a Value {
-        let columns = &self.table.columns;
+        let Row::Answer { table, cells, .. } = self else {
+            return &Value::Null;
+        };
+        let columns = &table.columns;
         let place = columns.iter().position(|known| known.name == column);
         place
-            .and_then(|place| self.cells.get(place))
+            .and_then(|place| cells.get(place))
             .unwrap_or(&Value::Null)
     }
 
     pub(super) fn int(&self, column: &str) -> Option<i64> {
+        if let Row::Log(row) = self {
+            return row.int(column);
+        }
         match self.value(column) {
             Value::Int(number) => Some(*number),
             _ => None,
@@ -51,6 +61,9 @@ impl<'a> Row<'a> {
     }
 
     pub(super) fn text(&self, column: &str) -> Option<&'a str> {
+        if let Row::Log(row) = self {
+            return row.text(column);
+        }
         match self.value(column) {
             Value::Text(text) => Some(text),
             _ => None,
@@ -70,6 +83,9 @@ impl<'a> Row<'a> {
 
     /// Whether the window or the recording cuts it.
     pub(super) fn is_cut(&self) -> bool {
-        self.table.cut.iter().any(|(row, _)| *row == self.number)
+        match self {
+            Row::Answer { table, number, .. } => table.cut.iter().any(|(row, _)| row == number),
+            Row::Log(_) => false,
+        }
     }
 }

@@ -110,7 +110,8 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
 /// Bytes read and written by requests that completed in each part.
 fn disks(front: &Front<'_>, parts: Parts) -> Result<Vec<(i64, i64)>, Failure> {
     let mut disks = vec![(0, 0); parts.count()];
-    front.each(Kind::Block, Filter::default(), |row| {
+    let columns = ["ts_end_ns", "layer", "op", "bytes"];
+    front.each_of(Kind::Block, Filter::default(), &columns, |row| {
         let part = row.int("ts_end_ns").and_then(|ts| parts.of(ts));
         if let Some(part) = part
             && row.text("layer") != Some("bio")

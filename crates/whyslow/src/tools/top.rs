@@ -169,7 +169,8 @@ fn moments(
     activity: &Activity,
 ) -> Result<Vec<Moments>, Failure> {
     let mut found = vec![Moments::new(); parts.count()];
-    front.each(Kind::States, Filter::default(), |row| {
+    let columns = ["ts_ns", "ts_end_ns", "state", "prio", "pid", "tid"];
+    front.each_of(Kind::States, Filter::default(), &columns, |row| {
         let Some(mut who) = activity.task(row) else {
             return Ok(());
         };

@@ -6,7 +6,7 @@
 
 mod split;
 
-pub(crate) use split::table as split;
+pub(crate) use split::{busy, table as split};
 
 use arrow_array::RecordBatch;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};

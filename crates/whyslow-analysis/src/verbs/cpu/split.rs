@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use arrow_array::RecordBatch;
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
@@ -16,24 +17,22 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use super::{Spans, Spent, Times, Told, ratio};
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::fold::in_order;
+use crate::fold::{fold, in_order};
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{IRQ, SLICES, STATES};
 use crate::query::Filter;
-use crate::scan::Projection;
+use crate::scan::{Projection, per_word};
 use crate::sweep::{InFlight, Parts};
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let parts = Parts::of_question(context);
-    let cpus = &context.question.filter.cpus;
     let slices = slices(context, parts)?;
     let idle_irqs = idle_irqs(context, parts)?;
     let iowait = iowait(context, parts)?;
     let by_time = context.question.interval.is_some();
     let told = Told::of(context);
     let mut table = AnswerTable::new("cpus", "CPUs", columns(by_time));
-    let mut all: Vec<i64> = known(context)?;
-    all.retain(|cpu| cpus.is_empty() || cpus.iter().any(|wanted| i64::from(*wanted) == *cpu));
+    let all = wanted(context)?;
     for part in 0..parts.count() {
         for cpu in &all {
             let spent = slices.get(cpu).and_then(|spans| spans.get(&(part as u32)));
@@ -79,6 +78,20 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     Ok(table)
 }
 
+/// The CPUs that the recording knows, and which part of the time each was busy.
+pub(crate) fn busy(context: &Context<'_>) -> Result<Vec<(i64, Value)>, AnalysisError> {
+    let parts = Parts::of_question(context);
+    let slices = slices(context, parts)?;
+    let ratio_of = |cpu: i64| {
+        let spent = slices.get(&cpu).and_then(|spans| spans.get(&0));
+        (
+            cpu,
+            ratio(spent.map_or(0, |spent| spent.busy), parts.length(0)),
+        )
+    };
+    Ok(wanted(context)?.into_iter().map(ratio_of).collect())
+}
+
 fn columns(by_time: bool) -> Vec<AnswerColumn> {
     let ratio = |name, title| AnswerColumn::new(name, title, Measure::Ratio);
     let mut columns = Vec::new();
@@ -101,8 +114,8 @@ fn columns(by_time: bool) -> Vec<AnswerColumn> {
     columns
 }
 
-/// CPUs that the recording knows.
-fn known(context: &Context<'_>) -> Result<Vec<i64>, AnalysisError> {
+/// CPUs that the recording knows, of those asked for.
+fn wanted(context: &Context<'_>) -> Result<Vec<i64>, AnalysisError> {
     use whyslow_model::row::Row;
     use whyslow_model::tables::CpuRow;
     let mut projection = Projection::new(CpuRow::TABLE);
@@ -113,6 +126,8 @@ fn known(context: &Context<'_>) -> Result<Vec<i64>, AnalysisError> {
         cpus.extend((0..batch.num_rows() as u32).map(|row| cpu.at(row)));
         Ok(ControlFlow::Continue(()))
     })?;
+    let asked = &context.question.filter.cpus;
+    cpus.retain(|cpu| asked.is_empty() || asked.iter().any(|asked| i64::from(*asked) == *cpu));
     cpus.sort_unstable();
     Ok(cpus)
 }
@@ -135,35 +150,40 @@ fn slices(context: &Context<'_>, parts: Parts) -> Result<BTreeMap<i64, ByPart>, 
 type IdleIrqs = FxHashMap<(i64, usize), (Ns, Ns)>;
 
 fn idle_irqs(context: &Context<'_>, parts: Parts) -> Result<IdleIrqs, AnalysisError> {
-    let mut found = IdleIrqs::default();
     if !context.has(IRQ.table.name) {
-        return Ok(found);
+        return Ok(IdleIrqs::default());
     }
     let mut projection = Projection::new(IRQ.table);
     let [ts, cpu, own, utid] = ["ts", "cpu", "self_ns", "utid"].map(|name| projection.need(name));
     let kind = projection.need("kind");
-    in_order(
-        context.tables,
-        &projection.scan(context.selected()),
-        |batch| {
-            let (ts, cpu, own) = (ts.ints(batch)?, cpu.ints(batch)?, own.ints(batch)?);
-            let (utid, kind) = (utid.ints(batch)?, kind.texts(batch)?);
-            for row in 0..batch.num_rows() as u32 {
-                let (begin, own) = (ts.at(row), own.or_zero(row));
-                let inside = context.span.contains(begin) || begin == context.span.end;
-                if utid.get(row).is_none() && inside {
-                    let time = found.entry((cpu.at(row), parts.of(begin))).or_default();
-                    if kind.get(row) == Some("soft") {
-                        time.1 += own;
-                    } else {
-                        time.0 += own;
-                    }
+    let span = context.span;
+    let each = |found: &mut IdleIrqs, batch: &RecordBatch, _| {
+        let (ts, cpu, own) = (ts.ints(batch)?, cpu.ints(batch)?, own.ints(batch)?);
+        let (utid, kind) = (utid.ints(batch)?, kind.texts(batch)?);
+        let is_soft = per_word(&kind, |kind| kind == "soft");
+        for row in 0..batch.num_rows() as u32 {
+            let (begin, own) = (ts.at(row), own.or_zero(row));
+            let inside = span.contains(begin) || begin == span.end;
+            if utid.get(row).is_none() && inside {
+                let time = found.entry((cpu.at(row), parts.of(begin))).or_default();
+                if kind.key(row).is_some_and(|kind| is_soft[kind]) {
+                    time.1 += own;
+                } else {
+                    time.0 += own;
                 }
             }
-            Ok(ControlFlow::Continue(()))
-        },
-    )?;
-    Ok(found)
+        }
+        Ok(())
+    };
+    let merge = |found: &mut IdleIrqs, more: IdleIrqs| {
+        for (place, (hard, soft)) in more {
+            let time = found.entry(place).or_default();
+            time.0 += hard;
+            time.1 += soft;
+        }
+    };
+    let scan = projection.scan(context.selected());
+    fold(context.tables, &scan, IdleIrqs::default, each, merge)
 }
 
 /// Per CPU and part the time in which nothing ran there though a thread that had last run there

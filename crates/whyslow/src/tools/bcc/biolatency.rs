@@ -75,7 +75,9 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     };
     let mut histograms: Vec<BTreeMap<String, Slots>> = vec![BTreeMap::new(); parts.count()];
     let mut unknown = 0;
-    front.each(Kind::Block, of_disk(args.disk.as_deref()), |row| {
+    let columns = ["ts_end_ns", column, "dev", "rwbs", "layer"];
+    let filter = of_disk(args.disk.as_deref());
+    front.each_of(Kind::Block, filter, &columns, |row| {
         // What a bio-based device gets comes again as requests of the disk below.
         if row.text("layer") == Some("bio") {
             return Ok(());

@@ -57,7 +57,7 @@ impl Sums {
 /// Sums of the threads that did something, per part of time.
 pub(in crate::tools) struct Activity {
     parts: Parts,
-    tasks: Vec<BTreeMap<Task, Sums>>,
+    tasks: Vec<HashMap<Task, Sums>>,
     names: HashMap<Task, String>,
     /// Process of a thread, where only one has had a thread of this id.
     processes: HashMap<i64, Option<i64>>,
@@ -107,7 +107,7 @@ impl Activity {
         }
         Ok(Self {
             parts,
-            tasks: vec![BTreeMap::new(); parts.count()],
+            tasks: vec![HashMap::new(); parts.count()],
             names,
             processes,
             pids,
@@ -138,7 +138,8 @@ impl Activity {
         for note in self.about_bytes.drain(..) {
             front.note(note);
         }
-        front.each(Kind::Block, only(&["read"]), |row| {
+        let columns = ["ts_ns", "layer", "bytes", "pid", "tid"];
+        front.each_of(Kind::Block, only(&["read"]), &columns, |row| {
             // What a bio-based device gets comes again as requests of the disk below.
             let is_request = row.text("layer") != Some("bio");
             if let Some(part) = row.int("ts_ns").and_then(|ts| parts.of(ts))
@@ -149,7 +150,18 @@ impl Activity {
             }
             Ok(())
         })?;
-        front.each(Kind::Io, only(&["write", "read_write"]), |row| {
+        let columns = [
+            "ts_end_ns",
+            "op",
+            "bytes",
+            "fd_class",
+            "path",
+            "path2",
+            "pid",
+            "tid",
+        ];
+        let writes = only(&["write", "read_write"]);
+        front.each_of(Kind::Io, writes, &columns, |row| {
             if let Some(part) = row.int("ts_end_ns").and_then(|ts| parts.of(ts))
                 && writes_to_disk(row)
             {
@@ -162,7 +174,8 @@ impl Activity {
 
     pub(in crate::tools) fn count_blocked(&mut self, front: &Front<'_>) -> Result<(), Failure> {
         let parts = self.parts;
-        front.each(Kind::States, only(&["uninterruptible"]), |row| {
+        let columns = ["ts_ns", "ts_end_ns", "pid", "tid"];
+        front.each_of(Kind::States, only(&["uninterruptible"]), &columns, |row| {
             each_part(row, front, parts, |part, time| {
                 self.add(part, row, |sums| sums.blocked += time);
             });
@@ -172,7 +185,8 @@ impl Activity {
 
     pub(in crate::tools) fn count_waiting(&mut self, front: &Front<'_>) -> Result<(), Failure> {
         let parts = self.parts;
-        front.each(Kind::Sched, only(&[]), |row| {
+        let columns = ["ts_ns", "ts_end_ns", "pid", "tid"];
+        front.each_of(Kind::Sched, only(&[]), &columns, |row| {
             each_part(row, front, parts, |part, time| {
                 self.add(part, row, |sums| sums.waiting += time);
             });
@@ -203,7 +217,8 @@ impl Activity {
     /// Switches away from a thread count when they happen; one that could have run on was forced.
     pub(in crate::tools) fn count_slices(&mut self, front: &Front<'_>) -> Result<(), Failure> {
         let parts = self.parts;
-        front.each(Kind::Cpu, only(&[]), |row| {
+        let columns = ["ts_ns", "ts_end_ns", "cpu", "end_state", "pid", "tid"];
+        front.each_of(Kind::Cpu, only(&[]), &columns, |row| {
             let begin = row.int("ts_ns").unwrap_or(parts.begin(0));
             let cpu = row.int("cpu");
             each_part(row, front, parts, |part, _| {

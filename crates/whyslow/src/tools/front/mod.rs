@@ -21,7 +21,7 @@ use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 
 use clap::{Arg, Args, Command};
-use whyslow_analysis::{Filter, Kind, Question, Verb, ask, ask_streaming};
+use whyslow_analysis::{Filter, Kind, Question, Verb, ask, ask_streaming, each_row};
 use whyslow_model::answer::Answer;
 use whyslow_model::tables::MetadataRow;
 use whyslow_model::{Ns, Symbols, Window};
@@ -207,7 +207,7 @@ impl<'c> Front<'c> {
         Ok(answer)
     }
 
-    /// Hands on the rows of a log in order of begin.
+    /// Hands on the rows of a log in order of begin, whole: for those that are shown.
     pub(super) fn each(
         &self,
         kind: Kind,
@@ -228,6 +228,39 @@ impl<'c> Front<'c> {
             }
             ControlFlow::Continue(())
         })?;
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        self.keep(&answer);
+        Ok(())
+    }
+
+    /// The same with these columns only: for those that are summed up.
+    pub(super) fn each_of(
+        &self,
+        kind: Kind,
+        filter: Filter,
+        columns: &[&'static str],
+        mut each: impl FnMut(&Row<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let question = Question {
+            filter,
+            ..self.question(kind, Verb::Log)
+        };
+        let mut failure = None;
+        let tables = &*self.opened.tables;
+        let answer = each_row(
+            tables,
+            &question,
+            columns,
+            &mut |row| match each(&Row::Log(row)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failure = Some(error);
+                    ControlFlow::Break(())
+                }
+            },
+        )?;
         if let Some(failure) = failure {
             return Err(failure);
         }

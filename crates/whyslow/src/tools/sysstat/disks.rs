@@ -79,7 +79,17 @@ pub(super) fn by_name(
         }
     }
     let mut unfinished = 0;
-    front.each(Kind::Block, Filter::default(), |row| {
+    let columns = [
+        "ts_ns",
+        "ts_end_ns",
+        "dur_ns",
+        "dev",
+        "part",
+        "op",
+        "bytes",
+        "merges",
+    ];
+    front.each_of(Kind::Block, Filter::default(), &columns, |row| {
         unfinished += i64::from(row.int("ts_end_ns").is_none());
         let partition = row.text("part").filter(|_| with_partitions);
         for name in row.text("dev").into_iter().chain(partition) {
