@@ -1,14 +1,12 @@
 //! Every verb × kind against an independent SQL text that DuckDB runs over the same Parquet files:
 //! all rows, in order.
 
-use whyslow_analysis::{Bins, DeviceRef, Kind, Question, Verb, ask};
+use whyslow_analysis::{Bins, Kind, Question, Verb};
 use whyslow_model::Window;
-use whyslow_model::answer::Value;
 use whyslow_store::Tables;
 
-use crate::duckdb::{Rows, amount, by, check, question, sql, windows, written};
+use crate::duckdb::{Rows, amount, by, check, question, windows, written};
 use crate::made;
-use crate::shown;
 
 const SIZE: &str =
     "coalesce(sum(bytes), 0)::BIGINT AS bytes, coalesce(sum(bytes), 0) / span_s() AS bytes_per_s,";
@@ -330,36 +328,6 @@ fn distributions_equal_sql() {
                 &words,
             );
         }
-    }
-}
-
-#[test]
-fn two_devices_side_by_side_equal_sql() {
-    let Some(written) = written(amount()) else {
-        return;
-    };
-    let mut asked = question(Kind::Block, Verb::Hist);
-    asked.filter.devices = vec![DeviceRef::Name("sda".into())];
-    asked.versus = Some(DeviceRef::Number {
-        major: 253,
-        minor: 0,
-    });
-    let answer = ask(&written.recording, &asked).unwrap();
-    let table = shown::table(&answer, "hist_versus");
-    for (column, device) in [("sda", "sda"), ("253:0", "dm-0")] {
-        let view = format!("(SELECT * FROM block WHERE dev_name = '{device}')");
-        let words = [("view", &*view), ("label", "''"), ("order", "series")];
-        let expected = sql(&written, &asked, "hist.sql", &words);
-        let (from, count) = (shown::place(table, "from_ns"), shown::place(table, column));
-        let rows = table.rows.iter().filter(|row| row[count] != Value::Int(0));
-        let found: Vec<_> = rows
-            .map(|row| (shown::cell(&row[from]), shown::cell(&row[count])))
-            .collect();
-        let expected: Vec<_> = expected
-            .iter()
-            .map(|row| (row["from_ns"].to_string(), row["count"].to_string()))
-            .collect();
-        assert_eq!(found, expected, "{device}");
     }
 }
 

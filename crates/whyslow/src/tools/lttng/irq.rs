@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use whyslow_analysis::{Bins, Kind, Question, Verb};
 
 use super::io::distribution;
-use super::lami::{Cell, Column, Table, TableClass};
+use super::lami::{AVG, Cell, Column, MAX, MIN, STDEV, Table, TableClass};
 use super::text::{self, Style};
 use super::{Analysis, Asking, Section, Wanted, run, tool, with_args};
 use crate::failure::Failure;
@@ -59,10 +59,6 @@ static ANALYSIS: Analysis = Analysis {
 
 const IRQ: Column = Column("Interrupt", "irq", None);
 const COUNT: Column = Column("Count", "number", Some("interrupts"));
-const MIN: Column = Column("Minimum", "duration", None);
-const AVG: Column = Column("Average", "duration", None);
-const MAX: Column = Column("Maximum", "duration", None);
-const STDEV: Column = Column("Standard deviation", "duration", None);
 
 static HARD: TableClass = TableClass {
     name: "hard-stats",

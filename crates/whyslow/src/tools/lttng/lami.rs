@@ -25,6 +25,11 @@ pub(super) struct Column(
     pub(super) Option<&'static str>,
 );
 
+pub(super) const MIN: Column = Column("Minimum", "duration", None);
+pub(super) const AVG: Column = Column("Average", "duration", None);
+pub(super) const MAX: Column = Column("Maximum", "duration", None);
+pub(super) const STDEV: Column = Column("Standard deviation", "duration", None);
+
 /// A table of results.
 #[derive(Debug)]
 pub(super) struct Table {

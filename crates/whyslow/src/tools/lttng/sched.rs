@@ -9,7 +9,7 @@ use whyslow_model::answer::AnswerTable;
 use whyslow_model::tables::TraceStatRow;
 
 use super::io::distribution;
-use super::lami::{Cell, Column, Table, TableClass};
+use super::lami::{AVG, Cell, Column, MAX, MIN, STDEV, Table, TableClass};
 use super::text::{self, Style};
 use super::{Analysis, Asking, PRIO_SHIFT, Section, Wanted, run, tool, with_args};
 use crate::failure::Failure;
@@ -82,10 +82,6 @@ static ANALYSIS: Analysis = Analysis {
 };
 
 const COUNT: Column = Column("Count", "number", Some("schedulings"));
-const MIN: Column = Column("Minimum", "duration", None);
-const AVG: Column = Column("Average", "duration", None);
-const MAX: Column = Column("Maximum", "duration", None);
-const STDEV: Column = Column("Standard deviation", "duration", None);
 
 const WAIT: &[Column] = &[
     Column("Wakeup", "timestamp", None),

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use whyslow_analysis::{Kind, Verb};
 use whyslow_model::Ns;
 
-use super::lami::{Cell, Column, Table, TableClass};
+use super::lami::{AVG, Cell, Column, MAX, MIN, STDEV, Table, TableClass};
 use super::text::{self, Style};
 use super::{Analysis, Asking, Pids, Section, Wanted, run, tool, with_args};
 use crate::failure::Failure;
@@ -40,10 +40,10 @@ static PER_TID: TableClass = TableClass {
     columns: &[
         Column("System call", "syscall", None),
         CALLS,
-        Column("Minimum", "duration", None),
-        Column("Average", "duration", None),
-        Column("Maximum", "duration", None),
-        Column("Standard deviation", "duration", None),
+        MIN,
+        AVG,
+        MAX,
+        STDEV,
         Column("Return values", "string", None),
     ],
 };
