@@ -53,6 +53,11 @@ meta hostname=web1
 1421342317.261100000 [0] irq_enter kind=soft nr=4
 1421342317.261300000 [0] irq_exit kind=soft nr=4
 1421342317.270000000 [0] sched_switch prev=0 next=10 prev_state=R prev_comm=swapper/0 next_comm=sync next_prio=120
+1421342317.271000000 [0] sched_switch prev=10 next=0 prev_state=S prev_comm=sync next_comm=swapper/0
+1421342317.272000000 [0] irq_enter kind=hard nr=9 name=sda
+1421342317.272002000 [0] sched_wakeup tid=10 comm=sync prio=120 target_cpu=0
+1421342317.272009000 [0] irq_exit kind=hard nr=9 ret=1
+1421342317.272500000 [0] sched_switch prev=0 next=10 prev_state=R prev_comm=swapper/0 next_comm=sync next_prio=120
 1421342317.280000000 [0] (tid=10 pid=10 comm=sync) page_alloc order=1
 1421342317.290000000 [0] (tid=10 pid=10 comm=sync) page_free order=0
 1421342317.300000000 [0] net kind=receive bytes=1500 netif=eth0 skbaddr=1
