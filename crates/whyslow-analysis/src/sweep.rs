@@ -29,7 +29,8 @@ impl Parts {
     /// Number of parts; one at least, so that everything has a place.
     pub(crate) fn count(self) -> usize {
         let length = self.span.length().max(1);
-        ((length + self.width - 1) / self.width).max(1) as usize
+        let more = i64::from(length % self.width > 0);
+        (length / self.width + more) as usize
     }
 
     /// The part that a moment lies in; what lies outside belongs to the first or last.

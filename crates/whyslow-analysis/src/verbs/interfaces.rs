@@ -34,7 +34,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<Option<AnswerTable>, Analys
     let parts = Parts::of_question(context);
     let interfaces = interfaces(context, parts)?;
     let column = AnswerColumn::new;
-    let by_time = context.question.interval.is_some();
+    let by_time = context.interval.is_some();
     let mut columns = Vec::new();
     if by_time {
         columns.push(column("ts_ns", "time", Measure::Time));
@@ -78,7 +78,7 @@ fn interfaces(context: &Context<'_>, parts: Parts) -> Result<Interfaces, Analysi
     let mut projection = Projection::new(NetPacketRow::TABLE);
     let [ts, bytes] = ["ts", "bytes"].map(|name| projection.need(name));
     let [kind, netif] = ["kind", "netif"].map(|name| projection.need(name));
-    let window = context.question.window;
+    let window = context.selected();
     fold(
         context.tables,
         &projection.scan(window),

@@ -18,7 +18,7 @@ const KINDS: [&str; 3] = ["hard", "soft", "hrtimer"];
 
 pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
     let mut pass = context.pass(&IRQ, keys)?;
-    if let Some(width) = context.question.interval {
+    if let Some(width) = context.interval {
         pass.group_by_time(context.span, width);
     }
     let taken = Taken {
@@ -34,9 +34,9 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
             .then_with(|| total(b).cmp(&total(a)))
             .then_with(|| group_a.cmp(group_b))
     });
-    let by_time = context.question.interval.is_some();
+    let by_time = context.interval.is_some();
     let mut table = AnswerTable::new("usage", "time in interrupts", columns(keys, by_time));
-    let length = context.question.interval.unwrap_or(context.span.length()) as f64;
+    let length = context.interval.unwrap_or(context.span.length()) as f64;
     for (group, sum) in groups {
         let mut row: Vec<Value> = Vec::with_capacity(table.columns.len());
         let (values, time) = group.split_at(keys.len());

@@ -71,7 +71,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
             .then_with(|| rank(b).cmp(&rank(a)))
             .then_with(|| group_a.cmp(group_b))
     });
-    let by_time = context.question.interval.is_some();
+    let by_time = context.interval.is_some();
     let mut table = AnswerTable::new("usage", "memory", columns(keys, by_time));
     for (group, Memory { counts, stalled }) in groups {
         let mut row = Vec::with_capacity(table.columns.len());
@@ -136,7 +136,7 @@ fn counts(
         Window::new(window.begin - window.begin.rem_euclid(SECOND), window.end)
     });
     let mut pass = context.pass_in(&PAGES, keys, &context.question.filter, whole)?;
-    if let Some(width) = context.question.interval {
+    if let Some(width) = context.interval {
         pass.group_by_time(context.span, width);
     }
     let counts = Counts::new(&mut pass);
@@ -194,7 +194,7 @@ fn stalls(context: &Context<'_>, keys: &[Key]) -> Result<ByGroup<Stall>, Analysi
     for (group, of_parts) in pass.run(context.tables, &stalls)? {
         for (part, stall) in of_parts {
             let mut group = group.clone();
-            if context.question.interval.is_some() {
+            if context.interval.is_some() {
                 group.push(KeyValue::Int(parts.begin(part)));
             }
             found.insert(group, stall);

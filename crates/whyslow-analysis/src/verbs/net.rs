@@ -149,7 +149,7 @@ fn made(
             .then_with(|| bytes(b).cmp(&bytes(a)))
             .then_with(|| group_a.cmp(group_b))
     });
-    let by_time = context.question.interval;
+    let by_time = context.interval;
     let column = AnswerColumn::new;
     let mut columns = Vec::new();
     if by_time.is_some() {
@@ -205,7 +205,7 @@ fn known(context: &Context<'_>) -> Result<[bool; 2], AnalysisError> {
 
 fn packets(context: &Context<'_>, keys: &[Key]) -> Result<Groups<PacketSum>, AnalysisError> {
     let mut pass = context.pass(&PACKETS, keys)?;
-    if let Some(width) = context.question.interval {
+    if let Some(width) = context.interval {
         pass.group_by_time(context.span, width);
     }
     let packets = Packets::new(&mut pass);
@@ -303,7 +303,7 @@ fn read_from_sockets(
     let mut by = keys.to_vec();
     by.push(Key::FdClass);
     let mut pass = context.pass_of(&SYSCALLS, &by, &reads)?;
-    if let Some(width) = context.question.interval {
+    if let Some(width) = context.interval {
         pass.group_by_time(context.span, width);
     }
     let bytes = Bytes(pass.projection.need("bytes"));

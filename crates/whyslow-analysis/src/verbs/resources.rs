@@ -34,7 +34,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
             "ask `whyslow cpu`, `whyslow block` or `whyslow net` for a part of them",
         ));
     }
-    let Some(width) = context.question.interval else {
+    let Some(width) = context.interval else {
         let mut table = of_window(context)?;
         context.finish(&mut table, context.limit(0));
         return Ok(table);

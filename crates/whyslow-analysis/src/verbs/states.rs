@@ -44,7 +44,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
             .then_with(|| b.times.cmp(&a.times))
             .then_with(|| group_a.cmp(group_b))
     });
-    let by_time = context.question.interval.is_some();
+    let by_time = context.interval.is_some();
     let column = AnswerColumn::new;
     let mut columns = Vec::new();
     if by_time {

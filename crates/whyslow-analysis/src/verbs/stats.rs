@@ -43,11 +43,11 @@ pub(crate) fn table(
     keys: &[Key],
 ) -> Result<AnswerTable, AnalysisError> {
     let mut pass = context.pass(spec, keys)?;
-    let interval = context.question.interval;
+    let interval = context.interval;
     if let Some(width) = interval {
         pass.group_by_time(context.span, width);
     }
-    let stats = Stats::new(spec, context.question.window, &mut pass);
+    let stats = Stats::new(spec, context.selected(), &mut pass);
     let grouping = std::slice::from_ref(&pass.grouping);
     let groups = pass.run_by(context.tables, &stats, grouping)?;
     let groups = ordered(groups.into_iter().flatten().collect(), keys.len());

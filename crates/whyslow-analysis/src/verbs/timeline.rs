@@ -36,9 +36,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
     let whole = context.span.length().max(1);
     let parts = Parts {
         span: context.span,
-        width: context
-            .question
-            .interval
+        width: context.interval
             .unwrap_or((whole + PARTS - 1) / PARTS),
     };
     if parts.count() > PARTS_MAX {

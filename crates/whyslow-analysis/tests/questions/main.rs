@@ -10,6 +10,7 @@ mod oracle;
 mod oracle_cpu;
 mod oracle_heat;
 mod oracle_time;
+mod measured;
 mod outliers;
 mod property;
 mod shown;

@@ -55,7 +55,7 @@ fn owners(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisEr
     let grouping = std::slice::from_ref(&pass.grouping);
     let groups = pass.run_by(context.tables, &times, grouping)?;
     let groups: Unordered<Spans> = groups.into_iter().flatten().collect();
-    let by_time = context.question.interval.is_some();
+    let by_time = context.interval.is_some();
     let mut rows: Vec<(u32, Vec<KeyValue>, Spent)> = Vec::new();
     for (group, spans) in groups {
         let of_group = spans.0.into_iter();

@@ -29,7 +29,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     let slices = slices(context, parts)?;
     let idle_irqs = idle_irqs(context, parts)?;
     let iowait = iowait(context, parts)?;
-    let by_time = context.question.interval.is_some();
+    let by_time = context.interval.is_some();
     let told = Told::of(context);
     let mut table = AnswerTable::new("cpus", "CPUs", columns(by_time));
     let mut all: Vec<i64> = known(context)?;

@@ -1,0 +1,96 @@
+//! What is measured: parts of time of any width, and the interval of an operation as the window.
+
+use whyslow_analysis::{AnalysisError, Kind, Question, TOPICS, Verb, ask, interval_of};
+use whyslow_model::answer::Answer;
+use whyslow_store::{MemoryTables, Tables};
+
+use crate::made::{self, Amount};
+
+fn made() -> MemoryTables {
+    let (rows, symbols, info) = made::collected(Amount::small(3));
+    MemoryTables::new(&rows, &symbols, info)
+}
+
+/// A question of every view, of those that take an interval only if asked so.
+fn views(by_time: bool) -> impl Iterator<Item = Question> {
+    let views = TOPICS.iter().flat_map(|topic| {
+        let kind = topic.kind;
+        topic.views.iter().map(move |view| (kind, view))
+    });
+    views
+        .filter(move |(_, view)| view.by_time || !by_time)
+        .map(|(kind, view)| Question::new(kind, view.verb))
+}
+
+fn rows(answer: Result<Answer, AnalysisError>) -> Vec<(String, String)> {
+    let answer = answer.unwrap();
+    let tables = answer.tables.into_iter();
+    tables
+        .map(|table| (table.name, format!("{:?} {:?}", table.rows, table.facts)))
+        .collect()
+}
+
+#[test]
+fn an_interval_longer_than_the_recording_is_all_of_it() {
+    let tables = made();
+    let info = tables.info();
+    let length = info.end_ns - info.begin_ns;
+    let mut asked = 0;
+    for question in views(true) {
+        let [whole, longer] = [length, i64::MAX].map(|width| {
+            let seconds = (length + 999_999_999) / 1_000_000_000 * 1_000_000_000;
+            // Pages are counted by the second.
+            let width = match question.kind {
+                Kind::Mem => width.max(seconds) / 1_000_000_000 * 1_000_000_000,
+                _ => width,
+            };
+            rows(ask(
+                &tables,
+                &Question {
+                    interval: Some(width),
+                    ..question.clone()
+                },
+            ))
+        });
+        assert_eq!(longer, whole, "{:?} {:?}", question.kind, question.verb);
+        asked += 1;
+    }
+    assert!(asked > 15, "{asked} views");
+}
+
+#[test]
+fn what_overlaps_an_operation_is_measured_over_its_interval() {
+    let tables = made();
+    let id = (0..900).find(|id| {
+        let (_, interval) = interval_of(&tables, "syscall", *id).unwrap();
+        interval.length() > 500_000
+    });
+    let id = id.unwrap();
+    let (_, interval) = interval_of(&tables, "syscall", id).unwrap();
+    for question in views(false) {
+        // Among calls, the one itself is left out; rows of a log are marked at the edges of a
+        // window that was named, with the same cells.
+        let of_calls = matches!(
+            question.kind,
+            Kind::Io | Kind::Files | Kind::Syscalls | Kind::Threads
+        ) || question.kind == Kind::Net && question.verb == Verb::Usage;
+        if of_calls {
+            continue;
+        }
+        let overlapping = Question {
+            overlaps: Some(("syscall".into(), id)),
+            ..question.clone()
+        };
+        let inside = Question {
+            window: Some(interval),
+            ..question.clone()
+        };
+        assert_eq!(
+            rows(ask(&tables, &overlapping)),
+            rows(ask(&tables, &inside)),
+            "{:?} {:?}",
+            question.kind,
+            question.verb
+        );
+    }
+}
