@@ -174,14 +174,30 @@ impl<'q> Context<'q> {
         if let Some(sort) = &self.question.sort {
             rows::sort(table, sort);
         }
+        let rows = table.rows.len();
         rows::truncate(table, limit);
+        self.note_cut(table, rows);
+    }
+
+    /// Says what a limit that nobody asked for leaves out of a table that had so many rows.
+    pub(crate) fn note_cut(&self, table: &AnswerTable, rows: usize) {
+        let more = rows.saturating_sub(table.rows.len());
+        if more > 0 && self.question.limit.is_none() {
+            let word = if more == 1 { "row" } else { "rows" };
+            self.note(format!(
+                "{more} more {word} of `{}` are not shown: -n 0 shows all",
+                table.title
+            ));
+        }
     }
 
     /// The same for a table with a block of rows an interval, whose first column is its begin: the
     /// limit is that of each block, unless they are sorted together.
     pub(crate) fn finish_blocks(&self, table: &mut AnswerTable, limit: usize) {
         if self.interval.is_some() && self.question.sort.is_none() {
+            let rows = table.rows.len();
             rows::truncate_blocks(table, limit);
+            self.note_cut(table, rows);
         } else {
             self.finish(table, limit);
         }

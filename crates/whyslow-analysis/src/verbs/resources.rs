@@ -120,14 +120,20 @@ fn cpus(context: &Context<'_>) -> Result<Vec<Vec<Value>>, AnalysisError> {
         .filter_map(|row| number(&each, row, "busy_ratio"))
         .collect();
     let mean = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
-    let waits = stats::table(context, &SCHED, "waits", "", &[])?;
-    let first = waits.rows.first();
-    let waiting = first.and_then(|row| number(&waits, row, "window_ratio"));
-    let p99 = first.map_or(Value::Null, |row| cell(&waits, row, "p99_ns"));
+    // Without wakeups only waits after a preemption are known, which are no measure of all.
+    let (waiting, p99) = if context.has("wakeup") {
+        let waits = stats::table(context, &SCHED, "waits", "", &[])?;
+        let first = waits.rows.first();
+        let waiting = first.and_then(|row| number(&waits, row, "window_ratio"));
+        let p99 = first.map_or(Value::Null, |row| cell(&waits, row, "p99_ns"));
+        (waiting.unwrap_or(0.0).into(), p99)
+    } else {
+        (Value::Null, Value::Null)
+    };
     let mut rows = vec![vec![
-        format!("{} CPUs", ratios.len()).into(),
+        format!("{} CPUs", each.rows.len()).into(),
         (!ratios.is_empty()).then_some(mean).into(),
-        waiting.unwrap_or(0.0).into(),
+        waiting,
         "threads".into(),
         p99,
         Value::Null,

@@ -21,6 +21,7 @@ use crate::kinds::{Field, Spec};
 use crate::pass::{Pass, Summing, Unordered};
 use crate::rows::{self, Place};
 use crate::scan::{ColumnRef, Ints};
+use crate::sweep::Parts;
 
 /// A greatest duration this far above the median stands out …
 const OUTLIER_FACTOR: i64 = 100;
@@ -56,18 +57,20 @@ pub(crate) fn table(
     let details = Slowest::fetch(context, spec, &slowest)?;
 
     let mut table = AnswerTable::new(name, title, columns(spec, keys, interval.is_some()));
-    let seconds = interval.map_or(context.seconds(), |width| width as f64 / 1e9);
+    let parts = Parts::of_question(context);
     let names = &context.names;
     let row = |(group, sum): &(Vec<KeyValue>, StatsSum)| {
         let mut row = Vec::with_capacity(table.columns.len());
         let (values, time) = group.split_at(keys.len());
-        if let Some(KeyValue::Int(begin)) = time.first() {
-            row.push(Value::Int(*begin));
-        }
+        let begin = match time.first() {
+            Some(KeyValue::Int(begin)) => Some(*begin),
+            _ => None,
+        };
+        row.extend(begin.map(Value::Int));
         for (key, value) in keys.iter().zip(values) {
             row.extend(key.cells(value, names));
         }
-        let is_outlier = sum.cells(spec, seconds, &mut row);
+        let is_outlier = sum.cells(spec, parts.seconds(begin), &mut row);
         row.extend(details.cells(sum.slowest));
         (row, is_outlier)
     };

@@ -266,6 +266,7 @@ fn by_object(
             .then_with(|| group_a.cmp(group_b))
     };
     let is_sorted = context.question.sort.is_some();
+    let found = objects.len();
     if !is_sorted && !by_time && limit < objects.len() {
         objects.select_nth_unstable_by(limit, order);
         objects.truncate(limit);
@@ -294,6 +295,7 @@ fn by_object(
         table.rows.push(row);
     }
     context.finish_blocks(&mut table, limit);
+    context.note_cut(&table, found);
     Ok(table)
 }
 
