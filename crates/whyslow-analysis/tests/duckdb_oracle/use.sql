@@ -1,11 +1,11 @@
 -- utilisation, saturation and errors: CPUs, disks, interfaces
 WITH edges AS (
-    SELECT cpu, unnest([ts, coalesce(ts_end, getvariable('rec_end'))]) AS at FROM slices
+    SELECT cpu, unnest([ts, coalesce(ts_end, getvariable('rec_end'))]) AS edge FROM slices
     UNION SELECT cpu, unnest([ts, te]) FROM doubts
     UNION SELECT cpu, unnest([getvariable('span_begin'), getvariable('span_end')]) FROM cpu),
 stretches AS (
-    SELECT cpu, at AS b, lead(at) OVER (PARTITION BY cpu ORDER BY at) AS e FROM edges
-    WHERE at BETWEEN getvariable('span_begin') AND getvariable('span_end')),
+    SELECT cpu, edge AS b, lead(edge) OVER (PARTITION BY cpu ORDER BY edge) AS e FROM edges
+    WHERE edge BETWEEN getvariable('span_begin') AND getvariable('span_end')),
 unknown AS (
     SELECT cpu, sum(e - b) AS ns FROM stretches s
     WHERE EXISTS (SELECT 1 FROM doubts d WHERE d.cpu = s.cpu AND d.ts <= s.b AND d.te >= s.e)
