@@ -9,7 +9,7 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::{MAPPINGS, PAGES, RECLAIM, SLICES, SYSCALLS, Spec};
+use crate::kinds::{MAPPINGS, PAGES, RECLAIM, SLICES, STATES, SYSCALLS, Spec};
 use crate::pass::Summing;
 use crate::query::{Filter, Kind, Verb};
 use crate::scan::{ColumnRef, Ints, Texts};
@@ -63,6 +63,17 @@ pub(crate) fn about(
     }
     if spec.kind == Kind::Threads && !context.has(SYSCALLS.table.name) {
         caveats.push("cannot tell I/O of threads: the recording holds no system calls".into());
+    }
+    let of_waits = matches!(
+        (spec.kind, verb),
+        (Kind::Sched | Kind::States | Kind::Use, _) | (_, Verb::States | Verb::Timeline)
+    );
+    if of_waits && !context.has("wakeup") && context.has(STATES.table.name) {
+        caveats.push(
+            "the recording holds no wakeups (sched_wakeup): of waits for a CPU only those of threads \
+             that lost theirs are known, others count as sleep"
+                .into(),
+        );
     }
     if spec.kind == Kind::Io && verb == Verb::Usage && !context.has("block_io") {
         caveats.push(

@@ -20,8 +20,11 @@ pub(crate) struct Context<'q> {
     pub(crate) tables: &'q dyn Tables,
     pub(crate) question: &'q Question,
     pub(crate) names: Names,
-    /// The measured time: the window cut to the recording.
+    /// The measured time: the window cut to the recording and to the operation of `--overlaps`.
     pub(crate) span: Window,
+    /// Width of the parts in time that are asked for. One longer than the measured time is all of
+    /// it, so that no sum of widths can overflow.
+    pub(crate) interval: Option<Ns>,
     /// Rows must overlap this; none if the question is about the whole recording.
     selected: Option<Window>,
     /// The operation of `--overlaps` is not its own neighbour.
@@ -36,13 +39,6 @@ impl<'q> Context<'q> {
         question: &'q Question,
     ) -> Result<Self, AnalysisError> {
         let recording = Window::new(tables.info().begin_ns, tables.info().end_ns);
-        let span = question.window.map_or(recording, |window| {
-            let begin = window.begin.clamp(recording.begin, recording.end);
-            Window::new(begin, window.end.clamp(begin, recording.end))
-        });
-        if let Some(interval) = question.interval {
-            check_interval(interval, span)?;
-        }
         let mut selected = question.window;
         let mut excluded = None;
         if let Some((table, id)) = &question.overlaps {
@@ -55,11 +51,20 @@ impl<'q> Context<'q> {
                 }
             });
         }
+        let span = selected.map_or(recording, |window| {
+            let begin = window.begin.clamp(recording.begin, recording.end);
+            Window::new(begin, window.end.clamp(begin, recording.end))
+        });
+        if let Some(interval) = question.interval {
+            check_interval(interval, span)?;
+        }
+        let longest = span.length().max(1);
         Ok(Self {
             tables,
             question,
             names: Names::read(tables)?,
             span,
+            interval: question.interval.map(|interval| interval.min(longest)),
             selected,
             excluded,
             notes: RefCell::new(Vec::new()),
@@ -169,14 +174,30 @@ impl<'q> Context<'q> {
         if let Some(sort) = &self.question.sort {
             rows::sort(table, sort);
         }
+        let rows = table.rows.len();
         rows::truncate(table, limit);
+        self.note_cut(table, rows);
+    }
+
+    /// Says what a limit that nobody asked for leaves out of a table that had so many rows.
+    pub(crate) fn note_cut(&self, table: &AnswerTable, rows: usize) {
+        let more = rows.saturating_sub(table.rows.len());
+        if more > 0 && self.question.limit.is_none() {
+            let word = if more == 1 { "row" } else { "rows" };
+            self.note(format!(
+                "{more} more {word} of `{}` are not shown: -n 0 shows all",
+                table.title
+            ));
+        }
     }
 
     /// The same for a table with a block of rows an interval, whose first column is its begin: the
     /// limit is that of each block, unless they are sorted together.
     pub(crate) fn finish_blocks(&self, table: &mut AnswerTable, limit: usize) {
-        if self.question.interval.is_some() && self.question.sort.is_none() {
+        if self.interval.is_some() && self.question.sort.is_none() {
+            let rows = table.rows.len();
             rows::truncate_blocks(table, limit);
+            self.note_cut(table, rows);
         } else {
             self.finish(table, limit);
         }

@@ -22,14 +22,15 @@ impl Parts {
         let whole = context.span.length().max(1);
         Self {
             span: context.span,
-            width: context.question.interval.unwrap_or(whole),
+            width: context.interval.unwrap_or(whole),
         }
     }
 
     /// Number of parts; one at least, so that everything has a place.
     pub(crate) fn count(self) -> usize {
         let length = self.span.length().max(1);
-        ((length + self.width - 1) / self.width).max(1) as usize
+        let more = i64::from(length % self.width > 0);
+        (length / self.width + more) as usize
     }
 
     /// The part that a moment lies in; what lies outside belongs to the first or last.
@@ -51,6 +52,40 @@ impl Parts {
         let begin = self.begin(part);
         self.span.end.min(begin.saturating_add(self.width)) - begin
     }
+
+    /// Seconds of the part that begins so, of the whole span without: the last part may be shorter
+    /// than the others, and its rates are of its own length.
+    pub(crate) fn seconds(self, begin: Option<Ns>) -> f64 {
+        let length = begin.map_or(self.span.length(), |begin| self.length(self.of(begin)));
+        length as f64 / 1e9
+    }
+
+    /// What of an interval lies in which parts. The first piece is there even if it has no length,
+    /// so that each interval can be counted once.
+    pub(crate) fn pieces(self, begin: Ns, end: Ns) -> impl Iterator<Item = Piece> {
+        let end = end.min(self.span.end);
+        let mut next = Some(begin.max(self.span.begin));
+        std::iter::from_fn(move || {
+            let begin = next?;
+            let part = self.of(begin);
+            let to = end.min(self.begin(part).saturating_add(self.width));
+            next = (to < end).then_some(to);
+            let length = (to - begin).max(0);
+            Some(Piece {
+                part,
+                begin,
+                length,
+            })
+        })
+    }
+}
+
+/// What of an interval lies in one part.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    pub(crate) part: usize,
+    pub(crate) begin: Ns,
+    pub(crate) length: Ns,
 }
 
 /// Time in flight per part.

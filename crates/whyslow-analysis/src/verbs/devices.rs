@@ -25,7 +25,7 @@ use crate::sweep::{InFlight, Parts};
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let parts = Parts::of_question(context);
     let devices = sweep(context, parts)?;
-    let by_time = context.question.interval.is_some();
+    let by_time = context.interval.is_some();
     let mut table = AnswerTable::new("devices", "block devices", columns(by_time));
     let mut rows = Vec::new();
     for (name, device) in &devices {

@@ -50,7 +50,7 @@ pub(crate) fn top(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, An
             .cmp(&a.weight())
             .then_with(|| group_a.cmp(group_b))
     });
-    let found = groups.len() as i64;
+    let found = groups.len();
     let limit = context.limit(ROWS);
     if context.question.sort.is_none() {
         groups.truncate(limit);
@@ -59,7 +59,7 @@ pub(crate) fn top(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, An
     let users = users(context, keys, &shown)?;
 
     let mut table = AnswerTable::new("files", "files", columns(keys));
-    facts::push(&mut table, "found", "found", Measure::Count, found);
+    facts::push(&mut table, "found", "found", Measure::Count, found as i64);
     for ((group, sum), users) in groups.iter().zip(users) {
         let mut row = Vec::with_capacity(table.columns.len());
         for (key, value) in keys.iter().zip(group) {
@@ -70,6 +70,7 @@ pub(crate) fn top(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, An
         table.rows.push(row);
     }
     context.finish(&mut table, limit);
+    context.note_cut(&table, found);
     Ok(table)
 }
 

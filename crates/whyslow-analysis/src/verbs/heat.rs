@@ -33,7 +33,7 @@ pub(crate) fn table(
     keys: &[Key],
 ) -> Result<AnswerTable, AnalysisError> {
     let span = context.span;
-    let width = context.question.interval.unwrap_or_else(|| {
+    let width = context.interval.unwrap_or_else(|| {
         let length = span.length().max(1);
         length / COLUMNS + i64::from(length % COLUMNS > 0)
     });

@@ -6,6 +6,7 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
 use whyslow_model::row::Row;
 use whyslow_model::tables::NetPacketRow;
 
+use super::net;
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::fold;
@@ -22,8 +23,7 @@ struct Packets {
 #[derive(Debug, Default, Clone)]
 struct Interface {
     received: Packets,
-    queued: Packets,
-    transmitted: Packets,
+    sent: Packets,
 }
 
 /// None if no packet was recorded.
@@ -34,7 +34,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<Option<AnswerTable>, Analys
     let parts = Parts::of_question(context);
     let interfaces = interfaces(context, parts)?;
     let column = AnswerColumn::new;
-    let by_time = context.question.interval.is_some();
+    let by_time = context.interval.is_some();
     let mut columns = Vec::new();
     if by_time {
         columns.push(column("ts_ns", "time", Measure::Time));
@@ -48,12 +48,6 @@ pub(crate) fn table(context: &Context<'_>) -> Result<Option<AnswerTable>, Analys
     ]);
     let mut table = AnswerTable::new("interfaces", "network interfaces", columns);
     for ((part, name), interface) in interfaces {
-        // What the driver took, where a source tells; else what was handed to it.
-        let sent = if interface.transmitted.count > 0 {
-            interface.transmitted
-        } else {
-            interface.queued
-        };
         let mut row = Vec::with_capacity(table.columns.len());
         if by_time {
             row.push(parts.begin(part).into());
@@ -62,8 +56,8 @@ pub(crate) fn table(context: &Context<'_>) -> Result<Option<AnswerTable>, Analys
             name.into(),
             interface.received.bytes.into(),
             interface.received.count.into(),
-            sent.bytes.into(),
-            sent.count.into(),
+            interface.sent.bytes.into(),
+            interface.sent.count.into(),
         ]);
         table.rows.push(row);
     }
@@ -78,7 +72,12 @@ fn interfaces(context: &Context<'_>, parts: Parts) -> Result<Interfaces, Analysi
     let mut projection = Projection::new(NetPacketRow::TABLE);
     let [ts, bytes] = ["ts", "bytes"].map(|name| projection.need(name));
     let [kind, netif] = ["kind", "netif"].map(|name| projection.need(name));
-    let window = context.question.window;
+    let window = context.selected();
+    let sends = if net::told(context)?.transmits {
+        "transmit"
+    } else {
+        "queue"
+    };
     fold(
         context.tables,
         &projection.scan(window),
@@ -90,16 +89,17 @@ fn interfaces(context: &Context<'_>, parts: Parts) -> Result<Interfaces, Analysi
                 if window.is_some_and(|window| !window.contains(ts.at(row))) {
                     continue;
                 }
-                let Some(kind @ ("receive" | "queue" | "transmit")) = kind.get(row) else {
+                let received = kind.get(row) == Some("receive");
+                if !received && kind.get(row) != Some(sends) {
                     continue;
-                };
+                }
                 let name = netif.get(row).unwrap_or_default();
                 let place = (parts.of(ts.at(row)), name.to_owned());
                 let interface = interfaces.entry(place).or_default();
-                let packets = match kind {
-                    "receive" => &mut interface.received,
-                    "queue" => &mut interface.queued,
-                    _ => &mut interface.transmitted,
+                let packets = if received {
+                    &mut interface.received
+                } else {
+                    &mut interface.sent
                 };
                 packets.count += 1;
                 packets.bytes += bytes.or_zero(row);
@@ -111,8 +111,7 @@ fn interfaces(context: &Context<'_>, parts: Parts) -> Result<Interfaces, Analysi
                 let interface = interfaces.entry(place).or_default();
                 for (packets, more) in [
                     (&mut interface.received, other.received),
-                    (&mut interface.queued, other.queued),
-                    (&mut interface.transmitted, other.transmitted),
+                    (&mut interface.sent, other.sent),
                 ] {
                     packets.count += more.count;
                     packets.bytes += more.bytes;

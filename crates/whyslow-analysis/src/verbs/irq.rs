@@ -12,13 +12,14 @@ use crate::keys::{Key, KeyValue};
 use crate::kinds::IRQ;
 use crate::pass::Summing;
 use crate::scan::{ColumnRef, Ints, Texts, per_word};
+use crate::sweep::Parts;
 
 const ROWS: usize = 20;
 const KINDS: [&str; 3] = ["hard", "soft", "hrtimer"];
 
 pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
     let mut pass = context.pass(&IRQ, keys)?;
-    if let Some(width) = context.question.interval {
+    if let Some(width) = context.interval {
         pass.group_by_time(context.span, width);
     }
     let taken = Taken {
@@ -34,21 +35,24 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
             .then_with(|| total(b).cmp(&total(a)))
             .then_with(|| group_a.cmp(group_b))
     });
-    let by_time = context.question.interval.is_some();
+    let by_time = context.interval.is_some();
     let mut table = AnswerTable::new("usage", "time in interrupts", columns(keys, by_time));
-    let length = context.question.interval.unwrap_or(context.span.length()) as f64;
+    let parts = Parts::of_question(context);
     for (group, sum) in groups {
         let mut row: Vec<Value> = Vec::with_capacity(table.columns.len());
         let (values, time) = group.split_at(keys.len());
-        if let Some(KeyValue::Int(begin)) = time.first() {
-            row.push((*begin).into());
-        }
+        let begin = match time.first() {
+            Some(KeyValue::Int(begin)) => Some(*begin),
+            _ => None,
+        };
+        row.extend(begin.map(Value::Int));
         for (key, value) in keys.iter().zip(values) {
             row.extend(key.cells(value, &context.names));
         }
         let total = total(&sum);
         row.push(total.into());
-        row.push((length > 0.0).then(|| total as f64 / length).into());
+        let seconds = parts.seconds(begin);
+        row.push((seconds > 0.0).then(|| total as f64 / 1e9 / seconds).into());
         row.extend(sum.times.map(Value::from));
         row.push(sum.count.into());
         row.push(sum.unknown.into());

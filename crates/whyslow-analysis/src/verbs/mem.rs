@@ -1,6 +1,6 @@
 //! `mem usage`: pages allocated and freed, page faults, and the time in which threads could do nothing
 //! but free pages. Counts are kept by the second, so for them a window is rounded out to whole ones;
-//! times count with what lies inside.
+//! times count with what lies inside. Intervals are whole seconds for the same reason.
 //!
 //! What the whole recording never counts was most likely not recorded, and is left empty.
 
@@ -45,10 +45,11 @@ struct Memory {
 }
 
 pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
+    let parts = parts(context)?;
     let mut groups: BTreeMap<Vec<KeyValue>, Memory> = BTreeMap::new();
     let mut known = [false; COUNTS.len()];
     if context.has(PAGES.table.name) {
-        for (group, counts) in counts(context, keys)? {
+        for (group, counts) in counts(context, parts, keys)? {
             groups.entry(group).or_default().counts = counts;
         }
         let mut pass = context.pass_in(&PAGES, &[], &Filter::default(), None)?;
@@ -59,7 +60,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
     }
     let has_reclaim = context.has(RECLAIM.table.name);
     if has_reclaim {
-        for (group, stalled) in stalls(context, keys)? {
+        for (group, stalled) in stalls(context, parts, keys)? {
             groups.entry(group).or_default().stalled = stalled;
         }
     }
@@ -71,7 +72,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
             .then_with(|| rank(b).cmp(&rank(a)))
             .then_with(|| group_a.cmp(group_b))
     });
-    let by_time = context.question.interval.is_some();
+    let by_time = context.interval.is_some();
     let mut table = AnswerTable::new("usage", "memory", columns(keys, by_time));
     for (group, Memory { counts, stalled }) in groups {
         let mut row = Vec::with_capacity(table.columns.len());
@@ -85,7 +86,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
         let count = |at: usize| Value::from(known[at].then_some(counts[at]));
         row.extend([count(0), count(1)]);
         row.push(
-            (known[0] || known[1])
+            (known[0] && known[1])
                 .then_some(counts[0] - counts[1])
                 .into(),
         );
@@ -125,19 +126,41 @@ fn columns(keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
 
 type ByGroup<S> = BTreeMap<Vec<KeyValue>, S>;
 
+/// Parts that begin with a second, as the counts do: of others nobody could say what was in them.
+fn parts(context: &Context<'_>) -> Result<Parts, AnalysisError> {
+    let span = Window::new(second_of(context.span.begin), context.span.end);
+    let length = span.length();
+    let longest = SECOND * (length / SECOND + i64::from(length % SECOND > 0)).max(1);
+    let asked = context.question.interval;
+    if asked.is_some_and(|width| width % SECOND != 0) {
+        return Err(AnalysisError::query(
+            "pages are counted by the second: an interval must be whole seconds",
+            "ask for `1s`, or a multiple of it",
+        ));
+    }
+    let width = asked.map_or(longest, |width| width.min(longest));
+    Ok(Parts { span, width })
+}
+
+/// Begin of the second of a moment.
+fn second_of(ts: Ns) -> Ns {
+    ts.saturating_sub(ts.rem_euclid(SECOND))
+}
+
 fn counts(
     context: &Context<'_>,
+    parts: Parts,
     keys: &[Key],
 ) -> Result<ByGroup<[i64; COUNTS.len()]>, AnalysisError> {
     let whole = context.selected().map(|window| {
         context.note(
             "pages are counted by the second: the window is rounded out to whole ones".into(),
         );
-        Window::new(window.begin - window.begin.rem_euclid(SECOND), window.end)
+        Window::new(second_of(window.begin), window.end)
     });
     let mut pass = context.pass_in(&PAGES, keys, &context.question.filter, whole)?;
-    if let Some(width) = context.question.interval {
-        pass.group_by_time(context.span, width);
+    if context.interval.is_some() {
+        pass.group_by_time(parts.span, parts.width);
     }
     let counts = Counts::new(&mut pass);
     pass.run(context.tables, &counts)
@@ -180,11 +203,15 @@ struct Stall {
 }
 
 /// By group, and by interval with the time spent there; a stall is counted where it begins.
-fn stalls(context: &Context<'_>, keys: &[Key]) -> Result<ByGroup<Stall>, AnalysisError> {
-    let parts = Parts::of_question(context);
+fn stalls(
+    context: &Context<'_>,
+    parts: Parts,
+    keys: &[Key],
+) -> Result<ByGroup<Stall>, AnalysisError> {
     let mut pass = context.pass(&RECLAIM, keys)?;
     let stalls = Stalls {
         parts,
+        span: context.span,
         recording_end: context.recording_end(),
         ts: pass.projection.need("ts"),
         ts_end: pass.projection.need("ts_end"),
@@ -194,7 +221,7 @@ fn stalls(context: &Context<'_>, keys: &[Key]) -> Result<ByGroup<Stall>, Analysi
     for (group, of_parts) in pass.run(context.tables, &stalls)? {
         for (part, stall) in of_parts {
             let mut group = group.clone();
-            if context.question.interval.is_some() {
+            if context.interval.is_some() {
                 group.push(KeyValue::Int(parts.begin(part)));
             }
             found.insert(group, stall);
@@ -205,6 +232,8 @@ fn stalls(context: &Context<'_>, keys: &[Key]) -> Result<ByGroup<Stall>, Analysi
 
 struct Stalls {
     parts: Parts,
+    /// What is measured: it may begin within the first second of the parts.
+    span: Window,
     recording_end: Ns,
     ts: ColumnRef,
     ts_end: ColumnRef,
@@ -229,20 +258,12 @@ impl Summing for Stalls {
         if !kind.key(row).is_some_and(|key| waits[key]) {
             return;
         }
-        let span = self.parts.span;
-        let end = ts_end.get(row).unwrap_or(self.recording_end).min(span.end);
-        let begin = ts.at(row).max(span.begin);
-        let mut from = begin;
-        loop {
-            let part = self.parts.of(from);
-            let to = end.min(self.parts.begin(part).saturating_add(self.parts.width));
-            let stall = sums.entry(part).or_default();
-            stall.time += (to - from).max(0);
-            stall.count += i64::from(from == begin);
-            if to >= end {
-                return;
-            }
-            from = to;
+        let end = ts_end.get(row).unwrap_or(self.recording_end);
+        let begin = ts.at(row).max(self.span.begin);
+        for (number, piece) in self.parts.pieces(begin, end).enumerate() {
+            let stall = sums.entry(piece.part).or_default();
+            stall.time += piece.length;
+            stall.count += i64::from(number == 0);
         }
     }
 

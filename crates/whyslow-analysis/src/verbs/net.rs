@@ -4,6 +4,7 @@
 //! received is what its system calls read from network sockets, and has no packets. A peer is the
 //! sender of what was received or dropped and the receiver of what was sent, or sent again.
 //!
+//! What was sent is what the driver took, where the recording tells; else what was handed to it.
 //! What is sent again by a timer belongs to nobody. Where the whole recording has none of what is sent
 //! again, or dropped, most likely nobody recorded it, and the column is left empty.
 
@@ -20,6 +21,7 @@ use crate::kinds::{PACKETS, SYSCALLS};
 use crate::pass::{Groups, Pass, Summing};
 use crate::query::Filter;
 use crate::scan::{ColumnRef, Ints, Texts, per_word};
+use crate::sweep::Parts;
 
 const ROWS: usize = 20;
 const KINDS: [&str; 6] = [
@@ -43,10 +45,11 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     if keys.iter().any(|key| OWNERS.contains(key)) {
         return owners(context, &keys, packets);
     }
+    let told = told(context)?;
     let rows = packets
         .into_iter()
-        .map(|(group, sum)| (group, sum.traffic()));
-    made(context, &keys, rows.collect())
+        .map(|(group, sum)| (group, sum.traffic(told)));
+    made(context, &keys, told, rows.collect())
 }
 
 /// Packets and their bytes.
@@ -59,6 +62,7 @@ struct Amount {
 /// What went in and out, and what went wrong.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Traffic {
+    /// Of processes only what their calls read is known, if those were recorded.
     received: Amount,
     sent: Amount,
     retransmits: i64,
@@ -66,6 +70,7 @@ struct Traffic {
 }
 
 fn peers(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
+    let told = told(context)?;
     let mut found: BTreeMap<Vec<KeyValue>, Traffic> = BTreeMap::new();
     for (group, sum) in packets(context, &[Key::Source])? {
         let traffic = found.entry(group).or_default();
@@ -73,7 +78,7 @@ fn peers(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     }
     for (group, sum) in packets(context, &[Key::Destination])? {
         let traffic = found.entry(group).or_default();
-        (traffic.sent, traffic.retransmits) = (sum.sent(), sum.retransmits());
+        (traffic.sent, traffic.retransmits) = (sum.sent(told), sum.retransmits());
     }
     found.retain(|_, traffic| *traffic != Traffic::default());
     let is_unknown = |group: &Vec<KeyValue>| group.first() == Some(&KeyValue::Null);
@@ -81,7 +86,7 @@ fn peers(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
         context.note("packets whose headers were not recorded have no peer".into());
     }
     let rows = found.into_iter().collect();
-    let mut table = made(context, &[Key::Source], rows)?;
+    let mut table = made(context, &[Key::Source], told, rows)?;
     if let Some(column) = table
         .columns
         .iter_mut()
@@ -97,18 +102,20 @@ fn owners(
     keys: &[Key],
     packets: Groups<PacketSum>,
 ) -> Result<AnswerTable, AnalysisError> {
+    let told = told(context)?;
     let mut found: BTreeMap<Vec<KeyValue>, Traffic> = BTreeMap::new();
     for (group, sum) in packets {
         let received = Amount::default();
         let traffic = Traffic {
             received,
-            ..sum.traffic()
+            ..sum.traffic(told)
         };
         found.insert(group, traffic);
     }
     let asked = &context.question.filter;
     let of_calls = keys.iter().all(|key| key.columns(&SYSCALLS).is_some());
-    if of_calls && context.has(SYSCALLS.table.name) && asked.ops.is_empty() {
+    let reads_known = of_calls && context.has(SYSCALLS.table.name) && asked.ops.is_empty();
+    if reads_known {
         for (group, bytes) in read_from_sockets(context, keys)? {
             found.entry(group).or_default().received.bytes = bytes;
         }
@@ -122,16 +129,18 @@ fn owners(
          received in interrupts, which belong to nobody"
             .into(),
     );
-    let mut table = made(context, keys, found.into_iter().collect())?;
-    let packets_in = table
-        .columns
-        .iter()
-        .position(|column| column.name == "received_packets");
-    if let Some(place) = packets_in {
-        table
-            .rows
-            .iter_mut()
-            .for_each(|row| row[place] = Value::Null);
+    let mut table = made(context, keys, told, found.into_iter().collect())?;
+    let unknown: &[&str] = if reads_known {
+        &["received_packets"]
+    } else {
+        &["received_bytes", "received_packets", "received_bytes_per_s"]
+    };
+    let is_unknown = |name: &str| unknown.contains(&name);
+    for row in &mut table.rows {
+        let cells = row.iter_mut().zip(&table.columns);
+        for (cell, _) in cells.filter(|(_, column)| is_unknown(&column.name)) {
+            *cell = Value::Null;
+        }
     }
     Ok(table)
 }
@@ -139,9 +148,9 @@ fn owners(
 fn made(
     context: &Context<'_>,
     keys: &[Key],
+    told: Told,
     mut rows: Vec<(Vec<KeyValue>, Traffic)>,
 ) -> Result<AnswerTable, AnalysisError> {
-    let [retransmits_known, drops_known] = known(context)?;
     rows.sort_by(|(group_a, a), (group_b, b)| {
         let by_time = group_a[keys.len()..].cmp(&group_b[keys.len()..]);
         let bytes = |traffic: &Traffic| traffic.received.bytes + traffic.sent.bytes;
@@ -149,10 +158,10 @@ fn made(
             .then_with(|| bytes(b).cmp(&bytes(a)))
             .then_with(|| group_a.cmp(group_b))
     });
-    let by_time = context.question.interval;
+    let by_time = context.interval.is_some();
     let column = AnswerColumn::new;
     let mut columns = Vec::new();
-    if by_time.is_some() {
+    if by_time {
         columns.push(column("ts_ns", "time", Measure::Time));
     }
     columns.extend(keys.iter().flat_map(|key| key.answer_columns()));
@@ -166,15 +175,18 @@ fn made(
         column("retransmits", "sent again", Measure::Count).priority(1),
         column("drops", "dropped", Measure::Count).priority(1),
     ]);
-    let seconds = by_time.map_or(context.seconds(), |width| width as f64 / 1e9);
-    let rate = |amount: Amount| (seconds > 0.0).then(|| amount.bytes as f64 / seconds);
+    let parts = Parts::of_question(context);
     let mut table = AnswerTable::new("usage", "network", columns);
     for (group, traffic) in rows {
         let mut row = Vec::with_capacity(table.columns.len());
         let (values, time) = group.split_at(keys.len());
-        if let Some(KeyValue::Int(begin)) = time.first() {
-            row.push((*begin).into());
-        }
+        let begin = match time.first() {
+            Some(KeyValue::Int(begin)) => Some(*begin),
+            _ => None,
+        };
+        row.extend(begin.map(Value::Int));
+        let seconds = parts.seconds(begin);
+        let rate = |amount: Amount| (seconds > 0.0).then(|| amount.bytes as f64 / seconds);
         for (key, value) in keys.iter().zip(values) {
             row.extend(key.cells(value, &context.names));
         }
@@ -185,27 +197,40 @@ fn made(
                 rate(amount).into(),
             ]);
         }
-        row.push(retransmits_known.then_some(traffic.retransmits).into());
-        row.push(drops_known.then_some(traffic.drops).into());
+        row.push(told.retransmits.then_some(traffic.retransmits).into());
+        row.push(told.drops.then_some(traffic.drops).into());
         table.rows.push(row);
     }
-    let default = if by_time.is_some() { 0 } else { ROWS };
+    let default = if by_time { 0 } else { ROWS };
     context.finish_blocks(&mut table, context.limit(default));
     Ok(table)
 }
 
-/// Whether the recording holds anything that was sent again, and that was dropped.
-fn known(context: &Context<'_>) -> Result<[bool; 2], AnalysisError> {
+/// What the whole recording holds any of. Asked of a part of it, a packet handed over in one second
+/// and taken in the next would count in both.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told {
+    /// The driver took packets.
+    pub(super) transmits: bool,
+    retransmits: bool,
+    drops: bool,
+}
+
+pub(super) fn told(context: &Context<'_>) -> Result<Told, AnalysisError> {
     let mut pass = context.pass_in(&PACKETS, &[], &Filter::default(), None)?;
     let packets = Packets::new(&mut pass);
     let mut sums = pass.run(context.tables, &packets)?.into_values();
     let all = sums.next().unwrap_or_default();
-    Ok([all.retransmits() > 0, all.drops() > 0])
+    Ok(Told {
+        transmits: all.0[2].packets > 0,
+        retransmits: all.retransmits() > 0,
+        drops: all.drops() > 0,
+    })
 }
 
 fn packets(context: &Context<'_>, keys: &[Key]) -> Result<Groups<PacketSum>, AnalysisError> {
     let mut pass = context.pass(&PACKETS, keys)?;
-    if let Some(width) = context.question.interval {
+    if let Some(width) = context.interval {
         pass.group_by_time(context.span, width);
     }
     let packets = Packets::new(&mut pass);
@@ -236,12 +261,8 @@ impl PacketSum {
     }
 
     /// What the driver took, where a source tells; else what was handed to it.
-    fn sent(&self) -> Amount {
-        if self.0[2].packets > 0 {
-            self.0[2]
-        } else {
-            self.0[1]
-        }
+    fn sent(&self, told: Told) -> Amount {
+        self.0[if told.transmits { 2 } else { 1 }]
     }
 
     fn retransmits(&self) -> i64 {
@@ -252,10 +273,10 @@ impl PacketSum {
         self.0[5].packets
     }
 
-    fn traffic(&self) -> Traffic {
+    fn traffic(&self, told: Told) -> Traffic {
         Traffic {
             received: self.received(),
-            sent: self.sent(),
+            sent: self.sent(told),
             retransmits: self.retransmits(),
             drops: self.drops(),
         }
@@ -303,7 +324,7 @@ fn read_from_sockets(
     let mut by = keys.to_vec();
     by.push(Key::FdClass);
     let mut pass = context.pass_of(&SYSCALLS, &by, &reads)?;
-    if let Some(width) = context.question.interval {
+    if let Some(width) = context.interval {
         pass.group_by_time(context.span, width);
     }
     let bytes = Bytes(pass.projection.need("bytes"));

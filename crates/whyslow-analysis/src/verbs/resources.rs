@@ -34,7 +34,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
             "ask `whyslow cpu`, `whyslow block` or `whyslow net` for a part of them",
         ));
     }
-    let Some(width) = context.question.interval else {
+    let Some(width) = context.interval else {
         let mut table = of_window(context)?;
         context.finish(&mut table, context.limit(0));
         return Ok(table);
@@ -113,32 +113,40 @@ fn of_window(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
 
 /// All CPUs, with the threads that waited for one, then each.
 fn cpus(context: &Context<'_>) -> Result<Vec<Vec<Value>>, AnalysisError> {
-    let each = cpu::busy(context)?;
+    let each = cpu::split(context)?;
     let ratios: Vec<f64> = each
+        .rows
         .iter()
-        .filter_map(|(_, busy)| match busy {
-            Value::Float(busy) => Some(*busy),
-            _ => None,
-        })
+        .filter_map(|row| number(&each, row, "busy_ratio"))
         .collect();
     let mean = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
-    let waits = stats::table(context, &SCHED, "waits", "", &[])?;
-    let first = waits.rows.first();
-    let waiting = first.and_then(|row| number(&waits, row, "window_ratio"));
-    let p99 = first.map_or(Value::Null, |row| cell(&waits, row, "p99_ns"));
+    // Without wakeups only waits after a preemption are known, which are no measure of all.
+    let (waiting, p99) = if context.has("wakeup") {
+        let waits = stats::table(context, &SCHED, "waits", "", &[])?;
+        let first = waits.rows.first();
+        let waiting = first.and_then(|row| number(&waits, row, "window_ratio"));
+        let p99 = first.map_or(Value::Null, |row| cell(&waits, row, "p99_ns"));
+        (waiting.unwrap_or(0.0).into(), p99)
+    } else {
+        (Value::Null, Value::Null)
+    };
     let mut rows = vec![vec![
-        format!("{} CPUs", ratios.len()).into(),
+        format!("{} CPUs", each.rows.len()).into(),
         (!ratios.is_empty()).then_some(mean).into(),
-        waiting.unwrap_or(0.0).into(),
+        waiting,
         "threads".into(),
         p99,
         Value::Null,
         Value::Null,
     ]];
-    if each.len() > 1 {
-        rows.extend(each.into_iter().map(|(cpu, busy)| {
+    if each.rows.len() > 1 {
+        rows.extend(each.rows.iter().map(|row| {
+            let name = match cell(&each, row, "cpu") {
+                Value::Int(cpu) => format!("CPU {cpu}"),
+                _ => "CPU".into(),
+            };
             let mut shown = vec![Value::Null; 7];
-            (shown[0], shown[1]) = (format!("CPU {cpu}").into(), busy);
+            (shown[0], shown[1]) = (name.into(), cell(&each, row, "busy_ratio"));
             shown
         }));
     }

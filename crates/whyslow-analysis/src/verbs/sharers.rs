@@ -33,7 +33,7 @@ pub(crate) fn of(
             Object::First => context.pass(spec, &by)?,
             Object::Second => context.pass_second(spec, &by)?,
         };
-        let interval = context.question.interval;
+        let interval = context.interval;
         if let Some(width) = interval {
             pass.group_by_time(context.span, width);
         }

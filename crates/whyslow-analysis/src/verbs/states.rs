@@ -44,7 +44,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
             .then_with(|| b.times.cmp(&a.times))
             .then_with(|| group_a.cmp(group_b))
     });
-    let by_time = context.question.interval.is_some();
+    let by_time = context.interval.is_some();
     let column = AnswerColumn::new;
     let mut columns = Vec::new();
     if by_time {
@@ -117,23 +117,12 @@ impl Summing for StateTimes {
 
     #[inline]
     fn add(&self, sums: &mut Self::Sum, (ts, ts_end, state, places): &Self::Columns<'_>, row: u32) {
-        let end = ts_end
-            .get(row)
-            .unwrap_or(self.recording_end)
-            .min(self.parts.span.end);
-        let begin = ts.at(row).max(self.parts.span.begin);
+        let end = ts_end.get(row).unwrap_or(self.recording_end);
         let place = state.key(row).map_or(STATES_SHOWN.len(), |key| places[key]);
-        let mut from = begin;
-        loop {
-            let part = self.parts.of(from);
-            let to = end.min(self.parts.begin(part).saturating_add(self.parts.width));
-            let sum = sums.entry(part).or_default();
-            sum.times[place] += (to - from).max(0);
-            sum.count += i64::from(from == begin);
-            if to >= end {
-                return;
-            }
-            from = to;
+        for (number, piece) in self.parts.pieces(ts.at(row), end).enumerate() {
+            let sum = sums.entry(piece.part).or_default();
+            sum.times[place] += piece.length;
+            sum.count += i64::from(number == 0);
         }
     }
 

@@ -22,6 +22,7 @@ use crate::kinds::{Field, Spec};
 use crate::pass::{Pass, Summing, Unordered};
 use crate::rows::{self, Place};
 use crate::scan::{ColumnRef, Ints};
+use crate::sweep::Parts;
 
 /// A greatest duration this far above the median stands out …
 const OUTLIER_FACTOR: i64 = 100;
@@ -75,10 +76,11 @@ fn groups(
     keys: &[Key],
 ) -> Result<(Stats, Unordered<StatsSum>), AnalysisError> {
     let mut pass = context.pass(spec, keys)?;
-    if let Some(width) = context.question.interval {
+    let interval = context.interval;
+    if let Some(width) = interval {
         pass.group_by_time(context.span, width);
     }
-    let stats = Stats::new(spec, context.question.window, &mut pass);
+    let stats = Stats::new(spec, context.selected(), &mut pass);
     let grouping = std::slice::from_ref(&pass.grouping);
     let groups = pass.run_by(context.tables, &stats, grouping)?;
     Ok((stats, groups.into_iter().flatten().collect()))
@@ -90,25 +92,27 @@ fn shown(
     (name, title, keys): (&str, &str, &[Key]),
     groups: Unordered<StatsSum>,
 ) -> Result<AnswerTable, AnalysisError> {
-    let interval = context.question.interval;
+    let interval = context.interval;
     let groups = ordered(groups, keys.len());
     let place = |(_, sum): &(_, StatsSum)| sum.slowest;
     let slowest: Vec<Place> = groups.iter().filter_map(place).collect();
     let details = Slowest::fetch(context, spec, &slowest)?;
 
     let mut table = AnswerTable::new(name, title, columns(spec, keys, interval.is_some()));
-    let seconds = interval.map_or(context.seconds(), |width| width as f64 / 1e9);
+    let parts = Parts::of_question(context);
     let names = &context.names;
     let row = |(group, sum): &(Vec<KeyValue>, StatsSum)| {
         let mut row = Vec::with_capacity(table.columns.len());
         let (values, time) = group.split_at(keys.len());
-        if let Some(KeyValue::Int(begin)) = time.first() {
-            row.push(Value::Int(*begin));
-        }
+        let begin = match time.first() {
+            Some(KeyValue::Int(begin)) => Some(*begin),
+            _ => None,
+        };
+        row.extend(begin.map(Value::Int));
         for (key, value) in keys.iter().zip(values) {
             row.extend(key.cells(value, names));
         }
-        let is_outlier = sum.cells(spec, seconds, &mut row);
+        let is_outlier = sum.cells(spec, parts.seconds(begin), &mut row);
         row.extend(details.cells(sum.slowest));
         (row, is_outlier)
     };

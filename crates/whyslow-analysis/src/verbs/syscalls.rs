@@ -23,7 +23,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
         .map_or(table.columns.len(), |place| place + 1);
     let column = AnswerColumn::new("errnos", "errors by number", Measure::Text).priority(3);
     table.columns.insert(place, column);
-    let first = usize::from(context.question.interval.is_some());
+    let first = usize::from(context.interval.is_some());
     let cells: usize = keys.iter().map(|key| key.answer_columns().len()).sum();
     for row in &mut table.rows {
         let found = errors.get(&format!("{:?}", &row[..first + cells]));
@@ -44,7 +44,7 @@ fn errors(
         ..context.question.filter.clone()
     };
     let mut pass = context.pass_of(&SYSCALLS, &by, &failed)?;
-    let interval = context.question.interval;
+    let interval = context.interval;
     if let Some(width) = interval {
         pass.group_by_time(context.span, width);
     }

@@ -110,7 +110,7 @@ fn threads(context: &Context<'_>) -> Result<Vec<Thread>, AnalysisError> {
         pass.selector.select(&mut verdicts, batch, &mut rows)?;
         let (utid, upid) = (utid.ints(batch)?, upid.ints(batch)?);
         let (start, exit) = (start.ints(batch)?, exit.ints(batch)?);
-        if let Some(window) = context.question.window {
+        if let Some(window) = context.selected() {
             rows.retain(|row| {
                 start.get(*row).is_none_or(|start| start < window.end)
                     && exit.get(*row).is_none_or(|exit| exit > window.begin)

@@ -36,10 +36,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
     let whole = context.span.length().max(1);
     let parts = Parts {
         span: context.span,
-        width: context
-            .question
-            .interval
-            .unwrap_or((whole + PARTS - 1) / PARTS),
+        width: context.interval.unwrap_or((whole + PARTS - 1) / PARTS),
     };
     if parts.count() > PARTS_MAX {
         return Err(AnalysisError::query(
@@ -157,16 +154,11 @@ impl Summing for Lines {
     }
 
     fn add(&self, line: &mut Line, (ts, ts_end, state, places): &Self::Columns<'_>, row: u32) {
-        let span = self.parts.span;
-        let end = ts_end.get(row).unwrap_or(self.recording_end).min(span.end);
-        let mut from = ts.at(row).max(span.begin);
+        let end = ts_end.get(row).unwrap_or(self.recording_end);
         let place = state.key(row).map_or(LETTERS.len(), |key| places[key]);
-        line.total[place] += (end - from).max(0);
-        while from < end {
-            let part = self.parts.of(from);
-            let to = end.min(self.parts.begin(part).saturating_add(self.parts.width));
-            line.at(part)[place] += to - from;
-            from = to;
+        for piece in self.parts.pieces(ts.at(row), end) {
+            line.total[place] += piece.length;
+            line.at(piece.part)[place] += piece.length;
         }
     }
 

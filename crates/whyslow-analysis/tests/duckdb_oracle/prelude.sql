@@ -1,5 +1,5 @@
 -- What every text of this folder may use. The runner creates one view per table before this, and
--- sets the variables win_begin and win_end (null without a window), span_begin, span_end, rec_end.
+-- sets the variables win_begin and win_end (null without a window), span_begin, span_end, rec_begin, rec_end.
 
 CREATE MACRO touches(ts, ts_end) AS
     getvariable('win_begin') IS NULL
@@ -53,7 +53,11 @@ CREATE VIEW syscalls AS SELECT * FROM syscall WHERE touches(ts, ts_end);
 CREATE VIEW waits AS SELECT *, NULL AS cut FROM thread_state WHERE state = 'runnable' AND touches(ts, ts_end);
 CREATE VIEW irqs AS SELECT *, NULL AS cut FROM irq WHERE touches(ts, ts_end);
 CREATE VIEW slices AS SELECT *, NULL AS cut FROM sched_slice WHERE touches(ts, ts_end);
-CREATE VIEW packets AS SELECT *, NULL AS cut FROM net_packet
+-- Sent is what the driver took; where a recording never tells, what was handed to it.
+CREATE VIEW packets AS SELECT *, NULL AS cut,
+    kind = CASE WHEN EXISTS (SELECT 1 FROM net_packet WHERE kind = 'transmit')
+                THEN 'transmit' ELSE 'queue' END AS sent
+FROM net_packet
 WHERE getvariable('win_begin') IS NULL
     OR (ts >= getvariable('win_begin') AND ts < getvariable('win_end'));
 
@@ -68,5 +72,21 @@ CREATE MACRO begin_of(ts, width) AS
     getvariable('span_begin') + ((least(greatest(ts, getvariable('span_begin')),
         greatest(getvariable('span_end'), getvariable('span_begin') + 1) - 1)
         - getvariable('span_begin')) // width) * width;
+-- The same of parts that begin with a whole second.
+CREATE MACRO second_of(ts) AS ts // 1000000000 * 1000000000;
+CREATE MACRO parts_of_seconds(width) AS TABLE
+    SELECT part, least(part + width, getvariable('span_end')) AS part_end
+    FROM (SELECT unnest(range(second_of(getvariable('span_begin')), getvariable('span_end'), width)) AS part);
+CREATE MACRO begin_in_seconds(ts, width) AS
+    second_of(getvariable('span_begin')) + ((least(greatest(ts, second_of(getvariable('span_begin'))),
+        greatest(getvariable('span_end'), getvariable('span_begin') + 1) - 1)
+        - second_of(getvariable('span_begin'))) // width) * width;
+-- When nobody can tell who ran on a CPU unless a slice does: before its first event, and where
+-- events were lost.
+CREATE VIEW doubts AS
+    SELECT cpu, getvariable('rec_begin') AS ts, ts_first AS te FROM cpu
+    UNION ALL
+    SELECT cpu.cpu, lost.ts, coalesce(lost.ts_end, getvariable('rec_end'))
+    FROM lost_events lost JOIN cpu ON lost.cpu IS NULL OR lost.cpu = cpu.cpu;
 -- As much of a time as so much is of the whole.
 CREATE MACRO share(t, part, whole) AS CASE WHEN part = whole THEN t ELSE (t * part) // greatest(whole, 1) END;

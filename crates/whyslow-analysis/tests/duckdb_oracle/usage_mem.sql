@@ -1,5 +1,5 @@
 -- pages and faults by {keys}, counted by the second, so a window is rounded out; and the time of
--- reclaim inside the parts of {width}
+-- reclaim inside the parts of {width}, which begin with a second
 WITH pages AS (
     SELECT {time} {keys}, sum(allocated)::BIGINT AS allocated_pages, sum(freed)::BIGINT AS freed_pages,
         sum(faults_user)::BIGINT AS faults_user, sum(faults_kernel)::BIGINT AS faults_kernel,
@@ -10,11 +10,11 @@ WITH pages AS (
     GROUP BY ALL),
 inside AS (
     SELECT *, greatest(0, least(coalesce(ts_end, getvariable('rec_end')), part_end)
-            - greatest(ts, part)) AS inside_ns,
+            - greatest(ts, part, getvariable('span_begin'))) AS inside_ns,
         greatest(ts, getvariable('span_begin')) BETWEEN part AND part_end - 1
             OR (greatest(ts, getvariable('span_begin')) = getvariable('span_end')
                 AND part_end = getvariable('span_end')) AS begins
-    FROM reclaims, parts({width}) WHERE kind IN ('direct', 'cgroup', 'node')),
+    FROM reclaims, parts_of_seconds({width}) WHERE kind IN ('direct', 'cgroup', 'node')),
 stalled AS (
     SELECT {part} {keys}, sum(inside_ns)::BIGINT AS stalled_ns, count(*) FILTER (WHERE begins) AS stalls
     FROM inside WHERE inside_ns > 0 OR begins GROUP BY ALL),

@@ -1,12 +1,8 @@
 -- packets sent and bytes read from network sockets by {keys}
 WITH sent AS (
     SELECT {keys},
-        CASE WHEN count(*) FILTER (WHERE kind = 'transmit') > 0
-             THEN sum(bytes) FILTER (WHERE kind = 'transmit')
-             ELSE coalesce(sum(bytes) FILTER (WHERE kind = 'queue'), 0) END::BIGINT AS sent_bytes,
-        CASE WHEN count(*) FILTER (WHERE kind = 'transmit') > 0
-             THEN count(*) FILTER (WHERE kind = 'transmit')
-             ELSE count(*) FILTER (WHERE kind = 'queue') END AS sent_packets,
+        coalesce(sum(bytes) FILTER (WHERE sent), 0)::BIGINT AS sent_bytes,
+        count(*) FILTER (WHERE sent) AS sent_packets,
         count(*) FILTER (WHERE kind LIKE 'retransmit%') AS retransmits,
         count(*) FILTER (WHERE kind = 'drop') AS drops
     FROM packets GROUP BY ALL),

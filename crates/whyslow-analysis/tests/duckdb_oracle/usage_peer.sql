@@ -4,9 +4,7 @@ WITH packet AS (
 SELECT peer,
     coalesce(sum(bytes) FILTER (WHERE kind = 'receive'), 0)::BIGINT AS received_bytes,
     count(*) FILTER (WHERE kind = 'receive') AS received_packets,
-    CASE WHEN count(*) FILTER (WHERE kind = 'transmit') > 0
-         THEN sum(bytes) FILTER (WHERE kind = 'transmit')
-         ELSE coalesce(sum(bytes) FILTER (WHERE kind = 'queue'), 0) END::BIGINT AS sent_bytes,
+    coalesce(sum(bytes) FILTER (WHERE sent), 0)::BIGINT AS sent_bytes,
     count(*) FILTER (WHERE kind LIKE 'retransmit%') AS retransmits,
     count(*) FILTER (WHERE kind = 'drop') AS drops
 FROM packet GROUP BY ALL

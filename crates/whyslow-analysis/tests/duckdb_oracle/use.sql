@@ -1,8 +1,21 @@
 -- utilisation, saturation and errors: CPUs, disks, interfaces
-WITH cpus AS (
+WITH edges AS (
+    SELECT cpu, unnest([ts, coalesce(ts_end, getvariable('rec_end'))]) AS edge FROM slices
+    UNION SELECT cpu, unnest([ts, te]) FROM doubts
+    UNION SELECT cpu, unnest([getvariable('span_begin'), getvariable('span_end')]) FROM cpu),
+stretches AS (
+    SELECT cpu, edge AS b, lead(edge) OVER (PARTITION BY cpu ORDER BY edge) AS e FROM edges
+    WHERE edge BETWEEN getvariable('span_begin') AND getvariable('span_end')),
+unknown AS (
+    SELECT cpu, sum(e - b) AS ns FROM stretches s
+    WHERE EXISTS (SELECT 1 FROM doubts d WHERE d.cpu = s.cpu AND d.ts <= s.b AND d.te >= s.e)
+        AND NOT EXISTS (SELECT 1 FROM slices r WHERE r.cpu = s.cpu AND r.ts <= s.b
+            AND coalesce(r.ts_end, getvariable('rec_end')) >= s.e)
+    GROUP BY cpu),
+cpus AS (
     SELECT cpu.cpu, (SELECT coalesce(sum(inside(ts, ts_end)), 0) FROM slices WHERE slices.cpu = cpu.cpu)
-        / 1e9 / span_s() AS used
-    FROM cpu),
+        / (getvariable('span_end') - getvariable('span_begin') - coalesce(unknown.ns, 0)) AS used
+    FROM cpu LEFT JOIN unknown ON unknown.cpu = cpu.cpu),
 waited AS (
     SELECT coalesce(sum(inside(ts, ts_end)) FILTER (WHERE dur IS NOT NULL), 0) / 1e9 / span_s() AS waiting,
         pct(coalesce(list(dur) FILTER (WHERE dur IS NOT NULL), []), 990) AS p99
@@ -26,10 +39,8 @@ disks AS (
     FROM block GROUP BY ALL),
 nets AS (
     SELECT netif, coalesce(sum(bytes) FILTER (WHERE kind = 'receive'), 0)
-        + CASE WHEN count(*) FILTER (WHERE kind = 'transmit') > 0
-               THEN sum(bytes) FILTER (WHERE kind = 'transmit')
-               ELSE coalesce(sum(bytes) FILTER (WHERE kind = 'queue'), 0) END AS moved
-    FROM packets WHERE kind IN ('receive', 'queue', 'transmit') GROUP BY ALL),
+        + coalesce(sum(bytes) FILTER (WHERE sent), 0) AS moved
+    FROM packets WHERE kind = 'receive' OR sent GROUP BY ALL),
 all_rows AS (
     SELECT 1 AS sort, 0 AS rank, '' AS name, count(*) || ' CPUs' AS resource, avg(used) AS util_ratio,
         (SELECT waiting FROM waited) AS waiting, 'threads' AS waiting_what,

@@ -112,11 +112,12 @@ pub(crate) fn sql(
     let window = question.window;
     let variables = format!(
         "SET VARIABLE win_begin = {}; SET VARIABLE win_end = {}; SET VARIABLE span_begin = {};
-         SET VARIABLE span_end = {}; SET VARIABLE rec_end = {};",
+         SET VARIABLE span_end = {}; SET VARIABLE rec_begin = {}; SET VARIABLE rec_end = {};",
         bound(window.map(|window| window.begin)),
         bound(window.map(|window| window.end)),
         span.begin.max(info.begin_ns),
         span.end.min(info.end_ns),
+        info.begin_ns,
         info.end_ns
     );
     let script = format!(

@@ -3,7 +3,7 @@
 
 use whyslow_model::tables::{
     BlockIoRow, Collected, CpuRow, DeviceRow, EmitAll, FdLifeRow, FileLifeRow, LostEventsRow,
-    MappingRow, NetPacketRow, ProcessRow, SyscallRow, ThreadRow,
+    MappingRow, NetPacketRow, ProcessRow, SyscallRow, ThreadRow, WakeupRow,
 };
 use whyslow_model::{Sym, Symbols};
 use whyslow_store::RecordingInfo;
@@ -462,7 +462,8 @@ impl Maker<'_> {
         for cpu in 0..3 {
             sink.emit(CpuRow {
                 cpu,
-                ts_first: BEGIN,
+                // The last one is heard of late.
+                ts_first: BEGIN + i64::from(cpu / 2) * 80_000_000,
                 ts_last: BEGIN,
                 events: 1,
                 lost: 0,
@@ -486,15 +487,38 @@ impl Maker<'_> {
             flags: None,
             file_offset: None,
         });
-        sink.emit(LostEventsRow {
+        let late = self.amount.end() - 5_000_000;
+        for (id, ts, dur, cpu) in [
+            (0, ts, Some(50_000_000), Some(1)),
+            (1, ts + 100_000_000, Some(30_000_000), None),
+            (2, late, None, Some(0)),
+        ] {
+            sink.emit(LostEventsRow {
+                id,
+                ts,
+                dur,
+                ts_end: dur.map(|dur| ts + dur),
+                cpu,
+                stream: self.symbols.intern("channel0_1"),
+                kind: self.symbols.intern("events"),
+                count: Some(7002),
+            });
+        }
+        sink.emit(WakeupRow {
             id: 0,
             ts,
-            dur: Some(50_000_000),
-            ts_end: Some(ts + 50_000_000),
+            kind: self.symbols.intern("wakeup"),
+            utid: Some(1),
+            tid: 1500,
+            comm: None,
+            prio: Some(120),
+            target_cpu: Some(0),
             cpu: Some(1),
-            stream: self.symbols.intern("channel0_1"),
-            kind: self.symbols.intern("events"),
-            count: Some(7002),
+            waker_utid: None,
+            waker_tid: None,
+            context: self.symbols.intern("irq"),
+            context_nr: None,
+            spurious: false,
         });
     }
 }

@@ -35,7 +35,8 @@ impl Maker<'_> {
         if self.dice.one_in(3) {
             sink.emit(PageCountRow {
                 id,
-                ts,
+                // Counted by the second.
+                ts: ts - ts.rem_euclid(1_000_000_000),
                 utid: owner.utid,
                 upid: owner.upid,
                 tid: owner.tid,

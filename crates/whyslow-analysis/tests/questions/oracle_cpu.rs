@@ -313,7 +313,7 @@ fn interrupts_memory_and_network_equal_sql() {
         ("first", ""),
         ("time", ""),
         ("part", ""),
-        ("width", &*format!("greatest(1, {whole})")),
+        ("width", &*format!("({whole} + 1000000000)")),
         ("either", "coalesce(pages.comm, stalled.comm) AS comm"),
         ("on", "pages.comm IS NOT DISTINCT FROM stalled.comm"),
     ];

@@ -7,7 +7,7 @@ use whyslow_model::Window;
 use whyslow_model::answer::Value;
 
 use crate::duckdb::{Rows, amount, by, check, question, sql, windows, written};
-use crate::made::BEGIN;
+use crate::made::{Amount, BEGIN};
 use crate::shown;
 
 /// No divisor of the measured time: the last part is shorter.
@@ -133,7 +133,11 @@ fn states_interrupts_memory_and_packets_by_interval_equal_sql() {
         return;
     };
     let width = WIDTH.to_string();
-    let (seconds, order) = (format!("({WIDTH} / 1e9)"), "comm NULLS FIRST");
+    // The last part is shorter.
+    let length =
+        |begin: &str| format!("(least({begin} + {WIDTH}, getvariable('span_end')) - {begin})");
+    let seconds = format!("({} / 1e9)", length("ts_ns"));
+    let order = "comm NULLS FIRST";
     let usage = Rows::Table("usage");
     for (kind, verb) in [(Kind::States, Verb::Usage), (Kind::Threads, Verb::States)] {
         for asked in each_part(&question(kind, verb)) {
@@ -153,11 +157,41 @@ fn states_interrupts_memory_and_packets_by_interval_equal_sql() {
             ("keys", "comm"),
             ("time", &*time),
             ("time_order", "ts_ns,"),
-            ("length", &*width),
+            (
+                "length",
+                &*format!("any_value({})", length(&format!("begin_of(ts, {WIDTH})"))),
+            ),
             ("order", order),
         ];
         check(&written, &asked, usage, "usage_irq.sql", &words);
     }
+    let keys = format!("{time} netif");
+    let words = [
+        ("keys", &*keys),
+        ("first", "ts_ns,"),
+        ("order", "netif NULLS FIRST"),
+        ("seconds", &*seconds),
+    ];
+    for asked in each_part(&by(&["netif"], question(Kind::Net, Verb::Usage))) {
+        check(&written, &asked, usage, "usage_net.sql", &words);
+    }
+}
+
+/// Long enough for several intervals of whole seconds, in which pages are counted.
+#[test]
+fn memory_by_interval_equals_sql() {
+    const WIDTH: i64 = 3_000_000_000;
+    let long = Amount {
+        syscalls: 20_000,
+        blocks: 10,
+        gap_ns: 1_000_000,
+        ..amount()
+    };
+    let Some(written) = written(long) else {
+        return;
+    };
+    let time = format!("begin_in_seconds(ts, {WIDTH}) AS ts_ns,");
+    let width = WIDTH.to_string();
     let either = "coalesce(pages.ts_ns, stalled.ts_ns) AS ts_ns, \
                   coalesce(pages.comm, stalled.comm) AS comm";
     let on = "pages.ts_ns = stalled.ts_ns AND pages.comm IS NOT DISTINCT FROM stalled.comm";
@@ -169,20 +203,15 @@ fn states_interrupts_memory_and_packets_by_interval_equal_sql() {
         ("either", either),
         ("on", on),
         ("first", "ts_ns,"),
-        ("order", order),
+        ("order", "comm NULLS FIRST"),
     ];
-    for asked in each_part(&by(&["comm"], question(Kind::Mem, Verb::Usage))) {
+    for asked in windows(long, &by(&["comm"], question(Kind::Mem, Verb::Usage))) {
+        let asked = Question {
+            interval: Some(WIDTH),
+            ..asked
+        };
+        let usage = Rows::Table("usage");
         check(&written, &asked, usage, "usage_mem.sql", &words);
-    }
-    let keys = format!("{time} netif");
-    let words = [
-        ("keys", &*keys),
-        ("first", "ts_ns,"),
-        ("order", "netif NULLS FIRST"),
-        ("seconds", &*seconds),
-    ];
-    for asked in each_part(&by(&["netif"], question(Kind::Net, Verb::Usage))) {
-        check(&written, &asked, usage, "usage_net.sql", &words);
     }
 }
 

@@ -6,7 +6,7 @@
 
 mod split;
 
-pub(crate) use split::{busy, table as split};
+pub(crate) use split::table as split;
 
 use arrow_array::RecordBatch;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
@@ -55,7 +55,7 @@ fn owners(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisEr
     let grouping = std::slice::from_ref(&pass.grouping);
     let groups = pass.run_by(context.tables, &times, grouping)?;
     let groups: Unordered<Spans> = groups.into_iter().flatten().collect();
-    let by_time = context.question.interval.is_some();
+    let by_time = context.interval.is_some();
     let mut rows: Vec<(u32, Vec<KeyValue>, Spent)> = Vec::new();
     for (group, spans) in groups {
         let of_group = spans.0.into_iter();
@@ -67,9 +67,6 @@ fn owners(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisEr
             .then(b.busy.cmp(&a.busy))
             .then_with(|| group_a.cmp(group_b))
     });
-    if by_time {
-        keep_of_each_part(&mut rows, context.limit(0));
-    }
     let mut table = AnswerTable::new("usage", "CPU time", columns(keys, by_time));
     let has = Told::of(context);
     for (part, group, spent) in rows {
@@ -91,13 +88,8 @@ fn owners(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisEr
         row.push(spent.migrations.into());
         table.rows.push(row);
     }
-    let limit = if by_time { 0 } else { ROWS };
-    let limit = if by_time {
-        usize::MAX
-    } else {
-        context.limit(limit)
-    };
-    context.finish(&mut table, limit);
+    let default = if by_time { 0 } else { ROWS };
+    context.finish_blocks(&mut table, context.limit(default));
     Ok(table)
 }
 
@@ -119,18 +111,6 @@ fn columns(keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
         column("migrations", "migrations", Measure::Count).priority(3),
     ]);
     columns
-}
-
-/// Rows are ordered by part.
-fn keep_of_each_part<T, S>(rows: &mut Vec<(u32, T, S)>, limit: usize) {
-    let (mut last, mut count) = (None, 0);
-    rows.retain(|(part, _, _)| {
-        if last != Some(*part) {
-            (last, count) = (Some(*part), 0);
-        }
-        count += 1;
-        count <= limit
-    });
 }
 
 fn ratio(time: Ns, length: Ns) -> Value {
@@ -259,19 +239,15 @@ impl Summing for Times {
 
     fn add(&self, spans: &mut Spans, columns: &[Ints<'_>; 7], row: u32) {
         let [ts, ts_end, prio, system, hardirq, softirq, migrations] = columns;
-        let span = self.parts.span;
         let slice = Window::new(ts.at(row), ts_end.get(row).unwrap_or(self.recording_end));
-        let (begin, end) = (slice.begin.max(span.begin), slice.end.min(span.end));
         let is_nice = prio.get(row).is_some_and(|prio| prio > PRIO_DEFAULT);
-        let mut from = begin;
-        loop {
-            let part = self.parts.of(from);
-            let to = end.min(self.parts.begin(part).saturating_add(self.parts.width));
-            let inside = (to - from).max(0);
+        let pieces = self.parts.pieces(slice.begin, slice.end);
+        for (number, piece) in pieces.enumerate() {
+            let inside = piece.length;
             let of = |time: &Ints<'_>| share(time.at(row), inside, slice.length());
             let (system, hardirq, softirq) = (of(system), of(hardirq), of(softirq));
             let user = (inside - system - hardirq - softirq).max(0);
-            let spent = spans.at(part as u32);
+            let spent = spans.at(piece.part as u32);
             spent.merge(&Spent {
                 busy: inside,
                 user: if is_nice { 0 } else { user },
@@ -279,17 +255,13 @@ impl Summing for Times {
                 system,
                 hardirq,
                 softirq,
-                slices: i64::from(from == begin),
-                migrations: if from == slice.begin {
+                slices: i64::from(number == 0),
+                migrations: if piece.begin == slice.begin {
                     migrations.at(row)
                 } else {
                     0
                 },
             });
-            if to >= end {
-                return;
-            }
-            from = to;
         }
     }
 

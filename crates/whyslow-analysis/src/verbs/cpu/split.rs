@@ -5,6 +5,9 @@
 //! is called iowait: that in which a thread slept uninterruptibly that had last run on the CPU. The
 //! kernel counts only sleeps it knows to wait for I/O, which a trace does not tell, so this may be
 //! more. Time stolen by a hypervisor is not recorded.
+//!
+//! Before a CPU's first event, and where events were lost, nobody knows who ran unless a slice tells:
+//! that time is neither busy nor idle, and shares are those of the rest.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -20,6 +23,7 @@ use crate::context::Context;
 use crate::fold::{fold, in_order};
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{IRQ, SLICES, STATES};
+use crate::losses;
 use crate::query::Filter;
 use crate::scan::{Projection, per_word};
 use crate::sweep::{InFlight, Parts};
@@ -28,20 +32,23 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     let parts = Parts::of_question(context);
     let slices = slices(context, parts)?;
     let idle_irqs = idle_irqs(context, parts)?;
-    let iowait = iowait(context, parts)?;
-    let by_time = context.question.interval.is_some();
+    let cpus_known = known(context)?;
+    let gaps = gaps(context, parts, &cpus_known)?;
+    let mut unknown_all = 0;
+    let by_time = context.interval.is_some();
     let told = Told::of(context);
     let mut table = AnswerTable::new("cpus", "CPUs", columns(by_time));
-    let all = wanted(context)?;
+    let all: Vec<i64> = cpus_known.iter().map(|(cpu, _)| *cpu).collect();
     for part in 0..parts.count() {
         for cpu in &all {
             let spent = slices.get(cpu).and_then(|spans| spans.get(&(part as u32)));
             let spent = spent.copied().unwrap_or_default();
             let (hard, soft) = idle_irqs.get(&(*cpu, part)).copied().unwrap_or_default();
-            let waited = iowait.get(cpu).map_or(0, |waited| waited[part]);
-            let length = parts.length(part);
+            let gap = gaps.get(cpu).map(|gaps| gaps[part]).unwrap_or_default();
+            unknown_all += gap.unknown;
+            let length = parts.length(part) - gap.unknown;
             let idle = (length - spent.busy - hard - soft).max(0);
-            let waited = waited.min(idle);
+            let waited = gap.waited.min(idle);
             let mut row = Vec::with_capacity(table.columns.len());
             if by_time {
                 row.push(parts.begin(part).into());
@@ -69,6 +76,13 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
             table.rows.push(row);
         }
     }
+    if unknown_all > 0 {
+        context.note(format!(
+            "who ran is not known for {} s of CPU time, before a CPU's first event or where events \
+             were lost: shares of CPUs are those of the rest",
+            unknown_all as f64 / 1e9
+        ));
+    }
     context.note(
         "iowait is idle time in which a thread that had last run on the CPU slept \
          uninterruptibly: which of these sleeps wait for I/O is not recorded"
@@ -76,20 +90,6 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     );
     context.finish(&mut table, usize::MAX);
     Ok(table)
-}
-
-/// The CPUs that the recording knows, and which part of the time each was busy.
-pub(crate) fn busy(context: &Context<'_>) -> Result<Vec<(i64, Value)>, AnalysisError> {
-    let parts = Parts::of_question(context);
-    let slices = slices(context, parts)?;
-    let ratio_of = |cpu: i64| {
-        let spent = slices.get(&cpu).and_then(|spans| spans.get(&0));
-        (
-            cpu,
-            ratio(spent.map_or(0, |spent| spent.busy), parts.length(0)),
-        )
-    };
-    Ok(wanted(context)?.into_iter().map(ratio_of).collect())
 }
 
 fn columns(by_time: bool) -> Vec<AnswerColumn> {
@@ -114,20 +114,20 @@ fn columns(by_time: bool) -> Vec<AnswerColumn> {
     columns
 }
 
-/// CPUs that the recording knows, of those asked for.
-fn wanted(context: &Context<'_>) -> Result<Vec<i64>, AnalysisError> {
+/// CPUs that the recording knows, of those asked for, and when their first events were.
+fn known(context: &Context<'_>) -> Result<Vec<(i64, Ns)>, AnalysisError> {
     use whyslow_model::row::Row;
     use whyslow_model::tables::CpuRow;
     let mut projection = Projection::new(CpuRow::TABLE);
-    let cpu = projection.need("cpu");
+    let [cpu, first] = ["cpu", "ts_first"].map(|name| projection.need(name));
     let mut cpus = Vec::new();
     in_order(context.tables, &projection.scan(None), |batch| {
-        let cpu = cpu.ints(batch)?;
-        cpus.extend((0..batch.num_rows() as u32).map(|row| cpu.at(row)));
+        let (cpu, first) = (cpu.ints(batch)?, first.ints(batch)?);
+        cpus.extend((0..batch.num_rows() as u32).map(|row| (cpu.at(row), first.at(row))));
         Ok(ControlFlow::Continue(()))
     })?;
     let asked = &context.question.filter.cpus;
-    cpus.retain(|cpu| asked.is_empty() || asked.iter().any(|asked| i64::from(*asked) == *cpu));
+    cpus.retain(|(cpu, _)| asked.is_empty() || asked.iter().any(|asked| i64::from(*asked) == *cpu));
     cpus.sort_unstable();
     Ok(cpus)
 }
@@ -156,14 +156,16 @@ fn idle_irqs(context: &Context<'_>, parts: Parts) -> Result<IdleIrqs, AnalysisEr
     let mut projection = Projection::new(IRQ.table);
     let [ts, cpu, own, utid] = ["ts", "cpu", "self_ns", "utid"].map(|name| projection.need(name));
     let kind = projection.need("kind");
-    let span = context.span;
+    let (span, recording_end) = (context.span, context.recording_end());
     let each = |found: &mut IdleIrqs, batch: &RecordBatch, _| {
         let (ts, cpu, own) = (ts.ints(batch)?, cpu.ints(batch)?, own.ints(batch)?);
         let (utid, kind) = (utid.ints(batch)?, kind.texts(batch)?);
         let is_soft = per_word(&kind, |kind| kind == "soft");
         for row in 0..batch.num_rows() as u32 {
             let (begin, own) = (ts.at(row), own.or_zero(row));
-            let inside = span.contains(begin) || begin == span.end;
+            // Windows are open at their end, but the recording's last event is part of it.
+            let is_last = begin == span.end && begin == recording_end;
+            let inside = span.contains(begin) || is_last;
             if utid.get(row).is_none() && inside {
                 let time = found.entry((cpu.at(row), parts.of(begin))).or_default();
                 if kind.key(row).is_some_and(|kind| is_soft[kind]) {
@@ -186,12 +188,82 @@ fn idle_irqs(context: &Context<'_>, parts: Parts) -> Result<IdleIrqs, AnalysisEr
     fold(context.tables, &scan, IdleIrqs::default, each, merge)
 }
 
-/// Per CPU and part the time in which nothing ran there though a thread that had last run there
-/// slept uninterruptibly: the union of both less that of the slices.
-fn iowait(context: &Context<'_>, parts: Parts) -> Result<BTreeMap<i64, Vec<Ns>>, AnalysisError> {
-    let mut sleeps = sleeps(context)?;
-    let mut both: BTreeMap<i64, (InFlight, InFlight)> = BTreeMap::new();
-    let new = || (InFlight::new(parts), InFlight::new(parts));
+/// Time of a CPU in which no slice tells who ran.
+#[derive(Debug, Clone, Copy, Default)]
+struct Gap {
+    /// Nobody can tell.
+    unknown: Ns,
+    /// Nothing ran, though a thread that had last run there slept uninterruptibly.
+    waited: Ns,
+}
+
+/// Unions of what covers a CPU's time, each of more than the one before.
+struct Covered {
+    running: InFlight,
+    /// Running or unknown.
+    doubted: InFlight,
+    /// That or waited for.
+    all: InFlight,
+}
+
+impl Covered {
+    fn new(parts: Parts) -> Self {
+        let new = || InFlight::new(parts);
+        Self {
+            running: new(),
+            doubted: new(),
+            all: new(),
+        }
+    }
+
+    fn add(&mut self, (from, to, cover): (Ns, Ns, Cover)) {
+        if cover == Cover::Running {
+            self.running.add(from, to);
+        }
+        if cover != Cover::Waited {
+            self.doubted.add(from, to);
+        }
+        self.all.add(from, to);
+    }
+
+    fn gaps(&self) -> Vec<Gap> {
+        let (running, doubted) = (self.running.busy(), self.doubted.busy());
+        let parts = running.iter().zip(doubted).zip(self.all.busy());
+        parts
+            .map(|((running, doubted), all)| Gap {
+                unknown: doubted - running,
+                waited: all - doubted,
+            })
+            .collect()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cover {
+    Running,
+    Unknown,
+    Waited,
+}
+
+/// By CPU and part.
+fn gaps(
+    context: &Context<'_>,
+    parts: Parts,
+    cpus: &[(i64, Ns)],
+) -> Result<BTreeMap<i64, Vec<Gap>>, AnalysisError> {
+    let mut others = sleeps(context)?;
+    for (cpu, from, to) in unknown(context, cpus)? {
+        let of_cpu = others.entry(cpu).or_default();
+        of_cpu.push((from, to, Cover::Unknown));
+    }
+    let mut others: BTreeMap<i64, _> = others
+        .into_iter()
+        .map(|(cpu, mut covers)| {
+            covers.sort_by_key(|(from, _, _)| *from);
+            (cpu, covers.into_iter().peekable())
+        })
+        .collect();
+    let mut covered: BTreeMap<i64, Covered> = BTreeMap::new();
     let mut projection = Projection::new(SLICES.table);
     let [ts, ts_end, cpu] = ["ts", "ts_end", "cpu"].map(|name| projection.need(name));
     in_order(
@@ -202,37 +274,44 @@ fn iowait(context: &Context<'_>, parts: Parts) -> Result<BTreeMap<i64, Vec<Ns>>,
             for row in 0..batch.num_rows() as u32 {
                 let (begin, cpu) = (ts.at(row), cpu.at(row));
                 let end = ts_end.get(row).unwrap_or(context.recording_end());
-                let (either, running) = both.entry(cpu).or_insert_with(new);
-                if let Some(sleeps) = sleeps.get_mut(&cpu) {
-                    while let Some((from, to)) = sleeps.next_if(|(from, _)| *from <= begin) {
-                        either.add(from, to);
+                let of_cpu = covered.entry(cpu).or_insert_with(|| Covered::new(parts));
+                if let Some(others) = others.get_mut(&cpu) {
+                    while let Some(cover) = others.next_if(|(from, _, _)| *from <= begin) {
+                        of_cpu.add(cover);
                     }
                 }
-                either.add(begin, end);
-                running.add(begin, end);
+                of_cpu.add((begin, end, Cover::Running));
             }
             Ok(ControlFlow::Continue(()))
         },
     )?;
-    for (cpu, rest) in sleeps {
-        let (either, _) = both.entry(cpu).or_insert_with(new);
-        rest.for_each(|(from, to)| either.add(from, to));
+    for (cpu, rest) in others {
+        let of_cpu = covered.entry(cpu).or_insert_with(|| Covered::new(parts));
+        rest.for_each(|cover| of_cpu.add(cover));
     }
-    let waited = both.into_iter().map(|(cpu, (either, running))| {
-        let pairs = either.busy().iter().zip(running.busy());
-        (
-            cpu,
-            pairs.map(|(either, running)| either - running).collect(),
-        )
-    });
-    Ok(waited.collect())
+    let gaps = covered.iter().map(|(cpu, covered)| (*cpu, covered.gaps()));
+    Ok(gaps.collect())
 }
 
-type Sleeps = std::iter::Peekable<std::vec::IntoIter<(Ns, Ns)>>;
+/// CPU and interval: before its first event, and where events of it were lost.
+fn unknown(context: &Context<'_>, cpus: &[(i64, Ns)]) -> Result<Vec<(i64, Ns, Ns)>, AnalysisError> {
+    let begin = context.tables.info().begin_ns;
+    let before = cpus.iter().map(|(cpu, first)| (*cpu, begin, *first));
+    let mut unknown: Vec<_> = before.collect();
+    for loss in losses::inside(context)? {
+        let end = loss.end.unwrap_or(context.recording_end());
+        let of = |cpu: i64| loss.cpu.is_none_or(|lost| i64::from(lost) == cpu);
+        let concerned = cpus.iter().filter(|(cpu, _)| of(*cpu));
+        unknown.extend(concerned.map(|(cpu, _)| (*cpu, loss.begin, end)));
+    }
+    Ok(unknown)
+}
+
+type Covers = Vec<(Ns, Ns, Cover)>;
 
 /// Uninterruptible sleeps by the CPU where the thread had run, in order of begin; those that touch
 /// each other are one.
-fn sleeps(context: &Context<'_>) -> Result<BTreeMap<i64, Sleeps>, AnalysisError> {
+fn sleeps(context: &Context<'_>) -> Result<BTreeMap<i64, Covers>, AnalysisError> {
     let uninterruptible = Filter {
         ops: vec!["uninterruptible".into()],
         ..Filter::default()
@@ -241,7 +320,7 @@ fn sleeps(context: &Context<'_>) -> Result<BTreeMap<i64, Sleeps>, AnalysisError>
     let [ts, ts_end, cpu] = ["ts", "ts_end", "cpu"].map(|name| pass.projection.need(name));
     let mut verdicts = pass.selector.verdicts();
     let mut rows = Vec::new();
-    let mut found: BTreeMap<i64, Vec<(Ns, Ns)>> = BTreeMap::new();
+    let mut found: BTreeMap<i64, Covers> = BTreeMap::new();
     in_order(
         context.tables,
         &pass.projection.scan(pass.selected),
@@ -254,15 +333,12 @@ fn sleeps(context: &Context<'_>) -> Result<BTreeMap<i64, Sleeps>, AnalysisError>
                 let to = to.unwrap_or(context.recording_end());
                 let of_cpu = found.entry(cpu).or_default();
                 match of_cpu.last_mut() {
-                    Some((_, reached)) if from <= *reached => *reached = to.max(*reached),
-                    _ => of_cpu.push((from, to)),
+                    Some((_, reached, _)) if from <= *reached => *reached = to.max(*reached),
+                    _ => of_cpu.push((from, to, Cover::Waited)),
                 }
             }
             Ok(ControlFlow::Continue(()))
         },
     )?;
-    let found = found.into_iter();
-    Ok(found
-        .map(|(cpu, sleeps)| (cpu, sleeps.into_iter().peekable()))
-        .collect())
+    Ok(found)
 }

@@ -47,7 +47,7 @@ pub(super) fn by_device(
 ) -> Result<BTreeMap<Where, Figures>, AnalysisError> {
     let filter = &context.question.filter;
     let mut pass = context.pass_of(&BLOCK, &[Key::Dev], &any_length(filter))?;
-    if let Some(width) = context.question.interval {
+    if let Some(width) = context.interval {
         pass.group_by_time(context.span, width);
     }
     let longest = filter.dur_max.unwrap_or(Ns::MAX);

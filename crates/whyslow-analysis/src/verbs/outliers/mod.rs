@@ -49,7 +49,7 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
     let over = figures.values().map(|figures| figures.over).sum();
     let requests = requests::table(context, threshold, over)?;
     let (measured, tests) = measure(context, &figures)?;
-    let by_time = context.question.interval.is_some();
+    let by_time = context.interval.is_some();
     let mut tables = vec![requests, devices(context, &figures, &measured, tests)];
     let evidence = [
         evidence::comparisons(&measured, tests, by_time),
@@ -131,7 +131,7 @@ fn parts(context: &Context<'_>) -> Parts {
     let whole = context.span.length().max(1);
     Parts {
         span: context.span,
-        width: context.question.interval.unwrap_or(whole),
+        width: context.interval.unwrap_or(whole),
     }
 }
 
@@ -209,7 +209,7 @@ fn devices(
     measured: &BTreeMap<Where, Measured>,
     tests: usize,
 ) -> AnswerTable {
-    let by_time = context.question.interval.is_some();
+    let by_time = context.interval.is_some();
     let title = "devices: time from issue to completion";
     let mut table = AnswerTable::new("devices", title, columns(by_time));
     let mut ranked = Vec::new();

@@ -58,7 +58,7 @@ pub(crate) fn tables<const N: usize>(
     let by = wanted.map(|(_, _, keys)| By {
         keys,
         of_sorts: !of_objects(keys),
-        interval: context.question.interval,
+        interval: context.interval,
     });
     let groups = sums_by(context, spec, by)?;
     let mut failure = None;
@@ -247,7 +247,7 @@ fn by_object(
     } else {
         &[Object::First]
     };
-    let by_time = context.question.interval.is_some();
+    let by_time = context.interval.is_some();
     let mut table = AnswerTable::new(name, title, object_columns(keys, by_time));
     facts::push(
         &mut table,
@@ -266,6 +266,7 @@ fn by_object(
             .then_with(|| group_a.cmp(group_b))
     };
     let is_sorted = context.question.sort.is_some();
+    let found = objects.len();
     if !is_sorted && !by_time && limit < objects.len() {
         objects.select_nth_unstable_by(limit, order);
         objects.truncate(limit);
@@ -294,6 +295,7 @@ fn by_object(
         table.rows.push(row);
     }
     context.finish_blocks(&mut table, limit);
+    context.note_cut(&table, found);
     Ok(table)
 }
 

@@ -24,7 +24,7 @@ pub(super) fn by_owner(
     let blocks = block_bytes(context, keys)?;
     let has_blocks = blocks.is_some();
     let owners = owners(groups, blocks, keys.len());
-    let by_time = context.question.interval.is_some();
+    let by_time = context.interval.is_some();
     let mut table = AnswerTable::new(name, title, owner_columns(keys, by_time));
     facts::push(
         &mut table,
@@ -153,7 +153,7 @@ fn block_bytes(
         return Ok(None);
     }
     let mut pass = context.pass(&BLOCK, keys)?;
-    if let Some(width) = context.question.interval {
+    if let Some(width) = context.interval {
         pass.group_by_time(context.span, width);
     }
     let blocks = Blocks {
