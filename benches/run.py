@@ -283,8 +283,8 @@ MACHINE_ROWS = [1_000_000, 10_000_000]
 # Four dozen questions several times over: fewer runs of the short ones than elsewhere.
 VIEWS_SECONDS_MIN = 1
 # A peer that takes so long in its first run is not run again, and at last it is given up.
-PEER_SECONDS_MAX = 2
-PEER_SECONDS_GIVE_UP = 10
+PEER_SECONDS_MAX = 4
+PEER_SECONDS_GIVE_UP = 30
 # An answer that takes so long misses its mark anyway: two runs.
 OURS_SECONDS_MAX = 4
 
@@ -351,24 +351,32 @@ def bench_views(work, traces):
         if not ONLY.search(name):
             continue
         result = interleaved({"ours": [[*ask(words, large), "-w", f"{middle}..{middle + length}"]]}, seconds_min=0.5)["ours"]
-        problem = f"{views.WINDOW_MS} ms" if result["wall"] * 1000 > views.WINDOW_MS else "–"
+        problem = late(result, views.WINDOW_MS) or "–"
         window_rows.append([name, f"{result['wall'] * 1000:.0f}", f"{result['cpu'] * 1000:.0f}", f"{result['rss']:.0f}", problem])
     texts.append(table("The same in a window of 1 % of the time (ms)", ["question", "wall", "CPU", "MiB", "missed"], window_rows))
     return "\n".join(texts)
+
+
+def late(one, mark):
+    """Whether a run took longer than a mark, with a question mark if it need not have: if its CPU
+    time, spread over the CPUs, says that the machine had other things to do."""
+    if one["wall"] * 1000 <= mark:
+        return ""
+    return f"{mark} ms" if one["cpu"] * 1000 / os.cpu_count() > mark else f"{mark} ms?"
 
 
 def missed_by(kind, ours, peer, small):
     """Marks of issue 2 that an answer misses."""
     problems = []
     mark = views.MARKS.get(kind)
-    if mark and ours["wall"] * 1000 > mark:
-        problems.append(f"{mark} ms")
+    if mark and late(ours, mark):
+        problems.append(late(ours, mark))
     if peer["wall"] and peer.get("ok") and ours["wall"] > peer["wall"]:
         problems.append("DuckDB")
     if ours["rss"] > views.MEMORY_MIB:
         problems.append(f"{views.MEMORY_MIB} MiB")
-    if small["wall"] * 1000 > views.SMALL_MS:
-        problems.append(f"{views.SMALL_MS} ms small")
+    if late(small, views.SMALL_MS):
+        problems.append(late(small, views.SMALL_MS) + " small")
     return problems
 
 

@@ -85,7 +85,8 @@ def views():
         ("threads timeline", "usage", ["threads", "timeline"], oracle("timeline", width=f"(({WHOLE} + 59) // 60)")),
         *basic("cpu", "sched_slice", "upid", "prio, system_ns, end_state"),
         ("cpu usage", "usage", ["cpu", "usage"],
-         oracle("usage_cpu", keys="upid", groups="upid", order="upid NULLS FIRST", **usage_cpu)),
+         oracle("usage_cpu", keys="upid", groups="upid", order="upid NULLS FIRST", **usage_cpu)
+         + oracle("usage_cpus", **usage_cpu)),
         ("cpu usage --by thread", "usage", ["cpu", "usage", "--by", "thread"],
          oracle("usage_cpu", keys="utid", groups="utid", order="utid NULLS FIRST", **usage_cpu)),
         ("cpu usage --by cpu", "usage", ["cpu", "usage", "--by", "cpu"], oracle("usage_cpus", **usage_cpu)),
