@@ -109,6 +109,19 @@ impl Wanted {
         log: true,
         ..Self::NONE
     };
+
+    /// What the options name, if they name any.
+    fn of(args: &LttngArgs) -> Option<Self> {
+        let asked = Wanted {
+            usage: args.usage,
+            stats: args.stats,
+            top: args.top,
+            freq: args.freq,
+            log: args.log,
+        };
+        let any = asked.usage || asked.stats || asked.top || asked.freq || asked.log;
+        any.then_some(asked)
+    }
 }
 
 /// The originals count priorities from that of real-time threads on.
@@ -221,6 +234,25 @@ fn run(call: &Call<'_>, analysis: &Analysis, wanted: Wanted) -> Result<(), Failu
     }
 }
 
+/// Whether the recording holds what the analysis is about.
+fn check_compatibility(opened: &Opened, analysis: &Analysis) -> Result<(), Failure> {
+    let table = opened.tables.info().tables.get(analysis.needs);
+    if table.is_some_and(|table| table.rows > 0) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        "the trace holds nothing that this analysis is about",
+    ))
+}
+
+/// The part of the recording that is in the window.
+fn told_range(window: Option<Window>, calendar: &Calendar) -> (Ns, Ns) {
+    let (begin, end) = (calendar.begin, calendar.end);
+    window.map_or((begin, end), |window| {
+        (window.begin.max(begin), window.end.min(end))
+    })
+}
+
 fn answer(
     call: &Call<'_>,
     args: &LttngArgs,
@@ -229,37 +261,15 @@ fn answer(
     is_machine: bool,
 ) -> Result<(), Failure> {
     let opened = Opened::find(args.trace.as_deref(), call.talk)?;
-    let has = |table: &str| {
-        let tables = &opened.tables.info().tables;
-        tables.get(table).is_some_and(|table| table.rows > 0)
-    };
     if args.machine.test_compatibility {
-        return if has(analysis.needs) {
-            Ok(())
-        } else {
-            Err(Failure::new(
-                "the trace holds nothing that this analysis is about",
-            ))
-        };
+        return check_compatibility(&opened, analysis);
     }
     let calendar = opened.calendar(args.gmt.then(Zone::utc));
-    let asked = Wanted {
-        usage: args.usage,
-        stats: args.stats,
-        top: args.top,
-        freq: args.freq,
-        log: args.log,
-    };
-    let any = asked.usage || asked.stats || asked.top || asked.freq || asked.log;
-    let wanted = if any { asked } else { wanted };
+    let wanted = Wanted::of(args).unwrap_or(wanted);
     let mut tables: Vec<Table> = Vec::new();
     let mut text = String::new();
-    let windows = windows(args, &calendar)?;
+    let windows = windows(args, analysis, &calendar)?;
     let count = windows.len();
-    if count > 1 && analysis.needs == "page_count" {
-        return Err(Failure::usage("pages are counted by the second")
-            .hint("ask for `whyslow mem RECORDING 1s`"));
-    }
     let notes = RefCell::new(Answer::default());
     let progress = |done: usize, what: &str| {
         if !(is_machine && args.machine.output_progress) {
@@ -273,12 +283,7 @@ fn answer(
         zone: calendar.zone.clone(),
     };
     for (number, window) in windows.into_iter().enumerate() {
-        let range = window.map_or((calendar.begin, calendar.end), |window| {
-            (
-                window.begin.max(calendar.begin),
-                window.end.min(calendar.end),
-            )
-        });
+        let range = told_range(window, &calendar);
         let asking = Asking {
             opened: &opened,
             notes: &notes,
@@ -313,7 +318,11 @@ fn answer(
 }
 
 /// The range asked for, in parts where a refresh is wanted.
-fn windows(args: &LttngArgs, calendar: &Calendar) -> Result<Vec<Option<Window>>, Failure> {
+fn windows(
+    args: &LttngArgs,
+    analysis: &Analysis,
+    calendar: &Calendar,
+) -> Result<Vec<Option<Window>>, Failure> {
     let text = match (&args.timerange, &args.begin, &args.end) {
         (Some(range), _, _) => Some(range.clone()),
         (None, None, None) => None,
@@ -340,6 +349,14 @@ fn windows(args: &LttngArgs, calendar: &Calendar) -> Result<Vec<Option<Window>>,
     }
     let mut parts = Vec::new();
     let mut begin = whole.begin;
+    if analysis.needs == "page_count" {
+        const SECOND: Ns = 1_000_000_000;
+        if length % SECOND != 0 {
+            return Err(Failure::usage("pages are counted by the second")
+                .hint("give --refresh in whole seconds"));
+        }
+        begin -= begin.rem_euclid(SECOND);
+    }
     while begin < whole.end {
         let end = whole.end.min(begin.saturating_add(length));
         parts.push(Some(Window::new(begin, end)));
