@@ -49,7 +49,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     let rows = packets
         .into_iter()
         .map(|(group, sum)| (group, sum.traffic(told)));
-    made(context, &keys, told, rows.collect())
+    Ok(made(context, &keys, told, rows.collect()))
 }
 
 /// Packets and their bytes.
@@ -86,7 +86,7 @@ fn peers(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
         context.note("packets whose headers were not recorded have no peer".into());
     }
     let rows = found.into_iter().collect();
-    let mut table = made(context, &[Key::Source], told, rows)?;
+    let mut table = made(context, &[Key::Source], told, rows);
     if let Some(column) = table
         .columns
         .iter_mut()
@@ -129,7 +129,7 @@ fn owners(
          received in interrupts, which belong to nobody"
             .into(),
     );
-    let mut table = made(context, keys, told, found.into_iter().collect())?;
+    let mut table = made(context, keys, told, found.into_iter().collect());
     let unknown: &[&str] = if reads_known {
         &["received_packets"]
     } else {
@@ -150,7 +150,7 @@ fn made(
     keys: &[Key],
     told: Told,
     mut rows: Vec<(Vec<KeyValue>, Traffic)>,
-) -> Result<AnswerTable, AnalysisError> {
+) -> AnswerTable {
     rows.sort_by(|(group_a, a), (group_b, b)| {
         let by_time = group_a[keys.len()..].cmp(&group_b[keys.len()..]);
         let bytes = |traffic: &Traffic| traffic.received.bytes + traffic.sent.bytes;
@@ -203,7 +203,7 @@ fn made(
     }
     let default = if by_time { 0 } else { ROWS };
     context.finish_blocks(&mut table, context.limit(default));
-    Ok(table)
+    table
 }
 
 /// What the whole recording holds any of. Asked of a part of it, a packet handed over in one second
