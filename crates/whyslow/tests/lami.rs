@@ -332,3 +332,61 @@ fn classes_are_those_of_lttng_analyses() {
         }
     }
 }
+
+#[test]
+fn options_that_a_command_does_not_have_are_refused() {
+    let place = recorded(BUSY);
+    for (args, told) in [
+        (&["lttng-cputop", "--irq", "5"][..], "no --irq"),
+        (&["lttng-irqstats", "--per-prio"], "no --per-prio"),
+        (&["lttng-syscallstats", "--limit", "3"], "no --limit"),
+        (&["lttng-schedstats", "--minsize", "2"], "no --minsize"),
+        (
+            &["lttng-schedfreq", "--freq-series"],
+            "--freq-series is not",
+        ),
+        (&["lttng-iolog", "--period", "a : b"], "periods are not"),
+        (&["lttng-memtop", "--refresh", "10ms"], "by the second"),
+    ] {
+        let mut whyslow = place.whyslow();
+        whyslow.arg("as").args(args).arg("t.wsl");
+        let output = whyslow.assert().failure().code(2);
+        let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+        assert!(stderr.contains(told), "{args:?}: {stderr}");
+    }
+}
+
+#[test]
+fn only_the_interrupts_asked_for_have_distributions() {
+    let place = recorded(BUSY);
+    let all = place.stdout(&["as", "lttng-irqfreq", "t.wsl"]);
+    assert!(all.contains("sda (9)"), "{all}");
+    let others = place.stdout(&["as", "lttng-irqfreq", "t.wsl", "--irq", "10"]);
+    assert!(!others.contains("sda (9)"), "{others}");
+}
+
+#[test]
+fn parts_of_a_range_share_no_call() {
+    let place = recorded(BUSY);
+    let calls = |args: &[&str]| -> usize {
+        let told = place.stdout(args);
+        let lines = told.lines();
+        let counts = lines.filter_map(|line| line.strip_prefix("Total syscalls: "));
+        counts.filter_map(|count| count.parse::<usize>().ok()).sum()
+    };
+    let whole = calls(&["as", "lttng-syscallstats", "t.wsl"]);
+    assert!(whole > 4);
+    // Some calls reach over the edge of such parts.
+    let parts = calls(&["as", "lttng-syscallstats", "t.wsl", "--refresh", "5ms"]);
+    assert_eq!(parts, whole);
+}
+
+#[test]
+fn losses_are_told_beside_the_tables() {
+    let place = recorded(common::TRACE);
+    let mut whyslow = place.whyslow();
+    whyslow.args(["as", "lttng-iolatencystats", "t.wsl"]);
+    let output = whyslow.assert().success();
+    let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
+    assert!(stderr.contains("7002"), "{stderr}");
+}

@@ -53,6 +53,9 @@ impl<'a> Row<'a> {
     }
 
     pub(super) fn float(&self, column: &str) -> Option<f64> {
+        if let Row::Log(row) = self {
+            return row.int(column).map(|number| number as f64);
+        }
         match self.value(column) {
             Value::Int(number) => Some(*number as f64),
             Value::Float(number) => Some(*number),
@@ -84,7 +87,11 @@ impl<'a> Row<'a> {
     /// Whether the window or the recording cuts it.
     pub(super) fn is_cut(&self) -> bool {
         match self {
-            Row::Answer { table, number, .. } => table.cut.iter().any(|(row, _)| row == number),
+            // In the order of rows, and there may be as many.
+            Row::Answer { table, number, .. } => {
+                let cut = table.cut.binary_search_by_key(number, |(row, _)| *row);
+                cut.is_ok()
+            }
             Row::Log(_) => false,
         }
     }

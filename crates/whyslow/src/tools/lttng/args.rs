@@ -85,6 +85,9 @@ pub(super) struct LttngArgs {
     /// Only these softirqs
     #[arg(long, value_name = "NR", value_delimiter = ',')]
     pub(super) softirq: Vec<i64>,
+    /// Refused with a hint rather than as unknown
+    #[arg(long, hide = true)]
+    pub(super) freq_series: bool,
     #[command(flatten)]
     pub(super) machine: MachineArgs,
     #[command(flatten)]
@@ -127,8 +130,6 @@ pub(super) struct IgnoredArgs {
     debug: bool,
     #[arg(long, hide = true)]
     no_color: bool,
-    #[arg(long, hide = true)]
-    freq_series: bool,
 }
 
 /// Refused with a hint rather than as unknown.

@@ -210,6 +210,10 @@ fn run(call: &Call<'_>, analysis: &Analysis, wanted: Wanted) -> Result<(), Failu
         return Err(Failure::usage("periods are not supported")
             .hint("ask for a window: --timerange, or `whyslow io top -w BEGIN..END`"));
     }
+    if args.freq_series {
+        return Err(Failure::usage("--freq-series is not supported")
+            .hint("the distributions are printed one after another; --freq-uniform gives them the same bins"));
+    }
     let machine = &args.machine;
     if machine.mi_version {
         return output::to_stdout(&format!("{}.{}\n", lami::VERSION.0, lami::VERSION.1));
