@@ -168,6 +168,61 @@ fn in_order_ahead(
     })
 }
 
+/// Shows every batch in (`ts`, id) order to each of several workers, which go on at their own speed
+/// and divide what is in a batch among themselves.
+pub(crate) fn in_order_by_all<W: Send>(
+    tables: &dyn Tables,
+    scan: &Scan,
+    mut workers: Vec<W>,
+    each: impl Fn(&mut W, &RecordBatch) -> Result<(), AnalysisError> + Sync,
+) -> Result<Vec<W>, AnalysisError> {
+    let table = tables.info().tables.get(scan.table.name);
+    if workers.len() < 2 || table.is_none_or(|table| table.rows < ROWS_AHEAD) {
+        in_order(tables, scan, |batch| {
+            for worker in &mut workers {
+                each(worker, batch)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        return Ok(workers);
+    }
+    let each = &each;
+    std::thread::scope(|scope| {
+        let (senders, working): (Vec<_>, Vec<_>) = workers
+            .into_iter()
+            .map(|mut worker| {
+                let (sender, batches) = sync_channel::<RecordBatch>(BATCHES_AHEAD);
+                // One that fails drops its end, which ends the reading.
+                let work = move || {
+                    for batch in batches {
+                        each(&mut worker, &batch)?;
+                    }
+                    Ok(worker)
+                };
+                (sender, scope.spawn(work))
+            })
+            .unzip();
+        let read = tables.scan(scan, &mut |batch| {
+            let are_there = senders
+                .iter()
+                .all(|sender| sender.send(batch.clone()).is_ok());
+            Ok(if are_there {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            })
+        });
+        drop(senders);
+        let done = working.into_iter().map(|worker| match worker.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        let done = done.collect();
+        read?;
+        done
+    })
+}
+
 struct Job<T> {
     weight: u64,
     number: usize,

@@ -4,7 +4,7 @@
 //! told of them counts from issue. So each waits until nothing that was issued before it can come
 //! any more, and until its own end: memory for the requests of one moment, not for all there are.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use whyslow_model::Ns;
@@ -14,8 +14,10 @@ use whyslow_model::Ns;
 pub(crate) struct InFlight<T> {
     /// So long before its issue others count as just before it.
     lately: Ns,
-    waiting: BinaryHeap<Reverse<ByKey<Issued<T>>>>,
-    there: BinaryHeap<Reverse<ByKey<There<T>>>>,
+    /// Those to be issued by time of that, and those there by their end.
+    waiting: Queue,
+    there: Queue,
+    requests: Slots<There<T>>,
     recent: VecDeque<Ns>,
     /// Time that each request got so far, if those there at a moment shared it: see [`Told`].
     shared: f64,
@@ -58,8 +60,9 @@ impl<T> InFlight<T> {
     pub(crate) fn new(lately: Ns) -> Self {
         Self {
             lately,
-            waiting: BinaryHeap::new(),
-            there: BinaryHeap::new(),
+            waiting: Queue::new(),
+            there: Queue::new(),
+            requests: Slots::default(),
             recent: VecDeque::new(),
             shared: 0.0,
             now: Ns::MIN,
@@ -70,8 +73,14 @@ impl<T> InFlight<T> {
     /// be told by now.
     pub(crate) fn add(&mut self, ts: Ns, request: Issued<T>, each: &mut impl FnMut(Told<T>)) {
         self.issue_until(ts, each);
-        let key = (request.issue, request.id);
-        self.waiting.push(Reverse(ByKey(key, request)));
+        let (issue, id) = (request.issue, request.id);
+        let slot = self.requests.put(There {
+            request,
+            depth: 0,
+            preceded: 0,
+            begun: 0.0,
+        });
+        self.waiting.push(Reverse((issue, id, slot)));
     }
 
     /// Tells of the rest.
@@ -81,35 +90,33 @@ impl<T> InFlight<T> {
     }
 
     fn issue_until(&mut self, ts: Ns, each: &mut impl FnMut(Told<T>)) {
-        while let Some(Reverse(ByKey((issue, _), _))) = self.waiting.peek()
-            && *issue < ts
-            && let Some(Reverse(ByKey(_, request))) = self.waiting.pop()
+        while let Some(Reverse((issue, id, slot))) = self.waiting.peek().copied()
+            && issue < ts
         {
-            self.end_until(request.issue, each);
-            self.go_on(request.issue);
-            let since = request.issue.saturating_sub(self.lately);
+            self.waiting.pop();
+            self.end_until(issue, each);
+            self.go_on(issue);
+            let since = issue.saturating_sub(self.lately);
             while self.recent.front().is_some_and(|issue| *issue < since) {
                 self.recent.pop_front();
             }
-            let there = There {
-                depth: self.there.len() as u64 + 1,
-                preceded: self.recent.len() as u64,
-                begun: self.shared,
-                request,
-            };
-            self.recent.push_back(there.request.issue);
-            let key = (there.request.end, there.request.id);
-            self.there.push(Reverse(ByKey(key, there)));
+            if let Some(there) = self.requests.get_mut(slot) {
+                there.depth = self.there.len() as u64 + 1;
+                there.preceded = self.recent.len() as u64;
+                there.begun = self.shared;
+                self.there.push(Reverse((there.request.end, id, slot)));
+            }
+            self.recent.push_back(issue);
         }
     }
 
     fn end_until(&mut self, ts: Ns, each: &mut impl FnMut(Told<T>)) {
-        while let Some(Reverse(ByKey((end, _), _))) = self.there.peek()
-            && *end <= ts
+        while let Some(Reverse((end, _, slot))) = self.there.peek().copied()
+            && end <= ts
         {
-            let end = *end;
             self.go_on(end);
-            if let Some(Reverse(ByKey(_, there))) = self.there.pop() {
+            self.there.pop();
+            if let Some(there) = self.requests.take(slot) {
                 each(Told {
                     depth: there.depth,
                     preceded: there.preceded,
@@ -128,27 +135,44 @@ impl<T> InFlight<T> {
     }
 }
 
-/// Something in the order of a key.
+/// Moments with the numbers of requests and where these are kept, the earliest first: what moves when
+/// the queue changes is small.
+type Queue = BinaryHeap<Reverse<(Ns, i64, u32)>>;
+
+/// Things by the number of their place, which is used again.
 #[derive(Debug)]
-struct ByKey<T>((Ns, i64), T);
+struct Slots<T> {
+    places: Vec<Option<T>>,
+    free: Vec<u32>,
+}
 
-impl<T> PartialEq for ByKey<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self {
+            places: Vec::new(),
+            free: Vec::new(),
+        }
     }
 }
 
-impl<T> Eq for ByKey<T> {}
-
-impl<T> PartialOrd for ByKey<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
+impl<T> Slots<T> {
+    fn put(&mut self, thing: T) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.places.len() as u32 - 1
+        });
+        self.places[slot as usize] = Some(thing);
+        slot
     }
-}
 
-impl<T> Ord for ByKey<T> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.cmp(&other.0)
+    fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
+        self.places.get_mut(slot as usize)?.as_mut()
+    }
+
+    fn take(&mut self, slot: u32) -> Option<T> {
+        let thing = self.places.get_mut(slot as usize)?.take();
+        self.free.push(slot);
+        thing
     }
 }
 

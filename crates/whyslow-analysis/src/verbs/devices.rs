@@ -28,10 +28,11 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     let by_time = context.interval.is_some();
     let mut table = AnswerTable::new("devices", "block devices", columns(by_time));
     let mut rows = Vec::new();
-    for (name, device) in &devices {
-        let (busy, total) = (device.in_flight.busy(), device.in_flight.total());
+    for (name, device) in devices {
+        let (in_flight, sums) = device.into_parts();
+        let (busy, total) = (in_flight.busy(), in_flight.total());
         for part in 0..parts.count() {
-            let sum = device.parts.get(&part);
+            let sum = sums.get(&part);
             if sum.is_none() && total[part] == 0 && by_time {
                 continue;
             }
@@ -196,6 +197,8 @@ impl Columns {
 
 struct Device {
     in_flight: InFlight,
+    /// The part of which requests are coming in; the others are in `parts`.
+    current: (usize, PartSum),
     parts: BTreeMap<usize, PartSum>,
 }
 
@@ -214,22 +217,90 @@ struct PartSum {
     others: i64,
     sectors: i64,
     durations: Histogram,
-    /// Bytes written by process.
-    writers: FxHashMap<Option<i64>, i64>,
+    writers: Writers,
+}
+
+/// Processes below are found by their place in a table, those above by hashing.
+const SMALL: usize = 1 << 12;
+
+/// Bytes written by process.
+#[derive(Default)]
+struct Writers {
+    /// Of the part of which requests are coming in: empty in those put aside.
+    small: Vec<i64>,
+    others: FxHashMap<Option<i64>, i64>,
+}
+
+impl Writers {
+    #[inline]
+    fn add(&mut self, upid: Option<i64>, bytes: i64) {
+        let place = upid.and_then(|upid| usize::try_from(upid).ok());
+        match place.and_then(|place| self.small.get_mut(place)) {
+            Some(sum) => *sum += bytes,
+            None => self.add_new(upid, place, bytes),
+        }
+    }
+
+    #[inline(never)]
+    fn add_new(&mut self, upid: Option<i64>, place: Option<usize>, bytes: i64) {
+        if let Some(place) = place.filter(|place| *place < SMALL) {
+            self.small.resize(place + 1, 0);
+            self.small[place] += bytes;
+        } else {
+            *self.others.entry(upid).or_default() += bytes;
+        }
+    }
+
+    /// Keeps those only that wrote something.
+    fn put_aside(&mut self) {
+        let small = (0..).zip(std::mem::take(&mut self.small));
+        for (upid, bytes) in small.filter(|(_, bytes)| *bytes > 0) {
+            *self.others.entry(Some(upid)).or_default() += bytes;
+        }
+    }
+
+    /// Who wrote most; of equals the one with the least number.
+    fn top(&self) -> Option<i64> {
+        let all = self.others.iter().filter(|(_, bytes)| **bytes > 0);
+        let (upid, _) = all.max_by_key(|(upid, bytes)| (**bytes, std::cmp::Reverse(**upid)))?;
+        *upid
+    }
 }
 
 impl Device {
     fn new(parts: Parts) -> Self {
         Self {
             in_flight: InFlight::new(parts),
+            current: (0, PartSum::default()),
             parts: BTreeMap::new(),
         }
+    }
+
+    /// All parts that requests completed in.
+    fn into_parts(mut self) -> (InFlight, BTreeMap<usize, PartSum>) {
+        self.change_to(0);
+        (self.in_flight, self.parts)
+    }
+
+    /// Puts the sum of one part aside and takes that of another.
+    #[inline(never)]
+    fn change_to(&mut self, part: usize) {
+        let (before, mut sum) = std::mem::take(&mut self.current);
+        sum.writers.put_aside();
+        if sum.count() > 0 {
+            self.parts.insert(before, sum);
+        }
+        self.current = (part, self.parts.remove(&part).unwrap_or_default());
     }
 
     fn add(&mut self, parts: Parts, request: &Request<'_>, recording_end: Ns) {
         let end = request.ts_end.unwrap_or(recording_end);
         self.in_flight.add(request.ts, end);
-        let sum = self.parts.entry(parts.of(end)).or_default();
+        let part = parts.of(end);
+        if part != self.current.0 {
+            self.change_to(part);
+        }
+        let sum = &mut self.current.1;
         sum.sectors += request.sectors;
         request
             .dur
@@ -250,12 +321,16 @@ impl Device {
             way.completed += 1;
         }
         if request.op == "write" {
-            *sum.writers.entry(request.upid).or_default() += request.bytes;
+            sum.writers.add(request.upid, request.bytes);
         }
     }
 }
 
 impl PartSum {
+    fn count(&self) -> i64 {
+        self.read.count + self.write.count + self.others
+    }
+
     /// Cells from `requests` on; `seconds` long, so long busy, so long in flight in total.
     fn cells(
         &self,
@@ -268,7 +343,7 @@ impl PartSum {
             |way: &Way| (way.completed > 0).then(|| way.waited as f64 / way.completed as f64);
         let (read, write) = (&self.read, &self.write);
         row.extend([
-            Value::from(read.count + write.count + self.others),
+            Value::from(self.count()),
             self.sectors.into(),
             read.bytes.into(),
             write.bytes.into(),
@@ -288,9 +363,7 @@ impl PartSum {
     }
 
     fn top_writer(&self, context: &Context<'_>) -> Option<String> {
-        let writers = self.writers.iter();
-        let (upid, _) = writers.max_by_key(|(upid, bytes)| (**bytes, std::cmp::Reverse(**upid)))?;
-        let upid = (*upid)?;
+        let upid = self.writers.top()?;
         Some(Key::Process.label(&KeyValue::Int(upid), &context.names))
     }
 }

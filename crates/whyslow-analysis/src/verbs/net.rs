@@ -11,16 +11,18 @@
 use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
+use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::fold::Spot;
+use crate::fold::{Spot, fold};
+use crate::grouping::{Grouping, Object, TimeKey};
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{PACKETS, SYSCALLS};
 use crate::pass::{Groups, Pass, Summing};
 use crate::query::Filter;
-use crate::scan::{ColumnRef, Ints, Texts, per_word};
+use crate::scan::{ColumnRef, Ints, Projection, Texts, per_word};
 use crate::sweep::Parts;
 
 const ROWS: usize = 20;
@@ -54,17 +56,17 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
 
 /// Packets and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Amount {
-    bytes: i64,
-    packets: i64,
+pub(super) struct Amount {
+    pub(super) bytes: i64,
+    pub(super) packets: i64,
 }
 
 /// What went in and out, and what went wrong.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Traffic {
+pub(super) struct Traffic {
     /// Of processes only what their calls read is known, if those were recorded.
-    received: Amount,
-    sent: Amount,
+    pub(super) received: Amount,
+    pub(super) sent: Amount,
     retransmits: i64,
     drops: i64,
 }
@@ -72,11 +74,30 @@ struct Traffic {
 fn peers(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let told = told(context)?;
     let mut found: BTreeMap<Vec<KeyValue>, Traffic> = BTreeMap::new();
-    for (group, sum) in packets(context, &[Key::Source])? {
+    let mut pass = context.pass(&PACKETS, &[])?;
+    let groupings = [Key::Source, Key::Destination].map(|key| {
+        let mut grouping = Grouping::new(&PACKETS, &[key], Object::First, &mut pass.projection);
+        if let Some(width) = context.interval {
+            let column = pass.projection.need("ts");
+            let span = context.span;
+            grouping.push_time(TimeKey {
+                column,
+                span,
+                width,
+            });
+        }
+        grouping
+    });
+    let packets = Packets::new(&mut pass);
+    let mut groups = pass
+        .run_by(context.tables, &packets, &groupings)?
+        .into_iter();
+    let (by_source, by_destination) = (groups.next(), groups.next());
+    for (group, sum) in by_source.into_iter().flatten() {
         let traffic = found.entry(group).or_default();
         (traffic.received, traffic.drops) = (sum.received(), sum.drops());
     }
-    for (group, sum) in packets(context, &[Key::Destination])? {
+    for (group, sum) in by_destination.into_iter().flatten() {
         let traffic = found.entry(group).or_default();
         (traffic.sent, traffic.retransmits) = (sum.sent(told), sum.retransmits());
     }
@@ -209,27 +230,78 @@ fn made(
 /// What the whole recording holds any of. Asked of a part of it, a packet handed over in one second
 /// and taken in the next would count in both.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
+struct Told {
     /// The driver took packets.
-    pub(super) transmits: bool,
+    transmits: bool,
     retransmits: bool,
     drops: bool,
 }
 
-pub(super) fn told(context: &Context<'_>) -> Result<Told, AnalysisError> {
-    let mut pass = context.pass_in(&PACKETS, &[], &Filter::default(), None)?;
-    let packets = Packets::new(&mut pass);
-    let mut sums = pass.run(context.tables, &packets)?.into_values();
-    let all = sums.next().unwrap_or_default();
+fn told(context: &Context<'_>) -> Result<Told, AnalysisError> {
+    let mut projection = Projection::new(PACKETS.table);
+    let kind = projection.need("kind");
+    let each = |found: &mut [bool; KINDS.len()], batch: &RecordBatch, _| {
+        let kind = kind.texts(batch)?;
+        let places = per_word(&kind, place_of);
+        // A dictionary has the words of its row group, not only those of the batch.
+        let mut are_used = vec![false; places.len()];
+        for row in 0..batch.num_rows() as u32 {
+            if let Some(word) = kind.key(row) {
+                are_used[word] = true;
+            }
+        }
+        for (place, _) in places.iter().zip(are_used).filter(|(_, is_used)| *is_used) {
+            found[place.unwrap_or(0)] |= place.is_some();
+        }
+        Ok(())
+    };
+    let merge = |found: &mut [bool; KINDS.len()], more: [bool; KINDS.len()]| {
+        for (found, more) in found.iter_mut().zip(more) {
+            *found |= more;
+        }
+    };
+    let scan = projection.scan(None);
+    let [_, _, transmits, retransmits, of_synacks, drops] =
+        fold(context.tables, &scan, || [false; KINDS.len()], each, merge)?;
     Ok(Told {
-        transmits: all.0[2].packets > 0,
-        retransmits: all.retransmits() > 0,
-        drops: all.drops() > 0,
+        transmits,
+        retransmits: retransmits || of_synacks,
+        drops,
     })
 }
 
+fn place_of(kind: &str) -> Option<usize> {
+    KINDS.iter().position(|known| *known == kind)
+}
+
+/// Packets of the window, whatever else the question asks for, by the begin of an interval and the
+/// name of an interface.
+pub(super) fn by_interface(
+    context: &Context<'_>,
+) -> Result<BTreeMap<(Option<Ns>, String), Traffic>, AnalysisError> {
+    let told = told(context)?;
+    let all = Filter::default();
+    let pass = context.pass_in(&PACKETS, &[Key::Netif], &all, context.selected())?;
+    let of = |(group, sum): (Vec<KeyValue>, PacketSum)| {
+        let begin = match group.get(1) {
+            Some(KeyValue::Int(begin)) => Some(*begin),
+            _ => None,
+        };
+        let name = match group.first() {
+            Some(KeyValue::Text(name)) => name.to_string(),
+            _ => String::new(),
+        };
+        ((begin, name), sum.traffic(told))
+    };
+    Ok(sums(context, pass)?.into_iter().map(of).collect())
+}
+
 fn packets(context: &Context<'_>, keys: &[Key]) -> Result<Groups<PacketSum>, AnalysisError> {
-    let mut pass = context.pass(&PACKETS, keys)?;
+    sums(context, context.pass(&PACKETS, keys)?)
+}
+
+/// By interval, where the question has any.
+fn sums(context: &Context<'_>, mut pass: Pass) -> Result<Groups<PacketSum>, AnalysisError> {
     if let Some(width) = context.interval {
         pass.group_by_time(context.span, width);
     }
@@ -293,7 +365,7 @@ impl Summing for Packets {
         _: Spot,
     ) -> Result<Self::Columns<'b>, AnalysisError> {
         let kind = self.kind.texts(batch)?;
-        let places = per_word(&kind, |kind| KINDS.iter().position(|known| *known == kind));
+        let places = per_word(&kind, place_of);
         Ok((self.bytes.ints(batch)?, kind, places))
     }
 

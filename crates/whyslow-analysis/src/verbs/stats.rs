@@ -324,8 +324,10 @@ impl Summing for Stats {
             sum.errors += u64::from(errno.or_zero(row) > 0);
         }
         if !columns.stages.is_empty() {
-            sum.stages
-                .resize_with(columns.stages.len(), Histogram::default);
+            if sum.stages.is_empty() {
+                sum.stages
+                    .resize_with(columns.stages.len(), Histogram::default);
+            }
             for (stage, column) in sum.stages.iter_mut().zip(&columns.stages) {
                 column.get(row).into_iter().for_each(|ns| stage.add(ns));
             }

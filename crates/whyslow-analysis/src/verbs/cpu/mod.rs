@@ -4,6 +4,7 @@
 //! its system and interrupt time is taken to be spread evenly over it, because the recording holds
 //! their sums per slice.
 
+mod cover;
 mod split;
 
 pub(crate) use split::table as split;
@@ -39,11 +40,11 @@ pub(crate) fn tables(
     // Of some threads alone nobody can say what the rest of a CPU's time was.
     let is_whole = context.question.filter == whole;
     if asks_for_cpus && is_whole {
-        return Ok(vec![split(context)?]);
+        return Ok(vec![split(context, true)?]);
     }
     let mut tables = vec![owners(context, keys)?];
     if context.question.by.is_empty() && is_whole {
-        tables.push(split(context)?);
+        tables.push(split(context, true)?);
     }
     Ok(tables)
 }
@@ -145,6 +146,10 @@ struct Spent {
     softirq: Ns,
     slices: i64,
     migrations: i64,
+    /// Of the busy time, what lies where nobody could tell otherwise who ran …
+    while_unknown: Ns,
+    /// … and where a thread of the CPU slept uninterruptibly. Counted by CPU only.
+    while_waited: Ns,
 }
 
 impl Spent {
@@ -157,6 +162,8 @@ impl Spent {
         self.softirq += other.softirq;
         self.slices += other.slices;
         self.migrations += other.migrations;
+        self.while_unknown += other.while_unknown;
+        self.while_waited += other.while_waited;
     }
 }
 
@@ -165,6 +172,7 @@ impl Spent {
 struct Spans(Vec<(u32, Spent)>);
 
 impl Spans {
+    #[inline]
     fn at(&mut self, part: u32) -> &mut Spent {
         // Rows come mostly in the order of time.
         let place = match self.0.last() {
@@ -210,6 +218,11 @@ impl Times {
             columns: names.map(|name| pass.projection.need(name)),
         }
     }
+
+    /// Begin and end of a slice.
+    fn slice(&self, [ts, ts_end, ..]: &[Ints<'_>; 7], row: u32) -> (Ns, Ns) {
+        (ts.at(row), ts_end.get(row).unwrap_or(self.recording_end))
+    }
 }
 
 /// `time` of a slice, as much of it as `inside` is of the slice.
@@ -238,9 +251,30 @@ impl Summing for Times {
     }
 
     fn add(&self, spans: &mut Spans, columns: &[Ints<'_>; 7], row: u32) {
-        let [ts, ts_end, prio, system, hardirq, softirq, migrations] = columns;
-        let slice = Window::new(ts.at(row), ts_end.get(row).unwrap_or(self.recording_end));
+        let [_, _, prio, system, hardirq, softirq, migrations] = columns;
+        let (begin, end) = self.slice(columns, row);
+        let slice = Window::new(begin, end);
         let is_nice = prio.get(row).is_some_and(|prio| prio > PRIO_DEFAULT);
+        let part = self.parts.of(slice.begin);
+        let ends_later = slice.end > self.parts.begin(part).saturating_add(self.parts.width);
+        if self.parts.span.begin <= slice.begin && slice.end <= self.parts.span.end && !ends_later {
+            let (system, hardirq, softirq) = (system.at(row), hardirq.at(row), softirq.at(row));
+            let busy = slice.length();
+            let spent = spans.at(part as u32);
+            let user = (busy - system - hardirq - softirq).max(0);
+            spent.busy += busy;
+            if is_nice {
+                spent.nice += user;
+            } else {
+                spent.user += user;
+            }
+            spent.system += system;
+            spent.hardirq += hardirq;
+            spent.softirq += softirq;
+            spent.slices += 1;
+            spent.migrations += migrations.at(row);
+            return;
+        }
         let pieces = self.parts.pieces(slice.begin, slice.end);
         for (number, piece) in pieces.enumerate() {
             let inside = piece.length;
@@ -261,6 +295,7 @@ impl Summing for Times {
                 } else {
                     0
                 },
+                ..Spent::default()
             });
         }
     }

@@ -17,23 +17,29 @@ use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
+use super::cover::Cover;
 use super::{Spans, Spent, Times, Told, ratio};
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::fold::{fold, in_order};
+use crate::fold::{Spot, in_order};
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{IRQ, SLICES, STATES};
 use crate::losses;
+use crate::pass::Summing;
 use crate::query::Filter;
-use crate::scan::{Projection, per_word};
-use crate::sweep::{InFlight, Parts};
+use crate::scan::{ColumnRef, Ints, Projection, per_row, per_word};
+use crate::sweep::Parts;
 
-pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
+/// Sleeps are looked at only by those who want to know of iowait; idle time is then all there is.
+pub(crate) fn table(
+    context: &Context<'_>,
+    wants_iowait: bool,
+) -> Result<AnswerTable, AnalysisError> {
     let parts = Parts::of_question(context);
-    let slices = slices(context, parts)?;
     let idle_irqs = idle_irqs(context, parts)?;
     let cpus_known = known(context)?;
-    let gaps = gaps(context, parts, &cpus_known)?;
+    let covers = covers(context, &cpus_known, wants_iowait)?;
+    let (slices, gaps) = slices(context, parts, covers)?;
     let mut unknown_all = 0;
     let by_time = context.interval.is_some();
     let told = Told::of(context);
@@ -43,7 +49,8 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
         for cpu in &all {
             let spent = slices.get(cpu).and_then(|spans| spans.get(&(part as u32)));
             let spent = spent.copied().unwrap_or_default();
-            let (hard, soft) = idle_irqs.get(&(*cpu, part)).copied().unwrap_or_default();
+            let of_cpu = idle_irqs.get(cpu).and_then(|parts| parts.get(&part));
+            let (hard, soft) = of_cpu.copied().unwrap_or_default();
             let gap = gaps.get(cpu).map(|gaps| gaps[part]).unwrap_or_default();
             unknown_all += gap.unknown;
             let length = parts.length(part) - gap.unknown;
@@ -65,7 +72,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
                 of(spent.user, told.calls),
                 of(spent.nice, told.calls),
                 of(spent.system, told.calls),
-                of(waited, true),
+                of(waited, wants_iowait),
                 of(spent.hardirq + hard, told.irqs),
                 of(spent.softirq + soft, told.irqs),
                 Value::Null,
@@ -83,11 +90,13 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
             unknown_all as f64 / 1e9
         ));
     }
-    context.note(
-        "iowait is idle time in which a thread that had last run on the CPU slept \
+    if wants_iowait {
+        context.note(
+            "iowait is idle time in which a thread that had last run on the CPU slept \
          uninterruptibly: which of these sleeps wait for I/O is not recorded"
-            .into(),
-    );
+                .into(),
+        );
+    }
     context.finish(&mut table, usize::MAX);
     Ok(table)
 }
@@ -132,60 +141,218 @@ fn known(context: &Context<'_>) -> Result<Vec<(i64, Ns)>, AnalysisError> {
     Ok(cpus)
 }
 
-type ByPart = FxHashMap<u32, Spent>;
-
-fn slices(context: &Context<'_>, parts: Parts) -> Result<BTreeMap<i64, ByPart>, AnalysisError> {
-    let mut pass = context.pass(&SLICES, &[Key::Cpu])?;
-    let times = Times::new(context, parts, &mut pass);
-    let mut slices = BTreeMap::new();
-    for (group, Spans(spans)) in pass.run(context.tables, &times)? {
-        if let [KeyValue::Int(cpu)] = group.as_slice() {
-            slices.insert(*cpu, spans.into_iter().collect());
-        }
-    }
-    Ok(slices)
-}
-
-/// Time of hard and soft handlers that interrupted nobody.
-type IdleIrqs = FxHashMap<(i64, usize), (Ns, Ns)>;
+/// Time of hard and soft handlers that interrupted nobody, by CPU and part.
+type IdleIrqs = FxHashMap<i64, BTreeMap<usize, (Ns, Ns)>>;
 
 fn idle_irqs(context: &Context<'_>, parts: Parts) -> Result<IdleIrqs, AnalysisError> {
     if !context.has(IRQ.table.name) {
         return Ok(IdleIrqs::default());
     }
-    let mut projection = Projection::new(IRQ.table);
-    let [ts, cpu, own, utid] = ["ts", "cpu", "self_ns", "utid"].map(|name| projection.need(name));
-    let kind = projection.need("kind");
-    let (span, recording_end) = (context.span, context.recording_end());
-    let each = |found: &mut IdleIrqs, batch: &RecordBatch, _| {
-        let (ts, cpu, own) = (ts.ints(batch)?, cpu.ints(batch)?, own.ints(batch)?);
-        let (utid, kind) = (utid.ints(batch)?, kind.texts(batch)?);
-        let is_soft = per_word(&kind, |kind| kind == "soft");
-        for row in 0..batch.num_rows() as u32 {
-            let (begin, own) = (ts.at(row), own.or_zero(row));
-            // Windows are open at their end, but the recording's last event is part of it.
-            let is_last = begin == span.end && begin == recording_end;
-            let inside = span.contains(begin) || is_last;
-            if utid.get(row).is_none() && inside {
-                let time = found.entry((cpu.at(row), parts.of(begin))).or_default();
-                if kind.key(row).is_some_and(|kind| is_soft[kind]) {
-                    time.1 += own;
-                } else {
-                    time.0 += own;
-                }
-            }
-        }
-        Ok(())
+    let all = Filter::default();
+    let mut pass = context.pass_in(&IRQ, &[Key::Cpu], &all, context.selected())?;
+    let handlers = Handlers {
+        columns: ["ts", "self_ns", "utid"].map(|name| pass.projection.need(name)),
+        kind: pass.projection.need("kind"),
+        parts,
+        recording_end: context.recording_end(),
     };
-    let merge = |found: &mut IdleIrqs, more: IdleIrqs| {
-        for (place, (hard, soft)) in more {
-            let time = found.entry(place).or_default();
+    let mut found = IdleIrqs::default();
+    for (group, by_part) in pass.run(context.tables, &handlers)? {
+        if let [KeyValue::Int(cpu)] = group.as_slice() {
+            found.insert(*cpu, by_part);
+        }
+    }
+    Ok(found)
+}
+
+struct Handlers {
+    columns: [ColumnRef; 3],
+    kind: ColumnRef,
+    parts: Parts,
+    recording_end: Ns,
+}
+
+impl Summing for Handlers {
+    type Columns<'b> = ([Ints<'b>; 3], Vec<bool>);
+    type Sum = BTreeMap<usize, (Ns, Ns)>;
+
+    fn columns<'b>(
+        &self,
+        batch: &'b RecordBatch,
+        _: Spot,
+    ) -> Result<Self::Columns<'b>, AnalysisError> {
+        let [ts, own, utid] = self.columns;
+        let kind = self.kind.texts(batch)?;
+        let is_soft = per_word(&kind, |kind| kind == "soft");
+        let ints = [ts.ints(batch)?, own.ints(batch)?, utid.ints(batch)?];
+        Ok((ints, per_row(&kind, &is_soft, false)))
+    }
+
+    fn add(&self, sum: &mut Self::Sum, ([ts, own, utid], is_soft): &Self::Columns<'_>, row: u32) {
+        let begin = ts.at(row);
+        let span = self.parts.span;
+        // Windows are open at their end, but the recording's last event is part of it.
+        let is_last = begin == span.end && begin == self.recording_end;
+        if utid.get(row).is_some() || !(span.contains(begin) || is_last) {
+            return;
+        }
+        let time = sum.entry(self.parts.of(begin)).or_default();
+        if is_soft[row as usize] {
+            time.1 += own.or_zero(row);
+        } else {
+            time.0 += own.or_zero(row);
+        }
+    }
+
+    fn merge(&self, sum: &mut Self::Sum, other: Self::Sum) {
+        for (part, (hard, soft)) in other {
+            let time = sum.entry(part).or_default();
             time.0 += hard;
             time.1 += soft;
         }
+    }
+}
+
+/// Of what a CPU did not run, what is not idle for sure.
+#[derive(Debug, Default)]
+struct Covers {
+    /// Nobody can tell who ran.
+    unknown: Cover,
+    /// A thread slept uninterruptibly that had last run there.
+    waited: Cover,
+}
+
+fn covers(
+    context: &Context<'_>,
+    cpus: &[(i64, Ns)],
+    wants_iowait: bool,
+) -> Result<BTreeMap<i64, Covers>, AnalysisError> {
+    let mut unknown_by_cpu: BTreeMap<i64, Vec<(Ns, Ns)>> = BTreeMap::new();
+    for (cpu, from, to) in unknown(context, cpus)? {
+        unknown_by_cpu.entry(cpu).or_default().push((from, to));
+    }
+    let mut sleeps = if wants_iowait {
+        sleeps(context)?
+    } else {
+        BTreeMap::new()
     };
-    let scan = projection.scan(context.selected());
-    fold(context.tables, &scan, IdleIrqs::default, each, merge)
+    let cover = |(cpu, _): &(i64, Ns)| {
+        let of = |by_cpu: &mut BTreeMap<i64, Vec<(Ns, Ns)>>| {
+            Cover::union(by_cpu.remove(cpu).unwrap_or_default())
+        };
+        let unknown = of(&mut unknown_by_cpu);
+        let waited = of(&mut sleeps).without(&unknown);
+        (*cpu, Covers { unknown, waited })
+    };
+    Ok(cpus.iter().map(cover).collect())
+}
+
+/// What a CPU did, and what of the time that is covered otherwise it ran nevertheless: slices of a
+/// CPU do not overlap, so what is left of a cover is the rest.
+#[derive(Debug, Default)]
+struct OfCpu {
+    spans: Spans,
+    /// Place of the CPU in the list of covers, and where the last slice was found in each of them.
+    place: Option<usize>,
+    near: [usize; 2],
+}
+
+struct OnCpus {
+    times: Times,
+    covers: Vec<(i64, Covers)>,
+}
+
+impl Summing for OnCpus {
+    type Columns<'b> = <Times as Summing>::Columns<'b>;
+    type Sum = OfCpu;
+
+    fn columns<'b>(
+        &self,
+        batch: &'b RecordBatch,
+        first: Spot,
+    ) -> Result<Self::Columns<'b>, AnalysisError> {
+        self.times.columns(batch, first)
+    }
+
+    fn start(&self, group: &dyn Fn() -> Vec<KeyValue>) -> OfCpu {
+        let place = match group().as_slice() {
+            [KeyValue::Int(cpu)] => self.covers.iter().position(|(of, _)| of == cpu),
+            _ => None,
+        };
+        OfCpu {
+            place,
+            ..OfCpu::default()
+        }
+    }
+
+    fn add(&self, sum: &mut OfCpu, columns: &Self::Columns<'_>, row: u32) {
+        self.times.add(&mut sum.spans, columns, row);
+        let Some((_, covers)) = sum.place.and_then(|place| self.covers.get(place)) else {
+            return;
+        };
+        let slice = self.times.slice(columns, row);
+        let parts = self.times.parts;
+        let spans = &mut sum.spans;
+        let [near_unknown, near_waited] = &mut sum.near;
+        covers.unknown.within(slice, near_unknown, |from, to| {
+            for piece in parts.pieces(from, to) {
+                spans.at(piece.part as u32).while_unknown += piece.length;
+            }
+        });
+        covers.waited.within(slice, near_waited, |from, to| {
+            for piece in parts.pieces(from, to) {
+                spans.at(piece.part as u32).while_waited += piece.length;
+            }
+        });
+    }
+
+    fn merge(&self, sum: &mut OfCpu, other: OfCpu) {
+        self.times.merge(&mut sum.spans, other.spans);
+    }
+}
+
+type ByPart = FxHashMap<u32, Spent>;
+
+/// What each CPU ran, and what of its time no slice tells of.
+type Slices = (BTreeMap<i64, ByPart>, BTreeMap<i64, Vec<Gap>>);
+
+fn slices(
+    context: &Context<'_>,
+    parts: Parts,
+    covers: BTreeMap<i64, Covers>,
+) -> Result<Slices, AnalysisError> {
+    let mut pass = context.pass(&SLICES, &[Key::Cpu])?;
+    let on_cpus = OnCpus {
+        times: Times::new(context, parts, &mut pass),
+        covers: covers.into_iter().collect(),
+    };
+    let mut slices: BTreeMap<i64, ByPart> = BTreeMap::new();
+    for (group, of_cpu) in pass.run(context.tables, &on_cpus)? {
+        if let [KeyValue::Int(cpu)] = group.as_slice() {
+            slices.insert(*cpu, of_cpu.spans.0.into_iter().collect());
+        }
+    }
+    let gaps = on_cpus.covers.iter().map(|(cpu, covers)| {
+        let mut gaps = vec![Gap::default(); parts.count()];
+        for (from, to) in covers.unknown.stretches() {
+            for piece in parts.pieces(from, to) {
+                gaps[piece.part].unknown += piece.length;
+            }
+        }
+        for (from, to) in covers.waited.stretches() {
+            for piece in parts.pieces(from, to) {
+                gaps[piece.part].waited += piece.length;
+            }
+        }
+        for (part, spent) in slices.get(cpu).into_iter().flatten() {
+            let gap = &mut gaps[*part as usize];
+            gap.unknown -= spent.while_unknown;
+            gap.waited -= spent.while_waited;
+        }
+        (*cpu, gaps)
+    });
+    let gaps = gaps.collect();
+    Ok((slices, gaps))
 }
 
 /// Time of a CPU in which no slice tells who ran.
@@ -195,102 +362,6 @@ struct Gap {
     unknown: Ns,
     /// Nothing ran, though a thread that had last run there slept uninterruptibly.
     waited: Ns,
-}
-
-/// Unions of what covers a CPU's time, each of more than the one before.
-struct Covered {
-    running: InFlight,
-    /// Running or unknown.
-    doubted: InFlight,
-    /// That or waited for.
-    all: InFlight,
-}
-
-impl Covered {
-    fn new(parts: Parts) -> Self {
-        let new = || InFlight::new(parts);
-        Self {
-            running: new(),
-            doubted: new(),
-            all: new(),
-        }
-    }
-
-    fn add(&mut self, (from, to, cover): (Ns, Ns, Cover)) {
-        if cover == Cover::Running {
-            self.running.add(from, to);
-        }
-        if cover != Cover::Waited {
-            self.doubted.add(from, to);
-        }
-        self.all.add(from, to);
-    }
-
-    fn gaps(&self) -> Vec<Gap> {
-        let (running, doubted) = (self.running.busy(), self.doubted.busy());
-        let parts = running.iter().zip(doubted).zip(self.all.busy());
-        parts
-            .map(|((running, doubted), all)| Gap {
-                unknown: doubted - running,
-                waited: all - doubted,
-            })
-            .collect()
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cover {
-    Running,
-    Unknown,
-    Waited,
-}
-
-/// By CPU and part.
-fn gaps(
-    context: &Context<'_>,
-    parts: Parts,
-    cpus: &[(i64, Ns)],
-) -> Result<BTreeMap<i64, Vec<Gap>>, AnalysisError> {
-    let mut others = sleeps(context)?;
-    for (cpu, from, to) in unknown(context, cpus)? {
-        let of_cpu = others.entry(cpu).or_default();
-        of_cpu.push((from, to, Cover::Unknown));
-    }
-    let mut others: BTreeMap<i64, _> = others
-        .into_iter()
-        .map(|(cpu, mut covers)| {
-            covers.sort_by_key(|(from, _, _)| *from);
-            (cpu, covers.into_iter().peekable())
-        })
-        .collect();
-    let mut covered: BTreeMap<i64, Covered> = BTreeMap::new();
-    let mut projection = Projection::new(SLICES.table);
-    let [ts, ts_end, cpu] = ["ts", "ts_end", "cpu"].map(|name| projection.need(name));
-    in_order(
-        context.tables,
-        &projection.scan(context.selected()),
-        |batch| {
-            let (ts, ts_end, cpu) = (ts.ints(batch)?, ts_end.ints(batch)?, cpu.ints(batch)?);
-            for row in 0..batch.num_rows() as u32 {
-                let (begin, cpu) = (ts.at(row), cpu.at(row));
-                let end = ts_end.get(row).unwrap_or(context.recording_end());
-                let of_cpu = covered.entry(cpu).or_insert_with(|| Covered::new(parts));
-                if let Some(others) = others.get_mut(&cpu) {
-                    while let Some(cover) = others.next_if(|(from, _, _)| *from <= begin) {
-                        of_cpu.add(cover);
-                    }
-                }
-                of_cpu.add((begin, end, Cover::Running));
-            }
-            Ok(ControlFlow::Continue(()))
-        },
-    )?;
-    for (cpu, rest) in others {
-        let of_cpu = covered.entry(cpu).or_insert_with(|| Covered::new(parts));
-        rest.for_each(|cover| of_cpu.add(cover));
-    }
-    let gaps = covered.iter().map(|(cpu, covered)| (*cpu, covered.gaps()));
-    Ok(gaps.collect())
 }
 
 /// CPU and interval: before its first event, and where events of it were lost.
@@ -307,38 +378,55 @@ fn unknown(context: &Context<'_>, cpus: &[(i64, Ns)]) -> Result<Vec<(i64, Ns, Ns
     Ok(unknown)
 }
 
-type Covers = Vec<(Ns, Ns, Cover)>;
-
-/// Uninterruptible sleeps by the CPU where the thread had run, in order of begin; those that touch
-/// each other are one.
-fn sleeps(context: &Context<'_>) -> Result<BTreeMap<i64, Covers>, AnalysisError> {
+/// Uninterruptible sleeps by the CPU where the thread had run; those that touch each other are one.
+fn sleeps(context: &Context<'_>) -> Result<BTreeMap<i64, Vec<(Ns, Ns)>>, AnalysisError> {
     let uninterruptible = Filter {
         ops: vec!["uninterruptible".into()],
         ..Filter::default()
     };
-    let mut pass = context.pass_in(&STATES, &[], &uninterruptible, context.selected())?;
-    let [ts, ts_end, cpu] = ["ts", "ts_end", "cpu"].map(|name| pass.projection.need(name));
-    let mut verdicts = pass.selector.verdicts();
-    let mut rows = Vec::new();
-    let mut found: BTreeMap<i64, Covers> = BTreeMap::new();
-    in_order(
-        context.tables,
-        &pass.projection.scan(pass.selected),
-        |batch| {
-            pass.selector.select(&mut verdicts, batch, &mut rows)?;
-            let (ts, ts_end, cpu) = (ts.ints(batch)?, ts_end.ints(batch)?, cpu.ints(batch)?);
-            for row in rows.iter().copied() {
-                let Some(cpu) = cpu.get(row) else { continue };
-                let (from, to) = (ts.at(row), ts_end.get(row));
-                let to = to.unwrap_or(context.recording_end());
-                let of_cpu = found.entry(cpu).or_default();
-                match of_cpu.last_mut() {
-                    Some((_, reached, _)) if from <= *reached => *reached = to.max(*reached),
-                    _ => of_cpu.push((from, to, Cover::Waited)),
-                }
-            }
-            Ok(ControlFlow::Continue(()))
-        },
-    )?;
+    let mut pass = context.pass_in(&STATES, &[Key::Cpu], &uninterruptible, context.selected())?;
+    let sleeps = Sleeps {
+        columns: ["ts", "ts_end"].map(|name| pass.projection.need(name)),
+        recording_end: context.recording_end(),
+    };
+    let mut found = BTreeMap::new();
+    for (group, Slept(intervals)) in pass.run(context.tables, &sleeps)? {
+        if let [KeyValue::Int(cpu)] = group.as_slice() {
+            found.insert(*cpu, intervals);
+        }
+    }
     Ok(found)
+}
+
+struct Sleeps {
+    columns: [ColumnRef; 2],
+    recording_end: Ns,
+}
+
+#[derive(Debug, Default)]
+struct Slept(Vec<(Ns, Ns)>);
+
+impl Summing for Sleeps {
+    type Columns<'b> = [Ints<'b>; 2];
+    type Sum = Slept;
+
+    fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<[Ints<'b>; 2], AnalysisError> {
+        let [ts, ts_end] = self.columns;
+        Ok([ts.ints(batch)?, ts_end.ints(batch)?])
+    }
+
+    fn add(&self, Slept(intervals): &mut Slept, [ts, ts_end]: &[Ints<'_>; 2], row: u32) {
+        let from = ts.at(row);
+        let to = ts_end.get(row).unwrap_or(self.recording_end);
+        match intervals.last_mut() {
+            Some((begin, reached)) if *begin <= from && from <= *reached => {
+                *reached = to.max(*reached);
+            }
+            _ => intervals.push((from, to)),
+        }
+    }
+
+    fn merge(&self, Slept(intervals): &mut Slept, other: Slept) {
+        intervals.extend(other.0);
+    }
 }

@@ -84,16 +84,22 @@ fn measure(
 ) -> Result<(BTreeMap<Where, Measured>, usize), AnalysisError> {
     let parts = parts(context);
     let disks = disks(figures);
-    let mut sampled: FxHashMap<(usize, usize), Sampled> = FxHashMap::default();
-    sweep::each(context, &disks, |disk, told| {
-        let part = parts.of(told.request.what.ts);
-        let device = sampled.entry((part, disk)).or_default();
-        device.sample.ask(told.preceded);
-        if let Some((stratum, device_ns)) = sweep::sampled(&told) {
-            device.in_flight.add(told.depth as i64);
-            device.sample.add(stratum, device_ns, told.share_ns);
-        }
-    })?;
+    let all = (0..disks.count()).collect();
+    let sampled = sweep::each(
+        context,
+        (&disks, &all),
+        FxHashMap::default,
+        |sampled: &mut FxHashMap<(usize, usize), Sampled>, disk, told| {
+            let part = parts.of(told.request.what.ts);
+            let device = sampled.entry((part, disk)).or_default();
+            device.sample.ask(told.preceded);
+            if let Some((stratum, device_ns)) = sweep::sampled(&told) {
+                device.in_flight.add(told.depth as i64);
+                device.sample.add(stratum, device_ns, told.share_ns);
+            }
+        },
+    )?;
+    let mut sampled: FxHashMap<(usize, usize), Sampled> = sampled.into_iter().flatten().collect();
     let mut groups: BTreeMap<(Ns, &str), Vec<(&Where, Sampled)>> = BTreeMap::new();
     for place in figures.keys() {
         let disk = disks.place_of(&place.1);
@@ -170,7 +176,7 @@ fn disperse(
     (parts, disks): (Parts, &Disks),
     measured: &mut BTreeMap<Where, Measured>,
 ) -> Result<bool, AnalysisError> {
-    let mut looked_at: FxHashMap<(usize, usize, u8), (&mut Tail, Slices)> = FxHashMap::default();
+    let mut looked_at: FxHashMap<(usize, usize, u8), &mut Tail> = FxHashMap::default();
     for (place, measured) in measured {
         let Some(disk) = disks.place_of(&place.1) else {
             continue;
@@ -178,27 +184,36 @@ fn disperse(
         for comparison in measured.compared.comparisons_mut() {
             if comparison.tail.fires() {
                 let key = (parts.of(place.0), disk, comparison.op);
-                let slices = Slices::new(parts.width);
-                looked_at.insert(key, (&mut comparison.tail, slices));
+                looked_at.insert(key, &mut comparison.tail);
             }
         }
     }
     if looked_at.is_empty() {
         return Ok(false);
     }
-    sweep::each(context, disks, |disk, told| {
-        let Some((stratum, device_ns)) = sweep::sampled(&told) else {
-            return;
-        };
-        let key = (parts.of(told.request.what.ts), disk, stratum.op);
-        if let Some((tail, slices)) = looked_at.get_mut(&key)
-            && let Some(is_over) = tail.is_over(stratum, bucket_of(device_ns))
-        {
-            slices.add(told.request.issue, is_over);
+    let wanted = looked_at.keys().map(|(_, disk, _)| *disk).collect();
+    let found = sweep::each(
+        context,
+        (disks, &wanted),
+        FxHashMap::default,
+        |found: &mut FxHashMap<(usize, usize, u8), Slices>, disk, told| {
+            let Some((stratum, device_ns)) = sweep::sampled(&told) else {
+                return;
+            };
+            let key = (parts.of(told.request.what.ts), disk, stratum.op);
+            if let Some(tail) = looked_at.get(&key)
+                && let Some(is_over) = tail.is_over(stratum, bucket_of(device_ns))
+            {
+                let slices = found.entry(key);
+                let slices = slices.or_insert_with(|| Slices::new(parts.width));
+                slices.add(told.request.issue, is_over);
+            }
+        },
+    )?;
+    for (key, slices) in found.into_iter().flatten() {
+        if let Some(tail) = looked_at.get_mut(&key) {
+            tail.disperse(slices.dispersion());
         }
-    })?;
-    for (tail, slices) in looked_at.into_values() {
-        tail.disperse(slices.dispersion());
     }
     Ok(true)
 }

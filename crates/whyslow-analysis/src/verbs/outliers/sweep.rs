@@ -4,7 +4,7 @@
 //! A request whose completion was not recorded counts until the kernel would have given it up, as
 //! one lost event would else make a device busy for ever.
 
-use std::ops::ControlFlow;
+use std::collections::BTreeSet;
 
 use arrow_array::RecordBatch;
 use rustc_hash::FxHashMap;
@@ -13,7 +13,8 @@ use whyslow_model::{Ns, Window};
 use super::figures::{UNKNOWN, any_length};
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::fold::in_order;
+use crate::filter::Verdicts;
+use crate::fold::in_order_by_all;
 use crate::kinds::BLOCK;
 use crate::peers::{InFlight, Issued, Stratum, Told};
 use crate::scan::{ColumnRef, Projection, per_word};
@@ -54,43 +55,77 @@ impl Disks {
     pub(super) fn place_of(&self, name: &str) -> Option<usize> {
         self.places.get(name).copied()
     }
+
+    pub(super) fn count(&self) -> usize {
+        self.lately.len()
+    }
 }
 
-/// Shows every request that a device of the question got inside the window, at its end.
-pub(super) fn each(
+/// Some of the devices and what is found of them.
+struct Worker<S> {
+    /// By device; none of those that others look at, or nobody.
+    in_flight: Vec<Option<InFlight<What>>>,
+    verdicts: Verdicts,
+    rows: Vec<u32>,
+    found: S,
+}
+
+/// Shows every request that one of these devices got inside the window, at its end. Devices are
+/// divided among threads, each of which fills its own `init()`.
+pub(super) fn each<S: Send>(
     context: &Context<'_>,
-    disks: &Disks,
-    mut each: impl FnMut(usize, Told<What>),
-) -> Result<(), AnalysisError> {
+    (disks, wanted): (&Disks, &BTreeSet<usize>),
+    init: impl Fn() -> S,
+    each: impl Fn(&mut S, usize, Told<What>) + Sync,
+) -> Result<Vec<S>, AnalysisError> {
     let filter = any_length(&context.question.filter);
     let mut pass = context.pass_of(&BLOCK, &[], &filter)?;
     let columns = Columns::new(&mut pass.projection);
-    let mut verdicts = pass.selector.verdicts();
-    let mut rows = Vec::new();
-    let lately = disks.lately.iter();
-    let mut in_flight: Vec<InFlight<What>> = lately.map(|lately| InFlight::new(*lately)).collect();
     let (window, end) = (context.selected(), context.recording_end());
-    let mut each = |disk: usize, told: Told<What>| {
+    let each = |found: &mut S, disk: usize, told: Told<What>| {
         if told.request.what.is_inside {
-            each(disk, told);
+            each(found, disk, told);
         }
     };
-    in_order(
-        context.tables,
-        &pass.projection.scan(pass.selected),
-        |batch| {
-            pass.selector.select(&mut verdicts, batch, &mut rows)?;
-            columns.each(batch, (&rows, disks), (window, end), |disk, request| {
-                let ts = request.what.ts;
-                in_flight[disk].add(ts, request, &mut |told| each(disk, told));
-            })?;
-            Ok(ControlFlow::Continue(()))
-        },
-    )?;
-    for (disk, in_flight) in in_flight.into_iter().enumerate() {
-        in_flight.finish(&mut |told| each(disk, told));
-    }
-    Ok(())
+    let threads = rayon::current_num_threads().min(wanted.len()).max(1);
+    let worker = |number: usize| {
+        let mut in_flight: Vec<Option<InFlight<What>>> = Vec::new();
+        in_flight.resize_with(disks.count(), || None);
+        for disk in wanted.iter().skip(number).step_by(threads) {
+            in_flight[*disk] = Some(InFlight::new(disks.lately[*disk]));
+        }
+        Worker {
+            in_flight,
+            verdicts: pass.selector.verdicts(),
+            rows: Vec::new(),
+            found: init(),
+        }
+    };
+    let scan = pass.projection.scan(pass.selected);
+    let workers = (0..threads).map(worker).collect();
+    let workers = in_order_by_all(context.tables, &scan, workers, |worker, batch| {
+        let Worker {
+            in_flight,
+            verdicts,
+            rows,
+            found,
+        } = worker;
+        pass.selector.select(verdicts, batch, rows)?;
+        let places = (rows.as_slice(), disks);
+        columns.each(batch, places, (window, end), in_flight, |disk, told| {
+            each(found, disk, told);
+        })
+    })?;
+    let finish = |worker: Worker<S>| {
+        let mut found = worker.found;
+        for (disk, in_flight) in worker.in_flight.into_iter().enumerate() {
+            if let Some(in_flight) = in_flight {
+                in_flight.finish(&mut |told| each(&mut found, disk, told));
+            }
+        }
+        found
+    };
+    Ok(workers.into_iter().map(finish).collect())
 }
 
 /// The stratum of a request that is to be compared, and its time in the device.
@@ -127,14 +162,15 @@ impl Columns {
         }
     }
 
-    /// All requests of a batch that the device had inside the window; `rows` are those of the
+    /// Adds all requests of a batch that the device had inside the window; `rows` are those of the
     /// question.
     fn each(
         &self,
         batch: &RecordBatch,
         (rows, disks): (&[u32], &Disks),
         (window, recording_end): (Option<Window>, Ns),
-        mut each: impl FnMut(usize, Issued<What>),
+        in_flight: &mut [Option<InFlight<What>>],
+        mut each: impl FnMut(usize, Told<What>),
     ) -> Result<(), AnalysisError> {
         let (dev, op) = (self.dev.texts(batch)?, self.op.texts(batch)?);
         let ops = per_word(&op, number_of);
@@ -151,6 +187,9 @@ impl Columns {
         for row in 0..batch.num_rows() as u32 {
             let is_asked = asked.next_if_eq(&row).is_some();
             let Some(disk) = dev.key(row).map_or(unknown, |word| places[word]) else {
+                continue;
+            };
+            let Some(in_flight) = &mut in_flight[disk] else {
                 continue;
             };
             let interval = (ts.at(row), ts_end.get(row));
@@ -177,16 +216,13 @@ impl Columns {
                 device_ns: times.device_ns.filter(|_| is_asked),
                 is_inside,
             };
-            let id = id.at(row);
-            each(
-                disk,
-                Issued {
-                    issue,
-                    id,
-                    end,
-                    what,
-                },
-            );
+            let request = Issued {
+                issue,
+                id: id.at(row),
+                end,
+                what,
+            };
+            in_flight.add(times.ts, request, &mut |told| each(disk, told));
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::keys::{Key, KeyValue};
 use crate::kinds::BLOCK;
 use crate::objects::Sort;
 use crate::pass::{Groups, Summing, Unordered};
-use crate::scan::{ColumnRef, Ints, Texts};
+use crate::scan::{ColumnRef, Ints, per_row, per_word};
 
 pub(super) fn by_owner(
     context: &Context<'_>,
@@ -172,6 +172,14 @@ struct Blocks {
     bytes: ColumnRef,
 }
 
+/// What a request does, if its bytes count.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Read,
+    Write,
+    Neither,
+}
+
 #[derive(Debug, Default, Clone, Copy)]
 struct BlockSum {
     read: i64,
@@ -179,7 +187,7 @@ struct BlockSum {
 }
 
 impl Summing for Blocks {
-    type Columns<'b> = (Texts<'b>, Texts<'b>, Ints<'b>);
+    type Columns<'b> = (Vec<Way>, Ints<'b>);
     type Sum = BlockSum;
 
     fn columns<'b>(
@@ -187,21 +195,25 @@ impl Summing for Blocks {
         batch: &'b RecordBatch,
         _: Spot,
     ) -> Result<Self::Columns<'b>, AnalysisError> {
-        Ok((
-            self.op.texts(batch)?,
-            self.layer.texts(batch)?,
-            self.bytes.ints(batch)?,
-        ))
+        let (op, layer) = (self.op.texts(batch)?, self.layer.texts(batch)?);
+        let ways = per_word(&op, |op| match op {
+            "read" => Way::Read,
+            "write" => Way::Write,
+            _ => Way::Neither,
+        });
+        let are_above = per_word(&layer, |layer| layer == "bio");
+        let ways = per_row(&op, &ways, Way::Neither);
+        let are_above = per_row(&layer, &are_above, false);
+        let ways = ways.into_iter().zip(are_above);
+        let ways = ways.map(|(way, is_above)| if is_above { Way::Neither } else { way });
+        Ok((ways.collect(), self.bytes.ints(batch)?))
     }
 
-    fn add(&self, sum: &mut BlockSum, (op, layer, bytes): &Self::Columns<'_>, row: u32) {
-        if layer.get(row) == Some("bio") {
-            return;
-        }
-        match op.get(row) {
-            Some("read") => sum.read += bytes.at(row),
-            Some("write") => sum.written += bytes.at(row),
-            _ => {}
+    fn add(&self, sum: &mut BlockSum, (ways, bytes): &Self::Columns<'_>, row: u32) {
+        match ways[row as usize] {
+            Way::Read => sum.read += bytes.at(row),
+            Way::Write => sum.written += bytes.at(row),
+            Way::Neither => {}
         }
     }
 
