@@ -25,8 +25,8 @@ pub(crate) trait Summing: Sync {
         batch: &'b RecordBatch,
         first: Spot,
     ) -> Result<Self::Columns<'b>, AnalysisError>;
-    /// What a group starts with.
-    fn start(&self, _group: &dyn Fn() -> Vec<KeyValue>) -> Self::Sum {
+    /// What a group of one of the groupings starts with.
+    fn start(&self, _grouping: usize, _group: &dyn Fn() -> Vec<KeyValue>) -> Self::Sum {
         Self::Sum::default()
     }
     fn add(&self, sum: &mut Self::Sum, columns: &Self::Columns<'_>, row: u32);
@@ -137,11 +137,12 @@ impl Pass {
             return Ok(());
         }
         let columns = verb.columns(batch, first)?;
-        for Grouped { coder, codes, sums } in &mut worker.grouped {
+        for (number, grouped) in worker.grouped.iter_mut().enumerate() {
+            let Grouped { coder, codes, sums } = grouped;
             coder.codes(batch, rows, codes)?;
             // Codes are given in the order of first sight.
             for code in sums.len()..coder.count() {
-                sums.push(verb.start(&|| coder.values(code as u32)));
+                sums.push(verb.start(number, &|| coder.values(code as u32)));
             }
             for (row, code) in rows.iter().zip(&*codes) {
                 verb.add(&mut sums[*code as usize], &columns, *row);

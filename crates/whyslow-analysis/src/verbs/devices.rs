@@ -278,18 +278,21 @@ impl Device {
 
     /// All parts that requests completed in.
     fn into_parts(mut self) -> (InFlight, BTreeMap<usize, PartSum>) {
-        self.change_to(0);
+        self.put_aside();
         (self.in_flight, self.parts)
     }
 
-    /// Puts the sum of one part aside and takes that of another.
-    #[inline(never)]
-    fn change_to(&mut self, part: usize) {
-        let (before, mut sum) = std::mem::take(&mut self.current);
+    fn put_aside(&mut self) {
+        let (part, mut sum) = std::mem::take(&mut self.current);
         sum.writers.put_aside();
         if sum.count() > 0 {
-            self.parts.insert(before, sum);
+            self.parts.insert(part, sum);
         }
+    }
+
+    #[inline(never)]
+    fn change_to(&mut self, part: usize) {
+        self.put_aside();
         self.current = (part, self.parts.remove(&part).unwrap_or_default());
     }
 

@@ -307,7 +307,7 @@ impl Summing for LinearCounts {
         self.dur.ints(batch)
     }
 
-    fn start(&self, group: &dyn Fn() -> Vec<KeyValue>) -> LinearSum {
+    fn start(&self, _: usize, group: &dyn Fn() -> Vec<KeyValue>) -> LinearSum {
         let edges = self.edges.get(&group()).cloned().unwrap_or_default();
         LinearSum {
             counts: vec![0; edges.len().saturating_sub(1).max(1)],

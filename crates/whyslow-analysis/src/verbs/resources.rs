@@ -113,7 +113,7 @@ fn of_window(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
 
 /// All CPUs, with the threads that waited for one, then each.
 fn cpus(context: &Context<'_>) -> Result<Vec<Vec<Value>>, AnalysisError> {
-    let each = cpu::split(context, false)?;
+    let each = cpu::Split::of(context, false)?.table(context)?;
     let ratios: Vec<f64> = each
         .rows
         .iter()

@@ -226,7 +226,7 @@ impl Summing for Last {
         Ok([ts.ints(batch)?, id.ints(batch)?])
     }
 
-    fn start(&self, _: &dyn Fn() -> Vec<KeyValue>) -> (Ns, i64) {
+    fn start(&self, _: usize, _: &dyn Fn() -> Vec<KeyValue>) -> (Ns, i64) {
         (Ns::MIN, i64::MIN)
     }
 

@@ -213,7 +213,7 @@ fn what_cannot_be_compared_says_why() {
     };
     check(
         &disks(3, bad),
-        "cannot compare: only 3 of its kind had requests, 4 are needed",
+        "cannot compare: only 3 of its kind, 4 are needed",
     );
     check(
         &disks(
@@ -258,10 +258,7 @@ fn nothing_and_equal_times_deviate_from_nothing() {
     let answer = asked(&[]);
     assert!(answer.tables.iter().all(|table| table.rows.is_empty()));
     let (_, words) = found(&asked(&disks(1, DISK)));
-    assert_eq!(
-        words,
-        "cannot compare: only 1 of its kind had requests, 4 are needed"
-    );
+    assert_eq!(words, "cannot compare: only 1 of its kind, 4 are needed");
     let mut equal = disks(8, DISK);
     for disk in &mut equal {
         disk.usual_ns = 1;

@@ -136,6 +136,15 @@ pub(crate) fn to_stdout(text: &str) -> Result<(), Failure> {
     stdout.flush().map_err(Failure::from)
 }
 
+/// What `write` makes, as it comes.
+pub(crate) fn stdout_by(
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let mut out = BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock());
+    write(&mut out)?;
+    out.flush().map_err(Failure::from)
+}
+
 /// Writes beside the target and renames, so that a full disk leaves no half of a file.
 fn to_file(
     path: &Path,

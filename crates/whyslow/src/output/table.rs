@@ -12,9 +12,11 @@ use super::printed::{self, PrintedColumn};
 
 /// Blanks between columns.
 const GAP: usize = 2;
-/// Other columns go before paths get shorter than this; when none can go, paths shrink on.
+/// Other columns go before paths get shorter than the first, and ids before they get shorter than the
+/// second; when nothing is left to go, paths shrink on.
 const PATH_WIDTH_GOOD: usize = 24;
-const PATH_WIDTH_MIN: usize = 12;
+const PATH_WIDTH_SHORT: usize = 12;
+const PATH_WIDTH_MIN: usize = 8;
 
 /// Appends the table; returns titles of the columns that did not fit.
 pub(super) fn render(
@@ -158,7 +160,7 @@ fn natural_width(column: &PrintedColumn) -> usize {
 /// Ids go last, after paths have got as short as they may: they are what is typed next.
 fn fit(columns: &mut Vec<PrintedColumn>, width: usize, look: &Look) -> Vec<String> {
     let mut dropped = Vec::new();
-    for (path_width, ids_too) in [(PATH_WIDTH_GOOD, false), (PATH_WIDTH_MIN, true)] {
+    for (path_width, ids_too) in [(PATH_WIDTH_GOOD, false), (PATH_WIDTH_SHORT, true)] {
         while least_total(columns, path_width) > width {
             let droppable = columns
                 .iter()

@@ -5,9 +5,11 @@
 //! their sums per slice.
 
 mod cover;
+mod gaps;
+mod handlers;
 mod split;
 
-pub(crate) use split::table as split;
+pub(crate) use split::Split;
 
 use arrow_array::RecordBatch;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
@@ -40,22 +42,26 @@ pub(crate) fn tables(
     // Of some threads alone nobody can say what the rest of a CPU's time was.
     let is_whole = context.question.filter == whole;
     if asks_for_cpus && is_whole {
-        return Ok(vec![split(context, true)?]);
+        return Ok(vec![Split::of(context, true)?.table(context)?]);
     }
-    let mut tables = vec![owners(context, keys)?];
     if context.question.by.is_empty() && is_whole {
-        tables.push(split(context, true)?);
+        let split = Split::of(context, true)?;
+        let [on_cpus, by_owner] = split.slices(context, [&[Key::Cpu], keys])?;
+        return Ok(vec![
+            owners(context, keys, by_owner),
+            split.table_of(context, on_cpus),
+        ]);
     }
-    Ok(tables)
-}
-
-fn owners(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
-    let parts = Parts::of_question(context);
     let mut pass = context.pass(&SLICES, keys)?;
-    let times = Times::new(context, parts, &mut pass);
+    let times = Times::new(context, Parts::of_question(context), &mut pass);
     let grouping = std::slice::from_ref(&pass.grouping);
     let groups = pass.run_by(context.tables, &times, grouping)?;
-    let groups: Unordered<Spans> = groups.into_iter().flatten().collect();
+    let by_owner = groups.into_iter().flatten().collect();
+    Ok(vec![owners(context, keys, by_owner)])
+}
+
+fn owners(context: &Context<'_>, keys: &[Key], groups: Unordered<Spans>) -> AnswerTable {
+    let parts = Parts::of_question(context);
     let by_time = context.interval.is_some();
     let mut rows: Vec<(u32, Vec<KeyValue>, Spent)> = Vec::new();
     for (group, spans) in groups {
@@ -91,7 +97,7 @@ fn owners(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisEr
     }
     let default = if by_time { 0 } else { ROWS };
     context.finish_blocks(&mut table, context.limit(default));
-    Ok(table)
+    table
 }
 
 fn columns(keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {

@@ -190,7 +190,7 @@ fn reason(lacking: Lacking, compared: &Compared, in_flight: Option<i64>) -> Stri
             format!("{requests} requests, {REQUESTS_MIN} are needed")
         }
         Lacking::Devices(devices) => {
-            format!("only {devices} of its kind had requests, {DEVICES_MIN} are needed")
+            format!("only {devices} of its kind, {DEVICES_MIN} are needed")
         }
         Lacking::LikeRequests(like)
             if like.requests < PEER_REQUESTS_MIN || like.devices < PEERS_MIN =>

@@ -109,17 +109,17 @@ fn owner_columns(keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
         columns.push(column("ts_ns", "time", Measure::Time));
     }
     columns.extend(keys.iter().flat_map(|key| key.answer_columns()));
-    for (sort, priority) in Sort::ALL.into_iter().zip([0, 0, 3, 2]) {
+    for (sort, priority) in Sort::ALL.into_iter().zip([0, 1, 3, 2]) {
         let name = sort.name();
         let bytes = |way: &str, short: &str| {
             let (key, title) = (format!("{name}_{way}_bytes"), format!("{name} {short}"));
             column(&key, &title, Measure::Bytes).priority(priority)
         };
-        columns.extend([bytes("read", "read"), bytes("write", "write")]);
+        columns.extend([bytes("read", "rd"), bytes("write", "wr")]);
     }
     columns.extend([
-        column("block_read_bytes", "disk read", Measure::Bytes),
-        column("block_write_bytes", "disk write", Measure::Bytes),
+        column("block_read_bytes", "disk rd", Measure::Bytes),
+        column("block_write_bytes", "disk wr", Measure::Bytes),
         column("reads", "reads", Measure::Count).priority(4),
         column("writes", "writes", Measure::Count).priority(4),
         column("other_calls", "other calls", Measure::Count).priority(6),

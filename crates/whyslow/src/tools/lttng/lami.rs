@@ -3,6 +3,8 @@
 //! A command describes its table classes once (`--metadata`); its results are tables of typed cells
 //! that name their class.
 
+use std::io::{self, Write};
+
 use serde_json::{Value as Json, json};
 use whyslow_model::Ns;
 
@@ -193,9 +195,14 @@ pub(super) fn summary(class: &'static TableClass, tables: &[Table]) -> Table {
     }
 }
 
-/// What a command prints as its result.
-pub(super) fn results<'t>(tables: impl IntoIterator<Item = &'t Table>) -> Json {
-    let tables = tables.into_iter().map(|table| {
+/// Writes what a command prints as its result, row by row: as one value it would take many times
+/// the memory of the tables.
+pub(super) fn write_results<'t>(
+    tables: impl IntoIterator<Item = &'t Table>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    write!(out, "{{\"results\":[")?;
+    for (number, table) in tables.into_iter().enumerate() {
         let class = match &table.subtitle {
             None => table.class.name.into(),
             Some(subtitle) => json!({
@@ -203,13 +210,20 @@ pub(super) fn results<'t>(tables: impl IntoIterator<Item = &'t Table>) -> Json {
                 "title": format!("{} [{subtitle}]", table.class.title),
             }),
         };
-        let rows = table.rows.iter();
-        let rows: Vec<Vec<Json>> = rows
-            .map(|row| row.iter().map(Cell::json).collect())
-            .collect();
-        json!({"class": class, "time-range": range(table.range), "data": rows})
-    });
-    json!({"results": tables.collect::<Vec<Json>>()})
+        let comma = if number > 0 { "," } else { "" };
+        let range = range(table.range);
+        write!(
+            out,
+            "{comma}{{\"class\":{class},\"time-range\":{range},\"data\":["
+        )?;
+        for (number, row) in table.rows.iter().enumerate() {
+            let comma = if number > 0 { "," } else { "" };
+            let row: Vec<Json> = row.iter().map(Cell::json).collect();
+            write!(out, "{comma}{}", Json::from(row))?;
+        }
+        write!(out, "]}}")?;
+    }
+    writeln!(out, "]}}")
 }
 
 /// What a command prints when it cannot answer.

@@ -271,7 +271,6 @@ fn answer(
     let calendar = opened.calendar(args.gmt.then(Zone::utc));
     let wanted = Wanted::of(args).unwrap_or(wanted);
     let mut tables: Vec<Table> = Vec::new();
-    let mut text = String::new();
     let windows = windows(args, analysis, &calendar)?;
     let count = windows.len();
     let notes = RefCell::new(Answer::default());
@@ -298,11 +297,14 @@ fn answer(
             range,
         };
         let sections = (analysis.sections)(&asking)?;
-        text += &style.range(range);
-        for section in &sections {
-            text += &(section.text)(&section.table, &style);
+        if is_machine {
+            tables.extend(sections.into_iter().map(|section| section.table));
+        } else {
+            output::to_stdout(&style.range(range))?;
+            for section in &sections {
+                output::to_stdout(&(section.text)(&section.table, &style))?;
+            }
         }
-        tables.extend(sections.into_iter().map(|section| section.table));
         progress(number + 1, "of the range done")?;
     }
     if let Some(class) = analysis.summary
@@ -312,9 +314,8 @@ fn answer(
         tables.push(summary);
     }
     if is_machine {
-        text = format!("{}\n", lami::results(&tables));
+        output::stdout_by(|out| lami::write_results(&tables, out))?;
     }
-    output::to_stdout(&text)?;
     if !call.talk.quiet {
         output::tell_beside(&notes.into_inner(), calendar.zone);
     }

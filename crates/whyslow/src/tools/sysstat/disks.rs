@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use whyslow_analysis::{Filter, Kind, Verb};
 use whyslow_model::Ns;
 
@@ -58,7 +59,7 @@ pub(super) fn by_name(
     parts: Parts,
     with_partitions: bool,
 ) -> Result<BTreeMap<String, Vec<Sums>>, Failure> {
-    let mut disks: BTreeMap<String, Disk> = BTreeMap::new();
+    let mut disks: FxHashMap<String, Disk> = FxHashMap::default();
     let new = || Disk {
         sums: vec![Sums::default(); parts.count()],
         reached: Ns::MIN,

@@ -12,6 +12,10 @@
 //! Whether a percentile is exact depends on the number of values only, never on the order in which
 //! histograms were merged.
 
+mod counts;
+
+use counts::Counts;
+
 /// Sub-buckets of an octave, as a power of two.
 const SUB_BITS: u32 = 5;
 const SUB_BUCKETS: i64 = 1 << SUB_BITS;
@@ -54,11 +58,10 @@ pub(crate) enum Histogram {
     Counted(Box<Buckets>),
 }
 
-/// Counts of the buckets `first..`, and what the buckets do not tell.
+/// Counts, and what these do not tell.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Buckets {
-    first: usize,
-    counts: Vec<u64>,
+    counts: Counts,
     sums: Sums,
 }
 
@@ -170,10 +173,7 @@ impl Histogram {
             Histogram::Kept(values) => values.iter().for_each(|value| self.add(*value)),
             Histogram::Counted(more) => {
                 let buckets = self.count_all();
-                let counts = more.counts.iter().enumerate();
-                for (place, count) in counts.filter(|(_, count)| **count > 0) {
-                    buckets.put(more.first + place, *count);
-                }
+                buckets.counts.merge(&more.counts);
                 buckets.sums.merge(&more.sums);
             }
         }
@@ -234,11 +234,11 @@ impl Histogram {
             Histogram::Counted(buckets) => permille.map(|q| {
                 let rank = self.rank(q)?;
                 let mut seen = 0;
-                let place = buckets.counts.iter().position(|count| {
+                let (bucket, _) = buckets.counts.filled().find(|(_, count)| {
                     seen += count;
                     seen >= rank
                 })?;
-                let middle = middle(buckets.first + place);
+                let middle = middle(bucket);
                 Some(middle.clamp(buckets.sums.min, buckets.sums.max))
             }),
         }
@@ -268,9 +268,8 @@ impl Histogram {
                 }
             }
             Histogram::Counted(buckets) => {
-                let counts = buckets.counts.iter().enumerate();
-                for (place, count) in counts.filter(|(_, count)| **count > 0) {
-                    put(bucket_bounds(buckets.first + place).0, *count);
+                for (bucket, count) in buckets.counts.filled() {
+                    put(bucket_bounds(bucket).0, count);
                 }
             }
         }
@@ -287,13 +286,7 @@ impl Histogram {
                 same.map(|places| (places[0], places.len() as u64))
                     .collect()
             }
-            Histogram::Counted(buckets) => {
-                let counts = buckets.counts.iter().enumerate();
-                let filled = counts.filter(|(_, count)| **count > 0);
-                filled
-                    .map(|(place, count)| (buckets.first + place, *count))
-                    .collect()
-            }
+            Histogram::Counted(buckets) => buckets.counts.filled().collect(),
         }
     }
 
@@ -308,38 +301,7 @@ impl Buckets {
     #[inline]
     fn add(&mut self, value: i64) {
         self.sums.add(value);
-        self.put(bucket_of(value), 1);
-    }
-
-    #[inline]
-    fn put(&mut self, bucket: usize, count: u64) {
-        let Self { first, counts, .. } = self;
-        if bucket >= *first
-            && let Some(place) = counts.get_mut(bucket - *first)
-        {
-            *place += count;
-            return;
-        }
-        grow(first, counts, bucket);
-        counts[bucket - *first] += count;
-    }
-}
-
-/// Makes room for `bucket`, by whole octaves so that it happens seldom.
-fn grow(first: &mut usize, counts: &mut Vec<u64>, bucket: usize) {
-    let octave = SUB_BUCKETS as usize;
-    let low = bucket / octave * octave;
-    if counts.is_empty() {
-        *first = low;
-    }
-    if low < *first {
-        let missing = *first - low;
-        counts.splice(0..0, std::iter::repeat_n(0, missing));
-        *first = low;
-    }
-    let length = low + octave - *first;
-    if counts.len() < length {
-        counts.resize(length, 0);
+        self.counts.add_one(bucket_of(value));
     }
 }
 
