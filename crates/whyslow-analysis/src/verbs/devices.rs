@@ -6,7 +6,6 @@
 //! both are divided by the length of the part.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use arrow_array::{Array as _, RecordBatch};
 use rustc_hash::FxHashMap;
@@ -15,7 +14,8 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::fold::in_order;
+use crate::filter::Verdicts;
+use crate::fold::in_order_by_all;
 use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::BLOCK;
@@ -91,30 +91,54 @@ fn columns(by_time: bool) -> Vec<AnswerColumn> {
 fn sweep(context: &Context<'_>, parts: Parts) -> Result<BTreeMap<String, Device>, AnalysisError> {
     let mut pass = context.pass(&BLOCK, &[])?;
     let columns = Columns::new(&mut pass.projection);
-    let mut verdicts = pass.selector.verdicts();
-    let mut rows = Vec::new();
-    let mut devices: Vec<(String, Device)> = Vec::new();
     let recording_end = context.recording_end();
-    in_order(
-        context.tables,
-        &pass.projection.scan(pass.selected),
-        |batch| {
-            pass.selector.select(&mut verdicts, batch, &mut rows)?;
-            let mut place_of = |name: &str| {
-                let known = devices.iter().position(|(known, _)| known == name);
-                known.unwrap_or_else(|| {
-                    devices.push((name.to_owned(), Device::new(parts)));
-                    devices.len() - 1
-                })
-            };
-            let places = columns.places(batch, &rows, &mut place_of)?;
-            columns.each(batch, &rows, &places, |place, request| {
-                devices[place].1.add(parts, &request, recording_end);
-            })?;
-            Ok(ControlFlow::Continue(()))
-        },
-    )?;
-    Ok(devices.into_iter().collect())
+    let threads = rayon::current_num_threads().min(THREADS_MAX);
+    let worker = |number: usize| Worker {
+        number,
+        verdicts: pass.selector.verdicts(),
+        rows: Vec::new(),
+        devices: Vec::new(),
+    };
+    let scan = pass.projection.scan(pass.selected);
+    let workers = (0..threads).map(worker).collect();
+    let workers = in_order_by_all(context.tables, &scan, workers, |worker, batch| {
+        let Worker {
+            number,
+            verdicts,
+            rows,
+            devices,
+        } = worker;
+        pass.selector.select(verdicts, batch, rows)?;
+        let mut place_of = |name: &str| {
+            let known = devices.iter().position(|(known, _)| known == name);
+            known.unwrap_or_else(|| {
+                // All threads meet the devices in the same order.
+                let is_ours = devices.len() % threads == *number;
+                devices.push((name.to_owned(), is_ours.then(|| Device::new(parts))));
+                devices.len() - 1
+            })
+        };
+        let places = columns.places(batch, rows, &mut place_of)?;
+        columns.each(batch, rows, &places, devices, |device, request| {
+            device.add(parts, request, recording_end);
+        })
+    })?;
+    let devices = workers.into_iter().flat_map(|worker| worker.devices);
+    Ok(devices
+        .filter_map(|(name, device)| Some((name, device?)))
+        .collect())
+}
+
+/// Every thread looks at every row: more of them only wait for each other.
+const THREADS_MAX: usize = 4;
+
+/// Every so many-th of the devices, in the order in which they are met.
+struct Worker {
+    number: usize,
+    verdicts: Verdicts,
+    rows: Vec<u32>,
+    /// All of them; those of others are empty.
+    devices: Vec<(String, Option<Device>)>,
 }
 
 struct Columns {
@@ -173,13 +197,17 @@ impl Columns {
         batch: &RecordBatch,
         rows: &[u32],
         places: &[usize],
-        mut each: impl FnMut(usize, Request<'_>),
+        devices: &mut [(String, Option<Device>)],
+        each: impl Fn(&mut Device, &Request<'_>),
     ) -> Result<(), AnalysisError> {
         let op = self.op.texts(batch)?;
         let (ts, dur) = (self.ts.ints(batch)?, self.dur.ints(batch)?);
         let (ts_end, upid) = (self.ts_end.ints(batch)?, self.upid.ints(batch)?);
         let (sectors, bytes) = (self.sectors.ints(batch)?, self.bytes.ints(batch)?);
         for (row, place) in rows.iter().copied().zip(places) {
+            let Some(device) = &mut devices[*place].1 else {
+                continue;
+            };
             let request = Request {
                 op: op.get(row).unwrap_or("other"),
                 upid: upid.get(row),
@@ -189,7 +217,7 @@ impl Columns {
                 sectors: sectors.at(row),
                 bytes: bytes.at(row),
             };
-            each(*place, request);
+            each(device, &request);
         }
         Ok(())
     }

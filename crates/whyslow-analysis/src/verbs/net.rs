@@ -9,6 +9,7 @@
 //! again, or dropped, most likely nobody recorded it, and the column is left empty.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use arrow_array::RecordBatch;
 use whyslow_model::Ns;
@@ -16,7 +17,7 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::fold::{Spot, fold};
+use crate::fold::{Spot, fold, in_order};
 use crate::grouping::{Grouping, Object, TimeKey};
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{PACKETS, SYSCALLS};
@@ -270,16 +271,41 @@ fn told(context: &Context<'_>) -> Result<Told, AnalysisError> {
     })
 }
 
+/// Whether the driver took packets: mostly one of the first rows says so.
+fn transmits(context: &Context<'_>) -> Result<bool, AnalysisError> {
+    let mut projection = Projection::new(PACKETS.table);
+    let kind = projection.need("kind");
+    let mut found = false;
+    in_order(context.tables, &projection.scan(None), |batch| {
+        let kind = kind.texts(batch)?;
+        let is_one = per_word(&kind, |kind| kind == "transmit");
+        let rows = 0..batch.num_rows() as u32;
+        found = rows
+            .filter_map(|row| kind.key(row))
+            .any(|word| is_one[word]);
+        Ok(if found {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
+    })?;
+    Ok(found)
+}
+
 fn place_of(kind: &str) -> Option<usize> {
     KINDS.iter().position(|known| *known == kind)
 }
 
-/// Packets of the window, whatever else the question asks for, by the begin of an interval and the
+/// What was received and sent in the window, whatever else the question asks for, by the begin of an interval and the
 /// name of an interface.
 pub(super) fn by_interface(
     context: &Context<'_>,
 ) -> Result<BTreeMap<(Option<Ns>, String), Traffic>, AnalysisError> {
-    let told = told(context)?;
+    let told = Told {
+        transmits: transmits(context)?,
+        retransmits: false,
+        drops: false,
+    };
     let all = Filter::default();
     let pass = context.pass_in(&PACKETS, &[Key::Netif], &all, context.selected())?;
     let of = |(group, sum): (Vec<KeyValue>, PacketSum)| {
