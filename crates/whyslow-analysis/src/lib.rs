@@ -67,6 +67,9 @@ pub fn ask(tables: &dyn Tables, question: &Question) -> Result<Answer, AnalysisE
     } else {
         answer.tables = answer_tables(&context, spec)?;
     }
+    if answer.tables.iter().all(|table| table.rows.is_empty()) {
+        refuse::unknown_devices(&context)?;
+    }
     rows::check_sort(&answer.tables, question.sort.as_ref())?;
     answer.caveats = caveats::about(&context, spec, &answer.tables)?;
     answer.next = next::step(question, &answer.tables);

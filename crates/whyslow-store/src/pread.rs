@@ -33,6 +33,16 @@ impl PreadFile {
         }
     }
 
+    pub(crate) fn verify(&self) -> Result<()> {
+        /// Much at a time, yet not all.
+        const STEP: u64 = 64 * BLOCK_BYTES;
+        let bytes = self.checksums.bytes;
+        for begin in (0..bytes).step_by(STEP as usize) {
+            self.read_checked(begin, STEP.min(bytes - begin) as usize)?;
+        }
+        Ok(())
+    }
+
     fn read_checked(&self, start: u64, length: usize) -> Result<Bytes> {
         let bytes = self.checksums.bytes;
         let Some(end) = start.checked_add(length as u64).filter(|end| *end <= bytes) else {

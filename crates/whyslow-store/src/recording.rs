@@ -83,6 +83,23 @@ impl Recording {
         Ok(files)
     }
 
+    /// Reads every file, and compares it with its checksums: for readers that do not know these.
+    pub fn verify(&self) -> Result<(), StoreError> {
+        let checksums = manifest::read_checksums(&self.directory, &self.path)?;
+        for table in whyslow_model::tables::ALL {
+            let Some(info) = self.info.tables.get(table.name) else {
+                continue;
+            };
+            for name in info.files.iter().chain(&info.long_files) {
+                let file = self.open_file(name, table, &checksums)?;
+                let path = self.path.join(name);
+                file.verify()
+                    .map_err(|error| damaged_because(&path, table, error.to_string()))?;
+            }
+        }
+        Ok(())
+    }
+
     fn open_file(
         &self,
         name: &str,

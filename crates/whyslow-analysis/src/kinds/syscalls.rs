@@ -40,12 +40,12 @@ pub(crate) static SYSCALLS: Spec = Spec {
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")).priority(1),
+    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
-    Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
+    Field::new("comm", "comm", Measure::Text, Cell::Text("comm")).priority(1),
     Field::new("pid", "pid", Measure::Count, Cell::Int("pid")).priority(3),
-    Field::new("tid", "tid", Measure::Count, Cell::Int("tid")).priority(1),
+    Field::new("tid", "tid", Measure::Count, Cell::Int("tid")).priority(2),
     Field::new("name", "call", Measure::Text, Cell::Text("name")),
     Field::new("arguments", "arguments", Measure::Path, Cell::Arguments),
     Field::new("op", "op", Measure::Text, Cell::Text("op")).priority(7),
@@ -63,7 +63,7 @@ const FIELDS: &[Field] = &[
     .priority(6),
     Field::new("offset", "offset", Measure::Count, Cell::Int("file_offset")).priority(5),
     Field::new("flags", "flags", Measure::Count, Cell::Int("flags")).priority(6),
-    Field::new("ret", "result", Measure::Count, Cell::Int("ret")).priority(1),
+    Field::new("ret", "result", Measure::Count, Cell::Int("ret")),
     Field::new("error", "error", Measure::Text, Cell::Errno("errno")).priority(1),
     Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu")).priority(9),
     Field::new("id", "id", Measure::Id, Cell::Id).priority(1),

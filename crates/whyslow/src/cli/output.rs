@@ -47,7 +47,7 @@ pub(crate) struct OutputArgs {
     /// Only ASCII characters [default: if the locale is not UTF-8]
     #[arg(long)]
     pub(crate) ascii: bool,
-    /// Never start a pager
+    /// Never start a pager (else $WHYSLOW_PAGER or $PAGER shows what is longer than the terminal)
     #[arg(long)]
     pub(crate) no_pager: bool,
     /// Exit with 3 if events were lost in the window

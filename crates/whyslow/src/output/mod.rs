@@ -92,7 +92,7 @@ pub(crate) fn write(
     if format == Format::Text && args.output.is_none() {
         let text = text::render(&answer, subject, &look);
         let is_long = size.is_some_and(|(_, rows)| text.lines().count() >= rows);
-        if is_long && !args.no_pager {
+        if is_long && !args.no_pager && io::stdin().is_terminal() {
             return pager::show(&text).map_err(Failure::from);
         }
         return to_stdout(&text);

@@ -31,6 +31,10 @@ pub(super) fn render(answer: &Answer, subject: &Subject, look: &Look) -> String 
             }
         }
     }
+    let cannot_tell = |caveat: &String| caveat.starts_with("cannot tell");
+    if answer.tables.is_empty() && !answer.caveats.iter().any(cannot_tell) {
+        out.push_str("(nothing matches)\n");
+    }
     losses(&answer.losses, look, &mut out);
     for caveat in &answer.caveats {
         let text = format!("note: {}", shown(caveat, look.ascii));

@@ -14,6 +14,8 @@ mod views;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use whyslow_store::Recording;
+
 use crate::cli::{SqlArgs, SqlFormat, TalkArgs};
 use crate::failure::Failure;
 use crate::output::to_stdout;
@@ -27,6 +29,8 @@ pub(super) fn run(args: &SqlArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let statement = statement(args)?;
     let opened = Opened::find(args.recording.as_deref(), talk)?;
     let program = duckdb::find()?;
+    // DuckDB does not know of our checksums, and would answer from what is damaged.
+    Recording::open(opened.path())?.verify()?;
     let folder = std::path::absolute(opened.path())
         .map_err(|error| Failure::reading(opened.path(), error))?;
     let confined = confine::to_reading(&folder, &program)?;
