@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 
 use crate::archive;
 use crate::importers::ctf::layout;
-use crate::importers::text;
+use crate::importers::{spool, text};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
     /// A directory with traces of the Common Trace Format, their `metadata` file, or an archive.
     Ctf,
+    /// What the recorder wrote.
+    Spool,
     /// Lines of text, see [`crate::importers::text`].
     Text,
 }
@@ -20,6 +22,7 @@ impl SourceKind {
     pub fn name(self) -> &'static str {
         match self {
             SourceKind::Ctf => "ctf",
+            SourceKind::Spool => "spool",
             SourceKind::Text => "text",
         }
     }
@@ -27,8 +30,9 @@ impl SourceKind {
 
 /// What [`detect`] can find, for messages.
 pub const SUPPORTED: &str = "an LTTng or other CTF 1.8 or CTF 2 trace (its directory, or a \
-                             .tar, .tar.gz, .tar.xz, .tar.zst or .zip of it), or a text file \
-                             that begins with `whyslow-text 1`";
+                             .tar, .tar.gz, .tar.xz, .tar.zst or .zip of it), a spool of \
+                             `whyslow record`, or a text file that begins with \
+                             `whyslow-text 1`";
 
 #[derive(Debug, thiserror::Error)]
 pub enum DetectError {
@@ -53,6 +57,9 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     if about.is_dir() {
         // refuse early what the directory scan would search in vain
         fs::read_dir(path).map_err(open)?;
+        if spool::is_spool(path) {
+            return Ok(SourceKind::Spool);
+        }
         return if path.join("manifest.json").is_file() && !path.join("metadata").exists() {
             Err(DetectError::Recording {
                 path: path.to_owned(),
@@ -71,6 +78,9 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     let head = read_head(path).map_err(open)?;
     if is_text(&head) {
         return Ok(SourceKind::Text);
+    }
+    if spool::is_spool(path) {
+        return Ok(SourceKind::Spool);
     }
     if path.file_name().is_some_and(|name| name == "metadata") || archive::is_archive(path) {
         return Ok(SourceKind::Ctf);

@@ -3,6 +3,7 @@
 mod account;
 mod ctf_source;
 mod session;
+mod spool_source;
 mod text_source;
 
 use std::ops::ControlFlow;
@@ -18,6 +19,7 @@ use whyslow_model::{Ns, Symbols};
 use whyslow_store::{Existing, RecordingInfo, RecordingWriter, SourceInfo, StoreError};
 
 use self::session::{Outcome, Session};
+use self::spool_source::SpoolSource;
 use self::text_source::TextQueue;
 use crate::archive::ArchiveError;
 use crate::detect::{DetectError, SourceKind, detect};
@@ -115,6 +117,8 @@ pub enum ImportError {
         bytes: u64,
         limit: u64,
     },
+    #[error("a spool is imported by itself")]
+    SpoolBesideOthers,
     #[error("traces of several hosts in one import: {}", hosts.join(", "))]
     SeveralHosts { hosts: Vec<String> },
     #[error("cannot prepare the cache of imported traces: {reason}")]
@@ -185,6 +189,7 @@ pub fn import_in_memory(sources: &[PathBuf]) -> Result<InMemory, ImportError> {
 struct Opened {
     /// All traces together: its reader merges them.
     traces: Option<CtfReader>,
+    spools: Vec<SpoolSource>,
     texts: TextQueue,
     kinds: Vec<SourceKind>,
 }
@@ -202,13 +207,21 @@ impl Opened {
         let shift = |index: usize| shifts_ns.get(index).copied().unwrap_or(0);
         let mut traces: Vec<(usize, &Path, Ns)> = Vec::new();
         let (mut texts, mut kinds) = (TextQueue::default(), Vec::new());
+        let mut spools: Vec<SpoolSource> = Vec::new();
         for (index, path) in sources.iter().enumerate() {
             let kind = detect(path)?;
             match kind {
                 SourceKind::Ctf => traces.push((index, path, shift(index))),
+                SourceKind::Spool => spools.push(SpoolSource {
+                    path: path.clone(),
+                    shift_ns: shift(index),
+                }),
                 SourceKind::Text => texts.add(index, path, shift(index))?,
             }
             kinds.push(kind);
+        }
+        if !spools.is_empty() && sources.len() > 1 {
+            return Err(ImportError::SpoolBesideOthers);
         }
         let traces = if traces.is_empty() {
             None
@@ -234,6 +247,7 @@ impl Opened {
         };
         Ok(Opened {
             traces,
+            spools,
             texts,
             kinds,
         })
@@ -249,6 +263,9 @@ impl Opened {
         session.name_sources(&self.kinds);
         if let Some(mut reader) = self.traces {
             ctf_source::read(&mut reader, &mut session)?;
+        }
+        for spool in self.spools {
+            spool.read(&mut session)?;
         }
         session.finish()
     }

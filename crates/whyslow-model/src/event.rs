@@ -476,6 +476,11 @@ pub enum Body<'a> {
         flags: Option<i64>,
         path: &'a [u8],
     },
+    /// Working directory of a process.
+    StateDirectory {
+        pid: i32,
+        path: &'a [u8],
+    },
     StateBlockDevice {
         dev: i64,
         name: &'a [u8],

@@ -7,6 +7,7 @@ pub mod answer;
 pub mod event;
 pub mod mechanism;
 pub mod row;
+pub mod spool;
 pub mod stat;
 pub mod symbol;
 pub mod syscall;

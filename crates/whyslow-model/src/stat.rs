@@ -59,6 +59,9 @@ stats! {
     EVENTS_DISCARDED Warning false "events the tracer discarded for lack of buffer space",
     PACKET_REPEATED Info false "a packet that an earlier file of the same stream holds too (snapshots overlap); read once",
     PACKETS_LOST Warning false "packets missing by sequence number",
+    SPOOL_BLOCK_DAMAGED Error false "a block of a spool that is damaged or cut short; the blocks before and after it were used",
+    SPOOL_BLOCK_MISSING Error false "blocks of a spool missing by number",
+    SPOOL_RECORD_DAMAGED Error true "a record of a spool that is too short for its kind, or of a kind that is not known",
     TEXT_LINE_BAD Error true "a line that is not in the format's grammar",
     // meaning
     EVENT_FIELD_MISSING Warning true "an event without a field that its meaning needs",

@@ -73,6 +73,12 @@ impl Failure {
         }
     }
 
+    /// The causes of an error whose own words are the message.
+    pub(crate) fn caused_by_chain(mut self, error: &dyn Error) -> Self {
+        self.causes.extend(chain(error.source()));
+        self
+    }
+
     pub(crate) fn caused_by(mut self, error: &dyn Error) -> Self {
         self.causes.extend(chain(Some(error)));
         self

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 /// Crate, and the crates of ours that it may name.
-const ALLOWED: [(&str, &[&str]); 6] = [
+const ALLOWED: [(&str, &[&str]); 7] = [
     ("whyslow-model", &[]),
     ("whyslow-store", &["whyslow-model"]),
     ("whyslow-ingest", &["whyslow-model", "whyslow-store"]),
     ("whyslow-analysis", &["whyslow-model", "whyslow-store"]),
+    ("whyslow-record", &["whyslow-model"]),
     (
         "whyslow",
         &[
@@ -15,6 +16,7 @@ const ALLOWED: [(&str, &[&str]); 6] = [
             "whyslow-store",
             "whyslow-ingest",
             "whyslow-analysis",
+            "whyslow-record",
         ],
     ),
     ("fuzz", &["whyslow-ingest", "whyslow-model"]),

@@ -2,5 +2,6 @@
 
 pub mod ctf;
 pub mod rwbs;
+pub(crate) mod spool;
 pub mod task_state;
 pub mod text;

@@ -49,6 +49,9 @@ impl Account {
         if key == "hostname" && self.host.is_none() {
             self.host = Some(value.to_owned());
         }
+        if key == "zone" && self.zone.is_none() {
+            self.zone = Some(value.to_owned());
+        }
         if key == "trace_creation_datetime" && self.zone.is_none() {
             self.zone = crate::clock::zone_of_creation(value);
         }

@@ -135,6 +135,12 @@ impl FdTables {
         self.tables[index].cwd = cwd;
     }
 
+    /// The one that a dump tells, unless events told of a later one.
+    pub(super) fn set_first_cwd(&mut self, by: &ThreadRef, cwd: Sym) {
+        let index = self.table_of(by);
+        self.tables[index].cwd.get_or_insert(cwd);
+    }
+
     pub(super) fn received(&mut self, by: &ThreadRef) {
         let index = self.table_of(by);
         self.tables[index].received = true;

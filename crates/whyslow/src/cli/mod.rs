@@ -3,10 +3,12 @@
 mod ask;
 mod output;
 mod questions;
+mod record;
 
 pub(crate) use ask::AskArgs;
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
+pub(crate) use record::{HeldArgs, RecordArgs, TopicArg};
 
 use std::path::{Path, PathBuf};
 
@@ -66,6 +68,11 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Record this machine: calls, scheduling, block I/O
+    #[command(before_help = record::EXAMPLES)]
+    Record(Box<RecordArgs>),
+    #[command(hide = true)]
+    Held(HeldArgs),
     /// Turn the traces of other tools into a recording
     #[command(before_help = IMPORT_EXAMPLES)]
     Import(ImportArgs),

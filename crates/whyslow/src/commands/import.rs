@@ -68,7 +68,7 @@ fn name_after(source: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// The last lines on stderr: what became of the records, anomalies by severity.
-fn summarise(report: &ImportReport, output: &Path) {
+pub(super) fn summarise(report: &ImportReport, output: &Path) {
     let info = &report.recording;
     let records = report.records;
     let length = (info.end_ns - info.begin_ns) as f64 / 1e9;

@@ -5,6 +5,7 @@ mod completions;
 mod import;
 mod info;
 mod man;
+mod record;
 mod schema;
 mod sql;
 
@@ -17,6 +18,8 @@ use ask::Asked;
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let talk = &cli.talk;
     let done = match cli.command {
+        Command::Record(args) => record::run(&args, talk),
+        Command::Held(args) => record::hold(&args),
         Command::Import(args) => import::run(&args, talk),
         Command::Info(args) => info::run(&args, talk),
         Command::Question(command) => Asked::new(*command).run(talk),

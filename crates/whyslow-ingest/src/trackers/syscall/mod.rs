@@ -242,6 +242,12 @@ impl SyscallTracker {
                     None => out.anomalies.count(&stat::STATE_FD_UNOWNED, here.ts),
                 }
             }
+            Body::StateDirectory { pid, path } => {
+                if let Some(thread) = processes.by_pid(pid).map(standing_for) {
+                    let path = out.intern(path);
+                    self.fds.set_first_cwd(&thread, path);
+                }
+            }
             Body::StateEnd => {
                 self.fds.dump_ended();
                 self.held.settle(&mut self.files, out);

@@ -1,0 +1,523 @@
+//! What records mean.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use whyslow_model::Ns;
+use whyslow_model::event::{
+    BlockFlags, BlockOp, BlockRange, Body, Context, Event, IrqKind, Loss, LossKind, PrevState,
+    SocketAddress, StateProcess, SyscallArgs, WakeupKind,
+};
+use whyslow_model::spool::{BlockIo, COMPAT, ELSEWHERE, Head, Kind, Record, Switch, SyscallRecord};
+use whyslow_model::syscall::{self, Abi, Role};
+
+use super::order::Pointed;
+
+/// What came of a record.
+pub(crate) enum Told<'a> {
+    Event(Event<'a>),
+    Loss(Loss<'a>),
+    /// Name and value.
+    Fact(&'a [u8], &'a [u8]),
+    Nothing,
+}
+
+/// What is known beside the record itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) ts: Ns,
+    /// The entry of a call.
+    pub(crate) is_entry: bool,
+    pub(crate) pointed: Option<&'a Pointed>,
+}
+
+type Comm = [u8; 16];
+
+/// Stands for the working directory.
+const AT_FDCWD: i32 = -100;
+
+/// Knows names of threads and calls, which most records do not have.
+#[derive(Debug, Default)]
+pub(crate) struct Mapper {
+    comms: FxHashMap<i32, Comm>,
+    parents: FxHashMap<i32, i32>,
+    kernel_threads: FxHashSet<i32>,
+    /// Of calls that are known by number only.
+    numbers: FxHashMap<u32, Box<str>>,
+    abi: Option<Abi>,
+}
+
+impl Mapper {
+    /// The machine's architecture, as `uname -m` tells it.
+    pub(crate) fn set_architecture(&mut self, name: &[u8]) {
+        self.abi = match name {
+            b"x86_64" => Some(Abi::X86_64),
+            b"aarch64" => Some(Abi::Aarch64),
+            _ => None,
+        };
+    }
+
+    pub(crate) fn map<'a>(
+        &'a mut self,
+        head: &Head,
+        record: &Record<'a>,
+        place: Place<'a>,
+        args: &'a mut SyscallArgs<'a>,
+    ) -> Told<'a> {
+        self.learn(head, record);
+        let event = |body| {
+            Told::Event(Event {
+                ts: place.ts,
+                cpu: (head.flags & ELSEWHERE == 0).then_some(i32::from(head.cpu)),
+                context: Context {
+                    tid: Some(head.tid),
+                    pid: Some(head.pid),
+                    ..Context::default()
+                },
+                body,
+            })
+        };
+        let state = |body| {
+            Told::Event(Event {
+                ts: place.ts,
+                cpu: None,
+                context: Context::default(),
+                body,
+            })
+        };
+        match *record {
+            Record::SyscallEnter(call) => event(self.entry(head, call, place.pointed, args)),
+            Record::Syscall(call) if place.is_entry => {
+                event(self.entry(head, call, place.pointed, args))
+            }
+            Record::Syscall(call) => event(self.exit(head, call, place.pointed, args)),
+            Record::Switch(switch) => event(self.switch(head, switch)),
+            Record::Waking(wakeup) | Record::WakeupNew(wakeup) => event(Body::SchedWakeup {
+                kind: match head.kind {
+                    Kind::WakeupNew => WakeupKind::WakeupNew,
+                    _ => WakeupKind::Waking,
+                },
+                tid: wakeup.tid,
+                comm: self.comm(wakeup.tid),
+                prio: Some(i32::from(wakeup.prio)),
+                target_cpu: wakeup.target_cpu.map(i32::from),
+            }),
+            Record::Fork(child) => event(Body::Fork {
+                parent_tid: head.tid,
+                parent_pid: Some(head.pid),
+                parent_comm: self.comm(head.tid),
+                child_tid: child.tid,
+                child_pid: Some(child.pid),
+                child_comm: child.comm,
+            }),
+            Record::Exec(ref text) => event(Body::Exec {
+                filename: text.bytes,
+                tid: Some(head.tid),
+                old_tid: Some(text.arg as i32),
+            }),
+            Record::Exit(task) => event(Body::Exit {
+                tid: task.tid,
+                comm: task.comm,
+            }),
+            Record::Free(task) => event(Body::Free { tid: task.tid }),
+            Record::Comm(task) => event(Body::CommChange {
+                tid: task.tid,
+                comm: task.comm,
+            }),
+            Record::Block(io) => event(block(head.kind, io)),
+            Record::IrqEnter { kind, nr } => event(Body::IrqEnter {
+                kind: irq_kind(kind),
+                nr: nr as i32,
+                name: None,
+            }),
+            Record::IrqExit { kind, nr, ret } => event(Body::IrqExit {
+                kind: irq_kind(kind),
+                nr: nr as i32,
+                ret: Some(ret),
+            }),
+            Record::SoftirqRaise { nr } => event(Body::SoftirqRaise { nr: nr as i32 }),
+            Record::Thread {
+                state: letter,
+                comm,
+            } => state(Body::StateProcess(StateProcess {
+                tid: head.tid,
+                pid: Some(head.pid),
+                ppid: self.parents.get(&head.pid).copied(),
+                comm: Some(comm),
+                is_kernel: Some(self.kernel_threads.contains(&head.pid)),
+                status: status(letter),
+                cpu: None,
+                file_table: None,
+            })),
+            Record::Fd {
+                fd: AT_FDCWD, path, ..
+            } => state(Body::StateDirectory {
+                pid: head.pid,
+                path,
+            }),
+            Record::Fd { fd, flags, path } => state(Body::StateFd {
+                pid: Some(head.pid),
+                file_table: None,
+                fd,
+                flags: Some(flags as i64),
+                path,
+            }),
+            Record::BlockDevice { dev, name } => state(Body::StateBlockDevice {
+                dev: i64::from(dev),
+                name,
+            }),
+            Record::NetInterface { index, name, .. } => state(Body::StateNetInterface {
+                name,
+                ifindex: i32::try_from(index).ok(),
+                address: None,
+            }),
+            Record::Irq { nr, name } => state(Body::StateIrq {
+                irq: nr as i32,
+                name,
+                action: name,
+            }),
+            Record::SnapshotEnd => state(Body::StateEnd),
+            Record::Lost { from, to, count } => Told::Loss(Loss {
+                ts: place.ts,
+                ts_end: Some(place.ts.saturating_add(to.saturating_sub(from) as i64)),
+                cpu: Some(i32::from(head.cpu)),
+                stream: "spool",
+                kind: LossKind::Events,
+                count: i64::try_from(count).ok(),
+            }),
+            Record::Fact { name, value } => Told::Fact(name, value),
+            Record::Text(_)
+            | Record::Bytes(_)
+            | Record::Clock { .. }
+            | Record::Process { .. }
+            | Record::Mark { .. } => Told::Nothing,
+        }
+    }
+
+    fn learn(&mut self, head: &Head, record: &Record<'_>) {
+        match record {
+            Record::Process {
+                ppid,
+                executable,
+                command_line,
+                ..
+            } => {
+                self.parents.insert(head.pid, *ppid);
+                const KTHREADD: i32 = 2;
+                let is_of_kernel = *ppid == KTHREADD || head.pid == KTHREADD;
+                if is_of_kernel && executable.is_empty() && command_line.is_empty() {
+                    self.kernel_threads.insert(head.pid);
+                }
+            }
+            Record::Thread { comm, .. } => self.name(head.tid, comm),
+            Record::Fork(task) | Record::Comm(task) => self.name(task.tid, task.comm),
+            Record::Free(task) => {
+                self.comms.remove(&task.tid);
+            }
+            _ => {}
+        }
+    }
+
+    fn name(&mut self, tid: i32, name: &[u8]) {
+        let mut comm = Comm::default();
+        let length = name.len().min(comm.len() - 1);
+        comm[..length].copy_from_slice(&name[..length]);
+        self.comms.insert(tid, comm);
+    }
+
+    /// Empty where it is not known.
+    fn comm(&self, tid: i32) -> &[u8] {
+        if tid == 0 {
+            return b"swapper";
+        }
+        let comm = self.comms.get(&tid).map_or(&[][..], |comm| comm);
+        let end = comm.iter().position(|byte| *byte == 0);
+        &comm[..end.unwrap_or(comm.len())]
+    }
+
+    fn switch(&self, head: &Head, switch: Switch) -> Body<'_> {
+        Body::SchedSwitch {
+            prev_tid: head.tid,
+            prev_comm: self.comm(head.tid),
+            prev_prio: Some(i32::from(switch.prev_prio)),
+            prev_state: prev_state(switch.prev_state),
+            next_tid: switch.next_tid,
+            next_comm: self.comm(switch.next_tid),
+            next_prio: Some(i32::from(switch.next_prio)),
+        }
+    }
+
+    fn entry<'a>(
+        &'a mut self,
+        head: &Head,
+        call: SyscallRecord,
+        pointed: Option<&'a Pointed>,
+        args: &'a mut SyscallArgs<'a>,
+    ) -> Body<'a> {
+        let abi = self.abi(head);
+        let name = self.call_name(abi, call.nr);
+        let known = syscall::call(name);
+        if let Some(abi) = abi {
+            *args = known.args_of_registers(call.args, abi);
+        }
+        for (arg, bytes) in pointed.into_iter().flatten() {
+            let place = (*arg as usize).wrapping_sub(1);
+            let role = known.args.get(place).and_then(|arg| arg.role);
+            match role {
+                Some(Role::Path) => args.path = Some(bytes),
+                Some(Role::Path2) => args.path2 = Some(bytes),
+                _ if takes_address(name) => args.socket_address = address(bytes),
+                _ => {}
+            }
+        }
+        Body::SyscallEnter {
+            name,
+            nr: Some(call.nr as i32),
+            compat: head.flags & COMPAT != 0,
+            args,
+        }
+    }
+
+    fn exit<'a>(
+        &'a mut self,
+        head: &Head,
+        call: SyscallRecord,
+        pointed: Option<&'a Pointed>,
+        args: &'a mut SyscallArgs<'a>,
+    ) -> Body<'a> {
+        let abi = self.abi(head);
+        let name = self.call_name(abi, call.nr);
+        for (_, bytes) in pointed.into_iter().flatten() {
+            match name {
+                "pipe" | "pipe2" | "socketpair" => args.fds = pair(bytes),
+                _ if takes_address(name) => {}
+                "accept" | "accept4" | "recvfrom" => args.socket_address = address(bytes),
+                _ => {}
+            }
+        }
+        Body::SyscallExit {
+            name: Some(name),
+            nr: Some(call.nr as i32),
+            compat: head.flags & COMPAT != 0,
+            ret: Some(call.ret),
+            args,
+        }
+    }
+
+    fn abi(&self, head: &Head) -> Option<Abi> {
+        let abi = self.abi?;
+        Some(if head.flags & COMPAT != 0 {
+            abi.compat()
+        } else {
+            abi
+        })
+    }
+
+    fn call_name(&mut self, abi: Option<Abi>, nr: u32) -> &str {
+        match abi.and_then(|abi| syscall::number_name(abi, i64::from(nr))) {
+            Some(name) => name,
+            None => self
+                .numbers
+                .entry(nr)
+                .or_insert_with(|| nr.to_string().into()),
+        }
+    }
+}
+
+/// Whether the call is told an address, rather than telling one.
+fn takes_address(name: &str) -> bool {
+    matches!(name, "connect" | "bind" | "sendto")
+}
+
+fn pair(bytes: &[u8]) -> Option<[i32; 2]> {
+    let bytes: [u8; 8] = bytes.try_into().ok()?;
+    let [a, b, c, d, e, f, g, h] = bytes;
+    Some([
+        i32::from_le_bytes([a, b, c, d]),
+        i32::from_le_bytes([e, f, g, h]),
+    ])
+}
+
+/// A `struct sockaddr`.
+fn address(bytes: &[u8]) -> Option<SocketAddress<'_>> {
+    const AF_UNIX: u16 = 1;
+    const AF_INET: u16 = 2;
+    const AF_INET6: u16 = 10;
+    let (family, rest) = bytes.split_first_chunk::<2>()?;
+    let family = u16::from_le_bytes(*family);
+    let port = || {
+        let port = rest.first_chunk::<2>()?;
+        Some(u16::from_be_bytes(*port))
+    };
+    Some(match family {
+        AF_INET => SocketAddress::Inet {
+            port: port()?,
+            address: *rest.get(2..)?.first_chunk()?,
+        },
+        AF_INET6 => SocketAddress::Inet6 {
+            port: port()?,
+            address: *rest.get(6..)?.first_chunk()?,
+        },
+        // An abstract name begins with a zero byte and is not ended by one.
+        AF_UNIX if rest.first() == Some(&0) => SocketAddress::Unix { path: rest },
+        AF_UNIX => {
+            let end = rest.iter().position(|byte| *byte == 0);
+            SocketAddress::Unix {
+                path: &rest[..end.unwrap_or(rest.len())],
+            }
+        }
+        family => SocketAddress::Family(i32::from(family)),
+    })
+}
+
+/// State of the thread that goes, by the bits of current kernels (since 4.14).
+fn prev_state(state: u32) -> PrevState {
+    const UNINTERRUPTIBLE: u32 = 0x2;
+    const DEAD: u32 = 0x80;
+    const NOLOAD: u32 = 0x400;
+    const RTLOCK_WAIT: u32 = 0x1000;
+    const FROZEN: u32 = 0x8000;
+    const IDLE: u32 = UNINTERRUPTIBLE | NOLOAD;
+    match state {
+        Switch::PREEMPTED => PrevState::Runnable { preempted: true },
+        0 => PrevState::Runnable { preempted: false },
+        state if state & DEAD != 0 => PrevState::Dead,
+        state if state & IDLE == IDLE => PrevState::Idle,
+        state if state & (UNINTERRUPTIBLE | RTLOCK_WAIT | FROZEN) != 0 => {
+            PrevState::Uninterruptible
+        }
+        state if state & 0x1 != 0 => PrevState::Sleeping,
+        state if state & 0x4 != 0 => PrevState::Stopped,
+        state if state & 0x8 != 0 => PrevState::Traced,
+        state if state & 0x40 != 0 => PrevState::Parked,
+        state => PrevState::Unknown(i64::from(state)),
+    }
+}
+
+/// Letter of `/proc/PID/stat`, as LTTng's state dumps have it.
+fn status(letter: u8) -> Option<i64> {
+    Some(match letter {
+        b'R' => 6,
+        b'S' | b'D' | b'I' => 5,
+        b'Z' => 4,
+        b'X' => 7,
+        _ => return None,
+    })
+}
+
+fn irq_kind(kind: u32) -> IrqKind {
+    match kind {
+        0 => IrqKind::Hard,
+        _ => IrqKind::Soft,
+    }
+}
+
+fn block(kind: Kind, io: BlockIo) -> Body<'static> {
+    let range = BlockRange {
+        dev: i64::from(io.dev),
+        // A flush is at no place.
+        sector: if io.sector == u64::MAX {
+            0
+        } else {
+            io.sector as i64
+        },
+        sectors: i64::from(io.bytes / 512),
+        bytes: None,
+        flags: flags(io.rwbs),
+        tid: None,
+        comm: None,
+    };
+    let error = Some(errno(io.error)).filter(|errno| *errno != 0);
+    match kind {
+        Kind::BioQueue => Body::BlockBioQueue(range),
+        Kind::BioBackmerge => Body::BlockBioBackmerge(range),
+        Kind::BioFrontmerge => Body::BlockBioFrontmerge(range),
+        Kind::BioComplete => Body::BlockBioComplete { range, error },
+        Kind::BioRemap => Body::BlockBioRemap {
+            range,
+            old_dev: i64::from(io.old_dev),
+            old_sector: io.old_sector as i64,
+        },
+        Kind::BioSplit => Body::BlockSplit {
+            range,
+            new_sector: io.old_sector as i64,
+        },
+        Kind::GetRq => Body::BlockGetRq(range),
+        Kind::RqInsert => Body::BlockRqInsert(range),
+        Kind::RqIssue => Body::BlockRqIssue(range),
+        Kind::RqMerge => Body::BlockRqMerge(range),
+        Kind::RqRequeue => Body::BlockRqRequeue(range),
+        _ => Body::BlockRqComplete { range, error },
+    }
+}
+
+fn flags(rwbs: u32) -> BlockFlags {
+    let has = |bit| rwbs & bit != 0;
+    BlockFlags {
+        op: match rwbs & BlockIo::OP {
+            0 => BlockOp::Read,
+            1 => BlockOp::Write,
+            2 => BlockOp::Flush,
+            3 => BlockOp::Discard,
+            _ => BlockOp::Other,
+        },
+        sync: has(BlockIo::SYNC),
+        meta: has(BlockIo::META),
+        ahead: has(BlockIo::AHEAD),
+        fua: has(BlockIo::FUA),
+        preflush: has(BlockIo::PREFLUSH),
+        secure: has(BlockIo::SECURE),
+    }
+}
+
+/// `blk_status_t` as a number of errors; older kernels give that, negative.
+fn errno(status: i32) -> i32 {
+    match status {
+        0 => 0,
+        1 => 95,
+        2 => 110,
+        3 => 28,
+        4 => 67,
+        5 => 121,
+        6 => 52,
+        7 => 61,
+        8 => 84,
+        9 => 12,
+        status if status < 0 => -status,
+        _ => 5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_those_of_the_kernel() {
+        let check = |raw, expected| assert_eq!(prev_state(raw), expected, "{raw:#x}");
+        check(0, PrevState::Runnable { preempted: false });
+        check(Switch::PREEMPTED, PrevState::Runnable { preempted: true });
+        check(0x1, PrevState::Sleeping);
+        check(0x2001, PrevState::Sleeping);
+        check(0x102, PrevState::Uninterruptible);
+        check(0x402, PrevState::Idle);
+        check(0x80, PrevState::Dead);
+        check(0x40, PrevState::Parked);
+    }
+
+    #[test]
+    fn addresses_of_any_length_are_read() {
+        let inet = [2, 0, 0x1f, 0x90, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+        let found = address(&inet);
+        assert_eq!(
+            found,
+            Some(SocketAddress::Inet {
+                address: [127, 0, 0, 1],
+                port: 8080
+            })
+        );
+        let path = SocketAddress::Unix { path: b"/run/x" };
+        assert_eq!(address(b"\x01\0/run/x\0\0"), Some(path));
+        for length in 0..inet.len() {
+            address(&inet[..length]);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Spools of the recorder: blocks of records that are nearly in order of time.
+//!
+//! A record of a system call tells of its entry too, which lies before records that came earlier: by
+//! a tenth of a second at most, because the recorder tells of longer calls before they end. So what
+//! was read waits so long beyond the moment up to which everything is told.
+
+mod map;
+mod order;
+mod reader;
+
+pub(crate) use map::{Mapper, Place, Told};
+pub(crate) use order::Window;
+pub(crate) use reader::{SpoolReader, is_spool};

@@ -1,0 +1,147 @@
+//! Records of several blocks, put in order of time.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::spool::{Head, Kind, Record, TOLD, records};
+
+/// How far back a record may reach: the recorder looks for long calls twenty times a second.
+const REACH_NS: u64 = 150_000_000;
+/// More than this does not wait: a recorder that never says what is complete is no reason to run out
+/// of memory.
+const WAITING_MAX: usize = 4_000_000;
+
+/// What arguments of a call point at, by number of the argument from 1 on.
+pub(crate) type Pointed = Vec<(u32, Box<[u8]>)>;
+
+/// Something that happened.
+#[derive(Debug)]
+pub(crate) struct Ordered {
+    pub(crate) ts: u64,
+    number: u64,
+    /// The entry of the call that the record is about, rather than its return.
+    pub(crate) is_entry: bool,
+    pub(crate) pointed: Option<Box<Pointed>>,
+    block: u64,
+    at: u32,
+}
+
+/// Blocks of which something waits.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    blocks: VecDeque<Rc<[u8]>>,
+    /// Number of the first of them.
+    first: u64,
+    waiting: Vec<Ordered>,
+    next_number: u64,
+    /// Of the call that a thread is about to tell of.
+    pointed: FxHashMap<i32, Pointed>,
+    complete_until: u64,
+    /// Records that could not be read: count, and where the first of them was.
+    pub(crate) damaged: u64,
+    pub(crate) read: u64,
+    pub(crate) kinds: BTreeMap<Kind, u64>,
+    /// The monotonic clock and the calendar, when they were compared first.
+    pub(crate) clock: Option<(u64, i64)>,
+    /// The architecture, which names calls.
+    pub(crate) architecture: Option<Box<[u8]>>,
+}
+
+impl Window {
+    /// Takes a block; what is in order by then is to be taken with [`Self::ready`].
+    pub(crate) fn add(&mut self, payload: Vec<u8>, complete_until: u64) {
+        let block = self.first + self.blocks.len() as u64;
+        for (at, record) in records(&payload) {
+            self.read += 1;
+            let Ok((head, record)) = record else {
+                self.damaged += 1;
+                continue;
+            };
+            *self.kinds.entry(head.kind).or_default() += 1;
+            match record {
+                Record::Clock { real, .. } => {
+                    self.clock.get_or_insert((head.ts, real));
+                }
+                Record::Fact {
+                    name: b"architecture",
+                    value,
+                } => self.architecture = Some(value.into()),
+                _ => {}
+            }
+            self.put(&head, &record, (block, at as u32));
+        }
+        self.blocks.push_back(payload.into());
+        self.complete_until = self.complete_until.max(complete_until);
+    }
+
+    fn put(&mut self, head: &Head, record: &Record<'_>, (block, at): (u64, u32)) {
+        let mut add = |ts, is_entry, pointed: Option<Pointed>| {
+            self.waiting.push(Ordered {
+                ts,
+                number: self.next_number,
+                is_entry,
+                pointed: pointed.filter(|list| !list.is_empty()).map(Box::new),
+                block,
+                at,
+            });
+            self.next_number += 1;
+        };
+        match record {
+            Record::Text(text) | Record::Bytes(text) => {
+                let of_thread = self.pointed.entry(head.tid).or_default();
+                // A call has no more than six arguments.
+                if of_thread.len() >= 8 {
+                    of_thread.clear();
+                }
+                of_thread.push((text.arg, text.bytes.into()));
+            }
+            Record::SyscallEnter(call) => {
+                let pointed = self.pointed.remove(&head.tid);
+                add(call.entered, true, pointed);
+            }
+            Record::Syscall(call) => {
+                let pointed = self.pointed.remove(&head.tid);
+                if head.flags & TOLD == 0 {
+                    add(call.entered, true, pointed.clone());
+                }
+                add(head.ts, false, pointed);
+            }
+            _ => add(head.ts, false, None),
+        }
+    }
+
+    /// What nothing can come before any more, in order; everything if `at_end`.
+    pub(crate) fn ready(&mut self, at_end: bool) -> Vec<Ordered> {
+        // Nearly sorted already: runs are merged.
+        self.waiting
+            .sort_by_key(|ordered| (ordered.ts, ordered.number));
+        let until = self.complete_until.saturating_sub(REACH_NS);
+        let count = if at_end || self.complete_until == u64::MAX {
+            self.waiting.len()
+        } else {
+            let due = self.waiting.partition_point(|ordered| ordered.ts < until);
+            due.max(self.waiting.len().saturating_sub(WAITING_MAX))
+        };
+        let rest = self.waiting.split_off(count);
+        std::mem::replace(&mut self.waiting, rest)
+    }
+
+    /// The record of something that was ready.
+    pub(crate) fn record(&self, ordered: &Ordered) -> Option<(Head, Record<'_>)> {
+        let block = self.blocks.get((ordered.block - self.first) as usize)?;
+        let (_, record) = records(block.get(ordered.at as usize..)?).next()?;
+        record.ok()
+    }
+
+    /// Forgets the blocks that nothing waits of any more.
+    pub(crate) fn forget(&mut self) {
+        let needed = self.waiting.iter().map(|ordered| ordered.block).min();
+        let end = self.first + self.blocks.len() as u64;
+        let needed = needed.unwrap_or(end);
+        while self.first < needed {
+            self.blocks.pop_front();
+            self.first += 1;
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Spools made by hand: what becomes of their records, in which order, and of damage.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use whyslow_ingest::{InMemory, import_in_memory};
+use whyslow_model::spool::{BLOCK_BYTES, Block, Encoder, Kind, TOLD};
+use whyslow_model::tables::SyscallRow;
+
+const MS: u64 = 1_000_000;
+/// The calendar at monotonic zero.
+const EPOCH: i64 = 1_700_000_000_000_000_000;
+/// Numbers of x86_64.
+const READ: u32 = 0;
+const OPENAT: u32 = 257;
+
+struct Spool {
+    folder: TempDir,
+    file: Vec<u8>,
+    number: u64,
+}
+
+impl Spool {
+    /// With the block that every spool begins with.
+    fn new() -> Self {
+        let mut spool = Self {
+            folder: TempDir::new().expect("a temporary folder"),
+            file: Vec::new(),
+            number: 0,
+        };
+        let mut encoder = Encoder::default();
+        encoder
+            .begin(Kind::Clock, MS, (0, 0))
+            .u64(MS)
+            .u64((EPOCH + MS as i64) as u64)
+            .end();
+        encoder
+            .begin(Kind::Fact, MS, (0, 0))
+            .text(b"architecture")
+            .text(b"x86_64")
+            .end();
+        spool.block(&encoder, MS);
+        spool
+    }
+
+    fn block(&mut self, encoder: &Encoder, complete_until: u64) {
+        let payload = encoder.payload();
+        let mut block = Block {
+            number: self.number,
+            complete_until,
+            payload_bytes: payload.len() as u32,
+            record_bytes: payload.len() as u32,
+            records: encoder.records(),
+            is_compressed: false,
+            crc: 0,
+        };
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(&block.head());
+        crc.update(payload);
+        block.crc = crc.finalize();
+        self.file.extend(block.head());
+        self.file.extend(block.crc.to_le_bytes());
+        self.file.extend(payload);
+        self.number += 1;
+    }
+
+    fn import(&self) -> InMemory {
+        let spool: PathBuf = self.folder.path().join("x.spool");
+        let _ = fs::create_dir(&spool);
+        fs::write(spool.join("000001.blocks"), &self.file).expect("a disk");
+        import_in_memory(&[spool]).expect("a spool is always readable")
+    }
+}
+
+fn call(encoder: &mut Encoder, ts: u64, entered: u64, (nr, ret): (u32, i64), args: [u64; 3]) {
+    let record = encoder.begin_on(Kind::Syscall, ts, (7, 7), (0, 0));
+    record.u64(entered).u64(ret as u64).u32(nr).u32(3);
+    for arg in args {
+        record.u64(arg);
+    }
+    record.end();
+}
+
+fn text(imported: &InMemory, symbol: whyslow_model::Sym) -> String {
+    imported.symbols.get(symbol).to_owned()
+}
+
+fn shown(imported: &InMemory) -> Vec<(String, i64, Option<i64>, Option<i64>)> {
+    let show = |row: &SyscallRow| {
+        let name = text(imported, row.name);
+        (name, row.ts - EPOCH, row.dur, row.ret)
+    };
+    imported.rows.syscall.iter().map(show).collect()
+}
+
+#[test]
+fn a_call_that_was_told_late_has_its_place_by_its_entry() {
+    let mut spool = Spool::new();
+    let mut encoder = Encoder::default();
+    // Of another thread, between the entry and the return of the long one.
+    encoder
+        .begin_on(Kind::Text, 40 * MS, (7, 7), (0, 0))
+        .u32(2)
+        .text(b"/etc/passwd")
+        .end();
+    call(&mut encoder, 41 * MS, 40 * MS, (OPENAT, 3), [0, 0, 0]);
+    spool.block(&encoder, 60 * MS);
+    encoder.clear();
+    let record = encoder.begin_on(Kind::Syscall, 90 * MS, (9, 9), (1, 0));
+    record.u64(10 * MS).u64(5).u32(READ).u32(3);
+    record.u64(4).u64(0).u64(100).end();
+    spool.block(&encoder, u64::MAX);
+    let imported = spool.import();
+    let ms = MS as i64;
+    let expected = [
+        ("openat".to_owned(), 40 * ms, Some(ms), Some(3)),
+        ("read".to_owned(), 10 * ms, Some(80 * ms), Some(5)),
+    ];
+    assert_eq!(shown(&imported), expected);
+    let path = imported.rows.syscall[0]
+        .path
+        .map(|path| text(&imported, path));
+    assert_eq!(path.as_deref(), Some("/etc/passwd"));
+    assert!(
+        imported
+            .anomalies
+            .iter()
+            .all(|anomaly| anomaly.name != "TIME_CLAMPED")
+    );
+}
+
+#[test]
+fn a_call_is_one_row_whether_its_entry_was_told_before_or_not() {
+    let mut spool = Spool::new();
+    let mut encoder = Encoder::default();
+    let record = encoder.begin_on(Kind::SyscallEnter, 30 * MS, (7, 7), (0, 0));
+    record.u64(10 * MS).u64(0).u32(READ).u32(3);
+    record.u64(4).u64(0).u64(100).end();
+    let record = encoder.begin_on(Kind::Syscall, 900 * MS, (7, 7), (0, TOLD));
+    record.u64(10 * MS).u64(77).u32(READ).u32(3);
+    record.u64(4).u64(0).u64(100).end();
+    // One that never returns.
+    let record = encoder.begin_on(Kind::SyscallEnter, 920 * MS, (7, 7), (0, 0));
+    record.u64(910 * MS).u64(0).u32(READ).u32(3);
+    record.u64(4).u64(0).u64(100).end();
+    spool.block(&encoder, u64::MAX);
+    let ms = MS as i64;
+    let expected = [
+        ("read".to_owned(), 10 * ms, Some(890 * ms), Some(77)),
+        ("read".to_owned(), 910 * ms, None, None),
+    ];
+    assert_eq!(shown(&spool.import()), expected);
+}
+
+#[test]
+fn damage_costs_the_blocks_it_is_in_and_is_told() {
+    let mut spool = Spool::new();
+    let mut blocks = Vec::new();
+    for number in 1..=5u64 {
+        let mut encoder = Encoder::default();
+        let ts = number * 100 * MS;
+        call(
+            &mut encoder,
+            ts,
+            ts - MS,
+            (READ, number as i64),
+            [4, 0, 100],
+        );
+        blocks.push(spool.file.len());
+        spool.block(&encoder, ts);
+    }
+    let whole = spool.file.clone();
+    assert_eq!(shown(&spool.import()).len(), 5);
+    let kept = |spool: &Spool| -> Vec<i64> {
+        let imported = spool.import();
+        let reports = imported.anomalies.iter();
+        let told = reports.filter(|report| report.name == "SPOOL_BLOCK_DAMAGED");
+        assert_eq!(told.map(|report| report.count).sum::<u64>(), 1);
+        shown(&imported)
+            .iter()
+            .filter_map(|(_, _, _, ret)| *ret)
+            .collect()
+    };
+    spool.file[blocks[2] + BLOCK_BYTES + 30] ^= 1;
+    assert_eq!(kept(&spool), [1, 2, 4, 5]);
+    // A size that reaches beyond everything.
+    spool.file.clone_from(&whole);
+    spool.file[blocks[1] + 26] = 3;
+    assert_eq!(kept(&spool), [1, 3, 4, 5]);
+    // A recorder that was killed while it wrote: at any byte of the last block.
+    for end in blocks[4] + 1..whole.len() {
+        spool.file = whole[..end].to_vec();
+        assert_eq!(kept(&spool), [1, 2, 3, 4], "{end}");
+    }
+    spool.file = whole[..blocks[4]].to_vec();
+    assert_eq!(shown(&spool.import()).len(), 4);
+    spool.file = whole[..blocks[2]]
+        .iter()
+        .chain(&whole[blocks[3]..])
+        .copied()
+        .collect();
+    let imported = spool.import();
+    let missing = imported
+        .anomalies
+        .iter()
+        .find(|report| report.name == "SPOOL_BLOCK_MISSING");
+    assert_eq!(missing.map(|report| report.count), Some(1));
+}
+
+#[test]
+fn a_record_of_no_known_kind_is_counted_and_passed_over() {
+    let mut spool = Spool::new();
+    let mut encoder = Encoder::default();
+    let mut foreign = Encoder::default();
+    foreign
+        .begin(Kind::Mark, 20 * MS, (7, 7))
+        .text(b"hello")
+        .end();
+    let mut bytes = foreign.payload().to_vec();
+    bytes[..2].copy_from_slice(&999u16.to_le_bytes());
+    encoder.copy(&bytes);
+    call(&mut encoder, 41 * MS, 40 * MS, (READ, 3), [0, 0, 0]);
+    spool.block(&encoder, u64::MAX);
+    let imported = spool.import();
+    assert_eq!(shown(&imported).len(), 1);
+    assert_eq!(imported.records.skipped, 1);
+    assert_eq!(imported.records.read, imported.records.accepted + 1);
+}
+
+#[test]
+fn a_spool_of_nothing_is_an_empty_recording() {
+    let spool = Spool::new();
+    assert!(shown(&spool.import()).is_empty());
+    assert!(Path::new(spool.folder.path()).exists());
+}

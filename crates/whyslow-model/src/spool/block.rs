@@ -1,0 +1,120 @@
+//! Blocks: what is written at once, and is there as a whole or not at all.
+
+/// `WSPL`
+pub const MAGIC: [u8; 4] = *b"WSPL";
+/// Bytes before the payload.
+pub const BLOCK_BYTES: usize = 40;
+/// More than this is damage: a recorder writes blocks of a few hundred kilobytes.
+pub const PAYLOAD_MAX: u32 = 64 << 20;
+/// Name of a file of a spool: a number and this.
+pub const FILE_SUFFIX: &str = ".blocks";
+
+const VERSION: u16 = 1;
+/// The payload is compressed with Zstandard.
+const COMPRESSED: u16 = 1;
+
+/// Head of a block.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 0 | `WSPL` |
+/// | 4 | version (1), flags (bit 0: payload compressed with Zstandard), two bytes each |
+/// | 8 | number of the block in the spool, from 0 |
+/// | 16 | all that happened before this moment is in this block or an earlier one |
+/// | 24 | bytes of the payload in the file |
+/// | 28 | bytes of the payload as records |
+/// | 32 | number of records |
+/// | 36 | CRC-32 of the bytes before it and of the payload |
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    pub number: u64,
+    pub complete_until: u64,
+    pub payload_bytes: u32,
+    pub record_bytes: u32,
+    pub records: u32,
+    pub is_compressed: bool,
+    pub crc: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BlockError {
+    #[error("no block begins here")]
+    Magic,
+    #[error("the block is of version {0}, which this whyslow does not know")]
+    Version(u16),
+    #[error("the block claims a payload of {0} bytes")]
+    Size(u32),
+}
+
+impl Block {
+    /// The head without its last four bytes, over which (and the payload) the checksum is made.
+    pub fn head(&self) -> [u8; BLOCK_BYTES - 4] {
+        let mut head = [0; BLOCK_BYTES - 4];
+        head[..4].copy_from_slice(&MAGIC);
+        head[4..6].copy_from_slice(&VERSION.to_le_bytes());
+        let flags = if self.is_compressed { COMPRESSED } else { 0 };
+        head[6..8].copy_from_slice(&flags.to_le_bytes());
+        head[8..16].copy_from_slice(&self.number.to_le_bytes());
+        head[16..24].copy_from_slice(&self.complete_until.to_le_bytes());
+        head[24..28].copy_from_slice(&self.payload_bytes.to_le_bytes());
+        head[28..32].copy_from_slice(&self.record_bytes.to_le_bytes());
+        head[32..36].copy_from_slice(&self.records.to_le_bytes());
+        head
+    }
+
+    pub fn parse(bytes: &[u8; BLOCK_BYTES]) -> Result<Block, BlockError> {
+        if bytes[..4] != MAGIC {
+            return Err(BlockError::Magic);
+        }
+        let version = u16::from_le_bytes([bytes[4], bytes[5]]);
+        if version != VERSION {
+            return Err(BlockError::Version(version));
+        }
+        let flags = u16::from_le_bytes([bytes[6], bytes[7]]);
+        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));
+        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        let block = Block {
+            number: long(8),
+            complete_until: long(16),
+            payload_bytes: word(24),
+            record_bytes: word(28),
+            records: word(32),
+            is_compressed: flags & COMPRESSED != 0,
+            crc: word(36),
+        };
+        for size in [block.payload_bytes, block.record_bytes] {
+            if size > PAYLOAD_MAX {
+                return Err(BlockError::Size(size));
+            }
+        }
+        Ok(block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_read_as_it_was_written() {
+        let block = Block {
+            number: 7,
+            complete_until: u64::MAX - 3,
+            payload_bytes: 100,
+            record_bytes: 2_000,
+            records: 30,
+            is_compressed: true,
+            crc: 0xdead_beef,
+        };
+        let mut bytes = [0; BLOCK_BYTES];
+        bytes[..BLOCK_BYTES - 4].copy_from_slice(&block.head());
+        bytes[BLOCK_BYTES - 4..].copy_from_slice(&block.crc.to_le_bytes());
+        assert_eq!(Block::parse(&bytes), Ok(block));
+        bytes[27] = 0xff;
+        assert!(matches!(Block::parse(&bytes), Err(BlockError::Size(_))));
+        bytes[4] = 9;
+        assert_eq!(Block::parse(&bytes), Err(BlockError::Version(9)));
+        bytes[0] = 0;
+        assert_eq!(Block::parse(&bytes), Err(BlockError::Magic));
+    }
+}

@@ -1,0 +1,20 @@
+//! The spool: what the recorder writes while it records, and `import` reads.
+//!
+//! A spool is a directory of files, each a series of blocks ([`Block`]). The payload of a block is a
+//! series of records ([`Record`]): events from the kernel as they came, and what the recorder saw in
+//! `/proc` and elsewhere (snapshots). Records of one ring are nearly in order of time; a block says
+//! up to when everything is told ([`Block::complete_until`]).
+//!
+//! Numbers are little-endian. Times are nanoseconds of CLOCK_MONOTONIC; [`Record::Clock`] relates
+//! them to the calendar.
+
+mod block;
+mod encode;
+mod record;
+
+pub use block::{BLOCK_BYTES, Block, BlockError, FILE_SUFFIX, MAGIC, PAYLOAD_MAX};
+pub use encode::Encoder;
+pub use record::{
+    BlockIo, COMPAT, ELSEWHERE, HEAD_BYTES, Head, Kind, Record, RecordError, Switch, SyscallRecord,
+    TOLD, Task, TextRecord, Wakeup, records,
+};

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/* Block I/O: bios as they are submitted, requests as the device gets them. */
+
+static __always_inline __u32 rwbs_of(__u32 flags)
+{
+	static const __u8 ops[] = {0, 1, 2, 3, 4, 3};
+	__u32 op = flags & 0xff;
+	__u32 rwbs = op < sizeof(ops) ? ops[op] : 4;
+
+	if (op == 5)
+		rwbs |= RWBS_SECURE;
+#define FLAG(bit, ours)                                                                            \
+	if (flags & (1u << bpf_core_enum_value(enum req_flag_bits, bit)))                          \
+		rwbs |= ours
+	FLAG(__REQ_SYNC, RWBS_SYNC);
+	FLAG(__REQ_META, RWBS_META);
+	FLAG(__REQ_RAHEAD, RWBS_AHEAD);
+	FLAG(__REQ_FUA, RWBS_FUA);
+	FLAG(__REQ_PREFLUSH, RWBS_PREFLUSH);
+#undef FLAG
+	return rwbs;
+}
+
+static __always_inline struct wire_block *begin_bio(__u16 kind, struct bio *bio)
+{
+	struct wire_block *record = BEGIN(struct wire_block, kind);
+
+	if (!record)
+		return 0;
+	record->dev = bio->bi_bdev ? bio->bi_bdev->bd_dev : 0;
+	record->bytes = bio->bi_iter.bi_size;
+	record->sector = bio->bi_iter.bi_sector;
+	record->rwbs = rwbs_of(bio->bi_opf);
+	record->error = 0;
+	record->old_sector = 0;
+	record->old_dev = 0;
+	record->zero = 0;
+	return record;
+}
+
+static __always_inline int put_bio(__u16 kind, struct bio *bio)
+{
+	struct wire_block *record = begin_bio(kind, bio);
+
+	if (record)
+		end_record(record);
+	return 0;
+}
+
+SEC("tp_btf/block_bio_queue")
+int BPF_PROG(on_bio_queue, struct bio *bio)
+{
+	return put_bio(WIRE_BIO_QUEUE, bio);
+}
+
+SEC("tp_btf/block_bio_backmerge")
+int BPF_PROG(on_bio_backmerge, struct bio *bio)
+{
+	return put_bio(WIRE_BIO_BACKMERGE, bio);
+}
+
+SEC("tp_btf/block_bio_frontmerge")
+int BPF_PROG(on_bio_frontmerge, struct bio *bio)
+{
+	return put_bio(WIRE_BIO_FRONTMERGE, bio);
+}
+
+SEC("tp_btf/block_getrq")
+int BPF_PROG(on_getrq, struct bio *bio)
+{
+	return put_bio(WIRE_GETRQ, bio);
+}
+
+SEC("tp_btf/block_bio_complete")
+int BPF_PROG(on_bio_complete, struct request_queue *queue, struct bio *bio)
+{
+	struct wire_block *record = begin_bio(WIRE_BIO_COMPLETE, bio);
+
+	if (!record)
+		return 0;
+	record->error = bio->bi_status;
+	end_record(record);
+	return 0;
+}
+
+SEC("tp_btf/block_bio_remap")
+int BPF_PROG(on_bio_remap, struct bio *bio, __u32 dev, __u64 from)
+{
+	struct wire_block *record = begin_bio(WIRE_BIO_REMAP, bio);
+
+	if (!record)
+		return 0;
+	record->old_dev = dev;
+	record->old_sector = from;
+	end_record(record);
+	return 0;
+}
+
+SEC("tp_btf/block_split")
+int BPF_PROG(on_split, struct bio *bio, unsigned int new_sector)
+{
+	struct wire_block *record = begin_bio(WIRE_BIO_SPLIT, bio);
+
+	if (!record)
+		return 0;
+	record->old_sector = new_sector;
+	end_record(record);
+	return 0;
+}
+
+static __always_inline int put_rq(__u16 kind, struct request *rq, __u32 bytes, __s32 error)
+{
+	struct wire_block *record = BEGIN(struct wire_block, kind);
+	struct gendisk *disk;
+
+	if (!record)
+		return 0;
+	disk = rq->q->disk;
+	record->dev = disk ? disk->major << 20 | disk->first_minor : 0;
+	record->bytes = bytes;
+	record->sector = rq->__sector;
+	record->rwbs = rwbs_of(rq->cmd_flags);
+	record->error = error;
+	record->old_sector = 0;
+	record->old_dev = 0;
+	record->zero = 0;
+	end_record(record);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_insert")
+int BPF_PROG(on_rq_insert, struct request *rq)
+{
+	return put_rq(WIRE_RQ_INSERT, rq, rq->__data_len, 0);
+}
+
+SEC("tp_btf/block_rq_issue")
+int BPF_PROG(on_rq_issue, struct request *rq)
+{
+	return put_rq(WIRE_RQ_ISSUE, rq, rq->__data_len, 0);
+}
+
+SEC("tp_btf/block_rq_merge")
+int BPF_PROG(on_rq_merge, struct request *rq)
+{
+	return put_rq(WIRE_RQ_MERGE, rq, rq->__data_len, 0);
+}
+
+SEC("tp_btf/block_rq_requeue")
+int BPF_PROG(on_rq_requeue, struct request *rq)
+{
+	return put_rq(WIRE_RQ_REQUEUE, rq, rq->__data_len, 0);
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(on_rq_complete, struct request *rq, __u8 error, unsigned int bytes)
+{
+	return put_rq(WIRE_RQ_COMPLETE, rq, bytes, error);
+}

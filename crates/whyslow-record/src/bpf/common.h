@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/* What all programs share: settings, rings, counts of what was lost. */
+#ifndef WHYSLOW_COMMON_H
+#define WHYSLOW_COMMON_H
+
+#include "kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "wire.h"
+
+/* Settings, written before the programs are loaded. */
+const volatile __u32 own_pid = 0;      /* nobody records the recorder's own calls */
+const volatile __u32 ring_mask = 0;    /* number of rings, a power of two, less one */
+const volatile __u64 call_min_ns = 0;  /* shorter calls are left out */
+const volatile bool only_targets = false;
+
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 16);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 64);
+	__type(key, __u32);
+	__array(values, struct ring);
+} rings SEC(".maps");
+
+/* Processes whose calls are wanted, if not those of all. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 16);
+	__type(key, __u32);
+	__type(value, __u8);
+} targets SEC(".maps");
+
+/* Records that found their ring full, and when the last of them was. */
+struct lost {
+	__u64 count;
+	__u64 last;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct lost);
+} losses SEC(".maps");
+
+static __always_inline void *ring_here(__u32 cpu)
+{
+	__u32 place = cpu & ring_mask;
+
+	return bpf_map_lookup_elem(&rings, &place);
+}
+
+static __always_inline void lose(__u64 now)
+{
+	__u32 zero = 0;
+	struct lost *lost = bpf_map_lookup_elem(&losses, &zero);
+
+	if (lost) {
+		lost->count++;
+		lost->last = now;
+	}
+}
+
+static __always_inline void fill_head(struct wire_head *head, __u16 kind, __u16 len, __u32 cpu,
+				      __u64 now)
+{
+	__u64 ids = bpf_get_current_pid_tgid();
+
+	head->kind = kind;
+	head->len = len;
+	head->cpu = cpu;
+	head->flags = 0;
+	head->ts = now;
+	head->tid = ids;
+	head->pid = ids >> 32;
+}
+
+/* Room for a record of the type, its head filled; nothing if its ring is full. */
+#define BEGIN(type, kind) ((type *)begin_record(kind, sizeof(type)))
+
+static __always_inline void *begin_record(__u16 kind, const __u32 len)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 now = bpf_ktime_get_ns();
+	void *ring = ring_here(cpu);
+	struct wire_head *head;
+
+	if (!ring)
+		return 0;
+	head = bpf_ringbuf_reserve(ring, len, 0);
+	if (!head) {
+		lose(now);
+		return 0;
+	}
+	fill_head(head, kind, len, cpu, now);
+	return head;
+}
+
+static __always_inline void end_record(void *record)
+{
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline bool is_target(__u32 pid)
+{
+	if (pid == own_pid)
+		return false;
+	return !only_targets || bpf_map_lookup_elem(&targets, &pid);
+}
+
+#endif

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
+/* All programs of the recorder: which of them are loaded is decided at start. */
+#include "common.h"
+
+#include "syscalls.h"
+
+#include "sched.h"
+
+#include "block.h"
+
+#include "irq.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

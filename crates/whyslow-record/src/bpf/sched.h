@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/* Who runs, who wakes whom, and lives of threads. */
+
+static __always_inline void put_switch(bool preempt, struct task_struct *prev,
+				       struct task_struct *next, __u32 state)
+{
+	struct wire_switch *record;
+
+	tell_call(prev, 0, 0);
+	record = BEGIN(struct wire_switch, WIRE_SWITCH);
+	if (!record)
+		return;
+	record->head.tid = prev->pid;
+	record->head.pid = prev->tgid;
+	record->next_tid = next->pid;
+	record->next_pid = next->tgid;
+	record->prev_state = preempt ? WIRE_PREEMPTED : state;
+	record->prev_prio = prev->prio;
+	record->next_prio = next->prio;
+	end_record(record);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int state)
+{
+	put_switch(preempt, prev, next, state);
+	return 0;
+}
+
+/* Before 5.18 the state has to be looked up, and may have changed since. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch_old, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	put_switch(preempt, prev, next, prev->__state);
+	return 0;
+}
+
+static __always_inline int put_wakeup(__u16 kind, struct task_struct *task)
+{
+	struct wire_wakeup *record = BEGIN(struct wire_wakeup, kind);
+
+	if (!record)
+		return 0;
+	record->tid = task->pid;
+	record->pid = task->tgid;
+	record->prio = task->prio;
+	record->target_cpu = 0xffff;
+	record->zero = 0;
+	end_record(record);
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *task)
+{
+	return put_wakeup(WIRE_WAKING, task);
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(on_wakeup_new, struct task_struct *task)
+{
+	return put_wakeup(WIRE_WAKEUP_NEW, task);
+}
+
+static __always_inline int put_task(__u16 kind, struct task_struct *task, const char *comm)
+{
+	struct wire_task *record = BEGIN(struct wire_task, kind);
+
+	if (!record)
+		return 0;
+	record->tid = task->pid;
+	record->pid = task->tgid;
+	bpf_probe_read_kernel(record->comm, sizeof(record->comm), comm);
+	end_record(record);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	if (only_targets && child->tgid != parent->tgid) {
+		__u32 pid = parent->tgid, new_pid = child->tgid;
+		__u8 one = 1;
+
+		if (bpf_map_lookup_elem(&targets, &pid))
+			bpf_map_update_elem(&targets, &new_pid, &one, BPF_ANY);
+	}
+	return put_task(WIRE_FORK, child, child->comm);
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm *program)
+{
+	__u32 zero = 0;
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
+	long size;
+
+	if (!scratch)
+		return 0;
+	size = bpf_probe_read_kernel_str(scratch->bytes, TEXT_MAX, program->filename);
+	put_scratch(scratch, WIRE_EXEC, old_tid, size > 0 ? size - 1 : 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	return put_task(WIRE_EXIT, task, task->comm);
+}
+
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(on_free, struct task_struct *task)
+{
+	__u32 pid = task->tgid;
+
+	if (only_targets && task->pid == task->tgid)
+		bpf_map_delete_elem(&targets, &pid);
+	return put_task(WIRE_FREE, task, task->comm);
+}
+
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
+{
+	return put_task(WIRE_COMM, task, comm);
+}
+
+/* Calls that have not returned when the recording ends. */
+SEC("iter/task")
+int on_end(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+
+	if (task)
+		tell_call(task, 0, WIRE_ELSEWHERE);
+	return 0;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/*
+ * System calls: one record each, when it returns. A call during which its thread gives up the CPU,
+ * or that lasts for long, is told of when that happens too. So a record never tells of a beginning
+ * that is long ago, and a call that never returns is known nevertheless.
+ *
+ * Arguments are read from the registers that the thread had at its entry: they are still there.
+ * What they point at is read at the entry, before the call or anybody else changes it.
+ */
+
+#define CALLS_MAX 512
+#define TEXT_MAX 4096
+#define ADDRESS_MAX 128
+
+/* What is known of a call by its number: arguments by position from 1 on, 0 for none. */
+struct call_spec {
+	__u8 argc;
+	__u8 text;
+	__u8 text2;
+	__u8 address;     /* of a socket, its length in the next argument */
+	__u8 address_out; /* filled in by the call, its length behind the next argument */
+	__u8 fds_out;     /* two descriptors */
+	__u8 zero[2];
+};
+
+const volatile struct call_spec call_specs[CALLS_MAX] = {};
+const volatile struct call_spec compat_specs[CALLS_MAX] = {};
+
+/* The call that a thread is in. */
+struct call {
+	__u64 entered; /* 0 outside */
+	__u32 nr;
+	__u16 flags; /* of the record */
+	__u16 unread; /* texts that were not in memory at the entry, by bit */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct call);
+} calls SEC(".maps");
+
+/* A text or bytes, being put together. */
+struct scratch {
+	struct wire_head head;
+	__u32 arg;
+	__u32 size;
+	char bytes[TEXT_MAX + 8];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+#define TS_COMPAT 2
+
+static __always_inline bool is_compat(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return task->thread_info.status & TS_COMPAT;
+#else
+	return false;
+#endif
+}
+
+static __always_inline const volatile struct call_spec *spec_of(__u32 nr, bool compat)
+{
+	static const volatile struct call_spec unknown = {.argc = WIRE_ARGS_ALL};
+
+	if (nr >= CALLS_MAX)
+		return &unknown;
+	return compat ? &compat_specs[nr] : &call_specs[nr];
+}
+
+static __always_inline __u64 arg_of(struct pt_regs *regs, bool compat, int place)
+{
+#if defined(__TARGET_ARCH_x86)
+	if (compat)
+		switch (place) {
+		case 1: return (__u32)regs->bx;
+		case 2: return (__u32)regs->cx;
+		case 3: return (__u32)regs->dx;
+		case 4: return (__u32)regs->si;
+		case 5: return (__u32)regs->di;
+		case 6: return (__u32)regs->bp;
+		default: return 0;
+		}
+	switch (place) {
+	case 1: return regs->di;
+	case 2: return regs->si;
+	case 3: return regs->dx;
+	case 4: return regs->r10;
+	case 5: return regs->r8;
+	case 6: return regs->r9;
+	default: return 0;
+	}
+#else
+	if (place == 1)
+		return regs->orig_x0;
+	return place > 1 && place <= 6 ? regs->regs[place - 1] : 0;
+#endif
+}
+
+/* Hands on what is in the scratch, `size` bytes of it. */
+static __always_inline void put_scratch(struct scratch *scratch, __u16 kind, __u32 arg, __u32 size)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 now = bpf_ktime_get_ns();
+	void *ring = ring_here(cpu);
+	__u64 len;
+
+	if (!ring || size > TEXT_MAX)
+		return;
+	len = (sizeof(struct wire_text) + size + 7) & ~7ULL;
+	fill_head(&scratch->head, kind, len, cpu, now);
+	scratch->arg = arg;
+	scratch->size = size;
+	if (bpf_ringbuf_output(ring, scratch, len, BPF_RB_NO_WAKEUP))
+		lose(now);
+}
+
+static __always_inline bool put_text(__u32 arg, const void *text)
+{
+	__u32 zero = 0;
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
+	long size;
+
+	if (!scratch)
+		return true;
+	size = bpf_probe_read_user_str(scratch->bytes, TEXT_MAX, text);
+	if (size < 0)
+		return false;
+	put_scratch(scratch, WIRE_TEXT, arg, size > 0 ? size - 1 : 0);
+	return true;
+}
+
+static __always_inline void put_bytes(__u32 arg, const void *bytes, __u32 size)
+{
+	__u32 zero = 0;
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
+
+	if (!scratch)
+		return;
+	if (size >= ADDRESS_MAX)
+		size = ADDRESS_MAX - 1;
+	/* For the verifier, which the compiler would deprive of the bound. */
+	barrier_var(size);
+	size &= ADDRESS_MAX - 1;
+	if (bpf_probe_read_user(scratch->bytes, size, bytes) == 0)
+		put_scratch(scratch, WIRE_BYTES, arg, size);
+}
+
+static __always_inline void put_texts(const volatile struct call_spec *spec, struct pt_regs *regs,
+				      struct call *call, bool compat)
+{
+	if (spec->text && !put_text(spec->text, (void *)arg_of(regs, compat, spec->text)))
+		call->unread |= 1;
+	if (spec->text2 && !put_text(spec->text2, (void *)arg_of(regs, compat, spec->text2)))
+		call->unread |= 2;
+	if (spec->address)
+		put_bytes(spec->address, (void *)arg_of(regs, compat, spec->address),
+			  arg_of(regs, compat, spec->address + 1));
+}
+
+static __always_inline void fill_call(struct wire_syscall *record, struct call *call,
+				      struct pt_regs *regs, bool compat, __u32 argc)
+{
+	record->entered = call->entered;
+	record->nr = call->nr;
+	record->argc = argc;
+	record->head.flags = call->flags | (compat ? WIRE_COMPAT : 0);
+	record->args[0] = arg_of(regs, compat, 1);
+	record->args[1] = arg_of(regs, compat, 2);
+	record->args[2] = arg_of(regs, compat, 3);
+	if (argc <= WIRE_ARGS_FEW)
+		return;
+	record->args[3] = arg_of(regs, compat, 4);
+	record->args[4] = arg_of(regs, compat, 5);
+	record->args[5] = arg_of(regs, compat, 6);
+}
+
+#define SYSCALL_BYTES(argc) (sizeof(struct wire_syscall) + (argc) * sizeof(__u64))
+
+/* `ret` only at the end. */
+static __always_inline void put_call(__u16 kind, struct call *call, struct pt_regs *regs,
+				     bool compat, __s64 ret, struct task_struct *whose)
+{
+	struct wire_syscall *record;
+
+	if (spec_of(call->nr, compat)->argc <= WIRE_ARGS_FEW) {
+		record = begin_record(kind, SYSCALL_BYTES(WIRE_ARGS_FEW));
+		if (!record)
+			return;
+		fill_call(record, call, regs, compat, WIRE_ARGS_FEW);
+	} else {
+		record = begin_record(kind, SYSCALL_BYTES(WIRE_ARGS_ALL));
+		if (!record)
+			return;
+		fill_call(record, call, regs, compat, WIRE_ARGS_ALL);
+	}
+	record->ret = ret;
+	record->head.tid = whose->pid;
+	record->head.pid = whose->tgid;
+	end_record(record);
+}
+
+/* Tells of the call that a thread is in, unless that was done before. */
+static __always_inline void tell_call(struct task_struct *task, __u64 longer_than, __u16 flags)
+{
+	struct call *call = bpf_task_storage_get(&calls, task, 0, 0);
+
+	if (!call || !call->entered || call->flags & WIRE_TOLD)
+		return;
+	if (longer_than && bpf_ktime_get_ns() - call->entered < longer_than)
+		return;
+	call->flags |= flags;
+	put_call(WIRE_SYSCALL_ENTER, call, (struct pt_regs *)bpf_task_pt_regs(task),
+		 is_compat(task), 0, task);
+	call->flags = (call->flags & ~flags) | WIRE_TOLD;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_sys_enter, struct pt_regs *regs, long nr)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const volatile struct call_spec *spec;
+	struct call *call;
+	bool compat;
+
+	if (!is_target(task->tgid))
+		return 0;
+	call = bpf_task_storage_get(&calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!call) {
+		lose(bpf_ktime_get_ns());
+		return 0;
+	}
+	compat = is_compat(task);
+	call->nr = nr;
+	call->flags = 0;
+	call->unread = 0;
+	call->entered = bpf_ktime_get_ns();
+	spec = spec_of(nr, compat);
+	if (spec->text || spec->address)
+		put_texts(spec, regs, call, compat);
+	return 0;
+}
+
+static __always_inline void put_outcome(const volatile struct call_spec *spec,
+					struct pt_regs *regs, bool compat)
+{
+	if (spec->address_out) {
+		__u32 size = 0;
+		void *place = (void *)arg_of(regs, compat, spec->address_out + 1);
+
+		if (bpf_probe_read_user(&size, sizeof(size), place) == 0)
+			put_bytes(spec->address_out,
+				  (void *)arg_of(regs, compat, spec->address_out), size);
+	}
+	if (spec->fds_out)
+		put_bytes(spec->fds_out, (void *)arg_of(regs, compat, spec->fds_out),
+			  2 * sizeof(__s32));
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct call *call = bpf_task_storage_get(&calls, task, 0, 0);
+	const volatile struct call_spec *spec;
+	bool compat, told;
+
+	if (!call || !call->entered)
+		return 0;
+	compat = is_compat(task);
+	told = call->flags & WIRE_TOLD;
+	if (call_min_ns && !told && bpf_ktime_get_ns() - call->entered < call_min_ns) {
+		call->entered = 0;
+		return 0;
+	}
+	spec = spec_of(call->nr, compat);
+	if (call->unread & 1)
+		put_text(spec->text, (void *)arg_of(regs, compat, spec->text));
+	if (call->unread & 2)
+		put_text(spec->text2, (void *)arg_of(regs, compat, spec->text2));
+	if (ret >= 0 && (spec->address_out || spec->fds_out))
+		put_outcome(spec, regs, compat);
+	put_call(WIRE_SYSCALL, call, regs, compat, ret, task);
+	call->entered = 0;
+	return 0;
+}
+
+/* Long calls are told of before they end, also if nobody else wants the CPU. */
+#define LONG_CALL_NS (20 * 1000 * 1000)
+
+SEC("perf_event")
+int on_tick(void *context)
+{
+	tell_call(bpf_get_current_task_btf(), LONG_CALL_NS, 0);
+	return 0;
+}

@@ -1,0 +1,216 @@
+//! Loads the programs, each of which a kernel may refuse, and attaches them.
+
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, OpenObject, PrintLevel};
+use whyslow_model::syscall::Abi;
+
+use crate::error::RecordError;
+use crate::options::Options;
+use crate::programs::{Hook, Off, PROGRAMS, Program};
+use crate::skeleton::{OpenRecorderSkel, RecorderSkel, RecorderSkelBuilder};
+use crate::{specs, tick};
+
+/// More rings than this are not needed so that CPUs do not wait for each other.
+const RINGS_MAX: usize = 16;
+/// The kernel wants a power of two, and whole pages.
+const RING_BYTES_MIN: u64 = 64 << 10;
+
+/// Programs at work; they stop when this is dropped.
+pub(crate) struct Loaded<'o> {
+    pub(crate) skeleton: RecorderSkel<'o>,
+    pub(crate) rings: Vec<MapHandle>,
+    pub(crate) off: Vec<Off>,
+    pub(crate) links: Vec<Link>,
+    /// Runs at the end.
+    pub(crate) last: Option<Link>,
+}
+
+pub(crate) fn load<'o>(
+    options: &Options,
+    storage: &'o mut MaybeUninit<OpenObject>,
+) -> Result<Loaded<'o>, RecordError> {
+    // What libbpf says is told with the program that it is about.
+    libbpf_rs::set_print(Some((PrintLevel::Warn, |_, _| {})));
+    let rings = rings(options)?;
+    let mut wanted = wanted(options);
+    let mut off = Vec::new();
+    let is_refused = {
+        let mut trial = MaybeUninit::uninit();
+        let open = open(options, rings.len(), &wanted, &mut trial)?;
+        open.load().is_err()
+    };
+    if is_refused {
+        off = refused(options, &mut wanted)?;
+    }
+    if wanted.is_empty() {
+        return Err(RecordError::AllRefused { off });
+    }
+    let open = open(options, rings.len(), &wanted, storage)?;
+    let skeleton = open.load().map_err(RecordError::Load)?;
+    for (number, ring) in rings.iter().enumerate() {
+        let (key, fd) = (number as u32, ring.as_fd_number());
+        let rings = &skeleton.maps.rings;
+        rings
+            .update(&key.to_ne_bytes(), &fd.to_ne_bytes(), MapFlags::ANY)
+            .map_err(RecordError::Load)?;
+    }
+    for pid in &options.pids {
+        let targets = &skeleton.maps.targets;
+        targets
+            .update(&pid.to_ne_bytes(), &[1], MapFlags::ANY)
+            .map_err(RecordError::Load)?;
+    }
+    let mut loaded = Loaded {
+        skeleton,
+        rings,
+        off,
+        links: Vec::new(),
+        last: None,
+    };
+    loaded.attach(&wanted);
+    Ok(loaded)
+}
+
+trait FdNumber {
+    fn as_fd_number(&self) -> i32;
+}
+
+impl FdNumber for MapHandle {
+    fn as_fd_number(&self) -> i32 {
+        use std::os::fd::AsFd;
+        self.as_fd().as_raw_fd()
+    }
+}
+
+impl Loaded<'_> {
+    fn attach(&mut self, wanted: &[&'static Program]) {
+        for program in wanted {
+            let found = self
+                .skeleton
+                .object_mut()
+                .progs_mut()
+                .find(|found| found.name() == program.name);
+            let Some(found) = found else { continue };
+            let attached = match program.hook {
+                Hook::Tracepoint => found.attach().map(|link| self.links.push(link)),
+                Hook::Iterator => found.attach().map(|link| self.last = Some(link)),
+                Hook::Tick => tick::attach(&found).map(|links| self.links.extend(links)),
+            };
+            if let Err(error) = attached {
+                self.off.push(Off {
+                    program: program.name,
+                    tells: program.tells,
+                    reason: reason(&error),
+                });
+            }
+        }
+    }
+}
+
+fn wanted(options: &Options) -> Vec<&'static Program> {
+    let is_wanted = |program: &&Program| {
+        let topic = program.topic;
+        program.name != OLD_SWITCH && topic.is_none_or(|topic| options.topics.contains(&topic))
+    };
+    PROGRAMS.iter().filter(is_wanted).collect()
+}
+
+/// For kernels that do not hand over the state of the thread that goes.
+const OLD_SWITCH: &str = "on_switch_old";
+const SWITCH: &str = "on_switch";
+
+/// Takes out the programs that the kernel does not load, and says why.
+fn refused(options: &Options, wanted: &mut Vec<&'static Program>) -> Result<Vec<Off>, RecordError> {
+    let mut off = Vec::new();
+    let mut taken = Vec::new();
+    for program in wanted.drain(..) {
+        match alone(options, program)? {
+            None => taken.push(program),
+            Some(reason) => {
+                let old = PROGRAMS.iter().find(|other| other.name == OLD_SWITCH);
+                match old.filter(|_| program.name == SWITCH) {
+                    Some(old) if alone(options, old)?.is_none() => taken.push(old),
+                    _ => off.push(Off {
+                        program: program.name,
+                        tells: program.tells,
+                        reason,
+                    }),
+                }
+            }
+        }
+    }
+    *wanted = taken;
+    Ok(off)
+}
+
+/// Why the kernel refuses a program.
+fn alone(options: &Options, program: &'static Program) -> Result<Option<String>, RecordError> {
+    let mut storage = MaybeUninit::uninit();
+    let open = open(options, 1, &[program], &mut storage)?;
+    Ok(open.load().err().map(|error| reason(&error)))
+}
+
+fn reason(error: &libbpf_rs::Error) -> String {
+    match error.kind() {
+        libbpf_rs::ErrorKind::PermissionDenied => "the kernel refuses it".into(),
+        libbpf_rs::ErrorKind::NotFound => "this kernel has no such event".into(),
+        _ => error.to_string(),
+    }
+}
+
+fn open<'o>(
+    options: &Options,
+    rings: usize,
+    wanted: &[&'static Program],
+    storage: &'o mut MaybeUninit<OpenObject>,
+) -> Result<OpenRecorderSkel<'o>, RecordError> {
+    let mut open = RecorderSkelBuilder::default()
+        .open(storage)
+        .map_err(RecordError::Load)?;
+    for mut program in open.open_object_mut().progs_mut() {
+        let name = program.name().to_owned();
+        program.set_autoload(wanted.iter().any(|wanted| name == *wanted.name));
+    }
+    let Some(settings) = open.maps.rodata_data.as_mut() else {
+        return Err(RecordError::Settings);
+    };
+    settings.own_pid = std::process::id();
+    settings.ring_mask = rings as u32 - 1;
+    settings.call_min_ns = options.call_min.as_nanos() as u64;
+    settings.only_targets = options.only_pids;
+    let abi = if cfg!(target_arch = "x86_64") {
+        Abi::X86_64
+    } else {
+        Abi::Aarch64
+    };
+    specs::specs(abi, &mut settings.call_specs);
+    specs::specs(abi.compat(), &mut settings.compat_specs);
+    Ok(open)
+}
+
+/// As many as there are CPUs, within reason.
+fn rings(options: &Options) -> Result<Vec<MapHandle>, RecordError> {
+    let cpus = libbpf_rs::num_possible_cpus().map_err(RecordError::Load)?;
+    let count = cpus.next_power_of_two().min(RINGS_MAX);
+    let share = (options.buffer_bytes / count as u64).max(RING_BYTES_MIN);
+    let bytes = u32::try_from(share.next_power_of_two()).unwrap_or(1 << 31);
+    let create = |_| {
+        let options = libbpf_rs::libbpf_sys::bpf_map_create_opts {
+            sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as u64,
+            ..Default::default()
+        };
+        MapHandle::create(
+            MapType::RingBuf,
+            Some("whyslow_ring"),
+            0,
+            0,
+            bytes,
+            &options,
+        )
+        .map_err(RecordError::Buffer)
+    };
+    (0..count).map(create).collect()
+}

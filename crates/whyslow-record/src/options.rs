@@ -1,0 +1,42 @@
+//! What to record.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::programs::Topic;
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Folder that the spool will be.
+    pub spool: PathBuf,
+    pub topics: BTreeSet<Topic>,
+    /// Processes whose calls are recorded, with those they start; all if there are none.
+    pub pids: Vec<i32>,
+    /// Record calls of none but these processes, also if there are none (yet).
+    pub only_pids: bool,
+    /// Shorter calls are left out.
+    pub call_min: Duration,
+    /// Memory for events on their way, all CPUs together; rounded up to powers of two.
+    pub buffer_bytes: u64,
+    /// The recording ends when its spool has so many bytes.
+    pub spool_bytes_max: u64,
+}
+
+/// So many bytes last for some hundred milliseconds of the busiest machine seen.
+pub const BUFFER_BYTES: u64 = 64 << 20;
+pub const SPOOL_BYTES_MAX: u64 = 16 << 30;
+
+impl Options {
+    pub fn new(spool: impl Into<PathBuf>) -> Self {
+        Self {
+            spool: spool.into(),
+            topics: [Topic::Syscalls, Topic::Sched, Topic::Block].into(),
+            pids: Vec::new(),
+            only_pids: false,
+            call_min: Duration::ZERO,
+            buffer_bytes: BUFFER_BYTES,
+            spool_bytes_max: SPOOL_BYTES_MAX,
+        }
+    }
+}

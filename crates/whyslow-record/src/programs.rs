@@ -1,0 +1,125 @@
+//! Which programs there are, what each is for, and which of them this kernel takes.
+
+/// What a recording can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Topic {
+    Syscalls,
+    Sched,
+    Block,
+    Irq,
+}
+
+impl Topic {
+    pub const ALL: [Topic; 4] = [Topic::Syscalls, Topic::Sched, Topic::Block, Topic::Irq];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Topic::Syscalls => "syscalls",
+            Topic::Sched => "sched",
+            Topic::Block => "block",
+            Topic::Irq => "irq",
+        }
+    }
+
+    pub fn by_name(name: &str) -> Option<Topic> {
+        Topic::ALL.into_iter().find(|topic| topic.name() == name)
+    }
+}
+
+/// A program of `recorder.bpf.c`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    /// None of what every recording needs to know whose events are.
+    pub(crate) topic: Option<Topic>,
+    /// What is not known without it.
+    pub(crate) tells: &'static str,
+    pub(crate) hook: Hook,
+}
+
+/// How a program is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hook {
+    Tracepoint,
+    /// On each CPU, some times a second.
+    Tick,
+    /// By the recorder itself, for every thread.
+    Iterator,
+}
+
+const fn program(name: &'static str, topic: Option<Topic>, tells: &'static str) -> Program {
+    Program {
+        name,
+        topic,
+        tells,
+        hook: Hook::Tracepoint,
+    }
+}
+
+const SYSCALLS: Option<Topic> = Some(Topic::Syscalls);
+const SCHED: Option<Topic> = Some(Topic::Sched);
+const BLOCK: Option<Topic> = Some(Topic::Block);
+const IRQ: Option<Topic> = Some(Topic::Irq);
+
+pub(crate) static PROGRAMS: &[Program] = &[
+    program("on_sys_enter", SYSCALLS, "system calls"),
+    program("on_sys_exit", SYSCALLS, "system calls"),
+    Program {
+        hook: Hook::Tick,
+        ..program("on_tick", SYSCALLS, "long calls before they end")
+    },
+    Program {
+        hook: Hook::Iterator,
+        ..program(
+            "on_end",
+            SYSCALLS,
+            "calls that have not returned at the end",
+        )
+    },
+    program("on_switch", SCHED, "who runs"),
+    program("on_switch_old", SCHED, "who runs"),
+    program("on_waking", SCHED, "who wakes whom"),
+    program("on_wakeup_new", SCHED, "who wakes new threads"),
+    program("on_fork", None, "which process a new thread belongs to"),
+    program("on_exec", None, "which program a process runs"),
+    program("on_exit", None, "when threads end"),
+    program("on_free", None, "when ids of threads are used again"),
+    program("on_rename", None, "names of threads"),
+    program("on_bio_queue", BLOCK, "who submits block I/O"),
+    program("on_bio_backmerge", BLOCK, "merged block I/O"),
+    program("on_bio_frontmerge", BLOCK, "merged block I/O"),
+    program("on_bio_complete", BLOCK, "completions of stacked devices"),
+    program(
+        "on_bio_remap",
+        BLOCK,
+        "which partition or volume block I/O was for",
+    ),
+    program("on_split", BLOCK, "split block I/O"),
+    program("on_getrq", BLOCK, "when block I/O gets its request"),
+    program(
+        "on_rq_insert",
+        BLOCK,
+        "time in the queues of I/O schedulers",
+    ),
+    program("on_rq_issue", BLOCK, "when devices get requests"),
+    program("on_rq_merge", BLOCK, "merged requests"),
+    program("on_rq_requeue", BLOCK, "requests that were put back"),
+    program("on_rq_complete", BLOCK, "when devices complete requests"),
+    program("on_irq_enter", IRQ, "hard interrupt handlers"),
+    program("on_irq_exit", IRQ, "hard interrupt handlers"),
+    program("on_softirq_enter", IRQ, "soft interrupt handlers"),
+    program("on_softirq_exit", IRQ, "soft interrupt handlers"),
+    program(
+        "on_softirq_raise",
+        IRQ,
+        "when soft interrupts were asked for",
+    ),
+];
+
+/// A program that does not run, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Off {
+    pub program: &'static str,
+    pub tells: &'static str,
+    pub reason: String,
+}

@@ -1,0 +1,69 @@
+//! Block devices, network interfaces and interrupt lines by name.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use whyslow_model::spool::{Encoder, Kind};
+
+use crate::clock;
+
+pub(super) fn block(encoder: &mut Encoder, folder: &Path) {
+    for (name, path) in entries(folder) {
+        let numbers = fs::read_to_string(path.join("dev")).ok();
+        let numbers = numbers
+            .as_deref()
+            .and_then(|text| text.trim().split_once(':'));
+        let numbers = numbers.and_then(|(major, minor)| {
+            Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
+        });
+        if let Some((major, minor)) = numbers {
+            encoder
+                .begin(Kind::BlockDevice, clock::monotonic(), (0, 0))
+                .u32(major << 20 | minor)
+                .text(&name)
+                .end();
+        }
+    }
+}
+
+pub(super) fn net(encoder: &mut Encoder, folder: &Path) {
+    for (name, path) in entries(folder) {
+        let index = fs::read_to_string(path.join("ifindex")).ok();
+        let index = index.and_then(|text| text.trim().parse::<u32>().ok());
+        encoder
+            .begin(Kind::NetInterface, clock::monotonic(), (0, 0))
+            .u32(index.unwrap_or(0))
+            .u32(0)
+            .text(&name)
+            .end();
+    }
+}
+
+pub(super) fn irqs(encoder: &mut Encoder, folder: &Path) {
+    for (name, path) in entries(folder) {
+        let nr = std::str::from_utf8(&name)
+            .ok()
+            .and_then(|nr| nr.parse::<u32>().ok());
+        let Some(nr) = nr else { continue };
+        // Each action of a line has a folder of its name.
+        let actions = entries(&path).into_iter().filter(|(_, path)| path.is_dir());
+        if let Some((action, _)) = actions.min() {
+            encoder
+                .begin(Kind::Irq, clock::monotonic(), (0, 0))
+                .u32(nr)
+                .text(&action)
+                .end();
+        }
+    }
+}
+
+/// Names and paths of what is in a folder, in order.
+fn entries(folder: &Path) -> Vec<(Vec<u8>, std::path::PathBuf)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut entries: Vec<_> = entries
+        .map(|entry| (entry.file_name().as_bytes().to_vec(), entry.path()))
+        .collect();
+    entries.sort();
+    entries
+}

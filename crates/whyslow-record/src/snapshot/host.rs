@@ -1,0 +1,35 @@
+//! Facts about the machine.
+
+use std::fs;
+
+use whyslow_model::spool::{Encoder, Kind};
+
+use crate::clock;
+
+pub(super) fn facts(encoder: &mut Encoder) {
+    let system = rustix::system::uname();
+    let mut fact = |name: &str, value: &[u8]| {
+        encoder
+            .begin(Kind::Fact, clock::monotonic(), (0, 0))
+            .text(name.as_bytes())
+            .text(value)
+            .end();
+    };
+    fact("hostname", system.nodename().to_bytes());
+    fact("kernel", system.release().to_bytes());
+    fact("architecture", system.machine().to_bytes());
+    fact("recorder", env!("CARGO_PKG_VERSION").as_bytes());
+    if let Some(zone) = zone() {
+        fact("zone", zone.as_bytes());
+    }
+    if let Ok(boot_id) = fs::read("/proc/sys/kernel/random/boot_id") {
+        fact("boot_id", boot_id.trim_ascii_end());
+    }
+}
+
+/// Name of the time zone, where `/etc/localtime` tells it.
+fn zone() -> Option<String> {
+    let target = fs::read_link("/etc/localtime").ok()?;
+    let name = target.to_str()?.split_once("zoneinfo/")?.1;
+    Some(name.trim_start_matches("posix/").to_owned())
+}

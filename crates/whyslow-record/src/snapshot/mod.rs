@@ -1,0 +1,41 @@
+//! What the machine looks like at a moment: events tell only what changes.
+
+mod devices;
+mod host;
+mod processes;
+
+use std::path::Path;
+
+use whyslow_model::spool::{Encoder, Kind};
+
+use crate::clock::{self, Clocks};
+
+/// What everything after it is to be understood by.
+pub(crate) fn head(encoder: &mut Encoder) {
+    clocks(encoder);
+    host::facts(encoder);
+}
+
+/// All of `/proc` and `/sys` that answers need. What vanishes meanwhile is left out.
+pub(crate) fn all(encoder: &mut Encoder) {
+    devices::block(encoder, Path::new("/sys/class/block"));
+    devices::net(encoder, Path::new("/sys/class/net"));
+    devices::irqs(encoder, Path::new("/proc/irq"));
+    processes::all(encoder, Path::new("/proc"));
+    encoder
+        .begin(Kind::SnapshotEnd, clock::monotonic(), (0, 0))
+        .end();
+}
+
+pub(crate) fn clocks(encoder: &mut Encoder) {
+    let Clocks {
+        monotonic,
+        boot,
+        real,
+    } = clock::clocks();
+    encoder
+        .begin(Kind::Clock, monotonic, (0, 0))
+        .u64(boot)
+        .u64(real as u64)
+        .end();
+}

@@ -1,0 +1,152 @@
+//! Processes, their threads and descriptors, from `/proc`.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use whyslow_model::spool::{Encoder, Kind};
+
+use crate::clock;
+
+pub(super) fn all(encoder: &mut Encoder, proc: &Path) {
+    let ticks = rustix::param::clock_ticks_per_second();
+    for pid in numbers(proc) {
+        one(encoder, &proc.join(pid.to_string()), pid, ticks);
+    }
+}
+
+/// Stands for the working directory, as in the calls that take a directory's descriptor.
+const AT_FDCWD: i32 = -100;
+
+fn one(encoder: &mut Encoder, folder: &Path, pid: i32, ticks: u64) {
+    let Some(stat) = Stat::read(folder) else {
+        return;
+    };
+    let status = fs::read_to_string(folder.join("status")).unwrap_or_default();
+    let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let uid = uid.and_then(|uids| uids.split_whitespace().next()?.parse().ok());
+    let executable = fs::read_link(folder.join("exe")).unwrap_or_default();
+    encoder
+        .begin(Kind::Process, clock::monotonic(), (pid, pid))
+        .u32(stat.ppid as u32)
+        .u32(uid.unwrap_or(u32::MAX))
+        .u64(stat.started.saturating_mul(1_000_000_000 / ticks.max(1)))
+        .text(executable.as_os_str().as_bytes())
+        .text(&fs::read(folder.join("cmdline")).unwrap_or_default())
+        .text(&fs::read(folder.join("cgroup")).unwrap_or_default())
+        .end();
+    for tid in numbers(&folder.join("task")) {
+        let Some(stat) = Stat::read(&folder.join("task").join(tid.to_string())) else {
+            continue;
+        };
+        encoder
+            .begin(Kind::Thread, clock::monotonic(), (pid, tid))
+            .u32(stat.state.into())
+            .text(&stat.comm)
+            .end();
+    }
+    if let Ok(directory) = fs::read_link(folder.join("cwd")) {
+        encoder
+            .begin(Kind::Fd, clock::monotonic(), (pid, pid))
+            .u32(AT_FDCWD as u32)
+            .u64(0)
+            .text(directory.as_os_str().as_bytes())
+            .end();
+    }
+    for fd in numbers(&folder.join("fd")) {
+        let Ok(target) = fs::read_link(folder.join("fd").join(fd.to_string())) else {
+            continue;
+        };
+        let about = fs::read_to_string(folder.join("fdinfo").join(fd.to_string()));
+        encoder
+            .begin(Kind::Fd, clock::monotonic(), (pid, pid))
+            .u32(fd as u32)
+            .u64(about.ok().and_then(|about| flags(&about)).unwrap_or(0))
+            .text(target.as_os_str().as_bytes())
+            .end();
+    }
+}
+
+/// Open flags, which `/proc/PID/fdinfo/FD` has in octal.
+fn flags(about: &str) -> Option<u64> {
+    let line = about.lines().find_map(|line| line.strip_prefix("flags:"))?;
+    u64::from_str_radix(line.trim(), 8).ok()
+}
+
+/// Entries of a folder that are numbers, ascending.
+fn numbers(folder: &Path) -> Vec<i32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut numbers: Vec<i32> = entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// What is needed of `/proc/PID/stat`.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    comm: Vec<u8>,
+    state: u8,
+    ppid: i32,
+    /// In clock ticks since boot.
+    started: u64,
+}
+
+impl Stat {
+    fn read(folder: &Path) -> Option<Self> {
+        Self::parse(&fs::read(folder.join("stat")).ok()?)
+    }
+
+    /// The name stands in parentheses, and may have some in itself.
+    fn parse(text: &[u8]) -> Option<Self> {
+        let begin = text.iter().position(|byte| *byte == b'(')?;
+        let end = text.iter().rposition(|byte| *byte == b')')?;
+        let rest = std::str::from_utf8(text.get(end + 1..)?).ok()?;
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        Some(Self {
+            comm: text.get(begin + 1..end)?.to_vec(),
+            state: *fields.first()?.as_bytes().first()?,
+            ppid: fields.get(1)?.parse().ok()?,
+            started: fields.get(19)?.parse().ok()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whyslow_model::spool::{Record, records};
+
+    #[test]
+    fn a_name_may_look_like_the_rest() {
+        let text = b"7 (a) S 1 (b) R 3 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 99 1 2\n";
+        let expected = Stat {
+            comm: b"a) S 1 (b".to_vec(),
+            state: b'R',
+            ppid: 3,
+            started: 99,
+        };
+        assert_eq!(Stat::parse(text), Some(expected));
+        assert_eq!(Stat::parse(b"7 (a"), None);
+        assert_eq!(Stat::parse(b")("), None);
+    }
+
+    #[test]
+    fn this_process_is_seen_with_its_descriptors() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let pid = std::process::id() as i32;
+        let mut encoder = Encoder::default();
+        one(&mut encoder, Path::new("/proc/self"), pid, 100);
+        let found: Vec<_> = records(encoder.payload())
+            .map(|(_, record)| record.unwrap().1)
+            .collect();
+        let is_open = |record: &Record<'_>| matches!(record, Record::Fd { path, .. } if *path == file.path().as_os_str().as_bytes());
+        assert!(found.iter().any(is_open));
+        let is_self = |record: &Record<'_>| {
+            matches!(record, Record::Process { executable, uid, .. }
+                if !executable.is_empty() && *uid == rustix::process::getuid().as_raw())
+        };
+        assert!(found.iter().any(is_self));
+    }
+}

@@ -1,0 +1,50 @@
+//! A tick on each CPU, so that long calls are told of before they end.
+
+use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
+
+use libbpf_rs::{Link, ProgramMut};
+use perf_event_open_sys as perf;
+
+/// Ticks per second: cheap, and often enough to bound how far back a record reaches.
+const FREQUENCY: u64 = 20;
+
+/// Attaches the program to the clock of every CPU that is there.
+pub(crate) fn attach(program: &ProgramMut<'_>) -> Result<Vec<Link>, libbpf_rs::Error> {
+    let cpus = libbpf_rs::num_possible_cpus()?;
+    let mut links = Vec::new();
+    let mut failed = None;
+    for cpu in 0..cpus as i32 {
+        match open(cpu) {
+            Ok(clock) => {
+                // The link closes the clock in the end.
+                links.push(program.attach_perf_event(clock.into_raw_fd())?);
+            }
+            // A CPU that is switched off has no clock.
+            Err(error) => failed = Some(error),
+        }
+    }
+    match failed {
+        Some(error) if links.is_empty() => Err(error.into()),
+        _ => Ok(links),
+    }
+}
+
+#[allow(unsafe_code)]
+fn open(cpu: i32) -> std::io::Result<OwnedFd> {
+    let mut attributes = perf::bindings::perf_event_attr {
+        type_: perf::bindings::PERF_TYPE_SOFTWARE,
+        size: size_of::<perf::bindings::perf_event_attr>() as u32,
+        config: u64::from(perf::bindings::PERF_COUNT_SW_CPU_CLOCK),
+        ..Default::default()
+    };
+    attributes.__bindgen_anon_1.sample_freq = FREQUENCY;
+    attributes.set_freq(1);
+    let flags = u64::from(perf::bindings::PERF_FLAG_FD_CLOEXEC);
+    // SAFETY: the attributes are of the size they say, and live until the call returns.
+    let fd = unsafe { perf::perf_event_open(&raw mut attributes, -1, cpu, -1, flags) };
+    if fd < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: the kernel just opened it for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

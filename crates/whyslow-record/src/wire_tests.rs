@@ -1,0 +1,54 @@
+//! The records of the programs and those of the spool are the same.
+
+use whyslow_model::spool::{COMPAT, ELSEWHERE, HEAD_BYTES, Kind, Switch, TOLD};
+
+use crate::skeleton::types;
+
+const WIRE: &str = include_str!("bpf/wire.h");
+
+/// `RqComplete` → `RQ_COMPLETE`
+fn upper(name: &str) -> String {
+    let mut upper = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !upper.is_empty() {
+            upper.push('_');
+        }
+        upper.extend(letter.to_uppercase());
+    }
+    upper
+}
+
+#[test]
+fn kinds_have_the_same_numbers() {
+    let of_kernel = |line: &str| {
+        let (name, number) = line.trim().strip_prefix("WIRE_")?.split_once(" = ")?;
+        Some((
+            name.to_owned(),
+            number.trim_end_matches(',').parse::<u16>().ok()?,
+        ))
+    };
+    let told: Vec<(String, u16)> = WIRE.lines().filter_map(of_kernel).collect();
+    let known = Kind::ALL.map(|kind| (upper(&format!("{kind:?}")), kind as u16));
+    assert!(told.len() > 20, "{told:?}");
+    for (name, number) in told {
+        let name = name.replace("GETRQ", "GET_RQ");
+        assert!(known.contains(&(name.clone(), number)), "{name} {number}");
+    }
+}
+
+#[test]
+fn heads_and_flags_are_the_same() {
+    assert_eq!(size_of::<types::wire_head>(), HEAD_BYTES);
+    let define = |name: &str| {
+        let line = WIRE
+            .lines()
+            .find(|line| line.starts_with(&format!("#define {name} ")));
+        let value = line.and_then(|line| line.split_whitespace().nth(2));
+        value.and_then(|value| value.parse::<u16>().ok())
+    };
+    assert_eq!(define("WIRE_COMPAT"), Some(COMPAT));
+    assert_eq!(define("WIRE_TOLD"), Some(TOLD));
+    assert_eq!(define("WIRE_ELSEWHERE"), Some(ELSEWHERE));
+    assert!(WIRE.contains("#define WIRE_PREEMPTED (1u << 31)"));
+    assert_eq!(Switch::PREEMPTED, 1 << 31);
+}

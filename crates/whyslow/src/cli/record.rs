@@ -1,0 +1,79 @@
+//! What can be typed after `record`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use whyslow_model::Ns;
+
+use crate::time::{parse_duration, parse_size};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  sudo whyslow record -o web.wsl              everything, until Ctrl-C
+  sudo whyslow record --for 30s               for half a minute
+  sudo whyslow record -- ./slow.sh            while a command runs: its calls, and what else ran
+  sudo whyslow record -p 1234 --for 10s       calls of one process and those it starts
+  sudo whyslow record --light --for 1h        calls of 1 ms and more, and disks";
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// Recording to write [default: named after the time]
+    #[arg(short, long, value_name = "NAME.wsl")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace an existing recording
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// End after so long
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) length: Option<Ns>,
+    /// Calls of this process only, and of those it starts; may be repeated
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) pid: Vec<i32>,
+    /// With a command: calls of all processes, not only its own
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// What to record [default: syscalls,sched,block]
+    #[arg(long, value_name = "TOPICS", value_delimiter = ',')]
+    pub(crate) what: Vec<TopicArg>,
+    /// Only calls that last so long
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) min: Option<Ns>,
+    /// Little: calls of 1 ms and more, and block I/O
+    #[arg(long, conflicts_with_all = ["what", "full"])]
+    pub(crate) light: bool,
+    /// All that can be recorded
+    #[arg(long, conflicts_with = "what")]
+    pub(crate) full: bool,
+    /// Memory for events on their way
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_size)]
+    pub(crate) buffer: i64,
+    /// End when the spool has so many bytes
+    #[arg(long, value_name = "SIZE", default_value = "16GiB", value_parser = parse_size)]
+    pub(crate) max_size: i64,
+    /// Leave the spool, which is deleted otherwise when it has become a recording
+    #[arg(long)]
+    pub(crate) keep_spool: bool,
+    /// Record while this command runs
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TopicArg {
+    /// System calls
+    Syscalls,
+    /// Who runs, and who wakes whom
+    Sched,
+    /// Block I/O
+    Block,
+    /// Interrupt handlers
+    Irq,
+}
+
+/// Waits until somebody lets it go on, and becomes the command.
+#[derive(Debug, Args)]
+pub(crate) struct HeldArgs {
+    #[arg(required = true, last = true)]
+    pub(crate) command: Vec<OsString>,
+}

@@ -1,0 +1,309 @@
+//! `record`: the machine becomes a recording.
+
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::fs;
+use std::ops::ControlFlow;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use whyslow_ingest::ImportOptions;
+use whyslow_record::{Options, Progress, RecordError, Summary, Topic};
+use whyslow_store::Existing;
+
+use crate::cli::{HeldArgs, RecordArgs, TalkArgs, TopicArg};
+use crate::failure::Failure;
+use crate::output::shown;
+use crate::progress::Teller;
+use crate::{interrupt, recording, talk};
+
+/// Calls that a light recording holds.
+const LIGHT_MIN: Duration = Duration::from_millis(1);
+
+pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    let output = match &args.output {
+        Some(output) => output.clone(),
+        None => PathBuf::from(name_of_now()),
+    };
+    if output.exists() && !args.force {
+        return Err(Failure::usage(format!("`{}` exists", output.display()))
+            .hint("name another one with -o, or replace it with --force"));
+    }
+    let spool = spool_of(&output);
+    if spool.exists() {
+        return Err(Failure::usage(format!(
+            "`{}` is left from an earlier recording",
+            spool.display()
+        ))
+        .hint(format!(
+            "whyslow import {} turns it into a recording; delete it then",
+            spool.display()
+        )));
+    }
+    let stop = interrupt::flag()?;
+    let mut child = Held::start(&args.command)?;
+    let options = options(args, &spool, child.as_ref().map(Held::pid));
+    let started = Cell::new(false);
+    let summary = record(args, talk, &options, (&mut child, &stop, &started));
+    if let Some(child) = child {
+        child.leave(started.get(), talk);
+    }
+    let summary = summary?;
+    tell_cost(&summary, &output, talk);
+    import(&spool, &output, args, talk)
+}
+
+/// `web.wsl` → `web.wsl.spool`
+fn spool_of(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".spool");
+    PathBuf::from(name)
+}
+
+fn name_of_now() -> String {
+    let now = jiff::Zoned::now();
+    format!("{}.wsl", now.strftime("%Y%m%d-%H%M%S"))
+}
+
+fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> Options {
+    let mut options = Options::new(spool);
+    let topic = |topic: &TopicArg| match topic {
+        TopicArg::Syscalls => Topic::Syscalls,
+        TopicArg::Sched => Topic::Sched,
+        TopicArg::Block => Topic::Block,
+        TopicArg::Irq => Topic::Irq,
+    };
+    if args.light {
+        options.topics = [Topic::Syscalls, Topic::Block].into();
+        options.call_min = LIGHT_MIN;
+    } else if args.full {
+        options.topics = Topic::ALL.into();
+    } else if !args.what.is_empty() {
+        options.topics = args.what.iter().map(topic).collect();
+    }
+    if let Some(min) = args.min {
+        options.call_min = Duration::from_nanos(min.max(0) as u64);
+    }
+    options.pids.clone_from(&args.pid);
+    if !args.all {
+        options.pids.extend(command);
+    }
+    options.only_pids = !options.pids.is_empty();
+    options.buffer_bytes = args.buffer.max(0) as u64;
+    options.spool_bytes_max = args.max_size.max(0) as u64;
+    options
+}
+
+fn record(
+    args: &RecordArgs,
+    talk: &TalkArgs,
+    options: &Options,
+    (child, stop, started): (&mut Option<Held>, &Arc<AtomicBool>, &Cell<bool>),
+) -> Result<Summary, Failure> {
+    let begun = Instant::now();
+    let length = args.length.map(|ns| Duration::from_nanos(ns.max(0) as u64));
+    let held = child.as_ref().map(Held::pid);
+    let ready = |ready: &whyslow_record::Ready<'_>| {
+        for off in ready.off {
+            talk::line(&format!(
+                "note: not recorded: {} ({}: {})",
+                off.tells, off.program, off.reason
+            ));
+        }
+        started.set(true);
+        if let Some(pid) = held {
+            Held::let_go(pid);
+        } else if !talk.quiet {
+            talk::line(match length {
+                Some(_) => "recording; Ctrl-C ends it early",
+                None => "recording; Ctrl-C ends it",
+            });
+        }
+    };
+    let each = |_: &Progress| {
+        let is_over = length.is_some_and(|length| begun.elapsed() >= length);
+        let is_done = child.as_mut().is_some_and(Held::has_ended);
+        if is_over || is_done || stop.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    whyslow_record::record(options, ready, each).map_err(explain)
+}
+
+fn explain(error: RecordError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match &error {
+        RecordError::NotPermitted => {
+            failure.hint("run it as root: sudo whyslow record …")
+        }
+        RecordError::NoTypes => failure.hint(
+            "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng or perf, and `whyslow import` what they wrote",
+        ),
+        RecordError::AllRefused { off } => {
+            let reasons = off.iter().map(|off| format!("{}: {}", off.program, off.reason));
+            failure.hint(reasons.collect::<Vec<_>>().join("; "))
+        }
+        RecordError::Spool { path, .. } => {
+            let failure = failure.caused_by_chain(&error);
+            if path.exists() {
+                failure.hint(format!(
+                    "what was written until then is kept: whyslow import {}",
+                    path.display()
+                ))
+            } else {
+                failure
+            }
+        }
+        error => failure.caused_by_chain(error),
+    }
+}
+
+fn tell_cost(summary: &Summary, output: &Path, talk: &TalkArgs) {
+    if talk.quiet {
+        return;
+    }
+    let Progress {
+        records,
+        spool_bytes,
+        lost,
+        elapsed,
+        own_cpu,
+        ..
+    } = summary.progress;
+    let seconds = elapsed.as_secs_f64().max(1e-3);
+    talk::line(&format!(
+        "{}: {records} records in {seconds:.1} s; the recorder took {:.1} % of a CPU and wrote {:.1} MiB ({:.1} MiB/s)",
+        shown(&output.display().to_string(), false),
+        own_cpu.as_secs_f64() * 100.0 / seconds,
+        spool_bytes as f64 / 1024.0 / 1024.0,
+        spool_bytes as f64 / 1024.0 / 1024.0 / seconds,
+    ));
+    if lost > 0 {
+        talk::line(&format!(
+            "note: {lost} records were lost because the buffer was full: --buffer makes it larger"
+        ));
+    }
+    if summary.is_full {
+        talk::line("note: ended because the spool has the size it may have: see --max-size");
+    }
+}
+
+fn import(spool: &Path, output: &Path, args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    let options = ImportOptions {
+        existing: if args.force {
+            Existing::Replace
+        } else {
+            Existing::Refuse
+        },
+        ..ImportOptions::new(output)
+    };
+    let mut teller = Teller::new(talk);
+    let sources = [spool.to_owned()];
+    let result = whyslow_ingest::import(&sources, &options, &mut |at| teller.tell(at));
+    teller.end();
+    let report = result.map_err(|error| {
+        Failure::from(error).hint(format!(
+            "the spool is kept: whyslow import {} -o {}",
+            spool.display(),
+            output.display()
+        ))
+    })?;
+    recording::remember(output);
+    if !talk.quiet {
+        super::import::summarise(&report, output);
+    }
+    if !args.keep_spool
+        && let Err(error) = fs::remove_dir_all(spool)
+    {
+        talk::line(&format!(
+            "note: failed to delete the spool `{}`: {error}",
+            spool.display()
+        ));
+    }
+    Ok(())
+}
+
+/// A command that waits until it may run.
+struct Held {
+    child: Child,
+    has_ended: bool,
+}
+
+impl Held {
+    /// Nothing if there is no command.
+    fn start(command: &[OsString]) -> Result<Option<Self>, Failure> {
+        if command.is_empty() {
+            return Ok(None);
+        }
+        let failed = |error: std::io::Error| {
+            let name = command[0].to_string_lossy();
+            Failure::new(format!("failed to start `{}`", shown(&name, false))).caused_by(&error)
+        };
+        let child = Command::new("/proc/self/exe")
+            .arg("held")
+            .arg("--")
+            .args(command)
+            .spawn()
+            .map_err(failed)?;
+        let held = Self {
+            child,
+            has_ended: false,
+        };
+        if let Some(pid) = Pid::from_raw(held.pid()) {
+            waitpid(Some(pid), WaitOptions::UNTRACED).map_err(|error| failed(error.into()))?;
+        }
+        Ok(Some(held))
+    }
+
+    fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    fn let_go(pid: i32) {
+        if let Some(pid) = Pid::from_raw(pid) {
+            // Fails if it has ended, which is noticed elsewhere.
+            let _ = kill_process(pid, Signal::CONT);
+        }
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.has_ended = self.has_ended || !matches!(self.child.try_wait(), Ok(None));
+        self.has_ended
+    }
+
+    /// What never began never does; what goes on longer than the recording is left alone.
+    fn leave(mut self, has_started: bool, talk: &TalkArgs) {
+        if !has_started {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+            return;
+        }
+        let note = match self.child.try_wait() {
+            Ok(Some(status)) if status.success() => return,
+            Ok(Some(status)) => format!("note: the command ended with {status}"),
+            _ => format!("note: the command goes on as process {}", self.pid()),
+        };
+        if !talk.quiet {
+            talk::line(&note);
+        }
+    }
+}
+
+/// What the hidden command `held` does: stops, and becomes the command when it is let go.
+pub(super) fn hold(args: &HeldArgs) -> Result<(), Failure> {
+    if let Some(pid) = Pid::from_raw(std::process::id() as i32) {
+        let _ = kill_process(pid, Signal::STOP);
+    }
+    let error = Command::new(&args.command[0])
+        .args(&args.command[1..])
+        .exec();
+    let name = args.command[0].to_string_lossy();
+    Err(Failure::new(format!("failed to run `{}`", shown(&name, false))).caused_by(&error))
+}

@@ -1,0 +1,71 @@
+//! `record` on this machine: what it holds against what strace, the kernel's counters and the
+//! programs themselves say.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod calls;
+mod ends;
+
+use common::Place;
+use serde_json::Value;
+
+/// Whether this machine can be recorded; told where not.
+pub(crate) fn can_record() -> bool {
+    static WHY_NOT: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    let why_not = WHY_NOT.get_or_init(|| {
+        let place = Place::new();
+        let output = place
+            .whyslow()
+            .args(["record", "-o", "probe.wsl", "--", "true"])
+            .output()
+            .expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        // Root on a kernel that describes its types has no excuse.
+        let is_expected = is_root() && std::path::Path::new("/sys/kernel/btf/vmlinux").exists();
+        assert!(output.status.success() || !is_expected, "{said}");
+        (!output.status.success()).then_some(said)
+    });
+    if let Some(why_not) = why_not {
+        skip(&format!("this machine cannot be recorded: {why_not}"));
+    }
+    why_not.is_none()
+}
+
+/// Records a command of the shell as `rec.wsl`.
+pub(crate) fn record(place: &Place, options: &[&str], script: &str) {
+    place
+        .whyslow()
+        .args(["-q", "record", "-o", "rec.wsl"])
+        .args(options)
+        .args(["--", "/bin/sh", "-c", script])
+        .assert()
+        .success();
+}
+
+/// Rows of the first table of an answer.
+pub(crate) fn rows(place: &Place, question: &[&str]) -> Vec<Value> {
+    let output = place
+        .whyslow()
+        .args(question)
+        .args(["--json", "-n", "0"])
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let tables = answer["tables"].as_array().expect("tables");
+    let rows = tables.first().and_then(|table| table["rows"].as_array());
+    rows.cloned().unwrap_or_default()
+}
+
+fn is_root() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    uid.is_some_and(|uids| uids.split_whitespace().nth(1) == Some("0"))
+}
+
+#[allow(clippy::print_stdout)] // a skipped test says why
+pub(crate) fn skip(why: &str) {
+    println!("skipped: {why}");
+}
