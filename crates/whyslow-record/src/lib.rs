@@ -7,6 +7,7 @@ mod clock;
 mod error;
 mod load;
 mod options;
+mod preflight;
 mod programs;
 mod session;
 #[allow(
@@ -29,5 +30,6 @@ mod wire_tests;
 
 pub use error::RecordError;
 pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX};
+pub use preflight::{Check, State, checks};
 pub use programs::{Off, Topic};
 pub use session::{Progress, Ready, Summary, record};

@@ -2,6 +2,7 @@
 
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
+use std::path::Path;
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, OpenObject, PrintLevel};
@@ -9,9 +10,9 @@ use whyslow_model::syscall::Abi;
 
 use crate::error::RecordError;
 use crate::options::Options;
-use crate::programs::{Hook, Off, PROGRAMS, Program};
+use crate::programs::{Hook, Off, PROGRAMS, Program, Topic};
 use crate::skeleton::{OpenRecorderSkel, RecorderSkel, RecorderSkelBuilder};
-use crate::{specs, tick};
+use crate::{preflight, specs, tick};
 
 /// More rings than this are not needed so that CPUs do not wait for each other.
 const RINGS_MAX: usize = 16;
@@ -32,6 +33,9 @@ pub(crate) fn load<'o>(
     options: &Options,
     storage: &'o mut MaybeUninit<OpenObject>,
 ) -> Result<Loaded<'o>, RecordError> {
+    if !Path::new(preflight::TYPES).exists() {
+        return Err(RecordError::NoTypes);
+    }
     // What libbpf says is told with the program that it is about.
     libbpf_rs::set_print(Some((PrintLevel::Warn, |_, _| {})));
     let rings = rings(options)?;
@@ -100,11 +104,7 @@ impl Loaded<'_> {
                 Hook::Tick => tick::attach(&found).map(|links| self.links.extend(links)),
             };
             if let Err(error) = attached {
-                self.off.push(Off {
-                    program: program.name,
-                    tells: program.tells,
-                    reason: reason(&error),
-                });
+                self.off.push(off(program, reason(&error)));
             }
         }
     }
@@ -113,7 +113,10 @@ impl Loaded<'_> {
 fn wanted(options: &Options) -> Vec<&'static Program> {
     let is_wanted = |program: &&Program| {
         let topic = program.topic;
-        program.name != OLD_SWITCH && topic.is_none_or(|topic| options.topics.contains(&topic))
+        let has = |topic| options.topics.contains(&topic);
+        // A switch tells of the call that the thread is in, too.
+        let is_needed = program.name == SWITCH && has(Topic::Syscalls);
+        program.name != OLD_SWITCH && (is_needed || topic.is_none_or(has))
     };
     PROGRAMS.iter().filter(is_wanted).collect()
 }
@@ -124,7 +127,7 @@ const SWITCH: &str = "on_switch";
 
 /// Takes out the programs that the kernel does not load, and says why.
 fn refused(options: &Options, wanted: &mut Vec<&'static Program>) -> Result<Vec<Off>, RecordError> {
-    let mut off = Vec::new();
+    let mut refused = Vec::new();
     let mut taken = Vec::new();
     for program in wanted.drain(..) {
         match alone(options, program)? {
@@ -133,17 +136,33 @@ fn refused(options: &Options, wanted: &mut Vec<&'static Program>) -> Result<Vec<
                 let old = PROGRAMS.iter().find(|other| other.name == OLD_SWITCH);
                 match old.filter(|_| program.name == SWITCH) {
                     Some(old) if alone(options, old)?.is_none() => taken.push(old),
-                    _ => off.push(Off {
-                        program: program.name,
-                        tells: program.tells,
-                        reason,
-                    }),
+                    _ => refused.push(off(program, reason)),
                 }
             }
         }
     }
     *wanted = taken;
-    Ok(off)
+    Ok(refused)
+}
+
+fn off(program: &Program, reason: String) -> Off {
+    Off {
+        program: program.name,
+        topic: program.topic,
+        tells: program.tells,
+        reason,
+    }
+}
+
+/// Which of the programs that are wanted the kernel refuses; none runs.
+pub(crate) fn trial(options: &Options) -> Result<Vec<Off>, RecordError> {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, |_, _| {})));
+    let mut wanted = wanted(options);
+    let mut storage = MaybeUninit::uninit();
+    if open(options, 1, &wanted, &mut storage)?.load().is_ok() {
+        return Ok(Vec::new());
+    }
+    refused(options, &mut wanted)
 }
 
 /// Why the kernel refuses a program.
@@ -181,6 +200,7 @@ fn open<'o>(
     settings.ring_mask = rings as u32 - 1;
     settings.call_min_ns = options.call_min.as_nanos() as u64;
     settings.only_targets = options.only_pids;
+    settings.wants_switches = options.topics.contains(&Topic::Sched);
     let abi = if cfg!(target_arch = "x86_64") {
         Abi::X86_64
     } else {
@@ -210,7 +230,10 @@ fn rings(options: &Options) -> Result<Vec<MapHandle>, RecordError> {
             bytes,
             &options,
         )
-        .map_err(RecordError::Buffer)
+        .map_err(|error| match error.kind() {
+            libbpf_rs::ErrorKind::PermissionDenied => RecordError::NotPermitted,
+            _ => RecordError::Buffer(error),
+        })
     };
     (0..count).map(create).collect()
 }

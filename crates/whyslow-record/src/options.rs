@@ -15,7 +15,7 @@ pub struct Options {
     pub pids: Vec<i32>,
     /// Record calls of none but these processes, also if there are none (yet).
     pub only_pids: bool,
-    /// Shorter calls are left out.
+    /// Shorter calls are left out, unless their thread gave up the CPU in them.
     pub call_min: Duration,
     /// Memory for events on their way, all CPUs together; rounded up to powers of two.
     pub buffer_bytes: u64,

@@ -120,6 +120,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Off {
     pub program: &'static str,
+    pub topic: Option<Topic>,
     pub tells: &'static str,
     pub reason: String,
 }

@@ -16,6 +16,7 @@ const volatile __u32 own_pid = 0;      /* nobody records the recorder's own call
 const volatile __u32 ring_mask = 0;    /* number of rings, a power of two, less one */
 const volatile __u64 call_min_ns = 0;  /* shorter calls are left out */
 const volatile bool only_targets = false;
+const volatile bool wants_switches = true; /* else they only tell of calls */
 
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

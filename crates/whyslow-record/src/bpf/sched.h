@@ -7,6 +7,8 @@ static __always_inline void put_switch(bool preempt, struct task_struct *prev,
 	struct wire_switch *record;
 
 	tell_call(prev, 0, 0);
+	if (!wants_switches)
+		return;
 	record = BEGIN(struct wire_switch, WIRE_SWITCH);
 	if (!record)
 		return;

@@ -71,6 +71,8 @@ pub(crate) enum Command {
     /// Record this machine: calls, scheduling, block I/O
     #[command(before_help = record::EXAMPLES)]
     Record(Box<RecordArgs>),
+    /// What can be recorded on this machine, and what would make it more
+    Doctor(DoctorArgs),
     #[command(hide = true)]
     Held(HeldArgs),
     /// Turn the traces of other tools into a recording
@@ -127,6 +129,12 @@ Examples:
   whyslow man | man -l -
   whyslow man io top | man -l -
   whyslow man --dir ~/.local/share/man/man1";
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {

@@ -14,7 +14,7 @@ Examples:
   sudo whyslow record --for 30s               for half a minute
   sudo whyslow record -- ./slow.sh            while a command runs: its calls, and what else ran
   sudo whyslow record -p 1234 --for 10s       calls of one process and those it starts
-  sudo whyslow record --light --for 1h        calls of 1 ms and more, and disks";
+  sudo whyslow record --light --for 1h        long and blocking calls, and disks";
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
@@ -36,10 +36,10 @@ pub(crate) struct RecordArgs {
     /// What to record [default: syscalls,sched,block]
     #[arg(long, value_name = "TOPICS", value_delimiter = ',')]
     pub(crate) what: Vec<TopicArg>,
-    /// Only calls that last so long
+    /// Only calls that last so long, or in which the thread gave up the CPU
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) min: Option<Ns>,
-    /// Little: calls of 1 ms and more, and block I/O
+    /// Little: calls of 1 ms and more or in which the thread gave up the CPU, and block I/O
     #[arg(long, conflicts_with_all = ["what", "full"])]
     pub(crate) light: bool,
     /// All that can be recorded

@@ -2,6 +2,7 @@
 
 mod ask;
 mod completions;
+mod doctor;
 mod import;
 mod info;
 mod man;
@@ -19,6 +20,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let talk = &cli.talk;
     let done = match cli.command {
         Command::Record(args) => record::run(&args, talk),
+        Command::Doctor(args) => doctor::run(&args, talk),
         Command::Held(args) => record::hold(&args),
         Command::Import(args) => import::run(&args, talk),
         Command::Info(args) => info::run(&args, talk),

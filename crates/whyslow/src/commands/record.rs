@@ -45,6 +45,7 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
             spool.display()
         )));
     }
+    check_processes(&args.pid)?;
     let stop = interrupt::flag()?;
     let mut child = Held::start(&args.command)?;
     let options = options(args, &spool, child.as_ref().map(Held::pid));
@@ -56,6 +57,17 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let summary = summary?;
     tell_cost(&summary, &output, talk);
     import(&spool, &output, args, talk)
+}
+
+fn check_processes(pids: &[i32]) -> Result<(), Failure> {
+    let is_gone = |pid: &&i32| !Path::new("/proc").join(pid.to_string()).exists();
+    match pids.iter().find(is_gone) {
+        Some(pid) => {
+            Err(Failure::usage(format!("there is no process {pid}"))
+                .hint("`pgrep -a NAME` finds it"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// `web.wsl` → `web.wsl.spool`

@@ -1,0 +1,163 @@
+//! What of this machine decides what can be recorded.
+
+use std::fs;
+use std::path::Path;
+
+use crate::load;
+use crate::options::Options;
+use crate::programs::{Off, Topic};
+
+/// Types of the kernel, without which no program finds a field.
+pub(crate) const TYPES: &str = "/sys/kernel/btf/vmlinux";
+
+/// How a thing is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Good,
+    /// Something is left out, or slower.
+    Limited,
+    /// Nothing can be recorded.
+    Bad,
+}
+
+impl State {
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Good => "ok",
+            State::Limited => "limited",
+            State::Bad => "missing",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    pub name: &'static str,
+    pub state: State,
+    /// What was found.
+    pub found: String,
+    /// What would make it better; empty if nothing has to be.
+    pub fix: String,
+}
+
+impl Check {
+    fn new(name: &'static str, state: State, found: impl Into<String>) -> Self {
+        Self {
+            name,
+            state,
+            found: found.into(),
+            fix: String::new(),
+        }
+    }
+
+    fn fix(self, fix: &str) -> Self {
+        Self {
+            fix: fix.to_owned(),
+            ..self
+        }
+    }
+}
+
+/// Looks at everything; loads every program, and lets none of them run.
+pub fn checks() -> Vec<Check> {
+    let mut checks = vec![kernel(), user(), types(), lockdown()];
+    let are_possible = checks.iter().all(|check| check.state != State::Bad);
+    if are_possible {
+        checks.extend(programs());
+    }
+    checks
+}
+
+fn kernel() -> Check {
+    let system = rustix::system::uname();
+    let release = system.release().to_string_lossy();
+    let numbers: Vec<u32> = release
+        .split(|letter: char| !letter.is_ascii_digit())
+        .filter_map(|number| number.parse().ok())
+        .take(2)
+        .collect();
+    // Storage by task for tracing programs, and rings.
+    if numbers.as_slice() >= [5, 11].as_slice() {
+        Check::new("kernel", State::Good, release)
+    } else {
+        Check::new("kernel", State::Bad, release).fix(
+            "Linux 5.11 or newer; before that, record with LTTng, and `whyslow import` its trace",
+        )
+    }
+}
+
+fn user() -> Check {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+    let has = |capability: u32| effective.is_some_and(|bits| bits >> capability & 1 == 1);
+    const SYS_PTRACE: u32 = 19;
+    const SYS_ADMIN: u32 = 21;
+    const PERFMON: u32 = 38;
+    const BPF: u32 = 39;
+    let may_load = has(SYS_ADMIN) || has(BPF) && has(PERFMON);
+    if !may_load {
+        return Check::new("privileges", State::Bad, "may not load eBPF programs")
+            .fix("run as root: sudo whyslow …; or give CAP_BPF and CAP_PERFMON");
+    }
+    if !has(SYS_PTRACE) {
+        let found = "may load programs, but not look into other users' processes";
+        return Check::new("privileges", State::Limited, found)
+            .fix("CAP_SYS_PTRACE (or root) for their descriptors, directories and executables");
+    }
+    Check::new(
+        "privileges",
+        State::Good,
+        "may load programs and look into processes",
+    )
+}
+
+fn types() -> Check {
+    if Path::new(TYPES).exists() {
+        Check::new("kernel types (BTF)", State::Good, TYPES)
+    } else {
+        let found = format!("no {TYPES}");
+        Check::new("kernel types (BTF)", State::Bad, found).fix(
+            "a kernel with CONFIG_DEBUG_INFO_BTF; else record with LTTng, and `whyslow import` its trace",
+        )
+    }
+}
+
+/// `none [integrity] confidentiality`
+fn lockdown() -> Check {
+    let modes = fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
+    let mode = modes
+        .split_whitespace()
+        .find_map(|mode| mode.strip_prefix('[')?.strip_suffix(']'));
+    match mode {
+        Some("confidentiality") => Check::new("lockdown", State::Bad, "confidentiality")
+            .fix("boot with lockdown=integrity: this mode forbids programs to read the kernel"),
+        Some(mode) => Check::new("lockdown", State::Good, mode),
+        None => Check::new("lockdown", State::Good, "not told by this kernel"),
+    }
+}
+
+/// One line a topic.
+fn programs() -> Vec<Check> {
+    let mut options = Options::new("");
+    options.topics = Topic::ALL.into();
+    let off = match load::trial(&options) {
+        Ok(off) => off,
+        Err(error) => {
+            return vec![Check::new("programs", State::Bad, error.to_string())];
+        }
+    };
+    let check = |topic: Topic| {
+        let lacking: Vec<&Off> = off.iter().filter(|off| off.topic == Some(topic)).collect();
+        if lacking.is_empty() {
+            return Check::new(topic.name(), State::Good, "all programs load");
+        }
+        let lacking = lacking
+            .iter()
+            .map(|off| format!("not {} ({}: {})", off.tells, off.program, off.reason));
+        let lacking: Vec<String> = lacking.collect();
+        Check::new(topic.name(), State::Limited, lacking.join("; "))
+    };
+    Topic::ALL.into_iter().map(check).collect()
+}

@@ -1,0 +1,61 @@
+//! `doctor`: what can be recorded here.
+
+use whyslow_analysis::Weight;
+use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_record::{Check, State};
+
+use crate::cli::{DoctorArgs, TalkArgs};
+use crate::failure::Failure;
+use crate::output::{self, Subject};
+use crate::time::Zone;
+
+pub(super) fn run(args: &DoctorArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    let checks = whyslow_record::checks();
+    let is_possible = checks.iter().all(|check| check.state != State::Bad);
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let subject = Subject {
+        name: "this machine".into(),
+        host: host.map(|name| name.trim_end().to_owned()),
+        zone: None,
+    };
+    let answer = Answer {
+        question: "doctor".into(),
+        tables: vec![table(&checks)],
+        next: is_possible.then(|| "whyslow record --for 10s".into()),
+        ..Answer::default()
+    };
+    output::write(
+        answer,
+        &subject,
+        Zone::utc(),
+        Weight::Count,
+        &args.output,
+        talk,
+    )?;
+    if is_possible {
+        Ok(())
+    } else {
+        Err(Failure::new("nothing can be recorded on this machine"))
+    }
+}
+
+fn table(checks: &[Check]) -> AnswerTable {
+    let column = AnswerColumn::new;
+    let columns = vec![
+        column("check", "check", Measure::Text),
+        column("state", "state", Measure::Text),
+        column("found", "found", Measure::Text),
+        column("fix", "what would help", Measure::Text).priority(1),
+    ];
+    let mut table = AnswerTable::new("checks", "recording", columns);
+    for check in checks {
+        let fix = Some(check.fix.clone()).filter(|fix| !fix.is_empty());
+        table.rows.push(vec![
+            Value::Text(check.name.into()),
+            Value::Text(check.state.name().into()),
+            Value::Text(check.found.clone()),
+            fix.into(),
+        ]);
+    }
+    table
+}

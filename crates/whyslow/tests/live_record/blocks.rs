@@ -1,0 +1,82 @@
+//! Block I/O, against the kernel's own counters, on a loop device that nobody else uses.
+
+use std::process::Command;
+
+use super::common::Place;
+use super::{can_record, record, rows, skip};
+
+/// A loop device, for as long as this lives.
+struct Loop {
+    name: String,
+}
+
+impl Loop {
+    fn new(place: &Place) -> Option<Self> {
+        let image = place.join("disk.img");
+        let file = std::fs::File::create(&image).expect("a temporary folder takes it");
+        file.set_len(64 << 20).expect("a sparse file");
+        let output = Command::new("losetup")
+            .args(["--find", "--show"])
+            .arg(&image)
+            .output();
+        let output = output.ok().filter(|output| output.status.success())?;
+        let path = String::from_utf8(output.stdout).expect("a path");
+        let name = path.trim().strip_prefix("/dev/")?.to_owned();
+        Some(Self { name })
+    }
+
+    /// Writes completed, and sectors written, so far.
+    fn writes(&self) -> (i64, i64) {
+        let stats = std::fs::read_to_string("/proc/diskstats").expect("the kernel has it");
+        let words = stats.lines().find_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            (words.get(2) == Some(&self.name.as_str())).then_some(words)
+        });
+        let words = words.expect("the device is there");
+        let number = |at: usize| words[at].parse().expect("a number");
+        (number(7), number(9))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup")
+            .args(["-d", &format!("/dev/{}", self.name)])
+            .status();
+    }
+}
+
+#[test]
+fn requests_and_bytes_equal_the_counters_of_the_kernel() {
+    if !can_record() {
+        return;
+    }
+    let place = Place::new();
+    let Some(disk) = Loop::new(&place) else {
+        return skip("there is no loop device to be had");
+    };
+    let before = disk.writes();
+    let script = format!(
+        "dd if=/dev/zero of=/dev/{} bs=8192 count=97 oflag=direct 2>/dev/null",
+        disk.name
+    );
+    record(&place, &[], &script);
+    let after = disk.writes();
+    let theirs = (after.0 - before.0, (after.1 - before.1) * 512);
+    assert_eq!(theirs, (97, 97 * 8192), "nobody else writes there");
+    let stats = rows(
+        &place,
+        &[
+            "block", "stats", "rec.wsl", "--dev", &disk.name, "--op", "write",
+        ],
+    );
+    let [write] = stats.as_slice() else {
+        panic!("{stats:?}");
+    };
+    let number = |name: &str| write[name].as_i64().expect("a number");
+    assert_eq!((number("count"), number("bytes")), theirs);
+    // Who submitted them, though a thread of the kernel does the work.
+    let usage = rows(&place, &["block", "top", "rec.wsl", "--dev", &disk.name]);
+    assert!(usage.iter().all(|row| row["comm"] == "dd"), "{usage:?}");
+    assert_eq!(usage.len(), 97);
+}
