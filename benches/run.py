@@ -2,7 +2,7 @@
 """Ratios against the peers, measured in one run: CPU seconds, medians of interleaved runs.
 
     ./dev bench              all parts
-    ./dev bench decode       only those parts: decode, import, scale, questions, views
+    ./dev bench decode       only those parts: decode, import, scale, questions, views, cost
     ./dev bench --write      and put the tables into docs/performance.md, those of the parts measured
     ./dev bench views --only 'block|irq'    only the questions with such names
 
@@ -22,6 +22,7 @@ import threading
 import time
 from pathlib import Path
 
+import cost
 import views
 
 RUNS = 5
@@ -391,8 +392,19 @@ def of_peer(peer, ours):
             f"{peer['wall'] / ours['wall']:.2f}×"]
 
 
+def bench_cost(work, _):
+    rows, notes = cost.measure(WHYSLOW, work, RUNS, lambda text: print(text, file=sys.stderr, flush=True))
+    text = table(
+        "CPU time of a system call while it is recorded (ns; a 1-byte read of /dev/zero and write to /dev/null in turn)",
+        ["recorder", "median", "least", "more than none", "ratio"],
+        rows,
+    )
+    return text + "".join(f"{note}.\n" for note in notes)
+
+
 ONLY = re.compile("")
-PARTS = {"decode": bench_decode, "import": bench_import, "scale": bench_scale, "questions": bench_questions, "views": bench_views}
+PARTS = {"decode": bench_decode, "import": bench_import, "scale": bench_scale, "questions": bench_questions, "views": bench_views,
+         "cost": bench_cost}
 BEGIN = "<!-- measured by `./dev bench --write` from here to the end -->\n"
 
 
