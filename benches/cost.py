@@ -11,8 +11,8 @@ HERE = Path(__file__).resolve().parent
 PAIRS = 300_000
 # strace takes too long for more.
 PAIRS_OF_STRACE = 15_000
-BPFTRACE = ("tracepoint:raw_syscalls:sys_enter { @begin[tid] = nsecs; } "
-            "tracepoint:raw_syscalls:sys_exit /@begin[tid]/ { @ns = hist(nsecs - @begin[tid]); delete(@begin[tid]); }")
+BPFTRACE = ("tracepoint:raw_syscalls:sys_enter { @entered[tid] = nsecs; } "
+            "tracepoint:raw_syscalls:sys_exit /@entered[tid]/ { @ns = hist(nsecs - @entered[tid]); delete(@entered[tid]); }")
 EVENTS = "raw_syscalls:sys_enter,raw_syscalls:sys_exit"
 
 
