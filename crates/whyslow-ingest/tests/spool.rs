@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
 use tempfile::TempDir;
 use whyslow_ingest::{InMemory, import_in_memory};
 use whyslow_model::spool::{BLOCK_BYTES, Block, Encoder, Kind, TOLD};
@@ -233,4 +234,36 @@ fn a_spool_of_nothing_is_an_empty_recording() {
     let spool = Spool::new();
     assert!(shown(&spool.import()).is_empty());
     assert!(Path::new(spool.folder.path()).exists());
+}
+
+/// Bytes that look like records: kinds that there are, lengths that fit, and anything behind.
+fn noise() -> impl Strategy<Value = Vec<u8>> {
+    let kinds = prop::sample::select(Kind::ALL.to_vec());
+    let record = (
+        kinds,
+        any::<[u8; 4]>(),
+        prop::collection::vec(any::<u8>(), 0..72),
+    );
+    let record = record.prop_map(|(kind, place, mut rest)| {
+        rest.resize((16 + rest.len()).next_multiple_of(8) + 4, 7);
+        let length = (rest.len() + 8) as u16;
+        let mut bytes = (kind as u16).to_le_bytes().to_vec();
+        bytes.extend(length.to_le_bytes());
+        bytes.extend(place);
+        bytes.extend(rest);
+        bytes
+    });
+    prop::collection::vec(record, 0..40).prop_map(|records| records.concat())
+}
+
+proptest! {
+    #[test]
+    fn whatever_records_hold_they_are_used_or_counted(payload in noise(), cut in 0usize..40) {
+        let mut spool = Spool::new();
+        let mut encoder = Encoder::default();
+        encoder.copy(&payload[..payload.len().saturating_sub(cut)]);
+        spool.block(&encoder, u64::MAX);
+        let records = spool.import().records;
+        prop_assert_eq!(records.read, records.accepted + records.skipped);
+    }
 }

@@ -36,7 +36,8 @@ impl SpoolSource {
             if clock.is_none()
                 && let Some((monotonic, real)) = window.clock
             {
-                let offset = real.saturating_sub(monotonic as i64) + self.shift_ns;
+                let offset = real.saturating_sub(monotonic as i64);
+                let offset = offset.saturating_add(self.shift_ns);
                 session.account.add_clock(
                     LABEL,
                     ClockRelation {

@@ -5,7 +5,7 @@ pub const MAGIC: [u8; 4] = *b"WSPL";
 /// Bytes before the payload.
 pub const BLOCK_BYTES: usize = 40;
 /// More than this is damage: a recorder writes blocks of a few hundred kilobytes.
-pub const PAYLOAD_MAX: u32 = 64 << 20;
+pub const PAYLOAD_MAX: u32 = 4 << 20;
 /// Name of a file of a spool: a number and this.
 pub const FILE_SUFFIX: &str = ".blocks";
 

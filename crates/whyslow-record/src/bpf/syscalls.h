@@ -185,8 +185,8 @@ static __always_inline void fill_call(struct wire_syscall *record, struct call *
 
 #define SYSCALL_BYTES(argc) (sizeof(struct wire_syscall) + (argc) * sizeof(__u64))
 
-/* `ret` only at the end. */
-static __always_inline void put_call(__u16 kind, struct call *call, struct pt_regs *regs,
+/* `ret` only at the end. Whether there was room for it. */
+static __always_inline bool put_call(__u16 kind, struct call *call, struct pt_regs *regs,
 				     bool compat, __s64 ret, struct task_struct *whose)
 {
 	struct wire_syscall *record;
@@ -194,33 +194,36 @@ static __always_inline void put_call(__u16 kind, struct call *call, struct pt_re
 	if (spec_of(call->nr, compat)->argc <= WIRE_ARGS_FEW) {
 		record = begin_record(kind, SYSCALL_BYTES(WIRE_ARGS_FEW));
 		if (!record)
-			return;
+			return false;
 		fill_call(record, call, regs, compat, WIRE_ARGS_FEW);
 	} else {
 		record = begin_record(kind, SYSCALL_BYTES(WIRE_ARGS_ALL));
 		if (!record)
-			return;
+			return false;
 		fill_call(record, call, regs, compat, WIRE_ARGS_ALL);
 	}
 	record->ret = ret;
 	record->head.tid = whose->pid;
 	record->head.pid = whose->tgid;
 	end_record(record);
+	return true;
 }
 
 /* Tells of the call that a thread is in, unless that was done before. */
 static __always_inline void tell_call(struct task_struct *task, __u64 longer_than, __u16 flags)
 {
 	struct call *call = bpf_task_storage_get(&calls, task, 0, 0);
+	bool told;
 
 	if (!call || !call->entered || call->flags & WIRE_TOLD)
 		return;
 	if (longer_than && bpf_ktime_get_ns() - call->entered < longer_than)
 		return;
 	call->flags |= flags;
-	put_call(WIRE_SYSCALL_ENTER, call, (struct pt_regs *)bpf_task_pt_regs(task),
-		 is_compat(task), 0, task);
-	call->flags = (call->flags & ~flags) | WIRE_TOLD;
+	told = put_call(WIRE_SYSCALL_ENTER, call, (struct pt_regs *)bpf_task_pt_regs(task),
+			is_compat(task), 0, task);
+	/* What found no room was not told: the return has to tell of the entry then. */
+	call->flags = (call->flags & ~flags) | (told ? WIRE_TOLD : 0);
 }
 
 SEC("tp_btf/sys_enter")

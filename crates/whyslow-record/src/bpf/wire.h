@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
  * Records on their way from the kernel to the spool. `whyslow-model/src/spool` reads the same bytes
- * and documents them; a test compares the two.
+ * and documents them; tests compare kinds, heads and flags of the two.
  *
  * Each begins with a head and is a multiple of 8 bytes long.
  */

@@ -11,7 +11,8 @@ const SCRIPT: &str = "\
     exec </dev/null
     i=0; while [ $i -lt 53 ]; do cat /etc/hostname >/dev/null; i=$((i+1)); done
     dd if=/dev/zero of=written bs=4096 count=101 conv=fsync 2>/dev/null
-    ls -l /etc >/dev/null 2>&1
+    mkdir kept; i=0; while [ $i -lt 211 ]; do : >kept/$i; i=$((i+1)); done
+    ls -l kept >/dev/null; rm -r kept
     mv written renamed; rm renamed; cat /nonexistent 2>/dev/null; true";
 
 /// Count and errors by name.

@@ -84,15 +84,8 @@ fn a_spool_does_not_grow_beyond_its_limit() {
     let place = Place::new();
     let done = place
         .whyslow()
-        .args([
-            "record",
-            "-o",
-            "rec.wsl",
-            "--max-size",
-            "100KiB",
-            "--for",
-            "20s",
-        ])
+        .args(["record", "-o", "rec.wsl", "--keep-spool"])
+        .args(["--max-size", "100KiB", "--for", "20s"])
         .args([
             "--",
             "/bin/sh",
@@ -103,4 +96,8 @@ fn a_spool_does_not_grow_beyond_its_limit() {
     let done = done.expect("it starts");
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(said.contains("the size it may have"), "{said}");
+    let spool = std::fs::metadata(place.join("rec.wsl.spool/000001.blocks"));
+    let bytes = spool.expect("it was kept").len();
+    // The limit is looked at between blocks of half a megabyte.
+    assert!((100 << 10..700 << 10).contains(&bytes), "{bytes}");
 }

@@ -175,14 +175,18 @@ impl Mapper {
                 action: name,
             }),
             Record::SnapshotEnd => state(Body::StateEnd),
-            Record::Lost { from, to, count } => Told::Loss(Loss {
-                ts: place.ts,
-                ts_end: Some(place.ts.saturating_add(to.saturating_sub(from) as i64)),
-                cpu: Some(i32::from(head.cpu)),
-                stream: "spool",
-                kind: LossKind::Events,
-                count: i64::try_from(count).ok(),
-            }),
+            Record::Lost { from, to, count } => {
+                Told::Loss(Loss {
+                    ts: place.ts,
+                    ts_end: Some(place.ts.saturating_add(
+                        i64::try_from(to.saturating_sub(from)).unwrap_or(i64::MAX),
+                    )),
+                    cpu: Some(i32::from(head.cpu)),
+                    stream: "spool",
+                    kind: LossKind::Events,
+                    count: i64::try_from(count).ok(),
+                })
+            }
             Record::Fact { name, value } => Told::Fact(name, value),
             Record::Text(_)
             | Record::Bytes(_)

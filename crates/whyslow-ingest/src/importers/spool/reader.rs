@@ -197,11 +197,9 @@ impl SpoolReader {
 
     fn damage(&mut self, stat: &'static Stat, count: u64, text: String) {
         const KEPT: usize = 64;
-        if let Some(known) = self
-            .damages
-            .iter_mut()
-            .find(|known| self.at >= KEPT && std::ptr::eq(known.stat, stat))
-        {
+        let are_enough = self.damages.len() >= KEPT;
+        let mut damages = self.damages.iter_mut();
+        if let Some(known) = damages.find(|known| are_enough && std::ptr::eq(known.stat, stat)) {
             known.count += count;
             return;
         }
