@@ -31,7 +31,7 @@ impl Options {
     pub fn new(spool: impl Into<PathBuf>) -> Self {
         Self {
             spool: spool.into(),
-            topics: [Topic::Syscalls, Topic::Sched, Topic::Block].into(),
+            topics: Topic::DEFAULT.iter().copied().collect(),
             pids: Vec::new(),
             only_pids: false,
             call_min: Duration::ZERO,

@@ -141,7 +141,7 @@ fn lockdown() -> Check {
 /// One line a topic.
 fn programs() -> Vec<Check> {
     let mut options = Options::new("");
-    options.topics = Topic::ALL.into();
+    options.topics = Topic::ALL.iter().copied().collect();
     let off = match load::trial(&options) {
         Ok(off) => off,
         Err(error) => {
@@ -159,5 +159,5 @@ fn programs() -> Vec<Check> {
         let lacking: Vec<String> = lacking.collect();
         Check::new(topic.name(), State::Limited, lacking.join("; "))
     };
-    Topic::ALL.into_iter().map(check).collect()
+    Topic::ALL.iter().copied().map(check).collect()
 }

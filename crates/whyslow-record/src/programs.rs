@@ -7,10 +7,27 @@ pub enum Topic {
     Sched,
     Block,
     Irq,
+    Locks,
+    Dns,
+    Mem,
+    Fs,
+    Net,
 }
 
 impl Topic {
-    pub const ALL: [Topic; 4] = [Topic::Syscalls, Topic::Sched, Topic::Block, Topic::Irq];
+    pub const ALL: &[Topic] = &[
+        Topic::Syscalls,
+        Topic::Sched,
+        Topic::Block,
+        Topic::Irq,
+        Topic::Locks,
+        Topic::Dns,
+        Topic::Mem,
+        Topic::Fs,
+        Topic::Net,
+    ];
+    /// What is recorded unless something else is asked for.
+    pub const DEFAULT: &[Topic] = &[Topic::Syscalls, Topic::Sched, Topic::Block];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -18,11 +35,19 @@ impl Topic {
             Topic::Sched => "sched",
             Topic::Block => "block",
             Topic::Irq => "irq",
+            Topic::Locks => "locks",
+            Topic::Dns => "dns",
+            Topic::Mem => "mem",
+            Topic::Fs => "fs",
+            Topic::Net => "net",
         }
     }
 
     pub fn by_name(name: &str) -> Option<Topic> {
-        Topic::ALL.into_iter().find(|topic| topic.name() == name)
+        Topic::ALL
+            .iter()
+            .copied()
+            .find(|topic| topic.name() == name)
     }
 }
 

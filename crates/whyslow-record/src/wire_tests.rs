@@ -28,7 +28,10 @@ fn kinds_have_the_same_numbers() {
         ))
     };
     let told: Vec<(String, u16)> = WIRE.lines().filter_map(of_kernel).collect();
-    let known = Kind::ALL.map(|kind| (upper(&format!("{kind:?}")), kind as u16));
+    let known: Vec<(String, u16)> = Kind::ALL
+        .iter()
+        .map(|kind| (upper(&format!("{kind:?}")), *kind as u16))
+        .collect();
     assert!(told.len() > 20, "{told:?}");
     for (name, number) in told {
         let name = name.replace("GETRQ", "GET_RQ");

@@ -55,7 +55,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 38] = [
+    pub const ALL: &[Kind] = &[
         Kind::Syscall,
         Kind::SyscallEnter,
         Kind::Text,
@@ -97,7 +97,10 @@ impl Kind {
     ];
 
     fn of(number: u16) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| *kind as u16 == number)
+        Kind::ALL
+            .iter()
+            .copied()
+            .find(|kind| *kind as u16 == number)
     }
 }
 

@@ -69,6 +69,16 @@ pub(crate) enum TopicArg {
     Block,
     /// Interrupt handlers
     Irq,
+    /// Contended locks of the kernel
+    Locks,
+    /// Lookups of host names
+    Dns,
+    /// Reclaim and throttling of memory, swap
+    Mem,
+    /// Writeback, journals
+    Fs,
+    /// Packets and retransmits
+    Net,
 }
 
 /// Waits until somebody lets it go on, and becomes the command.

@@ -89,12 +89,17 @@ fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> Options {
         TopicArg::Sched => Topic::Sched,
         TopicArg::Block => Topic::Block,
         TopicArg::Irq => Topic::Irq,
+        TopicArg::Locks => Topic::Locks,
+        TopicArg::Dns => Topic::Dns,
+        TopicArg::Mem => Topic::Mem,
+        TopicArg::Fs => Topic::Fs,
+        TopicArg::Net => Topic::Net,
     };
     if args.light {
         options.topics = [Topic::Syscalls, Topic::Block].into();
         options.call_min = LIGHT_MIN;
     } else if args.full {
-        options.topics = Topic::ALL.into();
+        options.topics = Topic::ALL.iter().copied().collect();
     } else if !args.what.is_empty() {
         options.topics = args.what.iter().map(topic).collect();
     }
