@@ -12,8 +12,8 @@ use super::common::Place;
 
 /// A number of folders that nobody else makes, and a call that lasts longer than all of that.
 const SCRIPT: &str = "\
-    i=0; while [ $i -lt 1009 ]; do mkdir segment-$i; i=$((i+1)); done";
-const FOLDERS: usize = 1009;
+    i=0; while [ $i -lt 503 ]; do mkdir segment-$i; i=$((i+1)); done";
+const FOLDERS: usize = 503;
 const TURNS: u64 = 4;
 
 struct Ended(Child);
