@@ -1,6 +1,9 @@
 //! Records: what the programs in the kernel tell (`wire.h` of the recorder has the same layouts),
 //! and what the recorder itself saw.
 
+use super::net::NetRecord;
+use super::work::{ReclaimRecord, WorkRecord};
+
 /// Bytes of a head.
 pub const HEAD_BYTES: usize = 24;
 /// Flag of a head: a system call through the 32-bit table.
@@ -41,6 +44,11 @@ pub enum Kind {
     IrqEnter = 48,
     IrqExit = 49,
     SoftirqRaise = 50,
+    ReclaimBegin = 72,
+    ReclaimEnd = 73,
+    Memory = 74,
+    Work = 80,
+    Net = 96,
     Clock = 128,
     Fact = 129,
     Process = 130,
@@ -83,6 +91,11 @@ impl Kind {
         Kind::IrqEnter,
         Kind::IrqExit,
         Kind::SoftirqRaise,
+        Kind::ReclaimBegin,
+        Kind::ReclaimEnd,
+        Kind::Memory,
+        Kind::Work,
+        Kind::Net,
         Kind::Clock,
         Kind::Fact,
         Kind::Process,
@@ -216,7 +229,15 @@ pub enum Record<'b> {
     Free(Task<'b>),
     Comm(Task<'b>),
     Block(BlockIo),
-    /// Kind 0 hard, 1 soft.
+    Reclaim(ReclaimRecord),
+    /// As [`crate::event::MemoryKind::ALL`].
+    Memory {
+        what: u32,
+        order: u32,
+    },
+    Work(WorkRecord<'b>),
+    Net(NetRecord<'b>),
+    /// Kind 0 hard, 1 soft, 2 high-resolution timer.
     IrqEnter {
         kind: u32,
         nr: u32,
@@ -322,13 +343,13 @@ fn cut(rest: &[u8]) -> Result<(Kind, &[u8]), RecordError> {
 }
 
 /// Takes numbers and texts from a record one after another.
-struct Cursor<'b> {
+pub(super) struct Cursor<'b> {
     kind: Kind,
     rest: &'b [u8],
 }
 
 impl<'b> Cursor<'b> {
-    fn take(&mut self, count: usize) -> Result<&'b [u8], RecordError> {
+    pub(super) fn take(&mut self, count: usize) -> Result<&'b [u8], RecordError> {
         let (taken, rest) = self
             .rest
             .split_at_checked(count)
@@ -337,39 +358,39 @@ impl<'b> Cursor<'b> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], RecordError> {
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], RecordError> {
         let mut bytes = [0; N];
         bytes.copy_from_slice(self.take(N)?);
         Ok(bytes)
     }
 
-    fn u16(&mut self) -> Result<u16, RecordError> {
+    pub(super) fn u16(&mut self) -> Result<u16, RecordError> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
-    fn u32(&mut self) -> Result<u32, RecordError> {
+    pub(super) fn u32(&mut self) -> Result<u32, RecordError> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    fn i32(&mut self) -> Result<i32, RecordError> {
+    pub(super) fn i32(&mut self) -> Result<i32, RecordError> {
         Ok(i32::from_le_bytes(self.array()?))
     }
 
-    fn u64(&mut self) -> Result<u64, RecordError> {
+    pub(super) fn u64(&mut self) -> Result<u64, RecordError> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    fn i64(&mut self) -> Result<i64, RecordError> {
+    pub(super) fn i64(&mut self) -> Result<i64, RecordError> {
         Ok(i64::from_le_bytes(self.array()?))
     }
 
     /// Behind its length.
-    fn text(&mut self) -> Result<&'b [u8], RecordError> {
+    pub(super) fn text(&mut self) -> Result<&'b [u8], RecordError> {
         let length = self.u32()?;
         self.take(length as usize)
     }
 
-    fn comm(&mut self) -> Result<&'b [u8], RecordError> {
+    pub(super) fn comm(&mut self) -> Result<&'b [u8], RecordError> {
         let comm = self.take(16)?;
         let end = comm.iter().position(|byte| *byte == 0);
         Ok(&comm[..end.unwrap_or(comm.len())])
@@ -433,6 +454,13 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
             old_dev: at.u32()?,
         }),
         Kind::IrqEnter | Kind::IrqExit | Kind::SoftirqRaise => irq(kind, at)?,
+        Kind::ReclaimBegin | Kind::ReclaimEnd => Record::Reclaim(ReclaimRecord::take(at)?),
+        Kind::Memory => Record::Memory {
+            what: at.u32()?,
+            order: at.u32()?,
+        },
+        Kind::Work => Record::Work(WorkRecord::take(at)?),
+        Kind::Net => Record::Net(NetRecord::take(at)?),
         _ => snapshot(kind, at)?,
     })
 }

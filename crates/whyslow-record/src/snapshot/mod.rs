@@ -11,9 +11,9 @@ use whyslow_model::spool::{Encoder, Kind};
 use crate::clock::{self, Clocks};
 
 /// What everything after it is to be understood by.
-pub(crate) fn head(encoder: &mut Encoder) {
+pub(crate) fn head(encoder: &mut Encoder, topics: &str) {
     clocks(encoder);
-    host::facts(encoder);
+    host::facts(encoder, topics);
 }
 
 /// All of `/proc` and `/sys` that answers need. What vanishes meanwhile is left out.

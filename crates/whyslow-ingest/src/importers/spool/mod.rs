@@ -4,6 +4,7 @@
 //! a tenth of a second at most, because the recorder tells of longer calls before they end. So what
 //! was read waits so long beyond the moment up to which everything is told.
 
+mod kernel;
 mod map;
 mod order;
 mod reader;
