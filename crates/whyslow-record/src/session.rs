@@ -87,7 +87,9 @@ pub fn record(
         clocks_at: begun,
     };
     let topics = topics_told(options, &loaded.off);
-    session.first_block(&topics).map_err(failed)?;
+    session
+        .first_block(&options.pids, &topics)
+        .map_err(failed)?;
     // The rings must not fill meanwhile.
     let mut snapshot = Some(thread::spawn(|| {
         let mut encoder = Encoder::default();
@@ -233,9 +235,9 @@ impl DrainError {
 
 impl Session {
     /// The clocks come first: without them no time means anything.
-    fn first_block(&mut self, topics: &str) -> std::io::Result<()> {
+    fn first_block(&mut self, pids: &[i32], topics: &str) -> std::io::Result<()> {
         let mut sink = self.sink.borrow_mut();
-        snapshot::head(&mut sink.encoder, topics);
+        snapshot::head(&mut sink.encoder, pids, topics);
         sink.complete_until = clock::monotonic();
         sink.write()
     }

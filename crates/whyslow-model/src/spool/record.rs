@@ -1,6 +1,7 @@
 //! Records: what the programs in the kernel tell (`wire.h` of the recorder has the same layouts),
 //! and what the recorder itself saw.
 
+use super::host::{HostRecord, host};
 use super::net::NetRecord;
 use super::work::{ReclaimRecord, WorkRecord};
 
@@ -60,6 +61,8 @@ pub enum Kind {
     Lost = 136,
     Mark = 137,
     Irq = 138,
+    Program = 139,
+    User = 140,
 }
 
 impl Kind {
@@ -107,6 +110,8 @@ impl Kind {
         Kind::Lost,
         Kind::Mark,
         Kind::Irq,
+        Kind::Program,
+        Kind::User,
     ];
 
     fn of(number: u16) -> Option<Kind> {
@@ -266,6 +271,8 @@ pub enum Record<'b> {
         uid: u32,
         /// Since boot, ns.
         started: u64,
+        /// Number of the mount namespace; 0 where that is not told.
+        mount_ns: u32,
         executable: &'b [u8],
         /// Words end with a zero byte.
         command_line: &'b [u8],
@@ -305,6 +312,7 @@ pub enum Record<'b> {
     Mark {
         text: &'b [u8],
     },
+    Host(HostRecord<'b>),
 }
 
 /// The records of a payload, up to the first that is damaged.
@@ -461,6 +469,7 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         },
         Kind::Work => Record::Work(WorkRecord::take(at)?),
         Kind::Net => Record::Net(NetRecord::take(at)?),
+        Kind::Program | Kind::User => Record::Host(host(kind, at)?),
         _ => snapshot(kind, at)?,
     })
 }
@@ -492,6 +501,7 @@ fn snapshot<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordErr
             ppid: at.i32()?,
             uid: at.u32()?,
             started: at.u64()?,
+            mount_ns: at.u32()?,
             executable: at.text()?,
             command_line: at.text()?,
             cgroup: at.text()?,
