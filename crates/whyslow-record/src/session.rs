@@ -21,7 +21,7 @@ use crate::error::RecordError;
 use crate::load::{self, Loaded};
 use crate::losses::Losses;
 use crate::options::Options;
-use crate::programs::Off;
+use crate::programs::{Off, Topic};
 use crate::sink::Sink;
 use crate::snapshot;
 use crate::spool::SpoolWriter;
@@ -93,6 +93,8 @@ pub fn record(
     let begun = Instant::now();
     let mut session = Session {
         rings: rings(&loaded, &sink)?,
+        pids: options.pids.clone(),
+        topics: topics_told(options, &loaded.off),
         loaded,
         sink,
         spool: options.spool.clone(),
@@ -135,6 +137,17 @@ pub fn record(
     Ok(Summary { is_full, ..summary })
 }
 
+/// Names of the topics that are recorded as a whole.
+fn topics_told(options: &Options, off: &[Off]) -> String {
+    let is_whole = |topic: &&Topic| !off.iter().any(|off| off.topic == Some(**topic));
+    let names = options
+        .topics
+        .iter()
+        .filter(is_whole)
+        .map(|topic| topic.name());
+    names.collect::<Vec<_>>().join(",")
+}
+
 fn of_spool(path: &Path, source: io::Error) -> RecordError {
     RecordError::Spool {
         path: path.to_owned(),
@@ -161,6 +174,9 @@ struct Session<'o> {
     loaded: Loaded<'o>,
     sink: Rc<RefCell<Sink>>,
     spool: PathBuf,
+    /// What snapshots begin with.
+    pids: Vec<i32>,
+    topics: String,
     losses: Losses,
     /// Being taken, while the rings must not fill.
     snapshot: Option<JoinHandle<Encoder>>,
@@ -180,7 +196,7 @@ impl Session<'_> {
     fn begin_spool(&mut self, complete_until: u64) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
         let sink = &mut *sink;
-        snapshot::head(&mut sink.encoder);
+        snapshot::head(&mut sink.encoder, &self.pids, &self.topics);
         if let Some(underway) = &mut sink.underway {
             underway.end_turn(&mut sink.encoder);
         }

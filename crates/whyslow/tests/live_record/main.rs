@@ -7,6 +7,8 @@ mod common;
 mod blocks;
 mod calls;
 mod ends;
+mod host;
+mod pressure;
 mod segments;
 
 use common::Place;
