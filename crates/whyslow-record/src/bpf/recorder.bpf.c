@@ -4,10 +4,18 @@
 
 #include "syscalls.h"
 
+#include "process.h"
+
 #include "sched.h"
 
 #include "block.h"
 
 #include "irq.h"
+
+#include "mem.h"
+
+#include "fs.h"
+
+#include "net.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -8,6 +8,8 @@ mod blocks;
 mod calls;
 mod ends;
 mod incidents;
+mod host;
+mod pressure;
 
 use common::Place;
 use serde_json::Value;
