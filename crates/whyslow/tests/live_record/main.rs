@@ -7,8 +7,8 @@ mod common;
 mod blocks;
 mod calls;
 mod ends;
-mod incidents;
 mod host;
+mod incidents;
 mod pressure;
 
 use common::Place;
