@@ -8,6 +8,7 @@ mod blocks;
 mod calls;
 mod ends;
 mod host;
+mod incidents;
 mod pressure;
 mod segments;
 
