@@ -5,11 +5,15 @@
 
 mod clock;
 mod error;
+mod flight;
 mod load;
 mod losses;
 mod options;
+mod packed;
 mod preflight;
 mod programs;
+mod raw;
+mod ring;
 mod session;
 mod sink;
 #[allow(
@@ -28,11 +32,15 @@ mod specs;
 mod spool;
 mod tick;
 mod underway;
+mod when;
 #[cfg(test)]
 mod wire_tests;
 
 pub use error::RecordError;
+pub use flight::{FlightOptions, FlightStep, News, fly};
 pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX};
 pub use preflight::{Check, State, checks};
 pub use programs::{Off, Topic};
+pub use ring::Window;
 pub use session::{Progress, Ready, Step, Summary, record};
+pub use when::{Term, Trigger, WhenError, parse_when};

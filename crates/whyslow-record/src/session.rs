@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use libbpf_rs::{Iter, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Iter, OpenObject, RingBuffer, RingBufferBuilder};
 use whyslow_model::spool::{Encoder, Kind};
 
 use crate::clock;
@@ -22,9 +22,11 @@ use crate::load::{self, Loaded};
 use crate::losses::Losses;
 use crate::options::Options;
 use crate::programs::{Off, Topic};
-use crate::sink::Sink;
+use crate::ring::{Part, Window};
+use crate::sink::{Out, Sink};
 use crate::snapshot;
 use crate::spool::SpoolWriter;
+use crate::when::Trigger;
 
 /// A block is written when it is so old, if not larger before.
 const BLOCK_AGE: Duration = Duration::from_secs(1);
@@ -42,7 +44,7 @@ pub struct Progress {
     pub records: u64,
     /// Bytes of records.
     pub bytes: u64,
-    /// Bytes of the spool; of the present one if there were several.
+    /// Bytes of the spool, of the present one if there were several; or in memory.
     pub spool_bytes: u64,
     /// Spools that are whole, because the recording went on in another one.
     pub turns: u64,
@@ -86,29 +88,10 @@ pub fn record(
     mut each: impl FnMut(&Progress) -> Step,
 ) -> Result<Summary, RecordError> {
     let mut storage = MaybeUninit::uninit();
-    let loaded = load::load(options, &mut storage)?;
-    let writer =
-        SpoolWriter::create(&options.spool).map_err(|source| of_spool(&options.spool, source))?;
-    let sink = Rc::new(RefCell::new(Sink::new(writer, options.may_turn)));
-    let begun = Instant::now();
-    let mut session = Session {
-        rings: rings(&loaded, &sink)?,
-        pids: options.pids.clone(),
-        topics: topics_told(options, &loaded.off),
-        loaded,
-        sink,
-        spool: options.spool.clone(),
-        losses: Losses::default(),
-        snapshot: None,
-        turns: 0,
-        begun,
-        cpu_before: clock::own_cpu(),
-        clocks_at: begun,
-    };
-    session.begin_spool(clock::monotonic())?;
-    ready(&Ready {
-        off: &session.loaded.off,
-    });
+    let mut session = Session::begin(options, &mut storage, |spool| {
+        SpoolWriter::create(spool).map(Out::Spool)
+    })?;
+    ready(&session.ready());
     let mut next = None;
     let mut is_full = false;
     loop {
@@ -127,14 +110,19 @@ pub fn record(
             Step::GoOn if is_full => break,
             Step::GoOn => {}
         }
-        thread::sleep(if bytes >= BUSY_BYTES {
-            PAUSE_BUSY
-        } else {
-            PAUSE_IDLE
-        });
+        pause(bytes);
     }
     let summary = session.finish()?;
     Ok(Summary { is_full, ..summary })
+}
+
+/// Until the next look at the rings, by what came last time.
+pub(crate) fn pause(bytes: u64) {
+    thread::sleep(if bytes >= BUSY_BYTES {
+        PAUSE_BUSY
+    } else {
+        PAUSE_IDLE
+    });
 }
 
 /// Names of the topics that are recorded as a whole.
@@ -168,11 +156,11 @@ fn rings(
     builder.build().map_err(RecordError::Buffer)
 }
 
-struct Session<'o> {
+pub(crate) struct Session<'o> {
     /// Goes before the programs do.
     rings: RingBuffer<'static>,
     loaded: Loaded<'o>,
-    sink: Rc<RefCell<Sink>>,
+    pub(crate) sink: Rc<RefCell<Sink>>,
     spool: PathBuf,
     /// What snapshots begin with.
     pids: Vec<i32>,
@@ -182,12 +170,59 @@ struct Session<'o> {
     snapshot: Option<JoinHandle<Encoder>>,
     turns: u64,
     begun: Instant,
+    /// The present spool or chapter began.
+    turned: Instant,
     /// CPU time of loading the programs.
     cpu_before: u64,
     clocks_at: Instant,
 }
 
-impl Session<'_> {
+impl<'o> Session<'o> {
+    /// Loads the programs; events come from now on.
+    pub(crate) fn begin(
+        options: &Options,
+        storage: &'o mut MaybeUninit<OpenObject>,
+        out: impl FnOnce(&Path) -> io::Result<Out>,
+    ) -> Result<Self, RecordError> {
+        let loaded = load::load(options, storage)?;
+        let sink = out(&options.spool).and_then(|out| Sink::new(out, options.may_turn));
+        let sink = sink.map_err(|source| of_spool(&options.spool, source))?;
+        let sink = Rc::new(RefCell::new(sink));
+        let begun = Instant::now();
+        let mut session = Session {
+            rings: rings(&loaded, &sink)?,
+            pids: options.pids.clone(),
+            topics: topics_told(options, &loaded.off),
+            loaded,
+            sink,
+            spool: options.spool.clone(),
+            losses: Losses::default(),
+            snapshot: None,
+            turns: 0,
+            begun,
+            turned: begun,
+            cpu_before: clock::own_cpu(),
+            clocks_at: begun,
+        };
+        session.begin_spool(clock::monotonic())?;
+        Ok(session)
+    }
+
+    pub(crate) fn ready(&self) -> Ready<'_> {
+        Ready {
+            off: &self.loaded.off,
+        }
+    }
+
+    /// Whether the present spool or chapter has its snapshot.
+    pub(crate) fn has_snapshot(&self) -> bool {
+        self.snapshot.is_none()
+    }
+
+    pub(crate) fn chapter_age(&self) -> Duration {
+        self.turned.elapsed()
+    }
+
     fn failed(&self, source: io::Error) -> RecordError {
         of_spool(&self.spool, source)
     }
@@ -196,12 +231,17 @@ impl Session<'_> {
     fn begin_spool(&mut self, complete_until: u64) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
         let sink = &mut *sink;
+        if let Out::Ring(ring) = &mut sink.out {
+            ring.begin_chapter(complete_until);
+        }
         snapshot::head(&mut sink.encoder, &self.pids, &self.topics);
         if let Some(underway) = &mut sink.underway {
             underway.end_turn(&mut sink.encoder);
         }
         sink.complete_until = complete_until;
-        sink.write().map_err(|source| self.failed(source))?;
+        sink.write(Part::Head)
+            .map_err(|source| of_spool(&self.spool, source))?;
+        self.turned = Instant::now();
         self.snapshot = Some(thread::spawn(|| {
             let mut encoder = Encoder::default();
             snapshot::all(&mut encoder);
@@ -212,7 +252,7 @@ impl Session<'_> {
 
     /// Takes what the rings hold; returns how much that was. While a snapshot is being taken nothing
     /// is complete: what it will tell belongs before what happens now.
-    fn drain(&mut self) -> Result<u64, RecordError> {
+    pub(crate) fn drain(&mut self) -> Result<u64, RecordError> {
         let until = clock::monotonic();
         let before = self.sink.borrow().record_bytes();
         let consumed = self.rings.consume();
@@ -227,18 +267,24 @@ impl Session<'_> {
             self.clocks_at = Instant::now();
             snapshot::clocks(&mut sink.encoder);
         }
-        if self.snapshot.is_none() {
-            sink.complete_until = until;
+        match &mut sink.out {
+            // A snapshot in memory comes first, whenever it is finished.
+            Out::Ring(ring) => {
+                sink.complete_until = until;
+                ring.forget(until);
+            }
+            Out::Spool(_) if self.snapshot.is_none() => sink.complete_until = until,
+            Out::Spool(_) => {}
         }
         if sink.written.elapsed() >= BLOCK_AGE && !sink.encoder.payload().is_empty() {
-            sink.write()
+            sink.write(Part::Events)
                 .map_err(|source| of_spool(&self.spool, source))?;
         }
         Ok(sink.record_bytes() - before)
     }
 
     /// Writes the snapshot, if it is finished or must be.
-    fn take_snapshot(&mut self, must_be: bool) -> Result<(), RecordError> {
+    pub(crate) fn take_snapshot(&mut self, must_be: bool) -> Result<(), RecordError> {
         let is_there = |snapshot: &mut JoinHandle<Encoder>| must_be || snapshot.is_finished();
         let Some(snapshot) = self.snapshot.take_if(is_there) else {
             return Ok(());
@@ -254,17 +300,51 @@ impl Session<'_> {
     /// Ends the spool and begins another one.
     fn turn(&mut self, spool: PathBuf) -> Result<(), RecordError> {
         let writer = SpoolWriter::create(&spool).map_err(|source| of_spool(&spool, source))?;
-        let begun = clock::monotonic();
-        self.sink.borrow_mut().begin_turn(begun);
+        let until = self.tell_all()?;
+        self.end_spool()?;
+        self.sink.borrow_mut().out = Out::Spool(writer);
+        self.spool = spool;
+        self.turns += 1;
+        self.begin_spool(until)
+    }
+
+    /// Begins another chapter of what is kept in memory.
+    pub(crate) fn turn_chapter(&mut self) -> Result<(), RecordError> {
+        let until = self.tell_all()?;
+        self.seal()?;
+        self.begin_spool(until)
+    }
+
+    /// What is kept in memory, with all that happened until now.
+    pub(crate) fn window(&mut self, trigger: Trigger) -> Result<Option<Window>, RecordError> {
+        self.tell_underway(false);
+        self.drain()?;
+        self.seal()?;
+        Ok(match &self.sink.borrow().out {
+            Out::Ring(ring) => Some(ring.window(clock::monotonic(), trigger)),
+            Out::Spool(_) => None,
+        })
+    }
+
+    /// Makes a block of the records that have none yet.
+    fn seal(&mut self) -> Result<(), RecordError> {
+        let mut sink = self.sink.borrow_mut();
+        if sink.encoder.payload().is_empty() {
+            return Ok(());
+        }
+        sink.write(Part::Events)
+            .map_err(|source| of_spool(&self.spool, source))
+    }
+
+    /// Takes what has come, with all calls under way: those the next spool is told, too. Returns up to
+    /// when that is everything.
+    fn tell_all(&mut self) -> Result<u64, RecordError> {
+        self.sink.borrow_mut().begin_turn(clock::monotonic());
         self.drain()?;
         self.tell_underway(true);
         let until = clock::monotonic();
         self.drain()?;
-        self.end_spool()?;
-        self.sink.borrow_mut().turn(writer, until);
-        self.spool = spool;
-        self.turns += 1;
-        self.begin_spool(until)
+        Ok(until)
     }
 
     /// Has the kernel tell of the calls that have not returned: of all, or of those that it has not
@@ -282,12 +362,12 @@ impl Session<'_> {
         }
     }
 
-    fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> Progress {
         let sink = self.sink.borrow();
         Progress {
             records: sink.records(),
             bytes: sink.record_bytes(),
-            spool_bytes: sink.writer.bytes,
+            spool_bytes: sink.out.bytes(),
             turns: self.turns,
             lost: self.losses.total,
             elapsed: self.begun.elapsed(),
@@ -307,10 +387,12 @@ impl Session<'_> {
                 .text(text.as_bytes())
                 .end();
         }
-        sink.end().map_err(|source| of_spool(&self.spool, source))
+        sink.complete_until = u64::MAX;
+        sink.write(Part::Events)
+            .map_err(|source| of_spool(&self.spool, source))
     }
 
-    fn finish(mut self) -> Result<Summary, RecordError> {
+    pub(crate) fn finish(mut self) -> Result<Summary, RecordError> {
         self.tell_underway(false);
         self.loaded.links.clear();
         self.take_snapshot(true)?;
@@ -318,10 +400,12 @@ impl Session<'_> {
         let progress = self.progress();
         self.end_spool()?;
         let sink = self.sink.borrow();
-        sink.writer.sync().map_err(|source| self.failed(source))?;
+        if let Out::Spool(writer) = &sink.out {
+            writer.sync().map_err(|source| self.failed(source))?;
+        }
         Ok(Summary {
             progress: Progress {
-                spool_bytes: sink.writer.bytes,
+                spool_bytes: sink.out.bytes(),
                 ..progress
             },
             off: std::mem::take(&mut self.loaded.off),
