@@ -8,7 +8,9 @@ mod blocks;
 mod calls;
 mod ends;
 mod host;
+mod incidents;
 mod pressure;
+mod segments;
 
 use common::Place;
 use serde_json::Value;
