@@ -10,6 +10,7 @@ mod ends;
 mod host;
 mod incidents;
 mod pressure;
+mod segments;
 
 use common::Place;
 use serde_json::Value;
