@@ -8,6 +8,7 @@ mod blocks;
 mod calls;
 mod ends;
 mod host;
+mod live_outliers;
 
 use common::Place;
 use serde_json::Value;

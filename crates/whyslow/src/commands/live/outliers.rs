@@ -15,7 +15,7 @@ use crate::cli::{Format, OutputArgs, TalkArgs};
 use crate::commands::record;
 use crate::failure::Failure;
 use crate::output::{self, Subject};
-use crate::time::{Zone, parse_duration};
+use crate::time::Zone;
 use crate::{interrupt, talk};
 
 const SLOW_MIN: Ns = 500_000_000;
