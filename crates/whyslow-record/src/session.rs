@@ -15,7 +15,7 @@ use crate::clock;
 use crate::error::RecordError;
 use crate::load::{self, Loaded};
 use crate::options::Options;
-use crate::programs::Off;
+use crate::programs::{Off, Topic};
 use crate::snapshot;
 use crate::spool::SpoolWriter;
 
@@ -86,7 +86,10 @@ pub fn record(
         cpu_before: clock::own_cpu(),
         clocks_at: begun,
     };
-    session.first_block(&options.pids).map_err(failed)?;
+    let topics = topics_told(options, &loaded.off);
+    session
+        .first_block(&options.pids, &topics)
+        .map_err(failed)?;
     // The rings must not fill meanwhile.
     let mut snapshot = Some(thread::spawn(|| {
         let mut encoder = Encoder::default();
@@ -127,6 +130,17 @@ pub fn record(
         .finish(loaded.off)
         .map_err(failed)
         .map(|summary| Summary { is_full, ..summary })
+}
+
+/// Names of the topics that are recorded as a whole.
+fn topics_told(options: &Options, off: &[Off]) -> String {
+    let is_whole = |topic: &&Topic| !off.iter().any(|off| off.topic == Some(**topic));
+    let names = options
+        .topics
+        .iter()
+        .filter(is_whole)
+        .map(|topic| topic.name());
+    names.collect::<Vec<_>>().join(",")
 }
 
 /// Has the kernel tell of the calls that have not returned.
@@ -221,9 +235,9 @@ impl DrainError {
 
 impl Session {
     /// The clocks come first: without them no time means anything.
-    fn first_block(&mut self, pids: &[i32]) -> std::io::Result<()> {
+    fn first_block(&mut self, pids: &[i32], topics: &str) -> std::io::Result<()> {
         let mut sink = self.sink.borrow_mut();
-        snapshot::head(&mut sink.encoder, pids);
+        snapshot::head(&mut sink.encoder, pids, topics);
         sink.complete_until = clock::monotonic();
         sink.write()
     }

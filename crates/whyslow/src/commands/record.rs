@@ -94,6 +94,7 @@ fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> Options {
         TopicArg::Mem => Topic::Mem,
         TopicArg::Fs => Topic::Fs,
         TopicArg::Net => Topic::Net,
+        TopicArg::Pages => Topic::Pages,
     };
     if args.light {
         options.topics = [Topic::Syscalls, Topic::Block].into();

@@ -9,6 +9,7 @@ mod calls;
 mod ends;
 mod host;
 mod live_outliers;
+mod pressure;
 
 use common::Place;
 use serde_json::Value;
