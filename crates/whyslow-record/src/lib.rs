@@ -6,16 +6,30 @@
 mod clock;
 mod error;
 mod load;
+mod losses;
 mod options;
 mod outliers;
 mod preflight;
 mod programs;
 mod session;
 mod skeletons;
+mod sink;
+#[allow(
+    unsafe_code,
+    missing_debug_implementations,
+    unreachable_pub,
+    clippy::all,
+    clippy::pedantic,
+    clippy::unwrap_used
+)]
+mod skeleton {
+    include!(concat!(env!("OUT_DIR"), "/recorder.skel.rs"));
+}
 mod snapshot;
 mod specs;
 mod spool;
 mod tick;
+mod underway;
 #[cfg(test)]
 mod wire_tests;
 
@@ -30,3 +44,4 @@ pub use programs::{Off, Topic};
 pub use session::{Progress, Ready, Summary, record};
 
 use skeletons::recorder as skeleton;
+pub use session::{Progress, Ready, Step, Summary, record};

@@ -9,7 +9,9 @@ mod calls;
 mod ends;
 mod host;
 mod live_outliers;
+mod incidents;
 mod pressure;
+mod segments;
 
 use common::Place;
 use serde_json::Value;
