@@ -12,19 +12,8 @@ mod outliers;
 mod preflight;
 mod programs;
 mod session;
-mod skeletons;
 mod sink;
-#[allow(
-    unsafe_code,
-    missing_debug_implementations,
-    unreachable_pub,
-    clippy::all,
-    clippy::pedantic,
-    clippy::unwrap_used
-)]
-mod skeleton {
-    include!(concat!(env!("OUT_DIR"), "/recorder.skel.rs"));
-}
+mod skeletons;
 mod snapshot;
 mod specs;
 mod spool;
@@ -41,7 +30,6 @@ pub use outliers::{
 };
 pub use preflight::{Check, State, checks};
 pub use programs::{Off, Topic};
-pub use session::{Progress, Ready, Summary, record};
+pub use session::{Progress, Ready, Step, Summary, record};
 
 use skeletons::recorder as skeleton;
-pub use session::{Progress, Ready, Step, Summary, record};

@@ -8,8 +8,8 @@ mod blocks;
 mod calls;
 mod ends;
 mod host;
-mod live_outliers;
 mod incidents;
+mod live_outliers;
 mod pressure;
 mod segments;
 
