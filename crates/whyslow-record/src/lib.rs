@@ -10,23 +10,14 @@ mod load;
 mod losses;
 mod options;
 mod packed;
+mod outliers;
 mod preflight;
 mod programs;
 mod raw;
 mod ring;
 mod session;
 mod sink;
-#[allow(
-    unsafe_code,
-    missing_debug_implementations,
-    unreachable_pub,
-    clippy::all,
-    clippy::pedantic,
-    clippy::unwrap_used
-)]
-mod skeleton {
-    include!(concat!(env!("OUT_DIR"), "/recorder.skel.rs"));
-}
+mod skeletons;
 mod snapshot;
 mod specs;
 mod spool;
@@ -39,8 +30,14 @@ mod wire_tests;
 pub use error::RecordError;
 pub use flight::{FlightOptions, FlightStep, News, fly};
 pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX};
+pub use outliers::{
+    DeviceTimes, Missed, OutlierOptions, OutlierReady, Period, SlowRequest, Told, device_by_name,
+    device_name, watch_outliers,
+};
 pub use preflight::{Check, State, checks};
 pub use programs::{Off, Topic};
 pub use ring::Window;
 pub use session::{Progress, Ready, Step, Summary, record};
 pub use when::{Term, Trigger, WhenError, parse_when};
+
+use skeletons::recorder as skeleton;
