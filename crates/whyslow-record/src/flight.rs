@@ -41,7 +41,7 @@ pub enum News<'n> {
     At(&'n Progress),
     /// A condition held: the window follows when what comes after is there too.
     Triggered(&'n Trigger),
-    /// So many more held in the cool-down before.
+    /// So many more held in the last cool-down.
     Ignored(u64),
     /// To be written, elsewhere: the recording goes on.
     Window(Window),
@@ -89,6 +89,10 @@ pub fn fly(
     let end = Instant::now();
     if let Some(trigger) = flight.pilot.take_waiting() {
         flight.hand_over(trigger, end)?;
+    }
+    let ignored = flight.pilot.take_ignored();
+    if ignored > 0 {
+        flight.tell(News::Ignored(ignored));
     }
     flight.session.finish()
 }
@@ -212,7 +216,11 @@ impl Pilot {
 
     /// How many were ignored since the last time.
     fn handed_over(&mut self, now: Instant, options: &FlightOptions) -> u64 {
-        self.cool_until = Some(now + options.cooldown);
+        self.cool_until = now.checked_add(options.cooldown);
+        self.take_ignored()
+    }
+
+    fn take_ignored(&mut self) -> u64 {
         std::mem::take(&mut self.ignored)
     }
 }

@@ -8,9 +8,10 @@ mod error;
 mod flight;
 mod load;
 mod losses;
+mod marks;
 mod options;
-mod packed;
 mod outliers;
+mod packed;
 mod preflight;
 mod programs;
 mod raw;
@@ -29,6 +30,7 @@ mod wire_tests;
 
 pub use error::RecordError;
 pub use flight::{FlightOptions, FlightStep, News, fly};
+pub use marks::{MARK_BYTES_MAX, mark};
 pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX};
 pub use outliers::{
     DeviceTimes, Missed, OutlierOptions, OutlierReady, Period, SlowRequest, Told, device_by_name,

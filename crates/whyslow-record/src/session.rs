@@ -14,12 +14,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use libbpf_rs::{Iter, OpenObject, RingBuffer, RingBufferBuilder};
-use whyslow_model::spool::{Encoder, Kind};
+use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
 use crate::clock;
 use crate::error::RecordError;
 use crate::load::{self, Loaded};
 use crate::losses::Losses;
+use crate::marks::Listener;
 use crate::options::Options;
 use crate::programs::{Off, Topic};
 use crate::ring::{Part, Window};
@@ -162,6 +163,8 @@ pub(crate) struct Session<'o> {
     loaded: Loaded<'o>,
     pub(crate) sink: Rc<RefCell<Sink>>,
     spool: PathBuf,
+    /// Without one nobody can make marks.
+    listener: Option<Listener>,
     /// What snapshots begin with.
     pids: Vec<i32>,
     topics: String,
@@ -197,6 +200,7 @@ impl<'o> Session<'o> {
             sink,
             spool: options.spool.clone(),
             losses: Losses::default(),
+            listener: Listener::open().ok(),
             snapshot: None,
             turns: 0,
             begun,
@@ -255,6 +259,7 @@ impl<'o> Session<'o> {
     pub(crate) fn drain(&mut self) -> Result<u64, RecordError> {
         let until = clock::monotonic();
         let before = self.sink.borrow().record_bytes();
+        let marks = self.listener.as_mut().map(|listener| listener.hear(until));
         let consumed = self.rings.consume();
         let mut sink = self.sink.borrow_mut();
         let sink = &mut *sink;
@@ -263,6 +268,12 @@ impl<'o> Session<'o> {
         }
         consumed.map_err(RecordError::Consume)?;
         self.losses.note(&self.loaded, &mut sink.encoder, until);
+        for mark in marks.into_iter().flatten() {
+            sink.encoder
+                .begin_on(Kind::Mark, mark.ts, (mark.pid, mark.pid), (0, ELSEWHERE))
+                .text(mark.text.as_bytes())
+                .end();
+        }
         if self.clocks_at.elapsed() >= CLOCKS_AGE {
             self.clocks_at = Instant::now();
             snapshot::clocks(&mut sink.encoder);

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use whyslow_model::Ns;
 
+use super::flight::FlightArgs;
 use crate::time::{parse_duration, parse_size};
 
 pub(super) const EXAMPLES: &str = "\
@@ -14,7 +15,9 @@ Examples:
   sudo whyslow record --for 30s               for half a minute
   sudo whyslow record -- ./slow.sh            while a command runs: its calls, and what else ran
   sudo whyslow record -p 1234 --for 10s       calls of one process and those it starts
-  sudo whyslow record --light --for 1h        long and blocking calls, and disks";
+  sudo whyslow record --light --for 1h        long and blocking calls, and disks
+  sudo whyslow record --ring 60s --when 'open>200ms | block>100ms'
+                                              runs on; saves the last minute when that happens";
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
@@ -54,6 +57,8 @@ pub(crate) struct RecordArgs {
     /// Leave the spool, which is deleted otherwise when it has become a recording
     #[arg(long)]
     pub(crate) keep_spool: bool,
+    #[command(flatten)]
+    pub(crate) flight: FlightArgs,
     /// Record while this command runs
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

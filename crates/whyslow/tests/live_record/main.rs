@@ -7,6 +7,7 @@ mod common;
 mod blocks;
 mod calls;
 mod ends;
+mod flight;
 mod host;
 mod incidents;
 mod live_outliers;

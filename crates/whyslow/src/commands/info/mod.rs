@@ -1,6 +1,7 @@
 //! `info`: what a recording holds, what was lost, and what that means for answers.
 
 mod coverage;
+mod marks;
 
 use std::collections::BTreeMap;
 
@@ -56,6 +57,10 @@ fn answer(tables: &dyn Tables, with_events: bool) -> Result<Answer, StoreError> 
         coverage::table(info, &counts, &topics),
         row_counts(info),
     ];
+    let marks = marks::table(tables)?;
+    if !marks.rows.is_empty() {
+        answer.tables.push(marks);
+    }
     let anomalies = anomalies(&counts);
     if !anomalies.rows.is_empty() {
         answer.tables.push(anomalies);
