@@ -7,6 +7,9 @@ mod common;
 mod blocks;
 mod calls;
 mod ends;
+mod kernel;
+mod kills;
+mod storms;
 
 use common::Place;
 use serde_json::Value;
