@@ -100,6 +100,8 @@ pub struct Filter {
     pub tids: Vec<i32>,
     /// Globs on the thread's name.
     pub comms: Vec<String>,
+    /// Globs on the path of the process's control group, as those on files.
+    pub cgroups: Vec<String>,
     pub devices: Vec<DeviceRef>,
     /// Globs on the path (`*` crosses no `/`, `**` does; a glob without `/` is matched against the
     /// last component too).

@@ -86,7 +86,7 @@ pub fn record(
         cpu_before: clock::own_cpu(),
         clocks_at: begun,
     };
-    session.first_block().map_err(failed)?;
+    session.first_block(&options.pids).map_err(failed)?;
     // The rings must not fill meanwhile.
     let mut snapshot = Some(thread::spawn(|| {
         let mut encoder = Encoder::default();
@@ -221,9 +221,9 @@ impl DrainError {
 
 impl Session {
     /// The clocks come first: without them no time means anything.
-    fn first_block(&mut self) -> std::io::Result<()> {
+    fn first_block(&mut self, pids: &[i32]) -> std::io::Result<()> {
         let mut sink = self.sink.borrow_mut();
-        snapshot::head(&mut sink.encoder);
+        snapshot::head(&mut sink.encoder, pids);
         sink.complete_until = clock::monotonic();
         sink.write()
     }

@@ -1,6 +1,8 @@
 //! Records: what the programs in the kernel tell (`wire.h` of the recorder has the same layouts),
 //! and what the recorder itself saw.
 
+use super::host::{HostRecord, host};
+
 /// Bytes of a head.
 pub const HEAD_BYTES: usize = 24;
 /// Flag of a head: a system call through the 32-bit table.
@@ -52,6 +54,8 @@ pub enum Kind {
     Lost = 136,
     Mark = 137,
     Irq = 138,
+    Program = 139,
+    User = 140,
 }
 
 impl Kind {
@@ -94,6 +98,8 @@ impl Kind {
         Kind::Lost,
         Kind::Mark,
         Kind::Irq,
+        Kind::Program,
+        Kind::User,
     ];
 
     fn of(number: u16) -> Option<Kind> {
@@ -245,6 +251,8 @@ pub enum Record<'b> {
         uid: u32,
         /// Since boot, ns.
         started: u64,
+        /// Number of the mount namespace; 0 where that is not told.
+        mount_ns: u32,
         executable: &'b [u8],
         /// Words end with a zero byte.
         command_line: &'b [u8],
@@ -284,6 +292,7 @@ pub enum Record<'b> {
     Mark {
         text: &'b [u8],
     },
+    Host(HostRecord<'b>),
 }
 
 /// The records of a payload, up to the first that is damaged.
@@ -322,13 +331,13 @@ fn cut(rest: &[u8]) -> Result<(Kind, &[u8]), RecordError> {
 }
 
 /// Takes numbers and texts from a record one after another.
-struct Cursor<'b> {
+pub(super) struct Cursor<'b> {
     kind: Kind,
     rest: &'b [u8],
 }
 
 impl<'b> Cursor<'b> {
-    fn take(&mut self, count: usize) -> Result<&'b [u8], RecordError> {
+    pub(super) fn take(&mut self, count: usize) -> Result<&'b [u8], RecordError> {
         let (taken, rest) = self
             .rest
             .split_at_checked(count)
@@ -337,39 +346,39 @@ impl<'b> Cursor<'b> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], RecordError> {
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], RecordError> {
         let mut bytes = [0; N];
         bytes.copy_from_slice(self.take(N)?);
         Ok(bytes)
     }
 
-    fn u16(&mut self) -> Result<u16, RecordError> {
+    pub(super) fn u16(&mut self) -> Result<u16, RecordError> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
-    fn u32(&mut self) -> Result<u32, RecordError> {
+    pub(super) fn u32(&mut self) -> Result<u32, RecordError> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    fn i32(&mut self) -> Result<i32, RecordError> {
+    pub(super) fn i32(&mut self) -> Result<i32, RecordError> {
         Ok(i32::from_le_bytes(self.array()?))
     }
 
-    fn u64(&mut self) -> Result<u64, RecordError> {
+    pub(super) fn u64(&mut self) -> Result<u64, RecordError> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    fn i64(&mut self) -> Result<i64, RecordError> {
+    pub(super) fn i64(&mut self) -> Result<i64, RecordError> {
         Ok(i64::from_le_bytes(self.array()?))
     }
 
     /// Behind its length.
-    fn text(&mut self) -> Result<&'b [u8], RecordError> {
+    pub(super) fn text(&mut self) -> Result<&'b [u8], RecordError> {
         let length = self.u32()?;
         self.take(length as usize)
     }
 
-    fn comm(&mut self) -> Result<&'b [u8], RecordError> {
+    pub(super) fn comm(&mut self) -> Result<&'b [u8], RecordError> {
         let comm = self.take(16)?;
         let end = comm.iter().position(|byte| *byte == 0);
         Ok(&comm[..end.unwrap_or(comm.len())])
@@ -433,6 +442,7 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
             old_dev: at.u32()?,
         }),
         Kind::IrqEnter | Kind::IrqExit | Kind::SoftirqRaise => irq(kind, at)?,
+        Kind::Program | Kind::User => Record::Host(host(kind, at)?),
         _ => snapshot(kind, at)?,
     })
 }
@@ -464,6 +474,7 @@ fn snapshot<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordErr
             ppid: at.i32()?,
             uid: at.u32()?,
             started: at.u64()?,
+            mount_ns: at.u32()?,
             executable: at.text()?,
             command_line: at.text()?,
             cgroup: at.text()?,

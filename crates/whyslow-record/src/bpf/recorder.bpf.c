@@ -4,6 +4,8 @@
 
 #include "syscalls.h"
 
+#include "process.h"
+
 #include "sched.h"
 
 #include "block.h"

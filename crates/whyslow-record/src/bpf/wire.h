@@ -39,6 +39,8 @@ enum wire_kind {
 	WIRE_IRQ_ENTER = 48,
 	WIRE_IRQ_EXIT = 49,
 	WIRE_SOFTIRQ_RAISE = 50,
+
+	WIRE_PROGRAM = 139,
 };
 
 /* Flags of a head. */
@@ -101,6 +103,19 @@ struct wire_task {
 	__u32 tid;
 	__u32 pid;
 	char comm[16];
+};
+
+/*
+ * Who the head's process is, when it begins to run a program or ends. The words of its command line
+ * follow, each with its zero byte; none at the end.
+ */
+struct wire_program {
+	struct wire_head head;
+	__u64 cgroup; /* id in the unified hierarchy */
+	__u32 uid;
+	__u32 mount_ns;
+	__u32 is_end;
+	__u32 size;
 };
 
 struct wire_block {

@@ -10,6 +10,7 @@ mod ends;
 mod kernel;
 mod kills;
 mod storms;
+mod host;
 
 use common::Place;
 use serde_json::Value;

@@ -6,9 +6,12 @@ use whyslow_model::event::{
     BlockFlags, BlockOp, BlockRange, Body, Context, Event, IrqKind, Loss, LossKind, PrevState,
     SocketAddress, StateProcess, SyscallArgs, WakeupKind,
 };
-use whyslow_model::spool::{BlockIo, COMPAT, ELSEWHERE, Head, Kind, Record, Switch, SyscallRecord};
+use whyslow_model::spool::{
+    BlockIo, COMPAT, ELSEWHERE, Head, HostRecord, Kind, Record, Switch, SyscallRecord,
+};
 use whyslow_model::syscall::{self, Abi, Role};
 
+use super::host::Host;
 use super::order::Pointed;
 
 /// What came of a record.
@@ -43,6 +46,7 @@ pub(crate) struct Mapper {
     /// Of calls that are known by number only.
     numbers: FxHashMap<u32, Box<str>>,
     abi: Option<Abi>,
+    host: Host,
 }
 
 impl Mapper {
@@ -53,6 +57,11 @@ impl Mapper {
             b"aarch64" => Some(Abi::Aarch64),
             _ => None,
         };
+    }
+
+    /// The calendar less the clock that goes on while the machine sleeps.
+    pub(crate) fn set_boot_offset(&mut self, offset: Ns) {
+        self.host.set_boot_offset(offset);
     }
 
     pub(crate) fn map<'a>(
@@ -188,10 +197,15 @@ impl Mapper {
                 })
             }
             Record::Fact { name, value } => Told::Fact(name, value),
-            Record::Text(_)
+            Record::Process { .. } => {
+                let about = self.host.snapshot(head, record);
+                about.map_or(Told::Nothing, state)
+            }
+            Record::Host(HostRecord::Program(program)) => event(self.host.program(head, program)),
+            Record::Host(HostRecord::User { .. })
+            | Record::Text(_)
             | Record::Bytes(_)
             | Record::Clock { .. }
-            | Record::Process { .. }
             | Record::Mark { .. } => Told::Nothing,
         }
     }
@@ -212,6 +226,7 @@ impl Mapper {
                 }
             }
             Record::Thread { comm, .. } => self.name(head.tid, comm),
+            Record::Host(record) => self.host.learn(record),
             Record::Fork(task) | Record::Comm(task) => self.name(task.tid, task.comm),
             Record::Free(task) => {
                 self.comms.remove(&task.tid);
