@@ -7,10 +7,10 @@ mod common;
 mod blocks;
 mod calls;
 mod ends;
+mod host;
 mod kernel;
 mod kills;
 mod storms;
-mod host;
 
 use common::Place;
 use serde_json::Value;
