@@ -30,6 +30,6 @@ mod wire_tests;
 
 pub use error::RecordError;
 pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX};
-pub use preflight::{Check, State, checks};
+pub use preflight::{Check, Instead, State, checks, instead};
 pub use programs::{Off, Topic};
 pub use session::{Progress, Ready, Summary, record};

@@ -164,7 +164,7 @@ fn explain(error: RecordError) -> Failure {
             failure.hint("run it as root: sudo whyslow record …")
         }
         RecordError::NoTypes => failure.hint(
-            "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng or perf, and `whyslow import` what they wrote",
+            "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng, `whyslow doctor` tells how",
         ),
         RecordError::AllRefused { off } => {
             let reasons = off.iter().map(|off| format!("{}: {}", off.program, off.reason));

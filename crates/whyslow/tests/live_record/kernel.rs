@@ -13,7 +13,7 @@ use super::{can_record, record, rows, skip};
 const WHYSLOW: &str = env!("CARGO_BIN_EXE_whyslow");
 
 /// Runs a script of the shell where mounts are its own; nothing where that is not allowed.
-fn with_mounts(place: &Place, script: &str) -> Option<Output> {
+pub(super) fn with_mounts(place: &Place, script: &str) -> Option<Output> {
     let can = Command::new("unshare").args(["--mount", "true"]).status();
     if !can.is_ok_and(|status| status.success()) {
         skip("mounts of our own are not allowed");
@@ -114,7 +114,7 @@ fn a_user_without_privileges_is_told_what_to_do() {
 }
 
 /// A folder for everybody, with the program in it, which may lie where others may not go.
-fn open_to_all(place: &Place) {
+pub(super) fn open_to_all(place: &Place) {
     let all = fs::Permissions::from_mode(0o777);
     fs::set_permissions(place.path(), all.clone()).expect("it is ours");
     let program = place.join("whyslow");

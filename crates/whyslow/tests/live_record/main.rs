@@ -6,6 +6,7 @@ mod common;
 
 mod blocks;
 mod calls;
+mod doctor;
 mod ends;
 mod host;
 mod kernel;
