@@ -45,13 +45,13 @@ fn parse(status: &str) -> Privileges {
     Privileges(effective.unwrap_or(0))
 }
 
-/// What lets a user who is not root record.
-const SETCAP: &str = "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_syslog+ep \"$(command -v whyslow)\"";
+/// The least that a recorder needs, for one run. (Capabilities of the file would be everybody's.)
+const FEW: &str = "sudo setpriv --reuid \"$(id -u)\" --regid \"$(id -g)\" --init-groups --inh-caps +bpf,+perfmon,+sys_ptrace,+dac_read_search,+syslog --ambient-caps +bpf,+perfmon,+sys_ptrace,+dac_read_search,+syslog whyslow …";
 
 pub(super) fn check(may: Privileges) -> Check {
     let check = |state, found: String| Check::new("privileges", state, found);
     if !may.may_load() {
-        let fix = format!("run it as root: sudo whyslow …; or let everybody run it: {SETCAP}");
+        let fix = format!("run it as root: sudo whyslow …; or with no more than it needs: {FEW}");
         return check(State::Bad, "may not load eBPF programs".into()).fix(&fix);
     }
     let lacking: Vec<&str> = [
@@ -74,7 +74,7 @@ pub(super) fn check(may: Privileges) -> Check {
         );
     }
     let found = format!("may load programs; lacks {}", lacking.join("; "));
-    check(State::Limited, found).fix(&format!("sudo whyslow …, or {SETCAP}"))
+    check(State::Limited, found).fix(&format!("sudo whyslow …, or {FEW}"))
 }
 
 #[cfg(test)]

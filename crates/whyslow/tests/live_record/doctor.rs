@@ -72,7 +72,7 @@ fn a_user_without_privileges_gets_the_commands_that_help() {
     assert!(
         fixes
             .iter()
-            .any(|fix| fix.contains("setcap cap_bpf,cap_perfmon")),
+            .any(|fix| fix.contains("--ambient-caps +bpf,+perfmon")),
         "{fixes:?}"
     );
 }

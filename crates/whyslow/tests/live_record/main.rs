@@ -9,8 +9,11 @@ mod calls;
 mod doctor;
 mod ends;
 mod host;
+mod incidents;
 mod kernel;
 mod kills;
+mod pressure;
+mod segments;
 mod storms;
 
 use common::Place;
