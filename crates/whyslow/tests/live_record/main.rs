@@ -12,6 +12,7 @@ mod host;
 mod incidents;
 mod kernel;
 mod kills;
+mod live_outliers;
 mod pressure;
 mod segments;
 mod storms;
