@@ -204,6 +204,11 @@ impl Machine {
                 minor: (dev & 0xf_ffff) as i32,
                 name: *name,
                 parent: None,
+                kind: None,
+                size: None,
+                rotational: None,
+                label: None,
+                backing: None,
             });
         }
         for (number, name) in devices.interfaces().iter().enumerate() {

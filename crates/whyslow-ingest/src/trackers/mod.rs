@@ -11,6 +11,7 @@ mod file;
 mod identity;
 mod irq;
 mod losses;
+mod machine;
 mod mapping;
 mod marker;
 mod meter;
@@ -38,6 +39,7 @@ pub use process::Processes;
 
 use block::BlockTracker;
 use irq::IrqTracker;
+use machine::MachineTracker;
 use marker::MarkerTracker;
 use meter::{Inside, Mode};
 use net::NetTracker;
@@ -121,6 +123,7 @@ struct Topics {
     page: PageTracker,
     reclaim: ReclaimTracker,
     marker: MarkerTracker,
+    machine: MachineTracker,
     syscall: SyscallTracker,
     block: BlockTracker,
 }
@@ -137,6 +140,7 @@ impl Topics {
             page: PageTracker::default(),
             reclaim: ReclaimTracker::default(),
             marker: MarkerTracker::default(),
+            machine: MachineTracker::default(),
             syscall: SyscallTracker::default(),
             block: BlockTracker::default(),
         }
@@ -310,6 +314,9 @@ impl Topics {
             }
             Body::ReclaimBegin { .. } | Body::ReclaimEnd { .. } => {
                 self.reclaim.event(&event.body, here, out);
+            }
+            Body::StateMount(_) | Body::StateDeviceLink { .. } => {
+                self.machine.event(&event.body, here, out);
             }
             Body::Marker { .. } => self.marker.event(&event.body, here, out),
             _ => {}

@@ -15,7 +15,7 @@ mod record;
 
 pub use block::{BLOCK_BYTES, Block, BlockError, FILE_SUFFIX, MAGIC, PAYLOAD_MAX};
 pub use encode::Encoder;
-pub use host::{HostRecord, Program};
+pub use host::{DeviceAbout, HostRecord, MountRecord, Program};
 pub use record::{
     BlockIo, COMPAT, ELSEWHERE, HEAD_BYTES, Head, Kind, Record, RecordError, Switch, SyscallRecord,
     TOLD, Task, TextRecord, Wakeup, records,

@@ -56,6 +56,9 @@ pub enum Kind {
     Irq = 138,
     Program = 139,
     User = 140,
+    Mount = 141,
+    DeviceAbout = 142,
+    DeviceLink = 143,
 }
 
 impl Kind {
@@ -100,6 +103,9 @@ impl Kind {
         Kind::Irq,
         Kind::Program,
         Kind::User,
+        Kind::Mount,
+        Kind::DeviceAbout,
+        Kind::DeviceLink,
     ];
 
     fn of(number: u16) -> Option<Kind> {
@@ -442,7 +448,9 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
             old_dev: at.u32()?,
         }),
         Kind::IrqEnter | Kind::IrqExit | Kind::SoftirqRaise => irq(kind, at)?,
-        Kind::Program | Kind::User => Record::Host(host(kind, at)?),
+        Kind::Program | Kind::User | Kind::Mount | Kind::DeviceAbout | Kind::DeviceLink => {
+            Record::Host(host(kind, at)?)
+        }
         _ => snapshot(kind, at)?,
     })
 }

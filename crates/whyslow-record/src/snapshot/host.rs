@@ -16,8 +16,9 @@ pub(super) fn facts(encoder: &mut Encoder) {
             .end();
     };
     fact("hostname", system.nodename().to_bytes());
-    fact("kernel", system.release().to_bytes());
+    fact("kernel_release", system.release().to_bytes());
     fact("architecture", system.machine().to_bytes());
+    fact("machine", system.machine().to_bytes());
     fact("recorder", env!("CARGO_PKG_VERSION").as_bytes());
     if let Some(zone) = zone() {
         fact("zone", zone.as_bytes());
