@@ -15,6 +15,7 @@ pub enum Kind {
     Irq,
     Syscalls,
     Mem,
+    Fs,
     Net,
     Use,
 }
@@ -58,6 +59,7 @@ impl Kind {
             Kind::Irq => "irq",
             Kind::Syscalls => "syscalls",
             Kind::Mem => "mem",
+            Kind::Fs => "fs",
             Kind::Net => "net",
             Kind::Use => "use",
         }

@@ -1,6 +1,10 @@
 //! What any source can tell: one vocabulary of events between importers (or the recorder) and the
 //! trackers. Borrowed, flat and cheap to build; bytes come from the trace as they are.
 
+mod work;
+
+pub use work::{Work, WorkKind, WorkPhase};
+
 use crate::Ns;
 
 /// One event of one source, in time order when it reaches the trackers.
@@ -506,6 +510,9 @@ pub enum Body<'a> {
         pages: Option<i64>,
         node: Option<i32>,
     },
+
+    /// Work of the kernel that others wait for.
+    Work(Work<'a>),
 
     StateProcess(StateProcess<'a>),
     ProcessAbout(ProcessAbout<'a>),

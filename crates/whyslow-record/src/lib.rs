@@ -6,10 +6,12 @@
 mod clock;
 mod error;
 mod load;
+mod losses;
 mod options;
 mod preflight;
 mod programs;
 mod session;
+mod sink;
 #[allow(
     unsafe_code,
     missing_debug_implementations,
@@ -25,6 +27,7 @@ mod snapshot;
 mod specs;
 mod spool;
 mod tick;
+mod underway;
 #[cfg(test)]
 mod wire_tests;
 
@@ -32,4 +35,4 @@ pub use error::RecordError;
 pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX};
 pub use preflight::{Check, State, checks};
 pub use programs::{Off, Topic};
-pub use session::{Progress, Ready, Summary, record};
+pub use session::{Progress, Ready, Step, Summary, record};

@@ -10,7 +10,7 @@ use whyslow_model::syscall::Abi;
 
 use crate::error::RecordError;
 use crate::options::Options;
-use crate::programs::{Hook, Off, PROGRAMS, Program, Topic};
+use crate::programs::{Hook, OLDER, Off, PROGRAMS, Program, Topic};
 use crate::skeleton::{OpenRecorderSkel, RecorderSkel, RecorderSkelBuilder};
 use crate::{preflight, specs, tick};
 
@@ -115,14 +115,13 @@ fn wanted(options: &Options) -> Vec<&'static Program> {
         let topic = program.topic;
         let has = |topic| options.topics.contains(&topic);
         // A switch tells of the call that the thread is in, too.
+        let is_older = OLDER.iter().any(|(_, older)| *older == program.name);
         let is_needed = program.name == SWITCH && has(Topic::Syscalls);
-        program.name != OLD_SWITCH && (is_needed || topic.is_none_or(has))
+        !is_older && (is_needed || topic.is_none_or(has))
     };
     PROGRAMS.iter().filter(is_wanted).collect()
 }
 
-/// For kernels that do not hand over the state of the thread that goes.
-const OLD_SWITCH: &str = "on_switch_old";
 const SWITCH: &str = "on_switch";
 
 /// Takes out the programs that the kernel does not load, and says why.
@@ -132,17 +131,20 @@ fn refused(options: &Options, wanted: &mut Vec<&'static Program>) -> Result<Vec<
     for program in wanted.drain(..) {
         match alone(options, program)? {
             None => taken.push(program),
-            Some(reason) => {
-                let old = PROGRAMS.iter().find(|other| other.name == OLD_SWITCH);
-                match old.filter(|_| program.name == SWITCH) {
-                    Some(old) if alone(options, old)?.is_none() => taken.push(old),
-                    _ => refused.push(off(program, reason)),
-                }
-            }
+            Some(reason) => match older(program) {
+                Some(old) if alone(options, old)?.is_none() => taken.push(old),
+                _ => refused.push(off(program, reason)),
+            },
         }
     }
     *wanted = taken;
     Ok(refused)
+}
+
+/// What an older kernel may take instead.
+fn older(program: &Program) -> Option<&'static Program> {
+    let (_, older) = OLDER.iter().find(|(newer, _)| *newer == program.name)?;
+    PROGRAMS.iter().find(|other| other.name == *older)
 }
 
 fn off(program: &Program, reason: String) -> Off {

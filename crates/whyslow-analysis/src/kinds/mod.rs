@@ -12,6 +12,7 @@ mod sched;
 mod states;
 mod syscalls;
 mod threads;
+mod work;
 
 pub(crate) use block::BLOCK;
 pub(crate) use cpu::SLICES;
@@ -77,7 +78,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 12] = [
+pub static TOPICS: [&Topic; 13] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,
@@ -88,6 +89,7 @@ pub static TOPICS: [&Topic; 12] = [
     &irq::TOPIC,
     &syscalls::TOPIC,
     &mem::TOPIC,
+    &work::TOPIC,
     &net::TOPIC,
     &resources::TOPIC,
 ];

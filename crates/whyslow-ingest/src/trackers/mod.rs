@@ -28,6 +28,7 @@ mod tests;
 mod thread_state;
 mod threads;
 mod wakeup;
+mod work;
 
 use whyslow_model::event::{Body, Event, Loss, StateProcess};
 use whyslow_model::tables::EmitAll;
@@ -48,6 +49,7 @@ use reclaim::ReclaimTracker;
 use sched::SchedTracker;
 use syscall::SyscallTracker;
 use wakeup::WakeupTracker;
+use work::WorkTracker;
 
 /// CPUs a machine can have: twice what Linux can be built for.
 const CPUS_MAX: usize = 1 << 14;
@@ -122,6 +124,7 @@ struct Topics {
     net: NetTracker,
     page: PageTracker,
     reclaim: ReclaimTracker,
+    work: WorkTracker,
     marker: MarkerTracker,
     machine: MachineTracker,
     syscall: SyscallTracker,
@@ -139,6 +142,7 @@ impl Topics {
             net: NetTracker::new(symbols),
             page: PageTracker::default(),
             reclaim: ReclaimTracker::default(),
+            work: WorkTracker::default(),
             marker: MarkerTracker::default(),
             machine: MachineTracker::default(),
             syscall: SyscallTracker::default(),
@@ -214,6 +218,7 @@ impl Topics {
         self.page.finish(out);
         self.reclaim.finish(out);
         self.syscall.finish(out);
+        self.work.finish(&self.block, out);
         self.block.finish(out);
         self.processes.finish(out);
     }
@@ -227,6 +232,7 @@ impl Topics {
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
                 self.reclaim.gone(thread, out);
+                self.work.gone(thread, &self.block, out);
                 self.inside.gone(thread);
             }
         }
@@ -270,7 +276,10 @@ impl Topics {
         self.syscall.event(event, here, other, &self.processes, out);
         self.block.apply(here, &event.body, out);
         match event.body {
-            Body::SchedSwitch { .. } => self.sched.switch(event, here, other, out),
+            Body::SchedSwitch { .. } => {
+                self.sched.switch(event, here, other, out);
+                self.work.switch(event, here, other, &self.block, out);
+            }
             Body::SchedWakeup { .. } => {
                 if let Some(wakee) = other {
                     let states = &mut self.sched.states;
@@ -318,6 +327,8 @@ impl Topics {
             Body::StateMount(_) | Body::StateDeviceLink { .. } => {
                 self.machine.event(&event.body, here, out);
             }
+            Body::Work(work) => self.work.event(work, here, &self.block, out),
+            Body::StateEnd => self.work.dumped(&self.block, out),
             Body::Marker { .. } => self.marker.event(&event.body, here, out),
             _ => {}
         }

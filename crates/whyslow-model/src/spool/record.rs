@@ -2,6 +2,8 @@
 //! and what the recorder itself saw.
 
 use super::host::{HostRecord, host};
+use super::net::NetRecord;
+use super::work::{ReclaimRecord, WorkRecord};
 
 /// Bytes of a head.
 pub const HEAD_BYTES: usize = 24;
@@ -43,6 +45,11 @@ pub enum Kind {
     IrqEnter = 48,
     IrqExit = 49,
     SoftirqRaise = 50,
+    ReclaimBegin = 72,
+    ReclaimEnd = 73,
+    Memory = 74,
+    Work = 80,
+    Net = 96,
     Clock = 128,
     Fact = 129,
     Process = 130,
@@ -90,6 +97,11 @@ impl Kind {
         Kind::IrqEnter,
         Kind::IrqExit,
         Kind::SoftirqRaise,
+        Kind::ReclaimBegin,
+        Kind::ReclaimEnd,
+        Kind::Memory,
+        Kind::Work,
+        Kind::Net,
         Kind::Clock,
         Kind::Fact,
         Kind::Process,
@@ -228,7 +240,15 @@ pub enum Record<'b> {
     Free(Task<'b>),
     Comm(Task<'b>),
     Block(BlockIo),
-    /// Kind 0 hard, 1 soft.
+    Reclaim(ReclaimRecord),
+    /// As [`crate::event::MemoryKind::ALL`].
+    Memory {
+        what: u32,
+        order: u32,
+    },
+    Work(WorkRecord<'b>),
+    Net(NetRecord<'b>),
+    /// Kind 0 hard, 1 soft, 2 high-resolution timer.
     IrqEnter {
         kind: u32,
         nr: u32,
@@ -451,6 +471,14 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         Kind::Program | Kind::User | Kind::Mount | Kind::DeviceAbout | Kind::DeviceLink => {
             Record::Host(host(kind, at)?)
         }
+        Kind::ReclaimBegin | Kind::ReclaimEnd => Record::Reclaim(ReclaimRecord::take(at)?),
+        Kind::Memory => Record::Memory {
+            what: at.u32()?,
+            order: at.u32()?,
+        },
+        Kind::Work => Record::Work(WorkRecord::take(at)?),
+        Kind::Net => Record::Net(NetRecord::take(at)?),
+        Kind::Program | Kind::User => Record::Host(host(kind, at)?),
         _ => snapshot(kind, at)?,
     })
 }

@@ -9,6 +9,7 @@ mod fd_life;
 mod file_life;
 mod import_log;
 mod irq;
+mod kernel_work;
 mod lost_events;
 mod mapping;
 mod marker;
@@ -36,6 +37,7 @@ pub use fd_life::FdLifeRow;
 pub use file_life::FileLifeRow;
 pub use import_log::ImportLogRow;
 pub use irq::IrqRow;
+pub use kernel_work::KernelWorkRow;
 pub use lost_events::LostEventsRow;
 pub use mapping::MappingRow;
 pub use marker::MarkerRow;
@@ -64,7 +66,7 @@ macro_rules! for_each_table {
         $macro! {
             SyscallRow syscall, BlockIoRow block_io, SchedSliceRow sched_slice,
             ThreadStateRow thread_state, WakeupRow wakeup, IrqRow irq, NetPacketRow net_packet,
-            FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim,
+            FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim, KernelWorkRow kernel_work,
             MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,
             ThreadCommRow thread_comm, ProcessRow process, CpuRow cpu, DeviceRow device,
             DeviceLinkRow device_link, MountRow mount,

@@ -12,4 +12,10 @@
 
 #include "irq.h"
 
+#include "mem.h"
+
+#include "fs.h"
+
+#include "net.h"
+
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

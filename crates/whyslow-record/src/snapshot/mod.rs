@@ -14,9 +14,9 @@ use whyslow_model::spool::{Encoder, Kind};
 use crate::clock::{self, Clocks};
 
 /// What everything after it is to be understood by.
-pub(crate) fn head(encoder: &mut Encoder, pids: &[i32]) {
+pub(crate) fn head(encoder: &mut Encoder, pids: &[i32], topics: &str) {
     clocks(encoder);
-    host::facts(encoder);
+    host::facts(encoder, topics);
     users::all(encoder, Path::new("/etc/passwd"));
     processes::first(encoder, Path::new("/proc"), pids);
 }

@@ -9,6 +9,9 @@ mod calls;
 mod devices;
 mod ends;
 mod host;
+mod incidents;
+mod pressure;
+mod segments;
 
 use common::Place;
 use serde_json::Value;

@@ -12,6 +12,7 @@ use whyslow_model::spool::{
 use whyslow_model::syscall::{self, Abi, Role};
 
 use super::host::{self, Host};
+use super::kernel;
 use super::order::Pointed;
 
 /// What came of a record.
@@ -84,6 +85,8 @@ impl Mapper {
                 body,
             })
         };
+        // A kind of a later recorder tells nothing.
+        let told = |body: Option<_>| body.map_or(Told::Nothing, event);
         let state = |body| {
             Told::Event(Event {
                 ts: place.ts,
@@ -142,6 +145,10 @@ impl Mapper {
                 nr: nr as i32,
                 ret: Some(ret),
             }),
+            Record::Reclaim(reclaim) => told(kernel::reclaim(head.kind, reclaim)),
+            Record::Memory { what, order } => told(kernel::memory(what, order)),
+            Record::Work(work) => told(kernel::work(work)),
+            Record::Net(packet) => told(kernel::packet(packet)),
             Record::SoftirqRaise { nr } => event(Body::SoftirqRaise { nr: nr as i32 }),
             Record::Thread {
                 state: letter,
@@ -424,6 +431,7 @@ fn status(letter: u8) -> Option<i64> {
 fn irq_kind(kind: u32) -> IrqKind {
     match kind {
         0 => IrqKind::Hard,
+        2 => IrqKind::Hrtimer,
         _ => IrqKind::Soft,
     }
 }

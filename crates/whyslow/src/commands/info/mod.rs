@@ -44,6 +44,7 @@ pub(super) fn run(args: &InfoArgs, talk: &TalkArgs) -> Result<(), Failure> {
 fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, StoreError> {
     let info = tables.info();
     let counts = counts(tables)?;
+    let topics = metadata(tables)?.remove("topics").unwrap_or_default();
     let mut answer = Answer {
         question: "info".into(),
         window: Some((info.begin_ns, info.end_ns)),
@@ -69,7 +70,7 @@ fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, StoreError> {
     answer.tables = vec![
         recording(tables)?,
         sources(info),
-        coverage::table(info, &counts),
+        coverage::table(info, &counts, &topics),
         row_counts(info),
     ];
     let anomalies = anomalies(&counts);
