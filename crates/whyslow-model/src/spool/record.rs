@@ -478,7 +478,6 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         },
         Kind::Work => Record::Work(WorkRecord::take(at)?),
         Kind::Net => Record::Net(NetRecord::take(at)?),
-        Kind::Program | Kind::User => Record::Host(host(kind, at)?),
         _ => snapshot(kind, at)?,
     })
 }
