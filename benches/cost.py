@@ -21,6 +21,7 @@ ALL_CALLS = "whyslow record --what syscalls -a (all processes)"
 MARK_OF_FLOOR = 1.6
 # Recordings imported for the rate of imports, and events a CPU second that it should reach.
 IMPORTS = 3
+TRACEFS = Path("/sys/kernel/tracing")
 MARK_IMPORT = 1_000_000
 
 
@@ -35,53 +36,53 @@ def run(*command):
 
 
 @contextlib.contextmanager
-def mounted(kind, folder):
-    """A file system of the kernel at a place of our own, as it may be mounted nowhere."""
-    folder.mkdir()
-    run("mount", "-t", kind, "whyslow-bench", folder)
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", folder], check=True)
-
-
-@contextlib.contextmanager
 def floor(work):
     """The words that make a command run with the empty programs attached."""
     if shutil.which("bpftool") is None:
         raise Unavailable("`bpftool` is not installed")
-    with mounted("bpf", work / "bpf") as pins:
+    # A mount of our own, because there may be none; what is pinned there goes with it.
+    pins = work / "bpf"
+    pins.mkdir(exist_ok=True)
+    run("mount", "-t", "bpf", "whyslow-bench", pins)
+    try:
         run("clang", "-O2", "-g", "-target", "bpf", "-c", HERE / "floor.bpf.c", "-o", work / "floor.o")
         run("cc", "-O2", "-o", work / "attached", HERE / "attached.c")
         run("bpftool", "prog", "loadall", work / "floor.o", pins / "floor")
         yield [work / "attached", *sorted((pins / "floor").iterdir()), "--"]
+    finally:
+        subprocess.run(["umount", pins], check=True)
+
+
+def need_tracefs():
+    """perf mounts it, bpftrace does not: mounted once, so that all find it."""
+    if not (TRACEFS / "events").exists():
+        run("mount", "-t", "tracefs", "tracefs", TRACEFS)
 
 
 @contextlib.contextmanager
-def tracefs(work):
+def tracefs(_work):
     """Events of system calls into an instance of the kernel's tracer, read and dropped."""
-    with mounted("tracefs", work / "tracefs") as folder:
-        instance = folder / "instances" / f"whyslow-bench-{os.getpid()}"
-        try:
-            instance.mkdir()
-            (instance / "buffer_size_kb").write_text("16384")
-            (instance / "events/raw_syscalls/enable").write_text("1")
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                instance.rmdir()
-            raise Unavailable(f"tracefs: {error.strerror}") from error
-        readers = [
-            subprocess.Popen(["cat", pipe], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            for pipe in sorted(instance.glob("per_cpu/cpu*/trace_pipe_raw"))
-        ]
-        try:
-            yield []
-        finally:
-            (instance / "events/raw_syscalls/enable").write_text("0")
-            for reader in readers:
-                reader.kill()
-                reader.wait()
+    instance = TRACEFS / "instances" / f"whyslow-bench-{os.getpid()}"
+    try:
+        instance.mkdir()
+        (instance / "buffer_size_kb").write_text("16384")
+        (instance / "events/raw_syscalls/enable").write_text("1")
+    except OSError as error:
+        with contextlib.suppress(OSError):
             instance.rmdir()
+        raise Unavailable(f"tracefs: {error.strerror}") from error
+    readers = [
+        subprocess.Popen(["cat", pipe], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for pipe in sorted(instance.glob("per_cpu/cpu*/trace_pipe_raw"))
+    ]
+    try:
+        yield []
+    finally:
+        (instance / "events/raw_syscalls/enable").write_text("0")
+        for reader in readers:
+            reader.kill()
+            reader.wait()
+        instance.rmdir()
 
 
 @contextlib.contextmanager
@@ -117,6 +118,7 @@ def measure(whyslow, work, runs, tell):
     our recorder takes for itself; notes."""
     if os.geteuid() != 0:
         return [], [], ["only root can record: nothing was measured"]
+    need_tracefs()
     program = work / "calls"
     subprocess.run(["cc", "-O2", "-o", program, HERE / "calls.c"], check=True)
     found, notes, own = {}, [], {}

@@ -221,6 +221,24 @@ impl BlockIo {
     pub const FUA: u32 = 1 << 11;
     pub const PREFLUSH: u32 = 1 << 12;
     pub const SECURE: u32 = 1 << 13;
+
+    /// `blk_status_t` as a number of errors; older kernels give that, negative.
+    pub fn errno(status: i32) -> i32 {
+        match status {
+            0 => 0,
+            1 => 95,
+            2 => 110,
+            3 => 28,
+            4 => 67,
+            5 => 121,
+            6 => 52,
+            7 => 61,
+            8 => 84,
+            9 => 12,
+            status if status < 0 => -status,
+            _ => 5,
+        }
+    }
 }
 
 /// A record and what it says.

@@ -10,6 +10,7 @@ mod devices;
 mod ends;
 mod host;
 mod incidents;
+mod live_outliers;
 mod pressure;
 mod segments;
 

@@ -451,7 +451,7 @@ fn block(kind: Kind, io: BlockIo) -> Body<'static> {
         tid: None,
         comm: None,
     };
-    let error = Some(errno(io.error)).filter(|errno| *errno != 0);
+    let error = Some(BlockIo::errno(io.error)).filter(|errno| *errno != 0);
     match kind {
         Kind::BioQueue => Body::BlockBioQueue(range),
         Kind::BioBackmerge => Body::BlockBioBackmerge(range),
@@ -491,24 +491,6 @@ fn flags(rwbs: u32) -> BlockFlags {
         fua: has(BlockIo::FUA),
         preflush: has(BlockIo::PREFLUSH),
         secure: has(BlockIo::SECURE),
-    }
-}
-
-/// `blk_status_t` as a number of errors; older kernels give that, negative.
-fn errno(status: i32) -> i32 {
-    match status {
-        0 => 0,
-        1 => 95,
-        2 => 110,
-        3 => 28,
-        4 => 67,
-        5 => 121,
-        6 => 52,
-        7 => 61,
-        8 => 84,
-        9 => 12,
-        status if status < 0 => -status,
-        _ => 5,
     }
 }
 
