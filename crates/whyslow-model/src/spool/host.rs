@@ -2,7 +2,8 @@
 //! which, and counters. All but [`Kind::Program`] come from the recorder's looks at `/proc` and
 //! `/sys`.
 
-use super::record::{Cursor, Kind, RecordError};
+use super::cursor::Cursor;
+use super::record::{Kind, RecordError};
 
 /// Who the head's process is, as a program in the kernel saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

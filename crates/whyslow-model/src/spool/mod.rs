@@ -9,6 +9,7 @@
 //! them to the calendar.
 
 mod block;
+mod cursor;
 mod encode;
 mod host;
 mod net;
