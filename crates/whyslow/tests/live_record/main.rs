@@ -6,8 +6,8 @@ mod common;
 
 mod blocks;
 mod calls;
-mod doctor;
 mod devices;
+mod doctor;
 mod ends;
 mod host;
 mod incidents;
