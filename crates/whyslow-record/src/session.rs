@@ -137,6 +137,18 @@ fn topics_told(options: &Options, off: &[Off]) -> String {
     names.collect::<Vec<_>>().join(",")
 }
 
+/// What is not recorded.
+fn tell_off(off: &[Off], encoder: &mut Encoder) {
+    for off in off {
+        let text = format!("{}: {} ({})", off.program, off.reason, off.tells);
+        encoder
+            .begin(Kind::Fact, clock::monotonic(), (0, 0))
+            .text(b"off")
+            .text(text.as_bytes())
+            .end();
+    }
+}
+
 fn of_spool(path: &Path, source: io::Error) -> RecordError {
     RecordError::Spool {
         path: path.to_owned(),
@@ -239,6 +251,10 @@ impl<'o> Session<'o> {
             ring.begin_chapter(complete_until);
         }
         snapshot::head(&mut sink.encoder, &self.pids, &self.topics);
+        if matches!(sink.out, Out::Ring(_)) {
+            // What is kept in memory has no end at which it could be said.
+            tell_off(&self.loaded.off, &mut sink.encoder);
+        }
         if let Some(underway) = &mut sink.underway {
             underway.end_turn(&mut sink.encoder);
         }
@@ -390,14 +406,7 @@ impl<'o> Session<'o> {
     fn end_spool(&mut self) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
         snapshot::clocks(&mut sink.encoder);
-        for off in &self.loaded.off {
-            let text = format!("{}: {} ({})", off.program, off.reason, off.tells);
-            sink.encoder
-                .begin(Kind::Fact, clock::monotonic(), (0, 0))
-                .text(b"off")
-                .text(text.as_bytes())
-                .end();
-        }
+        tell_off(&self.loaded.off, &mut sink.encoder);
         sink.complete_until = u64::MAX;
         sink.write(Part::Events)
             .map_err(|source| of_spool(&self.spool, source))

@@ -9,8 +9,12 @@
 //! ```
 
 use std::fmt;
+use std::path::Path;
 
 use whyslow_model::syscall::{self, Abi, Op};
+
+use super::pressure;
+use crate::programs::Topic;
 
 /// A condition that is looked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +42,28 @@ pub(crate) enum What {
         resource: &'static str,
         percent: f64,
     },
+}
+
+impl Term {
+    /// What must be recorded for it.
+    pub fn topic(&self) -> Option<Topic> {
+        match self.what {
+            What::Call { .. } => Some(Topic::Syscalls),
+            What::Block { .. } => Some(Topic::Block),
+            What::Sched { .. } => Some(Topic::Sched),
+            What::Pressure { .. } => None,
+        }
+    }
+
+    /// Whether this machine tells it.
+    pub fn is_told(&self) -> bool {
+        match self.what {
+            What::Pressure { resource, .. } => {
+                pressure::read(Path::new(pressure::FOLDER), resource).is_some()
+            }
+            _ => true,
+        }
+    }
 }
 
 /// What is wrong with a condition, and where.
@@ -125,7 +151,7 @@ fn term(
         return Err(place.fail(part.len(), "the limit is missing, as in open>200ms"));
     }
     let what = if let Some(resource) = name.strip_prefix("psi.") {
-        pressure(resource, limit, place, at_limit)?
+        part_of_time(resource, limit, place, at_limit)?
     } else {
         let ns = duration(limit).map_err(|why| place.fail(at_limit, why))?;
         let longer_ns = u64::try_from(ns).unwrap_or(0);
@@ -173,7 +199,7 @@ fn timed(name: &str, longer_ns: u64) -> Option<What> {
     })
 }
 
-fn pressure(
+fn part_of_time(
     resource: &str,
     limit: &str,
     place: &Place<'_>,

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use whyslow_model::spool::{COMPAT, Kind, Switch};
+use whyslow_model::spool::{COMPAT, Kind, Switch, TOLD};
 use whyslow_model::syscall::{self, Abi};
 
 pub(crate) use grammar::What;
@@ -74,6 +74,9 @@ pub(crate) struct Watcher {
     call_min: u64,
     /// Calls told at their entry that may count.
     inside: FxHashMap<i32, Inside>,
+    /// Calls told at their entry that have returned: since the last look, and before. The entry may
+    /// come through another CPU's ring, later.
+    returned: [FxHashSet<(i32, u64)>; 2],
     requests: Option<(u64, usize, Requests)>,
     waits: Option<(u64, usize, Waits)>,
     pressures: Vec<(&'static str, f64, usize)>,
@@ -160,8 +163,9 @@ impl Watcher {
     }
 
     fn returned(&mut self, raw: Raw<'_>) {
-        if !self.inside.is_empty() {
+        if raw.flags() & TOLD != 0 && self.may_count(raw) {
             self.inside.remove(&raw.tid());
+            self.returned[0].insert((raw.tid(), raw.entered()));
         }
         let took = raw.ts().saturating_sub(raw.entered());
         if took >= self.call_min {
@@ -171,11 +175,17 @@ impl Watcher {
     }
 
     fn entered(&mut self, raw: Raw<'_>) {
+        let call = (raw.tid(), raw.entered());
+        let has_returned = self.returned.iter().any(|calls| calls.contains(&call));
+        if !has_returned && self.may_count(raw) {
+            self.inside.insert(raw.tid(), inside(raw));
+        }
+    }
+
+    fn may_count(&self, raw: Raw<'_>) -> bool {
         let inside = inside(raw);
         let calls = &self.calls[usize::from(inside.is_compat)];
-        if calls.contains_key(&inside.nr) {
-            self.inside.insert(raw.tid(), inside);
-        }
+        calls.contains_key(&inside.nr)
     }
 
     /// A call that has lasted for so long, and may be over.
@@ -314,6 +324,8 @@ impl Watcher {
 
     /// The conditions that held since the last time.
     pub(crate) fn take_fired(&mut self) -> Vec<Trigger> {
+        self.returned.swap(0, 1);
+        self.returned[0].clear();
         let fired = std::mem::take(&mut self.fired);
         let triggers = fired.into_iter().map(|fired| {
             let what = match fired.thread {
@@ -469,6 +481,26 @@ mod tests {
         watcher.look_around(2200 * MS, kept);
         let expected = format!("fsync by ? {PID}/{PID} has not returned for 1.10 s");
         assert_eq!(whats(&mut watcher), [expected]);
+    }
+
+    #[test]
+    fn an_entry_that_comes_after_its_return_is_no_call_under_way() {
+        let mut watcher = watcher("fsync>50ms");
+        let mut encoder = Encoder::default();
+        let nr = syscall::number_of(Abi::X86_64, "fsync").unwrap();
+        let record = encoder.begin_on(Kind::Syscall, 121 * MS, (PID, PID), (0, TOLD));
+        record
+            .u64(100 * MS)
+            .u64(0)
+            .u32(nr as u32)
+            .u32(1)
+            .u64(3)
+            .end();
+        watcher.see(encoder.payload());
+        assert!(watcher.take_fired().is_empty());
+        watcher.see(&call(Kind::SyscallEnter, "fsync", 120, 100));
+        watcher.look_around(1200 * MS, Duration::from_secs(2));
+        assert!(watcher.take_fired().is_empty());
     }
 
     #[test]

@@ -152,7 +152,9 @@ fn a_fault_is_saved_once_with_what_came_before_it() {
         "-p",
         &pid,
     ];
-    let when = ["--when", "psi.io>99.9 | clock_nanosleep>1200ms"];
+    let has_pressure = std::path::Path::new("/proc/pressure/io").exists();
+    let pressure = if has_pressure { "psi.io>99.99 | " } else { "" };
+    let when = ["--when", &format!("{pressure}clock_nanosleep>1200ms")];
     let recorder = Recorder::start(&place, &[&options[..], &when].concat());
     writeln!(
         shell.words,

@@ -3,6 +3,7 @@
 mod disk;
 mod saver;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGUSR1;
 use whyslow_model::Ns;
-use whyslow_record::{FlightOptions, FlightStep, News, Progress, Trigger};
+use whyslow_record::{FlightOptions, FlightStep, News, Progress, Term, Topic, Trigger};
 
 use super::record::{self, Held};
 use crate::cli::{RecordArgs, TalkArgs};
@@ -65,6 +66,8 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
     let save = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&save))
         .map_err(|error| Failure::new("failed to watch for signals").caused_by(&error))?;
+    let topics = record::options(args, &place.folder, None).topics;
+    check_conditions(&flight.when, &topics)?;
     let mut child = Held::start(&args.command)?;
     let mut options = record::options(args, &place.folder, child.as_ref().map(Held::pid));
     options.may_turn = true;
@@ -115,6 +118,23 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
     let summary = summary?;
     if !talk.quiet {
         tell_cost(&summary.progress, most, saved);
+    }
+    Ok(())
+}
+
+/// What can never hold is a mistake.
+fn check_conditions(when: &[Term], topics: &BTreeSet<Topic>) -> Result<(), Failure> {
+    for term in when {
+        if let Some(topic) = term.topic().filter(|topic| !topics.contains(topic)) {
+            let message = format!("`{}` needs what is not recorded", term.text);
+            let hint = format!("add {} to --what", topic.name());
+            return Err(Failure::usage(message).hint(hint));
+        }
+        if !term.is_told() {
+            let message = format!("`{}`: this machine does not tell its pressure", term.text);
+            return Err(Failure::usage(message)
+                .hint("/proc/pressure is there with CONFIG_PSI and without psi=0 when booting"));
+        }
     }
     Ok(())
 }
