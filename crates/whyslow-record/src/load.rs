@@ -174,10 +174,14 @@ fn alone(options: &Options, program: &'static Program) -> Result<Option<String>,
     Ok(open.load().err().map(|error| reason(&error)))
 }
 
+const NO_EVENT: &str = "this kernel has no such event";
+
 fn reason(error: &libbpf_rs::Error) -> String {
     match error.kind() {
         libbpf_rs::ErrorKind::PermissionDenied => "the kernel refuses it".into(),
-        libbpf_rs::ErrorKind::NotFound => "this kernel has no such event".into(),
+        libbpf_rs::ErrorKind::NotFound => NO_EVENT.into(),
+        // What libbpf says of an event that no type describes.
+        _ if error.to_string().ends_with("(os error 3)") => NO_EVENT.into(),
         _ => error.to_string(),
     }
 }

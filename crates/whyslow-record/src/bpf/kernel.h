@@ -37,6 +37,7 @@ enum bpf_map_type {
 
 enum {
 	BPF_ANY = 0,
+	BPF_NOEXIST = 1,
 	BPF_F_NO_PREALLOC = 1,
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 	BPF_RB_NO_WAKEUP = 1,
@@ -101,6 +102,11 @@ struct task_struct {
 	struct nsproxy *nsproxy;
 };
 
+/* Names and places that fields had before; what follows ___ is no part of the name. */
+struct task_struct___before_5_14 {
+	long state;
+};
+
 struct bpf_iter__task {
 	struct task_struct *task;
 };
@@ -126,6 +132,11 @@ struct gendisk {
 	int first_minor;
 };
 
+struct bio___before_5_12 {
+	struct gendisk *bi_disk;
+	u8 bi_partno;
+};
+
 struct request_queue {
 	struct gendisk *disk;
 };
@@ -135,6 +146,10 @@ struct request {
 	unsigned int cmd_flags;
 	unsigned int __data_len;
 	u64 __sector;
+};
+
+struct request___before_5_17 {
+	struct gendisk *rq_disk;
 };
 
 struct irqaction {

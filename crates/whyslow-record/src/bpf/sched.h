@@ -34,7 +34,14 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch_old, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	put_switch(preempt, prev, next, prev->__state);
+	struct task_struct___before_5_14 *old = (void *)prev;
+	long state = 0;
+
+	if (bpf_core_field_exists(prev->__state))
+		state = prev->__state;
+	else
+		bpf_core_read(&state, sizeof(state), &old->state);
+	put_switch(preempt, prev, next, state);
 	return 0;
 }
 

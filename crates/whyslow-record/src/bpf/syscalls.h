@@ -111,11 +111,13 @@ static __always_inline void put_scratch(struct scratch *scratch, __u16 kind, __u
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u64 now = bpf_ktime_get_ns();
 	void *ring = ring_here(cpu);
-	__u64 len;
+	__u64 bytes = size, len;
 
-	if (!ring || size > TEXT_MAX)
+	/* The compiler knows the bound and leaves the comparison out; verifiers before 6.2 do not. */
+	barrier_var(bytes);
+	if (!ring || bytes > TEXT_MAX)
 		return;
-	len = (sizeof(struct wire_text) + size + 7) & ~7ULL;
+	len = (sizeof(struct wire_text) + bytes + 7) & ~7ULL;
 	fill_head(&scratch->head, kind, len, cpu, now);
 	scratch->arg = arg;
 	scratch->size = size;

@@ -154,11 +154,12 @@ fn record(
     whyslow_record::record(options, ready, each).map_err(explain)
 }
 
-fn explain(error: RecordError) -> Failure {
+/// What helps against it.
+pub(super) fn explain(error: RecordError) -> Failure {
     let failure = Failure::new(error.to_string());
     match &error {
         RecordError::NotPermitted => {
-            failure.hint("run it as root: sudo whyslow record …")
+            failure.hint("run it as root: sudo whyslow …")
         }
         RecordError::NoTypes => failure.hint(
             "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng or perf, and `whyslow import` what they wrote",

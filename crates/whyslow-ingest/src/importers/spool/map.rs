@@ -11,7 +11,7 @@ use whyslow_model::spool::{
 };
 use whyslow_model::syscall::{self, Abi, Role};
 
-use super::host::Host;
+use super::host::{self, Host};
 use super::kernel;
 use super::order::Pointed;
 
@@ -209,11 +209,10 @@ impl Mapper {
                 about.map_or(Told::Nothing, state)
             }
             Record::Host(HostRecord::Program(program)) => event(self.host.program(head, program)),
-            Record::Host(HostRecord::User { .. })
-            | Record::Text(_)
-            | Record::Bytes(_)
-            | Record::Clock { .. }
-            | Record::Mark { .. } => Told::Nothing,
+            Record::Host(ref record) => host::machine(record).map_or(Told::Nothing, state),
+            Record::Text(_) | Record::Bytes(_) | Record::Clock { .. } | Record::Mark { .. } => {
+                Told::Nothing
+            }
         }
     }
 
@@ -452,7 +451,7 @@ fn block(kind: Kind, io: BlockIo) -> Body<'static> {
         tid: None,
         comm: None,
     };
-    let error = Some(errno(io.error)).filter(|errno| *errno != 0);
+    let error = Some(BlockIo::errno(io.error)).filter(|errno| *errno != 0);
     match kind {
         Kind::BioQueue => Body::BlockBioQueue(range),
         Kind::BioBackmerge => Body::BlockBioBackmerge(range),
@@ -492,24 +491,6 @@ fn flags(rwbs: u32) -> BlockFlags {
         fua: has(BlockIo::FUA),
         preflush: has(BlockIo::PREFLUSH),
         secure: has(BlockIo::SECURE),
-    }
-}
-
-/// `blk_status_t` as a number of errors; older kernels give that, negative.
-fn errno(status: i32) -> i32 {
-    match status {
-        0 => 0,
-        1 => 95,
-        2 => 110,
-        3 => 28,
-        4 => 67,
-        5 => 121,
-        6 => 52,
-        7 => 61,
-        8 => 84,
-        9 => 12,
-        status if status < 0 => -status,
-        _ => 5,
     }
 }
 
