@@ -4,6 +4,7 @@
 //! The only crate that needs privileges.
 
 mod clock;
+mod drop;
 mod error;
 mod flight;
 mod load;
@@ -22,6 +23,7 @@ mod skeletons;
 mod snapshot;
 mod specs;
 mod spool;
+mod targets;
 mod tick;
 mod underway;
 mod when;
@@ -40,6 +42,7 @@ pub use preflight::{Check, Instead, State, checks, instead};
 pub use programs::{Off, Topic};
 pub use ring::Window;
 pub use session::{Progress, Ready, Step, Summary, record};
+pub use targets::{ControlGroup, NAMES_MAX, Names};
 pub use when::{Term, Trigger, WhenError, parse_when};
 
 use skeletons::recorder as skeleton;

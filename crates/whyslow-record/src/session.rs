@@ -27,6 +27,7 @@ use crate::ring::{Part, Window};
 use crate::sink::{Out, Sink};
 use crate::snapshot;
 use crate::spool::SpoolWriter;
+use crate::targets::Targets;
 use crate::when::Trigger;
 
 /// A block is written when it is so old, if not larger before.
@@ -181,6 +182,7 @@ pub(crate) struct Session<'o> {
     pids: Vec<i32>,
     topics: String,
     losses: Losses,
+    targets: Targets,
     /// Being taken, while the rings must not fill.
     snapshot: Option<JoinHandle<Encoder>>,
     turns: u64,
@@ -211,6 +213,7 @@ impl<'o> Session<'o> {
             loaded,
             sink,
             spool: options.spool.clone(),
+            targets: Targets::new(options),
             losses: Losses::default(),
             listener: Listener::open().ok(),
             snapshot: None,
@@ -220,6 +223,8 @@ impl<'o> Session<'o> {
             cpu_before: clock::own_cpu(),
             clocks_at: begun,
         };
+        let found = session.targets.find(&session.loaded.skeleton)?;
+        session.pids.extend(found);
         session.begin_spool(clock::monotonic())?;
         Ok(session)
     }
@@ -273,6 +278,7 @@ impl<'o> Session<'o> {
     /// Takes what the rings hold; returns how much that was. While a snapshot is being taken nothing
     /// is complete: what it will tell belongs before what happens now.
     pub(crate) fn drain(&mut self) -> Result<u64, RecordError> {
+        self.targets.look(&self.loaded.skeleton)?;
         let until = clock::monotonic();
         let before = self.sink.borrow().record_bytes();
         let marks = self.listener.as_mut().map(|listener| listener.hear(until));

@@ -156,11 +156,9 @@ fn a_fault_is_saved_once_with_what_came_before_it() {
     let pressure = if has_pressure { "psi.io>99.99 | " } else { "" };
     let when = ["--when", &format!("{pressure}clock_nanosleep>1200ms")];
     let recorder = Recorder::start(&place, &[&options[..], &when].concat());
-    writeln!(
-        shell.words,
-        "while sleep 0.01; do : >load; cat load; done &"
-    )
-    .expect("it listens");
+    // Ends with its shell.
+    let load = "while sleep 0.01 && kill -0 $$; do : >load; cat load; done 2>/dev/null &";
+    writeln!(shell.words, "{load}").expect("it listens");
     shell.run(
         &place,
         "i=0; while [ $i -lt 101 ]; do mkdir early-$i; i=$((i+1)); done",

@@ -62,6 +62,7 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
         return Err(Failure::usage(format!("there is no folder `{folder}`")));
     }
     record::check_processes(&args.pid)?;
+    let (names, groups) = record::chosen(args)?;
     let stop = interrupt::flag()?;
     let save = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&save))
@@ -70,6 +71,8 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
     check_conditions(&flight.when, &topics)?;
     let mut child = Held::start(&args.command)?;
     let mut options = record::options(args, &place.folder, child.as_ref().map(Held::pid));
+    options.only_pids |= !names.is_empty() || !groups.is_empty();
+    (options.names, options.groups) = (names, groups);
     options.may_turn = true;
     let mut saver = Saver::start(place, args.flight.max_disk.max(0) as u64, args.keep_spool);
     let begun = Instant::now();
