@@ -66,6 +66,7 @@ impl SpoolWriter {
             record_bytes: payload.len() as u32,
             records,
             is_compressed,
+            has_names: false,
             crc: 0,
         };
         let head = block.head();

@@ -6,6 +6,7 @@
 
 mod anomalies;
 mod block;
+mod callsites;
 mod fd;
 mod file;
 mod identity;
@@ -21,6 +22,7 @@ mod process;
 mod reclaim;
 mod sched;
 mod seat;
+mod stack;
 mod syscall;
 #[cfg(test)]
 mod tests;
@@ -44,6 +46,7 @@ use net::NetTracker;
 use page::PageTracker;
 use reclaim::ReclaimTracker;
 use sched::SchedTracker;
+use stack::StackTracker;
 use syscall::SyscallTracker;
 use wakeup::WakeupTracker;
 
@@ -120,6 +123,7 @@ struct Topics {
     net: NetTracker,
     page: PageTracker,
     reclaim: ReclaimTracker,
+    stack: StackTracker,
     marker: MarkerTracker,
     syscall: SyscallTracker,
     block: BlockTracker,
@@ -136,6 +140,7 @@ impl Topics {
             net: NetTracker::new(symbols),
             page: PageTracker::default(),
             reclaim: ReclaimTracker::default(),
+            stack: StackTracker::default(),
             marker: MarkerTracker::default(),
             syscall: SyscallTracker::default(),
             block: BlockTracker::default(),
@@ -209,6 +214,7 @@ impl Topics {
         self.irq.finish(out);
         self.page.finish(out);
         self.reclaim.finish(out);
+        self.stack.finish(out);
         self.syscall.finish(out);
         self.block.finish(out);
         self.processes.finish(out);
@@ -223,6 +229,7 @@ impl Topics {
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
                 self.reclaim.gone(thread, out);
+                self.stack.gone(thread, out);
                 self.inside.gone(thread);
             }
         }
@@ -265,6 +272,7 @@ impl Topics {
         }
         self.syscall.event(event, here, other, &self.processes, out);
         self.block.apply(here, &event.body, out);
+        self.stack.event(&event.body, here, out);
         match event.body {
             Body::SchedSwitch { .. } => self.sched.switch(event, here, other, out),
             Body::SchedWakeup { .. } => {

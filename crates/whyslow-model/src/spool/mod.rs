@@ -11,10 +11,12 @@
 mod block;
 mod encode;
 mod record;
+mod stack;
 
 pub use block::{BLOCK_BYTES, Block, BlockError, FILE_SUFFIX, MAGIC, PAYLOAD_MAX};
 pub use encode::Encoder;
 pub use record::{
-    BlockIo, COMPAT, ELSEWHERE, HEAD_BYTES, Head, Kind, Record, RecordError, Switch, SyscallRecord,
-    TOLD, Task, TextRecord, Wakeup, records,
+    BlockIo, COMPAT, ELSEWHERE, HEAD_BYTES, Head, Kind, Record, RecordError, SLEPT, Switch,
+    SyscallRecord, TOLD, Task, TextRecord, Wakeup, records,
 };
+pub use stack::{Addresses, LockRecord, MissedRecord, NameRecord, StackRecord};

@@ -1,6 +1,8 @@
 //! Records: what the programs in the kernel tell (`wire.h` of the recorder has the same layouts),
 //! and what the recorder itself saw.
 
+use super::stack::{self, LockRecord, MissedRecord, NameRecord, StackRecord};
+
 /// Bytes of a head.
 pub const HEAD_BYTES: usize = 24;
 /// Flag of a head: a system call through the 32-bit table.
@@ -9,6 +11,9 @@ pub const COMPAT: u16 = 1;
 pub const TOLD: u16 = 2;
 /// Flag of a head: the thread is not the one that ran on the CPU.
 pub const ELSEWHERE: u16 = 4;
+/// Flag of a head: the thread was away from the CPU for long in its call, whose return tells of the
+/// user stack.
+pub const SLEPT: u16 = 8;
 
 /// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,6 +46,10 @@ pub enum Kind {
     IrqEnter = 48,
     IrqExit = 49,
     SoftirqRaise = 50,
+    Stack = 56,
+    UserStack = 57,
+    Sample = 58,
+    Lock = 59,
     Clock = 128,
     Fact = 129,
     Process = 130,
@@ -52,6 +61,8 @@ pub enum Kind {
     Lost = 136,
     Mark = 137,
     Irq = 138,
+    Name = 150,
+    Missed = 151,
 }
 
 impl Kind {
@@ -83,6 +94,10 @@ impl Kind {
         Kind::IrqEnter,
         Kind::IrqExit,
         Kind::SoftirqRaise,
+        Kind::Stack,
+        Kind::UserStack,
+        Kind::Sample,
+        Kind::Lock,
         Kind::Clock,
         Kind::Fact,
         Kind::Process,
@@ -94,6 +109,8 @@ impl Kind {
         Kind::Lost,
         Kind::Mark,
         Kind::Irq,
+        Kind::Name,
+        Kind::Missed,
     ];
 
     fn of(number: u16) -> Option<Kind> {
@@ -284,6 +301,10 @@ pub enum Record<'b> {
     Mark {
         text: &'b [u8],
     },
+    Stack(StackRecord<'b>),
+    Lock(LockRecord<'b>),
+    Name(NameRecord<'b>),
+    Missed(MissedRecord<'b>),
 }
 
 /// The records of a payload, up to the first that is damaged.
@@ -322,13 +343,13 @@ fn cut(rest: &[u8]) -> Result<(Kind, &[u8]), RecordError> {
 }
 
 /// Takes numbers and texts from a record one after another.
-struct Cursor<'b> {
-    kind: Kind,
+pub(super) struct Cursor<'b> {
+    pub(super) kind: Kind,
     rest: &'b [u8],
 }
 
 impl<'b> Cursor<'b> {
-    fn take(&mut self, count: usize) -> Result<&'b [u8], RecordError> {
+    pub(super) fn take(&mut self, count: usize) -> Result<&'b [u8], RecordError> {
         let (taken, rest) = self
             .rest
             .split_at_checked(count)
@@ -343,28 +364,28 @@ impl<'b> Cursor<'b> {
         Ok(bytes)
     }
 
-    fn u16(&mut self) -> Result<u16, RecordError> {
+    pub(super) fn u16(&mut self) -> Result<u16, RecordError> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
-    fn u32(&mut self) -> Result<u32, RecordError> {
+    pub(super) fn u32(&mut self) -> Result<u32, RecordError> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    fn i32(&mut self) -> Result<i32, RecordError> {
+    pub(super) fn i32(&mut self) -> Result<i32, RecordError> {
         Ok(i32::from_le_bytes(self.array()?))
     }
 
-    fn u64(&mut self) -> Result<u64, RecordError> {
+    pub(super) fn u64(&mut self) -> Result<u64, RecordError> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    fn i64(&mut self) -> Result<i64, RecordError> {
+    pub(super) fn i64(&mut self) -> Result<i64, RecordError> {
         Ok(i64::from_le_bytes(self.array()?))
     }
 
     /// Behind its length.
-    fn text(&mut self) -> Result<&'b [u8], RecordError> {
+    pub(super) fn text(&mut self) -> Result<&'b [u8], RecordError> {
         let length = self.u32()?;
         self.take(length as usize)
     }
@@ -433,6 +454,10 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
             old_dev: at.u32()?,
         }),
         Kind::IrqEnter | Kind::IrqExit | Kind::SoftirqRaise => irq(kind, at)?,
+        Kind::Stack | Kind::UserStack | Kind::Sample => Record::Stack(stack::stack(at)?),
+        Kind::Lock => Record::Lock(stack::lock(at)?),
+        Kind::Name => Record::Name(stack::name(at)?),
+        Kind::Missed => Record::Missed(stack::missed(at)?),
         _ => snapshot(kind, at)?,
     })
 }

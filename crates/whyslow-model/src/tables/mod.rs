@@ -1,13 +1,16 @@
 //! The tables of a recording, one file each.
 
 mod block_io;
+mod callsite;
 mod clock_snapshot;
 mod cpu;
 mod device;
 mod fd_life;
 mod file_life;
+mod frame;
 mod import_log;
 mod irq;
+mod lock_wait;
 mod lost_events;
 mod mapping;
 mod marker;
@@ -18,6 +21,7 @@ mod page_count;
 mod process;
 mod reclaim;
 mod sched_slice;
+mod stack_sample;
 mod syscall;
 mod thread;
 mod thread_comm;
@@ -26,13 +30,16 @@ mod trace_stat;
 mod wakeup;
 
 pub use block_io::BlockIoRow;
+pub use callsite::CallsiteRow;
 pub use clock_snapshot::ClockSnapshotRow;
 pub use cpu::CpuRow;
 pub use device::DeviceRow;
 pub use fd_life::FdLifeRow;
 pub use file_life::FileLifeRow;
+pub use frame::FrameRow;
 pub use import_log::ImportLogRow;
 pub use irq::IrqRow;
+pub use lock_wait::LockWaitRow;
 pub use lost_events::LostEventsRow;
 pub use mapping::MappingRow;
 pub use marker::MarkerRow;
@@ -43,6 +50,7 @@ pub use page_count::PageCountRow;
 pub use process::ProcessRow;
 pub use reclaim::ReclaimRow;
 pub use sched_slice::SchedSliceRow;
+pub use stack_sample::StackSampleRow;
 pub use syscall::SyscallRow;
 pub use thread::ThreadRow;
 pub use thread_comm::ThreadCommRow;
@@ -61,6 +69,7 @@ macro_rules! for_each_table {
             SyscallRow syscall, BlockIoRow block_io, SchedSliceRow sched_slice,
             ThreadStateRow thread_state, WakeupRow wakeup, IrqRow irq, NetPacketRow net_packet,
             FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim,
+            StackSampleRow stack_sample, LockWaitRow lock_wait, CallsiteRow callsite, FrameRow frame,
             MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,
             ThreadCommRow thread_comm, ProcessRow process, CpuRow cpu, DeviceRow device,
             NetInterfaceRow net_interface, ClockSnapshotRow clock_snapshot,

@@ -2,7 +2,13 @@
 /* All programs of the recorder: which of them are loaded is decided at start. */
 #include "common.h"
 
+#include "stacks.h"
+
 #include "syscalls.h"
+
+#include "away.h"
+
+#include "locks.h"
 
 #include "sched.h"
 

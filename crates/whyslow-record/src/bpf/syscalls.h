@@ -291,6 +291,8 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 		put_text(spec->text2, (void *)arg_of(regs, compat, spec->text2));
 	if (ret >= 0 && (spec->address_out || spec->fds_out))
 		put_outcome(spec, regs, compat);
+	if (call->flags & WIRE_SLEPT)
+		put_user_stack(ctx, call->entered);
 	put_call(WIRE_SYSCALL, call, regs, compat, ret, task);
 	call->entered = 0;
 	return 0;

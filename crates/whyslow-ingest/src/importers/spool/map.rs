@@ -9,6 +9,7 @@ use whyslow_model::event::{
 use whyslow_model::spool::{BlockIo, COMPAT, ELSEWHERE, Head, Kind, Record, Switch, SyscallRecord};
 use whyslow_model::syscall::{self, Abi, Role};
 
+use super::names::Names;
 use super::order::Pointed;
 
 /// What came of a record.
@@ -43,9 +44,18 @@ pub(crate) struct Mapper {
     /// Of calls that are known by number only.
     numbers: FxHashMap<u32, Box<str>>,
     abi: Option<Abi>,
+    pub(super) names: Names,
 }
 
 impl Mapper {
+    /// Knows what addresses are called.
+    pub(crate) fn new(names: Names) -> Self {
+        Self {
+            names,
+            ..Self::default()
+        }
+    }
+
     /// The machine's architecture, as `uname -m` tells it.
     pub(crate) fn set_architecture(&mut self, name: &[u8]) {
         self.abi = match name {
@@ -187,16 +197,30 @@ impl Mapper {
                     count: i64::try_from(count).ok(),
                 })
             }
+            Record::Missed(missed) => Told::Loss(Loss {
+                ts: place.ts,
+                ts_end: Some(place.ts.saturating_add(
+                    i64::try_from(head.ts.saturating_sub(missed.from)).unwrap_or(i64::MAX),
+                )),
+                cpu: None,
+                stream: "missed",
+                kind: LossKind::Events,
+                count: i64::try_from(missed.count).ok(),
+            }),
             Record::Fact { name, value } => Told::Fact(name, value),
             Record::Text(_)
             | Record::Bytes(_)
             | Record::Clock { .. }
             | Record::Process { .. }
+            | Record::Stack(_)
+            | Record::Lock(_)
+            | Record::Name(_)
             | Record::Mark { .. } => Told::Nothing,
         }
     }
 
     fn learn(&mut self, head: &Head, record: &Record<'_>) {
+        self.names.learn(head, record);
         match record {
             Record::Process {
                 ppid,
@@ -373,7 +397,7 @@ fn address(bytes: &[u8]) -> Option<SocketAddress<'_>> {
 }
 
 /// State of the thread that goes, by the bits of current kernels (since 4.14).
-fn prev_state(state: u32) -> PrevState {
+pub(super) fn prev_state(state: u32) -> PrevState {
     const UNINTERRUPTIBLE: u32 = 0x2;
     const DEAD: u32 = 0x80;
     const NOLOAD: u32 = 0x400;

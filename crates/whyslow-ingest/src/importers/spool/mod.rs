@@ -5,9 +5,12 @@
 //! was read waits so long beyond the moment up to which everything is told.
 
 mod map;
+mod names;
 mod order;
 mod reader;
+mod stacks;
 
 pub(crate) use map::{Mapper, Place, Told};
+pub(crate) use names::Names;
 pub(crate) use order::Window;
 pub(crate) use reader::{SpoolReader, is_spool};
