@@ -50,6 +50,8 @@ enum Verdict {
 enum Test {
     /// Any clause holds.
     AnyOf(Vec<Clause>),
+    /// The value is one of these; null does not pass.
+    OneOf(ColumnRef, FxHashSet<i64>),
     /// The value is not one of these; null passes.
     NoneOf(ColumnRef, FxHashSet<i64>),
     /// The column has a value above zero.
@@ -140,6 +142,11 @@ impl Selector {
             tests,
             words,
         })
+    }
+
+    /// Only what belongs to these processes.
+    pub(crate) fn only_processes(&mut self, upids: FxHashSet<i64>, projection: &mut Projection) {
+        self.tests.push(Test::OneOf(projection.need("upid"), upids));
     }
 
     /// Leaves one row out.
@@ -254,6 +261,12 @@ impl Test {
                     keep(rows, |_| passed.next() == Some(true));
                 }
             },
+            Test::OneOf(column, ids) => {
+                let column = column.ints(batch)?;
+                keep(rows, |row| {
+                    column.get(row).is_some_and(|id| ids.contains(&id))
+                });
+            }
             Test::NoneOf(column, ids) => {
                 let column = column.ints(batch)?;
                 keep(rows, |row| {

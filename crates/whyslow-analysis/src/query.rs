@@ -16,6 +16,8 @@ pub enum Kind {
     Syscalls,
     Mem,
     Net,
+    Locks,
+    Stacks,
     Use,
 }
 
@@ -42,6 +44,8 @@ pub enum Verb {
     Timeline,
     /// `block outliers`: long requests, and devices that deviate from their peers.
     Outliers,
+    /// `locks stacks`: time by stack.
+    Stacks,
 }
 
 impl Kind {
@@ -59,6 +63,8 @@ impl Kind {
             Kind::Syscalls => "syscalls",
             Kind::Mem => "mem",
             Kind::Net => "net",
+            Kind::Locks => "locks",
+            Kind::Stacks => "stacks",
             Kind::Use => "use",
         }
     }
@@ -81,6 +87,7 @@ impl Verb {
             Verb::States => "states",
             Verb::Timeline => "timeline",
             Verb::Outliers => "outliers",
+            Verb::Stacks => "stacks",
         }
     }
 }
@@ -100,6 +107,8 @@ pub struct Filter {
     pub tids: Vec<i32>,
     /// Globs on the thread's name.
     pub comms: Vec<String>,
+    /// Globs on the path of the process's control group, as those on files.
+    pub cgroups: Vec<String>,
     pub devices: Vec<DeviceRef>,
     /// Globs on the path (`*` crosses no `/`, `**` does; a glob without `/` is matched against the
     /// last component too).

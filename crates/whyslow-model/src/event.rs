@@ -311,6 +311,21 @@ pub struct StateProcess<'a> {
     pub file_table: Option<u64>,
 }
 
+/// Who a process is. What is absent is as it was, or unknown.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ProcessAbout<'a> {
+    pub pid: i32,
+    pub ppid: Option<i32>,
+    pub executable: Option<&'a [u8]>,
+    pub command_line: Option<&'a [u8]>,
+    pub uid: Option<i64>,
+    pub user: Option<&'a [u8]>,
+    pub cgroup: Option<&'a [u8]>,
+    pub container: Option<&'a [u8]>,
+    pub mount_ns: Option<i64>,
+    pub ts_created: Option<Ns>,
+}
+
 /// What happened. Names follow the kernel's own events.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -468,6 +483,7 @@ pub enum Body<'a> {
     },
 
     StateProcess(StateProcess<'a>),
+    ProcessAbout(ProcessAbout<'a>),
     /// A descriptor: of process `pid`, or of `file_table` since lttng-modules 2.12.
     StateFd {
         pid: Option<i32>,

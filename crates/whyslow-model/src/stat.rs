@@ -62,6 +62,8 @@ stats! {
     SPOOL_BLOCK_DAMAGED Error false "a block of a spool that is damaged or cut short; the blocks before and after it were used",
     SPOOL_BLOCK_MISSING Error false "blocks of a spool missing by number",
     SPOOL_RECORD_DAMAGED Error true "a record of a spool that is too short for its kind, or of a kind that is not known",
+    CLOCK_STEPPED Warning false "the calendar of the recorded machine was set while it was recorded; times go on as it was at the begin",
+    MACHINE_SLEPT Info false "the recorded machine slept while it was recorded; that time is not in the recording",
     TEXT_LINE_BAD Error true "a line that is not in the format's grammar",
     // meaning
     EVENT_FIELD_MISSING Warning true "an event without a field that its meaning needs",

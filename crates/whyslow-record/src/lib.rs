@@ -6,6 +6,9 @@
 mod clock;
 mod error;
 mod load;
+mod maps;
+mod missed;
+mod naming;
 mod options;
 mod preflight;
 mod programs;
@@ -24,12 +27,13 @@ mod skeleton {
 mod snapshot;
 mod specs;
 mod spool;
+mod symbols;
 mod tick;
 #[cfg(test)]
 mod wire_tests;
 
 pub use error::RecordError;
-pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX};
+pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX, STACK_MIN};
 pub use preflight::{Check, State, checks};
 pub use programs::{Off, Topic};
 pub use session::{Progress, Ready, Summary, record};

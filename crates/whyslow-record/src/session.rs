@@ -14,6 +14,8 @@ use whyslow_model::spool::{Encoder, Kind, records};
 use crate::clock;
 use crate::error::RecordError;
 use crate::load::{self, Loaded};
+use crate::missed::Missed;
+use crate::naming::{Desk, WATCHED};
 use crate::options::Options;
 use crate::programs::Off;
 use crate::snapshot;
@@ -28,6 +30,10 @@ const PAUSE_BUSY: Duration = Duration::from_millis(5);
 const PAUSE_IDLE: Duration = Duration::from_millis(40);
 /// From so many bytes a pause on there is much to do.
 const BUSY_BYTES: u64 = 64 << 10;
+/// Names are written when they are so many, or with the clocks.
+const NAMES_BYTES: usize = 256 << 10;
+/// How long the end of a recording waits for names.
+const NAMING_REST: Duration = Duration::from_secs(2);
 /// Clocks are compared so often, to notice steps.
 const CLOCKS_AGE: Duration = Duration::from_secs(1);
 
@@ -41,6 +47,8 @@ pub struct Progress {
     pub spool_bytes: u64,
     /// Records that found no room.
     pub lost: u64,
+    /// Runs of programs that the kernel left out.
+    pub missed: u64,
     pub elapsed: Duration,
     /// CPU time of the recorder itself; what its programs take is part of others' time.
     pub own_cpu: Duration,
@@ -74,7 +82,7 @@ pub fn record(
         source,
     };
     let writer = SpoolWriter::create(&options.spool).map_err(failed)?;
-    let sink = Rc::new(RefCell::new(Sink::new(writer)));
+    let sink = Rc::new(RefCell::new(Sink::new(writer, Desk::new(options))));
     let rings = rings(&loaded, &sink)?;
     let begun = Instant::now();
     let mut session = Session {
@@ -85,8 +93,9 @@ pub fn record(
         begun,
         cpu_before: clock::own_cpu(),
         clocks_at: begun,
+        missed: Missed::default(),
     };
-    session.first_block().map_err(failed)?;
+    session.first_block(&options.pids).map_err(failed)?;
     // The rings must not fill meanwhile.
     let mut snapshot = Some(thread::spawn(|| {
         let mut encoder = Encoder::default();
@@ -116,13 +125,14 @@ pub fn record(
         });
     }
     tell_unfinished(&mut loaded);
-    loaded.links.clear();
+    session.look_for_missed(&loaded);
     if let Some(snapshot) = snapshot.take() {
         session.put_snapshot(snapshot).map_err(failed)?;
     }
     session
         .drain(&loaded, true)
         .map_err(|error| error.or(failed))?;
+    session.stop(&mut loaded).map_err(failed)?;
     session
         .finish(loaded.off)
         .map_err(failed)
@@ -161,21 +171,31 @@ struct Sink {
     /// All before this moment was told before the records in the encoder came.
     complete_until: u64,
     failed: Option<std::io::Error>,
+    /// Who has addresses named.
+    desk: Desk,
+    /// What comes now is no part of the recording any more.
+    is_over: bool,
 }
 
 impl Sink {
-    fn new(writer: SpoolWriter) -> Self {
+    fn new(writer: SpoolWriter, desk: Desk) -> Self {
         Self {
             encoder: Encoder::default(),
             writer,
             written: Instant::now(),
             complete_until: 0,
             failed: None,
+            desk,
+            is_over: false,
         }
     }
 
     /// A record from a ring; anything but 0 ends the reading.
     fn take(&mut self, record: &[u8]) -> i32 {
+        self.desk.see(record);
+        if self.is_over {
+            return 0;
+        }
         self.encoder.copy(record);
         if self.encoder.payload().len() >= BLOCK_BYTES
             && let Err(error) = self.write()
@@ -184,6 +204,15 @@ impl Sink {
             return -1;
         }
         0
+    }
+
+    fn write_names(&mut self, are_all: bool) -> std::io::Result<()> {
+        let names = &mut self.desk.names;
+        let is_due = are_all || names.payload().len() >= NAMES_BYTES;
+        if is_due && !names.payload().is_empty() {
+            self.writer.write_names(names)?;
+        }
+        Ok(())
     }
 
     fn write(&mut self) -> std::io::Result<()> {
@@ -202,6 +231,7 @@ struct Session {
     /// CPU time of loading the programs.
     cpu_before: u64,
     clocks_at: Instant,
+    missed: Missed,
 }
 
 /// What can go wrong with a drain.
@@ -221,9 +251,9 @@ impl DrainError {
 
 impl Session {
     /// The clocks come first: without them no time means anything.
-    fn first_block(&mut self) -> std::io::Result<()> {
+    fn first_block(&mut self, pids: &[i32]) -> std::io::Result<()> {
         let mut sink = self.sink.borrow_mut();
-        snapshot::head(&mut sink.encoder);
+        snapshot::head(&mut sink.encoder, pids);
         sink.complete_until = clock::monotonic();
         sink.write()
     }
@@ -239,11 +269,17 @@ impl Session {
         }
         consumed.map_err(DrainError::Rings)?;
         self.note_losses(loaded, until);
-        let mut sink = self.sink.borrow_mut();
-        if self.clocks_at.elapsed() >= CLOCKS_AGE {
+        let is_time = self.clocks_at.elapsed() >= CLOCKS_AGE;
+        if is_time {
             self.clocks_at = Instant::now();
+            self.look_for_missed(loaded);
+        }
+        let mut sink = self.sink.borrow_mut();
+        if is_time {
             snapshot::clocks(&mut sink.encoder);
         }
+        sink.desk.turn(until);
+        sink.write_names(is_time).map_err(DrainError::Spool)?;
         if is_complete {
             sink.complete_until = until;
         }
@@ -288,6 +324,39 @@ impl Session {
         }
     }
 
+    fn look_for_missed(&mut self, loaded: &Loaded<'_>) {
+        let mut sink = self.sink.borrow_mut();
+        self.missed.look(loaded, &mut sink.encoder);
+    }
+
+    /// Ends the recording. Programs end one after another, which takes a while: what some of them
+    /// still tell is half of the truth. Those that tell which process runs what are needed for the
+    /// last names.
+    fn stop(&mut self, loaded: &mut Loaded<'_>) -> std::io::Result<()> {
+        self.sink.borrow_mut().is_over = true;
+        loaded.links.retain(|(name, _)| WATCHED.contains(name));
+        self.name_rest()?;
+        loaded.links.clear();
+        Ok(())
+    }
+
+    /// Names for the stacks that were taken last, for as long as that may take.
+    fn name_rest(&mut self) -> std::io::Result<()> {
+        let begun = Instant::now();
+        loop {
+            let until = clock::monotonic();
+            // Programs that tell which process runs what are still there.
+            let _ = self.rings.consume();
+            let mut sink = self.sink.borrow_mut();
+            sink.desk.turn(until);
+            if sink.desk.is_done() || begun.elapsed() >= NAMING_REST {
+                return sink.write_names(true);
+            }
+            drop(sink);
+            thread::sleep(PAUSE_BUSY);
+        }
+    }
+
     fn put_snapshot(&mut self, snapshot: JoinHandle<Encoder>) -> std::io::Result<()> {
         let mut sink = self.sink.borrow_mut();
         if !sink.encoder.payload().is_empty() {
@@ -317,6 +386,7 @@ impl Session {
             bytes: sink.writer.record_bytes + sink.encoder.payload().len() as u64,
             spool_bytes: sink.writer.bytes,
             lost: self.lost,
+            missed: self.missed.count,
             elapsed: self.begun.elapsed(),
             own_cpu: Duration::from_nanos(clock::own_cpu() - self.cpu_before),
         }

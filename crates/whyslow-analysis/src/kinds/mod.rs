@@ -5,10 +5,12 @@ mod cpu;
 mod files;
 mod io;
 mod irq;
+mod locks;
 mod mem;
 mod net;
 mod resources;
 mod sched;
+mod stacks;
 mod states;
 mod syscalls;
 mod threads;
@@ -77,7 +79,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 12] = [
+pub static TOPICS: [&Topic; 14] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,
@@ -89,6 +91,8 @@ pub static TOPICS: [&Topic; 12] = [
     &syscalls::TOPIC,
     &mem::TOPIC,
     &net::TOPIC,
+    &locks::TOPIC,
+    &stacks::TOPIC,
     &resources::TOPIC,
 ];
 

@@ -10,11 +10,13 @@
 
 mod block;
 mod encode;
+mod host;
 mod record;
 mod stack;
 
 pub use block::{BLOCK_BYTES, Block, BlockError, FILE_SUFFIX, MAGIC, PAYLOAD_MAX};
 pub use encode::Encoder;
+pub use host::{HostRecord, Program};
 pub use record::{
     BlockIo, COMPAT, ELSEWHERE, HEAD_BYTES, Head, Kind, Record, RecordError, SLEPT, Switch,
     SyscallRecord, TOLD, Task, TextRecord, Wakeup, records,

@@ -1,6 +1,7 @@
 //! Records: what the programs in the kernel tell (`wire.h` of the recorder has the same layouts),
 //! and what the recorder itself saw.
 
+use super::host::{HostRecord, host};
 use super::stack::{self, LockRecord, MissedRecord, NameRecord, StackRecord};
 
 /// Bytes of a head.
@@ -63,6 +64,8 @@ pub enum Kind {
     Irq = 138,
     Name = 150,
     Missed = 151,
+    Program = 139,
+    User = 140,
 }
 
 impl Kind {
@@ -111,6 +114,8 @@ impl Kind {
         Kind::Irq,
         Kind::Name,
         Kind::Missed,
+        Kind::Program,
+        Kind::User,
     ];
 
     fn of(number: u16) -> Option<Kind> {
@@ -262,6 +267,8 @@ pub enum Record<'b> {
         uid: u32,
         /// Since boot, ns.
         started: u64,
+        /// Number of the mount namespace; 0 where that is not told.
+        mount_ns: u32,
         executable: &'b [u8],
         /// Words end with a zero byte.
         command_line: &'b [u8],
@@ -305,6 +312,7 @@ pub enum Record<'b> {
     Lock(LockRecord<'b>),
     Name(NameRecord<'b>),
     Missed(MissedRecord<'b>),
+    Host(HostRecord<'b>),
 }
 
 /// The records of a payload, up to the first that is damaged.
@@ -358,7 +366,7 @@ impl<'b> Cursor<'b> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], RecordError> {
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], RecordError> {
         let mut bytes = [0; N];
         bytes.copy_from_slice(self.take(N)?);
         Ok(bytes)
@@ -390,7 +398,7 @@ impl<'b> Cursor<'b> {
         self.take(length as usize)
     }
 
-    fn comm(&mut self) -> Result<&'b [u8], RecordError> {
+    pub(super) fn comm(&mut self) -> Result<&'b [u8], RecordError> {
         let comm = self.take(16)?;
         let end = comm.iter().position(|byte| *byte == 0);
         Ok(&comm[..end.unwrap_or(comm.len())])
@@ -458,6 +466,7 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         Kind::Lock => Record::Lock(stack::lock(at)?),
         Kind::Name => Record::Name(stack::name(at)?),
         Kind::Missed => Record::Missed(stack::missed(at)?),
+        Kind::Program | Kind::User => Record::Host(host(kind, at)?),
         _ => snapshot(kind, at)?,
     })
 }
@@ -489,6 +498,7 @@ fn snapshot<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordErr
             ppid: at.i32()?,
             uid: at.u32()?,
             started: at.u64()?,
+            mount_ns: at.u32()?,
             executable: at.text()?,
             command_line: at.text()?,
             cgroup: at.text()?,

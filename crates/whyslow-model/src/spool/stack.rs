@@ -15,7 +15,11 @@ pub struct Addresses<'b>(&'b [u8]);
 impl<'b> Addresses<'b> {
     pub fn iter(self) -> impl Iterator<Item = u64> + 'b {
         let of = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
-        self.0.chunks_exact(8).map(of)
+        // Where frame pointers lead nowhere the kernel tells of a caller at 0.
+        self.0
+            .chunks_exact(8)
+            .map(of)
+            .filter(|address| *address != 0)
     }
 
     pub fn is_empty(self) -> bool {
@@ -69,10 +73,10 @@ pub struct NameRecord<'b> {
     pub module: &'b [u8],
 }
 
-/// Runs of a program of the recorder that the kernel left out.
+/// Runs of a program of the recorder that the kernel left out from the head's moment on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissedRecord<'b> {
-    pub from: u64,
+    pub to: u64,
     pub count: u64,
     pub program: &'b [u8],
 }
@@ -119,7 +123,7 @@ pub(super) fn name<'b>(at: &mut Cursor<'b>) -> Result<NameRecord<'b>, RecordErro
 
 pub(super) fn missed<'b>(at: &mut Cursor<'b>) -> Result<MissedRecord<'b>, RecordError> {
     Ok(MissedRecord {
-        from: at.u64()?,
+        to: at.u64()?,
         count: at.u64()?,
         program: at.text()?,
     })

@@ -68,7 +68,22 @@ struct thread_info {
 	u32 status;
 };
 
-struct signal_struct;
+struct mm_struct {
+	unsigned long arg_start;
+	unsigned long arg_end;
+};
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct mnt_namespace {
+	struct ns_common ns;
+};
+
+struct nsproxy {
+	struct mnt_namespace *mnt_ns;
+};
 
 struct task_struct {
 	struct thread_info thread_info;
@@ -79,6 +94,8 @@ struct task_struct {
 	unsigned int __state;
 	char comm[16];
 	struct task_struct *real_parent;
+	struct mm_struct *mm;
+	struct nsproxy *nsproxy;
 };
 
 struct bpf_iter__task {

@@ -102,12 +102,16 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm
 		return 0;
 	size = bpf_probe_read_kernel_str(scratch->bytes, TEXT_MAX, program->filename);
 	put_scratch(scratch, WIRE_EXEC, old_tid, size > 0 ? size - 1 : 0);
+	put_program(task, true);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
+	/* It may have become somebody else since it began. */
+	if (task->pid == task->tgid && !(task->flags & PF_KTHREAD))
+		put_program(task, false);
 	return put_task(WIRE_EXIT, task, task->comm);
 }
 

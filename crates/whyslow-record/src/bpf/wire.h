@@ -44,6 +44,7 @@ enum wire_kind {
 	WIRE_USER_STACK = 57,
 	WIRE_SAMPLE = 58,
 	WIRE_LOCK = 59,
+	WIRE_PROGRAM = 139,
 };
 
 /* Flags of a head. */
@@ -107,6 +108,19 @@ struct wire_task {
 	__u32 tid;
 	__u32 pid;
 	char comm[16];
+};
+
+/*
+ * Who the head's process is, when it begins to run a program or ends. The words of its command line
+ * follow, each with its zero byte; none at the end.
+ */
+struct wire_program {
+	struct wire_head head;
+	__u64 cgroup; /* id in the unified hierarchy */
+	__u32 uid;
+	__u32 mount_ns;
+	__u32 is_end;
+	__u32 size;
 };
 
 struct wire_block {

@@ -3,6 +3,7 @@
 mod devices;
 mod host;
 mod processes;
+mod users;
 
 use std::path::Path;
 
@@ -11,9 +12,11 @@ use whyslow_model::spool::{Encoder, Kind};
 use crate::clock::{self, Clocks};
 
 /// What everything after it is to be understood by.
-pub(crate) fn head(encoder: &mut Encoder) {
+pub(crate) fn head(encoder: &mut Encoder, pids: &[i32]) {
     clocks(encoder);
     host::facts(encoder);
+    users::all(encoder, Path::new("/etc/passwd"));
+    processes::first(encoder, Path::new("/proc"), pids);
 }
 
 /// All of `/proc` and `/sys` that answers need. What vanishes meanwhile is left out.

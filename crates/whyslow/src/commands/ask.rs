@@ -270,6 +270,7 @@ fn filter(args: &AskArgs) -> Result<Filter, Failure> {
         pids: filter.pid.clone(),
         tids: filter.tid.clone(),
         comms: filter.comm.clone(),
+        cgroups: filter.cgroup.clone(),
         devices: filter.dev.iter().map(|text| device(text)).collect(),
         files: filter.file.clone(),
         ops: filter.op.clone(),

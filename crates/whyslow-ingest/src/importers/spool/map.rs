@@ -6,9 +6,12 @@ use whyslow_model::event::{
     BlockFlags, BlockOp, BlockRange, Body, Context, Event, IrqKind, Loss, LossKind, PrevState,
     SocketAddress, StateProcess, SyscallArgs, WakeupKind,
 };
-use whyslow_model::spool::{BlockIo, COMPAT, ELSEWHERE, Head, Kind, Record, Switch, SyscallRecord};
+use whyslow_model::spool::{
+    BlockIo, COMPAT, ELSEWHERE, Head, HostRecord, Kind, MissedRecord, Record, Switch, SyscallRecord,
+};
 use whyslow_model::syscall::{self, Abi, Role};
 
+use super::host::Host;
 use super::names::Names;
 use super::order::Pointed;
 
@@ -45,6 +48,7 @@ pub(crate) struct Mapper {
     numbers: FxHashMap<u32, Box<str>>,
     abi: Option<Abi>,
     pub(super) names: Names,
+    host: Host,
 }
 
 impl Mapper {
@@ -63,6 +67,11 @@ impl Mapper {
             b"aarch64" => Some(Abi::Aarch64),
             _ => None,
         };
+    }
+
+    /// The calendar less the clock that goes on while the machine sleeps.
+    pub(crate) fn set_boot_offset(&mut self, offset: Ns) {
+        self.host.set_boot_offset(offset);
     }
 
     pub(crate) fn map<'a>(
@@ -197,21 +206,17 @@ impl Mapper {
                     count: i64::try_from(count).ok(),
                 })
             }
-            Record::Missed(missed) => Told::Loss(Loss {
-                ts: place.ts,
-                ts_end: Some(place.ts.saturating_add(
-                    i64::try_from(head.ts.saturating_sub(missed.from)).unwrap_or(i64::MAX),
-                )),
-                cpu: None,
-                stream: "missed",
-                kind: LossKind::Events,
-                count: i64::try_from(missed.count).ok(),
-            }),
+            Record::Missed(missed) => Told::Loss(missed_runs(head, missed, place.ts)),
             Record::Fact { name, value } => Told::Fact(name, value),
-            Record::Text(_)
+            Record::Process { .. } => {
+                let about = self.host.snapshot(head, record);
+                about.map_or(Told::Nothing, state)
+            }
+            Record::Host(HostRecord::Program(program)) => event(self.host.program(head, program)),
+            Record::Host(HostRecord::User { .. })
+            | Record::Text(_)
             | Record::Bytes(_)
             | Record::Clock { .. }
-            | Record::Process { .. }
             | Record::Stack(_)
             | Record::Lock(_)
             | Record::Name(_)
@@ -236,6 +241,7 @@ impl Mapper {
                 }
             }
             Record::Thread { comm, .. } => self.name(head.tid, comm),
+            Record::Host(record) => self.host.learn(record),
             Record::Fork(task) | Record::Comm(task) => self.name(task.tid, task.comm),
             Record::Free(task) => {
                 self.comms.remove(&task.tid);
@@ -417,6 +423,19 @@ pub(super) fn prev_state(state: u32) -> PrevState {
         state if state & 0x8 != 0 => PrevState::Traced,
         state if state & 0x40 != 0 => PrevState::Parked,
         state => PrevState::Unknown(i64::from(state)),
+    }
+}
+
+/// Of a program that runs on all CPUs.
+fn missed_runs<'a>(head: &Head, missed: MissedRecord<'a>, ts: Ns) -> Loss<'a> {
+    let length = i64::try_from(missed.to.saturating_sub(head.ts));
+    Loss {
+        ts,
+        ts_end: Some(ts.saturating_add(length.unwrap_or(i64::MAX))),
+        cpu: None,
+        stream: std::str::from_utf8(missed.program).unwrap_or("spool"),
+        kind: LossKind::Events,
+        count: i64::try_from(missed.count).ok(),
     }
 }
 

@@ -4,12 +4,16 @@
 //! a tenth of a second at most, because the recorder tells of longer calls before they end. So what
 //! was read waits so long beyond the moment up to which everything is told.
 
+mod cgroup;
+mod clocks;
+mod host;
 mod map;
 mod names;
 mod order;
 mod reader;
 mod stacks;
 
+pub(crate) use clocks::{Reading, Step};
 pub(crate) use map::{Mapper, Place, Told};
 pub(crate) use names::Names;
 pub(crate) use order::Window;

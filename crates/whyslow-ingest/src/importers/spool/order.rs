@@ -6,6 +6,8 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use whyslow_model::spool::{Head, Kind, Record, TOLD, records};
 
+use super::clocks::{Clocks, Reading};
+
 /// How far back a record may reach: the recorder looks for long calls twenty times a second.
 const REACH_NS: u64 = 150_000_000;
 /// More than this does not wait: a recorder that never says what is complete is no reason to run out
@@ -42,8 +44,7 @@ pub(crate) struct Window {
     pub(crate) damaged: u64,
     pub(crate) read: u64,
     pub(crate) kinds: BTreeMap<Kind, u64>,
-    /// The monotonic clock and the calendar, when they were compared first.
-    pub(crate) clock: Option<(u64, i64)>,
+    pub(crate) clocks: Clocks,
     /// The architecture, which names calls.
     pub(crate) architecture: Option<Box<[u8]>>,
 }
@@ -60,9 +61,11 @@ impl Window {
             };
             *self.kinds.entry(head.kind).or_default() += 1;
             match record {
-                Record::Clock { real, .. } => {
-                    self.clock.get_or_insert((head.ts, real));
-                }
+                Record::Clock { boot, real } => self.clocks.add(Reading {
+                    monotonic: head.ts,
+                    boot,
+                    real,
+                }),
                 Record::Fact {
                     name: b"architecture",
                     value,

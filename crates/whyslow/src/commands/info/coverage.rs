@@ -66,6 +66,16 @@ const CLASSES: &[Class] = &[
         without: "who waited for memory is unknown, or nobody did",
     },
     Class {
+        name: "waits for locks",
+        shows: Shows::Table("lock_wait"),
+        without: "no `locks`: who waited for locks of the kernel is unknown, or nobody did for long",
+    },
+    Class {
+        name: "stacks",
+        shows: Shows::Table("stack_sample"),
+        without: "no `stacks`: where in the code threads waited is unknown",
+    },
+    Class {
         name: "retransmits",
         shows: Shows::Event("tcp_retransmit_skb"),
         without: "what TCP sent again is unknown, or it sent nothing again",
