@@ -107,7 +107,7 @@ impl Selector {
         builder.comms(&filter.comms)?;
         builder.ops(spec, &filter.ops);
         builder.names(&filter.names);
-        builder.devices(&filter.devices);
+        builder.devices(spec, &filter.devices);
         builder.files(spec, &filter.files)?;
         if let Some(size) = spec.size {
             builder.size(size, filter);
@@ -501,7 +501,7 @@ impl Builder<'_> {
         }
     }
 
-    fn devices(&mut self, devices: &[DeviceRef]) {
+    fn devices(&mut self, spec: &Spec, devices: &[DeviceRef]) {
         if devices.is_empty() {
             return;
         }
@@ -516,14 +516,16 @@ impl Builder<'_> {
             }
         }
         let mut clauses = Vec::new();
-        for column in ["dev_name", "part_name"] {
+        // Not every table with devices knows their partitions.
+        let has = |column: &&str| spec.table.column(column).is_some();
+        for column in ["dev_name", "part_name"].into_iter().filter(has) {
             if !names.is_empty() {
                 let names = names.clone();
                 let holds = move |name: &str| names.iter().any(|wanted| wanted == name);
                 clauses.push(self.text(column, Box::new(holds)));
             }
         }
-        for column in ["dev", "part"] {
+        for column in ["dev", "part"].into_iter().filter(has) {
             if !numbers.is_empty() {
                 clauses.push(self.number(column, numbers.iter().copied()));
             }

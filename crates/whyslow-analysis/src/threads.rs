@@ -50,22 +50,34 @@ pub(crate) struct Names {
     devices: Vec<(String, i64, i64)>,
     /// What numbers some flags have.
     pub(crate) machine: Machine,
+    /// What the recorder recorded of what is asked by topic; empty for other sources.
+    pub(crate) topics: Vec<String>,
 }
 
 impl Names {
-    pub(crate) fn read(tables: &dyn Tables) -> Result<Self, AnalysisError> {
-        let mut names = Names::default();
+    fn read_metadata(&mut self, tables: &dyn Tables) -> Result<(), AnalysisError> {
         let mut projection = Projection::new(MetadataRow::TABLE);
         let [key, value] = ["key", "value"].map(|name| projection.need(name));
         in_order(tables, &projection.scan(None), |batch| {
             let (key, value) = (key.texts(batch)?, value.texts(batch)?);
             for row in 0..batch.num_rows() as u32 {
-                if let (Some("kernel_release"), Some(release)) = (key.get(row), value.get(row)) {
-                    names.machine = Machine::of_release(release);
+                match (key.get(row), value.get(row)) {
+                    (Some("kernel_release"), Some(release)) => {
+                        self.machine = Machine::of_release(release);
+                    }
+                    (Some("topics"), Some(topics)) => {
+                        self.topics = topics.split(',').map(str::to_owned).collect();
+                    }
+                    _ => {}
                 }
             }
             Ok(ControlFlow::Continue(()))
-        })?;
+        })
+    }
+
+    pub(crate) fn read(tables: &dyn Tables) -> Result<Self, AnalysisError> {
+        let mut names = Names::default();
+        names.read_metadata(tables)?;
         names.read_processes(tables)?;
         let mut projection = Projection::new(ThreadRow::TABLE);
         let [utid, upid] = ["utid", "upid"].map(|name| projection.need(name));

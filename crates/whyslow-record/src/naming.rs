@@ -138,6 +138,12 @@ impl Desk {
         }
     }
 
+    /// A spool is read alone: it has names of its own, and programs are those that it tells of.
+    pub(crate) fn begin_spool(&mut self) {
+        self.asked.clear();
+        self.programs.clear();
+    }
+
     /// What is not known of the stacks, by program.
     fn questions(&mut self, stacks: Vec<Seen>) -> Vec<Question> {
         let mut questions: Vec<Question> = Vec::new();
@@ -213,10 +219,9 @@ impl Desk {
         }
     }
 
-    /// Nothing is being looked up, or nobody does it any more.
+    /// Nothing is being looked up that was asked for.
     pub(crate) fn is_done(&self) -> bool {
-        let is_empty = self.before.is_empty() && self.since.is_empty() && self.held.is_empty();
-        self.line.is_none() || is_empty && self.waiting == 0
+        self.line.is_none() || self.held.is_empty() && self.waiting == 0
     }
 }
 

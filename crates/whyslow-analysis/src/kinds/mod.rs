@@ -14,6 +14,7 @@ mod stacks;
 mod states;
 mod syscalls;
 mod threads;
+mod work;
 
 pub(crate) use block::BLOCK;
 pub(crate) use cpu::SLICES;
@@ -79,7 +80,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 14] = [
+pub static TOPICS: [&Topic; 15] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,
@@ -90,6 +91,7 @@ pub static TOPICS: [&Topic; 14] = [
     &irq::TOPIC,
     &syscalls::TOPIC,
     &mem::TOPIC,
+    &work::TOPIC,
     &net::TOPIC,
     &locks::TOPIC,
     &stacks::TOPIC,

@@ -114,13 +114,14 @@ fn emit<S: RowSink>(
     session: &mut Session<'_, S>,
 ) -> ControlFlow<()> {
     let ready = window.ready(at_end);
+    let begin = window.clocks.first().map_or(0, |first| first.monotonic);
     for ordered in &ready {
         let Some((head, record)) = window.record(ordered) else {
             continue;
         };
         let place = Place {
             ts: (ordered.ts as i64).saturating_add(offset),
-            is_entry: ordered.is_entry,
+            is_entry: ordered.is_entry(),
             pointed: ordered.pointed.as_deref(),
         };
         let mut frames = Vec::new();
@@ -132,6 +133,10 @@ fn emit<S: RowSink>(
         }
         let mut args = SyscallArgs::default();
         match mapper.map(&head, &record, place, &mut args) {
+            // Calls that were under way when the spool began are no part of its time.
+            Told::Event(event) if ordered.is_entry() && ordered.ts < begin => {
+                session.event_before(event)?;
+            }
             Told::Event(event) => session.event(event)?,
             Told::Loss(loss) => session.loss(&loss),
             Told::Fact(name, value) => {

@@ -12,6 +12,7 @@ mod file;
 mod identity;
 mod irq;
 mod losses;
+mod machine;
 mod mapping;
 mod marker;
 mod meter;
@@ -29,6 +30,7 @@ mod tests;
 mod thread_state;
 mod threads;
 mod wakeup;
+mod work;
 
 use whyslow_model::event::{Body, Event, Loss, StateProcess};
 use whyslow_model::tables::EmitAll;
@@ -40,6 +42,7 @@ pub use process::Processes;
 
 use block::BlockTracker;
 use irq::IrqTracker;
+use machine::MachineTracker;
 use marker::MarkerTracker;
 use meter::{Inside, Mode};
 use net::NetTracker;
@@ -49,6 +52,7 @@ use sched::SchedTracker;
 use stack::StackTracker;
 use syscall::SyscallTracker;
 use wakeup::WakeupTracker;
+use work::WorkTracker;
 
 /// CPUs a machine can have: twice what Linux can be built for.
 const CPUS_MAX: usize = 1 << 14;
@@ -124,7 +128,9 @@ struct Topics {
     page: PageTracker,
     reclaim: ReclaimTracker,
     stack: StackTracker,
+    work: WorkTracker,
     marker: MarkerTracker,
+    machine: MachineTracker,
     syscall: SyscallTracker,
     block: BlockTracker,
 }
@@ -141,7 +147,9 @@ impl Topics {
             page: PageTracker::default(),
             reclaim: ReclaimTracker::default(),
             stack: StackTracker::default(),
+            work: WorkTracker::default(),
             marker: MarkerTracker::default(),
+            machine: MachineTracker::default(),
             syscall: SyscallTracker::default(),
             block: BlockTracker::default(),
         }
@@ -216,6 +224,7 @@ impl Topics {
         self.reclaim.finish(out);
         self.stack.finish(out);
         self.syscall.finish(out);
+        self.work.finish(&self.block, out);
         self.block.finish(out);
         self.processes.finish(out);
     }
@@ -230,6 +239,7 @@ impl Topics {
                 self.page.gone(thread);
                 self.reclaim.gone(thread, out);
                 self.stack.gone(thread, out);
+                self.work.gone(thread, &self.block, out);
                 self.inside.gone(thread);
             }
         }
@@ -274,7 +284,10 @@ impl Topics {
         self.block.apply(here, &event.body, out);
         self.stack.event(&event.body, here, out);
         match event.body {
-            Body::SchedSwitch { .. } => self.sched.switch(event, here, other, out),
+            Body::SchedSwitch { .. } => {
+                self.sched.switch(event, here, other, out);
+                self.work.switch(event, here, other, &self.block, out);
+            }
             Body::SchedWakeup { .. } => {
                 if let Some(wakee) = other {
                     let states = &mut self.sched.states;
@@ -319,6 +332,11 @@ impl Topics {
             Body::ReclaimBegin { .. } | Body::ReclaimEnd { .. } => {
                 self.reclaim.event(&event.body, here, out);
             }
+            Body::StateMount(_) | Body::StateDeviceLink { .. } => {
+                self.machine.event(&event.body, here, out);
+            }
+            Body::Work(work) => self.work.event(work, here, &self.block, out),
+            Body::StateEnd => self.work.dumped(&self.block, out),
             Body::Marker { .. } => self.marker.event(&event.body, here, out),
             _ => {}
         }

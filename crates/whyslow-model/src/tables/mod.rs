@@ -5,16 +5,19 @@ mod callsite;
 mod clock_snapshot;
 mod cpu;
 mod device;
+mod device_link;
 mod fd_life;
 mod file_life;
 mod frame;
 mod import_log;
 mod irq;
+mod kernel_work;
 mod lock_wait;
 mod lost_events;
 mod mapping;
 mod marker;
 mod metadata;
+mod mount;
 mod net_interface;
 mod net_packet;
 mod page_count;
@@ -34,16 +37,19 @@ pub use callsite::CallsiteRow;
 pub use clock_snapshot::ClockSnapshotRow;
 pub use cpu::CpuRow;
 pub use device::DeviceRow;
+pub use device_link::DeviceLinkRow;
 pub use fd_life::FdLifeRow;
 pub use file_life::FileLifeRow;
 pub use frame::FrameRow;
 pub use import_log::ImportLogRow;
 pub use irq::IrqRow;
+pub use kernel_work::KernelWorkRow;
 pub use lock_wait::LockWaitRow;
 pub use lost_events::LostEventsRow;
 pub use mapping::MappingRow;
 pub use marker::MarkerRow;
 pub use metadata::MetadataRow;
+pub use mount::MountRow;
 pub use net_interface::NetInterfaceRow;
 pub use net_packet::NetPacketRow;
 pub use page_count::PageCountRow;
@@ -68,10 +74,11 @@ macro_rules! for_each_table {
         $macro! {
             SyscallRow syscall, BlockIoRow block_io, SchedSliceRow sched_slice,
             ThreadStateRow thread_state, WakeupRow wakeup, IrqRow irq, NetPacketRow net_packet,
-            FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim,
+            FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim, KernelWorkRow kernel_work,
             StackSampleRow stack_sample, LockWaitRow lock_wait, CallsiteRow callsite, FrameRow frame,
             MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,
             ThreadCommRow thread_comm, ProcessRow process, CpuRow cpu, DeviceRow device,
+            DeviceLinkRow device_link, MountRow mount,
             NetInterfaceRow net_interface, ClockSnapshotRow clock_snapshot,
             ImportLogRow import_log, TraceStatRow trace_stat, MetadataRow metadata
         }

@@ -23,6 +23,9 @@ const volatile __u64 lock_min_ns = 0;       /* shorter waits for locks are left 
 const volatile __u64 lock_stack_min_ns = 0; /* shorter ones have no stack */
 const volatile bool skip_spins = false;     /* where a ring's own lock may be waited for */
 
+/* Set while one spool ends and another one begins. */
+volatile bool is_turning = false;
+
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 16);

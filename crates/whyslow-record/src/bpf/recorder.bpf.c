@@ -17,4 +17,10 @@
 
 #include "irq.h"
 
+#include "mem.h"
+
+#include "fs.h"
+
+#include "net.h"
+
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -111,11 +111,13 @@ static __always_inline void put_scratch(struct scratch *scratch, __u16 kind, __u
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u64 now = bpf_ktime_get_ns();
 	void *ring = ring_here(cpu);
-	__u64 len;
+	__u64 bytes = size, len;
 
-	if (!ring || size > TEXT_MAX)
+	/* The compiler knows the bound and leaves the comparison out; verifiers before 6.2 do not. */
+	barrier_var(bytes);
+	if (!ring || bytes > TEXT_MAX)
 		return;
-	len = (sizeof(struct wire_text) + size + 7) & ~7ULL;
+	len = (sizeof(struct wire_text) + bytes + 7) & ~7ULL;
 	fill_head(&scratch->head, kind, len, cpu, now);
 	scratch->arg = arg;
 	scratch->size = size;
@@ -209,13 +211,14 @@ static __always_inline bool put_call(__u16 kind, struct call *call, struct pt_re
 	return true;
 }
 
-/* Tells of the call that a thread is in, unless that was done before. */
-static __always_inline void tell_call(struct task_struct *task, __u64 longer_than, __u16 flags)
+/* Tells of the call that a thread is in, unless that was done before and not for another spool. */
+static __always_inline void tell_call(struct task_struct *task, __u64 longer_than, __u16 flags,
+				      bool again)
 {
 	struct call *call = bpf_task_storage_get(&calls, task, 0, 0);
 	bool told;
 
-	if (!call || !call->entered || call->flags & WIRE_TOLD)
+	if (!call || !call->entered || (call->flags & WIRE_TOLD && !again))
 		return;
 	if (longer_than && bpf_ktime_get_ns() - call->entered < longer_than)
 		return;
@@ -304,6 +307,6 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 SEC("perf_event")
 int on_tick(void *context)
 {
-	tell_call(bpf_get_current_task_btf(), LONG_CALL_NS, 0);
+	tell_call(bpf_get_current_task_btf(), LONG_CALL_NS, 0, false);
 	return 0;
 }

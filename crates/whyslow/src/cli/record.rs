@@ -34,7 +34,7 @@ pub(crate) struct RecordArgs {
     /// With a command: calls of all processes, not only its own
     #[arg(short, long)]
     pub(crate) all: bool,
-    /// What to record [default: syscalls,sched,block,locks]
+    /// What to record [default: syscalls,sched,block,locks,mem,fs]
     #[arg(long, value_name = "TOPICS", value_delimiter = ',')]
     pub(crate) what: Vec<TopicArg>,
     /// Only calls that last so long, or in which the thread gave up the CPU
@@ -95,12 +95,14 @@ pub(crate) enum TopicArg {
     Locks,
     /// Lookups of host names
     Dns,
-    /// Reclaim and throttling of memory, swap
+    /// Reclaim of memory
     Mem,
-    /// Writeback, journals
+    /// Writeback, commits of journals, writers that are held back
     Fs,
-    /// Packets and retransmits
+    /// Packets, retransmits and drops
     Net,
+    /// Page faults, and what comes into the page cache and leaves it
+    Pages,
 }
 
 /// Waits until somebody lets it go on, and becomes the command.

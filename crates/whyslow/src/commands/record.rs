@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
-use std::ops::ControlFlow;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use whyslow_ingest::ImportOptions;
-use whyslow_record::{Options, Progress, RecordError, Summary, Topic};
+use whyslow_record::{Options, Progress, RecordError, Step, Summary, Topic};
 use whyslow_store::Existing;
 
 use crate::cli::{HeldArgs, RecordArgs, Stacks, TalkArgs, TopicArg};
@@ -94,6 +93,7 @@ fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> Options {
         TopicArg::Mem => Topic::Mem,
         TopicArg::Fs => Topic::Fs,
         TopicArg::Net => Topic::Net,
+        TopicArg::Pages => Topic::Pages,
     };
     if args.light {
         options.topics = [Topic::Syscalls, Topic::Block].into();
@@ -155,19 +155,20 @@ fn record(
         let is_over = length.is_some_and(|length| begun.elapsed() >= length);
         let is_done = child.as_mut().is_some_and(Held::has_ended);
         if is_over || is_done || stop.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
+            Step::End
         } else {
-            ControlFlow::Continue(())
+            Step::GoOn
         }
     };
     whyslow_record::record(options, ready, each).map_err(explain)
 }
 
-fn explain(error: RecordError) -> Failure {
+/// What helps against it.
+pub(super) fn explain(error: RecordError) -> Failure {
     let failure = Failure::new(error.to_string());
     match &error {
         RecordError::NotPermitted => {
-            failure.hint("run it as root: sudo whyslow record …")
+            failure.hint("run it as root: sudo whyslow …")
         }
         RecordError::NoTypes => failure.hint(
             "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng or perf, and `whyslow import` what they wrote",

@@ -6,8 +6,13 @@ mod common;
 
 mod blocks;
 mod calls;
+mod devices;
 mod ends;
 mod host;
+mod incidents;
+mod live_outliers;
+mod pressure;
+mod segments;
 
 use common::Place;
 use serde_json::Value;
@@ -47,10 +52,15 @@ pub(crate) fn record(place: &Place, options: &[&str], script: &str) {
 
 /// Rows of the first table of an answer.
 pub(crate) fn rows(place: &Place, question: &[&str]) -> Vec<Value> {
+    answered(place, &[question, &["-n", "0"]].concat())
+}
+
+/// The same of a question that has no limit.
+pub(crate) fn answered(place: &Place, question: &[&str]) -> Vec<Value> {
     let output = place
         .whyslow()
         .args(question)
-        .args(["--json", "-n", "0"])
+        .arg("--json")
         .output()
         .expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);

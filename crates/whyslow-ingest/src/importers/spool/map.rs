@@ -11,7 +11,8 @@ use whyslow_model::spool::{
 };
 use whyslow_model::syscall::{self, Abi, Role};
 
-use super::host::Host;
+use super::host::{self, Host};
+use super::kernel;
 use super::names::Names;
 use super::order::Pointed;
 
@@ -94,6 +95,8 @@ impl Mapper {
                 body,
             })
         };
+        // A kind of a later recorder tells nothing.
+        let told = |body: Option<_>| body.map_or(Told::Nothing, event);
         let state = |body| {
             Told::Event(Event {
                 ts: place.ts,
@@ -152,6 +155,10 @@ impl Mapper {
                 nr: nr as i32,
                 ret: Some(ret),
             }),
+            Record::Reclaim(reclaim) => told(kernel::reclaim(head.kind, reclaim)),
+            Record::Memory { what, order } => told(kernel::memory(what, order)),
+            Record::Work(work) => told(kernel::work(work)),
+            Record::Net(packet) => told(kernel::packet(packet)),
             Record::SoftirqRaise { nr } => event(Body::SoftirqRaise { nr: nr as i32 }),
             Record::Thread {
                 state: letter,
@@ -213,8 +220,8 @@ impl Mapper {
                 about.map_or(Told::Nothing, state)
             }
             Record::Host(HostRecord::Program(program)) => event(self.host.program(head, program)),
-            Record::Host(HostRecord::User { .. })
-            | Record::Text(_)
+            Record::Host(ref record) => host::machine(record).map_or(Told::Nothing, state),
+            Record::Text(_)
             | Record::Bytes(_)
             | Record::Clock { .. }
             | Record::Stack(_)
@@ -453,6 +460,7 @@ fn status(letter: u8) -> Option<i64> {
 fn irq_kind(kind: u32) -> IrqKind {
     match kind {
         0 => IrqKind::Hard,
+        2 => IrqKind::Hrtimer,
         _ => IrqKind::Soft,
     }
 }
@@ -472,7 +480,7 @@ fn block(kind: Kind, io: BlockIo) -> Body<'static> {
         tid: None,
         comm: None,
     };
-    let error = Some(errno(io.error)).filter(|errno| *errno != 0);
+    let error = Some(BlockIo::errno(io.error)).filter(|errno| *errno != 0);
     match kind {
         Kind::BioQueue => Body::BlockBioQueue(range),
         Kind::BioBackmerge => Body::BlockBioBackmerge(range),
@@ -512,24 +520,6 @@ fn flags(rwbs: u32) -> BlockFlags {
         fua: has(BlockIo::FUA),
         preflush: has(BlockIo::PREFLUSH),
         secure: has(BlockIo::SECURE),
-    }
-}
-
-/// `blk_status_t` as a number of errors; older kernels give that, negative.
-fn errno(status: i32) -> i32 {
-    match status {
-        0 => 0,
-        1 => 95,
-        2 => 110,
-        3 => 28,
-        4 => 67,
-        5 => 121,
-        6 => 52,
-        7 => 61,
-        8 => 84,
-        9 => 12,
-        status if status < 0 => -status,
-        _ => 5,
     }
 }
 

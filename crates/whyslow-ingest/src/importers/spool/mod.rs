@@ -7,6 +7,7 @@
 mod cgroup;
 mod clocks;
 mod host;
+mod kernel;
 mod map;
 mod names;
 mod order;
