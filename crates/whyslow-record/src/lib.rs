@@ -27,13 +27,12 @@ mod underway;
 mod wire_tests;
 
 pub use error::RecordError;
-pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX};
 pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX, STACK_MIN};
 pub use outliers::{
     DeviceTimes, Missed, OutlierOptions, OutlierReady, Period, SlowRequest, Told, device_by_name,
     device_name, watch_outliers,
 };
-pub use preflight::{Check, State, checks};
+pub use preflight::{Check, Instead, State, checks, instead};
 pub use programs::{Off, Topic};
 pub use session::{Progress, Ready, Step, Summary, record};
 

@@ -29,11 +29,11 @@ impl Topic {
         Topic::Pages,
     ];
     /// What is recorded unless something else is asked for.
-    pub const DEFAULT: &[Topic] = &[Topic::Syscalls, Topic::Sched, Topic::Block, Topic::Locks];
     pub const DEFAULT: &[Topic] = &[
         Topic::Syscalls,
         Topic::Sched,
         Topic::Block,
+        Topic::Locks,
         Topic::Mem,
         Topic::Fs,
     ];

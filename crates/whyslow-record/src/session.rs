@@ -23,7 +23,7 @@ use crate::losses::Losses;
 use crate::missed::Missed;
 use crate::naming::{Desk, WATCHED};
 use crate::options::Options;
-use crate::programs::{Off, Topic};
+use crate::programs::{Off, STACKS, Topic};
 use crate::sink::Sink;
 use crate::snapshot;
 use crate::spool::SpoolWriter;
@@ -160,6 +160,8 @@ fn topics_told(options: &Options, off: &[Off]) -> String {
         .iter()
         .filter(is_whole)
         .map(|topic| topic.name());
+    let stacks = options.stack_min.is_some() && !off.iter().any(|off| off.program == STACKS);
+    let names = names.chain(stacks.then_some("stacks"));
     names.collect::<Vec<_>>().join(",")
 }
 
@@ -362,8 +364,8 @@ impl Session<'_> {
         self.missed
             .look(&self.loaded, &mut self.sink.borrow_mut().encoder);
         self.sink.borrow_mut().is_over = true;
-        let is_watching = |(name, _): &(&str, Link)| WATCHED.contains(name);
-        self.loaded.links.retain(is_watching);
+        let links = &mut self.loaded.links;
+        links.retain(|(name, _)| WATCHED.contains(name));
         self.name_rest(NAMING_REST)?;
         self.loaded.links.clear();
         let progress = self.progress();

@@ -456,7 +456,6 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         Kind::Lock => Record::Lock(stack::lock(at)?),
         Kind::Name => Record::Name(stack::name(at)?),
         Kind::Missed => Record::Missed(stack::missed(at)?),
-        Kind::Program | Kind::User => Record::Host(host(kind, at)?),
         Kind::Program | Kind::User | Kind::Mount | Kind::DeviceAbout | Kind::DeviceLink => {
             Record::Host(host(kind, at)?)
         }

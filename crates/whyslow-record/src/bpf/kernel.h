@@ -90,6 +90,14 @@ struct nsproxy {
 	struct mnt_namespace *mnt_ns;
 };
 
+struct atomic_count {
+	int counter;
+};
+
+struct signal_struct {
+	struct atomic_count live;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
@@ -99,6 +107,7 @@ struct task_struct {
 	unsigned int __state;
 	char comm[16];
 	struct task_struct *real_parent;
+	struct signal_struct *signal;
 	struct mm_struct *mm;
 	struct nsproxy *nsproxy;
 };

@@ -9,6 +9,7 @@
 #include "away.h"
 
 #include "locks.h"
+
 #include "process.h"
 
 #include "sched.h"

@@ -119,16 +119,18 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	/* It may have become somebody else since it began. */
 	if (task->pid == task->tgid && !(task->flags & PF_KTHREAD))
 		put_program(task, false);
+	/* Now, because the id may be another process's before the last of this one is freed. */
+	if (only_targets && task->signal->live.counter == 0) {
+		__u32 pid = task->tgid;
+
+		bpf_map_delete_elem(&targets, &pid);
+	}
 	return put_task(WIRE_EXIT, task, task->comm);
 }
 
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
 {
-	__u32 pid = task->tgid;
-
-	if (only_targets && task->pid == task->tgid)
-		bpf_map_delete_elem(&targets, &pid);
 	return put_task(WIRE_FREE, task, task->comm);
 }
 

@@ -44,6 +44,7 @@ enum wire_kind {
 	WIRE_USER_STACK = 57,
 	WIRE_SAMPLE = 58,
 	WIRE_LOCK = 59,
+
 	WIRE_RECLAIM_BEGIN = 72,
 	WIRE_RECLAIM_END = 73,
 	WIRE_MEMORY = 74,
@@ -166,6 +167,8 @@ struct wire_lock {
 	__s32 ret;
 	__u32 kernel; /* addresses */
 	__u32 zero;
+};
+
 struct wire_reclaim {
 	struct wire_head head;
 	__u32 what; /* 0 direct, 1 cgroup, 2 soft limit of a cgroup, 3 node, 4 kswapd */

@@ -32,13 +32,17 @@ pub(super) fn first(encoder: &mut Encoder, proc: &Path, pids: &[i32]) {
     });
     let all: BTreeSet<i32> = pids.iter().copied().chain(children).collect();
     for pid in all {
-        about(encoder, &proc.join(pid.to_string()), pid, &begin);
+        let folder = proc.join(pid.to_string());
+        if about(encoder, &folder, pid, &begin) {
+            directory(encoder, &folder, pid);
+        }
     }
 }
 
 fn one(encoder: &mut Encoder, folder: &Path, pid: i32, begin: &Clocks) {
     if about(encoder, folder, pid, begin) {
         threads(encoder, folder, pid);
+        directory(encoder, folder, pid);
         descriptors(encoder, folder, pid);
     }
 }
@@ -91,7 +95,8 @@ fn threads(encoder: &mut Encoder, folder: &Path, pid: i32) {
     }
 }
 
-fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32) {
+/// The working directory.
+fn directory(encoder: &mut Encoder, folder: &Path, pid: i32) {
     if let Ok(directory) = fs::read_link(folder.join("cwd")) {
         encoder
             .begin(Kind::Fd, clock::monotonic(), (pid, pid))
@@ -100,6 +105,9 @@ fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32) {
             .text(directory.as_os_str().as_bytes())
             .end();
     }
+}
+
+fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32) {
     for fd in numbers(&folder.join("fd")) {
         let Ok(target) = fs::read_link(folder.join("fd").join(fd.to_string())) else {
             continue;

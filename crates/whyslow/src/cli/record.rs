@@ -108,6 +108,8 @@ pub(crate) enum TopicArg {
 /// Waits until somebody lets it go on, and becomes the command.
 #[derive(Debug, Args)]
 pub(crate) struct HeldArgs {
+    /// Who lets it go
+    pub(crate) recorder: i32,
     #[arg(required = true, last = true)]
     pub(crate) command: Vec<OsString>,
 }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -10,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, waitpid,
+};
 use whyslow_ingest::ImportOptions;
 use whyslow_record::{Options, Progress, RecordError, Step, Summary, Topic};
 use whyslow_store::Existing;
@@ -171,17 +174,23 @@ pub(super) fn explain(error: RecordError) -> Failure {
             failure.hint("run it as root: sudo whyslow …")
         }
         RecordError::NoTypes => failure.hint(
-            "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng or perf, and `whyslow import` what they wrote",
+            "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng, `whyslow doctor` tells how",
         ),
         RecordError::AllRefused { off } => {
             let reasons = off.iter().map(|off| format!("{}: {}", off.program, off.reason));
             failure.hint(reasons.collect::<Vec<_>>().join("; "))
         }
-        RecordError::Spool { path, .. } => {
+        RecordError::Spool { path, source } => {
             let failure = failure.caused_by_chain(&error);
             if path.exists() {
+                let elsewhere = match source.kind() {
+                    ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                        " -o /other/disk/NAME.wsl"
+                    }
+                    _ => "",
+                };
                 failure.hint(format!(
-                    "what was written until then is kept: whyslow import {}",
+                    "what was written until then is kept: whyslow import {}{elsewhere}",
                     path.display()
                 ))
             } else {
@@ -281,6 +290,7 @@ impl Held {
         };
         let child = Command::new("/proc/self/exe")
             .arg("held")
+            .arg(std::process::id().to_string())
             .arg("--")
             .args(command)
             .spawn()
@@ -331,9 +341,15 @@ impl Held {
 
 /// What the hidden command `held` does: stops, and becomes the command when it is let go.
 pub(super) fn hold(args: &HeldArgs) -> Result<(), Failure> {
+    // Nobody lets it go if the recorder is killed before that.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    if getppid().is_none_or(|pid| pid.as_raw_pid() != args.recorder) {
+        return Err(Failure::new("the recorder is gone"));
+    }
     if let Some(pid) = Pid::from_raw(std::process::id() as i32) {
         let _ = kill_process(pid, Signal::STOP);
     }
+    let _ = set_parent_process_death_signal(None);
     let error = Command::new(&args.command[0])
         .args(&args.command[1..])
         .exec();

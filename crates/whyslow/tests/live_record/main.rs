@@ -7,12 +7,17 @@ mod common;
 mod blocks;
 mod calls;
 mod devices;
+mod doctor;
 mod ends;
 mod host;
 mod incidents;
+mod kernel;
+mod kills;
 mod live_outliers;
 mod pressure;
 mod segments;
+mod storms;
+mod waits;
 
 use common::Place;
 use serde_json::Value;

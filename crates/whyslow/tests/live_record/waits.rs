@@ -150,13 +150,23 @@ fn two_writers_of_a_file_wait_for_its_lock() {
             continue;
         };
         assert_eq!(text(wait, "comm"), "fighting43");
-        assert_eq!(wait["ts_end_ns"], wait["ts_ns"].as_i64().zip(wait["dur_ns"].as_i64()).map(|(ts, dur)| ts + dur).into());
+        assert_eq!(
+            wait["ts_end_ns"],
+            wait["ts_ns"]
+                .as_i64()
+                .zip(wait["dur_ns"].as_i64())
+                .map(|(ts, dur)| ts + dur)
+                .into()
+        );
         let by_lock = rows(&place, &["locks", "stats", "rec.wsl", "--by", "lock,kind"]);
         assert!(by_lock.iter().any(|row| row["lock"] == wait["lock"]));
         let found = stacks(&place, &["locks", "stacks", "rec.wsl", "--op", "rwsem"]);
         let wanted = ["rwsem_down_write", "write", "do_syscall_64"];
         let is_whole = |stack: &Vec<String>| has_in_order(stack, &wanted);
-        assert!(!cfg!(target_arch = "x86_64") || found.iter().any(is_whole), "{found:?}");
+        assert!(
+            !cfg!(target_arch = "x86_64") || found.iter().any(is_whole),
+            "{found:?}"
+        );
         return;
     }
     skip("the writers never met");
