@@ -150,14 +150,8 @@ fn two_writers_of_a_file_wait_for_its_lock() {
             continue;
         };
         assert_eq!(text(wait, "comm"), "fighting43");
-        assert_eq!(
-            wait["ts_end_ns"],
-            wait["ts_ns"]
-                .as_i64()
-                .zip(wait["dur_ns"].as_i64())
-                .map(|(ts, dur)| ts + dur)
-                .into()
-        );
+        let number = |column: &str| wait[column].as_i64().expect("a number");
+        assert_eq!(number("ts_end_ns"), number("ts_ns") + number("dur_ns"));
         let by_lock = rows(&place, &["locks", "stats", "rec.wsl", "--by", "lock,kind"]);
         assert!(by_lock.iter().any(|row| row["lock"] == wait["lock"]));
         let found = stacks(&place, &["locks", "stacks", "rec.wsl", "--op", "rwsem"]);
