@@ -1,8 +1,12 @@
 //! What any source can tell: one vocabulary of events between importers (or the recorder) and the
 //! trackers. Borrowed, flat and cheap to build; bytes come from the trace as they are.
 
+mod loss;
+mod stack;
 mod work;
 
+pub use loss::{Loss, LossKind};
+pub use stack::{Frame, LockKind, LockWait, Stack, StackKind};
 pub use work::{Work, WorkKind, WorkPhase};
 
 use crate::Ns;
@@ -583,96 +587,4 @@ pub struct NetHeaders {
 pub enum NetAddress {
     V4([u8; 4]),
     V6([u8; 16]),
-}
-
-/// What a stack was taken for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StackKind {
-    /// The thread comes back to the CPU. `user_follows` if the frames of its program will be told
-    /// when its system call returns.
-    Back {
-        state: PrevState,
-        user_follows: bool,
-    },
-    /// Frames of the program that made the call which returns.
-    User,
-    /// The thread runs.
-    Sample,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct Stack<'a> {
-    pub kind: StackKind,
-    /// When the thread left the CPU or entered the call; of a sample, one period ago.
-    pub since: Ns,
-    pub cpu: Option<i32>,
-    /// Innermost first.
-    pub frames: &'a [Frame<'a>],
-}
-
-/// A function in a stack, as far as it is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame<'a> {
-    pub is_kernel: bool,
-    pub address: u64,
-    pub function: Option<&'a [u8]>,
-    pub module: Option<&'a [u8]>,
-    /// Bytes from the begin of the function, or of the module if that has no name.
-    pub distance: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LockKind {
-    Mutex,
-    Rwsem,
-    PercpuRwsem,
-    RtMutex,
-    Semaphore,
-    Spin,
-    Rwlock,
-}
-
-impl LockKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Mutex => "mutex",
-            Self::Rwsem => "rwsem",
-            Self::PercpuRwsem => "percpu_rwsem",
-            Self::RtMutex => "rt_mutex",
-            Self::Semaphore => "semaphore",
-            Self::Spin => "spin",
-            Self::Rwlock => "rwlock",
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct LockWait<'a> {
-    pub kind: LockKind,
-    /// Whether to read or to write, where the lock tells them apart.
-    pub is_write: Option<bool>,
-    pub slept: bool,
-    pub lock: u64,
-    pub since: Ns,
-    pub ret: i32,
-    /// Innermost first; none if the wait was short.
-    pub frames: &'a [Frame<'a>],
-}
-
-/// A range of time in which a stream lost something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Loss<'a> {
-    pub ts: Ns,
-    pub ts_end: Option<Ns>,
-    pub cpu: Option<i32>,
-    pub stream: &'a str,
-    pub kind: LossKind,
-    pub count: Option<i64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LossKind {
-    Events,
-    Packets,
-    Bytes,
 }

@@ -44,7 +44,8 @@ pub(crate) struct RecordArgs {
     #[arg(long, conflicts_with_all = ["what", "full"])]
     pub(crate) light: bool,
     /// Stacks of threads that were away from the CPU for so long: in the kernel, and in the program
-    /// where they waited in a system call; `off` for none [default: 1ms, with --light off]
+    /// where they waited in a system call; `off` for none [default: 1ms; off with --light, and with --what but
+    /// without sched]
     #[arg(long, value_name = "DURATION", value_parser = parse_stacks)]
     pub(crate) stacks: Option<Stacks>,
     /// Stacks of what runs, so many times a second on each CPU

@@ -106,6 +106,10 @@ fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> Options {
         options.topics = Topic::ALL.iter().copied().collect();
     } else if !args.what.is_empty() {
         options.topics = args.what.iter().map(topic).collect();
+        // Whoever asks for little gets little.
+        if !options.topics.contains(&Topic::Sched) {
+            options.stack_min = None;
+        }
     }
     if let Some(min) = args.min {
         options.call_min = Duration::from_nanos(min.max(0) as u64);

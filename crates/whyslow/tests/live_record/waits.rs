@@ -59,8 +59,8 @@ fn stacks(place: &Place, question: &[&str]) -> Vec<Vec<String>> {
 
 fn has_in_order(stack: &[String], functions: &[&str]) -> bool {
     let mut stack = stack.iter();
-    let mut has = |wanted: &&str| stack.any(|function| function.contains(wanted));
-    functions.iter().all(|wanted| has(&wanted))
+    let has = |wanted: &&str| stack.any(|function| function.contains(wanted));
+    functions.iter().all(has)
 }
 
 /// Seconds to live on, for names to be looked up: more where the machine is slow.
