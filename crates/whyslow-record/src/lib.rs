@@ -4,6 +4,7 @@
 //! The only crate that needs privileges.
 
 mod clock;
+mod drop;
 mod error;
 mod load;
 mod losses;
@@ -21,6 +22,7 @@ mod snapshot;
 mod specs;
 mod spool;
 mod symbols;
+mod targets;
 mod tick;
 mod underway;
 #[cfg(test)]
@@ -35,5 +37,6 @@ pub use outliers::{
 pub use preflight::{Check, Instead, State, checks, instead};
 pub use programs::{Off, Topic};
 pub use session::{Progress, Ready, Step, Summary, record};
+pub use targets::{ControlGroup, NAMES_MAX, Names};
 
 use skeletons::recorder as skeleton;

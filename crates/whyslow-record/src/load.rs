@@ -12,7 +12,8 @@ use crate::error::RecordError;
 use crate::options::{LOCK_MIN, LOCK_STACK_MIN, Options};
 use crate::programs::{Hook, OLDER, Off, PROGRAMS, Program, STACKS, Topic};
 use crate::skeleton::{OpenRecorderSkel, RecorderSkel, RecorderSkelBuilder};
-use crate::{preflight, specs, tick};
+use crate::targets::NAMES_MAX;
+use crate::{drop, preflight, specs, tick};
 
 /// More rings than this are not needed so that CPUs do not wait for each other.
 const RINGS_MAX: usize = 16;
@@ -48,7 +49,7 @@ pub(crate) fn load<'o>(
         open.load().is_err()
     };
     if is_refused {
-        off = refused(options, &mut wanted)?;
+        off = refused(&mut wanted, |program| alone(options, program))?;
     }
     if wanted.is_empty() {
         return Err(RecordError::AllRefused { off });
@@ -76,6 +77,7 @@ pub(crate) fn load<'o>(
         last: None,
     };
     loaded.attach(&wanted, options.sample_hz);
+    drop::privileges();
     Ok(loaded)
 }
 
@@ -132,6 +134,7 @@ fn wanted(options: &Options) -> Vec<&'static Program> {
         let is_needed = program.name == SWITCH && has(Topic::Syscalls);
         match program.name {
             _ if is_older => false,
+            GROUP => !options.groups.is_empty(),
             STACKS => options.stack_min.is_some() && (has(Topic::Sched) || has(Topic::Syscalls)),
             _ if program.hook == Hook::Sample => options.sample_hz > 0,
             _ => is_needed || topic.is_none_or(has),
@@ -141,16 +144,20 @@ fn wanted(options: &Options) -> Vec<&'static Program> {
 }
 
 const SWITCH: &str = "on_switch";
+const GROUP: &str = "on_cgroup";
 
 /// Takes out the programs that the kernel does not load, and says why.
-fn refused(options: &Options, wanted: &mut Vec<&'static Program>) -> Result<Vec<Off>, RecordError> {
+fn refused(
+    wanted: &mut Vec<&'static Program>,
+    mut why: impl FnMut(&'static Program) -> Result<Option<String>, RecordError>,
+) -> Result<Vec<Off>, RecordError> {
     let mut refused = Vec::new();
     let mut taken = Vec::new();
     for program in wanted.drain(..) {
-        match alone(options, program)? {
+        match why(program)? {
             None => taken.push(program),
             Some(reason) => match older(program) {
-                Some(old) if alone(options, old)?.is_none() => taken.push(old),
+                Some(old) if why(old)?.is_none() => taken.push(old),
                 _ => refused.push(off(program, reason)),
             },
         }
@@ -182,7 +189,7 @@ pub(crate) fn trial(options: &Options) -> Result<Vec<Off>, RecordError> {
     if open(options, 1, &wanted, &mut storage)?.load().is_ok() {
         return Ok(Vec::new());
     }
-    refused(options, &mut wanted)
+    refused(&mut wanted, |program| alone(options, program))
 }
 
 /// Why the kernel refuses a program.
@@ -224,6 +231,14 @@ fn open<'o>(
     settings.ring_mask = rings as u32 - 1;
     settings.call_min_ns = options.call_min.as_nanos() as u64;
     settings.only_targets = options.only_pids;
+    let names = options.names.iter().take(NAMES_MAX);
+    settings.comm_pattern_count = names.len() as u32;
+    for (pattern, names) in settings.comm_patterns.iter_mut().zip(names) {
+        *pattern = names.pattern();
+    }
+    if let Some(group) = options.groups.first() {
+        settings.cgroup_hierarchy = group.hierarchy;
+    }
     settings.wants_switches = options.topics.contains(&Topic::Sched);
     settings.stack_min_ns = options.stack_min.map_or(0, |min| min.as_nanos() as u64);
     settings.sample_ns = 1_000_000_000 / u64::from(options.sample_hz.max(1));
@@ -272,4 +287,47 @@ fn rings(options: &Options) -> Result<Vec<MapHandle>, RecordError> {
         })
     };
     (0..count).map(create).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names of the programs that are loaded, and of those that are told to be off, where the kernel
+    /// refuses these.
+    fn left(refuses: &[&str]) -> (Vec<&'static str>, Vec<&'static str>) {
+        let mut taken = wanted(&Options::new(""));
+        let why = |program: &'static Program| {
+            let is_refused = refuses.contains(&program.name) || refuses.contains(&"all");
+            Ok(is_refused.then(|| "because".to_owned()))
+        };
+        let off = refused(&mut taken, why).expect("nothing else fails");
+        assert!(off.iter().all(|off| off.reason == "because"));
+        let taken = taken.iter().map(|program| program.name);
+        (taken.collect(), off.iter().map(|off| off.program).collect())
+    }
+
+    #[test]
+    fn what_is_refused_is_off_and_the_rest_is_not() {
+        let (all, off) = left(&[]);
+        assert!(all.contains(&SWITCH) && off.is_empty());
+        let (rest, off) = left(&["on_rename"]);
+        assert_eq!((rest.len(), off), (all.len() - 1, vec!["on_rename"]));
+        let (rest, off) = left(&["all"]);
+        assert_eq!((rest.len(), off), (0, all));
+    }
+
+    #[test]
+    fn what_older_kernels_take_stands_in() {
+        for (newer, older) in OLDER {
+            let (all, _) = left(&[]);
+            if !all.contains(newer) {
+                continue;
+            }
+            let (taken, off) = left(&[newer]);
+            assert!(taken.contains(older) && off.is_empty(), "{newer}");
+            let (taken, off) = left(&[newer, older]);
+            assert!(!taken.contains(older) && off == [*newer], "{newer}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 #include "common.h"
 
 #include "stacks.h"
+#include "targets.h"
 
 #include "syscalls.h"
 

@@ -13,6 +13,7 @@ mod names;
 mod order;
 mod reader;
 mod stacks;
+mod told;
 
 pub(crate) use clocks::{Reading, Step};
 pub(crate) use map::{Mapper, Place, Told};
