@@ -85,6 +85,21 @@ struct mnt_namespace {
 	struct ns_common ns;
 };
 
+struct task_io_accounting {
+	u64 read_bytes;
+	u64 write_bytes;
+	u64 cancelled_write_bytes;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live;
+	struct task_io_accounting ioac;
+};
+
 struct nsproxy {
 	struct mnt_namespace *mnt_ns;
 };
@@ -100,6 +115,9 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct mm_struct *mm;
 	struct nsproxy *nsproxy;
+	struct signal_struct *signal;
+	struct task_struct *group_leader;
+	struct task_io_accounting ioac;
 };
 
 /* Names and places that fields had before; what follows ___ is no part of the name. */

@@ -119,6 +119,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	/* It may have become somebody else since it began. */
 	if (task->pid == task->tgid && !(task->flags & PF_KTHREAD))
 		put_program(task, false);
+	put_io(task);
 	return put_task(WIRE_EXIT, task, task->comm);
 }
 

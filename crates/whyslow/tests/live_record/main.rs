@@ -6,6 +6,7 @@ mod common;
 
 mod blocks;
 mod calls;
+mod counters;
 mod devices;
 mod ends;
 mod host;
