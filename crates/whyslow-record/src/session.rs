@@ -26,6 +26,7 @@ use crate::sampler::Sampler;
 use crate::sink::Sink;
 use crate::snapshot;
 use crate::spool::SpoolWriter;
+use crate::targets::Targets;
 
 /// A block is written when it is so old, if not larger before.
 const BLOCK_AGE: Duration = Duration::from_secs(1);
@@ -107,6 +108,9 @@ pub fn record(
         clocks_at: begun,
         sampler: Sampler::start(),
     };
+    let mut targets = Targets::new(options);
+    let found = targets.find(&session.loaded.skeleton)?;
+    session.pids.extend(found);
     session.begin_spool(clock::monotonic())?;
     ready(&Ready {
         off: &session.loaded.off,
@@ -115,6 +119,7 @@ pub fn record(
     let mut is_full = false;
     loop {
         let bytes = session.drain()?;
+        targets.look(&session.loaded.skeleton)?;
         session.take_snapshot(false)?;
         if session.snapshot.is_none()
             && let Some(spool) = next.take()

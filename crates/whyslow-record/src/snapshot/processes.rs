@@ -30,15 +30,28 @@ pub(super) fn first(encoder: &mut Encoder, proc: &Path, pids: &[i32]) {
         let numbers = text.split_whitespace().map(str::parse);
         numbers.filter_map(Result::ok).collect::<Vec<i32>>()
     });
-    let all: BTreeSet<i32> = pids.iter().copied().chain(children).collect();
-    for pid in all {
-        about(encoder, &proc.join(pid.to_string()), pid, &begin);
+    let children: BTreeSet<i32> = children.collect();
+    for pid in children
+        .iter()
+        .chain(pids)
+        .copied()
+        .collect::<BTreeSet<_>>()
+    {
+        let folder = proc.join(pid.to_string());
+        if about(encoder, &folder, pid, &begin) {
+            directory(encoder, &folder, pid);
+            // A command that is held has not become what it is called yet.
+            if !children.contains(&pid) {
+                threads(encoder, &folder, pid);
+            }
+        }
     }
 }
 
 fn one(encoder: &mut Encoder, folder: &Path, pid: i32, begin: &Clocks) {
     if about(encoder, folder, pid, begin) {
         threads(encoder, folder, pid);
+        directory(encoder, folder, pid);
         descriptors(encoder, folder, pid);
     }
 }
@@ -91,7 +104,8 @@ fn threads(encoder: &mut Encoder, folder: &Path, pid: i32) {
     }
 }
 
-fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32) {
+/// The working directory.
+fn directory(encoder: &mut Encoder, folder: &Path, pid: i32) {
     if let Ok(directory) = fs::read_link(folder.join("cwd")) {
         encoder
             .begin(Kind::Fd, clock::monotonic(), (pid, pid))
@@ -100,6 +114,9 @@ fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32) {
             .text(directory.as_os_str().as_bytes())
             .end();
     }
+}
+
+fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32) {
     for fd in numbers(&folder.join("fd")) {
         let Ok(target) = fs::read_link(folder.join("fd").join(fd.to_string())) else {
             continue;

@@ -7,13 +7,18 @@ mod common;
 mod blocks;
 mod calls;
 mod counters;
+mod chosen;
 mod devices;
+mod doctor;
 mod ends;
 mod host;
 mod incidents;
+mod kernel;
+mod kills;
 mod live_outliers;
 mod pressure;
 mod segments;
+mod storms;
 
 use common::Place;
 use serde_json::Value;
