@@ -6,8 +6,8 @@ mod common;
 
 mod blocks;
 mod calls;
-mod counters;
 mod chosen;
+mod counters;
 mod devices;
 mod doctor;
 mod ends;
