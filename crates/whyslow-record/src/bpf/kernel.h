@@ -91,15 +91,6 @@ struct task_io_accounting {
 	u64 cancelled_write_bytes;
 };
 
-typedef struct {
-	int counter;
-} atomic_t;
-
-struct signal_struct {
-	atomic_t live;
-	struct task_io_accounting ioac;
-};
-
 struct nsproxy {
 	struct mnt_namespace *mnt_ns;
 };
@@ -110,6 +101,7 @@ struct atomic_count {
 
 struct signal_struct {
 	struct atomic_count live;
+	struct task_io_accounting ioac;
 };
 
 struct kernfs_node {
@@ -137,7 +129,6 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct mm_struct *mm;
 	struct nsproxy *nsproxy;
-	struct signal_struct *signal;
 	struct task_struct *group_leader;
 	struct task_io_accounting ioac;
 };
