@@ -20,6 +20,7 @@ pub enum Kind {
     Locks,
     Stacks,
     Use,
+    Counters,
 }
 
 /// How it is shown.
@@ -68,6 +69,7 @@ impl Kind {
             Kind::Locks => "locks",
             Kind::Stacks => "stacks",
             Kind::Use => "use",
+            Kind::Counters => "counters",
         }
     }
 }

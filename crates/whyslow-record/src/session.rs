@@ -24,6 +24,7 @@ use crate::missed::Missed;
 use crate::naming::{Desk, WATCHED};
 use crate::options::Options;
 use crate::programs::{Off, STACKS, Topic};
+use crate::sampler::Sampler;
 use crate::sink::Sink;
 use crate::snapshot;
 use crate::spool::SpoolWriter;
@@ -120,6 +121,7 @@ pub fn record(
         begun,
         cpu_before: clock::own_cpu(),
         clocks_at: begun,
+        sampler: Sampler::start(),
     };
     let mut targets = Targets::new(options);
     let found = targets.find(&session.loaded.skeleton)?;
@@ -208,6 +210,7 @@ struct Session<'o> {
     /// CPU time of loading the programs.
     cpu_before: u64,
     clocks_at: Instant,
+    sampler: Sampler,
 }
 
 impl Session<'_> {
@@ -255,8 +258,9 @@ impl Session<'_> {
         sink.desk.turn(until);
         sink.write_names(is_time)
             .map_err(|source| of_spool(&self.spool, source))?;
+        let limit = self.sampler.take(&mut sink.encoder);
         if self.snapshot.is_none() {
-            sink.complete_until = until;
+            sink.complete_until = until.min(limit).max(sink.complete_until);
         }
         if sink.written.elapsed() >= BLOCK_AGE && !sink.encoder.payload().is_empty() {
             sink.write()
@@ -276,6 +280,7 @@ impl Session<'_> {
             let put = self.sink.borrow_mut().put_snapshot(snapshot.payload());
             put.map_err(|source| self.failed(source))?;
         }
+        self.sampler.begin();
         Ok(())
     }
 
@@ -289,6 +294,7 @@ impl Session<'_> {
         self.tell_underway(true);
         let until = clock::monotonic();
         self.drain()?;
+        self.sampler.turn();
         self.end_spool()?;
         self.sink.borrow_mut().turn(writer, until);
         self.spool = spool;
@@ -363,6 +369,7 @@ impl Session<'_> {
     fn finish(mut self) -> Result<Summary, RecordError> {
         self.tell_underway(false);
         self.take_snapshot(true)?;
+        self.sampler.stop();
         self.drain()?;
         // Programs end one after another, which takes a while: what some of them still tell is half
         // of the truth. Those that tell which process runs what are needed for the last names.

@@ -1,6 +1,7 @@
 //! What is measured: each kind names its table, its measures, its keys and the columns of a row.
 
 mod block;
+mod counters;
 mod cpu;
 mod files;
 mod io;
@@ -80,7 +81,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 15] = [
+pub static TOPICS: [&Topic; 16] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,
@@ -96,6 +97,7 @@ pub static TOPICS: [&Topic; 15] = [
     &locks::TOPIC,
     &stacks::TOPIC,
     &resources::TOPIC,
+    &counters::TOPIC,
 ];
 
 impl Kind {

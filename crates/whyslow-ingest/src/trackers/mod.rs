@@ -7,6 +7,7 @@
 mod anomalies;
 mod block;
 mod callsites;
+mod counter;
 mod fd;
 mod file;
 mod identity;
@@ -41,6 +42,7 @@ pub use identity::{Change, Here, Output, ProcessRef, Running, ThreadRef};
 pub use process::Processes;
 
 use block::BlockTracker;
+use counter::CounterTracker;
 use irq::IrqTracker;
 use machine::MachineTracker;
 use marker::MarkerTracker;
@@ -131,6 +133,7 @@ struct Topics {
     work: WorkTracker,
     marker: MarkerTracker,
     machine: MachineTracker,
+    counter: CounterTracker,
     syscall: SyscallTracker,
     block: BlockTracker,
 }
@@ -150,6 +153,7 @@ impl Topics {
             work: WorkTracker::default(),
             marker: MarkerTracker::default(),
             machine: MachineTracker::default(),
+            counter: CounterTracker::default(),
             syscall: SyscallTracker::default(),
             block: BlockTracker::default(),
         }
@@ -331,6 +335,10 @@ impl Topics {
             }
             Body::ReclaimBegin { .. } | Body::ReclaimEnd { .. } => {
                 self.reclaim.event(&event.body, here, out);
+            }
+            Body::StateCounters(ref counters) => {
+                let processes = &self.processes;
+                self.counter.event(counters, (here, processes), out);
             }
             Body::StateMount(_) | Body::StateDeviceLink { .. } => {
                 self.machine.event(&event.body, here, out);

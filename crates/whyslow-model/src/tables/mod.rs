@@ -3,6 +3,7 @@
 mod block_io;
 mod callsite;
 mod clock_snapshot;
+mod counter;
 mod cpu;
 mod device;
 mod device_link;
@@ -35,6 +36,7 @@ mod wakeup;
 pub use block_io::BlockIoRow;
 pub use callsite::CallsiteRow;
 pub use clock_snapshot::ClockSnapshotRow;
+pub use counter::CounterRow;
 pub use cpu::CpuRow;
 pub use device::DeviceRow;
 pub use device_link::DeviceLinkRow;
@@ -76,7 +78,7 @@ macro_rules! for_each_table {
             ThreadStateRow thread_state, WakeupRow wakeup, IrqRow irq, NetPacketRow net_packet,
             FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim, KernelWorkRow kernel_work,
             StackSampleRow stack_sample, LockWaitRow lock_wait, CallsiteRow callsite, FrameRow frame,
-            MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,
+            CounterRow counter, MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,
             ThreadCommRow thread_comm, ProcessRow process, CpuRow cpu, DeviceRow device,
             DeviceLinkRow device_link, MountRow mount,
             NetInterfaceRow net_interface, ClockSnapshotRow clock_snapshot,

@@ -220,7 +220,6 @@ impl Mapper {
                 about.map_or(Told::Nothing, state)
             }
             Record::Host(HostRecord::Program(program)) => event(self.host.program(head, program)),
-            Record::Host(ref record) => host::machine(record).map_or(Told::Nothing, state),
             Record::Text(_)
             | Record::Bytes(_)
             | Record::Clock { .. }
@@ -228,6 +227,7 @@ impl Mapper {
             | Record::Lock(_)
             | Record::Name(_)
             | Record::Mark { .. } => Told::Nothing,
+            Record::Host(ref record) => host::machine(head, record).map_or(Told::Nothing, state),
         }
     }
 
