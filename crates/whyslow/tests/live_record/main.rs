@@ -7,6 +7,7 @@ mod common;
 mod blocks;
 mod calls;
 mod chosen;
+mod counters;
 mod devices;
 mod doctor;
 mod ends;
