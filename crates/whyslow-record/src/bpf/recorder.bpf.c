@@ -10,6 +10,7 @@
 #include "away.h"
 
 #include "locks.h"
+#include "raw.h"
 
 #include "process.h"
 
