@@ -17,7 +17,10 @@ pub enum Kind {
     Mem,
     Fs,
     Net,
+    Locks,
+    Stacks,
     Use,
+    Counters,
 }
 
 /// How it is shown.
@@ -43,6 +46,8 @@ pub enum Verb {
     Timeline,
     /// `block outliers`: long requests, and devices that deviate from their peers.
     Outliers,
+    /// `locks stacks`: time by stack.
+    Stacks,
 }
 
 impl Kind {
@@ -61,7 +66,10 @@ impl Kind {
             Kind::Mem => "mem",
             Kind::Fs => "fs",
             Kind::Net => "net",
+            Kind::Locks => "locks",
+            Kind::Stacks => "stacks",
             Kind::Use => "use",
+            Kind::Counters => "counters",
         }
     }
 }
@@ -83,6 +91,7 @@ impl Verb {
             Verb::States => "states",
             Verb::Timeline => "timeline",
             Verb::Outliers => "outliers",
+            Verb::Stacks => "stacks",
         }
     }
 }

@@ -1,9 +1,17 @@
 //! What any source can tell: one vocabulary of events between importers (or the recorder) and the
 //! trackers. Borrowed, flat and cheap to build; bytes come from the trace as they are.
 
+mod loss;
+mod stack;
 mod work;
 
+pub use loss::{Loss, LossKind};
+pub use stack::{Frame, LockKind, LockWait, Stack, StackKind};
 pub use work::{Work, WorkKind, WorkPhase};
+
+mod host;
+
+pub use host::{ProcessAbout, StateCounters, StateDevice, StateMount};
 
 use crate::Ns;
 
@@ -315,46 +323,6 @@ pub struct StateProcess<'a> {
     pub file_table: Option<u64>,
 }
 
-/// Who a process is. What is absent is as it was, or unknown.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ProcessAbout<'a> {
-    pub pid: i32,
-    pub ppid: Option<i32>,
-    pub executable: Option<&'a [u8]>,
-    pub command_line: Option<&'a [u8]>,
-    pub uid: Option<i64>,
-    pub user: Option<&'a [u8]>,
-    pub cgroup: Option<&'a [u8]>,
-    pub container: Option<&'a [u8]>,
-    pub mount_ns: Option<i64>,
-    pub ts_created: Option<Ns>,
-}
-
-/// A mount of a mount namespace.
-#[derive(Debug, Clone, Copy)]
-pub struct StateMount<'a> {
-    pub mount_ns: i64,
-    pub id: i32,
-    pub parent: i32,
-    pub dev: i64,
-    pub root: &'a [u8],
-    pub point: &'a [u8],
-    pub fs: &'a [u8],
-    pub source: &'a [u8],
-    pub options: &'a [u8],
-}
-
-/// What a block device is.
-#[derive(Debug, Clone, Copy)]
-pub struct StateDevice<'a> {
-    pub dev: i64,
-    pub kind: &'a [u8],
-    pub size: Option<i64>,
-    pub rotational: Option<bool>,
-    pub label: Option<&'a [u8]>,
-    pub backing: Option<&'a [u8]>,
-}
-
 /// What happened. Names follow the kernel's own events.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -541,6 +509,7 @@ pub enum Body<'a> {
         kind: &'a [u8],
     },
     StateMount(StateMount<'a>),
+    StateCounters(StateCounters<'a>),
     StateNetInterface {
         name: &'a [u8],
         ifindex: Option<i32>,
@@ -552,6 +521,11 @@ pub enum Body<'a> {
         action: &'a [u8],
     },
     StateEnd,
+
+    /// A stack of the thread of the context.
+    Stack(Stack<'a>),
+    /// A wait for a lock of the kernel that is over.
+    LockWait(LockWait<'a>),
 
     /// A mark of the user or a user-space tracepoint, its fields rendered as text.
     Marker {
@@ -578,22 +552,4 @@ pub struct NetHeaders {
 pub enum NetAddress {
     V4([u8; 4]),
     V6([u8; 16]),
-}
-
-/// A range of time in which a stream lost something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Loss<'a> {
-    pub ts: Ns,
-    pub ts_end: Option<Ns>,
-    pub cpu: Option<i32>,
-    pub stream: &'a str,
-    pub kind: LossKind,
-    pub count: Option<i64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LossKind {
-    Events,
-    Packets,
-    Bytes,
 }

@@ -9,7 +9,10 @@ mod error;
 mod flight;
 mod load;
 mod losses;
+mod maps;
 mod marks;
+mod missed;
+mod naming;
 mod options;
 mod outliers;
 mod packed;
@@ -17,12 +20,14 @@ mod preflight;
 mod programs;
 mod raw;
 mod ring;
+mod sampler;
 mod session;
 mod sink;
 mod skeletons;
 mod snapshot;
 mod specs;
 mod spool;
+mod symbols;
 mod targets;
 mod tick;
 mod underway;
@@ -33,7 +38,7 @@ mod wire_tests;
 pub use error::RecordError;
 pub use flight::{FlightOptions, FlightStep, News, fly};
 pub use marks::{MARK_BYTES_MAX, mark};
-pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX};
+pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX, STACK_MIN};
 pub use outliers::{
     DeviceTimes, Missed, OutlierOptions, OutlierReady, Period, SlowRequest, Told, device_by_name,
     device_name, watch_outliers,

@@ -12,6 +12,7 @@ const COMPRESSION: i32 = 1;
 pub(crate) struct Packed {
     stored: Box<[u8]>,
     is_compressed: bool,
+    has_names: bool,
     pub(crate) record_bytes: u32,
     pub(crate) records: u32,
     pub(crate) complete_until: u64,
@@ -31,6 +32,7 @@ impl Packed {
             record_bytes: self.record_bytes,
             records: self.records,
             is_compressed: self.is_compressed,
+            has_names: self.has_names,
             crc: 0,
         };
         let head = block.head();
@@ -67,9 +69,23 @@ impl Packer {
                 payload.into()
             },
             is_compressed,
+            has_names: false,
             record_bytes: payload.len() as u32,
             records,
             complete_until,
+        })
+    }
+
+    /// Names of addresses, in a block of their own, so that they can be found without the others.
+    pub(crate) fn pack_names(
+        &mut self,
+        names: &Encoder,
+        complete_until: u64,
+    ) -> io::Result<Packed> {
+        let block = self.pack_all(names, complete_until)?;
+        Ok(Packed {
+            has_names: true,
+            ..block
         })
     }
 

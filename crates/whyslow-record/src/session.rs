@@ -21,9 +21,12 @@ use crate::error::RecordError;
 use crate::load::{self, Loaded};
 use crate::losses::Losses;
 use crate::marks::Listener;
+use crate::missed::Missed;
+use crate::naming::{Desk, WATCHED};
 use crate::options::Options;
-use crate::programs::{Off, Topic};
+use crate::programs::{Off, STACKS, Topic};
 use crate::ring::{Part, Window};
+use crate::sampler::Sampler;
 use crate::sink::{Out, Sink};
 use crate::snapshot;
 use crate::spool::SpoolWriter;
@@ -37,6 +40,12 @@ const PAUSE_BUSY: Duration = Duration::from_millis(5);
 const PAUSE_IDLE: Duration = Duration::from_millis(40);
 /// From so many bytes a pause on there is much to do.
 const BUSY_BYTES: u64 = 64 << 10;
+/// How long the end of a recording waits for names …
+const NAMING_REST: Duration = Duration::from_secs(2);
+/// … and the end of a spool that another one follows.
+const NAMING_TURN: Duration = Duration::from_millis(100);
+/// Until then the stacks are asked for that came last.
+const NAMING_ROUNDS: u32 = 3;
 /// Clocks are compared so often, to notice steps.
 const CLOCKS_AGE: Duration = Duration::from_secs(1);
 
@@ -52,6 +61,8 @@ pub struct Progress {
     pub turns: u64,
     /// Records that found no room.
     pub lost: u64,
+    /// Runs of programs that the kernel left out.
+    pub missed: u64,
     pub elapsed: Duration,
     /// CPU time of the recorder itself; what its programs take is part of others' time.
     pub own_cpu: Duration,
@@ -135,6 +146,8 @@ fn topics_told(options: &Options, off: &[Off]) -> String {
         .iter()
         .filter(is_whole)
         .map(|topic| topic.name());
+    let stacks = options.stack_min.is_some() && !off.iter().any(|off| off.program == STACKS);
+    let names = names.chain(stacks.then_some("stacks"));
     names.collect::<Vec<_>>().join(",")
 }
 
@@ -182,6 +195,8 @@ pub(crate) struct Session<'o> {
     pids: Vec<i32>,
     topics: String,
     losses: Losses,
+    missed: Missed,
+    sampler: Sampler,
     targets: Targets,
     /// Being taken, while the rings must not fill.
     snapshot: Option<JoinHandle<Encoder>>,
@@ -202,7 +217,8 @@ impl<'o> Session<'o> {
         out: impl FnOnce(&Path) -> io::Result<Out>,
     ) -> Result<Self, RecordError> {
         let loaded = load::load(options, storage)?;
-        let sink = out(&options.spool).and_then(|out| Sink::new(out, options.may_turn));
+        let sink = out(&options.spool)
+            .and_then(|out| Sink::new(out, options.may_turn, Desk::new(options)));
         let sink = sink.map_err(|source| of_spool(&options.spool, source))?;
         let sink = Rc::new(RefCell::new(sink));
         let begun = Instant::now();
@@ -215,6 +231,8 @@ impl<'o> Session<'o> {
             spool: options.spool.clone(),
             targets: Targets::new(options),
             losses: Losses::default(),
+            missed: Missed::default(),
+            sampler: Sampler::start(),
             listener: Listener::open().ok(),
             snapshot: None,
             turns: 0,
@@ -296,17 +314,24 @@ impl<'o> Session<'o> {
                 .text(mark.text.as_bytes())
                 .end();
         }
-        if self.clocks_at.elapsed() >= CLOCKS_AGE {
+        let is_time = self.clocks_at.elapsed() >= CLOCKS_AGE;
+        if is_time {
             self.clocks_at = Instant::now();
             snapshot::clocks(&mut sink.encoder);
+            self.missed.look(&self.loaded, &mut sink.encoder);
         }
+        sink.desk.turn(until);
+        sink.write_names(is_time)
+            .map_err(|source| of_spool(&self.spool, source))?;
+        let limit = self.sampler.take(&mut sink.encoder);
+        let complete_until = until.min(limit).max(sink.complete_until);
         match &mut sink.out {
             // A snapshot in memory comes first, whenever it is finished.
             Out::Ring(ring) => {
-                sink.complete_until = until;
+                sink.complete_until = complete_until;
                 ring.forget(until);
             }
-            Out::Spool(_) if self.snapshot.is_none() => sink.complete_until = until,
+            Out::Spool(_) if self.snapshot.is_none() => sink.complete_until = complete_until,
             Out::Spool(_) => {}
         }
         if sink.written.elapsed() >= BLOCK_AGE && !sink.encoder.payload().is_empty() {
@@ -327,15 +352,19 @@ impl<'o> Session<'o> {
             let put = self.sink.borrow_mut().put_snapshot(snapshot.payload());
             put.map_err(|source| self.failed(source))?;
         }
+        self.sampler.begin();
         Ok(())
     }
 
     /// Ends the spool and begins another one.
     fn turn(&mut self, spool: PathBuf) -> Result<(), RecordError> {
         let writer = SpoolWriter::create(&spool).map_err(|source| of_spool(&spool, source))?;
+        self.name_rest(NAMING_TURN)?;
         let until = self.tell_all()?;
+        self.sampler.turn();
         self.end_spool()?;
         self.sink.borrow_mut().out = Out::Spool(writer);
+        self.sink.borrow_mut().desk.begin_spool();
         self.spool = spool;
         self.turns += 1;
         self.begin_spool(until)
@@ -343,13 +372,17 @@ impl<'o> Session<'o> {
 
     /// Begins another chapter of what is kept in memory.
     pub(crate) fn turn_chapter(&mut self) -> Result<(), RecordError> {
+        self.name_rest(NAMING_TURN)?;
         let until = self.tell_all()?;
+        self.sampler.turn();
         self.seal()?;
+        self.sink.borrow_mut().desk.begin_spool();
         self.begin_spool(until)
     }
 
     /// What is kept in memory, with all that happened until now.
     pub(crate) fn window(&mut self, trigger: Trigger) -> Result<Option<Window>, RecordError> {
+        self.name_rest(NAMING_TURN)?;
         self.tell_underway(false);
         self.drain()?;
         self.seal()?;
@@ -395,6 +428,26 @@ impl<'o> Session<'o> {
         }
     }
 
+    /// Names for the stacks that were taken last, for as long as that may take.
+    fn name_rest(&mut self, longest: Duration) -> Result<(), RecordError> {
+        let begun = Instant::now();
+        for round in 0.. {
+            let until = clock::monotonic();
+            let consumed = self.rings.consume();
+            let mut sink = self.sink.borrow_mut();
+            consumed.map_err(RecordError::Consume)?;
+            sink.desk.turn(until);
+            let is_done = round >= NAMING_ROUNDS && sink.desk.is_done();
+            if is_done || begun.elapsed() >= longest {
+                let written = sink.write_names(true);
+                return written.map_err(|source| of_spool(&self.spool, source));
+            }
+            drop(sink);
+            thread::sleep(PAUSE_BUSY);
+        }
+        Ok(())
+    }
+
     pub(crate) fn progress(&self) -> Progress {
         let sink = self.sink.borrow();
         Progress {
@@ -403,6 +456,7 @@ impl<'o> Session<'o> {
             spool_bytes: sink.out.bytes(),
             turns: self.turns,
             lost: self.losses.total,
+            missed: self.missed.count,
             elapsed: self.begun.elapsed(),
             own_cpu: Duration::from_nanos(clock::own_cpu() - self.cpu_before),
         }
@@ -420,9 +474,18 @@ impl<'o> Session<'o> {
 
     pub(crate) fn finish(mut self) -> Result<Summary, RecordError> {
         self.tell_underway(false);
-        self.loaded.links.clear();
         self.take_snapshot(true)?;
+        self.sampler.stop();
         self.drain()?;
+        // Programs end one after another, which takes a while: what some of them still tell is half
+        // of the truth. Those that tell which process runs what are needed for the last names.
+        self.missed
+            .look(&self.loaded, &mut self.sink.borrow_mut().encoder);
+        self.sink.borrow_mut().is_over = true;
+        let links = &mut self.loaded.links;
+        links.retain(|(name, _)| WATCHED.contains(name));
+        self.name_rest(NAMING_REST)?;
+        self.loaded.links.clear();
         let progress = self.progress();
         self.end_spool()?;
         let sink = self.sink.borrow();

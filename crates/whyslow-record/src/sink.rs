@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use whyslow_model::spool::{Encoder, records};
 
+use crate::naming::Desk;
 use crate::packed::{Packed, Packer};
 use crate::ring::{Part, Ring};
 use crate::spool::SpoolWriter;
@@ -13,6 +14,8 @@ use crate::when::Watcher;
 
 /// A block is written when it is so large.
 const BLOCK_BYTES: usize = 512 << 10;
+/// Names are written when they are so many, or with the clocks.
+const NAMES_BYTES: usize = 256 << 10;
 
 /// What blocks are given to.
 pub(crate) enum Out {
@@ -50,6 +53,12 @@ pub(crate) struct Sink {
     pub(crate) failed: Option<io::Error>,
     /// Unless there will be no other spool.
     pub(crate) underway: Option<Underway>,
+    /// Who has addresses named.
+    pub(crate) desk: Desk,
+    /// What comes now is no part of the recording any more.
+    pub(crate) is_over: bool,
+    /// Up to when the blocks so far tell everything.
+    told_until: u64,
     /// Looks for conditions.
     pub(crate) watcher: Option<Watcher>,
     /// Of what was given away: records, and their bytes.
@@ -57,7 +66,7 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    pub(crate) fn new(out: Out, may_turn: bool) -> io::Result<Self> {
+    pub(crate) fn new(out: Out, may_turn: bool, desk: Desk) -> io::Result<Self> {
         Ok(Self {
             encoder: Encoder::default(),
             out,
@@ -66,6 +75,9 @@ impl Sink {
             complete_until: 0,
             failed: None,
             underway: may_turn.then(Underway::default),
+            desk,
+            is_over: false,
+            told_until: 0,
             watcher: None,
             given: (0, 0),
         })
@@ -73,6 +85,10 @@ impl Sink {
 
     /// A record from a ring; anything but 0 ends the reading.
     pub(crate) fn take(&mut self, record: &[u8]) -> i32 {
+        self.desk.see(record);
+        if self.is_over {
+            return 0;
+        }
         if let Some(underway) = &mut self.underway {
             underway.see(record);
         }
@@ -99,7 +115,20 @@ impl Sink {
     fn put(&mut self, part: Part, block: Packed) -> io::Result<()> {
         self.given.0 += u64::from(block.records);
         self.given.1 += u64::from(block.record_bytes);
+        self.told_until = block.complete_until;
         self.out.put(part, block)
+    }
+
+    /// Names that are known, if they are enough for a block.
+    pub(crate) fn write_names(&mut self, are_enough: bool) -> io::Result<()> {
+        let names = &mut self.desk.names;
+        let is_due = are_enough || names.payload().len() >= NAMES_BYTES;
+        if !is_due || names.payload().is_empty() {
+            return Ok(());
+        }
+        let block = self.packer.pack_names(names, self.told_until)?;
+        names.clear();
+        self.put(Part::Events, block)
     }
 
     /// Another spool is about to begin.

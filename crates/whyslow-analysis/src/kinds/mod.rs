@@ -1,14 +1,17 @@
 //! What is measured: each kind names its table, its measures, its keys and the columns of a row.
 
 mod block;
+mod counters;
 mod cpu;
 mod files;
 mod io;
 mod irq;
+mod locks;
 mod mem;
 mod net;
 mod resources;
 mod sched;
+mod stacks;
 mod states;
 mod syscalls;
 mod threads;
@@ -78,7 +81,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 13] = [
+pub static TOPICS: [&Topic; 16] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,
@@ -91,7 +94,10 @@ pub static TOPICS: [&Topic; 13] = [
     &mem::TOPIC,
     &work::TOPIC,
     &net::TOPIC,
+    &locks::TOPIC,
+    &stacks::TOPIC,
     &resources::TOPIC,
+    &counters::TOPIC,
 ];
 
 impl Kind {

@@ -6,6 +6,8 @@
 
 mod anomalies;
 mod block;
+mod callsites;
+mod counter;
 mod fd;
 mod file;
 mod identity;
@@ -22,6 +24,7 @@ mod process;
 mod reclaim;
 mod sched;
 mod seat;
+mod stack;
 mod syscall;
 #[cfg(test)]
 mod tests;
@@ -39,6 +42,7 @@ pub use identity::{Change, Here, Output, ProcessRef, Running, ThreadRef};
 pub use process::Processes;
 
 use block::BlockTracker;
+use counter::CounterTracker;
 use irq::IrqTracker;
 use machine::MachineTracker;
 use marker::MarkerTracker;
@@ -47,6 +51,7 @@ use net::NetTracker;
 use page::PageTracker;
 use reclaim::ReclaimTracker;
 use sched::SchedTracker;
+use stack::StackTracker;
 use syscall::SyscallTracker;
 use wakeup::WakeupTracker;
 use work::WorkTracker;
@@ -124,9 +129,11 @@ struct Topics {
     net: NetTracker,
     page: PageTracker,
     reclaim: ReclaimTracker,
+    stack: StackTracker,
     work: WorkTracker,
     marker: MarkerTracker,
     machine: MachineTracker,
+    counter: CounterTracker,
     syscall: SyscallTracker,
     block: BlockTracker,
 }
@@ -142,9 +149,11 @@ impl Topics {
             net: NetTracker::new(symbols),
             page: PageTracker::default(),
             reclaim: ReclaimTracker::default(),
+            stack: StackTracker::default(),
             work: WorkTracker::default(),
             marker: MarkerTracker::default(),
             machine: MachineTracker::default(),
+            counter: CounterTracker::default(),
             syscall: SyscallTracker::default(),
             block: BlockTracker::default(),
         }
@@ -217,6 +226,7 @@ impl Topics {
         self.irq.finish(out);
         self.page.finish(out);
         self.reclaim.finish(out);
+        self.stack.finish(out);
         self.syscall.finish(out);
         self.work.finish(&self.block, out);
         self.block.finish(out);
@@ -232,6 +242,7 @@ impl Topics {
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
                 self.reclaim.gone(thread, out);
+                self.stack.gone(thread, out);
                 self.work.gone(thread, &self.block, out);
                 self.inside.gone(thread);
             }
@@ -275,6 +286,7 @@ impl Topics {
         }
         self.syscall.event(event, here, other, &self.processes, out);
         self.block.apply(here, &event.body, out);
+        self.stack.event(&event.body, here, out);
         match event.body {
             Body::SchedSwitch { .. } => {
                 self.sched.switch(event, here, other, out);
@@ -323,6 +335,10 @@ impl Topics {
             }
             Body::ReclaimBegin { .. } | Body::ReclaimEnd { .. } => {
                 self.reclaim.event(&event.body, here, out);
+            }
+            Body::StateCounters(ref counters) => {
+                let processes = &self.processes;
+                self.counter.event(counters, (here, processes), out);
             }
             Body::StateMount(_) | Body::StateDeviceLink { .. } => {
                 self.machine.event(&event.body, here, out);

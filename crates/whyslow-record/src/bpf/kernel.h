@@ -41,6 +41,7 @@ enum {
 	BPF_F_NO_PREALLOC = 1,
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 	BPF_RB_NO_WAKEUP = 1,
+	BPF_F_USER_STACK = 1 << 8,
 };
 
 enum wb_reason {
@@ -85,6 +86,12 @@ struct mnt_namespace {
 	struct ns_common ns;
 };
 
+struct task_io_accounting {
+	u64 read_bytes;
+	u64 write_bytes;
+	u64 cancelled_write_bytes;
+};
+
 struct nsproxy {
 	struct mnt_namespace *mnt_ns;
 };
@@ -95,6 +102,7 @@ struct atomic_count {
 
 struct signal_struct {
 	struct atomic_count live;
+	struct task_io_accounting ioac;
 };
 
 struct kernfs_node {
@@ -122,6 +130,8 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct mm_struct *mm;
 	struct nsproxy *nsproxy;
+	struct task_struct *group_leader;
+	struct task_io_accounting ioac;
 };
 
 /* Names and places that fields had before; what follows ___ is no part of the name. */

@@ -20,7 +20,7 @@ use whyslow_record::{
 };
 use whyslow_store::Existing;
 
-use crate::cli::{HeldArgs, RecordArgs, TalkArgs, TopicArg};
+use crate::cli::{HeldArgs, RecordArgs, Stacks, TalkArgs, TopicArg};
 use crate::failure::Failure;
 use crate::output::shown;
 use crate::progress::Teller;
@@ -133,19 +133,33 @@ pub(super) fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> 
     if args.light {
         options.topics = [Topic::Syscalls, Topic::Block].into();
         options.call_min = LIGHT_MIN;
+        options.stack_min = None;
     } else if args.full {
         options.topics = Topic::ALL.iter().copied().collect();
     } else if !args.what.is_empty() {
         options.topics = args.what.iter().map(topic).collect();
+        // Whoever asks for little gets little.
+        if !options.topics.contains(&Topic::Sched) {
+            options.stack_min = None;
+        }
     }
     if let Some(min) = args.min {
         options.call_min = Duration::from_nanos(min.max(0) as u64);
     }
+    match args.stacks {
+        Some(Stacks::Off) => options.stack_min = None,
+        Some(Stacks::From(min)) => {
+            options.stack_min = Some(Duration::from_nanos(min.max(0) as u64));
+        }
+        None => {}
+    }
+    options.sample_hz = args.sample.unwrap_or(0);
     options.pids.clone_from(&args.pid);
     if !args.all {
         options.pids.extend(command);
     }
     options.only_pids = !options.pids.is_empty();
+    options.raw = args.raw;
     options.buffer_bytes = args.buffer.max(0) as u64;
     options.spool_bytes_max = args.max_size.max(0) as u64;
     options
@@ -204,6 +218,9 @@ pub(super) fn explain(error: RecordError) -> Failure {
         RecordError::NoTypes => failure.hint(
             "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng, `whyslow doctor` tells how",
         ),
+        RecordError::Container => {
+            failure.hint("record on the host, or start the container with --pid=host")
+        }
         RecordError::AllRefused { off } => {
             let reasons = off.iter().map(|off| format!("{}: {}", off.program, off.reason));
             failure.hint(reasons.collect::<Vec<_>>().join("; "))
@@ -252,6 +269,12 @@ fn tell_cost(summary: &Summary, output: &Path, talk: &TalkArgs) {
     if lost > 0 {
         talk::line(&format!(
             "note: {lost} records were lost because the buffer was full: --buffer makes it larger"
+        ));
+    }
+    let missed = summary.progress.missed;
+    if missed > 0 {
+        talk::line(&format!(
+            "note: the kernel left out {missed} runs of the recorder's programs: they would have interrupted themselves"
         ));
     }
     if summary.is_full {
