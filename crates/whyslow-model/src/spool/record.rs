@@ -122,12 +122,20 @@ impl Kind {
     ];
 
     fn of(number: u16) -> Option<Kind> {
-        Kind::ALL
-            .iter()
-            .copied()
-            .find(|kind| *kind as u16 == number)
+        BY_NUMBER.get(usize::from(number)).copied().flatten()
     }
 }
+
+/// Every record is looked up, so by place rather than by search.
+static BY_NUMBER: [Option<Kind>; 256] = {
+    let mut kinds = [None; 256];
+    let mut place = 0;
+    while place < Kind::ALL.len() {
+        kinds[Kind::ALL[place] as usize] = Some(Kind::ALL[place]);
+        place += 1;
+    }
+    kinds
+};
 
 /// What every record begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Records of several blocks, put in order of time.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
@@ -47,6 +47,30 @@ impl Ordered {
     }
 }
 
+/// Number of records by kind.
+#[derive(Debug)]
+pub(crate) struct KindCounts([u64; 256]);
+
+impl Default for KindCounts {
+    fn default() -> Self {
+        Self([0; 256])
+    }
+}
+
+impl KindCounts {
+    fn add(&mut self, kind: Kind) {
+        self.0[kind as usize & 0xff] += 1;
+    }
+
+    /// The kinds that there were.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Kind, u64)> {
+        let counts = Kind::ALL
+            .iter()
+            .map(|kind| (*kind, self.0[*kind as usize & 0xff]));
+        counts.filter(|(_, count)| *count > 0)
+    }
+}
+
 /// Blocks of which something waits.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
@@ -65,7 +89,7 @@ pub(crate) struct Window {
     /// Records that could not be read: count, and where the first of them was.
     pub(crate) damaged: u64,
     pub(crate) read: u64,
-    pub(crate) kinds: BTreeMap<Kind, u64>,
+    pub(crate) kinds: KindCounts,
     pub(crate) clocks: Clocks,
     /// The architecture, which names calls.
     pub(crate) architecture: Option<Box<[u8]>>,
@@ -97,7 +121,7 @@ impl Window {
                 self.damaged += 1;
                 continue;
             };
-            *self.kinds.entry(head.kind).or_default() += 1;
+            self.kinds.add(head.kind);
             match record {
                 Record::Clock { boot, real } => self.clocks.add(Reading {
                     monotonic: head.ts,
