@@ -4,6 +4,7 @@
 //! The only crate that needs privileges.
 
 mod clock;
+mod drop;
 mod error;
 mod load;
 mod losses;
@@ -11,12 +12,14 @@ mod options;
 mod outliers;
 mod preflight;
 mod programs;
+mod sampler;
 mod session;
 mod sink;
 mod skeletons;
 mod snapshot;
 mod specs;
 mod spool;
+mod targets;
 mod tick;
 mod underway;
 #[cfg(test)]
@@ -31,5 +34,6 @@ pub use outliers::{
 pub use preflight::{Check, Instead, State, checks, instead};
 pub use programs::{Off, Topic};
 pub use session::{Progress, Ready, Step, Summary, record};
+pub use targets::{ControlGroup, NAMES_MAX, Names};
 
 use skeletons::recorder as skeleton;

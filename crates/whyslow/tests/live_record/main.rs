@@ -6,6 +6,8 @@ mod common;
 
 mod blocks;
 mod calls;
+mod chosen;
+mod counters;
 mod devices;
 mod doctor;
 mod ends;
