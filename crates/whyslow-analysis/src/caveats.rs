@@ -42,6 +42,10 @@ pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
             "reclaim (mm_vmscan_direct_reclaim_begin), or there was none",
             "who waited for memory",
         ),
+        "dns_lookup" => (
+            "lookups of names (whyslow record --what dns), or there were none",
+            "who looked up which name",
+        ),
         "file_life" | "fd_life" => ("files being opened", "which files were used"),
         _ => ("threads", "who there was"),
     };

@@ -16,6 +16,7 @@ pub enum Kind {
     Syscalls,
     Mem,
     Net,
+    Dns,
     Use,
 }
 
@@ -59,6 +60,7 @@ impl Kind {
             Kind::Syscalls => "syscalls",
             Kind::Mem => "mem",
             Kind::Net => "net",
+            Kind::Dns => "dns",
             Kind::Use => "use",
         }
     }

@@ -5,6 +5,7 @@
 
 pub mod answer;
 pub mod event;
+pub mod lookup;
 pub mod mechanism;
 pub mod row;
 pub mod spool;

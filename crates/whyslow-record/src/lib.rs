@@ -5,6 +5,7 @@
 
 mod clock;
 mod error;
+mod libraries;
 mod load;
 mod options;
 mod preflight;
@@ -25,6 +26,7 @@ mod snapshot;
 mod specs;
 mod spool;
 mod tick;
+mod watch;
 #[cfg(test)]
 mod wire_tests;
 

@@ -27,7 +27,7 @@ impl Topic {
         Topic::Net,
     ];
     /// What is recorded unless something else is asked for.
-    pub const DEFAULT: &[Topic] = &[Topic::Syscalls, Topic::Sched, Topic::Block];
+    pub const DEFAULT: &[Topic] = &[Topic::Syscalls, Topic::Sched, Topic::Block, Topic::Dns];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -66,6 +66,8 @@ pub(crate) struct Program {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hook {
     Tracepoint,
+    /// In functions of programs, which are found while recording.
+    Function,
     /// On each CPU, some times a second.
     Tick,
     /// By the recorder itself, for every thread.
@@ -85,6 +87,7 @@ const SYSCALLS: Option<Topic> = Some(Topic::Syscalls);
 const SCHED: Option<Topic> = Some(Topic::Sched);
 const BLOCK: Option<Topic> = Some(Topic::Block);
 const IRQ: Option<Topic> = Some(Topic::Irq);
+const DNS: Option<Topic> = Some(Topic::Dns);
 
 pub(crate) static PROGRAMS: &[Program] = &[
     program("on_sys_enter", SYSCALLS, "system calls"),
@@ -139,6 +142,15 @@ pub(crate) static PROGRAMS: &[Program] = &[
         IRQ,
         "when soft interrupts were asked for",
     ),
+    Program {
+        hook: Hook::Function,
+        ..program("on_lookup", DNS, "lookups of names")
+    },
+    Program {
+        hook: Hook::Function,
+        ..program("on_lookup_end", DNS, "lookups of names")
+    },
+    program("on_lookup_exec", DNS, "lookups that exec ended"),
 ];
 
 /// A program that does not run, and why.

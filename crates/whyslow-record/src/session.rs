@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use libbpf_rs::{Iter, MapCore as _, MapFlags, RingBuffer, RingBufferBuilder};
-use whyslow_model::spool::{Encoder, Kind, records};
+use whyslow_model::spool::{Encoder, HEAD_BYTES, Kind, records};
 
 use crate::clock;
 use crate::error::RecordError;
@@ -18,6 +18,7 @@ use crate::options::Options;
 use crate::programs::Off;
 use crate::snapshot;
 use crate::spool::SpoolWriter;
+use crate::watch::Watch;
 
 /// A block is written when it is so large …
 const BLOCK_BYTES: usize = 512 << 10;
@@ -30,6 +31,9 @@ const PAUSE_IDLE: Duration = Duration::from_millis(40);
 const BUSY_BYTES: u64 = 64 << 10;
 /// Clocks are compared so often, to notice steps.
 const CLOCKS_AGE: Duration = Duration::from_secs(1);
+
+/// What a record of an exec begins with.
+const EXEC: [u8; 2] = (Kind::Exec as u16).to_le_bytes();
 
 /// How far a recording is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -87,6 +91,7 @@ pub fn record(
         clocks_at: begun,
     };
     session.first_block().map_err(failed)?;
+    let mut watch = Watch::start(&mut loaded);
     // The rings must not fill meanwhile.
     let mut snapshot = Some(thread::spawn(|| {
         let mut encoder = Encoder::default();
@@ -104,6 +109,7 @@ pub fn record(
         {
             session.put_snapshot(snapshot).map_err(failed)?;
         }
+        session.watch(&mut watch, &mut loaded);
         let progress = session.progress();
         is_full |= progress.spool_bytes >= options.spool_bytes_max;
         if each(&progress).is_break() || is_full {
@@ -116,6 +122,7 @@ pub fn record(
         });
     }
     tell_unfinished(&mut loaded);
+    session.end_watch(watch, &mut loaded);
     loaded.links.clear();
     if let Some(snapshot) = snapshot.take() {
         session.put_snapshot(snapshot).map_err(failed)?;
@@ -161,6 +168,8 @@ struct Sink {
     /// All before this moment was told before the records in the encoder came.
     complete_until: u64,
     failed: Option<std::io::Error>,
+    /// Processes that run another program.
+    execed: Vec<i32>,
 }
 
 impl Sink {
@@ -171,12 +180,16 @@ impl Sink {
             written: Instant::now(),
             complete_until: 0,
             failed: None,
+            execed: Vec::new(),
         }
     }
 
     /// A record from a ring; anything but 0 ends the reading.
     fn take(&mut self, record: &[u8]) -> i32 {
         self.encoder.copy(record);
+        if record.starts_with(&EXEC) {
+            self.execed.extend(pid_of(record));
+        }
         if self.encoder.payload().len() >= BLOCK_BYTES
             && let Err(error) = self.write()
         {
@@ -190,6 +203,12 @@ impl Sink {
         self.written = Instant::now();
         self.writer.write(&mut self.encoder, self.complete_until)
     }
+}
+
+/// Process of a record.
+fn pid_of(record: &[u8]) -> Option<i32> {
+    let bytes = record.get(HEAD_BYTES - 4..HEAD_BYTES)?;
+    Some(i32::from_le_bytes(bytes.try_into().ok()?))
 }
 
 struct Session {
@@ -252,6 +271,25 @@ impl Session {
         }
         drop(sink);
         Ok(self.bytes() - before)
+    }
+
+    /// Programs that began meanwhile may bring other libraries.
+    fn watch(&mut self, watch: &mut Option<Watch>, loaded: &mut Loaded<'_>) {
+        let mut sink = self.sink.borrow_mut();
+        match watch {
+            Some(watch) => {
+                watch.execed(sink.execed.drain(..));
+                watch.turn(loaded);
+            }
+            None => sink.execed.clear(),
+        }
+    }
+
+    fn end_watch(&mut self, watch: Option<Watch>, loaded: &mut Loaded<'_>) {
+        let encoder = &mut self.sink.borrow_mut().encoder;
+        loaded
+            .off
+            .extend(watch.and_then(|watch| watch.finish(encoder)));
     }
 
     fn bytes(&self) -> u64 {

@@ -2,6 +2,7 @@
 
 mod block;
 mod cpu;
+mod dns;
 mod files;
 mod io;
 mod irq;
@@ -77,7 +78,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 12] = [
+pub static TOPICS: [&Topic; 13] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,
@@ -89,6 +90,7 @@ pub static TOPICS: [&Topic; 12] = [
     &syscalls::TOPIC,
     &mem::TOPIC,
     &net::TOPIC,
+    &dns::TOPIC,
     &resources::TOPIC,
 ];
 

@@ -10,6 +10,7 @@ mod fd;
 mod file;
 mod identity;
 mod irq;
+mod lookup;
 mod losses;
 mod mapping;
 mod marker;
@@ -38,6 +39,7 @@ pub use process::Processes;
 
 use block::BlockTracker;
 use irq::IrqTracker;
+use lookup::LookupTracker;
 use marker::MarkerTracker;
 use meter::{Inside, Mode};
 use net::NetTracker;
@@ -120,6 +122,7 @@ struct Topics {
     net: NetTracker,
     page: PageTracker,
     reclaim: ReclaimTracker,
+    lookup: LookupTracker,
     marker: MarkerTracker,
     syscall: SyscallTracker,
     block: BlockTracker,
@@ -136,6 +139,7 @@ impl Topics {
             net: NetTracker::new(symbols),
             page: PageTracker::default(),
             reclaim: ReclaimTracker::default(),
+            lookup: LookupTracker::default(),
             marker: MarkerTracker::default(),
             syscall: SyscallTracker::default(),
             block: BlockTracker::default(),
@@ -209,6 +213,7 @@ impl Topics {
         self.irq.finish(out);
         self.page.finish(out);
         self.reclaim.finish(out);
+        self.lookup.finish(out);
         self.syscall.finish(out);
         self.block.finish(out);
         self.processes.finish(out);
@@ -220,6 +225,9 @@ impl Topics {
         for change in &self.processes.changes()[from..] {
             self.sched.change(change, here, &self.processes, out);
             self.syscall.change(change, here, out);
+            if let Change::Gone { thread } | Change::Execed { thread } = change {
+                self.lookup.left(thread, out);
+            }
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
                 self.reclaim.gone(thread, out);
@@ -310,6 +318,9 @@ impl Topics {
             }
             Body::ReclaimBegin { .. } | Body::ReclaimEnd { .. } => {
                 self.reclaim.event(&event.body, here, out);
+            }
+            Body::LookupBegin { .. } | Body::LookupEnd { .. } => {
+                self.lookup.event(&event.body, here, out);
             }
             Body::Marker { .. } => self.marker.event(&event.body, here, out),
             _ => {}

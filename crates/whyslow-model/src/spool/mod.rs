@@ -10,10 +10,12 @@
 
 mod block;
 mod encode;
+mod lookup;
 mod record;
 
 pub use block::{BLOCK_BYTES, Block, BlockError, FILE_SUFFIX, MAGIC, PAYLOAD_MAX};
 pub use encode::Encoder;
+pub use lookup::LookupRecord;
 pub use record::{
     BlockIo, COMPAT, ELSEWHERE, HEAD_BYTES, Head, Kind, Record, RecordError, Switch, SyscallRecord,
     TOLD, Task, TextRecord, Wakeup, records,

@@ -1,6 +1,8 @@
 //! Records: what the programs in the kernel tell (`wire.h` of the recorder has the same layouts),
 //! and what the recorder itself saw.
 
+use super::lookup::LookupRecord;
+
 /// Bytes of a head.
 pub const HEAD_BYTES: usize = 24;
 /// Flag of a head: a system call through the 32-bit table.
@@ -41,6 +43,8 @@ pub enum Kind {
     IrqEnter = 48,
     IrqExit = 49,
     SoftirqRaise = 50,
+    LookupBegin = 64,
+    Lookup = 65,
     Clock = 128,
     Fact = 129,
     Process = 130,
@@ -83,6 +87,8 @@ impl Kind {
         Kind::IrqEnter,
         Kind::IrqExit,
         Kind::SoftirqRaise,
+        Kind::LookupBegin,
+        Kind::Lookup,
         Kind::Clock,
         Kind::Fact,
         Kind::Process,
@@ -229,6 +235,8 @@ pub enum Record<'b> {
     SoftirqRaise {
         nr: u32,
     },
+    /// Kind `LookupBegin` or `Lookup`.
+    Lookup(LookupRecord<'b>),
     /// Other clocks at the moment of the head.
     Clock {
         boot: u64,
@@ -322,13 +330,13 @@ fn cut(rest: &[u8]) -> Result<(Kind, &[u8]), RecordError> {
 }
 
 /// Takes numbers and texts from a record one after another.
-struct Cursor<'b> {
-    kind: Kind,
+pub(super) struct Cursor<'b> {
+    pub(super) kind: Kind,
     rest: &'b [u8],
 }
 
 impl<'b> Cursor<'b> {
-    fn take(&mut self, count: usize) -> Result<&'b [u8], RecordError> {
+    pub(super) fn take(&mut self, count: usize) -> Result<&'b [u8], RecordError> {
         let (taken, rest) = self
             .rest
             .split_at_checked(count)
@@ -337,7 +345,7 @@ impl<'b> Cursor<'b> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], RecordError> {
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], RecordError> {
         let mut bytes = [0; N];
         bytes.copy_from_slice(self.take(N)?);
         Ok(bytes)
@@ -351,11 +359,11 @@ impl<'b> Cursor<'b> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    fn i32(&mut self) -> Result<i32, RecordError> {
+    pub(super) fn i32(&mut self) -> Result<i32, RecordError> {
         Ok(i32::from_le_bytes(self.array()?))
     }
 
-    fn u64(&mut self) -> Result<u64, RecordError> {
+    pub(super) fn u64(&mut self) -> Result<u64, RecordError> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
@@ -433,6 +441,7 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
             old_dev: at.u32()?,
         }),
         Kind::IrqEnter | Kind::IrqExit | Kind::SoftirqRaise => irq(kind, at)?,
+        Kind::LookupBegin | Kind::Lookup => Record::Lookup(LookupRecord::parse(at)?),
         _ => snapshot(kind, at)?,
     })
 }

@@ -4,6 +4,7 @@ mod block_io;
 mod clock_snapshot;
 mod cpu;
 mod device;
+mod dns_lookup;
 mod fd_life;
 mod file_life;
 mod import_log;
@@ -29,6 +30,7 @@ pub use block_io::BlockIoRow;
 pub use clock_snapshot::ClockSnapshotRow;
 pub use cpu::CpuRow;
 pub use device::DeviceRow;
+pub use dns_lookup::DnsLookupRow;
 pub use fd_life::FdLifeRow;
 pub use file_life::FileLifeRow;
 pub use import_log::ImportLogRow;
@@ -61,6 +63,7 @@ macro_rules! for_each_table {
             SyscallRow syscall, BlockIoRow block_io, SchedSliceRow sched_slice,
             ThreadStateRow thread_state, WakeupRow wakeup, IrqRow irq, NetPacketRow net_packet,
             FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim,
+            DnsLookupRow dns_lookup,
             MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,
             ThreadCommRow thread_comm, ProcessRow process, CpuRow cpu, DeviceRow device,
             NetInterfaceRow net_interface, ClockSnapshotRow clock_snapshot,

@@ -10,4 +10,6 @@
 
 #include "irq.h"
 
+#include "dns.h"
+
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -7,6 +7,7 @@ mod common;
 mod blocks;
 mod calls;
 mod ends;
+mod lookups;
 
 use common::Place;
 use serde_json::Value;
