@@ -2,7 +2,7 @@
 """Ratios against the peers, measured in one run: CPU seconds, medians of interleaved runs.
 
     ./dev bench              all parts
-    ./dev bench decode       only those parts: decode, import, scale, questions, views, cost
+    ./dev bench decode       only those parts: decode, import, scale, questions, views, cost, load
     ./dev bench --write      and put the tables into docs/performance.md, those of the parts measured
     ./dev bench views --only 'block|irq'    only the questions with such names
 
@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 
 import cost
+import load
 import views
 
 RUNS = 5
@@ -392,19 +393,37 @@ def of_peer(peer, ours):
             f"{peer['wall'] / ours['wall']:.2f}×"]
 
 
+def tell(text):
+    print(text, file=sys.stderr, flush=True)
+
+
 def bench_cost(work, _):
-    rows, notes = cost.measure(WHYSLOW, work, RUNS, lambda text: print(text, file=sys.stderr, flush=True))
+    rows, own, notes = cost.measure(WHYSLOW, work, RUNS, tell)
     text = table(
         "CPU time of a system call while it is recorded (ns; a 1-byte read of /dev/zero and write to /dev/null in turn)",
         ["recorder", "median", "least", "more than none", "ratio"],
         rows,
     )
-    return text + "".join(f"{note}.\n" for note in notes)
+    texts = [text + "".join(f"{note}.\n" for note in notes)]
+    if own:
+        texts.append(table("What the recorder takes for itself meanwhile, on other CPUs if there are any",
+                           ["recorder", "records", "CPU ns of each", "bytes of each", "lost"], own))
+        rows = cost.imports(WHYSLOW, work, tell)
+        texts.append(table(f"From spool to recording (medians of {cost.IMPORTS}; mark {cost.MARK_IMPORT / 1e6:.0f} M events a CPU second)",
+                           ["recorded", "events", "CPU s", "M events a CPU second", "mark"], rows))
+    return "\n".join(texts)
+
+
+def bench_load(work, _):
+    tables, notes = load.measure(WHYSLOW, work, RUNS, tell)
+    texts = [table(title, header, rows) for title, header, rows in tables]
+    texts[-1:] = [texts[-1] + "\n" + "".join(f"{note}.\n" for note in notes)] if texts else []
+    return "\n".join(texts)
 
 
 ONLY = re.compile("")
 PARTS = {"decode": bench_decode, "import": bench_import, "scale": bench_scale, "questions": bench_questions, "views": bench_views,
-         "cost": bench_cost}
+         "cost": bench_cost, "load": bench_load}
 BEGIN = "<!-- measured by `./dev bench --write` from here to the end -->\n"
 
 
@@ -419,7 +438,8 @@ def main():
     texts = []
     with tempfile.TemporaryDirectory(prefix="whyslow-bench-") as folder:
         work = Path(folder)
-        traces = find_traces(work)
+        # What is recorded needs none.
+        traces = {} if set(arguments.parts) and set(arguments.parts) <= {"cost", "load"} else find_traces(work)
         for name in arguments.parts or PARTS:
             texts.append(PARTS[name](work, traces))
     if arguments.write:

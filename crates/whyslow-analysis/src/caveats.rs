@@ -21,6 +21,25 @@ pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
     if context.has(spec.table.name) || or_reclaim {
         return None;
     }
+    // Where it was recorded and there is nothing, nothing of the kind happened.
+    let topic = match spec.table.name {
+        "syscall" => "syscalls",
+        "block_io" => "block",
+        "thread_state" | "sched_slice" => "sched",
+        "irq" => "irq",
+        "net_packet" => "net",
+        "reclaim" => "mem",
+        "kernel_work" => "fs",
+        _ => "",
+    };
+    if context
+        .names
+        .topics
+        .iter()
+        .any(|recorded| recorded == topic)
+    {
+        return None;
+    }
     let (events, question) = match spec.table.name {
         "syscall" => ("system calls", "what they did and how long they took"),
         "block_io" => ("block requests", "what the disks did"),
@@ -45,6 +64,10 @@ pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
         "dns_lookup" => (
             "lookups of names (whyslow record --what dns), or there were none",
             "who looked up which name",
+        ),
+        "kernel_work" => (
+            "work of file systems (jbd2, writeback, balance_dirty_pages), or there was none",
+            "what file systems waited for",
         ),
         "file_life" | "fd_life" => ("files being opened", "which files were used"),
         _ => ("threads", "who there was"),

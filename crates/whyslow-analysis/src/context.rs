@@ -145,7 +145,11 @@ impl<'q> Context<'q> {
         let mut projection = Projection::new(spec.table);
         let tracers = &self.names.tracers;
         let end = self.recording_end();
-        let selector = Selector::new(spec, filter, window, (tracers, end), &mut projection)?;
+        let mut selector = Selector::new(spec, filter, window, (tracers, end), &mut projection)?;
+        if !filter.cgroups.is_empty() {
+            let upids = self.names.of_cgroups(&filter.cgroups)?;
+            selector.only_processes(upids, &mut projection);
+        }
         let grouping = Grouping::new(spec, keys, Object::First, &mut projection);
         Ok(Pass {
             projection,

@@ -93,6 +93,7 @@ fn describe(context: &Context<'_>, filter: &Filter) -> String {
     list("pid", numbers(&filter.pids));
     list("tid", numbers(&filter.tids));
     list("comm", filter.comms.clone());
+    list("cgroup", filter.cgroups.clone());
     let devices = filter.devices.iter();
     list(
         "dev",

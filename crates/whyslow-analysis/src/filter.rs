@@ -50,6 +50,8 @@ enum Verdict {
 enum Test {
     /// Any clause holds.
     AnyOf(Vec<Clause>),
+    /// The value is one of these; null does not pass.
+    OneOf(ColumnRef, FxHashSet<i64>),
     /// The value is not one of these; null passes.
     NoneOf(ColumnRef, FxHashSet<i64>),
     /// The column has a value above zero.
@@ -105,7 +107,7 @@ impl Selector {
         builder.comms(&filter.comms)?;
         builder.ops(spec, &filter.ops);
         builder.names(&filter.names);
-        builder.devices(&filter.devices);
+        builder.devices(spec, &filter.devices);
         builder.files(spec, &filter.files)?;
         if let Some(size) = spec.size {
             builder.size(size, filter);
@@ -140,6 +142,11 @@ impl Selector {
             tests,
             words,
         })
+    }
+
+    /// Only what belongs to these processes.
+    pub(crate) fn only_processes(&mut self, upids: FxHashSet<i64>, projection: &mut Projection) {
+        self.tests.push(Test::OneOf(projection.need("upid"), upids));
     }
 
     /// Leaves one row out.
@@ -254,6 +261,12 @@ impl Test {
                     keep(rows, |_| passed.next() == Some(true));
                 }
             },
+            Test::OneOf(column, ids) => {
+                let column = column.ints(batch)?;
+                keep(rows, |row| {
+                    column.get(row).is_some_and(|id| ids.contains(&id))
+                });
+            }
             Test::NoneOf(column, ids) => {
                 let column = column.ints(batch)?;
                 keep(rows, |row| {
@@ -488,7 +501,7 @@ impl Builder<'_> {
         }
     }
 
-    fn devices(&mut self, devices: &[DeviceRef]) {
+    fn devices(&mut self, spec: &Spec, devices: &[DeviceRef]) {
         if devices.is_empty() {
             return;
         }
@@ -503,14 +516,16 @@ impl Builder<'_> {
             }
         }
         let mut clauses = Vec::new();
-        for column in ["dev_name", "part_name"] {
+        // Not every table with devices knows their partitions.
+        let has = |column: &&str| spec.table.column(column).is_some();
+        for column in ["dev_name", "part_name"].into_iter().filter(has) {
             if !names.is_empty() {
                 let names = names.clone();
                 let holds = move |name: &str| names.iter().any(|wanted| wanted == name);
                 clauses.push(self.text(column, Box::new(holds)));
             }
         }
-        for column in ["dev", "part"] {
+        for column in ["dev", "part"].into_iter().filter(has) {
             if !numbers.is_empty() {
                 clauses.push(self.number(column, numbers.iter().copied()));
             }

@@ -15,6 +15,7 @@ pub enum Kind {
     Irq,
     Syscalls,
     Mem,
+    Fs,
     Net,
     Dns,
     Use,
@@ -59,6 +60,7 @@ impl Kind {
             Kind::Irq => "irq",
             Kind::Syscalls => "syscalls",
             Kind::Mem => "mem",
+            Kind::Fs => "fs",
             Kind::Net => "net",
             Kind::Dns => "dns",
             Kind::Use => "use",
@@ -102,6 +104,8 @@ pub struct Filter {
     pub tids: Vec<i32>,
     /// Globs on the thread's name.
     pub comms: Vec<String>,
+    /// Globs on the path of the process's control group, as those on files.
+    pub cgroups: Vec<String>,
     pub devices: Vec<DeviceRef>,
     /// Globs on the path (`*` crosses no `/`, `**` does; a glob without `/` is matched against the
     /// last component too).

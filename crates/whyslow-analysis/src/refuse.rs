@@ -76,6 +76,7 @@ impl Spec {
         refuse(!filter.names.is_empty() && !has("name"), "name")?;
         refuse(!filter.tids.is_empty() && !has("tid"), "thread")?;
         refuse(!filter.pids.is_empty() && !has("pid"), "process")?;
+        refuse(!filter.cgroups.is_empty() && !has("upid"), "process")?;
         let unknown =
             |op: &&String| !self.classes.is_empty() && !self.classes.contains(&op.as_str());
         if let Some(op) = filter.ops.iter().find(unknown) {

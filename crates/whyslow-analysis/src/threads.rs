@@ -10,6 +10,7 @@ use whyslow_store::Tables;
 use crate::AnalysisError;
 use crate::flags::Machine;
 use crate::fold::in_order;
+use crate::globs::PathGlobs;
 use crate::keys::{Key, KeyValue};
 use crate::query::DeviceRef;
 use crate::scan::Projection;
@@ -27,6 +28,10 @@ pub(crate) struct ProcessName {
     pub(crate) pid: i64,
     pub(crate) comm: Option<String>,
     pub(crate) exe: Option<String>,
+    pub(crate) command_line: Option<String>,
+    pub(crate) user: Option<String>,
+    pub(crate) cgroup: Option<String>,
+    pub(crate) container: Option<String>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -45,43 +50,35 @@ pub(crate) struct Names {
     devices: Vec<(String, i64, i64)>,
     /// What numbers some flags have.
     pub(crate) machine: Machine,
+    /// What the recorder recorded of what is asked by topic; empty for other sources.
+    pub(crate) topics: Vec<String>,
 }
 
 impl Names {
-    pub(crate) fn read(tables: &dyn Tables) -> Result<Self, AnalysisError> {
-        let mut names = Names::default();
+    fn read_metadata(&mut self, tables: &dyn Tables) -> Result<(), AnalysisError> {
         let mut projection = Projection::new(MetadataRow::TABLE);
         let [key, value] = ["key", "value"].map(|name| projection.need(name));
         in_order(tables, &projection.scan(None), |batch| {
             let (key, value) = (key.texts(batch)?, value.texts(batch)?);
             for row in 0..batch.num_rows() as u32 {
-                if let (Some("kernel_release"), Some(release)) = (key.get(row), value.get(row)) {
-                    names.machine = Machine::of_release(release);
+                match (key.get(row), value.get(row)) {
+                    (Some("kernel_release"), Some(release)) => {
+                        self.machine = Machine::of_release(release);
+                    }
+                    (Some("topics"), Some(topics)) => {
+                        self.topics = topics.split(',').map(str::to_owned).collect();
+                    }
+                    _ => {}
                 }
             }
             Ok(ControlFlow::Continue(()))
-        })?;
-        let mut projection = Projection::new(ProcessRow::TABLE);
-        let [upid, pid] = ["upid", "pid"].map(|name| projection.need(name));
-        let (comm, exe) = (projection.need("comm"), projection.need("exe"));
-        let is_tracer = projection.need("is_tracer");
-        in_order(tables, &projection.scan(None), |batch| {
-            let (upid, pid) = (upid.ints(batch)?, pid.ints(batch)?);
-            let (comm, exe) = (comm.texts(batch)?, exe.texts(batch)?);
-            let is_tracer = is_tracer.bools(batch)?;
-            for row in 0..batch.num_rows() as u32 {
-                let name = ProcessName {
-                    pid: pid.at(row),
-                    comm: comm.get(row).map(str::to_owned),
-                    exe: exe.get(row).map(str::to_owned),
-                };
-                if is_tracer.value(row as usize) {
-                    names.tracers.upids.insert(upid.at(row));
-                }
-                names.processes.insert(upid.at(row), name);
-            }
-            Ok(std::ops::ControlFlow::Continue(()))
-        })?;
+        })
+    }
+
+    pub(crate) fn read(tables: &dyn Tables) -> Result<Self, AnalysisError> {
+        let mut names = Names::default();
+        names.read_metadata(tables)?;
+        names.read_processes(tables)?;
         let mut projection = Projection::new(ThreadRow::TABLE);
         let [utid, upid] = ["utid", "upid"].map(|name| projection.need(name));
         let (tid, comm) = (projection.need("tid"), projection.need("comm"));
@@ -115,13 +112,60 @@ impl Names {
         Ok(names)
     }
 
+    fn read_processes(&mut self, tables: &dyn Tables) -> Result<(), AnalysisError> {
+        let mut projection = Projection::new(ProcessRow::TABLE);
+        let [upid, pid] = ["upid", "pid"].map(|name| projection.need(name));
+        let (comm, exe) = (projection.need("comm"), projection.need("exe"));
+        let [command_line, user] = ["command_line", "user_name"].map(|name| projection.need(name));
+        let [cgroup, container] = ["cgroup", "container"].map(|name| projection.need(name));
+        let uid = projection.need("uid");
+        let is_tracer = projection.need("is_tracer");
+        in_order(tables, &projection.scan(None), |batch| {
+            let (upid, pid) = (upid.ints(batch)?, pid.ints(batch)?);
+            let (comm, exe) = (comm.texts(batch)?, exe.texts(batch)?);
+            let (command_line, user) = (command_line.texts(batch)?, user.texts(batch)?);
+            let (cgroup, container) = (cgroup.texts(batch)?, container.texts(batch)?);
+            let (uid, is_tracer) = (uid.ints(batch)?, is_tracer.bools(batch)?);
+            for row in 0..batch.num_rows() as u32 {
+                let number = || uid.get(row).map(|uid| uid.to_string());
+                let name = ProcessName {
+                    pid: pid.at(row),
+                    comm: comm.get(row).map(str::to_owned),
+                    exe: exe.get(row).map(str::to_owned),
+                    command_line: command_line.get(row).map(str::to_owned),
+                    user: user.get(row).map(str::to_owned).or_else(number),
+                    cgroup: cgroup.get(row).map(str::to_owned),
+                    container: container.get(row).map(str::to_owned),
+                };
+                if is_tracer.value(row as usize) {
+                    self.tracers.upids.insert(upid.at(row));
+                }
+                self.processes.insert(upid.at(row), name);
+            }
+            Ok(std::ops::ControlFlow::Continue(()))
+        })?;
+        Ok(())
+    }
+
     pub(crate) fn thread(&self, utid: i64) -> Option<&ThreadName> {
         self.threads.get(&utid)
     }
 
-    /// File of the process's last exec.
+    /// Command line of the process, or the file that it runs.
     pub(crate) fn command(&self, upid: Option<i64>) -> Option<String> {
-        self.process(upid?)?.exe.clone()
+        let process = self.process(upid?)?;
+        process.command_line.clone().or_else(|| process.exe.clone())
+    }
+
+    /// Processes in a control group with such a path.
+    pub(crate) fn of_cgroups(&self, globs: &[String]) -> Result<FxHashSet<i64>, AnalysisError> {
+        let globs = PathGlobs::new(globs)?;
+        let is_in = |process: &ProcessName| {
+            let cgroup = process.cgroup.as_deref();
+            cgroup.is_some_and(|cgroup| globs.is_match(cgroup))
+        };
+        let found = self.processes.iter().filter(|(_, process)| is_in(process));
+        Ok(found.map(|(upid, _)| *upid).collect())
     }
 
     /// Names of the tracer's processes, in order.

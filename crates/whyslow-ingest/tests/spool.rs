@@ -267,3 +267,53 @@ proptest! {
         prop_assert_eq!(records.read, records.accepted + records.skipped);
     }
 }
+
+#[test]
+fn a_call_of_an_older_spool_has_its_time_and_does_not_begin_the_recording() {
+    let mut spool = Spool::new();
+    let mut encoder = Encoder::default();
+    // Told again because the spool is new, and once more by the thread itself.
+    for ts in [1_000, 1_010] {
+        let record = encoder.begin_on(Kind::SyscallEnter, ts * MS, (7, 7), (0, 0));
+        record.u64(MS / 2).u64(0).u32(READ).u32(3);
+        record.u64(4).u64(0).u64(100).end();
+    }
+    // Told by the older spool alone.
+    let record = encoder.begin_on(Kind::Syscall, 1_020 * MS, (9, 9), (0, TOLD));
+    record.u64(1_005 * MS).u64(5).u32(READ).u32(3);
+    record.u64(4).u64(0).u64(100).end();
+    let record = encoder.begin_on(Kind::Syscall, 1_030 * MS, (7, 7), (0, TOLD));
+    record.u64(MS / 2).u64(77).u32(READ).u32(3);
+    record.u64(4).u64(0).u64(100).end();
+    spool.block(&encoder, u64::MAX);
+    let imported = spool.import();
+    let ms = MS as i64;
+    let expected = [
+        ("read".to_owned(), 1_005 * ms, Some(15 * ms), Some(5)),
+        (
+            "read".to_owned(),
+            ms / 2,
+            Some(1_030 * ms - ms / 2),
+            Some(77),
+        ),
+    ];
+    assert_eq!(shown(&imported), expected);
+    assert_eq!(imported.begin_ns, EPOCH + 1_005 * ms);
+}
+
+#[test]
+fn a_path_is_not_said_of_a_later_call() {
+    let mut spool = Spool::new();
+    let mut encoder = Encoder::default();
+    // Of a call that was too short to be told.
+    encoder
+        .begin_on(Kind::Text, 20 * MS, (7, 7), (0, 0))
+        .u32(2)
+        .text(b"/short")
+        .end();
+    call(&mut encoder, 41 * MS, 30 * MS, (OPENAT, 3), [0, 0, 0]);
+    spool.block(&encoder, u64::MAX);
+    let imported = spool.import();
+    assert_eq!(imported.rows.syscall.len(), 1);
+    assert_eq!(imported.rows.syscall[0].path, None);
+}

@@ -1,6 +1,10 @@
 //! What any source can tell: one vocabulary of events between importers (or the recorder) and the
 //! trackers. Borrowed, flat and cheap to build; bytes come from the trace as they are.
 
+mod work;
+
+pub use work::{Work, WorkKind, WorkPhase};
+
 use crate::Ns;
 use crate::lookup::{Function, Outcome};
 
@@ -312,6 +316,46 @@ pub struct StateProcess<'a> {
     pub file_table: Option<u64>,
 }
 
+/// Who a process is. What is absent is as it was, or unknown.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ProcessAbout<'a> {
+    pub pid: i32,
+    pub ppid: Option<i32>,
+    pub executable: Option<&'a [u8]>,
+    pub command_line: Option<&'a [u8]>,
+    pub uid: Option<i64>,
+    pub user: Option<&'a [u8]>,
+    pub cgroup: Option<&'a [u8]>,
+    pub container: Option<&'a [u8]>,
+    pub mount_ns: Option<i64>,
+    pub ts_created: Option<Ns>,
+}
+
+/// A mount of a mount namespace.
+#[derive(Debug, Clone, Copy)]
+pub struct StateMount<'a> {
+    pub mount_ns: i64,
+    pub id: i32,
+    pub parent: i32,
+    pub dev: i64,
+    pub root: &'a [u8],
+    pub point: &'a [u8],
+    pub fs: &'a [u8],
+    pub source: &'a [u8],
+    pub options: &'a [u8],
+}
+
+/// What a block device is.
+#[derive(Debug, Clone, Copy)]
+pub struct StateDevice<'a> {
+    pub dev: i64,
+    pub kind: &'a [u8],
+    pub size: Option<i64>,
+    pub rotational: Option<bool>,
+    pub label: Option<&'a [u8]>,
+    pub backing: Option<&'a [u8]>,
+}
+
 /// What happened. Names follow the kernel's own events.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -485,7 +529,11 @@ pub enum Body<'a> {
         node: Option<i32>,
     },
 
+    /// Work of the kernel that others wait for.
+    Work(Work<'a>),
+
     StateProcess(StateProcess<'a>),
+    ProcessAbout(ProcessAbout<'a>),
     /// A descriptor: of process `pid`, or of `file_table` since lttng-modules 2.12.
     StateFd {
         pid: Option<i32>,
@@ -503,6 +551,14 @@ pub enum Body<'a> {
         dev: i64,
         name: &'a [u8],
     },
+    StateDevice(StateDevice<'a>),
+    /// `dev` lies on `below`.
+    StateDeviceLink {
+        dev: i64,
+        below: i64,
+        kind: &'a [u8],
+    },
+    StateMount(StateMount<'a>),
     StateNetInterface {
         name: &'a [u8],
         ifindex: Option<i32>,

@@ -62,6 +62,8 @@ stats! {
     SPOOL_BLOCK_DAMAGED Error false "a block of a spool that is damaged or cut short; the blocks before and after it were used",
     SPOOL_BLOCK_MISSING Error false "blocks of a spool missing by number",
     SPOOL_RECORD_DAMAGED Error true "a record of a spool that is too short for its kind, or of a kind that is not known",
+    CLOCK_STEPPED Warning false "the calendar of the recorded machine was set while it was recorded; times go on as it was at the begin",
+    MACHINE_SLEPT Info false "the recorded machine slept while it was recorded; that time is not in the recording",
     TEXT_LINE_BAD Error true "a line that is not in the format's grammar",
     // meaning
     EVENT_FIELD_MISSING Warning true "an event without a field that its meaning needs",
@@ -83,6 +85,8 @@ stats! {
     RECLAIM_END_WITHOUT_BEGIN Info false "an end of reclaim whose begin was not recorded",
     RECLAIM_NESTED Warning false "a begin of reclaim in a thread that was in it already; an end was lost",
     LOOKUP_NESTED Info false "a lookup of a name that began while its thread was in another one: an end was lost, or the first was left by a jump",
+    WORK_END_WITHOUT_BEGIN Info false "an end of work of the kernel whose begin was not recorded",
+    WORK_NESTED Warning false "a begin of work of the kernel in a thread that was at it already; an end was lost",
     IRQ_EXIT_WITHOUT_ENTRY Info false "an interrupt handler that ended without a recorded begin",
     MAP_LIMIT Warning false "a bounded table of the importer was full and its oldest entry was given up",
 }

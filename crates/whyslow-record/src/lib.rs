@@ -7,31 +7,31 @@ mod clock;
 mod error;
 mod libraries;
 mod load;
+mod losses;
 mod options;
+mod outliers;
 mod preflight;
 mod programs;
 mod session;
-#[allow(
-    unsafe_code,
-    missing_debug_implementations,
-    unreachable_pub,
-    clippy::all,
-    clippy::pedantic,
-    clippy::unwrap_used
-)]
-mod skeleton {
-    include!(concat!(env!("OUT_DIR"), "/recorder.skel.rs"));
-}
+mod sink;
+mod skeletons;
 mod snapshot;
 mod specs;
 mod spool;
 mod tick;
+mod underway;
 mod watch;
 #[cfg(test)]
 mod wire_tests;
 
 pub use error::RecordError;
 pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX};
-pub use preflight::{Check, State, checks};
+pub use outliers::{
+    DeviceTimes, Missed, OutlierOptions, OutlierReady, Period, SlowRequest, Told, device_by_name,
+    device_name, watch_outliers,
+};
+pub use preflight::{Check, Instead, State, checks, instead};
 pub use programs::{Off, Topic};
-pub use session::{Progress, Ready, Summary, record};
+pub use session::{Progress, Ready, Step, Summary, record};
+
+use skeletons::recorder as skeleton;

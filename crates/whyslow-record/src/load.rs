@@ -10,7 +10,7 @@ use whyslow_model::syscall::Abi;
 
 use crate::error::RecordError;
 use crate::options::Options;
-use crate::programs::{Hook, Off, PROGRAMS, Program, Topic};
+use crate::programs::{Hook, OLDER, Off, PROGRAMS, Program, Topic};
 use crate::skeleton::{OpenRecorderSkel, RecorderSkel, RecorderSkelBuilder};
 use crate::{preflight, specs, tick};
 
@@ -126,14 +126,13 @@ fn wanted(options: &Options) -> Vec<&'static Program> {
         let topic = program.topic;
         let has = |topic| options.topics.contains(&topic);
         // A switch tells of the call that the thread is in, too.
+        let is_older = OLDER.iter().any(|(_, older)| *older == program.name);
         let is_needed = program.name == SWITCH && has(Topic::Syscalls);
-        program.name != OLD_SWITCH && (is_needed || topic.is_none_or(has))
+        !is_older && (is_needed || topic.is_none_or(has))
     };
     PROGRAMS.iter().filter(is_wanted).collect()
 }
 
-/// For kernels that do not hand over the state of the thread that goes.
-const OLD_SWITCH: &str = "on_switch_old";
 const SWITCH: &str = "on_switch";
 
 /// Takes out the programs that the kernel does not load, and says why.
@@ -143,17 +142,20 @@ fn refused(options: &Options, wanted: &mut Vec<&'static Program>) -> Result<Vec<
     for program in wanted.drain(..) {
         match alone(options, program)? {
             None => taken.push(program),
-            Some(reason) => {
-                let old = PROGRAMS.iter().find(|other| other.name == OLD_SWITCH);
-                match old.filter(|_| program.name == SWITCH) {
-                    Some(old) if alone(options, old)?.is_none() => taken.push(old),
-                    _ => refused.push(off(program, reason)),
-                }
-            }
+            Some(reason) => match older(program) {
+                Some(old) if alone(options, old)?.is_none() => taken.push(old),
+                _ => refused.push(off(program, reason)),
+            },
         }
     }
     *wanted = taken;
     Ok(refused)
+}
+
+/// What an older kernel may take instead.
+fn older(program: &Program) -> Option<&'static Program> {
+    let (_, older) = OLDER.iter().find(|(newer, _)| *newer == program.name)?;
+    PROGRAMS.iter().find(|other| other.name == *older)
 }
 
 fn off(program: &Program, reason: String) -> Off {
@@ -183,10 +185,14 @@ fn alone(options: &Options, program: &'static Program) -> Result<Option<String>,
     Ok(open.load().err().map(|error| reason(&error)))
 }
 
+const NO_EVENT: &str = "this kernel has no such event";
+
 fn reason(error: &libbpf_rs::Error) -> String {
     match error.kind() {
         libbpf_rs::ErrorKind::PermissionDenied => "the kernel refuses it".into(),
-        libbpf_rs::ErrorKind::NotFound => "this kernel has no such event".into(),
+        libbpf_rs::ErrorKind::NotFound => NO_EVENT.into(),
+        // What libbpf says of an event that no type describes.
+        _ if error.to_string().ends_with("(os error 3)") => NO_EVENT.into(),
         _ => error.to_string(),
     }
 }

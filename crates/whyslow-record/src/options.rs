@@ -21,6 +21,9 @@ pub struct Options {
     pub buffer_bytes: u64,
     /// The recording ends when its spool has so many bytes.
     pub spool_bytes_max: u64,
+    /// The recording may go on in other spools ([`crate::Step::Turn`]): what calls under way point at
+    /// is remembered for them.
+    pub may_turn: bool,
 }
 
 /// So many bytes last for some hundred milliseconds of the busiest machine seen.
@@ -37,6 +40,7 @@ impl Options {
             call_min: Duration::ZERO,
             buffer_bytes: BUFFER_BYTES,
             spool_bytes_max: SPOOL_BYTES_MAX,
+            may_turn: false,
         }
     }
 }

@@ -12,6 +12,7 @@ pub enum Topic {
     Mem,
     Fs,
     Net,
+    Pages,
 }
 
 impl Topic {
@@ -25,9 +26,17 @@ impl Topic {
         Topic::Mem,
         Topic::Fs,
         Topic::Net,
+        Topic::Pages,
     ];
     /// What is recorded unless something else is asked for.
-    pub const DEFAULT: &[Topic] = &[Topic::Syscalls, Topic::Sched, Topic::Block, Topic::Dns];
+    pub const DEFAULT: &[Topic] = &[
+        Topic::Syscalls,
+        Topic::Sched,
+        Topic::Block,
+        Topic::Dns,
+        Topic::Mem,
+        Topic::Fs,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -40,6 +49,7 @@ impl Topic {
             Topic::Mem => "mem",
             Topic::Fs => "fs",
             Topic::Net => "net",
+            Topic::Pages => "pages",
         }
     }
 
@@ -88,6 +98,10 @@ const SCHED: Option<Topic> = Some(Topic::Sched);
 const BLOCK: Option<Topic> = Some(Topic::Block);
 const IRQ: Option<Topic> = Some(Topic::Irq);
 const DNS: Option<Topic> = Some(Topic::Dns);
+const MEM: Option<Topic> = Some(Topic::Mem);
+const FS: Option<Topic> = Some(Topic::Fs);
+const NET: Option<Topic> = Some(Topic::Net);
+const PAGES: Option<Topic> = Some(Topic::Pages);
 
 pub(crate) static PROGRAMS: &[Program] = &[
     program("on_sys_enter", SYSCALLS, "system calls"),
@@ -151,6 +165,51 @@ pub(crate) static PROGRAMS: &[Program] = &[
         ..program("on_lookup_end", DNS, "lookups of names")
     },
     program("on_lookup_exec", DNS, "lookups that exec ended"),
+    program("on_hrtimer_enter", IRQ, "high-resolution timers"),
+    program("on_hrtimer_exit", IRQ, "high-resolution timers"),
+    program("on_direct_begin", MEM, "threads that reclaim memory"),
+    program("on_direct_end", MEM, "threads that reclaim memory"),
+    program("on_cgroup_begin", MEM, "reclaim at limits of cgroups"),
+    program("on_cgroup_end", MEM, "reclaim at limits of cgroups"),
+    program("on_soft_begin", MEM, "reclaim at soft limits of cgroups"),
+    program("on_soft_end", MEM, "reclaim at soft limits of cgroups"),
+    program("on_node_begin", MEM, "reclaim of nodes"),
+    program("on_node_end", MEM, "reclaim of nodes"),
+    program("on_kswapd_wake", MEM, "when kswapd is awake"),
+    program("on_kswapd_sleep", MEM, "when kswapd is awake"),
+    program("on_kswapd_call", MEM, "who calls kswapd"),
+    program("on_reclaim_write", MEM, "pages that reclaim writes"),
+    program("on_reclaim_throttled", MEM, "threads held back by reclaim"),
+    program("on_commit_begin", FS, "commits of journals"),
+    program("on_commit_locking", FS, "phases of commits"),
+    program("on_commit_flushing", FS, "phases of commits"),
+    program("on_commit_logging", FS, "phases of commits"),
+    program("on_commit_end", FS, "commits of journals"),
+    program("on_buffer_stall", FS, "stalls at buffers of journals"),
+    program("on_writeback_begin", FS, "writeback"),
+    program("on_writeback_end", FS, "writeback"),
+    program("on_dirty_throttle", FS, "writers that are held back"),
+    program("on_dirty_throttle_old", FS, "writers that are held back"),
+    program("on_log_wait_begin", FS, "waits for room in logs of XFS"),
+    program("on_log_wait_end", FS, "waits for room in logs of XFS"),
+    program("on_receive", NET, "packets received"),
+    program("on_queue", NET, "packets sent"),
+    program("on_transmit", NET, "what drivers did with packets"),
+    program("on_retransmit", NET, "what TCP sends again"),
+    program("on_retransmit_synack", NET, "what TCP sends again"),
+    program("on_drop", NET, "packets thrown away"),
+    program("on_fault_user", PAGES, "page faults of programs"),
+    program("on_fault_kernel", PAGES, "page faults of the kernel"),
+    program("on_cache_add", PAGES, "pages that come into the page cache"),
+    program("on_cache_remove", PAGES, "pages that leave the page cache"),
+];
+
+/// Programs for older kernels, each loaded where the other one is refused.
+pub(crate) const OLDER: &[(&str, &str)] = &[
+    // Hands over no state of the thread that goes.
+    ("on_switch", "on_switch_old"),
+    // Hands over the thresholds one by one.
+    ("on_dirty_throttle", "on_dirty_throttle_old"),
 ];
 
 /// A program that does not run, and why.

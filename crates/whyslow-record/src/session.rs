@@ -1,28 +1,33 @@
 //! A recording under way: events from the rings go to the spool.
+//!
+//! **Turns.** A recording can end its spool and go on in another one, with all programs at work. What
+//! the rings hold by then goes to the old one; then the kernel tells of every call under way, also of
+//! those it has told before, and what it tells goes to both, but for calls that return meanwhile. So
+//! each record of a return is in one spool, and each spool knows the calls that its returns belong to.
 
 use std::cell::RefCell;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::mem::MaybeUninit;
-use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use libbpf_rs::{Iter, MapCore as _, MapFlags, RingBuffer, RingBufferBuilder};
-use whyslow_model::spool::{Encoder, HEAD_BYTES, Kind, records};
+use libbpf_rs::{Iter, RingBuffer, RingBufferBuilder};
+use whyslow_model::spool::{Encoder, Kind};
 
 use crate::clock;
 use crate::error::RecordError;
 use crate::load::{self, Loaded};
+use crate::losses::Losses;
 use crate::options::Options;
-use crate::programs::Off;
+use crate::programs::{Off, Topic};
+use crate::sink::Sink;
 use crate::snapshot;
 use crate::spool::SpoolWriter;
 use crate::watch::Watch;
 
-/// A block is written when it is so large …
-const BLOCK_BYTES: usize = 512 << 10;
-/// … or so old.
+/// A block is written when it is so old, if not larger before.
 const BLOCK_AGE: Duration = Duration::from_secs(1);
 /// Between looks at the rings, when there is much or little to do.
 const PAUSE_BUSY: Duration = Duration::from_millis(5);
@@ -32,17 +37,16 @@ const BUSY_BYTES: u64 = 64 << 10;
 /// Clocks are compared so often, to notice steps.
 const CLOCKS_AGE: Duration = Duration::from_secs(1);
 
-/// What a record of an exec begins with.
-const EXEC: [u8; 2] = (Kind::Exec as u16).to_le_bytes();
-
 /// How far a recording is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     pub records: u64,
     /// Bytes of records.
     pub bytes: u64,
-    /// Bytes of the spool.
+    /// Bytes of the spool; of the present one if there were several.
     pub spool_bytes: u64,
+    /// Spools that are whole, because the recording went on in another one.
+    pub turns: u64,
     /// Records that found no room.
     pub lost: u64,
     pub elapsed: Duration,
@@ -56,6 +60,17 @@ pub struct Ready<'r> {
     pub off: &'r [Off],
 }
 
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    GoOn,
+    /// End the spool and go on in a new one: done once the present one has its snapshot,
+    /// [`Progress::turns`] tells when. Paths of calls under way are known in the new one if
+    /// [`Options::may_turn`] is set.
+    Turn(PathBuf),
+    End,
+}
+
 #[derive(Debug)]
 pub struct Summary {
     pub progress: Progress,
@@ -64,56 +79,57 @@ pub struct Summary {
     pub is_full: bool,
 }
 
-/// Records until `each`, which is asked many times a second, breaks. `ready` is called when all
+/// Records until `each`, which is asked many times a second, says to end. `ready` is called when all
 /// programs run.
 pub fn record(
     options: &Options,
     ready: impl FnOnce(&Ready<'_>),
-    mut each: impl FnMut(&Progress) -> ControlFlow<()>,
+    mut each: impl FnMut(&Progress) -> Step,
 ) -> Result<Summary, RecordError> {
     let mut storage = MaybeUninit::uninit();
     let mut loaded = load::load(options, &mut storage)?;
-    let failed = |source| RecordError::Spool {
-        path: options.spool.clone(),
-        source,
-    };
-    let writer = SpoolWriter::create(&options.spool).map_err(failed)?;
-    let sink = Rc::new(RefCell::new(Sink::new(writer)));
-    let rings = rings(&loaded, &sink)?;
+    let writer =
+        SpoolWriter::create(&options.spool).map_err(|source| of_spool(&options.spool, source))?;
+    let sink = Rc::new(RefCell::new(Sink::new(writer, options.may_turn)));
     let begun = Instant::now();
+    let watch = Watch::start(&mut loaded);
     let mut session = Session {
+        rings: rings(&loaded, &sink)?,
+        pids: options.pids.clone(),
+        topics: topics_told(options, &loaded.off),
+        watch,
+        loaded,
         sink,
-        rings,
-        seen: Vec::new(),
-        lost: 0,
+        spool: options.spool.clone(),
+        losses: Losses::default(),
+        snapshot: None,
+        turns: 0,
         begun,
         cpu_before: clock::own_cpu(),
         clocks_at: begun,
     };
-    session.first_block().map_err(failed)?;
-    let mut watch = Watch::start(&mut loaded);
-    // The rings must not fill meanwhile.
-    let mut snapshot = Some(thread::spawn(|| {
-        let mut encoder = Encoder::default();
-        snapshot::all(&mut encoder);
-        encoder
-    }));
-    ready(&Ready { off: &loaded.off });
+    session.begin_spool(clock::monotonic())?;
+    ready(&Ready {
+        off: &session.loaded.off,
+    });
+    let mut next = None;
     let mut is_full = false;
     loop {
-        let bytes = session
-            .drain(&loaded, snapshot.is_none())
-            .map_err(|error| error.or(failed))?;
-        if snapshot.as_ref().is_some_and(JoinHandle::is_finished)
-            && let Some(snapshot) = snapshot.take()
+        let bytes = session.drain()?;
+        session.watch();
+        session.take_snapshot(false)?;
+        if session.snapshot.is_none()
+            && let Some(spool) = next.take()
         {
-            session.put_snapshot(snapshot).map_err(failed)?;
+            session.turn(spool)?;
         }
-        session.watch(&mut watch, &mut loaded);
         let progress = session.progress();
         is_full |= progress.spool_bytes >= options.spool_bytes_max;
-        if each(&progress).is_break() || is_full {
-            break;
+        match each(&progress) {
+            Step::End => break,
+            Step::Turn(spool) => next = Some(spool),
+            Step::GoOn if is_full => break,
+            Step::GoOn => {}
         }
         thread::sleep(if bytes >= BUSY_BYTES {
             PAUSE_BUSY
@@ -121,29 +137,25 @@ pub fn record(
             PAUSE_IDLE
         });
     }
-    tell_unfinished(&mut loaded);
-    session.end_watch(watch, &mut loaded);
-    loaded.links.clear();
-    if let Some(snapshot) = snapshot.take() {
-        session.put_snapshot(snapshot).map_err(failed)?;
-    }
-    session
-        .drain(&loaded, true)
-        .map_err(|error| error.or(failed))?;
-    session
-        .finish(loaded.off)
-        .map_err(failed)
-        .map(|summary| Summary { is_full, ..summary })
+    let summary = session.finish()?;
+    Ok(Summary { is_full, ..summary })
 }
 
-/// Has the kernel tell of the calls that have not returned.
-fn tell_unfinished(loaded: &mut Loaded<'_>) {
-    let Some(link) = loaded.last.take() else {
-        return;
-    };
-    if let Ok(mut threads) = Iter::new(&link) {
-        let mut nothing = [0; 64];
-        while threads.read(&mut nothing).is_ok_and(|count| count > 0) {}
+/// Names of the topics that are recorded as a whole.
+fn topics_told(options: &Options, off: &[Off]) -> String {
+    let is_whole = |topic: &&Topic| !off.iter().any(|off| off.topic == Some(**topic));
+    let names = options
+        .topics
+        .iter()
+        .filter(is_whole)
+        .map(|topic| topic.name());
+    names.collect::<Vec<_>>().join(",")
+}
+
+fn of_spool(path: &Path, source: io::Error) -> RecordError {
+    RecordError::Spool {
+        path: path.to_owned(),
+        source,
     }
 }
 
@@ -160,211 +172,149 @@ fn rings(
     builder.build().map_err(RecordError::Buffer)
 }
 
-/// Where records go.
-struct Sink {
-    encoder: Encoder,
-    writer: SpoolWriter,
-    written: Instant,
-    /// All before this moment was told before the records in the encoder came.
-    complete_until: u64,
-    failed: Option<std::io::Error>,
-    /// Processes that run another program.
-    execed: Vec<i32>,
-}
-
-impl Sink {
-    fn new(writer: SpoolWriter) -> Self {
-        Self {
-            encoder: Encoder::default(),
-            writer,
-            written: Instant::now(),
-            complete_until: 0,
-            failed: None,
-            execed: Vec::new(),
-        }
-    }
-
-    /// A record from a ring; anything but 0 ends the reading.
-    fn take(&mut self, record: &[u8]) -> i32 {
-        self.encoder.copy(record);
-        if record.starts_with(&EXEC) {
-            self.execed.extend(pid_of(record));
-        }
-        if self.encoder.payload().len() >= BLOCK_BYTES
-            && let Err(error) = self.write()
-        {
-            self.failed = Some(error);
-            return -1;
-        }
-        0
-    }
-
-    fn write(&mut self) -> std::io::Result<()> {
-        self.written = Instant::now();
-        self.writer.write(&mut self.encoder, self.complete_until)
-    }
-}
-
-/// Process of a record.
-fn pid_of(record: &[u8]) -> Option<i32> {
-    let bytes = record.get(HEAD_BYTES - 4..HEAD_BYTES)?;
-    Some(i32::from_le_bytes(bytes.try_into().ok()?))
-}
-
-struct Session {
-    sink: Rc<RefCell<Sink>>,
+struct Session<'o> {
+    /// Goes before the programs do.
     rings: RingBuffer<'static>,
-    /// What was lost by CPU, and when that was looked at.
-    seen: Vec<(u64, u64)>,
-    lost: u64,
+    watch: Option<Watch>,
+    loaded: Loaded<'o>,
+    sink: Rc<RefCell<Sink>>,
+    spool: PathBuf,
+    /// What snapshots begin with.
+    pids: Vec<i32>,
+    topics: String,
+    losses: Losses,
+    /// Being taken, while the rings must not fill.
+    snapshot: Option<JoinHandle<Encoder>>,
+    turns: u64,
     begun: Instant,
     /// CPU time of loading the programs.
     cpu_before: u64,
     clocks_at: Instant,
 }
 
-/// What can go wrong with a drain.
-enum DrainError {
-    Rings(libbpf_rs::Error),
-    Spool(std::io::Error),
-}
-
-impl DrainError {
-    fn or(self, failed: impl FnOnce(std::io::Error) -> RecordError) -> RecordError {
-        match self {
-            DrainError::Rings(error) => RecordError::Consume(error),
-            DrainError::Spool(error) => failed(error),
-        }
+impl Session<'_> {
+    fn failed(&self, source: io::Error) -> RecordError {
+        of_spool(&self.spool, source)
     }
-}
 
-impl Session {
     /// The clocks come first: without them no time means anything.
-    fn first_block(&mut self) -> std::io::Result<()> {
+    fn begin_spool(&mut self, complete_until: u64) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
-        snapshot::head(&mut sink.encoder);
-        sink.complete_until = clock::monotonic();
-        sink.write()
+        let sink = &mut *sink;
+        snapshot::head(&mut sink.encoder, &self.pids, &self.topics);
+        if let Some(underway) = &mut sink.underway {
+            underway.end_turn(&mut sink.encoder);
+        }
+        sink.complete_until = complete_until;
+        sink.write().map_err(|source| self.failed(source))?;
+        self.snapshot = Some(thread::spawn(|| {
+            let mut encoder = Encoder::default();
+            snapshot::all(&mut encoder);
+            encoder
+        }));
+        Ok(())
     }
 
     /// Takes what the rings hold; returns how much that was. While a snapshot is being taken nothing
     /// is complete: what it will tell belongs before what happens now.
-    fn drain(&mut self, loaded: &Loaded<'_>, is_complete: bool) -> Result<u64, DrainError> {
+    fn drain(&mut self) -> Result<u64, RecordError> {
         let until = clock::monotonic();
-        let before = self.bytes();
+        let before = self.sink.borrow().record_bytes();
         let consumed = self.rings.consume();
-        if let Some(error) = self.sink.borrow_mut().failed.take() {
-            return Err(DrainError::Spool(error));
-        }
-        consumed.map_err(DrainError::Rings)?;
-        self.note_losses(loaded, until);
         let mut sink = self.sink.borrow_mut();
+        let sink = &mut *sink;
+        if let Some(error) = sink.failed.take() {
+            return Err(self.failed(error));
+        }
+        consumed.map_err(RecordError::Consume)?;
+        self.losses.note(&self.loaded, &mut sink.encoder, until);
         if self.clocks_at.elapsed() >= CLOCKS_AGE {
             self.clocks_at = Instant::now();
             snapshot::clocks(&mut sink.encoder);
         }
-        if is_complete {
+        if self.snapshot.is_none() {
             sink.complete_until = until;
         }
         if sink.written.elapsed() >= BLOCK_AGE && !sink.encoder.payload().is_empty() {
-            sink.write().map_err(DrainError::Spool)?;
+            sink.write()
+                .map_err(|source| of_spool(&self.spool, source))?;
         }
-        drop(sink);
-        Ok(self.bytes() - before)
+        Ok(sink.record_bytes() - before)
     }
 
     /// Programs that began meanwhile may bring other libraries.
-    fn watch(&mut self, watch: &mut Option<Watch>, loaded: &mut Loaded<'_>) {
+    fn watch(&mut self) {
         let mut sink = self.sink.borrow_mut();
-        match watch {
-            Some(watch) => {
-                watch.execed(sink.execed.drain(..));
-                watch.turn(loaded);
-            }
-            None => sink.execed.clear(),
+        if let Some(watch) = &mut self.watch {
+            watch.execed(&sink.execed);
+            watch.turn(&mut self.loaded);
         }
+        sink.execed.clear();
     }
 
-    fn end_watch(&mut self, watch: Option<Watch>, loaded: &mut Loaded<'_>) {
-        let encoder = &mut self.sink.borrow_mut().encoder;
-        loaded
-            .off
-            .extend(watch.and_then(|watch| watch.finish(encoder)));
-    }
-
-    fn bytes(&self) -> u64 {
-        let sink = self.sink.borrow();
-        sink.writer.record_bytes + sink.encoder.payload().len() as u64
-    }
-
-    /// Tells of what was lost since the last look.
-    fn note_losses(&mut self, loaded: &Loaded<'_>, now: u64) {
-        let losses = &loaded.skeleton.maps.losses;
-        let Ok(Some(by_cpu)) = losses.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY) else {
-            return;
-        };
-        self.seen.resize(by_cpu.len(), (0, now));
-        let mut sink = self.sink.borrow_mut();
-        for (cpu, (lost, seen)) in by_cpu.iter().zip(&mut self.seen).enumerate() {
-            let number = |at: usize| {
-                let bytes = lost.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
-                bytes.map_or(0, u64::from_ne_bytes)
-            };
-            let (count, last) = (number(0), number(8));
-            if count > seen.0 {
-                let new = count - seen.0;
-                self.lost += new;
-                let place = (cpu as u16, 0);
-                sink.encoder
-                    .begin_on(Kind::Lost, seen.1, (0, 0), place)
-                    .u64(seen.1)
-                    .u64(last.max(seen.1))
-                    .u64(new)
-                    .end();
-            }
-            *seen = (count, now);
-        }
-    }
-
-    fn put_snapshot(&mut self, snapshot: JoinHandle<Encoder>) -> std::io::Result<()> {
-        let mut sink = self.sink.borrow_mut();
-        if !sink.encoder.payload().is_empty() {
-            sink.write()?;
-        }
-        // One that panicked tells nothing; events tell nevertheless.
-        let Ok(snapshot) = snapshot.join() else {
+    /// Writes the snapshot, if it is finished or must be.
+    fn take_snapshot(&mut self, must_be: bool) -> Result<(), RecordError> {
+        let is_there = |snapshot: &mut JoinHandle<Encoder>| must_be || snapshot.is_finished();
+        let Some(snapshot) = self.snapshot.take_if(is_there) else {
             return Ok(());
         };
-        let until = sink.complete_until;
-        let payload = snapshot.payload();
-        let (mut begin, mut count) = (0, 0);
-        for (at, _) in records(payload) {
-            if at - begin >= BLOCK_BYTES {
-                sink.writer.write_block(&payload[begin..at], count, until)?;
-                (begin, count) = (at, 0);
-            }
-            count += 1;
+        // One that panicked tells nothing; events tell nevertheless.
+        if let Ok(snapshot) = snapshot.join() {
+            let put = self.sink.borrow_mut().put_snapshot(snapshot.payload());
+            put.map_err(|source| self.failed(source))?;
         }
-        sink.writer.write_block(&payload[begin..], count, until)
+        Ok(())
+    }
+
+    /// Ends the spool and begins another one.
+    fn turn(&mut self, spool: PathBuf) -> Result<(), RecordError> {
+        let writer = SpoolWriter::create(&spool).map_err(|source| of_spool(&spool, source))?;
+        let begun = clock::monotonic();
+        self.sink.borrow_mut().begin_turn(begun);
+        self.drain()?;
+        self.tell_underway(true);
+        let until = clock::monotonic();
+        self.drain()?;
+        self.end_spool()?;
+        self.sink.borrow_mut().turn(writer, until);
+        self.spool = spool;
+        self.turns += 1;
+        self.begin_spool(until)
+    }
+
+    /// Has the kernel tell of the calls that have not returned: of all, or of those that it has not
+    /// told before.
+    fn tell_underway(&mut self, again: bool) {
+        let Some(link) = &self.loaded.last else {
+            return;
+        };
+        if let Some(settings) = self.loaded.skeleton.maps.bss_data.as_deref_mut() {
+            settings.is_turning = again;
+        }
+        if let Ok(mut threads) = Iter::new(link) {
+            let mut nothing = [0; 64];
+            while threads.read(&mut nothing).is_ok_and(|count| count > 0) {}
+        }
     }
 
     fn progress(&self) -> Progress {
         let sink = self.sink.borrow();
         Progress {
-            records: sink.writer.records + u64::from(sink.encoder.records()),
-            bytes: sink.writer.record_bytes + sink.encoder.payload().len() as u64,
+            records: sink.records(),
+            bytes: sink.record_bytes(),
             spool_bytes: sink.writer.bytes,
-            lost: self.lost,
+            turns: self.turns,
+            lost: self.losses.total,
             elapsed: self.begun.elapsed(),
             own_cpu: Duration::from_nanos(clock::own_cpu() - self.cpu_before),
         }
     }
 
-    fn finish(self, off: Vec<Off>) -> std::io::Result<Summary> {
-        let progress = self.progress();
+    /// What there is to say at the end of a spool.
+    fn end_spool(&mut self) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
         snapshot::clocks(&mut sink.encoder);
-        for off in &off {
+        for off in &self.loaded.off {
             let text = format!("{}: {} ({})", off.program, off.reason, off.tells);
             sink.encoder
                 .begin(Kind::Fact, clock::monotonic(), (0, 0))
@@ -372,15 +322,30 @@ impl Session {
                 .text(text.as_bytes())
                 .end();
         }
-        sink.complete_until = u64::MAX;
-        sink.write()?;
-        sink.writer.sync()?;
+        if let Some(watch) = &self.watch {
+            watch.tell(&mut sink.encoder);
+        }
+        sink.end().map_err(|source| of_spool(&self.spool, source))
+    }
+
+    fn finish(mut self) -> Result<Summary, RecordError> {
+        self.tell_underway(false);
+        self.loaded.links.clear();
+        self.take_snapshot(true)?;
+        self.drain()?;
+        let progress = self.progress();
+        self.end_spool()?;
+        if let Some(watch) = self.watch.take() {
+            watch.end();
+        }
+        let sink = self.sink.borrow();
+        sink.writer.sync().map_err(|source| self.failed(source))?;
         Ok(Summary {
             progress: Progress {
                 spool_bytes: sink.writer.bytes,
                 ..progress
             },
-            off,
+            off: std::mem::take(&mut self.loaded.off),
             is_full: false,
         })
     }

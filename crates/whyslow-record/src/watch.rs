@@ -36,7 +36,6 @@ pub(crate) struct Watch {
     unseen: u64,
     waiting: Vec<(Instant, i32)>,
     is_searching: bool,
-    off: Option<Off>,
 }
 
 impl Watch {
@@ -54,7 +53,6 @@ impl Watch {
             unseen: 0,
             waiting: Vec::new(),
             is_searching: true,
-            off: None,
         };
         let until = Instant::now() + FIRST_MAX;
         while watch.is_searching {
@@ -64,19 +62,18 @@ impl Watch {
             };
             watch.take(found, loaded);
         }
-        loaded.off.extend(watch.off.take());
         Some(watch)
     }
 
     /// These processes run another program.
-    pub(crate) fn execed(&mut self, pids: impl Iterator<Item = i32>) {
+    pub(crate) fn execed(&mut self, pids: &[i32]) {
         let now = Instant::now();
         for pid in pids {
             if self.waiting.len() + LOOKS.len() > WAITING_MAX {
                 self.unseen += 1;
                 continue;
             }
-            self.waiting.extend(LOOKS.map(|after| (now + after, pid)));
+            self.waiting.extend(LOOKS.map(|after| (now + after, *pid)));
         }
     }
 
@@ -111,8 +108,9 @@ impl Watch {
             Found::Narrow => self.narrow += 1,
             Found::Library(_) if self.files.len() >= FILES_MAX => self.over += 1,
             Found::Library(library) => {
-                if let Err(error) = self.attach(&library, loaded) {
-                    self.off = Some(Off {
+                let is_told = loaded.off.iter().any(|off| off.program == "on_lookup");
+                if let (Err(error), false) = (self.attach(&library, loaded), is_told) {
+                    loaded.off.push(Off {
                         program: "on_lookup",
                         topic: Some(Topic::Dns),
                         tells: "lookups of names",
@@ -154,9 +152,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Ends the watch, and tells what it was of.
-    pub(crate) fn finish(self, encoder: &mut Encoder) -> Option<Off> {
-        close(self.links);
+    /// Tells what is watched.
+    pub(crate) fn tell(&self, encoder: &mut Encoder) {
         let mut fact = |name: &str, value: &str| {
             encoder
                 .begin(Kind::Fact, clock::monotonic(), (0, 0))
@@ -175,7 +172,10 @@ impl Watch {
         for (name, count) in counts.iter().filter(|(_, count)| *count > 0) {
             fact(name, &count.to_string());
         }
-        self.off
+    }
+
+    pub(crate) fn end(self) {
+        close(self.links);
     }
 }
 

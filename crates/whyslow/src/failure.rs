@@ -235,6 +235,8 @@ impl From<ImportError> for Failure {
                 source,
             }) => Self::making(&path, action, &source),
             ImportError::Store(error) => error.into(),
+            error @ ImportError::EmptySpool { .. } => Self::new(error.to_string())
+                .hint("nothing was recorded: delete it, and record again"),
             error @ ImportError::Cache { .. } => Self::new(error.to_string())
                 .hint("import it to a place of yours: whyslow import TRACE -o NAME.wsl"),
             ImportError::Detect(error) => error.into(),

@@ -15,7 +15,8 @@ pub(crate) static TOPIC: Topic = Topic {
   whyslow block stats web.wsl 1          a block of lines per second, as iostat
   whyslow block hist web.wsl --dev sdy --vs sdt --size 8k --op read
   whyslow block heat web.wsl --dev 8:0
-  whyslow block outliers web.wsl --min 65ms",
+  whyslow block outliers web.wsl --min 65ms
+  sudo whyslow block outliers @live      slow requests of this machine, as they end",
     views: &[
         View::new(
             Verb::Usage,

@@ -13,6 +13,7 @@ mod sched;
 mod states;
 mod syscalls;
 mod threads;
+mod work;
 
 pub(crate) use block::BLOCK;
 pub(crate) use cpu::SLICES;
@@ -78,7 +79,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 13] = [
+pub static TOPICS: [&Topic; 14] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,
@@ -89,6 +90,7 @@ pub static TOPICS: [&Topic; 13] = [
     &irq::TOPIC,
     &syscalls::TOPIC,
     &mem::TOPIC,
+    &work::TOPIC,
     &net::TOPIC,
     &dns::TOPIC,
     &resources::TOPIC,

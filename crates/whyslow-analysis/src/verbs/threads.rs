@@ -17,6 +17,7 @@ use crate::pass::{Groups, Summing};
 use crate::query::Filter;
 use crate::rows::Cells;
 use crate::scan::{ColumnRef, Ints};
+use crate::threads::ProcessName;
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let filter = &context.question.filter;
@@ -64,6 +65,13 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
         row.push(known(sum.read));
         row.push(known(sum.written));
         row.push(known(sum.calls));
+        let process = thread.upid.and_then(|upid| context.names.process(upid));
+        let of_process = |text: fn(&ProcessName) -> &Option<String>| {
+            process.and_then(|process| text(process).clone()).into()
+        };
+        row.push(of_process(|process| &process.user));
+        row.push(of_process(|process| &process.cgroup));
+        row.push(of_process(|process| &process.container));
         table.rows.push(row);
     }
     context.finish(&mut table, context.limit(0));
@@ -73,13 +81,16 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
 fn columns() -> Vec<AnswerColumn> {
     let column = AnswerColumn::new;
     let mut columns: Vec<_> = THREADS.fields.iter().map(Field::answer_column).collect();
-    columns.insert(3, column("command", "command", Measure::Path).priority(4));
+    columns.insert(3, column("command", "command", Measure::Text).priority(4));
     columns.extend([
         column("cpu_ns", "CPU time", Measure::Duration),
         column("cpu_ratio", "% CPU", Measure::Ratio).priority(1),
         column("read_bytes", "read", Measure::Bytes),
         column("write_bytes", "written", Measure::Bytes),
         column("syscalls", "syscalls", Measure::Count).priority(2),
+        column("user", "user", Measure::Text).priority(5),
+        column("cgroup", "control group", Measure::Text).priority(7),
+        column("container", "container", Measure::Text).priority(8),
     ]);
     columns
 }

@@ -173,6 +173,13 @@ fn things<S: EmitAll>(symbols: &mut Symbols, sink: &mut S) {
                 ppid: None,
                 comm,
                 exe: (upid == 1).then(|| symbols.intern("/usr/bin/python3.11")),
+                command_line: None,
+                uid: None,
+                user_name: None,
+                cgroup: None,
+                container: None,
+                mount_ns: None,
+                ts_created: None,
                 ts_start: None,
                 ts_exit: None,
                 is_tracer,
@@ -205,6 +212,11 @@ fn things<S: EmitAll>(symbols: &mut Symbols, sink: &mut S) {
             minor,
             name: symbols.intern(name),
             parent: (minor == 1).then_some(8 << 20),
+            kind: None,
+            size: None,
+            rotational: None,
+            label: None,
+            backing: None,
         });
     }
 }

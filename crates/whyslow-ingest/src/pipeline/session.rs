@@ -102,6 +102,12 @@ impl<'o, S: RowSink> Session<'o, S> {
         self.track(event)
     }
 
+    /// Takes something that began before what is imported does.
+    pub(super) fn event_before(&mut self, mut event: Event<'_>) -> ControlFlow<()> {
+        event.ts = self.sorter.place_before(event.ts);
+        self.tell(&event)
+    }
+
     pub(super) fn loss(&mut self, loss: &Loss<'_>) {
         self.trackers.loss(loss, &mut self.symbols, &mut self.sink);
     }
@@ -147,9 +153,14 @@ impl<'o, S: RowSink> Session<'o, S> {
     #[inline]
     fn track(&mut self, mut event: Event<'_>) -> ControlFlow<()> {
         event.ts = self.sorter.place(event.ts);
+        self.tell(&event)
+    }
+
+    #[inline]
+    fn tell(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         self.events += 1;
         self.trackers
-            .event(&event, &mut self.symbols, &mut self.sink);
+            .event(event, &mut self.symbols, &mut self.sink);
         if let Err(error) = self.sink.flush_ready(&self.symbols) {
             return self.fail(error.into());
         }

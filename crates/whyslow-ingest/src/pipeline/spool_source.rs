@@ -11,10 +11,13 @@ use super::ImportError;
 use super::account::LogEntry;
 use super::session::{RowSink, Session};
 use crate::clock::ClockRelation;
-use crate::importers::spool::{Mapper, Place, SpoolReader, Told, Window};
+use crate::importers::spool::{Mapper, Place, Reading, SpoolReader, Step, Told, Window};
 
 /// What the spool is called in tables.
 const LABEL: &str = "spool";
+
+/// Steps of clocks that are told one by one.
+const EXAMPLES_MAX: usize = 20;
 
 /// A spool to be read.
 pub(super) struct SpoolSource {
@@ -30,25 +33,15 @@ impl SpoolSource {
         };
         let mut reader = SpoolReader::open(&self.path).map_err(failed)?;
         let (mut window, mut mapper) = (Window::default(), Mapper::default());
-        let mut clock = None;
+        let (mut clock, mut is_empty) = (None, true);
         while let Some((block, payload)) = reader.next().map_err(failed)? {
+            is_empty = false;
             window.add(payload, block.complete_until);
             if clock.is_none()
-                && let Some((monotonic, real)) = window.clock
+                && let Some((monotonic, boot)) = window.clocks.offsets()
             {
-                let offset = real.saturating_sub(monotonic as i64);
-                let offset = offset.saturating_add(self.shift_ns);
-                session.account.add_clock(
-                    LABEL,
-                    ClockRelation {
-                        clock: "monotonic".into(),
-                        frequency: 1_000_000_000,
-                        value: 0,
-                        ts: offset,
-                        shift_ns: self.shift_ns,
-                    },
-                );
-                clock = Some(offset);
+                clock = Some(monotonic.saturating_add(self.shift_ns));
+                mapper.set_boot_offset(boot.saturating_add(self.shift_ns));
             }
             if let Some(architecture) = window.architecture.take() {
                 mapper.set_architecture(&architecture);
@@ -59,6 +52,9 @@ impl SpoolSource {
             }
             session.progress(reader.bytes_done, reader.bytes_total);
         }
+        if is_empty {
+            return Err(ImportError::EmptySpool { path: self.path });
+        }
         let _ = emit(
             &mut window,
             &mut mapper,
@@ -66,8 +62,51 @@ impl SpoolSource {
             session,
         );
         account(&reader, &window, session);
+        account_clocks(&window, self.shift_ns, session);
         Ok(())
     }
+}
+
+/// How the clocks lay beside each other at first, and after each step.
+fn account_clocks<S: RowSink>(window: &Window, shift_ns: Ns, session: &mut Session<'_, S>) {
+    let (Some((offset, _)), Some(first)) = (window.clocks.offsets(), window.clocks.first()) else {
+        return;
+    };
+    let offset = offset.saturating_add(shift_ns);
+    let ts = |reading: &Reading| offset.saturating_add(reading.monotonic as i64);
+    let account = &mut session.account;
+    let mut relate = |clock: &str, value, ts| {
+        let relation = ClockRelation {
+            clock: clock.into(),
+            frequency: 1_000_000_000,
+            value,
+            ts,
+            shift_ns,
+        };
+        account.add_clock(LABEL, relation);
+    };
+    relate("monotonic", 0, offset);
+    let steps = window.clocks.steps.iter().map(|(reading, _)| *reading);
+    for reading in std::iter::once(first).chain(steps) {
+        relate("boottime", reading.boot as i64, ts(&reading));
+        relate("realtime", reading.real, ts(&reading));
+    }
+    let [set, slept] = window.clocks.counts;
+    let (mut sets, mut sleeps) = (Vec::new(), Vec::new());
+    for (reading, step) in window.clocks.steps.iter().take(EXAMPLES_MAX) {
+        let (examples, text) = match *step {
+            Step::Set(ns) => (&mut sets, format!("set by {:+.3} s", ns as f64 / 1e9)),
+            Step::Slept(ns) => (&mut sleeps, format!("for {:.3} s", ns as f64 / 1e9)),
+        };
+        examples.push(LogEntry {
+            source: None,
+            byte_offset: None,
+            ts: Some(ts(reading)),
+            text,
+        });
+    }
+    account.add_anomaly(&stat::CLOCK_STEPPED, set, &sets);
+    account.add_anomaly(&stat::MACHINE_SLEPT, slept, &sleeps);
 }
 
 /// Hands on what is in order; times are `offset` later on the calendar.
@@ -78,17 +117,22 @@ fn emit<S: RowSink>(
     session: &mut Session<'_, S>,
 ) -> ControlFlow<()> {
     let ready = window.ready(at_end);
+    let begin = window.clocks.first().map_or(0, |first| first.monotonic);
     for ordered in &ready {
         let Some((head, record)) = window.record(ordered) else {
             continue;
         };
         let place = Place {
             ts: (ordered.ts as i64).saturating_add(offset),
-            is_entry: ordered.is_entry,
+            is_entry: ordered.is_entry(),
             pointed: ordered.pointed.as_deref(),
         };
         let mut args = SyscallArgs::default();
         match mapper.map(&head, &record, place, &mut args) {
+            // Calls that were under way when the spool began are no part of its time.
+            Told::Event(event) if ordered.is_entry() && ordered.ts < begin => {
+                session.event_before(event)?;
+            }
             Told::Event(event) => session.event(event)?,
             Told::Loss(loss) => session.loss(&loss),
             Told::Fact(name, value) => {

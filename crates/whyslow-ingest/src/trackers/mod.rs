@@ -12,6 +12,7 @@ mod identity;
 mod irq;
 mod lookup;
 mod losses;
+mod machine;
 mod mapping;
 mod marker;
 mod meter;
@@ -28,6 +29,7 @@ mod tests;
 mod thread_state;
 mod threads;
 mod wakeup;
+mod work;
 
 use whyslow_model::event::{Body, Event, Loss, StateProcess};
 use whyslow_model::tables::EmitAll;
@@ -40,6 +42,7 @@ pub use process::Processes;
 use block::BlockTracker;
 use irq::IrqTracker;
 use lookup::LookupTracker;
+use machine::MachineTracker;
 use marker::MarkerTracker;
 use meter::{Inside, Mode};
 use net::NetTracker;
@@ -48,6 +51,7 @@ use reclaim::ReclaimTracker;
 use sched::SchedTracker;
 use syscall::SyscallTracker;
 use wakeup::WakeupTracker;
+use work::WorkTracker;
 
 /// CPUs a machine can have: twice what Linux can be built for.
 const CPUS_MAX: usize = 1 << 14;
@@ -123,7 +127,9 @@ struct Topics {
     page: PageTracker,
     reclaim: ReclaimTracker,
     lookup: LookupTracker,
+    work: WorkTracker,
     marker: MarkerTracker,
+    machine: MachineTracker,
     syscall: SyscallTracker,
     block: BlockTracker,
 }
@@ -140,7 +146,9 @@ impl Topics {
             page: PageTracker::default(),
             reclaim: ReclaimTracker::default(),
             lookup: LookupTracker::default(),
+            work: WorkTracker::default(),
             marker: MarkerTracker::default(),
+            machine: MachineTracker::default(),
             syscall: SyscallTracker::default(),
             block: BlockTracker::default(),
         }
@@ -215,6 +223,7 @@ impl Topics {
         self.reclaim.finish(out);
         self.lookup.finish(out);
         self.syscall.finish(out);
+        self.work.finish(&self.block, out);
         self.block.finish(out);
         self.processes.finish(out);
     }
@@ -231,6 +240,7 @@ impl Topics {
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
                 self.reclaim.gone(thread, out);
+                self.work.gone(thread, &self.block, out);
                 self.inside.gone(thread);
             }
         }
@@ -274,7 +284,10 @@ impl Topics {
         self.syscall.event(event, here, other, &self.processes, out);
         self.block.apply(here, &event.body, out);
         match event.body {
-            Body::SchedSwitch { .. } => self.sched.switch(event, here, other, out),
+            Body::SchedSwitch { .. } => {
+                self.sched.switch(event, here, other, out);
+                self.work.switch(event, here, other, &self.block, out);
+            }
             Body::SchedWakeup { .. } => {
                 if let Some(wakee) = other {
                     let states = &mut self.sched.states;
@@ -322,6 +335,11 @@ impl Topics {
             Body::LookupBegin { .. } | Body::LookupEnd { .. } => {
                 self.lookup.event(&event.body, here, out);
             }
+            Body::StateMount(_) | Body::StateDeviceLink { .. } => {
+                self.machine.event(&event.body, here, out);
+            }
+            Body::Work(work) => self.work.event(work, here, &self.block, out),
+            Body::StateEnd => self.work.dumped(&self.block, out),
             Body::Marker { .. } => self.marker.event(&event.body, here, out),
             _ => {}
         }

@@ -9,12 +9,12 @@
 //! A thread is never guessed. What was told of a number before its process was known stays without
 //! process; [`Change::Joined`](super::identity::Change) tells when that ends.
 
-use whyslow_model::Ns;
-use whyslow_model::event::{Body, Context, Event, PrevState, StateProcess};
+use whyslow_model::event::{Body, Context, Event, PrevState, ProcessAbout, StateProcess};
 use whyslow_model::tables::EmitAll;
+use whyslow_model::{Ns, Sym};
 
 use super::identity::{Change, Output, ProcessRef, Running, ThreadRef};
-use super::threads::Threads;
+use super::threads::{About, Threads};
 
 /// The parent of all kernel threads.
 const KTHREADD: i32 = 2;
@@ -172,6 +172,7 @@ impl Processes {
             Body::StateProcess(state) if state.tid > 0 => {
                 return Some(self.state(&state, ts, out));
             }
+            Body::ProcessAbout(about) if about.pid > 0 => self.about(&about, ts, out),
             Body::SyscallEnter { .. } => {
                 // Kernel threads make no system calls.
                 if let Running::Thread(slot) = running {
@@ -339,6 +340,7 @@ impl Processes {
             process.ppid = of.pid;
             process.parent_upid = parent_process.map(|parent| parent.upid);
             process.exe = parent_process.and_then(|parent| parent.exe);
+            process.about = parent_process.map_or_else(About::default, |parent| parent.about);
         }
     }
 
@@ -393,6 +395,39 @@ impl Processes {
             self.set_ppid(slot, ppid);
         }
         slot
+    }
+
+    fn about<S: EmitAll>(&mut self, about: &ProcessAbout<'_>, ts: Ns, out: &mut Output<'_, S>) {
+        let slot = self.know(about.pid, Some(about.pid), ts, out);
+        if let Some(ppid) = about.ppid {
+            self.set_ppid(slot, ppid);
+        }
+        let Some(process) = self.threads.process_of(slot) else {
+            return;
+        };
+        let mut text = |known: &mut Option<Sym>, told: Option<&[u8]>| {
+            if let Some(told) = told {
+                *known = Some(out.symbols.intern_bytes(told));
+            }
+        };
+        // What was told of an exec says more: a script is not its interpreter.
+        if process.exe.is_none() {
+            text(&mut process.exe, about.executable);
+        }
+        let known = &mut process.about;
+        text(&mut known.command_line, about.command_line);
+        if about.uid.is_some() && about.uid != known.uid {
+            known.user = None;
+        }
+        text(&mut known.user, about.user);
+        if about.cgroup.is_some() {
+            known.container = None;
+        }
+        text(&mut known.cgroup, about.cgroup);
+        text(&mut known.container, about.container);
+        known.uid = about.uid.or(known.uid);
+        known.mount_ns = about.mount_ns.or(known.mount_ns);
+        known.ts_created = about.ts_created.or(known.ts_created);
     }
 
     fn set_ppid(&mut self, slot: u32, ppid: i32) {

@@ -65,6 +65,7 @@ pub(super) struct Process {
     pub(super) ppid: Option<i32>,
     comm: Option<Sym>,
     pub(super) exe: Option<Sym>,
+    pub(super) about: About,
     pub(super) ts_start: Option<Ns>,
     ts_exit: Option<Ns>,
     is_tracer: bool,
@@ -72,6 +73,18 @@ pub(super) struct Process {
     members: u32,
     live: u32,
     ended: bool,
+}
+
+/// What a process has from its parent until it runs a program of its own.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct About {
+    pub(super) command_line: Option<Sym>,
+    pub(super) uid: Option<i64>,
+    pub(super) user: Option<Sym>,
+    pub(super) cgroup: Option<Sym>,
+    pub(super) container: Option<Sym>,
+    pub(super) mount_ns: Option<i64>,
+    pub(super) ts_created: Option<Ns>,
 }
 
 #[derive(Debug, Default)]
@@ -256,6 +269,7 @@ impl Threads {
         self.records[slot as usize].is_tracer = is_tracer;
         if let Some(process) = self.process_of(slot) {
             process.exe = Some(exe);
+            process.about.command_line = None;
             process.is_tracer = is_tracer;
         }
     }
@@ -379,6 +393,7 @@ impl Threads {
             ppid: None,
             comm: None,
             exe: None,
+            about: About::default(),
             ts_start: None,
             ts_exit: None,
             is_tracer: false,
@@ -460,6 +475,13 @@ impl Threads {
             ppid: process.ppid,
             comm: process.comm,
             exe: process.exe,
+            command_line: process.about.command_line,
+            uid: process.about.uid,
+            user_name: process.about.user,
+            cgroup: process.about.cgroup,
+            container: process.about.container,
+            mount_ns: process.about.mount_ns,
+            ts_created: process.ts_start.or(process.about.ts_created),
             ts_start: process.ts_start,
             ts_exit: process.ts_exit,
             is_tracer: process.is_tracer,

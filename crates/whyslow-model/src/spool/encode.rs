@@ -144,7 +144,7 @@ mod tests {
         let mut encoder = Encoder::default();
         let long = vec![b'x'; 100_000];
         let mut record = encoder.begin(Kind::Process, 0, (1, 1));
-        record = record.u32(0).u32(0).u64(0);
+        record = record.u32(0).u32(0).u64(0).u32(0);
         record.text(&long).text(b"a").text(b"b").end();
         let found: Vec<_> = records(encoder.payload()).collect();
         let [(0, Ok((_, Record::Process { executable, .. })))] = found.as_slice() else {

@@ -1,7 +1,11 @@
 //! Records: what the programs in the kernel tell (`wire.h` of the recorder has the same layouts),
 //! and what the recorder itself saw.
 
+pub(super) use super::cursor::Cursor;
+use super::host::{HostRecord, host};
 use super::lookup::LookupRecord;
+use super::net::NetRecord;
+use super::work::{ReclaimRecord, WorkRecord};
 
 /// Bytes of a head.
 pub const HEAD_BYTES: usize = 24;
@@ -45,6 +49,11 @@ pub enum Kind {
     SoftirqRaise = 50,
     LookupBegin = 64,
     Lookup = 65,
+    ReclaimBegin = 72,
+    ReclaimEnd = 73,
+    Memory = 74,
+    Work = 80,
+    Net = 96,
     Clock = 128,
     Fact = 129,
     Process = 130,
@@ -56,6 +65,11 @@ pub enum Kind {
     Lost = 136,
     Mark = 137,
     Irq = 138,
+    Program = 139,
+    User = 140,
+    Mount = 141,
+    DeviceAbout = 142,
+    DeviceLink = 143,
 }
 
 impl Kind {
@@ -89,6 +103,11 @@ impl Kind {
         Kind::SoftirqRaise,
         Kind::LookupBegin,
         Kind::Lookup,
+        Kind::ReclaimBegin,
+        Kind::ReclaimEnd,
+        Kind::Memory,
+        Kind::Work,
+        Kind::Net,
         Kind::Clock,
         Kind::Fact,
         Kind::Process,
@@ -100,6 +119,11 @@ impl Kind {
         Kind::Lost,
         Kind::Mark,
         Kind::Irq,
+        Kind::Program,
+        Kind::User,
+        Kind::Mount,
+        Kind::DeviceAbout,
+        Kind::DeviceLink,
     ];
 
     fn of(number: u16) -> Option<Kind> {
@@ -203,6 +227,24 @@ impl BlockIo {
     pub const FUA: u32 = 1 << 11;
     pub const PREFLUSH: u32 = 1 << 12;
     pub const SECURE: u32 = 1 << 13;
+
+    /// `blk_status_t` as a number of errors; older kernels give that, negative.
+    pub fn errno(status: i32) -> i32 {
+        match status {
+            0 => 0,
+            1 => 95,
+            2 => 110,
+            3 => 28,
+            4 => 67,
+            5 => 121,
+            6 => 52,
+            7 => 61,
+            8 => 84,
+            9 => 12,
+            status if status < 0 => -status,
+            _ => 5,
+        }
+    }
 }
 
 /// A record and what it says.
@@ -222,7 +264,15 @@ pub enum Record<'b> {
     Free(Task<'b>),
     Comm(Task<'b>),
     Block(BlockIo),
-    /// Kind 0 hard, 1 soft.
+    Reclaim(ReclaimRecord),
+    /// As [`crate::event::MemoryKind::ALL`].
+    Memory {
+        what: u32,
+        order: u32,
+    },
+    Work(WorkRecord<'b>),
+    Net(NetRecord<'b>),
+    /// Kind 0 hard, 1 soft, 2 high-resolution timer.
     IrqEnter {
         kind: u32,
         nr: u32,
@@ -253,6 +303,8 @@ pub enum Record<'b> {
         uid: u32,
         /// Since boot, ns.
         started: u64,
+        /// Number of the mount namespace; 0 where that is not told.
+        mount_ns: u32,
         executable: &'b [u8],
         /// Words end with a zero byte.
         command_line: &'b [u8],
@@ -292,6 +344,7 @@ pub enum Record<'b> {
     Mark {
         text: &'b [u8],
     },
+    Host(HostRecord<'b>),
 }
 
 /// The records of a payload, up to the first that is damaged.
@@ -327,61 +380,6 @@ fn cut(rest: &[u8]) -> Result<(Kind, &[u8]), RecordError> {
     let bytes = bytes.ok_or(RecordError::Length(len))?;
     let number = u16::from_le_bytes([head[0], head[1]]);
     Ok((Kind::of(number).ok_or(RecordError::Kind(number))?, bytes))
-}
-
-/// Takes numbers and texts from a record one after another.
-pub(super) struct Cursor<'b> {
-    pub(super) kind: Kind,
-    rest: &'b [u8],
-}
-
-impl<'b> Cursor<'b> {
-    pub(super) fn take(&mut self, count: usize) -> Result<&'b [u8], RecordError> {
-        let (taken, rest) = self
-            .rest
-            .split_at_checked(count)
-            .ok_or(RecordError::Short(self.kind))?;
-        self.rest = rest;
-        Ok(taken)
-    }
-
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], RecordError> {
-        let mut bytes = [0; N];
-        bytes.copy_from_slice(self.take(N)?);
-        Ok(bytes)
-    }
-
-    fn u16(&mut self) -> Result<u16, RecordError> {
-        Ok(u16::from_le_bytes(self.array()?))
-    }
-
-    fn u32(&mut self) -> Result<u32, RecordError> {
-        Ok(u32::from_le_bytes(self.array()?))
-    }
-
-    pub(super) fn i32(&mut self) -> Result<i32, RecordError> {
-        Ok(i32::from_le_bytes(self.array()?))
-    }
-
-    pub(super) fn u64(&mut self) -> Result<u64, RecordError> {
-        Ok(u64::from_le_bytes(self.array()?))
-    }
-
-    fn i64(&mut self) -> Result<i64, RecordError> {
-        Ok(i64::from_le_bytes(self.array()?))
-    }
-
-    /// Behind its length.
-    fn text(&mut self) -> Result<&'b [u8], RecordError> {
-        let length = self.u32()?;
-        self.take(length as usize)
-    }
-
-    fn comm(&mut self) -> Result<&'b [u8], RecordError> {
-        let comm = self.take(16)?;
-        let end = comm.iter().position(|byte| *byte == 0);
-        Ok(&comm[..end.unwrap_or(comm.len())])
-    }
 }
 
 fn parse(kind: Kind, bytes: &[u8]) -> Result<(Head, Record<'_>), RecordError> {
@@ -442,6 +440,16 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         }),
         Kind::IrqEnter | Kind::IrqExit | Kind::SoftirqRaise => irq(kind, at)?,
         Kind::LookupBegin | Kind::Lookup => Record::Lookup(LookupRecord::parse(at)?),
+        Kind::Program | Kind::User | Kind::Mount | Kind::DeviceAbout | Kind::DeviceLink => {
+            Record::Host(host(kind, at)?)
+        }
+        Kind::ReclaimBegin | Kind::ReclaimEnd => Record::Reclaim(ReclaimRecord::take(at)?),
+        Kind::Memory => Record::Memory {
+            what: at.u32()?,
+            order: at.u32()?,
+        },
+        Kind::Work => Record::Work(WorkRecord::take(at)?),
+        Kind::Net => Record::Net(NetRecord::take(at)?),
         _ => snapshot(kind, at)?,
     })
 }
@@ -473,6 +481,7 @@ fn snapshot<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordErr
             ppid: at.i32()?,
             uid: at.u32()?,
             started: at.u64()?,
+            mount_ns: at.u32()?,
             executable: at.text()?,
             command_line: at.text()?,
             cgroup: at.text()?,

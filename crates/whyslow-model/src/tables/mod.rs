@@ -4,15 +4,18 @@ mod block_io;
 mod clock_snapshot;
 mod cpu;
 mod device;
+mod device_link;
 mod dns_lookup;
 mod fd_life;
 mod file_life;
 mod import_log;
 mod irq;
+mod kernel_work;
 mod lost_events;
 mod mapping;
 mod marker;
 mod metadata;
+mod mount;
 mod net_interface;
 mod net_packet;
 mod page_count;
@@ -30,15 +33,18 @@ pub use block_io::BlockIoRow;
 pub use clock_snapshot::ClockSnapshotRow;
 pub use cpu::CpuRow;
 pub use device::DeviceRow;
+pub use device_link::DeviceLinkRow;
 pub use dns_lookup::DnsLookupRow;
 pub use fd_life::FdLifeRow;
 pub use file_life::FileLifeRow;
 pub use import_log::ImportLogRow;
 pub use irq::IrqRow;
+pub use kernel_work::KernelWorkRow;
 pub use lost_events::LostEventsRow;
 pub use mapping::MappingRow;
 pub use marker::MarkerRow;
 pub use metadata::MetadataRow;
+pub use mount::MountRow;
 pub use net_interface::NetInterfaceRow;
 pub use net_packet::NetPacketRow;
 pub use page_count::PageCountRow;
@@ -62,10 +68,11 @@ macro_rules! for_each_table {
         $macro! {
             SyscallRow syscall, BlockIoRow block_io, SchedSliceRow sched_slice,
             ThreadStateRow thread_state, WakeupRow wakeup, IrqRow irq, NetPacketRow net_packet,
-            FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim,
+            FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim, KernelWorkRow kernel_work,
             DnsLookupRow dns_lookup,
             MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,
             ThreadCommRow thread_comm, ProcessRow process, CpuRow cpu, DeviceRow device,
+            DeviceLinkRow device_link, MountRow mount,
             NetInterfaceRow net_interface, ClockSnapshotRow clock_snapshot,
             ImportLogRow import_log, TraceStatRow trace_stat, MetadataRow metadata
         }

@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /* Block I/O: bios as they are submitted, requests as the device gets them. */
 
-static __always_inline __u32 rwbs_of(__u32 flags)
-{
-	static const __u8 ops[] = {0, 1, 2, 3, 4, 3};
-	__u32 op = flags & 0xff;
-	__u32 rwbs = op < sizeof(ops) ? ops[op] : 4;
+#include "rwbs.h"
 
-	if (op == 5)
-		rwbs |= RWBS_SECURE;
-#define FLAG(bit, ours)                                                                            \
-	if (flags & (1u << bpf_core_enum_value(enum req_flag_bits, bit)))                          \
-		rwbs |= ours
-	FLAG(__REQ_SYNC, RWBS_SYNC);
-	FLAG(__REQ_META, RWBS_META);
-	FLAG(__REQ_RAHEAD, RWBS_AHEAD);
-	FLAG(__REQ_FUA, RWBS_FUA);
-	FLAG(__REQ_PREFLUSH, RWBS_PREFLUSH);
-#undef FLAG
-	return rwbs;
+static __always_inline __u32 number_of(struct gendisk *disk)
+{
+	return disk ? BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor) : 0;
+}
+
+static __always_inline __u32 bio_device(struct bio *bio)
+{
+	struct bio___before_5_12 *old = (void *)bio;
+
+	if (bpf_core_field_exists(bio->bi_bdev))
+		return bio->bi_bdev ? bio->bi_bdev->bd_dev : 0;
+	return number_of(BPF_CORE_READ(old, bi_disk)) + BPF_CORE_READ(old, bi_partno);
+}
+
+/* The queue knows its disk since 5.15, and only the queue since 5.17. */
+static __always_inline __u32 request_device(struct request *rq)
+{
+	struct request___before_5_17 *old = (void *)rq;
+
+	if (bpf_core_field_exists(rq->q->disk))
+		return number_of(rq->q->disk);
+	return number_of(BPF_CORE_READ(old, rq_disk));
 }
 
 static __always_inline struct wire_block *begin_bio(__u16 kind, struct bio *bio)
@@ -27,7 +33,7 @@ static __always_inline struct wire_block *begin_bio(__u16 kind, struct bio *bio)
 
 	if (!record)
 		return 0;
-	record->dev = bio->bi_bdev ? bio->bi_bdev->bd_dev : 0;
+	record->dev = bio_device(bio);
 	record->bytes = bio->bi_iter.bi_size;
 	record->sector = bio->bi_iter.bi_sector;
 	record->rwbs = rwbs_of(bio->bi_opf);
@@ -111,12 +117,10 @@ int BPF_PROG(on_split, struct bio *bio, unsigned int new_sector)
 static __always_inline int put_rq(__u16 kind, struct request *rq, __u32 bytes, __s32 error)
 {
 	struct wire_block *record = BEGIN(struct wire_block, kind);
-	struct gendisk *disk;
 
 	if (!record)
 		return 0;
-	disk = rq->q->disk;
-	record->dev = disk ? disk->major << 20 | disk->first_minor : 0;
+	record->dev = request_device(rq);
 	record->bytes = bytes;
 	record->sector = rq->__sector;
 	record->rwbs = rwbs_of(rq->cmd_flags);

@@ -18,6 +18,9 @@ const volatile __u64 call_min_ns = 0;  /* shorter calls are left out */
 const volatile bool only_targets = false;
 const volatile bool wants_switches = true; /* else they only tell of calls */
 
+/* Set while one spool ends and another one begins. */
+volatile bool is_turning = false;
+
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 16);

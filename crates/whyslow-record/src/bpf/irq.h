@@ -44,3 +44,15 @@ int BPF_PROG(on_softirq_raise, unsigned int nr)
 {
 	return put_irq(WIRE_SOFTIRQ_RAISE, 1, nr, 0);
 }
+
+SEC("tp_btf/hrtimer_expire_entry")
+int BPF_PROG(on_hrtimer_enter)
+{
+	return put_irq(WIRE_IRQ_ENTER, 2, 0, 0);
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int BPF_PROG(on_hrtimer_exit)
+{
+	return put_irq(WIRE_IRQ_EXIT, 2, 0, 0);
+}

@@ -37,9 +37,14 @@ enum bpf_map_type {
 
 enum {
 	BPF_ANY = 0,
+	BPF_NOEXIST = 1,
 	BPF_F_NO_PREALLOC = 1,
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 	BPF_RB_NO_WAKEUP = 1,
+};
+
+enum wb_reason {
+	WB_REASON_BACKGROUND = 0,
 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -67,7 +72,30 @@ struct thread_info {
 	u32 status;
 };
 
-struct signal_struct;
+struct mm_struct {
+	unsigned long arg_start;
+	unsigned long arg_end;
+};
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct mnt_namespace {
+	struct ns_common ns;
+};
+
+struct nsproxy {
+	struct mnt_namespace *mnt_ns;
+};
+
+struct atomic_count {
+	int counter;
+};
+
+struct signal_struct {
+	struct atomic_count live;
+};
 
 struct task_struct {
 	struct thread_info thread_info;
@@ -78,6 +106,14 @@ struct task_struct {
 	unsigned int __state;
 	char comm[16];
 	struct task_struct *real_parent;
+	struct signal_struct *signal;
+	struct mm_struct *mm;
+	struct nsproxy *nsproxy;
+};
+
+/* Names and places that fields had before; what follows ___ is no part of the name. */
+struct task_struct___before_5_14 {
+	long state;
 };
 
 struct bpf_iter__task {
@@ -105,6 +141,11 @@ struct gendisk {
 	int first_minor;
 };
 
+struct bio___before_5_12 {
+	struct gendisk *bi_disk;
+	u8 bi_partno;
+};
+
 struct request_queue {
 	struct gendisk *disk;
 };
@@ -116,6 +157,10 @@ struct request {
 	u64 __sector;
 };
 
+struct request___before_5_17 {
+	struct gendisk *rq_disk;
+};
+
 struct irqaction {
 	const char *name;
 };
@@ -124,7 +169,88 @@ struct linux_binprm {
 	const char *filename;
 };
 
+struct super_block {
+	u32 s_dev;
+};
+
+struct journal_s {
+	struct block_device *j_fs_dev;
+};
+
+struct transaction_s {
+	u32 t_tid;
+};
+
+struct backing_dev_info {
+	char dev_name[64];
+};
+
+struct bdi_writeback {
+	struct backing_dev_info *bdi;
+};
+
+struct wb_writeback_work {
+	long nr_pages;
+	enum wb_reason reason;
+};
+
+struct xfs_mount {
+	struct super_block *m_super;
+};
+
+struct xlog {
+	struct xfs_mount *l_mp;
+};
+
+struct folio {
+	unsigned long _flags_1;
+};
+
+struct folio___old {
+	u8 _folio_order;
+};
+
+struct net_device {
+	char name[16];
+};
+
+struct in6_addr {
+	u8 bytes[16];
+};
+
+struct sock_common {
+	u32 skc_daddr;
+	u32 skc_rcv_saddr;
+	u16 skc_dport; /* as on the wire */
+	u16 skc_num;
+	unsigned short skc_family;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+};
+
+struct request_sock {
+	struct sock_common __req_common;
+};
+
+struct sk_buff {
+	struct net_device *dev;
+	char cb[48];
+	unsigned int len;
+	u16 protocol; /* as on the wire */
+	u16 network_header;
+	unsigned char *head;
+	unsigned char *data;
+};
+
 #pragma clang attribute pop
+
+enum pageflags {
+	PG_head = 6,
+};
 
 enum req_flag_bits {
 	__REQ_SYNC = 11,

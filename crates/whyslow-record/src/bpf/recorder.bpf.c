@@ -4,6 +4,8 @@
 
 #include "syscalls.h"
 
+#include "process.h"
+
 #include "sched.h"
 
 #include "block.h"
@@ -11,5 +13,11 @@
 #include "irq.h"
 
 #include "dns.h"
+
+#include "mem.h"
+
+#include "fs.h"
+
+#include "net.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -6,7 +6,7 @@ static __always_inline void put_switch(bool preempt, struct task_struct *prev,
 {
 	struct wire_switch *record;
 
-	tell_call(prev, 0, 0);
+	tell_call(prev, 0, 0, false);
 	if (!wants_switches)
 		return;
 	record = BEGIN(struct wire_switch, WIRE_SWITCH);
@@ -34,7 +34,14 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch_old, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	put_switch(preempt, prev, next, prev->__state);
+	struct task_struct___before_5_14 *old = (void *)prev;
+	long state = 0;
+
+	if (bpf_core_field_exists(prev->__state))
+		state = prev->__state;
+	else
+		bpf_core_read(&state, sizeof(state), &old->state);
+	put_switch(preempt, prev, next, state);
 	return 0;
 }
 
@@ -102,22 +109,28 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm
 		return 0;
 	size = bpf_probe_read_kernel_str(scratch->bytes, TEXT_MAX, program->filename);
 	put_scratch(scratch, WIRE_EXEC, old_tid, size > 0 ? size - 1 : 0);
+	put_program(task, true);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
+	/* It may have become somebody else since it began. */
+	if (task->pid == task->tgid && !(task->flags & PF_KTHREAD))
+		put_program(task, false);
+	/* Now, because the id may be another process's before the last of this one is freed. */
+	if (only_targets && task->signal->live.counter == 0) {
+		__u32 pid = task->tgid;
+
+		bpf_map_delete_elem(&targets, &pid);
+	}
 	return put_task(WIRE_EXIT, task, task->comm);
 }
 
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
 {
-	__u32 pid = task->tgid;
-
-	if (only_targets && task->pid == task->tgid)
-		bpf_map_delete_elem(&targets, &pid);
 	return put_task(WIRE_FREE, task, task->comm);
 }
 
@@ -127,13 +140,13 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	return put_task(WIRE_COMM, task, comm);
 }
 
-/* Calls that have not returned when the recording ends. */
+/* Calls that have not returned when a spool ends; all of them if another one begins then. */
 SEC("iter/task")
 int on_end(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
 
 	if (task)
-		tell_call(task, 0, WIRE_ELSEWHERE);
+		tell_call(task, 0, WIRE_ELSEWHERE, is_turning);
 	return 0;
 }

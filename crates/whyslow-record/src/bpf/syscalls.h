@@ -111,11 +111,13 @@ static __always_inline void put_scratch(struct scratch *scratch, __u16 kind, __u
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u64 now = bpf_ktime_get_ns();
 	void *ring = ring_here(cpu);
-	__u64 len;
+	__u64 bytes = size, len;
 
-	if (!ring || size > TEXT_MAX)
+	/* The compiler knows the bound and leaves the comparison out; verifiers before 6.2 do not. */
+	barrier_var(bytes);
+	if (!ring || bytes > TEXT_MAX)
 		return;
-	len = (sizeof(struct wire_text) + size + 7) & ~7ULL;
+	len = (sizeof(struct wire_text) + bytes + 7) & ~7ULL;
 	fill_head(&scratch->head, kind, len, cpu, now);
 	scratch->arg = arg;
 	scratch->size = size;
@@ -172,7 +174,7 @@ static __always_inline void fill_call(struct wire_syscall *record, struct call *
 	record->entered = call->entered;
 	record->nr = call->nr;
 	record->argc = argc;
-	record->head.flags = call->flags | (compat ? WIRE_COMPAT : 0);
+	record->head.flags = call->flags;
 	record->args[0] = arg_of(regs, compat, 1);
 	record->args[1] = arg_of(regs, compat, 2);
 	record->args[2] = arg_of(regs, compat, 3);
@@ -209,19 +211,20 @@ static __always_inline bool put_call(__u16 kind, struct call *call, struct pt_re
 	return true;
 }
 
-/* Tells of the call that a thread is in, unless that was done before. */
-static __always_inline void tell_call(struct task_struct *task, __u64 longer_than, __u16 flags)
+/* Tells of the call that a thread is in, unless that was done before and not for another spool. */
+static __always_inline void tell_call(struct task_struct *task, __u64 longer_than, __u16 flags,
+				      bool again)
 {
 	struct call *call = bpf_task_storage_get(&calls, task, 0, 0);
 	bool told;
 
-	if (!call || !call->entered || call->flags & WIRE_TOLD)
+	if (!call || !call->entered || (call->flags & WIRE_TOLD && !again))
 		return;
 	if (longer_than && bpf_ktime_get_ns() - call->entered < longer_than)
 		return;
 	call->flags |= flags;
 	told = put_call(WIRE_SYSCALL_ENTER, call, (struct pt_regs *)bpf_task_pt_regs(task),
-			is_compat(task), 0, task);
+			call->flags & WIRE_COMPAT, 0, task);
 	/* What found no room was not told: the return has to tell of the entry then. */
 	call->flags = (call->flags & ~flags) | (told ? WIRE_TOLD : 0);
 }
@@ -243,7 +246,7 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long nr)
 	}
 	compat = is_compat(task);
 	call->nr = nr;
-	call->flags = 0;
+	call->flags = compat ? WIRE_COMPAT : 0;
 	call->unread = 0;
 	call->entered = bpf_ktime_get_ns();
 	spec = spec_of(nr, compat);
@@ -278,7 +281,8 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 
 	if (!call || !call->entered)
 		return 0;
-	compat = is_compat(task);
+	/* As at the entry: a program that is run may be of the other kind. */
+	compat = call->flags & WIRE_COMPAT;
 	told = call->flags & WIRE_TOLD;
 	if (call_min_ns && !told && bpf_ktime_get_ns() - call->entered < call_min_ns) {
 		call->entered = 0;
@@ -302,6 +306,6 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 SEC("perf_event")
 int on_tick(void *context)
 {
-	tell_call(bpf_get_current_task_btf(), LONG_CALL_NS, 0);
+	tell_call(bpf_get_current_task_btf(), LONG_CALL_NS, 0, false);
 	return 0;
 }

@@ -42,6 +42,12 @@ enum wire_kind {
 
 	WIRE_LOOKUP_BEGIN = 64,
 	WIRE_LOOKUP = 65,
+	WIRE_RECLAIM_BEGIN = 72,
+	WIRE_RECLAIM_END = 73,
+	WIRE_MEMORY = 74,
+	WIRE_WORK = 80,
+	WIRE_NET = 96,
+	WIRE_PROGRAM = 139,
 };
 
 /* Flags of a head. */
@@ -106,6 +112,19 @@ struct wire_task {
 	char comm[16];
 };
 
+/*
+ * Who the head's process is, when it begins to run a program or ends. The words of its command line
+ * follow, each with its zero byte; none at the end.
+ */
+struct wire_program {
+	struct wire_head head;
+	__u64 cgroup; /* id in the unified hierarchy */
+	__u32 uid;
+	__u32 mount_ns;
+	__u32 is_end;
+	__u32 size;
+};
+
 struct wire_block {
 	struct wire_head head;
 	__u32 dev;
@@ -122,7 +141,7 @@ struct wire_irq {
 	struct wire_head head;
 	__u32 nr;
 	__s32 ret;
-	__u32 irq_kind; /* 0 hard, 1 soft */
+	__u32 irq_kind; /* 0 hard, 1 soft, 2 high-resolution timer */
 	__u32 zero;
 };
 
@@ -159,6 +178,80 @@ struct wire_lookup {
 	__u8 address[16];
 	char host[256]; /* each ends with a zero byte */
 	char service[32];
+};
+
+struct wire_reclaim {
+	struct wire_head head;
+	__u32 what; /* 0 direct, 1 cgroup, 2 soft limit of a cgroup, 3 node, 4 kswapd */
+	__s32 order; /* of a begin, where it is told; else -1 */
+	__s32 node;  /* where it is told; else -1 */
+	__u32 zero;
+	__s64 pages; /* of an end, where it is told; else -1 */
+};
+
+struct wire_memory {
+	struct wire_head head;
+	__u32 what; /* 0 and 1 fault of a program, of the kernel; 2 and 3 into and out of the page
+		       cache; 4 written by reclaim; 5 kswapd is called */
+	__u32 order;
+};
+
+enum wire_work_kind {
+	WORK_JOURNAL_COMMIT = 0,
+	WORK_WRITEBACK = 1,
+	WORK_DIRTY_THROTTLE = 2,
+	WORK_LOG_WAIT = 3,
+	WORK_RECLAIM_THROTTLE = 4,
+	WORK_BUFFER_STALL = 5,
+};
+
+enum wire_work_phase {
+	WORK_BEGIN = 0,
+	WORK_END = 1,
+	/* of a commit */
+	WORK_LOCKING = 2,
+	WORK_FLUSHING = 3,
+	WORK_LOGGING = 4,
+	/* told when it was over: `dur` has how long it took */
+	WORK_DONE = 5,
+};
+
+struct wire_work {
+	struct wire_head head;
+	__u32 what;
+	__u32 phase;
+	__u32 dev; /* 0 where it is not known */
+	__s32 reason; /* -1 where there is none */
+	__u64 id;    /* of the transaction; 0 for none */
+	__s64 pages; /* that are still to be written; -1 where it is not known */
+	__u64 dur;   /* ns */
+	char bdi[16]; /* name of the device where its number is not known */
+};
+
+enum wire_net_kind {
+	NET_RECEIVE = 0,
+	NET_QUEUE = 1,
+	NET_TRANSMIT = 2,
+	NET_RETRANSMIT = 3,
+	NET_RETRANSMIT_SYNACK = 4,
+	NET_DROP = 5,
+};
+
+struct wire_net {
+	struct wire_head head;
+	__u64 skb;
+	__u32 what;
+	__u32 bytes;
+	__s32 ret; /* of the driver; why it was dropped */
+	__u32 seq;
+	__u16 ethertype; /* 0 where it is not known */
+	__u8 family;	 /* 4, 6, or 0: no headers were read */
+	__u8 protocol;
+	__u16 source_port; /* 0 for none */
+	__u16 destination_port;
+	__u8 source[16];
+	__u8 destination[16];
+	char netif[16];
 };
 
 /* `rwbs` */

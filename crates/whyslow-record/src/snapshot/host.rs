@@ -6,7 +6,7 @@ use whyslow_model::spool::{Encoder, Kind};
 
 use crate::clock;
 
-pub(super) fn facts(encoder: &mut Encoder) {
+pub(super) fn facts(encoder: &mut Encoder, topics: &str) {
     let system = rustix::system::uname();
     let mut fact = |name: &str, value: &[u8]| {
         encoder
@@ -16,9 +16,14 @@ pub(super) fn facts(encoder: &mut Encoder) {
             .end();
     };
     fact("hostname", system.nodename().to_bytes());
-    fact("kernel", system.release().to_bytes());
+    fact("kernel_release", system.release().to_bytes());
     fact("architecture", system.machine().to_bytes());
-    fact("recorder", env!("CARGO_PKG_VERSION").as_bytes());
+    fact("machine", system.machine().to_bytes());
+    fact(
+        "tracer_name",
+        concat!("whyslow ", env!("CARGO_PKG_VERSION")).as_bytes(),
+    );
+    fact("topics", topics.as_bytes());
     if let Some(zone) = zone() {
         fact("zone", zone.as_bytes());
     }

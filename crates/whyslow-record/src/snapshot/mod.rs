@@ -2,7 +2,10 @@
 
 mod devices;
 mod host;
+mod mounts;
 mod processes;
+mod tree;
+mod users;
 
 use std::path::Path;
 
@@ -11,14 +14,18 @@ use whyslow_model::spool::{Encoder, Kind};
 use crate::clock::{self, Clocks};
 
 /// What everything after it is to be understood by.
-pub(crate) fn head(encoder: &mut Encoder) {
+pub(crate) fn head(encoder: &mut Encoder, pids: &[i32], topics: &str) {
     clocks(encoder);
-    host::facts(encoder);
+    host::facts(encoder, topics);
+    users::all(encoder, Path::new("/etc/passwd"));
+    processes::first(encoder, Path::new("/proc"), pids);
 }
 
 /// All of `/proc` and `/sys` that answers need. What vanishes meanwhile is left out.
 pub(crate) fn all(encoder: &mut Encoder) {
     devices::block(encoder, Path::new("/sys/class/block"));
+    tree::all(encoder, Path::new("/sys/class/block"));
+    mounts::all(encoder, Path::new("/proc"));
     devices::net(encoder, Path::new("/sys/class/net"));
     devices::irqs(encoder, Path::new("/proc/irq"));
     processes::all(encoder, Path::new("/proc"));

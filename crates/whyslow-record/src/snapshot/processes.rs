@@ -1,40 +1,88 @@
 //! Processes, their threads and descriptors, from `/proc`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use whyslow_model::spool::{Encoder, Kind};
 
-use crate::clock;
+use crate::clock::{self, Clocks};
 
 pub(super) fn all(encoder: &mut Encoder, proc: &Path) {
-    let ticks = rustix::param::clock_ticks_per_second();
+    let begin = clock::clocks();
     for pid in numbers(proc) {
-        one(encoder, &proc.join(pid.to_string()), pid, ticks);
+        one(encoder, &proc.join(pid.to_string()), pid, &begin);
     }
 }
 
 /// Stands for the working directory, as in the calls that take a directory's descriptor.
 const AT_FDCWD: i32 = -100;
 
-fn one(encoder: &mut Encoder, folder: &Path, pid: i32, ticks: u64) {
+/// Who these processes are, and those that this one started: known before anything is recorded,
+/// because they may be gone before the snapshot comes to them.
+pub(super) fn first(encoder: &mut Encoder, proc: &Path, pids: &[i32]) {
+    let begin = clock::clocks();
+    let tasks = proc.join("self/task");
+    let children = numbers(&tasks).into_iter().flat_map(|tid| {
+        let path = tasks.join(tid.to_string()).join("children");
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let numbers = text.split_whitespace().map(str::parse);
+        numbers.filter_map(Result::ok).collect::<Vec<i32>>()
+    });
+    let all: BTreeSet<i32> = pids.iter().copied().chain(children).collect();
+    for pid in all {
+        let folder = proc.join(pid.to_string());
+        if about(encoder, &folder, pid, &begin) {
+            directory(encoder, &folder, pid);
+        }
+    }
+}
+
+fn one(encoder: &mut Encoder, folder: &Path, pid: i32, begin: &Clocks) {
+    if about(encoder, folder, pid, begin) {
+        threads(encoder, folder, pid);
+        directory(encoder, folder, pid);
+        descriptors(encoder, folder, pid);
+    }
+}
+
+/// What is told of a process that was there when the snapshot began is told of that moment, so that
+/// those it started meanwhile have from it what they have.
+fn about(encoder: &mut Encoder, folder: &Path, pid: i32, begin: &Clocks) -> bool {
+    // What changes while the rest is read is told by the programs, and later.
+    let now = clock::monotonic();
     let Some(stat) = Stat::read(folder) else {
-        return;
+        return false;
     };
     let status = fs::read_to_string(folder.join("status")).unwrap_or_default();
     let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"));
     let uid = uid.and_then(|uids| uids.split_whitespace().next()?.parse().ok());
+    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    let started = stat.started.saturating_mul(tick);
+    let was_there = started.saturating_add(tick) <= begin.boot;
+    let ts = if was_there { begin.monotonic } else { now };
+    // What has ended is in no group of its own any more.
+    let cgroup = if matches!(stat.state, b'Z' | b'X') {
+        Vec::new()
+    } else {
+        fs::read(folder.join("cgroup")).unwrap_or_default()
+    };
     let executable = fs::read_link(folder.join("exe")).unwrap_or_default();
     encoder
-        .begin(Kind::Process, clock::monotonic(), (pid, pid))
+        .begin(Kind::Process, ts, (pid, pid))
         .u32(stat.ppid as u32)
         .u32(uid.unwrap_or(u32::MAX))
-        .u64(stat.started.saturating_mul(1_000_000_000 / ticks.max(1)))
+        .u64(started)
+        .u32(mount_ns(folder).unwrap_or(0))
         .text(executable.as_os_str().as_bytes())
         .text(&fs::read(folder.join("cmdline")).unwrap_or_default())
-        .text(&fs::read(folder.join("cgroup")).unwrap_or_default())
+        .text(&cgroup)
         .end();
+    true
+}
+
+fn threads(encoder: &mut Encoder, folder: &Path, pid: i32) {
     for tid in numbers(&folder.join("task")) {
         let Some(stat) = Stat::read(&folder.join("task").join(tid.to_string())) else {
             continue;
@@ -45,6 +93,10 @@ fn one(encoder: &mut Encoder, folder: &Path, pid: i32, ticks: u64) {
             .text(&stat.comm)
             .end();
     }
+}
+
+/// The working directory.
+fn directory(encoder: &mut Encoder, folder: &Path, pid: i32) {
     if let Ok(directory) = fs::read_link(folder.join("cwd")) {
         encoder
             .begin(Kind::Fd, clock::monotonic(), (pid, pid))
@@ -53,6 +105,9 @@ fn one(encoder: &mut Encoder, folder: &Path, pid: i32, ticks: u64) {
             .text(directory.as_os_str().as_bytes())
             .end();
     }
+}
+
+fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32) {
     for fd in numbers(&folder.join("fd")) {
         let Ok(target) = fs::read_link(folder.join("fd").join(fd.to_string())) else {
             continue;
@@ -67,6 +122,13 @@ fn one(encoder: &mut Encoder, folder: &Path, pid: i32, ticks: u64) {
     }
 }
 
+/// Number of the mount namespace: `mnt:[4026531841]`.
+pub(super) fn mount_ns(folder: &Path) -> Option<u32> {
+    let link = fs::read_link(folder.join("ns/mnt")).ok()?;
+    let number = link.to_str()?.strip_prefix("mnt:[")?.strip_suffix(']')?;
+    number.parse().ok()
+}
+
 /// Open flags, which `/proc/PID/fdinfo/FD` has in octal.
 fn flags(about: &str) -> Option<u64> {
     let line = about.lines().find_map(|line| line.strip_prefix("flags:"))?;
@@ -74,7 +136,7 @@ fn flags(about: &str) -> Option<u64> {
 }
 
 /// Entries of a folder that are numbers, ascending.
-fn numbers(folder: &Path) -> Vec<i32> {
+pub(super) fn numbers(folder: &Path) -> Vec<i32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut numbers: Vec<i32> = entries
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -137,7 +199,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let pid = std::process::id() as i32;
         let mut encoder = Encoder::default();
-        one(&mut encoder, Path::new("/proc/self"), pid, 100);
+        one(&mut encoder, Path::new("/proc/self"), pid, &clock::clocks());
         let found: Vec<_> = records(encoder.payload())
             .map(|(_, record)| record.unwrap().1)
             .collect();

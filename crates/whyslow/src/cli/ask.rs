@@ -83,6 +83,9 @@ pub(crate) struct FilterArgs {
         value_delimiter = ','
     )]
     pub(crate) comm: Vec<String>,
+    /// Processes in control groups with such a path, as globs: '/docker/**'
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) cgroup: Vec<String>,
     /// Block devices, as name or MAJOR:MINOR
     #[arg(short, long, value_name = "DEV", value_delimiter = ',')]
     pub(crate) dev: Vec<String>,

@@ -107,7 +107,8 @@ Examples:
 const INFO_EXAMPLES: &str = "\
 Examples:
   whyslow info web.wsl
-  whyslow info web.wsl --events          with the number of events of each kind";
+  whyslow info web.wsl --events          with the number of events of each kind
+  whyslow info web.wsl --devices         disks, volumes and mounts as a tree";
 const AS_EXAMPLES: &str = "\
 Examples:
   whyslow as iostat web.wsl -dx 1              disks, second by second
@@ -160,6 +161,9 @@ pub(crate) struct InfoArgs {
     /// Also the number of events by name
     #[arg(long)]
     pub(crate) events: bool,
+    /// Instead: which block device lies on which, and what is mounted from it
+    #[arg(long, conflicts_with = "events")]
+    pub(crate) devices: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -33,7 +33,7 @@ pub(crate) struct RecordArgs {
     /// With a command: calls of all processes, not only its own
     #[arg(short, long)]
     pub(crate) all: bool,
-    /// What to record [default: syscalls,sched,block,dns]
+    /// What to record [default: syscalls,sched,block,dns,mem,fs]
     #[arg(long, value_name = "TOPICS", value_delimiter = ',')]
     pub(crate) what: Vec<TopicArg>,
     /// Only calls that last so long, or in which the thread gave up the CPU
@@ -73,17 +73,21 @@ pub(crate) enum TopicArg {
     Locks,
     /// Lookups of host names
     Dns,
-    /// Reclaim and throttling of memory, swap
+    /// Reclaim of memory
     Mem,
-    /// Writeback, journals
+    /// Writeback, commits of journals, writers that are held back
     Fs,
-    /// Packets and retransmits
+    /// Packets, retransmits and drops
     Net,
+    /// Page faults, and what comes into the page cache and leaves it
+    Pages,
 }
 
 /// Waits until somebody lets it go on, and becomes the command.
 #[derive(Debug, Args)]
 pub(crate) struct HeldArgs {
+    /// Who lets it go
+    pub(crate) recorder: i32,
     #[arg(required = true, last = true)]
     pub(crate) command: Vec<OsString>,
 }

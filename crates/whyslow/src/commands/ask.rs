@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use whyslow_analysis::{Bins, DeviceRef, Filter, Kind, Question, Sort, Verb, Weight};
 use whyslow_model::{Ns, Window};
 
+use super::live::{self, LIVE, Watched};
 use crate::cli::{AskArgs, QuestionCommand, TalkArgs, ViewArgs};
 use crate::failure::Failure;
 use crate::output;
@@ -66,6 +67,9 @@ impl Asked {
 
     pub(crate) fn run(self, talk: &TalkArgs) -> Result<(), Failure> {
         let target = Target::parse(&self.args.positional)?;
+        if target.recording.as_deref() == Some(LIVE) && self.is_counted_live() {
+            return self.watch(&target, talk);
+        }
         let opened = Opened::find(target.recording.as_deref(), talk)?;
         let output = &self.args.output;
         let wanted_zone = if output.utc {
@@ -110,6 +114,30 @@ impl Asked {
             return Err(Failure::incomplete("events were lost in the window"));
         }
         Ok(())
+    }
+
+    /// Whether the kernel counts for it, and nothing is recorded.
+    fn is_counted_live(&self) -> bool {
+        self.kind == Kind::Block && self.verb == Verb::Outliers
+    }
+
+    fn watch(&self, target: &Target, talk: &TalkArgs) -> Result<(), Failure> {
+        let AskArgs { window, shape, .. } = &self.args;
+        let has_window = window.text().is_some() || window.overlaps.is_some();
+        if has_window {
+            return Err(Failure::usage("there is no window in what happens now")
+                .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"));
+        }
+        if shape.limit.is_some() || shape.sort.is_some() || !shape.by.is_empty() {
+            return Err(Failure::usage("devices are shown in order of number here"));
+        }
+        let watched = Watched {
+            filter: &filter(&self.args)?,
+            interval: target.interval,
+            count: target.count,
+            output: &self.args.output,
+        };
+        live::watch(&watched, talk)
     }
 
     fn question(
@@ -270,6 +298,7 @@ fn filter(args: &AskArgs) -> Result<Filter, Failure> {
         pids: filter.pid.clone(),
         tids: filter.tid.clone(),
         comms: filter.comm.clone(),
+        cgroups: filter.cgroup.clone(),
         devices: filter.dev.iter().map(|text| device(text)).collect(),
         files: filter.file.clone(),
         ops: filter.op.clone(),

@@ -5,6 +5,7 @@ mod completions;
 mod doctor;
 mod import;
 mod info;
+mod live;
 mod man;
 mod record;
 mod schema;

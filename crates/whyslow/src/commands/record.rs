@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
-use std::ops::ControlFlow;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -11,9 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, waitpid,
+};
 use whyslow_ingest::ImportOptions;
-use whyslow_record::{Options, Progress, RecordError, Summary, Topic};
+use whyslow_record::{Options, Progress, RecordError, Step, Summary, Topic};
 use whyslow_store::Existing;
 
 use crate::cli::{HeldArgs, RecordArgs, TalkArgs, TopicArg};
@@ -94,6 +96,7 @@ fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> Options {
         TopicArg::Mem => Topic::Mem,
         TopicArg::Fs => Topic::Fs,
         TopicArg::Net => Topic::Net,
+        TopicArg::Pages => Topic::Pages,
     };
     if args.light {
         options.topics = [Topic::Syscalls, Topic::Block].into();
@@ -146,32 +149,39 @@ fn record(
         let is_over = length.is_some_and(|length| begun.elapsed() >= length);
         let is_done = child.as_mut().is_some_and(Held::has_ended);
         if is_over || is_done || stop.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
+            Step::End
         } else {
-            ControlFlow::Continue(())
+            Step::GoOn
         }
     };
     whyslow_record::record(options, ready, each).map_err(explain)
 }
 
-fn explain(error: RecordError) -> Failure {
+/// What helps against it.
+pub(super) fn explain(error: RecordError) -> Failure {
     let failure = Failure::new(error.to_string());
     match &error {
         RecordError::NotPermitted => {
-            failure.hint("run it as root: sudo whyslow record …")
+            failure.hint("run it as root: sudo whyslow …")
         }
         RecordError::NoTypes => failure.hint(
-            "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng or perf, and `whyslow import` what they wrote",
+            "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng, `whyslow doctor` tells how",
         ),
         RecordError::AllRefused { off } => {
             let reasons = off.iter().map(|off| format!("{}: {}", off.program, off.reason));
             failure.hint(reasons.collect::<Vec<_>>().join("; "))
         }
-        RecordError::Spool { path, .. } => {
+        RecordError::Spool { path, source } => {
             let failure = failure.caused_by_chain(&error);
             if path.exists() {
+                let elsewhere = match source.kind() {
+                    ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                        " -o /other/disk/NAME.wsl"
+                    }
+                    _ => "",
+                };
                 failure.hint(format!(
-                    "what was written until then is kept: whyslow import {}",
+                    "what was written until then is kept: whyslow import {}{elsewhere}",
                     path.display()
                 ))
             } else {
@@ -265,6 +275,7 @@ impl Held {
         };
         let child = Command::new("/proc/self/exe")
             .arg("held")
+            .arg(std::process::id().to_string())
             .arg("--")
             .args(command)
             .spawn()
@@ -315,9 +326,15 @@ impl Held {
 
 /// What the hidden command `held` does: stops, and becomes the command when it is let go.
 pub(super) fn hold(args: &HeldArgs) -> Result<(), Failure> {
+    // Nobody lets it go if the recorder is killed before that.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    if getppid().is_none_or(|pid| pid.as_raw_pid() != args.recorder) {
+        return Err(Failure::new("the recorder is gone"));
+    }
     if let Some(pid) = Pid::from_raw(std::process::id() as i32) {
         let _ = kill_process(pid, Signal::STOP);
     }
+    let _ = set_parent_process_death_signal(None);
     let error = Command::new(&args.command[0])
         .args(&args.command[1..])
         .exec();

@@ -11,6 +11,7 @@ mod facts;
 mod heat;
 mod histogram;
 mod json;
+mod live;
 mod look;
 mod marks;
 mod markup;
@@ -30,6 +31,7 @@ mod tree;
 mod tests;
 
 pub(crate) use escape::shown;
+pub(crate) use live::{args_of_many, write_rows_alone};
 pub(crate) use look::Look;
 pub(crate) use stream::{streams, write_streamed};
 pub(crate) use terminal::wants_color;
@@ -37,6 +39,7 @@ pub(crate) use terminal::wants_color;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use whyslow_analysis::Weight;
 use whyslow_model::answer::{Answer, AnswerTable};
@@ -232,6 +235,11 @@ pub(crate) fn tell_beside(answer: &Answer, zone: Zone) {
         keep: Vec::new(),
     };
     talk_beside(answer, &look);
+}
+
+/// A length of time by itself: `500 ms`.
+pub(crate) fn duration(length: Duration) -> String {
+    quantity::duration_alone(length.as_nanos() as f64, UnitChoice::Auto)
 }
 
 fn choose_table(answer: &mut Answer, name: Option<&str>) -> Result<(), Failure> {

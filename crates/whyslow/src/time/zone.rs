@@ -27,11 +27,19 @@ impl Zone {
         }
     }
 
+    /// That of this machine and user.
+    pub(crate) fn local() -> Self {
+        Self {
+            zone: TimeZone::system(),
+            known: true,
+        }
+    }
+
     /// `Europe/Berlin`, `+01:00`, `+0100`, `UTC`, `local`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let zone = match text {
             "utc" | "UTC" | "Z" | "GMT" => TimeZone::UTC,
-            "local" => TimeZone::system(),
+            "local" => return Ok(Self::local()),
             _ => match parse_offset(text) {
                 Some(seconds) => TimeZone::fixed(
                     Offset::from_seconds(seconds)

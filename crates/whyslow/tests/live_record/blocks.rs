@@ -6,12 +6,12 @@ use super::common::Place;
 use super::{can_record, record, rows, skip};
 
 /// A loop device, for as long as this lives.
-struct Loop {
-    name: String,
+pub(crate) struct Loop {
+    pub(crate) name: String,
 }
 
 impl Loop {
-    fn new(place: &Place) -> Option<Self> {
+    pub(crate) fn new(place: &Place) -> Option<Self> {
         let image = place.join("disk.img");
         let file = std::fs::File::create(&image).expect("a temporary folder takes it");
         file.set_len(64 << 20).expect("a sparse file");
@@ -26,15 +26,24 @@ impl Loop {
     }
 
     /// Writes completed, and sectors written, so far.
-    fn writes(&self) -> (i64, i64) {
+    pub(crate) fn writes(&self) -> (i64, i64) {
+        let counters = self.counters();
+        (counters[4], counters[6])
+    }
+
+    /// What the kernel has counted so far: reads, reads merged, sectors read, ms reading, and the
+    /// same of writes, and more.
+    pub(crate) fn counters(&self) -> Vec<i64> {
         let stats = std::fs::read_to_string("/proc/diskstats").expect("the kernel has it");
         let words = stats.lines().find_map(|line| {
             let words: Vec<&str> = line.split_whitespace().collect();
             (words.get(2) == Some(&self.name.as_str())).then_some(words)
         });
         let words = words.expect("the device is there");
-        let number = |at: usize| words[at].parse().expect("a number");
-        (number(7), number(9))
+        let numbers = words[3..].iter();
+        numbers
+            .map(|word| word.parse().expect("a number"))
+            .collect()
     }
 }
 

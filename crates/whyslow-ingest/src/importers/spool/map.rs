@@ -7,10 +7,12 @@ use whyslow_model::event::{
     SocketAddress, StateProcess, SyscallArgs, WakeupKind,
 };
 use whyslow_model::spool::{
-    BlockIo, COMPAT, ELSEWHERE, Head, Kind, LookupRecord, Record, Switch, SyscallRecord,
+    BlockIo, COMPAT, ELSEWHERE, Head, HostRecord, Kind, LookupRecord, Record, Switch, SyscallRecord,
 };
 use whyslow_model::syscall::{self, Abi, Role};
 
+use super::host::{self, Host};
+use super::kernel;
 use super::order::Pointed;
 
 /// What came of a record.
@@ -45,6 +47,7 @@ pub(crate) struct Mapper {
     /// Of calls that are known by number only.
     numbers: FxHashMap<u32, Box<str>>,
     abi: Option<Abi>,
+    host: Host,
 }
 
 impl Mapper {
@@ -55,6 +58,11 @@ impl Mapper {
             b"aarch64" => Some(Abi::Aarch64),
             _ => None,
         };
+    }
+
+    /// The calendar less the clock that goes on while the machine sleeps.
+    pub(crate) fn set_boot_offset(&mut self, offset: Ns) {
+        self.host.set_boot_offset(offset);
     }
 
     pub(crate) fn map<'a>(
@@ -77,6 +85,8 @@ impl Mapper {
                 body,
             })
         };
+        // A kind of a later recorder tells nothing.
+        let told = |body: Option<_>| body.map_or(Told::Nothing, event);
         let state = |body| {
             Told::Event(Event {
                 ts: place.ts,
@@ -135,6 +145,10 @@ impl Mapper {
                 nr: nr as i32,
                 ret: Some(ret),
             }),
+            Record::Reclaim(reclaim) => told(kernel::reclaim(head.kind, reclaim)),
+            Record::Memory { what, order } => told(kernel::memory(what, order)),
+            Record::Work(work) => told(kernel::work(work)),
+            Record::Net(packet) => told(kernel::packet(packet)),
             Record::SoftirqRaise { nr } => event(Body::SoftirqRaise { nr: nr as i32 }),
             Record::Thread {
                 state: letter,
@@ -191,11 +205,15 @@ impl Mapper {
             }
             Record::Lookup(lookup) => event(looked_up(head, lookup, place.ts)),
             Record::Fact { name, value } => Told::Fact(name, value),
-            Record::Text(_)
-            | Record::Bytes(_)
-            | Record::Clock { .. }
-            | Record::Process { .. }
-            | Record::Mark { .. } => Told::Nothing,
+            Record::Process { .. } => {
+                let about = self.host.snapshot(head, record);
+                about.map_or(Told::Nothing, state)
+            }
+            Record::Host(HostRecord::Program(program)) => event(self.host.program(head, program)),
+            Record::Host(ref record) => host::machine(record).map_or(Told::Nothing, state),
+            Record::Text(_) | Record::Bytes(_) | Record::Clock { .. } | Record::Mark { .. } => {
+                Told::Nothing
+            }
         }
     }
 
@@ -215,6 +233,7 @@ impl Mapper {
                 }
             }
             Record::Thread { comm, .. } => self.name(head.tid, comm),
+            Record::Host(record) => self.host.learn(record),
             Record::Fork(task) | Record::Comm(task) => self.name(task.tid, task.comm),
             Record::Free(task) => {
                 self.comms.remove(&task.tid);
@@ -440,6 +459,7 @@ fn looked_up<'a>(head: &Head, lookup: LookupRecord<'a>, ts: Ns) -> Body<'a> {
 fn irq_kind(kind: u32) -> IrqKind {
     match kind {
         0 => IrqKind::Hard,
+        2 => IrqKind::Hrtimer,
         _ => IrqKind::Soft,
     }
 }
@@ -459,7 +479,7 @@ fn block(kind: Kind, io: BlockIo) -> Body<'static> {
         tid: None,
         comm: None,
     };
-    let error = Some(errno(io.error)).filter(|errno| *errno != 0);
+    let error = Some(BlockIo::errno(io.error)).filter(|errno| *errno != 0);
     match kind {
         Kind::BioQueue => Body::BlockBioQueue(range),
         Kind::BioBackmerge => Body::BlockBioBackmerge(range),
@@ -499,24 +519,6 @@ fn flags(rwbs: u32) -> BlockFlags {
         fua: has(BlockIo::FUA),
         preflush: has(BlockIo::PREFLUSH),
         secure: has(BlockIo::SECURE),
-    }
-}
-
-/// `blk_status_t` as a number of errors; older kernels give that, negative.
-fn errno(status: i32) -> i32 {
-    match status {
-        0 => 0,
-        1 => 95,
-        2 => 110,
-        3 => 28,
-        4 => 67,
-        5 => 121,
-        6 => 52,
-        7 => 61,
-        8 => 84,
-        9 => 12,
-        status if status < 0 => -status,
-        _ => 5,
     }
 }
 

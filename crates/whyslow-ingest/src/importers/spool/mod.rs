@@ -4,10 +4,15 @@
 //! a tenth of a second at most, because the recorder tells of longer calls before they end. So what
 //! was read waits so long beyond the moment up to which everything is told.
 
+mod cgroup;
+mod clocks;
+mod host;
+mod kernel;
 mod map;
 mod order;
 mod reader;
 
+pub(crate) use clocks::{Reading, Step};
 pub(crate) use map::{Mapper, Place, Told};
 pub(crate) use order::Window;
 pub(crate) use reader::{SpoolReader, is_spool};

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
-use whyslow_model::spool::{Head, Kind, Record, TOLD, records};
+use whyslow_model::spool::{Head, Kind, Record, SyscallRecord, TOLD, records};
+
+use super::clocks::{Clocks, Reading};
 
 /// How far back a record may reach: the recorder looks for long calls twenty times a second.
 const REACH_NS: u64 = 150_000_000;
@@ -13,18 +15,36 @@ const REACH_NS: u64 = 150_000_000;
 const WAITING_MAX: usize = 4_000_000;
 
 /// What arguments of a call point at, by number of the argument from 1 on.
-pub(crate) type Pointed = Vec<(u32, Box<[u8]>)>;
+pub(crate) type Pointed = Vec<Points>;
+type Points = (u32, Box<[u8]>);
 
 /// Something that happened.
 #[derive(Debug)]
 pub(crate) struct Ordered {
     pub(crate) ts: u64,
     number: u64,
-    /// The entry of the call that the record is about, rather than its return.
-    pub(crate) is_entry: bool,
+    part: Part,
+    tid: i32,
+    /// Of a call: when it began.
+    entered: u64,
     pub(crate) pointed: Option<Box<Pointed>>,
     block: u64,
     at: u32,
+}
+
+/// What of the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Entry,
+    Return,
+    Other,
+}
+
+impl Ordered {
+    /// The entry of the call that the record is about, rather than its return.
+    pub(crate) fn is_entry(&self) -> bool {
+        self.part == Part::Entry
+    }
 }
 
 /// Blocks of which something waits.
@@ -35,17 +55,36 @@ pub(crate) struct Window {
     first: u64,
     waiting: Vec<Ordered>,
     next_number: u64,
-    /// Of the call that a thread is about to tell of.
-    pointed: FxHashMap<i32, Pointed>,
+    /// Of the call that a thread is about to tell of, with the time.
+    pointed: FxHashMap<i32, Vec<(u64, Points)>>,
     complete_until: u64,
+    /// When the call began that a thread is in.
+    inside: FxHashMap<i32, u64>,
+    /// Everything before this moment was handed on.
+    handed_until: u64,
     /// Records that could not be read: count, and where the first of them was.
     pub(crate) damaged: u64,
     pub(crate) read: u64,
     pub(crate) kinds: BTreeMap<Kind, u64>,
-    /// The monotonic clock and the calendar, when they were compared first.
-    pub(crate) clock: Option<(u64, i64)>,
+    pub(crate) clocks: Clocks,
     /// The architecture, which names calls.
     pub(crate) architecture: Option<Box<[u8]>>,
+}
+
+/// What a call points at that was told at a moment. A call before it may not have been told, and what
+/// it pointed at is left; a call after it may have told through another ring, and keeps its own.
+fn of_call(
+    pointed: &mut FxHashMap<i32, Vec<(u64, Points)>>,
+    head: &Head,
+    entered: u64,
+) -> Option<Pointed> {
+    let mut found = pointed.remove(&head.tid)?;
+    let later: Vec<_> = found.extract_if(.., |(ts, _)| *ts > head.ts).collect();
+    if !later.is_empty() {
+        pointed.insert(head.tid, later);
+    }
+    let of_it = found.into_iter().filter(|(ts, _)| *ts >= entered);
+    Some(of_it.map(|(_, points)| points).collect())
 }
 
 impl Window {
@@ -60,9 +99,11 @@ impl Window {
             };
             *self.kinds.entry(head.kind).or_default() += 1;
             match record {
-                Record::Clock { real, .. } => {
-                    self.clock.get_or_insert((head.ts, real));
-                }
+                Record::Clock { boot, real } => self.clocks.add(Reading {
+                    monotonic: head.ts,
+                    boot,
+                    real,
+                }),
                 Record::Fact {
                     name: b"architecture",
                     value,
@@ -76,11 +117,13 @@ impl Window {
     }
 
     fn put(&mut self, head: &Head, record: &Record<'_>, (block, at): (u64, u32)) {
-        let mut add = |ts, is_entry, pointed: Option<Pointed>| {
+        let mut add = |(part, ts, entered), pointed: Option<Pointed>| {
             self.waiting.push(Ordered {
                 ts,
                 number: self.next_number,
-                is_entry,
+                part,
+                tid: head.tid,
+                entered,
                 pointed: pointed.filter(|list| !list.is_empty()).map(Box::new),
                 block,
                 at,
@@ -94,20 +137,20 @@ impl Window {
                 if of_thread.len() >= 8 {
                     of_thread.clear();
                 }
-                of_thread.push((text.arg, text.bytes.into()));
+                of_thread.push((head.ts, (text.arg, text.bytes.into())));
             }
-            Record::SyscallEnter(call) => {
-                let pointed = self.pointed.remove(&head.tid);
-                add(call.entered, true, pointed);
+            &Record::SyscallEnter(SyscallRecord { entered, .. }) => {
+                let pointed = of_call(&mut self.pointed, head, entered);
+                add((Part::Entry, entered, entered), pointed);
             }
-            Record::Syscall(call) => {
-                let pointed = self.pointed.remove(&head.tid);
+            &Record::Syscall(SyscallRecord { entered, .. }) => {
+                let pointed = of_call(&mut self.pointed, head, entered);
                 if head.flags & TOLD == 0 {
-                    add(call.entered, true, pointed.clone());
+                    add((Part::Entry, entered, entered), pointed.clone());
                 }
-                add(head.ts, false, pointed);
+                add((Part::Return, head.ts, entered), pointed);
             }
-            _ => add(head.ts, false, None),
+            _ => add((Part::Other, head.ts, 0), None),
         }
     }
 
@@ -124,7 +167,48 @@ impl Window {
             due.max(self.waiting.len().saturating_sub(WAITING_MAX))
         };
         let rest = self.waiting.split_off(count);
-        std::mem::replace(&mut self.waiting, rest)
+        let due = std::mem::replace(&mut self.waiting, rest);
+        let paired = self.pair(due);
+        if let Some(last) = paired.last() {
+            self.handed_until = last.ts;
+        }
+        paired
+    }
+
+    /// A call has one entry: those told again, because another spool began meanwhile, are left out,
+    /// and what only an older spool told is made again from the return.
+    fn pair(&mut self, due: Vec<Ordered>) -> Vec<Ordered> {
+        let mut paired = Vec::with_capacity(due.len());
+        let mut has_late = false;
+        for ordered in due {
+            match ordered.part {
+                Part::Other => {}
+                Part::Entry => {
+                    if self.inside.insert(ordered.tid, ordered.entered) == Some(ordered.entered) {
+                        continue;
+                    }
+                }
+                Part::Return => {
+                    let is_known = self.inside.remove(&ordered.tid) == Some(ordered.entered);
+                    // What lies before all that was handed on cannot be put in its place: the
+                    // call's beginning stays unknown.
+                    if !is_known && ordered.entered >= self.handed_until {
+                        has_late = true;
+                        paired.push(Ordered {
+                            ts: ordered.entered,
+                            part: Part::Entry,
+                            pointed: None,
+                            ..ordered
+                        });
+                    }
+                }
+            }
+            paired.push(ordered);
+        }
+        if has_late {
+            paired.sort_by_key(|ordered| (ordered.ts, ordered.number));
+        }
+        paired
     }
 
     /// The record of something that was ready.

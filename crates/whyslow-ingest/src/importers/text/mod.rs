@@ -41,6 +41,7 @@
 //! | `memory` | `kind` (`fault_user`, `fault_kernel`, `cache_add`, `cache_remove`, `reclaim_write`, `kswapd_wakeup`), `order` |
 //! | `reclaim_begin` | `kind` (`direct`, `cgroup`, `cgroup_soft`, `node`, `kswapd`), `order node` |
 //! | `reclaim_end` | `kind`, `pages node` |
+//! | `work` | `kind` (`journal_commit`, `writeback`, `dirty_throttle`, `log_wait`, `reclaim_throttle`, `buffer_stall`), `phase` (`begin`, `end`, `locking`, `flushing`, `logging`, `done`), `dev reason transaction pages dur` |
 //! | `state_process` | `tid`, `pid ppid comm is_kernel status cpu file_table` |
 //! | `state_fd` | `fd`, `pid file_table flags path` |
 //! | `state_block_device` | `dev name` |

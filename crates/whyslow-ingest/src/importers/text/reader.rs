@@ -6,7 +6,7 @@ use std::str::FromStr;
 use whyslow_model::event::{
     BlockRange, Body, Context, Event, IrqKind, Loss, LossKind, MemoryKind, NetAddress,
     NetFaultKind, NetHeaders, NetKind, PrevState, ReclaimKind, SocketAddress, StateProcess,
-    SyscallArgs, WakeupKind,
+    SyscallArgs, WakeupKind, Work, WorkKind, WorkPhase,
 };
 
 use super::line::{self, Line};
@@ -294,6 +294,7 @@ impl<'a> Fields<'a> {
                 pages: self.optional("pages")?,
                 node: self.optional("node")?,
             },
+            "work" => Body::Work(self.work()?),
             "state_process" => Body::StateProcess(StateProcess {
                 tid: self.required("tid")?,
                 pid: self.optional("pid")?,
@@ -380,6 +381,24 @@ impl<'a> Fields<'a> {
             "rq_requeue" => Body::BlockRqRequeue(range),
             "rq_complete" => Body::BlockRqComplete { range, error },
             name => return Err(format!("`block_{name}` is not an event")),
+        })
+    }
+
+    fn work(&self) -> Read<Work<'a>> {
+        let kind = |text: &str| WorkKind::ALL.into_iter().find(|kind| kind.name() == text);
+        let phase = |text: &str| {
+            WorkPhase::ALL
+                .into_iter()
+                .find(|phase| phase.name() == text)
+        };
+        Ok(Work {
+            kind: self.special_required("kind", kind)?,
+            phase: self.special_required("phase", phase)?,
+            dev: self.special("dev", device)?,
+            reason: self.optional("reason")?,
+            transaction: self.optional("transaction")?,
+            pages: self.optional("pages")?,
+            dur: self.optional("dur")?,
         })
     }
 

@@ -270,6 +270,16 @@ impl LineWriter<'_> {
                 self.some("pages", pages);
                 self.some("node", node);
             }
+            Body::Work(work) => {
+                self.name("work");
+                self.field("kind", work.kind.name());
+                self.field("phase", work.phase.name());
+                self.some("dev", work.dev.map(Device));
+                self.some("reason", work.reason);
+                self.some("transaction", work.transaction);
+                self.some("pages", work.pages);
+                self.some("dur", work.dur);
+            }
             Body::StateProcess(ref process) => self.state_process(process),
             Body::StateFd {
                 pid,

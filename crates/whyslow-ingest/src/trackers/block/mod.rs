@@ -30,10 +30,10 @@ mod sequence;
 #[cfg(test)]
 mod tests;
 
-use whyslow_model::Ns;
 use whyslow_model::event::{BlockOp, BlockRange, Body};
 use whyslow_model::stat;
 use whyslow_model::tables::EmitAll;
+use whyslow_model::{Ns, Sym, Symbols};
 
 use self::device::Devices;
 use self::open::{CHAIN_MAX, Io, OPEN_MAX, OpenIos, Slot, Stage, Submitter};
@@ -80,6 +80,11 @@ pub(super) struct BlockTracker {
 }
 
 impl BlockTracker {
+    /// Name of a device as far as it is known.
+    pub(super) fn device_name(&self, dev: i64, symbols: &mut Symbols) -> Sym {
+        self.devices.name(dev, symbols)
+    }
+
     /// Takes one event; those of other kinds tell at most when the recording began.
     pub(super) fn apply<S: EmitAll>(
         &mut self,
@@ -109,6 +114,12 @@ impl BlockTracker {
                 let name = out.intern(name);
                 self.devices.set_name(dev, name);
             }
+            Body::StateDevice(ref about) => self.devices.describe(about, out.symbols),
+            Body::StateDeviceLink {
+                dev,
+                below,
+                kind: b"partition",
+            } => self.devices.set_disk(dev, below),
             Body::StateEnd => self.rows.settle(&self.devices, out),
             _ => {}
         }

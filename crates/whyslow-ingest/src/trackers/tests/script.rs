@@ -5,7 +5,8 @@
 
 use whyslow_model::event::{
     Body, Context, Event, IrqKind, Loss, LossKind, MemoryKind, NetAddress, NetFaultKind,
-    NetHeaders, NetKind, PrevState, ReclaimKind, StateProcess, SyscallArgs, WakeupKind,
+    NetHeaders, NetKind, PrevState, ReclaimKind, StateProcess, SyscallArgs, WakeupKind, Work,
+    WorkKind, WorkPhase,
 };
 use whyslow_model::row::{Row, Sink};
 use whyslow_model::tables::{Collected, EmitAll};
@@ -210,6 +211,15 @@ fn body<'a>(words: &[&'a str]) -> Body<'a> {
             pages: Some(number(pages)),
             node: Some(number(node) as i32),
         },
+        ["work", kind, phase, dev, amount] => Body::Work(Work {
+            kind: of_name(&WorkKind::ALL, WorkKind::name, kind),
+            phase: of_name(&WorkPhase::ALL, WorkPhase::name, phase),
+            dev: Some(number(dev)),
+            reason: None,
+            transaction: None,
+            pages: Some(number(amount)),
+            dur: Some(number(amount)),
+        }),
         ["drop", reason, ethertype] => Body::NetFault {
             kind: NetFaultKind::Drop,
             skbaddr: None,

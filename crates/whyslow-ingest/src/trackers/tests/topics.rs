@@ -196,3 +196,69 @@ fn a_mark_names_its_thread() {
         "0 20 0 1 a lttng_logger step2",
     );
 }
+
+#[test]
+fn work_of_the_kernel_has_begin_end_and_phases() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 1:jbd2
+        11 c1 switch 0:swapper/1 R 2:flush
+        20 c0 work journal_commit begin 8 0
+        21 c1 work writeback begin 9 900
+        24 c0 work journal_commit locking 8 0
+        27 c0 work journal_commit flushing 8 0
+        32 c0 work journal_commit logging 8 0
+        40 c0 switch 1:jbd2 D 3:c
+        41 c1 work writeback end 9 850
+        50 c1 switch 2:flush S 1:jbd2
+        61 c1 work journal_commit end 8 0
+        70 c0 work reclaim_throttle done 9 25";
+    check(
+        script,
+        "kernel_work",
+        "id ts dur kind dev pages locking_ns flushing_ns logging_ns tid",
+        "
+        0 20 41 journal_commit 8 0 3 5 29 1
+        1 21 20 writeback 9 50 - - - 2
+        2 45 25 reclaim_throttle 9 - - - - 3",
+    );
+}
+
+#[test]
+fn a_writer_is_held_back_until_it_runs_again_after_a_sleep() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 1:dd
+        20 c0 work dirty_throttle begin 8 0
+        22 c0 switch 1:dd R 2:b
+        24 c0 switch 2:b S 1:dd
+        25 c0 switch 1:dd D 2:b
+        95 c0 switch 2:b S 1:dd
+        97 c0 switch 1:dd D 2:b
+        98 c0 switch 2:b S 1:dd
+        99 c0 work dirty_throttle begin 8 0";
+    check(
+        script,
+        "kernel_work",
+        "id ts dur kind tid comm",
+        "
+        0 20 75 dirty_throttle 1 dd
+        1 99 - dirty_throttle 1 dd",
+    );
+}
+
+#[test]
+fn work_without_its_other_end_is_counted() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 1:a
+        20 c0 work log_wait end 8 0
+        30 c0 work log_wait begin 8 0
+        40 c0 work log_wait begin 8 0
+        50 c0 exit 1:a
+        60 c0 switch 1:a X 0:swapper/0
+        70 c0 free 1";
+    check_count(script, &stat::WORK_END_WITHOUT_BEGIN, 1);
+    check_count(script, &stat::WORK_NESTED, 1);
+    let rows = "
+        0 30 -
+        1 40 -";
+    check(script, "kernel_work", "id ts dur", rows);
+}

@@ -9,6 +9,8 @@ use super::Met;
 struct Class {
     name: &'static str,
     shows: Shows,
+    /// Our recorder says that it recorded this, whether or not it happened.
+    topic: &'static str,
     without: &'static str,
 }
 
@@ -17,37 +19,45 @@ enum Shows {
     Table(&'static str),
     /// Events whose name begins so were read.
     Event(&'static str),
+    /// Records of this kind were read from the spool of the recorder.
+    EventOr(&'static str, &'static str),
 }
 
 const CLASSES: &[Class] = &[
     Class {
         name: "system calls",
         shows: Shows::Table("syscall"),
+        topic: "syscalls",
         without: "no `io` and no `files`: what programs asked for is unknown",
     },
     Class {
         name: "block requests",
         shows: Shows::Table("block_io"),
+        topic: "block",
         without: "no `block`: time in disks and their queues is unknown",
     },
     Class {
         name: "scheduling",
         shows: Shows::Table("sched_slice"),
+        topic: "sched",
         without: "no `threads states`: who ran when is unknown, threads only by their contexts",
     },
     Class {
         name: "wakeups",
         shows: Shows::Table("wakeup"),
+        topic: "sched",
         without: "what ended a wait is unknown",
     },
     Class {
         name: "interrupts",
         shows: Shows::Table("irq"),
+        topic: "irq",
         without: "time in interrupts counts for the thread they hit",
     },
     Class {
         name: "network packets",
         shows: Shows::Table("net_packet"),
+        topic: "net",
         without: "traffic is known from system calls only, not by interface",
     },
     Class {
@@ -58,36 +68,48 @@ const CLASSES: &[Class] = &[
     Class {
         name: "page allocation",
         shows: Shows::Table("page_count"),
+        topic: "",
         without: "memory use by thread is unknown",
     },
     Class {
         name: "page faults",
         shows: Shows::Event("x86_exceptions_page_fault"),
+        topic: "pages",
         without: "no faults in `mem`",
     },
     Class {
         name: "reclaim",
         shows: Shows::Event("mm_vmscan_direct_reclaim"),
+        topic: "mem",
         without: "who waited for memory is unknown, or nobody did",
+    },
+    Class {
+        name: "work of file systems",
+        shows: Shows::Table("kernel_work"),
+        topic: "fs",
+        without: "no `fs`: who waited for journals and writeback is unknown, or nobody did",
     },
     Class {
         name: "retransmits",
         shows: Shows::Event("tcp_retransmit_skb"),
+        topic: "net",
         without: "what TCP sent again is unknown, or it sent nothing again",
     },
     Class {
         name: "state of open files at the begin",
-        shows: Shows::Event("lttng_statedump_file_descriptor"),
+        shows: Shows::EventOr("lttng_statedump_file_descriptor", "Fd"),
+        topic: "",
         without: "files opened before the recording have no name",
     },
     Class {
         name: "state of processes at the begin",
-        shows: Shows::Event("lttng_statedump_process_state"),
+        shows: Shows::EventOr("lttng_statedump_process_state", "Process"),
+        topic: "",
         without: "processes are known from their first event on, kernel threads by guess",
     },
 ];
 
-pub(super) fn table(info: &RecordingInfo, counts: &[Met]) -> AnswerTable {
+pub(super) fn table(info: &RecordingInfo, counts: &[Met], topics: &str) -> AnswerTable {
     let columns = vec![
         AnswerColumn::new("class", "events", Measure::Text),
         AnswerColumn::new("present", "recorded", Measure::Text),
@@ -95,7 +117,9 @@ pub(super) fn table(info: &RecordingInfo, counts: &[Met]) -> AnswerTable {
     ];
     let mut table = AnswerTable::new("coverage", "what was recorded", columns);
     for class in CLASSES {
-        let present = class.shows.present(info, counts);
+        let is_topic = topics.split(',').any(|topic| topic == class.topic);
+        let is_told = is_topic && !class.topic.is_empty();
+        let present = is_told || class.shows.present(info, counts);
         let meaning = (!present).then_some(class.without);
         table
             .rows
@@ -108,8 +132,14 @@ impl Shows {
     fn present(&self, info: &RecordingInfo, counts: &[Met]) -> bool {
         match self {
             Shows::Table(name) => info.tables.get(*name).is_some_and(|table| table.rows > 0),
-            Shows::Event(prefix) => super::of_kind(counts, "event")
-                .any(|event| event.name.starts_with(prefix) && event.count > 0),
+            Shows::Event(prefix) => has_event(counts, |name| name.starts_with(prefix)),
+            Shows::EventOr(prefix, record) => {
+                has_event(counts, |name| name.starts_with(prefix) || name == *record)
+            }
         }
     }
+}
+
+fn has_event(counts: &[Met], is_meant: impl Fn(&str) -> bool) -> bool {
+    super::of_kind(counts, "event").any(|event| is_meant(&event.name) && event.count > 0)
 }

@@ -1,0 +1,174 @@
+//! Who processes are: what snapshots and the programs tell of them, put together.
+
+use rustc_hash::FxHashMap;
+use whyslow_model::Ns;
+use whyslow_model::event::{Body, ProcessAbout, StateDevice, StateMount};
+use whyslow_model::spool::{Head, HostRecord, Program, Record};
+
+use super::cgroup;
+
+/// A command line is kept so long.
+const COMMAND_LINE_MAX: usize = 4096;
+
+/// What is known of the machine beside the record itself.
+#[derive(Debug, Default)]
+pub(super) struct Host {
+    /// The calendar less the clock that goes on while the machine sleeps.
+    boot_offset: Option<Ns>,
+    users: FxHashMap<u32, Box<[u8]>>,
+    /// A command line being put together.
+    text: Vec<u8>,
+}
+
+impl Host {
+    pub(super) fn set_boot_offset(&mut self, offset: Ns) {
+        self.boot_offset = Some(offset);
+    }
+
+    pub(super) fn learn(&mut self, record: &HostRecord<'_>) {
+        if let HostRecord::User { uid, name } = *record {
+            self.users.entry(uid).or_insert_with(|| name.into());
+        }
+    }
+
+    /// A process as a snapshot has it.
+    pub(super) fn snapshot<'a>(&'a mut self, head: &Head, record: &Record<'a>) -> Option<Body<'a>> {
+        let Record::Process {
+            ppid,
+            uid,
+            started,
+            mount_ns,
+            executable,
+            command_line,
+            cgroup,
+        } = *record
+        else {
+            return None;
+        };
+        let created = |offset: Ns| (started as i64).saturating_add(offset);
+        let ts_created = self.boot_offset.map(created);
+        let path = cgroup::path(cgroup);
+        quote(command_line, &mut self.text);
+        Some(Body::ProcessAbout(ProcessAbout {
+            pid: head.pid,
+            ppid: Some(ppid),
+            executable: some(executable),
+            command_line: some(&self.text),
+            uid: Some(uid.into()).filter(|_| uid != u32::MAX),
+            user: self.users.get(&uid).map(|name| &name[..]),
+            cgroup: path,
+            container: path.and_then(cgroup::container),
+            mount_ns: Some(mount_ns.into()).filter(|_| mount_ns != 0),
+            ts_created,
+        }))
+    }
+
+    /// A process as it was when it began to run a program, or ended.
+    pub(super) fn program<'a>(&'a mut self, head: &Head, program: Program<'a>) -> Body<'a> {
+        let Program { uid, mount_ns, .. } = program;
+        quote(program.command_line, &mut self.text);
+        Body::ProcessAbout(ProcessAbout {
+            pid: head.pid,
+            command_line: some(&self.text),
+            uid: Some(uid.into()),
+            user: self.users.get(&uid).map(|name| &name[..]),
+            mount_ns: Some(mount_ns.into()).filter(|_| mount_ns != 0),
+            ..ProcessAbout::default()
+        })
+    }
+}
+
+/// What lies where.
+pub(super) fn machine<'a>(record: &HostRecord<'a>) -> Option<Body<'a>> {
+    Some(match *record {
+        HostRecord::Program(_) | HostRecord::User { .. } => return None,
+        HostRecord::Mount(mount) => Body::StateMount(StateMount {
+            mount_ns: mount.mount_ns.into(),
+            id: mount.id as i32,
+            parent: mount.parent as i32,
+            dev: mount.dev.into(),
+            root: mount.root,
+            point: mount.point,
+            fs: mount.kind,
+            source: mount.source,
+            options: mount.options,
+        }),
+        HostRecord::DeviceAbout(about) => Body::StateDevice(StateDevice {
+            dev: about.dev.into(),
+            kind: about.kind,
+            size: about.size,
+            rotational: about.rotational,
+            label: some(about.label),
+            backing: some(about.backing),
+        }),
+        HostRecord::DeviceLink { dev, below, kind } => Body::StateDeviceLink {
+            dev: dev.into(),
+            below: below.into(),
+            kind,
+        },
+    })
+}
+
+fn some(text: &[u8]) -> Option<&[u8]> {
+    (!text.is_empty()).then_some(text)
+}
+
+/// Words that end with a zero byte, as a shell takes them. One word alone stays as it is: programs
+/// that say there what they do write no words.
+fn quote(words: &[u8], text: &mut Vec<u8>) {
+    text.clear();
+    let words = &words[..words.len().min(COMMAND_LINE_MAX)];
+    // Some fill what they do not need with zeros.
+    let end = words.iter().rposition(|byte| *byte != 0);
+    let Some(end) = end else { return };
+    // Words that are empty at the end are rare, and zeros that fill are not.
+    let words = &words[..=end];
+    if !words.contains(&0) {
+        text.extend(words);
+        return;
+    }
+    for word in words.split(|byte| *byte == 0) {
+        if !text.is_empty() {
+            text.push(b' ');
+        }
+        let is_plain = |byte: &u8| {
+            byte.is_ascii_alphanumeric() || b"%+,-./:=@_".contains(byte) || *byte >= 0x80
+        };
+        if !word.is_empty() && word.iter().all(is_plain) {
+            text.extend(word);
+            continue;
+        }
+        text.push(b'\'');
+        for byte in word {
+            match byte {
+                b'\'' => text.extend(b"'\\''"),
+                byte => text.push(*byte),
+            }
+        }
+        text.push(b'\'');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_reads_as_a_shell_takes_it() {
+        let check = |words: &[u8], expected: &str| {
+            let mut text = b"before".to_vec();
+            quote(words, &mut text);
+            assert_eq!(String::from_utf8_lossy(&text), expected);
+        };
+        check(b"", "");
+        check(b"\0\0", "");
+        check(b"ls\0", "ls");
+        check(b"nginx: worker process\0\0\0", "nginx: worker process");
+        check(b"sh\0-c\0echo 'a b'; x\0", r"sh -c 'echo '\''a b'\''; x'");
+        check(b"grep\0\0a*\0", "grep '' 'a*'");
+        check(b"a\0\n\0b", "a '\n' b");
+        let mut text = Vec::new();
+        quote(&vec![b'x'; 100_000], &mut text);
+        assert_eq!(text.len(), COMMAND_LINE_MAX);
+    }
+}

@@ -1,0 +1,156 @@
+//! Spools made by hand: who processes are, and clocks that are set.
+
+use std::fs;
+
+use tempfile::TempDir;
+use whyslow_ingest::{InMemory, import_in_memory};
+use whyslow_model::Sym;
+use whyslow_model::spool::{Block, Encoder, Kind};
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000 * MS;
+/// The calendar at monotonic zero.
+const EPOCH: u64 = 1_700_000_000 * S;
+
+fn import(encoder: &Encoder) -> InMemory {
+    let payload = encoder.payload();
+    let mut block = Block {
+        number: 0,
+        complete_until: u64::MAX,
+        payload_bytes: payload.len() as u32,
+        record_bytes: payload.len() as u32,
+        records: encoder.records(),
+        is_compressed: false,
+        crc: 0,
+    };
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&block.head());
+    crc.update(payload);
+    block.crc = crc.finalize();
+    let folder = TempDir::new().expect("a temporary folder");
+    let file = [&block.head()[..], &block.crc.to_le_bytes(), payload].concat();
+    fs::write(folder.path().join("000001.blocks"), file).expect("a disk");
+    import_in_memory(&[folder.path().to_owned()]).expect("a spool is always readable")
+}
+
+/// All clocks at a moment, by the monotonic one: the machine slept and was set for so long.
+fn clock(encoder: &mut Encoder, ts: u64, slept: u64, set: u64) {
+    let boot = ts + 5 * S + slept;
+    let record = encoder.begin(Kind::Clock, ts, (0, 0));
+    record.u64(boot).u64(EPOCH + ts + slept + set).end();
+}
+
+fn process(encoder: &mut Encoder, ts: u64, pid: i32, (command, cgroup): (&[u8], &[u8])) {
+    let record = encoder.begin(Kind::Process, ts, (pid, pid));
+    let record = record
+        .u32(1)
+        .u32(33)
+        .u64(3 * S)
+        .u32(4242)
+        .text(b"/bin/parent");
+    record.text(command).text(cgroup).end();
+}
+
+fn task(encoder: &mut Encoder, kind: Kind, ts: u64, (by, pid): (i32, i32)) {
+    let record = encoder.begin(kind, ts, (by, by)).u32(pid as u32);
+    record.u32(pid as u32).comm(b"x").end();
+}
+
+/// Words, user and mount namespace.
+fn program(encoder: &mut Encoder, ts: u64, pid: i32, (words, uid, mount_ns): (&[u8], u32, u32)) {
+    let record = encoder.begin(Kind::Program, ts, (pid, pid)).u64(1).u32(uid);
+    let record = record.u32(mount_ns).u32(u32::from(words.is_empty()));
+    record.text(words).end();
+}
+
+#[test]
+fn a_child_has_from_its_parent_what_nobody_told_of_itself() {
+    let mut encoder = Encoder::default();
+    clock(&mut encoder, MS, 0, 0);
+    encoder
+        .begin(Kind::User, MS, (0, 0))
+        .u32(33)
+        .text(b"www")
+        .end();
+    let group = format!("3:cpu:/\n2:memory:/docker/{:064x}\n", 7);
+    process(&mut encoder, 2 * MS, 10, (b"a\0b c\0", group.as_bytes()));
+    task(&mut encoder, Kind::Fork, 3 * MS, (10, 11));
+    task(&mut encoder, Kind::Fork, 4 * MS, (10, 12));
+    let exec = encoder.begin(Kind::Exec, 5 * MS, (12, 12)).u32(12);
+    exec.text(b"/bin/child").end();
+    program(&mut encoder, 5 * MS + 1, 12, (b"child\0", 0, 4243));
+    program(&mut encoder, 6 * MS, 12, (b"", 7, 4243));
+    let imported = import(&encoder);
+    let text = |sym: Option<Sym>| sym.map_or("-", |sym| imported.symbols.get(sym)).to_owned();
+    let shown: Vec<_> = imported
+        .rows
+        .process
+        .iter()
+        .map(|row| {
+            let texts = [row.exe, row.command_line, row.user_name]
+                .map(text)
+                .join("|");
+            let created = row.ts_created.map(|ts| ts - EPOCH as i64);
+            (row.pid, texts, row.uid, row.mount_ns, created)
+        })
+        .collect();
+    let ms = MS as i64;
+    let expected = [
+        // The clock that goes on while the machine sleeps is five seconds ahead.
+        (
+            10,
+            "/bin/parent|a 'b c'|www".into(),
+            Some(33),
+            Some(4242),
+            Some(-2000 * ms),
+        ),
+        (
+            11,
+            "/bin/parent|a 'b c'|www".into(),
+            Some(33),
+            Some(4242),
+            Some(3 * ms),
+        ),
+        (
+            12,
+            "/bin/child|child|-".into(),
+            Some(7),
+            Some(4243),
+            Some(4 * ms),
+        ),
+    ];
+    assert_eq!(shown, expected);
+    let id = format!("{:064x}", 7);
+    let mut rows = imported.rows.process.iter();
+    assert!(rows.all(|row| text(row.container) == id && text(row.cgroup).starts_with("/docker/")));
+}
+
+#[test]
+fn a_calendar_that_is_set_is_told_and_lengths_stay_true() {
+    let mut encoder = Encoder::default();
+    clock(&mut encoder, S, 0, 0);
+    task(&mut encoder, Kind::Fork, S + MS, (10, 11));
+    clock(&mut encoder, 2 * S, 0, 0);
+    clock(&mut encoder, 3 * S, 0, 3600 * S);
+    clock(&mut encoder, 4 * S, 60 * S, 3600 * S);
+    task(&mut encoder, Kind::Fork, 4 * S + MS, (10, 12));
+    let imported = import(&encoder);
+    let starts = imported.rows.thread.iter().filter_map(|row| row.ts_start);
+    let starts: Vec<u64> = starts.map(|ts| ts as u64 - EPOCH).collect();
+    assert_eq!(starts, [S + MS, 4 * S + MS]);
+    let count = |name: &str| {
+        let found = imported.anomalies.iter().find(|found| found.name == name);
+        found.map(|found| (found.count, found.text.clone()))
+    };
+    assert_eq!(
+        count("CLOCK_STEPPED"),
+        Some((1, "set by +3600.000 s".into()))
+    );
+    assert_eq!(count("MACHINE_SLEPT"), Some((1, "for 60.000 s".into())));
+    let clocks = imported.rows.clock_snapshot.iter();
+    let real = clocks.filter(|row| imported.symbols.get(row.clock) == "realtime");
+    let real: Vec<(u64, u64)> = real
+        .map(|row| (row.value as u64 - EPOCH, row.ts as u64 - EPOCH))
+        .collect();
+    assert_eq!(real, [(S, S), (3603 * S, 3 * S), (3664 * S, 4 * S)]);
+}

@@ -1,0 +1,94 @@
+//! Work of the kernel that others wait for.
+
+use crate::Ns;
+
+/// Work of the kernel that others wait for, or a wait that it imposes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkKind {
+    /// A transaction of a journal (jbd2) becomes permanent.
+    JournalCommit,
+    /// Dirty pages of a device are written.
+    Writeback,
+    /// A thread that dirties pages is held back.
+    DirtyThrottle,
+    /// A thread waits for room in the log of an XFS.
+    LogWait,
+    /// A thread that reclaims memory is held back.
+    ReclaimThrottle,
+    /// A thread waits for a buffer that the journal writes.
+    BufferStall,
+}
+
+impl WorkKind {
+    pub const ALL: [Self; 6] = [
+        Self::JournalCommit,
+        Self::Writeback,
+        Self::DirtyThrottle,
+        Self::LogWait,
+        Self::ReclaimThrottle,
+        Self::BufferStall,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::JournalCommit => "journal_commit",
+            Self::Writeback => "writeback",
+            Self::DirtyThrottle => "dirty_throttle",
+            Self::LogWait => "log_wait",
+            Self::ReclaimThrottle => "reclaim_throttle",
+            Self::BufferStall => "buffer_stall",
+        }
+    }
+}
+
+/// How far a piece of work is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkPhase {
+    Begin,
+    End,
+    /// A commit waits for those who change the transaction, …
+    Locking,
+    /// … writes the data of files, …
+    Flushing,
+    /// … and the journal.
+    Logging,
+    /// Told when it was over.
+    Done,
+}
+
+impl WorkPhase {
+    pub const ALL: [Self; 6] = [
+        Self::Begin,
+        Self::End,
+        Self::Locking,
+        Self::Flushing,
+        Self::Logging,
+        Self::Done,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Begin => "begin",
+            Self::End => "end",
+            Self::Locking => "locking",
+            Self::Flushing => "flushing",
+            Self::Logging => "logging",
+            Self::Done => "done",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work<'a> {
+    pub kind: WorkKind,
+    pub phase: WorkPhase,
+    pub dev: Option<i64>,
+    /// Why it is done.
+    pub reason: Option<&'a str>,
+    /// Number of the transaction.
+    pub transaction: Option<i64>,
+    /// Pages still to be written.
+    pub pages: Option<i64>,
+    /// Of work that is told when it is over.
+    pub dur: Option<Ns>,
+}

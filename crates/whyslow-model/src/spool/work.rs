@@ -1,0 +1,62 @@
+//! Work of the kernel that others wait for.
+
+use super::RecordError;
+use super::record::Cursor;
+use crate::event::WorkPhase;
+
+/// Begin or end of a time in which pages are freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReclaimRecord {
+    /// As [`crate::event::ReclaimKind::ALL`].
+    pub what: u32,
+    pub order: Option<i32>,
+    pub node: Option<i32>,
+    pub pages: Option<i64>,
+}
+
+impl ReclaimRecord {
+    pub(super) fn take(at: &mut Cursor<'_>) -> Result<Self, RecordError> {
+        let (what, order, node, _) = (at.u32()?, at.i32()?, at.i32()?, at.u32()?);
+        let is_told = |number: &i32| *number >= 0;
+        Ok(Self {
+            what,
+            order: Some(order).filter(is_told),
+            node: Some(node).filter(is_told),
+            pages: Some(at.i64()?).filter(|pages| *pages >= 0),
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkRecord<'b> {
+    /// As [`crate::event::WorkKind::ALL`].
+    pub what: u32,
+    /// Nothing for a phase that this whyslow does not know.
+    pub phase: Option<WorkPhase>,
+    /// The kernel's `dev_t`, with 20 bits for the minor number; 0 where it is not known.
+    pub dev: u32,
+    pub reason: Option<u32>,
+    /// Of the transaction.
+    pub id: Option<u64>,
+    /// Still to be written.
+    pub pages: Option<i64>,
+    /// Of work that is told when it is over, ns.
+    pub dur: u64,
+    /// Name of the device where its number is not known, `major:minor` as a rule.
+    pub bdi: &'b [u8],
+}
+
+impl<'b> WorkRecord<'b> {
+    pub(super) fn take(at: &mut Cursor<'b>) -> Result<Self, RecordError> {
+        Ok(Self {
+            what: at.u32()?,
+            phase: WorkPhase::ALL.get(at.u32()? as usize).copied(),
+            dev: at.u32()?,
+            reason: u32::try_from(at.i32()?).ok(),
+            id: Some(at.u64()?).filter(|id| *id != 0),
+            pages: Some(at.i64()?).filter(|pages| *pages >= 0),
+            dur: at.u64()?,
+            bdi: at.comm()?,
+        })
+    }
+}

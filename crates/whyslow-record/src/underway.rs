@@ -1,0 +1,261 @@
+//! Calls that have not returned when a recording turns from one spool to the next: the next one tells
+//! of them again, with what they point at.
+
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::spool::{Encoder, HEAD_BYTES, Kind};
+
+/// A call has no more arguments than this.
+const TEXTS_MAX: usize = 8;
+
+/// Fields of a record as it comes from the kernel.
+struct Raw<'r>(&'r [u8]);
+
+impl Raw<'_> {
+    fn number<const N: usize>(&self, at: usize) -> [u8; N] {
+        let bytes = self.0.get(at..at + N);
+        bytes
+            .and_then(|bytes| bytes.try_into().ok())
+            .unwrap_or([0; N])
+    }
+
+    fn kind(&self) -> u16 {
+        u16::from_le_bytes(self.number(0))
+    }
+
+    fn ts(&self) -> u64 {
+        u64::from_le_bytes(self.number(8))
+    }
+
+    fn tid(&self) -> i32 {
+        i32::from_le_bytes(self.number(16))
+    }
+
+    /// Of a call.
+    fn entered(&self) -> u64 {
+        u64::from_le_bytes(self.number(HEAD_BYTES))
+    }
+}
+
+/// Sees every record; must be quick.
+#[derive(Debug, Default)]
+pub(crate) struct Underway {
+    /// What calls point at, until they return: records by thread.
+    texts: FxHashMap<i32, Vec<Box<[u8]>>>,
+    turn: Option<Turn>,
+}
+
+/// What is known of calls around a turn.
+#[derive(Debug, Default)]
+struct Turn {
+    /// The last entry of each thread.
+    entries: FxHashMap<i32, Box<[u8]>>,
+    /// When calls began and ended.
+    ended: FxHashMap<i32, Vec<(u64, u64)>>,
+    began: u64,
+}
+
+impl Underway {
+    #[inline]
+    pub(crate) fn see(&mut self, record: &[u8]) {
+        const SYSCALL: u16 = Kind::Syscall as u16;
+        const ENTER: u16 = Kind::SyscallEnter as u16;
+        const TEXT: u16 = Kind::Text as u16;
+        const BYTES: u16 = Kind::Bytes as u16;
+        const EXIT: u16 = Kind::Exit as u16;
+        let raw = Raw(record);
+        match raw.kind() {
+            SYSCALL => {
+                if !self.texts.is_empty() {
+                    self.forget(&raw);
+                }
+                if let Some(turn) = &mut self.turn {
+                    let ended = turn.ended.entry(raw.tid()).or_default();
+                    ended.push((raw.entered(), raw.ts()));
+                }
+            }
+            TEXT | BYTES => {
+                let texts = self.texts.entry(raw.tid()).or_default();
+                if texts.len() >= TEXTS_MAX {
+                    texts.clear();
+                }
+                texts.push(record.into());
+            }
+            ENTER => {
+                if let Some(turn) = &mut self.turn {
+                    turn.enter(&raw);
+                }
+            }
+            EXIT => {
+                self.texts.remove(&raw.tid());
+            }
+            _ => {}
+        }
+    }
+
+    /// A call has returned. One after it may have told through another ring, before.
+    fn forget(&mut self, call: &Raw<'_>) {
+        if let Entry::Occupied(mut texts) = self.texts.entry(call.tid()) {
+            texts.get_mut().retain(|text| Raw(text).ts() > call.ts());
+            if texts.get().is_empty() {
+                texts.remove();
+            }
+        }
+    }
+
+    /// From now on the calls of the kernel's list are taken down.
+    pub(crate) fn begin_turn(&mut self, now: u64) {
+        self.turn = Some(Turn {
+            began: now,
+            ..Turn::default()
+        });
+    }
+
+    /// Tells the next spool of the calls that have begun and not ended; how many they are.
+    pub(crate) fn end_turn(&mut self, encoder: &mut Encoder) -> usize {
+        let Some(turn) = self.turn.take() else {
+            return 0;
+        };
+        // Of calls that began when the list had passed their thread.
+        for (tid, texts) in &self.texts {
+            if turn.entries.contains_key(tid) {
+                continue;
+            }
+            for text in texts {
+                let ts = Raw(text).ts();
+                if ts >= turn.began && !turn.has_ended(*tid, ts) {
+                    encoder.copy(text);
+                }
+            }
+        }
+        let mut told = 0;
+        for (tid, entry) in &turn.entries {
+            let entered = Raw(entry).entered();
+            if turn.has_ended(*tid, entered) {
+                continue;
+            }
+            for text in self.texts.get(tid).into_iter().flatten() {
+                if Raw(text).ts() >= entered {
+                    encoder.copy(text);
+                }
+            }
+            encoder.copy(entry);
+            told += 1;
+        }
+        told
+    }
+}
+
+impl Turn {
+    fn enter(&mut self, entry: &Raw<'_>) {
+        let known = self.entries.get(&entry.tid());
+        if known.is_none_or(|known| Raw(known).entered() <= entry.entered()) {
+            self.entries.insert(entry.tid(), entry.0.into());
+        }
+    }
+
+    /// Whether the call of a thread at a moment is over.
+    fn has_ended(&self, tid: i32, ts: u64) -> bool {
+        let mut ended = self.ended.get(&tid).into_iter().flatten();
+        ended.any(|(entered, left)| *entered <= ts && ts < *left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whyslow_model::spool::{Record, records};
+
+    fn one(make: impl FnOnce(&mut Encoder)) -> Vec<u8> {
+        let mut encoder = Encoder::default();
+        make(&mut encoder);
+        encoder.payload().to_vec()
+    }
+
+    fn text(tid: i32, ts: u64, text: &[u8]) -> Vec<u8> {
+        one(|encoder| {
+            encoder
+                .begin(Kind::Text, ts, (tid, tid))
+                .u32(2)
+                .text(text)
+                .end();
+        })
+    }
+
+    fn call(kind: Kind, tid: i32, ts: u64, entered: u64) -> Vec<u8> {
+        one(|encoder| {
+            let record = encoder.begin(kind, ts, (tid, tid));
+            record.u64(entered).u64(0).u32(257).u32(0).end();
+        })
+    }
+
+    fn told(underway: &mut Underway) -> Vec<(i32, String)> {
+        let mut encoder = Encoder::default();
+        underway.end_turn(&mut encoder);
+        let told = records(encoder.payload()).map(|(_, record)| match record.unwrap() {
+            (head, Record::Text(text)) => {
+                (head.tid, String::from_utf8(text.bytes.to_vec()).unwrap())
+            }
+            (head, Record::SyscallEnter(call)) => (head.tid, call.entered.to_string()),
+            other => panic!("{other:?}"),
+        });
+        let mut told: Vec<_> = told.collect();
+        told.sort_by_key(|(tid, _)| *tid);
+        told
+    }
+
+    #[test]
+    fn calls_that_have_not_returned_are_told_again_with_their_texts() {
+        let mut underway = Underway::default();
+        underway.see(&text(1, 11, b"/slow"));
+        underway.see(&call(Kind::SyscallEnter, 1, 15, 10));
+        underway.see(&text(2, 12, b"/done"));
+        underway.see(&call(Kind::Syscall, 2, 14, 12));
+        // Before the return of the call before it, which came through another ring.
+        underway.see(&text(6, 17, b"/moved"));
+        underway.see(&call(Kind::Syscall, 6, 16, 13));
+        underway.begin_turn(20);
+        underway.see(&call(Kind::SyscallEnter, 6, 21, 17));
+        underway.see(&call(Kind::SyscallEnter, 1, 21, 10));
+        underway.see(&call(Kind::SyscallEnter, 2, 21, 18));
+        // Returns that came through other rings, before and after.
+        underway.see(&call(Kind::Syscall, 3, 23, 22));
+        underway.see(&call(Kind::SyscallEnter, 3, 23, 22));
+        underway.see(&call(Kind::SyscallEnter, 4, 22, 9));
+        underway.see(&call(Kind::Syscall, 4, 23, 9));
+        underway.see(&text(5, 24, b"/next"));
+        let expected = [
+            (1, "/slow"),
+            (1, "10"),
+            (2, "18"),
+            (5, "/next"),
+            (6, "/moved"),
+            (6, "17"),
+        ];
+        let expected: Vec<_> = expected.map(|(tid, text)| (tid, text.to_owned())).into();
+        assert_eq!(told(&mut underway), expected);
+    }
+
+    #[test]
+    fn what_an_older_call_pointed_at_is_not_said_of_a_newer_one() {
+        let mut underway = Underway::default();
+        underway.see(&call(Kind::Syscall, 1, 13, 10));
+        // Late, through another ring.
+        underway.see(&text(1, 11, b"/old"));
+        underway.begin_turn(20);
+        underway.see(&call(Kind::SyscallEnter, 1, 21, 15));
+        assert_eq!(told(&mut underway), [(1, "15".to_owned())]);
+        assert!(told(&mut underway).is_empty());
+    }
+
+    #[test]
+    fn records_cut_short_do_no_harm() {
+        let mut underway = Underway::default();
+        underway.begin_turn(0);
+        let whole = call(Kind::SyscallEnter, 1, 21, 15);
+        for end in 0..whole.len() {
+            underway.see(&whole[..end]);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What is written while it happens: rows one by one, each whole and on its way at once.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use whyslow_model::answer::{AnswerTable, Measure, Value};
+
+use super::look::Paint;
+use super::moments::clock_face;
+use super::select::Selection;
+use super::{escape, json, look, printed, terminal};
+use crate::cli::{Format, OutputArgs, TalkArgs};
+use crate::failure::Failure;
+use crate::time::Zone;
+
+/// Decimals of a second in the times of lines.
+const DECIMALS: usize = 3;
+
+/// The flags of an answer that is one of many: no pager, and one object a line.
+pub(crate) fn args_of_many(args: &OutputArgs) -> OutputArgs {
+    let format = match args.chosen_format() {
+        Format::Json => Format::Ndjson,
+        format => format,
+    };
+    OutputArgs {
+        format,
+        json: false,
+        csv: false,
+        no_pager: true,
+        ..args.clone()
+    }
+}
+
+/// Writes each row as a line: an object, or the titles of columns with their values.
+pub(crate) fn write_rows_alone(
+    table: &AnswerTable,
+    zone: Zone,
+    args: &OutputArgs,
+    talk: &TalkArgs,
+) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    if args.chosen_format() == Format::Ndjson {
+        json::write_row_lines(table, &mut stdout)?;
+        return stdout.flush().map_err(Failure::from);
+    }
+    let look = look(zone, &Selection::default(), terminal::size(), args, talk);
+    for row in &table.rows {
+        let mut line = String::new();
+        for (column, value) in table.columns.iter().zip(row) {
+            let text = match (value, column.measure) {
+                (Value::Null, _) => continue,
+                (Value::Int(ts), Measure::Time) => clock_face(*ts, &look, DECIMALS, false),
+                _ => printed::single(column, value, &look),
+            };
+            let title = escape::shown(&column.title, look.ascii);
+            let _ = match column.measure {
+                Measure::Time => write!(line, "  {text}"),
+                _ => write!(line, "  {title} {text}"),
+            };
+        }
+        let name = look.paint(Paint::Outlier, &table.title);
+        writeln!(stdout, "{name}{line}")?;
+    }
+    stdout.flush().map_err(Failure::from)
+}

@@ -1,0 +1,94 @@
+"""A large file that is not in memory is sent, and who writes to the same file has to wait.
+
+XFS holds the lock of the file while it reads for sendfile(), and the disk is slow. The write
+needs the lock for itself, though its bytes would only go to memory.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from lab import Lab, next_prime
+
+MIB = 4
+WRITE = b"w" * 512
+READ_US = 400_000
+READY, STOP = 0, 1
+
+
+def drain(end: socket.socket) -> None:
+    while end.recv(1 << 16):
+        pass
+
+
+def send(path: Path, shared: mmap.mmap) -> dict[str, Any]:
+    ours, theirs = socket.socketpair()
+    reader = threading.Thread(target=drain, args=(theirs,))
+    reader.start()
+    fd = os.open(path, os.O_RDONLY)
+    os.fsync(fd)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    shared[READY] = 1
+    begin = time.time_ns()
+    start = time.perf_counter_ns()
+    sent = calls = 0
+    while sent < MIB << 20:
+        sent += os.sendfile(ours.fileno(), fd, sent, (MIB << 20) - sent)
+        calls += 1
+    dur = time.perf_counter_ns() - start
+    ours.close()
+    reader.join()
+    shared[STOP] = 1
+    return {
+        "pid": os.getpid(),
+        "comm": "downloadd",
+        "begin_ns": begin,
+        "dur_ns": dur,
+        "bytes": sent,
+        "calls": calls,
+    }
+
+
+def write(path: Path, shared: mmap.mmap) -> dict[str, Any]:
+    fd = os.open(path, os.O_WRONLY)
+    while not shared[READY]:
+        time.sleep(0.005)
+    number, goal, slowest = 0, None, (0, 0)
+    while goal is None or number < goal:
+        begin = time.time_ns()
+        start = time.perf_counter_ns()
+        os.pwrite(fd, WRITE, number * len(WRITE))
+        slowest = max(slowest, (time.perf_counter_ns() - start, begin))
+        number += 1
+        if goal is None and shared[STOP]:
+            goal = next_prime(max(number, 97))
+        time.sleep(0.01)
+    return {
+        "pid": os.getpid(),
+        "comm": "appender",
+        "writes": number,
+        "bytes": number * len(WRITE),
+        "slowest_write": {"dur_ns": slowest[0], "begin_ns": slowest[1]},
+    }
+
+
+def work(lab: Lab, seconds: float) -> dict[str, Any]:
+    del seconds  # as many reads as the file has parts
+    disk = lab.disk(400)
+    folder = lab.mount(disk, "xfs", "-K")
+    path = folder / "film.bin"
+    with open(path, "wb") as file:
+        file.write(os.urandom(1 << 20) * MIB)
+        os.fsync(file.fileno())
+    shared = mmap.mmap(-1, 4096)
+    disk.tell(read_us=READ_US)
+    victim = lab.start("appender", write, path, shared)
+    guilty = lab.start("downloadd", send, path, shared).result()
+    disk.tell(read_us=0)
+    return {"disk": disk.name, "file": str(path), "guilty": guilty, "victim": victim.result()}

@@ -1,0 +1,226 @@
+"""What the workloads share: slow disks, actors, and that nothing of them stays."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import Any, Callable
+
+import watchdog
+
+HERE = Path(__file__).resolve().parent
+PR_SET_PDEATHSIG = 1
+PR_SET_NAME = 15
+# Numbers of a control file, see slowfs.c.
+FIELDS = [
+    "read_us",
+    "write_us",
+    "fsync_us",
+    "slow_us",
+    "slow_every",
+    "reads",
+    "writes",
+    "fsyncs",
+    "slow",
+    "calm",
+]
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class UnavailableError(Exception):
+    """This machine cannot run the workload."""
+
+
+def name_thread(name: str) -> None:
+    """Names the thread that calls, of which the kernel keeps 15 bytes."""
+    LIBC.prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
+
+
+def next_prime(number: int) -> int:
+    """The least prime from a number on: counts that nobody else on the machine has."""
+    while number < 2 or any(number % factor == 0 for factor in range(2, int(number**0.5) + 1)):
+        number += 1
+    return number
+
+
+def needs(*programs: str) -> None:
+    if os.geteuid() != 0:
+        raise UnavailableError("only root may make devices and groups")
+    for program in programs:
+        if shutil.which(program) is None:
+            raise UnavailableError(f"`{program}` is not installed")
+
+
+def run(*command: str | Path) -> str:
+    """Standard output of a command that must succeed."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise UnavailableError(f"`{' '.join(words)}` fails: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+class Disk:
+    """A loop device over a slow file."""
+
+    def __init__(self, device: str, control: Path) -> None:
+        self.device = device
+        self.name = device.rpartition("/")[2]
+        number = os.stat(device).st_rdev
+        self.number = f"{os.major(number)}:{os.minor(number)}"
+        self._control = control
+
+    def tell(self, **fields: int) -> None:
+        with open(self._control, "r+b", buffering=0) as file:
+            for name, value in fields.items():
+                os.pwrite(file.fileno(), struct.pack("=Q", value), 8 * FIELDS.index(name))
+
+    def told(self) -> dict[str, int]:
+        """What it was told, and what it did."""
+        return dict(zip(FIELDS, struct.unpack(f"={len(FIELDS)}Q", self._control.read_bytes())))
+
+
+class Actor:
+    """A process of its own, which does something and tells what it did."""
+
+    def __init__(self, name: str, pid: int, pipe: int) -> None:
+        self.name = name
+        self.pid = pid
+        self._pipe = pipe
+
+    def result(self) -> Any:
+        """What it told; waits for its end."""
+        with open(self._pipe, encoding="utf-8") as pipe:
+            text = pipe.read()
+        _, status = os.waitpid(self.pid, 0)
+        if status != 0 or not text:
+            raise RuntimeError(f"{self.name} ended with status {status}")
+        return json.loads(text)
+
+
+class Lab:
+    """A folder, and all that was made there; a watchdog undoes it, whatever happens to us."""
+
+    def __init__(self, seconds_max: float) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="whyslow-lab-"))
+        self._list = self.folder / "undo.jsonl"
+        self._list.touch()
+        self.will_undo("folder", str(self.folder))
+        words = [sys.executable, HERE / "watchdog.py", self._list, os.getpid(), seconds_max]
+        self._watchdog = subprocess.Popen(
+            [str(word) for word in words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+        )
+        self._slowfs: Path | None = None
+        self._disks = 0
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._watchdog.stdin is not None
+        self._watchdog.stdin.write(b"done\n")
+        self._watchdog.stdin.close()
+        if self._watchdog.wait() != 0:
+            print(f"something of {self.folder} is left", file=sys.stderr)
+
+    def will_undo(self, *entry: object) -> None:
+        """To be called before the thing is made."""
+        with open(self._list, "a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+
+    def disk(self, mib: int) -> Disk:
+        """A disk of so many MiB, which is as fast as memory until it is told otherwise."""
+        needs("losetup", "cc", "pkg-config")
+        self._disks += 1
+        folder = self.folder / f"slow{self._disks}"
+        folder.mkdir()
+        control = self.folder / f"control{self._disks}"
+        control.write_bytes(bytes(8 * len(FIELDS)))
+        self.will_undo("control", str(control))
+        self.will_undo("mount", str(folder))
+        size = str(mib << 20)
+        with open(self.folder / "slowfs.log", "ab") as log:
+            daemon = subprocess.Popen(
+                [str(self._compiled()), str(control), size, str(folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                cwd="/",
+            )
+        backing = folder / "disk"
+        give_up = time.monotonic() + 20
+        while not backing.exists():
+            if daemon.poll() is not None or time.monotonic() > give_up:
+                said = (self.folder / "slowfs.log").read_text(errors="replace").strip()
+                raise UnavailableError(f"a FUSE file system cannot be mounted: {said}")
+            time.sleep(0.02)
+        self.will_undo("loop", str(backing))
+        device = run("losetup", "--direct-io=on", "--find", "--show", backing)
+        return Disk(device, control)
+
+    def mount(self, disk: Disk, kind: str, *options: str) -> Path:
+        """A new file system on a disk, mounted."""
+        needs(f"mkfs.{kind}", "mount")
+        run(f"mkfs.{kind}", "-q", *options, disk.device)
+        folder = self.folder / kind
+        folder.mkdir()
+        self.will_undo("mount", str(folder))
+        run("mount", "-t", kind, disk.device, folder)
+        return folder
+
+    def start(self, name: str, act: Callable[..., Any], *arguments: Any) -> Actor:
+        """A process of that name, which calls a function and tells what it returns."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        runner = os.getpid()
+        read_end, write_end = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(read_end)
+            status = 1
+            try:
+                LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+                if os.getppid() != runner:
+                    os._exit(1)
+                name_thread(name)
+                told = act(*arguments)
+                with open(write_end, "w", encoding="utf-8") as pipe:
+                    json.dump(told, pipe)
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        os.close(write_end)
+        start = watchdog.start_of(pid)
+        if start is not None:
+            self.will_undo("process", pid, start)
+        return Actor(name, pid, read_end)
+
+    def _compiled(self) -> Path:
+        if self._slowfs is None:
+            try:
+                flags = run("pkg-config", "--cflags", "--libs", "fuse3").split()
+            except UnavailableError as error:
+                raise UnavailableError("libfuse3-dev is not installed") from error
+            if not os.path.exists("/dev/fuse"):
+                raise UnavailableError("there is no /dev/fuse")
+            binary = self.folder / "slowfs"
+            run("cc", "-O2", "-o", binary, HERE / "slowfs.c", *flags)
+            self._slowfs = binary
+        return self._slowfs
