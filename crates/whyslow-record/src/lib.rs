@@ -4,6 +4,7 @@
 //! The only crate that needs privileges.
 
 mod clock;
+mod drop;
 mod error;
 mod libraries;
 mod load;
@@ -18,6 +19,7 @@ mod skeletons;
 mod snapshot;
 mod specs;
 mod spool;
+mod targets;
 mod tick;
 mod underway;
 mod watch;
@@ -33,5 +35,6 @@ pub use outliers::{
 pub use preflight::{Check, Instead, State, checks, instead};
 pub use programs::{Off, Topic};
 pub use session::{Progress, Ready, Step, Summary, record};
+pub use targets::{ControlGroup, NAMES_MAX, Names};
 
 use skeletons::recorder as skeleton;

@@ -25,6 +25,7 @@ use crate::programs::{Off, Topic};
 use crate::sink::Sink;
 use crate::snapshot;
 use crate::spool::SpoolWriter;
+use crate::targets::Targets;
 use crate::watch::Watch;
 
 /// A block is written when it is so old, if not larger before.
@@ -108,6 +109,9 @@ pub fn record(
         cpu_before: clock::own_cpu(),
         clocks_at: begun,
     };
+    let mut targets = Targets::new(options);
+    let found = targets.find(&session.loaded.skeleton)?;
+    session.pids.extend(found);
     session.begin_spool(clock::monotonic())?;
     ready(&Ready {
         off: &session.loaded.off,
@@ -116,6 +120,7 @@ pub fn record(
     let mut is_full = false;
     loop {
         let bytes = session.drain()?;
+        targets.look(&session.loaded.skeleton)?;
         session.watch();
         session.take_snapshot(false)?;
         if session.snapshot.is_none()

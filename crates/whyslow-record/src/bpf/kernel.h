@@ -97,6 +97,19 @@ struct signal_struct {
 	struct atomic_count live;
 };
 
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup_root {
+	int hierarchy_id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+	struct cgroup_root *root;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;

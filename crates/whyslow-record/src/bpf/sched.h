@@ -89,11 +89,10 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	if (only_targets && child->tgid != parent->tgid) {
-		__u32 pid = parent->tgid, new_pid = child->tgid;
-		__u8 one = 1;
+		__u32 pid = parent->tgid;
 
 		if (bpf_map_lookup_elem(&targets, &pid))
-			bpf_map_update_elem(&targets, &new_pid, &one, BPF_ANY);
+			add_target(child->tgid);
 	}
 	return put_task(WIRE_FORK, child, child->comm);
 }
@@ -137,6 +136,8 @@ int BPF_PROG(on_free, struct task_struct *task)
 SEC("tp_btf/task_rename")
 int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 {
+	if (only_targets)
+		add_if_named(task->tgid, comm);
 	return put_task(WIRE_COMM, task, comm);
 }
 

@@ -30,11 +30,20 @@ pub(super) fn first(encoder: &mut Encoder, proc: &Path, pids: &[i32]) {
         let numbers = text.split_whitespace().map(str::parse);
         numbers.filter_map(Result::ok).collect::<Vec<i32>>()
     });
-    let all: BTreeSet<i32> = pids.iter().copied().chain(children).collect();
-    for pid in all {
+    let children: BTreeSet<i32> = children.collect();
+    for pid in children
+        .iter()
+        .chain(pids)
+        .copied()
+        .collect::<BTreeSet<_>>()
+    {
         let folder = proc.join(pid.to_string());
         if about(encoder, &folder, pid, &begin) {
             directory(encoder, &folder, pid);
+            // A command that is held has not become what it is called yet.
+            if !children.contains(&pid) {
+                threads(encoder, &folder, pid);
+            }
         }
     }
 }

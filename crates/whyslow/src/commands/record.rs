@@ -15,7 +15,9 @@ use rustix::process::{
     Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, waitpid,
 };
 use whyslow_ingest::ImportOptions;
-use whyslow_record::{Options, Progress, RecordError, Step, Summary, Topic};
+use whyslow_record::{
+    ControlGroup, NAMES_MAX, Names, Options, Progress, RecordError, Step, Summary, Topic,
+};
 use whyslow_store::Existing;
 
 use crate::cli::{HeldArgs, RecordArgs, TalkArgs, TopicArg};
@@ -48,9 +50,12 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
         )));
     }
     check_processes(&args.pid)?;
+    let (names, groups) = chosen(args)?;
     let stop = interrupt::flag()?;
     let mut child = Held::start(&args.command)?;
-    let options = options(args, &spool, child.as_ref().map(Held::pid));
+    let mut options = options(args, &spool, child.as_ref().map(Held::pid));
+    options.only_pids |= !names.is_empty() || !groups.is_empty();
+    (options.names, options.groups) = (names, groups);
     let started = Cell::new(false);
     let summary = record(args, talk, &options, (&mut child, &stop, &started));
     if let Some(child) = child {
@@ -70,6 +75,30 @@ fn check_processes(pids: &[i32]) -> Result<(), Failure> {
         }
         None => Ok(()),
     }
+}
+
+/// Processes by name and control group.
+fn chosen(args: &RecordArgs) -> Result<(Vec<Names>, Vec<ControlGroup>), Failure> {
+    let name = |name: &String| {
+        Names::parse(name).ok_or_else(|| {
+            Failure::usage(format!("`{name}` is no name of threads"))
+                .hint("they have 15 bytes at most; NAME* stands for all that begin so")
+        })
+    };
+    if args.comm.len() > NAMES_MAX {
+        return Err(Failure::usage(format!(
+            "--comm takes {NAMES_MAX} names at most"
+        )));
+    }
+    let group = |path: &PathBuf| {
+        ControlGroup::find(path).ok_or_else(|| {
+            Failure::usage(format!("there is no control group `{}`", path.display()))
+                .hint("`cat /proc/PID/cgroup` tells those of a process, `systemd-cgls` all")
+        })
+    };
+    let names = args.comm.iter().map(name).collect::<Result<_, _>>()?;
+    let groups = args.cgroup.iter().map(group).collect::<Result<_, _>>()?;
+    Ok((names, groups))
 }
 
 /// `web.wsl` → `web.wsl.spool`

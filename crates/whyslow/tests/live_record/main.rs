@@ -6,6 +6,7 @@ mod common;
 
 mod blocks;
 mod calls;
+mod chosen;
 mod devices;
 mod doctor;
 mod ends;

@@ -63,6 +63,7 @@ const CLASSES: &[Class] = &[
     Class {
         name: "lookups of names",
         shows: Shows::Table("dns_lookup"),
+        topic: "dns",
         without: "no `dns`: who waited for names to be resolved is unknown, or nobody did",
     },
     Class {
