@@ -41,9 +41,14 @@ pub(crate) enum Key {
     Protocol,
     Source,
     Destination,
+    Host,
+    Service,
+    Function,
+    Result,
+    Address,
 }
 
-const KEYS: [(Key, &str); 27] = [
+const KEYS: [(Key, &str); 32] = [
     (Key::Comm, "comm"),
     (Key::Pid, "pid"),
     (Key::Tid, "tid"),
@@ -71,6 +76,11 @@ const KEYS: [(Key, &str); 27] = [
     (Key::Protocol, "protocol"),
     (Key::Source, "source"),
     (Key::Destination, "destination"),
+    (Key::Host, "host"),
+    (Key::Service, "service"),
+    (Key::Function, "function"),
+    (Key::Result, "result"),
+    (Key::Address, "address"),
 ];
 
 impl Key {
@@ -140,6 +150,11 @@ impl Key {
             Key::Protocol => Shape::Text("protocol", Derive::Same),
             Key::Source => Shape::Text("source", Derive::Same),
             Key::Destination => Shape::Text("destination", Derive::Same),
+            Key::Host => Shape::Text("host", Derive::Same),
+            Key::Service => Shape::Text("service", Derive::Same),
+            Key::Function => Shape::Text("function", Derive::Same),
+            Key::Result => Shape::Text("result", Derive::Same),
+            Key::Address => Shape::Text("address", Derive::Same),
         };
         let column = match shape {
             Shape::Text(column, _) | Shape::Int(column) => column,

@@ -17,6 +17,7 @@ pub enum Kind {
     Mem,
     Fs,
     Net,
+    Dns,
     Use,
     Counters,
 }
@@ -62,6 +63,7 @@ impl Kind {
             Kind::Mem => "mem",
             Kind::Fs => "fs",
             Kind::Net => "net",
+            Kind::Dns => "dns",
             Kind::Use => "use",
             Kind::Counters => "counters",
         }

@@ -6,6 +6,7 @@
 mod clock;
 mod drop;
 mod error;
+mod libraries;
 mod load;
 mod losses;
 mod options;
@@ -22,6 +23,7 @@ mod spool;
 mod targets;
 mod tick;
 mod underway;
+mod watch;
 #[cfg(test)]
 mod wire_tests;
 

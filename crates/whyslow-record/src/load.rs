@@ -17,6 +17,8 @@ use crate::{drop, preflight, specs, tick};
 
 /// More rings than this are not needed so that CPUs do not wait for each other.
 const RINGS_MAX: usize = 16;
+/// Entry and return: neither is of use without the other.
+const FUNCTION_PROGRAMS: usize = 2;
 /// The kernel wants a power of two, and whole pages.
 const RING_BYTES_MIN: u64 = 64 << 10;
 
@@ -28,6 +30,8 @@ pub(crate) struct Loaded<'o> {
     pub(crate) links: Vec<Link>,
     /// Runs at the end.
     pub(crate) last: Option<Link>,
+    /// Lookups of names are to be watched.
+    pub(crate) watches: bool,
 }
 
 pub(crate) fn load<'o>(
@@ -77,6 +81,7 @@ pub(crate) fn load<'o>(
         off,
         links: Vec::new(),
         last: None,
+        watches: false,
     };
     loaded.attach(&wanted);
     drop::privileges();
@@ -96,6 +101,10 @@ impl FdNumber for MapHandle {
 
 impl Loaded<'_> {
     fn attach(&mut self, wanted: &[&'static Program]) {
+        let functions = wanted
+            .iter()
+            .filter(|program| program.hook == Hook::Function);
+        self.watches = functions.count() == FUNCTION_PROGRAMS;
         for program in wanted {
             let found = self
                 .skeleton
@@ -106,6 +115,8 @@ impl Loaded<'_> {
             let attached = match program.hook {
                 Hook::Tracepoint => found.attach().map(|link| self.links.push(link)),
                 Hook::Iterator => found.attach().map(|link| self.last = Some(link)),
+                // Functions are found later.
+                Hook::Function => Ok(()),
                 Hook::Tick => tick::attach(&found).map(|links| self.links.extend(links)),
             };
             if let Err(error) = attached {

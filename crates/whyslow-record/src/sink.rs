@@ -3,13 +3,16 @@
 use std::io;
 use std::time::Instant;
 
-use whyslow_model::spool::{Encoder, records};
+use whyslow_model::spool::{Encoder, HEAD_BYTES, Kind, records};
 
 use crate::spool::SpoolWriter;
 use crate::underway::Underway;
 
 /// A block is written when it is so large.
 const BLOCK_BYTES: usize = 512 << 10;
+
+/// What a record of an exec begins with.
+const EXEC: [u8; 2] = (Kind::Exec as u16).to_le_bytes();
 
 pub(crate) struct Sink {
     pub(crate) encoder: Encoder,
@@ -20,6 +23,8 @@ pub(crate) struct Sink {
     pub(crate) failed: Option<io::Error>,
     /// Unless there will be no other spool.
     pub(crate) underway: Option<Underway>,
+    /// Processes that run another program, since somebody looked.
+    pub(crate) execed: Vec<i32>,
     /// Of spools that have ended: records and their bytes.
     ended: (u64, u64),
 }
@@ -33,6 +38,7 @@ impl Sink {
             complete_until: 0,
             failed: None,
             underway: may_turn.then(Underway::default),
+            execed: Vec::new(),
             ended: (0, 0),
         }
     }
@@ -43,6 +49,9 @@ impl Sink {
             underway.see(record);
         }
         self.encoder.copy(record);
+        if record.starts_with(&EXEC) {
+            self.execed.extend(pid_of(record));
+        }
         if self.encoder.payload().len() >= BLOCK_BYTES
             && let Err(error) = self.write()
         {
@@ -99,4 +108,10 @@ impl Sink {
     pub(crate) fn record_bytes(&self) -> u64 {
         self.ended.1 + self.writer.record_bytes + self.encoder.payload().len() as u64
     }
+}
+
+/// Process of a record.
+fn pid_of(record: &[u8]) -> Option<i32> {
+    let bytes = record.get(HEAD_BYTES - 4..HEAD_BYTES)?;
+    Some(i32::from_le_bytes(bytes.try_into().ok()?))
 }

@@ -3,6 +3,7 @@
 mod block;
 mod counters;
 mod cpu;
+mod dns;
 mod files;
 mod io;
 mod irq;
@@ -92,6 +93,7 @@ pub static TOPICS: [&Topic; 14] = [
     &mem::TOPIC,
     &work::TOPIC,
     &net::TOPIC,
+    &dns::TOPIC,
     &resources::TOPIC,
     &counters::TOPIC,
 ];

@@ -11,6 +11,7 @@ mod fd;
 mod file;
 mod identity;
 mod irq;
+mod lookup;
 mod losses;
 mod machine;
 mod mapping;
@@ -42,6 +43,7 @@ pub use process::Processes;
 use block::BlockTracker;
 use counter::CounterTracker;
 use irq::IrqTracker;
+use lookup::LookupTracker;
 use machine::MachineTracker;
 use marker::MarkerTracker;
 use meter::{Inside, Mode};
@@ -126,6 +128,7 @@ struct Topics {
     net: NetTracker,
     page: PageTracker,
     reclaim: ReclaimTracker,
+    lookup: LookupTracker,
     work: WorkTracker,
     marker: MarkerTracker,
     machine: MachineTracker,
@@ -145,6 +148,7 @@ impl Topics {
             net: NetTracker::new(symbols),
             page: PageTracker::default(),
             reclaim: ReclaimTracker::default(),
+            lookup: LookupTracker::default(),
             work: WorkTracker::default(),
             marker: MarkerTracker::default(),
             machine: MachineTracker::default(),
@@ -221,6 +225,7 @@ impl Topics {
         self.irq.finish(out);
         self.page.finish(out);
         self.reclaim.finish(out);
+        self.lookup.finish(out);
         self.syscall.finish(out);
         self.work.finish(&self.block, out);
         self.block.finish(out);
@@ -233,6 +238,9 @@ impl Topics {
         for change in &self.processes.changes()[from..] {
             self.sched.change(change, here, &self.processes, out);
             self.syscall.change(change, here, out);
+            if let Change::Gone { thread } | Change::Execed { thread } = change {
+                self.lookup.left(thread, out);
+            }
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
                 self.reclaim.gone(thread, out);
@@ -331,6 +339,8 @@ impl Topics {
             Body::StateCounters(ref counters) => {
                 let processes = &self.processes;
                 self.counter.event(counters, (here, processes), out);
+            Body::LookupBegin { .. } | Body::LookupEnd { .. } => {
+                self.lookup.event(&event.body, here, out);
             }
             Body::StateMount(_) | Body::StateDeviceLink { .. } => {
                 self.machine.event(&event.body, here, out);

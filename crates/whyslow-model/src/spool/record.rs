@@ -3,6 +3,7 @@
 
 pub(super) use super::cursor::Cursor;
 use super::host::{HostRecord, host};
+use super::lookup::LookupRecord;
 use super::net::NetRecord;
 use super::work::{ReclaimRecord, WorkRecord};
 
@@ -46,6 +47,8 @@ pub enum Kind {
     IrqEnter = 48,
     IrqExit = 49,
     SoftirqRaise = 50,
+    LookupBegin = 64,
+    Lookup = 65,
     ReclaimBegin = 72,
     ReclaimEnd = 73,
     Memory = 74,
@@ -99,6 +102,8 @@ impl Kind {
         Kind::IrqEnter,
         Kind::IrqExit,
         Kind::SoftirqRaise,
+        Kind::LookupBegin,
+        Kind::Lookup,
         Kind::ReclaimBegin,
         Kind::ReclaimEnd,
         Kind::Memory,
@@ -290,6 +295,8 @@ pub enum Record<'b> {
     SoftirqRaise {
         nr: u32,
     },
+    /// Kind `LookupBegin` or `Lookup`.
+    Lookup(LookupRecord<'b>),
     /// Other clocks at the moment of the head.
     Clock {
         boot: u64,
@@ -448,6 +455,10 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         | Kind::DeviceAbout
         | Kind::DeviceLink
         | Kind::Counters => Record::Host(host(kind, at)?),
+        Kind::LookupBegin | Kind::Lookup => Record::Lookup(LookupRecord::parse(at)?),
+        Kind::Program | Kind::User | Kind::Mount | Kind::DeviceAbout | Kind::DeviceLink => {
+            Record::Host(host(kind, at)?)
+        }
         Kind::ReclaimBegin | Kind::ReclaimEnd => Record::Reclaim(ReclaimRecord::take(at)?),
         Kind::Memory => Record::Memory {
             what: at.u32()?,

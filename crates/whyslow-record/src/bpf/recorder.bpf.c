@@ -16,6 +16,8 @@
 
 #include "irq.h"
 
+#include "dns.h"
+
 #include "mem.h"
 
 #include "fs.h"

@@ -23,6 +23,7 @@ impl OperationRef {
             "irq" => "irq",
             "slice" | "sched_slice" => "sched_slice",
             "reclaim" => "reclaim",
+            "dns" | "dns_lookup" => "dns_lookup",
             "finding" | "request" => {
                 return Some(Err(format!(
                     "`{kind}:` needs findings or requests, which this version does not make yet; \

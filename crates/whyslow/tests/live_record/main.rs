@@ -16,6 +16,7 @@ mod incidents;
 mod kernel;
 mod kills;
 mod live_outliers;
+mod lookups;
 mod pressure;
 mod segments;
 mod storms;
