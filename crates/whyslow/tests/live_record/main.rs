@@ -8,6 +8,7 @@ mod bad_disk;
 mod blocks;
 mod calls;
 mod chosen;
+mod counters;
 mod devices;
 mod doctor;
 mod ends;
