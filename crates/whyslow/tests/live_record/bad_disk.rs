@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::common::Place;
-use super::incidents::{incident, number, text, told};
+use super::incidents::{incident, number, told};
 use super::{can_record, rows};
 
 /// What fio did on a disk, by direction: operations and bytes.
