@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bad_disk;
 mod blocks;
 mod calls;
 mod chosen;
