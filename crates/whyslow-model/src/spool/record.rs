@@ -71,6 +71,7 @@ pub enum Kind {
     DeviceAbout = 142,
     DeviceLink = 143,
     Counters = 144,
+    Cgroup = 145,
 }
 
 impl Kind {
@@ -126,6 +127,7 @@ impl Kind {
         Kind::DeviceAbout,
         Kind::DeviceLink,
         Kind::Counters,
+        Kind::Cgroup,
     ];
 
     fn of(number: u16) -> Option<Kind> {
@@ -459,6 +461,8 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         Kind::Program | Kind::User | Kind::Mount | Kind::DeviceAbout | Kind::DeviceLink => {
             Record::Host(host(kind, at)?)
         }
+        | Kind::Counters
+        | Kind::Cgroup => Record::Host(host(kind, at)?),
         Kind::ReclaimBegin | Kind::ReclaimEnd => Record::Reclaim(ReclaimRecord::take(at)?),
         Kind::Memory => Record::Memory {
             what: at.u32()?,
