@@ -80,7 +80,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 14] = [
+pub static TOPICS: [&Topic; 15] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,

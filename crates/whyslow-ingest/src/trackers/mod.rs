@@ -339,6 +339,7 @@ impl Topics {
             Body::StateCounters(ref counters) => {
                 let processes = &self.processes;
                 self.counter.event(counters, (here, processes), out);
+            }
             Body::LookupBegin { .. } | Body::LookupEnd { .. } => {
                 self.lookup.event(&event.body, here, out);
             }

@@ -456,13 +456,9 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         | Kind::Mount
         | Kind::DeviceAbout
         | Kind::DeviceLink
-        | Kind::Counters => Record::Host(host(kind, at)?),
-        Kind::LookupBegin | Kind::Lookup => Record::Lookup(LookupRecord::parse(at)?),
-        Kind::Program | Kind::User | Kind::Mount | Kind::DeviceAbout | Kind::DeviceLink => {
-            Record::Host(host(kind, at)?)
-        }
         | Kind::Counters
         | Kind::Cgroup => Record::Host(host(kind, at)?),
+        Kind::LookupBegin | Kind::Lookup => Record::Lookup(LookupRecord::parse(at)?),
         Kind::ReclaimBegin | Kind::ReclaimEnd => Record::Reclaim(ReclaimRecord::take(at)?),
         Kind::Memory => Record::Memory {
             what: at.u32()?,
