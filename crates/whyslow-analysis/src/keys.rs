@@ -46,9 +46,13 @@ pub(crate) enum Key {
     Function,
     Result,
     Address,
+    UserFunction,
+    Lock,
+    Mode,
+    Stack,
 }
 
-const KEYS: [(Key, &str); 32] = [
+const KEYS: [(Key, &str); 36] = [
     (Key::Comm, "comm"),
     (Key::Pid, "pid"),
     (Key::Tid, "tid"),
@@ -81,6 +85,10 @@ const KEYS: [(Key, &str); 32] = [
     (Key::Function, "function"),
     (Key::Result, "result"),
     (Key::Address, "address"),
+    (Key::UserFunction, "user_function"),
+    (Key::Lock, "lock"),
+    (Key::Mode, "mode"),
+    (Key::Stack, "stack"),
 ];
 
 impl Key {
@@ -155,6 +163,10 @@ impl Key {
             Key::Function => Shape::Text("function", Derive::Same),
             Key::Result => Shape::Text("result", Derive::Same),
             Key::Address => Shape::Text("address", Derive::Same),
+            Key::UserFunction => Shape::Text("user_function", Derive::Same),
+            Key::Lock => Shape::Text("lock", Derive::Same),
+            Key::Mode => Shape::Text("mode", Derive::Same),
+            Key::Stack => Shape::Int("callsite_id"),
         };
         let column = match shape {
             Shape::Text(column, _) | Shape::Int(column) => column,
@@ -194,7 +206,7 @@ impl Key {
                 AnswerColumn::new("waker_tid", "waker tid", Measure::Count),
             ],
             Key::File | Key::Dir | Key::Pattern => column(self.name(), Measure::Path),
-            Key::Pid | Key::Tid | Key::Cpu | Key::Fd | Key::Prio | Key::Nr => {
+            Key::Pid | Key::Tid | Key::Cpu | Key::Fd | Key::Prio | Key::Nr | Key::Stack => {
                 column(self.name(), Measure::Count)
             }
             _ => column(self.name(), Measure::Text),

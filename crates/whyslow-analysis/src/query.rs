@@ -18,6 +18,8 @@ pub enum Kind {
     Fs,
     Net,
     Dns,
+    Locks,
+    Stacks,
     Use,
     Counters,
 }
@@ -45,6 +47,8 @@ pub enum Verb {
     Timeline,
     /// `block outliers`: long requests, and devices that deviate from their peers.
     Outliers,
+    /// `locks stacks`: time by stack.
+    Stacks,
 }
 
 impl Kind {
@@ -64,6 +68,8 @@ impl Kind {
             Kind::Fs => "fs",
             Kind::Net => "net",
             Kind::Dns => "dns",
+            Kind::Locks => "locks",
+            Kind::Stacks => "stacks",
             Kind::Use => "use",
             Kind::Counters => "counters",
         }
@@ -87,6 +93,7 @@ impl Verb {
             Verb::States => "states",
             Verb::Timeline => "timeline",
             Verb::Outliers => "outliers",
+            Verb::Stacks => "stacks",
         }
     }
 }

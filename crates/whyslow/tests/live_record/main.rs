@@ -21,6 +21,7 @@ mod lookups;
 mod pressure;
 mod segments;
 mod storms;
+mod waits;
 
 use common::Place;
 use serde_json::Value;
