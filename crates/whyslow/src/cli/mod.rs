@@ -193,6 +193,9 @@ pub(crate) struct SqlArgs {
     /// Threads the query may use [default: all CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
+    /// It is not to be known as @last
+    #[arg(long, hide = true)]
+    pub(crate) forget: bool,
 }
 
 /// Forms the duckdb command line prints.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use whyslow_ingest::ImportOptions;
-use whyslow_record::{Options, Progress, RecordError, Step, Summary, Topic};
+use whyslow_record::{Options, Progress, Step, Summary, Topic};
 use whyslow_store::Existing;
 
 use crate::cli::{HeldArgs, RecordArgs, TalkArgs, TopicArg};
@@ -151,36 +151,7 @@ fn record(
             Step::GoOn
         }
     };
-    whyslow_record::record(options, ready, each).map_err(explain)
-}
-
-/// What helps against it.
-pub(super) fn explain(error: RecordError) -> Failure {
-    let failure = Failure::new(error.to_string());
-    match &error {
-        RecordError::NotPermitted => {
-            failure.hint("run it as root: sudo whyslow …")
-        }
-        RecordError::NoTypes => failure.hint(
-            "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng or perf, and `whyslow import` what they wrote",
-        ),
-        RecordError::AllRefused { off } => {
-            let reasons = off.iter().map(|off| format!("{}: {}", off.program, off.reason));
-            failure.hint(reasons.collect::<Vec<_>>().join("; "))
-        }
-        RecordError::Spool { path, .. } => {
-            let failure = failure.caused_by_chain(&error);
-            if path.exists() {
-                failure.hint(format!(
-                    "what was written until then is kept: whyslow import {}",
-                    path.display()
-                ))
-            } else {
-                failure
-            }
-        }
-        error => failure.caused_by_chain(error),
-    }
+    whyslow_record::record(options, ready, each).map_err(Failure::from)
 }
 
 fn tell_cost(summary: &Summary, output: &Path, talk: &TalkArgs) {

@@ -9,6 +9,7 @@ mod calls;
 mod ends;
 mod host;
 mod incidents;
+mod live;
 mod live_outliers;
 mod pressure;
 mod segments;
