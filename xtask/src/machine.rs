@@ -196,24 +196,7 @@ impl Machine {
                 busy_ns: None,
             });
         }
-        for (number, name) in devices.disks().iter().enumerate() {
-            let dev = devices::number(number);
-            writer.emit(DeviceRow {
-                dev,
-                major: (dev >> 20) as i32,
-                minor: (dev & 0xf_ffff) as i32,
-                name: *name,
-                parent: None,
-            });
-        }
-        for (number, name) in devices.interfaces().iter().enumerate() {
-            writer.emit(NetInterfaceRow {
-                id: number as i64,
-                name: *name,
-                ifindex: Some(2 + number as i32),
-                address: None,
-            });
-        }
+        devices_of(devices, writer);
     }
 
     fn reclaim(&mut self, (id, ts): (i64, i64), writer: &mut RecordingWriter) {
@@ -262,5 +245,31 @@ impl Machine {
             });
             self.page_rows += 1;
         }
+    }
+}
+
+fn devices_of(devices: &Devices, writer: &mut RecordingWriter) {
+    for (number, name) in devices.disks().iter().enumerate() {
+        let dev = devices::number(number);
+        writer.emit(DeviceRow {
+            dev,
+            major: (dev >> 20) as i32,
+            minor: (dev & 0xf_ffff) as i32,
+            name: *name,
+            parent: None,
+            kind: None,
+            size: None,
+            rotational: None,
+            label: None,
+            backing: None,
+        });
+    }
+    for (number, name) in devices.interfaces().iter().enumerate() {
+        writer.emit(NetInterfaceRow {
+            id: number as i64,
+            name: *name,
+            ifindex: Some(2 + number as i32),
+            address: None,
+        });
     }
 }

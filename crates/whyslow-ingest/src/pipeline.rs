@@ -117,6 +117,8 @@ pub enum ImportError {
         bytes: u64,
         limit: u64,
     },
+    #[error("`{}` has no whole block: its recorder ended before it wrote one", path.display())]
+    EmptySpool { path: PathBuf },
     #[error("a spool is imported by itself")]
     SpoolBesideOthers,
     #[error("traces of several hosts in one import: {}", hosts.join(", "))]

@@ -330,6 +330,31 @@ pub struct ProcessAbout<'a> {
     pub ts_created: Option<Ns>,
 }
 
+/// A mount of a mount namespace.
+#[derive(Debug, Clone, Copy)]
+pub struct StateMount<'a> {
+    pub mount_ns: i64,
+    pub id: i32,
+    pub parent: i32,
+    pub dev: i64,
+    pub root: &'a [u8],
+    pub point: &'a [u8],
+    pub fs: &'a [u8],
+    pub source: &'a [u8],
+    pub options: &'a [u8],
+}
+
+/// What a block device is.
+#[derive(Debug, Clone, Copy)]
+pub struct StateDevice<'a> {
+    pub dev: i64,
+    pub kind: &'a [u8],
+    pub size: Option<i64>,
+    pub rotational: Option<bool>,
+    pub label: Option<&'a [u8]>,
+    pub backing: Option<&'a [u8]>,
+}
+
 /// What happened. Names follow the kernel's own events.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -508,6 +533,14 @@ pub enum Body<'a> {
         dev: i64,
         name: &'a [u8],
     },
+    StateDevice(StateDevice<'a>),
+    /// `dev` lies on `below`.
+    StateDeviceLink {
+        dev: i64,
+        below: i64,
+        kind: &'a [u8],
+    },
+    StateMount(StateMount<'a>),
     StateNetInterface {
         name: &'a [u8],
         ifindex: Option<i32>,

@@ -20,6 +20,8 @@ pub enum RecordError {
     Settings,
     #[error("failed to reserve memory for events")]
     Buffer(#[source] libbpf_rs::Error),
+    #[error("failed to choose processes")]
+    Targets(#[source] libbpf_rs::Error),
     #[error("failed to read events from the kernel")]
     Consume(#[source] libbpf_rs::Error),
     #[error("failed to write the spool `{}`", path.display())]

@@ -4,6 +4,7 @@
 //! The only crate that needs privileges.
 
 mod clock;
+mod drop;
 mod error;
 mod load;
 mod losses;
@@ -17,6 +18,7 @@ mod skeletons;
 mod snapshot;
 mod specs;
 mod spool;
+mod targets;
 mod tick;
 mod underway;
 #[cfg(test)]
@@ -28,8 +30,9 @@ pub use outliers::{
     DeviceTimes, Missed, OutlierOptions, OutlierReady, Period, SlowRequest, Told, device_by_name,
     device_name, watch_outliers,
 };
-pub use preflight::{Check, State, checks};
+pub use preflight::{Check, Instead, State, checks, instead};
 pub use programs::{Off, Topic};
 pub use session::{Progress, Ready, Step, Summary, record};
+pub use targets::{ControlGroup, NAMES_MAX, Names};
 
 use skeletons::recorder as skeleton;

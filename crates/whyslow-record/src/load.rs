@@ -12,7 +12,8 @@ use crate::error::RecordError;
 use crate::options::Options;
 use crate::programs::{Hook, OLDER, Off, PROGRAMS, Program, Topic};
 use crate::skeleton::{OpenRecorderSkel, RecorderSkel, RecorderSkelBuilder};
-use crate::{preflight, specs, tick};
+use crate::targets::NAMES_MAX;
+use crate::{drop, preflight, specs, tick};
 
 /// More rings than this are not needed so that CPUs do not wait for each other.
 const RINGS_MAX: usize = 16;
@@ -47,7 +48,7 @@ pub(crate) fn load<'o>(
         open.load().is_err()
     };
     if is_refused {
-        off = refused(options, &mut wanted)?;
+        off = refused(&mut wanted, |program| alone(options, program))?;
     }
     if wanted.is_empty() {
         return Err(RecordError::AllRefused { off });
@@ -75,6 +76,7 @@ pub(crate) fn load<'o>(
         last: None,
     };
     loaded.attach(&wanted);
+    drop::privileges();
     Ok(loaded)
 }
 
@@ -117,22 +119,27 @@ fn wanted(options: &Options) -> Vec<&'static Program> {
         // A switch tells of the call that the thread is in, too.
         let is_older = OLDER.iter().any(|(_, older)| *older == program.name);
         let is_needed = program.name == SWITCH && has(Topic::Syscalls);
-        !is_older && (is_needed || topic.is_none_or(has))
+        let is_idle = program.name == GROUP && options.groups.is_empty();
+        !is_older && !is_idle && (is_needed || topic.is_none_or(has))
     };
     PROGRAMS.iter().filter(is_wanted).collect()
 }
 
 const SWITCH: &str = "on_switch";
+const GROUP: &str = "on_cgroup";
 
 /// Takes out the programs that the kernel does not load, and says why.
-fn refused(options: &Options, wanted: &mut Vec<&'static Program>) -> Result<Vec<Off>, RecordError> {
+fn refused(
+    wanted: &mut Vec<&'static Program>,
+    mut why: impl FnMut(&'static Program) -> Result<Option<String>, RecordError>,
+) -> Result<Vec<Off>, RecordError> {
     let mut refused = Vec::new();
     let mut taken = Vec::new();
     for program in wanted.drain(..) {
-        match alone(options, program)? {
+        match why(program)? {
             None => taken.push(program),
             Some(reason) => match older(program) {
-                Some(old) if alone(options, old)?.is_none() => taken.push(old),
+                Some(old) if why(old)?.is_none() => taken.push(old),
                 _ => refused.push(off(program, reason)),
             },
         }
@@ -164,7 +171,7 @@ pub(crate) fn trial(options: &Options) -> Result<Vec<Off>, RecordError> {
     if open(options, 1, &wanted, &mut storage)?.load().is_ok() {
         return Ok(Vec::new());
     }
-    refused(options, &mut wanted)
+    refused(&mut wanted, |program| alone(options, program))
 }
 
 /// Why the kernel refuses a program.
@@ -206,6 +213,14 @@ fn open<'o>(
     settings.ring_mask = rings as u32 - 1;
     settings.call_min_ns = options.call_min.as_nanos() as u64;
     settings.only_targets = options.only_pids;
+    let names = options.names.iter().take(NAMES_MAX);
+    settings.comm_pattern_count = names.len() as u32;
+    for (pattern, names) in settings.comm_patterns.iter_mut().zip(names) {
+        *pattern = names.pattern();
+    }
+    if let Some(group) = options.groups.first() {
+        settings.cgroup_hierarchy = group.hierarchy;
+    }
     settings.wants_switches = options.topics.contains(&Topic::Sched);
     let abi = if cfg!(target_arch = "x86_64") {
         Abi::X86_64
@@ -242,4 +257,47 @@ fn rings(options: &Options) -> Result<Vec<MapHandle>, RecordError> {
         })
     };
     (0..count).map(create).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names of the programs that are loaded, and of those that are told to be off, where the kernel
+    /// refuses these.
+    fn left(refuses: &[&str]) -> (Vec<&'static str>, Vec<&'static str>) {
+        let mut taken = wanted(&Options::new(""));
+        let why = |program: &'static Program| {
+            let is_refused = refuses.contains(&program.name) || refuses.contains(&"all");
+            Ok(is_refused.then(|| "because".to_owned()))
+        };
+        let off = refused(&mut taken, why).expect("nothing else fails");
+        assert!(off.iter().all(|off| off.reason == "because"));
+        let taken = taken.iter().map(|program| program.name);
+        (taken.collect(), off.iter().map(|off| off.program).collect())
+    }
+
+    #[test]
+    fn what_is_refused_is_off_and_the_rest_is_not() {
+        let (all, off) = left(&[]);
+        assert!(all.contains(&SWITCH) && off.is_empty());
+        let (rest, off) = left(&["on_rename"]);
+        assert_eq!((rest.len(), off), (all.len() - 1, vec!["on_rename"]));
+        let (rest, off) = left(&["all"]);
+        assert_eq!((rest.len(), off), (0, all));
+    }
+
+    #[test]
+    fn what_older_kernels_take_stands_in() {
+        for (newer, older) in OLDER {
+            let (all, _) = left(&[]);
+            if !all.contains(newer) {
+                continue;
+            }
+            let (taken, off) = left(&[newer]);
+            assert!(taken.contains(older) && off.is_empty(), "{newer}");
+            let (taken, off) = left(&[newer, older]);
+            assert!(!taken.contains(older) && off == [*newer], "{newer}");
+        }
+    }
 }

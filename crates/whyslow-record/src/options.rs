@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::programs::Topic;
+use crate::targets::{ControlGroup, Names};
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -13,6 +14,10 @@ pub struct Options {
     pub topics: BTreeSet<Topic>,
     /// Processes whose calls are recorded, with those they start; all if there are none.
     pub pids: Vec<i32>,
+    /// Processes with threads of these names, and
+    pub names: Vec<Names>,
+    /// those in these control groups, all of one hierarchy, are recorded as well.
+    pub groups: Vec<ControlGroup>,
     /// Record calls of none but these processes, also if there are none (yet).
     pub only_pids: bool,
     /// Shorter calls are left out, unless their thread gave up the CPU in them.
@@ -36,6 +41,8 @@ impl Options {
             spool: spool.into(),
             topics: Topic::DEFAULT.iter().copied().collect(),
             pids: Vec::new(),
+            names: Vec::new(),
+            groups: Vec::new(),
             only_pids: false,
             call_min: Duration::ZERO,
             buffer_bytes: BUFFER_BYTES,

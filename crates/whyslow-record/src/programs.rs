@@ -123,6 +123,11 @@ pub(crate) static PROGRAMS: &[Program] = &[
     program("on_exit", None, "when threads end"),
     program("on_free", None, "when ids of threads are used again"),
     program("on_rename", None, "names of threads"),
+    program(
+        "on_cgroup",
+        None,
+        "processes that are moved into a control group",
+    ),
     program("on_bio_queue", BLOCK, "who submits block I/O"),
     program("on_bio_backmerge", BLOCK, "merged block I/O"),
     program("on_bio_frontmerge", BLOCK, "merged block I/O"),

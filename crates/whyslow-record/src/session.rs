@@ -25,6 +25,7 @@ use crate::programs::{Off, Topic};
 use crate::sink::Sink;
 use crate::snapshot;
 use crate::spool::SpoolWriter;
+use crate::targets::Targets;
 
 /// A block is written when it is so old, if not larger before.
 const BLOCK_AGE: Duration = Duration::from_secs(1);
@@ -105,6 +106,9 @@ pub fn record(
         cpu_before: clock::own_cpu(),
         clocks_at: begun,
     };
+    let mut targets = Targets::new(options);
+    let found = targets.find(&session.loaded.skeleton)?;
+    session.pids.extend(found);
     session.begin_spool(clock::monotonic())?;
     ready(&Ready {
         off: &session.loaded.off,
@@ -113,6 +117,7 @@ pub fn record(
     let mut is_full = false;
     loop {
         let bytes = session.drain()?;
+        targets.look(&session.loaded.skeleton)?;
         session.take_snapshot(false)?;
         if session.snapshot.is_none()
             && let Some(spool) = next.take()

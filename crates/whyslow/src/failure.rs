@@ -236,6 +236,8 @@ impl From<ImportError> for Failure {
                 source,
             }) => Self::making(&path, action, &source),
             ImportError::Store(error) => error.into(),
+            error @ ImportError::EmptySpool { .. } => Self::new(error.to_string())
+                .hint("nothing was recorded: delete it, and record again"),
             error @ ImportError::Cache { .. } => Self::new(error.to_string())
                 .hint("import it to a place of yours: whyslow import TRACE -o NAME.wsl"),
             ImportError::Detect(error) => error.into(),
@@ -261,17 +263,23 @@ impl From<RecordError> for Failure {
                 failure.hint("run it as root: sudo whyslow …")
             }
             RecordError::NoTypes => failure.hint(
-                "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng or perf, and `whyslow import` what they wrote",
+                "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng, `whyslow doctor` tells how",
             ),
             RecordError::AllRefused { off } => {
                 let reasons = off.iter().map(|off| format!("{}: {}", off.program, off.reason));
                 failure.hint(reasons.collect::<Vec<_>>().join("; "))
             }
-            RecordError::Spool { path, .. } => {
+            RecordError::Spool { path, source } => {
                 let failure = failure.caused_by_chain(&error);
                 if path.exists() {
+                    let elsewhere = match source.kind() {
+                        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                            " -o /other/disk/NAME.wsl"
+                        }
+                        _ => "",
+                    };
                     failure.hint(format!(
-                        "what was written until then is kept: whyslow import {}",
+                        "what was written until then is kept: whyslow import {}{elsewhere}",
                         path.display()
                     ))
                 } else {

@@ -212,6 +212,11 @@ fn things<S: EmitAll>(symbols: &mut Symbols, sink: &mut S) {
             minor,
             name: symbols.intern(name),
             parent: (minor == 1).then_some(8 << 20),
+            kind: None,
+            size: None,
+            rotational: None,
+            label: None,
+            backing: None,
         });
     }
 }

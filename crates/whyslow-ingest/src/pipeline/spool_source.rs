@@ -33,8 +33,9 @@ impl SpoolSource {
         };
         let mut reader = SpoolReader::open(&self.path).map_err(failed)?;
         let (mut window, mut mapper) = (Window::default(), Mapper::default());
-        let mut clock = None;
+        let (mut clock, mut is_empty) = (None, true);
         while let Some((block, payload)) = reader.next().map_err(failed)? {
+            is_empty = false;
             window.add(payload, block.complete_until);
             if clock.is_none()
                 && let Some((monotonic, boot)) = window.clocks.offsets()
@@ -50,6 +51,9 @@ impl SpoolSource {
                 break;
             }
             session.progress(reader.bytes_done, reader.bytes_total);
+        }
+        if is_empty {
+            return Err(ImportError::EmptySpool { path: self.path });
         }
         let _ = emit(
             &mut window,

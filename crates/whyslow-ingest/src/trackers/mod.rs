@@ -11,6 +11,7 @@ mod file;
 mod identity;
 mod irq;
 mod losses;
+mod machine;
 mod mapping;
 mod marker;
 mod meter;
@@ -39,6 +40,7 @@ pub use process::Processes;
 
 use block::BlockTracker;
 use irq::IrqTracker;
+use machine::MachineTracker;
 use marker::MarkerTracker;
 use meter::{Inside, Mode};
 use net::NetTracker;
@@ -124,6 +126,7 @@ struct Topics {
     reclaim: ReclaimTracker,
     work: WorkTracker,
     marker: MarkerTracker,
+    machine: MachineTracker,
     syscall: SyscallTracker,
     block: BlockTracker,
 }
@@ -141,6 +144,7 @@ impl Topics {
             reclaim: ReclaimTracker::default(),
             work: WorkTracker::default(),
             marker: MarkerTracker::default(),
+            machine: MachineTracker::default(),
             syscall: SyscallTracker::default(),
             block: BlockTracker::default(),
         }
@@ -319,6 +323,9 @@ impl Topics {
             }
             Body::ReclaimBegin { .. } | Body::ReclaimEnd { .. } => {
                 self.reclaim.event(&event.body, here, out);
+            }
+            Body::StateMount(_) | Body::StateDeviceLink { .. } => {
+                self.machine.event(&event.body, here, out);
             }
             Body::Work(work) => self.work.event(work, here, &self.block, out),
             Body::StateEnd => self.work.dumped(&self.block, out),

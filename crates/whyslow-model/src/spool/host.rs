@@ -2,7 +2,8 @@
 //! which, and counters. All but [`Kind::Program`] come from the recorder's looks at `/proc` and
 //! `/sys`.
 
-use super::record::{Cursor, Kind, RecordError};
+use super::cursor::Cursor;
+use super::record::{Kind, RecordError};
 
 /// Who the head's process is, as a program in the kernel saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,10 +19,51 @@ pub struct Program<'b> {
     pub command_line: &'b [u8],
 }
 
+/// A mount of a mount namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MountRecord<'b> {
+    pub mount_ns: u32,
+    pub id: u32,
+    pub parent: u32,
+    pub dev: u32,
+    /// What of the file system is seen there.
+    pub root: &'b [u8],
+    pub point: &'b [u8],
+    /// Of the file system.
+    pub kind: &'b [u8],
+    pub source: &'b [u8],
+    pub options: &'b [u8],
+}
+
+/// What a block device is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceAbout<'b> {
+    pub dev: u32,
+    pub rotational: Option<bool>,
+    /// Bytes.
+    pub size: Option<i64>,
+    pub kind: &'b [u8],
+    /// Name of a mapping.
+    pub label: &'b [u8],
+    /// File of a loop device.
+    pub backing: &'b [u8],
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostRecord<'b> {
     Program(Program<'b>),
-    User { uid: u32, name: &'b [u8] },
+    User {
+        uid: u32,
+        name: &'b [u8],
+    },
+    Mount(MountRecord<'b>),
+    DeviceAbout(DeviceAbout<'b>),
+    /// A device lies on another one.
+    DeviceLink {
+        dev: u32,
+        below: u32,
+        kind: &'b [u8],
+    },
 }
 
 pub(super) fn host<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<HostRecord<'b>, RecordError> {
@@ -33,6 +75,34 @@ pub(super) fn host<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<HostRecord<'b>
             is_end: at.u32()? != 0,
             command_line: at.text()?,
         }),
+        Kind::Mount => HostRecord::Mount(MountRecord {
+            mount_ns: at.u32()?,
+            id: at.u32()?,
+            parent: at.u32()?,
+            dev: at.u32()?,
+            root: at.text()?,
+            point: at.text()?,
+            kind: at.text()?,
+            source: at.text()?,
+            options: at.text()?,
+        }),
+        Kind::DeviceAbout => HostRecord::DeviceAbout(DeviceAbout {
+            dev: at.u32()?,
+            rotational: match at.u32()? {
+                0 => Some(false),
+                1 => Some(true),
+                _ => None,
+            },
+            size: i64::try_from(at.u64()?).ok(),
+            kind: at.text()?,
+            label: at.text()?,
+            backing: at.text()?,
+        }),
+        Kind::DeviceLink => HostRecord::DeviceLink {
+            dev: at.u32()?,
+            below: at.u32()?,
+            kind: at.text()?,
+        },
         _ => HostRecord::User {
             uid: at.u32()?,
             name: at.text()?,

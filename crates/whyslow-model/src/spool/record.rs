@@ -1,6 +1,7 @@
 //! Records: what the programs in the kernel tell (`wire.h` of the recorder has the same layouts),
 //! and what the recorder itself saw.
 
+pub(super) use super::cursor::Cursor;
 use super::host::{HostRecord, host};
 use super::net::NetRecord;
 use super::work::{ReclaimRecord, WorkRecord};
@@ -63,6 +64,9 @@ pub enum Kind {
     Irq = 138,
     Program = 139,
     User = 140,
+    Mount = 141,
+    DeviceAbout = 142,
+    DeviceLink = 143,
 }
 
 impl Kind {
@@ -112,6 +116,9 @@ impl Kind {
         Kind::Irq,
         Kind::Program,
         Kind::User,
+        Kind::Mount,
+        Kind::DeviceAbout,
+        Kind::DeviceLink,
     ];
 
     fn of(number: u16) -> Option<Kind> {
@@ -368,61 +375,6 @@ fn cut(rest: &[u8]) -> Result<(Kind, &[u8]), RecordError> {
     Ok((Kind::of(number).ok_or(RecordError::Kind(number))?, bytes))
 }
 
-/// Takes numbers and texts from a record one after another.
-pub(super) struct Cursor<'b> {
-    kind: Kind,
-    rest: &'b [u8],
-}
-
-impl<'b> Cursor<'b> {
-    pub(super) fn take(&mut self, count: usize) -> Result<&'b [u8], RecordError> {
-        let (taken, rest) = self
-            .rest
-            .split_at_checked(count)
-            .ok_or(RecordError::Short(self.kind))?;
-        self.rest = rest;
-        Ok(taken)
-    }
-
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], RecordError> {
-        let mut bytes = [0; N];
-        bytes.copy_from_slice(self.take(N)?);
-        Ok(bytes)
-    }
-
-    pub(super) fn u16(&mut self) -> Result<u16, RecordError> {
-        Ok(u16::from_le_bytes(self.array()?))
-    }
-
-    pub(super) fn u32(&mut self) -> Result<u32, RecordError> {
-        Ok(u32::from_le_bytes(self.array()?))
-    }
-
-    pub(super) fn i32(&mut self) -> Result<i32, RecordError> {
-        Ok(i32::from_le_bytes(self.array()?))
-    }
-
-    pub(super) fn u64(&mut self) -> Result<u64, RecordError> {
-        Ok(u64::from_le_bytes(self.array()?))
-    }
-
-    pub(super) fn i64(&mut self) -> Result<i64, RecordError> {
-        Ok(i64::from_le_bytes(self.array()?))
-    }
-
-    /// Behind its length.
-    pub(super) fn text(&mut self) -> Result<&'b [u8], RecordError> {
-        let length = self.u32()?;
-        self.take(length as usize)
-    }
-
-    pub(super) fn comm(&mut self) -> Result<&'b [u8], RecordError> {
-        let comm = self.take(16)?;
-        let end = comm.iter().position(|byte| *byte == 0);
-        Ok(&comm[..end.unwrap_or(comm.len())])
-    }
-}
-
 fn parse(kind: Kind, bytes: &[u8]) -> Result<(Head, Record<'_>), RecordError> {
     let mut cursor = Cursor { kind, rest: bytes };
     let at = &mut cursor;
@@ -480,6 +432,9 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
             old_dev: at.u32()?,
         }),
         Kind::IrqEnter | Kind::IrqExit | Kind::SoftirqRaise => irq(kind, at)?,
+        Kind::Program | Kind::User | Kind::Mount | Kind::DeviceAbout | Kind::DeviceLink => {
+            Record::Host(host(kind, at)?)
+        }
         Kind::ReclaimBegin | Kind::ReclaimEnd => Record::Reclaim(ReclaimRecord::take(at)?),
         Kind::Memory => Record::Memory {
             what: at.u32()?,
@@ -487,7 +442,6 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         },
         Kind::Work => Record::Work(WorkRecord::take(at)?),
         Kind::Net => Record::Net(NetRecord::take(at)?),
-        Kind::Program | Kind::User => Record::Host(host(kind, at)?),
         _ => snapshot(kind, at)?,
     })
 }

@@ -4,6 +4,7 @@ mod block_io;
 mod clock_snapshot;
 mod cpu;
 mod device;
+mod device_link;
 mod fd_life;
 mod file_life;
 mod import_log;
@@ -13,6 +14,7 @@ mod lost_events;
 mod mapping;
 mod marker;
 mod metadata;
+mod mount;
 mod net_interface;
 mod net_packet;
 mod page_count;
@@ -30,6 +32,7 @@ pub use block_io::BlockIoRow;
 pub use clock_snapshot::ClockSnapshotRow;
 pub use cpu::CpuRow;
 pub use device::DeviceRow;
+pub use device_link::DeviceLinkRow;
 pub use fd_life::FdLifeRow;
 pub use file_life::FileLifeRow;
 pub use import_log::ImportLogRow;
@@ -39,6 +42,7 @@ pub use lost_events::LostEventsRow;
 pub use mapping::MappingRow;
 pub use marker::MarkerRow;
 pub use metadata::MetadataRow;
+pub use mount::MountRow;
 pub use net_interface::NetInterfaceRow;
 pub use net_packet::NetPacketRow;
 pub use page_count::PageCountRow;
@@ -65,6 +69,7 @@ macro_rules! for_each_table {
             FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim, KernelWorkRow kernel_work,
             MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,
             ThreadCommRow thread_comm, ProcessRow process, CpuRow cpu, DeviceRow device,
+            DeviceLinkRow device_link, MountRow mount,
             NetInterfaceRow net_interface, ClockSnapshotRow clock_snapshot,
             ImportLogRow import_log, TraceStatRow trace_stat, MetadataRow metadata
         }

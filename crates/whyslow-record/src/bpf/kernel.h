@@ -89,6 +89,27 @@ struct nsproxy {
 	struct mnt_namespace *mnt_ns;
 };
 
+struct atomic_count {
+	int counter;
+};
+
+struct signal_struct {
+	struct atomic_count live;
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup_root {
+	int hierarchy_id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+	struct cgroup_root *root;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
@@ -98,6 +119,7 @@ struct task_struct {
 	unsigned int __state;
 	char comm[16];
 	struct task_struct *real_parent;
+	struct signal_struct *signal;
 	struct mm_struct *mm;
 	struct nsproxy *nsproxy;
 };

@@ -2,6 +2,8 @@
 /* All programs of the recorder: which of them are loaded is decided at start. */
 #include "common.h"
 
+#include "targets.h"
+
 #include "syscalls.h"
 
 #include "process.h"

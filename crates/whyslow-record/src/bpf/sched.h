@@ -89,11 +89,10 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	if (only_targets && child->tgid != parent->tgid) {
-		__u32 pid = parent->tgid, new_pid = child->tgid;
-		__u8 one = 1;
+		__u32 pid = parent->tgid;
 
 		if (bpf_map_lookup_elem(&targets, &pid))
-			bpf_map_update_elem(&targets, &new_pid, &one, BPF_ANY);
+			add_target(child->tgid);
 	}
 	return put_task(WIRE_FORK, child, child->comm);
 }
@@ -119,22 +118,26 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	/* It may have become somebody else since it began. */
 	if (task->pid == task->tgid && !(task->flags & PF_KTHREAD))
 		put_program(task, false);
+	/* Now, because the id may be another process's before the last of this one is freed. */
+	if (only_targets && task->signal->live.counter == 0) {
+		__u32 pid = task->tgid;
+
+		bpf_map_delete_elem(&targets, &pid);
+	}
 	return put_task(WIRE_EXIT, task, task->comm);
 }
 
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
 {
-	__u32 pid = task->tgid;
-
-	if (only_targets && task->pid == task->tgid)
-		bpf_map_delete_elem(&targets, &pid);
 	return put_task(WIRE_FREE, task, task->comm);
 }
 
 SEC("tp_btf/task_rename")
 int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 {
+	if (only_targets)
+		add_if_named(task->tgid, comm);
 	return put_task(WIRE_COMM, task, comm);
 }
 

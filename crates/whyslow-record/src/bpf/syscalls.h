@@ -174,7 +174,7 @@ static __always_inline void fill_call(struct wire_syscall *record, struct call *
 	record->entered = call->entered;
 	record->nr = call->nr;
 	record->argc = argc;
-	record->head.flags = call->flags | (compat ? WIRE_COMPAT : 0);
+	record->head.flags = call->flags;
 	record->args[0] = arg_of(regs, compat, 1);
 	record->args[1] = arg_of(regs, compat, 2);
 	record->args[2] = arg_of(regs, compat, 3);
@@ -224,7 +224,7 @@ static __always_inline void tell_call(struct task_struct *task, __u64 longer_tha
 		return;
 	call->flags |= flags;
 	told = put_call(WIRE_SYSCALL_ENTER, call, (struct pt_regs *)bpf_task_pt_regs(task),
-			is_compat(task), 0, task);
+			call->flags & WIRE_COMPAT, 0, task);
 	/* What found no room was not told: the return has to tell of the entry then. */
 	call->flags = (call->flags & ~flags) | (told ? WIRE_TOLD : 0);
 }
@@ -246,7 +246,7 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long nr)
 	}
 	compat = is_compat(task);
 	call->nr = nr;
-	call->flags = 0;
+	call->flags = compat ? WIRE_COMPAT : 0;
 	call->unread = 0;
 	call->entered = bpf_ktime_get_ns();
 	spec = spec_of(nr, compat);
@@ -281,7 +281,8 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 
 	if (!call || !call->entered)
 		return 0;
-	compat = is_compat(task);
+	/* As at the entry: a program that is run may be of the other kind. */
+	compat = call->flags & WIRE_COMPAT;
 	told = call->flags & WIRE_TOLD;
 	if (call_min_ns && !told && bpf_ktime_get_ns() - call->entered < call_min_ns) {
 		call->entered = 0;

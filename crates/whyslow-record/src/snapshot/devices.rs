@@ -10,17 +10,11 @@ use crate::clock;
 
 pub(super) fn block(encoder: &mut Encoder, folder: &Path) {
     for (name, path) in entries(folder) {
-        let numbers = fs::read_to_string(path.join("dev")).ok();
-        let numbers = numbers
-            .as_deref()
-            .and_then(|text| text.trim().split_once(':'));
-        let numbers = numbers.and_then(|(major, minor)| {
-            Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
-        });
-        if let Some((major, minor)) = numbers {
+        let text = fs::read_to_string(path.join("dev")).unwrap_or_default();
+        if let Some(dev) = number(text.trim()) {
             encoder
                 .begin(Kind::BlockDevice, clock::monotonic(), (0, 0))
-                .u32(major << 20 | minor)
+                .u32(dev)
                 .text(&name)
                 .end();
         }
@@ -58,8 +52,15 @@ pub(super) fn irqs(encoder: &mut Encoder, folder: &Path) {
     }
 }
 
+/// `8:1` with 20 bits for the minor number.
+pub(super) fn number(text: &str) -> Option<u32> {
+    let (major, minor) = text.split_once(':')?;
+    let (major, minor) = (major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?);
+    (major < 1 << 12 && minor < 1 << 20).then_some(major << 20 | minor)
+}
+
 /// Names and paths of what is in a folder, in order.
-fn entries(folder: &Path) -> Vec<(Vec<u8>, std::path::PathBuf)> {
+pub(super) fn entries(folder: &Path) -> Vec<(Vec<u8>, std::path::PathBuf)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut entries: Vec<_> = entries
         .map(|entry| (entry.file_name().as_bytes().to_vec(), entry.path()))

@@ -18,6 +18,7 @@ pub(super) fn facts(encoder: &mut Encoder, topics: &str) {
     fact("hostname", system.nodename().to_bytes());
     fact("kernel_release", system.release().to_bytes());
     fact("architecture", system.machine().to_bytes());
+    fact("machine", system.machine().to_bytes());
     fact(
         "tracer_name",
         concat!("whyslow ", env!("CARGO_PKG_VERSION")).as_bytes(),

@@ -2,7 +2,9 @@
 
 mod devices;
 mod host;
+mod mounts;
 mod processes;
+mod tree;
 mod users;
 
 use std::path::Path;
@@ -22,6 +24,8 @@ pub(crate) fn head(encoder: &mut Encoder, pids: &[i32], topics: &str) {
 /// All of `/proc` and `/sys` that answers need. What vanishes meanwhile is left out.
 pub(crate) fn all(encoder: &mut Encoder) {
     devices::block(encoder, Path::new("/sys/class/block"));
+    tree::all(encoder, Path::new("/sys/class/block"));
+    mounts::all(encoder, Path::new("/proc"));
     devices::net(encoder, Path::new("/sys/class/net"));
     devices::irqs(encoder, Path::new("/proc/irq"));
     processes::all(encoder, Path::new("/proc"));

@@ -30,15 +30,28 @@ pub(super) fn first(encoder: &mut Encoder, proc: &Path, pids: &[i32]) {
         let numbers = text.split_whitespace().map(str::parse);
         numbers.filter_map(Result::ok).collect::<Vec<i32>>()
     });
-    let all: BTreeSet<i32> = pids.iter().copied().chain(children).collect();
-    for pid in all {
-        about(encoder, &proc.join(pid.to_string()), pid, &begin);
+    let children: BTreeSet<i32> = children.collect();
+    for pid in children
+        .iter()
+        .chain(pids)
+        .copied()
+        .collect::<BTreeSet<_>>()
+    {
+        let folder = proc.join(pid.to_string());
+        if about(encoder, &folder, pid, &begin) {
+            directory(encoder, &folder, pid);
+            // A command that is held has not become what it is called yet.
+            if !children.contains(&pid) {
+                threads(encoder, &folder, pid);
+            }
+        }
     }
 }
 
 fn one(encoder: &mut Encoder, folder: &Path, pid: i32, begin: &Clocks) {
     if about(encoder, folder, pid, begin) {
         threads(encoder, folder, pid);
+        directory(encoder, folder, pid);
         descriptors(encoder, folder, pid);
     }
 }
@@ -91,7 +104,8 @@ fn threads(encoder: &mut Encoder, folder: &Path, pid: i32) {
     }
 }
 
-fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32) {
+/// The working directory.
+fn directory(encoder: &mut Encoder, folder: &Path, pid: i32) {
     if let Ok(directory) = fs::read_link(folder.join("cwd")) {
         encoder
             .begin(Kind::Fd, clock::monotonic(), (pid, pid))
@@ -100,6 +114,9 @@ fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32) {
             .text(directory.as_os_str().as_bytes())
             .end();
     }
+}
+
+fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32) {
     for fd in numbers(&folder.join("fd")) {
         let Ok(target) = fs::read_link(folder.join("fd").join(fd.to_string())) else {
             continue;
@@ -115,7 +132,7 @@ fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32) {
 }
 
 /// Number of the mount namespace: `mnt:[4026531841]`.
-fn mount_ns(folder: &Path) -> Option<u32> {
+pub(super) fn mount_ns(folder: &Path) -> Option<u32> {
     let link = fs::read_link(folder.join("ns/mnt")).ok()?;
     let number = link.to_str()?.strip_prefix("mnt:[")?.strip_suffix(']')?;
     number.parse().ok()
@@ -128,7 +145,7 @@ fn flags(about: &str) -> Option<u64> {
 }
 
 /// Entries of a folder that are numbers, ascending.
-fn numbers(folder: &Path) -> Vec<i32> {
+pub(super) fn numbers(folder: &Path) -> Vec<i32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut numbers: Vec<i32> = entries
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())

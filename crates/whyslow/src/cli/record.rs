@@ -14,6 +14,8 @@ Examples:
   sudo whyslow record --for 30s               for half a minute
   sudo whyslow record -- ./slow.sh            while a command runs: its calls, and what else ran
   sudo whyslow record -p 1234 --for 10s       calls of one process and those it starts
+  sudo whyslow record --comm 'php-fpm*'       calls of processes of that name, also later ones
+  sudo whyslow record --cgroup system.slice/nginx.service
   sudo whyslow record --light --for 1h        long and blocking calls, and disks";
 
 #[derive(Debug, Args)]
@@ -30,6 +32,12 @@ pub(crate) struct RecordArgs {
     /// Calls of this process only, and of those it starts; may be repeated
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
     pub(crate) pid: Vec<i32>,
+    /// Calls of processes with a thread of this name (or `NAME*`: that begins so), and of those they start
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) comm: Vec<String>,
+    /// Calls of processes in this control group or below it: its folder, or its path
+    #[arg(long, value_name = "PATH")]
+    pub(crate) cgroup: Option<PathBuf>,
     /// With a command: calls of all processes, not only its own
     #[arg(short, long)]
     pub(crate) all: bool,
@@ -86,6 +94,8 @@ pub(crate) enum TopicArg {
 /// Waits until somebody lets it go on, and becomes the command.
 #[derive(Debug, Args)]
 pub(crate) struct HeldArgs {
+    /// Who lets it go
+    pub(crate) recorder: i32,
     #[arg(required = true, last = true)]
     pub(crate) command: Vec<OsString>,
 }

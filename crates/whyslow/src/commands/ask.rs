@@ -154,6 +154,7 @@ impl Asked {
         let plan = Plan {
             interval: target.interval,
             count: target.count,
+            pids: self.args.filter.pid.clone(),
             ..Plan::of(topics(self.kind))
         };
         live::run(&plan, talk, &mut |segment: &Segment<'_>| {
@@ -256,7 +257,9 @@ impl Asked {
     }
 }
 
-/// What a question of a kind needs to be recorded.
+/// What a question of a kind needs to be recorded; of kinds that nothing is said about, what a
+/// recording has.
+#[allow(clippy::match_wildcard_for_single_variants)] // there will be more
 fn topics(kind: Kind) -> &'static [Topic] {
     match kind {
         Kind::Io => &[Topic::Syscalls, Topic::Block],
@@ -270,7 +273,7 @@ fn topics(kind: Kind) -> &'static [Topic] {
         Kind::Net => &[Topic::Net, Topic::Syscalls],
         Kind::Fs => &[Topic::Fs, Topic::Sched],
         Kind::Use => Topic::ALL,
-        Kind::Threads => Topic::DEFAULT,
+        _ => Topic::DEFAULT,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use whyslow_analysis::Weight;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Measure, Value};
-use whyslow_record::{Check, State};
+use whyslow_record::{Check, Instead, State};
 
 use crate::cli::{DoctorArgs, TalkArgs};
 use crate::failure::Failure;
@@ -18,9 +18,16 @@ pub(super) fn run(args: &DoctorArgs, talk: &TalkArgs) -> Result<(), Failure> {
         host: host.map(|name| name.trim_end().to_owned()),
         zone: None,
     };
+    let mut tables = vec![table(&checks)];
+    let mut caveats = Vec::new();
+    if !is_possible {
+        tables.push(instead(whyslow_record::instead()));
+        caveats.push(NOT_READ.to_owned());
+    }
     let answer = Answer {
         question: "doctor".into(),
-        tables: vec![table(&checks)],
+        tables,
+        caveats,
         next: is_possible.then(|| "whyslow record --for 10s".into()),
         ..Answer::default()
     };
@@ -37,6 +44,28 @@ pub(super) fn run(args: &DoctorArgs, talk: &TalkArgs) -> Result<(), Failure> {
     } else {
         Err(Failure::new("nothing can be recorded on this machine"))
     }
+}
+
+/// Whoever finds that eBPF is refused reaches for these next.
+const NOT_READ: &str = "`import` finds no events that it knows in what perf, trace-cmd and blktrace write: record with LTTng";
+
+fn instead(steps: &[Instead]) -> AnswerTable {
+    let column = AnswerColumn::new;
+    let columns = vec![
+        column("command", "command", Measure::Text),
+        column("tells", "what it tells", Measure::Text).priority(1),
+        column("answers", "answers", Measure::Text),
+    ];
+    let mut table = AnswerTable::new("instead", "with LTTng instead", columns);
+    for step in steps {
+        let answers = Some(step.answers).filter(|answers| !answers.is_empty());
+        table.rows.push(vec![
+            Value::Text(step.command.into()),
+            Value::Text(step.tells.into()),
+            answers.into(),
+        ]);
+    }
+    table
 }
 
 fn table(checks: &[Check]) -> AnswerTable {

@@ -10,9 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, waitpid,
+};
 use whyslow_ingest::ImportOptions;
-use whyslow_record::{Options, Progress, Step, Summary, Topic};
+use whyslow_record::{ControlGroup, NAMES_MAX, Names, Options, Progress, Step, Summary, Topic};
 use whyslow_store::Existing;
 
 use crate::cli::{HeldArgs, RecordArgs, TalkArgs, TopicArg};
@@ -45,9 +47,12 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
         )));
     }
     check_processes(&args.pid)?;
+    let (names, groups) = chosen(args)?;
     let stop = interrupt::flag()?;
     let mut child = Held::start(&args.command)?;
-    let options = options(args, &spool, child.as_ref().map(Held::pid));
+    let mut options = options(args, &spool, child.as_ref().map(Held::pid));
+    options.only_pids |= !names.is_empty() || !groups.is_empty();
+    (options.names, options.groups) = (names, groups);
     let started = Cell::new(false);
     let summary = record(args, talk, &options, (&mut child, &stop, &started));
     if let Some(child) = child {
@@ -67,6 +72,30 @@ fn check_processes(pids: &[i32]) -> Result<(), Failure> {
         }
         None => Ok(()),
     }
+}
+
+/// Processes by name and control group.
+fn chosen(args: &RecordArgs) -> Result<(Vec<Names>, Vec<ControlGroup>), Failure> {
+    let name = |name: &String| {
+        Names::parse(name).ok_or_else(|| {
+            Failure::usage(format!("`{name}` is no name of threads"))
+                .hint("they have 15 bytes at most; NAME* stands for all that begin so")
+        })
+    };
+    if args.comm.len() > NAMES_MAX {
+        return Err(Failure::usage(format!(
+            "--comm takes {NAMES_MAX} names at most"
+        )));
+    }
+    let group = |path: &PathBuf| {
+        ControlGroup::find(path).ok_or_else(|| {
+            Failure::usage(format!("there is no control group `{}`", path.display()))
+                .hint("`cat /proc/PID/cgroup` tells those of a process, `systemd-cgls` all")
+        })
+    };
+    let names = args.comm.iter().map(name).collect::<Result<_, _>>()?;
+    let groups = args.cgroup.iter().map(group).collect::<Result<_, _>>()?;
+    Ok((names, groups))
 }
 
 /// `web.wsl` → `web.wsl.spool`
@@ -237,6 +266,7 @@ impl Held {
         };
         let child = Command::new("/proc/self/exe")
             .arg("held")
+            .arg(std::process::id().to_string())
             .arg("--")
             .args(command)
             .spawn()
@@ -287,9 +317,15 @@ impl Held {
 
 /// What the hidden command `held` does: stops, and becomes the command when it is let go.
 pub(super) fn hold(args: &HeldArgs) -> Result<(), Failure> {
+    // Nobody lets it go if the recorder is killed before that.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    if getppid().is_none_or(|pid| pid.as_raw_pid() != args.recorder) {
+        return Err(Failure::new("the recorder is gone"));
+    }
     if let Some(pid) = Pid::from_raw(std::process::id() as i32) {
         let _ = kill_process(pid, Signal::STOP);
     }
+    let _ = set_parent_process_death_signal(None);
     let error = Command::new(&args.command[0])
         .args(&args.command[1..])
         .exec();

@@ -41,6 +41,8 @@ const BACKLOG: usize = 2;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Plan {
     pub(crate) topics: BTreeSet<Topic>,
+    /// Calls of these processes are enough; of all if there are none.
+    pub(crate) pids: Vec<i32>,
     /// Without one there is one answer.
     pub(crate) interval: Option<Ns>,
     /// Answers; none is until somebody says stop.

@@ -116,6 +116,8 @@ impl<'r> Recorder<'r> {
     pub(super) fn run(mut self, plan: &Plan, talk: &TalkArgs) -> Result<(), Failure> {
         let mut options = Options::new(self.room.spool(0));
         options.topics.clone_from(&plan.topics);
+        options.pids.clone_from(&plan.pids);
+        options.only_pids = !plan.pids.is_empty();
         options.may_turn = true;
         let ready = |ready: &Ready<'_>| tell_ready(ready, plan, talk);
         let mut begun = None;

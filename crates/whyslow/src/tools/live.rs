@@ -34,11 +34,15 @@ pub(super) fn plan(tool: &str, matches: &ArgMatches) -> Result<Option<Plan>, Fai
     }
     let words = Words::sort(&words);
     let is_set = |name: &str| matches!(matches.try_get_one(name), Ok(Some(&true)));
-    let plan = Plan::of(match tool {
+    let mut plan = Plan::of(match tool {
         // Without CPUs there are disks only.
         "iostat" if is_set("device") && !is_set("cpu") => &[Topic::Block],
         _ => topics(tool),
     });
+    if matches!(tool, "opensnoop" | "filetop" | "ext4slower") {
+        let pid = matches.try_get_one::<i32>("pid").ok().flatten();
+        plan.pids.extend(pid.copied());
+    }
     let of = |(interval, count): (Option<Ns>, Option<i64>)| Plan {
         interval,
         count,
@@ -168,6 +172,8 @@ mod tests {
         assert_eq!(topics(&["iostat", "-dx", "@live"]), [Topic::Block]);
         assert!(topics(&["iostat", "-cd", "@live"]).len() > 1);
         assert_eq!(topics(&["opensnoop", "@live"]), [Topic::Syscalls]);
+        let of_one = of(&["opensnoop", "@live", "-p", "77"]).expect("it can be asked");
+        assert_eq!(of_one.expect("it is live").pids, [77]);
     }
 
     #[test]

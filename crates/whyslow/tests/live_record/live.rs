@@ -46,15 +46,17 @@ fn each_interval_is_answered_and_leaves_nothing() {
     }
     let place = Place::new();
     let script = "i=0; while :; do : > live-7817-$i; rm live-7817-$i; i=$((i+1)); sleep 0.02; done";
-    let _load = Going::start(
+    let load = Going::start(
         Command::new("/bin/sh")
             .args(["-c", script])
             .current_dir(place.path()),
     );
     let folder = place.path().canonicalize().expect("it is there");
     let files = format!("{}/live-7817-*", folder.display());
+    // Of one process: others may make more calls than can be answered.
+    let pid = load.0.id().to_string();
     let question = [
-        "io", "top", "@live", "1", "2", "--json", "--file", &files, "-n", "0",
+        "io", "top", "@live", "1", "2", "--json", "--file", &files, "-n", "0", "-p", &pid,
     ];
     let output = place
         .whyslow()
@@ -104,13 +106,16 @@ fn ctrl_c_ends_it_with_the_last_interval_and_nothing_left() {
         return;
     }
     let place = Place::new();
-    let question = ["syscalls", "stats", "@live", "3600", "--csv"];
+    let load = Going::start(Command::new("/bin/sh").args(["-c", "while :; do sleep 0.05; done"]));
+    let pid = load.0.id().to_string();
+    let question = ["syscalls", "stats", "@live", "3600", "--csv", "-p", &pid];
     let running = Running::start(&place, &question, "Ctrl-C to stop");
     let [room] = &rooms(&place)[..] else {
         panic!("{:?}", rooms(&place));
     };
     let mode = std::fs::metadata(room).expect("it is there").permissions();
     assert_eq!(mode.mode() & 0o777, 0o700);
+    std::thread::sleep(Duration::from_secs(1));
     let (text, code) = running.interrupt();
     assert_eq!(code, Some(0));
     let titles = text.lines().filter(|line| line.contains("count"));
@@ -129,7 +134,7 @@ fn a_reader_that_leaves_ends_it_and_what_a_killed_one_left_is_taken_away() {
     let running = Running::start(&place, &question, "Ctrl-C to stop");
     drop(running);
     assert_eq!(rooms(&place).len(), 1);
-    let question = ["syscalls", "log", "@live", "200ms", "--json"];
+    let question = ["block", "log", "@live", "200ms", "--json"];
     let mut running = Running::start(&place, &question, "Ctrl-C to stop");
     let stdout = running.take_stdout();
     let mut first = String::new();
@@ -150,31 +155,40 @@ fn opensnoop_shows_what_strace_sees() {
     let place = Place::new();
     let folder = place.path().canonicalize().expect("it is there");
     let folder = folder.to_str().expect("UTF-8");
-    let running = Running::start(&place, &["as", "opensnoop", "@live"], "Ctrl-C to stop");
+    // One process, which waits until it is watched.
     let script = format!(
-        "i=0; while [ $i -lt 149 ]; do \
-           : > {folder}/opened-$i; cat {folder}/opened-$((i/2)) {folder}/missing-$i; i=$((i+1)); \
+        "echo $$ > pid.new; mv pid.new pid; while [ ! -e go ]; do sleep 0.1; done; \
+         i=0; while [ $i -lt 149 ]; do \
+           : > {folder}/opened-$i; read text < {folder}/opened-$((i/2)); \
+           command : < {folder}/missing-$i; i=$((i+1)); \
          done"
     );
     let traced = Command::new("strace")
-        .args([
-            "-f",
-            "-qq",
-            "-e",
-            "trace=open,openat,creat",
-            "-o",
-            "strace.txt",
-        ])
+        .args(["-f", "-qq", "-o", "strace.txt"])
+        .args(["-e", "trace=open,openat,creat"])
         .args(["/bin/sh", "-c", &script])
         .current_dir(place.path())
         .stderr(Stdio::null())
-        .status();
-    let is_traced = traced.is_ok_and(|status| status.code().is_some());
+        .spawn();
+    let Ok(traced) = traced else {
+        return skip("strace is not installed");
+    };
+    let mut traced = Going(traced);
+    let pid = loop {
+        if let Ok(pid) = std::fs::read_to_string(place.join("pid")) {
+            break pid.trim().to_owned();
+        }
+        if !matches!(traced.0.try_wait(), Ok(None)) {
+            return skip("strace may not trace");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let question = ["as", "opensnoop", "@live", "-p", &pid];
+    let running = Running::start(&place, &question, "Ctrl-C to stop");
+    place.write("go", "");
+    traced.0.wait().expect("it is ours");
     let (text, code) = running.interrupt();
-    let theirs = std::fs::read_to_string(place.join("strace.txt")).unwrap_or_default();
-    if !is_traced || theirs.is_empty() {
-        return skip("strace is not installed, or may not trace");
-    }
+    let theirs = std::fs::read_to_string(place.join("strace.txt")).expect("it wrote it");
     assert_eq!(code, Some(0));
     let titles = text.lines().filter(|line| line.contains("PATH"));
     assert_eq!(titles.count(), 1, "{text}");

@@ -6,13 +6,19 @@ mod common;
 
 mod blocks;
 mod calls;
+mod chosen;
+mod devices;
+mod doctor;
 mod ends;
 mod host;
 mod incidents;
+mod kernel;
+mod kills;
 mod live;
 mod live_outliers;
 mod pressure;
 mod segments;
+mod storms;
 
 use common::Place;
 use serde_json::Value;
@@ -52,10 +58,15 @@ pub(crate) fn record(place: &Place, options: &[&str], script: &str) {
 
 /// Rows of the first table of an answer.
 pub(crate) fn rows(place: &Place, question: &[&str]) -> Vec<Value> {
+    answered(place, &[question, &["-n", "0"]].concat())
+}
+
+/// The same of a question that has no limit.
+pub(crate) fn answered(place: &Place, question: &[&str]) -> Vec<Value> {
     let output = place
         .whyslow()
         .args(question)
-        .args(["--json", "-n", "0"])
+        .arg("--json")
         .output()
         .expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
-use whyslow_model::event::{Body, ProcessAbout};
+use whyslow_model::event::{Body, ProcessAbout, StateDevice, StateMount};
 use whyslow_model::spool::{Head, HostRecord, Program, Record};
 
 use super::cgroup;
@@ -76,6 +76,37 @@ impl Host {
             ..ProcessAbout::default()
         })
     }
+}
+
+/// What lies where.
+pub(super) fn machine<'a>(record: &HostRecord<'a>) -> Option<Body<'a>> {
+    Some(match *record {
+        HostRecord::Program(_) | HostRecord::User { .. } => return None,
+        HostRecord::Mount(mount) => Body::StateMount(StateMount {
+            mount_ns: mount.mount_ns.into(),
+            id: mount.id as i32,
+            parent: mount.parent as i32,
+            dev: mount.dev.into(),
+            root: mount.root,
+            point: mount.point,
+            fs: mount.kind,
+            source: mount.source,
+            options: mount.options,
+        }),
+        HostRecord::DeviceAbout(about) => Body::StateDevice(StateDevice {
+            dev: about.dev.into(),
+            kind: about.kind,
+            size: about.size,
+            rotational: about.rotational,
+            label: some(about.label),
+            backing: some(about.backing),
+        }),
+        HostRecord::DeviceLink { dev, below, kind } => Body::StateDeviceLink {
+            dev: dev.into(),
+            below: below.into(),
+            kind,
+        },
+    })
 }
 
 fn some(text: &[u8]) -> Option<&[u8]> {

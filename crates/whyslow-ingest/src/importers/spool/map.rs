@@ -11,7 +11,7 @@ use whyslow_model::spool::{
 };
 use whyslow_model::syscall::{self, Abi, Role};
 
-use super::host::Host;
+use super::host::{self, Host};
 use super::kernel;
 use super::order::Pointed;
 
@@ -209,11 +209,10 @@ impl Mapper {
                 about.map_or(Told::Nothing, state)
             }
             Record::Host(HostRecord::Program(program)) => event(self.host.program(head, program)),
-            Record::Host(HostRecord::User { .. })
-            | Record::Text(_)
-            | Record::Bytes(_)
-            | Record::Clock { .. }
-            | Record::Mark { .. } => Told::Nothing,
+            Record::Host(ref record) => host::machine(record).map_or(Told::Nothing, state),
+            Record::Text(_) | Record::Bytes(_) | Record::Clock { .. } | Record::Mark { .. } => {
+                Told::Nothing
+            }
         }
     }
 

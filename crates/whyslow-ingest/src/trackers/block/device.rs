@@ -1,6 +1,7 @@
 //! Block devices: names, partitions, and which of them have requests.
 
 use rustc_hash::FxHashMap;
+use whyslow_model::event::StateDevice;
 use whyslow_model::row::Emit;
 use whyslow_model::tables::DeviceRow;
 use whyslow_model::{Sym, Symbols};
@@ -14,6 +15,9 @@ const EXTENDED_MAJOR: i64 = 259;
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Device {
     name: Option<Sym>,
+    about: About,
+    /// Its disk, as a snapshot tells.
+    disk: Option<i64>,
     parent: Option<i64>,
     /// Has a request queue: seen in an event of a request.
     pub(super) has_requests: bool,
@@ -22,6 +26,16 @@ pub(super) struct Device {
     /// A partition whose bios carry its number but sectors of the disk, as Linux 5.12 and later
     /// tell them.
     in_place: bool,
+}
+
+/// What a snapshot tells of a device.
+#[derive(Debug, Default, Clone, Copy)]
+struct About {
+    kind: Option<Sym>,
+    size: Option<i64>,
+    rotational: Option<bool>,
+    label: Option<Sym>,
+    backing: Option<Sym>,
 }
 
 #[derive(Debug, Default)]
@@ -44,6 +58,21 @@ impl Devices {
 
     pub(super) fn set_name(&mut self, dev: i64, name: Sym) {
         self.get(dev).name = Some(name);
+    }
+
+    pub(super) fn describe(&mut self, about: &StateDevice<'_>, symbols: &mut Symbols) {
+        let mut text = |text| symbols.intern_bytes(text);
+        self.get(about.dev).about = About {
+            kind: Some(text(about.kind)),
+            size: about.size,
+            rotational: about.rotational,
+            label: about.label.map(&mut text),
+            backing: about.backing.map(text),
+        };
+    }
+
+    pub(super) fn set_disk(&mut self, part: i64, disk: i64) {
+        self.get(part).disk = Some(disk);
     }
 
     pub(super) fn has_name(&self, dev: i64) -> bool {
@@ -105,13 +134,18 @@ impl Devices {
         let mut devs: Vec<i64> = self.known.keys().copied().collect();
         devs.sort_unstable();
         for dev in devs {
-            let (major, minor) = numbers(dev);
+            let ((major, minor), device) = (numbers(dev), &self.known[&dev]);
             sink.emit(DeviceRow {
                 dev,
                 major: major as i32,
                 minor: minor as i32,
                 name: self.name(dev, symbols),
-                parent: self.known[&dev].parent,
+                parent: device.parent.or(device.disk),
+                kind: device.about.kind,
+                size: device.about.size,
+                rotational: device.about.rotational,
+                label: device.about.label,
+                backing: device.about.backing,
             });
         }
     }

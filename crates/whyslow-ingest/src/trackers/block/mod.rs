@@ -114,6 +114,12 @@ impl BlockTracker {
                 let name = out.intern(name);
                 self.devices.set_name(dev, name);
             }
+            Body::StateDevice(ref about) => self.devices.describe(about, out.symbols),
+            Body::StateDeviceLink {
+                dev,
+                below,
+                kind: b"partition",
+            } => self.devices.set_disk(dev, below),
             Body::StateEnd => self.rows.settle(&self.devices, out),
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! `info`: what a recording holds, what was lost, and what that means for answers.
 
 mod coverage;
+mod devices;
 
 use std::collections::BTreeMap;
 
@@ -34,7 +35,7 @@ fn of(opened: &Opened, args: &InfoArgs, talk: &TalkArgs) -> Result<(), Failure> 
         args.output.tz.clone()
     };
     let zone = opened.calendar(wanted).zone;
-    let answer = answer(&*opened.tables, args.events)?;
+    let answer = answer(&*opened.tables, args)?;
     let lost = !answer.losses.is_empty();
     output::write(
         answer,
@@ -50,7 +51,7 @@ fn of(opened: &Opened, args: &InfoArgs, talk: &TalkArgs) -> Result<(), Failure> 
     Ok(())
 }
 
-fn answer(tables: &dyn Tables, with_events: bool) -> Result<Answer, StoreError> {
+fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, StoreError> {
     let info = tables.info();
     let counts = counts(tables)?;
     let topics = metadata(tables)?.remove("topics").unwrap_or_default();
@@ -60,6 +61,22 @@ fn answer(tables: &dyn Tables, with_events: bool) -> Result<Answer, StoreError> 
         losses: losses(tables)?,
         ..Answer::default()
     };
+    if args.devices {
+        let metadata = metadata(tables)?;
+        let own_ns = metadata.get("mount_ns").and_then(|ns| ns.parse().ok());
+        answer.tables = vec![devices::table(tables, own_ns)?];
+        let told = info
+            .tables
+            .get("device_link")
+            .is_some_and(|table| table.rows > 0)
+            || info.tables.get("mount").is_some_and(|table| table.rows > 0);
+        if !told {
+            answer.caveats.push(
+                "cannot tell what lies on which device: the source has no snapshot of that".into(),
+            );
+        }
+        return Ok(answer);
+    }
     answer.tables = vec![
         recording(tables)?,
         sources(info),
@@ -70,7 +87,7 @@ fn answer(tables: &dyn Tables, with_events: bool) -> Result<Answer, StoreError> 
     if !anomalies.rows.is_empty() {
         answer.tables.push(anomalies);
     }
-    if with_events {
+    if args.events {
         answer.tables.push(events(&counts));
     }
     answer.next = Some("whyslow io stats".into());

@@ -38,7 +38,8 @@ use crate::time::{Calendar, Moment, WindowText, Zone};
 // What every front takes beside the options of its tool. A doc comment would be its help.
 #[derive(Debug, Clone, Args)]
 pub(super) struct FrontArgs {
-    /// Recording or trace [default: @last]; what reads as a number is not one
+    /// Recording or trace [default: @last], or @live, this machine now; what reads as a number is
+    /// not one
     pub(super) words: Vec<String>,
     /// A..B, A+437ms, T~200ms or op:ID
     #[arg(

@@ -1,11 +1,17 @@
 //! What of this machine decides what can be recorded.
 
+mod instead;
+mod privileges;
+mod settings;
+
 use std::fs;
 use std::path::Path;
 
 use crate::load;
 use crate::options::Options;
 use crate::programs::{Off, Topic};
+
+pub use instead::{Instead, instead};
 
 /// Types of the kernel, without which no program finds a field.
 pub(crate) const TYPES: &str = "/sys/kernel/btf/vmlinux";
@@ -61,7 +67,9 @@ impl Check {
 
 /// Looks at everything; loads every program, and lets none of them run.
 pub fn checks() -> Vec<Check> {
-    let mut checks = vec![kernel(), user(), types(), lockdown()];
+    let may = privileges::of_this_process();
+    let mut checks = vec![kernel(), privileges::check(may), types(), lockdown()];
+    checks.extend(settings::checks(may));
     let are_possible = checks.iter().all(|check| check.state != State::Bad);
     if are_possible {
         checks.extend(programs());
@@ -81,36 +89,9 @@ fn kernel() -> Check {
     if numbers.as_slice() >= [5, 11].as_slice() {
         Check::new("kernel", State::Good, release)
     } else {
-        Check::new("kernel", State::Bad, release).fix(
-            "Linux 5.11 or newer; before that, record with LTTng, and `whyslow import` its trace",
-        )
+        Check::new("kernel", State::Bad, release)
+            .fix("Linux 5.11 or newer; before that, record with LTTng, as told below")
     }
-}
-
-fn user() -> Check {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
-    let has = |capability: u32| effective.is_some_and(|bits| bits >> capability & 1 == 1);
-    const SYS_PTRACE: u32 = 19;
-    const SYS_ADMIN: u32 = 21;
-    const PERFMON: u32 = 38;
-    const BPF: u32 = 39;
-    let may_load = has(SYS_ADMIN) || has(BPF) && has(PERFMON);
-    if !may_load {
-        return Check::new("privileges", State::Bad, "may not load eBPF programs")
-            .fix("run as root: sudo whyslow …; or give CAP_BPF and CAP_PERFMON");
-    }
-    if !has(SYS_PTRACE) {
-        let found = "may load programs, but not look into other users' processes";
-        return Check::new("privileges", State::Limited, found)
-            .fix("CAP_SYS_PTRACE (or root) for their descriptors, directories and executables");
-    }
-    Check::new(
-        "privileges",
-        State::Good,
-        "may load programs and look into processes",
-    )
 }
 
 fn types() -> Check {
@@ -119,7 +100,7 @@ fn types() -> Check {
     } else {
         let found = format!("no {TYPES}");
         Check::new("kernel types (BTF)", State::Bad, found).fix(
-            "a kernel with CONFIG_DEBUG_INFO_BTF; else record with LTTng, and `whyslow import` its trace",
+            "a kernel with CONFIG_DEBUG_INFO_BTF=y; until then, record with LTTng, as told below",
         )
     }
 }
@@ -134,7 +115,7 @@ fn lockdown() -> Check {
         Some("confidentiality") => Check::new("lockdown", State::Bad, "confidentiality")
             .fix("boot with lockdown=integrity: this mode forbids programs to read the kernel"),
         Some(mode) => Check::new("lockdown", State::Good, mode),
-        None => Check::new("lockdown", State::Good, "not told by this kernel"),
+        None => Check::new("lockdown", State::Good, "none, or not told"),
     }
 }
 

@@ -1,0 +1,68 @@
+//! What lies where: mounts, and devices on devices. Snapshots tell of the same more than once.
+
+use rustc_hash::FxHashSet;
+use whyslow_model::event::{Body, StateMount};
+use whyslow_model::tables::{DeviceLinkRow, EmitAll, MountRow};
+use whyslow_model::{Sym, stat};
+
+use super::identity::{Here, Output};
+
+/// Mounts of all namespaces, and links; a machine with a thousand containers has less.
+const KNOWN_MAX: usize = 1 << 18;
+
+#[derive(Debug, Default)]
+pub(super) struct MachineTracker {
+    /// Namespace, id and place: ids are given again.
+    mounts: FxHashSet<(i64, i32, Sym)>,
+    links: FxHashSet<(i64, i64)>,
+}
+
+impl MachineTracker {
+    pub(super) fn event<S: EmitAll>(
+        &mut self,
+        body: &Body<'_>,
+        here: &Here,
+        out: &mut Output<'_, S>,
+    ) {
+        if self.mounts.len() + self.links.len() >= KNOWN_MAX {
+            out.anomalies.count(&stat::MAP_LIMIT, here.ts);
+            return;
+        }
+        match *body {
+            Body::StateDeviceLink { dev, below, kind } => {
+                let id = self.links.len() as i64;
+                if self.links.insert((dev, below)) {
+                    out.sink.emit(DeviceLinkRow {
+                        id,
+                        dev,
+                        below,
+                        kind: out.symbols.intern_bytes(kind),
+                    });
+                }
+            }
+            Body::StateMount(ref mount) => self.mount(mount, out),
+            _ => {}
+        }
+    }
+
+    fn mount<S: EmitAll>(&mut self, mount: &StateMount<'_>, out: &mut Output<'_, S>) {
+        let id = self.mounts.len() as i64;
+        let mount_point = out.intern(mount.point);
+        if !self.mounts.insert((mount.mount_ns, mount.id, mount_point)) {
+            return;
+        }
+        let row = MountRow {
+            id,
+            mount_ns: mount.mount_ns,
+            mount_id: mount.id,
+            parent_id: mount.parent,
+            dev: mount.dev,
+            root: out.intern(mount.root),
+            mount_point,
+            fs_type: out.intern(mount.fs),
+            source: out.intern(mount.source),
+            options: out.intern(mount.options),
+        };
+        out.sink.emit(row);
+    }
+}

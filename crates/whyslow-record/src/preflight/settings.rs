@@ -1,0 +1,184 @@
+//! Settings of the kernel, and room in memory and on disk.
+
+use std::fs;
+use std::path::Path;
+
+use super::privileges::Privileges;
+use super::{Check, State};
+use crate::options::{BUFFER_BYTES, SPOOL_BYTES_MAX};
+
+const MIB: u64 = 1 << 20;
+/// Less room than this is used up within minutes on a busy machine.
+const DISK_BYTES_FEW: u64 = 1 << 30;
+
+pub(super) fn checks(may: Privileges) -> Vec<Check> {
+    vec![
+        of_others("kernel.unprivileged_bpf_disabled", may),
+        of_others("kernel.perf_event_paranoid", may),
+        symbols(may),
+        processes(&fs::read_link("/proc/self/ns/pid").unwrap_or_default()),
+        tracefs(),
+        memory(&fs::read_to_string("/proc/meminfo").unwrap_or_default()),
+        disk(Path::new(".")),
+    ]
+}
+
+/// `kernel.kptr_restrict` → its value
+fn setting(name: &str) -> Option<String> {
+    let path = Path::new("/proc/sys").join(name.replace('.', "/"));
+    let value = fs::read_to_string(path).ok()?;
+    Some(value.trim().to_owned())
+}
+
+/// Settings that bind only those who lack the capabilities.
+fn of_others(name: &'static str, may: Privileges) -> Check {
+    let value = setting(name).unwrap_or_else(|| "not told".into());
+    if may.may_load() {
+        let found = format!("{value}; does not bind this user");
+        return Check::new(name, State::Good, found);
+    }
+    let found = format!("{value}; no value lets this user record");
+    Check::new(name, State::Limited, found).fix("capabilities: see privileges")
+}
+
+/// Whether addresses of the kernel have names, which stacks need.
+fn symbols(may: Privileges) -> Check {
+    let name = "kernel symbols";
+    let restrict = setting("kernel.kptr_restrict").unwrap_or_else(|| "not told".into());
+    let Ok(file) = fs::File::open("/proc/kallsyms") else {
+        return Check::new(name, State::Limited, "no /proc/kallsyms")
+            .fix("a kernel with CONFIG_KALLSYMS=y");
+    };
+    if are_told(file) {
+        let found = format!("readable (kernel.kptr_restrict = {restrict})");
+        return Check::new(name, State::Good, found);
+    }
+    let found = format!("hidden (kernel.kptr_restrict = {restrict})");
+    let fix = if may.may_see_addresses() {
+        "sudo sysctl kernel.kptr_restrict=1"
+    } else {
+        "sudo whyslow …, or CAP_SYSLOG, or sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1"
+    };
+    Check::new(name, State::Limited, found).fix(fix)
+}
+
+/// The kernel tells zeros to those who may not know.
+fn are_told(file: impl std::io::Read) -> bool {
+    use std::io::{BufRead as _, BufReader};
+    let lines = BufReader::new(file).lines().map_while(Result::ok).take(100);
+    let mut addresses = lines.map(|line| {
+        let address = line.split(' ').next().unwrap_or_default().to_owned();
+        u64::from_str_radix(&address, 16).unwrap_or(0)
+    });
+    // Those of variables of each CPU are small; later ones are not.
+    addresses.any(|address| address > u64::from(u32::MAX))
+}
+
+/// Number of the first namespace of process ids, in every kernel.
+const FIRST_NAMESPACE: &str = "pid:[4026531836]";
+
+/// The kernel tells of processes by the ids that the host gives them.
+fn processes(namespace: &Path) -> Check {
+    let name = "process ids";
+    let namespace = namespace.to_string_lossy();
+    if namespace == FIRST_NAMESPACE || namespace.is_empty() {
+        return Check::new(name, State::Good, "those of the host");
+    }
+    let found = format!(
+        "{namespace}: a container, whose /proc has other ids than the kernel's events, and few processes"
+    );
+    Check::new(name, State::Limited, found)
+        .fix("record on the host, or in a container started with --pid=host")
+}
+
+fn tracefs() -> Check {
+    let places = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+    let found = places
+        .iter()
+        .find(|place| Path::new(place).join("events").exists());
+    let found = found.map_or("not mounted, or not for this user; not needed", |place| {
+        place
+    });
+    Check::new("tracefs", State::Good, found)
+}
+
+fn memory(meminfo: &str) -> Check {
+    let name = "memory for events";
+    let rings = BUFFER_BYTES / MIB;
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    let Some(kib) = kib else {
+        return Check::new(name, State::Good, format!("{rings} MiB; free: not told"));
+    };
+    let available = kib.saturating_mul(1024);
+    let found = format!("{rings} MiB of {} MiB available", available / MIB);
+    if available < BUFFER_BYTES * 4 {
+        return Check::new(name, State::Limited, found).fix("whyslow record --buffer 8MiB");
+    }
+    Check::new(name, State::Good, found)
+}
+
+fn disk(folder: &Path) -> Check {
+    let name = "room for the spool";
+    let shown = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let fix = "write elsewhere: whyslow record -o /other/disk/NAME.wsl";
+    let Ok(about) = rustix::fs::statvfs(folder) else {
+        let found = format!("not told for {}", shown.display());
+        return Check::new(name, State::Limited, found).fix(fix);
+    };
+    let free = about.f_bavail.saturating_mul(about.f_frsize);
+    let found = format!(
+        "{} MiB free in {} (--max-size: {} MiB)",
+        free / MIB,
+        shown.display(),
+        SPOOL_BYTES_MAX / MIB
+    );
+    if rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_err() {
+        let found = format!("{} may not be written by this user", shown.display());
+        return Check::new(name, State::Limited, found).fix(fix);
+    }
+    if free < DISK_BYTES_FEW {
+        return Check::new(name, State::Limited, found).fix(fix);
+    }
+    Check::new(name, State::Good, found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_are_no_addresses() {
+        assert!(are_told(
+            &b"0000000000000000 A cpu\nffffffff81000000 T _text\n"[..]
+        ));
+        assert!(!are_told(
+            &b"0000000000000000 T _text\n0000000000000000 T x\n"[..]
+        ));
+        assert!(!are_told(&b"\xff\xfe\n\n ffff"[..]));
+    }
+
+    #[test]
+    fn little_memory_is_told() {
+        let state = |meminfo: &str| memory(meminfo).state;
+        assert_eq!(state("MemAvailable:    8000000 kB\n"), State::Good);
+        assert_eq!(state("MemAvailable:     100000 kB\n"), State::Limited);
+        assert_eq!(state("MemAvailable: many\n"), State::Good);
+        assert_eq!(
+            state("MemAvailable: 18446744073709551615 kB\n"),
+            State::Good
+        );
+    }
+
+    #[test]
+    fn a_container_is_told() {
+        assert_eq!(
+            processes(Path::new("pid:[4026532211]")).state,
+            State::Limited
+        );
+        assert_eq!(processes(Path::new(FIRST_NAMESPACE)).state, State::Good);
+        assert_eq!(disk(Path::new("/nonexistent")).state, State::Limited);
+    }
+}
