@@ -18,6 +18,7 @@ pub enum Kind {
     Fs,
     Net,
     Use,
+    Counters,
 }
 
 /// How it is shown.
@@ -62,6 +63,7 @@ impl Kind {
             Kind::Fs => "fs",
             Kind::Net => "net",
             Kind::Use => "use",
+            Kind::Counters => "counters",
         }
     }
 }

@@ -12,6 +12,7 @@ mod options;
 mod outliers;
 mod preflight;
 mod programs;
+mod sampler;
 mod session;
 mod sink;
 mod skeletons;

@@ -265,6 +265,9 @@ impl From<RecordError> for Failure {
             RecordError::NoTypes => failure.hint(
                 "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng, `whyslow doctor` tells how",
             ),
+            RecordError::Container => {
+                failure.hint("record on the host, or start the container with --pid=host")
+            }
             RecordError::AllRefused { off } => {
                 let reasons = off.iter().map(|off| format!("{}: {}", off.program, off.reason));
                 failure.hint(reasons.collect::<Vec<_>>().join("; "))

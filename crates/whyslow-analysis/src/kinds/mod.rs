@@ -1,6 +1,7 @@
 //! What is measured: each kind names its table, its measures, its keys and the columns of a row.
 
 mod block;
+mod counters;
 mod cpu;
 mod files;
 mod io;
@@ -78,7 +79,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 13] = [
+pub static TOPICS: [&Topic; 14] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,
@@ -92,6 +93,7 @@ pub static TOPICS: [&Topic; 13] = [
     &work::TOPIC,
     &net::TOPIC,
     &resources::TOPIC,
+    &counters::TOPIC,
 ];
 
 impl Kind {

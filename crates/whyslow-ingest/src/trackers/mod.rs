@@ -6,6 +6,7 @@
 
 mod anomalies;
 mod block;
+mod counter;
 mod fd;
 mod file;
 mod identity;
@@ -39,6 +40,7 @@ pub use identity::{Change, Here, Output, ProcessRef, Running, ThreadRef};
 pub use process::Processes;
 
 use block::BlockTracker;
+use counter::CounterTracker;
 use irq::IrqTracker;
 use machine::MachineTracker;
 use marker::MarkerTracker;
@@ -127,6 +129,7 @@ struct Topics {
     work: WorkTracker,
     marker: MarkerTracker,
     machine: MachineTracker,
+    counter: CounterTracker,
     syscall: SyscallTracker,
     block: BlockTracker,
 }
@@ -145,6 +148,7 @@ impl Topics {
             work: WorkTracker::default(),
             marker: MarkerTracker::default(),
             machine: MachineTracker::default(),
+            counter: CounterTracker::default(),
             syscall: SyscallTracker::default(),
             block: BlockTracker::default(),
         }
@@ -323,6 +327,10 @@ impl Topics {
             }
             Body::ReclaimBegin { .. } | Body::ReclaimEnd { .. } => {
                 self.reclaim.event(&event.body, here, out);
+            }
+            Body::StateCounters(ref counters) => {
+                let processes = &self.processes;
+                self.counter.event(counters, (here, processes), out);
             }
             Body::StateMount(_) | Body::StateDeviceLink { .. } => {
                 self.machine.event(&event.body, here, out);

@@ -18,7 +18,7 @@ mod work;
 
 pub use block::{BLOCK_BYTES, Block, BlockError, FILE_SUFFIX, MAGIC, PAYLOAD_MAX};
 pub use encode::Encoder;
-pub use host::{DeviceAbout, HostRecord, MountRecord, Program};
+pub use host::{CountersRecord, DeviceAbout, HostRecord, MountRecord, Program};
 pub use net::NetRecord;
 pub use record::{
     BlockIo, COMPAT, ELSEWHERE, HEAD_BYTES, Head, Kind, Record, RecordError, Switch, SyscallRecord,

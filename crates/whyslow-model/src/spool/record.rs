@@ -67,6 +67,7 @@ pub enum Kind {
     Mount = 141,
     DeviceAbout = 142,
     DeviceLink = 143,
+    Counters = 144,
 }
 
 impl Kind {
@@ -119,6 +120,7 @@ impl Kind {
         Kind::Mount,
         Kind::DeviceAbout,
         Kind::DeviceLink,
+        Kind::Counters,
     ];
 
     fn of(number: u16) -> Option<Kind> {
@@ -432,9 +434,12 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
             old_dev: at.u32()?,
         }),
         Kind::IrqEnter | Kind::IrqExit | Kind::SoftirqRaise => irq(kind, at)?,
-        Kind::Program | Kind::User | Kind::Mount | Kind::DeviceAbout | Kind::DeviceLink => {
-            Record::Host(host(kind, at)?)
-        }
+        Kind::Program
+        | Kind::User
+        | Kind::Mount
+        | Kind::DeviceAbout
+        | Kind::DeviceLink
+        | Kind::Counters => Record::Host(host(kind, at)?),
         Kind::ReclaimBegin | Kind::ReclaimEnd => Record::Reclaim(ReclaimRecord::take(at)?),
         Kind::Memory => Record::Memory {
             what: at.u32()?,

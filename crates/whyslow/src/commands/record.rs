@@ -140,6 +140,7 @@ fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> Options {
         options.pids.extend(command);
     }
     options.only_pids = !options.pids.is_empty();
+    options.raw = args.raw;
     options.buffer_bytes = args.buffer.max(0) as u64;
     options.spool_bytes_max = args.max_size.max(0) as u64;
     options
