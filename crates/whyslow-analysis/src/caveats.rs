@@ -61,6 +61,11 @@ pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
             "reclaim (mm_vmscan_direct_reclaim_begin), or there was none",
             "who waited for memory",
         ),
+        "lock_wait" => (
+            "waits for locks (record --what locks), or there were none",
+            "who waited for locks",
+        ),
+        "stack_sample" => ("stacks (record --stacks, --sample)", "where threads waited"),
         "kernel_work" => (
             "work of file systems (jbd2, writeback, balance_dirty_pages), or there was none",
             "what file systems waited for",

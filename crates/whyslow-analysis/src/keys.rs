@@ -41,9 +41,14 @@ pub(crate) enum Key {
     Protocol,
     Source,
     Destination,
+    Function,
+    UserFunction,
+    Lock,
+    Mode,
+    Stack,
 }
 
-const KEYS: [(Key, &str); 27] = [
+const KEYS: [(Key, &str); 32] = [
     (Key::Comm, "comm"),
     (Key::Pid, "pid"),
     (Key::Tid, "tid"),
@@ -71,6 +76,11 @@ const KEYS: [(Key, &str); 27] = [
     (Key::Protocol, "protocol"),
     (Key::Source, "source"),
     (Key::Destination, "destination"),
+    (Key::Function, "function"),
+    (Key::UserFunction, "user_function"),
+    (Key::Lock, "lock"),
+    (Key::Mode, "mode"),
+    (Key::Stack, "stack"),
 ];
 
 impl Key {
@@ -140,6 +150,11 @@ impl Key {
             Key::Protocol => Shape::Text("protocol", Derive::Same),
             Key::Source => Shape::Text("source", Derive::Same),
             Key::Destination => Shape::Text("destination", Derive::Same),
+            Key::Function => Shape::Text("function", Derive::Same),
+            Key::UserFunction => Shape::Text("user_function", Derive::Same),
+            Key::Lock => Shape::Text("lock", Derive::Same),
+            Key::Mode => Shape::Text("mode", Derive::Same),
+            Key::Stack => Shape::Int("callsite_id"),
         };
         let column = match shape {
             Shape::Text(column, _) | Shape::Int(column) => column,
@@ -179,7 +194,7 @@ impl Key {
                 AnswerColumn::new("waker_tid", "waker tid", Measure::Count),
             ],
             Key::File | Key::Dir | Key::Pattern => column(self.name(), Measure::Path),
-            Key::Pid | Key::Tid | Key::Cpu | Key::Fd | Key::Prio | Key::Nr => {
+            Key::Pid | Key::Tid | Key::Cpu | Key::Fd | Key::Prio | Key::Nr | Key::Stack => {
                 column(self.name(), Measure::Count)
             }
             _ => column(self.name(), Measure::Text),

@@ -17,6 +17,8 @@ pub enum Kind {
     Mem,
     Fs,
     Net,
+    Locks,
+    Stacks,
     Use,
     Counters,
 }
@@ -44,6 +46,8 @@ pub enum Verb {
     Timeline,
     /// `block outliers`: long requests, and devices that deviate from their peers.
     Outliers,
+    /// `locks stacks`: time by stack.
+    Stacks,
 }
 
 impl Kind {
@@ -62,6 +66,8 @@ impl Kind {
             Kind::Mem => "mem",
             Kind::Fs => "fs",
             Kind::Net => "net",
+            Kind::Locks => "locks",
+            Kind::Stacks => "stacks",
             Kind::Use => "use",
             Kind::Counters => "counters",
         }
@@ -85,6 +91,7 @@ impl Verb {
             Verb::States => "states",
             Verb::Timeline => "timeline",
             Verb::Outliers => "outliers",
+            Verb::Stacks => "stacks",
         }
     }
 }

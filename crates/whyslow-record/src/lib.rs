@@ -8,6 +8,9 @@ mod drop;
 mod error;
 mod load;
 mod losses;
+mod maps;
+mod missed;
+mod naming;
 mod options;
 mod outliers;
 mod preflight;
@@ -19,6 +22,7 @@ mod skeletons;
 mod snapshot;
 mod specs;
 mod spool;
+mod symbols;
 mod targets;
 mod tick;
 mod underway;
@@ -26,7 +30,7 @@ mod underway;
 mod wire_tests;
 
 pub use error::RecordError;
-pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX};
+pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX, STACK_MIN};
 pub use outliers::{
     DeviceTimes, Missed, OutlierOptions, OutlierReady, Period, SlowRequest, Told, device_by_name,
     device_name, watch_outliers,

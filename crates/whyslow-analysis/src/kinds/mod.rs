@@ -6,10 +6,12 @@ mod cpu;
 mod files;
 mod io;
 mod irq;
+mod locks;
 mod mem;
 mod net;
 mod resources;
 mod sched;
+mod stacks;
 mod states;
 mod syscalls;
 mod threads;
@@ -79,7 +81,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 14] = [
+pub static TOPICS: [&Topic; 16] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,
@@ -92,6 +94,8 @@ pub static TOPICS: [&Topic; 14] = [
     &mem::TOPIC,
     &work::TOPIC,
     &net::TOPIC,
+    &locks::TOPIC,
+    &stacks::TOPIC,
     &resources::TOPIC,
     &counters::TOPIC,
 ];

@@ -6,6 +6,7 @@
 
 mod anomalies;
 mod block;
+mod callsites;
 mod counter;
 mod fd;
 mod file;
@@ -23,6 +24,7 @@ mod process;
 mod reclaim;
 mod sched;
 mod seat;
+mod stack;
 mod syscall;
 #[cfg(test)]
 mod tests;
@@ -49,6 +51,7 @@ use net::NetTracker;
 use page::PageTracker;
 use reclaim::ReclaimTracker;
 use sched::SchedTracker;
+use stack::StackTracker;
 use syscall::SyscallTracker;
 use wakeup::WakeupTracker;
 use work::WorkTracker;
@@ -126,6 +129,7 @@ struct Topics {
     net: NetTracker,
     page: PageTracker,
     reclaim: ReclaimTracker,
+    stack: StackTracker,
     work: WorkTracker,
     marker: MarkerTracker,
     machine: MachineTracker,
@@ -145,6 +149,7 @@ impl Topics {
             net: NetTracker::new(symbols),
             page: PageTracker::default(),
             reclaim: ReclaimTracker::default(),
+            stack: StackTracker::default(),
             work: WorkTracker::default(),
             marker: MarkerTracker::default(),
             machine: MachineTracker::default(),
@@ -221,6 +226,7 @@ impl Topics {
         self.irq.finish(out);
         self.page.finish(out);
         self.reclaim.finish(out);
+        self.stack.finish(out);
         self.syscall.finish(out);
         self.work.finish(&self.block, out);
         self.block.finish(out);
@@ -236,6 +242,7 @@ impl Topics {
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
                 self.reclaim.gone(thread, out);
+                self.stack.gone(thread, out);
                 self.work.gone(thread, &self.block, out);
                 self.inside.gone(thread);
             }
@@ -279,6 +286,7 @@ impl Topics {
         }
         self.syscall.event(event, here, other, &self.processes, out);
         self.block.apply(here, &event.body, out);
+        self.stack.event(&event.body, here, out);
         match event.body {
             Body::SchedSwitch { .. } => {
                 self.sched.switch(event, here, other, out);

@@ -14,6 +14,7 @@ mod encode;
 mod host;
 mod net;
 mod record;
+mod stack;
 mod work;
 
 pub use block::{BLOCK_BYTES, Block, BlockError, FILE_SUFFIX, MAGIC, PAYLOAD_MAX};
@@ -21,7 +22,8 @@ pub use encode::Encoder;
 pub use host::{CountersRecord, DeviceAbout, HostRecord, MountRecord, Program};
 pub use net::NetRecord;
 pub use record::{
-    BlockIo, COMPAT, ELSEWHERE, HEAD_BYTES, Head, Kind, Record, RecordError, Switch, SyscallRecord,
-    TOLD, Task, TextRecord, Wakeup, records,
+    BlockIo, COMPAT, ELSEWHERE, HEAD_BYTES, Head, Kind, Record, RecordError, SLEPT, Switch,
+    SyscallRecord, TOLD, Task, TextRecord, Wakeup, records,
 };
+pub use stack::{Addresses, LockRecord, MissedRecord, NameRecord, StackRecord};
 pub use work::{ReclaimRecord, WorkRecord};

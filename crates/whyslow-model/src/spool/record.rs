@@ -4,6 +4,7 @@
 pub(super) use super::cursor::Cursor;
 use super::host::{HostRecord, host};
 use super::net::NetRecord;
+use super::stack::{self, LockRecord, MissedRecord, NameRecord, StackRecord};
 use super::work::{ReclaimRecord, WorkRecord};
 
 /// Bytes of a head.
@@ -14,6 +15,9 @@ pub const COMPAT: u16 = 1;
 pub const TOLD: u16 = 2;
 /// Flag of a head: the thread is not the one that ran on the CPU.
 pub const ELSEWHERE: u16 = 4;
+/// Flag of a head: the thread was away from the CPU for long in its call, whose return tells of the
+/// user stack.
+pub const SLEPT: u16 = 8;
 
 /// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,6 +50,10 @@ pub enum Kind {
     IrqEnter = 48,
     IrqExit = 49,
     SoftirqRaise = 50,
+    Stack = 56,
+    UserStack = 57,
+    Sample = 58,
+    Lock = 59,
     ReclaimBegin = 72,
     ReclaimEnd = 73,
     Memory = 74,
@@ -62,12 +70,15 @@ pub enum Kind {
     Lost = 136,
     Mark = 137,
     Irq = 138,
+    Name = 150,
+    Missed = 151,
     Program = 139,
     User = 140,
     Mount = 141,
     DeviceAbout = 142,
     DeviceLink = 143,
     Counters = 144,
+    Cgroup = 145,
 }
 
 impl Kind {
@@ -99,6 +110,10 @@ impl Kind {
         Kind::IrqEnter,
         Kind::IrqExit,
         Kind::SoftirqRaise,
+        Kind::Stack,
+        Kind::UserStack,
+        Kind::Sample,
+        Kind::Lock,
         Kind::ReclaimBegin,
         Kind::ReclaimEnd,
         Kind::Memory,
@@ -115,12 +130,15 @@ impl Kind {
         Kind::Lost,
         Kind::Mark,
         Kind::Irq,
+        Kind::Name,
+        Kind::Missed,
         Kind::Program,
         Kind::User,
         Kind::Mount,
         Kind::DeviceAbout,
         Kind::DeviceLink,
         Kind::Counters,
+        Kind::Cgroup,
     ];
 
     fn of(number: u16) -> Option<Kind> {
@@ -339,6 +357,10 @@ pub enum Record<'b> {
     Mark {
         text: &'b [u8],
     },
+    Stack(StackRecord<'b>),
+    Lock(LockRecord<'b>),
+    Name(NameRecord<'b>),
+    Missed(MissedRecord<'b>),
     Host(HostRecord<'b>),
 }
 
@@ -434,12 +456,17 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
             old_dev: at.u32()?,
         }),
         Kind::IrqEnter | Kind::IrqExit | Kind::SoftirqRaise => irq(kind, at)?,
+        Kind::Stack | Kind::UserStack | Kind::Sample => Record::Stack(stack::stack(at)?),
+        Kind::Lock => Record::Lock(stack::lock(at)?),
+        Kind::Name => Record::Name(stack::name(at)?),
+        Kind::Missed => Record::Missed(stack::missed(at)?),
         Kind::Program
         | Kind::User
         | Kind::Mount
         | Kind::DeviceAbout
         | Kind::DeviceLink
-        | Kind::Counters => Record::Host(host(kind, at)?),
+        | Kind::Counters
+        | Kind::Cgroup => Record::Host(host(kind, at)?),
         Kind::ReclaimBegin | Kind::ReclaimEnd => Record::Reclaim(ReclaimRecord::take(at)?),
         Kind::Memory => Record::Memory {
             what: at.u32()?,
