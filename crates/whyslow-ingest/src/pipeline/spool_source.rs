@@ -75,6 +75,8 @@ fn account_clocks<S: RowSink>(window: &Window, shift_ns: Ns, session: &mut Sessi
     };
     let offset = offset.saturating_add(shift_ns);
     let ts = |reading: &Reading| offset.saturating_add(reading.monotonic as i64);
+    let last = window.clocks.last().unwrap_or(first);
+    session.cover(ts(&first), ts(&last));
     let account = &mut session.account;
     let mut relate = |clock: &str, value, ts| {
         let relation = ClockRelation {

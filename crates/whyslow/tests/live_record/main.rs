@@ -16,6 +16,7 @@ mod host;
 mod incidents;
 mod kernel;
 mod kills;
+mod live;
 mod live_outliers;
 mod lookups;
 mod pressure;
