@@ -111,6 +111,7 @@ impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
     /// One look at everything; how much came.
     fn step(&mut self) -> Result<u64, RecordError> {
         let bytes = self.session.drain()?;
+        self.session.watch();
         self.session.take_snapshot(false)?;
         if self.session.has_snapshot() && self.is_chapter_over() {
             self.session.turn_chapter()?;

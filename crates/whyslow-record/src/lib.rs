@@ -7,6 +7,7 @@ mod clock;
 mod drop;
 mod error;
 mod flight;
+mod libraries;
 mod load;
 mod losses;
 mod maps;
@@ -31,6 +32,7 @@ mod symbols;
 mod targets;
 mod tick;
 mod underway;
+mod watch;
 mod when;
 #[cfg(test)]
 mod wire_tests;

@@ -31,6 +31,7 @@ use crate::sink::{Out, Sink};
 use crate::snapshot;
 use crate::spool::SpoolWriter;
 use crate::targets::Targets;
+use crate::watch::Watch;
 use crate::when::Trigger;
 
 /// A block is written when it is so old, if not larger before.
@@ -109,6 +110,7 @@ pub fn record(
     let mut is_full = false;
     loop {
         let bytes = session.drain()?;
+        session.watch();
         session.take_snapshot(false)?;
         if session.snapshot.is_none()
             && let Some(spool) = next.take()
@@ -186,6 +188,7 @@ fn rings(
 pub(crate) struct Session<'o> {
     /// Goes before the programs do.
     rings: RingBuffer<'static>,
+    watch: Option<Watch>,
     loaded: Loaded<'o>,
     pub(crate) sink: Rc<RefCell<Sink>>,
     spool: PathBuf,
@@ -216,7 +219,7 @@ impl<'o> Session<'o> {
         storage: &'o mut MaybeUninit<OpenObject>,
         out: impl FnOnce(&Path) -> io::Result<Out>,
     ) -> Result<Self, RecordError> {
-        let loaded = load::load(options, storage)?;
+        let mut loaded = load::load(options, storage)?;
         let sink = out(&options.spool)
             .and_then(|out| Sink::new(out, options.may_turn, Desk::new(options)));
         let sink = sink.map_err(|source| of_spool(&options.spool, source))?;
@@ -224,6 +227,7 @@ impl<'o> Session<'o> {
         let begun = Instant::now();
         let mut session = Session {
             rings: rings(&loaded, &sink)?,
+            watch: Watch::start(&mut loaded),
             pids: options.pids.clone(),
             topics: topics_told(options, &loaded.off),
             loaded,
@@ -339,6 +343,16 @@ impl<'o> Session<'o> {
                 .map_err(|source| of_spool(&self.spool, source))?;
         }
         Ok(sink.record_bytes() - before)
+    }
+
+    /// Programs that began meanwhile may bring other libraries.
+    pub(crate) fn watch(&mut self) {
+        let mut sink = self.sink.borrow_mut();
+        if let Some(watch) = &mut self.watch {
+            watch.execed(&sink.execed);
+            watch.turn(&mut self.loaded);
+        }
+        sink.execed.clear();
     }
 
     /// Writes the snapshot, if it is finished or must be.
@@ -467,6 +481,9 @@ impl<'o> Session<'o> {
         let mut sink = self.sink.borrow_mut();
         snapshot::clocks(&mut sink.encoder);
         tell_off(&self.loaded.off, &mut sink.encoder);
+        if let Some(watch) = &self.watch {
+            watch.tell(&mut sink.encoder);
+        }
         sink.complete_until = u64::MAX;
         sink.write(Part::Events)
             .map_err(|source| of_spool(&self.spool, source))
@@ -488,6 +505,9 @@ impl<'o> Session<'o> {
         self.loaded.links.clear();
         let progress = self.progress();
         self.end_spool()?;
+        if let Some(watch) = self.watch.take() {
+            watch.end();
+        }
         let sink = self.sink.borrow();
         if let Out::Spool(writer) = &sink.out {
             writer.sync().map_err(|source| self.failed(source))?;

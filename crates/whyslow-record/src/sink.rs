@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use whyslow_model::spool::{Encoder, records};
+use whyslow_model::spool::{Encoder, HEAD_BYTES, Kind, records};
 
 use crate::naming::Desk;
 use crate::packed::{Packed, Packer};
@@ -43,6 +43,9 @@ impl Out {
     }
 }
 
+/// What a record of an exec begins with.
+const EXEC: [u8; 2] = (Kind::Exec as u16).to_le_bytes();
+
 pub(crate) struct Sink {
     pub(crate) encoder: Encoder,
     pub(crate) out: Out,
@@ -53,6 +56,8 @@ pub(crate) struct Sink {
     pub(crate) failed: Option<io::Error>,
     /// Unless there will be no other spool.
     pub(crate) underway: Option<Underway>,
+    /// Processes that run another program, since somebody looked.
+    pub(crate) execed: Vec<i32>,
     /// Who has addresses named.
     pub(crate) desk: Desk,
     /// What comes now is no part of the recording any more.
@@ -75,6 +80,7 @@ impl Sink {
             complete_until: 0,
             failed: None,
             underway: may_turn.then(Underway::default),
+            execed: Vec::new(),
             desk,
             is_over: false,
             told_until: 0,
@@ -96,6 +102,9 @@ impl Sink {
             watcher.see(record);
         }
         self.encoder.copy(record);
+        if record.starts_with(&EXEC) {
+            self.execed.extend(pid_of(record));
+        }
         if self.encoder.payload().len() >= BLOCK_BYTES
             && let Err(error) = self.write(Part::Events)
         {
@@ -162,4 +171,10 @@ impl Sink {
     pub(crate) fn record_bytes(&self) -> u64 {
         self.given.1 + self.encoder.payload().len() as u64
     }
+}
+
+/// Process of a record.
+fn pid_of(record: &[u8]) -> Option<i32> {
+    let bytes = record.get(HEAD_BYTES - 4..HEAD_BYTES)?;
+    Some(i32::from_le_bytes(bytes.try_into().ok()?))
 }

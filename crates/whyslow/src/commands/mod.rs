@@ -6,7 +6,6 @@ mod doctor;
 mod flight;
 mod import;
 mod info;
-mod live;
 mod man;
 mod mark;
 mod record;

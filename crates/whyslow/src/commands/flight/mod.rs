@@ -113,7 +113,7 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
         }
         FlightStep::GoOn
     };
-    let summary = whyslow_record::fly(&options, &flight, ready, each).map_err(record::explain);
+    let summary = whyslow_record::fly(&options, &flight, ready, each).map_err(Failure::from);
     if let Some(child) = child {
         child.leave(has_started, talk);
     }
