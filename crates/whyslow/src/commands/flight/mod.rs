@@ -44,8 +44,8 @@ fn length(ns: Ns) -> Duration {
     Duration::from_nanos(ns.max(0) as u64)
 }
 
-pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Failure> {
-    let flight = FlightOptions {
+fn options(args: &RecordArgs, ring: Ns) -> FlightOptions {
+    FlightOptions {
         length: length(ring),
         bytes_max: args.flight.ring_memory.max(0) as u64,
         when: args
@@ -55,7 +55,11 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
             .map_or(Vec::new(), |when| when.0.clone()),
         after: length(args.flight.after),
         cooldown: length(args.flight.cooldown),
-    };
+    }
+}
+
+pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Failure> {
+    let flight = options(args, ring);
     let place = Place::of(args.output.as_deref());
     if !place.folder.is_dir() {
         let folder = place.folder.display();
