@@ -6,6 +6,7 @@
 mod clock;
 mod drop;
 mod error;
+mod libraries;
 mod load;
 mod losses;
 mod maps;
@@ -26,6 +27,7 @@ mod symbols;
 mod targets;
 mod tick;
 mod underway;
+mod watch;
 #[cfg(test)]
 mod wire_tests;
 

@@ -29,6 +29,7 @@ use crate::sink::Sink;
 use crate::snapshot;
 use crate::spool::SpoolWriter;
 use crate::targets::Targets;
+use crate::watch::Watch;
 
 /// A block is written when it is so old, if not larger before.
 const BLOCK_AGE: Duration = Duration::from_secs(1);
@@ -98,7 +99,7 @@ pub fn record(
     mut each: impl FnMut(&Progress) -> Step,
 ) -> Result<Summary, RecordError> {
     let mut storage = MaybeUninit::uninit();
-    let loaded = load::load(options, &mut storage)?;
+    let mut loaded = load::load(options, &mut storage)?;
     let writer =
         SpoolWriter::create(&options.spool).map_err(|source| of_spool(&options.spool, source))?;
     let sink = Rc::new(RefCell::new(Sink::new(
@@ -107,10 +108,12 @@ pub fn record(
         Desk::new(options),
     )));
     let begun = Instant::now();
+    let watch = Watch::start(&mut loaded);
     let mut session = Session {
         rings: rings(&loaded, &sink)?,
         pids: options.pids.clone(),
         topics: topics_told(options, &loaded.off),
+        watch,
         loaded,
         sink,
         spool: options.spool.clone(),
@@ -135,6 +138,7 @@ pub fn record(
     loop {
         let bytes = session.drain()?;
         targets.look(&session.loaded.skeleton)?;
+        session.watch();
         session.take_snapshot(false)?;
         if session.snapshot.is_none()
             && let Some(spool) = next.take()
@@ -195,6 +199,7 @@ fn rings(
 struct Session<'o> {
     /// Goes before the programs do.
     rings: RingBuffer<'static>,
+    watch: Option<Watch>,
     loaded: Loaded<'o>,
     sink: Rc<RefCell<Sink>>,
     spool: PathBuf,
@@ -267,6 +272,16 @@ impl Session<'_> {
                 .map_err(|source| of_spool(&self.spool, source))?;
         }
         Ok(sink.record_bytes() - before)
+    }
+
+    /// Programs that began meanwhile may bring other libraries.
+    fn watch(&mut self) {
+        let mut sink = self.sink.borrow_mut();
+        if let Some(watch) = &mut self.watch {
+            watch.execed(&sink.execed);
+            watch.turn(&mut self.loaded);
+        }
+        sink.execed.clear();
     }
 
     /// Writes the snapshot, if it is finished or must be.
@@ -363,6 +378,9 @@ impl Session<'_> {
                 .text(text.as_bytes())
                 .end();
         }
+        if let Some(watch) = &self.watch {
+            watch.tell(&mut sink.encoder);
+        }
         sink.end().map_err(|source| of_spool(&self.spool, source))
     }
 
@@ -382,6 +400,9 @@ impl Session<'_> {
         self.loaded.links.clear();
         let progress = self.progress();
         self.end_spool()?;
+        if let Some(watch) = self.watch.take() {
+            watch.end();
+        }
         let sink = self.sink.borrow();
         sink.writer.sync().map_err(|source| self.failed(source))?;
         Ok(Summary {

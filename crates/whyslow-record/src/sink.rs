@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use whyslow_model::spool::{Encoder, records};
+use whyslow_model::spool::{Encoder, HEAD_BYTES, Kind, records};
 
 use crate::naming::Desk;
 use crate::spool::SpoolWriter;
@@ -14,6 +14,9 @@ const BLOCK_BYTES: usize = 512 << 10;
 /// Names are written when they are so many, or with the clocks.
 const NAMES_BYTES: usize = 256 << 10;
 
+/// What a record of an exec begins with.
+const EXEC: [u8; 2] = (Kind::Exec as u16).to_le_bytes();
+
 pub(crate) struct Sink {
     pub(crate) encoder: Encoder,
     pub(crate) writer: SpoolWriter,
@@ -23,6 +26,8 @@ pub(crate) struct Sink {
     pub(crate) failed: Option<io::Error>,
     /// Unless there will be no other spool.
     pub(crate) underway: Option<Underway>,
+    /// Processes that run another program, since somebody looked.
+    pub(crate) execed: Vec<i32>,
     /// Who has addresses named.
     pub(crate) desk: Desk,
     /// What comes now is no part of the recording any more.
@@ -40,6 +45,7 @@ impl Sink {
             complete_until: 0,
             failed: None,
             underway: may_turn.then(Underway::default),
+            execed: Vec::new(),
             desk,
             is_over: false,
             ended: (0, 0),
@@ -56,6 +62,9 @@ impl Sink {
             underway.see(record);
         }
         self.encoder.copy(record);
+        if record.starts_with(&EXEC) {
+            self.execed.extend(pid_of(record));
+        }
         if self.encoder.payload().len() >= BLOCK_BYTES
             && let Err(error) = self.write()
         {
@@ -123,4 +132,10 @@ impl Sink {
     pub(crate) fn record_bytes(&self) -> u64 {
         self.ended.1 + self.writer.record_bytes + self.encoder.payload().len() as u64
     }
+}
+
+/// Process of a record.
+fn pid_of(record: &[u8]) -> Option<i32> {
+    let bytes = record.get(HEAD_BYTES - 4..HEAD_BYTES)?;
+    Some(i32::from_le_bytes(bytes.try_into().ok()?))
 }

@@ -7,7 +7,8 @@ use whyslow_model::event::{
     SocketAddress, StateProcess, SyscallArgs, WakeupKind,
 };
 use whyslow_model::spool::{
-    BlockIo, COMPAT, ELSEWHERE, Head, HostRecord, Kind, MissedRecord, Record, Switch, SyscallRecord,
+    BlockIo, COMPAT, ELSEWHERE, Head, HostRecord, Kind, LookupRecord, MissedRecord, Record, Switch,
+    SyscallRecord,
 };
 use whyslow_model::syscall::{self, Abi, Role};
 
@@ -213,6 +214,7 @@ impl Mapper {
                     count: i64::try_from(count).ok(),
                 })
             }
+            Record::Lookup(lookup) => event(looked_up(head, lookup, place.ts)),
             Record::Missed(missed) => Told::Loss(missed_runs(head, missed, place.ts)),
             Record::Fact { name, value } => Told::Fact(name, value),
             Record::Process { .. } => {
@@ -455,6 +457,33 @@ fn status(letter: u8) -> Option<i64> {
         b'X' => 7,
         _ => return None,
     })
+}
+
+/// `ts` is when the record was made, on the calendar.
+fn looked_up<'a>(head: &Head, lookup: LookupRecord<'a>, ts: Ns) -> Body<'a> {
+    let LookupRecord {
+        function,
+        host,
+        service,
+        address,
+        ..
+    } = lookup;
+    let length = i64::try_from(head.ts.saturating_sub(lookup.entered)).unwrap_or(i64::MAX);
+    match lookup.outcome {
+        Some(outcome) => Body::LookupEnd {
+            begun: ts.saturating_sub(length),
+            function,
+            host,
+            service,
+            outcome,
+            address,
+        },
+        None => Body::LookupBegin {
+            function,
+            host,
+            service,
+        },
+    }
 }
 
 fn irq_kind(kind: u32) -> IrqKind {
