@@ -263,6 +263,11 @@ fn usage(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
         Kind::Cpu => verbs::cpu::tables(context, &keys(spec.group)?),
         Kind::Irq => Ok(vec![verbs::irq::table(context, &keys(&[Key::Process])?)?]),
         Kind::Mem => Ok(vec![verbs::mem::table(context, &keys(spec.group)?)?]),
+        Kind::Dns => {
+            let keys = keys(&[Key::Process])?;
+            let table = verbs::stats::table(context, spec, "usage", spec.rows, &keys)?;
+            Ok(vec![table])
+        }
         Kind::Net => Ok(vec![verbs::net::table(context)?]),
         Kind::Use => Ok(vec![verbs::resources::table(context)?]),
         Kind::Files => {

@@ -14,6 +14,7 @@ mod host;
 pub use host::{ProcessAbout, StateCounters, StateDevice, StateMount};
 
 use crate::Ns;
+use crate::lookup::{Function, Outcome};
 
 /// One event of one source, in time order when it reaches the trackers.
 #[derive(Debug, Clone, Copy)]
@@ -452,6 +453,23 @@ pub enum Body<'a> {
         /// What the frame carries (0x0800 for IPv4), where no headers tell more.
         ethertype: Option<u16>,
         headers: Option<NetHeaders>,
+    },
+
+    /// A lookup of a host name begins: the function that a program called.
+    LookupBegin {
+        function: Function,
+        host: Option<&'a [u8]>,
+        service: Option<&'a [u8]>,
+    },
+    /// It ends, having begun then.
+    LookupEnd {
+        begun: Ns,
+        function: Function,
+        host: Option<&'a [u8]>,
+        service: Option<&'a [u8]>,
+        outcome: Outcome,
+        /// The first of those found.
+        address: Option<NetAddress>,
     },
 
     PageAlloc {

@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod counter;
 pub mod event;
+pub mod lookup;
 pub mod mechanism;
 pub mod row;
 pub mod spool;

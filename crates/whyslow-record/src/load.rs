@@ -17,6 +17,8 @@ use crate::{drop, preflight, specs, tick};
 
 /// More rings than this are not needed so that CPUs do not wait for each other.
 const RINGS_MAX: usize = 16;
+/// Entry and return: neither is of use without the other.
+const FUNCTION_PROGRAMS: usize = 2;
 /// The kernel wants a power of two, and whole pages.
 const RING_BYTES_MIN: u64 = 64 << 10;
 
@@ -29,6 +31,8 @@ pub(crate) struct Loaded<'o> {
     pub(crate) links: Vec<(&'static str, Link)>,
     /// Runs at the end.
     pub(crate) last: Option<Link>,
+    /// Lookups of names are to be watched.
+    pub(crate) watches: bool,
 }
 
 pub(crate) fn load<'o>(
@@ -78,6 +82,7 @@ pub(crate) fn load<'o>(
         off,
         links: Vec::new(),
         last: None,
+        watches: false,
     };
     loaded.attach(&wanted, options.sample_hz);
     drop::privileges();
@@ -97,6 +102,10 @@ impl FdNumber for MapHandle {
 
 impl Loaded<'_> {
     fn attach(&mut self, wanted: &[&'static Program], sample_hz: u32) {
+        let functions = wanted
+            .iter()
+            .filter(|program| program.hook == Hook::Function);
+        self.watches = functions.count() == FUNCTION_PROGRAMS;
         for program in wanted {
             let found = self
                 .skeleton
@@ -109,6 +118,8 @@ impl Loaded<'_> {
                     .attach()
                     .map(|link| self.links.push((program.name, link))),
                 Hook::Iterator => found.attach().map(|link| self.last = Some(link)),
+                // Functions are found later.
+                Hook::Function => Ok(()),
                 Hook::Tick | Hook::Sample => {
                     let of_samples = program.hook == Hook::Sample;
                     let hz = if of_samples {

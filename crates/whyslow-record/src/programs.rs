@@ -33,6 +33,7 @@ impl Topic {
         Topic::Syscalls,
         Topic::Sched,
         Topic::Block,
+        Topic::Dns,
         Topic::Locks,
         Topic::Mem,
         Topic::Fs,
@@ -76,6 +77,8 @@ pub(crate) struct Program {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hook {
     Tracepoint,
+    /// In functions of programs, which are found while recording.
+    Function,
     /// On each CPU, some times a second.
     Tick,
     /// The same, as often as asked for.
@@ -97,6 +100,7 @@ const SYSCALLS: Option<Topic> = Some(Topic::Syscalls);
 const SCHED: Option<Topic> = Some(Topic::Sched);
 const BLOCK: Option<Topic> = Some(Topic::Block);
 const IRQ: Option<Topic> = Some(Topic::Irq);
+const DNS: Option<Topic> = Some(Topic::Dns);
 const LOCKS: Option<Topic> = Some(Topic::Locks);
 /// What takes stacks of threads that were away from the CPU, and of those that run.
 pub(crate) const STACKS: &str = "on_back";
@@ -172,6 +176,15 @@ pub(crate) static PROGRAMS: &[Program] = &[
         IRQ,
         "when soft interrupts were asked for",
     ),
+    Program {
+        hook: Hook::Function,
+        ..program("on_lookup", DNS, "lookups of names")
+    },
+    Program {
+        hook: Hook::Function,
+        ..program("on_lookup_end", DNS, "lookups of names")
+    },
+    program("on_lookup_exec", DNS, "lookups that exec ended"),
     program("on_hrtimer_enter", IRQ, "high-resolution timers"),
     program("on_hrtimer_exit", IRQ, "high-resolution timers"),
     program("on_direct_begin", MEM, "threads that reclaim memory"),

@@ -3,6 +3,7 @@
 mod block;
 mod counters;
 mod cpu;
+mod dns;
 mod files;
 mod io;
 mod irq;
@@ -81,7 +82,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 16] = [
+pub static TOPICS: [&Topic; 17] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,
@@ -94,6 +95,7 @@ pub static TOPICS: [&Topic; 16] = [
     &mem::TOPIC,
     &work::TOPIC,
     &net::TOPIC,
+    &dns::TOPIC,
     &locks::TOPIC,
     &stacks::TOPIC,
     &resources::TOPIC,

@@ -163,8 +163,8 @@ fn account<S: RowSink>(reader: &SpoolReader, window: &Window, session: &mut Sess
     let account = &mut session.account;
     account.add_records(window.read, window.damaged);
     account.add_anomaly(&stat::SPOOL_RECORD_DAMAGED, window.damaged, &[]);
-    for (kind, count) in &window.kinds {
-        account.add_events(LABEL, &format!("{kind:?}"), *count);
+    for (kind, count) in window.kinds.iter() {
+        account.add_events(LABEL, &format!("{kind:?}"), count);
     }
     for damage in &reader.damages {
         let example = LogEntry {

@@ -12,6 +12,7 @@ mod fd;
 mod file;
 mod identity;
 mod irq;
+mod lookup;
 mod losses;
 mod machine;
 mod mapping;
@@ -44,6 +45,7 @@ pub use process::Processes;
 use block::BlockTracker;
 use counter::CounterTracker;
 use irq::IrqTracker;
+use lookup::LookupTracker;
 use machine::MachineTracker;
 use marker::MarkerTracker;
 use meter::{Inside, Mode};
@@ -129,6 +131,7 @@ struct Topics {
     net: NetTracker,
     page: PageTracker,
     reclaim: ReclaimTracker,
+    lookup: LookupTracker,
     stack: StackTracker,
     work: WorkTracker,
     marker: MarkerTracker,
@@ -149,6 +152,7 @@ impl Topics {
             net: NetTracker::new(symbols),
             page: PageTracker::default(),
             reclaim: ReclaimTracker::default(),
+            lookup: LookupTracker::default(),
             stack: StackTracker::default(),
             work: WorkTracker::default(),
             marker: MarkerTracker::default(),
@@ -226,6 +230,7 @@ impl Topics {
         self.irq.finish(out);
         self.page.finish(out);
         self.reclaim.finish(out);
+        self.lookup.finish(out);
         self.stack.finish(out);
         self.syscall.finish(out);
         self.work.finish(&self.block, out);
@@ -239,6 +244,9 @@ impl Topics {
         for change in &self.processes.changes()[from..] {
             self.sched.change(change, here, &self.processes, out);
             self.syscall.change(change, here, out);
+            if let Change::Gone { thread } | Change::Execed { thread } = change {
+                self.lookup.left(thread, out);
+            }
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
                 self.reclaim.gone(thread, out);
@@ -339,6 +347,9 @@ impl Topics {
             Body::StateCounters(ref counters) => {
                 let processes = &self.processes;
                 self.counter.event(counters, (here, processes), out);
+            }
+            Body::LookupBegin { .. } | Body::LookupEnd { .. } => {
+                self.lookup.event(&event.body, here, out);
             }
             Body::StateMount(_) | Body::StateDeviceLink { .. } => {
                 self.machine.event(&event.body, here, out);

@@ -12,6 +12,7 @@ mod block;
 mod cursor;
 mod encode;
 mod host;
+mod lookup;
 mod net;
 mod record;
 mod stack;
@@ -20,6 +21,7 @@ mod work;
 pub use block::{BLOCK_BYTES, Block, BlockError, FILE_SUFFIX, MAGIC, PAYLOAD_MAX};
 pub use encode::Encoder;
 pub use host::{CountersRecord, DeviceAbout, HostRecord, MountRecord, Program};
+pub use lookup::LookupRecord;
 pub use net::NetRecord;
 pub use record::{
     BlockIo, COMPAT, ELSEWHERE, HEAD_BYTES, Head, Kind, Record, RecordError, SLEPT, Switch,

@@ -3,6 +3,7 @@
 
 pub(super) use super::cursor::Cursor;
 use super::host::{HostRecord, host};
+use super::lookup::LookupRecord;
 use super::net::NetRecord;
 use super::stack::{self, LockRecord, MissedRecord, NameRecord, StackRecord};
 use super::work::{ReclaimRecord, WorkRecord};
@@ -50,6 +51,8 @@ pub enum Kind {
     IrqEnter = 48,
     IrqExit = 49,
     SoftirqRaise = 50,
+    LookupBegin = 64,
+    Lookup = 65,
     Stack = 56,
     UserStack = 57,
     Sample = 58,
@@ -110,6 +113,8 @@ impl Kind {
         Kind::IrqEnter,
         Kind::IrqExit,
         Kind::SoftirqRaise,
+        Kind::LookupBegin,
+        Kind::Lookup,
         Kind::Stack,
         Kind::UserStack,
         Kind::Sample,
@@ -142,12 +147,20 @@ impl Kind {
     ];
 
     fn of(number: u16) -> Option<Kind> {
-        Kind::ALL
-            .iter()
-            .copied()
-            .find(|kind| *kind as u16 == number)
+        BY_NUMBER.get(usize::from(number)).copied().flatten()
     }
 }
+
+/// Every record is looked up, so by place rather than by search.
+static BY_NUMBER: [Option<Kind>; 256] = {
+    let mut kinds = [None; 256];
+    let mut place = 0;
+    while place < Kind::ALL.len() {
+        kinds[Kind::ALL[place] as usize] = Some(Kind::ALL[place]);
+        place += 1;
+    }
+    kinds
+};
 
 /// What every record begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -300,6 +313,8 @@ pub enum Record<'b> {
     SoftirqRaise {
         nr: u32,
     },
+    /// Kind `LookupBegin` or `Lookup`.
+    Lookup(LookupRecord<'b>),
     /// Other clocks at the moment of the head.
     Clock {
         boot: u64,
@@ -467,6 +482,7 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         | Kind::DeviceLink
         | Kind::Counters
         | Kind::Cgroup => Record::Host(host(kind, at)?),
+        Kind::LookupBegin | Kind::Lookup => Record::Lookup(LookupRecord::parse(at)?),
         Kind::ReclaimBegin | Kind::ReclaimEnd => Record::Reclaim(ReclaimRecord::take(at)?),
         Kind::Memory => Record::Memory {
             what: at.u32()?,

@@ -7,6 +7,7 @@ mod counter;
 mod cpu;
 mod device;
 mod device_link;
+mod dns_lookup;
 mod fd_life;
 mod file_life;
 mod frame;
@@ -40,6 +41,7 @@ pub use counter::CounterRow;
 pub use cpu::CpuRow;
 pub use device::DeviceRow;
 pub use device_link::DeviceLinkRow;
+pub use dns_lookup::DnsLookupRow;
 pub use fd_life::FdLifeRow;
 pub use file_life::FileLifeRow;
 pub use frame::FrameRow;
@@ -77,6 +79,7 @@ macro_rules! for_each_table {
             SyscallRow syscall, BlockIoRow block_io, SchedSliceRow sched_slice,
             ThreadStateRow thread_state, WakeupRow wakeup, IrqRow irq, NetPacketRow net_packet,
             FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim, KernelWorkRow kernel_work,
+            DnsLookupRow dns_lookup,
             StackSampleRow stack_sample, LockWaitRow lock_wait, CallsiteRow callsite, FrameRow frame,
             CounterRow counter, MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,
             ThreadCommRow thread_comm, ProcessRow process, CpuRow cpu, DeviceRow device,

@@ -20,6 +20,8 @@
 
 #include "irq.h"
 
+#include "dns.h"
+
 #include "mem.h"
 
 #include "fs.h"

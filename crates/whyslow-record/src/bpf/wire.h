@@ -40,6 +40,8 @@ enum wire_kind {
 	WIRE_IRQ_EXIT = 49,
 	WIRE_SOFTIRQ_RAISE = 50,
 
+	WIRE_LOOKUP_BEGIN = 64,
+	WIRE_LOOKUP = 65,
 	WIRE_STACK = 56,
 	WIRE_USER_STACK = 57,
 	WIRE_SAMPLE = 58,
@@ -164,6 +166,41 @@ struct wire_irq {
 	__s32 ret;
 	__u32 irq_kind; /* 0 hard, 1 soft, 2 high-resolution timer */
 	__u32 zero;
+};
+
+/* Functions that look up names. */
+enum wire_function {
+	LOOKUP_GETADDRINFO = 1,
+	LOOKUP_GETHOSTBYNAME = 2,
+	LOOKUP_GETHOSTBYNAME2 = 3,
+	LOOKUP_GETHOSTBYNAME_R = 4,
+	LOOKUP_GETHOSTBYNAME2_R = 5,
+};
+
+/* What `ret` is. */
+enum wire_scheme {
+	SCHEME_NO_OUTCOME = 0,
+	SCHEME_EAI = 1,
+	SCHEME_H_ERRNO = 2,
+	SCHEME_ERRNO = 3,
+	SCHEME_UNTOLD = 4, /* it failed, and did not say why */
+};
+
+#define WIRE_HAS_HOST 1
+#define WIRE_HAS_SERVICE 2
+
+/* A lookup of a name, when it begins and when it ends. */
+struct wire_lookup {
+	struct wire_head head;
+	__u64 entered;
+	__s32 ret;
+	__u8 function;
+	__u8 family; /* of the first address: 2 IPv4, 10 IPv6, 0 none */
+	__u8 scheme;
+	__u8 has;
+	__u8 address[16];
+	char host[256]; /* each ends with a zero byte */
+	char service[32];
 };
 
 /* Followed by addresses, innermost first: those in the kernel, then those of the program. */

@@ -23,6 +23,7 @@ impl OperationRef {
             "irq" => "irq",
             "slice" | "sched_slice" => "sched_slice",
             "reclaim" => "reclaim",
+            "dns" | "dns_lookup" => "dns_lookup",
             "lock" | "lock_wait" => "lock_wait",
             "stack" | "stack_sample" => "stack_sample",
             "finding" | "request" => {

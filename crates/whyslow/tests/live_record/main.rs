@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bad_disk;
 mod blocks;
 mod calls;
 mod chosen;
@@ -11,12 +12,14 @@ mod counters;
 mod devices;
 mod doctor;
 mod ends;
+mod flight;
 mod host;
 mod incidents;
 mod kernel;
 mod kills;
 mod live;
 mod live_outliers;
+mod lookups;
 mod pressure;
 mod segments;
 mod storms;

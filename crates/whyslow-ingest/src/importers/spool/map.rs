@@ -7,7 +7,8 @@ use whyslow_model::event::{
     SocketAddress, StateProcess, SyscallArgs, WakeupKind,
 };
 use whyslow_model::spool::{
-    BlockIo, COMPAT, ELSEWHERE, Head, HostRecord, Kind, MissedRecord, Record, Switch, SyscallRecord,
+    BlockIo, COMPAT, ELSEWHERE, Head, HostRecord, Kind, LookupRecord, MissedRecord, Record, Switch,
+    SyscallRecord,
 };
 use whyslow_model::syscall::{self, Abi, Role};
 
@@ -200,6 +201,18 @@ impl Mapper {
                 name,
                 action: name,
             }),
+            Record::Mark { text } => {
+                let body = Body::Marker {
+                    name: "mark",
+                    text: text.utf8_chunks().next().map_or("", |chunk| chunk.valid()),
+                };
+                // The recorder itself makes some.
+                if head.pid == 0 {
+                    state(body)
+                } else {
+                    event(body)
+                }
+            }
             Record::SnapshotEnd => state(Body::StateEnd),
             Record::Lost { from, to, count } => {
                 Told::Loss(Loss {
@@ -207,12 +220,13 @@ impl Mapper {
                     ts_end: Some(place.ts.saturating_add(
                         i64::try_from(to.saturating_sub(from)).unwrap_or(i64::MAX),
                     )),
-                    cpu: Some(i32::from(head.cpu)),
+                    cpu: (head.flags & ELSEWHERE == 0).then_some(i32::from(head.cpu)),
                     stream: "spool",
                     kind: LossKind::Events,
                     count: i64::try_from(count).ok(),
                 })
             }
+            Record::Lookup(lookup) => event(looked_up(head, lookup, place.ts)),
             Record::Missed(missed) => Told::Loss(missed_runs(head, missed, place.ts)),
             Record::Fact { name, value } => Told::Fact(name, value),
             Record::Process { .. } => {
@@ -225,8 +239,7 @@ impl Mapper {
             | Record::Clock { .. }
             | Record::Stack(_)
             | Record::Lock(_)
-            | Record::Name(_)
-            | Record::Mark { .. } => Told::Nothing,
+            | Record::Name(_) => Told::Nothing,
             Record::Host(ref record) => host::machine(head, record).map_or(Told::Nothing, state),
         }
     }
@@ -455,6 +468,33 @@ fn status(letter: u8) -> Option<i64> {
         b'X' => 7,
         _ => return None,
     })
+}
+
+/// `ts` is when the record was made, on the calendar.
+fn looked_up<'a>(head: &Head, lookup: LookupRecord<'a>, ts: Ns) -> Body<'a> {
+    let LookupRecord {
+        function,
+        host,
+        service,
+        address,
+        ..
+    } = lookup;
+    let length = i64::try_from(head.ts.saturating_sub(lookup.entered)).unwrap_or(i64::MAX);
+    match lookup.outcome {
+        Some(outcome) => Body::LookupEnd {
+            begun: ts.saturating_sub(length),
+            function,
+            host,
+            service,
+            outcome,
+            address,
+        },
+        None => Body::LookupBegin {
+            function,
+            host,
+            service,
+        },
+    }
 }
 
 fn irq_kind(kind: u32) -> IrqKind {

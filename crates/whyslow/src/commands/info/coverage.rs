@@ -61,6 +61,12 @@ const CLASSES: &[Class] = &[
         without: "traffic is known from system calls only, not by interface",
     },
     Class {
+        name: "lookups of names",
+        shows: Shows::Table("dns_lookup"),
+        topic: "dns",
+        without: "no `dns`: who waited for names to be resolved is unknown, or nobody did",
+    },
+    Class {
         name: "page allocation",
         shows: Shows::Table("page_count"),
         topic: "",

@@ -1,0 +1,270 @@
+//! Where functions begin in executables and libraries (ELF).
+//!
+//! The files are other people's: every read is bounded by what the file has and by the limits here,
+//! sizes in headers are only ever compared, and nothing is mapped, because a file that is cut while
+//! mapped would kill the recorder.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+/// More is no program that a linker wrote.
+const SEGMENTS_MAX: usize = 256;
+const SECTIONS_MAX: usize = 16_384;
+/// More names or symbols than this are not searched.
+const NAMES_MAX: u64 = 64 << 20;
+const SYMBOLS_MAX: u64 = 64 << 20;
+/// Read at once.
+const CHUNK: usize = 96 << 10;
+
+const HEADER: usize = 64;
+const SEGMENT: usize = 56;
+const SECTION: usize = 64;
+const SYMBOL: usize = 24;
+
+#[cfg(target_arch = "x86_64")]
+const MACHINE: u16 = 62;
+#[cfg(target_arch = "aarch64")]
+const MACHINE: u16 = 183;
+
+/// What a file is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Elf {
+    /// Index of a name, and where in the file the function begins.
+    Functions(Vec<(usize, u64)>),
+    /// A program of 32 bits.
+    Narrow,
+    /// No program of this machine.
+    Foreign,
+}
+
+/// Looks for functions with these names among those that the file exports; in an executable that
+/// needs no library, among all.
+pub(crate) fn functions(file: &File, names: &[&str]) -> io::Result<Elf> {
+    let Some(header) = bytes_at(file, 0, HEADER)? else {
+        return Ok(Elf::Foreign);
+    };
+    match header[..6] {
+        [0x7f, b'E', b'L', b'F', 2, 1] if u16_at(&header, 18) == MACHINE => {}
+        [0x7f, b'E', b'L', b'F', 1, _] => return Ok(Elf::Narrow),
+        _ => return Ok(Elf::Foreign),
+    }
+    let segments = table(file, (u64_at(&header, 32), u16_at(&header, 56), SEGMENT))?;
+    let sections = table(file, (u64_at(&header, 40), u16_at(&header, 60), SECTION))?;
+    let segments: Vec<Segment> = segments.chunks_exact(SEGMENT).map(Segment::parse).collect();
+    let sections: Vec<Section> = sections.chunks_exact(SECTION).map(Section::parse).collect();
+    let program = Program {
+        file,
+        segments: &segments,
+        sections: &sections,
+    };
+    const DYNSYM: u32 = 11;
+    const SYMTAB: u32 = 2;
+    const INTERPRETER: u32 = 3;
+    let mut found = program.among(DYNSYM, names)?;
+    let is_static = segments.iter().all(|segment| segment.kind != INTERPRETER);
+    if found.is_empty() && is_static {
+        found = program.among(SYMTAB, names)?;
+    }
+    found.sort_unstable();
+    found.dedup();
+    // One function of two names is one.
+    let mut offsets = Vec::new();
+    found.retain(|(_, offset)| {
+        let is_new = !offsets.contains(offset);
+        offsets.push(*offset);
+        is_new
+    });
+    Ok(Elf::Functions(found))
+}
+
+struct Segment {
+    kind: u32,
+    flags: u32,
+    offset: u64,
+    address: u64,
+    size: u64,
+}
+
+impl Segment {
+    fn parse(bytes: &[u8]) -> Self {
+        Self {
+            kind: u32_at(bytes, 0),
+            flags: u32_at(bytes, 4),
+            offset: u64_at(bytes, 8),
+            address: u64_at(bytes, 16),
+            size: u64_at(bytes, 32),
+        }
+    }
+
+    /// Where the code of an address is in the file.
+    fn offset_of(&self, address: u64) -> Option<u64> {
+        const LOAD: u32 = 1;
+        const EXECUTABLE: u32 = 1;
+        let within = address.checked_sub(self.address)?;
+        let is_code = self.kind == LOAD && self.flags & EXECUTABLE != 0 && within < self.size;
+        self.offset.checked_add(within).filter(|_| is_code)
+    }
+}
+
+struct Section {
+    kind: u32,
+    offset: u64,
+    size: u64,
+    link: u32,
+}
+
+impl Section {
+    fn parse(bytes: &[u8]) -> Self {
+        Self {
+            kind: u32_at(bytes, 4),
+            offset: u64_at(bytes, 24),
+            size: u64_at(bytes, 32),
+            link: u32_at(bytes, 40),
+        }
+    }
+}
+
+struct Program<'f> {
+    file: &'f File,
+    segments: &'f [Segment],
+    sections: &'f [Section],
+}
+
+impl Program<'_> {
+    fn among(&self, kind: u32, names: &[&str]) -> io::Result<Vec<(usize, u64)>> {
+        const STRTAB: u32 = 3;
+        let Some(symbols) = self.sections.iter().find(|section| section.kind == kind) else {
+            return Ok(Vec::new());
+        };
+        let texts = self.sections.get(symbols.link as usize);
+        let Some(texts) = texts.filter(|texts| texts.kind == STRTAB) else {
+            return Ok(Vec::new());
+        };
+        let wanted = self.places(texts, names)?;
+        let mut found = Vec::new();
+        if wanted.is_empty() {
+            return Ok(found);
+        }
+        let size = symbols.size.min(SYMBOLS_MAX);
+        let mut chunk = vec![0; CHUNK / SYMBOL * SYMBOL];
+        let mut done = 0;
+        while done < size {
+            let count = self.chunk(symbols.offset, (done, size), &mut chunk)?;
+            for symbol in chunk[..count].chunks_exact(SYMBOL) {
+                found.extend(self.function(symbol, &wanted));
+            }
+            if count < SYMBOL || found.len() > 4 * names.len() {
+                break;
+            }
+            done += (count / SYMBOL * SYMBOL) as u64;
+        }
+        Ok(found)
+    }
+
+    fn function(&self, symbol: &[u8], wanted: &[(u64, usize)]) -> Option<(usize, u64)> {
+        const FUNCTION: u8 = 2;
+        let name = u64::from(u32_at(symbol, 0));
+        let (_, which) = wanted.iter().find(|(place, _)| *place == name)?;
+        let is_defined = u16_at(symbol, 6) != 0;
+        if symbol[4] & 0xf != FUNCTION || !is_defined {
+            return None;
+        }
+        let address = u64_at(symbol, 8);
+        let mut segments = self.segments.iter();
+        segments.find_map(|segment| Some((*which, segment.offset_of(address)?)))
+    }
+
+    /// Where these names stand in a table of texts. A name may be the end of a longer one.
+    fn places(&self, texts: &Section, names: &[&str]) -> io::Result<Vec<(u64, usize)>> {
+        const PLACES_MAX: usize = 64;
+        let longest = names.iter().map(|name| name.len() + 1).max().unwrap_or(0);
+        let size = texts.size.min(NAMES_MAX);
+        let mut chunk = vec![0; CHUNK];
+        let mut places = Vec::new();
+        let mut done = 0;
+        while done < size {
+            let count = self.chunk(texts.offset, (done, size), &mut chunk)?;
+            for (end, _) in chunk[..count].iter().enumerate().filter(|(_, b)| **b == 0) {
+                for (which, name) in names.iter().enumerate() {
+                    if chunk[..end].ends_with(name.as_bytes()) && places.len() < PLACES_MAX {
+                        places.push((done + (end - name.len()) as u64, which));
+                    }
+                }
+            }
+            if count <= longest {
+                break;
+            }
+            // What the end of the chunk cuts begins the next one.
+            done += (count - longest) as u64;
+        }
+        places.sort_unstable();
+        places.dedup();
+        Ok(places)
+    }
+
+    /// As much of a part as there is; 0 at its end.
+    fn chunk(&self, from: u64, (done, size): (u64, u64), chunk: &mut [u8]) -> io::Result<usize> {
+        let wanted = (size - done).min(chunk.len() as u64) as usize;
+        match from.checked_add(done) {
+            Some(from) => read_up_to(self.file, from, &mut chunk[..wanted]),
+            None => Ok(0),
+        }
+    }
+}
+
+/// Entries of a table of segments or sections, as many as are there.
+fn table(file: &File, (from, count, entry): (u64, u16, usize)) -> io::Result<Vec<u8>> {
+    let limit = if entry == SEGMENT {
+        SEGMENTS_MAX
+    } else {
+        SECTIONS_MAX
+    };
+    if from == 0 || usize::from(count) > limit {
+        return Ok(Vec::new());
+    }
+    let mut bytes = vec![0; usize::from(count) * entry];
+    let read = read_up_to(file, from, &mut bytes)?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+fn bytes_at(file: &File, from: u64, count: usize) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = vec![0; count];
+    let read = read_up_to(file, from, &mut bytes)?;
+    Ok((read == count).then_some(bytes))
+}
+
+fn read_up_to(file: &File, from: u64, bytes: &mut [u8]) -> io::Result<usize> {
+    let mut count = 0;
+    // Files have no more; the kernel refuses what is beyond.
+    if from > i64::MAX as u64 - bytes.len() as u64 {
+        return Ok(0);
+    }
+    while count < bytes.len() {
+        match file.read_at(&mut bytes[count..], from + count as u64) {
+            Ok(0) => break,
+            Ok(more) => count += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(count)
+}
+
+/// Numbers of headers, which are as long as their kind.
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([0, 1].map(|i| bytes[at + i]))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([0, 1, 2, 3].map(|i| bytes[at + i]))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| bytes[at + i]))
+}
+
+#[cfg(test)]
+#[path = "elf_tests.rs"]
+mod tests;

@@ -1,0 +1,194 @@
+//! Watches the functions that look up names, in every file that has them.
+
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use libbpf_rs::{Link, UprobeOpts};
+use whyslow_model::spool::{Encoder, Kind};
+
+use crate::clock;
+use crate::libraries::{Finder, Found, Library};
+use crate::load::Loaded;
+use crate::programs::{Off, Topic};
+
+/// Files whose functions are watched, at most.
+const FILES_MAX: usize = 32;
+/// The first search has so long until recording begins without it.
+const FIRST_MAX: Duration = Duration::from_secs(3);
+/// When to look at a process that runs another program: it maps its libraries first, and may be
+/// late.
+const LOOKS: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(700)];
+/// Processes that wait to be looked at; of more, some are not.
+const WAITING_MAX: usize = 4096;
+
+/// The watch, which ends when this is dropped.
+pub(crate) struct Watch {
+    finder: Finder,
+    links: Vec<Link>,
+    /// Paths of the files that are watched.
+    files: Vec<String>,
+    /// Files that were too many.
+    over: u64,
+    /// Programs of 32 bits.
+    narrow: u64,
+    /// Processes not looked at.
+    unseen: u64,
+    waiting: Vec<(Instant, i32)>,
+    is_searching: bool,
+}
+
+impl Watch {
+    /// Watches what there is; nothing if that is not wanted or cannot be.
+    pub(crate) fn start(loaded: &mut Loaded<'_>) -> Option<Self> {
+        if !loaded.watches {
+            return None;
+        }
+        let mut watch = Self {
+            finder: Finder::start().ok()?,
+            links: Vec::new(),
+            files: Vec::new(),
+            over: 0,
+            narrow: 0,
+            unseen: 0,
+            waiting: Vec::new(),
+            is_searching: true,
+        };
+        let until = Instant::now() + FIRST_MAX;
+        while watch.is_searching {
+            let left = until.saturating_duration_since(Instant::now());
+            let Ok(found) = watch.finder.found.recv_timeout(left) else {
+                break;
+            };
+            watch.take(found, loaded);
+        }
+        Some(watch)
+    }
+
+    /// These processes run another program.
+    pub(crate) fn execed(&mut self, pids: &[i32]) {
+        let now = Instant::now();
+        for pid in pids {
+            if self.waiting.len() + LOOKS.len() > WAITING_MAX {
+                self.unseen += 1;
+                continue;
+            }
+            self.waiting.extend(LOOKS.map(|after| (now + after, *pid)));
+        }
+    }
+
+    /// Watches what was found, and has those processes looked at whose time it is.
+    pub(crate) fn turn(&mut self, loaded: &mut Loaded<'_>) {
+        while let Ok(found) = self.finder.found.try_recv() {
+            self.take(found, loaded);
+        }
+        if self.is_searching || self.waiting.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        let mut due = Vec::new();
+        self.waiting.retain(|(when, pid)| {
+            let is_due = *when <= now;
+            if is_due {
+                due.push(*pid);
+            }
+            !is_due
+        });
+        due.sort_unstable();
+        due.dedup();
+        if !due.is_empty() {
+            self.is_searching = true;
+            self.finder.look(due);
+        }
+    }
+
+    fn take(&mut self, found: Found, loaded: &mut Loaded<'_>) {
+        match found {
+            Found::Done => self.is_searching = false,
+            Found::Narrow => self.narrow += 1,
+            Found::Library(_) if self.files.len() >= FILES_MAX => self.over += 1,
+            Found::Library(library) => {
+                let is_told = loaded.off.iter().any(|off| off.program == "on_lookup");
+                if let (Err(error), false) = (self.attach(&library, loaded), is_told) {
+                    loaded.off.push(Off {
+                        program: "on_lookup",
+                        topic: Some(Topic::Dns),
+                        tells: "lookups of names",
+                        reason: format!("{}: {error}", library.path),
+                    });
+                }
+            }
+        }
+    }
+
+    fn attach(
+        &mut self,
+        library: &Library,
+        loaded: &mut Loaded<'_>,
+    ) -> Result<(), libbpf_rs::Error> {
+        // The file that was looked at, whatever has its name by now.
+        let place = format!("/proc/self/fd/{}", library.file.as_raw_fd());
+        let number = self.files.len() as u64;
+        self.files.push(library.path.clone());
+        let programs = &loaded.skeleton.progs;
+        // Returns first: no lookup is told of whose end is not.
+        for retprobe in [true, false] {
+            for (function, offset) in &library.functions {
+                let options = UprobeOpts {
+                    cookie: number << 8 | *function as u64,
+                    retprobe,
+                    ..UprobeOpts::default()
+                };
+                let program = if retprobe {
+                    &programs.on_lookup_end
+                } else {
+                    &programs.on_lookup
+                };
+                let offset = *offset as usize;
+                let link = program.attach_uprobe_with_opts(-1, &place, offset, options)?;
+                self.links.push(link);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what is watched.
+    pub(crate) fn tell(&self, encoder: &mut Encoder) {
+        let mut fact = |name: &str, value: &str| {
+            encoder
+                .begin(Kind::Fact, clock::monotonic(), (0, 0))
+                .text(name.as_bytes())
+                .text(value.as_bytes())
+                .end();
+        };
+        for file in &self.files {
+            fact("lookup_file", file);
+        }
+        let counts = [
+            ("lookup_files_over", self.over),
+            ("lookup_files_32bit", self.narrow),
+            ("lookup_processes_unseen", self.unseen),
+        ];
+        for (name, count) in counts.iter().filter(|(_, count)| *count > 0) {
+            fact(name, &count.to_string());
+        }
+    }
+
+    pub(crate) fn end(self) {
+        close(self.links);
+    }
+}
+
+/// Of each the kernel waits until no CPU can be in its program any more, a tenth of a second or two:
+/// together they wait no longer than one, and nobody has to wait for them.
+fn close(links: Vec<Link>) {
+    const THREADS_MAX: usize = 32;
+    let fds = links.iter().map(|link| link.as_fd().try_clone_to_owned());
+    let mut fds: Vec<OwnedFd> = fds.filter_map(Result::ok).collect();
+    drop(links);
+    let share = fds.len().div_ceil(THREADS_MAX).max(1);
+    while !fds.is_empty() {
+        let part = fds.split_off(fds.len().saturating_sub(share));
+        thread::spawn(move || drop(part));
+    }
+}
