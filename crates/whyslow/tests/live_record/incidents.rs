@@ -88,6 +88,25 @@ fn the_open_that_stalls_is_named_and_overlaps_the_sync_of_another() {
     assert_eq!(open["comm"], "sessiond", "{open}");
     assert!(number(&open["dur_ns"]) > 200_000_000, "{open}");
     assert!(overlap(recorded(open), told(stalled)), "{open} {stalled}");
+    // Where in the kernel it waited: for the journal.
+    let (begin, end) = recorded(open);
+    let window = format!("{begin}..{end}");
+    let mut stacks: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+    for frame in rows(&place, &["stacks", "rec.wsl", "-p", &pid, "-w", &window]) {
+        let function = frame["function"].as_str().unwrap_or_default().to_owned();
+        stacks
+            .entry(number(&frame["rank"]))
+            .or_default()
+            .push(function);
+    }
+    let is_of_journal = |stack: &&Vec<String>| {
+        let has = |part: &str| stack.iter().any(|function| function.contains(part));
+        has("jbd2") && has("openat")
+    };
+    assert!(
+        stacks.values().any(|stack| is_of_journal(&stack)),
+        "{stacks:?}"
+    );
     // Every open and every byte of the service.
     let folder = Path::new(text(&stalled["file"])).parent();
     let sessions = format!("{}/*", folder.expect("it is in a folder").display());
@@ -218,6 +237,30 @@ fn a_write_stalls_beside_the_sendfile_of_the_same_cold_file() {
     );
     let is_beside = |send: &Value| overlap(recorded(send), recorded(slowest));
     assert!(sends.iter().any(is_beside), "{slowest} beside {sends:?}");
+    // What it waited for: the lock of the file, nearly all of the time.
+    let waits = rows(
+        &place,
+        &["locks", "log", "rec.wsl", "--op", "rwsem", "-p", &pid],
+    );
+    let (begin, end) = recorded(slowest);
+    let waited: i64 = waits
+        .iter()
+        .filter(|wait| wait["mode"] == "write")
+        .map(|wait| {
+            let (from, until) = recorded(wait);
+            (until.min(end) - from.max(begin)).max(0)
+        })
+        .sum();
+    assert!(
+        waited >= (end - begin) / 10 * 9,
+        "{waited} of {slowest}: {waits:?}"
+    );
+    let longest = waits.iter().max_by_key(|wait| number(&wait["dur_ns"]));
+    let function = longest.and_then(|wait| wait["function"].as_str());
+    assert!(
+        function.is_some_and(|name| name.starts_with("xfs_")),
+        "{waits:?}"
+    );
     // What the file was read with came from the disk, for the one who sends.
     let reads = rows(
         &place,
