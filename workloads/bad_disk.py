@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from lab import HERE, Disk, Lab, UnavailableError, needs, run
+from lab import HERE, Disk, Lab, UnavailableError, needs
 
 PARAMETERS = HERE / "bad_disk.json"
 
@@ -34,7 +34,8 @@ def job_file(parameters: dict[str, Any], disks: list[Disk], folder: Path) -> str
         f"size={len(disks) * parameters['mib']}m",
         f"number_ios={operations}",
         "invalidate=0",
-        "thread=0",
+        # Threads of one process, which can be ended as one.
+        "thread=1",
     ]
     for reader in range(parameters["readers"]):
         lines += [
@@ -70,7 +71,7 @@ def work(lab: Lab, seconds: float, parameters: dict[str, Any]) -> dict[str, Any]
     before = {disk.name: disk.told() for disk in disks}
     begin = time.time_ns()
     # Each job is reported by itself, and none runs longer than this.
-    said = run("fio", "--output-format=json", f"--runtime={int(seconds)}", jobs)
+    said = lab.run("fio", "--output-format=json", f"--runtime={int(seconds)}", jobs)
     end = time.time_ns()
     report = json.loads(said[said.index("{") :])
     counts = logged(lab.folder, parameters["readers"])

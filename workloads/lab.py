@@ -183,6 +183,25 @@ class Lab:
         run("mount", "-t", kind, disk.device, folder)
         return folder
 
+    def run(self, *command: str | Path) -> str:
+        """Standard output of a load that must succeed, with processes of its own."""
+        words = [str(word) for word in command]
+        child = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        start = watchdog.start_of(child.pid)
+        if start is not None:
+            self.will_undo("group", child.pid, start)
+        said, errors = child.communicate()
+        if child.returncode != 0:
+            raise UnavailableError(f"`{words[0]}` fails: {errors.strip()[-400:]}")
+        return said
+
     def start(self, name: str, act: Callable[..., Any], *arguments: Any) -> Actor:
         """A process of that name, which calls a function and tells what it returns."""
         sys.stdout.flush()

@@ -11,6 +11,7 @@ has a JSON array a line, written before the thing it names is made:
     ["loop", BACKING_FILE]      whichever loop device has it
     ["cgroup", PATH]
     ["process", PID, START]     ticks since boot, as ids of processes are used again
+    ["group", PID, START]       the same, with all of the process group that it leads
     ["controller", FILE, NAME]  was turned on for the children of a cgroup
 
 Only what the list names is touched.
@@ -75,10 +76,11 @@ def calm(path: str) -> None:
 def is_undone(entry: list) -> bool:
     """Undoes one thing; false if it has to be tried again."""
     kind, name, *rest = entry
-    if kind == "process":
+    if kind in ("process", "group"):
         if start_of(name) != rest[0]:
             return True
-        os.kill(name, signal.SIGKILL)
+        kill = os.kill if kind == "process" else os.killpg
+        kill(name, signal.SIGKILL)
         return False
     if kind == "mount":
         if is_mounted(name):

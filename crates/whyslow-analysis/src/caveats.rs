@@ -69,6 +69,7 @@ pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
             "work of file systems (jbd2, writeback, balance_dirty_pages), or there was none",
             "what file systems waited for",
         ),
+        "counter" => ("counters", "load, memory and the like"),
         "file_life" | "fd_life" => ("files being opened", "which files were used"),
         _ => ("threads", "who there was"),
     };

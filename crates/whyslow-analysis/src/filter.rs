@@ -10,6 +10,8 @@
 //! - a device filter takes the whole disk or the partition, by name or by `major:minor`;
 //! - an unknown thread is not taken for the tracer.
 
+mod keep;
+
 use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
@@ -17,6 +19,7 @@ use rustc_hash::FxHashSet;
 use whyslow_model::syscall::Op;
 use whyslow_model::{Ns, Window};
 
+use self::keep::keep;
 use crate::globs::{PathGlobs, comm_globs};
 use crate::grouping::Object;
 use crate::keys::{Key, KeyValue, unknown_object};
@@ -407,19 +410,6 @@ fn is_yes(texts: &Texts<'_>, verdicts: &[Verdict], row: u32) -> bool {
 #[inline]
 fn is_among(column: &Ints<'_>, wanted: &[i64], row: u32) -> bool {
     column.get(row).is_some_and(|value| wanted.contains(&value))
-}
-
-/// Keeps the rows that pass, without a branch on whether one does: which rows pass can rarely be
-/// foreseen, and a wrong guess costs more than moving a number.
-#[inline]
-fn keep(rows: &mut Vec<u32>, mut passes: impl FnMut(u32) -> bool) {
-    let mut kept = 0;
-    for place in 0..rows.len() {
-        let row = rows[place];
-        rows[kept] = row;
-        kept += usize::from(passes(row));
-    }
-    rows.truncate(kept);
 }
 
 struct Builder<'p> {

@@ -19,6 +19,7 @@ pub enum Kind {
     Net,
     Dns,
     Use,
+    Counters,
 }
 
 /// How it is shown.
@@ -64,6 +65,7 @@ impl Kind {
             Kind::Net => "net",
             Kind::Dns => "dns",
             Kind::Use => "use",
+            Kind::Counters => "counters",
         }
     }
 }

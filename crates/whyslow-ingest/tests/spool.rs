@@ -302,6 +302,38 @@ fn a_call_of_an_older_spool_has_its_time_and_does_not_begin_the_recording() {
 }
 
 #[test]
+fn a_call_has_the_path_that_another_ring_tells_later() {
+    let mut spool = Spool::new();
+    let mut encoder = Encoder::default();
+    // On its way from one CPU to another the thread told the path, and then itself, while the ring
+    // of the first was read before and that of the second after.
+    call(&mut encoder, 41 * MS, 40 * MS, (OPENAT, 3), [0, 0, 0]);
+    spool.block(&encoder, 30 * MS);
+    encoder.clear();
+    for (ts, path) in [(40 * MS, b"/first".as_slice()), (50 * MS, b"/second")] {
+        encoder
+            .begin_on(Kind::Text, ts, (7, 7), (0, 0))
+            .u32(2)
+            .text(path)
+            .end();
+    }
+    spool.block(&encoder, 45 * MS);
+    encoder.clear();
+    call(&mut encoder, 51 * MS, 50 * MS, (OPENAT, 4), [0, 0, 0]);
+    spool.block(&encoder, u64::MAX);
+    let imported = spool.import();
+    let paths = imported.rows.syscall.iter().map(|row| {
+        let path = row.path.map(|path| text(&imported, path));
+        (row.ret, path.unwrap_or_default())
+    });
+    let expected = [
+        (Some(3), "/first".to_owned()),
+        (Some(4), "/second".to_owned()),
+    ];
+    assert_eq!(paths.collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_path_is_not_said_of_a_later_call() {
     let mut spool = Spool::new();
     let mut encoder = Encoder::default();

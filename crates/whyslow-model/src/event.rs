@@ -5,6 +5,10 @@ mod work;
 
 pub use work::{Work, WorkKind, WorkPhase};
 
+mod host;
+
+pub use host::{ProcessAbout, StateCounters, StateDevice, StateMount};
+
 use crate::Ns;
 use crate::lookup::{Function, Outcome};
 
@@ -316,46 +320,6 @@ pub struct StateProcess<'a> {
     pub file_table: Option<u64>,
 }
 
-/// Who a process is. What is absent is as it was, or unknown.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ProcessAbout<'a> {
-    pub pid: i32,
-    pub ppid: Option<i32>,
-    pub executable: Option<&'a [u8]>,
-    pub command_line: Option<&'a [u8]>,
-    pub uid: Option<i64>,
-    pub user: Option<&'a [u8]>,
-    pub cgroup: Option<&'a [u8]>,
-    pub container: Option<&'a [u8]>,
-    pub mount_ns: Option<i64>,
-    pub ts_created: Option<Ns>,
-}
-
-/// A mount of a mount namespace.
-#[derive(Debug, Clone, Copy)]
-pub struct StateMount<'a> {
-    pub mount_ns: i64,
-    pub id: i32,
-    pub parent: i32,
-    pub dev: i64,
-    pub root: &'a [u8],
-    pub point: &'a [u8],
-    pub fs: &'a [u8],
-    pub source: &'a [u8],
-    pub options: &'a [u8],
-}
-
-/// What a block device is.
-#[derive(Debug, Clone, Copy)]
-pub struct StateDevice<'a> {
-    pub dev: i64,
-    pub kind: &'a [u8],
-    pub size: Option<i64>,
-    pub rotational: Option<bool>,
-    pub label: Option<&'a [u8]>,
-    pub backing: Option<&'a [u8]>,
-}
-
 /// What happened. Names follow the kernel's own events.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -559,6 +523,7 @@ pub enum Body<'a> {
         kind: &'a [u8],
     },
     StateMount(StateMount<'a>),
+    StateCounters(StateCounters<'a>),
     StateNetInterface {
         name: &'a [u8],
         ifindex: Option<i32>,

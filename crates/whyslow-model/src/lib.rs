@@ -4,6 +4,7 @@
 //! what a source can tell ([`event`]) and what a recording holds ([`tables`]).
 
 pub mod answer;
+pub mod counter;
 pub mod event;
 pub mod lookup;
 pub mod mechanism;

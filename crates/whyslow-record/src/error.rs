@@ -12,6 +12,8 @@ pub enum RecordError {
     NotPermitted,
     #[error("the kernel does not describe its types (no /sys/kernel/btf/vmlinux)")]
     NoTypes,
+    #[error("this container has process ids of its own, and the kernel tells those of the host")]
+    Container,
     #[error("failed to load the programs")]
     Load(#[source] libbpf_rs::Error),
     #[error("the kernel refuses all programs")]

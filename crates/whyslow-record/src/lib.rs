@@ -13,6 +13,7 @@ mod options;
 mod outliers;
 mod preflight;
 mod programs;
+mod sampler;
 mod session;
 mod sink;
 mod skeletons;

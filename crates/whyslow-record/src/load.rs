@@ -13,7 +13,7 @@ use crate::options::Options;
 use crate::programs::{Hook, OLDER, Off, PROGRAMS, Program, Topic};
 use crate::skeleton::{OpenRecorderSkel, RecorderSkel, RecorderSkelBuilder};
 use crate::targets::NAMES_MAX;
-use crate::{drop, preflight, specs, tick};
+use crate::{preflight, specs, tick};
 
 /// More rings than this are not needed so that CPUs do not wait for each other.
 const RINGS_MAX: usize = 16;
@@ -40,6 +40,9 @@ pub(crate) fn load<'o>(
 ) -> Result<Loaded<'o>, RecordError> {
     if !Path::new(preflight::TYPES).exists() {
         return Err(RecordError::NoTypes);
+    }
+    if !preflight::are_ids_those_of_the_host() {
+        return Err(RecordError::Container);
     }
     // What libbpf says is told with the program that it is about.
     libbpf_rs::set_print(Some((PrintLevel::Warn, |_, _| {})));
@@ -81,7 +84,6 @@ pub(crate) fn load<'o>(
         watches: false,
     };
     loaded.attach(&wanted);
-    drop::privileges();
     Ok(loaded)
 }
 
@@ -133,10 +135,16 @@ fn wanted(options: &Options) -> Vec<&'static Program> {
         let is_idle = program.name == GROUP && options.groups.is_empty();
         !is_older && !is_idle && (is_needed || topic.is_none_or(has))
     };
-    PROGRAMS.iter().filter(is_wanted).collect()
+    let raw = |program: &'static Program| {
+        let raw = older(program).filter(|older| options.raw && older.name.starts_with(RAW));
+        raw.unwrap_or(program)
+    };
+    PROGRAMS.iter().filter(is_wanted).map(raw).collect()
 }
 
 const SWITCH: &str = "on_switch";
+/// Programs at tracepoints without types.
+const RAW: &str = "raw_";
 const GROUP: &str = "on_cgroup";
 
 /// Takes out the programs that the kernel does not load, and says why.

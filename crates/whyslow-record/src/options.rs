@@ -26,6 +26,9 @@ pub struct Options {
     pub buffer_bytes: u64,
     /// The recording ends when its spool has so many bytes.
     pub spool_bytes_max: u64,
+    /// Use tracepoints without types where there are programs for them, as on kernels that refuse
+    /// the others: to compare what the two cost.
+    pub raw: bool,
     /// The recording may go on in other spools ([`crate::Step::Turn`]): what calls under way point at
     /// is remembered for them.
     pub may_turn: bool,
@@ -47,6 +50,7 @@ impl Options {
             call_min: Duration::ZERO,
             buffer_bytes: BUFFER_BYTES,
             spool_bytes_max: SPOOL_BYTES_MAX,
+            raw: false,
             may_turn: false,
         }
     }

@@ -106,6 +106,8 @@ const PAGES: Option<Topic> = Some(Topic::Pages);
 pub(crate) static PROGRAMS: &[Program] = &[
     program("on_sys_enter", SYSCALLS, "system calls"),
     program("on_sys_exit", SYSCALLS, "system calls"),
+    program("raw_sys_enter", SYSCALLS, "system calls"),
+    program("raw_sys_exit", SYSCALLS, "system calls"),
     Program {
         hook: Hook::Tick,
         ..program("on_tick", SYSCALLS, "long calls before they end")
@@ -211,6 +213,9 @@ pub(crate) static PROGRAMS: &[Program] = &[
 
 /// Programs for older kernels, each loaded where the other one is refused.
 pub(crate) const OLDER: &[(&str, &str)] = &[
+    // Need no types.
+    ("on_sys_enter", "raw_sys_enter"),
+    ("on_sys_exit", "raw_sys_exit"),
     // Hands over no state of the thread that goes.
     ("on_switch", "on_switch_old"),
     // Hands over the thresholds one by one.

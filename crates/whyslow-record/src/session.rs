@@ -17,11 +17,13 @@ use libbpf_rs::{Iter, RingBuffer, RingBufferBuilder};
 use whyslow_model::spool::{Encoder, Kind};
 
 use crate::clock;
+use crate::drop;
 use crate::error::RecordError;
 use crate::load::{self, Loaded};
 use crate::losses::Losses;
 use crate::options::Options;
 use crate::programs::{Off, Topic};
+use crate::sampler::Sampler;
 use crate::sink::Sink;
 use crate::snapshot;
 use crate::spool::SpoolWriter;
@@ -94,6 +96,7 @@ pub fn record(
     let sink = Rc::new(RefCell::new(Sink::new(writer, options.may_turn)));
     let begun = Instant::now();
     let watch = Watch::start(&mut loaded);
+    drop::privileges();
     let mut session = Session {
         rings: rings(&loaded, &sink)?,
         pids: options.pids.clone(),
@@ -108,6 +111,7 @@ pub fn record(
         begun,
         cpu_before: clock::own_cpu(),
         clocks_at: begun,
+        sampler: Sampler::start(),
     };
     let mut targets = Targets::new(options);
     let found = targets.find(&session.loaded.skeleton)?;
@@ -195,6 +199,7 @@ struct Session<'o> {
     /// CPU time of loading the programs.
     cpu_before: u64,
     clocks_at: Instant,
+    sampler: Sampler,
 }
 
 impl Session<'_> {
@@ -237,8 +242,9 @@ impl Session<'_> {
             self.clocks_at = Instant::now();
             snapshot::clocks(&mut sink.encoder);
         }
+        let limit = self.sampler.take(&mut sink.encoder);
         if self.snapshot.is_none() {
-            sink.complete_until = until;
+            sink.complete_until = until.min(limit).max(sink.complete_until);
         }
         if sink.written.elapsed() >= BLOCK_AGE && !sink.encoder.payload().is_empty() {
             sink.write()
@@ -268,6 +274,7 @@ impl Session<'_> {
             let put = self.sink.borrow_mut().put_snapshot(snapshot.payload());
             put.map_err(|source| self.failed(source))?;
         }
+        self.sampler.begin();
         Ok(())
     }
 
@@ -280,6 +287,7 @@ impl Session<'_> {
         self.tell_underway(true);
         let until = clock::monotonic();
         self.drain()?;
+        self.sampler.turn();
         self.end_spool()?;
         self.sink.borrow_mut().turn(writer, until);
         self.spool = spool;
@@ -337,6 +345,7 @@ impl Session<'_> {
         self.tell_underway(false);
         self.loaded.links.clear();
         self.take_snapshot(true)?;
+        self.sampler.stop();
         self.drain()?;
         let progress = self.progress();
         self.end_spool()?;

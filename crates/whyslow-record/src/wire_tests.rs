@@ -1,5 +1,6 @@
 //! The records of the programs and those of the spool are the same.
 
+use whyslow_model::counter;
 use whyslow_model::spool::{COMPAT, ELSEWHERE, HEAD_BYTES, Kind, Switch, TOLD};
 
 use crate::skeleton::types;
@@ -52,6 +53,14 @@ fn heads_and_flags_are_the_same() {
     assert_eq!(define("WIRE_COMPAT"), Some(COMPAT));
     assert_eq!(define("WIRE_TOLD"), Some(TOLD));
     assert_eq!(define("WIRE_ELSEWHERE"), Some(ELSEWHERE));
+    let counters = [
+        ("WIRE_IO_READ", counter::IO_READ),
+        ("WIRE_IO_WRITTEN", counter::IO_WRITTEN),
+        ("WIRE_IO_CANCELLED", counter::IO_CANCELLED),
+    ];
+    for (name, place) in counters {
+        assert_eq!(define(name).map(u32::from), Some(place), "{name}");
+    }
     assert!(WIRE.contains("#define WIRE_PREEMPTED (1u << 31)"));
     assert_eq!(Switch::PREEMPTED, 1 << 31);
 }

@@ -1,6 +1,7 @@
 //! What is measured: each kind names its table, its measures, its keys and the columns of a row.
 
 mod block;
+mod counters;
 mod cpu;
 mod dns;
 mod files;
@@ -79,7 +80,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 14] = [
+pub static TOPICS: [&Topic; 15] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,
@@ -94,6 +95,7 @@ pub static TOPICS: [&Topic; 14] = [
     &net::TOPIC,
     &dns::TOPIC,
     &resources::TOPIC,
+    &counters::TOPIC,
 ];
 
 impl Kind {

@@ -72,6 +72,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
         row.push(of_process(|process| &process.user));
         row.push(of_process(|process| &process.cgroup));
         row.push(of_process(|process| &process.container));
+        row.push(process.and_then(|process| process.uid).into());
         table.rows.push(row);
     }
     context.finish(&mut table, context.limit(0));
@@ -91,6 +92,7 @@ fn columns() -> Vec<AnswerColumn> {
         column("user", "user", Measure::Text).priority(5),
         column("cgroup", "control group", Measure::Text).priority(7),
         column("container", "container", Measure::Text).priority(8),
+        column("uid", "uid", Measure::Count).priority(9),
     ]);
     columns
 }

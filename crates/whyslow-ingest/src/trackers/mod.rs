@@ -6,6 +6,7 @@
 
 mod anomalies;
 mod block;
+mod counter;
 mod fd;
 mod file;
 mod identity;
@@ -40,6 +41,7 @@ pub use identity::{Change, Here, Output, ProcessRef, Running, ThreadRef};
 pub use process::Processes;
 
 use block::BlockTracker;
+use counter::CounterTracker;
 use irq::IrqTracker;
 use lookup::LookupTracker;
 use machine::MachineTracker;
@@ -130,6 +132,7 @@ struct Topics {
     work: WorkTracker,
     marker: MarkerTracker,
     machine: MachineTracker,
+    counter: CounterTracker,
     syscall: SyscallTracker,
     block: BlockTracker,
 }
@@ -149,6 +152,7 @@ impl Topics {
             work: WorkTracker::default(),
             marker: MarkerTracker::default(),
             machine: MachineTracker::default(),
+            counter: CounterTracker::default(),
             syscall: SyscallTracker::default(),
             block: BlockTracker::default(),
         }
@@ -334,6 +338,9 @@ impl Topics {
             }
             Body::LookupBegin { .. } | Body::LookupEnd { .. } => {
                 self.lookup.event(&event.body, here, out);
+            Body::StateCounters(ref counters) => {
+                let processes = &self.processes;
+                self.counter.event(counters, (here, processes), out);
             }
             Body::StateMount(_) | Body::StateDeviceLink { .. } => {
                 self.machine.event(&event.body, here, out);

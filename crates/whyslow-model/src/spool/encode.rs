@@ -81,6 +81,12 @@ impl Encoder {
         self.records += 1;
     }
 
+    /// All records of another one.
+    pub fn append(&mut self, other: &Encoder) {
+        self.payload.extend(&other.payload);
+        self.records += other.records;
+    }
+
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }

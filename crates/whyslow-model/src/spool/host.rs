@@ -4,6 +4,7 @@
 
 use super::cursor::Cursor;
 use super::record::{Kind, RecordError};
+use crate::counter::Values;
 
 /// Who the head's process is, as a program in the kernel saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,16 @@ pub struct DeviceAbout<'b> {
     pub backing: &'b [u8],
 }
 
+/// Counters of the head's process, or of a mount, or of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CountersRecord<'b> {
+    pub mount_ns: u32,
+    /// 0 for none.
+    pub mount_id: u32,
+    pub place: &'b [u8],
+    pub values: Values<'b>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostRecord<'b> {
     Program(Program<'b>),
@@ -58,6 +69,7 @@ pub enum HostRecord<'b> {
     },
     Mount(MountRecord<'b>),
     DeviceAbout(DeviceAbout<'b>),
+    Counters(CountersRecord<'b>),
     /// A device lies on another one.
     DeviceLink {
         dev: u32,
@@ -97,6 +109,12 @@ pub(super) fn host<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<HostRecord<'b>
             kind: at.text()?,
             label: at.text()?,
             backing: at.text()?,
+        }),
+        Kind::Counters => HostRecord::Counters(CountersRecord {
+            mount_ns: at.u32()?,
+            mount_id: at.u32()?,
+            place: at.text()?,
+            values: Values(at.text()?),
         }),
         Kind::DeviceLink => HostRecord::DeviceLink {
             dev: at.u32()?,

@@ -19,6 +19,7 @@ mod work;
 
 pub use block::{BLOCK_BYTES, Block, BlockError, FILE_SUFFIX, MAGIC, PAYLOAD_MAX};
 pub use encode::Encoder;
+pub use host::{CountersRecord, DeviceAbout, HostRecord, MountRecord, Program};
 pub use host::{DeviceAbout, HostRecord, MountRecord, Program};
 pub use lookup::LookupRecord;
 pub use net::NetRecord;

@@ -70,6 +70,7 @@ pub enum Kind {
     Mount = 141,
     DeviceAbout = 142,
     DeviceLink = 143,
+    Counters = 144,
 }
 
 impl Kind {
@@ -124,6 +125,7 @@ impl Kind {
         Kind::Mount,
         Kind::DeviceAbout,
         Kind::DeviceLink,
+        Kind::Counters,
     ];
 
     fn of(number: u16) -> Option<Kind> {
@@ -443,6 +445,12 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         Kind::Program | Kind::User | Kind::Mount | Kind::DeviceAbout | Kind::DeviceLink => {
             Record::Host(host(kind, at)?)
         }
+        Kind::Program
+        | Kind::User
+        | Kind::Mount
+        | Kind::DeviceAbout
+        | Kind::DeviceLink
+        | Kind::Counters => Record::Host(host(kind, at)?),
         Kind::ReclaimBegin | Kind::ReclaimEnd => Record::Reclaim(ReclaimRecord::take(at)?),
         Kind::Memory => Record::Memory {
             what: at.u32()?,

@@ -2,6 +2,7 @@
 
 mod block_io;
 mod clock_snapshot;
+mod counter;
 mod cpu;
 mod device;
 mod device_link;
@@ -31,6 +32,7 @@ mod wakeup;
 
 pub use block_io::BlockIoRow;
 pub use clock_snapshot::ClockSnapshotRow;
+pub use counter::CounterRow;
 pub use cpu::CpuRow;
 pub use device::DeviceRow;
 pub use device_link::DeviceLinkRow;
@@ -70,7 +72,7 @@ macro_rules! for_each_table {
             ThreadStateRow thread_state, WakeupRow wakeup, IrqRow irq, NetPacketRow net_packet,
             FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim, KernelWorkRow kernel_work,
             DnsLookupRow dns_lookup,
-            MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,
+            CounterRow counter, MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,
             ThreadCommRow thread_comm, ProcessRow process, CpuRow cpu, DeviceRow device,
             DeviceLinkRow device_link, MountRow mount,
             NetInterfaceRow net_interface, ClockSnapshotRow clock_snapshot,

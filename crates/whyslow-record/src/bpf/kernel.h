@@ -85,6 +85,12 @@ struct mnt_namespace {
 	struct ns_common ns;
 };
 
+struct task_io_accounting {
+	u64 read_bytes;
+	u64 write_bytes;
+	u64 cancelled_write_bytes;
+};
+
 struct nsproxy {
 	struct mnt_namespace *mnt_ns;
 };
@@ -95,6 +101,7 @@ struct atomic_count {
 
 struct signal_struct {
 	struct atomic_count live;
+	struct task_io_accounting ioac;
 };
 
 struct kernfs_node {
@@ -122,6 +129,8 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct mm_struct *mm;
 	struct nsproxy *nsproxy;
+	struct task_struct *group_leader;
+	struct task_io_accounting ioac;
 };
 
 /* Names and places that fields had before; what follows ___ is no part of the name. */

@@ -52,3 +52,46 @@ static __always_inline void put_program(struct task_struct *task, bool with_word
 	if (bpf_ringbuf_output(ring, scratch, len, BPF_RB_NO_WAKEUP))
 		lose(now);
 }
+
+static __always_inline void put_value(__u32 *values, __u32 place, __u64 count)
+{
+	values[0] = place;
+	values[1] = count;
+	values[2] = count >> 32;
+}
+
+/* What a process had read and written, if it did, with its last thread. */
+static __always_inline void put_io(struct task_struct *task)
+{
+	struct task_struct *leader = task->group_leader;
+	__u64 read, written, cancelled;
+	struct wire_io *record;
+
+	if (!bpf_core_field_exists(task->ioac) || task->flags & PF_KTHREAD ||
+	    BPF_CORE_READ(task, signal, live.counter) > 0)
+		return;
+	read = task->ioac.read_bytes + BPF_CORE_READ(task, signal, ioac.read_bytes);
+	written = task->ioac.write_bytes + BPF_CORE_READ(task, signal, ioac.write_bytes);
+	cancelled = task->ioac.cancelled_write_bytes +
+		    BPF_CORE_READ(task, signal, ioac.cancelled_write_bytes);
+	/* It waits for the others to be gone before its own are added. */
+	if (leader != task) {
+		read += BPF_CORE_READ(leader, ioac.read_bytes);
+		written += BPF_CORE_READ(leader, ioac.write_bytes);
+		cancelled += BPF_CORE_READ(leader, ioac.cancelled_write_bytes);
+	}
+	if (!(read | written | cancelled))
+		return;
+	record = BEGIN(struct wire_io, WIRE_COUNTERS);
+	if (!record)
+		return;
+	record->mount_ns = 0;
+	record->mount_id = 0;
+	record->place_size = 0;
+	record->values_size = sizeof(record->values);
+	put_value(record->values, WIRE_IO_READ, read);
+	put_value(record->values + 3, WIRE_IO_WRITTEN, written);
+	put_value(record->values + 6, WIRE_IO_CANCELLED, cancelled);
+	record->zero = 0;
+	end_record(record);
+}

@@ -6,6 +6,8 @@
 
 #include "syscalls.h"
 
+#include "raw.h"
+
 #include "process.h"
 
 #include "sched.h"

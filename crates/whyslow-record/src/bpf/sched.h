@@ -118,6 +118,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	/* It may have become somebody else since it began. */
 	if (task->pid == task->tgid && !(task->flags & PF_KTHREAD))
 		put_program(task, false);
+	put_io(task);
 	/* Now, because the id may be another process's before the last of this one is freed. */
 	if (only_targets && task->signal->live.counter == 0) {
 		__u32 pid = task->tgid;

@@ -229,8 +229,7 @@ static __always_inline void tell_call(struct task_struct *task, __u64 longer_tha
 	call->flags = (call->flags & ~flags) | (told ? WIRE_TOLD : 0);
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(on_sys_enter, struct pt_regs *regs, long nr)
+static __always_inline int begin_call(struct pt_regs *regs, long nr)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const volatile struct call_spec *spec;
@@ -255,6 +254,12 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long nr)
 	return 0;
 }
 
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_sys_enter, struct pt_regs *regs, long nr)
+{
+	return begin_call(regs, nr);
+}
+
 static __always_inline void put_outcome(const volatile struct call_spec *spec,
 					struct pt_regs *regs, bool compat)
 {
@@ -271,8 +276,7 @@ static __always_inline void put_outcome(const volatile struct call_spec *spec,
 			  2 * sizeof(__s32));
 }
 
-SEC("tp_btf/sys_exit")
-int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
+static __always_inline int end_call(struct pt_regs *regs, long ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct call *call = bpf_task_storage_get(&calls, task, 0, 0);
@@ -298,6 +302,12 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 	put_call(WIRE_SYSCALL, call, regs, compat, ret, task);
 	call->entered = 0;
 	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
+{
+	return end_call(regs, ret);
 }
 
 /* Long calls are told of before they end, also if nobody else wants the CPU. */

@@ -48,6 +48,7 @@ enum wire_kind {
 	WIRE_WORK = 80,
 	WIRE_NET = 96,
 	WIRE_PROGRAM = 139,
+	WIRE_COUNTERS = 144,
 };
 
 /* Flags of a head. */
@@ -123,6 +124,22 @@ struct wire_program {
 	__u32 mount_ns;
 	__u32 is_end;
 	__u32 size;
+};
+
+/* Places of counters (`model::counter`). */
+#define WIRE_IO_READ 49
+#define WIRE_IO_WRITTEN 50
+#define WIRE_IO_CANCELLED 51
+
+/* What the head's process had read and written when it ended, as other counters are told. */
+struct wire_io {
+	struct wire_head head;
+	__u32 mount_ns;
+	__u32 mount_id;
+	__u32 place_size;
+	__u32 values_size;
+	__u32 values[9]; /* place, low and high half of each */
+	__u32 zero;
 };
 
 struct wire_block {

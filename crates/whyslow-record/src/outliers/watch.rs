@@ -320,7 +320,7 @@ mod tests {
         );
         assert_eq!(slow.submitter, Some((11, 10, "dd".to_owned())));
         assert_eq!((slow.rwbs, slow.error), (1, 10));
-        assert_eq!(parse(&record[..79]), None);
+        assert_eq!(parse(&record[..75]), None);
         assert_eq!(parse(&[]), None);
     }
 }

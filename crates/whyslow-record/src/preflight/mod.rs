@@ -11,6 +11,8 @@ use crate::load;
 use crate::options::Options;
 use crate::programs::{Off, Topic};
 
+pub(crate) use settings::are_ids_those_of_the_host;
+
 pub use instead::{Instead, instead};
 
 /// Types of the kernel, without which no program finds a field.

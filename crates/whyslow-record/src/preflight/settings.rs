@@ -1,7 +1,7 @@
 //! Settings of the kernel, and room in memory and on disk.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::privileges::Privileges;
 use super::{Check, State};
@@ -16,7 +16,7 @@ pub(super) fn checks(may: Privileges) -> Vec<Check> {
         of_others("kernel.unprivileged_bpf_disabled", may),
         of_others("kernel.perf_event_paranoid", may),
         symbols(may),
-        processes(&fs::read_link("/proc/self/ns/pid").unwrap_or_default()),
+        processes(&namespace()),
         tracefs(),
         memory(&fs::read_to_string("/proc/meminfo").unwrap_or_default()),
         disk(Path::new(".")),
@@ -77,17 +77,30 @@ fn are_told(file: impl std::io::Read) -> bool {
 /// Number of the first namespace of process ids, in every kernel.
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
+fn namespace() -> PathBuf {
+    fs::read_link("/proc/self/ns/pid").unwrap_or_default()
+}
+
+/// Where nothing tells, they are taken to be.
+fn are_of_host(namespace: &Path) -> bool {
+    namespace.as_os_str().is_empty() || namespace == Path::new(FIRST_NAMESPACE)
+}
+
 /// The kernel tells of processes by the ids that the host gives them.
+pub(crate) fn are_ids_those_of_the_host() -> bool {
+    are_of_host(&namespace())
+}
+
 fn processes(namespace: &Path) -> Check {
     let name = "process ids";
-    let namespace = namespace.to_string_lossy();
-    if namespace == FIRST_NAMESPACE || namespace.is_empty() {
+    if are_of_host(namespace) {
         return Check::new(name, State::Good, "those of the host");
     }
     let found = format!(
-        "{namespace}: a container, whose /proc has other ids than the kernel's events, and few processes"
+        "{}: a container, whose /proc has other ids than the kernel's events",
+        namespace.display()
     );
-    Check::new(name, State::Limited, found)
+    Check::new(name, State::Bad, found)
         .fix("record on the host, or in a container started with --pid=host")
 }
 
@@ -174,10 +187,7 @@ mod tests {
 
     #[test]
     fn a_container_is_told() {
-        assert_eq!(
-            processes(Path::new("pid:[4026532211]")).state,
-            State::Limited
-        );
+        assert_eq!(processes(Path::new("pid:[4026532211]")).state, State::Bad);
         assert_eq!(processes(Path::new(FIRST_NAMESPACE)).state, State::Good);
         assert_eq!(disk(Path::new("/nonexistent")).state, State::Limited);
     }

@@ -9,6 +9,8 @@ mod users;
 
 use std::path::Path;
 
+pub(crate) use mounts::Mount;
+pub(crate) use processes::{mount_ns, numbers as pids};
 use whyslow_model::spool::{Encoder, Kind};
 
 use crate::clock::{self, Clocks};
@@ -19,6 +21,11 @@ pub(crate) fn head(encoder: &mut Encoder, pids: &[i32], topics: &str) {
     host::facts(encoder, topics);
     users::all(encoder, Path::new("/etc/passwd"));
     processes::first(encoder, Path::new("/proc"), pids);
+}
+
+/// Who a process is; nothing if it has ended.
+pub(crate) fn about(encoder: &mut Encoder, proc: &Path, pid: i32, now: &Clocks) {
+    processes::about(encoder, &proc.join(pid.to_string()), pid, now);
 }
 
 /// All of `/proc` and `/sys` that answers need. What vanishes meanwhile is left out.

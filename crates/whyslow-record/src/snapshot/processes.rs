@@ -58,7 +58,7 @@ fn one(encoder: &mut Encoder, folder: &Path, pid: i32, begin: &Clocks) {
 
 /// What is told of a process that was there when the snapshot began is told of that moment, so that
 /// those it started meanwhile have from it what they have.
-fn about(encoder: &mut Encoder, folder: &Path, pid: i32, begin: &Clocks) -> bool {
+pub(super) fn about(encoder: &mut Encoder, folder: &Path, pid: i32, begin: &Clocks) -> bool {
     // What changes while the rest is read is told by the programs, and later.
     let now = clock::monotonic();
     let Some(stat) = Stat::read(folder) else {
@@ -132,7 +132,7 @@ fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32) {
 }
 
 /// Number of the mount namespace: `mnt:[4026531841]`.
-pub(super) fn mount_ns(folder: &Path) -> Option<u32> {
+pub(crate) fn mount_ns(folder: &Path) -> Option<u32> {
     let link = fs::read_link(folder.join("ns/mnt")).ok()?;
     let number = link.to_str()?.strip_prefix("mnt:[")?.strip_suffix(']')?;
     number.parse().ok()
@@ -145,7 +145,7 @@ fn flags(about: &str) -> Option<u64> {
 }
 
 /// Entries of a folder that are numbers, ascending.
-pub(super) fn numbers(folder: &Path) -> Vec<i32> {
+pub(crate) fn numbers(folder: &Path) -> Vec<i32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut numbers: Vec<i32> = entries
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())

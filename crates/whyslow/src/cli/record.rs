@@ -59,6 +59,9 @@ pub(crate) struct RecordArgs {
     /// End when the spool has so many bytes
     #[arg(long, value_name = "SIZE", default_value = "16GiB", value_parser = parse_size)]
     pub(crate) max_size: i64,
+    /// Tracepoints without types for system calls, as on kernels that refuse the others
+    #[arg(long, hide = true)]
+    pub(crate) raw: bool,
     /// Leave the spool, which is deleted otherwise when it has become a recording
     #[arg(long)]
     pub(crate) keep_spool: bool,

@@ -143,6 +143,7 @@ fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> Options {
         options.pids.extend(command);
     }
     options.only_pids = !options.pids.is_empty();
+    options.raw = args.raw;
     options.buffer_bytes = args.buffer.max(0) as u64;
     options.spool_bytes_max = args.max_size.max(0) as u64;
     options
@@ -196,6 +197,9 @@ pub(super) fn explain(error: RecordError) -> Failure {
         RecordError::NoTypes => failure.hint(
             "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng, `whyslow doctor` tells how",
         ),
+        RecordError::Container => {
+            failure.hint("record on the host, or start the container with --pid=host")
+        }
         RecordError::AllRefused { off } => {
             let reasons = off.iter().map(|off| format!("{}: {}", off.program, off.reason));
             failure.hint(reasons.collect::<Vec<_>>().join("; "))

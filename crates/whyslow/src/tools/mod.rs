@@ -5,6 +5,7 @@
 
 mod asked;
 mod bcc;
+mod df;
 mod front;
 mod iotop;
 mod lttng;
@@ -37,11 +38,12 @@ struct Call<'c> {
 
 /// Every tool, in the order of the help.
 fn tools() -> impl Iterator<Item = &'static Tool> {
-    let live: [&Tool; 4] = [
+    let live: [&Tool; 5] = [
         &sysstat::iostat::TOOL,
         &sysstat::pidstat::TOOL,
         &iotop::TOOL,
         &top::TOOL,
+        &df::TOOL,
     ];
     let live = live.into_iter().chain(bcc::TOOLS.iter().copied());
     live.chain(lttng::TOOLS.iter().copied())

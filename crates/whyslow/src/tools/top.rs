@@ -1,5 +1,7 @@
 //! `top` in its batch form.
 
+mod host;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -8,6 +10,7 @@ use clap::{Args, FromArgMatches, ValueEnum};
 use whyslow_analysis::{Filter, Kind};
 use whyslow_model::Ns;
 
+use self::host::Host;
 use super::asked::rows;
 use super::front::activity::{Activity, Level, Sums, Task, each_part};
 use super::front::words::seconds;
@@ -27,8 +30,9 @@ const NOTES: &str = "\
 Always in batch form. Without -d and -n there is one list, of the whole window. Times and states
 are those at the end of the interval, %CPU is of the interval; TIME+ is the CPU time since the
 begin of the window, as earlier time is not recorded. A process has the state and priority of its
-first thread. Users, memory and load are not recorded and shown as -, as is st of %Cpu(s); wa is
-idle time in which a thread slept uninterruptibly. Who ended in the interval is listed too, with
+first thread. Load, memory and sizes are those of the last look, once a second (of more than 300
+processes some take turns), and - where the recording has none, as is st of %Cpu(s); wa is idle
+time in which a thread slept uninterruptibly. Who ended in the interval is listed too, with
 state -. With -H lines are threads.";
 
 #[derive(Debug, Clone, Args)]
@@ -101,6 +105,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     let cpus = CpuShares::of(&front, parts)?;
     let lives = lives(&front, &args, &activity)?;
     let moments = moments(&front, parts, &args, &activity)?;
+    let host = Host::read(&front)?;
     let mut times: BTreeMap<Task, Ns> = BTreeMap::new();
     for (part, (cpu, moments)) in cpus.iter().zip(&moments).enumerate() {
         let list = List {
@@ -110,6 +115,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
             activity: &activity,
             lives: &lives,
             moments,
+            host: &host,
         };
         let sums = activity.of(Some(part), level(&args));
         for (task, sums) in &sums {
@@ -214,6 +220,7 @@ struct List<'l> {
     activity: &'l Activity,
     lives: &'l BTreeMap<Task, Life>,
     moments: &'l Moments,
+    host: &'l Host,
 }
 
 impl List<'_> {
@@ -259,19 +266,17 @@ impl List<'_> {
         } else {
             "Tasks"
         };
-        let dash = "-";
         format!(
-            "top - {time} up -,  - users,  load average: -, -, -\n\
-             {title}: {:3} total, {:3} running, {:3} sleeping, {:3} stopped, {:3} zombie\n\
-             %Cpu(s):{}\n\
-             MiB Mem : {dash:>8} total, {dash:>8} free, {dash:>8} used, {dash:>8} buff/cache\n\
-             MiB Swap: {dash:>8} total, {dash:>8} free, {dash:>8} used. {dash:>8} avail Mem\n\n",
+            "{}{title}: {:3} total, {:3} running, {:3} sleeping, {:3} stopped, {:3} zombie\n\
+             %Cpu(s):{}\n{}\n",
+            self.host.first_line(time, self.end),
             alive.len(),
             count(&['R']),
             count(&['S', 'D', 'I']),
             count(&['T', 't']),
             count(&['Z']),
             shares.join(","),
+            self.host.memory(self.end),
         )
     }
 
@@ -306,13 +311,14 @@ impl List<'_> {
             let (priority, nice) = priorities(moment.prio);
             let _ = writeln!(
                 text,
-                "{id:>7} {0:<8} {priority:>3} {nice:>3} {0:>7} {0:>6} {0:>6} {1} {2:>5.1} {0:>5} \
-                 {3:>9} {4}",
-                "-",
+                "{id:>7} {0:<8} {priority:>3} {nice:>3}{5} {1} {2:>5.1} {6:>5} {3:>9} {4}",
+                shown(&self.host.user(task.pid)),
                 moment.state.unwrap_or('-'),
                 running(&task) as f64 / 1e7 / self.seconds,
                 hundredths(time(&task)),
                 shown(self.activity.name(task)),
+                self.host.sizes(task.pid, self.end),
+                self.host.share(task.pid, self.end),
             );
         }
         text

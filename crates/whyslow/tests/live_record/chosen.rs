@@ -189,6 +189,39 @@ fn what_cannot_be_chosen_is_told() {
     }
 }
 
+/// Programs of a recorder by the kernel's number of their type.
+fn programs_of_type(pid: u32, number: &str) -> usize {
+    let files = fs::read_dir(format!("/proc/{pid}/fdinfo")).expect("it runs");
+    let abouts = files.flatten().map(|file| fs::read_to_string(file.path()));
+    let is_one = |about: &String| line(about, "prog_type:") == number;
+    abouts.filter_map(Result::ok).filter(is_one).count()
+}
+
+#[test]
+fn tracepoints_without_types_tell_the_same() {
+    if !can_record() {
+        return;
+    }
+    let place = Place::new();
+    let script = "while [ ! -e go ]; do sleep 0.01; done
+        i=0; while [ $i -lt 67 ]; do cd .; i=$((i+1)); done; cat nothing-71; true";
+    let recorder = Recorder::start(&place, &["--raw", "--", "/bin/sh", "-c", script]);
+    const RAW_TRACEPOINT: &str = "17";
+    assert_eq!(programs_of_type(recorder.0.id(), RAW_TRACEPOINT), 2);
+    place.write("go", "");
+    recorder.wait();
+    let calls = rows(&place, &["syscalls", "log", "rec.wsl"]);
+    let number = |is_one: &dyn Fn(&&Value) -> bool| calls.iter().filter(is_one).count();
+    // By what name the shell goes there is its own affair.
+    let is_change = |call: &&Value| call["name"] == "chdir" && call["path"].is_string();
+    assert_eq!(number(&is_change), 67);
+    let is_missed = |call: &&Value| {
+        let path = call["path"].as_str().unwrap_or_default();
+        call["name"] == "openat" && path.ends_with("nothing-71") && call["error"] == "ENOENT"
+    };
+    assert_eq!(number(&is_missed), 1);
+}
+
 /// Capabilities by bit: DAC_OVERRIDE, DAC_READ_SEARCH, SYS_PTRACE, SYSLOG, PERFMON, BPF,
 /// CHECKPOINT_RESTORE.
 const KEPT: u64 = 1 << 1 | 1 << 2 | 1 << 19 | 1 << 34 | 1 << 38 | 1 << 39 | 1 << 40;

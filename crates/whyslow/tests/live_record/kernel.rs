@@ -60,6 +60,29 @@ fn a_kernel_that_hides_its_types_is_named() {
 }
 
 #[test]
+fn a_container_with_ids_of_its_own_is_told_what_to_do() {
+    if !can_record() {
+        return;
+    }
+    let place = Place::new();
+    let output = Command::new("unshare")
+        .args(["--pid", "--fork", "--mount-proc", WHYSLOW, "record"])
+        .args(["-o", "rec.wsl", "--", "touch", "ran"])
+        .current_dir(place.path())
+        .output();
+    let Some(output) = output
+        .ok()
+        .filter(|output| !said(output).contains("unshare"))
+    else {
+        return skip("processes of our own namespace are not allowed");
+    };
+    assert_explained(&output, "this container has process ids of its own");
+    for left in ["rec.wsl", "rec.wsl.spool", "ran"] {
+        assert!(!place.join(left).exists(), "{left}");
+    }
+}
+
+#[test]
 fn a_full_disk_ends_the_recording_and_what_it_has_is_kept() {
     if !can_record() {
         return;

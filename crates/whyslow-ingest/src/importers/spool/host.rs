@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
-use whyslow_model::event::{Body, ProcessAbout, StateDevice, StateMount};
+use whyslow_model::event::{Body, ProcessAbout, StateCounters, StateDevice, StateMount};
 use whyslow_model::spool::{Head, HostRecord, Program, Record};
 
 use super::cgroup;
@@ -78,8 +78,8 @@ impl Host {
     }
 }
 
-/// What lies where.
-pub(super) fn machine<'a>(record: &HostRecord<'a>) -> Option<Body<'a>> {
+/// What lies where, and what is counted.
+pub(super) fn machine<'a>(head: &Head, record: &HostRecord<'a>) -> Option<Body<'a>> {
     Some(match *record {
         HostRecord::Program(_) | HostRecord::User { .. } => return None,
         HostRecord::Mount(mount) => Body::StateMount(StateMount {
@@ -92,6 +92,15 @@ pub(super) fn machine<'a>(record: &HostRecord<'a>) -> Option<Body<'a>> {
             fs: mount.kind,
             source: mount.source,
             options: mount.options,
+        }),
+        HostRecord::Counters(counters) => Body::StateCounters(StateCounters {
+            pid: Some(head.pid).filter(|pid| *pid > 0),
+            mount: (counters.mount_id != 0).then_some((
+                counters.mount_ns.into(),
+                counters.mount_id as i32,
+                counters.place,
+            )),
+            values: counters.values,
         }),
         HostRecord::DeviceAbout(about) => Body::StateDevice(StateDevice {
             dev: about.dev.into(),

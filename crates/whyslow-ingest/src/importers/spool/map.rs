@@ -210,7 +210,7 @@ impl Mapper {
                 about.map_or(Told::Nothing, state)
             }
             Record::Host(HostRecord::Program(program)) => event(self.host.program(head, program)),
-            Record::Host(ref record) => host::machine(record).map_or(Told::Nothing, state),
+            Record::Host(ref record) => host::machine(head, record).map_or(Told::Nothing, state),
             Record::Text(_) | Record::Bytes(_) | Record::Clock { .. } | Record::Mark { .. } => {
                 Told::Nothing
             }

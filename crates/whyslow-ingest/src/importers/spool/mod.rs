@@ -11,6 +11,7 @@ mod kernel;
 mod map;
 mod order;
 mod reader;
+mod told;
 
 pub(crate) use clocks::{Reading, Step};
 pub(crate) use map::{Mapper, Place, Told};

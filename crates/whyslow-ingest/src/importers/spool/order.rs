@@ -7,16 +7,17 @@ use rustc_hash::FxHashMap;
 use whyslow_model::spool::{Head, Kind, Record, SyscallRecord, TOLD, records};
 
 use super::clocks::{Clocks, Reading};
+use super::told::{Calls, ToldCall};
 
 /// How far back a record may reach: the recorder looks for long calls twenty times a second.
-const REACH_NS: u64 = 150_000_000;
+pub(super) const REACH_NS: u64 = 150_000_000;
 /// More than this does not wait: a recorder that never says what is complete is no reason to run out
 /// of memory.
-const WAITING_MAX: usize = 4_000_000;
+pub(super) const WAITING_MAX: usize = 4_000_000;
 
 /// What arguments of a call point at, by number of the argument from 1 on.
 pub(crate) type Pointed = Vec<Points>;
-type Points = (u32, Box<[u8]>);
+pub(super) type Points = (u32, Box<[u8]>);
 
 /// Something that happened.
 #[derive(Debug)]
@@ -55,8 +56,8 @@ pub(crate) struct Window {
     first: u64,
     waiting: Vec<Ordered>,
     next_number: u64,
-    /// Of the call that a thread is about to tell of, with the time.
-    pointed: FxHashMap<i32, Vec<(u64, Points)>>,
+    /// Those whose arguments may still be told.
+    calls: Calls,
     complete_until: u64,
     /// When the call began that a thread is in.
     inside: FxHashMap<i32, u64>,
@@ -69,22 +70,6 @@ pub(crate) struct Window {
     pub(crate) clocks: Clocks,
     /// The architecture, which names calls.
     pub(crate) architecture: Option<Box<[u8]>>,
-}
-
-/// What a call points at that was told at a moment. A call before it may not have been told, and what
-/// it pointed at is left; a call after it may have told through another ring, and keeps its own.
-fn of_call(
-    pointed: &mut FxHashMap<i32, Vec<(u64, Points)>>,
-    head: &Head,
-    entered: u64,
-) -> Option<Pointed> {
-    let mut found = pointed.remove(&head.tid)?;
-    let later: Vec<_> = found.extract_if(.., |(ts, _)| *ts > head.ts).collect();
-    if !later.is_empty() {
-        pointed.insert(head.tid, later);
-    }
-    let of_it = found.into_iter().filter(|(ts, _)| *ts >= entered);
-    Some(of_it.map(|(_, points)| points).collect())
 }
 
 impl Window {
@@ -117,45 +102,74 @@ impl Window {
     }
 
     fn put(&mut self, head: &Head, record: &Record<'_>, (block, at): (u64, u32)) {
-        let mut add = |(part, ts, entered), pointed: Option<Pointed>| {
-            self.waiting.push(Ordered {
-                ts,
-                number: self.next_number,
-                part,
+        let mut tell = |entered, is_entry, is_return| {
+            self.calls.add(ToldCall {
+                ts: head.ts,
                 tid: head.tid,
                 entered,
-                pointed: pointed.filter(|list| !list.is_empty()).map(Box::new),
+                is_entry,
+                is_return,
+                number: self.next_number,
                 block,
                 at,
             });
-            self.next_number += 1;
         };
         match record {
             Record::Text(text) | Record::Bytes(text) => {
-                let of_thread = self.pointed.entry(head.tid).or_default();
-                // A call has no more than six arguments.
-                if of_thread.len() >= 8 {
-                    of_thread.clear();
-                }
-                of_thread.push((head.ts, (text.arg, text.bytes.into())));
+                let points = (text.arg, text.bytes.into());
+                self.calls.point(head.tid, head.ts, points);
             }
-            &Record::SyscallEnter(SyscallRecord { entered, .. }) => {
-                let pointed = of_call(&mut self.pointed, head, entered);
-                add((Part::Entry, entered, entered), pointed);
-            }
+            &Record::SyscallEnter(SyscallRecord { entered, .. }) => tell(entered, true, false),
             &Record::Syscall(SyscallRecord { entered, .. }) => {
-                let pointed = of_call(&mut self.pointed, head, entered);
-                if head.flags & TOLD == 0 {
-                    add((Part::Entry, entered, entered), pointed.clone());
-                }
-                add((Part::Return, head.ts, entered), pointed);
+                tell(entered, head.flags & TOLD == 0, true);
             }
-            _ => add((Part::Other, head.ts, 0), None),
+            _ => self.waiting.push(Ordered {
+                ts: head.ts,
+                number: self.next_number,
+                part: Part::Other,
+                tid: head.tid,
+                entered: 0,
+                pointed: None,
+                block,
+                at,
+            }),
+        }
+        // Each of the two parts of a call has its own.
+        self.next_number += 2;
+    }
+
+    /// Calls that have all that they point at take their places.
+    fn place_calls(&mut self, until: u64) {
+        for (told, pointed) in self.calls.complete(until) {
+            let mut add = |part, ts, number, pointed: Option<Pointed>| {
+                self.waiting.push(Ordered {
+                    ts,
+                    number,
+                    part,
+                    tid: told.tid,
+                    entered: told.entered,
+                    pointed: pointed.map(Box::new),
+                    block: told.block,
+                    at: told.at,
+                });
+            };
+            if told.is_entry && told.is_return {
+                add(Part::Entry, told.entered, told.number, pointed.clone());
+            } else if told.is_entry {
+                add(Part::Entry, told.entered, told.number, pointed);
+                continue;
+            }
+            add(Part::Return, told.ts, told.number + 1, pointed);
         }
     }
 
     /// What nothing can come before any more, in order; everything if `at_end`.
     pub(crate) fn ready(&mut self, at_end: bool) -> Vec<Ordered> {
+        self.place_calls(if at_end {
+            u64::MAX
+        } else {
+            self.complete_until
+        });
         // Nearly sorted already: runs are merged.
         self.waiting
             .sort_by_key(|ordered| (ordered.ts, ordered.number));
@@ -220,7 +234,8 @@ impl Window {
 
     /// Forgets the blocks that nothing waits of any more.
     pub(crate) fn forget(&mut self) {
-        let needed = self.waiting.iter().map(|ordered| ordered.block).min();
+        let of_waiting = self.waiting.iter().map(|ordered| ordered.block).min();
+        let needed = of_waiting.into_iter().chain(self.calls.block()).min();
         let end = self.first + self.blocks.len() as u64;
         let needed = needed.unwrap_or(end);
         while self.first < needed {

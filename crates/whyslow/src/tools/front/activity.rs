@@ -1,10 +1,11 @@
 //! What threads did in each part of time: CPU, waits, switches, bytes to and from disks.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use whyslow_analysis::{Filter, Kind, Verb};
 use whyslow_model::Ns;
 
+use super::counters::{Counters, Whose};
 use super::{Front, Parts};
 use crate::failure::Failure;
 use crate::tools::asked::{Row, rows};
@@ -23,6 +24,8 @@ pub(in crate::tools) struct Sums {
     pub(in crate::tools) read: i64,
     /// Bytes of its write calls on files.
     pub(in crate::tools) written: i64,
+    /// Bytes it dirtied and took back before they were written; of processes only.
+    pub(in crate::tools) cancelled: i64,
     /// Uninterruptible sleep.
     pub(in crate::tools) blocked: Ns,
     /// Time on a CPU.
@@ -41,6 +44,7 @@ impl Sums {
     pub(in crate::tools) fn add(&mut self, other: &Self) {
         self.read += other.read;
         self.written += other.written;
+        self.cancelled += other.cancelled;
         self.blocked += other.blocked;
         self.running += other.running;
         self.user = match (self.user, other.user) {
@@ -59,6 +63,11 @@ pub(in crate::tools) struct Activity {
     parts: Parts,
     tasks: Vec<HashMap<Task, Sums>>,
     names: HashMap<Task, String>,
+    users: HashMap<i64, i64>,
+    /// What processes had dirtied and took back before it was written, per part of time.
+    cancelled: Vec<HashMap<i64, i64>>,
+    /// Processes that began in the recording.
+    new: HashSet<i64>,
     /// Process of a thread, where only one has had a thread of this id.
     processes: HashMap<i64, Option<i64>>,
     /// Only these; all if there are none.
@@ -83,10 +92,18 @@ impl Activity {
     ) -> Result<Self, Failure> {
         let pids: Vec<i64> = pids.iter().map(|pid| i64::from(*pid)).collect();
         let answer = front.threads()?;
-        let mut names = HashMap::new();
+        let (mut names, mut users, mut new) = (HashMap::new(), HashMap::new(), HashSet::new());
         let mut processes: HashMap<i64, Option<i64>> = HashMap::new();
         for row in rows(&answer, "threads") {
             let name = row.text("comm").unwrap_or("?");
+            if let (Some(pid), Some(uid)) = (row.int("pid"), row.int("uid")) {
+                users.insert(pid, uid);
+            }
+            if let (Some(pid), Some(_)) = (row.int("pid"), row.int("start_ns"))
+                && row.int("tid") == Some(pid)
+            {
+                new.insert(pid);
+            }
             let task = Task {
                 pid: row.int("pid"),
                 tid: row.int("tid"),
@@ -109,6 +126,9 @@ impl Activity {
             parts,
             tasks: vec![HashMap::new(); parts.count()],
             names,
+            users,
+            cancelled: vec![HashMap::new(); parts.count()],
+            new,
             processes,
             pids,
             about_bytes: answer.caveats,
@@ -170,6 +190,33 @@ impl Activity {
             }
             Ok(())
         })
+    }
+
+    /// What processes took back before it was written, as the kernel counts it for each.
+    pub(in crate::tools) fn count_cancelled(&mut self, front: &Front<'_>) -> Result<(), Failure> {
+        let counters = Counters::read(front, &["io_cancelled"])?;
+        for whose in counters.all("io_cancelled") {
+            let Whose::Process(pid) = *whose else {
+                continue;
+            };
+            if !self.pids.is_empty() && !self.pids.contains(&pid) {
+                continue;
+            }
+            let is_new = self.new.contains(&pid);
+            for part in 0..self.parts.count() {
+                let span = (self.parts.begin(part), self.parts.end(part));
+                let bytes = counters.growth("io_cancelled", whose, span, is_new);
+                if let Some(bytes) = bytes.filter(|bytes| *bytes > 0) {
+                    self.cancelled[part].insert(pid, bytes);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The user of a process, by number.
+    pub(in crate::tools) fn user(&self, pid: Option<i64>) -> Option<i64> {
+        self.users.get(&pid?).copied()
     }
 
     pub(in crate::tools) fn count_blocked(&mut self, front: &Front<'_>) -> Result<(), Failure> {
@@ -249,6 +296,18 @@ impl Activity {
                 Level::Process => Task { tid: None, ..*task },
             };
             found.entry(task).or_default().add(sums);
+        }
+        if level == Level::Process {
+            let cancelled = part.map_or(self.cancelled.as_slice(), |part| {
+                &self.cancelled[part..=part]
+            });
+            for (pid, bytes) in cancelled.iter().flatten() {
+                let task = Task {
+                    pid: Some(*pid),
+                    tid: None,
+                };
+                found.entry(task).or_default().cancelled += bytes;
+            }
         }
         found
     }

@@ -7,6 +7,7 @@
 
 pub(super) mod activity;
 mod by_end;
+pub(super) mod counters;
 mod cpus;
 mod parts;
 pub(super) mod words;
@@ -243,8 +244,31 @@ impl<'c> Front<'c> {
         columns: &[&'static str],
         mut each: impl FnMut(&Row<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
+        let window = self.window;
+        self.each_within(window, (kind, filter), columns, &mut each)
+    }
+
+    /// The same of the whole recording.
+    pub(super) fn each_of_whole(
+        &self,
+        kind: Kind,
+        filter: Filter,
+        columns: &[&'static str],
+        mut each: impl FnMut(&Row<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.each_within(None, (kind, filter), columns, &mut each)
+    }
+
+    fn each_within(
+        &self,
+        window: Option<Window>,
+        (kind, filter): (Kind, Filter),
+        columns: &[&'static str],
+        each: &mut dyn FnMut(&Row<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let question = Question {
             filter,
+            window,
             ..self.question(kind, Verb::Log)
         };
         let mut failure = None;

@@ -26,13 +26,14 @@ pub(crate) static TOOL: Tool = Tool {
 
 const NOTES: &str = "\
 The window has no short flag here: --window A..B. Without an interval there is one report, of the
-whole window; a process is the sum of its threads in every column. UID is not recorded and
-shown as -.
+whole window; a process is the sum of its threads in every column. UID is - where the recording
+does not tell it.
 
 Where numbers differ from those of a live pidstat:
 - kB_rd/s are the block requests that the process submitted to be read; kB_wr/s what its write
   calls moved to files (not below /proc, /sys, /dev; that a file lies on a tmpfs is not known),
-  which the kernel counts in whole pages. kB_ccwr/s is not recorded: -1.00.
+  which the kernel counts in whole pages. kB_ccwr/s is what the kernel counts for the process, looked
+  at once a second (of more than 300 processes some take turns) and when it ends; not for threads.
 - iodelay is all uninterruptible sleep, in ticks of 10 ms: which sleeps waited for I/O is not
   recorded.
 - %system has interrupts in it that the process was hit by; %guest is not recorded and shown as -.
@@ -94,6 +95,7 @@ struct Has {
     blocks: bool,
     calls: bool,
     switches: bool,
+    counters: bool,
 }
 
 const CPU: Report = Report {
@@ -120,7 +122,9 @@ const CPU: Report = Report {
 
 const DISK: Report = Report {
     header: "  kB_rd/s   kB_wr/s kB_ccwr/s iodelay",
-    is_active: |sums| sums.read > 0 || sums.written > 0 || sums.blocked >= TICK,
+    is_active: |sums| {
+        sums.read > 0 || sums.written > 0 || sums.cancelled > 0 || sums.blocked >= TICK
+    },
     cells: |sums, about| {
         let rate = |bytes: i64, known: bool| {
             if known {
@@ -138,7 +142,7 @@ const DISK: Report = Report {
             "{:10.2}{:10.2}{:10.2}{ticks:8}",
             rate(sums.read, about.has.blocks),
             rate(sums.written, about.has.calls),
-            -1.0
+            rate(sums.cancelled, about.has.counters),
         )
     },
 };
@@ -188,6 +192,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     if args.disk {
         activity.count_bytes(&front)?;
         activity.count_blocked(&front)?;
+        activity.count_cancelled(&front)?;
     }
     if args.cpu || !(args.disk || args.switches) {
         activity.count_cpu(&front)?;
@@ -245,6 +250,7 @@ fn print(
         blocks: front.has("block_io"),
         calls: front.has("syscall"),
         switches: front.has("sched_slice"),
+        counters: front.has("counter"),
     };
     let each = (0..parts.count()).map(Some);
     for part in each.chain(parts.by_time.then_some(None)) {
@@ -301,6 +307,10 @@ fn rows(
         all.extend(activity.everybody(Level::Process));
     }
     let id = |id: Option<i64>| id.map_or_else(|| "?".into(), |id: i64| id.to_string());
+    let user = |task: Task| {
+        let user = activity.user(task.pid);
+        user.map_or_else(|| "-".into(), |uid| uid.to_string())
+    };
     let idle = Sums::default();
     for process in all {
         let sums = processes.get(&process).unwrap_or(&idle);
@@ -313,7 +323,8 @@ fn rows(
             let pid = id(process.pid);
             let name = shown(activity.name(process));
             let cells = (report.cells)(sums, about);
-            let _ = writeln!(text, "{time:<8}{:>9}{pid:>10}{tid}{cells}  {name}", "-");
+            let user = user(process);
+            let _ = writeln!(text, "{time:<8}{user:>9}{pid:>10}{tid}{cells}  {name}");
         }
         let of_process = threads.iter().filter(|(task, _)| task.pid == process.pid);
         for (thread, sums) in of_process.filter(|(task, sums)| shows(**task, sums)) {
@@ -323,7 +334,8 @@ fn rows(
             let _ = writeln!(
                 text,
                 "{time:<8}{:>9}{:>10}{tid:>10}{cells}  |__{name}",
-                "-", "-"
+                user(*thread),
+                "-"
             );
         }
     }

@@ -1,0 +1,57 @@
+//! `counters`: what the machine, its processes and its file systems were seen to count.
+
+use whyslow_model::answer::Measure;
+use whyslow_model::row::Row;
+use whyslow_model::tables::CounterRow;
+
+use super::{Cell, Field, Only, Spec, Topic, View};
+use crate::query::{Kind, Verb};
+
+pub(crate) static TOPIC: Topic = Topic {
+    kind: Kind::Counters,
+    about: "Load, memory, pressure, and memory and I/O of processes, second by second",
+    examples: "\
+  whyslow counters web.wsl --name load_1,mem_available
+  whyslow counters web.wsl --name rss -c mysqld",
+    views: &[View::new(
+        Verb::Log,
+        "Values of counters, whenever they were seen changed",
+        &COUNTERS,
+    )],
+    default: Some(Verb::Log),
+    is_main: false,
+};
+
+pub(crate) static COUNTERS: Spec = Spec {
+    kind: Kind::Counters,
+    name: "counters",
+    rows: "values of counters",
+    table: CounterRow::TABLE,
+    only: Only::Everything,
+    class: "",
+    classes: &[],
+    group: &[],
+    series: &[],
+    size: None,
+    errno: None,
+    lasting: true,
+    owner: "upid",
+    stages: &[],
+    id_prefix: "value",
+    fields: &[
+        Field::new("ts_ns", "time", Measure::Time, Cell::Int("ts")),
+        Field::new("name", "counter", Measure::Text, Cell::Text("name")),
+        Field::new("value", "value", Measure::Count, Cell::Int("value")),
+        Field::new("unit", "unit", Measure::Text, Cell::Text("unit")),
+        Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
+        Field::new("pid", "pid", Measure::Count, Cell::Int("pid")),
+        Field::new(
+            "mount_point",
+            "mounted at",
+            Measure::Text,
+            Cell::Text("mount_point"),
+        )
+        .priority(2),
+        Field::new("id", "id", Measure::Id, Cell::Id).priority(8),
+    ],
+};

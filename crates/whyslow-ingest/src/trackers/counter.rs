@@ -1,0 +1,42 @@
+//! Counters, with the process they are of.
+
+use whyslow_model::event::StateCounters;
+use whyslow_model::tables::{CounterRow, EmitAll};
+
+use super::identity::{Here, Output};
+use super::process::Processes;
+
+#[derive(Debug, Default)]
+pub(super) struct CounterTracker {
+    next_id: i64,
+}
+
+impl CounterTracker {
+    pub(super) fn event<S: EmitAll>(
+        &mut self,
+        counters: &StateCounters<'_>,
+        (here, processes): (&Here, &Processes),
+        out: &mut Output<'_, S>,
+    ) {
+        let process = counters.pid.and_then(|pid| processes.by_pid(pid));
+        let mount = counters.mount;
+        let mount_point = mount.map(|(.., place)| out.intern(place));
+        for (counter, value) in counters.values.iter() {
+            let row = CounterRow {
+                id: self.next_id,
+                ts: here.ts,
+                name: out.symbols.intern(counter.name),
+                value,
+                unit: out.symbols.intern(counter.unit.name()),
+                upid: process.map(|process| process.upid),
+                pid: counters.pid,
+                comm: process.and_then(|process| process.comm),
+                mount_ns: mount.map(|(ns, ..)| ns),
+                mount_id: mount.map(|(_, id, _)| id),
+                mount_point,
+            };
+            out.sink.emit(row);
+            self.next_id += 1;
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What snapshots tell of the machine and its processes.
+
+use crate::Ns;
+use crate::counter::Values;
+
+/// Who a process is. What is absent is as it was, or unknown.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ProcessAbout<'a> {
+    pub pid: i32,
+    pub ppid: Option<i32>,
+    pub executable: Option<&'a [u8]>,
+    pub command_line: Option<&'a [u8]>,
+    pub uid: Option<i64>,
+    pub user: Option<&'a [u8]>,
+    pub cgroup: Option<&'a [u8]>,
+    pub container: Option<&'a [u8]>,
+    pub mount_ns: Option<i64>,
+    pub ts_created: Option<Ns>,
+}
+
+/// A mount of a mount namespace.
+#[derive(Debug, Clone, Copy)]
+pub struct StateMount<'a> {
+    pub mount_ns: i64,
+    pub id: i32,
+    pub parent: i32,
+    pub dev: i64,
+    pub root: &'a [u8],
+    pub point: &'a [u8],
+    pub fs: &'a [u8],
+    pub source: &'a [u8],
+    pub options: &'a [u8],
+}
+
+/// What a block device is.
+#[derive(Debug, Clone, Copy)]
+pub struct StateDevice<'a> {
+    pub dev: i64,
+    pub kind: &'a [u8],
+    pub size: Option<i64>,
+    pub rotational: Option<bool>,
+    pub label: Option<&'a [u8]>,
+    pub backing: Option<&'a [u8]>,
+}
+
+/// What counters of the machine, of a process or of a mount count.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StateCounters<'a> {
+    pub pid: Option<i32>,
+    /// Namespace, id and place.
+    pub mount: Option<(i64, i32, &'a [u8])>,
+    pub values: Values<'a>,
+}
