@@ -24,6 +24,7 @@ fn block(number: u64, payload: &[u8], records: u32) -> Vec<u8> {
         record_bytes: payload.len() as u32,
         records,
         is_compressed: false,
+        has_names: false,
         crc: 0,
     };
     let mut crc = crc32fast::Hasher::new();

@@ -41,14 +41,18 @@ pub(crate) enum Key {
     Protocol,
     Source,
     Destination,
+    Function,
+    UserFunction,
+    Lock,
+    Mode,
+    Stack,
     Host,
     Service,
-    Function,
     Result,
     Address,
 }
 
-const KEYS: [(Key, &str); 32] = [
+const KEYS: [(Key, &str); 36] = [
     (Key::Comm, "comm"),
     (Key::Pid, "pid"),
     (Key::Tid, "tid"),
@@ -76,9 +80,13 @@ const KEYS: [(Key, &str); 32] = [
     (Key::Protocol, "protocol"),
     (Key::Source, "source"),
     (Key::Destination, "destination"),
+    (Key::Function, "function"),
+    (Key::UserFunction, "user_function"),
+    (Key::Lock, "lock"),
+    (Key::Mode, "mode"),
+    (Key::Stack, "stack"),
     (Key::Host, "host"),
     (Key::Service, "service"),
-    (Key::Function, "function"),
     (Key::Result, "result"),
     (Key::Address, "address"),
 ];
@@ -150,9 +158,13 @@ impl Key {
             Key::Protocol => Shape::Text("protocol", Derive::Same),
             Key::Source => Shape::Text("source", Derive::Same),
             Key::Destination => Shape::Text("destination", Derive::Same),
+            Key::Function => Shape::Text("function", Derive::Same),
+            Key::UserFunction => Shape::Text("user_function", Derive::Same),
+            Key::Lock => Shape::Text("lock", Derive::Same),
+            Key::Mode => Shape::Text("mode", Derive::Same),
+            Key::Stack => Shape::Int("callsite_id"),
             Key::Host => Shape::Text("host", Derive::Same),
             Key::Service => Shape::Text("service", Derive::Same),
-            Key::Function => Shape::Text("function", Derive::Same),
             Key::Result => Shape::Text("result", Derive::Same),
             Key::Address => Shape::Text("address", Derive::Same),
         };
@@ -194,7 +206,7 @@ impl Key {
                 AnswerColumn::new("waker_tid", "waker tid", Measure::Count),
             ],
             Key::File | Key::Dir | Key::Pattern => column(self.name(), Measure::Path),
-            Key::Pid | Key::Tid | Key::Cpu | Key::Fd | Key::Prio | Key::Nr => {
+            Key::Pid | Key::Tid | Key::Cpu | Key::Fd | Key::Prio | Key::Nr | Key::Stack => {
                 column(self.name(), Measure::Count)
             }
             _ => column(self.name(), Measure::Text),

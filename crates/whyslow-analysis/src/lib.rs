@@ -202,6 +202,9 @@ fn answer_tables(
         (Kind::Syscalls, Verb::Stats) | (_, Verb::Syscalls) => {
             Ok(vec![verbs::syscalls::table(context, &keys(spec.group)?)?])
         }
+        (Kind::Stacks, Verb::Top) | (_, Verb::Stacks) => {
+            Ok(vec![verbs::stacks::table(context, spec, &keys(&[])?)?])
+        }
         (_, Verb::Stats) => stats(context, spec),
         (_, Verb::Usage) => usage(context, spec),
         (_, Verb::Top) => verbs::top::tables(context, spec, &keys(spec.series)?),

@@ -17,6 +17,8 @@ pub enum Kind {
     Mem,
     Fs,
     Net,
+    Locks,
+    Stacks,
     Dns,
     Use,
     Counters,
@@ -45,6 +47,8 @@ pub enum Verb {
     Timeline,
     /// `block outliers`: long requests, and devices that deviate from their peers.
     Outliers,
+    /// `locks stacks`: time by stack.
+    Stacks,
 }
 
 impl Kind {
@@ -63,6 +67,8 @@ impl Kind {
             Kind::Mem => "mem",
             Kind::Fs => "fs",
             Kind::Net => "net",
+            Kind::Locks => "locks",
+            Kind::Stacks => "stacks",
             Kind::Dns => "dns",
             Kind::Use => "use",
             Kind::Counters => "counters",
@@ -87,6 +93,7 @@ impl Verb {
             Verb::States => "states",
             Verb::Timeline => "timeline",
             Verb::Outliers => "outliers",
+            Verb::Stacks => "stacks",
         }
     }
 }

@@ -54,6 +54,7 @@ impl Spool {
             record_bytes: payload.len() as u32,
             records: encoder.records(),
             is_compressed: false,
+            has_names: false,
             crc: 0,
         };
         let mut crc = crc32fast::Hasher::new();

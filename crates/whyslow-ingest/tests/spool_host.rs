@@ -21,6 +21,7 @@ fn import(encoder: &Encoder) -> InMemory {
         record_bytes: payload.len() as u32,
         records: encoder.records(),
         is_compressed: false,
+        has_names: false,
         crc: 0,
     };
     let mut crc = crc32fast::Hasher::new();

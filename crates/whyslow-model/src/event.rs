@@ -1,8 +1,12 @@
 //! What any source can tell: one vocabulary of events between importers (or the recorder) and the
 //! trackers. Borrowed, flat and cheap to build; bytes come from the trace as they are.
 
+mod loss;
+mod stack;
 mod work;
 
+pub use loss::{Loss, LossKind};
+pub use stack::{Frame, LockKind, LockWait, Stack, StackKind};
 pub use work::{Work, WorkKind, WorkPhase};
 
 mod host;
@@ -536,6 +540,11 @@ pub enum Body<'a> {
     },
     StateEnd,
 
+    /// A stack of the thread of the context.
+    Stack(Stack<'a>),
+    /// A wait for a lock of the kernel that is over.
+    LockWait(LockWait<'a>),
+
     /// A mark of the user or a user-space tracepoint, its fields rendered as text.
     Marker {
         name: &'a str,
@@ -561,22 +570,4 @@ pub struct NetHeaders {
 pub enum NetAddress {
     V4([u8; 4]),
     V6([u8; 16]),
-}
-
-/// A range of time in which a stream lost something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Loss<'a> {
-    pub ts: Ns,
-    pub ts_end: Option<Ns>,
-    pub cpu: Option<i32>,
-    pub stream: &'a str,
-    pub kind: LossKind,
-    pub count: Option<i64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LossKind {
-    Events,
-    Packets,
-    Bytes,
 }

@@ -85,6 +85,8 @@ stats! {
     RECLAIM_END_WITHOUT_BEGIN Info false "an end of reclaim whose begin was not recorded",
     RECLAIM_NESTED Warning false "a begin of reclaim in a thread that was in it already; an end was lost",
     LOOKUP_NESTED Info false "a lookup of a name that began while its thread was in another one: an end was lost, or the first was left by a jump",
+    FRAME_UNNAMED Info false "an address in stacks of which no name was found; kept as an address",
+    USER_STACK_UNEXPECTED Info false "a stack of a program without the stack in the kernel that it belongs to",
     WORK_END_WITHOUT_BEGIN Info false "an end of work of the kernel whose begin was not recorded",
     WORK_NESTED Warning false "a begin of work of the kernel in a thread that was at it already; an end was lost",
     IRQ_EXIT_WITHOUT_ENTRY Info false "an interrupt handler that ended without a recorded begin",

@@ -9,6 +9,9 @@ mod error;
 mod libraries;
 mod load;
 mod losses;
+mod maps;
+mod missed;
+mod naming;
 mod options;
 mod outliers;
 mod preflight;
@@ -20,6 +23,7 @@ mod skeletons;
 mod snapshot;
 mod specs;
 mod spool;
+mod symbols;
 mod targets;
 mod tick;
 mod underway;
@@ -28,7 +32,7 @@ mod watch;
 mod wire_tests;
 
 pub use error::RecordError;
-pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX};
+pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX, STACK_MIN};
 pub use outliers::{
     DeviceTimes, Missed, OutlierOptions, OutlierReady, Period, SlowRequest, Told, device_by_name,
     device_name, watch_outliers,

@@ -9,8 +9,8 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, OpenObject, PrintLe
 use whyslow_model::syscall::Abi;
 
 use crate::error::RecordError;
-use crate::options::Options;
-use crate::programs::{Hook, OLDER, Off, PROGRAMS, Program, Topic};
+use crate::options::{LOCK_MIN, LOCK_STACK_MIN, Options};
+use crate::programs::{Hook, OLDER, Off, PROGRAMS, Program, STACKS, Topic};
 use crate::skeleton::{OpenRecorderSkel, RecorderSkel, RecorderSkelBuilder};
 use crate::targets::NAMES_MAX;
 use crate::{preflight, specs, tick};
@@ -27,7 +27,8 @@ pub(crate) struct Loaded<'o> {
     pub(crate) skeleton: RecorderSkel<'o>,
     pub(crate) rings: Vec<MapHandle>,
     pub(crate) off: Vec<Off>,
-    pub(crate) links: Vec<Link>,
+    /// By program.
+    pub(crate) links: Vec<(&'static str, Link)>,
     /// Runs at the end.
     pub(crate) last: Option<Link>,
     /// Lookups of names are to be watched.
@@ -83,7 +84,7 @@ pub(crate) fn load<'o>(
         last: None,
         watches: false,
     };
-    loaded.attach(&wanted);
+    loaded.attach(&wanted, options.sample_hz);
     Ok(loaded)
 }
 
@@ -99,7 +100,7 @@ impl FdNumber for MapHandle {
 }
 
 impl Loaded<'_> {
-    fn attach(&mut self, wanted: &[&'static Program]) {
+    fn attach(&mut self, wanted: &[&'static Program], sample_hz: u32) {
         let functions = wanted
             .iter()
             .filter(|program| program.hook == Hook::Function);
@@ -112,11 +113,23 @@ impl Loaded<'_> {
                 .find(|found| found.name() == program.name);
             let Some(found) = found else { continue };
             let attached = match program.hook {
-                Hook::Tracepoint => found.attach().map(|link| self.links.push(link)),
+                Hook::Tracepoint => found
+                    .attach()
+                    .map(|link| self.links.push((program.name, link))),
                 Hook::Iterator => found.attach().map(|link| self.last = Some(link)),
                 // Functions are found later.
                 Hook::Function => Ok(()),
-                Hook::Tick => tick::attach(&found).map(|links| self.links.extend(links)),
+                Hook::Tick | Hook::Sample => {
+                    let of_samples = program.hook == Hook::Sample;
+                    let hz = if of_samples {
+                        sample_hz
+                    } else {
+                        tick::FREQUENCY
+                    };
+                    let links = tick::attach(&found, hz);
+                    let named = |link| (program.name, link);
+                    links.map(|links| self.links.extend(links.into_iter().map(named)))
+                }
             };
             if let Err(error) = attached {
                 self.off.push(off(program, reason(&error)));
@@ -132,8 +145,13 @@ fn wanted(options: &Options) -> Vec<&'static Program> {
         // A switch tells of the call that the thread is in, too.
         let is_older = OLDER.iter().any(|(_, older)| *older == program.name);
         let is_needed = program.name == SWITCH && has(Topic::Syscalls);
-        let is_idle = program.name == GROUP && options.groups.is_empty();
-        !is_older && !is_idle && (is_needed || topic.is_none_or(has))
+        match program.name {
+            _ if is_older => false,
+            GROUP => !options.groups.is_empty(),
+            STACKS => options.stack_min.is_some() && (has(Topic::Sched) || has(Topic::Syscalls)),
+            _ if program.hook == Hook::Sample => options.sample_hz > 0,
+            _ => is_needed || topic.is_none_or(has),
+        }
     };
     let raw = |program: &'static Program| {
         let raw = older(program).filter(|older| options.raw && older.name.starts_with(RAW));
@@ -241,6 +259,11 @@ fn open<'o>(
         settings.cgroup_hierarchy = group.hierarchy;
     }
     settings.wants_switches = options.topics.contains(&Topic::Sched);
+    settings.stack_min_ns = options.stack_min.map_or(0, |min| min.as_nanos() as u64);
+    settings.sample_ns = 1_000_000_000 / u64::from(options.sample_hz.max(1));
+    settings.lock_min_ns = LOCK_MIN.as_nanos() as u64;
+    settings.lock_stack_min_ns = LOCK_STACK_MIN.as_nanos() as u64;
+    settings.skip_spins = spins_are_skipped(rings);
     let abi = if cfg!(target_arch = "x86_64") {
         Abi::X86_64
     } else {
@@ -249,6 +272,13 @@ fn open<'o>(
     specs::specs(abi, &mut settings.call_specs);
     specs::specs(abi.compat(), &mut settings.compat_specs);
     Ok(open)
+}
+
+/// The end of a wait for a spin lock is told while the lock is held. Were it the lock of the ring
+/// that takes the record, kernels before 6.15 would hang; it can be one only if CPUs share rings.
+fn spins_are_skipped(rings: usize) -> bool {
+    let are_shared = libbpf_rs::num_possible_cpus().is_ok_and(|cpus| cpus > rings);
+    are_shared && !preflight::is_kernel_since([6, 15])
 }
 
 /// As many as there are CPUs, within reason.

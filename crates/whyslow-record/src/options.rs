@@ -22,6 +22,10 @@ pub struct Options {
     pub only_pids: bool,
     /// Shorter calls are left out, unless their thread gave up the CPU in them.
     pub call_min: Duration,
+    /// Threads that were away from the CPU for so long are recorded with their stack; none if none.
+    pub stack_min: Option<Duration>,
+    /// Stacks of what runs, so many times a second on each CPU; none if 0.
+    pub sample_hz: u32,
     /// Memory for events on their way, all CPUs together; rounded up to powers of two.
     pub buffer_bytes: u64,
     /// The recording ends when its spool has so many bytes.
@@ -37,6 +41,12 @@ pub struct Options {
 /// So many bytes last for some hundred milliseconds of the busiest machine seen.
 pub const BUFFER_BYTES: u64 = 64 << 20;
 pub const SPOOL_BYTES_MAX: u64 = 16 << 30;
+/// Waits that people notice.
+pub const STACK_MIN: Duration = Duration::from_millis(1);
+/// Shorter waits for locks are as many as nobody wants to know of …
+pub(crate) const LOCK_MIN: Duration = Duration::from_micros(10);
+/// … and a stack takes some microseconds while the lock is held.
+pub(crate) const LOCK_STACK_MIN: Duration = Duration::from_micros(100);
 
 impl Options {
     pub fn new(spool: impl Into<PathBuf>) -> Self {
@@ -48,6 +58,8 @@ impl Options {
             groups: Vec::new(),
             only_pids: false,
             call_min: Duration::ZERO,
+            stack_min: Some(STACK_MIN),
+            sample_hz: 0,
             buffer_bytes: BUFFER_BYTES,
             spool_bytes_max: SPOOL_BYTES_MAX,
             raw: false,

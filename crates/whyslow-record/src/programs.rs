@@ -34,6 +34,7 @@ impl Topic {
         Topic::Sched,
         Topic::Block,
         Topic::Dns,
+        Topic::Locks,
         Topic::Mem,
         Topic::Fs,
     ];
@@ -80,6 +81,8 @@ pub(crate) enum Hook {
     Function,
     /// On each CPU, some times a second.
     Tick,
+    /// The same, as often as asked for.
+    Sample,
     /// By the recorder itself, for every thread.
     Iterator,
 }
@@ -98,6 +101,9 @@ const SCHED: Option<Topic> = Some(Topic::Sched);
 const BLOCK: Option<Topic> = Some(Topic::Block);
 const IRQ: Option<Topic> = Some(Topic::Irq);
 const DNS: Option<Topic> = Some(Topic::Dns);
+const LOCKS: Option<Topic> = Some(Topic::Locks);
+/// What takes stacks of threads that were away from the CPU, and of those that run.
+pub(crate) const STACKS: &str = "on_back";
 const MEM: Option<Topic> = Some(Topic::Mem);
 const FS: Option<Topic> = Some(Topic::Fs);
 const NET: Option<Topic> = Some(Topic::Net);
@@ -122,6 +128,13 @@ pub(crate) static PROGRAMS: &[Program] = &[
     },
     program("on_switch", SCHED, "who runs"),
     program("on_switch_old", SCHED, "who runs"),
+    program(STACKS, SCHED, "stacks of threads that waited"),
+    Program {
+        hook: Hook::Sample,
+        ..program("on_sample", None, "stacks of what runs")
+    },
+    program("on_lock_wait", LOCKS, "waits for locks"),
+    program("on_lock_end", LOCKS, "waits for locks"),
     program("on_waking", SCHED, "who wakes whom"),
     program("on_wakeup_new", SCHED, "who wakes new threads"),
     program("on_fork", None, "which process a new thread belongs to"),

@@ -21,8 +21,10 @@ use crate::drop;
 use crate::error::RecordError;
 use crate::load::{self, Loaded};
 use crate::losses::Losses;
+use crate::missed::Missed;
+use crate::naming::{Desk, WATCHED};
 use crate::options::Options;
-use crate::programs::{Off, Topic};
+use crate::programs::{Off, STACKS, Topic};
 use crate::sampler::Sampler;
 use crate::sink::Sink;
 use crate::snapshot;
@@ -37,6 +39,12 @@ const PAUSE_BUSY: Duration = Duration::from_millis(5);
 const PAUSE_IDLE: Duration = Duration::from_millis(40);
 /// From so many bytes a pause on there is much to do.
 const BUSY_BYTES: u64 = 64 << 10;
+/// How long the end of a recording waits for names …
+const NAMING_REST: Duration = Duration::from_secs(2);
+/// … and the end of a spool that another one follows.
+const NAMING_TURN: Duration = Duration::from_millis(100);
+/// Until then the stacks are asked for that came last.
+const NAMING_ROUNDS: u32 = 3;
 /// Clocks are compared so often, to notice steps.
 const CLOCKS_AGE: Duration = Duration::from_secs(1);
 
@@ -52,6 +60,8 @@ pub struct Progress {
     pub turns: u64,
     /// Records that found no room.
     pub lost: u64,
+    /// Runs of programs that the kernel left out.
+    pub missed: u64,
     pub elapsed: Duration,
     /// CPU time of the recorder itself; what its programs take is part of others' time.
     pub own_cpu: Duration,
@@ -91,12 +101,17 @@ pub fn record(
 ) -> Result<Summary, RecordError> {
     let mut storage = MaybeUninit::uninit();
     let mut loaded = load::load(options, &mut storage)?;
-    let writer =
-        SpoolWriter::create(&options.spool).map_err(|source| of_spool(&options.spool, source))?;
-    let sink = Rc::new(RefCell::new(Sink::new(writer, options.may_turn)));
-    let begun = Instant::now();
+    // What is watched later may need more than what is left then.
     let watch = Watch::start(&mut loaded);
     drop::privileges();
+    let writer =
+        SpoolWriter::create(&options.spool).map_err(|source| of_spool(&options.spool, source))?;
+    let sink = Rc::new(RefCell::new(Sink::new(
+        writer,
+        options.may_turn,
+        Desk::new(options),
+    )));
+    let begun = Instant::now();
     let mut session = Session {
         rings: rings(&loaded, &sink)?,
         pids: options.pids.clone(),
@@ -106,6 +121,7 @@ pub fn record(
         sink,
         spool: options.spool.clone(),
         losses: Losses::default(),
+        missed: Missed::default(),
         snapshot: None,
         turns: 0,
         begun,
@@ -158,6 +174,8 @@ fn topics_told(options: &Options, off: &[Off]) -> String {
         .iter()
         .filter(is_whole)
         .map(|topic| topic.name());
+    let stacks = options.stack_min.is_some() && !off.iter().any(|off| off.program == STACKS);
+    let names = names.chain(stacks.then_some("stacks"));
     names.collect::<Vec<_>>().join(",")
 }
 
@@ -192,6 +210,7 @@ struct Session<'o> {
     pids: Vec<i32>,
     topics: String,
     losses: Losses,
+    missed: Missed,
     /// Being taken, while the rings must not fill.
     snapshot: Option<JoinHandle<Encoder>>,
     turns: u64,
@@ -238,10 +257,15 @@ impl Session<'_> {
         }
         consumed.map_err(RecordError::Consume)?;
         self.losses.note(&self.loaded, &mut sink.encoder, until);
-        if self.clocks_at.elapsed() >= CLOCKS_AGE {
+        let is_time = self.clocks_at.elapsed() >= CLOCKS_AGE;
+        if is_time {
             self.clocks_at = Instant::now();
             snapshot::clocks(&mut sink.encoder);
+            self.missed.look(&self.loaded, &mut sink.encoder);
         }
+        sink.desk.turn(until);
+        sink.write_names(is_time)
+            .map_err(|source| of_spool(&self.spool, source))?;
         let limit = self.sampler.take(&mut sink.encoder);
         if self.snapshot.is_none() {
             sink.complete_until = until.min(limit).max(sink.complete_until);
@@ -281,6 +305,7 @@ impl Session<'_> {
     /// Ends the spool and begins another one.
     fn turn(&mut self, spool: PathBuf) -> Result<(), RecordError> {
         let writer = SpoolWriter::create(&spool).map_err(|source| of_spool(&spool, source))?;
+        self.name_rest(NAMING_TURN)?;
         let begun = clock::monotonic();
         self.sink.borrow_mut().begin_turn(begun);
         self.drain()?;
@@ -310,6 +335,26 @@ impl Session<'_> {
         }
     }
 
+    /// Names for the stacks that were taken last, for as long as that may take.
+    fn name_rest(&mut self, longest: Duration) -> Result<(), RecordError> {
+        let begun = Instant::now();
+        for round in 0.. {
+            let until = clock::monotonic();
+            let consumed = self.rings.consume();
+            let mut sink = self.sink.borrow_mut();
+            consumed.map_err(RecordError::Consume)?;
+            sink.desk.turn(until);
+            let is_done = round >= NAMING_ROUNDS && sink.desk.is_done();
+            if is_done || begun.elapsed() >= longest {
+                let written = sink.write_names(true);
+                return written.map_err(|source| of_spool(&self.spool, source));
+            }
+            drop(sink);
+            thread::sleep(PAUSE_BUSY);
+        }
+        Ok(())
+    }
+
     fn progress(&self) -> Progress {
         let sink = self.sink.borrow();
         Progress {
@@ -318,6 +363,7 @@ impl Session<'_> {
             spool_bytes: sink.writer.bytes,
             turns: self.turns,
             lost: self.losses.total,
+            missed: self.missed.count,
             elapsed: self.begun.elapsed(),
             own_cpu: Duration::from_nanos(clock::own_cpu() - self.cpu_before),
         }
@@ -343,10 +389,18 @@ impl Session<'_> {
 
     fn finish(mut self) -> Result<Summary, RecordError> {
         self.tell_underway(false);
-        self.loaded.links.clear();
         self.take_snapshot(true)?;
         self.sampler.stop();
         self.drain()?;
+        // Programs end one after another, which takes a while: what some of them still tell is half
+        // of the truth. Those that tell which process runs what are needed for the last names.
+        self.missed
+            .look(&self.loaded, &mut self.sink.borrow_mut().encoder);
+        self.sink.borrow_mut().is_over = true;
+        let links = &mut self.loaded.links;
+        links.retain(|(name, _)| WATCHED.contains(name));
+        self.name_rest(NAMING_REST)?;
+        self.loaded.links.clear();
         let progress = self.progress();
         self.end_spool()?;
         if let Some(watch) = self.watch.take() {

@@ -5,11 +5,14 @@ use std::time::Instant;
 
 use whyslow_model::spool::{Encoder, HEAD_BYTES, Kind, records};
 
+use crate::naming::Desk;
 use crate::spool::SpoolWriter;
 use crate::underway::Underway;
 
 /// A block is written when it is so large.
 const BLOCK_BYTES: usize = 512 << 10;
+/// Names are written when they are so many, or with the clocks.
+const NAMES_BYTES: usize = 256 << 10;
 
 /// What a record of an exec begins with.
 const EXEC: [u8; 2] = (Kind::Exec as u16).to_le_bytes();
@@ -23,6 +26,10 @@ pub(crate) struct Sink {
     pub(crate) failed: Option<io::Error>,
     /// Unless there will be no other spool.
     pub(crate) underway: Option<Underway>,
+    /// Who has addresses named.
+    pub(crate) desk: Desk,
+    /// What comes now is no part of the recording any more.
+    pub(crate) is_over: bool,
     /// Processes that run another program, since somebody looked.
     pub(crate) execed: Vec<i32>,
     /// Of spools that have ended: records and their bytes.
@@ -30,7 +37,7 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    pub(crate) fn new(writer: SpoolWriter, may_turn: bool) -> Self {
+    pub(crate) fn new(writer: SpoolWriter, may_turn: bool, desk: Desk) -> Self {
         Self {
             encoder: Encoder::default(),
             writer,
@@ -38,6 +45,8 @@ impl Sink {
             complete_until: 0,
             failed: None,
             underway: may_turn.then(Underway::default),
+            desk,
+            is_over: false,
             execed: Vec::new(),
             ended: (0, 0),
         }
@@ -45,6 +54,10 @@ impl Sink {
 
     /// A record from a ring; anything but 0 ends the reading.
     pub(crate) fn take(&mut self, record: &[u8]) -> i32 {
+        self.desk.see(record);
+        if self.is_over {
+            return 0;
+        }
         if let Some(underway) = &mut self.underway {
             underway.see(record);
         }
@@ -66,6 +79,16 @@ impl Sink {
         self.writer.write(&mut self.encoder, self.complete_until)
     }
 
+    /// Names that are known, if they are enough for a block.
+    pub(crate) fn write_names(&mut self, are_enough: bool) -> io::Result<()> {
+        let names = &mut self.desk.names;
+        let is_due = are_enough || names.payload().len() >= NAMES_BYTES;
+        if is_due && !names.payload().is_empty() {
+            self.writer.write_names(names)?;
+        }
+        Ok(())
+    }
+
     /// Everything was told: the spool is whole.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         self.complete_until = u64::MAX;
@@ -82,6 +105,7 @@ impl Sink {
         self.ended = (self.records(), self.record_bytes());
         self.writer = writer;
         self.complete_until = complete_until;
+        self.desk.begin_spool();
     }
 
     /// Blocks of a snapshot, before what is in the encoder.

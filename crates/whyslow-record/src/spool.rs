@@ -21,6 +21,8 @@ pub(crate) struct SpoolWriter {
     /// Bytes of records.
     pub(crate) record_bytes: u64,
     pub(crate) records: u64,
+    /// Up to when the blocks so far tell everything.
+    complete_until: u64,
 }
 
 impl SpoolWriter {
@@ -40,6 +42,7 @@ impl SpoolWriter {
             bytes: 0,
             record_bytes: 0,
             records: 0,
+            complete_until: 0,
         })
     }
 
@@ -50,11 +53,29 @@ impl SpoolWriter {
         Ok(())
     }
 
+    /// Names of addresses, in a block of their own, so that they can be found without the others.
+    pub(crate) fn write_names(&mut self, names: &mut Encoder) -> io::Result<()> {
+        let until = self.complete_until;
+        self.put(names.payload(), names.records(), (until, true))?;
+        names.clear();
+        Ok(())
+    }
+
     pub(crate) fn write_block(
         &mut self,
         payload: &[u8],
         records: u32,
         complete_until: u64,
+    ) -> io::Result<()> {
+        self.complete_until = complete_until;
+        self.put(payload, records, (complete_until, false))
+    }
+
+    fn put(
+        &mut self,
+        payload: &[u8],
+        records: u32,
+        (complete_until, has_names): (u64, bool),
     ) -> io::Result<()> {
         let compressed = self.compressor.compress(payload)?;
         let is_compressed = compressed.len() < payload.len();
@@ -66,6 +87,7 @@ impl SpoolWriter {
             record_bytes: payload.len() as u32,
             records,
             is_compressed,
+            has_names,
             crc: 0,
         };
         let head = block.head();

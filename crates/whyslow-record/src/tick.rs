@@ -1,4 +1,4 @@
-//! A tick on each CPU, so that long calls are told of before they end.
+//! A tick on each CPU, so that long calls are told of before they end, and samples are taken.
 
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
 
@@ -6,15 +6,18 @@ use libbpf_rs::{Link, ProgramMut};
 use perf_event_open_sys as perf;
 
 /// Ticks per second: cheap, and often enough to bound how far back a record reaches.
-const FREQUENCY: u64 = 20;
+pub(crate) const FREQUENCY: u32 = 20;
 
 /// Attaches the program to the clock of every CPU that is there.
-pub(crate) fn attach(program: &ProgramMut<'_>) -> Result<Vec<Link>, libbpf_rs::Error> {
+pub(crate) fn attach(
+    program: &ProgramMut<'_>,
+    frequency: u32,
+) -> Result<Vec<Link>, libbpf_rs::Error> {
     let cpus = libbpf_rs::num_possible_cpus()?;
     let mut links = Vec::new();
     let mut failed = None;
     for cpu in 0..cpus as i32 {
-        match open(cpu) {
+        match open(cpu, frequency) {
             Ok(clock) => {
                 // The link closes the clock in the end.
                 links.push(program.attach_perf_event(clock.into_raw_fd())?);
@@ -30,14 +33,14 @@ pub(crate) fn attach(program: &ProgramMut<'_>) -> Result<Vec<Link>, libbpf_rs::E
 }
 
 #[allow(unsafe_code)]
-fn open(cpu: i32) -> std::io::Result<OwnedFd> {
+fn open(cpu: i32, frequency: u32) -> std::io::Result<OwnedFd> {
     let mut attributes = perf::bindings::perf_event_attr {
         type_: perf::bindings::PERF_TYPE_SOFTWARE,
         size: size_of::<perf::bindings::perf_event_attr>() as u32,
         config: u64::from(perf::bindings::PERF_COUNT_SW_CPU_CLOCK),
         ..Default::default()
     };
-    attributes.__bindgen_anon_1.sample_freq = FREQUENCY;
+    attributes.__bindgen_anon_1.sample_freq = u64::from(frequency);
     attributes.set_freq(1);
     let flags = u64::from(perf::bindings::PERF_FLAG_FD_CLOEXEC);
     // SAFETY: the attributes are of the size they say, and live until the call returns.

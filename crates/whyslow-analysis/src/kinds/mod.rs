@@ -7,10 +7,12 @@ mod dns;
 mod files;
 mod io;
 mod irq;
+mod locks;
 mod mem;
 mod net;
 mod resources;
 mod sched;
+mod stacks;
 mod states;
 mod syscalls;
 mod threads;
@@ -80,7 +82,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 15] = [
+pub static TOPICS: [&Topic; 17] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,
@@ -93,6 +95,8 @@ pub static TOPICS: [&Topic; 15] = [
     &mem::TOPIC,
     &work::TOPIC,
     &net::TOPIC,
+    &locks::TOPIC,
+    &stacks::TOPIC,
     &dns::TOPIC,
     &resources::TOPIC,
     &counters::TOPIC,

@@ -13,6 +13,7 @@ pub(crate) mod net;
 pub(crate) mod outliers;
 pub(crate) mod resources;
 pub(crate) mod sharers;
+pub(crate) mod stacks;
 pub(crate) mod states;
 pub(crate) mod stats;
 pub(crate) mod syscalls;

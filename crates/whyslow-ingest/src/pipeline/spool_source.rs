@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use whyslow_model::Ns;
 use whyslow_model::event::SyscallArgs;
+use whyslow_model::spool::Record;
 use whyslow_model::stat;
 
 use super::ImportError;
 use super::account::LogEntry;
 use super::session::{RowSink, Session};
 use crate::clock::ClockRelation;
-use crate::importers::spool::{Mapper, Place, Reading, SpoolReader, Step, Told, Window};
+use crate::importers::spool::{Mapper, Names, Place, Reading, SpoolReader, Step, Told, Window};
 
 /// What the spool is called in tables.
 const LABEL: &str = "spool";
@@ -32,7 +33,7 @@ impl SpoolSource {
             source,
         };
         let mut reader = SpoolReader::open(&self.path).map_err(failed)?;
-        let (mut window, mut mapper) = (Window::default(), Mapper::default());
+        let (mut window, mut mapper) = (Window::default(), Mapper::new(Names::read(&self.path)));
         let (mut clock, mut is_empty) = (None, true);
         while let Some((block, payload)) = reader.next().map_err(failed)? {
             is_empty = false;
@@ -127,6 +128,13 @@ fn emit<S: RowSink>(
             is_entry: ordered.is_entry(),
             pointed: ordered.pointed.as_deref(),
         };
+        let mut frames = Vec::new();
+        if matches!(record, Record::Stack(_) | Record::Lock(_)) {
+            if let Some(event) = mapper.stack(&head, &record, place.ts, &mut frames) {
+                session.event(event)?;
+            }
+            continue;
+        }
         let mut args = SyscallArgs::default();
         match mapper.map(&head, &record, place, &mut args) {
             // Calls that were under way when the spool began are no part of its time.

@@ -6,6 +6,7 @@
 
 mod anomalies;
 mod block;
+mod callsites;
 mod counter;
 mod fd;
 mod file;
@@ -24,6 +25,7 @@ mod process;
 mod reclaim;
 mod sched;
 mod seat;
+mod stack;
 mod syscall;
 #[cfg(test)]
 mod tests;
@@ -51,6 +53,7 @@ use net::NetTracker;
 use page::PageTracker;
 use reclaim::ReclaimTracker;
 use sched::SchedTracker;
+use stack::StackTracker;
 use syscall::SyscallTracker;
 use wakeup::WakeupTracker;
 use work::WorkTracker;
@@ -129,6 +132,7 @@ struct Topics {
     page: PageTracker,
     reclaim: ReclaimTracker,
     lookup: LookupTracker,
+    stack: StackTracker,
     work: WorkTracker,
     marker: MarkerTracker,
     machine: MachineTracker,
@@ -149,6 +153,7 @@ impl Topics {
             page: PageTracker::default(),
             reclaim: ReclaimTracker::default(),
             lookup: LookupTracker::default(),
+            stack: StackTracker::default(),
             work: WorkTracker::default(),
             marker: MarkerTracker::default(),
             machine: MachineTracker::default(),
@@ -226,6 +231,7 @@ impl Topics {
         self.page.finish(out);
         self.reclaim.finish(out);
         self.lookup.finish(out);
+        self.stack.finish(out);
         self.syscall.finish(out);
         self.work.finish(&self.block, out);
         self.block.finish(out);
@@ -244,6 +250,7 @@ impl Topics {
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
                 self.reclaim.gone(thread, out);
+                self.stack.gone(thread, out);
                 self.work.gone(thread, &self.block, out);
                 self.inside.gone(thread);
             }
@@ -287,6 +294,7 @@ impl Topics {
         }
         self.syscall.event(event, here, other, &self.processes, out);
         self.block.apply(here, &event.body, out);
+        self.stack.event(&event.body, here, out);
         match event.body {
             Body::SchedSwitch { .. } => {
                 self.sched.switch(event, here, other, out);
@@ -338,6 +346,7 @@ impl Topics {
             }
             Body::LookupBegin { .. } | Body::LookupEnd { .. } => {
                 self.lookup.event(&event.body, here, out);
+            }
             Body::StateCounters(ref counters) => {
                 let processes = &self.processes;
                 self.counter.event(counters, (here, processes), out);

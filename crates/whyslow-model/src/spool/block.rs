@@ -12,13 +12,15 @@ pub const FILE_SUFFIX: &str = ".blocks";
 const VERSION: u16 = 1;
 /// The payload is compressed with Zstandard.
 const COMPRESSED: u16 = 1;
+/// The payload has names of addresses, which records of earlier blocks may need.
+const NAMES: u16 = 2;
 
 /// Head of a block.
 ///
 /// | bytes | what |
 /// |---|---|
 /// | 0 | `WSPL` |
-/// | 4 | version (1), flags (bit 0: payload compressed with Zstandard), two bytes each |
+/// | 4 | version (1), flags (bit 0: payload compressed with Zstandard; bit 1: it has names of addresses, [`Record::Name`](super::Record::Name)), two bytes each |
 /// | 8 | number of the block in the spool, from 0 |
 /// | 16 | all that happened before this moment is in this block or an earlier one |
 /// | 24 | bytes of the payload in the file |
@@ -33,6 +35,7 @@ pub struct Block {
     pub record_bytes: u32,
     pub records: u32,
     pub is_compressed: bool,
+    pub has_names: bool,
     pub crc: u32,
 }
 
@@ -52,7 +55,10 @@ impl Block {
         let mut head = [0; BLOCK_BYTES - 4];
         head[..4].copy_from_slice(&MAGIC);
         head[4..6].copy_from_slice(&VERSION.to_le_bytes());
-        let flags = if self.is_compressed { COMPRESSED } else { 0 };
+        let mut flags = if self.is_compressed { COMPRESSED } else { 0 };
+        if self.has_names {
+            flags |= NAMES;
+        }
         head[6..8].copy_from_slice(&flags.to_le_bytes());
         head[8..16].copy_from_slice(&self.number.to_le_bytes());
         head[16..24].copy_from_slice(&self.complete_until.to_le_bytes());
@@ -80,6 +86,7 @@ impl Block {
             record_bytes: word(28),
             records: word(32),
             is_compressed: flags & COMPRESSED != 0,
+            has_names: flags & NAMES != 0,
             crc: word(36),
         };
         for size in [block.payload_bytes, block.record_bytes] {
@@ -104,6 +111,7 @@ mod tests {
             record_bytes: 2_000,
             records: 30,
             is_compressed: true,
+            has_names: true,
             crc: 0xdead_beef,
         };
         let mut bytes = [0; BLOCK_BYTES];

@@ -15,16 +15,17 @@ mod host;
 mod lookup;
 mod net;
 mod record;
+mod stack;
 mod work;
 
 pub use block::{BLOCK_BYTES, Block, BlockError, FILE_SUFFIX, MAGIC, PAYLOAD_MAX};
 pub use encode::Encoder;
 pub use host::{CountersRecord, DeviceAbout, HostRecord, MountRecord, Program};
-pub use host::{DeviceAbout, HostRecord, MountRecord, Program};
 pub use lookup::LookupRecord;
 pub use net::NetRecord;
 pub use record::{
-    BlockIo, COMPAT, ELSEWHERE, HEAD_BYTES, Head, Kind, Record, RecordError, Switch, SyscallRecord,
-    TOLD, Task, TextRecord, Wakeup, records,
+    BlockIo, COMPAT, ELSEWHERE, HEAD_BYTES, Head, Kind, Record, RecordError, SLEPT, Switch,
+    SyscallRecord, TOLD, Task, TextRecord, Wakeup, records,
 };
+pub use stack::{Addresses, LockRecord, MissedRecord, NameRecord, StackRecord};
 pub use work::{ReclaimRecord, WorkRecord};

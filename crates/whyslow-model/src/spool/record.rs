@@ -5,6 +5,7 @@ pub(super) use super::cursor::Cursor;
 use super::host::{HostRecord, host};
 use super::lookup::LookupRecord;
 use super::net::NetRecord;
+use super::stack::{self, LockRecord, MissedRecord, NameRecord, StackRecord};
 use super::work::{ReclaimRecord, WorkRecord};
 
 /// Bytes of a head.
@@ -15,6 +16,9 @@ pub const COMPAT: u16 = 1;
 pub const TOLD: u16 = 2;
 /// Flag of a head: the thread is not the one that ran on the CPU.
 pub const ELSEWHERE: u16 = 4;
+/// Flag of a head: the thread was away from the CPU for long in its call, whose return tells of the
+/// user stack.
+pub const SLEPT: u16 = 8;
 
 /// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +53,10 @@ pub enum Kind {
     SoftirqRaise = 50,
     LookupBegin = 64,
     Lookup = 65,
+    Stack = 56,
+    UserStack = 57,
+    Sample = 58,
+    Lock = 59,
     ReclaimBegin = 72,
     ReclaimEnd = 73,
     Memory = 74,
@@ -65,6 +73,8 @@ pub enum Kind {
     Lost = 136,
     Mark = 137,
     Irq = 138,
+    Name = 150,
+    Missed = 151,
     Program = 139,
     User = 140,
     Mount = 141,
@@ -104,6 +114,10 @@ impl Kind {
         Kind::SoftirqRaise,
         Kind::LookupBegin,
         Kind::Lookup,
+        Kind::Stack,
+        Kind::UserStack,
+        Kind::Sample,
+        Kind::Lock,
         Kind::ReclaimBegin,
         Kind::ReclaimEnd,
         Kind::Memory,
@@ -120,6 +134,8 @@ impl Kind {
         Kind::Lost,
         Kind::Mark,
         Kind::Irq,
+        Kind::Name,
+        Kind::Missed,
         Kind::Program,
         Kind::User,
         Kind::Mount,
@@ -346,6 +362,10 @@ pub enum Record<'b> {
     Mark {
         text: &'b [u8],
     },
+    Stack(StackRecord<'b>),
+    Lock(LockRecord<'b>),
+    Name(NameRecord<'b>),
+    Missed(MissedRecord<'b>),
     Host(HostRecord<'b>),
 }
 
@@ -442,9 +462,10 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         }),
         Kind::IrqEnter | Kind::IrqExit | Kind::SoftirqRaise => irq(kind, at)?,
         Kind::LookupBegin | Kind::Lookup => Record::Lookup(LookupRecord::parse(at)?),
-        Kind::Program | Kind::User | Kind::Mount | Kind::DeviceAbout | Kind::DeviceLink => {
-            Record::Host(host(kind, at)?)
-        }
+        Kind::Stack | Kind::UserStack | Kind::Sample => Record::Stack(stack::stack(at)?),
+        Kind::Lock => Record::Lock(stack::lock(at)?),
+        Kind::Name => Record::Name(stack::name(at)?),
+        Kind::Missed => Record::Missed(stack::missed(at)?),
         Kind::Program
         | Kind::User
         | Kind::Mount

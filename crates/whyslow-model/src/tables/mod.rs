@@ -1,6 +1,7 @@
 //! The tables of a recording, one file each.
 
 mod block_io;
+mod callsite;
 mod clock_snapshot;
 mod counter;
 mod cpu;
@@ -9,9 +10,11 @@ mod device_link;
 mod dns_lookup;
 mod fd_life;
 mod file_life;
+mod frame;
 mod import_log;
 mod irq;
 mod kernel_work;
+mod lock_wait;
 mod lost_events;
 mod mapping;
 mod marker;
@@ -23,6 +26,7 @@ mod page_count;
 mod process;
 mod reclaim;
 mod sched_slice;
+mod stack_sample;
 mod syscall;
 mod thread;
 mod thread_comm;
@@ -31,6 +35,7 @@ mod trace_stat;
 mod wakeup;
 
 pub use block_io::BlockIoRow;
+pub use callsite::CallsiteRow;
 pub use clock_snapshot::ClockSnapshotRow;
 pub use counter::CounterRow;
 pub use cpu::CpuRow;
@@ -39,9 +44,11 @@ pub use device_link::DeviceLinkRow;
 pub use dns_lookup::DnsLookupRow;
 pub use fd_life::FdLifeRow;
 pub use file_life::FileLifeRow;
+pub use frame::FrameRow;
 pub use import_log::ImportLogRow;
 pub use irq::IrqRow;
 pub use kernel_work::KernelWorkRow;
+pub use lock_wait::LockWaitRow;
 pub use lost_events::LostEventsRow;
 pub use mapping::MappingRow;
 pub use marker::MarkerRow;
@@ -53,6 +60,7 @@ pub use page_count::PageCountRow;
 pub use process::ProcessRow;
 pub use reclaim::ReclaimRow;
 pub use sched_slice::SchedSliceRow;
+pub use stack_sample::StackSampleRow;
 pub use syscall::SyscallRow;
 pub use thread::ThreadRow;
 pub use thread_comm::ThreadCommRow;
@@ -71,6 +79,7 @@ macro_rules! for_each_table {
             SyscallRow syscall, BlockIoRow block_io, SchedSliceRow sched_slice,
             ThreadStateRow thread_state, WakeupRow wakeup, IrqRow irq, NetPacketRow net_packet,
             FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim, KernelWorkRow kernel_work,
+            StackSampleRow stack_sample, LockWaitRow lock_wait, CallsiteRow callsite, FrameRow frame,
             DnsLookupRow dns_lookup,
             CounterRow counter, MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,
             ThreadCommRow thread_comm, ProcessRow process, CpuRow cpu, DeviceRow device,

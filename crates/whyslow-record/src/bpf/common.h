@@ -17,6 +17,11 @@ const volatile __u32 ring_mask = 0;    /* number of rings, a power of two, less 
 const volatile __u64 call_min_ns = 0;  /* shorter calls are left out */
 const volatile bool only_targets = false;
 const volatile bool wants_switches = true; /* else they only tell of calls */
+const volatile __u64 stack_min_ns = 0;      /* away from the CPU for shorter: no stack */
+const volatile __u64 sample_ns = 0;         /* between samples of what runs */
+const volatile __u64 lock_min_ns = 0;       /* shorter waits for locks are left out */
+const volatile __u64 lock_stack_min_ns = 0; /* shorter ones have no stack */
+const volatile bool skip_spins = false;     /* where a ring's own lock may be waited for */
 
 /* Set while one spool ends and another one begins. */
 volatile bool is_turning = false;

@@ -41,6 +41,7 @@ enum {
 	BPF_F_NO_PREALLOC = 1,
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 	BPF_RB_NO_WAKEUP = 1,
+	BPF_F_USER_STACK = 1 << 8,
 };
 
 enum wb_reason {

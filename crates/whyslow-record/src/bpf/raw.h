@@ -18,5 +18,5 @@ int BPF_PROG(raw_sys_enter, struct pt_regs *regs, long nr)
 SEC("raw_tp/sys_exit")
 int BPF_PROG(raw_sys_exit, struct pt_regs *regs, long ret)
 {
-	return end_call(own_regs(), ret);
+	return end_call(ctx, own_regs(), ret);
 }

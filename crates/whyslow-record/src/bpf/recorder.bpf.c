@@ -2,10 +2,14 @@
 /* All programs of the recorder: which of them are loaded is decided at start. */
 #include "common.h"
 
+#include "stacks.h"
 #include "targets.h"
 
 #include "syscalls.h"
 
+#include "away.h"
+
+#include "locks.h"
 #include "raw.h"
 
 #include "process.h"

@@ -276,7 +276,7 @@ static __always_inline void put_outcome(const volatile struct call_spec *spec,
 			  2 * sizeof(__s32));
 }
 
-static __always_inline int end_call(struct pt_regs *regs, long ret)
+static __always_inline int end_call(void *context, struct pt_regs *regs, long ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct call *call = bpf_task_storage_get(&calls, task, 0, 0);
@@ -299,6 +299,8 @@ static __always_inline int end_call(struct pt_regs *regs, long ret)
 		put_text(spec->text2, (void *)arg_of(regs, compat, spec->text2));
 	if (ret >= 0 && (spec->address_out || spec->fds_out))
 		put_outcome(spec, regs, compat);
+	if (call->flags & WIRE_SLEPT)
+		put_user_stack(context, call->entered);
 	put_call(WIRE_SYSCALL, call, regs, compat, ret, task);
 	call->entered = 0;
 	return 0;
@@ -307,7 +309,7 @@ static __always_inline int end_call(struct pt_regs *regs, long ret)
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 {
-	return end_call(regs, ret);
+	return end_call(ctx, regs, ret);
 }
 
 /* Long calls are told of before they end, also if nobody else wants the CPU. */

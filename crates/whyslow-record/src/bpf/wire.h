@@ -42,6 +42,11 @@ enum wire_kind {
 
 	WIRE_LOOKUP_BEGIN = 64,
 	WIRE_LOOKUP = 65,
+	WIRE_STACK = 56,
+	WIRE_USER_STACK = 57,
+	WIRE_SAMPLE = 58,
+	WIRE_LOCK = 59,
+
 	WIRE_RECLAIM_BEGIN = 72,
 	WIRE_RECLAIM_END = 73,
 	WIRE_MEMORY = 74,
@@ -55,6 +60,7 @@ enum wire_kind {
 #define WIRE_COMPAT 1 /* a system call through the 32-bit table */
 #define WIRE_TOLD 2   /* the entry of the call was told before */
 #define WIRE_ELSEWHERE 4 /* the thread is not the one that ran on the CPU */
+#define WIRE_SLEPT 8 /* the call's user stack is told when it returns: its thread was away for long */
 
 struct wire_head {
 	__u16 kind;
@@ -195,6 +201,26 @@ struct wire_lookup {
 	__u8 address[16];
 	char host[256]; /* each ends with a zero byte */
 	char service[32];
+};
+
+/* Followed by addresses, innermost first: those in the kernel, then those of the program. */
+struct wire_stack {
+	struct wire_head head; /* whose thread came back, or runs */
+	__u64 since; /* when it left the CPU, or entered the call; of a sample, one period ago */
+	__u32 state; /* that it was left in, as in a switch */
+	__u16 kernel; /* addresses */
+	__u16 user;
+};
+
+/* A wait for a lock that is over, followed by addresses in the kernel. */
+struct wire_lock {
+	struct wire_head head;
+	__u64 since;
+	__u64 lock;
+	__u32 flags; /* as the kernel tells them where the wait begins */
+	__s32 ret;
+	__u32 kernel; /* addresses */
+	__u32 zero;
 };
 
 struct wire_reclaim {

@@ -79,7 +79,8 @@ pub fn checks() -> Vec<Check> {
     checks
 }
 
-fn kernel() -> Check {
+/// Whether the kernel is of this version or newer.
+pub(crate) fn is_kernel_since(version: [u32; 2]) -> bool {
     let system = rustix::system::uname();
     let release = system.release().to_string_lossy();
     let numbers: Vec<u32> = release
@@ -87,8 +88,14 @@ fn kernel() -> Check {
         .filter_map(|number| number.parse().ok())
         .take(2)
         .collect();
+    numbers.as_slice() >= version.as_slice()
+}
+
+fn kernel() -> Check {
+    let system = rustix::system::uname();
+    let release = system.release().to_string_lossy();
     // Storage by task for tracing programs, and rings.
-    if numbers.as_slice() >= [5, 11].as_slice() {
+    if is_kernel_since([5, 11]) {
         Check::new("kernel", State::Good, release)
     } else {
         Check::new("kernel", State::Bad, release)

@@ -8,7 +8,7 @@ mod record;
 pub(crate) use ask::AskArgs;
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
-pub(crate) use record::{HeldArgs, RecordArgs, TopicArg};
+pub(crate) use record::{HeldArgs, RecordArgs, Stacks, TopicArg};
 
 use std::path::{Path, PathBuf};
 

@@ -16,7 +16,8 @@ Examples:
   sudo whyslow record -p 1234 --for 10s       calls of one process and those it starts
   sudo whyslow record --comm 'php-fpm*'       calls of processes of that name, also later ones
   sudo whyslow record --cgroup system.slice/nginx.service
-  sudo whyslow record --light --for 1h        long and blocking calls, and disks";
+  sudo whyslow record --light --for 1h        long and blocking calls, and disks
+  sudo whyslow record --sample 99 --for 10s   with stacks of what runs";
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
@@ -41,7 +42,7 @@ pub(crate) struct RecordArgs {
     /// With a command: calls of all processes, not only its own
     #[arg(short, long)]
     pub(crate) all: bool,
-    /// What to record [default: syscalls,sched,block,dns,mem,fs]
+    /// What to record [default: syscalls,sched,block,dns,locks,mem,fs]
     #[arg(long, value_name = "TOPICS", value_delimiter = ',')]
     pub(crate) what: Vec<TopicArg>,
     /// Only calls that last so long, or in which the thread gave up the CPU
@@ -50,6 +51,14 @@ pub(crate) struct RecordArgs {
     /// Little: calls of 1 ms and more or in which the thread gave up the CPU, and block I/O
     #[arg(long, conflicts_with_all = ["what", "full"])]
     pub(crate) light: bool,
+    /// Stacks of threads that were away from the CPU for so long: in the kernel, and in the program
+    /// where they waited in a system call; `off` for none [default: 1ms; off with --light, and with --what but
+    /// without sched]
+    #[arg(long, value_name = "DURATION", value_parser = parse_stacks)]
+    pub(crate) stacks: Option<Stacks>,
+    /// Stacks of what runs, so many times a second on each CPU
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    pub(crate) sample: Option<u32>,
     /// All that can be recorded
     #[arg(long, conflicts_with = "what")]
     pub(crate) full: bool,
@@ -68,6 +77,20 @@ pub(crate) struct RecordArgs {
     /// Record while this command runs
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// For which waits stacks are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stacks {
+    Off,
+    From(Ns),
+}
+
+fn parse_stacks(text: &str) -> Result<Stacks, String> {
+    match text.trim() {
+        "off" => Ok(Stacks::Off),
+        text => parse_duration(text).map(Stacks::From),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

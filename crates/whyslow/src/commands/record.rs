@@ -20,7 +20,7 @@ use whyslow_record::{
 };
 use whyslow_store::Existing;
 
-use crate::cli::{HeldArgs, RecordArgs, TalkArgs, TopicArg};
+use crate::cli::{HeldArgs, RecordArgs, Stacks, TalkArgs, TopicArg};
 use crate::failure::Failure;
 use crate::output::shown;
 use crate::progress::Teller;
@@ -130,14 +130,27 @@ fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> Options {
     if args.light {
         options.topics = [Topic::Syscalls, Topic::Block].into();
         options.call_min = LIGHT_MIN;
+        options.stack_min = None;
     } else if args.full {
         options.topics = Topic::ALL.iter().copied().collect();
     } else if !args.what.is_empty() {
         options.topics = args.what.iter().map(topic).collect();
+        // Whoever asks for little gets little.
+        if !options.topics.contains(&Topic::Sched) {
+            options.stack_min = None;
+        }
     }
     if let Some(min) = args.min {
         options.call_min = Duration::from_nanos(min.max(0) as u64);
     }
+    match args.stacks {
+        Some(Stacks::Off) => options.stack_min = None,
+        Some(Stacks::From(min)) => {
+            options.stack_min = Some(Duration::from_nanos(min.max(0) as u64));
+        }
+        None => {}
+    }
+    options.sample_hz = args.sample.unwrap_or(0);
     options.pids.clone_from(&args.pid);
     if !args.all {
         options.pids.extend(command);
@@ -248,6 +261,12 @@ fn tell_cost(summary: &Summary, output: &Path, talk: &TalkArgs) {
     if lost > 0 {
         talk::line(&format!(
             "note: {lost} records were lost because the buffer was full: --buffer makes it larger"
+        ));
+    }
+    let missed = summary.progress.missed;
+    if missed > 0 {
+        talk::line(&format!(
+            "note: the kernel left out {missed} runs of the recorder's programs: they would have interrupted themselves"
         ));
     }
     if summary.is_full {

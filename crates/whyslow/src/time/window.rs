@@ -23,6 +23,8 @@ impl OperationRef {
             "irq" => "irq",
             "slice" | "sched_slice" => "sched_slice",
             "reclaim" => "reclaim",
+            "lock" | "lock_wait" => "lock_wait",
+            "stack" | "stack_sample" => "stack_sample",
             "dns" | "dns_lookup" => "dns_lookup",
             "finding" | "request" => {
                 return Some(Err(format!(

@@ -7,12 +7,14 @@ use whyslow_model::event::{
     SocketAddress, StateProcess, SyscallArgs, WakeupKind,
 };
 use whyslow_model::spool::{
-    BlockIo, COMPAT, ELSEWHERE, Head, HostRecord, Kind, LookupRecord, Record, Switch, SyscallRecord,
+    BlockIo, COMPAT, ELSEWHERE, Head, HostRecord, Kind, LookupRecord, MissedRecord, Record, Switch,
+    SyscallRecord,
 };
 use whyslow_model::syscall::{self, Abi, Role};
 
 use super::host::{self, Host};
 use super::kernel;
+use super::names::Names;
 use super::order::Pointed;
 
 /// What came of a record.
@@ -47,10 +49,19 @@ pub(crate) struct Mapper {
     /// Of calls that are known by number only.
     numbers: FxHashMap<u32, Box<str>>,
     abi: Option<Abi>,
+    pub(super) names: Names,
     host: Host,
 }
 
 impl Mapper {
+    /// Knows what addresses are called.
+    pub(crate) fn new(names: Names) -> Self {
+        Self {
+            names,
+            ..Self::default()
+        }
+    }
+
     /// The machine's architecture, as `uname -m` tells it.
     pub(crate) fn set_architecture(&mut self, name: &[u8]) {
         self.abi = match name {
@@ -203,6 +214,7 @@ impl Mapper {
                     count: i64::try_from(count).ok(),
                 })
             }
+            Record::Missed(missed) => Told::Loss(missed_runs(head, missed, place.ts)),
             Record::Lookup(lookup) => event(looked_up(head, lookup, place.ts)),
             Record::Fact { name, value } => Told::Fact(name, value),
             Record::Process { .. } => {
@@ -210,14 +222,19 @@ impl Mapper {
                 about.map_or(Told::Nothing, state)
             }
             Record::Host(HostRecord::Program(program)) => event(self.host.program(head, program)),
+            Record::Text(_)
+            | Record::Bytes(_)
+            | Record::Clock { .. }
+            | Record::Stack(_)
+            | Record::Lock(_)
+            | Record::Name(_)
+            | Record::Mark { .. } => Told::Nothing,
             Record::Host(ref record) => host::machine(head, record).map_or(Told::Nothing, state),
-            Record::Text(_) | Record::Bytes(_) | Record::Clock { .. } | Record::Mark { .. } => {
-                Told::Nothing
-            }
         }
     }
 
     fn learn(&mut self, head: &Head, record: &Record<'_>) {
+        self.names.learn(head, record);
         match record {
             Record::Process {
                 ppid,
@@ -395,7 +412,7 @@ fn address(bytes: &[u8]) -> Option<SocketAddress<'_>> {
 }
 
 /// State of the thread that goes, by the bits of current kernels (since 4.14).
-fn prev_state(state: u32) -> PrevState {
+pub(super) fn prev_state(state: u32) -> PrevState {
     const UNINTERRUPTIBLE: u32 = 0x2;
     const DEAD: u32 = 0x80;
     const NOLOAD: u32 = 0x400;
@@ -415,6 +432,19 @@ fn prev_state(state: u32) -> PrevState {
         state if state & 0x8 != 0 => PrevState::Traced,
         state if state & 0x40 != 0 => PrevState::Parked,
         state => PrevState::Unknown(i64::from(state)),
+    }
+}
+
+/// Of a program that runs on all CPUs.
+fn missed_runs<'a>(head: &Head, missed: MissedRecord<'a>, ts: Ns) -> Loss<'a> {
+    let length = i64::try_from(missed.to.saturating_sub(head.ts));
+    Loss {
+        ts,
+        ts_end: Some(ts.saturating_add(length.unwrap_or(i64::MAX))),
+        cpu: None,
+        stream: std::str::from_utf8(missed.program).unwrap_or("spool"),
+        kind: LossKind::Events,
+        count: i64::try_from(missed.count).ok(),
     }
 }
 

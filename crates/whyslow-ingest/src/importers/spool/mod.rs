@@ -9,11 +9,14 @@ mod clocks;
 mod host;
 mod kernel;
 mod map;
+mod names;
 mod order;
 mod reader;
+mod stacks;
 mod told;
 
 pub(crate) use clocks::{Reading, Step};
 pub(crate) use map::{Mapper, Place, Told};
+pub(crate) use names::Names;
 pub(crate) use order::Window;
 pub(crate) use reader::{SpoolReader, is_spool};

@@ -27,6 +27,7 @@ pub(crate) struct SpoolReader {
     open: Option<BufReader<File>>,
     offset: u64,
     next_number: u64,
+    names_only: bool,
     pub(crate) damages: Vec<Damage>,
     pub(crate) bytes_done: u64,
     pub(crate) bytes_total: u64,
@@ -70,6 +71,7 @@ impl SpoolReader {
             open: None,
             offset: 0,
             next_number: 0,
+            names_only: false,
             damages: Vec::new(),
             bytes_done: 0,
         })
@@ -95,6 +97,7 @@ impl SpoolReader {
                     self.check_number(&block);
                     return Ok(Some((block, payload)));
                 }
+                Found::Other => {}
                 Found::End => {
                     self.open = None;
                     self.at += 1;
@@ -106,6 +109,13 @@ impl SpoolReader {
             }
         }
         Ok(None)
+    }
+
+    /// The records of the next good block that has names; others are passed over unread.
+    pub(super) fn next_with_names(&mut self) -> io::Result<Option<Vec<u8>>> {
+        self.names_only = true;
+        let found = self.next()?;
+        Ok(found.map(|(_, payload)| payload))
     }
 
     fn block(&mut self) -> io::Result<Found> {
@@ -127,6 +137,11 @@ impl SpoolReader {
         };
         let mut stored = Vec::new();
         let wanted = u64::from(block.payload_bytes);
+        if self.names_only && !block.has_names {
+            file.seek_relative(wanted as i64)?;
+            self.offset += BLOCK_BYTES as u64 + wanted;
+            return Ok(Found::Other);
+        }
         // Grows with what is there, not with what the head claims.
         file.by_ref().take(wanted).read_to_end(&mut stored)?;
         if stored.len() as u64 != wanted {
@@ -216,6 +231,8 @@ impl SpoolReader {
 
 enum Found {
     Block(Block, Vec<u8>),
+    /// A block that is not wanted.
+    Other,
     End,
     Damaged(String),
 }

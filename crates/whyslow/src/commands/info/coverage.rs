@@ -85,6 +85,18 @@ const CLASSES: &[Class] = &[
         without: "who waited for memory is unknown, or nobody did",
     },
     Class {
+        name: "waits for locks",
+        shows: Shows::Table("lock_wait"),
+        topic: "locks",
+        without: "no `locks`: who waited for locks of the kernel is unknown, or nobody did for long",
+    },
+    Class {
+        name: "stacks",
+        shows: Shows::Table("stack_sample"),
+        topic: "stacks",
+        without: "no `stacks`: where in the code threads waited is unknown",
+    },
+    Class {
         name: "work of file systems",
         shows: Shows::Table("kernel_work"),
         topic: "fs",

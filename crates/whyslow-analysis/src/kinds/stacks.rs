@@ -1,0 +1,80 @@
+//! `stacks`: where threads were away from the CPU for long, and what ran.
+
+use whyslow_model::answer::Measure;
+use whyslow_model::row::Row;
+use whyslow_model::tables::StackSampleRow;
+
+use super::{Cell, Field, Only, Spec, Topic, View};
+use crate::keys::Key;
+use crate::query::{Kind, Verb};
+
+pub(crate) static TOPIC: Topic = Topic {
+    kind: Kind::Stacks,
+    about: "Stacks of threads that waited for long, and samples of what ran",
+    examples: "\
+  whyslow stacks web.wsl                        most time away from the CPU, caller by caller
+  whyslow stacks web.wsl -c mysqld -w op:17     where a thread waited in one call
+  whyslow stacks web.wsl --op sample            what ran (record --sample)
+  whyslow stacks stats web.wsl --by comm,function",
+    views: &[
+        View::new(Verb::Top, "Time by stack, caller by caller", &STACKS),
+        View::new(Verb::Stats, "Count and length by function", &STACKS),
+        View::new(Verb::Hist, "Histogram of lengths with percentiles", &STACKS),
+        View::new(Verb::Log, "Stacks in order of time", &STACKS),
+        View::new(Verb::Heat, "Length over time", &STACKS),
+    ],
+    default: Some(Verb::Top),
+    is_main: false,
+};
+
+pub(crate) static STACKS: Spec = Spec {
+    kind: Kind::Stacks,
+    name: "stacks",
+    rows: "stacks",
+    table: StackSampleRow::TABLE,
+    only: Only::Everything,
+    class: "kind",
+    classes: &["offcpu", "sample"],
+    group: &[Key::Kind, Key::State, Key::Function],
+    series: &[Key::Kind],
+    size: None,
+    errno: None,
+    lasting: false,
+    owner: "utid",
+    stages: &[],
+    id_prefix: "stack",
+    fields: FIELDS,
+};
+
+const FIELDS: &[Field] = &[
+    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
+    Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
+    Field::new("kind", "kind", Measure::Text, Cell::Text("kind")).priority(2),
+    Field::new("state", "state", Measure::Text, Cell::Text("state")),
+    Field::new(
+        "function",
+        "function",
+        Measure::Text,
+        Cell::Text("function"),
+    ),
+    Field::new(
+        "user_function",
+        "of the program",
+        Measure::Text,
+        Cell::Text("user_function"),
+    )
+    .priority(3),
+    Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
+    Field::new("pid", "pid", Measure::Count, Cell::Int("pid")).priority(4),
+    Field::new("tid", "tid", Measure::Count, Cell::Int("tid")),
+    Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu")).priority(7),
+    Field::new(
+        "callsite_id",
+        "stack",
+        Measure::Count,
+        Cell::Int("callsite_id"),
+    )
+    .priority(8),
+    Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
+];

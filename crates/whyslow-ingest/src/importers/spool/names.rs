@@ -1,0 +1,160 @@
+//! What addresses in stacks are called.
+//!
+//! The recorder looks names up after it took the stack, so they lie behind it in the spool. A spool
+//! is therefore read for its names first; blocks with names say so, and the others are passed over.
+
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::event::Frame;
+use whyslow_model::spool::{Head, NameRecord, Record, records};
+
+use super::reader::SpoolReader;
+
+/// Addresses with names; more stay addresses.
+const NAMES_MAX: usize = 1 << 20;
+
+/// Process, when it began to run its program, address. The kernel is process 0.
+type Key = (i32, u64, u64);
+
+/// The name of an address, and where in it.
+#[derive(Debug, Clone, Copy)]
+struct Named {
+    function: u32,
+    module: u32,
+    distance: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    named: FxHashMap<Key, Named>,
+    /// Number 0 is no text.
+    texts: Vec<Box<[u8]>>,
+    numbers: FxHashMap<Box<[u8]>, u32>,
+    /// When processes began to run their programs.
+    programs: FxHashMap<i32, u64>,
+}
+
+impl Names {
+    /// All names of a spool. What cannot be read is told of when its records are.
+    pub(crate) fn read(path: &Path) -> Self {
+        let mut names = Self::default();
+        let Ok(mut reader) = SpoolReader::open(path) else {
+            return names;
+        };
+        while let Ok(Some(payload)) = reader.next_with_names() {
+            for (_, record) in records(&payload) {
+                if let Ok((head, Record::Name(name))) = record {
+                    names.add(head.pid, &name);
+                }
+            }
+        }
+        names
+    }
+
+    pub(crate) fn add(&mut self, pid: i32, name: &NameRecord<'_>) {
+        if self.named.len() >= NAMES_MAX {
+            return;
+        }
+        let named = Named {
+            function: self.number(name.function),
+            module: self.number(name.module),
+            distance: name.distance,
+        };
+        self.named.insert((pid, name.since, name.address), named);
+    }
+
+    fn number(&mut self, text: &[u8]) -> u32 {
+        if text.is_empty() {
+            return 0;
+        }
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        self.texts.push(text.into());
+        let number = self.texts.len() as u32;
+        self.numbers.insert(text.into(), number);
+        number
+    }
+
+    fn text(&self, number: u32) -> Option<&[u8]> {
+        let place = (number as usize).checked_sub(1)?;
+        self.texts.get(place).map(AsRef::as_ref)
+    }
+
+    /// Which program a process runs.
+    pub(super) fn learn(&mut self, head: &Head, record: &Record<'_>) {
+        match record {
+            Record::Exec(_) => {
+                self.programs.insert(head.pid, head.ts);
+            }
+            Record::Fork(child) if child.tid == child.pid => {
+                self.programs.insert(child.pid, head.ts);
+            }
+            Record::Free(task) if task.tid == task.pid => {
+                self.programs.remove(&task.pid);
+            }
+            Record::Name(name) => self.add(head.pid, name),
+            _ => {}
+        }
+    }
+
+    /// A frame of the kernel, or of what the process runs now.
+    pub(super) fn frame(&self, process: Option<i32>, address: u64) -> Frame<'_> {
+        let key = process.map_or((0, 0, address), |pid| {
+            let since = self.programs.get(&pid).copied().unwrap_or(0);
+            (pid, since, address)
+        });
+        let named = self.named.get(&key);
+        let has_place = named.filter(|named| named.function != 0 || named.module != 0);
+        Frame {
+            is_kernel: process.is_none(),
+            address,
+            function: named.and_then(|named| self.text(named.function)),
+            module: named.and_then(|named| self.text(named.module)),
+            distance: has_place.map(|named| named.distance),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whyslow_model::spool::{Encoder, Kind};
+
+    fn learn(names: &mut Names, encoder: &Encoder) {
+        for (_, record) in records(encoder.payload()) {
+            let (head, record) = record.expect("made here");
+            names.learn(&head, &record);
+        }
+    }
+
+    #[test]
+    fn a_name_is_that_of_the_program_that_the_process_runs() {
+        let mut names = Names::default();
+        let mut encoder = Encoder::default();
+        for (since, function) in [(0, &b"before"[..]), (50, b"after")] {
+            encoder
+                .begin(Kind::Name, 90, (7, 7))
+                .u64(since)
+                .u64(0x1000)
+                .u64(4)
+                .text(function)
+                .text(b"/bin/x")
+                .end();
+        }
+        learn(&mut names, &encoder);
+        let function = |names: &Names| names.frame(Some(7), 0x1000).function.map(<[u8]>::to_vec);
+        assert_eq!(function(&names), Some(b"before".to_vec()));
+        let mut encoder = Encoder::default();
+        encoder
+            .begin(Kind::Exec, 50, (7, 7))
+            .u32(7)
+            .text(b"/bin/x")
+            .end();
+        learn(&mut names, &encoder);
+        assert_eq!(function(&names), Some(b"after".to_vec()));
+        assert_eq!(names.frame(Some(8), 0x1000).function, None);
+        assert_eq!(names.frame(None, 0x1000).function, None);
+    }
+}

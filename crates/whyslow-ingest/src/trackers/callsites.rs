@@ -1,0 +1,251 @@
+//! Stacks as a tree: each frame with its caller is a row once, however often it is met.
+//!
+//! A frame is known by its name and file, so that the same code in two processes, or called from
+//! two places of a function, is the same; without a name by its place in the file, and without that
+//! by its address.
+
+use rustc_hash::FxHashMap;
+use whyslow_model::event::Frame;
+use whyslow_model::tables::{CallsiteRow, EmitAll, FrameRow};
+use whyslow_model::{Ns, Sym, stat};
+
+use super::identity::Output;
+
+/// Stacks that go on beyond this lose their innermost frames.
+const CALLSITES_MAX: usize = 2_000_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct FrameKey {
+    is_kernel: bool,
+    function: Option<Sym>,
+    module: Option<Sym>,
+    /// In its file or in memory, if it has no name.
+    place: u64,
+}
+
+/// A frame that has its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct KnownFrame {
+    pub(super) id: u32,
+    pub(super) is_kernel: bool,
+    pub(super) function: Option<Sym>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Callsites {
+    frames: FxHashMap<FrameKey, u32>,
+    /// By caller (0 for none, else its id and one) and frame.
+    sites: FxHashMap<(u32, u32), u32>,
+}
+
+impl Callsites {
+    pub(super) fn frame<S: EmitAll>(
+        &mut self,
+        frame: &Frame<'_>,
+        ts: Ns,
+        out: &mut Output<'_, S>,
+    ) -> KnownFrame {
+        let function = frame.function.map(|name| out.intern(name));
+        let module = frame.module.map(|name| out.intern(name));
+        let place = match (function, module, frame.distance) {
+            (Some(_), _, _) => 0,
+            (None, Some(_), Some(distance)) => distance,
+            _ => frame.address,
+        };
+        let key = FrameKey {
+            is_kernel: frame.is_kernel,
+            function,
+            module,
+            place,
+        };
+        let next = self.frames.len() as u32;
+        let id = *self.frames.entry(key).or_insert(next);
+        if id == next {
+            if function.is_none() {
+                out.anomalies.count(&stat::FRAME_UNNAMED, ts);
+            }
+            let kind = if frame.is_kernel { "kernel" } else { "user" };
+            let kind = out.symbols.intern_static(kind);
+            out.sink.emit(FrameRow {
+                id: i64::from(id),
+                function,
+                function_offset: frame.distance.map(|distance| distance as i64),
+                module,
+                address: frame.address as i64,
+                kind,
+            });
+        }
+        KnownFrame {
+            id,
+            is_kernel: frame.is_kernel,
+            function,
+        }
+    }
+
+    /// Id of the stack of these frames, innermost first.
+    pub(super) fn stack<'f, S: EmitAll>(
+        &mut self,
+        frames: impl DoubleEndedIterator<Item = &'f KnownFrame>,
+        ts: Ns,
+        out: &mut Output<'_, S>,
+    ) -> Option<i64> {
+        let mut caller = 0;
+        for (depth, frame) in (0..).zip(frames.rev()) {
+            let next = self.sites.len() as u32;
+            let is_full = self.sites.len() >= CALLSITES_MAX;
+            let id = match self.sites.get(&(caller, frame.id)) {
+                Some(id) => *id,
+                None if is_full => {
+                    out.anomalies.count(&stat::MAP_LIMIT, ts);
+                    break;
+                }
+                None => {
+                    self.sites.insert((caller, frame.id), next);
+                    out.sink.emit(CallsiteRow {
+                        id: i64::from(next),
+                        parent_id: caller.checked_sub(1).map(i64::from),
+                        frame_id: i64::from(frame.id),
+                        depth,
+                    });
+                    next
+                }
+            };
+            caller = id + 1;
+        }
+        caller.checked_sub(1).map(i64::from)
+    }
+}
+
+/// Code that brings a thread to wait and back, which tells nothing of what it waits for.
+const SCHEDULER: &[&str] = &[
+    "__schedule",
+    "schedule",
+    "io_schedule",
+    "preempt_schedule",
+    "__cond_resched",
+    "__switch_to",
+    "finish_task_switch",
+];
+/// Code of locks.
+const LOCKS: &[&str] = &[
+    "_raw_",
+    "__raw_",
+    "native_queued_",
+    "queued_",
+    "__pv_queued_",
+    "osq_lock",
+    "mutex_",
+    "__mutex_",
+    "ww_mutex_",
+    "__ww_mutex_",
+    "rwsem_",
+    "down_",
+    "__down",
+    "up_read",
+    "up_write",
+    "percpu_rwsem",
+    "__percpu_rwsem",
+    "percpu_down",
+    "__percpu_down",
+    "rt_mutex_",
+    "__rt_mutex_",
+    "rt_spin_",
+    "rtlock_",
+    "rwbase_",
+];
+/// What runs the recorder's own programs in a thread.
+const RECORDER: &[&str] = &[
+    "bpf_prog_",
+    "bpf_trace_run",
+    "__bpf_trace_",
+    "__traceiter_",
+    "bpf_get_stack",
+    "trace_contention_",
+];
+/// The recorder's frames are among so many.
+const RECORDER_DEPTH: usize = 8;
+
+fn is_among(names: &[&str], function: &str) -> bool {
+    names.iter().any(|name| function.starts_with(name))
+}
+
+fn is_locking(function: &str) -> bool {
+    function == "down" || is_among(LOCKS, function) || is_among(SCHEDULER, function)
+}
+
+/// Innermost function of the frames that is not left out.
+fn innermost<S>(
+    frames: &[KnownFrame],
+    is_left_out: fn(&str) -> bool,
+    out: &Output<'_, S>,
+) -> Option<Sym> {
+    let functions = frames.iter().filter_map(|frame| frame.function);
+    let mut functions = functions.filter(|function| !is_left_out(out.symbols.get(*function)));
+    functions.next()
+}
+
+/// Where a thread waited or ran.
+pub(super) fn outside_of_scheduler<S>(frames: &[KnownFrame], out: &Output<'_, S>) -> Option<Sym> {
+    innermost(frames, |function| is_among(SCHEDULER, function), out)
+}
+
+/// Who wanted the lock.
+pub(super) fn outside_of_locks<S>(frames: &[KnownFrame], out: &Output<'_, S>) -> Option<Sym> {
+    innermost(frames, is_locking, out)
+}
+
+/// Innermost function of the program.
+pub(super) fn of_program(frames: &[KnownFrame]) -> Option<Sym> {
+    let mut user = frames.iter().filter(|frame| !frame.is_kernel);
+    user.find_map(|frame| frame.function)
+}
+
+/// The frames without those of the recorder's own program at their begin.
+pub(super) fn without_recorder<'f, 'a>(frames: &'f [Frame<'a>]) -> &'f [Frame<'a>] {
+    let is_own = |frame: &Frame<'_>| {
+        let name = frame
+            .function
+            .and_then(|name| std::str::from_utf8(name).ok());
+        name.is_some_and(|name| is_among(RECORDER, name))
+    };
+    let begin = &frames[..frames.len().min(RECORDER_DEPTH)];
+    let own = begin.iter().rposition(is_own);
+    &frames[own.map_or(0, |place| place + 1)..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_of_locks_and_of_the_scheduler_is_told_by_name() {
+        for (function, locking) in [
+            ("__mutex_lock.constprop.0", true),
+            ("rwsem_down_write_slowpath", true),
+            ("down", true),
+            ("down_write", true),
+            ("schedule_preempt_disabled", true),
+            ("download", false),
+            ("ext4_buffered_write_iter", false),
+            ("percpu_counter_add_batch", false),
+        ] {
+            assert_eq!(is_locking(function), locking, "{function}");
+        }
+    }
+
+    #[test]
+    fn frames_of_the_recorder_are_left_out_at_the_begin_only() {
+        let frame = |function: &'static str| Frame {
+            is_kernel: true,
+            address: 1,
+            function: (!function.is_empty()).then_some(function.as_bytes()),
+            module: None,
+            distance: None,
+        };
+        let frames = ["bpf_prog_1_x", "", "__traceiter_contention_end", "a", "b"].map(frame);
+        assert_eq!(without_recorder(&frames), &frames[3..]);
+        let frames = ["a", "b"].map(frame);
+        assert_eq!(without_recorder(&frames), &frames[..]);
+        assert_eq!(without_recorder(&[]), &[]);
+    }
+}

@@ -1,0 +1,180 @@
+//! Records of stacks, of waits for locks, and of what addresses are called.
+//!
+//! A stack is addresses only. Their names are looked up while the processes still live, some time
+//! after the stack was taken, and are records of their own, once for each address of a program. A
+//! program is known by its process and the moment at which the process began to run it: that of its
+//! last [`Kind::Exec`](super::Kind::Exec) or [`Kind::Fork`](super::Kind::Fork) before the stack, or
+//! 0 if none was recorded. The kernel is process 0.
+
+use super::record::{Cursor, RecordError};
+
+/// Addresses of the functions that call each other, innermost first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Addresses<'b>(&'b [u8]);
+
+impl<'b> Addresses<'b> {
+    pub fn iter(self) -> impl Iterator<Item = u64> + 'b {
+        let of = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
+        // Where frame pointers lead nowhere the kernel tells of a caller at 0.
+        self.0
+            .chunks_exact(8)
+            .map(of)
+            .filter(|address| *address != 0)
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// A stack of the head's thread, which came back to the CPU, returned from a call, or runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StackRecord<'b> {
+    /// When it left the CPU, or entered the call; of a sample, one period ago.
+    pub since: u64,
+    /// That it was left in, as in a switch.
+    pub state: u32,
+    pub kernel: Addresses<'b>,
+    pub user: Addresses<'b>,
+}
+
+/// A wait of the head's thread for a lock, at its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockRecord<'b> {
+    pub since: u64,
+    pub lock: u64,
+    /// As the kernel tells them where the wait begins.
+    pub flags: u32,
+    pub ret: i32,
+    /// None if the wait was short.
+    pub kernel: Addresses<'b>,
+}
+
+impl LockRecord<'_> {
+    pub const SPIN: u32 = 1;
+    pub const READ: u32 = 2;
+    pub const WRITE: u32 = 4;
+    pub const RT: u32 = 8;
+    pub const PERCPU: u32 = 16;
+    pub const MUTEX: u32 = 32;
+}
+
+/// What an address is called in a program of the head's process, or in the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NameRecord<'b> {
+    /// When the process began to run the program.
+    pub since: u64,
+    pub address: u64,
+    /// Bytes from the begin of the function, or of the file if that has no name.
+    pub distance: u64,
+    /// Empty if it is not known.
+    pub function: &'b [u8],
+    /// File that the code came from; empty if it is not known.
+    pub module: &'b [u8],
+}
+
+/// Runs of a program of the recorder that the kernel left out from the head's moment on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MissedRecord<'b> {
+    pub to: u64,
+    pub count: u64,
+    pub program: &'b [u8],
+}
+
+fn addresses<'b>(at: &mut Cursor<'b>, count: u32) -> Result<Addresses<'b>, RecordError> {
+    let bytes = (count as usize).checked_mul(8);
+    let bytes = bytes.ok_or(RecordError::Short(at.kind))?;
+    at.take(bytes).map(Addresses)
+}
+
+pub(super) fn stack<'b>(at: &mut Cursor<'b>) -> Result<StackRecord<'b>, RecordError> {
+    let (since, state) = (at.u64()?, at.u32()?);
+    let (kernel, user) = (at.u16()?, at.u16()?);
+    Ok(StackRecord {
+        since,
+        state,
+        kernel: addresses(at, kernel.into())?,
+        user: addresses(at, user.into())?,
+    })
+}
+
+pub(super) fn lock<'b>(at: &mut Cursor<'b>) -> Result<LockRecord<'b>, RecordError> {
+    let (since, lock, flags, ret) = (at.u64()?, at.u64()?, at.u32()?, at.i32()?);
+    let count = at.u32()?;
+    at.u32()?;
+    Ok(LockRecord {
+        since,
+        lock,
+        flags,
+        ret,
+        kernel: addresses(at, count)?,
+    })
+}
+
+pub(super) fn name<'b>(at: &mut Cursor<'b>) -> Result<NameRecord<'b>, RecordError> {
+    Ok(NameRecord {
+        since: at.u64()?,
+        address: at.u64()?,
+        distance: at.u64()?,
+        function: at.text()?,
+        module: at.text()?,
+    })
+}
+
+pub(super) fn missed<'b>(at: &mut Cursor<'b>) -> Result<MissedRecord<'b>, RecordError> {
+    Ok(MissedRecord {
+        to: at.u64()?,
+        count: at.u64()?,
+        program: at.text()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Encoder, Kind, Record, RecordError, records};
+
+    fn stack(kernel: u16, user: u16, addresses: &[u64]) -> Encoder {
+        let mut encoder = Encoder::default();
+        let record = encoder.begin(Kind::Sample, 90, (3, 4));
+        record.u64(40).u32(2).u16(kernel).u16(user);
+        for address in addresses {
+            record.u64(*address);
+        }
+        record.end();
+        encoder
+    }
+
+    #[test]
+    fn addresses_of_the_kernel_come_before_those_of_the_program() {
+        let encoder = stack(2, 1, &[7, 8, 9]);
+        let found: Vec<_> = records(encoder.payload()).collect();
+        let [(0, Ok((_, Record::Stack(stack))))] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert_eq!(stack.kernel.iter().collect::<Vec<_>>(), [7, 8]);
+        assert_eq!(stack.user.iter().collect::<Vec<_>>(), [9]);
+        assert_eq!((stack.since, stack.state), (40, 2));
+    }
+
+    #[test]
+    fn a_stack_that_claims_more_addresses_than_it_has_is_damaged() {
+        for (kernel, user) in [(3, 1), (0, 4), (u16::MAX, u16::MAX)] {
+            let encoder = stack(kernel, user, &[7, 8, 9]);
+            let found = records(encoder.payload()).next();
+            let is_short = matches!(found, Some((_, Err(RecordError::Short(Kind::Sample)))));
+            assert!(is_short, "{found:?}");
+        }
+        let mut encoder = Encoder::default();
+        let record = encoder.begin(Kind::Lock, 90, (3, 4));
+        record
+            .u64(40)
+            .u64(5)
+            .u32(1)
+            .u32(0)
+            .u32(u32::MAX)
+            .u32(0)
+            .end();
+        let found = records(encoder.payload()).next();
+        assert!(matches!(found, Some((_, Err(RecordError::Short(_))))));
+    }
+}

@@ -1,0 +1,37 @@
+use crate::Sym;
+
+crate::table! {
+    /// Stacks of threads that were away from the CPU for long, and samples of what ran.
+    StackSampleRow = "stack_sample", Interval by id {
+        /// Id, in order of the moment at which the stack was taken.
+        id: i64 [Id],
+        /// When the thread left the CPU; of a sample, one period before it was taken.
+        ts: i64 [Time],
+        /// Time away from the CPU; of a sample, the period it stands for.
+        dur: Option<i64> [Duration],
+        /// When the thread came back, or was sampled.
+        ts_end: Option<i64> [Time],
+        /// offcpu (away from the CPU for at least as long as the recorder was told), sample (on it).
+        kind: Sym,
+        /// State it was left in: sleeping, uninterruptible, runnable (it lost the CPU), …; null for samples.
+        state: Option<Sym>,
+        /// Thread (recording-unique id).
+        utid: Option<i32> [Id],
+        /// Its process (recording-unique id).
+        upid: Option<i32> [Id],
+        /// Kernel thread id.
+        tid: Option<i32>,
+        /// Kernel process id (thread group).
+        pid: Option<i32>,
+        /// Name of the thread at that time.
+        comm: Option<Sym>,
+        /// CPU it came back to, or was sampled on.
+        cpu: Option<i32>,
+        /// Innermost function outside of the scheduler's code; null if no function is known.
+        function: Option<Sym>,
+        /// Innermost function of the program; null if its part of the stack was not taken or has no names.
+        user_function: Option<Sym>,
+        /// The stack: its innermost frame with all that called it, those of the kernel called by those of the program.
+        callsite_id: Option<i64> [Id],
+    }
+}

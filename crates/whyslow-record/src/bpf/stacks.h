@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/* Stacks on their way to a ring: only as many addresses as there are. */
+#ifndef WHYSLOW_STACKS_H
+#define WHYSLOW_STACKS_H
+
+#define FRAMES_MAX 127
+#define FRAMES_BYTES (FRAMES_MAX * sizeof(__u64))
+
+/* A stack being put together. The programs that do so can interrupt each other. */
+enum stack_place { PLACE_AWAY, PLACE_USER, PLACE_SAMPLE, PLACE_LOCK, PLACES };
+
+struct stack_room {
+	/* Either ends where the addresses begin. */
+	union {
+		struct wire_lock lock;
+		struct {
+			__u64 before[2];
+			struct wire_stack stack;
+		};
+	};
+	__u64 frames[2 * FRAMES_MAX];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PLACES);
+	__type(key, __u32);
+	__type(value, struct stack_room);
+} stack_rooms SEC(".maps");
+
+static __always_inline struct stack_room *stack_room(__u32 place)
+{
+	return bpf_map_lookup_elem(&stack_rooms, &place);
+}
+
+/* Bytes of addresses of a stack; 0 if there are none to be had. */
+static __always_inline __u32 stack_bytes(long got)
+{
+	return got > 0 && got <= FRAMES_BYTES ? got : 0;
+}
+
+_Static_assert(sizeof(struct wire_lock) == sizeof(struct wire_stack) + 16, "no gap");
+
+/* Hands on what was put together: a head of `size` bytes, and the addresses behind it. */
+static __always_inline void put_room(struct wire_head *head, const __u32 size, __u32 bytes)
+{
+	void *ring = ring_here(head->cpu);
+
+	if (!ring)
+		return;
+	/* For the verifier, which the compiler would deprive of the bound. */
+	barrier_var(bytes);
+	if (bytes > 2 * FRAMES_BYTES)
+		return;
+	head->len = size + bytes;
+	if (bpf_ringbuf_output(ring, head, size + bytes, BPF_RB_NO_WAKEUP))
+		lose(head->ts);
+}
+
+/* Frames of the program that makes a system call: to be taken by itself only. */
+static __always_inline void put_user_stack(void *context, __u64 entered)
+{
+	struct stack_room *room = stack_room(PLACE_USER);
+	__u32 bytes;
+
+	if (!room)
+		return;
+	bytes = stack_bytes(bpf_get_stack(context, room->frames, FRAMES_BYTES, BPF_F_USER_STACK));
+	fill_head(&room->stack.head, WIRE_USER_STACK, 0, bpf_get_smp_processor_id(),
+		  bpf_ktime_get_ns());
+	room->stack.since = entered;
+	room->stack.state = 0;
+	room->stack.kernel = 0;
+	room->stack.user = bytes / sizeof(__u64);
+	put_room(&room->stack.head, sizeof(room->stack), bytes);
+}
+
+#endif

@@ -1,0 +1,92 @@
+//! What a process has mapped, from `/proc/PID/maps`: the file that an address without a name came
+//! from.
+
+use std::path::Path;
+
+/// A range of addresses and what is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mapping {
+    begin: u64,
+    end: u64,
+    /// Of `begin` in the file.
+    offset: u64,
+    /// Path, or a name like `[vdso]`.
+    what: Vec<u8>,
+}
+
+/// Mappings in order of address. More than this are not kept.
+const MAPPINGS_MAX: usize = 1 << 16;
+
+#[derive(Debug, Default)]
+pub(crate) struct Maps(Vec<Mapping>);
+
+impl Maps {
+    pub(crate) fn of(pid: i32) -> Self {
+        let path = Path::new("/proc").join(pid.to_string()).join("maps");
+        Self::parse(&std::fs::read(path).unwrap_or_default())
+    }
+
+    fn parse(text: &[u8]) -> Self {
+        let lines = text.split(|byte| *byte == b'\n');
+        let mut mappings: Vec<Mapping> = lines.filter_map(line).take(MAPPINGS_MAX).collect();
+        mappings.sort_unstable_by_key(|mapping| mapping.begin);
+        Self(mappings)
+    }
+
+    /// What is at the address, and where in it; nothing if that has no name.
+    pub(crate) fn find(&self, address: u64) -> Option<(&[u8], u64)> {
+        let after = self.0.partition_point(|mapping| mapping.begin <= address);
+        let mapping = self.0.get(after.checked_sub(1)?)?;
+        if address >= mapping.end || mapping.what.is_empty() {
+            return None;
+        }
+        let place = (address - mapping.begin).checked_add(mapping.offset)?;
+        Some((&mapping.what, place))
+    }
+}
+
+/// `7f0c-7f0d r-xp 00001000 08:01 42     /usr/lib/libc.so.6`
+fn line(line: &[u8]) -> Option<Mapping> {
+    let mut words = line.splitn(6, |byte| *byte == b' ');
+    let mut word = || std::str::from_utf8(words.next()?).ok();
+    let (begin, end) = word()?.split_once('-')?;
+    let (_, offset) = (word()?, word()?);
+    let (_, _) = (word()?, word()?);
+    let what = words.next().unwrap_or_default();
+    Some(Mapping {
+        begin: u64::from_str_radix(begin, 16).ok()?,
+        end: u64::from_str_radix(end, 16).ok()?,
+        offset: u64::from_str_radix(offset, 16).ok()?,
+        what: what.trim_ascii_start().to_vec(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_found_in_its_file() {
+        let maps = Maps::parse(
+            b"7f0c00001000-7f0c00003000 r-xp 00004000 08:01 42      /usr/lib/a b.so\n\
+              7f0c00003000-7f0c00004000 rw-p 00000000 00:00 0 \n\
+              nonsense\nff-\n-1-zz r 0 0 0 x\n\
+              7f0c00005000-7f0c00006000 r-xp 00000000 00:00 0      [vdso]\n",
+        );
+        assert_eq!(
+            maps.find(0x7f0c_0000_1010),
+            Some((&b"/usr/lib/a b.so"[..], 0x4010))
+        );
+        assert_eq!(maps.find(0x7f0c_0000_5001), Some((&b"[vdso]"[..], 1)));
+        for address in [0, 0x7f0c_0000_3000, 0x7f0c_0000_4fff, u64::MAX] {
+            assert_eq!(maps.find(address), None, "{address:x}");
+        }
+    }
+
+    #[test]
+    fn this_process_has_mappings() {
+        let maps = Maps::of(std::process::id() as i32);
+        let here = Maps::of as *const () as usize as u64;
+        assert!(maps.find(here).is_some());
+    }
+}

@@ -1,0 +1,65 @@
+//! Runs of programs that the kernel left out: it does not run a program within itself on the same
+//! CPU. Waits for locks inside of a program are such a case.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, AsRawFd};
+
+use libbpf_rs::libbpf_sys::{bpf_prog_get_info_by_fd, bpf_prog_info};
+use libbpf_rs::skel::Skel;
+use whyslow_model::spool::{Encoder, Kind};
+
+use crate::clock;
+use crate::load::Loaded;
+
+#[derive(Debug, Default)]
+pub(crate) struct Missed {
+    /// By program.
+    seen: BTreeMap<&'static str, u64>,
+    /// Of all programs.
+    pub(crate) count: u64,
+    looked: u64,
+}
+
+impl Missed {
+    /// Tells of what was left out since the last look.
+    pub(crate) fn look(&mut self, loaded: &Loaded<'_>, encoder: &mut Encoder) {
+        let now = clock::monotonic();
+        let from = if self.looked == 0 { now } else { self.looked };
+        for (name, count) in counts(loaded) {
+            let before = self.seen.insert(name, count).unwrap_or(0);
+            let new = count.saturating_sub(before);
+            if new > 0 {
+                self.count += new;
+                encoder
+                    .begin(Kind::Missed, from, (0, 0))
+                    .u64(now)
+                    .u64(new)
+                    .text(name.as_bytes())
+                    .end();
+            }
+        }
+        self.looked = now;
+    }
+}
+
+fn counts(loaded: &Loaded<'_>) -> BTreeMap<&'static str, u64> {
+    let mut counts = BTreeMap::new();
+    for program in loaded.skeleton.object().progs() {
+        let mut links = loaded.links.iter();
+        if let Some((name, _)) = links.find(|(name, _)| program.name() == *name)
+            && let Some(count) = count(program.as_fd().as_raw_fd())
+        {
+            counts.insert(*name, count);
+        }
+    }
+    counts
+}
+
+#[allow(unsafe_code)]
+fn count(program: i32) -> Option<u64> {
+    let mut info = bpf_prog_info::default();
+    let mut size = size_of::<bpf_prog_info>() as u32;
+    // SAFETY: the kernel writes at most `size` bytes, which the structure has; its lists are empty.
+    let result = unsafe { bpf_prog_get_info_by_fd(program, &raw mut info, &raw mut size) };
+    (result == 0).then_some(info.recursion_misses)
+}

@@ -1,0 +1,370 @@
+//! Which addresses are to be named, and which of the names count.
+//!
+//! Stacks and what tells which program a process runs come from different rings: a stack may be
+//! seen before the exec that came before it. So a stack waits until the rings were emptied once
+//! more. A name counts if the process was not seen to begin another program by the time at which
+//! the name was looked up.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::mpsc::TrySendError;
+
+use whyslow_model::spool::{Addresses, Encoder, Kind, Record, records};
+
+use crate::options::Options;
+use crate::programs::Topic;
+use crate::symbols::{self, Address, Found, Line, Question};
+
+/// Stacks that wait to be named; more are left without names of their own.
+const STACKS_MAX: usize = 8192;
+/// Addresses that were asked for once; when there are more all are forgotten, and asked for anew.
+const ASKED_MAX: usize = 1 << 18;
+
+/// Programs in the kernel that tell which process runs what.
+pub(crate) const WATCHED: [&str; 3] = ["on_fork", "on_exec", "on_free"];
+
+/// Addresses of a stack.
+#[derive(Debug)]
+struct Seen {
+    /// 0 for the kernel.
+    pid: i32,
+    ts: u64,
+    addresses: Vec<Address>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    line: Option<Line>,
+    /// When processes began to run their programs.
+    programs: HashMap<i32, u64>,
+    /// Stacks seen before the rings were last emptied, and since.
+    before: Vec<Seen>,
+    since: Vec<Seen>,
+    /// Process, program, address.
+    asked: HashSet<(i32, u64, u64)>,
+    /// Names that may turn out to be those of another program.
+    held: Vec<Found>,
+    waiting: usize,
+    /// Records of names that count.
+    pub(crate) names: Encoder,
+}
+
+impl Desk {
+    pub(crate) fn new(options: &Options) -> Self {
+        let is_needed = options.stack_min.is_some()
+            || options.sample_hz > 0
+            || options.topics.contains(&Topic::Locks);
+        Self {
+            line: is_needed.then(symbols::start).flatten(),
+            ..Self::default()
+        }
+    }
+
+    /// A record from a ring.
+    pub(crate) fn see(&mut self, record: &[u8]) {
+        let kind = record.first_chunk().map(|bytes| u16::from_le_bytes(*bytes));
+        const KINDS: [Kind; 7] = [
+            Kind::Fork,
+            Kind::Exec,
+            Kind::Free,
+            Kind::Stack,
+            Kind::UserStack,
+            Kind::Sample,
+            Kind::Lock,
+        ];
+        let is_one = |kind: u16| KINDS.iter().any(|known| *known as u16 == kind);
+        if self.line.is_none() || !kind.is_some_and(is_one) {
+            return;
+        }
+        let Some((_, Ok((head, record)))) = records(record).next() else {
+            return;
+        };
+        match record {
+            Record::Exec(_) => {
+                self.programs.insert(head.pid, head.ts);
+            }
+            Record::Fork(child) if child.tid == child.pid => {
+                self.programs.insert(child.pid, head.ts);
+            }
+            Record::Free(task) if task.tid == task.pid => {
+                self.programs.remove(&task.pid);
+            }
+            Record::Stack(stack) => {
+                let is_sample = head.kind == Kind::Sample;
+                self.add((0, head.ts), stack.kernel, is_sample);
+                self.add((head.pid, head.ts), stack.user, is_sample);
+            }
+            Record::Lock(lock) => self.add((0, head.ts), lock.kernel, false),
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, (pid, ts): (i32, u64), addresses: Addresses<'_>, is_sample: bool) {
+        if addresses.is_empty() || self.since.len() >= STACKS_MAX {
+            return;
+        }
+        let addresses = addresses.iter().enumerate();
+        let address = |(place, address)| Address {
+            address,
+            is_return: place > 0 || !is_sample,
+        };
+        let seen = Seen {
+            pid,
+            ts,
+            addresses: addresses.map(address).collect(),
+        };
+        self.since.push(seen);
+    }
+
+    /// The rings were emptied, of all before `until`.
+    pub(crate) fn turn(&mut self, until: u64) {
+        if self.line.is_none() {
+            return;
+        }
+        let due = std::mem::replace(&mut self.before, std::mem::take(&mut self.since));
+        for question in self.questions(due) {
+            self.ask(question);
+        }
+        if let Some(line) = &self.line {
+            for found in line.found.try_iter() {
+                self.waiting = self.waiting.saturating_sub(1);
+                self.held.push(found);
+            }
+        }
+        let held = std::mem::take(&mut self.held);
+        let (due, held) = held.into_iter().partition(|found| found.at < until);
+        self.held = held;
+        for found in due {
+            self.take(&found);
+        }
+    }
+
+    /// A spool is read alone: it has names of its own, and programs are those that it tells of.
+    pub(crate) fn begin_spool(&mut self) {
+        self.asked.clear();
+        self.programs.clear();
+    }
+
+    /// What is not known of the stacks, by program.
+    fn questions(&mut self, stacks: Vec<Seen>) -> Vec<Question> {
+        let mut questions: Vec<Question> = Vec::new();
+        let mut places: HashMap<(i32, u64), usize> = HashMap::new();
+        for seen in stacks {
+            let since = self.program(seen.pid);
+            // What it ran then is gone.
+            if since > seen.ts {
+                continue;
+            }
+            let program = (seen.pid, since);
+            for address in seen.addresses {
+                if self.asked.len() >= ASKED_MAX {
+                    self.asked.clear();
+                }
+                if !self.asked.insert((seen.pid, since, address.address)) {
+                    continue;
+                }
+                let place = *places.entry(program).or_insert_with(|| {
+                    questions.push(Question {
+                        pid: seen.pid,
+                        since,
+                        addresses: Vec::new(),
+                    });
+                    questions.len() - 1
+                });
+                questions[place].addresses.push(address);
+            }
+        }
+        questions
+    }
+
+    fn program(&self, pid: i32) -> u64 {
+        self.programs.get(&pid).copied().unwrap_or(0)
+    }
+
+    /// Never waits: what finds no room is asked for with the next stack.
+    fn ask(&mut self, question: Question) {
+        let Some(line) = &self.line else {
+            return;
+        };
+        let whose = if question.pid == 0 {
+            &line.kernel
+        } else {
+            &line.user
+        };
+        match whose.try_send(question) {
+            Ok(()) => self.waiting += 1,
+            Err(refused) => {
+                let (TrySendError::Full(question) | TrySendError::Disconnected(question)) = refused;
+                for address in question.addresses {
+                    let key = (question.pid, question.since, address.address);
+                    self.asked.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// Keeps the names, unless they may be those of another program.
+    fn take(&mut self, found: &Found) {
+        if self.program(found.pid) != found.since {
+            return;
+        }
+        for name in &found.names {
+            self.names
+                .begin(Kind::Name, found.at, (found.pid, found.pid))
+                .u64(found.since)
+                .u64(name.address)
+                .u64(name.distance)
+                .text(&name.function)
+                .text(&name.module)
+                .end();
+        }
+    }
+
+    /// Nothing is being looked up that was asked for.
+    pub(crate) fn is_done(&self) -> bool {
+        self.line.is_none() || self.held.is_empty() && self.waiting == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{channel, sync_channel};
+
+    use crate::symbols::Name;
+
+    fn stack(pid: i32, ts: u64, address: u64) -> Encoder {
+        let mut encoder = Encoder::default();
+        let record = encoder.begin(Kind::UserStack, ts, (pid, pid));
+        record.u64(0).u32(0).u16(0).u16(1).u64(address).end();
+        encoder
+    }
+
+    fn exec(pid: i32, ts: u64) -> Encoder {
+        let mut encoder = Encoder::default();
+        let record = encoder.begin(Kind::Exec, ts, (pid, pid));
+        record.u32(pid as u32).text(b"/bin/x").end();
+        encoder
+    }
+
+    fn found(pid: i32, since: u64, at: u64) -> Found {
+        let name = Name {
+            address: 0x40,
+            distance: 0,
+            function: b"f".to_vec(),
+            module: Vec::new(),
+        };
+        Found {
+            pid,
+            since,
+            at,
+            names: vec![name],
+        }
+    }
+
+    #[test]
+    fn an_exec_that_is_seen_late_is_not_missed() {
+        let (kernel, _) = sync_channel(1);
+        let (user, questions) = sync_channel(10);
+        let (answers, found_by) = channel();
+        let mut desk = Desk {
+            line: Some(Line {
+                kernel,
+                user,
+                found: found_by,
+            }),
+            ..Desk::default()
+        };
+        desk.see(stack(7, 50, 0x40).payload());
+        desk.turn(60);
+        desk.see(exec(7, 40).payload());
+        desk.turn(70);
+        let question: Question = questions.try_recv().expect("one is asked");
+        assert_eq!((question.pid, question.since), (7, 40));
+        // The same address is asked for once.
+        desk.see(stack(7, 75, 0x40).payload());
+        desk.turn(80);
+        desk.turn(90);
+        assert!(questions.try_recv().is_err());
+        answers.send(found(7, 40, 95)).expect("it lives");
+        desk.turn(95);
+        assert_eq!(desk.names.records(), 0);
+        assert!(!desk.is_done());
+        desk.turn(100);
+        assert_eq!(desk.names.records(), 1);
+        assert!(desk.is_done());
+    }
+
+    #[test]
+    fn a_name_of_another_program_does_not_count() {
+        let (kernel, _) = sync_channel(1);
+        let (user, questions) = sync_channel(1);
+        let (answers, found_by) = channel();
+        let mut desk = Desk {
+            line: Some(Line {
+                kernel,
+                user,
+                found: found_by,
+            }),
+            ..Desk::default()
+        };
+        desk.see(stack(7, 50, 0x40).payload());
+        desk.turn(60);
+        desk.turn(70);
+        assert_eq!(questions.try_recv().expect("one is asked").since, 0);
+        answers.send(found(7, 0, 75)).expect("it lives");
+        desk.see(exec(7, 72).payload());
+        desk.turn(80);
+        assert_eq!(desk.names.records(), 0);
+        // A stack of the program before is not asked for.
+        desk.see(stack(7, 71, 0x41).payload());
+        desk.turn(90);
+        desk.turn(100);
+        assert!(questions.try_recv().is_err());
+        assert!(desk.is_done());
+    }
+
+    #[test]
+    fn a_full_line_is_not_waited_for() {
+        let (kernel, _) = sync_channel(1);
+        let (user, questions) = sync_channel(1);
+        let (_answers, found_by) = channel();
+        let mut desk = Desk {
+            line: Some(Line {
+                kernel,
+                user,
+                found: found_by,
+            }),
+            ..Desk::default()
+        };
+        desk.see(stack(7, 50, 0x40).payload());
+        desk.see(stack(8, 50, 0x40).payload());
+        desk.turn(60);
+        desk.turn(70);
+        assert_eq!(desk.waiting, 1);
+        assert_eq!(questions.try_recv().expect("one is asked").pid, 7);
+        // It is asked for again with the next stack.
+        desk.see(stack(8, 80, 0x40).payload());
+        desk.turn(90);
+        desk.turn(100);
+        assert_eq!(questions.try_recv().expect("one is asked").pid, 8);
+    }
+
+    #[test]
+    fn bytes_that_are_no_record_are_passed_over() {
+        let mut desk = Desk {
+            line: symbols::start(),
+            ..Desk::default()
+        };
+        for bytes in [
+            &[][..],
+            &[57],
+            &[57, 0],
+            &[57, 0, 255, 255, 0, 0],
+            &[20; 40],
+        ] {
+            desk.see(bytes);
+        }
+        desk.turn(1);
+        assert!(desk.is_done());
+    }
+}
