@@ -5,6 +5,7 @@ use std::fs;
 use tempfile::TempDir;
 use whyslow_ingest::{InMemory, import_in_memory};
 use whyslow_model::Sym;
+use whyslow_model::counter::{FS_SIZE, LOAD_1, RSS, push};
 use whyslow_model::spool::{Block, Encoder, Kind};
 
 const MS: u64 = 1_000_000;
@@ -154,4 +155,121 @@ fn a_calendar_that_is_set_is_told_and_lengths_stay_true() {
         .map(|row| (row.value as u64 - EPOCH, row.ts as u64 - EPOCH))
         .collect();
     assert_eq!(real, [(S, S), (3603 * S, 3 * S), (3664 * S, 4 * S)]);
+}
+
+#[test]
+fn a_group_is_told_by_its_number_and_an_unknown_one_is_not_the_parents() {
+    let mut encoder = Encoder::default();
+    clock(&mut encoder, MS, 0, 0);
+    for (id, path) in [(1, "/a"), (77, "/b")] {
+        let record = encoder.begin(Kind::Cgroup, MS, (0, 0)).u64(id);
+        record.text(path.as_bytes()).end();
+    }
+    process(&mut encoder, 2 * MS, 10, (b"p\0", b"0::/a\n"));
+    for (pid, id) in [(11, 77u64), (12, 78), (13, 1)] {
+        task(&mut encoder, Kind::Fork, 3 * MS, (10, pid));
+        let record = encoder.begin(Kind::Program, 4 * MS, (pid, pid)).u64(id);
+        record.u32(0).u32(1).u32(0).text(b"x\0").end();
+    }
+    let imported = import(&encoder);
+    let text = |sym: Option<Sym>| sym.map(|sym| imported.symbols.get(sym).to_owned());
+    let mut rows: Vec<_> = imported
+        .rows
+        .process
+        .iter()
+        .map(|row| (row.pid, text(row.cgroup)))
+        .collect();
+    rows.sort();
+    let expected = [
+        (10, Some("/a")),
+        (11, Some("/b")),
+        (12, None),
+        (13, Some("/a")),
+    ];
+    let expected = expected.map(|(pid, path)| (pid, path.map(str::to_owned)));
+    assert_eq!(rows, expected);
+}
+
+/// Values as the recorder tells them.
+fn counters(
+    encoder: &mut Encoder,
+    ts: u64,
+    pid: i32,
+    (mount_id, place): (u32, &str),
+    value: (u32, i64),
+) {
+    let mut values = Vec::new();
+    push(&mut values, value.0, value.1);
+    let record = encoder
+        .begin(Kind::Counters, ts, (pid, pid))
+        .u32(9)
+        .u32(mount_id);
+    record.text(place.as_bytes()).text(&values).end();
+}
+
+#[test]
+fn counters_mounts_and_devices_become_rows_once() {
+    let mut encoder = Encoder::default();
+    clock(&mut encoder, MS, 0, 0);
+    process(&mut encoder, 2 * MS, 10, (b"p\0", b""));
+    counters(&mut encoder, 3 * MS, 0, (0, ""), (LOAD_1, 250));
+    counters(&mut encoder, 4 * MS, 10, (0, ""), (RSS, 4096));
+    counters(&mut encoder, 5 * MS, 0, (36, "/a b"), (FS_SIZE, 1 << 30));
+    for _ in 0..2 {
+        let record = encoder
+            .begin(Kind::Mount, 6 * MS, (0, 0))
+            .u32(9)
+            .u32(36)
+            .u32(1)
+            .u32(8 << 20);
+        let record = record.text(b"/").text(b"/a b").text(b"ext4");
+        record.text(b"/dev/sda").text(b"rw").end();
+        let record = encoder
+            .begin(Kind::DeviceLink, 6 * MS, (0, 0))
+            .u32(8 << 20 | 1);
+        record.u32(8 << 20).text(b"partition").end();
+    }
+    let record = encoder
+        .begin(Kind::DeviceAbout, 6 * MS, (0, 0))
+        .u32(8 << 20 | 1)
+        .u32(1);
+    record.u64(u64::MAX).text(b"part").text(b"").text(b"").end();
+    let imported = import(&encoder);
+    let text = |sym: Sym| imported.symbols.get(sym).to_owned();
+    let of = |sym: Option<Sym>| sym.map(text).unwrap_or_default();
+    let values = imported.rows.counter.iter();
+    let values: Vec<_> = values
+        .map(|row| {
+            (
+                text(row.name),
+                row.value,
+                row.pid,
+                row.upid.is_some(),
+                of(row.mount_point),
+            )
+        })
+        .collect();
+    let expected = [
+        ("load_1".to_owned(), 250, None, false, String::new()),
+        ("rss".to_owned(), 4096, Some(10), true, String::new()),
+        (
+            "fs_size".to_owned(),
+            1 << 30,
+            None,
+            false,
+            "/a b".to_owned(),
+        ),
+    ];
+    assert_eq!(values, expected);
+    let mounts = &imported.rows.mount;
+    assert_eq!(
+        (mounts.len(), mounts[0].mount_ns, text(mounts[0].fs_type)),
+        (1, 9, "ext4".into())
+    );
+    assert_eq!(imported.rows.device_link.len(), 1);
+    let device = &imported.rows.device[0];
+    assert_eq!(
+        (device.parent, device.size, device.rotational),
+        (Some(8 << 20), None, Some(true))
+    );
 }

@@ -421,9 +421,12 @@ impl Processes {
         }
         text(&mut known.user, about.user);
         if about.cgroup.is_some() {
-            known.container = None;
+            (known.cgroup, known.container) = (None, None);
         }
-        text(&mut known.cgroup, about.cgroup);
+        text(
+            &mut known.cgroup,
+            about.cgroup.filter(|path| !path.is_empty()),
+        );
         text(&mut known.container, about.container);
         known.uid = about.uid.or(known.uid);
         known.mount_ns = about.mount_ns.or(known.mount_ns);

@@ -12,6 +12,7 @@ pub struct ProcessAbout<'a> {
     pub command_line: Option<&'a [u8]>,
     pub uid: Option<i64>,
     pub user: Option<&'a [u8]>,
+    /// Empty if it is in one that is not known.
     pub cgroup: Option<&'a [u8]>,
     pub container: Option<&'a [u8]>,
     pub mount_ns: Option<i64>,

@@ -70,6 +70,11 @@ pub enum HostRecord<'b> {
     Mount(MountRecord<'b>),
     DeviceAbout(DeviceAbout<'b>),
     Counters(CountersRecord<'b>),
+    /// A control group of the unified hierarchy, where there is no other.
+    Cgroup {
+        id: u64,
+        path: &'b [u8],
+    },
     /// A device lies on another one.
     DeviceLink {
         dev: u32,
@@ -116,6 +121,10 @@ pub(super) fn host<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<HostRecord<'b>
             place: at.text()?,
             values: Values(at.text()?),
         }),
+        Kind::Cgroup => HostRecord::Cgroup {
+            id: at.u64()?,
+            path: at.text()?,
+        },
         Kind::DeviceLink => HostRecord::DeviceLink {
             dev: at.u32()?,
             below: at.u32()?,

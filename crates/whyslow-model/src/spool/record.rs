@@ -81,6 +81,7 @@ pub enum Kind {
     DeviceAbout = 142,
     DeviceLink = 143,
     Counters = 144,
+    Cgroup = 145,
 }
 
 impl Kind {
@@ -142,6 +143,7 @@ impl Kind {
         Kind::DeviceAbout,
         Kind::DeviceLink,
         Kind::Counters,
+        Kind::Cgroup,
     ];
 
     fn of(number: u16) -> Option<Kind> {
@@ -471,7 +473,8 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         | Kind::Mount
         | Kind::DeviceAbout
         | Kind::DeviceLink
-        | Kind::Counters => Record::Host(host(kind, at)?),
+        | Kind::Counters
+        | Kind::Cgroup => Record::Host(host(kind, at)?),
         Kind::ReclaimBegin | Kind::ReclaimEnd => Record::Reclaim(ReclaimRecord::take(at)?),
         Kind::Memory => Record::Memory {
             what: at.u32()?,

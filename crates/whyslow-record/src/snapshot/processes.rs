@@ -1,8 +1,10 @@
 //! Processes, their threads and descriptors, from `/proc`.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use whyslow_model::spool::{Encoder, Kind};
@@ -78,6 +80,7 @@ pub(super) fn about(encoder: &mut Encoder, folder: &Path, pid: i32, begin: &Cloc
         fs::read(folder.join("cgroup")).unwrap_or_default()
     };
     let executable = fs::read_link(folder.join("exe")).unwrap_or_default();
+    group(encoder, ts, (Path::new(UNIFIED), &cgroup));
     encoder
         .begin(Kind::Process, ts, (pid, pid))
         .u32(stat.ppid as u32)
@@ -138,6 +141,24 @@ pub(crate) fn mount_ns(folder: &Path) -> Option<u32> {
     number.parse().ok()
 }
 
+/// Where the unified hierarchy of control groups is, if there is no other.
+const UNIFIED: &str = "/sys/fs/cgroup";
+
+/// The number of a process's group, which is how the programs tell it.
+fn group(encoder: &mut Encoder, ts: u64, (root, cgroup): (&Path, &[u8])) {
+    let path = cgroup.strip_prefix(b"0::/").map(<[u8]>::trim_ascii_end);
+    let Some(path) = path.filter(|_| root.join("cgroup.controllers").exists()) else {
+        return;
+    };
+    if let Ok(about) = fs::metadata(root.join(OsStr::from_bytes(path))) {
+        encoder
+            .begin(Kind::Cgroup, ts, (0, 0))
+            .u64(about.ino())
+            .text(&[b"/", path].concat())
+            .end();
+    }
+}
+
 /// Open flags, which `/proc/PID/fdinfo/FD` has in octal.
 fn flags(about: &str) -> Option<u64> {
     let line = about.lines().find_map(|line| line.strip_prefix("flags:"))?;
@@ -187,7 +208,7 @@ impl Stat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whyslow_model::spool::{Record, records};
+    use whyslow_model::spool::{HostRecord, Record, records};
 
     #[test]
     fn a_name_may_look_like_the_rest() {
@@ -201,6 +222,29 @@ mod tests {
         assert_eq!(Stat::parse(text), Some(expected));
         assert_eq!(Stat::parse(b"7 (a"), None);
         assert_eq!(Stat::parse(b")("), None);
+    }
+
+    #[test]
+    fn a_group_has_a_number_where_there_is_one_hierarchy_only() {
+        let root = tempfile::TempDir::new().unwrap();
+        let told = |cgroup: &[u8]| {
+            let mut encoder = Encoder::default();
+            group(&mut encoder, 7, (root.path(), cgroup));
+            let found = records(encoder.payload()).next();
+            found.map(|(_, record)| match record.unwrap().1 {
+                Record::Host(HostRecord::Cgroup { id, path }) => (id, path.to_vec()),
+                other => panic!("{other:?}"),
+            })
+        };
+        fs::create_dir_all(root.path().join("a/b")).unwrap();
+        assert_eq!(told(b"0::/a/b\n"), None);
+        fs::write(root.path().join("cgroup.controllers"), "").unwrap();
+        let ino = |path: &str| fs::metadata(root.path().join(path)).unwrap().ino();
+        assert_eq!(told(b"0::/a/b\n"), Some((ino("a/b"), b"/a/b".to_vec())));
+        assert_eq!(told(b"0::/\n"), Some((ino(""), b"/".to_vec())));
+        for other in [&b"0::/a/gone\n"[..], b"", b"1:cpu:/a\n0::/a\n"] {
+            assert_eq!(told(other), None);
+        }
     }
 
     #[test]

@@ -10,12 +10,17 @@ use super::cgroup;
 /// A command line is kept so long.
 const COMMAND_LINE_MAX: usize = 4096;
 
+/// Control groups; a machine with a thousand containers has fewer.
+const CGROUPS_MAX: usize = 1 << 17;
+
 /// What is known of the machine beside the record itself.
 #[derive(Debug, Default)]
 pub(super) struct Host {
     /// The calendar less the clock that goes on while the machine sleeps.
     boot_offset: Option<Ns>,
     users: FxHashMap<u32, Box<[u8]>>,
+    /// Paths of control groups by number; none where there are several hierarchies.
+    cgroups: FxHashMap<u64, Box<[u8]>>,
     /// A command line being put together.
     text: Vec<u8>,
 }
@@ -26,8 +31,14 @@ impl Host {
     }
 
     pub(super) fn learn(&mut self, record: &HostRecord<'_>) {
-        if let HostRecord::User { uid, name } = *record {
-            self.users.entry(uid).or_insert_with(|| name.into());
+        match *record {
+            HostRecord::User { uid, name } => {
+                self.users.entry(uid).or_insert_with(|| name.into());
+            }
+            HostRecord::Cgroup { id, path } if self.cgroups.len() < CGROUPS_MAX => {
+                self.cgroups.insert(id, path.into());
+            }
+            _ => {}
         }
     }
 
@@ -67,12 +78,19 @@ impl Host {
     pub(super) fn program<'a>(&'a mut self, head: &Head, program: Program<'a>) -> Body<'a> {
         let Program { uid, mount_ns, .. } = program;
         quote(program.command_line, &mut self.text);
+        // Whoever was put into another group than its parent's has not got its parent's.
+        let cgroup = (!self.cgroups.is_empty()).then(|| {
+            let path = self.cgroups.get(&program.cgroup);
+            path.map_or(&[][..], |path| path)
+        });
         Body::ProcessAbout(ProcessAbout {
             pid: head.pid,
             command_line: some(&self.text),
             uid: Some(uid.into()),
             user: self.users.get(&uid).map(|name| &name[..]),
             mount_ns: Some(mount_ns.into()).filter(|_| mount_ns != 0),
+            cgroup,
+            container: cgroup.and_then(cgroup::container),
             ..ProcessAbout::default()
         })
     }
@@ -81,7 +99,9 @@ impl Host {
 /// What lies where, and what is counted.
 pub(super) fn machine<'a>(head: &Head, record: &HostRecord<'a>) -> Option<Body<'a>> {
     Some(match *record {
-        HostRecord::Program(_) | HostRecord::User { .. } => return None,
+        HostRecord::Program(_) | HostRecord::User { .. } | HostRecord::Cgroup { .. } => {
+            return None;
+        }
         HostRecord::Mount(mount) => Body::StateMount(StateMount {
             mount_ns: mount.mount_ns.into(),
             id: mount.id as i32,
