@@ -30,6 +30,8 @@ const VIEWS: &[(&str, &str)] = views![
     "file_usage",
     "disk_latency",
     "thread_time",
+    "lock_usage",
+    "stack_frame",
 ];
 
 /// All statements up to the lock. With `by_reference`, views read the recording's files, which
