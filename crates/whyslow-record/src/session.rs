@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use libbpf_rs::{Iter, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Iter, OpenObject, RingBuffer, RingBufferBuilder};
 use whyslow_model::spool::{Encoder, Kind};
 
 use crate::clock;
@@ -100,10 +100,7 @@ pub fn record(
     mut each: impl FnMut(&Progress) -> Step,
 ) -> Result<Summary, RecordError> {
     let mut storage = MaybeUninit::uninit();
-    let mut loaded = load::load(options, &mut storage)?;
-    // What is watched later may need more than what is left then.
-    let watch = Watch::start(&mut loaded);
-    drop::privileges();
+    let (loaded, watch) = load(options, &mut storage)?;
     let writer =
         SpoolWriter::create(&options.spool).map_err(|source| of_spool(&options.spool, source))?;
     let sink = Rc::new(RefCell::new(Sink::new(
@@ -164,6 +161,18 @@ pub fn record(
     }
     let summary = session.finish()?;
     Ok(Summary { is_full, ..summary })
+}
+
+/// All programs at work, and no more privileges than they need from then on: what is watched later
+/// may need more than that.
+fn load<'o>(
+    options: &Options,
+    storage: &'o mut MaybeUninit<OpenObject>,
+) -> Result<(Loaded<'o>, Option<Watch>), RecordError> {
+    let mut loaded = load::load(options, storage)?;
+    let watch = Watch::start(&mut loaded);
+    drop::privileges();
+    Ok((loaded, watch))
 }
 
 /// Names of the topics that are recorded as a whole.
