@@ -404,7 +404,7 @@ def bench_cost(work, _):
         ["recorder", "median", "least", "more than none", "ratio"],
         rows,
     )
-    texts = [text + "".join(f"{note}.\n" for note in notes)]
+    texts = [text + said(notes)]
     if own:
         texts.append(table("What the recorder takes for itself meanwhile, on other CPUs if there are any",
                            ["recorder", "records", "CPU ns of each", "bytes of each", "lost"], own))
@@ -417,8 +417,15 @@ def bench_cost(work, _):
 def bench_load(work, _):
     tables, notes = load.measure(WHYSLOW, work, RUNS, tell)
     texts = [table(title, header, rows) for title, header, rows in tables]
-    texts[-1:] = [texts[-1] + "\n" + "".join(f"{note}.\n" for note in notes)] if texts else []
+    texts[-1:] = [texts[-1] + "\n" + said(notes)] if texts else []
     return "\n".join(texts)
+
+
+def said(notes):
+    """Notes below a table."""
+    text = "".join(f"{note}.\n" for note in notes)
+    print(text, flush=True)
+    return text
 
 
 ONLY = re.compile("")

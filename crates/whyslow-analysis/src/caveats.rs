@@ -61,15 +61,15 @@ pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
             "reclaim (mm_vmscan_direct_reclaim_begin), or there was none",
             "who waited for memory",
         ),
+        "dns_lookup" => (
+            "lookups of names (whyslow record --what dns), or there were none",
+            "who looked up which name",
+        ),
         "lock_wait" => (
             "waits for locks (record --what locks), or there were none",
             "who waited for locks",
         ),
         "stack_sample" => ("stacks (record --stacks, --sample)", "where threads waited"),
-        "dns_lookup" => (
-            "lookups of names (whyslow record --what dns), or there were none",
-            "who looked up which name",
-        ),
         "kernel_work" => (
             "work of file systems (jbd2, writeback, balance_dirty_pages), or there was none",
             "what file systems waited for",

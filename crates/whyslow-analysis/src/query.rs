@@ -17,9 +17,9 @@ pub enum Kind {
     Mem,
     Fs,
     Net,
+    Dns,
     Locks,
     Stacks,
-    Dns,
     Use,
     Counters,
 }
@@ -67,9 +67,9 @@ impl Kind {
             Kind::Mem => "mem",
             Kind::Fs => "fs",
             Kind::Net => "net",
+            Kind::Dns => "dns",
             Kind::Locks => "locks",
             Kind::Stacks => "stacks",
-            Kind::Dns => "dns",
             Kind::Use => "use",
             Kind::Counters => "counters",
         }

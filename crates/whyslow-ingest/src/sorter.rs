@@ -13,6 +13,8 @@ use whyslow_model::Ns;
 pub(crate) struct Sorter {
     first: Option<Ns>,
     last: Ns,
+    /// What the source says it tells of, also where nothing happened.
+    covered: Option<(Ns, Ns)>,
     late: u64,
     distance_max: Ns,
 }
@@ -47,9 +49,19 @@ impl Sorter {
         self.last
     }
 
-    /// First and last time; the same if there was one event, 0 if there was none.
+    /// The range goes from here to there at least.
+    pub(crate) fn cover(&mut self, begin: Ns, end: Ns) {
+        self.covered = Some((begin, end));
+    }
+
+    /// First and last time; the same if there was one event, 0 if there was none and nobody said
+    /// what was covered.
     pub(crate) fn range(&self) -> (Ns, Ns) {
-        (self.first.unwrap_or(0), self.last)
+        match (self.first, self.covered) {
+            (Some(first), Some((begin, end))) => (first.min(begin), self.last.max(end)),
+            (None, Some(covered)) => covered,
+            (first, None) => (first.unwrap_or(0), self.last),
+        }
     }
 
     /// How many events came late, and by how much at most.
@@ -61,6 +73,17 @@ impl Sorter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_covered_belongs_to_the_range() {
+        let mut sorter = Sorter::default();
+        sorter.cover(10, 20);
+        assert_eq!(sorter.range(), (10, 20));
+        sorter.place(12);
+        assert_eq!(sorter.range(), (10, 20));
+        sorter.place(25);
+        assert_eq!(sorter.range(), (10, 25));
+    }
 
     #[test]
     fn late_events_get_the_time_of_the_one_before() {

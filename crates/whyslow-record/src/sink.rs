@@ -26,12 +26,12 @@ pub(crate) struct Sink {
     pub(crate) failed: Option<io::Error>,
     /// Unless there will be no other spool.
     pub(crate) underway: Option<Underway>,
+    /// Processes that run another program, since somebody looked.
+    pub(crate) execed: Vec<i32>,
     /// Who has addresses named.
     pub(crate) desk: Desk,
     /// What comes now is no part of the recording any more.
     pub(crate) is_over: bool,
-    /// Processes that run another program, since somebody looked.
-    pub(crate) execed: Vec<i32>,
     /// Of spools that have ended: records and their bytes.
     ended: (u64, u64),
 }
@@ -45,9 +45,9 @@ impl Sink {
             complete_until: 0,
             failed: None,
             underway: may_turn.then(Underway::default),
+            execed: Vec::new(),
             desk,
             is_over: false,
-            execed: Vec::new(),
             ended: (0, 0),
         }
     }

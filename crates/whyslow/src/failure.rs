@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use whyslow_analysis::AnalysisError;
 use whyslow_ingest::ImportError;
 use whyslow_ingest::detect::DetectError;
+use whyslow_record::RecordError;
 use whyslow_store::StoreError;
 
 /// Why a command did not do what was asked, as it is told: `error:`, causes, `hint:`.
@@ -250,6 +251,45 @@ impl From<ImportError> for Failure {
                     None => failure,
                 }
             }
+        }
+    }
+}
+
+impl From<RecordError> for Failure {
+    fn from(error: RecordError) -> Self {
+        let failure = Failure::new(error.to_string());
+        match &error {
+            RecordError::NotPermitted => {
+                failure.hint("run it as root: sudo whyslow …")
+            }
+            RecordError::NoTypes => failure.hint(
+                "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng, `whyslow doctor` tells how",
+            ),
+            RecordError::Container => {
+                failure.hint("record on the host, or start the container with --pid=host")
+            }
+            RecordError::AllRefused { off } => {
+                let reasons = off.iter().map(|off| format!("{}: {}", off.program, off.reason));
+                failure.hint(reasons.collect::<Vec<_>>().join("; "))
+            }
+            RecordError::Spool { path, source } => {
+                let failure = failure.caused_by_chain(&error);
+                if path.exists() {
+                    let elsewhere = match source.kind() {
+                        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                            " -o /other/disk/NAME.wsl"
+                        }
+                        _ => "",
+                    };
+                    failure.hint(format!(
+                        "what was written until then is kept: whyslow import {}{elsewhere}",
+                        path.display()
+                    ))
+                } else {
+                    failure
+                }
+            }
+            error => failure.caused_by_chain(error),
         }
     }
 }

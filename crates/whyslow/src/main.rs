@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod failure;
 mod interrupt;
+mod live;
 mod output;
 mod progress;
 mod recording;

@@ -57,7 +57,7 @@ pub struct View {
     pub about: &'static str,
     pub(crate) spec: &'static Spec,
     /// Whether it can be asked interval by interval.
-    pub(crate) by_time: bool,
+    pub by_time: bool,
 }
 
 impl View {
@@ -95,9 +95,9 @@ pub static TOPICS: [&Topic; 17] = [
     &mem::TOPIC,
     &work::TOPIC,
     &net::TOPIC,
+    &dns::TOPIC,
     &locks::TOPIC,
     &stacks::TOPIC,
-    &dns::TOPIC,
     &resources::TOPIC,
     &counters::TOPIC,
 ];

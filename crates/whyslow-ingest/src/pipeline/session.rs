@@ -108,6 +108,11 @@ impl<'o, S: RowSink> Session<'o, S> {
         self.tell(&event)
     }
 
+    /// What is imported tells of this time, also where nothing happened.
+    pub(super) fn cover(&mut self, begin: Ns, end: Ns) {
+        self.sorter.cover(begin, end);
+    }
+
     pub(super) fn loss(&mut self, loss: &Loss<'_>) {
         self.trackers.loss(loss, &mut self.symbols, &mut self.sink);
     }

@@ -75,6 +75,8 @@ fn account_clocks<S: RowSink>(window: &Window, shift_ns: Ns, session: &mut Sessi
     };
     let offset = offset.saturating_add(shift_ns);
     let ts = |reading: &Reading| offset.saturating_add(reading.monotonic as i64);
+    let last = window.clocks.last().unwrap_or(first);
+    session.cover(ts(&first), ts(&last));
     let account = &mut session.account;
     let mut relate = |clock: &str, value, ts| {
         let relation = ClockRelation {
@@ -161,8 +163,8 @@ fn account<S: RowSink>(reader: &SpoolReader, window: &Window, session: &mut Sess
     let account = &mut session.account;
     account.add_records(window.read, window.damaged);
     account.add_anomaly(&stat::SPOOL_RECORD_DAMAGED, window.damaged, &[]);
-    for (kind, count) in &window.kinds {
-        account.add_events(LABEL, &format!("{kind:?}"), *count);
+    for (kind, count) in window.kinds.iter() {
+        account.add_events(LABEL, &format!("{kind:?}"), count);
     }
     for damage in &reader.damages {
         let example = LogEntry {

@@ -344,12 +344,12 @@ impl Topics {
             Body::ReclaimBegin { .. } | Body::ReclaimEnd { .. } => {
                 self.reclaim.event(&event.body, here, out);
             }
-            Body::LookupBegin { .. } | Body::LookupEnd { .. } => {
-                self.lookup.event(&event.body, here, out);
-            }
             Body::StateCounters(ref counters) => {
                 let processes = &self.processes;
                 self.counter.event(counters, (here, processes), out);
+            }
+            Body::LookupBegin { .. } | Body::LookupEnd { .. } => {
+                self.lookup.event(&event.body, here, out);
             }
             Body::StateMount(_) | Body::StateDeviceLink { .. } => {
                 self.machine.event(&event.body, here, out);

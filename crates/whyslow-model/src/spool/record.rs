@@ -147,12 +147,20 @@ impl Kind {
     ];
 
     fn of(number: u16) -> Option<Kind> {
-        Kind::ALL
-            .iter()
-            .copied()
-            .find(|kind| *kind as u16 == number)
+        BY_NUMBER.get(usize::from(number)).copied().flatten()
     }
 }
+
+/// Every record is looked up, so by place rather than by search.
+static BY_NUMBER: [Option<Kind>; 256] = {
+    let mut kinds = [None; 256];
+    let mut place = 0;
+    while place < Kind::ALL.len() {
+        kinds[Kind::ALL[place] as usize] = Some(Kind::ALL[place]);
+        place += 1;
+    }
+    kinds
+};
 
 /// What every record begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -463,7 +471,6 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
             old_dev: at.u32()?,
         }),
         Kind::IrqEnter | Kind::IrqExit | Kind::SoftirqRaise => irq(kind, at)?,
-        Kind::LookupBegin | Kind::Lookup => Record::Lookup(LookupRecord::parse(at)?),
         Kind::Stack | Kind::UserStack | Kind::Sample => Record::Stack(stack::stack(at)?),
         Kind::Lock => Record::Lock(stack::lock(at)?),
         Kind::Name => Record::Name(stack::name(at)?),
@@ -475,6 +482,7 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         | Kind::DeviceLink
         | Kind::Counters
         | Kind::Cgroup => Record::Host(host(kind, at)?),
+        Kind::LookupBegin | Kind::Lookup => Record::Lookup(LookupRecord::parse(at)?),
         Kind::ReclaimBegin | Kind::ReclaimEnd => Record::Reclaim(ReclaimRecord::take(at)?),
         Kind::Memory => Record::Memory {
             what: at.u32()?,

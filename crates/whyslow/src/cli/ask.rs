@@ -8,8 +8,8 @@ use crate::time::{Moment, OperationRef, WindowText, parse_duration, parse_size};
 /// What every question takes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AskArgs {
-    /// Recording or trace [default: @last], then perhaps an interval (seconds, or with a unit) and
-    /// a number of intervals
+    /// Recording or trace [default: @last], or @live, this machine now; then perhaps an interval
+    /// (seconds, or with a unit) and a number of intervals
     #[arg(value_name = "RECORDING [INTERVAL [COUNT]]", num_args = 0..=3)]
     pub(crate) positional: Vec<String>,
     #[command(flatten)]

@@ -28,7 +28,10 @@ use crate::tools::AsCommand;
     max_term_width = 100,
     before_help = EXAMPLES,
     after_help = "A recording is a directory NAME.wsl. Wherever one is taken, the trace of another tool is taken \
-                  too (imported into a cache), and so is @last, the recording used last."
+                  too (imported into a cache), and so is @last, the recording used last. Questions, \
+                  `as`, `info` and `sql` also take @live: this machine is recorded (as root) into a place of \
+                  its own that nobody else sees, each interval is answered when it is over, and nothing is \
+                  kept; a recording that is made at the same time has nothing to do with it."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -64,7 +67,8 @@ Examples:
   whyslow io stats                       how long opens, reads, writes, syncs took
   whyslow io top --op open -n 5          the five slowest opens, with file names
   whyslow io top -w op:17                what else ran while operation 17 did
-  whyslow block hist --dev sda --vs sdb  two disks side by side";
+  whyslow block hist --dev sda --vs sdb  two disks side by side
+  sudo whyslow io usage @live 1          the same of this machine, every second";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -114,7 +118,8 @@ Examples:
   whyslow as iostat web.wsl -dx 1              disks, second by second
   whyslow as opensnoop web.wsl -x              opens that failed
   whyslow as lttng-iolatencytop web.wsl --minsize 2 --limit 4
-  whyslow as lttng-schedstats-mi trace/        LAMI 1.0, for Trace Compass";
+  whyslow as lttng-schedstats-mi trace/        LAMI 1.0, for Trace Compass
+  sudo whyslow as opensnoop @live              this machine, as it happens";
 const SQL_EXAMPLES: &str = "\
 Examples:
   whyslow sql web.wsl \"SELECT comm, count(*) AS n FROM io GROUP BY comm ORDER BY n DESC\"
@@ -197,6 +202,9 @@ pub(crate) struct SqlArgs {
     /// Threads the query may use [default: all CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
+    /// It is not to be known as @last
+    #[arg(long, hide = true)]
+    pub(crate) forget: bool,
 }
 
 /// Forms the duckdb command line prints.

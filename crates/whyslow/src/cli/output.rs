@@ -53,6 +53,9 @@ pub(crate) struct OutputArgs {
     /// Exit with 3 if events were lost in the window
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Which of several answers it is.
+    #[arg(skip)]
+    pub(crate) part: Option<u64>,
 }
 
 impl OutputArgs {

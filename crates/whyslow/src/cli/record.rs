@@ -42,7 +42,7 @@ pub(crate) struct RecordArgs {
     /// With a command: calls of all processes, not only its own
     #[arg(short, long)]
     pub(crate) all: bool,
-    /// What to record [default: syscalls,sched,block,dns,locks,mem,fs]
+    /// What to record [default: syscalls,sched,block,locks,dns,mem,fs]
     #[arg(long, value_name = "TOPICS", value_delimiter = ',')]
     pub(crate) what: Vec<TopicArg>,
     /// Only calls that last so long, or in which the thread gave up the CPU

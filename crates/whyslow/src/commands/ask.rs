@@ -2,12 +2,13 @@
 
 use std::io::IsTerminal;
 
-use whyslow_analysis::{Bins, DeviceRef, Filter, Kind, Question, Sort, Verb, Weight};
+use whyslow_analysis::{Bins, DeviceRef, Filter, Kind, Question, Sort, TOPICS, Verb, Weight};
 use whyslow_model::{Ns, Window};
+use whyslow_record::Topic;
 
-use super::live::{self, LIVE, Watched};
-use crate::cli::{AskArgs, QuestionCommand, TalkArgs, ViewArgs};
+use crate::cli::{AskArgs, OutputArgs, QuestionCommand, TalkArgs, ViewArgs};
 use crate::failure::Failure;
+use crate::live::{self, LIVE, Plan, Segment, Watched};
 use crate::output;
 use crate::recording::Opened;
 use crate::time::{Calendar, Moment, Zone, parse_seconds_or_duration};
@@ -65,20 +66,33 @@ impl Asked {
         }
     }
 
-    pub(crate) fn run(self, talk: &TalkArgs) -> Result<(), Failure> {
+    pub(crate) fn run(&self, talk: &TalkArgs) -> Result<(), Failure> {
         let target = Target::parse(&self.args.positional)?;
-        if target.recording.as_deref() == Some(LIVE) && self.is_counted_live() {
+        if target.recording.as_deref() != Some(LIVE) {
+            let opened = Opened::find(target.recording.as_deref(), talk)?;
+            return self.answer(&opened, &target, &self.args.output, talk);
+        }
+        self.refuse_windows()?;
+        if self.is_counted_live() {
             return self.watch(&target, talk);
         }
-        let opened = Opened::find(target.recording.as_deref(), talk)?;
-        let output = &self.args.output;
+        self.run_live(&target, talk)
+    }
+
+    fn answer(
+        &self,
+        opened: &Opened,
+        target: &Target,
+        output: &OutputArgs,
+        talk: &TalkArgs,
+    ) -> Result<(), Failure> {
         let wanted_zone = if output.utc {
             Some(Zone::utc())
         } else {
             output.tz.clone()
         };
         let calendar = opened.calendar(wanted_zone);
-        let question = self.question(&target, &opened, &calendar)?;
+        let question = self.question(target, opened, &calendar)?;
         // Rows in order of time are handed on as they are found; to be sorted they are collected.
         let streams = question.verb == Verb::Log && question.sort.is_none();
         let (lost, next) = if streams && output::streams(output) {
@@ -105,6 +119,7 @@ impl Asked {
             (lost, next)
         };
         if let Some(next) = next
+            && !opened.is_live
             && !talk.quiet
             && std::io::stderr().is_terminal()
         {
@@ -116,18 +131,54 @@ impl Asked {
         Ok(())
     }
 
+    /// What happens now has no begin and no end to be named.
+    fn refuse_windows(&self) -> Result<(), Failure> {
+        let window = &self.args.window;
+        if window.text().is_none() && window.overlaps.is_none() && self.at.is_none() {
+            return Ok(());
+        }
+        Err(Failure::usage("there is no window in what happens now")
+            .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"))
+    }
+
+    fn run_live(&self, target: &Target, talk: &TalkArgs) -> Result<(), Failure> {
+        let has_parts = target.interval.is_some();
+        let output = if has_parts {
+            output::args_of_many(&self.args.output)?
+        } else {
+            self.args.output.clone()
+        };
+        // What cannot be asked is told before anything is recorded.
+        filter(&self.args)?;
+        self.args.shape.sort.as_deref().map(sort).transpose()?;
+        let plan = Plan {
+            interval: target.interval,
+            count: target.count,
+            pids: self.args.filter.pid.clone(),
+            ..Plan::of(topics(self.kind))
+        };
+        live::run(&plan, talk, &mut |segment: &Segment<'_>| {
+            let output = OutputArgs {
+                part: has_parts.then_some(segment.number),
+                ..output.clone()
+            };
+            let takes_interval = has_parts && takes_interval(self.kind, self.verb);
+            let part = Target {
+                recording: None,
+                interval: takes_interval.then_some(ALL_OF_IT),
+                count: None,
+            };
+            self.answer(&Opened::live(segment)?, &part, &output, talk)
+        })
+    }
+
     /// Whether the kernel counts for it, and nothing is recorded.
     fn is_counted_live(&self) -> bool {
         self.kind == Kind::Block && self.verb == Verb::Outliers
     }
 
     fn watch(&self, target: &Target, talk: &TalkArgs) -> Result<(), Failure> {
-        let AskArgs { window, shape, .. } = &self.args;
-        let has_window = window.text().is_some() || window.overlaps.is_some();
-        if has_window {
-            return Err(Failure::usage("there is no window in what happens now")
-                .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"));
-        }
+        let shape = &self.args.shape;
         if shape.limit.is_some() || shape.sort.is_some() || !shape.by.is_empty() {
             return Err(Failure::usage("devices are shown in order of number here"));
         }
@@ -204,6 +255,36 @@ impl Asked {
             end.min(begin.saturating_add(length)),
         )))
     }
+}
+
+/// What a question of a kind needs to be recorded; of kinds that nothing is said about, what a
+/// recording has.
+#[allow(clippy::match_wildcard_for_single_variants)] // there will be more
+fn topics(kind: Kind) -> &'static [Topic] {
+    match kind {
+        Kind::Io => &[Topic::Syscalls, Topic::Block],
+        Kind::Files | Kind::Syscalls => &[Topic::Syscalls],
+        Kind::Block => &[Topic::Block],
+        Kind::Sched => &[Topic::Sched],
+        Kind::States => &[Topic::Sched, Topic::Syscalls],
+        Kind::Cpu => &[Topic::Sched, Topic::Syscalls, Topic::Irq],
+        Kind::Irq => &[Topic::Irq, Topic::Sched],
+        Kind::Mem => &[Topic::Mem, Topic::Sched],
+        Kind::Net => &[Topic::Net, Topic::Syscalls],
+        Kind::Fs => &[Topic::Fs, Topic::Sched],
+        Kind::Use => Topic::ALL,
+        _ => Topic::DEFAULT,
+    }
+}
+
+/// An interval longer than what is asked is all of it.
+const ALL_OF_IT: Ns = 1_000_000_000_000_000;
+
+fn takes_interval(kind: Kind, verb: Verb) -> bool {
+    let topic = TOPICS.iter().find(|topic| topic.kind == kind);
+    let views = topic.into_iter().flat_map(|topic| topic.views);
+    let mut of_verb = views.filter(|view| view.verb == verb);
+    of_verb.next().is_some_and(|view| view.by_time)
 }
 
 fn outside(window: Window, calendar: &Calendar) -> Failure {

@@ -8,6 +8,7 @@ use whyslow_store::Existing;
 
 use crate::cli::{ImportArgs, TalkArgs};
 use crate::failure::Failure;
+use crate::live::LIVE;
 use crate::output::shown;
 use crate::progress::Teller;
 use crate::{interrupt, recording, talk};
@@ -18,6 +19,10 @@ const ARCHIVES: &[&str] = &[
 ];
 
 pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    if args.sources.iter().any(|source| source.as_os_str() == LIVE) {
+        return Err(Failure::usage("what happens now is no trace")
+            .hint("record it: sudo whyslow record -o NAME.wsl"));
+    }
     let output = match &args.output {
         Some(output) => output.clone(),
         None => name_after(&args.sources[0])?,

@@ -5,7 +5,6 @@ mod completions;
 mod doctor;
 mod import;
 mod info;
-mod live;
 mod man;
 mod record;
 mod schema;

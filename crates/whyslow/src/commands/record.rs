@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
-use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -15,9 +14,7 @@ use rustix::process::{
     Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, waitpid,
 };
 use whyslow_ingest::ImportOptions;
-use whyslow_record::{
-    ControlGroup, NAMES_MAX, Names, Options, Progress, RecordError, Step, Summary, Topic,
-};
+use whyslow_record::{ControlGroup, NAMES_MAX, Names, Options, Progress, Step, Summary, Topic};
 use whyslow_store::Existing;
 
 use crate::cli::{HeldArgs, RecordArgs, Stacks, TalkArgs, TopicArg};
@@ -197,45 +194,7 @@ fn record(
             Step::GoOn
         }
     };
-    whyslow_record::record(options, ready, each).map_err(explain)
-}
-
-/// What helps against it.
-pub(super) fn explain(error: RecordError) -> Failure {
-    let failure = Failure::new(error.to_string());
-    match &error {
-        RecordError::NotPermitted => {
-            failure.hint("run it as root: sudo whyslow …")
-        }
-        RecordError::NoTypes => failure.hint(
-            "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng, `whyslow doctor` tells how",
-        ),
-        RecordError::Container => {
-            failure.hint("record on the host, or start the container with --pid=host")
-        }
-        RecordError::AllRefused { off } => {
-            let reasons = off.iter().map(|off| format!("{}: {}", off.program, off.reason));
-            failure.hint(reasons.collect::<Vec<_>>().join("; "))
-        }
-        RecordError::Spool { path, source } => {
-            let failure = failure.caused_by_chain(&error);
-            if path.exists() {
-                let elsewhere = match source.kind() {
-                    ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                        " -o /other/disk/NAME.wsl"
-                    }
-                    _ => "",
-                };
-                failure.hint(format!(
-                    "what was written until then is kept: whyslow import {}{elsewhere}",
-                    path.display()
-                ))
-            } else {
-                failure
-            }
-        }
-        error => failure.caused_by_chain(error),
-    }
+    whyslow_record::record(options, ready, each).map_err(Failure::from)
 }
 
 fn tell_cost(summary: &Summary, output: &Path, talk: &TalkArgs) {

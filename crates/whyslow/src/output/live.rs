@@ -17,18 +17,30 @@ use crate::time::Zone;
 const DECIMALS: usize = 3;
 
 /// The flags of an answer that is one of many: no pager, and one object a line.
-pub(crate) fn args_of_many(args: &OutputArgs) -> OutputArgs {
+pub(crate) fn args_of_many(args: &OutputArgs) -> Result<OutputArgs, Failure> {
+    if args.output.is_some() {
+        return Err(
+            Failure::usage("answer after answer is written to standard output")
+                .hint("redirect it: > FILE"),
+        );
+    }
     let format = match args.chosen_format() {
-        Format::Json => Format::Ndjson,
-        format => format,
+        Format::Json | Format::Ndjson => Format::Ndjson,
+        format @ (Format::Text | Format::Csv | Format::Tsv) => format,
+        Format::Md | Format::Html | Format::Arrow | Format::Parquet => {
+            return Err(
+                Failure::usage("this form holds one answer, not one after the other")
+                    .hint("say --json or --csv, or leave the interval out"),
+            );
+        }
     };
-    OutputArgs {
+    Ok(OutputArgs {
         format,
         json: false,
         csv: false,
         no_pager: true,
         ..args.clone()
-    }
+    })
 }
 
 /// Writes each row as a line: an object, or the titles of columns with their values.

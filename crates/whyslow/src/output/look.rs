@@ -22,6 +22,8 @@ pub(crate) struct Look {
     pub(crate) weight: Weight,
     /// Also the columns that few want to see.
     pub(crate) details: bool,
+    /// Which of several answers it is.
+    pub(crate) part: Option<u64>,
     /// Columns that stay however narrow the terminal.
     pub(crate) keep: Vec<String>,
 }
@@ -41,6 +43,7 @@ impl Look {
             group: false,
             weight: Weight::Count,
             details: false,
+            part: None,
             keep: Vec::new(),
         }
     }

@@ -129,6 +129,7 @@ fn look(
         group: size.is_some(),
         weight: Weight::default(),
         details: args.wide || selection.names_columns(),
+        part: args.part,
         keep: selection.keep.clone(),
     }
 }
@@ -192,7 +193,16 @@ fn encode(
                 Format::Csv => csv::Separator::Comma,
                 _ => csv::Separator::Tab,
             };
-            csv::write(&answer.tables, separator, look.group, out)?;
+            match look.part {
+                None => csv::write(&answer.tables, separator, look.group, out)?,
+                Some(number) => {
+                    let table = only_table(answer)?;
+                    if number == 0 {
+                        csv::write_header(table, separator, look.group, out)?;
+                    }
+                    csv::write_rows(table, separator, look.group, out)?;
+                }
+            }
             talk_beside(answer, look);
         }
         Format::Arrow => {
@@ -232,6 +242,7 @@ pub(crate) fn tell_beside(answer: &Answer, zone: Zone) {
         group: false,
         weight: Weight::default(),
         details: false,
+        part: None,
         keep: Vec::new(),
     };
     talk_beside(answer, &look);

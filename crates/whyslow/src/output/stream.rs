@@ -67,6 +67,7 @@ pub(crate) fn write_streamed(
             only: args.table.as_deref(),
             to_terminal: look.group,
             begun: false,
+            goes_on: args.part.is_some_and(|number| number > 0),
             out,
         };
         let mut failure = None;
@@ -116,6 +117,8 @@ struct Rows<'r> {
     only: Option<&'r str>,
     to_terminal: bool,
     begun: bool,
+    /// Titles were written before.
+    goes_on: bool,
     out: &'r mut dyn Write,
 }
 
@@ -138,7 +141,7 @@ impl Rows<'_> {
                     json::write_row_lines(table, self.out)?;
                 }
                 Form::Cells(separator) => {
-                    if begins {
+                    if begins && !self.goes_on {
                         csv::write_header(table, separator, self.to_terminal, self.out)?;
                     }
                     csv::write_rows(table, separator, self.to_terminal, self.out)?;

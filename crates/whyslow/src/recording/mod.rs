@@ -11,6 +11,7 @@ use whyslow_store::{Recording, StoreError, Tables};
 
 use crate::cli::TalkArgs;
 use crate::failure::Failure;
+use crate::live::{LIVE, Segment};
 use crate::output::{Subject, shown};
 use crate::progress::Teller;
 use crate::time::{Calendar, OperationRef, Zone};
@@ -29,12 +30,18 @@ pub(crate) struct Opened {
     path: PathBuf,
     /// As the user would name it.
     name: String,
+    /// It goes when it has been asked.
+    pub(crate) is_live: bool,
 }
 
 impl Opened {
     /// Opens what the argument names: a recording, a trace (imported into the cache), or @last.
     pub(crate) fn find(argument: Option<&str>, args: &TalkArgs) -> Result<Self, Failure> {
         let named = match argument {
+            Some(LIVE) => {
+                return Err(Failure::usage("this machine cannot be asked live here")
+                    .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"));
+            }
             None | Some(LAST) => last::recall()?,
             Some(path) => PathBuf::from(path),
         };
@@ -55,6 +62,23 @@ impl Opened {
             tables: Box::new(recording),
             path,
             name,
+            is_live: false,
+        })
+    }
+
+    /// Opens what was recorded of this machine a moment ago.
+    pub(crate) fn live(segment: &Segment<'_>) -> Result<Self, Failure> {
+        Self::unremembered(segment.recording)
+    }
+
+    /// The same by its path.
+    pub(crate) fn unremembered(path: impl AsRef<Path>) -> Result<Self, Failure> {
+        let path = path.as_ref();
+        Ok(Self {
+            tables: Box::new(Recording::open(path)?),
+            path: path.to_owned(),
+            name: LIVE.to_owned(),
+            is_live: true,
         })
     }
 

@@ -23,9 +23,9 @@ impl OperationRef {
             "irq" => "irq",
             "slice" | "sched_slice" => "sched_slice",
             "reclaim" => "reclaim",
+            "dns" | "dns_lookup" => "dns_lookup",
             "lock" | "lock_wait" => "lock_wait",
             "stack" | "stack_sample" => "stack_sample",
-            "dns" | "dns_lookup" => "dns_lookup",
             "finding" | "request" => {
                 return Some(Err(format!(
                     "`{kind}:` needs findings or requests, which this version does not make yet; \

@@ -8,6 +8,7 @@ mod bcc;
 mod df;
 mod front;
 mod iotop;
+mod live;
 mod lttng;
 mod sysstat;
 mod top;
@@ -17,6 +18,8 @@ use clap::{ArgMatches, Command, Error, FromArgMatches, Subcommand};
 
 use crate::cli::TalkArgs;
 use crate::failure::Failure;
+use crate::live::Segment;
+use crate::recording::Opened;
 
 /// A tool that is imitated.
 pub(crate) struct Tool {
@@ -34,6 +37,18 @@ struct Call<'c> {
     talk: &'c TalkArgs,
     /// Called by the name of its machine form.
     machine: bool,
+    /// What it is about, if that is this machine now.
+    segment: Option<&'c Segment<'c>>,
+}
+
+impl Call<'_> {
+    /// The recording of this name, or of this machine now.
+    fn recording(&self, name: Option<&str>) -> Result<Opened, Failure> {
+        match self.segment {
+            Some(segment) => Opened::live(segment),
+            None => Opened::find(name, self.talk),
+        }
+    }
 }
 
 /// Every tool, in the order of the help.
@@ -63,11 +78,18 @@ impl AsCommand {
         let tool = tools()
             .find(is_it)
             .ok_or_else(|| Failure::usage(format!("`{}` is no tool known here", self.name)))?;
-        (tool.run)(&Call {
-            matches: &self.matches,
-            talk,
-            machine: tool.machine_name == Some(self.name.as_str()),
-        })
+        let call = |segment: Option<&Segment<'_>>| {
+            (tool.run)(&Call {
+                matches: &self.matches,
+                talk,
+                machine: tool.machine_name == Some(self.name.as_str()),
+                segment,
+            })
+        };
+        match live::plan(tool.name, &self.matches)? {
+            None => call(None),
+            Some(plan) => crate::live::run(&plan, talk, &mut |segment| call(Some(segment))),
+        }
     }
 }
 

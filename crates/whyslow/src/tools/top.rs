@@ -121,7 +121,11 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
         for (task, sums) in &sums {
             *times.entry(*task).or_default() += sums.running;
         }
-        let blank = if part == 0 { "" } else { "\n" };
+        let blank = if part == 0 && front.is_first() {
+            ""
+        } else {
+            "\n"
+        };
         let head = list.head(&front.clock(list.end), cpu);
         front.put(&format!("{blank}{head}{}", list.rows(&sums, &times)))?;
     }

@@ -41,6 +41,16 @@ impl Running {
         Self { child }
     }
 
+    /// What it writes from here on.
+    pub(crate) fn take_stdout(&mut self) -> std::process::ChildStdout {
+        self.child.stdout.take().expect("it is piped")
+    }
+
+    /// Until it ends by itself; returns the exit code.
+    pub(crate) fn wait(mut self) -> Option<i32> {
+        self.child.wait().expect("it is ours").code()
+    }
+
     /// Ctrl-C; returns what it wrote, and the exit code.
     pub(crate) fn interrupt(mut self) -> (String, Option<i32>) {
         let pid = Pid::from_raw(self.child.id() as i32).expect("it runs");
@@ -60,7 +70,7 @@ impl Drop for Running {
     }
 }
 
-fn lines(text: &str) -> Vec<Value> {
+pub(crate) fn lines(text: &str) -> Vec<Value> {
     let lines = text.lines().map(serde_json::from_str);
     lines.collect::<Result<_, _>>().expect("each line is JSON")
 }

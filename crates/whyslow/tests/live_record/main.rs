@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bad_disk;
 mod blocks;
 mod calls;
 mod chosen;
@@ -15,6 +16,7 @@ mod host;
 mod incidents;
 mod kernel;
 mod kills;
+mod live;
 mod live_outliers;
 mod lookups;
 mod pressure;

@@ -66,6 +66,10 @@ impl Clocks {
         ))
     }
 
+    pub(crate) fn last(&self) -> Option<Reading> {
+        self.last
+    }
+
     pub(crate) fn first(&self) -> Option<Reading> {
         self.first
     }

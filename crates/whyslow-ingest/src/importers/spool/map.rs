@@ -214,8 +214,8 @@ impl Mapper {
                     count: i64::try_from(count).ok(),
                 })
             }
-            Record::Missed(missed) => Told::Loss(missed_runs(head, missed, place.ts)),
             Record::Lookup(lookup) => event(looked_up(head, lookup, place.ts)),
+            Record::Missed(missed) => Told::Loss(missed_runs(head, missed, place.ts)),
             Record::Fact { name, value } => Told::Fact(name, value),
             Record::Process { .. } => {
                 let about = self.host.snapshot(head, record);

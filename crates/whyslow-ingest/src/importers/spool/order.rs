@@ -1,6 +1,6 @@
 //! Records of several blocks, put in order of time.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
@@ -14,6 +14,8 @@ pub(super) const REACH_NS: u64 = 150_000_000;
 /// More than this does not wait: a recorder that never says what is complete is no reason to run out
 /// of memory.
 pub(super) const WAITING_MAX: usize = 4_000_000;
+/// So many records come before it is worth looking for those that are ready.
+const BATCH: usize = 64 << 10;
 
 /// What arguments of a call point at, by number of the argument from 1 on.
 pub(crate) type Pointed = Vec<Points>;
@@ -48,6 +50,30 @@ impl Ordered {
     }
 }
 
+/// Number of records by kind.
+#[derive(Debug)]
+pub(crate) struct KindCounts([u64; 256]);
+
+impl Default for KindCounts {
+    fn default() -> Self {
+        Self([0; 256])
+    }
+}
+
+impl KindCounts {
+    fn add(&mut self, kind: Kind) {
+        self.0[kind as usize & 0xff] += 1;
+    }
+
+    /// The kinds that there were.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Kind, u64)> {
+        let counts = Kind::ALL
+            .iter()
+            .map(|kind| (*kind, self.0[*kind as usize & 0xff]));
+        counts.filter(|(_, count)| *count > 0)
+    }
+}
+
 /// Blocks of which something waits.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
@@ -56,6 +82,8 @@ pub(crate) struct Window {
     first: u64,
     waiting: Vec<Ordered>,
     next_number: u64,
+    /// How many waited after the last look at what is ready.
+    kept: usize,
     /// Those whose arguments may still be told.
     calls: Calls,
     complete_until: u64,
@@ -66,7 +94,7 @@ pub(crate) struct Window {
     /// Records that could not be read: count, and where the first of them was.
     pub(crate) damaged: u64,
     pub(crate) read: u64,
-    pub(crate) kinds: BTreeMap<Kind, u64>,
+    pub(crate) kinds: KindCounts,
     pub(crate) clocks: Clocks,
     /// The architecture, which names calls.
     pub(crate) architecture: Option<Box<[u8]>>,
@@ -82,7 +110,7 @@ impl Window {
                 self.damaged += 1;
                 continue;
             };
-            *self.kinds.entry(head.kind).or_default() += 1;
+            self.kinds.add(head.kind);
             match record {
                 Record::Clock { boot, real } => self.clocks.add(Reading {
                     monotonic: head.ts,
@@ -165,6 +193,12 @@ impl Window {
 
     /// What nothing can come before any more, in order; everything if `at_end`.
     pub(crate) fn ready(&mut self, at_end: bool) -> Vec<Ordered> {
+        // Sorting touches all that waits: it pays when as much has come as waited before.
+        let is_last = at_end || self.complete_until == u64::MAX;
+        let enough = (2 * self.kept).clamp(BATCH, WAITING_MAX);
+        if !is_last && self.waiting.len() < enough {
+            return Vec::new();
+        }
         self.place_calls(if at_end {
             u64::MAX
         } else {
@@ -174,13 +208,14 @@ impl Window {
         self.waiting
             .sort_by_key(|ordered| (ordered.ts, ordered.number));
         let until = self.complete_until.saturating_sub(REACH_NS);
-        let count = if at_end || self.complete_until == u64::MAX {
+        let count = if is_last {
             self.waiting.len()
         } else {
             let due = self.waiting.partition_point(|ordered| ordered.ts < until);
             due.max(self.waiting.len().saturating_sub(WAITING_MAX))
         };
         let rest = self.waiting.split_off(count);
+        self.kept = rest.len();
         let due = std::mem::replace(&mut self.waiting, rest);
         let paired = self.pair(due);
         if let Some(last) = paired.last() {

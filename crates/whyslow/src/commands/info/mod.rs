@@ -9,16 +9,26 @@ use whyslow_analysis::Weight;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, LossNote, Measure, Value};
 use whyslow_model::tables::{LostEventsRow, MetadataRow, TraceStatRow};
 use whyslow_model::{Symbols, stat};
+use whyslow_record::Topic;
 use whyslow_store::{RecordingInfo, StoreError, Tables, rows};
 
 use crate::cli::{InfoArgs, TalkArgs};
 use crate::failure::Failure;
+use crate::live::{self, LIVE, Plan};
 use crate::output;
 use crate::recording::Opened;
 use crate::time::Zone;
 
 pub(super) fn run(args: &InfoArgs, talk: &TalkArgs) -> Result<(), Failure> {
-    let opened = Opened::find(args.recording.as_deref(), talk)?;
+    if args.recording.as_deref() == Some(LIVE) {
+        return live::run(&Plan::of(Topic::DEFAULT), talk, &mut |segment| {
+            of(&Opened::live(segment)?, args, talk)
+        });
+    }
+    of(&Opened::find(args.recording.as_deref(), talk)?, args, talk)
+}
+
+fn of(opened: &Opened, args: &InfoArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let wanted = if args.output.utc {
         Some(Zone::utc())
     } else {

@@ -11,13 +11,17 @@ mod confine;
 mod duckdb;
 mod views;
 
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
+use whyslow_record::Topic;
 use whyslow_store::Recording;
 
 use crate::cli::{SqlArgs, SqlFormat, TalkArgs};
 use crate::failure::Failure;
+use crate::live::{self, LIVE, Plan};
 use crate::output::to_stdout;
 use crate::recording::Opened;
 use confine::Confined;
@@ -27,7 +31,16 @@ pub(super) fn run(args: &SqlArgs, talk: &TalkArgs) -> Result<(), Failure> {
         return to_stdout(&views::describe());
     }
     let statement = statement(args)?;
-    let opened = Opened::find(args.recording.as_deref(), talk)?;
+    if args.recording.as_deref() == Some(LIVE) {
+        return live::run(&Plan::of(Topic::DEFAULT), talk, &mut |segment| {
+            ask_beside(segment.recording)
+        });
+    }
+    let opened = if args.forget {
+        Opened::unremembered(args.recording.as_deref().unwrap_or_default())?
+    } else {
+        Opened::find(args.recording.as_deref(), talk)?
+    };
     let program = duckdb::find()?;
     // DuckDB does not know of our checksums, and would answer from what is damaged.
     Recording::open(opened.path())?.verify()?;
@@ -50,6 +63,25 @@ pub(super) fn run(args: &SqlArgs, talk: &TalkArgs) -> Result<(), Failure> {
     }
     let error = command.exec();
     Err(Failure::new(format!("failed to start `{}`", program.display())).caused_by(&error))
+}
+
+/// The same command about a recording, in a process of its own: what confines itself and becomes
+/// DuckDB cannot take the recording away afterwards.
+fn ask_beside(recording: &Path) -> Result<(), Failure> {
+    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let Some(word) = words.iter_mut().find(|word| *word == LIVE) {
+        recording.as_os_str().clone_into(word);
+    }
+    let place = words.iter().position(|word| word == "sql").unwrap_or(0);
+    words.insert(place + 1, "--forget".into());
+    let status = Command::new("/proc/self/exe").args(words).status();
+    let status = status
+        .map_err(|error| Failure::new("failed to start another whyslow").caused_by(&error))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Failure::new("there is no answer"))
+    }
 }
 
 fn statement(args: &SqlArgs) -> Result<Option<String>, Failure> {

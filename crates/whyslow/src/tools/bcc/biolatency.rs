@@ -118,7 +118,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
         front.put(&text)?;
     }
     if unknown > 0 {
-        front.note(format!(
+        front.note_cut(format!(
             "{unknown} requests are not counted: issue or completion was not recorded"
         ));
     }

@@ -56,7 +56,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
         front.shorten(length);
     }
     let queue = if args.queued { "QUE(ms) " } else { "" };
-    front.put(&format!(
+    front.put_first(&format!(
         "{:<11} {:<14} {:<7} {:<9} {:<1} {:<10} {:<7} {queue}{:>7}\n",
         "TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "LAT(ms)"
     ))?;
@@ -64,9 +64,8 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     let end = front.span().end;
     let mut unfinished = 0;
     let mut requests = ByEnd::default();
-    let mut first = None;
-    let mut print = |done: &Done| {
-        let since = done.completed - *first.get_or_insert(done.completed);
+    let print = |done: &Done| {
+        let since = front.since_first(done.completed);
         front.put(&format!("{:<11.6} {}", since as f64 / 1e9, done.rest))
     };
     front.each(Kind::Block, filter, |row| {
@@ -87,7 +86,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
         print(&done)?;
     }
     if unfinished > 0 {
-        front.note(format!(
+        front.note_cut(format!(
             "{unfinished} requests are not shown: no completion was recorded"
         ));
     }
@@ -112,6 +111,9 @@ pub(super) fn refuse_unknown(front: &Front<'_>, disk: Option<&str>) -> Result<()
         return Ok(());
     };
     let name = disk.strip_prefix("/dev/").unwrap_or(disk);
+    if front.is_on_this_machine(name) {
+        return Ok(());
+    }
     let mut known = BTreeSet::new();
     for key in ["dev", "part"] {
         let answer = front.ask_whole((Kind::Block, Verb::Stats), |question| {

@@ -55,7 +55,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
         Some(text) => milliseconds(text)?,
     };
     let front = Front::open(call, &args.front, words.recording.as_deref())?;
-    front.put(&header(&args, min_ms))?;
+    front.put_first(&header(&args, min_ms))?;
     let filter = Filter {
         pids: args.pid.into_iter().collect(),
         ops: ["read", "write", "open", "sync"].map(String::from).to_vec(),

@@ -78,7 +78,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     if let Some(text) = &args.duration {
         front.shorten(seconds(text)?);
     }
-    front.put(&header(&args))?;
+    front.put_first(&header(&args))?;
     let filter = Filter {
         pids: args.pid.into_iter().collect(),
         tids: args.tid.into_iter().collect(),
@@ -119,7 +119,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
         front.put(&line)?;
     }
     if unfinished > 0 {
-        front.note(format!(
+        front.note_cut(format!(
             "{unfinished} opens are not shown: begin or end was not recorded"
         ));
     }

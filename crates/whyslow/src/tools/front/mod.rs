@@ -20,6 +20,7 @@ pub(super) use words::Words;
 use std::cell::RefCell;
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
+use std::sync::OnceLock;
 
 use clap::{Arg, Args, Command};
 use whyslow_analysis::{Filter, Kind, Question, Verb, ask, ask_streaming, each_row};
@@ -38,7 +39,8 @@ use crate::time::{Calendar, Moment, WindowText, Zone};
 // What every front takes beside the options of its tool. A doc comment would be its help.
 #[derive(Debug, Clone, Args)]
 pub(super) struct FrontArgs {
-    /// Recording or trace [default: @last]; what reads as a number is not one
+    /// Recording or trace [default: @last], or @live, this machine now; what reads as a number is
+    /// not one
     pub(super) words: Vec<String>,
     /// A..B, A+437ms, T~200ms or op:ID
     #[arg(
@@ -85,6 +87,7 @@ pub(super) struct Front<'c> {
     window: Option<Window>,
     call: &'c Call<'c>,
     notes: RefCell<Vec<String>>,
+    first: OnceLock<Ns>,
     answers: RefCell<Vec<Answer>>,
     out: RefCell<BufWriter<std::io::Stdout>>,
 }
@@ -95,7 +98,7 @@ impl<'c> Front<'c> {
         args: &FrontArgs,
         recording: Option<&str>,
     ) -> Result<Self, Failure> {
-        let opened = Opened::find(recording, call.talk)?;
+        let opened = call.recording(recording)?;
         let zone = if args.utc {
             Some(Zone::utc())
         } else {
@@ -129,6 +132,7 @@ impl<'c> Front<'c> {
             window,
             call,
             notes: RefCell::default(),
+            first: OnceLock::new(),
             answers: RefCell::default(),
             out: RefCell::new(BufWriter::with_capacity(64 << 10, std::io::stdout())),
         })
@@ -145,6 +149,10 @@ impl<'c> Front<'c> {
 
     /// Ends the window so long after its begin, if it is longer.
     pub(super) fn shorten(&mut self, length: Ns) {
+        // What is live ends by itself.
+        if self.call.segment.is_some() {
+            return;
+        }
         let whole = self.window.unwrap_or(Window::new(
             self.calendar.begin,
             self.calendar.end.saturating_add(1),
@@ -159,6 +167,8 @@ impl<'c> Front<'c> {
         interval: Option<Ns>,
         count: Option<i64>,
     ) -> Result<Parts, Failure> {
+        // What is live is a part already.
+        let interval = interval.filter(|_| self.call.segment.is_none());
         if let (Some(interval), Some(count)) = (interval, count) {
             self.shorten(interval.saturating_mul(count));
         }
@@ -313,9 +323,51 @@ impl<'c> Front<'c> {
         }
     }
 
+    /// Whether nothing was printed before.
+    pub(super) fn is_first(&self) -> bool {
+        self.call.segment.is_none_or(|segment| segment.number == 0)
+    }
+
+    /// Text that stands above everything.
+    pub(super) fn put_first(&self, text: &str) -> Result<(), Failure> {
+        if self.is_first() {
+            self.put(text)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Time since the first moment that was asked about.
+    pub(super) fn since_first(&self, ts: Ns) -> Ns {
+        let first = match self.call.segment {
+            Some(segment) => &segment.shared.first,
+            None => &self.first,
+        };
+        ts - *first.get_or_init(|| ts)
+    }
+
+    /// Whether this machine is asked about, and has such a disk: it may be idle for a moment.
+    pub(super) fn is_on_this_machine(&self, disk: &str) -> bool {
+        self.call.segment.is_some() && whyslow_record::device_by_name(disk).is_some()
+    }
+
+    /// That something is not shown because the recording ends; what is live goes on.
+    pub(super) fn note_cut(&self, note: String) {
+        if self.call.segment.is_none() {
+            self.note(note);
+        }
+    }
+
     /// Something the reader must know, said on standard error in the end.
     pub(super) fn note(&self, note: impl Into<String>) {
         let note = note.into();
+        // What was said in the last interval needs not be said in this one.
+        if let Some(segment) = self.call.segment
+            && let Ok(mut told) = segment.shared.told.lock()
+            && !told.insert(note.clone())
+        {
+            return;
+        }
         let mut notes = self.notes.borrow_mut();
         if !notes.contains(&note) {
             notes.push(note);

@@ -264,7 +264,7 @@ fn answer(
     wanted: Wanted,
     is_machine: bool,
 ) -> Result<(), Failure> {
-    let opened = Opened::find(args.trace.as_deref(), call.talk)?;
+    let opened = call.recording(args.trace.as_deref())?;
     if args.machine.test_compatibility {
         return check_compatibility(&opened, analysis);
     }

@@ -104,7 +104,7 @@ pub(super) fn by_name(
         Ok(())
     })?;
     if unfinished > 0 {
-        front.note(format!(
+        front.note_cut(format!(
             "{unfinished} requests were not seen to complete: they count as in flight only"
         ));
     }

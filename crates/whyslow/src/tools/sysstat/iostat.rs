@@ -253,11 +253,11 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     };
     let devices = if shows_devices {
         let found = disks::by_name(&front, parts, args.partitions)?;
-        chosen(found, &names, args.partitions)?
+        chosen(&front, found, &names, args.partitions)?
     } else {
         BTreeMap::new()
     };
-    front.put(&format!("{}\n", banner(&front)?))?;
+    front.put_first(&format!("{}\n", banner(&front)?))?;
     for part in 0..parts.count() {
         let mut text = String::new();
         if args.time {
@@ -295,6 +295,7 @@ fn refuse(args: &IostatArgs) -> Result<(), Failure> {
 
 /// The devices named, or all; with `-p` those named have their partitions with them.
 fn chosen(
+    front: &Front<'_>,
     mut found: BTreeMap<String, Vec<Sums>>,
     names: &[String],
     with_partitions: bool,
@@ -302,6 +303,11 @@ fn chosen(
     let bare = |name: &String| name.strip_prefix("/dev/").unwrap_or(name).to_owned();
     let names: Vec<String> = names.iter().map(bare).collect();
     for name in &names {
+        if front.is_on_this_machine(name) {
+            found
+                .entry(name.clone())
+                .or_insert_with(|| vec![Sums::default()]);
+        }
         if !found.contains_key(name) {
             let known: Vec<&str> = found.keys().map(String::as_str).collect();
             let known = if known.is_empty() {

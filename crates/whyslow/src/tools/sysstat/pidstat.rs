@@ -245,7 +245,7 @@ fn print(
     reports: &[&Report],
     activity: &Activity,
 ) -> Result<(), Failure> {
-    front.put(&banner(front)?)?;
+    front.put_first(&banner(front)?)?;
     let has = Has {
         blocks: front.has("block_io"),
         calls: front.has("syscall"),

@@ -12,7 +12,6 @@ use whyslow_model::spool::BlockIo;
 use whyslow_record::{DeviceTimes, OutlierOptions, Period, SlowRequest, Told, device_name};
 
 use crate::cli::{Format, OutputArgs, TalkArgs};
-use crate::commands::record;
 use crate::failure::Failure;
 use crate::output::{self, Subject};
 use crate::time::Zone;
@@ -24,25 +23,21 @@ const INTERVAL: Ns = 10_000_000_000;
 const OPS: [&str; 5] = ["read", "write", "flush", "discard", "other"];
 
 /// What of a question can be answered by counting.
-pub(in crate::commands) struct Watched<'w> {
-    pub(in crate::commands) filter: &'w Filter,
-    pub(in crate::commands) interval: Option<Ns>,
-    pub(in crate::commands) count: Option<i64>,
-    pub(in crate::commands) output: &'w OutputArgs,
+pub(crate) struct Watched<'w> {
+    pub(crate) filter: &'w Filter,
+    pub(crate) interval: Option<Ns>,
+    pub(crate) count: Option<i64>,
+    pub(crate) output: &'w OutputArgs,
 }
 
-pub(in crate::commands) fn watch(watched: &Watched<'_>, talk: &TalkArgs) -> Result<(), Failure> {
+pub(crate) fn watch(watched: &Watched<'_>, talk: &TalkArgs) -> Result<(), Failure> {
     let options = options(watched.filter, watched.interval, watched.count)?;
-    let args = output::args_of_many(watched.output);
+    let args = output::args_of_many(watched.output)?;
     if !matches!(args.format, Format::Text | Format::Ndjson) {
         return Err(
             Failure::usage("slow requests as they happen are lines of text or of JSON")
                 .hint("leave the form out, or say --json"),
         );
-    }
-    if args.output.is_some() {
-        return Err(Failure::usage("what goes on is written to standard output")
-            .hint("redirect it: > FILE"));
     }
     let stop = interrupt::flag()?;
     let printer = Printer::new(&args, talk);
@@ -69,7 +64,7 @@ pub(in crate::commands) fn watch(watched: &Watched<'_>, talk: &TalkArgs) -> Resu
             Ok(()) => flow(&stop),
         }
     };
-    whyslow_record::watch_outliers(&options, ready, each).map_err(record::explain)?;
+    whyslow_record::watch_outliers(&options, ready, each)?;
     failure.map_or(Ok(()), Err)
 }
 
