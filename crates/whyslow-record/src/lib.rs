@@ -6,16 +6,21 @@
 mod clock;
 mod drop;
 mod error;
+mod flight;
 mod libraries;
 mod load;
 mod losses;
 mod maps;
+mod marks;
 mod missed;
 mod naming;
 mod options;
 mod outliers;
+mod packed;
 mod preflight;
 mod programs;
+mod raw;
+mod ring;
 mod sampler;
 mod session;
 mod sink;
@@ -28,10 +33,13 @@ mod targets;
 mod tick;
 mod underway;
 mod watch;
+mod when;
 #[cfg(test)]
 mod wire_tests;
 
 pub use error::RecordError;
+pub use flight::{FlightOptions, FlightStep, News, fly};
+pub use marks::{MARK_BYTES_MAX, mark};
 pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX, STACK_MIN};
 pub use outliers::{
     DeviceTimes, Missed, OutlierOptions, OutlierReady, Period, SlowRequest, Told, device_by_name,
@@ -39,7 +47,9 @@ pub use outliers::{
 };
 pub use preflight::{Check, Instead, State, checks, instead};
 pub use programs::{Off, Topic};
+pub use ring::Window;
 pub use session::{Progress, Ready, Step, Summary, record};
 pub use targets::{ControlGroup, NAMES_MAX, Names};
+pub use when::{Term, Trigger, WhenError, parse_when};
 
 use skeletons::recorder as skeleton;

@@ -14,23 +14,26 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use libbpf_rs::{Iter, OpenObject, RingBuffer, RingBufferBuilder};
-use whyslow_model::spool::{Encoder, Kind};
+use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
 use crate::clock;
 use crate::drop;
 use crate::error::RecordError;
 use crate::load::{self, Loaded};
 use crate::losses::Losses;
+use crate::marks::Listener;
 use crate::missed::Missed;
 use crate::naming::{Desk, WATCHED};
 use crate::options::Options;
 use crate::programs::{Off, STACKS, Topic};
+use crate::ring::{Part, Window};
 use crate::sampler::Sampler;
-use crate::sink::Sink;
+use crate::sink::{Out, Sink};
 use crate::snapshot;
 use crate::spool::SpoolWriter;
 use crate::targets::Targets;
 use crate::watch::Watch;
+use crate::when::Trigger;
 
 /// A block is written when it is so old, if not larger before.
 const BLOCK_AGE: Duration = Duration::from_secs(1);
@@ -54,7 +57,7 @@ pub struct Progress {
     pub records: u64,
     /// Bytes of records.
     pub bytes: u64,
-    /// Bytes of the spool; of the present one if there were several.
+    /// Bytes of the spool, of the present one if there were several; or in memory.
     pub spool_bytes: u64,
     /// Spools that are whole, because the recording went on in another one.
     pub turns: u64,
@@ -100,44 +103,14 @@ pub fn record(
     mut each: impl FnMut(&Progress) -> Step,
 ) -> Result<Summary, RecordError> {
     let mut storage = MaybeUninit::uninit();
-    let (loaded, watch) = load(options, &mut storage)?;
-    let writer =
-        SpoolWriter::create(&options.spool).map_err(|source| of_spool(&options.spool, source))?;
-    let sink = Rc::new(RefCell::new(Sink::new(
-        writer,
-        options.may_turn,
-        Desk::new(options),
-    )));
-    let begun = Instant::now();
-    let mut session = Session {
-        rings: rings(&loaded, &sink)?,
-        pids: options.pids.clone(),
-        topics: topics_told(options, &loaded.off),
-        watch,
-        loaded,
-        sink,
-        spool: options.spool.clone(),
-        losses: Losses::default(),
-        missed: Missed::default(),
-        snapshot: None,
-        turns: 0,
-        begun,
-        cpu_before: clock::own_cpu(),
-        clocks_at: begun,
-        sampler: Sampler::start(),
-    };
-    let mut targets = Targets::new(options);
-    let found = targets.find(&session.loaded.skeleton)?;
-    session.pids.extend(found);
-    session.begin_spool(clock::monotonic())?;
-    ready(&Ready {
-        off: &session.loaded.off,
-    });
+    let mut session = Session::begin(options, &mut storage, |spool| {
+        SpoolWriter::create(spool).map(Out::Spool)
+    })?;
+    ready(&session.ready());
     let mut next = None;
     let mut is_full = false;
     loop {
         let bytes = session.drain()?;
-        targets.look(&session.loaded.skeleton)?;
         session.watch();
         session.take_snapshot(false)?;
         if session.snapshot.is_none()
@@ -153,26 +126,19 @@ pub fn record(
             Step::GoOn if is_full => break,
             Step::GoOn => {}
         }
-        thread::sleep(if bytes >= BUSY_BYTES {
-            PAUSE_BUSY
-        } else {
-            PAUSE_IDLE
-        });
+        pause(bytes);
     }
     let summary = session.finish()?;
     Ok(Summary { is_full, ..summary })
 }
 
-/// All programs at work, and no more privileges than they need from then on: what is watched later
-/// may need more than that.
-fn load<'o>(
-    options: &Options,
-    storage: &'o mut MaybeUninit<OpenObject>,
-) -> Result<(Loaded<'o>, Option<Watch>), RecordError> {
-    let mut loaded = load::load(options, storage)?;
-    let watch = Watch::start(&mut loaded);
-    drop::privileges();
-    Ok((loaded, watch))
+/// Until the next look at the rings, by what came last time.
+pub(crate) fn pause(bytes: u64) {
+    thread::sleep(if bytes >= BUSY_BYTES {
+        PAUSE_BUSY
+    } else {
+        PAUSE_IDLE
+    });
 }
 
 /// Names of the topics that are recorded as a whole.
@@ -186,6 +152,18 @@ fn topics_told(options: &Options, off: &[Off]) -> String {
     let stacks = options.stack_min.is_some() && !off.iter().any(|off| off.program == STACKS);
     let names = names.chain(stacks.then_some("stacks"));
     names.collect::<Vec<_>>().join(",")
+}
+
+/// What is not recorded.
+fn tell_off(off: &[Off], encoder: &mut Encoder) {
+    for off in off {
+        let text = format!("{}: {} ({})", off.program, off.reason, off.tells);
+        encoder
+            .begin(Kind::Fact, clock::monotonic(), (0, 0))
+            .text(b"off")
+            .text(text.as_bytes())
+            .end();
+    }
 }
 
 fn of_spool(path: &Path, source: io::Error) -> RecordError {
@@ -208,29 +186,90 @@ fn rings(
     builder.build().map_err(RecordError::Buffer)
 }
 
-struct Session<'o> {
+pub(crate) struct Session<'o> {
     /// Goes before the programs do.
     rings: RingBuffer<'static>,
     watch: Option<Watch>,
     loaded: Loaded<'o>,
-    sink: Rc<RefCell<Sink>>,
+    pub(crate) sink: Rc<RefCell<Sink>>,
     spool: PathBuf,
+    /// Without one nobody can make marks.
+    listener: Option<Listener>,
     /// What snapshots begin with.
     pids: Vec<i32>,
     topics: String,
     losses: Losses,
     missed: Missed,
+    sampler: Sampler,
+    targets: Targets,
     /// Being taken, while the rings must not fill.
     snapshot: Option<JoinHandle<Encoder>>,
     turns: u64,
     begun: Instant,
+    /// The present spool or chapter began.
+    turned: Instant,
     /// CPU time of loading the programs.
     cpu_before: u64,
     clocks_at: Instant,
-    sampler: Sampler,
 }
 
-impl Session<'_> {
+impl<'o> Session<'o> {
+    /// Loads the programs; events come from now on.
+    pub(crate) fn begin(
+        options: &Options,
+        storage: &'o mut MaybeUninit<OpenObject>,
+        out: impl FnOnce(&Path) -> io::Result<Out>,
+    ) -> Result<Self, RecordError> {
+        let mut loaded = load::load(options, storage)?;
+        // The kernel may want more for it than what is left then.
+        let watch = Watch::start(&mut loaded);
+        drop::privileges();
+        let sink = out(&options.spool)
+            .and_then(|out| Sink::new(out, options.may_turn, Desk::new(options)));
+        let sink = sink.map_err(|source| of_spool(&options.spool, source))?;
+        let sink = Rc::new(RefCell::new(sink));
+        let begun = Instant::now();
+        let mut session = Session {
+            rings: rings(&loaded, &sink)?,
+            watch,
+            pids: options.pids.clone(),
+            topics: topics_told(options, &loaded.off),
+            loaded,
+            sink,
+            spool: options.spool.clone(),
+            targets: Targets::new(options),
+            losses: Losses::default(),
+            missed: Missed::default(),
+            sampler: Sampler::start(),
+            listener: Listener::open().ok(),
+            snapshot: None,
+            turns: 0,
+            begun,
+            turned: begun,
+            cpu_before: clock::own_cpu(),
+            clocks_at: begun,
+        };
+        let found = session.targets.find(&session.loaded.skeleton)?;
+        session.pids.extend(found);
+        session.begin_spool(clock::monotonic())?;
+        Ok(session)
+    }
+
+    pub(crate) fn ready(&self) -> Ready<'_> {
+        Ready {
+            off: &self.loaded.off,
+        }
+    }
+
+    /// Whether the present spool or chapter has its snapshot.
+    pub(crate) fn has_snapshot(&self) -> bool {
+        self.snapshot.is_none()
+    }
+
+    pub(crate) fn chapter_age(&self) -> Duration {
+        self.turned.elapsed()
+    }
+
     fn failed(&self, source: io::Error) -> RecordError {
         of_spool(&self.spool, source)
     }
@@ -239,12 +278,21 @@ impl Session<'_> {
     fn begin_spool(&mut self, complete_until: u64) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
         let sink = &mut *sink;
+        if let Out::Ring(ring) = &mut sink.out {
+            ring.begin_chapter(complete_until);
+        }
         snapshot::head(&mut sink.encoder, &self.pids, &self.topics);
+        if matches!(sink.out, Out::Ring(_)) {
+            // What is kept in memory has no end at which it could be said.
+            tell_off(&self.loaded.off, &mut sink.encoder);
+        }
         if let Some(underway) = &mut sink.underway {
             underway.end_turn(&mut sink.encoder);
         }
         sink.complete_until = complete_until;
-        sink.write().map_err(|source| self.failed(source))?;
+        sink.write(Part::Head)
+            .map_err(|source| of_spool(&self.spool, source))?;
+        self.turned = Instant::now();
         self.snapshot = Some(thread::spawn(|| {
             let mut encoder = Encoder::default();
             snapshot::all(&mut encoder);
@@ -255,9 +303,11 @@ impl Session<'_> {
 
     /// Takes what the rings hold; returns how much that was. While a snapshot is being taken nothing
     /// is complete: what it will tell belongs before what happens now.
-    fn drain(&mut self) -> Result<u64, RecordError> {
+    pub(crate) fn drain(&mut self) -> Result<u64, RecordError> {
+        self.targets.look(&self.loaded.skeleton)?;
         let until = clock::monotonic();
         let before = self.sink.borrow().record_bytes();
+        let marks = self.listener.as_mut().map(|listener| listener.hear(until));
         let consumed = self.rings.consume();
         let mut sink = self.sink.borrow_mut();
         let sink = &mut *sink;
@@ -266,6 +316,12 @@ impl Session<'_> {
         }
         consumed.map_err(RecordError::Consume)?;
         self.losses.note(&self.loaded, &mut sink.encoder, until);
+        for mark in marks.into_iter().flatten() {
+            sink.encoder
+                .begin_on(Kind::Mark, mark.ts, (mark.pid, mark.pid), (0, ELSEWHERE))
+                .text(mark.text.as_bytes())
+                .end();
+        }
         let is_time = self.clocks_at.elapsed() >= CLOCKS_AGE;
         if is_time {
             self.clocks_at = Instant::now();
@@ -276,18 +332,25 @@ impl Session<'_> {
         sink.write_names(is_time)
             .map_err(|source| of_spool(&self.spool, source))?;
         let limit = self.sampler.take(&mut sink.encoder);
-        if self.snapshot.is_none() {
-            sink.complete_until = until.min(limit).max(sink.complete_until);
+        let complete_until = until.min(limit).max(sink.complete_until);
+        match &mut sink.out {
+            // A snapshot in memory comes first, whenever it is finished.
+            Out::Ring(ring) => {
+                sink.complete_until = complete_until;
+                ring.forget(until);
+            }
+            Out::Spool(_) if self.snapshot.is_none() => sink.complete_until = complete_until,
+            Out::Spool(_) => {}
         }
         if sink.written.elapsed() >= BLOCK_AGE && !sink.encoder.payload().is_empty() {
-            sink.write()
+            sink.write(Part::Events)
                 .map_err(|source| of_spool(&self.spool, source))?;
         }
         Ok(sink.record_bytes() - before)
     }
 
     /// Programs that began meanwhile may bring other libraries.
-    fn watch(&mut self) {
+    pub(crate) fn watch(&mut self) {
         let mut sink = self.sink.borrow_mut();
         if let Some(watch) = &mut self.watch {
             watch.execed(&sink.execed);
@@ -297,7 +360,7 @@ impl Session<'_> {
     }
 
     /// Writes the snapshot, if it is finished or must be.
-    fn take_snapshot(&mut self, must_be: bool) -> Result<(), RecordError> {
+    pub(crate) fn take_snapshot(&mut self, must_be: bool) -> Result<(), RecordError> {
         let is_there = |snapshot: &mut JoinHandle<Encoder>| must_be || snapshot.is_finished();
         let Some(snapshot) = self.snapshot.take_if(is_there) else {
             return Ok(());
@@ -315,18 +378,57 @@ impl Session<'_> {
     fn turn(&mut self, spool: PathBuf) -> Result<(), RecordError> {
         let writer = SpoolWriter::create(&spool).map_err(|source| of_spool(&spool, source))?;
         self.name_rest(NAMING_TURN)?;
-        let begun = clock::monotonic();
-        self.sink.borrow_mut().begin_turn(begun);
+        let until = self.tell_all()?;
+        self.sampler.turn();
+        self.end_spool()?;
+        self.sink.borrow_mut().out = Out::Spool(writer);
+        self.sink.borrow_mut().desk.begin_spool();
+        self.spool = spool;
+        self.turns += 1;
+        self.begin_spool(until)
+    }
+
+    /// Begins another chapter of what is kept in memory.
+    pub(crate) fn turn_chapter(&mut self) -> Result<(), RecordError> {
+        self.name_rest(NAMING_TURN)?;
+        let until = self.tell_all()?;
+        self.sampler.turn();
+        self.seal()?;
+        self.sink.borrow_mut().desk.begin_spool();
+        self.begin_spool(until)
+    }
+
+    /// What is kept in memory, with all that happened until now.
+    pub(crate) fn window(&mut self, trigger: Trigger) -> Result<Option<Window>, RecordError> {
+        self.name_rest(NAMING_TURN)?;
+        self.tell_underway(false);
+        self.drain()?;
+        self.seal()?;
+        Ok(match &self.sink.borrow().out {
+            Out::Ring(ring) => Some(ring.window(clock::monotonic(), trigger)),
+            Out::Spool(_) => None,
+        })
+    }
+
+    /// Makes a block of the records that have none yet.
+    fn seal(&mut self) -> Result<(), RecordError> {
+        let mut sink = self.sink.borrow_mut();
+        if sink.encoder.payload().is_empty() {
+            return Ok(());
+        }
+        sink.write(Part::Events)
+            .map_err(|source| of_spool(&self.spool, source))
+    }
+
+    /// Takes what has come, with all calls under way: those the next spool is told, too. Returns up to
+    /// when that is everything.
+    fn tell_all(&mut self) -> Result<u64, RecordError> {
+        self.sink.borrow_mut().begin_turn(clock::monotonic());
         self.drain()?;
         self.tell_underway(true);
         let until = clock::monotonic();
         self.drain()?;
-        self.sampler.turn();
-        self.end_spool()?;
-        self.sink.borrow_mut().turn(writer, until);
-        self.spool = spool;
-        self.turns += 1;
-        self.begin_spool(until)
+        Ok(until)
     }
 
     /// Has the kernel tell of the calls that have not returned: of all, or of those that it has not
@@ -364,12 +466,12 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn progress(&self) -> Progress {
+    pub(crate) fn progress(&self) -> Progress {
         let sink = self.sink.borrow();
         Progress {
             records: sink.records(),
             bytes: sink.record_bytes(),
-            spool_bytes: sink.writer.bytes,
+            spool_bytes: sink.out.bytes(),
             turns: self.turns,
             lost: self.losses.total,
             missed: self.missed.count,
@@ -382,21 +484,16 @@ impl Session<'_> {
     fn end_spool(&mut self) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
         snapshot::clocks(&mut sink.encoder);
-        for off in &self.loaded.off {
-            let text = format!("{}: {} ({})", off.program, off.reason, off.tells);
-            sink.encoder
-                .begin(Kind::Fact, clock::monotonic(), (0, 0))
-                .text(b"off")
-                .text(text.as_bytes())
-                .end();
-        }
+        tell_off(&self.loaded.off, &mut sink.encoder);
         if let Some(watch) = &self.watch {
             watch.tell(&mut sink.encoder);
         }
-        sink.end().map_err(|source| of_spool(&self.spool, source))
+        sink.complete_until = u64::MAX;
+        sink.write(Part::Events)
+            .map_err(|source| of_spool(&self.spool, source))
     }
 
-    fn finish(mut self) -> Result<Summary, RecordError> {
+    pub(crate) fn finish(mut self) -> Result<Summary, RecordError> {
         self.tell_underway(false);
         self.take_snapshot(true)?;
         self.sampler.stop();
@@ -416,10 +513,12 @@ impl Session<'_> {
             watch.end();
         }
         let sink = self.sink.borrow();
-        sink.writer.sync().map_err(|source| self.failed(source))?;
+        if let Out::Spool(writer) = &sink.out {
+            writer.sync().map_err(|source| self.failed(source))?;
+        }
         Ok(Summary {
             progress: Progress {
-                spool_bytes: sink.writer.bytes,
+                spool_bytes: sink.out.bytes(),
                 ..progress
             },
             off: std::mem::take(&mut self.loaded.off),

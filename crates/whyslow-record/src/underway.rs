@@ -4,39 +4,12 @@
 use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
-use whyslow_model::spool::{Encoder, HEAD_BYTES, Kind};
+use whyslow_model::spool::{Encoder, Kind};
+
+use crate::raw::Raw;
 
 /// A call has no more arguments than this.
 const TEXTS_MAX: usize = 8;
-
-/// Fields of a record as it comes from the kernel.
-struct Raw<'r>(&'r [u8]);
-
-impl Raw<'_> {
-    fn number<const N: usize>(&self, at: usize) -> [u8; N] {
-        let bytes = self.0.get(at..at + N);
-        bytes
-            .and_then(|bytes| bytes.try_into().ok())
-            .unwrap_or([0; N])
-    }
-
-    fn kind(&self) -> u16 {
-        u16::from_le_bytes(self.number(0))
-    }
-
-    fn ts(&self) -> u64 {
-        u64::from_le_bytes(self.number(8))
-    }
-
-    fn tid(&self) -> i32 {
-        i32::from_le_bytes(self.number(16))
-    }
-
-    /// Of a call.
-    fn entered(&self) -> u64 {
-        u64::from_le_bytes(self.number(HEAD_BYTES))
-    }
-}
 
 /// Sees every record; must be quick.
 #[derive(Debug, Default)]

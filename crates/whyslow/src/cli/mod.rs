@@ -1,6 +1,7 @@
 //! What can be typed: commands, flags and their help.
 
 mod ask;
+mod flight;
 mod output;
 mod questions;
 mod record;
@@ -73,8 +74,11 @@ Examples:
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Record this machine: calls, scheduling, block I/O
-    #[command(before_help = record::EXAMPLES)]
+    #[command(before_help = record::EXAMPLES, after_long_help = flight::MANUAL)]
     Record(Box<RecordArgs>),
+    /// Say what happens now, in every recording under way
+    #[command(before_help = MARK_EXAMPLES)]
+    Mark(MarkArgs),
     /// What can be recorded on this machine, and what would make it more
     Doctor(DoctorArgs),
     #[command(hide = true)]
@@ -103,6 +107,9 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
 }
 
+const MARK_EXAMPLES: &str = "\
+Examples:
+  sudo whyslow mark deployed 2.4.1           `whyslow info` lists the marks of a recording";
 const IMPORT_EXAMPLES: &str = "\
 Examples:
   whyslow import lttng-traces/auto-20150115-120942 -o web.wsl
@@ -135,6 +142,13 @@ Examples:
   whyslow man | man -l -
   whyslow man io top | man -l -
   whyslow man --dir ~/.local/share/man/man1";
+
+#[derive(Debug, Args)]
+pub(crate) struct MarkArgs {
+    /// What happens
+    #[arg(required = true, value_name = "TEXT")]
+    pub(crate) text: Vec<String>,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {

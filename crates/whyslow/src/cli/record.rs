@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use whyslow_model::Ns;
 
+use super::flight::FlightArgs;
 use crate::time::{parse_duration, parse_size};
 
 pub(super) const EXAMPLES: &str = "\
@@ -17,7 +18,9 @@ Examples:
   sudo whyslow record --comm 'php-fpm*'       calls of processes of that name, also later ones
   sudo whyslow record --cgroup system.slice/nginx.service
   sudo whyslow record --light --for 1h        long and blocking calls, and disks
-  sudo whyslow record --sample 99 --for 10s   with stacks of what runs";
+  sudo whyslow record --sample 99 --for 10s   with stacks of what runs
+  sudo whyslow record --ring 60s --when 'open>200ms | block>100ms'
+                                              runs on; saves the last minute when that happens";
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
@@ -74,6 +77,8 @@ pub(crate) struct RecordArgs {
     /// Leave the spool, which is deleted otherwise when it has become a recording
     #[arg(long)]
     pub(crate) keep_spool: bool,
+    #[command(flatten)]
+    pub(crate) flight: FlightArgs,
     /// Record while this command runs
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

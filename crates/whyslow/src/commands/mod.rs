@@ -3,9 +3,11 @@
 mod ask;
 mod completions;
 mod doctor;
+mod flight;
 mod import;
 mod info;
 mod man;
+mod mark;
 mod record;
 mod schema;
 mod sql;
@@ -21,6 +23,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let done = match cli.command {
         Command::Record(args) => record::run(&args, talk),
         Command::Doctor(args) => doctor::run(&args, talk),
+        Command::Mark(args) => mark::run(&args, talk),
         Command::Held(args) => record::hold(&args),
         Command::Import(args) => import::run(&args, talk),
         Command::Info(args) => info::run(&args, talk),

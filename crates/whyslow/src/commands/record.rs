@@ -27,6 +27,9 @@ use crate::{interrupt, recording, talk};
 const LIGHT_MIN: Duration = Duration::from_millis(1);
 
 pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    if let Some(ring) = args.flight.ring {
+        return super::flight::run(args, ring, talk);
+    }
     let output = match &args.output {
         Some(output) => output.clone(),
         None => PathBuf::from(name_of_now()),
@@ -63,7 +66,7 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
     import(&spool, &output, args, talk)
 }
 
-fn check_processes(pids: &[i32]) -> Result<(), Failure> {
+pub(super) fn check_processes(pids: &[i32]) -> Result<(), Failure> {
     let is_gone = |pid: &&i32| !Path::new("/proc").join(pid.to_string()).exists();
     match pids.iter().find(is_gone) {
         Some(pid) => {
@@ -75,7 +78,7 @@ fn check_processes(pids: &[i32]) -> Result<(), Failure> {
 }
 
 /// Processes by name and control group.
-fn chosen(args: &RecordArgs) -> Result<(Vec<Names>, Vec<ControlGroup>), Failure> {
+pub(super) fn chosen(args: &RecordArgs) -> Result<(Vec<Names>, Vec<ControlGroup>), Failure> {
     let name = |name: &String| {
         Names::parse(name).ok_or_else(|| {
             Failure::usage(format!("`{name}` is no name of threads"))
@@ -110,7 +113,7 @@ fn name_of_now() -> String {
     format!("{}.wsl", now.strftime("%Y%m%d-%H%M%S"))
 }
 
-fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> Options {
+pub(super) fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> Options {
     let mut options = Options::new(spool);
     let topic = |topic: &TopicArg| match topic {
         TopicArg::Syscalls => Topic::Syscalls,
@@ -169,12 +172,7 @@ fn record(
     let length = args.length.map(|ns| Duration::from_nanos(ns.max(0) as u64));
     let held = child.as_ref().map(Held::pid);
     let ready = |ready: &whyslow_record::Ready<'_>| {
-        for off in ready.off {
-            talk::line(&format!(
-                "note: not recorded: {} ({}: {})",
-                off.tells, off.program, off.reason
-            ));
-        }
+        tell_off(ready);
         started.set(true);
         if let Some(pid) = held {
             Held::let_go(pid);
@@ -195,6 +193,16 @@ fn record(
         }
     };
     whyslow_record::record(options, ready, each).map_err(Failure::from)
+}
+
+/// What is not recorded here.
+pub(super) fn tell_off(ready: &whyslow_record::Ready<'_>) {
+    for off in ready.off {
+        talk::line(&format!(
+            "note: not recorded: {} ({}: {})",
+            off.tells, off.program, off.reason
+        ));
+    }
 }
 
 fn tell_cost(summary: &Summary, output: &Path, talk: &TalkArgs) {
@@ -269,14 +277,14 @@ fn import(spool: &Path, output: &Path, args: &RecordArgs, talk: &TalkArgs) -> Re
 }
 
 /// A command that waits until it may run.
-struct Held {
+pub(super) struct Held {
     child: Child,
     has_ended: bool,
 }
 
 impl Held {
     /// Nothing if there is no command.
-    fn start(command: &[OsString]) -> Result<Option<Self>, Failure> {
+    pub(super) fn start(command: &[OsString]) -> Result<Option<Self>, Failure> {
         if command.is_empty() {
             return Ok(None);
         }
@@ -301,24 +309,24 @@ impl Held {
         Ok(Some(held))
     }
 
-    fn pid(&self) -> i32 {
+    pub(super) fn pid(&self) -> i32 {
         self.child.id() as i32
     }
 
-    fn let_go(pid: i32) {
+    pub(super) fn let_go(pid: i32) {
         if let Some(pid) = Pid::from_raw(pid) {
             // Fails if it has ended, which is noticed elsewhere.
             let _ = kill_process(pid, Signal::CONT);
         }
     }
 
-    fn has_ended(&mut self) -> bool {
+    pub(super) fn has_ended(&mut self) -> bool {
         self.has_ended = self.has_ended || !matches!(self.child.try_wait(), Ok(None));
         self.has_ended
     }
 
     /// What never began never does; what goes on longer than the recording is left alone.
-    fn leave(mut self, has_started: bool, talk: &TalkArgs) {
+    pub(super) fn leave(mut self, has_started: bool, talk: &TalkArgs) {
         if !has_started {
             let _ = self.child.kill();
             let _ = self.child.wait();

@@ -12,6 +12,7 @@ mod counters;
 mod devices;
 mod doctor;
 mod ends;
+mod flight;
 mod host;
 mod incidents;
 mod kernel;

@@ -201,6 +201,18 @@ impl Mapper {
                 name,
                 action: name,
             }),
+            Record::Mark { text } => {
+                let body = Body::Marker {
+                    name: "mark",
+                    text: text.utf8_chunks().next().map_or("", |chunk| chunk.valid()),
+                };
+                // The recorder itself makes some.
+                if head.pid == 0 {
+                    state(body)
+                } else {
+                    event(body)
+                }
+            }
             Record::SnapshotEnd => state(Body::StateEnd),
             Record::Lost { from, to, count } => {
                 Told::Loss(Loss {
@@ -208,7 +220,7 @@ impl Mapper {
                     ts_end: Some(place.ts.saturating_add(
                         i64::try_from(to.saturating_sub(from)).unwrap_or(i64::MAX),
                     )),
-                    cpu: Some(i32::from(head.cpu)),
+                    cpu: (head.flags & ELSEWHERE == 0).then_some(i32::from(head.cpu)),
                     stream: "spool",
                     kind: LossKind::Events,
                     count: i64::try_from(count).ok(),
@@ -227,8 +239,7 @@ impl Mapper {
             | Record::Clock { .. }
             | Record::Stack(_)
             | Record::Lock(_)
-            | Record::Name(_)
-            | Record::Mark { .. } => Told::Nothing,
+            | Record::Name(_) => Told::Nothing,
             Record::Host(ref record) => host::machine(head, record).map_or(Told::Nothing, state),
         }
     }

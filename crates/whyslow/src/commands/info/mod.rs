@@ -2,6 +2,7 @@
 
 mod coverage;
 mod devices;
+mod marks;
 
 use std::collections::BTreeMap;
 
@@ -83,6 +84,10 @@ fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, StoreError> {
         coverage::table(info, &counts, &topics),
         row_counts(info),
     ];
+    let marks = marks::table(tables)?;
+    if !marks.rows.is_empty() {
+        answer.tables.push(marks);
+    }
     let anomalies = anomalies(&counts);
     if !anomalies.rows.is_empty() {
         answer.tables.push(anomalies);

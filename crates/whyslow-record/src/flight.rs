@@ -1,0 +1,269 @@
+//! The flight recorder: what happened lately is kept in memory, and handed over when a condition
+//! holds or somebody asks.
+
+use std::mem::MaybeUninit;
+use std::time::{Duration, Instant};
+
+use crate::clock;
+use crate::error::RecordError;
+use crate::options::Options;
+use crate::ring::{Ring, Window};
+use crate::session::{self, Progress, Ready, Session, Summary};
+use crate::sink::Out;
+use crate::when::{Term, Trigger, Watcher, abi_here};
+
+/// A chapter is so much of the time that is kept …
+const CHAPTERS: u32 = 4;
+/// … unless that is shorter, because a snapshot costs something, or memory fills sooner.
+const CHAPTER_MIN: Duration = Duration::from_secs(10);
+const FULL_CHAPTER_MIN: Duration = Duration::from_secs(2);
+/// Looks at what does not come by itself.
+const LOOK_AGE: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Clone)]
+pub struct FlightOptions {
+    /// How much time is kept at least, if memory suffices.
+    pub length: Duration,
+    /// Memory for it, compressed. What is handed over takes as much until it is written.
+    pub bytes_max: u64,
+    /// Any of these.
+    pub when: Vec<Term>,
+    /// So much of what comes after is handed over too.
+    pub after: Duration,
+    /// For so long after one was handed over, conditions count for nothing.
+    pub cooldown: Duration,
+}
+
+/// What there is to tell.
+#[derive(Debug)]
+pub enum News<'n> {
+    /// Many times a second.
+    At(&'n Progress),
+    /// A condition held: the window follows when what comes after is there too.
+    Triggered(&'n Trigger),
+    /// So many more held in the last cool-down.
+    Ignored(u64),
+    /// To be written, elsewhere: the recording goes on.
+    Window(Window),
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlightStep {
+    GoOn,
+    /// Hand over what there is, at once.
+    Save,
+    /// Nothing that this process does is a condition.
+    PassOver(i32),
+    End,
+}
+
+/// Keeps what happens in memory until `each` says to end.
+pub fn fly(
+    options: &Options,
+    flight: &FlightOptions,
+    ready: impl FnOnce(&Ready<'_>),
+    each: impl FnMut(News<'_>) -> FlightStep,
+) -> Result<Summary, RecordError> {
+    let ring = Out::Ring(Ring::new(flight.length, flight.bytes_max));
+    let mut storage = MaybeUninit::uninit();
+    let session = Session::begin(options, &mut storage, |_| Ok(ring))?;
+    session.sink.borrow_mut().watcher = Some(Watcher::new(&flight.when, abi_here()));
+    ready(&session.ready());
+    let mut flight = Flight {
+        session,
+        options: flight,
+        each,
+        pilot: Pilot::default(),
+        is_asked: false,
+        is_over: false,
+        looked: Instant::now(),
+    };
+    loop {
+        let bytes = flight.step()?;
+        if flight.is_over {
+            break;
+        }
+        session::pause(bytes);
+    }
+    let end = Instant::now();
+    if let Some(trigger) = flight.pilot.take_waiting() {
+        flight.hand_over(trigger, end)?;
+    }
+    let ignored = flight.pilot.take_ignored();
+    if ignored > 0 {
+        flight.tell(News::Ignored(ignored));
+    }
+    flight.session.finish()
+}
+
+struct Flight<'f, 'o, E> {
+    session: Session<'o>,
+    options: &'f FlightOptions,
+    each: E,
+    pilot: Pilot,
+    is_asked: bool,
+    is_over: bool,
+    looked: Instant,
+}
+
+impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
+    /// One look at everything; how much came.
+    fn step(&mut self) -> Result<u64, RecordError> {
+        let bytes = self.session.drain()?;
+        self.session.watch();
+        self.session.take_snapshot(false)?;
+        if self.session.has_snapshot() && self.is_chapter_over() {
+            self.session.turn_chapter()?;
+        }
+        let now = Instant::now();
+        if now - self.looked >= LOOK_AGE {
+            self.looked = now;
+            let length = self.options.length;
+            self.watch(|watcher| watcher.look_around(clock::monotonic(), length));
+        }
+        let progress = self.session.progress();
+        self.tell(News::At(&progress));
+        for trigger in self.watch(Watcher::take_fired) {
+            if self.pilot.fired(&trigger, now, self.options) {
+                self.tell(News::Triggered(&trigger));
+            }
+        }
+        if self.session.has_snapshot() {
+            let asked = std::mem::take(&mut self.is_asked).then(|| Trigger {
+                term: None,
+                what: "asked for".into(),
+                ts: clock::monotonic(),
+            });
+            if let Some(trigger) = asked.or_else(|| self.pilot.due(now)) {
+                self.hand_over(trigger, now)?;
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn watch<T: Default>(&mut self, look: impl FnOnce(&mut Watcher) -> T) -> T {
+        let mut sink = self.session.sink.borrow_mut();
+        sink.watcher.as_mut().map(look).unwrap_or_default()
+    }
+
+    fn is_chapter_over(&self) -> bool {
+        let age = self.session.chapter_age();
+        let length = (self.options.length / CHAPTERS).max(CHAPTER_MIN);
+        let sink = self.session.sink.borrow();
+        let is_full = matches!(&sink.out, Out::Ring(ring) if ring.is_chapter_full());
+        age >= length || is_full && age >= FULL_CHAPTER_MIN
+    }
+
+    fn hand_over(&mut self, trigger: Trigger, now: Instant) -> Result<(), RecordError> {
+        // What somebody asked for keeps no condition from being handed over.
+        let is_condition = trigger.term.is_some();
+        if let Some(window) = self.session.window(trigger)? {
+            self.tell(News::Window(window));
+        }
+        if is_condition {
+            let ignored = self.pilot.handed_over(now, self.options);
+            if ignored > 0 {
+                self.tell(News::Ignored(ignored));
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, news: News<'_>) {
+        match (self.each)(news) {
+            FlightStep::GoOn => {}
+            FlightStep::Save => self.is_asked = true,
+            FlightStep::PassOver(pid) => self.watch(|watcher| watcher.pass_over(pid)),
+            FlightStep::End => self.is_over = true,
+        }
+    }
+}
+
+/// What to do about conditions that hold.
+#[derive(Debug, Default)]
+struct Pilot {
+    /// To be handed over then.
+    waiting: Option<(Instant, Trigger)>,
+    cool_until: Option<Instant>,
+    /// That held meanwhile.
+    ignored: u64,
+}
+
+impl Pilot {
+    /// Whether something comes of it.
+    fn fired(&mut self, trigger: &Trigger, now: Instant, options: &FlightOptions) -> bool {
+        let is_cooling = self.cool_until.is_some_and(|until| now < until);
+        if self.waiting.is_some() {
+            // It will be in the window, too.
+            return false;
+        }
+        if is_cooling {
+            self.ignored += 1;
+            return false;
+        }
+        self.waiting = Some((now + options.after, trigger.clone()));
+        true
+    }
+
+    fn due(&mut self, now: Instant) -> Option<Trigger> {
+        self.waiting.as_ref().filter(|(due, _)| *due <= now)?;
+        self.take_waiting()
+    }
+
+    fn take_waiting(&mut self) -> Option<Trigger> {
+        self.waiting.take().map(|(_, trigger)| trigger)
+    }
+
+    /// How many were ignored since the last time.
+    fn handed_over(&mut self, now: Instant, options: &FlightOptions) -> u64 {
+        self.cool_until = now.checked_add(options.cooldown);
+        self.take_ignored()
+    }
+
+    fn take_ignored(&mut self) -> u64 {
+        std::mem::take(&mut self.ignored)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(after: u64, cooldown: u64) -> FlightOptions {
+        FlightOptions {
+            length: Duration::from_mins(1),
+            bytes_max: 1 << 20,
+            when: Vec::new(),
+            after: Duration::from_secs(after),
+            cooldown: Duration::from_secs(cooldown),
+        }
+    }
+
+    fn trigger(ts: u64) -> Trigger {
+        Trigger {
+            term: None,
+            what: String::new(),
+            ts,
+        }
+    }
+
+    #[test]
+    fn the_first_condition_counts_and_others_are_passed_over_for_a_while() {
+        let options = options(5, 60);
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let mut pilot = Pilot::default();
+        assert!(pilot.fired(&trigger(1), at(0), &options));
+        assert!(!pilot.fired(&trigger(2), at(1), &options));
+        assert_eq!(pilot.due(at(4)), None);
+        assert_eq!(pilot.due(at(5)), Some(trigger(1)));
+        assert_eq!(pilot.handed_over(at(5), &options), 0);
+        assert_eq!(pilot.due(at(6)), None);
+        assert!(!pilot.fired(&trigger(3), at(6), &options));
+        assert!(!pilot.fired(&trigger(4), at(64), &options));
+        assert!(pilot.fired(&trigger(5), at(65), &options));
+        assert_eq!(pilot.due(at(70)), Some(trigger(5)));
+        assert_eq!(pilot.handed_over(at(70), &options), 2);
+    }
+}

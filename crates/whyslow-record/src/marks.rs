@@ -1,0 +1,307 @@
+//! Marks: somebody says what happens at a moment, a deployment, a change, and every recording of that
+//! user under way keeps it.
+//!
+//! A recorder listens on a socket named by its process, in a folder that only its user may enter.
+//! Whoever connects sends its monotonic clock and a text, and is told `ok`.
+
+use std::fs::{self, DirBuilder};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::clock;
+
+/// Bytes of a mark.
+pub const MARK_BYTES_MAX: usize = 4096;
+/// A moment that somebody tells is not farther back than this: what is older was handed on.
+const REACH_NS: u64 = 100_000_000;
+/// Who takes longer to say something is not listened to.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// A recorder looks at least so often.
+const ANSWER: Duration = Duration::from_secs(5);
+/// More do not speak at once.
+const SPEAKERS_MAX: usize = 16;
+const CLOCK_BYTES: usize = 8;
+const OK: &[u8] = b"ok\n";
+
+/// Where recorders of this user listen.
+fn folder() -> Option<PathBuf> {
+    if rustix::process::geteuid().is_root() {
+        return Some("/run/whyslow".into());
+    }
+    let folder = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty())?;
+    Some(Path::new(&folder).join("whyslow"))
+}
+
+/// Nobody else may have made it, or enter it.
+fn check(folder: &Path) -> io::Result<()> {
+    let about = fs::symlink_metadata(folder)?;
+    let is_own = about.uid() == rustix::process::geteuid().as_raw();
+    if about.is_dir() && is_own && about.mode() & 0o777 == 0o700 {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// What somebody said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) ts: u64,
+    pub(crate) pid: i32,
+    pub(crate) text: String,
+}
+
+/// Hears marks without ever waiting for one.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    path: PathBuf,
+    socket: UnixListener,
+    speakers: Vec<Speaker>,
+}
+
+#[derive(Debug)]
+struct Speaker {
+    stream: UnixStream,
+    pid: i32,
+    said: Vec<u8>,
+    since: Instant,
+}
+
+impl Listener {
+    pub(crate) fn open() -> io::Result<Self> {
+        let folder = folder().ok_or(io::ErrorKind::NotFound)?;
+        Self::open_in(&folder)
+    }
+
+    fn open_in(folder: &Path) -> io::Result<Self> {
+        match DirBuilder::new().mode(0o700).create(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => check(folder)?,
+        }
+        let path = folder.join(std::process::id().to_string());
+        // Of a process that had this number and was killed.
+        let _ = fs::remove_file(&path);
+        let socket = UnixListener::bind(&path)?;
+        socket.set_nonblocking(true)?;
+        Ok(Self {
+            path,
+            socket,
+            speakers: Vec::new(),
+        })
+    }
+
+    /// What has been said by now.
+    pub(crate) fn hear(&mut self, now: u64) -> Vec<Mark> {
+        while self.speakers.len() < SPEAKERS_MAX
+            && let Ok((stream, _)) = self.socket.accept()
+        {
+            self.speakers.extend(Speaker::new(stream));
+        }
+        let mut marks = Vec::new();
+        self.speakers.retain_mut(|speaker| match speaker.listen() {
+            Heard::More => speaker.since.elapsed() < PATIENCE,
+            Heard::Nothing => false,
+            Heard::All => {
+                marks.extend(speaker.mark(now));
+                false
+            }
+        });
+        marks
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+enum Heard {
+    More,
+    All,
+    Nothing,
+}
+
+impl Speaker {
+    /// Only of this user, or root.
+    fn new(stream: UnixStream) -> Option<Self> {
+        let who = rustix::net::sockopt::socket_peercred(&stream).ok()?;
+        let is_allowed = who.uid == rustix::process::geteuid() || who.uid.is_root();
+        if !is_allowed || stream.set_nonblocking(true).is_err() {
+            return None;
+        }
+        Some(Self {
+            stream,
+            pid: who.pid.as_raw_nonzero().get(),
+            said: Vec::new(),
+            since: Instant::now(),
+        })
+    }
+
+    fn listen(&mut self) -> Heard {
+        let mut bytes = [0; 1024];
+        loop {
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return Heard::All,
+                Ok(count) => self.said.extend(&bytes[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::More,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Heard::Nothing,
+            }
+            if self.said.len() > CLOCK_BYTES + MARK_BYTES_MAX {
+                return Heard::Nothing;
+            }
+        }
+    }
+
+    /// What it said, which it is told was heard.
+    fn mark(&mut self, now: u64) -> Option<Mark> {
+        let (ts, text) = self.said.split_first_chunk::<CLOCK_BYTES>()?;
+        let ts = u64::from_le_bytes(*ts);
+        if text.is_empty() {
+            return None;
+        }
+        let _ = self.stream.write_all(OK);
+        // Another clock, or one too far back, is none.
+        let is_near = ts <= now && now - ts < REACH_NS;
+        Some(Mark {
+            ts: if is_near { ts } else { now },
+            pid: self.pid,
+            text: String::from_utf8_lossy(text).into_owned(),
+        })
+    }
+}
+
+/// Tells all recorders of this user; how many heard it.
+pub fn mark(text: &str) -> io::Result<usize> {
+    match folder() {
+        Some(folder) => mark_in(&folder, text),
+        None => Ok(0),
+    }
+}
+
+fn mark_in(folder: &Path, text: &str) -> io::Result<usize> {
+    let now = clock::monotonic();
+    match check(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        checked => checked?,
+    }
+    let mut told = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        match UnixStream::connect(&path) {
+            Ok(stream) => told.extend(tell(stream, now, text)),
+            // Its recorder was killed.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                let _ = fs::remove_file(&path);
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(told.iter_mut().filter_map(heard).count())
+}
+
+/// All are told before one is waited for.
+fn tell(mut stream: UnixStream, now: u64, text: &str) -> Option<UnixStream> {
+    stream.set_write_timeout(Some(PATIENCE)).ok()?;
+    stream.write_all(&now.to_le_bytes()).ok()?;
+    stream.write_all(text.as_bytes()).ok()?;
+    stream.shutdown(std::net::Shutdown::Write).ok()?;
+    Some(stream)
+}
+
+fn heard(stream: &mut UnixStream) -> Option<()> {
+    stream.set_read_timeout(Some(ANSWER)).ok()?;
+    let mut answer = [0; OK.len()];
+    stream.read_exact(&mut answer).ok()?;
+    (answer == *OK).then_some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("whyslow");
+        (folder, path)
+    }
+
+    /// What comes within some seconds.
+    fn wait(listener: &mut Listener) -> Vec<Mark> {
+        let begun = Instant::now();
+        loop {
+            let marks = listener.hear(clock::monotonic());
+            if !marks.is_empty() || begun.elapsed() > ANSWER {
+                return marks;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_mark_is_heard_and_who_said_it() {
+        let (_folder, path) = place();
+        assert_eq!(mark_in(&path, "too early").unwrap(), 0);
+        let mut listener = Listener::open_in(&path).unwrap();
+        // Left by one that was killed.
+        drop(UnixListener::bind(path.join("1")).unwrap());
+        let speaker = std::thread::spawn({
+            let path = path.clone();
+            move || mark_in(&path, "version 2\x1b[2J").unwrap()
+        });
+        let marks = wait(&mut listener);
+        assert_eq!(speaker.join().unwrap(), 1);
+        let [mark] = marks.as_slice() else {
+            panic!("{marks:?}");
+        };
+        assert_eq!(mark.text, "version 2\x1b[2J");
+        assert_eq!(mark.pid, std::process::id() as i32);
+        assert!(!path.join("1").exists());
+        drop(listener);
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+        assert_eq!(mark_in(&path, "too late").unwrap(), 0);
+    }
+
+    #[test]
+    fn who_says_nothing_or_too_much_is_not_waited_for() {
+        let (_folder, path) = place();
+        let mut listener = Listener::open_in(&path).unwrap();
+        let socket = path.join(std::process::id().to_string());
+        let silent: Vec<_> = (0..40)
+            .map_while(|_| UnixStream::connect(&socket).ok())
+            .collect();
+        assert!(listener.hear(1).is_empty());
+        assert!(listener.speakers.len() <= SPEAKERS_MAX);
+        drop(silent);
+        assert!(listener.hear(1).is_empty());
+        while !listener.speakers.is_empty() {
+            assert!(listener.hear(1).is_empty());
+        }
+        let mut loud = UnixStream::connect(&socket).unwrap();
+        let _ = loud.write_all(&[b'x'; CLOCK_BYTES + MARK_BYTES_MAX + 1]);
+        drop(loud);
+        assert!(listener.hear(1).is_empty());
+        let mut short = UnixStream::connect(&socket).unwrap();
+        short.write_all(b"1234567").unwrap();
+        drop(short);
+        assert!(listener.hear(1).is_empty());
+    }
+
+    #[test]
+    fn a_folder_of_others_is_not_used() {
+        let (folder, path) = place();
+        fs::create_dir(&path).unwrap();
+        let mut open = fs::metadata(&path).unwrap().permissions();
+        std::os::unix::fs::PermissionsExt::set_mode(&mut open, 0o755);
+        fs::set_permissions(&path, open).unwrap();
+        assert!(Listener::open_in(&path).is_err());
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        assert!(Listener::open_in(&link).is_err());
+        assert!(mark_in(&link, "x").is_err());
+    }
+}

@@ -1,0 +1,524 @@
+//! Conditions that are looked for while records pass ([`parse_when`]): of each record only what a
+//! condition needs is read, and most are passed over after a look at their kind.
+//!
+//! A call counts when it returns, so that it is recorded whole; one that does not return counts when
+//! it has lasted for half of the time that is kept ([`Watcher::look_around`]), while what came before
+//! it is still there.
+
+mod block;
+mod grammar;
+mod pressure;
+mod sched;
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use whyslow_model::spool::{COMPAT, Kind, Switch, TOLD};
+use whyslow_model::syscall::{self, Abi};
+
+pub(crate) use grammar::What;
+pub use grammar::{Term, WhenError, parse_when};
+
+use crate::raw::Raw;
+use block::Requests;
+use sched::Waits;
+
+/// A condition that held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trigger {
+    /// The condition, as it was typed; none if somebody asked.
+    pub term: Option<String>,
+    /// Who did or waited for what, and how long.
+    pub what: String,
+    /// CLOCK_MONOTONIC, ns.
+    pub ts: u64,
+}
+
+/// Conditions that hold are told one by one up to so many between two looks.
+const FIRED_MAX: usize = 64;
+/// Threads that ended are known by name for a while.
+const ENDED_MAX: usize = 4096;
+
+/// Limits of one call: by term.
+type Limits = Vec<(u64, usize)>;
+
+/// The call that a thread is in.
+#[derive(Debug, Clone, Copy)]
+struct Inside {
+    entered: u64,
+    pid: i32,
+    nr: u32,
+    is_compat: bool,
+    fd: u64,
+}
+
+/// A condition that held, of a thread whose name is looked for when all records were seen.
+#[derive(Debug)]
+struct Fired {
+    number: usize,
+    ts: u64,
+    thread: Option<(i32, i32)>,
+    before: String,
+    after: String,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Watcher {
+    terms: Vec<Term>,
+    /// By number, of the table of the machine and of that for 32 bits.
+    calls: [FxHashMap<u32, Limits>; 2],
+    /// No call counts that was shorter.
+    call_min: u64,
+    /// Calls told at their entry that may count.
+    inside: FxHashMap<i32, Inside>,
+    /// Calls told at their entry that have returned: since the last look, and before. The entry may
+    /// come through another CPU's ring, later.
+    returned: [FxHashSet<(i32, u64)>; 2],
+    requests: Option<(u64, usize, Requests)>,
+    waits: Option<(u64, usize, Waits)>,
+    pressures: Vec<(&'static str, f64, usize)>,
+    /// Names of threads that ended lately.
+    ended: VecDeque<(i32, String)>,
+    /// Processes that do not count: the recorder's own.
+    own: FxHashSet<i32>,
+    fired: Vec<Fired>,
+}
+
+impl Watcher {
+    pub(crate) fn new(terms: &[Term], abi: Abi) -> Self {
+        let mut watcher = Self {
+            terms: terms.to_vec(),
+            call_min: u64::MAX,
+            ..Self::default()
+        };
+        watcher.own.insert(std::process::id() as i32);
+        for (number, term) in terms.iter().enumerate() {
+            match &term.what {
+                What::Call {
+                    names, longer_ns, ..
+                } => {
+                    watcher.call_min = watcher.call_min.min(*longer_ns);
+                    for (calls, abi) in watcher.calls.iter_mut().zip([abi, abi.compat()]) {
+                        for nr in names
+                            .iter()
+                            .filter_map(|name| syscall::number_of(abi, name))
+                        {
+                            calls
+                                .entry(nr as u32)
+                                .or_default()
+                                .push((*longer_ns, number));
+                        }
+                    }
+                }
+                What::Block { longer_ns } => {
+                    let least = watcher.requests.take().map_or(u64::MAX, |known| known.0);
+                    watcher.requests = Some((least.min(*longer_ns), number, Requests::default()));
+                }
+                What::Sched { longer_ns } => {
+                    let least = watcher.waits.take().map_or(u64::MAX, |known| known.0);
+                    watcher.waits = Some((least.min(*longer_ns), number, Waits::default()));
+                }
+                What::Pressure { resource, percent } => {
+                    watcher.pressures.push((resource, *percent, number));
+                }
+            }
+        }
+        watcher
+    }
+
+    /// What this process does counts for nothing.
+    pub(crate) fn pass_over(&mut self, pid: i32) {
+        self.own.insert(pid);
+    }
+
+    #[inline]
+    pub(crate) fn see(&mut self, record: &[u8]) {
+        const SYSCALL: u16 = Kind::Syscall as u16;
+        const ENTER: u16 = Kind::SyscallEnter as u16;
+        const SWITCH: u16 = Kind::Switch as u16;
+        const WAKING: u16 = Kind::Waking as u16;
+        const WAKEUP_NEW: u16 = Kind::WakeupNew as u16;
+        const EXIT: u16 = Kind::Exit as u16;
+        const FREE: u16 = Kind::Free as u16;
+        const FIRST_OF_BLOCK: u16 = Kind::BioQueue as u16;
+        const LAST_OF_BLOCK: u16 = Kind::RqComplete as u16;
+        let raw = Raw(record);
+        match raw.kind() {
+            SYSCALL => self.returned(raw),
+            ENTER if self.call_min < u64::MAX => self.entered(raw),
+            SWITCH if self.waits.is_some() => self.switched(raw),
+            WAKING | WAKEUP_NEW if self.waits.is_some() => self.woken(raw),
+            FIRST_OF_BLOCK..=LAST_OF_BLOCK => self.block(raw),
+            EXIT => self.exited(raw),
+            FREE => {
+                if let Some((_, _, waits)) = &mut self.waits {
+                    waits.gone(raw.i32(0));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn returned(&mut self, raw: Raw<'_>) {
+        if raw.flags() & TOLD != 0 && self.may_count(raw) {
+            self.inside.remove(&raw.tid());
+            self.returned[0].insert((raw.tid(), raw.entered()));
+        }
+        let took = raw.ts().saturating_sub(raw.entered());
+        if took >= self.call_min {
+            let inside = inside(raw);
+            let _ = self.call(&inside, (raw.tid(), raw.ts(), took), true);
+        }
+    }
+
+    fn entered(&mut self, raw: Raw<'_>) {
+        let call = (raw.tid(), raw.entered());
+        let has_returned = self.returned.iter().any(|calls| calls.contains(&call));
+        if !has_returned && self.may_count(raw) {
+            self.inside.insert(raw.tid(), inside(raw));
+        }
+    }
+
+    fn may_count(&self, raw: Raw<'_>) -> bool {
+        let inside = inside(raw);
+        let calls = &self.calls[usize::from(inside.is_compat)];
+        calls.contains_key(&inside.nr)
+    }
+
+    /// A call that has lasted for so long, and may be over.
+    /// Whether that is a condition.
+    fn call(
+        &mut self,
+        inside: &Inside,
+        (tid, ts, took): (i32, u64, u64),
+        is_over: bool,
+    ) -> Option<()> {
+        let limits = self.calls[usize::from(inside.is_compat)].get(&inside.nr)?;
+        let held = limits.iter().find(|(longer, _)| took >= *longer);
+        let (_, number) = held.copied().filter(|_| !self.own.contains(&inside.pid))?;
+        let What::Call {
+            names, of_files, ..
+        } = &self.terms[number].what
+        else {
+            return None;
+        };
+        if *of_files && is_no_file(inside.pid, inside.fd) {
+            return None;
+        }
+        let abi = if inside.is_compat {
+            abi_here().compat()
+        } else {
+            abi_here()
+        };
+        let name = syscall::number_name(abi, inside.nr.into()).unwrap_or(names[0]);
+        let (before, after) = (format!("{name} by "), how_long(took, is_over));
+        self.fire(number, ts, Some((inside.pid, tid)), (before, after));
+        Some(())
+    }
+
+    fn switched(&mut self, raw: Raw<'_>) {
+        let Some((longer, number, waits)) = &mut self.waits else {
+            return;
+        };
+        let (next_tid, next_pid, state) = (raw.i32(0), raw.i32(4), raw.u32(8));
+        if raw.tid() != 0 {
+            waits.off(
+                raw.tid(),
+                raw.ts(),
+                state == 0 || state == Switch::PREEMPTED,
+            );
+        }
+        if next_tid == 0 {
+            return;
+        }
+        let waited = waits.on(next_tid, raw.ts()).unwrap_or(0);
+        if waited >= *longer {
+            let number = *number;
+            self.waited(number, (next_pid, next_tid), raw.ts(), waited);
+        }
+    }
+
+    fn woken(&mut self, raw: Raw<'_>) {
+        let Some((longer, number, waits)) = &mut self.waits else {
+            return;
+        };
+        let (tid, pid) = (raw.i32(0), raw.i32(4));
+        let waited = waits.woken(tid, raw.ts()).unwrap_or(0);
+        if waited >= *longer {
+            let number = *number;
+            self.waited(number, (pid, tid), raw.ts() + waited, waited);
+        }
+    }
+
+    fn waited(&mut self, number: usize, (pid, tid): (i32, i32), ts: u64, waited: u64) {
+        if !self.own.contains(&pid) {
+            let texts = ("wait for a CPU of ".to_owned(), how_long(waited, true));
+            self.fire(number, ts, Some((pid, tid)), texts);
+        }
+    }
+
+    fn block(&mut self, raw: Raw<'_>) {
+        let Some((longer, number, requests)) = &mut self.requests else {
+            return;
+        };
+        let Some((io, submitted)) = requests.see(raw) else {
+            return;
+        };
+        let took = raw.ts().saturating_sub(submitted.ts);
+        if took < *longer || self.own.contains(&submitted.pid) {
+            return;
+        }
+        let number = *number;
+        let before = format!(
+            "{} of {} KiB at sector {} of device {}:{}, submitted by ",
+            io.op(),
+            io.bytes / 1024,
+            io.sector,
+            io.dev >> 20,
+            io.dev & 0xf_ffff,
+        );
+        let thread = (submitted.pid, submitted.tid);
+        self.fire(
+            number,
+            raw.ts(),
+            Some(thread),
+            (before, how_long(took, true)),
+        );
+    }
+
+    fn exited(&mut self, raw: Raw<'_>) {
+        self.inside.remove(&raw.tid());
+        if self.ended.len() >= ENDED_MAX {
+            self.ended.pop_front();
+        }
+        let comm = String::from_utf8_lossy(raw.comm()).into_owned();
+        self.ended.push_back((raw.tid(), comm));
+    }
+
+    /// What does not come by itself, once a second: calls that do not return, pressure.
+    pub(crate) fn look_around(&mut self, now: u64, kept: Duration) {
+        let longest = kept.as_nanos() as u64 / 2;
+        let is_long = |inside: &Inside| now.saturating_sub(inside.entered) >= longest;
+        let long = self.inside.iter().filter(|(_, inside)| is_long(inside));
+        let long: Vec<(i32, Inside)> = long.map(|(tid, inside)| (*tid, *inside)).collect();
+        for (tid, inside) in long {
+            let took = now - inside.entered;
+            let is_old = took >= longest.saturating_mul(2);
+            // Counts once.
+            if is_old || self.call(&inside, (tid, now, took), false).is_some() {
+                self.inside.remove(&tid);
+            }
+        }
+        for (resource, percent, number) in self.pressures.clone() {
+            let folder = Path::new(pressure::FOLDER);
+            let found = pressure::read(folder, resource).filter(|found| *found > percent);
+            if let Some(found) = found {
+                let what = format!("waits for {resource} in {found:.1} % of the last 10 s");
+                self.fire(number, now, None, (what, String::new()));
+            }
+        }
+    }
+
+    /// The conditions that held since the last time.
+    pub(crate) fn take_fired(&mut self) -> Vec<Trigger> {
+        self.returned.swap(0, 1);
+        self.returned[0].clear();
+        let fired = std::mem::take(&mut self.fired);
+        let triggers = fired.into_iter().map(|fired| {
+            let what = match fired.thread {
+                Some((pid, tid)) => {
+                    let name = self.name(pid, tid);
+                    format!("{}{name} {pid}/{tid} {}", fired.before, fired.after)
+                }
+                None => fired.before,
+            };
+            Trigger {
+                term: Some(self.terms[fired.number].text.clone()),
+                what,
+                ts: fired.ts,
+            }
+        });
+        triggers.collect()
+    }
+
+    /// What the thread is called, or was.
+    fn name(&self, pid: i32, tid: i32) -> String {
+        if let Ok(comm) = fs::read(format!("/proc/{pid}/task/{tid}/comm")) {
+            return String::from_utf8_lossy(comm.trim_ascii_end()).into_owned();
+        }
+        let mut ended = self.ended.iter().rev();
+        let found = ended.find(|(ended, _)| *ended == tid);
+        found.map_or_else(|| "?".to_owned(), |(_, comm)| comm.clone())
+    }
+
+    fn fire(
+        &mut self,
+        number: usize,
+        ts: u64,
+        thread: Option<(i32, i32)>,
+        (before, after): (String, String),
+    ) {
+        if self.fired.len() < FIRED_MAX {
+            self.fired.push(Fired {
+                number,
+                ts,
+                thread,
+                before,
+                after,
+            });
+        }
+    }
+}
+
+fn how_long(ns: u64, is_over: bool) -> String {
+    let ms = ns as f64 / 1e6;
+    let length = if ms < 1e3 {
+        format!("{ms:.1} ms")
+    } else {
+        format!("{:.2} s", ms / 1e3)
+    };
+    if is_over {
+        format!("took {length}")
+    } else {
+        format!("has not returned for {length}")
+    }
+}
+
+fn inside(raw: Raw<'_>) -> Inside {
+    Inside {
+        entered: raw.entered(),
+        pid: raw.pid(),
+        nr: raw.u32(16),
+        is_compat: raw.flags() & COMPAT != 0,
+        fd: raw.u64(24),
+    }
+}
+
+pub(crate) fn abi_here() -> Abi {
+    if cfg!(target_arch = "x86_64") {
+        Abi::X86_64
+    } else {
+        Abi::Aarch64
+    }
+}
+
+/// Whether a descriptor is known to lead to something that nobody stores.
+fn is_no_file(pid: i32, fd: u64) -> bool {
+    let link = fs::read_link(format!("/proc/{pid}/fd/{}", fd as i32));
+    link.is_ok_and(|link| {
+        let text = link.to_string_lossy();
+        let is_device = ["/dev/pts/", "/dev/tty", "/dev/ptmx", "/dev/console"];
+        !text.starts_with('/') || is_device.iter().any(|device| text.starts_with(device))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whyslow_model::spool::Encoder;
+
+    const MS: u64 = 1_000_000;
+    /// No process has it.
+    const PID: i32 = i32::MAX - 1;
+
+    fn watcher(when: &str) -> Watcher {
+        let ms = |text: &str| {
+            let number: i64 = text.trim_end_matches("ms").parse().map_err(|_| "number")?;
+            Ok(number * MS as i64)
+        };
+        Watcher::new(&parse_when(when, ms).unwrap(), Abi::X86_64)
+    }
+
+    fn call(kind: Kind, name: &str, ts: u64, entered: u64) -> Vec<u8> {
+        let mut encoder = Encoder::default();
+        let nr = syscall::number_of(Abi::X86_64, name).unwrap();
+        let record = encoder.begin(kind, ts * MS, (PID, PID));
+        record
+            .u64(entered * MS)
+            .u64(0)
+            .u32(nr as u32)
+            .u32(1)
+            .u64(3)
+            .end();
+        encoder.payload().to_vec()
+    }
+
+    fn whats(watcher: &mut Watcher) -> Vec<String> {
+        let fired = watcher.take_fired().into_iter();
+        fired.map(|trigger| trigger.what).collect()
+    }
+
+    #[test]
+    fn a_call_counts_when_it_lasted_so_long_and_its_thread_has_a_name() {
+        let mut watcher = watcher("open>200ms | fsync>50ms");
+        watcher.see(&call(Kind::Syscall, "openat", 300, 101));
+        watcher.see(&call(Kind::Syscall, "read", 900, 1));
+        watcher.see(&call(Kind::Syscall, "fsync", 340, 300));
+        assert!(watcher.take_fired().is_empty());
+        watcher.see(&call(Kind::Syscall, "openat", 600, 400));
+        let mut encoder = Encoder::default();
+        let record = encoder.begin(Kind::Exit, 601 * MS, (PID, PID));
+        record.u32(PID as u32).u32(PID as u32).comm(b"gone").end();
+        watcher.see(encoder.payload());
+        let expected = format!("openat by gone {PID}/{PID} took 200.0 ms");
+        assert_eq!(whats(&mut watcher), [expected]);
+        watcher.pass_over(PID);
+        watcher.see(&call(Kind::Syscall, "openat", 1600, 400));
+        assert!(watcher.take_fired().is_empty());
+    }
+
+    #[test]
+    fn a_call_that_does_not_return_counts_once() {
+        let mut watcher = watcher("fsync>50ms");
+        let kept = Duration::from_secs(2);
+        watcher.see(&call(Kind::SyscallEnter, "fsync", 120, 100));
+        watcher.look_around(1000 * MS, kept);
+        assert!(watcher.take_fired().is_empty());
+        watcher.look_around(1200 * MS, kept);
+        watcher.look_around(2200 * MS, kept);
+        let expected = format!("fsync by ? {PID}/{PID} has not returned for 1.10 s");
+        assert_eq!(whats(&mut watcher), [expected]);
+    }
+
+    #[test]
+    fn an_entry_that_comes_after_its_return_is_no_call_under_way() {
+        let mut watcher = watcher("fsync>50ms");
+        let mut encoder = Encoder::default();
+        let nr = syscall::number_of(Abi::X86_64, "fsync").unwrap();
+        let record = encoder.begin_on(Kind::Syscall, 121 * MS, (PID, PID), (0, TOLD));
+        record
+            .u64(100 * MS)
+            .u64(0)
+            .u32(nr as u32)
+            .u32(1)
+            .u64(3)
+            .end();
+        watcher.see(encoder.payload());
+        assert!(watcher.take_fired().is_empty());
+        watcher.see(&call(Kind::SyscallEnter, "fsync", 120, 100));
+        watcher.look_around(1200 * MS, Duration::from_secs(2));
+        assert!(watcher.take_fired().is_empty());
+    }
+
+    #[test]
+    fn records_cut_short_do_no_harm_and_triggers_are_bounded() {
+        let mut watcher = watcher("io>0ms | block>0ms | sched>0ms");
+        let whole = call(Kind::Syscall, "openat", 600, 400);
+        for kind in 0..200u16 {
+            for end in 0..whole.len() {
+                let mut cut = whole[..end].to_vec();
+                for (byte, of_kind) in cut.iter_mut().zip(kind.to_le_bytes()) {
+                    *byte = of_kind;
+                }
+                watcher.see(&cut);
+            }
+        }
+        for _ in 0..1000 {
+            watcher.see(&whole);
+        }
+        assert!(watcher.take_fired().len() <= FIRED_MAX);
+    }
+}

@@ -1,0 +1,67 @@
+//! What can be typed after `record --ring`.
+
+use clap::Args;
+use whyslow_model::Ns;
+use whyslow_record::{Term, WhenError, parse_when};
+
+use crate::time::{parse_duration, parse_size};
+
+pub(super) const MANUAL: &str = "\
+CONDITIONS
+With --ring, what happens is kept in memory, and saved when a condition of --when holds: one or more terms, \
+separated by |, any of which suffices. A term is a name, >, and a limit:
+
+  open, read, write, sync, io   calls of that group that last longer; of read, write and io not those on \
+pipes, sockets and terminals, as far as their descriptor is still open
+  clock_nanosleep, …            calls of that name that last longer
+  block                         block I/O, from its submission to its completion
+  sched                         a thread that can run, and waits longer for a CPU
+  psi.cpu, psi.io, psi.memory   percent of the last 10 s in which threads waited for it (/proc/pressure)
+
+Limits are lengths of time with a unit (200ms), those of psi percentages: \
+--when 'open>200ms | block>100ms | psi.io>40'. \
+A call counts when it returns; one that does not return counts when it has lasted for half of --ring. \
+Conditions are looked for in what is recorded: block needs --what block, sched needs --what sched. What the \
+recorder does itself counts for nothing.
+
+SIGNALS
+SIGUSR1 saves what --ring keeps, at once. SIGINT and SIGTERM end the recording; a second one ends the \
+recorder before it has written everything.
+
+FILES
+NAME.wsl.spool is the spool of a recording under way; what a killed recorder leaves, import reads. \
+--ring writes no file until something is saved: NAME-YYYYmmdd-HHMMSS.wsl, NAME being that of -o [default: \
+flight]. Saving takes place beside the recording, in a process of low priority; it needs as much memory \
+again as was kept. Nothing is saved that would leave less than 5 % of the disk (or 1 GiB, if that is less) \
+free, or make all that was saved under that NAME larger than --max-disk; that is told.";
+
+/// Conditions, any of which is to hold.
+#[derive(Debug, Clone)]
+pub(crate) struct Conditions(pub(crate) Vec<Term>);
+
+fn conditions(text: &str) -> Result<Conditions, WhenError> {
+    parse_when(text, parse_duration).map(Conditions)
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Flight recorder")]
+pub(crate) struct FlightArgs {
+    /// Keep so much time in memory, and save it when a condition holds or SIGUSR1 asks for it
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with_all = ["force", "max_size"])]
+    pub(crate) ring: Option<Ns>,
+    /// What to save it for: 'open>200ms | block>100ms | psi.io>40' (see CONDITIONS)
+    #[arg(long, value_name = "CONDITIONS", requires = "ring", value_parser = conditions)]
+    pub(crate) when: Option<Conditions>,
+    /// Save so much of what comes after, too
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration)]
+    pub(crate) after: Ns,
+    /// Pass over conditions for so long after one was saved
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_duration)]
+    pub(crate) cooldown: Ns,
+    /// Memory for what is kept, compressed
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
+    pub(crate) ring_memory: i64,
+    /// Save no more when all that was saved has so many bytes
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size)]
+    pub(crate) max_disk: i64,
+}

@@ -1,0 +1,204 @@
+//! `record --ring`: the last minute is kept, and saved when a condition holds.
+
+mod disk;
+mod saver;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::SIGUSR1;
+use whyslow_model::Ns;
+use whyslow_record::{FlightOptions, FlightStep, News, Progress, Term, Topic, Trigger};
+
+use super::record::{self, Held};
+use crate::cli::{RecordArgs, TalkArgs};
+use crate::failure::Failure;
+use crate::output::shown;
+use crate::{interrupt, talk};
+use saver::Saver;
+
+/// Where saved recordings go: a folder, and what their names begin with.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    folder: PathBuf,
+    stem: String,
+}
+
+impl Place {
+    /// `-o web.wsl` → `web-20260102-030405.wsl` beside it.
+    fn of(output: Option<&Path>) -> Self {
+        let output = output.unwrap_or(Path::new("flight.wsl"));
+        let stem = output.file_stem().unwrap_or(output.as_os_str());
+        let folder = output.parent().filter(|folder| *folder != Path::new(""));
+        Self {
+            folder: folder.unwrap_or(Path::new(".")).to_owned(),
+            stem: stem.to_string_lossy().into_owned(),
+        }
+    }
+}
+
+fn length(ns: Ns) -> Duration {
+    Duration::from_nanos(ns.max(0) as u64)
+}
+
+fn options(args: &RecordArgs, ring: Ns) -> FlightOptions {
+    FlightOptions {
+        length: length(ring),
+        bytes_max: args.flight.ring_memory.max(0) as u64,
+        when: args
+            .flight
+            .when
+            .as_ref()
+            .map_or(Vec::new(), |when| when.0.clone()),
+        after: length(args.flight.after),
+        cooldown: length(args.flight.cooldown),
+    }
+}
+
+pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Failure> {
+    let flight = options(args, ring);
+    let place = Place::of(args.output.as_deref());
+    if !place.folder.is_dir() {
+        let folder = place.folder.display();
+        return Err(Failure::usage(format!("there is no folder `{folder}`")));
+    }
+    record::check_processes(&args.pid)?;
+    let (names, groups) = record::chosen(args)?;
+    let stop = interrupt::flag()?;
+    let save = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGUSR1, Arc::clone(&save))
+        .map_err(|error| Failure::new("failed to watch for signals").caused_by(&error))?;
+    let topics = record::options(args, &place.folder, None).topics;
+    check_conditions(&flight.when, &topics)?;
+    let mut child = Held::start(&args.command)?;
+    let mut options = record::options(args, &place.folder, child.as_ref().map(Held::pid));
+    options.only_pids |= !names.is_empty() || !groups.is_empty();
+    (options.names, options.groups) = (names, groups);
+    options.may_turn = true;
+    let mut saver = Saver::start(place, args.flight.max_disk.max(0) as u64, args.keep_spool);
+    let begun = Instant::now();
+    let end = args.length.map(length);
+    let held = child.as_ref().map(Held::pid);
+    let mut has_started = false;
+    let mut most = 0;
+    let ready = |ready: &whyslow_record::Ready<'_>| {
+        record::tell_off(ready);
+        has_started = true;
+        if let Some(pid) = held {
+            Held::let_go(pid);
+        } else if !talk.quiet {
+            tell_begin(&flight);
+        }
+    };
+    let each = |news: News<'_>| {
+        match news {
+            News::At(progress) => {
+                most = most.max(progress.spool_bytes);
+                let is_over = end.is_some_and(|end| begun.elapsed() >= end);
+                let is_done = child.as_mut().is_some_and(Held::has_ended);
+                if is_over || is_done || stop.load(Ordering::Relaxed) {
+                    return FlightStep::End;
+                }
+                if save.swap(false, Ordering::Relaxed) {
+                    return FlightStep::Save;
+                }
+                if let Some(pid) = saver.new_process() {
+                    return FlightStep::PassOver(pid);
+                }
+            }
+            News::Triggered(trigger) => tell_trigger(trigger, &flight),
+            News::Ignored(count) => talk::line(&format!(
+                "note: {count} more times a condition held in the cool-down (--cooldown)"
+            )),
+            News::Window(window) => saver.save(window),
+        }
+        FlightStep::GoOn
+    };
+    let summary = whyslow_record::fly(&options, &flight, ready, each).map_err(Failure::from);
+    if let Some(child) = child {
+        child.leave(has_started, talk);
+    }
+    let saved = saver.finish();
+    let summary = summary?;
+    if !talk.quiet {
+        tell_cost(&summary.progress, most, saved);
+    }
+    Ok(())
+}
+
+/// What can never hold is a mistake.
+fn check_conditions(when: &[Term], topics: &BTreeSet<Topic>) -> Result<(), Failure> {
+    for term in when {
+        if let Some(topic) = term.topic().filter(|topic| !topics.contains(topic)) {
+            let message = format!("`{}` needs what is not recorded", term.text);
+            let hint = format!("add {} to --what", topic.name());
+            return Err(Failure::usage(message).hint(hint));
+        }
+        if !term.is_told() {
+            let message = format!("`{}`: this machine does not tell its pressure", term.text);
+            return Err(Failure::usage(message)
+                .hint("/proc/pressure is there with CONFIG_PSI and without psi=0 when booting"));
+        }
+    }
+    Ok(())
+}
+
+fn tell_begin(flight: &FlightOptions) {
+    let terms: Vec<&str> = flight.when.iter().map(|term| term.text.as_str()).collect();
+    let seconds = flight.length.as_secs_f64();
+    let when = if terms.is_empty() {
+        "on SIGUSR1".to_owned()
+    } else {
+        format!("when {}, or on SIGUSR1", terms.join(" or "))
+    };
+    talk::line(&format!(
+        "keeping the last {seconds} s in memory, process {}; saved {when}; Ctrl-C ends it",
+        std::process::id()
+    ));
+}
+
+fn tell_trigger(trigger: &Trigger, flight: &FlightOptions) {
+    let term = trigger.term.as_deref().unwrap_or_default();
+    talk::line(&format!(
+        "{term}: {}; saving in {} s",
+        shown(&trigger.what, false),
+        flight.after.as_secs_f64()
+    ));
+}
+
+fn tell_cost(progress: &Progress, most: u64, saved: u64) {
+    let seconds = progress.elapsed.as_secs_f64().max(1e-3);
+    talk::line(&format!(
+        "{} records in {seconds:.1} s, {saved} times saved; the recorder took {:.1} % of a CPU and kept at most {:.1} MiB",
+        progress.records,
+        progress.own_cpu.as_secs_f64() * 100.0 / seconds,
+        most as f64 / 1024.0 / 1024.0,
+    ));
+    if progress.lost > 0 {
+        talk::line(&format!(
+            "note: {} records were lost because the buffer was full: --buffer makes it larger",
+            progress.lost
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_saved_lies_beside_what_was_named() {
+        let check = |output: Option<&str>, folder: &str, stem: &str| {
+            let place = Place::of(output.map(Path::new));
+            assert_eq!(place.folder, Path::new(folder));
+            assert_eq!(place.stem, stem);
+        };
+        check(None, ".", "flight");
+        check(Some("web.wsl"), ".", "web");
+        check(Some("/var/lib/whyslow/web.wsl"), "/var/lib/whyslow", "web");
+        check(Some("a/web"), "a", "web");
+    }
+}

@@ -1,0 +1,234 @@
+//! The flight recorder: a fault in a load is saved whole, with what came before it, and memory stays
+//! within what was asked for.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::common::Place;
+use super::{can_record, rows};
+
+const DEADLINE: Duration = Duration::from_mins(3);
+
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A shell that does what it is told; its calls are the only ones that count.
+struct Shell {
+    child: Ended,
+    words: ChildStdin,
+}
+
+impl Shell {
+    fn start(place: &Place) -> Self {
+        let mut child = Command::new("/bin/sh")
+            .current_dir(place.path())
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let words = child.stdin.take().expect("it was asked for");
+        Self {
+            child: Ended(child),
+            words,
+        }
+    }
+
+    /// Returns when it is done.
+    fn run(&mut self, place: &Place, script: &str) {
+        let done = place.join("done");
+        writeln!(self.words, "{script}; : >done").expect("it listens");
+        wait_for("the shell", || done.exists());
+        fs::remove_file(done).expect("it is ours");
+    }
+}
+
+struct Recorder {
+    child: Ended,
+    said: PathBuf,
+}
+
+impl Recorder {
+    fn start(place: &Place, options: &[&str]) -> Self {
+        let said = place.join("said.txt");
+        let child = Command::new(env!("CARGO_BIN_EXE_whyslow"))
+            .args(["record", "-o", "box.wsl"])
+            .args(options)
+            .current_dir(place.path())
+            .stdin(Stdio::null())
+            .stderr(File::create(&said).expect("a disk"))
+            .spawn();
+        let recorder = Self {
+            child: Ended(child.expect("it starts")),
+            said,
+        };
+        wait_for("the recorder", || {
+            recorder.said().contains("keeping the last")
+        });
+        recorder
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(&self.said).unwrap_or_default()
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.0.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &pid]).status();
+        assert!(sent.expect("it starts").success());
+    }
+
+    /// Waits until so many were saved; their names, the first first.
+    fn saved(&self, place: &Place, count: usize) -> Vec<String> {
+        wait_for("a recording", || {
+            let said = self.said();
+            assert!(!said.contains("not saved"), "{said}");
+            said.matches("saved ./box-").count() == count
+        });
+        recordings(place)
+    }
+
+    fn end(mut self) -> String {
+        self.signal("TERM");
+        let status = self.child.0.wait().expect("it is ours");
+        let said = self.said();
+        assert!(status.success(), "{said}");
+        said
+    }
+}
+
+fn recordings(place: &Place) -> Vec<String> {
+    let entries = fs::read_dir(place.path()).expect("it is there");
+    let names = entries.map(|entry| entry.expect("it is there").file_name());
+    let names = names.map(|name| name.to_string_lossy().into_owned());
+    let mut names: Vec<_> = names.filter(|name| name.ends_with(".wsl")).collect();
+    names.sort();
+    names
+}
+
+fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_there() {
+        assert!(begun.elapsed() < DEADLINE, "{what} did not come");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+/// Lengths in ms of sleeps that were recorded whole.
+fn sleeps(place: &Place, recording: &str) -> Vec<i64> {
+    let question = ["syscalls", "log", recording, "--name", "clock_nanosleep"];
+    let calls = rows(place, &question);
+    let lengths = calls.iter().filter(|call| call["ret"] == 0);
+    let mut lengths: Vec<_> = lengths
+        .filter_map(|call| Some(call["dur_ns"].as_i64()? / 1_000_000))
+        .collect();
+    lengths.sort_unstable();
+    lengths
+}
+
+#[test]
+fn a_fault_is_saved_once_with_what_came_before_it() {
+    if !can_record() {
+        return;
+    }
+    let place = Place::new();
+    let mut shell = Shell::start(&place);
+    let pid = shell.child.0.id().to_string();
+    let options = [
+        "--ring",
+        "8s",
+        "--after",
+        "1s",
+        "--cooldown",
+        "1h",
+        "-p",
+        &pid,
+    ];
+    let has_pressure = std::path::Path::new("/proc/pressure/io").exists();
+    let pressure = if has_pressure { "psi.io>99.99 | " } else { "" };
+    let when = ["--when", &format!("{pressure}clock_nanosleep>1200ms")];
+    let recorder = Recorder::start(&place, &[&options[..], &when].concat());
+    // Ends with its shell.
+    let load = "while sleep 0.01 && kill -0 $$; do : >load; cat load; done 2>/dev/null &";
+    writeln!(shell.words, "{load}").expect("it listens");
+    shell.run(
+        &place,
+        "i=0; while [ $i -lt 101 ]; do mkdir early-$i; i=$((i+1)); done",
+    );
+    // Longer than the ring: the load goes on, and what was early is dropped.
+    sleep(Duration::from_secs(25));
+    let marked = place
+        .whyslow()
+        .args(["mark", "before", "7919\x1b[2J"])
+        .output();
+    assert!(marked.expect("it starts").status.success());
+    shell.run(&place, "mkdir before-7919; sleep 1.307; mkdir after-7919");
+    let saved = recorder.saved(&place, 1);
+    // Nothing comes of this one …
+    shell.run(&place, "sleep 1.409");
+    sleep(Duration::from_secs(2));
+    assert_eq!(recordings(&place), saved);
+    // … until somebody asks.
+    recorder.signal("USR1");
+    let both = recorder.saved(&place, 2);
+    let said = recorder.end();
+    assert!(said.contains("clock_nanosleep by sleep "), "{said}");
+    assert!(said.contains("2 times saved"), "{said}");
+    assert!(said.contains("held in the cool-down"), "{said}");
+    let [first, second] = both.as_slice() else {
+        panic!("{both:?}");
+    };
+    let long = |lengths: Vec<i64>| lengths.into_iter().filter(|ms| *ms >= 1200).collect();
+    let lengths: Vec<i64> = long(sleeps(&place, first));
+    assert!(lengths.len() == 1 && lengths[0] >= 1307, "{lengths:?}");
+    let lengths: Vec<i64> = long(sleeps(&place, second));
+    assert!(lengths.iter().any(|ms| *ms >= 1409), "{lengths:?}");
+    let made = |recording: &str, name: &str| {
+        let question = ["syscalls", "log", recording, "--name", "mkdir,mkdirat"];
+        let made = rows(&place, &question);
+        let is_named = |call: &&serde_json::Value| call["path"].to_string().contains(name);
+        made.iter().filter(is_named).count()
+    };
+    assert_eq!(made(first, "before-7919"), 1);
+    assert_eq!(made(first, "after-7919"), 1);
+    assert_eq!(made(first, "early-"), 0);
+    let said = place.whyslow().args(["info", first]).output();
+    let said = String::from_utf8(said.expect("it starts").stdout).expect("UTF-8");
+    // What somebody said, and what it was saved for.
+    assert!(said.contains("before 7919"), "{said}");
+    assert!(said.contains("clock_nanosleep>1200ms: "), "{said}");
+    assert!(!said.contains('\x1b'), "{said}");
+}
+
+#[test]
+fn memory_stays_within_what_was_asked_for() {
+    if !can_record() {
+        return;
+    }
+    let place = Place::new();
+    let options = ["--ring", "10m", "--ring-memory", "4MiB", "--buffer", "4MiB"];
+    let recorder = Recorder::start(&place, &options);
+    let flood = "dd if=/dev/zero of=/dev/null bs=1 count=3000000 2>/dev/null";
+    let mut shell = Shell::start(&place);
+    shell.run(&place, flood);
+    recorder.signal("USR1");
+    recorder.saved(&place, 1);
+    let pid = recorder.child.0.id();
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let most = most.and_then(|text| text.split_whitespace().next());
+    let kib: u64 = most.and_then(|kib| kib.parse().ok()).expect("a number");
+    let said = recorder.end();
+    // Six million calls take some fifty megabytes compressed. The program itself takes twenty, the
+    // buffer four, what is kept and what is being saved four each.
+    assert!(kib < 64 << 10, "{kib} KiB; {said}");
+    assert!(said.contains("memory did not suffice"), "{said}");
+}
