@@ -506,7 +506,9 @@ impl<'o> Session<'o> {
         let links = &mut self.loaded.links;
         links.retain(|(name, _)| WATCHED.contains(name));
         self.name_rest(NAMING_REST)?;
-        self.loaded.links.clear();
+        // What tells of ends goes before what tells of begins: else the last requests would be known
+        // by their ends alone, and seem to have begun with the recording.
+        while self.loaded.links.pop().is_some() {}
         let progress = self.progress();
         self.end_spool()?;
         if let Some(watch) = self.watch.take() {
