@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use libbpf_rs::libbpf_sys::{bpf_prog_get_info_by_fd, bpf_prog_info};
 use libbpf_rs::skel::Skel;
+use libbpf_rs::{MapCore as _, MapFlags};
 use whyslow_model::spool::{Encoder, Kind};
 
 use crate::clock;
@@ -52,7 +53,19 @@ fn counts(loaded: &Loaded<'_>) -> BTreeMap<&'static str, u64> {
             counts.insert(*name, count);
         }
     }
+    counts.insert("waits", waits(loaded));
     counts
+}
+
+/// Waits whose begin could not be kept, for the same reason.
+fn waits(loaded: &Loaded<'_>) -> u64 {
+    let losses = &loaded.skeleton.maps.losses;
+    let by_cpu = losses.lookup_percpu(&1u32.to_ne_bytes(), MapFlags::ANY);
+    let count = |lost: &Vec<u8>| {
+        lost.first_chunk()
+            .map_or(0, |count| u64::from_ne_bytes(*count))
+    };
+    by_cpu.ok().flatten().iter().flatten().map(count).sum()
 }
 
 #[allow(unsafe_code)]

@@ -32,7 +32,7 @@ static __always_inline void leave(struct task_struct *prev, __u32 state, __u64 n
 		return;
 	absence = bpf_task_storage_get(&absences, prev, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!absence) {
-		lose(now);
+		lose_wait(now);
 		return;
 	}
 	absence->since = state != WIRE_PREEMPTED && state & STATE_IDLE ? 0 : now;

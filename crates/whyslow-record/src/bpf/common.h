@@ -47,7 +47,8 @@ struct {
 	__type(value, __u8);
 } targets SEC(".maps");
 
-/* Records that found their ring full, and when the last of them was. */
+/* Records that found their ring full, and when the last of them was; waits of which nobody could
+ * keep the begin, because memory of a task was being made on this CPU. */
 struct lost {
 	__u64 count;
 	__u64 last;
@@ -55,7 +56,7 @@ struct lost {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, 2);
 	__type(key, __u32);
 	__type(value, struct lost);
 } losses SEC(".maps");
@@ -67,15 +68,24 @@ static __always_inline void *ring_here(__u32 cpu)
 	return bpf_map_lookup_elem(&rings, &place);
 }
 
-static __always_inline void lose(__u64 now)
+static __always_inline void lose_as(__u32 what, __u64 now)
 {
-	__u32 zero = 0;
-	struct lost *lost = bpf_map_lookup_elem(&losses, &zero);
+	struct lost *lost = bpf_map_lookup_elem(&losses, &what);
 
 	if (lost) {
 		lost->count++;
 		lost->last = now;
 	}
+}
+
+static __always_inline void lose(__u64 now)
+{
+	lose_as(0, now);
+}
+
+static __always_inline void lose_wait(__u64 now)
+{
+	lose_as(1, now);
 }
 
 static __always_inline void fill_head(struct wire_head *head, __u16 kind, __u16 len, __u32 cpu,

@@ -52,7 +52,7 @@ int BPF_PROG(on_lock_wait, void *lock, unsigned int flags)
 		return 0;
 	waits = bpf_task_storage_get(&lock_waits, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!waits) {
-		lose(bpf_ktime_get_ns());
+		lose_wait(bpf_ktime_get_ns());
 		return 0;
 	}
 	place = place_of(waits, (__u64)lock);
@@ -64,7 +64,7 @@ int BPF_PROG(on_lock_wait, void *lock, unsigned int flags)
 	}
 	place = waits->depth;
 	if (place >= DEPTH_MAX) {
-		lose(bpf_ktime_get_ns());
+		lose_wait(bpf_ktime_get_ns());
 		place = 0;
 	}
 	waits->of[place].lock = (__u64)lock;

