@@ -13,7 +13,7 @@ use crate::options::{LOCK_MIN, LOCK_STACK_MIN, Options};
 use crate::programs::{Hook, OLDER, Off, PROGRAMS, Program, STACKS, Topic};
 use crate::skeleton::{OpenRecorderSkel, RecorderSkel, RecorderSkelBuilder};
 use crate::targets::NAMES_MAX;
-use crate::{drop, preflight, specs, tick};
+use crate::{preflight, specs, tick};
 
 /// More rings than this are not needed so that CPUs do not wait for each other.
 const RINGS_MAX: usize = 16;
@@ -85,7 +85,6 @@ pub(crate) fn load<'o>(
         watches: false,
     };
     loaded.attach(&wanted, options.sample_hz);
-    drop::privileges();
     Ok(loaded)
 }
 

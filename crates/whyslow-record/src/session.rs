@@ -17,6 +17,7 @@ use libbpf_rs::{Iter, OpenObject, RingBuffer, RingBufferBuilder};
 use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
 use crate::clock;
+use crate::drop;
 use crate::error::RecordError;
 use crate::load::{self, Loaded};
 use crate::losses::Losses;
@@ -220,6 +221,9 @@ impl<'o> Session<'o> {
         out: impl FnOnce(&Path) -> io::Result<Out>,
     ) -> Result<Self, RecordError> {
         let mut loaded = load::load(options, storage)?;
+        // The kernel may want more for it than what is left then.
+        let watch = Watch::start(&mut loaded);
+        drop::privileges();
         let sink = out(&options.spool)
             .and_then(|out| Sink::new(out, options.may_turn, Desk::new(options)));
         let sink = sink.map_err(|source| of_spool(&options.spool, source))?;
@@ -227,7 +231,7 @@ impl<'o> Session<'o> {
         let begun = Instant::now();
         let mut session = Session {
             rings: rings(&loaded, &sink)?,
-            watch: Watch::start(&mut loaded),
+            watch,
             pids: options.pids.clone(),
             topics: topics_told(options, &loaded.off),
             loaded,

@@ -19,6 +19,8 @@ use elf::Elf;
 use rustix::fs::{Mode, OFlags};
 use whyslow_model::lookup::Function;
 
+use crate::drop;
+
 /// What a process has mapped is read up to here.
 const MAPS_MAX: u64 = 8 << 20;
 /// Files are remembered up to this count.
@@ -68,6 +70,8 @@ impl Finder {
 }
 
 fn search(asked: &Receiver<Vec<i32>>, tell: &Sender<Found>) {
+    // It reads files of others.
+    drop::privileges();
     let mut known = Known::default();
     let mut pids = all();
     loop {
