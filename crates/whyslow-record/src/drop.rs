@@ -16,8 +16,11 @@ const KEPT: CapabilitySet = CapabilitySet::BPF
     .union(CapabilitySet::DAC_READ_SEARCH)
     .union(CapabilitySet::DAC_OVERRIDE);
 
+/// What some kernels want for functions that are watched: not in effect but for that.
+const RAISED: CapabilitySet = CapabilitySet::SYS_ADMIN;
+
 /// Of this thread and those it starts. What cannot be given up stays: nothing depends on it.
-pub(crate) fn privileges() {
+pub(crate) fn privileges(will_watch: bool) {
     let _ = set_no_new_privs(true);
     let Ok(mut sets) = capabilities(None) else {
         return;
@@ -27,7 +30,21 @@ pub(crate) fn privileges() {
         let _ = remove_capability_from_bounding_set(capability);
     }
     sets.effective &= KEPT;
-    sets.permitted &= KEPT;
+    sets.permitted &= if will_watch { KEPT | RAISED } else { KEPT };
     sets.inheritable &= KEPT;
     let _ = set_capabilities(None, sets);
+}
+
+/// With what may be raised for it, where it is not in effect anyway.
+pub(crate) fn raised<T>(work: impl FnOnce() -> T) -> T {
+    let before = capabilities(None).ok();
+    if let Some(mut sets) = before {
+        sets.effective |= sets.permitted & RAISED;
+        let _ = set_capabilities(None, sets);
+    }
+    let done = work();
+    if let Some(before) = before {
+        let _ = set_capabilities(None, before);
+    }
+    done
 }

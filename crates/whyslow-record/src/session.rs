@@ -223,7 +223,7 @@ impl<'o> Session<'o> {
         let mut loaded = load::load(options, storage)?;
         // The kernel may want more for it than what is left then.
         let watch = Watch::start(&mut loaded);
-        drop::privileges();
+        drop::privileges(watch.is_some());
         let sink = out(&options.spool)
             .and_then(|out| Sink::new(out, options.may_turn, Desk::new(options)));
         let sink = sink.map_err(|source| of_spool(&options.spool, source))?;

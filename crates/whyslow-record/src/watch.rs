@@ -8,6 +8,7 @@ use libbpf_rs::{Link, UprobeOpts};
 use whyslow_model::spool::{Encoder, Kind};
 
 use crate::clock;
+use crate::drop;
 use crate::libraries::{Finder, Found, Library};
 use crate::load::Loaded;
 use crate::programs::{Off, Topic};
@@ -145,7 +146,8 @@ impl Watch {
                     &programs.on_lookup
                 };
                 let offset = *offset as usize;
-                let link = program.attach_uprobe_with_opts(-1, &place, offset, options)?;
+                let attach = || program.attach_uprobe_with_opts(-1, &place, offset, options);
+                let link = drop::raised(attach)?;
                 self.links.push(link);
             }
         }

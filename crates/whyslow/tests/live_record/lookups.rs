@@ -430,3 +430,46 @@ fn a_lookup_that_does_not_end_is_told_without_an_end() {
         assert!(row["dur_ns"].is_null(), "{row}");
     }
 }
+
+/// Has a C library of its own, and comes when the recording has begun.
+const LATE_COMER: &str = r#"
+#include <netdb.h>
+#include <unistd.h>
+
+int main(void)
+{
+	struct addrinfo *found = 0;
+
+	/* It is looked at a while after it began. */
+	for (int i = 0; i < 13; i++) {
+		sleep(1);
+		if (!getaddrinfo("127.43.91.7", 0, 0, &found))
+			freeaddrinfo(found);
+	}
+	return 0;
+}
+"#;
+
+#[test]
+fn a_library_that_comes_later_is_watched_too() {
+    if !can_record() {
+        return;
+    }
+    let place = Place::new();
+    place.write("late.c", LATE_COMER);
+    let built = Command::new("cc")
+        .args(["-static", "-O1", "-w", "-o", "late", "late.c"])
+        .current_dir(place.path())
+        .output();
+    if !built.is_ok_and(|built| built.status.success()) {
+        return skip("cc makes no static programs");
+    }
+    super::record(&place, &["--what", "dns"], "./late");
+    let lookups = rows(&place, &["dns", "log", "rec.wsl", "-c", "late"]);
+    // The first may come before it is watched.
+    assert!((1..=13).contains(&lookups.len()), "{lookups:?}");
+    for lookup in &lookups {
+        assert_eq!(lookup["host"], "127.43.91.7", "{lookup}");
+        assert!(lookup["dur_ns"].as_i64().is_some(), "{lookup}");
+    }
+}
