@@ -122,13 +122,13 @@ fn each_process_of_a_fork_storm_is_a_row() {
         return;
     }
     let place = Place::new();
-    alias(&place, "storm-1009", "/bin/sh");
+    alias(&place, "forks-1009", "/bin/sh");
     place.write(
         "forks",
         "i=0; while [ $i -lt 1009 ]; do ( : ); i=$((i+1)); done; :",
     );
-    let rows = threads_of(&place, "./storm-1009 forks; true");
-    let storm = named(&rows, "storm-1009");
+    let rows = threads_of(&place, "./forks-1009 forks; true");
+    let storm = named(&rows, "forks-1009");
     assert_eq!(storm.len(), 1 + 1009);
     let pids: BTreeSet<_> = storm.iter().filter_map(|row| row["pid"].as_i64()).collect();
     assert_eq!(pids.len(), 1 + 1009);
