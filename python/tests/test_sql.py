@@ -19,7 +19,9 @@ def test_every_table_and_view_can_be_read(web: whyslow.Recording) -> None:
     rows = web.sql("SELECT table_name FROM information_schema.tables").fetchall()
     assert {name for (name,) in rows} == views | set(web.tables)
     for name in views:
-        assert web.sql(f"SELECT COUNT(*) AS n FROM {name}").fetchall()[0][0] > 0, name
+        count = web.sql(f"SELECT COUNT(*) AS n FROM {name}").fetchall()[0][0]
+        # The trace holds neither stacks nor waits for locks.
+        assert (count > 0) == (name not in ("lock_usage", "stack_frame")), name
         for column in web.sql(f"SELECT * FROM {name} LIMIT 0").columns:
             assert column in web.views[name] or name == "io", (name, column)
     for name, about in web.tables.items():

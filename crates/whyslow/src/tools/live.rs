@@ -182,7 +182,12 @@ mod tests {
         assert!(of(&["lttng-cputop"]).expect("fine").is_none());
         for words in [
             &["iostat", "@live", "-w", "+1s..+2s"][..],
-            &["lttng-cputop", "@live", "--timerange", "[12:18:50,12:18:51]"],
+            &[
+                "lttng-cputop",
+                "@live",
+                "--timerange",
+                "[12:18:50,12:18:51]",
+            ],
             &["iotop", "-a", "@live"],
         ] {
             assert!(of(words).is_err(), "{words:?}");

@@ -84,6 +84,8 @@ pub(crate) struct Window {
     next_number: u64,
     /// How many waited after the last look at what is ready.
     kept: usize,
+    /// Something was handed on since blocks were forgotten.
+    may_forget: bool,
     /// Those whose arguments may still be told.
     calls: Calls,
     complete_until: u64,
@@ -196,9 +198,10 @@ impl Window {
         // Sorting touches all that waits: it pays when as much has come as waited before.
         let is_last = at_end || self.complete_until == u64::MAX;
         let enough = (2 * self.kept).clamp(BATCH, WAITING_MAX);
-        if !is_last && self.waiting.len() < enough {
+        if !is_last && self.waiting.len() + self.calls.waiting() < enough {
             return Vec::new();
         }
+        self.may_forget = true;
         self.place_calls(if at_end {
             u64::MAX
         } else {
@@ -215,7 +218,7 @@ impl Window {
             due.max(self.waiting.len().saturating_sub(WAITING_MAX))
         };
         let rest = self.waiting.split_off(count);
-        self.kept = rest.len();
+        self.kept = rest.len() + self.calls.waiting();
         let due = std::mem::replace(&mut self.waiting, rest);
         let paired = self.pair(due);
         if let Some(last) = paired.last() {
@@ -269,6 +272,9 @@ impl Window {
 
     /// Forgets the blocks that nothing waits of any more.
     pub(crate) fn forget(&mut self) {
+        if !std::mem::take(&mut self.may_forget) {
+            return;
+        }
         let of_waiting = self.waiting.iter().map(|ordered| ordered.block).min();
         let needed = of_waiting.into_iter().chain(self.calls.block()).min();
         let end = self.first + self.blocks.len() as u64;

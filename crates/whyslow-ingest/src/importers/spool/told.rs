@@ -40,6 +40,11 @@ impl Calls {
         self.waiting.push(told);
     }
 
+    /// How many wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// The first block that is still needed.
     pub(super) fn block(&self) -> Option<u64> {
         self.waiting.iter().map(|told| told.block).min()
