@@ -300,7 +300,7 @@ fn a_call_of_an_older_spool_has_its_time_and_does_not_begin_the_recording() {
     ];
     assert_eq!(shown(&imported), expected);
     // The recording begins when the recorder looked at its clocks first.
-    assert_eq!(imported.begin_ns, EPOCH + 1_000 * ms);
+    assert_eq!(imported.begin_ns, EPOCH + ms);
 }
 
 #[test]
