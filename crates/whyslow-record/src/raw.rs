@@ -52,6 +52,13 @@ impl Raw<'_> {
         self.u64(0)
     }
 
+    /// Of a lookup of a name.
+    pub(crate) fn host(&self) -> &[u8] {
+        let host = self.0.get(HEAD_BYTES + 32..).unwrap_or(&[]);
+        let end = host.iter().take(256).position(|byte| *byte == 0);
+        &host[..end.unwrap_or(host.len().min(256))]
+    }
+
     /// Of a thread that begins, ends or gets a name.
     pub(crate) fn comm(&self) -> &[u8] {
         let comm = self.0.get(HEAD_BYTES + 8..HEAD_BYTES + 24).unwrap_or(&[]);

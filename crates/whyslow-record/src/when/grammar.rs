@@ -4,7 +4,7 @@
 //! when     = term { "|" term }
 //! term     = what ">" limit
 //! what     = "open" | "read" | "write" | "sync" | "io" | name of a system call
-//!          | "block" | "sched" | "psi.cpu" | "psi.io" | "psi.memory"
+//!          | "block" | "sched" | "dns" | "lock" | "psi.cpu" | "psi.io" | "psi.memory"
 //! limit    = length of time with its unit; after "psi.": a percentage, with or without "%"
 //! ```
 
@@ -37,6 +37,10 @@ pub(crate) enum What {
     Block { longer_ns: u64 },
     /// Threads that could run and did not.
     Sched { longer_ns: u64 },
+    /// Lookups of names.
+    Lookup { longer_ns: u64 },
+    /// Waits for a lock of the kernel.
+    Lock { longer_ns: u64 },
     /// Part of the last ten seconds in which some thread waited for it.
     Pressure {
         resource: &'static str,
@@ -51,6 +55,8 @@ impl Term {
             What::Call { .. } => Some(Topic::Syscalls),
             What::Block { .. } => Some(Topic::Block),
             What::Sched { .. } => Some(Topic::Sched),
+            What::Lookup { .. } => Some(Topic::Dns),
+            What::Lock { .. } => Some(Topic::Locks),
             What::Pressure { .. } => None,
         }
     }
@@ -157,7 +163,7 @@ fn term(
         let longer_ns = u64::try_from(ns).unwrap_or(0);
         timed(name, longer_ns).ok_or_else(|| {
             let why = format!(
-                "`{name}` is no system call, nor one of open, read, write, sync, io, block, sched, psi.cpu, psi.io, psi.memory"
+                "`{name}` is no system call, nor one of open, read, write, sync, io, block, sched, dns, lock, psi.cpu, psi.io, psi.memory"
             );
             place.fail(0, why)
         })?
@@ -173,6 +179,8 @@ fn timed(name: &str, longer_ns: u64) -> Option<What> {
     let (names, of_files) = match name {
         "block" => return Some(What::Block { longer_ns }),
         "sched" => return Some(What::Sched { longer_ns }),
+        "dns" => return Some(What::Lookup { longer_ns }),
+        "lock" => return Some(What::Lock { longer_ns }),
         "open" => (OPENS.to_vec(), false),
         "read" => (READS.to_vec(), true),
         "write" => (WRITES.to_vec(), true),

@@ -79,6 +79,8 @@ pub(crate) struct Watcher {
     returned: [FxHashSet<(i32, u64)>; 2],
     requests: Option<(u64, usize, Requests)>,
     waits: Option<(u64, usize, Waits)>,
+    lookups: Limits,
+    locks: Limits,
     pressures: Vec<(&'static str, f64, usize)>,
     /// Names of threads that ended lately.
     ended: VecDeque<(i32, String)>,
@@ -121,6 +123,8 @@ impl Watcher {
                     let least = watcher.waits.take().map_or(u64::MAX, |known| known.0);
                     watcher.waits = Some((least.min(*longer_ns), number, Waits::default()));
                 }
+                What::Lookup { longer_ns } => watcher.lookups.push((*longer_ns, number)),
+                What::Lock { longer_ns } => watcher.locks.push((*longer_ns, number)),
                 What::Pressure { resource, percent } => {
                     watcher.pressures.push((resource, *percent, number));
                 }
@@ -143,6 +147,8 @@ impl Watcher {
         const WAKEUP_NEW: u16 = Kind::WakeupNew as u16;
         const EXIT: u16 = Kind::Exit as u16;
         const FREE: u16 = Kind::Free as u16;
+        const LOOKUP: u16 = Kind::Lookup as u16;
+        const LOCK: u16 = Kind::Lock as u16;
         const FIRST_OF_BLOCK: u16 = Kind::BioQueue as u16;
         const LAST_OF_BLOCK: u16 = Kind::RqComplete as u16;
         let raw = Raw(record);
@@ -152,6 +158,8 @@ impl Watcher {
             SWITCH if self.waits.is_some() => self.switched(raw),
             WAKING | WAKEUP_NEW if self.waits.is_some() => self.woken(raw),
             FIRST_OF_BLOCK..=LAST_OF_BLOCK => self.block(raw),
+            LOOKUP if !self.lookups.is_empty() => self.looked_up(raw),
+            LOCK if !self.locks.is_empty() => self.locked(raw),
             EXIT => self.exited(raw),
             FREE => {
                 if let Some((_, _, waits)) = &mut self.waits {
@@ -287,6 +295,27 @@ impl Watcher {
             Some(thread),
             (before, how_long(took, true)),
         );
+    }
+
+    fn looked_up(&mut self, raw: Raw<'_>) {
+        let host = String::from_utf8_lossy(raw.host()).into_owned();
+        let before = format!("lookup of {host:?} by ");
+        self.lasted(raw, &self.lookups.clone(), before);
+    }
+
+    fn locked(&mut self, raw: Raw<'_>) {
+        let before = format!("wait for the lock at {:#x} by ", raw.u64(8));
+        self.lasted(raw, &self.locks.clone(), before);
+    }
+
+    /// Something that a record tells from its begin to its end.
+    fn lasted(&mut self, raw: Raw<'_>, limits: &[(u64, usize)], before: String) {
+        let took = raw.ts().saturating_sub(raw.entered());
+        let held = limits.iter().find(|(longer, _)| took >= *longer);
+        if let Some((_, number)) = held.filter(|_| !self.own.contains(&raw.pid())) {
+            let thread = Some((raw.pid(), raw.tid()));
+            self.fire(*number, raw.ts(), thread, (before, how_long(took, true)));
+        }
     }
 
     fn exited(&mut self, raw: Raw<'_>) {
@@ -504,8 +533,30 @@ mod tests {
     }
 
     #[test]
+    fn lookups_and_waits_for_locks_count_when_they_are_over() {
+        let mut watcher = watcher("dns>200ms | lock>50ms");
+        let mut see = |kind, ts: u64, since: u64| {
+            let mut encoder = Encoder::default();
+            let record = encoder.begin(kind, ts * MS, (PID, PID));
+            record.u64(since * MS);
+            // Of a lookup: result and what it is, an address; the name.
+            record.u64(0xabc).u64(0).u64(0);
+            record.comm(b"db.internal").end();
+            watcher.see(encoder.payload());
+            whats(&mut watcher)
+        };
+        assert!(see(Kind::Lookup, 300, 101).is_empty());
+        assert!(see(Kind::LookupBegin, 300, 0).is_empty());
+        assert!(see(Kind::Lock, 349, 300).is_empty());
+        let expected = format!("lookup of \"db.internal\" by ? {PID}/{PID} took 200.0 ms");
+        assert_eq!(see(Kind::Lookup, 300, 100), [expected]);
+        let expected = format!("wait for the lock at 0xabc by ? {PID}/{PID} took 50.0 ms");
+        assert_eq!(see(Kind::Lock, 350, 300), [expected]);
+    }
+
+    #[test]
     fn records_cut_short_do_no_harm_and_triggers_are_bounded() {
-        let mut watcher = watcher("io>0ms | block>0ms | sched>0ms");
+        let mut watcher = watcher("io>0ms | block>0ms | sched>0ms | dns>0ms | lock>0ms");
         let whole = call(Kind::Syscall, "openat", 600, 400);
         for kind in 0..200u16 {
             for end in 0..whole.len() {

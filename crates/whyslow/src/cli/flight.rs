@@ -16,12 +16,14 @@ pipes, sockets and terminals, as far as their descriptor is still open
   clock_nanosleep, …            calls of that name that last longer
   block                         block I/O, from its submission to its completion
   sched                         a thread that can run, and waits longer for a CPU
+  dns                           a lookup of a host name
+  lock                          a wait for a contended lock of the kernel
   psi.cpu, psi.io, psi.memory   percent of the last 10 s in which threads waited for it (/proc/pressure)
 
 Limits are lengths of time with a unit (200ms), those of psi percentages: \
 --when 'open>200ms | block>100ms | psi.io>40'. \
 A call counts when it returns; one that does not return counts when it has lasted for half of --ring. \
-Conditions are looked for in what is recorded: block needs --what block, sched needs --what sched. What the \
+Conditions are looked for in what is recorded: block needs --what block, sched needs --what sched, and so on. What the \
 recorder does itself counts for nothing.
 
 SIGNALS
