@@ -165,13 +165,13 @@ fn our_lines(path: &Path) -> Vec<String> {
 }
 
 /// Sorted, because the order of events at equal times is each reader's own.
-fn their_lines(program: &str, path: &Path) -> Vec<String> {
+fn their_lines(program: &str, path: &Path) -> Option<Vec<String>> {
     let mut command = Command::new(program);
     let output = command
         .args(["--clock-seconds", "--no-delta"])
         .arg(path)
         .output()
-        .unwrap();
+        .ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut lines: Vec<(i64, String)> = text
         .lines()
@@ -196,14 +196,15 @@ fn their_lines(program: &str, path: &Path) -> Vec<String> {
         })
         .collect();
     lines.sort();
-    lines.into_iter().map(|(_, line)| line).collect()
+    Some(lines.into_iter().map(|(_, line)| line).collect())
 }
 
 /// babeltrace2 2.0 shows the text of the event before where a string is empty (and begins another
 /// field); babeltrace 1 does not, and is asked where the two of us differ.
 fn check_fields(path: &Path) {
-    let (ours, theirs) = (our_lines(path), their_lines("babeltrace2", path));
-    let mut older = HashSet::new();
+    let ours = our_lines(path);
+    let theirs = their_lines("babeltrace2", path).expect("it is installed");
+    let mut older = None;
     for (ours, theirs) in ours.iter().zip(&theirs) {
         if ours == theirs {
             continue;
@@ -213,10 +214,14 @@ fn check_fields(path: &Path) {
             "{}\nours   {ours}\ntheirs {theirs}",
             path.display()
         );
-        if older.is_empty() {
-            older = their_lines("babeltrace", path).into_iter().collect();
+        let older = older.get_or_insert_with(|| {
+            let lines = their_lines("babeltrace", path)?;
+            Some(lines.into_iter().collect::<HashSet<_>>())
+        });
+        match older {
+            Some(older) => assert!(older.contains(ours), "{}: {ours}", path.display()),
+            None => eprintln!("skipped: babeltrace is not installed, to be asked for {ours}"),
         }
-        assert!(older.contains(ours), "{}: {ours}", path.display());
     }
     assert_eq!(ours.len(), theirs.len(), "{}", path.display());
 }
