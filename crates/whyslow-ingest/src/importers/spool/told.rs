@@ -2,6 +2,8 @@
 //! But a thread may go to another CPU between the two, and the rings of CPUs are read one after the
 //! other: then the call is told first. So a call waits until all of its time is there.
 
+use std::collections::VecDeque;
+
 use rustc_hash::FxHashMap;
 
 use super::order::{Pointed, Points, REACH_NS, WAITING_MAX};
@@ -25,14 +27,22 @@ pub(super) struct ToldCall {
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     waiting: Vec<ToldCall>,
-    pointed: FxHashMap<i32, Vec<(u64, Points)>>,
+    /// By thread, in order of time.
+    pointed: FxHashMap<i32, VecDeque<(u64, Points)>>,
     /// How many of them there are.
     points: usize,
 }
 
 impl Calls {
     pub(super) fn point(&mut self, tid: i32, ts: u64, points: Points) {
-        self.pointed.entry(tid).or_default().push((ts, points));
+        let of_thread = self.pointed.entry(tid).or_default();
+        // Only after a change of the CPU it is not the last.
+        if of_thread.back().is_none_or(|(last, _)| *last <= ts) {
+            of_thread.push_back((ts, points));
+        } else {
+            let place = of_thread.partition_point(|(other, _)| *other <= ts);
+            of_thread.insert(place, (ts, points));
+        }
         self.points += 1;
     }
 
@@ -73,28 +83,25 @@ impl Calls {
     /// told, and what it pointed at is left; that of a call after it stays.
     fn of(&mut self, told: &ToldCall) -> Option<Pointed> {
         let found = self.pointed.get_mut(&told.tid)?;
-        let mut of_it = Vec::new();
-        let before = found.len();
-        for (ts, points) in found.extract_if(.., |(ts, _)| *ts <= told.ts) {
+        let mut of_it = Pointed::new();
+        while let Some((ts, points)) = found.pop_front_if(|(ts, _)| *ts <= told.ts) {
             if ts >= told.entered {
-                of_it.push((ts, points));
+                of_it.push(points);
             }
+            self.points -= 1;
         }
-        self.points -= before - found.len();
         if found.is_empty() {
             self.pointed.remove(&told.tid);
         }
-        of_it.sort_by_key(|(ts, _)| *ts);
-        let of_it: Pointed = of_it.into_iter().map(|(_, points)| points).collect();
         (!of_it.is_empty()).then_some(of_it)
     }
 
     /// What no call can want any more, as those that were too short to be told leave behind.
     fn forget(&mut self, until: u64) {
         self.pointed.retain(|_, found| {
-            found.retain(|(ts, _)| *ts >= until);
+            while found.pop_front_if(|(ts, _)| *ts < until).is_some() {}
             !found.is_empty()
         });
-        self.points = self.pointed.values().map(Vec::len).sum();
+        self.points = self.pointed.values().map(VecDeque::len).sum();
     }
 }
