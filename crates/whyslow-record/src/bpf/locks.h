@@ -67,6 +67,9 @@ int BPF_PROG(on_lock_wait, void *lock, unsigned int flags)
 		lose_wait(bpf_ktime_get_ns());
 		place = 0;
 	}
+	/* For verifiers before 6.2, which do not follow the comparison. */
+	barrier_var(place);
+	place &= DEPTH_MAX - 1;
 	waits->of[place].lock = (__u64)lock;
 	waits->of[place].flags = flags;
 	waits->of[place].since = bpf_ktime_get_ns();

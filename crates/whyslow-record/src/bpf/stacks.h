@@ -45,15 +45,17 @@ _Static_assert(sizeof(struct wire_lock) == sizeof(struct wire_stack) + 16, "no g
 static __always_inline void put_room(struct wire_head *head, const __u32 size, __u32 bytes)
 {
 	void *ring = ring_here(head->cpu);
+	__u64 all;
 
 	if (!ring)
 		return;
 	/* For the verifier, which the compiler would deprive of the bound. */
-	barrier_var(bytes);
-	if (bytes > 2 * FRAMES_BYTES)
+	all = bytes;
+	barrier_var(all);
+	if (all > 2 * FRAMES_BYTES)
 		return;
-	head->len = size + bytes;
-	if (bpf_ringbuf_output(ring, head, size + bytes, BPF_RB_NO_WAKEUP))
+	head->len = size + all;
+	if (bpf_ringbuf_output(ring, head, size + all, BPF_RB_NO_WAKEUP))
 		lose(head->ts);
 }
 
