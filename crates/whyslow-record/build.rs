@@ -5,12 +5,10 @@ use std::path::PathBuf;
 
 use libbpf_cargo::SkeletonBuilder;
 
-/// By name of the skeleton, with what the compiler has to be told.
-const SOURCES: [(&str, &[&str]); 2] = [
-    ("recorder", &[]),
-    // Compares and exchanges.
-    ("outliers", &["-mcpu=v3"]),
-];
+/// By name of the skeleton.
+const SOURCES: [&str; 2] = ["recorder", "outliers"];
+/// They compare and exchange.
+const CPU: &str = "-mcpu=v3";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=src/bpf");
@@ -20,11 +18,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "aarch64" => "arm64",
         other => return Err(format!("the recorder does not know the registers of {other}").into()),
     };
-    for (name, options) in SOURCES {
-        let arguments = [&format!("-D__TARGET_ARCH_{arch}"), "-Wall", "-Werror"];
+    for name in SOURCES {
+        let arguments = [&format!("-D__TARGET_ARCH_{arch}"), CPU, "-Wall", "-Werror"];
         SkeletonBuilder::new()
             .source(format!("src/bpf/{name}.bpf.c"))
-            .clang_args(arguments.iter().chain(options))
+            .clang_args(arguments)
             .build_and_generate(out.join(format!("{name}.skel.rs")))?;
     }
     Ok(())

@@ -1,5 +1,7 @@
-//! A recording of a busy machine for the benchmarks of questions: about as many rows of each kind
-//! of event as asked for, in order of time, the same on every run.
+//! A recording of a busy machine for the benchmarks of questions, in order of time, the same on every
+//! run: about as many rows of each kind of event as asked for, or so many of all kinds together, in
+//! the proportions of the bundled incident. The first says what a kind of event costs, the second
+//! what a recording of that many events does, where a question reads several tables.
 //!
 //! Sixty seconds at ten million rows, less time for fewer rows: rates stay, so that what grows with
 //! time and what grows with threads can be told apart. Columns that follow each other in reality
@@ -13,14 +15,14 @@ use whyslow_model::tables::{
     CpuRow, DeviceRow, NetInterfaceRow, PageCountRow, ProcessRow, ReclaimRow, ThreadRow,
 };
 use whyslow_model::{Sym, Symbols};
-use whyslow_store::{Existing, RecordingInfo, RecordingWriter};
+use whyslow_store::{Existing, RecordingInfo, RecordingWriter, TableInfo};
 
 mod devices;
 mod scheduling;
 
 use crate::synthetic::{self, Random};
 use devices::Devices;
-use scheduling::Scheduling;
+use scheduling::{Pace, Scheduling};
 
 const BEGIN: i64 = 1_700_000_000_000_000_000;
 /// Between two rows of a kind.
@@ -31,34 +33,94 @@ const PROCESSES: u64 = 512;
 const THREADS: u64 = 4096;
 const RECLAIMS: [(&str, u64); 3] = [("direct", 70), ("cgroup", 20), ("kswapd", 10)];
 
-pub(crate) fn write(target: &Path, rows: u64) -> Result<String, String> {
+/// What the rows asked for are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rows {
+    /// Those of each table.
+    Each,
+    /// Those of all tables.
+    Together,
+}
+
+/// Events that are drawn one by one; the scheduler's follow from each other.
+#[derive(Clone, Copy)]
+enum Event {
+    Request,
+    Handler,
+    Packet,
+    Reclaim,
+    Call,
+}
+
+const EVENTS: [Event; 5] = [
+    Event::Request,
+    Event::Handler,
+    Event::Packet,
+    Event::Reclaim,
+    Event::Call,
+];
+/// Of a thousand rows of all tables, in the order of [`EVENTS`]; the rest is the scheduler's.
+const SHARES: [u64; EVENTS.len()] = [25, 60, 20, 5, 540];
+
+impl Rows {
+    /// What happens in a step.
+    fn drawn(self, random: &mut Random) -> &'static [Event] {
+        if self == Rows::Each {
+            return &EVENTS;
+        }
+        let mut left = random.next() % 1000;
+        for (event, share) in SHARES.iter().enumerate() {
+            if left < *share {
+                return &EVENTS[event..=event];
+            }
+            left -= share;
+        }
+        &[]
+    }
+
+    fn pace(self) -> Pace {
+        match self {
+            Rows::Each => Pace {
+                slice_steps: 1.0,
+                gap_ns: 200_000.0,
+                states_of_every: 3,
+            },
+            // Nine rows in a hundred are slices, three times as many states.
+            Rows::Together => Pace {
+                slice_steps: 11.0,
+                gap_ns: 4_050_000.0,
+                states_of_every: 1,
+            },
+        }
+    }
+}
+
+pub(crate) fn write(target: &Path, rows: u64, spread: Rows) -> Result<String, String> {
     let text = |error: whyslow_store::StoreError| error.to_string();
     let mut writer = RecordingWriter::create(target, Existing::Replace).map_err(text)?;
     let mut symbols = Symbols::new();
     let mut machine = Machine::new(&mut symbols);
     let calls = synthetic::Names::new(&mut symbols);
-    let mut scheduling = Scheduling::new(&mut symbols, &mut machine.random);
+    let mut scheduling = Scheduling::new(&mut symbols, &mut machine.random, spread.pace());
     let mut devices = Devices::new(&mut symbols);
     let end = BEGIN + rows as i64 * STEP_NS;
     machine.entities(&devices, (rows, end), &mut writer);
-    for id in 0..rows as i64 {
-        let step = BEGIN + id * STEP_NS;
+    let mut ids = [0; EVENTS.len()];
+    for step in (BEGIN..end).step_by(STEP_NS as usize) {
         let ts = machine.moment(step);
         scheduling.advance(step, &mut machine, &mut writer);
-        devices.request((id, ts), &mut machine, &mut writer);
-        devices.handler((id, ts), &mut machine, &mut writer);
-        devices.packet((id, ts), &mut machine, &mut writer);
-        machine.reclaim((id, ts), &mut writer);
-        let thread = machine.thread();
-        let call = synthetic::call((id, ts), thread.utid as u64, &calls, &mut machine.random);
-        writer.emit(whyslow_model::tables::SyscallRow {
-            upid: Some(thread.upid),
-            tid: Some(thread.tid),
-            pid: Some(thread.pid),
-            comm: Some(thread.comm),
-            ..call
-        });
-        if (step - BEGIN) / SECOND_NS != (step - STEP_NS - BEGIN) / SECOND_NS || id == 0 {
+        for event in spread.drawn(&mut machine.random) {
+            let id = &mut ids[*event as usize];
+            match event {
+                Event::Request => devices.request((*id, ts), &mut machine, &mut writer),
+                Event::Handler => devices.handler((*id, ts), &mut machine, &mut writer),
+                Event::Packet => devices.packet((*id, ts), &mut machine, &mut writer),
+                Event::Reclaim => machine.reclaim((*id, ts), &mut writer),
+                Event::Call => machine.call((*id, ts), &calls, &mut writer),
+            }
+            *id += 1;
+        }
+        if (step - BEGIN) / SECOND_NS != (step - STEP_NS - BEGIN) / SECOND_NS || step == BEGIN {
             machine.pages(step, &mut writer);
         }
         writer.flush_ready(&symbols).map_err(text)?;
@@ -69,14 +131,13 @@ pub(crate) fn write(target: &Path, rows: u64) -> Result<String, String> {
         end_ns: end,
         ..RecordingInfo::default()
     };
-    writer.finish(&symbols, about).map_err(text)?;
-    Ok(format!(
-        "{rows} rows each of block_io, irq, net_packet, reclaim, syscall; {} of sched_slice, {} of \
-         thread_state, {} of page_count (one a second and thread)",
-        scheduling.slices(),
-        scheduling.states(),
-        machine.page_rows
-    ))
+    let written = writer.finish(&symbols, about).map_err(text)?;
+    let of = |(name, table): (&String, &TableInfo)| {
+        let is_large = table.rows > THREADS;
+        is_large.then(|| format!("{} of {name}", table.rows))
+    };
+    let counts: Vec<String> = written.tables.iter().filter_map(of).collect();
+    Ok(format!("{} rows", counts.join(", ")))
 }
 
 /// Who does something.
@@ -197,6 +258,23 @@ impl Machine {
             });
         }
         devices_of(devices, writer);
+    }
+
+    fn call(
+        &mut self,
+        (id, ts): (i64, i64),
+        calls: &synthetic::Names,
+        writer: &mut RecordingWriter,
+    ) {
+        let thread = self.thread();
+        let call = synthetic::call((id, ts), thread.utid as u64, calls, &mut self.random);
+        writer.emit(whyslow_model::tables::SyscallRow {
+            upid: Some(thread.upid),
+            tid: Some(thread.tid),
+            pid: Some(thread.pid),
+            comm: Some(thread.comm),
+            ..call
+        });
     }
 
     fn reclaim(&mut self, (id, ts): (i64, i64), writer: &mut RecordingWriter) {

@@ -10,6 +10,8 @@ mod requests;
 mod synthetic;
 mod tidy;
 
+use machine::Rows;
+
 const USAGE: &str = "usage: xtask CHORE
   tidy                          rules of the house
   docs [--check]                documents made from code
@@ -17,7 +19,8 @@ const USAGE: &str = "usage: xtask CHORE
   repeat TRACE DIR EVENTS       a large trace from a small one
   synthetic DIR.wsl ROWS        a recording to measure questions on
   requests DIR.wsl ROWS         one of requests to 17 disks, the first of which is bad
-  machine DIR.wsl ROWS          one of a busy machine: so many rows of each kind";
+  machine DIR.wsl ROWS          one of a busy machine: so many rows of each kind
+  machine DIR.wsl ROWS together so many of all kinds, in the proportions of an incident";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -37,10 +40,8 @@ fn main() -> ExitCode {
             .and_then(|rows| requests::write(Path::new(target), rows))
             .map(|done| say(&done))
             .map_err(|error| vec![error]),
-        ["machine", target, rows] => number(rows)
-            .and_then(|rows| machine::write(Path::new(target), rows))
-            .map(|done| say(&done))
-            .map_err(|error| vec![error]),
+        ["machine", target, rows] => machine(target, rows, Rows::Each),
+        ["machine", target, rows, "together"] => machine(target, rows, Rows::Together),
         ["synthetic", target, rows] => number(rows)
             .and_then(|rows| synthetic::write(Path::new(target), rows))
             .map(|done| say(&done))
@@ -79,6 +80,13 @@ fn decode(source: &Path) -> Result<String, String> {
         "{} events, {} not decodable",
         summary.events_read, summary.events_skipped
     ))
+}
+
+fn machine(target: &str, rows: &str, spread: Rows) -> Result<(), Vec<String>> {
+    number(rows)
+        .and_then(|rows| machine::write(Path::new(target), rows, spread))
+        .map(|done| say(&done))
+        .map_err(|error| vec![error])
 }
 
 fn number(word: &str) -> Result<u64, String> {

@@ -8,6 +8,8 @@
 mod made;
 #[path = "../tests/questions/made_sched.rs"]
 mod made_sched;
+#[path = "../tests/questions/made_waits.rs"]
+mod made_waits;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -30,6 +30,11 @@ pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
         "net_packet" => "net",
         "reclaim" => "mem",
         "kernel_work" => "fs",
+        "work_item" => "work",
+        "tcp_connection" => "tcp",
+        "signal" => "sched",
+        "function_call" => "functions",
+        "usdt_event" => "usdt",
         _ => "",
     };
     if context
@@ -65,6 +70,14 @@ pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
             "lookups of names (whyslow record --what dns), or there were none",
             "who looked up which name",
         ),
+        "function_call" => (
+            "calls of functions (whyslow record --function FILE:NAME), or there were none",
+            "who called which function",
+        ),
+        "usdt_event" => (
+            "passes of static probes (whyslow record --usdt FILE:PROVIDER:NAME), or there were none",
+            "which were passed",
+        ),
         "lock_wait" => (
             "waits for locks (record --what locks), or there were none",
             "who waited for locks",
@@ -73,6 +86,18 @@ pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
         "kernel_work" => (
             "work of file systems (jbd2, writeback, balance_dirty_pages), or there was none",
             "what file systems waited for",
+        ),
+        "tcp_connection" => (
+            "TCP connections (whyslow record --what tcp)",
+            "who connected where",
+        ),
+        "signal" => (
+            "signals (whyslow record --what sched)",
+            "who stopped or ended processes",
+        ),
+        "work_item" => (
+            "work that the kernel put off (whyslow record --what work)",
+            "for whom threads of the kernel work",
         ),
         "counter" => ("counters", "load, memory and the like"),
         "file_life" | "fd_life" => ("files being opened", "which files were used"),

@@ -115,7 +115,12 @@ impl<'q> Context<'q> {
     ) -> Result<Pass, AnalysisError> {
         let mut pass = self.pass(of_second(spec), &[])?;
         pass.selector.only_read_write(&mut pass.projection);
-        pass.grouping = Grouping::new(spec, keys, Object::Second, &mut pass.projection);
+        pass.grouping = Grouping::new(
+            spec,
+            (keys, Object::Second),
+            &self.names,
+            &mut pass.projection,
+        );
         Ok(pass)
     }
 
@@ -150,7 +155,7 @@ impl<'q> Context<'q> {
             let upids = self.names.of_cgroups(&filter.cgroups)?;
             selector.only_processes(upids, &mut projection);
         }
-        let grouping = Grouping::new(spec, keys, Object::First, &mut projection);
+        let grouping = Grouping::new(spec, (keys, Object::First), &self.names, &mut projection);
         Ok(Pass {
             projection,
             selector,

@@ -1,5 +1,6 @@
 //! Reading a table: in which order, on how many threads, all of it or single rows.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -168,6 +169,80 @@ fn in_order_ahead(
     })
 }
 
+/// Batches of a piece of a table that is not read in the pieces it is written in.
+const BATCHES_PER_PIECE: usize = 64;
+
+/// Shows every batch of each piece of a table, in order inside the piece, to a state of its own, on
+/// all threads; and the states to `next`, in the order of the pieces.
+pub(crate) fn fold_in_turn<A: Send>(
+    tables: &dyn Tables,
+    scan: &Scan,
+    init: impl Fn() -> A + Sync,
+    each: impl Fn(&mut A, &RecordBatch) -> Result<(), AnalysisError> + Sync,
+    mut next: impl FnMut(A) + Send,
+) -> Result<(), AnalysisError> {
+    let table = tables.info().tables.get(scan.table.name);
+    if table.is_some_and(|table| !table.long_files.is_empty()) {
+        // Rows that came too late have pieces of their own.
+        let (mut piece, mut batches) = (init(), 0);
+        in_order(tables, scan, |batch| {
+            if batches == BATCHES_PER_PIECE {
+                next(std::mem::replace(&mut piece, init()));
+                batches = 0;
+            }
+            batches += 1;
+            each(&mut piece, batch)?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        next(piece);
+        return Ok(());
+    }
+    let parts = tables.parts(scan)?;
+    let rows: u64 = parts.iter().map(|part| part.rows()).sum();
+    let (taken, turns) = (AtomicUsize::new(0), Mutex::new(Turns::new(next)));
+    let take = || {
+        let number = taken.fetch_add(1, Ordering::Relaxed);
+        Some((number, parts.get(number)?))
+    };
+    let run = || -> Result<(), AnalysisError> {
+        while let Some((number, part)) = take() {
+            let mut piece = init();
+            visit(|visit| part.read(visit), |batch| each(&mut piece, batch))?;
+            let mut turns = turns.lock().unwrap_or_else(PoisonError::into_inner);
+            turns.take(number, piece);
+        }
+        Ok(())
+    };
+    on_so_many(threads_for(parts.len(), rows), run)
+        .into_iter()
+        .collect()
+}
+
+/// Hands on in order what comes in any.
+struct Turns<A, F> {
+    next: F,
+    number: usize,
+    waiting: BTreeMap<usize, A>,
+}
+
+impl<A, F: FnMut(A)> Turns<A, F> {
+    fn new(next: F) -> Self {
+        Self {
+            next,
+            number: 0,
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    fn take(&mut self, number: usize, piece: A) {
+        self.waiting.insert(number, piece);
+        while let Some(piece) = self.waiting.remove(&self.number) {
+            (self.next)(piece);
+            self.number += 1;
+        }
+    }
+}
+
 /// Shows every batch in (`ts`, id) order to each of several workers, which go on at their own speed
 /// and divide what is in a batch among themselves.
 pub(crate) fn in_order_by_all<W: Send>(
@@ -274,24 +349,7 @@ fn on_threads<A: Send, T: Sync + Send>(
         }
         Ok(state)
     };
-    let threads = jobs.len().min(1 + (weight / ROWS_PER_THREAD) as usize);
-    if threads <= 1 {
-        return run();
-    }
-    let threads = threads.min(rayon::current_num_threads());
-    let states = Mutex::new(Vec::with_capacity(threads));
-    rayon::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|_| {
-                let state = run();
-                states
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(state);
-            });
-        }
-    });
-    let states = states.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let states = on_so_many(threads_for(jobs.len(), weight), run);
     let mut merged: Option<A> = None;
     for state in states {
         let state = state?;
@@ -301,4 +359,29 @@ fn on_threads<A: Send, T: Sync + Send>(
         }
     }
     Ok(merged.unwrap_or_else(init))
+}
+
+/// Threads for so many jobs with so many rows.
+fn threads_for(jobs: usize, rows: u64) -> usize {
+    let threads = jobs.min(1 + (rows / ROWS_PER_THREAD) as usize);
+    threads.clamp(1, rayon::current_num_threads().max(1))
+}
+
+/// What `run` returns on each of so many threads; on this one if one is enough.
+fn on_so_many<A: Send>(threads: usize, run: impl Fn() -> A + Sync) -> Vec<A> {
+    if threads == 1 {
+        return vec![run()];
+    }
+    let done = Mutex::new(Vec::with_capacity(threads));
+    rayon::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|_| {
+                let result = run();
+                done.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(result);
+            });
+        }
+    });
+    done.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

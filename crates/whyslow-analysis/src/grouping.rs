@@ -5,6 +5,7 @@
 //! private to a thread: results are merged by the keys' values.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
 use rustc_hash::FxHashMap;
@@ -13,7 +14,9 @@ use whyslow_model::{Ns, Window};
 use crate::AnalysisError;
 use crate::keys::{Derive, Key, KeyValue, Shape, unknown_object};
 use crate::kinds::Spec;
+use crate::owners::Owners;
 use crate::scan::{ColumnRef, PerWord, Projection, Texts};
+use crate::threads::Names;
 use crate::words::Words;
 
 /// Keys bound to the columns of a projection.
@@ -40,7 +43,7 @@ impl TimeKey {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Bound {
     Text(ColumnRef, Derive),
     Int(ColumnRef),
@@ -50,6 +53,7 @@ enum Bound {
         reason: ColumnRef,
         derive: Derive,
     },
+    Owner(ColumnRef, Arc<Owners>),
 }
 
 /// Which object of a call its keys are about.
@@ -64,8 +68,8 @@ pub(crate) enum Object {
 impl Grouping {
     pub(crate) fn new(
         spec: &Spec,
-        keys: &[Key],
-        object: Object,
+        (keys, object): (&[Key], Object),
+        names: &Names,
         projection: &mut Projection,
     ) -> Self {
         let bind = |key: &Key| {
@@ -84,6 +88,9 @@ impl Grouping {
                     Bound::Text(projection.need("path2"), derive)
                 }
                 (Shape::Int("fd"), Object::Second) => Bound::Int(projection.need("fd2")),
+                (Shape::Owner(whose), _) => {
+                    Bound::Owner(projection.need("upid"), names.owners(whose))
+                }
                 (Shape::Text(column, derive), _) => Bound::Text(projection.need(column), derive),
                 (Shape::Int(column), _) => Bound::Int(projection.need(column)),
             })
@@ -103,7 +110,7 @@ impl Grouping {
             columns: self
                 .columns
                 .iter()
-                .map(|bound| ColumnCoder::new(*bound))
+                .map(|bound| ColumnCoder::new(bound.clone()))
                 .collect(),
             pairs: vec![PairCoder::default(); self.columns.len().saturating_sub(1)],
             scratch: Vec::new(),
@@ -303,7 +310,7 @@ impl ColumnCoder {
         rows: &[u32],
         codes: &mut Vec<u32>,
     ) -> Result<(), AnalysisError> {
-        match self.bound {
+        match self.bound.clone() {
             Bound::Int(column) => {
                 let column = column.ints(batch)?;
                 self.int_codes(rows.iter().map(|row| column.get(*row)), codes);
@@ -315,6 +322,12 @@ impl ColumnCoder {
                 self.int_codes(begins, codes);
                 Ok(())
             }
+            Bound::Owner(column, owners) => {
+                let column = column.ints(batch)?;
+                let numbers = rows.iter().map(|row| owners.number(column.get(*row)?));
+                self.int_codes(numbers, codes);
+                Ok(())
+            }
             Bound::Text(column, derive) => {
                 let texts = column.texts(batch)?;
                 if texts.are_null() {
@@ -323,12 +336,7 @@ impl ColumnCoder {
                 }
                 let mut words = std::mem::replace(&mut self.words, PerWord::new());
                 let known = self.known(&mut words, &texts, (rows, derive));
-                codes.extend(rows.iter().map(|row| match texts.key(*row) {
-                    None => self.null_code(),
-                    Some(key) => {
-                        self.word_code(&mut known[key], || derive.apply(texts.words.value(key)))
-                    }
-                }));
+                self.word_codes((&texts, known, derive), rows, codes);
                 self.words = words;
                 Ok(())
             }
@@ -342,6 +350,11 @@ impl ColumnCoder {
                 let mut reasons = std::mem::replace(&mut self.reasons, PerWord::new());
                 let known = self.known(&mut words, &paths, (rows, derive));
                 let known_why = reasons.of(&why, Seen::default());
+                if why.are_null() && !paths.are_null() {
+                    self.word_codes((&paths, known, derive), rows, codes);
+                    (self.words, self.reasons) = (words, reasons);
+                    return Ok(());
+                }
                 codes.extend(rows.iter().map(|row| {
                     if let Some(key) = paths.key(*row) {
                         let text = || derive.apply(paths.words.value(key));
@@ -358,6 +371,29 @@ impl ColumnCoder {
                 Ok(())
             }
         }
+    }
+
+    /// Codes of the groups of the rows' words, of which there are some.
+    fn word_codes(
+        &mut self,
+        (texts, known, derive): (&Texts<'_>, &mut [Seen], Derive),
+        rows: &[u32],
+        codes: &mut Vec<u32>,
+    ) {
+        let is_null = |row: &u32| texts.key(*row).is_none();
+        let null = if texts.have_nulls() && rows.iter().any(is_null) {
+            self.null_code()
+        } else {
+            UNSET
+        };
+        codes.extend(rows.iter().map(|row| {
+            let (key, has_word) = texts.key_or_zero(*row);
+            let mut code = known[key].code;
+            if code == UNSET && has_word {
+                code = self.word_code(&mut known[key], || derive.apply(texts.words.value(key)));
+            }
+            if has_word { code } else { null }
+        }));
     }
 
     /// What is known of the words of a dictionary. A new one is looked through at once, word after
@@ -461,7 +497,13 @@ impl ColumnCoder {
     fn value(&self, code: u32) -> KeyValue {
         match self.values[code as usize] {
             Coded::Null => KeyValue::Null,
-            Coded::Int(value) => KeyValue::Int(value),
+            Coded::Int(value) => match &self.bound {
+                Bound::Owner(_, owners) => match owners.text(value) {
+                    Some(text) => KeyValue::Text(text.into()),
+                    None => KeyValue::Int(value),
+                },
+                _ => KeyValue::Int(value),
+            },
             Coded::Text(number) => KeyValue::Text(self.texts[number as usize].clone()),
         }
     }

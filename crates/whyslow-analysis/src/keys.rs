@@ -8,6 +8,7 @@ use whyslow_model::syscall::Op;
 use crate::AnalysisError;
 use crate::errno;
 use crate::kinds::Spec;
+use crate::owners::Whose;
 use crate::pattern::pattern_of;
 use crate::threads::Names;
 
@@ -19,6 +20,10 @@ pub(crate) enum Key {
     Tid,
     Process,
     Thread,
+    Cgroup,
+    Container,
+    User,
+    MountNs,
     File,
     Dir,
     Pattern,
@@ -47,17 +52,35 @@ pub(crate) enum Key {
     Result,
     Address,
     UserFunction,
+    Module,
+    Provider,
+    Text,
+    Text2,
     Lock,
     Mode,
     Stack,
+    Workqueue,
+    Worker,
+    Local,
+    Peer,
+    Outcome,
+    ClosedBy,
+    Signal,
+    Action,
+    Origin,
+    Sender,
 }
 
-const KEYS: [(Key, &str); 36] = [
+const KEYS: [(Key, &str); 54] = [
     (Key::Comm, "comm"),
     (Key::Pid, "pid"),
     (Key::Tid, "tid"),
     (Key::Process, "process"),
     (Key::Thread, "thread"),
+    (Key::Cgroup, "cgroup"),
+    (Key::Container, "container"),
+    (Key::User, "user"),
+    (Key::MountNs, "mount_ns"),
     (Key::File, "file"),
     (Key::Dir, "dir"),
     (Key::Pattern, "pattern"),
@@ -86,9 +109,23 @@ const KEYS: [(Key, &str); 36] = [
     (Key::Result, "result"),
     (Key::Address, "address"),
     (Key::UserFunction, "user_function"),
+    (Key::Module, "module"),
+    (Key::Provider, "provider"),
+    (Key::Text, "text"),
+    (Key::Text2, "text2"),
     (Key::Lock, "lock"),
     (Key::Mode, "mode"),
     (Key::Stack, "stack"),
+    (Key::Workqueue, "workqueue"),
+    (Key::Worker, "worker"),
+    (Key::Local, "local"),
+    (Key::Peer, "peer"),
+    (Key::Outcome, "outcome"),
+    (Key::ClosedBy, "closed_by"),
+    (Key::Signal, "signal"),
+    (Key::Action, "action"),
+    (Key::Origin, "origin"),
+    (Key::Sender, "sender"),
 ];
 
 impl Key {
@@ -136,6 +173,10 @@ impl Key {
             Key::Tid => Shape::Int("tid"),
             Key::Process => Shape::Int("upid"),
             Key::Thread => Shape::Int("utid"),
+            Key::Cgroup => Shape::Owner(Whose::Cgroup),
+            Key::Container => Shape::Owner(Whose::Container),
+            Key::User => Shape::Owner(Whose::User),
+            Key::MountNs => Shape::Owner(Whose::MountNs),
             Key::File => Shape::Object(Derive::Same),
             Key::Dir => Shape::Object(Derive::Dir),
             Key::Pattern => Shape::Object(Derive::Pattern),
@@ -164,20 +205,57 @@ impl Key {
             Key::Result => Shape::Text("result", Derive::Same),
             Key::Address => Shape::Text("address", Derive::Same),
             Key::UserFunction => Shape::Text("user_function", Derive::Same),
+            Key::Module => Shape::Text("module", Derive::Same),
+            Key::Provider => Shape::Text("provider", Derive::Same),
+            Key::Text => Shape::Text("text", Derive::Same),
+            Key::Text2 => Shape::Text("text2", Derive::Same),
             Key::Lock => Shape::Text("lock", Derive::Same),
             Key::Mode => Shape::Text("mode", Derive::Same),
             Key::Stack => Shape::Int("callsite_id"),
+            Key::Workqueue => Shape::Text("workqueue", Derive::Same),
+            Key::Worker => Shape::Int("worker_utid"),
+            Key::Local => Shape::Text("local", Derive::Same),
+            Key::Peer => Shape::Text("peer", Derive::Same),
+            Key::Outcome => Shape::Text("outcome", Derive::Same),
+            Key::Signal => Shape::Text("signal", Derive::Same),
+            Key::Action => Shape::Text("action", Derive::Same),
+            Key::Origin => Shape::Text("origin", Derive::Same),
+            Key::Sender => Shape::Int("sender_utid"),
+            Key::ClosedBy => Shape::Text("closed_by", Derive::Same),
         };
         let column = match shape {
             Shape::Text(column, _) | Shape::Int(column) => column,
             Shape::Object(_) => "path",
+            Shape::Owner(_) => "upid",
         };
         spec.table.column(column).map(|_| shape)
+    }
+
+    /// Whether it is shown as two columns.
+    fn has_name_and_number(self) -> bool {
+        use Key::{Process, Sender, Thread, User, Waker, Worker};
+        matches!(self, Process | Thread | Waker | Worker | Sender | User)
     }
 
     /// Whether it names what a call acts on.
     pub(crate) fn is_object(self) -> bool {
         matches!(self, Key::File | Key::Dir | Key::Pattern)
+    }
+
+    /// Whether it names the process or the thread at work, or whose that is.
+    pub(crate) fn is_owner(self) -> bool {
+        matches!(
+            self,
+            Key::Comm
+                | Key::Pid
+                | Key::Tid
+                | Key::Process
+                | Key::Thread
+                | Key::Cgroup
+                | Key::Container
+                | Key::User
+                | Key::MountNs
+        )
     }
 
     /// The value of an object's key that a path has.
@@ -205,10 +283,27 @@ impl Key {
                 AnswerColumn::new("waker_comm", "waker", Measure::Text),
                 AnswerColumn::new("waker_tid", "waker tid", Measure::Count),
             ],
-            Key::File | Key::Dir | Key::Pattern => column(self.name(), Measure::Path),
-            Key::Pid | Key::Tid | Key::Cpu | Key::Fd | Key::Prio | Key::Nr | Key::Stack => {
-                column(self.name(), Measure::Count)
-            }
+            Key::Sender => vec![
+                AnswerColumn::new("sender_comm", "sender", Measure::Text),
+                AnswerColumn::new("sender_tid", "sender tid", Measure::Count),
+            ],
+            Key::Worker => vec![
+                AnswerColumn::new("worker_comm", "worker", Measure::Text),
+                AnswerColumn::new("worker_tid", "worker tid", Measure::Count),
+            ],
+            Key::User => vec![
+                AnswerColumn::new("user", "user", Measure::Text),
+                AnswerColumn::new("uid", "uid", Measure::Count),
+            ],
+            Key::File | Key::Dir | Key::Pattern | Key::Cgroup => column(self.name(), Measure::Path),
+            Key::Pid
+            | Key::Tid
+            | Key::Cpu
+            | Key::Fd
+            | Key::Prio
+            | Key::Nr
+            | Key::Stack
+            | Key::MountNs => column(self.name(), Measure::Count),
             _ => column(self.name(), Measure::Text),
         }
     }
@@ -220,11 +315,18 @@ impl Key {
                 Some(process) => vec![process.comm.clone().into(), process.pid.into()],
                 None => vec![Value::Null, Value::Null],
             },
-            (Key::Thread | Key::Waker, KeyValue::Int(utid)) => match names.thread(*utid) {
-                Some(thread) => vec![thread.comm.clone().into(), thread.tid.into()],
-                None => vec![Value::Null, Value::Null],
-            },
-            (Key::Process | Key::Thread | Key::Waker, _) => vec![Value::Null, Value::Null],
+            (Key::Thread | Key::Waker | Key::Worker | Key::Sender, KeyValue::Int(utid)) => {
+                match names.thread(*utid) {
+                    Some(thread) => vec![thread.comm.clone().into(), thread.tid.into()],
+                    None => vec![Value::Null, Value::Null],
+                }
+            }
+            (Key::User, KeyValue::Int(uid)) => {
+                vec![names.user(*uid).into(), (*uid).into()]
+            }
+            (key, _) if key.has_name_and_number() => {
+                vec![Value::Null, Value::Null]
+            }
             (Key::Errno, KeyValue::Int(0)) => vec![Value::Null],
             (Key::Errno, KeyValue::Int(number)) => vec![errno::name(*number).into()],
             (_, KeyValue::Int(number)) => vec![(*number).into()],
@@ -241,7 +343,7 @@ impl Key {
             [_, Value::Int(id)] => format!("({id})"),
             [Value::Text(text)] => text.clone(),
             [Value::Int(number)] => format!("{} {number}", self.name()),
-            _ if matches!(self, Key::Process | Key::Thread | Key::Waker) => {
+            _ if self.has_name_and_number() => {
                 format!("unknown {}", self.name())
             }
             _ => format!("no {}", self.name()),
@@ -291,6 +393,8 @@ pub(crate) enum Shape {
     Int(&'static str),
     /// The path, or why it is unknown.
     Object(Derive),
+    /// What the process has.
+    Owner(Whose),
 }
 
 /// What becomes of a path.

@@ -12,28 +12,35 @@ mod fold;
 mod globs;
 mod grouping;
 mod histogram;
+mod host_paths;
 mod keys;
 mod kinds;
 mod losses;
 mod next;
 mod objects;
+mod owners;
 mod pass;
 mod pattern;
 mod peers;
 mod query;
 mod refuse;
+mod resolvers;
 mod rows;
 mod scan;
 mod sweep;
 mod threads;
 mod verbs;
+mod volumes;
 mod words;
 
 pub use error::AnalysisError;
+pub use host_paths::HostPaths;
 pub use kinds::{TOPICS, Topic, View};
 pub use query::{Bins, DeviceRef, Filter, Kind, Question, Sort, Verb, Weight};
+pub use resolvers::{Resolver, resolvers};
 pub use rows::interval_of;
 pub use verbs::log::LogRow;
+pub use volumes::Volumes;
 
 use std::ops::ControlFlow;
 
@@ -43,6 +50,7 @@ use whyslow_store::Tables;
 use context::Context;
 use keys::Key;
 use kinds::{BLOCK, Spec};
+use verbs::devices::Detail;
 
 /// Rows of `log` that [`ask`] collects unless the question names a limit.
 pub const LOG_ROWS_MAX: usize = 100_000;
@@ -205,6 +213,8 @@ fn answer_tables(
         (Kind::Stacks, Verb::Top) | (_, Verb::Stacks) => {
             Ok(vec![verbs::stacks::table(context, spec, &keys(&[])?)?])
         }
+        (Kind::Dns, Verb::Stats) => with_resolvers(context, spec, stats(context, spec)?),
+        (Kind::Dns, Verb::Usage) => with_resolvers(context, spec, usage(context, spec)?),
         (_, Verb::Stats) => stats(context, spec),
         (_, Verb::Usage) => usage(context, spec),
         (_, Verb::Top) => verbs::top::tables(context, spec, &keys(spec.series)?),
@@ -223,6 +233,15 @@ fn answer_tables(
     }
 }
 
+fn with_resolvers(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    mut tables: Vec<AnswerTable>,
+) -> Result<Vec<AnswerTable>, AnalysisError> {
+    tables.extend(verbs::resolvers::table(context, spec)?);
+    Ok(tables)
+}
+
 /// What tells threads apart for people.
 const THREAD_KEYS: &[Key] = &[Key::Comm, Key::Pid, Key::Tid];
 
@@ -235,10 +254,12 @@ fn stats(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
         return Ok(vec![table(spec, "stats", spec.rows, &keys)?]);
     }
     match spec.kind {
-        Kind::Block if question.interval.is_some() => Ok(vec![verbs::devices::table(context)?]),
+        Kind::Block if question.interval.is_some() => Ok(vec![devices(context)?]),
         Kind::Block => {
             let names = [("devices", "devices"), ("stats", "operations")];
-            verbs::stats::tables(context, spec, names, &keys)
+            let mut tables = verbs::stats::tables(context, spec, names, &keys)?;
+            verbs::mounted::tell(context, &mut tables[0])?;
+            Ok(tables)
         }
         Kind::Io if context.has("block_io") && applies(spec, &BLOCK, &question.filter) => Ok(vec![
             table(spec, "stats", spec.rows, &keys)?,
@@ -248,12 +269,19 @@ fn stats(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
     }
 }
 
+/// Devices as iostat has them, and what is mounted from each.
+fn devices(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
+    let mut table = verbs::devices::table(context, Detail::Whole)?;
+    verbs::mounted::tell(context, &mut table)?;
+    Ok(table)
+}
+
 fn usage(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>, AnalysisError> {
     let question = context.question;
     let keys = |default: &[Key]| Key::parse_all(spec, &question.by, default);
     match spec.kind {
         Kind::Block if question.by.is_empty() || question.by == ["dev"] => {
-            Ok(vec![verbs::devices::table(context)?])
+            Ok(vec![devices(context)?])
         }
         Kind::Block => {
             let table = verbs::stats::table(context, spec, "usage", spec.rows, &keys(&[])?)?;
@@ -263,12 +291,21 @@ fn usage(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
         Kind::Cpu => verbs::cpu::tables(context, &keys(spec.group)?),
         Kind::Irq => Ok(vec![verbs::irq::table(context, &keys(&[Key::Process])?)?]),
         Kind::Mem => Ok(vec![verbs::mem::table(context, &keys(spec.group)?)?]),
-        Kind::Dns => {
-            let keys = keys(&[Key::Process])?;
+        Kind::Dns | Kind::Functions | Kind::Locks | Kind::Stacks | Kind::Work | Kind::Tcp => {
+            // Samples are no waits.
+            let default: &[Key] = match spec.kind {
+                Kind::Stacks => &[Key::Process, Key::Kind],
+                _ => &[Key::Process],
+            };
+            let keys = keys(default)?;
             let table = verbs::stats::table(context, spec, "usage", spec.rows, &keys)?;
             Ok(vec![table])
         }
         Kind::Net => Ok(vec![verbs::net::table(context)?]),
+        Kind::Usdt => {
+            let keys = keys(spec.group)?;
+            Ok(vec![verbs::passes::table(context, spec, &keys)?])
+        }
         Kind::Use => Ok(vec![verbs::resources::table(context)?]),
         Kind::Files => {
             let keys = keys(&[Key::File])?;
@@ -287,7 +324,7 @@ fn usage(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
             ];
             let mut tables = verbs::usage::tables(context, spec, wanted)?.to_vec();
             if context.has("block_io") && applies(spec, &BLOCK, &question.filter) {
-                tables.push(verbs::devices::table(context)?);
+                tables.push(devices(context)?);
             }
             if question.filter == Filter::default() {
                 tables.extend(verbs::interfaces::table(context)?);

@@ -183,6 +183,20 @@ impl<'b> Texts<'b> {
         Some(self.keys[row] as usize)
     }
 
+    /// Index of the row's word, 0 for null, and whether it has one: without a branch, as nulls come
+    /// as they like.
+    #[inline]
+    pub(crate) fn key_or_zero(&self, row: u32) -> (usize, bool) {
+        let row = row as usize;
+        let is_valid = self.nulls.is_none_or(|nulls| nulls.is_valid(row));
+        (self.keys[row] as usize * usize::from(is_valid), is_valid)
+    }
+
+    /// Whether any row may have no word.
+    pub(crate) fn have_nulls(&self) -> bool {
+        self.nulls.is_some()
+    }
+
     /// Whether no row has a word.
     pub(crate) fn are_null(&self) -> bool {
         self.nulls

@@ -1,9 +1,9 @@
 //! Intervals in order of begin, against a row of equal parts of time: how long anything was in
 //! flight (the union), and how much in total (the sum), per part.
 //!
-//! One pass, no interval is kept: the union needs the greatest end so far only, because what comes
-//! later begins later; the sum is written at the edges of an interval and added up at the end, so
-//! that a long interval over many parts costs as much as a short one.
+//! One pass: the union needs the greatest end so far only, because what comes later begins later; the
+//! sum is written at the edges of an interval and added up at the end, so that a long interval over
+//! many parts costs as much as a short one.
 
 use whyslow_model::{Ns, Window};
 
@@ -89,12 +89,18 @@ pub(crate) struct Piece {
 }
 
 /// Time in flight per part.
+///
+/// A table is looked at in pieces, on several threads: each piece fills one of its own, and these are
+/// appended in order. So the union of a piece is kept as stretches of time, until it is known how far
+/// those before reached; there are no more of them than intervals in a piece.
 #[derive(Debug, Clone)]
 pub(crate) struct InFlight {
     parts: Parts,
     /// The part where something began last, and its edges: what comes next lies mostly there too.
     near: (usize, Window),
-    /// Ends of what was seen: everything up to here is counted in `busy`.
+    /// Union of what was added, in order of time, not counted in `busy` yet.
+    stretches: Vec<(Ns, Ns)>,
+    /// Everything up to here is counted in `busy`.
     reached: Ns,
     busy: Vec<Ns>,
     /// Time in the parts where intervals begin and end.
@@ -109,6 +115,7 @@ impl InFlight {
         Self {
             parts,
             near: (0, Window::new(Ns::MAX, Ns::MAX)),
+            stretches: Vec::new(),
             reached: Ns::MIN,
             busy: vec![0; count],
             edges: vec![0; count],
@@ -117,30 +124,54 @@ impl InFlight {
     }
 
     /// Adds an interval that begins no earlier than those before.
+    #[inline]
     pub(crate) fn add(&mut self, begin: Ns, end: Ns) {
         let span = self.parts.span;
         let (begin, end) = (begin.max(span.begin), end.min(span.end));
         if begin >= end {
             return;
         }
+        match self.stretches.last_mut() {
+            Some((_, reached)) if begin <= *reached => *reached = end.max(*reached),
+            _ => self.stretches.push((begin, end)),
+        }
         let first = self.part_of(begin);
-        let last = self.part_of(end - 1);
-        if first == last {
+        if end <= self.near.1.end {
             self.edges[first] += end - begin;
-        } else {
-            self.edges[first] += self.parts.begin(first + 1) - begin;
-            self.edges[last] += end - self.parts.begin(last);
-            self.covering[first + 1] += 1;
-            self.covering[last] -= 1;
+            return;
         }
-        let mut from = begin.max(self.reached);
-        while from < end {
-            let part = self.part_of(from);
-            let to = end.min(self.near.1.end);
-            self.busy[part] += to - from;
-            from = to;
+        let last = self.parts.of(end - 1);
+        self.edges[first] += self.parts.begin(first + 1) - begin;
+        self.edges[last] += end - self.parts.begin(last);
+        self.covering[first + 1] += 1;
+        self.covering[last] -= 1;
+    }
+
+    /// Adds the intervals of the piece that follows.
+    pub(crate) fn append(&mut self, later: InFlight) {
+        let add = |sums: &mut [i64], more: &[i64]| {
+            let pairs = sums.iter_mut().zip(more);
+            pairs.for_each(|(sum, more)| *sum += more);
+        };
+        add(&mut self.edges, &later.edges);
+        add(&mut self.covering, &later.covering);
+        self.settle();
+        self.stretches = later.stretches;
+        self.settle();
+    }
+
+    /// Counts what the stretches have beyond what was counted before.
+    fn settle(&mut self) {
+        for (begin, end) in std::mem::take(&mut self.stretches) {
+            let mut from = begin.max(self.reached);
+            while from < end {
+                let part = self.part_of(from);
+                let to = end.min(self.near.1.end);
+                self.busy[part] += to - from;
+                from = to;
+            }
+            self.reached = self.reached.max(end);
         }
-        self.reached = self.reached.max(end);
     }
 
     /// Part of a moment inside the window.
@@ -159,21 +190,17 @@ impl InFlight {
         part
     }
 
-    /// Union per part.
-    pub(crate) fn busy(&self) -> &[Ns] {
-        &self.busy
-    }
-
-    /// Sum per part.
-    pub(crate) fn total(&self) -> Vec<Ns> {
+    /// Union and sum per part.
+    pub(crate) fn into_sums(mut self) -> (Vec<Ns>, Vec<Ns>) {
+        self.settle();
         let mut covering = 0;
         let parts = self.edges.iter().zip(&self.covering).enumerate();
-        parts
-            .map(|(part, (edges, change))| {
-                covering += change;
-                edges + covering * self.parts.length(part)
-            })
-            .collect()
+        let total = parts.map(|(part, (edges, change))| {
+            covering += change;
+            edges + covering * self.parts.length(part)
+        });
+        let total = total.collect();
+        (self.busy, total)
     }
 }
 
@@ -189,12 +216,21 @@ mod tests {
             begin in 0i64..30,
             length in 1i64..60,
             width in 1i64..25,
+            cuts in (0usize..12, 0usize..12),
         ) {
             intervals.sort_unstable();
             let parts = Parts { span: Window::new(begin, begin + length), width };
             let mut in_flight = InFlight::new(parts);
-            for (ts, dur) in &intervals {
-                in_flight.add(*ts, ts + dur);
+            let (first, second) = (cuts.0.min(cuts.1), cuts.0.max(cuts.1));
+            let of = |place: usize| usize::from(place >= first) + usize::from(place >= second);
+            for piece in 0..3 {
+                let mut later = InFlight::new(parts);
+                for (place, (ts, dur)) in intervals.iter().enumerate() {
+                    if of(place) == piece {
+                        later.add(*ts, ts + dur);
+                    }
+                }
+                in_flight.append(later);
             }
             let mut busy = vec![0; parts.count()];
             let mut total = vec![0; parts.count()];
@@ -205,8 +241,7 @@ mod tests {
                 busy[part] += running.min(1);
                 total[part] += running;
             }
-            prop_assert_eq!(in_flight.busy(), busy.as_slice());
-            prop_assert_eq!(in_flight.total(), total);
+            prop_assert_eq!(in_flight.into_sums(), (busy, total));
         }
     }
 }

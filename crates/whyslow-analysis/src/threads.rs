@@ -1,6 +1,7 @@
 //! Names of processes and devices by id, and which threads belong to the tracer.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::row::Row;
@@ -12,6 +13,7 @@ use crate::flags::Machine;
 use crate::fold::in_order;
 use crate::globs::PathGlobs;
 use crate::keys::{Key, KeyValue};
+use crate::owners::{Owners, Whose};
 use crate::query::DeviceRef;
 use crate::scan::Projection;
 
@@ -33,6 +35,7 @@ pub(crate) struct ProcessName {
     pub(crate) user: Option<String>,
     pub(crate) cgroup: Option<String>,
     pub(crate) container: Option<String>,
+    pub(crate) mount_ns: Option<i64>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -46,6 +49,8 @@ pub(crate) struct ThreadName {
 pub(crate) struct Names {
     processes: FxHashMap<i64, ProcessName>,
     threads: FxHashMap<i64, ThreadName>,
+    /// Names of users by number.
+    users: FxHashMap<i64, String>,
     pub(crate) tracers: Tracers,
     /// Name, major and minor number of each device.
     devices: Vec<(String, i64, i64)>,
@@ -119,7 +124,7 @@ impl Names {
         let (comm, exe) = (projection.need("comm"), projection.need("exe"));
         let [command_line, user] = ["command_line", "user_name"].map(|name| projection.need(name));
         let [cgroup, container] = ["cgroup", "container"].map(|name| projection.need(name));
-        let uid = projection.need("uid");
+        let [uid, mount_ns] = ["uid", "mount_ns"].map(|name| projection.need(name));
         let is_tracer = projection.need("is_tracer");
         in_order(tables, &projection.scan(None), |batch| {
             let (upid, pid) = (upid.ints(batch)?, pid.ints(batch)?);
@@ -127,7 +132,11 @@ impl Names {
             let (command_line, user) = (command_line.texts(batch)?, user.texts(batch)?);
             let (cgroup, container) = (cgroup.texts(batch)?, container.texts(batch)?);
             let (uid, is_tracer) = (uid.ints(batch)?, is_tracer.bools(batch)?);
+            let mount_ns = mount_ns.ints(batch)?;
             for row in 0..batch.num_rows() as u32 {
+                if let (Some(uid), Some(user)) = (uid.get(row), user.get(row)) {
+                    self.users.entry(uid).or_insert_with(|| user.to_owned());
+                }
                 let number = || uid.get(row).map(|uid| uid.to_string());
                 let name = ProcessName {
                     pid: pid.at(row),
@@ -138,6 +147,7 @@ impl Names {
                     user: user.get(row).map(str::to_owned).or_else(number),
                     cgroup: cgroup.get(row).map(str::to_owned),
                     container: container.get(row).map(str::to_owned),
+                    mount_ns: mount_ns.get(row),
                 };
                 if is_tracer.value(row as usize) {
                     self.tracers.upids.insert(upid.at(row));
@@ -147,6 +157,17 @@ impl Names {
             Ok(std::ops::ControlFlow::Continue(()))
         })?;
         Ok(())
+    }
+
+    /// Name of a user, if any of its processes was recorded with it.
+    pub(crate) fn user(&self, uid: i64) -> Option<&str> {
+        self.users.get(&uid).map(String::as_str)
+    }
+
+    /// What each process has of this sort.
+    pub(crate) fn owners(&self, whose: Whose) -> Arc<Owners> {
+        let processes = self.processes.iter();
+        Owners::new(whose, processes.map(|(upid, process)| (*upid, process)))
     }
 
     pub(crate) fn thread(&self, utid: i64) -> Option<&ThreadName> {

@@ -273,3 +273,69 @@ fn counters_mounts_and_devices_become_rows_once() {
         (Some(8 << 20), None, Some(true))
     );
 }
+
+#[test]
+fn files_of_a_namespace_are_kept_when_they_change() {
+    let mut encoder = Encoder::default();
+    clock(&mut encoder, MS, 0, 0);
+    let mut file = |ts: u64, ns: u32, path: &str, text: Option<&[u8]>| {
+        let size = text.map_or(u64::MAX, |text| text.len() as u64);
+        let record = encoder.begin(Kind::ResolverFile, ts, (0, 0));
+        let record = record.u32(ns).u64(size).text(path.as_bytes());
+        record.text(text.unwrap_or_default()).end();
+    };
+    let resolv = "/etc/resolv.conf";
+    file(2 * MS, 9, resolv, Some(b"nameserver 192.0.2.1\n"));
+    file(3 * MS, 9, resolv, Some(b"nameserver 192.0.2.1\n"));
+    file(4 * MS, 7, resolv, Some(b"nameserver 192.0.2.1\n"));
+    file(5 * MS, 9, "/etc/hosts", None);
+    file(6 * MS, 9, "/etc/hosts", Some(b""));
+    file(7 * MS, 9, resolv, Some(b"\xff\x1b"));
+    let imported = import(&encoder);
+    let text = |sym: Sym| imported.symbols.get(sym).to_owned();
+    let rows = imported.rows.resolver_file.iter().map(|row| {
+        let path = text(row.path);
+        (row.id, row.mount_ns, path, row.size, row.text.map(text))
+    });
+    let rows: Vec<_> = rows.collect();
+    let server = Some("nameserver 192.0.2.1\n".to_owned());
+    let row = |id, ns, path: &str, size, text| (id, ns, path.to_owned(), size, text);
+    let expected = [
+        row(0, 9, resolv, Some(21), server.clone()),
+        row(1, 7, resolv, Some(21), server),
+        row(2, 9, "/etc/hosts", None, None),
+        row(3, 9, "/etc/hosts", Some(0), Some(String::new())),
+        row(4, 9, resolv, Some(2), Some("\u{fffd}\u{1b}".to_owned())),
+    ];
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn what_a_process_sees_is_told_when_it_changes() {
+    let mut encoder = Encoder::default();
+    clock(&mut encoder, MS, 0, 0);
+    process(&mut encoder, 2 * MS, 10, (b"p\0", b""));
+    let mut root = |ts: u64, path: &[u8]| {
+        encoder.begin(Kind::Root, ts, (10, 10)).text(path).end();
+    };
+    root(2 * MS, b"/srv/jail");
+    root(5 * MS, b"/");
+    // The same namespace again.
+    process(&mut encoder, 6 * MS, 10, (b"p\0", b""));
+    task(&mut encoder, Kind::Fork, 7 * MS, (10, 11));
+    let record = encoder.begin(Kind::Program, 8 * MS, (11, 11));
+    record.u64(0).u32(33).u32(7).u32(0).text(b"c\0").end();
+    let imported = import(&encoder);
+    let text = |sym: Sym| imported.symbols.get(sym).to_owned();
+    let rows = imported.rows.process_view.iter();
+    let rows: Vec<_> = rows
+        .map(|row| (row.id, row.mount_ns, row.root.map(text), row.is_below))
+        .collect();
+    let expected = [
+        (0, Some(4242), None, false),
+        (2, None, Some("/srv/jail".to_owned()), false),
+        (4, None, Some("/".to_owned()), false),
+        (6, Some(7), None, false),
+    ];
+    assert_eq!(rows, expected);
+}

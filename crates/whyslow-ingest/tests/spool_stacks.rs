@@ -264,3 +264,44 @@ fn samples_stand_for_their_period() {
     assert_eq!((row.dur, row.state), (Some(10 * MS as i64), None));
     assert_eq!(functions(&imported, row.callsite_id), ["101", "201"]);
 }
+
+#[test]
+fn a_function_that_is_called_later_has_its_name_or_its_address() {
+    let (mut items, mut names) = (Encoder::default(), Encoder::default());
+    for (work, function) in [(0x50, 0xffff_8100_0000_0301), (0x60, 0x302)] {
+        let record = items.begin_on(Kind::WorkItem, 20 * MS, (7, 7), (0, 0));
+        record.u64(work).u64(function).u32(0).u32(0);
+        let mut queue = [0u8; 32];
+        queue[..7].copy_from_slice(b"kblockd");
+        for byte in queue.chunks_exact(8) {
+            record.u64(u64::from_le_bytes(byte.try_into().expect("eight")));
+        }
+        record.end();
+        let record = items.begin_on(Kind::WorkItem, 23 * MS, (9, 9), (1, 0));
+        record.u64(work).u64(function).u32(2).u32(1).end();
+        let record = items.begin_on(Kind::WorkItem, 28 * MS, (9, 9), (1, 0));
+        record.u64(work).u64(0).u32(3).u32(1).end();
+    }
+    // A phase that this whyslow does not know.
+    let record = items.begin_on(Kind::WorkItem, 29 * MS, (9, 9), (1, 0));
+    record.u64(0x70).u64(0).u32(9).u32(1).end();
+    name(
+        &mut names,
+        (0, 0),
+        0xffff_8100_0000_0301,
+        "blk_mq_run_work_fn",
+    );
+    let imported = import(&[(false, &items), (true, &names)]);
+    let [named, unnamed] = imported.rows.work_item.as_slice() else {
+        panic!("{:?}", imported.rows.work_item);
+    };
+    assert_eq!(text(&imported, named.function), Some("blk_mq_run_work_fn"));
+    assert_eq!(text(&imported, unnamed.function), Some("302"));
+    assert_eq!(text(&imported, named.workqueue), Some("kblockd"));
+    let ms = |count: i64| Some(count * MS as i64);
+    assert_eq!(
+        (named.dur, named.queue_ns, named.run_ns),
+        (ms(8), ms(3), ms(5))
+    );
+    assert_eq!((named.tid, named.worker_tid), (Some(7), Some(9)));
+}

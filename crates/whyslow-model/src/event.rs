@@ -2,16 +2,24 @@
 //! trackers. Borrowed, flat and cheap to build; bytes come from the trace as they are.
 
 mod loss;
+mod net;
+mod probe;
+mod signal;
 mod stack;
+mod tcp;
 mod work;
 
 pub use loss::{Loss, LossKind};
+pub use net::{NetAddress, NetHeaders};
+pub use probe::{FunctionCall, UsdtHit};
+pub use signal::{Signal, SignalAction};
 pub use stack::{Frame, LockKind, LockWait, Stack, StackKind};
-pub use work::{Work, WorkKind, WorkPhase};
+pub use tcp::{Endpoint, TcpChange, TcpState};
+pub use work::{ItemPhase, Work, WorkItem, WorkKind, WorkPhase};
 
 mod host;
 
-pub use host::{ProcessAbout, StateCounters, StateDevice, StateMount};
+pub use host::{ProcessAbout, StateCounters, StateDevice, StateMount, StateResolverFile};
 
 use crate::Ns;
 use crate::lookup::{Function, Outcome};
@@ -208,6 +216,8 @@ pub enum IrqKind {
     Hard,
     Soft,
     Hrtimer,
+    /// Sent by another CPU.
+    Ipi,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -435,6 +445,13 @@ pub enum Body<'a> {
     SoftirqRaise {
         nr: i32,
     },
+    /// A CPU sends an interrupt to those whose bits are set, from `first` on. Number 0 reschedule, 1
+    /// call a function, 2 the same for one CPU.
+    IpiRaise {
+        nr: i32,
+        first: i32,
+        cpus: u64,
+    },
 
     Net {
         kind: NetKind,
@@ -472,6 +489,18 @@ pub enum Body<'a> {
         address: Option<NetAddress>,
     },
 
+    /// A function that was asked for is entered.
+    FunctionBegin(FunctionCall<'a>),
+    /// It returns.
+    FunctionEnd {
+        probe: u32,
+        /// Stack pointer at its entry.
+        sp: u64,
+        ret: Option<i64>,
+    },
+    /// A static probe that was asked for is passed.
+    Usdt(UsdtHit<'a>),
+
     PageAlloc {
         order: u32,
     },
@@ -499,6 +528,16 @@ pub enum Body<'a> {
 
     /// Work of the kernel that others wait for.
     Work(Work<'a>),
+    /// A signal is sent, by the thread of the context.
+    Signal(Signal),
+    /// The thread of the context gets one.
+    SignalDelivered(Signal),
+
+    /// A TCP connection goes from one state to another.
+    Tcp(TcpChange),
+
+    /// A function that a thread of the kernel calls later.
+    WorkItem(WorkItem<'a>),
 
     StateProcess(StateProcess<'a>),
     ProcessAbout(ProcessAbout<'a>),
@@ -527,6 +566,7 @@ pub enum Body<'a> {
         kind: &'a [u8],
     },
     StateMount(StateMount<'a>),
+    StateResolverFile(StateResolverFile<'a>),
     StateCounters(StateCounters<'a>),
     StateNetInterface {
         name: &'a [u8],
@@ -552,22 +592,4 @@ pub enum Body<'a> {
     },
     /// Counted by name and used for what its context tells about the thread.
     Other,
-}
-
-/// Headers of a packet, where the source recorded them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NetHeaders {
-    /// IP protocol number.
-    pub protocol: u8,
-    pub source: NetAddress,
-    pub destination: NetAddress,
-    pub source_port: Option<u16>,
-    pub destination_port: Option<u16>,
-    pub tcp_seq: Option<u32>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NetAddress {
-    V4([u8; 4]),
-    V6([u8; 16]),
 }

@@ -8,6 +8,7 @@ pub mod counter;
 pub mod event;
 pub mod lookup;
 pub mod mechanism;
+pub mod probe;
 pub mod row;
 pub mod spool;
 pub mod stat;

@@ -22,10 +22,14 @@ pub enum RecordError {
     Settings,
     #[error("failed to reserve memory for events")]
     Buffer(#[source] libbpf_rs::Error),
+    #[error("{what}")]
+    Probe { what: String, hint: String },
     #[error("failed to choose processes")]
     Targets(#[source] libbpf_rs::Error),
     #[error("failed to read events from the kernel")]
     Consume(#[source] libbpf_rs::Error),
     #[error("failed to write the spool `{}`", path.display())]
     Spool { path: PathBuf, source: io::Error },
+    #[error("{bytes_max} bytes are not enough for what a spool begins with")]
+    SpoolRoom { bytes_max: u64 },
 }

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::clock;
 use crate::error::RecordError;
+use crate::heap;
 use crate::options::Options;
 use crate::ring::{Ring, Window};
-use crate::session::{self, Progress, Ready, Session, Summary};
+use crate::session::{self, Drained, Progress, Ready, Session, Summary};
 use crate::sink::Out;
 use crate::when::{Term, Trigger, Watcher, abi_here};
 
@@ -65,6 +66,8 @@ pub fn fly(
     ready: impl FnOnce(&Ready<'_>),
     each: impl FnMut(News<'_>) -> FlightStep,
 ) -> Result<Summary, RecordError> {
+    // Saving is a process of its own, whose import is none of this one's.
+    heap::set();
     let ring = Out::Ring(Ring::new(flight.length, flight.bytes_max));
     let mut storage = MaybeUninit::uninit();
     let session = Session::begin(options, &mut storage, |_| Ok(ring))?;
@@ -80,11 +83,11 @@ pub fn fly(
         looked: Instant::now(),
     };
     loop {
-        let bytes = flight.step()?;
+        let drained = flight.step()?;
         if flight.is_over {
             break;
         }
-        session::pause(bytes);
+        session::pause(drained);
     }
     let end = Instant::now();
     if let Some(trigger) = flight.pilot.take_waiting() {
@@ -108,9 +111,9 @@ struct Flight<'f, 'o, E> {
 }
 
 impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
-    /// One look at everything; how much came.
-    fn step(&mut self) -> Result<u64, RecordError> {
-        let bytes = self.session.drain()?;
+    /// One look at everything.
+    fn step(&mut self) -> Result<Drained, RecordError> {
+        let drained = self.session.drain()?;
         self.session.watch();
         self.session.take_snapshot(false)?;
         if self.session.has_snapshot() && self.is_chapter_over() {
@@ -139,7 +142,7 @@ impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
                 self.hand_over(trigger, now)?;
             }
         }
-        Ok(bytes)
+        Ok(drained)
     }
 
     fn watch<T: Default>(&mut self, look: impl FnOnce(&mut Watcher) -> T) -> T {

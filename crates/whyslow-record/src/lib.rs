@@ -3,24 +3,31 @@
 //!
 //! The only crate that needs privileges.
 
+mod asked;
 mod clock;
 mod drop;
 mod error;
 mod flight;
+mod heap;
 mod libraries;
 mod load;
 mod losses;
 mod maps;
 mod marks;
+mod memory;
+mod meter;
 mod missed;
+mod namespaces;
 mod naming;
 mod options;
 mod outliers;
 mod packed;
 mod preflight;
+mod probes;
 mod programs;
 mod raw;
 mod ring;
+mod rings;
 mod sampler;
 mod session;
 mod sink;
@@ -40,15 +47,17 @@ mod wire_tests;
 pub use error::RecordError;
 pub use flight::{FlightOptions, FlightStep, News, fly};
 pub use marks::{MARK_BYTES_MAX, mark};
-pub use options::{BUFFER_BYTES, Options, SPOOL_BYTES_MAX, STACK_MIN};
+pub use memory::{Memory, MemoryWish, PROGRAM_BYTES, TooLittleMemory};
+pub use options::{BUFFER_BYTES, KEPT_BYTES, Options, SPOOL_BYTES_MAX, STACK_MIN};
 pub use outliers::{
     DeviceTimes, Missed, OutlierOptions, OutlierReady, Period, SlowRequest, Told, device_by_name,
     device_name, watch_outliers,
 };
 pub use preflight::{Check, Instead, State, checks, instead};
-pub use programs::{Off, Topic};
+pub use probes::ProbeSpec;
+pub use programs::{Form, Off, StandIn, Topic};
 pub use ring::Window;
-pub use session::{Progress, Ready, Step, Summary, record};
+pub use session::{Progress, Ready, Step, Summary, Unwritten, record};
 pub use targets::{ControlGroup, NAMES_MAX, Names};
 pub use when::{Term, Trigger, WhenError, parse_when};
 

@@ -1,24 +1,26 @@
 //! Loads the programs, each of which a kernel may refuse, and attaches them.
 
+use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, OpenObject, PrintLevel};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, OpenObject, PrintLevel, UprobeOpts};
 use whyslow_model::syscall::Abi;
 
 use crate::error::RecordError;
 use crate::options::{LOCK_MIN, LOCK_STACK_MIN, Options};
-use crate::programs::{Hook, OLDER, Off, PROGRAMS, Program, STACKS, Topic};
+use crate::probes::What;
+use crate::programs::{
+    Chosen, FUNCTIONS, Hook, LOOKUPS, Off, PROGRAMS, Program, STACKS, StandIn, Topic, USDT,
+};
 use crate::skeleton::{OpenRecorderSkel, RecorderSkel, RecorderSkelBuilder};
 use crate::targets::NAMES_MAX;
-use crate::{preflight, specs, tick};
+use crate::{libraries, preflight, specs, tick};
 
 /// More rings than this are not needed so that CPUs do not wait for each other.
 const RINGS_MAX: usize = 16;
-/// Entry and return: neither is of use without the other.
-const FUNCTION_PROGRAMS: usize = 2;
 /// The kernel wants a power of two, and whole pages.
 const RING_BYTES_MIN: u64 = 64 << 10;
 
@@ -26,9 +28,11 @@ const RING_BYTES_MIN: u64 = 64 << 10;
 pub(crate) struct Loaded<'o> {
     pub(crate) skeleton: RecorderSkel<'o>,
     pub(crate) rings: Vec<MapHandle>,
+    /// Room in each.
+    pub(crate) ring_bytes: u64,
     pub(crate) off: Vec<Off>,
-    /// By program.
-    pub(crate) links: Vec<(&'static str, Link)>,
+    pub(crate) stand_ins: Vec<StandIn>,
+    pub(crate) links: Vec<(Chosen, Link)>,
     /// Runs at the end.
     pub(crate) last: Option<Link>,
     /// Lookups of names are to be watched.
@@ -47,16 +51,17 @@ pub(crate) fn load<'o>(
     }
     // What libbpf says is told with the program that it is about.
     libbpf_rs::set_print(Some((PrintLevel::Warn, |_, _| {})));
-    let rings = rings(options)?;
-    let mut wanted = wanted(options);
-    let mut off = Vec::new();
+    let (rings, ring_bytes) = rings(options)?;
+    let (mut wanted, mut off) = wanted(options);
     let is_refused = {
         let mut trial = MaybeUninit::uninit();
         let open = open(options, rings.len(), &wanted, &mut trial)?;
         open.load().is_err()
     };
     if is_refused {
-        off = refused(&mut wanted, |program| alone(options, program))?;
+        off.extend(refused(&mut wanted, options, |chosen| {
+            alone(options, chosen)
+        })?);
     }
     if wanted.is_empty() {
         return Err(RecordError::AllRefused { off });
@@ -79,7 +84,9 @@ pub(crate) fn load<'o>(
     let mut loaded = Loaded {
         skeleton,
         rings,
+        ring_bytes,
         off,
+        stand_ins: Vec::new(),
         links: Vec::new(),
         last: None,
         watches: false,
@@ -100,22 +107,19 @@ impl FdNumber for MapHandle {
 }
 
 impl Loaded<'_> {
-    fn attach(&mut self, wanted: &[&'static Program], sample_hz: u32) {
-        let functions = wanted
-            .iter()
-            .filter(|program| program.hook == Hook::Function);
-        self.watches = functions.count() == FUNCTION_PROGRAMS;
-        for program in wanted {
+    fn attach(&mut self, wanted: &[Chosen], sample_hz: u32) {
+        let is_loaded = |name: &&str| wanted.iter().any(|chosen| chosen.form == *name);
+        self.watches = LOOKUPS.iter().all(is_loaded);
+        for chosen in wanted {
+            let program = chosen.program;
             let found = self
                 .skeleton
                 .object_mut()
                 .progs_mut()
-                .find(|found| found.name() == program.name);
+                .find(|found| found.name() == chosen.form);
             let Some(found) = found else { continue };
             let attached = match program.hook {
-                Hook::Tracepoint => found
-                    .attach()
-                    .map(|link| self.links.push((program.name, link))),
+                Hook::Tracepoint => found.attach().map(|link| self.links.push((*chosen, link))),
                 Hook::Iterator => found.attach().map(|link| self.last = Some(link)),
                 // Functions are found later.
                 Hook::Function => Ok(()),
@@ -127,68 +131,92 @@ impl Loaded<'_> {
                         tick::FREQUENCY
                     };
                     let links = tick::attach(&found, hz);
-                    let named = |link| (program.name, link);
-                    links.map(|links| self.links.extend(links.into_iter().map(named)))
+                    let of_it = |link| (*chosen, link);
+                    links.map(|links| self.links.extend(links.into_iter().map(of_it)))
                 }
             };
-            if let Err(error) = attached {
-                self.off.push(off(program, reason(&error)));
+            match attached {
+                Err(error) => self.off.push(off(program, reason(&error))),
+                Ok(()) => self.stand_ins.extend(stand_in(chosen)),
             }
         }
     }
 }
 
-fn wanted(options: &Options) -> Vec<&'static Program> {
+/// Programs in their best forms, and those that may be tried in none.
+fn wanted(options: &Options) -> (Vec<Chosen>, Vec<Off>) {
+    let has_probe = |is_meant: fn(&What) -> bool| {
+        let mut probes = options.probes.iter();
+        probes.any(|probe| is_meant(&probe.what))
+    };
+    let is_function: fn(&What) -> bool = |what| matches!(what, What::Function { .. });
     let is_wanted = |program: &&Program| {
         let topic = program.topic;
         let has = |topic| options.topics.contains(&topic);
         // A switch tells of the call that the thread is in, too.
-        let is_older = OLDER.iter().any(|(_, older)| *older == program.name);
         let is_needed = program.name == SWITCH && has(Topic::Syscalls);
         match program.name {
-            _ if is_older => false,
+            name if FUNCTIONS.contains(&name) => has_probe(is_function),
+            USDT => has_probe(|what| matches!(what, What::Usdt { .. })),
             GROUP => !options.groups.is_empty(),
             STACKS => options.stack_min.is_some() && (has(Topic::Sched) || has(Topic::Syscalls)),
             _ if program.hook == Hook::Sample => options.sample_hz > 0,
             _ => is_needed || topic.is_none_or(has),
         }
     };
-    let raw = |program: &'static Program| {
-        let raw = older(program).filter(|older| options.raw && older.name.starts_with(RAW));
-        raw.unwrap_or(program)
-    };
-    PROGRAMS.iter().filter(is_wanted).map(raw).collect()
+    let (mut wanted, mut none) = (Vec::new(), Vec::new());
+    for program in PROGRAMS.iter().filter(is_wanted) {
+        match Chosen::forms(program, &options.refuse).next() {
+            Some(chosen) => wanted.push(chosen),
+            None => none.push(off(program, NO_FORM.into())),
+        }
+    }
+    (wanted, none)
 }
 
 const SWITCH: &str = "on_switch";
-/// Programs at tracepoints without types.
-const RAW: &str = "raw_";
 const GROUP: &str = "on_cgroup";
+const NO_FORM: &str = "no form of it may be tried";
 
-/// Takes out the programs that the kernel does not load, and says why.
+/// Puts other forms in the place of those that the kernel does not load, and takes out programs
+/// that it loads in none; tells why it did not load the best.
 fn refused(
-    wanted: &mut Vec<&'static Program>,
-    mut why: impl FnMut(&'static Program) -> Result<Option<String>, RecordError>,
+    wanted: &mut Vec<Chosen>,
+    options: &Options,
+    mut why: impl FnMut(Chosen) -> Result<Option<String>, RecordError>,
 ) -> Result<Vec<Off>, RecordError> {
     let mut refused = Vec::new();
     let mut taken = Vec::new();
-    for program in wanted.drain(..) {
-        match why(program)? {
-            None => taken.push(program),
-            Some(reason) => match older(program) {
-                Some(old) if why(old)?.is_none() => taken.push(old),
-                _ => refused.push(off(program, reason)),
-            },
+    for wanted in wanted.drain(..) {
+        let mut first = None;
+        let mut found = None;
+        for form in Chosen::forms(wanted.program, &options.refuse) {
+            match why(form)? {
+                None => {
+                    found = Some(form);
+                    break;
+                }
+                Some(reason) => first = first.or(Some(reason)),
+            }
+        }
+        match (found, first) {
+            (Some(form), _) => taken.push(form),
+            (None, reason) => {
+                let reason = reason.unwrap_or_else(|| NO_FORM.into());
+                refused.push(off(wanted.program, reason));
+            }
         }
     }
     *wanted = taken;
     Ok(refused)
 }
 
-/// What an older kernel may take instead.
-fn older(program: &Program) -> Option<&'static Program> {
-    let (_, older) = OLDER.iter().find(|(newer, _)| *newer == program.name)?;
-    PROGRAMS.iter().find(|other| other.name == *older)
+fn stand_in(chosen: &Chosen) -> Option<StandIn> {
+    chosen.stands_in().then_some(StandIn {
+        program: chosen.program.name,
+        form: chosen.form,
+        topic: chosen.program.topic,
+    })
 }
 
 fn off(program: &Program, reason: String) -> Off {
@@ -200,21 +228,57 @@ fn off(program: &Program, reason: String) -> Off {
     }
 }
 
-/// Which of the programs that are wanted the kernel refuses; none runs.
-pub(crate) fn trial(options: &Options) -> Result<Vec<Off>, RecordError> {
+/// Which of the programs that are wanted the kernel refuses, and what stands in for others; none
+/// runs.
+pub(crate) fn trial(options: &Options) -> Result<(Vec<Off>, Vec<StandIn>), RecordError> {
     libbpf_rs::set_print(Some((PrintLevel::Warn, |_, _| {})));
-    let mut wanted = wanted(options);
+    let (mut wanted, mut off) = wanted(options);
     let mut storage = MaybeUninit::uninit();
-    if open(options, 1, &wanted, &mut storage)?.load().is_ok() {
-        return Ok(Vec::new());
+    if open(options, 1, &wanted, &mut storage)?.load().is_err() {
+        off.extend(refused(&mut wanted, options, |chosen| {
+            alone(options, chosen)
+        })?);
     }
-    refused(&mut wanted, |program| alone(options, program))
+    Ok((off, wanted.iter().filter_map(stand_in).collect()))
+}
+
+/// Watches where this process began, which it never comes to again; says why that cannot be. In others
+/// of this program it must not be watched: they begin there, and have their arguments where a watched
+/// return would put its address.
+pub(crate) fn try_function() -> Result<(), String> {
+    let file = File::open("/proc/self/exe").map_err(|error| error.to_string())?;
+    let offset = libraries::entry(&file).map_err(|error| error.to_string())?;
+    let offset = offset.ok_or("this program does not tell where it begins")?;
+    let wanted: Vec<_> = PROGRAMS
+        .iter()
+        .filter(|program| FUNCTIONS.contains(&program.name))
+        .flat_map(|program| Chosen::forms(program, &[]))
+        .collect();
+    let mut storage = MaybeUninit::uninit();
+    let open = open(&Options::new(""), 1, &wanted, &mut storage);
+    let open = open.map_err(|error| error.to_string())?;
+    let skeleton = open.load().map_err(|error| reason(&error))?;
+    let programs = &skeleton.progs;
+    for (retprobe, program) in [
+        (false, &programs.on_function),
+        (true, &programs.on_function_end),
+    ] {
+        let options = UprobeOpts {
+            retprobe,
+            ..UprobeOpts::default()
+        };
+        let own = std::process::id() as i32;
+        let link = program.attach_uprobe_with_opts(own, "/proc/self/exe", offset as usize, options);
+        // It ends at once.
+        drop(link.map_err(|error| error.to_string())?);
+    }
+    Ok(())
 }
 
 /// Why the kernel refuses a program.
-fn alone(options: &Options, program: &'static Program) -> Result<Option<String>, RecordError> {
+fn alone(options: &Options, chosen: Chosen) -> Result<Option<String>, RecordError> {
     let mut storage = MaybeUninit::uninit();
-    let open = open(options, 1, &[program], &mut storage)?;
+    let open = open(options, 1, &[chosen], &mut storage)?;
     Ok(open.load().err().map(|error| reason(&error)))
 }
 
@@ -233,7 +297,7 @@ fn reason(error: &libbpf_rs::Error) -> String {
 fn open<'o>(
     options: &Options,
     rings: usize,
-    wanted: &[&'static Program],
+    wanted: &[Chosen],
     storage: &'o mut MaybeUninit<OpenObject>,
 ) -> Result<OpenRecorderSkel<'o>, RecordError> {
     let mut open = RecorderSkelBuilder::default()
@@ -241,7 +305,7 @@ fn open<'o>(
         .map_err(RecordError::Load)?;
     for mut program in open.open_object_mut().progs_mut() {
         let name = program.name().to_owned();
-        program.set_autoload(wanted.iter().any(|wanted| name == *wanted.name));
+        program.set_autoload(wanted.iter().any(|wanted| name == *wanted.form));
     }
     let Some(settings) = open.maps.rodata_data.as_mut() else {
         return Err(RecordError::Settings);
@@ -263,6 +327,8 @@ fn open<'o>(
     settings.sample_ns = 1_000_000_000 / u64::from(options.sample_hz.max(1));
     settings.lock_min_ns = LOCK_MIN.as_nanos() as u64;
     settings.lock_stack_min_ns = LOCK_STACK_MIN.as_nanos() as u64;
+    settings.switch_has_state = preflight::is_kernel_since([5, 18]);
+    settings.cpus_possible = libbpf_rs::num_possible_cpus().unwrap_or(1) as u32;
     settings.skip_spins = spins_are_skipped(rings);
     let abi = if cfg!(target_arch = "x86_64") {
         Abi::X86_64
@@ -282,11 +348,21 @@ fn spins_are_skipped(rings: usize) -> bool {
 }
 
 /// As many as there are CPUs, within reason.
-fn rings(options: &Options) -> Result<Vec<MapHandle>, RecordError> {
-    let cpus = libbpf_rs::num_possible_cpus().map_err(RecordError::Load)?;
-    let count = cpus.next_power_of_two().min(RINGS_MAX);
-    let share = (options.buffer_bytes / count as u64).max(RING_BYTES_MIN);
-    let bytes = u32::try_from(share.next_power_of_two()).unwrap_or(1 << 31);
+pub(crate) fn ring_count() -> u64 {
+    let cpus = libbpf_rs::num_possible_cpus().unwrap_or(1);
+    cpus.next_power_of_two().min(RINGS_MAX) as u64
+}
+
+/// Room in each of so many, of all together so much at least.
+pub(crate) fn ring_bytes(buffer: u64, rings: u64) -> u64 {
+    let share = buffer.div_ceil(rings).max(RING_BYTES_MIN);
+    share.next_power_of_two().min(1 << 31)
+}
+
+/// The rings, and the room in each.
+fn rings(options: &Options) -> Result<(Vec<MapHandle>, u64), RecordError> {
+    let count = ring_count();
+    let bytes = ring_bytes(options.buffer_bytes, count) as u32;
     let create = |_| {
         let options = libbpf_rs::libbpf_sys::bpf_map_create_opts {
             sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as u64,
@@ -305,48 +381,80 @@ fn rings(options: &Options) -> Result<Vec<MapHandle>, RecordError> {
             _ => RecordError::Buffer(error),
         })
     };
-    (0..count).map(create).collect()
+    let rings = (0..count).map(create).collect::<Result<_, _>>()?;
+    Ok((rings, u64::from(bytes)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::programs::Form;
 
-    /// Names of the programs that are loaded, and of those that are told to be off, where the kernel
-    /// refuses these.
-    fn left(refuses: &[&str]) -> (Vec<&'static str>, Vec<&'static str>) {
-        let mut taken = wanted(&Options::new(""));
-        let why = |program: &'static Program| {
-            let is_refused = refuses.contains(&program.name) || refuses.contains(&"all");
-            Ok(is_refused.then(|| "because".to_owned()))
+    /// Names of the forms that are loaded, and of the programs that are told to be off, where the
+    /// kernel refuses these.
+    fn left(options: &Options, refuses: &[&str]) -> (Vec<&'static str>, Vec<&'static str>) {
+        let (mut taken, mut off) = wanted(options);
+        let why = |chosen: Chosen| {
+            let is_refused = refuses.contains(&chosen.form) || refuses.contains(&"all");
+            Ok(is_refused.then(|| format!("because of {}", chosen.form)))
         };
-        let off = refused(&mut taken, why).expect("nothing else fails");
-        assert!(off.iter().all(|off| off.reason == "because"));
-        let taken = taken.iter().map(|program| program.name);
+        let refused = refused(&mut taken, options, why).expect("nothing else fails");
+        // The reason is that of the best.
+        let is_best = |off: &Off| {
+            off.reason
+                .starts_with(&format!("because of {}", off.program))
+        };
+        assert!(refused.iter().all(is_best), "{refused:?}");
+        off.extend(refused);
+        let taken = taken.iter().map(|chosen| chosen.form);
         (taken.collect(), off.iter().map(|off| off.program).collect())
     }
 
     #[test]
     fn what_is_refused_is_off_and_the_rest_is_not() {
-        let (all, off) = left(&[]);
+        let options = Options::new("");
+        let (all, off) = left(&options, &[]);
         assert!(all.contains(&SWITCH) && off.is_empty());
-        let (rest, off) = left(&["on_rename"]);
-        assert_eq!((rest.len(), off), (all.len() - 1, vec!["on_rename"]));
-        let (rest, off) = left(&["all"]);
+        let (rest, off) = left(&options, &["on_signal"]);
+        assert_eq!((rest.len(), off), (all.len() - 1, vec!["on_signal"]));
+        let (rest, off) = left(&options, &["all"]);
         assert_eq!((rest.len(), off), (0, all));
     }
 
     #[test]
-    fn what_older_kernels_take_stands_in() {
-        for (newer, older) in OLDER {
-            let (all, _) = left(&[]);
-            if !all.contains(newer) {
+    fn other_forms_stand_in_one_after_another() {
+        let options = Options::new("");
+        for program in PROGRAMS {
+            let (all, _) = left(&options, &[]);
+            if !all.contains(&program.name) {
                 continue;
             }
-            let (taken, off) = left(&[newer]);
-            assert!(taken.contains(older) && off.is_empty(), "{newer}");
-            let (taken, off) = left(&[newer, older]);
-            assert!(!taken.contains(older) && off == [*newer], "{newer}");
+            let mut refuses = vec![program.name];
+            for other in program.others {
+                let (taken, off) = left(&options, &refuses);
+                assert!(taken.contains(other) && off.is_empty(), "{other}");
+                assert_eq!(taken.len(), all.len());
+                refuses.push(other);
+            }
+            let (taken, off) = left(&options, &refuses);
+            assert_eq!(taken.len(), all.len() - 1);
+            assert_eq!(off, [program.name]);
         }
+    }
+
+    #[test]
+    fn forms_that_may_not_be_tried_are_not() {
+        let mut options = Options::new("");
+        options.topics = [Topic::Sched, Topic::Block, Topic::Syscalls, Topic::Tcp].into();
+        options.refuse = vec![Form::Typed];
+        let (taken, off) = left(&options, &[]);
+        assert!(taken.contains(&"raw_switch") && taken.contains(&"raw_rq_issue"));
+        // Those at no tracepoint have one form only.
+        assert!(taken.contains(&"on_tick") && taken.contains(&"on_end"));
+        assert!(off.contains(&STACKS) && off.contains(&"on_tcp_state"));
+        options.refuse = vec![Form::Typed, Form::Raw];
+        let (taken, _) = left(&options, &[]);
+        assert!(taken.contains(&"tp_switch") && taken.contains(&"tp_fork"));
+        assert!(!taken.iter().any(|name| name.starts_with("raw_")));
     }
 }

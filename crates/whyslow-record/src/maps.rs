@@ -1,6 +1,8 @@
 //! What a process has mapped, from `/proc/PID/maps`: the file that an address without a name came
 //! from.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 /// A range of addresses and what is there.
@@ -10,12 +12,15 @@ struct Mapping {
     end: u64,
     /// Of `begin` in the file.
     offset: u64,
+    /// Number of the file, 0 if it is none.
+    inode: u64,
     /// Path, or a name like `[vdso]`.
     what: Vec<u8>,
 }
 
-/// Mappings in order of address. More than this are not kept.
+/// Mappings in order of address. More than this are not kept, nor is more of the text read.
 const MAPPINGS_MAX: usize = 1 << 16;
+const TEXT_MAX: u64 = 8 << 20;
 
 #[derive(Debug, Default)]
 pub(crate) struct Maps(Vec<Mapping>);
@@ -23,7 +28,11 @@ pub(crate) struct Maps(Vec<Mapping>);
 impl Maps {
     pub(crate) fn of(pid: i32) -> Self {
         let path = Path::new("/proc").join(pid.to_string()).join("maps");
-        Self::parse(&std::fs::read(path).unwrap_or_default())
+        let mut text = Vec::new();
+        let read = File::open(path).and_then(|maps| maps.take(TEXT_MAX).read_to_end(&mut text));
+        // What was read before it failed is true nevertheless.
+        let _ = read;
+        Self::parse(&text)
     }
 
     fn parse(text: &[u8]) -> Self {
@@ -33,13 +42,24 @@ impl Maps {
         Self(mappings)
     }
 
-    /// What is at the address, and where in it; nothing if that has no name.
-    pub(crate) fn find(&self, address: u64) -> Option<(&[u8], u64)> {
+    fn at(&self, address: u64) -> Option<&Mapping> {
         let after = self.0.partition_point(|mapping| mapping.begin <= address);
         let mapping = self.0.get(after.checked_sub(1)?)?;
-        if address >= mapping.end || mapping.what.is_empty() {
-            return None;
-        }
+        (address < mapping.end).then_some(mapping)
+    }
+
+    /// The file at the address: what it is known by, and what `map_files` calls it.
+    pub(crate) fn file(&self, address: u64) -> Option<((u64, &[u8]), String)> {
+        let mapping = self.at(address).filter(|mapping| mapping.inode != 0)?;
+        let range = format!("{:x}-{:x}", mapping.begin, mapping.end);
+        Some(((mapping.inode, &mapping.what), range))
+    }
+
+    /// What is at the address, and where in it; nothing if that has no name.
+    pub(crate) fn find(&self, address: u64) -> Option<(&[u8], u64)> {
+        let mapping = self
+            .at(address)
+            .filter(|mapping| !mapping.what.is_empty())?;
         let place = (address - mapping.begin).checked_add(mapping.offset)?;
         Some((&mapping.what, place))
     }
@@ -51,12 +71,13 @@ fn line(line: &[u8]) -> Option<Mapping> {
     let mut word = || std::str::from_utf8(words.next()?).ok();
     let (begin, end) = word()?.split_once('-')?;
     let (_, offset) = (word()?, word()?);
-    let (_, _) = (word()?, word()?);
+    let (_, inode) = (word()?, word()?);
     let what = words.next().unwrap_or_default();
     Some(Mapping {
         begin: u64::from_str_radix(begin, 16).ok()?,
         end: u64::from_str_radix(end, 16).ok()?,
         offset: u64::from_str_radix(offset, 16).ok()?,
+        inode: inode.parse().ok()?,
         what: what.trim_ascii_start().to_vec(),
     })
 }
@@ -78,6 +99,10 @@ mod tests {
             Some((&b"/usr/lib/a b.so"[..], 0x4010))
         );
         assert_eq!(maps.find(0x7f0c_0000_5001), Some((&b"[vdso]"[..], 1)));
+        let file = maps.file(0x7f0c_0000_2fff).expect("one");
+        assert_eq!(file.0, (42, &b"/usr/lib/a b.so"[..]));
+        assert_eq!(file.1, "7f0c00001000-7f0c00003000");
+        assert_eq!(maps.file(0x7f0c_0000_5001), None);
         for address in [0, 0x7f0c_0000_3000, 0x7f0c_0000_4fff, u64::MAX] {
             assert_eq!(maps.find(address), None, "{address:x}");
         }

@@ -47,10 +47,10 @@ fn counts(loaded: &Loaded<'_>) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
     for program in loaded.skeleton.object().progs() {
         let mut links = loaded.links.iter();
-        if let Some((name, _)) = links.find(|(name, _)| program.name() == *name)
+        if let Some((chosen, _)) = links.find(|(chosen, _)| program.name() == chosen.form)
             && let Some(count) = count(program.as_fd().as_raw_fd())
         {
-            counts.insert(*name, count);
+            counts.insert(chosen.form, count);
         }
     }
     counts.insert("waits", waits(loaded));

@@ -6,6 +6,7 @@
 //! the name was looked up.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::TrySendError;
 
 use whyslow_model::spool::{Addresses, Encoder, Kind, Record, records};
@@ -15,9 +16,9 @@ use crate::programs::Topic;
 use crate::symbols::{self, Address, Found, Line, Question};
 
 /// Stacks that wait to be named; more are left without names of their own.
-const STACKS_MAX: usize = 8192;
+const STACKS_MAX: usize = 4096;
 /// Addresses that were asked for once; when there are more all are forgotten, and asked for anew.
-const ASKED_MAX: usize = 1 << 18;
+const ASKED_MAX: usize = 1 << 17;
 
 /// Programs in the kernel that tell which process runs what.
 pub(crate) const WATCHED: [&str; 3] = ["on_fork", "on_exec", "on_free"];
@@ -52,7 +53,8 @@ impl Desk {
     pub(crate) fn new(options: &Options) -> Self {
         let is_needed = options.stack_min.is_some()
             || options.sample_hz > 0
-            || options.topics.contains(&Topic::Locks);
+            || options.topics.contains(&Topic::Locks)
+            || options.topics.contains(&Topic::Work);
         Self {
             line: is_needed.then(symbols::start).flatten(),
             ..Self::default()
@@ -62,7 +64,7 @@ impl Desk {
     /// A record from a ring.
     pub(crate) fn see(&mut self, record: &[u8]) {
         let kind = record.first_chunk().map(|bytes| u16::from_le_bytes(*bytes));
-        const KINDS: [Kind; 7] = [
+        const KINDS: [Kind; 8] = [
             Kind::Fork,
             Kind::Exec,
             Kind::Free,
@@ -70,6 +72,7 @@ impl Desk {
             Kind::UserStack,
             Kind::Sample,
             Kind::Lock,
+            Kind::WorkItem,
         ];
         let is_one = |kind: u16| KINDS.iter().any(|known| *known as u16 == kind);
         if self.line.is_none() || !kind.is_some_and(is_one) {
@@ -94,6 +97,7 @@ impl Desk {
                 self.add((head.pid, head.ts), stack.user, is_sample);
             }
             Record::Lock(lock) => self.add((0, head.ts), lock.kernel, false),
+            Record::WorkItem(item) => self.add_function(head.ts, item.function),
             _ => {}
         }
     }
@@ -113,6 +117,24 @@ impl Desk {
             addresses: addresses.map(address).collect(),
         };
         self.since.push(seen);
+    }
+
+    /// A function of the kernel.
+    fn add_function(&mut self, ts: u64, function: Option<u64>) {
+        // Few functions are called often.
+        let is_new = |address: &u64| !self.asked.contains(&(0, self.program(0), *address));
+        let Some(address) = function.filter(is_new) else {
+            return;
+        };
+        if self.since.len() < STACKS_MAX {
+            let is_return = false;
+            let addresses = vec![Address { address, is_return }];
+            self.since.push(Seen {
+                pid: 0,
+                ts,
+                addresses,
+            });
+        }
     }
 
     /// The rings were emptied, of all before `until`.
@@ -180,6 +202,19 @@ impl Desk {
         self.programs.get(&pid).copied().unwrap_or(0)
     }
 
+    /// Memory is short: tables of symbols are made anew when they are needed.
+    pub(crate) fn forget(&mut self) {
+        self.asked = HashSet::new();
+        if let Some(line) = &self.line {
+            // Where others wait, tables are in use.
+            let _ = line.user.try_send(Question {
+                pid: 0,
+                since: 0,
+                addresses: Vec::new(),
+            });
+        }
+    }
+
     /// Never waits: what finds no room is asked for with the next stack.
     fn ask(&mut self, question: Question) {
         let Some(line) = &self.line else {
@@ -219,6 +254,12 @@ impl Desk {
         }
     }
 
+    /// Files whose functions have no names because they have too many.
+    pub(crate) fn too_large(&self) -> u64 {
+        let line = self.line.as_ref();
+        line.map_or(0, |line| line.too_large.load(Ordering::Relaxed))
+    }
+
     /// Nothing is being looked up that was asked for.
     pub(crate) fn is_done(&self) -> bool {
         self.line.is_none() || self.held.is_empty() && self.waiting == 0
@@ -228,6 +269,7 @@ impl Desk {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
     use std::sync::mpsc::{channel, sync_channel};
 
     use crate::symbols::Name;
@@ -271,6 +313,7 @@ mod tests {
                 kernel,
                 user,
                 found: found_by,
+                too_large: Arc::default(),
             }),
             ..Desk::default()
         };
@@ -304,6 +347,7 @@ mod tests {
                 kernel,
                 user,
                 found: found_by,
+                too_large: Arc::default(),
             }),
             ..Desk::default()
         };
@@ -333,6 +377,7 @@ mod tests {
                 kernel,
                 user,
                 found: found_by,
+                too_large: Arc::default(),
             }),
             ..Desk::default()
         };

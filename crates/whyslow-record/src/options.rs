@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::programs::Topic;
+use crate::memory::PROGRAM_BYTES;
+use crate::probes::ProbeSpec;
+use crate::programs::{Form, Topic};
 use crate::targets::{ControlGroup, Names};
 
 #[derive(Debug, Clone)]
@@ -28,11 +30,15 @@ pub struct Options {
     pub sample_hz: u32,
     /// Memory for events on their way, all CPUs together; rounded up to powers of two.
     pub buffer_bytes: u64,
+    /// All that recording takes of memory; the buffer is part of it ([`crate::Memory`]).
+    pub memory_bytes_max: u64,
     /// The recording ends when its spool has so many bytes.
     pub spool_bytes_max: u64,
-    /// Use tracepoints without types where there are programs for them, as on kernels that refuse
-    /// the others: to compare what the two cost.
-    pub raw: bool,
+    /// Functions and static probes of programs that are recorded.
+    pub probes: Vec<ProbeSpec>,
+    /// Forms of programs that are not tried, as on kernels that refuse them: to compare what the
+    /// others tell and cost.
+    pub refuse: Vec<Form>,
     /// The recording may go on in other spools ([`crate::Step::Turn`]): what calls under way point at
     /// is remembered for them.
     pub may_turn: bool,
@@ -40,6 +46,8 @@ pub struct Options {
 
 /// So many bytes last for some hundred milliseconds of the busiest machine seen.
 pub const BUFFER_BYTES: u64 = 64 << 20;
+/// A minute of a busy server, compressed, several times over.
+pub const KEPT_BYTES: u64 = 256 << 20;
 pub const SPOOL_BYTES_MAX: u64 = 16 << 30;
 /// Waits that people notice.
 pub const STACK_MIN: Duration = Duration::from_millis(1);
@@ -61,8 +69,10 @@ impl Options {
             stack_min: Some(STACK_MIN),
             sample_hz: 0,
             buffer_bytes: BUFFER_BYTES,
+            memory_bytes_max: PROGRAM_BYTES + BUFFER_BYTES,
             spool_bytes_max: SPOOL_BYTES_MAX,
-            raw: false,
+            probes: Vec::new(),
+            refuse: Vec::new(),
             may_turn: false,
         }
     }

@@ -12,7 +12,7 @@ const COMPRESSION: i32 = 1;
 pub(crate) struct Packed {
     stored: Box<[u8]>,
     is_compressed: bool,
-    has_names: bool,
+    pub(crate) has_names: bool,
     pub(crate) record_bytes: u32,
     pub(crate) records: u32,
     pub(crate) complete_until: u64,
@@ -47,11 +47,18 @@ impl Packed {
 }
 
 /// Makes blocks.
-pub(crate) struct Packer(zstd::bulk::Compressor<'static>);
+pub(crate) struct Packer {
+    compressor: zstd::bulk::Compressor<'static>,
+    /// What is kept is copied from here: cut to its size in place, it would leave holes.
+    scratch: Vec<u8>,
+}
 
 impl Packer {
     pub(crate) fn new() -> io::Result<Self> {
-        zstd::bulk::Compressor::new(COMPRESSION).map(Self)
+        Ok(Self {
+            compressor: zstd::bulk::Compressor::new(COMPRESSION)?,
+            scratch: Vec::new(),
+        })
     }
 
     pub(crate) fn pack(
@@ -60,11 +67,15 @@ impl Packer {
         records: u32,
         complete_until: u64,
     ) -> io::Result<Packed> {
-        let compressed = self.0.compress(payload)?;
-        let is_compressed = compressed.len() < payload.len();
+        self.scratch.clear();
+        self.scratch
+            .reserve(zstd::zstd_safe::compress_bound(payload.len()));
+        self.compressor
+            .compress_to_buffer(payload, &mut self.scratch)?;
+        let is_compressed = self.scratch.len() < payload.len();
         Ok(Packed {
             stored: if is_compressed {
-                compressed.into()
+                self.scratch.as_slice().into()
             } else {
                 payload.into()
             },

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
+use crate::memory::KEPT_BYTES_MIN;
 use crate::packed::{Packed, Packer};
 use crate::spool::SpoolWriter;
 use crate::when::Trigger;
@@ -99,6 +100,13 @@ impl Ring {
             Part::Head | Part::Snapshot => chapter.first.push(Arc::new(block)),
             Part::Events => chapter.events.push_back(Arc::new(block)),
         }
+        self.shrink();
+    }
+
+    /// Keeps so much less from now on, but not less than a little.
+    pub(crate) fn give_up(&mut self, bytes: u64) {
+        let least = self.bytes_max.min(KEPT_BYTES_MIN);
+        self.bytes_max = self.bytes_max.saturating_sub(bytes).max(least);
         self.shrink();
     }
 
@@ -194,7 +202,7 @@ impl Window {
 
     /// Makes a spool of it.
     pub fn write(&self, spool: &Path) -> io::Result<()> {
-        let mut writer = SpoolWriter::create(spool)?;
+        let mut writer = SpoolWriter::create(spool, u64::MAX)?;
         let mut packer = Packer::new()?;
         let (head, snapshot) = self.first.split_at(self.first.len().min(1));
         for block in head {
@@ -309,6 +317,25 @@ mod tests {
         assert!(chapters > 6, "{chapters}");
         let kept = 200 - ring.begin().unwrap() / SECOND;
         assert!((30..=50).contains(&kept), "{kept}");
+    }
+
+    #[test]
+    fn memory_that_is_given_up_is_not_taken_again() {
+        let mut ring = ring(1000, 3 * KEPT_BYTES_MIN);
+        for second in 0..200 {
+            if second % 10 == 0 {
+                ring.begin_chapter(second * SECOND);
+            }
+            ring.push(Part::Events, block(second * SECOND, 100_000));
+            match second {
+                100 => ring.give_up(KEPT_BYTES_MIN),
+                150 => ring.give_up(u64::MAX),
+                _ => {}
+            }
+            let max = [3, 2, 1][usize::from(second >= 100) + usize::from(second >= 150)];
+            assert!(ring.bytes() <= max * KEPT_BYTES_MIN);
+        }
+        assert!(ring.bytes() > KEPT_BYTES_MIN / 2);
     }
 
     #[test]

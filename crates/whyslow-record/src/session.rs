@@ -6,14 +6,16 @@
 //! each record of a return is in one spool, and each spool knows the calls that its returns belong to.
 
 use std::cell::RefCell;
+use std::fs;
 use std::io::{self, Read as _};
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use libbpf_rs::{Iter, OpenObject, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Iter, OpenObject};
 use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
 use crate::clock;
@@ -22,11 +24,15 @@ use crate::error::RecordError;
 use crate::load::{self, Loaded};
 use crate::losses::Losses;
 use crate::marks::Listener;
+use crate::meter::Meter;
 use crate::missed::Missed;
+use crate::namespaces::Namespaces;
 use crate::naming::{Desk, WATCHED};
 use crate::options::Options;
-use crate::programs::{Off, STACKS, Topic};
+use crate::probes::What;
+use crate::programs::{Off, STACKS, StandIn, Topic};
 use crate::ring::{Part, Window};
+use crate::rings::Rings;
 use crate::sampler::Sampler;
 use crate::sink::{Out, Sink};
 use crate::snapshot;
@@ -63,9 +69,16 @@ pub struct Progress {
     pub turns: u64,
     /// Records that found no room.
     pub lost: u64,
+    /// Calls of functions and passes of static probes that were asked for, in the last second.
+    pub calls_per_second: u64,
     /// Runs of programs that the kernel left out.
     pub missed: u64,
     pub elapsed: Duration,
+    /// The most memory that recording took, and may take.
+    pub memory: u64,
+    pub memory_max: u64,
+    /// Looks at memory that found too much, of which some was given up.
+    pub memory_short: u64,
     /// CPU time of the recorder itself; what its programs take is part of others' time.
     pub own_cpu: Duration,
 }
@@ -91,8 +104,15 @@ pub enum Step {
 pub struct Summary {
     pub progress: Progress,
     pub off: Vec<Off>,
-    /// The spool has the size that it may have.
-    pub is_full: bool,
+    /// What the spool had no room for.
+    pub unwritten: Option<Unwritten>,
+}
+
+/// Records that were not written, and how long that went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unwritten {
+    pub records: u64,
+    pub length: Duration,
 }
 
 /// Records until `each`, which is asked many times a second, says to end. `ready` is called when all
@@ -104,13 +124,18 @@ pub fn record(
 ) -> Result<Summary, RecordError> {
     let mut storage = MaybeUninit::uninit();
     let mut session = Session::begin(options, &mut storage, |spool| {
-        SpoolWriter::create(spool).map(Out::Spool)
+        SpoolWriter::create(spool, options.spool_bytes_max).map(Out::Spool)
+    })
+    .inspect_err(|error| {
+        if matches!(error, RecordError::SpoolRoom { .. }) {
+            // Nothing is in it; where it stays it is told of next time.
+            let _ = fs::remove_dir_all(&options.spool);
+        }
     })?;
     ready(&session.ready());
     let mut next = None;
-    let mut is_full = false;
     loop {
-        let bytes = session.drain()?;
+        let drained = session.drain()?;
         session.watch();
         session.take_snapshot(false)?;
         if session.snapshot.is_none()
@@ -119,26 +144,26 @@ pub fn record(
             session.turn(spool)?;
         }
         let progress = session.progress();
-        is_full |= progress.spool_bytes >= options.spool_bytes_max;
         match each(&progress) {
             Step::End => break,
             Step::Turn(spool) => next = Some(spool),
-            Step::GoOn if is_full => break,
+            Step::GoOn if session.is_full() => break,
             Step::GoOn => {}
         }
-        pause(bytes);
+        pause(drained);
     }
-    let summary = session.finish()?;
-    Ok(Summary { is_full, ..summary })
+    session.finish()
 }
 
 /// Until the next look at the rings, by what came last time.
-pub(crate) fn pause(bytes: u64) {
-    thread::sleep(if bytes >= BUSY_BYTES {
-        PAUSE_BUSY
-    } else {
-        PAUSE_IDLE
-    });
+pub(crate) fn pause(drained: Drained) {
+    if drained.is_all {
+        thread::sleep(if drained.bytes >= BUSY_BYTES {
+            PAUSE_BUSY
+        } else {
+            PAUSE_IDLE
+        });
+    }
 }
 
 /// Names of the topics that are recorded as a whole.
@@ -151,6 +176,12 @@ fn topics_told(options: &Options, off: &[Off]) -> String {
         .map(|topic| topic.name());
     let stacks = options.stack_min.is_some() && !off.iter().any(|off| off.program == STACKS);
     let names = names.chain(stacks.then_some("stacks"));
+    let mut probes = options.probes.iter();
+    let has_functions = probes.any(|probe| matches!(probe.what, What::Function { .. }));
+    let mut probes = options.probes.iter();
+    let has_usdt = probes.any(|probe| matches!(probe.what, What::Usdt { .. }));
+    let names = names.chain(has_functions.then_some("functions"));
+    let names = names.chain(has_usdt.then_some("usdt"));
     names.collect::<Vec<_>>().join(",")
 }
 
@@ -158,11 +189,23 @@ fn topics_told(options: &Options, off: &[Off]) -> String {
 fn tell_off(off: &[Off], encoder: &mut Encoder) {
     for off in off {
         let text = format!("{}: {} ({})", off.program, off.reason, off.tells);
-        encoder
-            .begin(Kind::Fact, clock::monotonic(), (0, 0))
-            .text(b"off")
-            .text(text.as_bytes())
-            .end();
+        fact(encoder, "off", &text);
+    }
+}
+
+fn fact(encoder: &mut Encoder, name: &str, value: &str) {
+    encoder
+        .begin(Kind::Fact, clock::monotonic(), (0, 0))
+        .text(name.as_bytes())
+        .text(value.as_bytes())
+        .end();
+}
+
+/// Which forms of programs run instead of the best.
+fn tell_stand_ins(stand_ins: &[StandIn], encoder: &mut Encoder) {
+    for stand_in in stand_ins {
+        let text = format!("{} for {}", stand_in.form, stand_in.program);
+        fact(encoder, "stand_in", &text);
     }
 }
 
@@ -173,26 +216,22 @@ fn of_spool(path: &Path, source: io::Error) -> RecordError {
     }
 }
 
-fn rings(
-    loaded: &Loaded<'_>,
-    sink: &Rc<RefCell<Sink>>,
-) -> Result<RingBuffer<'static>, RecordError> {
-    let mut builder = RingBufferBuilder::new();
-    for ring in &loaded.rings {
-        let sink: Rc<RefCell<Sink>> = Rc::clone(sink);
-        let take = move |record: &[u8]| sink.borrow_mut().take(record);
-        builder.add(ring, take).map_err(RecordError::Buffer)?;
-    }
-    builder.build().map_err(RecordError::Buffer)
+/// What a look at the rings brought.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Drained {
+    bytes: u64,
+    /// All that the rings held.
+    is_all: bool,
 }
 
 pub(crate) struct Session<'o> {
     /// Goes before the programs do.
-    rings: RingBuffer<'static>,
+    rings: Rings,
     watch: Option<Watch>,
     loaded: Loaded<'o>,
     pub(crate) sink: Rc<RefCell<Sink>>,
     spool: PathBuf,
+    spool_bytes_max: u64,
     /// Without one nobody can make marks.
     listener: Option<Listener>,
     /// What snapshots begin with.
@@ -200,10 +239,14 @@ pub(crate) struct Session<'o> {
     topics: String,
     losses: Losses,
     missed: Missed,
+    meter: Meter,
+    /// There was too much memory at the last look.
+    is_short: bool,
     sampler: Sampler,
+    namespaces: Namespaces,
     targets: Targets,
     /// Being taken, while the rings must not fill.
-    snapshot: Option<JoinHandle<Encoder>>,
+    snapshot: Option<Receiver<Encoder>>,
     turns: u64,
     begun: Instant,
     /// The present spool or chapter began.
@@ -211,6 +254,8 @@ pub(crate) struct Session<'o> {
     /// CPU time of loading the programs.
     cpu_before: u64,
     clocks_at: Instant,
+    /// Calls of functions until then, and how many there were a second before that.
+    calls: (u64, u64),
 }
 
 impl<'o> Session<'o> {
@@ -222,25 +267,31 @@ impl<'o> Session<'o> {
     ) -> Result<Self, RecordError> {
         let mut loaded = load::load(options, storage)?;
         // The kernel may want more for it than what is left then.
-        let watch = Watch::start(&mut loaded);
+        let watch = Watch::start(&mut loaded, options)?;
         drop::privileges(watch.is_some());
         let sink = out(&options.spool)
             .and_then(|out| Sink::new(out, options.may_turn, Desk::new(options)));
         let sink = sink.map_err(|source| of_spool(&options.spool, source))?;
         let sink = Rc::new(RefCell::new(sink));
         let begun = Instant::now();
+        let rings = Rings::new(&loaded.rings, loaded.ring_bytes, &sink)?;
+        let ring_bytes = loaded.ring_bytes * loaded.rings.len() as u64;
         let mut session = Session {
-            rings: rings(&loaded, &sink)?,
+            rings,
             watch,
             pids: options.pids.clone(),
             topics: topics_told(options, &loaded.off),
             loaded,
             sink,
             spool: options.spool.clone(),
+            spool_bytes_max: options.spool_bytes_max,
             targets: Targets::new(options),
             losses: Losses::default(),
             missed: Missed::default(),
+            meter: Meter::new(options.memory_bytes_max, ring_bytes),
+            is_short: false,
             sampler: Sampler::start(),
+            namespaces: Namespaces::start(),
             listener: Listener::open().ok(),
             snapshot: None,
             turns: 0,
@@ -248,6 +299,7 @@ impl<'o> Session<'o> {
             turned: begun,
             cpu_before: clock::own_cpu(),
             clocks_at: begun,
+            calls: (0, 0),
         };
         let found = session.targets.find(&session.loaded.skeleton)?;
         session.pids.extend(found);
@@ -282,40 +334,64 @@ impl<'o> Session<'o> {
             ring.begin_chapter(complete_until);
         }
         snapshot::head(&mut sink.encoder, &self.pids, &self.topics);
+        if let Some(watch) = &self.watch {
+            watch.tell_probes(&mut sink.encoder);
+        }
         if matches!(sink.out, Out::Ring(_)) {
             // What is kept in memory has no end at which it could be said.
             tell_off(&self.loaded.off, &mut sink.encoder);
+            tell_stand_ins(&self.loaded.stand_ins, &mut sink.encoder);
         }
         if let Some(underway) = &mut sink.underway {
             underway.end_turn(&mut sink.encoder);
+            let forgotten = std::mem::take(&mut underway.forgotten);
+            if forgotten > 0 {
+                fact(&mut sink.encoder, "paths_forgotten", &forgotten.to_string());
+            }
         }
         sink.complete_until = complete_until;
         sink.write(Part::Head)
             .map_err(|source| of_spool(&self.spool, source))?;
+        if sink.unwritten.is_some() {
+            return Err(RecordError::SpoolRoom {
+                bytes_max: self.spool_bytes_max,
+            });
+        }
         self.turned = Instant::now();
-        self.snapshot = Some(thread::spawn(|| {
-            let mut encoder = Encoder::default();
-            snapshot::all(&mut encoder);
-            encoder
-        }));
+        sink.snapshot_until = complete_until;
+        self.namespaces.begin_spool();
+        self.snapshot = Some(snapshot::start());
         Ok(())
     }
 
-    /// Takes what the rings hold; returns how much that was. While a snapshot is being taken nothing
-    /// is complete: what it will tell belongs before what happens now.
-    pub(crate) fn drain(&mut self) -> Result<u64, RecordError> {
+    /// Takes what the rings hold, for a while.
+    pub(crate) fn drain(&mut self) -> Result<Drained, RecordError> {
+        self.take(Rings::look)
+    }
+
+    /// Takes all that has come until now.
+    fn drain_all(&mut self) -> Result<(), RecordError> {
+        self.take(|rings| rings.empty().map(Some)).map(|_| ())
+    }
+
+    /// While a snapshot is being taken nothing is complete: what it will tell belongs before what
+    /// happens now.
+    fn take(
+        &mut self,
+        from: impl FnOnce(&mut Rings) -> Result<Option<u64>, RecordError>,
+    ) -> Result<Drained, RecordError> {
         self.targets.look(&self.loaded.skeleton)?;
-        let until = clock::monotonic();
+        let now = clock::monotonic();
         let before = self.sink.borrow().record_bytes();
-        let marks = self.listener.as_mut().map(|listener| listener.hear(until));
-        let consumed = self.rings.consume();
+        let marks = self.listener.as_mut().map(|listener| listener.hear(now));
+        let emptied = from(&mut self.rings);
         let mut sink = self.sink.borrow_mut();
         let sink = &mut *sink;
         if let Some(error) = sink.failed.take() {
             return Err(self.failed(error));
         }
-        consumed.map_err(RecordError::Consume)?;
-        self.losses.note(&self.loaded, &mut sink.encoder, until);
+        let emptied = emptied?;
+        self.losses.note(&self.loaded, &mut sink.encoder, now);
         for mark in marks.into_iter().flatten() {
             sink.encoder
                 .begin_on(Kind::Mark, mark.ts, (mark.pid, mark.pid), (0, ELSEWHERE))
@@ -324,20 +400,30 @@ impl<'o> Session<'o> {
         }
         let is_time = self.clocks_at.elapsed() >= CLOCKS_AGE;
         if is_time {
+            let seconds = self.clocks_at.elapsed().as_secs_f64();
+            let new = sink.calls - self.calls.0;
+            self.calls = (sink.calls, (new as f64 / seconds) as u64);
             self.clocks_at = Instant::now();
             snapshot::clocks(&mut sink.encoder);
             self.missed.look(&self.loaded, &mut sink.encoder);
+            let excess = self.meter.look();
+            sink.relieve(excess, self.is_short);
+            self.is_short = excess > 0;
         }
-        sink.desk.turn(until);
+        if let Some(until) = emptied {
+            sink.desk.turn(until);
+        }
         sink.write_names(is_time)
             .map_err(|source| of_spool(&self.spool, source))?;
+        self.namespaces.take(&mut sink.encoder);
         let limit = self.sampler.take(&mut sink.encoder);
-        let complete_until = until.min(limit).max(sink.complete_until);
+        let complete_until = emptied.map_or(0, |until| until.min(limit));
+        let complete_until = complete_until.max(sink.complete_until);
         match &mut sink.out {
             // A snapshot in memory comes first, whenever it is finished.
             Out::Ring(ring) => {
                 sink.complete_until = complete_until;
-                ring.forget(until);
+                ring.forget(now);
             }
             Out::Spool(_) if self.snapshot.is_none() => sink.complete_until = complete_until,
             Out::Spool(_) => {}
@@ -346,43 +432,58 @@ impl<'o> Session<'o> {
             sink.write(Part::Events)
                 .map_err(|source| of_spool(&self.spool, source))?;
         }
-        Ok(sink.record_bytes() - before)
+        Ok(Drained {
+            // Less than before if there was no room for it.
+            bytes: sink.record_bytes().saturating_sub(before),
+            is_all: emptied.is_some(),
+        })
     }
 
     /// Programs that began meanwhile may bring other libraries.
     pub(crate) fn watch(&mut self) {
         let mut sink = self.sink.borrow_mut();
+        let sink = &mut *sink;
         if let Some(watch) = &mut self.watch {
             watch.execed(&sink.execed);
-            watch.turn(&mut self.loaded);
+            watch.turn(&mut self.loaded, &mut sink.encoder);
         }
         sink.execed.clear();
+        self.namespaces.execed(&sink.spaces);
+        sink.spaces.clear();
     }
 
-    /// Writes the snapshot, if it is finished or must be.
+    /// Writes what there is of the snapshot, or all of it if that must be.
     pub(crate) fn take_snapshot(&mut self, must_be: bool) -> Result<(), RecordError> {
-        let is_there = |snapshot: &mut JoinHandle<Encoder>| must_be || snapshot.is_finished();
-        let Some(snapshot) = self.snapshot.take_if(is_there) else {
-            return Ok(());
-        };
-        // One that panicked tells nothing; events tell nevertheless.
-        if let Ok(snapshot) = snapshot.join() {
-            let put = self.sink.borrow_mut().put_snapshot(snapshot.payload());
-            put.map_err(|source| self.failed(source))?;
+        while let Some(parts) = &self.snapshot {
+            let part = if must_be {
+                parts.recv().map_err(|_| TryRecvError::Disconnected)
+            } else {
+                parts.try_recv()
+            };
+            match part {
+                Ok(part) => {
+                    let put = self.sink.borrow_mut().put_snapshot(part.payload());
+                    put.map_err(|source| self.failed(source))?;
+                }
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => {
+                    self.snapshot = None;
+                    self.sampler.begin();
+                }
+            }
         }
-        self.sampler.begin();
         Ok(())
     }
 
     /// Ends the spool and begins another one.
     fn turn(&mut self, spool: PathBuf) -> Result<(), RecordError> {
-        let writer = SpoolWriter::create(&spool).map_err(|source| of_spool(&spool, source))?;
+        let writer = SpoolWriter::create(&spool, self.spool_bytes_max)
+            .map_err(|source| of_spool(&spool, source))?;
         self.name_rest(NAMING_TURN)?;
         let until = self.tell_all()?;
         self.sampler.turn();
         self.end_spool()?;
-        self.sink.borrow_mut().out = Out::Spool(writer);
-        self.sink.borrow_mut().desk.begin_spool();
+        self.sink.borrow_mut().begin(writer);
         self.spool = spool;
         self.turns += 1;
         self.begin_spool(until)
@@ -402,7 +503,7 @@ impl<'o> Session<'o> {
     pub(crate) fn window(&mut self, trigger: Trigger) -> Result<Option<Window>, RecordError> {
         self.name_rest(NAMING_TURN)?;
         self.tell_underway(false);
-        self.drain()?;
+        self.drain_all()?;
         self.seal()?;
         Ok(match &self.sink.borrow().out {
             Out::Ring(ring) => Some(ring.window(clock::monotonic(), trigger)),
@@ -424,10 +525,10 @@ impl<'o> Session<'o> {
     /// when that is everything.
     fn tell_all(&mut self) -> Result<u64, RecordError> {
         self.sink.borrow_mut().begin_turn(clock::monotonic());
-        self.drain()?;
+        self.drain_all()?;
         self.tell_underway(true);
         let until = clock::monotonic();
-        self.drain()?;
+        self.drain_all()?;
         Ok(until)
     }
 
@@ -450,11 +551,11 @@ impl<'o> Session<'o> {
     fn name_rest(&mut self, longest: Duration) -> Result<(), RecordError> {
         let begun = Instant::now();
         for round in 0.. {
-            let until = clock::monotonic();
-            let consumed = self.rings.consume();
+            let emptied = self.rings.look()?;
             let mut sink = self.sink.borrow_mut();
-            consumed.map_err(RecordError::Consume)?;
-            sink.desk.turn(until);
+            if let Some(until) = emptied {
+                sink.desk.turn(until);
+            }
             let is_done = round >= NAMING_ROUNDS && sink.desk.is_done();
             if is_done || begun.elapsed() >= longest {
                 let written = sink.write_names(true);
@@ -473,8 +574,12 @@ impl<'o> Session<'o> {
             bytes: sink.record_bytes(),
             spool_bytes: sink.out.bytes(),
             turns: self.turns,
+            calls_per_second: self.calls.1,
             lost: self.losses.total,
             missed: self.missed.count,
+            memory: self.meter.most,
+            memory_max: self.meter.max,
+            memory_short: self.meter.short,
             elapsed: self.begun.elapsed(),
             own_cpu: Duration::from_nanos(clock::own_cpu() - self.cpu_before),
         }
@@ -483,33 +588,42 @@ impl<'o> Session<'o> {
     /// What there is to say at the end of a spool.
     fn end_spool(&mut self) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
-        snapshot::clocks(&mut sink.encoder);
-        tell_off(&self.loaded.off, &mut sink.encoder);
-        if let Some(watch) = &self.watch {
-            watch.tell(&mut sink.encoder);
-        }
-        sink.complete_until = u64::MAX;
-        sink.write(Part::Events)
-            .map_err(|source| of_spool(&self.spool, source))
+        let too_large = sink.desk.too_large();
+        let ended = sink.end(|encoder| {
+            tell_off(&self.loaded.off, encoder);
+            tell_stand_ins(&self.loaded.stand_ins, encoder);
+            if too_large > 0 {
+                fact(encoder, "symbol_files_over", &too_large.to_string());
+            }
+            if let Some(watch) = &self.watch {
+                watch.tell(encoder);
+            }
+        });
+        ended.map_err(|source| of_spool(&self.spool, source))
+    }
+
+    fn is_full(&self) -> bool {
+        self.sink.borrow().unwritten.is_some()
     }
 
     pub(crate) fn finish(mut self) -> Result<Summary, RecordError> {
         self.tell_underway(false);
         self.take_snapshot(true)?;
         self.sampler.stop();
-        self.drain()?;
+        self.drain_all()?;
         // Programs end one after another, which takes a while: what some of them still tell is half
         // of the truth. Those that tell which process runs what are needed for the last names.
         self.missed
             .look(&self.loaded, &mut self.sink.borrow_mut().encoder);
         self.sink.borrow_mut().is_over = true;
         let links = &mut self.loaded.links;
-        links.retain(|(name, _)| WATCHED.contains(name));
+        links.retain(|(chosen, _)| WATCHED.contains(&chosen.program.name));
         self.name_rest(NAMING_REST)?;
         // What tells of ends goes before what tells of begins: else the last requests would be known
         // by their ends alone, and seem to have begun with the recording.
         while self.loaded.links.pop().is_some() {}
         let progress = self.progress();
+        self.namespaces.finish(&mut self.sink.borrow_mut().encoder);
         self.end_spool()?;
         if let Some(watch) = self.watch.take() {
             watch.end();
@@ -524,7 +638,10 @@ impl<'o> Session<'o> {
                 ..progress
             },
             off: std::mem::take(&mut self.loaded.off),
-            is_full: false,
+            unwritten: sink.unwritten.map(|unwritten| Unwritten {
+                records: unwritten.records,
+                length: Duration::from_nanos(clock::monotonic().saturating_sub(unwritten.since)),
+            }),
         })
     }
 }

@@ -3,12 +3,15 @@
 use std::io;
 use std::time::Instant;
 
-use whyslow_model::spool::{Encoder, HEAD_BYTES, Kind, records};
+use whyslow_model::spool::{ELSEWHERE, Encoder, HEAD_BYTES, HostRecord, Kind, Record, records};
 
+use crate::clock;
+use crate::heap;
 use crate::naming::Desk;
 use crate::packed::{Packed, Packer};
 use crate::ring::{Part, Ring};
-use crate::spool::SpoolWriter;
+use crate::snapshot;
+use crate::spool::{Room, SpoolWriter};
 use crate::underway::Underway;
 use crate::when::Watcher;
 
@@ -24,6 +27,14 @@ pub(crate) enum Out {
 }
 
 impl Out {
+    /// What is kept in memory makes room for itself.
+    fn has_room(&self, block: &Packed, kind: Room) -> bool {
+        match self {
+            Out::Spool(writer) => writer.has_room(block, kind),
+            Out::Ring(_) => true,
+        }
+    }
+
     fn put(&mut self, part: Part, block: Packed) -> io::Result<()> {
         match self {
             Out::Spool(writer) => writer.write(&block),
@@ -43,8 +54,25 @@ impl Out {
     }
 }
 
+/// Of a block that does not fit, parts are tried down to so many records.
+const PART_MIN: u32 = 8;
+
+/// Records that a spool had no room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unwritten {
+    pub(crate) records: u64,
+    /// Up to then everything was written.
+    pub(crate) since: u64,
+}
+
 /// What a record of an exec begins with.
 const EXEC: [u8; 2] = (Kind::Exec as u16).to_le_bytes();
+/// The same of one that tells who runs it, …
+const PROGRAM: [u8; 2] = (Kind::Program as u16).to_le_bytes();
+/// … of one of a call of a function, …
+const CALL: [u8; 2] = (Kind::FunctionBegin as u16).to_le_bytes();
+/// … and of a pass of a static probe.
+const USDT: [u8; 2] = (Kind::Usdt as u16).to_le_bytes();
 
 pub(crate) struct Sink {
     pub(crate) encoder: Encoder,
@@ -58,16 +86,24 @@ pub(crate) struct Sink {
     pub(crate) underway: Option<Underway>,
     /// Processes that run another program, since somebody looked.
     pub(crate) execed: Vec<i32>,
+    /// The same with the mount namespaces in which they do.
+    pub(crate) spaces: Vec<(i32, u32)>,
     /// Who has addresses named.
     pub(crate) desk: Desk,
     /// What comes now is no part of the recording any more.
     pub(crate) is_over: bool,
     /// Up to when the blocks so far tell everything.
     told_until: u64,
+    /// When the present spool or chapter began, and what its snapshot tells with it.
+    pub(crate) snapshot_until: u64,
     /// Looks for conditions.
     pub(crate) watcher: Option<Watcher>,
+    /// Calls of functions, and passes of static probes.
+    pub(crate) calls: u64,
     /// Of what was given away: records, and their bytes.
     given: (u64, u64),
+    /// The spool is full: nothing is written but its end.
+    pub(crate) unwritten: Option<Unwritten>,
 }
 
 impl Sink {
@@ -81,11 +117,15 @@ impl Sink {
             failed: None,
             underway: may_turn.then(Underway::default),
             execed: Vec::new(),
+            spaces: Vec::new(),
             desk,
             is_over: false,
             told_until: 0,
+            snapshot_until: 0,
             watcher: None,
+            calls: 0,
             given: (0, 0),
+            unwritten: None,
         })
     }
 
@@ -101,9 +141,16 @@ impl Sink {
         if let Some(watcher) = &mut self.watcher {
             watcher.see(record);
         }
+        if let Some(unwritten) = &mut self.unwritten {
+            unwritten.records += 1;
+            return 0;
+        }
         self.encoder.copy(record);
-        if record.starts_with(&EXEC) {
-            self.execed.extend(pid_of(record));
+        match record.first_chunk() {
+            Some(&EXEC) => self.execed.extend(pid_of(record)),
+            Some(&PROGRAM) => self.spaces.extend(space_of(record)),
+            Some(&(CALL | USDT)) => self.calls += 1,
+            _ => {}
         }
         if self.encoder.payload().len() >= BLOCK_BYTES
             && let Err(error) = self.write(Part::Events)
@@ -114,17 +161,122 @@ impl Sink {
         0
     }
 
+    /// Makes blocks of the records that have none yet.
     pub(crate) fn write(&mut self, part: Part) -> io::Result<()> {
         self.written = Instant::now();
-        let block = self.packer.pack_all(&self.encoder, self.complete_until)?;
-        self.encoder.clear();
-        self.put(part, block)
+        let mut encoder = std::mem::take(&mut self.encoder);
+        let put = self.put_records(part, encoder.payload());
+        encoder.clear();
+        self.encoder = encoder;
+        put
+    }
+
+    fn put_records(&mut self, part: Part, payload: &[u8]) -> io::Result<()> {
+        let (until, all_until) = match part {
+            Part::Snapshot => (self.snapshot_until, self.snapshot_until),
+            Part::Head | Part::Events => (self.told_until, self.complete_until),
+        };
+        let (mut begin, mut count) = (0, 0);
+        for (at, _) in records(payload) {
+            if at - begin >= BLOCK_BYTES {
+                self.put_block(part, (&payload[begin..at], count), until)?;
+                (begin, count) = (at, 0);
+            }
+            count += 1;
+        }
+        self.put_block(part, (&payload[begin..], count), all_until)
+    }
+
+    /// A block of the records, or of as many of them as there is room for.
+    fn put_block(
+        &mut self,
+        part: Part,
+        (mut payload, mut count): (&[u8], u32),
+        complete_until: u64,
+    ) -> io::Result<()> {
+        let mut share = count;
+        while self.unwritten.is_none() {
+            let is_all = share == count;
+            let (end, until) = if is_all {
+                (payload.len(), complete_until)
+            } else {
+                (end_of(payload, share), self.told_until)
+            };
+            let block = self.packer.pack(&payload[..end], share, until)?;
+            if self.out.has_room(&block, Room::Records) {
+                self.put(part, block)?;
+                if is_all {
+                    return Ok(());
+                }
+                (payload, count) = (&payload[end..], count - share);
+                share = share.min(count);
+            } else if share > PART_MIN {
+                share /= 2;
+            } else {
+                break;
+            }
+        }
+        self.leave_out(count);
+        Ok(())
+    }
+
+    fn leave_out(&mut self, records: u32) {
+        let unwritten = self.unwritten.get_or_insert(Unwritten {
+            records: 0,
+            since: self.told_until,
+        });
+        unwritten.records += u64::from(records);
+    }
+
+    /// There is so much memory too much: first what can be made again is given up, then of what is kept.
+    pub(crate) fn relieve(&mut self, excess: u64, is_lasting: bool) {
+        if excess == 0 {
+            return;
+        }
+        self.desk.forget();
+        if let Out::Ring(ring) = &mut self.out
+            && is_lasting
+        {
+            ring.give_up(excess);
+        }
+        heap::trim();
+    }
+
+    /// The spool ends, with what `tell` has to say, if there is room for that.
+    pub(crate) fn end(&mut self, tell: impl FnOnce(&mut Encoder)) -> io::Result<()> {
+        self.write(Part::Events)?;
+        let mut encoder = Encoder::default();
+        snapshot::clocks(&mut encoder);
+        if let Some(unwritten) = self.unwritten {
+            let now = clock::monotonic();
+            encoder
+                .begin_on(Kind::Lost, unwritten.since, (0, 0), (0, ELSEWHERE))
+                .u64(unwritten.since)
+                .u64(now)
+                .u64(unwritten.records)
+                .end();
+        }
+        let (bytes, count) = (encoder.payload().len(), encoder.records());
+        tell(&mut encoder);
+        let mut block = self.packer.pack_all(&encoder, u64::MAX)?;
+        if !self.out.has_room(&block, Room::End) {
+            let needed = &encoder.payload()[..bytes];
+            block = self.packer.pack(needed, count, u64::MAX)?;
+        }
+        self.put(Part::Events, block)
+    }
+
+    /// Another spool begins.
+    pub(crate) fn begin(&mut self, writer: SpoolWriter) {
+        self.out = Out::Spool(writer);
+        self.unwritten = None;
+        self.desk.begin_spool();
     }
 
     fn put(&mut self, part: Part, block: Packed) -> io::Result<()> {
         self.given.0 += u64::from(block.records);
         self.given.1 += u64::from(block.record_bytes);
-        self.told_until = block.complete_until;
+        self.told_until = self.told_until.max(block.complete_until);
         self.out.put(part, block)
     }
 
@@ -137,7 +289,12 @@ impl Sink {
         }
         let block = self.packer.pack_names(names, self.told_until)?;
         names.clear();
-        self.put(Part::Events, block)
+        if self.out.has_room(&block, Room::Names) {
+            self.put(Part::Events, block)?;
+        } else {
+            self.leave_out(block.records);
+        }
+        Ok(())
     }
 
     /// Another spool is about to begin.
@@ -150,18 +307,7 @@ impl Sink {
         if !self.encoder.payload().is_empty() {
             self.write(Part::Events)?;
         }
-        let until = self.complete_until;
-        let (mut begin, mut count) = (0, 0);
-        for (at, _) in records(payload) {
-            if at - begin >= BLOCK_BYTES {
-                let block = self.packer.pack(&payload[begin..at], count, until)?;
-                self.put(Part::Snapshot, block)?;
-                (begin, count) = (at, 0);
-            }
-            count += 1;
-        }
-        let block = self.packer.pack(&payload[begin..], count, until)?;
-        self.put(Part::Snapshot, block)
+        self.put_records(Part::Snapshot, payload)
     }
 
     pub(crate) fn records(&self) -> u64 {
@@ -173,8 +319,142 @@ impl Sink {
     }
 }
 
+/// Where the first so many records end.
+fn end_of(payload: &[u8], count: u32) -> usize {
+    let mut after = records(payload).skip(count as usize);
+    after.next().map_or(payload.len(), |(at, _)| at)
+}
+
+/// Process and mount namespace of a record of a program that begins.
+fn space_of(record: &[u8]) -> Option<(i32, u32)> {
+    let (_, found) = records(record).next()?;
+    match found.ok()? {
+        (head, Record::Host(HostRecord::Program(program))) if !program.is_end => {
+            Some((head.pid, program.mount_ns)).filter(|(_, ns)| *ns != 0)
+        }
+        _ => None,
+    }
+}
+
 /// Process of a record.
 fn pid_of(record: &[u8]) -> Option<i32> {
     let bytes = record.get(HEAD_BYTES - 4..HEAD_BYTES)?;
     Some(i32::from_le_bytes(bytes.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+    use whyslow_model::spool::Block;
+
+    const HEAD: usize = whyslow_model::spool::BLOCK_BYTES;
+
+    /// A record of noise, which compression makes nothing of.
+    fn noise(number: u64) -> Vec<u8> {
+        let mut encoder = Encoder::default();
+        let mut seed = number;
+        let bytes: Vec<u8> = std::iter::repeat_with(|| {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 56) as u8
+        })
+        .take(200)
+        .collect();
+        encoder.begin(Kind::Mark, number, (1, 1)).text(&bytes).end();
+        encoder.payload().to_vec()
+    }
+
+    /// Blocks of a spool: with how many records, complete until when.
+    fn blocks(file: &[u8]) -> Vec<(u32, u64)> {
+        let mut blocks = Vec::new();
+        let mut rest = file;
+        while let Some(head) = rest.first_chunk::<HEAD>() {
+            let block = Block::parse(head).expect("a block");
+            rest = &rest[HEAD + block.payload_bytes as usize..];
+            blocks.push((block.records, block.complete_until));
+        }
+        assert!(rest.is_empty());
+        blocks
+    }
+
+    #[test]
+    fn a_spool_has_no_byte_more_than_it_may_have_and_tells_what_is_missing() {
+        for bytes_max in [40_000, 300_000, 700_000, 2_000_000] {
+            let folder = tempfile::TempDir::new().expect("a temporary folder");
+            let spool = folder.path().join("spool");
+            let writer = SpoolWriter::create(&spool, bytes_max).expect("a disk");
+            let options = Options {
+                stack_min: None,
+                topics: [].into(),
+                ..Options::new("")
+            };
+            let desk = Desk::new(&options);
+            let mut sink = Sink::new(Out::Spool(writer), false, desk).expect("memory");
+            let mut sent = 0;
+            while sink.unwritten.is_none() {
+                sent += 1;
+                sink.complete_until = sent;
+                assert_eq!(sink.take(&noise(sent)), 0);
+            }
+            for number in 0..99 {
+                sink.take(&noise(number));
+            }
+            sink.end(|encoder| {
+                let fact = encoder.begin(Kind::Fact, 1, (0, 0));
+                fact.text(b"name").text(&noise(1).repeat(30)).end();
+            })
+            .expect("a disk");
+            let file = std::fs::read(spool.join("000001.blocks")).expect("it is there");
+            assert!(file.len() as u64 <= bytes_max, "{}", file.len());
+            // Nothing is wasted but what is reserved.
+            let reserved = (bytes_max / 16).max(8 << 10) + (3 << 10);
+            assert!(file.len() as u64 >= bytes_max - reserved, "{}", file.len());
+            let written = blocks(&file);
+            let (last, blocks) = written.split_last().expect("an end");
+            assert_eq!(last.1, u64::MAX);
+            let unwritten = sink.unwritten.expect("it is full");
+            let written: u64 = blocks.iter().map(|(records, _)| u64::from(*records)).sum();
+            assert_eq!(written + unwritten.records, sent + 99);
+            // What part of a block holds is not complete.
+            assert!(blocks.iter().all(|(_, until)| *until <= written));
+            assert!(unwritten.since <= written, "{unwritten:?}");
+        }
+    }
+
+    #[test]
+    fn the_end_says_what_was_not_written() {
+        let folder = tempfile::TempDir::new().expect("a temporary folder");
+        let spool = folder.path().join("spool");
+        let writer = SpoolWriter::create(&spool, 10_000).expect("a disk");
+        let desk = Desk::default();
+        let mut sink = Sink::new(Out::Spool(writer), false, desk).expect("memory");
+        for number in 0..50 {
+            sink.encoder.copy(&noise(number));
+        }
+        sink.write(Part::Events).expect("a disk");
+        sink.end(|_| ()).expect("a disk");
+        let file = std::fs::read(spool.join("000001.blocks")).expect("it is there");
+        let written = blocks(&file);
+        let (last, _) = written.split_last().expect("an end");
+        let begin = file.len() - last_bytes(&file);
+        let stored = &file[begin..];
+        let payload = zstd::bulk::decompress(stored, 1 << 20).unwrap_or_else(|_| stored.to_vec());
+        let lost = records(&payload).find_map(|(_, record)| match record {
+            Ok((_, Record::Lost { count, .. })) => Some(count),
+            _ => None,
+        });
+        assert_eq!((last.0, lost), (2, sink.unwritten.map(|left| left.records)));
+    }
+
+    /// Bytes of the payload of the last block.
+    fn last_bytes(file: &[u8]) -> usize {
+        let (mut rest, mut last) = (file, 0);
+        while let Some(head) = rest.first_chunk::<HEAD>() {
+            last = Block::parse(head).expect("a block").payload_bytes as usize;
+            rest = &rest[HEAD + last..];
+        }
+        last
+    }
 }

@@ -9,19 +9,32 @@ use whyslow_model::spool::FILE_SUFFIX;
 
 use crate::packed::Packed;
 
+/// What a block is for: of the room that is left not all is for everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    Records,
+    Names,
+    End,
+}
+
 /// A spool that is being written.
 #[derive(Debug)]
 pub(crate) struct SpoolWriter {
     file: File,
     number: u64,
     scratch: Vec<u8>,
-    /// Bytes in the files.
+    /// Bytes in the files, and how many there may be.
     pub(crate) bytes: u64,
+    bytes_max: u64,
 }
+
+/// Room that is kept for the end: for what has to be said there, and for names of addresses before it.
+const END_BYTES: u64 = 4 << 10;
+const NAMES_BYTES_MAX: u64 = 1 << 20;
 
 impl SpoolWriter {
     /// Only the owner may read it: it holds what everybody on the machine did.
-    pub(crate) fn create(folder: &Path) -> io::Result<Self> {
+    pub(crate) fn create(folder: &Path, bytes_max: u64) -> io::Result<Self> {
         fs::DirBuilder::new().mode(0o700).create(folder)?;
         let file = OpenOptions::new()
             .write(true)
@@ -33,7 +46,19 @@ impl SpoolWriter {
             number: 0,
             scratch: Vec::new(),
             bytes: 0,
+            bytes_max,
         })
+    }
+
+    /// Whether the block fits, with what has to come after blocks of its kind.
+    pub(crate) fn has_room(&self, block: &Packed, kind: Room) -> bool {
+        let reserved = match kind {
+            Room::Records => (self.bytes_max / 16).clamp(2 * END_BYTES, NAMES_BYTES_MAX),
+            Room::Names => END_BYTES,
+            Room::End => 0,
+        };
+        let room = self.bytes_max.saturating_sub(reserved);
+        self.bytes.saturating_add(block.bytes()) <= room
     }
 
     pub(crate) fn write(&mut self, block: &Packed) -> io::Result<()> {

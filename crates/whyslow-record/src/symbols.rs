@@ -1,6 +1,11 @@
 //! Names of addresses, looked up on a thread of its own while the processes still live.
 
+use std::collections::HashMap;
+use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
@@ -9,14 +14,24 @@ use blazesym::symbolize::{Input, Sym, Symbolized, Symbolizer};
 use blazesym::{MaybeDefault, Pid};
 
 use crate::clock;
+use crate::heap;
+use crate::libraries::elf;
 use crate::maps::Maps;
 
 /// Questions that may wait; more are not asked.
 const QUESTIONS_MAX: usize = 512;
-/// Tables of symbols are kept for the files of so many programs, then all are forgotten.
+/// Tables of symbols are kept for the files of so many programs, and while they take so many bytes
+/// together; then all are forgotten. A file that alone takes more has none.
 const PROGRAMS_MAX: usize = 200;
+const TABLES_BYTES_MAX: u64 = 12 << 20;
+/// What a symbol takes: its entry in the file, which is mapped, and its place in an index.
+const SYMBOL_BYTES: u64 = 24 + 2 * 8;
+/// Where runtimes put lists of the functions that they have compiled, as perf looks for them.
+const PERF_MAPS: &str = "tmp";
+/// What a byte of a list of compiled functions takes.
+const PERF_MAP_FACTOR: u64 = 3;
 
-/// Addresses of a program, or of the kernel (process 0).
+/// Addresses of a program, or of the kernel (process 0); without any: to forget what is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) pid: i32,
@@ -57,29 +72,38 @@ pub(crate) struct Line {
     pub(crate) kernel: SyncSender<Question>,
     pub(crate) user: SyncSender<Question>,
     pub(crate) found: Receiver<Found>,
+    /// Files whose functions have no names because their tables would be too large.
+    pub(crate) too_large: Arc<AtomicU64>,
 }
 
 /// A thread for the kernel, whose names take long to read, and one for processes, which may end
 /// meanwhile. They end when the line is dropped.
 pub(crate) fn start() -> Option<Line> {
     let (sender, found) = channel();
+    let too_large = Arc::<AtomicU64>::default();
+    let of_kernel =
+        |symbols: &mut Symbols, question: &Question| symbols.of_kernel(&question.addresses);
     Some(Line {
-        kernel: answer(sender.clone(), |symbols, question| {
-            symbols.of_kernel(&question.addresses)
-        })?,
-        user: answer(sender, Symbols::of_program)?,
+        kernel: answer(sender.clone(), Arc::clone(&too_large), of_kernel)?,
+        user: answer(sender, Arc::clone(&too_large), Symbols::of_program)?,
         found,
+        too_large,
     })
 }
 
 fn answer(
     found: Sender<Found>,
+    too_large: Arc<AtomicU64>,
     find: fn(&mut Symbols, &Question) -> Vec<Name>,
 ) -> Option<SyncSender<Question>> {
     let (sender, questions) = sync_channel::<Question>(QUESTIONS_MAX);
     let work = move || {
-        let mut symbols = Symbols::new();
+        let mut symbols = Symbols::new(too_large);
         for question in questions {
+            if question.addresses.is_empty() {
+                symbols.forget();
+                continue;
+            }
             let names = find(&mut symbols, &question);
             let answer = Found {
                 pid: question.pid,
@@ -97,10 +121,18 @@ fn answer(
     Some(sender)
 }
 
+/// Number and path.
+type FileKey = (u64, Vec<u8>);
+
 struct Symbols {
+    too_large: Arc<AtomicU64>,
     symbolizer: Symbolizer,
     /// Programs that the tables were made for.
     programs: usize,
+    /// Files that have tables, and those that are too large for one.
+    files: HashMap<FileKey, bool>,
+    /// What the tables take.
+    bytes: u64,
     last: (i32, u64),
 }
 
@@ -113,10 +145,13 @@ fn symbolizer() -> Symbolizer {
 }
 
 impl Symbols {
-    fn new() -> Self {
+    fn new(too_large: Arc<AtomicU64>) -> Self {
         Self {
+            too_large,
             symbolizer: symbolizer(),
             programs: 0,
+            files: HashMap::new(),
+            bytes: 0,
             last: (0, 0),
         }
     }
@@ -128,10 +163,18 @@ impl Symbols {
             self.programs += 1;
         }
         if self.programs > PROGRAMS_MAX {
-            self.programs = 1;
-            self.symbolizer = symbolizer();
+            self.forget();
         }
         self.of_process(question.pid, &question.addresses)
+    }
+
+    fn forget(&mut self) {
+        self.symbolizer = symbolizer();
+        self.programs = 1;
+        self.bytes = 0;
+        // Those that are too large stay so.
+        self.files.retain(|_, has_room| !*has_room);
+        heap::trim();
     }
 
     fn of_kernel(&self, addresses: &[Address]) -> Vec<Name> {
@@ -147,21 +190,23 @@ impl Symbols {
             .collect()
     }
 
-    fn of_process(&self, pid: i32, addresses: &[Address]) -> Vec<Name> {
+    fn of_process(&mut self, pid: i32, addresses: &[Address]) -> Vec<Name> {
+        let maps = Maps::of(pid);
+        let (small, large): (Vec<Address>, Vec<Address>) = addresses
+            .iter()
+            .partition(|address| self.has_room(pid, maps.file(address.address)));
         let source = Source::Process(Process {
             debug_syms: false,
+            perf_map: self.has_room_for_compiled(pid),
             ..Process::new(Pid::from(pid as u32))
         });
-        let found = look_up(&self.symbolizer, &source, addresses);
-        let mut maps = None;
+        let found = look_up(&self.symbolizer, &source, &small);
         let mut names = Vec::with_capacity(addresses.len());
-        for (address, symbol) in addresses.iter().zip(found) {
+        let unknown = large.iter().map(|address| (address, None));
+        for (address, symbol) in small.iter().zip(found).chain(unknown) {
             if let Some(symbol) = symbol {
                 names.push(named(*address, &symbol));
-                continue;
-            }
-            let maps = maps.get_or_insert_with(|| Maps::of(pid));
-            if let Some((module, distance)) = maps.find(address.address) {
+            } else if let Some((module, distance)) = maps.find(address.address) {
                 names.push(Name {
                     address: address.address,
                     distance,
@@ -171,6 +216,51 @@ impl Symbols {
             }
         }
         names
+    }
+
+    /// Whether the file may have a table of symbols; others may have to go for it.
+    fn has_room(&mut self, pid: i32, file: Option<((u64, &[u8]), String)>) -> bool {
+        let Some(((inode, path), range)) = file else {
+            return true;
+        };
+        let key = (inode, path.to_vec());
+        if let Some(has_room) = self.files.get(&key) {
+            return *has_room;
+        }
+        let mapped = File::open(format!("/proc/{pid}/map_files/{range}"));
+        // What cannot be read has no table either.
+        let symbols = mapped.and_then(|file| elf::symbols(&file)).unwrap_or(0);
+        let bytes = symbols.saturating_mul(SYMBOL_BYTES);
+        let has_room = bytes <= TABLES_BYTES_MAX;
+        if has_room {
+            self.make_room(bytes);
+        } else {
+            self.too_large.fetch_add(1, Ordering::Relaxed);
+        }
+        self.files.insert(key, has_room);
+        has_room
+    }
+
+    /// The same for what a runtime tells of the functions that it has compiled.
+    fn has_room_for_compiled(&mut self, pid: i32) -> bool {
+        let root = Path::new("/proc").join(pid.to_string()).join("root");
+        let place = root.join(format!("{PERF_MAPS}/perf-{pid}.map"));
+        let Ok(about) = fs::metadata(place) else {
+            return true;
+        };
+        let bytes = about.len().saturating_mul(PERF_MAP_FACTOR);
+        if bytes <= TABLES_BYTES_MAX {
+            // It grows, and is read anew then.
+            self.make_room(bytes);
+        }
+        bytes <= TABLES_BYTES_MAX
+    }
+
+    fn make_room(&mut self, bytes: u64) {
+        if self.bytes + bytes > TABLES_BYTES_MAX {
+            self.forget();
+        }
+        self.bytes += bytes;
     }
 }
 
@@ -248,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_process_that_is_gone_has_no_names() {
-        let mut symbols = Symbols::new();
+        let mut symbols = Symbols::new(Arc::default());
         let names = symbols.of_program(&Question {
             pid: i32::MAX,
             since: 0,
@@ -258,5 +348,24 @@ mod tests {
             }],
         });
         assert_eq!(names, []);
+    }
+
+    #[test]
+    fn tables_of_files_make_room_for_each_other() {
+        let mut symbols = Symbols::new(Arc::default());
+        let pid = std::process::id() as i32;
+        let maps = Maps::of(pid);
+        let here = tables_of_files_make_room_for_each_other as *const () as usize as u64;
+        let is_root = rustix::process::getuid().is_root();
+        assert!(symbols.has_room(pid, maps.file(here)));
+        assert!(symbols.bytes > 0 || !is_root);
+        let bytes = symbols.bytes;
+        assert!(symbols.has_room(pid, maps.file(here)));
+        assert_eq!(symbols.bytes, bytes);
+        symbols.make_room(TABLES_BYTES_MAX - 1);
+        assert_eq!(
+            (symbols.bytes, symbols.files.len()),
+            (TABLES_BYTES_MAX - 1, 0)
+        );
     }
 }

@@ -1,22 +1,32 @@
 //! Calls that have not returned when a recording turns from one spool to the next: the next one tells
 //! of them again, with what they point at.
 
+mod functions;
+
 use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::spool::{Encoder, Kind};
 
 use crate::raw::Raw;
+use functions::FunctionCalls;
 
 /// A call has no more arguments than this.
 const TEXTS_MAX: usize = 8;
+/// Of so many bytes all are forgotten: calls whose return was lost would stay for ever.
+const BYTES_MAX: usize = 4 << 20;
 
 /// Sees every record; must be quick.
 #[derive(Debug, Default)]
 pub(crate) struct Underway {
     /// What calls point at, until they return: records by thread.
     texts: FxHashMap<i32, Vec<Box<[u8]>>>,
+    /// That came since they were counted.
+    bytes: usize,
+    /// How often all were forgotten.
+    pub(crate) forgotten: u64,
     turn: Option<Turn>,
+    functions: FunctionCalls,
 }
 
 /// What is known of calls around a turn.
@@ -24,8 +34,8 @@ pub(crate) struct Underway {
 struct Turn {
     /// The last entry of each thread.
     entries: FxHashMap<i32, Box<[u8]>>,
-    /// When calls began and ended.
-    ended: FxHashMap<i32, Vec<(u64, u64)>>,
+    /// When the last call of each thread ended: those before it have ended, too.
+    ended: FxHashMap<i32, u64>,
     began: u64,
 }
 
@@ -37,6 +47,8 @@ impl Underway {
         const TEXT: u16 = Kind::Text as u16;
         const BYTES: u16 = Kind::Bytes as u16;
         const EXIT: u16 = Kind::Exit as u16;
+        const FUNCTION_BEGIN: u16 = Kind::FunctionBegin as u16;
+        const FUNCTION_END: u16 = Kind::FunctionEnd as u16;
         let raw = Raw(record);
         match raw.kind() {
             SYSCALL => {
@@ -45,7 +57,7 @@ impl Underway {
                 }
                 if let Some(turn) = &mut self.turn {
                     let ended = turn.ended.entry(raw.tid()).or_default();
-                    ended.push((raw.entered(), raw.ts()));
+                    *ended = raw.ts().max(*ended);
                 }
             }
             TEXT | BYTES => {
@@ -54,6 +66,10 @@ impl Underway {
                     texts.clear();
                 }
                 texts.push(record.into());
+                self.bytes += record.len();
+                if self.bytes > BYTES_MAX {
+                    self.count();
+                }
             }
             ENTER => {
                 if let Some(turn) = &mut self.turn {
@@ -62,8 +78,23 @@ impl Underway {
             }
             EXIT => {
                 self.texts.remove(&raw.tid());
+                self.functions.exit(raw.tid());
             }
+            FUNCTION_BEGIN => self.functions.begin(raw),
+            FUNCTION_END => self.functions.end(raw),
             _ => {}
+        }
+    }
+
+    /// Forgets all, if they are too many.
+    fn count(&mut self) {
+        let all = self.texts.values().flatten();
+        self.bytes = all.map(|text| text.len()).sum();
+        // Halfway there counting would soon be all that is done.
+        if self.bytes > BYTES_MAX / 2 {
+            self.texts.clear();
+            self.bytes = 0;
+            self.forgotten += 1;
         }
     }
 
@@ -90,6 +121,7 @@ impl Underway {
         let Some(turn) = self.turn.take() else {
             return 0;
         };
+        self.functions.tell(encoder);
         // Of calls that began when the list had passed their thread.
         for (tid, texts) in &self.texts {
             if turn.entries.contains_key(tid) {
@@ -130,8 +162,7 @@ impl Turn {
 
     /// Whether the call of a thread at a moment is over.
     fn has_ended(&self, tid: i32, ts: u64) -> bool {
-        let mut ended = self.ended.get(&tid).into_iter().flatten();
-        ended.any(|(entered, left)| *entered <= ts && ts < *left)
+        self.ended.get(&tid).is_some_and(|ended| ts < *ended)
     }
 }
 
@@ -220,6 +251,26 @@ mod tests {
         underway.see(&call(Kind::SyscallEnter, 1, 21, 15));
         assert_eq!(told(&mut underway), [(1, "15".to_owned())]);
         assert!(told(&mut underway).is_empty());
+    }
+
+    #[test]
+    fn calls_whose_return_never_comes_are_forgotten() {
+        let mut underway = Underway::default();
+        let path = [b'x'; 4000];
+        for tid in 1..5_000 {
+            underway.see(&text(tid, 1, &path));
+            if tid % 2 == 0 {
+                underway.see(&call(Kind::Syscall, tid, 2, 1));
+            }
+            let kept: usize = underway
+                .texts
+                .values()
+                .flatten()
+                .map(|text| text.len())
+                .sum();
+            assert!(kept <= BYTES_MAX + 5000);
+        }
+        assert!(underway.forgotten > 0);
     }
 
     #[test]

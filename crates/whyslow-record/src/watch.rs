@@ -1,4 +1,5 @@
-//! Watches the functions that look up names, in every file that has them.
+//! Watches functions in every file that has them: those that look up names, and those that were asked
+//! for, with static probes.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::thread;
@@ -7,16 +8,21 @@ use std::time::{Duration, Instant};
 use libbpf_rs::{Link, UprobeOpts};
 use whyslow_model::spool::{Encoder, Kind};
 
+use crate::asked::Asked;
 use crate::clock;
 use crate::drop;
-use crate::libraries::{Finder, Found, Library};
+use crate::error::RecordError;
+use crate::libraries::{Finder, Found, Library, Wanted};
 use crate::load::Loaded;
+use crate::options::Options;
 use crate::programs::{Off, Topic};
 
 /// Files whose functions are watched, at most.
 const FILES_MAX: usize = 32;
-/// The first search has so long until recording begins without it.
+/// The first search has so long until recording begins without it …
 const FIRST_MAX: Duration = Duration::from_secs(3);
+/// … unless somebody asked for functions, which have to be found.
+const ASKED_MAX: Duration = Duration::from_mins(1);
 /// When to look at a process that runs another program: it maps its libraries first, and may be
 /// late.
 const LOOKS: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(700)];
@@ -27,8 +33,10 @@ const WAITING_MAX: usize = 4096;
 pub(crate) struct Watch {
     finder: Finder,
     links: Vec<Link>,
-    /// Paths of the files that are watched.
+    /// Paths of the files whose lookups are watched.
     files: Vec<String>,
+    /// Functions and static probes that were asked for.
+    asked: Asked,
     /// Files that were too many.
     over: u64,
     /// Programs of 32 bits.
@@ -40,22 +48,36 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches what there is; nothing if that is not wanted or cannot be.
-    pub(crate) fn start(loaded: &mut Loaded<'_>) -> Option<Self> {
-        if !loaded.watches {
-            return None;
-        }
+    /// Watches what there is; nothing if that is not wanted or cannot be. What was asked for has to
+    /// be there.
+    pub(crate) fn start(
+        loaded: &mut Loaded<'_>,
+        options: &Options,
+    ) -> Result<Option<Self>, RecordError> {
+        let asked = Asked::new(loaded, &options.probes)?;
+        let wanted = Wanted {
+            lookups: loaded.watches,
+            probes: asked.specs(),
+        };
+        let is_asked = !wanted.probes.is_empty();
+        let Some(finder) = (wanted.lookups || is_asked)
+            .then(|| Finder::start(wanted).ok())
+            .flatten()
+        else {
+            return Ok(None);
+        };
         let mut watch = Self {
-            finder: Finder::start().ok()?,
+            finder,
             links: Vec::new(),
             files: Vec::new(),
+            asked,
             over: 0,
             narrow: 0,
             unseen: 0,
             waiting: Vec::new(),
             is_searching: true,
         };
-        let until = Instant::now() + FIRST_MAX;
+        let until = Instant::now() + if is_asked { ASKED_MAX } else { FIRST_MAX };
         while watch.is_searching {
             let left = until.saturating_duration_since(Instant::now());
             let Ok(found) = watch.finder.found.recv_timeout(left) else {
@@ -63,7 +85,8 @@ impl Watch {
             };
             watch.take(found, loaded);
         }
-        Some(watch)
+        watch.asked.check()?;
+        Ok(Some(watch))
     }
 
     /// These processes run another program.
@@ -79,10 +102,12 @@ impl Watch {
     }
 
     /// Watches what was found, and has those processes looked at whose time it is.
-    pub(crate) fn turn(&mut self, loaded: &mut Loaded<'_>) {
+    pub(crate) fn turn(&mut self, loaded: &mut Loaded<'_>, encoder: &mut Encoder) {
+        let known = self.asked.count();
         while let Ok(found) = self.finder.found.try_recv() {
             self.take(found, loaded);
         }
+        self.asked.tell(known, encoder);
         if self.is_searching || self.waiting.is_empty() {
             return;
         }
@@ -107,18 +132,35 @@ impl Watch {
         match found {
             Found::Done => self.is_searching = false,
             Found::Narrow => self.narrow += 1,
-            Found::Library(_) if self.files.len() >= FILES_MAX => self.over += 1,
+            Found::Lacking {
+                number,
+                path,
+                lacking,
+            } => self.asked.lacks(number, path, lacking),
+            Found::NoFile { number, near } => self.asked.has_no_file(number, near),
             Found::Library(library) => {
-                let is_told = loaded.off.iter().any(|off| off.program == "on_lookup");
-                if let (Err(error), false) = (self.attach(&library, loaded), is_told) {
-                    loaded.off.push(Off {
-                        program: "on_lookup",
-                        topic: Some(Topic::Dns),
-                        tells: "lookups of names",
-                        reason: format!("{}: {error}", library.path),
-                    });
-                }
+                self.asked.watch(&library, loaded);
+                self.watch_lookups(&library, loaded);
             }
+        }
+    }
+
+    fn watch_lookups(&mut self, library: &Library, loaded: &mut Loaded<'_>) {
+        if library.functions.is_empty() {
+            return;
+        }
+        if self.files.len() >= FILES_MAX {
+            self.over += 1;
+            return;
+        }
+        let is_told = loaded.off.iter().any(|off| off.program == "on_lookup");
+        if let (Err(error), false) = (self.attach(library, loaded), is_told) {
+            loaded.off.push(Off {
+                program: "on_lookup",
+                topic: Some(Topic::Dns),
+                tells: "lookups of names",
+                reason: format!("{}: {error}", library.path),
+            });
         }
     }
 
@@ -154,6 +196,11 @@ impl Watch {
         Ok(())
     }
 
+    /// What a spool begins with: what its records refer to.
+    pub(crate) fn tell_probes(&self, encoder: &mut Encoder) {
+        self.asked.tell(0, encoder);
+    }
+
     /// Tells what is watched.
     pub(crate) fn tell(&self, encoder: &mut Encoder) {
         let mut fact = |name: &str, value: &str| {
@@ -170,13 +217,16 @@ impl Watch {
             ("lookup_files_over", self.over),
             ("lookup_files_32bit", self.narrow),
             ("lookup_processes_unseen", self.unseen),
+            ("probes_watched", self.asked.count() as u64),
+            ("probes_over", self.asked.over),
         ];
         for (name, count) in counts.iter().filter(|(_, count)| *count > 0) {
             fact(name, &count.to_string());
         }
     }
 
-    pub(crate) fn end(self) {
+    pub(crate) fn end(mut self) {
+        self.links.append(&mut self.asked.links);
         close(self.links);
     }
 }

@@ -98,6 +98,8 @@ pub(crate) struct Extent {
     pub(crate) unfinished: u64,
     /// Greatest `ts_end - ts`, also of rows whose begin was not recorded.
     pub(crate) span_ns_max: Option<i64>,
+    /// Rows whose end is not their begin and length together, though all of them are known.
+    pub(crate) elsewhere: u64,
 }
 
 /// Takes rows through [`Sink`] and gives batches of all columns of the table.
@@ -105,6 +107,7 @@ pub(crate) struct Cells {
     schema: SchemaRef,
     columns: Vec<Cell>,
     ts: Option<usize>,
+    dur: Option<usize>,
     ts_end: Option<usize>,
     extent: Extent,
 }
@@ -127,6 +130,7 @@ impl Cells {
             schema: schema::arrow_schema(table),
             columns: columns.collect(),
             ts: index("ts"),
+            dur: index("dur"),
             ts_end: index("ts_end"),
             extent: Extent::default(),
         }
@@ -187,6 +191,19 @@ impl Cells {
         let spans = finished.map(|((begin, end), _)| end.saturating_sub(*begin));
         self.extent.span_ns_max = self.extent.span_ns_max.max(spans.max());
         self.extent.unfinished += self.columns[ts_end].nulls as u64;
+        let Some(dur) = self.dur.map(|dur| &self.columns[dur]) else {
+            return;
+        };
+        if let Values::I64(lengths) = &dur.values {
+            let known = dur.valid.iter().zip(&self.columns[ts_end].valid);
+            let known = known.map(|(dur, end)| *dur != 0 && *end != 0);
+            let spans = begins.iter().zip(ends).zip(lengths);
+            let is_there =
+                |((begin, end), length): ((&i64, &i64), &i64)| begin.wrapping_add(*length) == *end;
+            let elsewhere = spans.map(is_there).zip(known);
+            let elsewhere = elsewhere.filter(|(is_there, known)| *known && !is_there);
+            self.extent.elsewhere += elsewhere.count() as u64;
+        }
     }
 }
 

@@ -55,6 +55,11 @@ pub(crate) const ROW_GROUP_BYTES: usize = 64 << 20;
 pub(crate) const ZSTD_LEVEL: i32 = 1;
 /// Rows of a batch handed to whoever reads.
 pub(crate) const READ_BATCH_ROWS: usize = 16_384;
+/// Parts that a scan is cut into at least, where it has the rows: windows and small recordings have
+/// one or two row groups, and one thread would read them.
+pub(crate) const PARTS: usize = 2;
+/// Rows of a part that is cut off: dictionaries are read once for each.
+pub(crate) const PART_ROWS_MIN: usize = 25_000;
 /// Bytes of a manifest, which names a few dozen files.
 pub(crate) const MANIFEST_BYTES: u64 = 16 << 20;
 /// Bytes of all checksums, which are one part in 4096 of a recording.

@@ -1,6 +1,6 @@
 //! Rows in memory as a source of tables: the tail of a running recording, and tests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -139,6 +139,11 @@ impl Tables for MemoryTables {
         Ok(pieces
             .map(|piece| Box::new(piece) as Box<dyn Part>)
             .collect())
+    }
+
+    /// Few rows, soon read.
+    fn words(&self, _: &'static Table, _: &str) -> Result<Option<BTreeSet<String>>, StoreError> {
+        Ok(None)
     }
 
     fn scan(&self, scan: &Scan, visit: &mut Visit<'_>) -> Result<(), StoreError> {

@@ -1,6 +1,6 @@
 //! A finished recording, read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,9 @@ use crate::merge;
 use crate::pread::PreadFile;
 use crate::prune::{self, Selected};
 use crate::table_file::{Projection, TableFile, damaged_because};
-use crate::{Part, RecordingInfo, Scan, StoreError, Tables, Visit, manifest, schema, staging};
+use crate::{
+    Part, RecordingInfo, Scan, StoreError, Tables, Visit, limits, manifest, schema, staging,
+};
 
 /// A recording on disk. Files are opened when a question needs them, and once.
 #[derive(Debug)]
@@ -138,7 +140,8 @@ impl Recording {
                 .iter()
                 .map(|name| {
                     let file = self.open_file(name, table, checksums)?;
-                    TableFile::open(self.path.join(name), table, file, page_index).map(Arc::new)
+                    let opened = TableFile::open(self.path.join(name), table, file, page_index)?;
+                    Ok(Arc::new(opened.with_ends(info.ends_follow)))
                 })
                 .collect::<Result<Vec<_>, StoreError>>()
         };
@@ -173,11 +176,34 @@ impl Tables for Recording {
         let projection = Arc::new(Projection::new(scan.table, &scan.columns)?);
         let main = groups(&files.main, scan, &projection);
         let long = groups(&files.long, scan, &projection);
-        Ok(main
+        let groups: Vec<Group> = main.into_iter().chain(long).collect();
+        let each = limits::PARTS.div_ceil(groups.len().max(1));
+        Ok(groups
             .into_iter()
-            .chain(long)
+            .flat_map(|group| group.split(each))
             .map(|group| Box::new(group) as Box<dyn Part>)
             .collect())
+    }
+
+    fn words(
+        &self,
+        table: &'static Table,
+        column: &str,
+    ) -> Result<Option<BTreeSet<String>>, StoreError> {
+        let scan = Scan {
+            table,
+            columns: Vec::new(),
+            window: None,
+        };
+        let files = self.files(&scan)?;
+        let mut words = BTreeSet::new();
+        for file in files.main.iter().chain(&files.long) {
+            match file.words(column)? {
+                Some(of_file) => words.extend(of_file),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(words))
     }
 
     fn scan(&self, scan: &Scan, visit: &mut Visit<'_>) -> Result<(), StoreError> {
@@ -216,6 +242,36 @@ struct Group {
 }
 
 impl Group {
+    /// In up to so many pieces of about the same size, none of them too small to be worth it.
+    fn split(self, pieces: usize) -> Vec<Group> {
+        let rows = self.rows as usize;
+        let pieces = pieces.min(rows / limits::PART_ROWS_MIN).max(1);
+        if pieces == 1 {
+            return vec![self];
+        }
+        let all = self.file.row_group_rows(self.number);
+        let selection = self.selection.unwrap_or_else(|| {
+            let whole = std::iter::once(0..all);
+            RowSelection::from_consecutive_ranges(whole, all)
+        });
+        let edge = |piece: usize| piece * rows / pieces;
+        (0..pieces)
+            .map(|piece| {
+                let range = edge(piece)..edge(piece + 1);
+                let length = range.len() as u64;
+                let of_selected = std::iter::once(range);
+                let picked = RowSelection::from_consecutive_ranges(of_selected, rows);
+                Group {
+                    file: Arc::clone(&self.file),
+                    number: self.number,
+                    selection: Some(selection.and_then(&picked)),
+                    rows: length,
+                    projection: Arc::clone(&self.projection),
+                }
+            })
+            .collect()
+    }
+
     fn batches(&self) -> Batches<'_> {
         self.batches_of(self.selection.clone())
     }

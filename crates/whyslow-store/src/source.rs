@@ -1,7 +1,7 @@
 //! The one door between analysis and what was recorded: the files of a recording, or the
 //! in-memory tail of a running one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use arrow_array::RecordBatch;
@@ -47,6 +47,10 @@ pub struct TableInfo {
     pub long_files: Vec<String>,
     /// Rows without an end lie at these ids or are few: their number.
     pub unfinished: u64,
+    /// Whether the end of every row is its begin and length together, where all are known: then a
+    /// reader that wants them decodes two of the three. Not known of earlier recordings.
+    #[serde(default)]
+    pub ends_follow: bool,
 }
 
 /// What to read of a table.
@@ -80,6 +84,13 @@ pub trait Tables: Send + Sync {
     /// Pieces for parallel folds, without an order between them; all rows exactly once. Another
     /// scan of the same table and window has the same pieces in the same places of the list.
     fn parts<'t>(&'t self, scan: &Scan) -> Result<Vec<Box<dyn Part + 't>>, StoreError>;
+
+    /// The words that rows of a text column have, each once; `None` where only the rows tell.
+    fn words(
+        &self,
+        table: &'static Table,
+        column: &str,
+    ) -> Result<Option<BTreeSet<String>>, StoreError>;
 
     /// All rows in (`ts`, id) order, late rows merged in.
     fn scan(&self, scan: &Scan, visit: &mut Visit<'_>) -> Result<(), StoreError>;

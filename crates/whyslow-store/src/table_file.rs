@@ -5,7 +5,9 @@ use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -18,7 +20,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::file::statistics::Statistics;
-use whyslow_model::{Column, ColumnType, Table};
+use whyslow_model::{Column, ColumnType, Shape, Table};
 
 use crate::pread::PreadFile;
 use crate::{StoreError, limits, schema};
@@ -32,6 +34,7 @@ pub(crate) struct TableFile {
     table: &'static Table,
     file: PreadFile,
     metadata: ArrowReaderMetadata,
+    ends_follow: bool,
 }
 
 impl TableFile {
@@ -65,7 +68,16 @@ impl TableFile {
             table,
             file,
             metadata,
+            ends_follow: false,
         })
+    }
+
+    /// Whether the ends of intervals follow from their begins and lengths.
+    pub(crate) fn with_ends(self, ends_follow: bool) -> Self {
+        Self {
+            ends_follow,
+            ..self
+        }
     }
 
     pub(crate) fn metadata(&self) -> &ParquetMetaData {
@@ -114,6 +126,45 @@ impl TableFile {
         ))
     }
 
+    /// All words of the dictionaries of a text column; `None` if some page has words of its own.
+    pub(crate) fn words(&self, name: &str) -> Result<Option<Vec<String>>, StoreError> {
+        let Some(leaf) = self.leaf(name) else {
+            return Ok(Some(Vec::new()));
+        };
+        let mut words = Vec::new();
+        for group in 0..self.row_groups() {
+            let of_group = guarded(|| self.dictionary(group, leaf));
+            match of_group.map_err(|error| damaged(&self.path, self.table, &error))? {
+                Some(of_group) => words.extend(of_group),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(words))
+    }
+
+    fn dictionary(&self, group: usize, leaf: usize) -> Result<Option<Vec<String>>, ParquetError> {
+        let chunk = self.metadata().row_group(group).column(leaf);
+        if chunk.dictionary_page_offset().is_none() || !only_dictionary_pages(chunk) {
+            return Ok(None);
+        }
+        let rows = self.row_group_rows(group);
+        let mut pages = SerializedPageReader::new(Arc::new(self.file.clone()), chunk, rows, None)?;
+        let Some(Page::DictionaryPage { buf, .. }) = pages.get_next_page()? else {
+            return Ok(None);
+        };
+        // Each word after its length.
+        let cut = || ParquetError::EOF("a dictionary ends inside a word".to_owned());
+        let (mut words, mut rest) = (Vec::new(), &*buf);
+        while !rest.is_empty() {
+            let (length, after) = rest.split_first_chunk().ok_or_else(cut)?;
+            let length = u32::from_le_bytes(*length) as usize;
+            let (word, after) = after.split_at_checked(length).ok_or_else(cut)?;
+            words.push(String::from_utf8_lossy(word).into_owned());
+            rest = after;
+        }
+        Ok(Some(words))
+    }
+
     /// Reads the selected rows of one row group.
     pub(crate) fn read(
         &self,
@@ -122,6 +173,7 @@ impl TableFile {
         projection: &Arc<Projection>,
     ) -> Result<GroupReader<'_>, StoreError> {
         let damaged = |error: ParquetError| damaged(&self.path, self.table, &error);
+        let sum = self.end_as_sum(group, projection);
         let mut leaves = Vec::with_capacity(projection.columns.len());
         for leaf in projection
             .columns
@@ -131,6 +183,10 @@ impl TableFile {
             if !self.is_all_null(group, leaf).map_err(damaged)? {
                 leaves.push(leaf);
             }
+        }
+        if let Some(sum) = sum {
+            leaves.retain(|leaf| *leaf != sum.end);
+            leaves.push(sum.dur);
         }
         let mask = ProjectionMask::leaves(self.metadata.parquet_schema(), leaves);
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
@@ -148,9 +204,38 @@ impl TableFile {
             file: self,
             reader,
             projection: Arc::clone(projection),
-            nulls: Nulls::default(),
+            unread: Unread {
+                ends_are_sums: sum.is_some(),
+                nulls: BTreeMap::new(),
+            },
         })
     }
+
+    /// Whether all ends of a row group's intervals are known to be begin and length together, and
+    /// adding these is less work than decoding the ends.
+    fn end_as_sum(&self, group: usize, projection: &Projection) -> Option<Sum> {
+        let wants = |name| projection.columns.iter().any(|column| column.name == name);
+        let is_asked = wants("ts") && wants("ts_end");
+        if self.table.shape != Shape::Interval || !self.ends_follow || !is_asked {
+            return None;
+        }
+        let (dur, end) = (self.leaf("dur")?, self.leaf("ts_end")?);
+        let group = self.metadata().row_group(group);
+        let has_nulls = |leaf: usize| {
+            let statistics = group.column(leaf).statistics();
+            statistics.and_then(Statistics::null_count_opt) != Some(0)
+        };
+        let bytes = |leaf: usize| group.column(leaf).compressed_size();
+        let is_less = wants("dur") || bytes(dur) < bytes(end);
+        (is_less && !has_nulls(dur) && !has_nulls(end)).then_some(Sum { dur, end })
+    }
+}
+
+/// Columns of a file of which one follows from the other and the begin.
+#[derive(Debug, Clone, Copy)]
+struct Sum {
+    dur: usize,
+    end: usize,
 }
 
 /// Columns wanted, in their order.
@@ -180,15 +265,15 @@ impl Projection {
     }
 
     /// A batch of these columns; one that was not read, because it is missing (older files) or has
-    /// nulls only, is null throughout.
-    fn arrange(&self, batch: &RecordBatch, nulls: &mut Nulls) -> Result<RecordBatch, ArrowError> {
+    /// nulls only, is null throughout, but for ends that follow from what was read.
+    fn arrange(&self, batch: &RecordBatch, unread: &mut Unread) -> Result<RecordBatch, ArrowError> {
         let rows = batch.num_rows();
         let arrays: Vec<ArrayRef> = self
             .columns
             .iter()
             .map(|column| match batch.column_by_name(column.name) {
                 Some(array) => Arc::clone(array),
-                None => nulls.get(column, rows),
+                None => unread.get(column, batch),
             })
             .collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -196,17 +281,39 @@ impl Projection {
     }
 }
 
-/// Arrays of nulls, made once for all batches.
-#[derive(Default)]
-struct Nulls(BTreeMap<&'static str, ArrayRef>);
+/// Ends of intervals of which all begins and lengths were read.
+fn ends_of(batch: &RecordBatch) -> Option<ArrayRef> {
+    let numbers = |name| {
+        let array = batch.column_by_name(name)?;
+        let numbers = array.as_primitive_opt::<Int64Type>()?;
+        (numbers.null_count() == 0).then(|| numbers.values())
+    };
+    let (begins, lengths) = (numbers("ts")?, numbers("dur")?);
+    let pairs = begins.iter().zip(lengths);
+    let ends = pairs.map(|(begin, length)| begin.wrapping_add(*length));
+    Some(Arc::new(Int64Array::from_iter_values(ends)))
+}
 
-impl Nulls {
-    fn get(&mut self, column: &'static Column, rows: usize) -> ArrayRef {
-        let array = self.0.entry(column.name).or_insert_with(|| {
+/// Columns that are not read.
+struct Unread {
+    ends_are_sums: bool,
+    /// Made once for all batches.
+    nulls: BTreeMap<&'static str, ArrayRef>,
+}
+
+impl Unread {
+    fn get(&mut self, column: &'static Column, batch: &RecordBatch) -> ArrayRef {
+        if self.ends_are_sums
+            && column.name == "ts_end"
+            && let Some(ends) = ends_of(batch)
+        {
+            return ends;
+        }
+        let array = self.nulls.entry(column.name).or_insert_with(|| {
             let data_type = schema::data_type(column.kind);
             new_null_array(&data_type, limits::READ_BATCH_ROWS)
         });
-        array.slice(0, rows)
+        array.slice(0, batch.num_rows())
     }
 }
 
@@ -215,7 +322,7 @@ pub(crate) struct GroupReader<'f> {
     file: &'f TableFile,
     reader: ParquetRecordBatchReader,
     projection: Arc<Projection>,
-    nulls: Nulls,
+    unread: Unread,
 }
 
 impl Iterator for GroupReader<'_> {
@@ -226,7 +333,7 @@ impl Iterator for GroupReader<'_> {
         let decode = || reader.next().transpose().map_err(ParquetError::from);
         let batch = guarded(decode).transpose()?;
         let arranged =
-            batch.and_then(|batch| Ok(self.projection.arrange(&batch, &mut self.nulls)?));
+            batch.and_then(|batch| Ok(self.projection.arrange(&batch, &mut self.unread)?));
         Some(arranged.map_err(|error| damaged(&self.file.path, self.file.table, &error)))
     }
 }

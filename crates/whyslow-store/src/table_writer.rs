@@ -168,6 +168,7 @@ impl Drained {
             files: names(self.main.join()?),
             long_files: names(self.long.as_mut().map_or(Ok(Vec::new()), Series::join)?),
             unfinished: self.all.unfinished,
+            ends_follow: self.all.elsewhere == 0,
         })
     }
 }

@@ -268,10 +268,12 @@ impl From<RecordError> for Failure {
             RecordError::Container => {
                 failure.hint("record on the host, or start the container with --pid=host")
             }
+            RecordError::Probe { hint, .. } => failure.hint(hint.clone()),
             RecordError::AllRefused { off } => {
                 let reasons = off.iter().map(|off| format!("{}: {}", off.program, off.reason));
                 failure.hint(reasons.collect::<Vec<_>>().join("; "))
             }
+            RecordError::SpoolRoom { .. } => failure.hint("give it more with --max-size"),
             RecordError::Spool { path, source } => {
                 let failure = failure.caused_by_chain(&error);
                 if path.exists() {

@@ -1,8 +1,8 @@
 //! Who runs when on the made-up machine: each CPU has threads of its own, which sleep, are woken,
 //! wait and run in turn.
 //!
-//! A thread has about three states for each slice, so states are written of every third thread only
-//! and there are about as many of them as slices.
+//! A thread has about three states for each slice: where there are to be as many of them as slices,
+//! states are written of every third thread only.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,8 +15,6 @@ use whyslow_store::RecordingWriter;
 use super::{BEGIN, CPUS, Machine, STEP_NS, THREADS, Thread};
 use crate::synthetic::Random;
 
-/// A slice begins on a CPU so often.
-const PERIOD_NS: f64 = (STEP_NS * CPUS as i64) as f64;
 const RUN_NS_MEDIAN: f64 = 60_000.0;
 const RUN_SIGMA: f64 = 1.5;
 const RUN_NS_MAX: i64 = 12_000_000;
@@ -27,9 +25,21 @@ pub(super) struct Scheduling {
     cpus: Vec<Cpu>,
     threads: Vec<State>,
     names: Names,
+    pace: Pace,
     slices: i64,
     states: i64,
     wakeups: i64,
+}
+
+/// How much the scheduler has to do.
+#[derive(Clone, Copy)]
+pub(super) struct Pace {
+    /// Steps from the begin of a slice to that of the next one, on any CPU.
+    pub(super) slice_steps: f64,
+    /// What a slice leaves of its CPU's period, in the six of ten cases that idle.
+    pub(super) gap_ns: f64,
+    /// States are written of one thread in so many.
+    pub(super) states_of_every: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,7 +83,7 @@ struct Names {
 }
 
 impl Scheduling {
-    pub(super) fn new(symbols: &mut Symbols, random: &mut Random) -> Self {
+    pub(super) fn new(symbols: &mut Symbols, random: &mut Random, pace: Pace) -> Self {
         let names = Names {
             running: symbols.intern("running"),
             runnable: symbols.intern("runnable"),
@@ -91,9 +101,10 @@ impl Scheduling {
             reason: None,
             waker: None,
         };
+        let period_ns = pace.slice_steps * (STEP_NS * CPUS as i64) as f64;
         let mut events = BinaryHeap::new();
         for cpu in 0..CPUS {
-            let begin = BEGIN + (random.next() % PERIOD_NS as u64) as i64;
+            let begin = BEGIN + (random.next() % period_ns as u64) as i64;
             events.push(Reverse((begin, cpu, Step::Begin)));
         }
         Self {
@@ -101,18 +112,11 @@ impl Scheduling {
             cpus: vec![Cpu::default(); CPUS],
             threads: (0..THREADS).map(first).collect(),
             names,
+            pace,
             slices: 0,
             states: THREADS as i64,
             wakeups: 0,
         }
-    }
-
-    pub(super) fn slices(&self) -> i64 {
-        self.slices
-    }
-
-    pub(super) fn states(&self) -> i64 {
-        self.states
     }
 
     /// All that happens before a moment.
@@ -151,9 +155,8 @@ impl Scheduling {
             .around(RUN_NS_MEDIAN, RUN_SIGMA)
             .clamp(500, RUN_NS_MAX);
         let idle = machine.below(10) < 6;
-        // What the slice leaves of the period on average, in the six of ten cases that idle.
         let gap_ns = if idle {
-            machine.around(200_000.0, 1.0)
+            machine.around(self.pace.gap_ns, 1.0)
         } else {
             0
         };
@@ -256,7 +259,7 @@ impl Scheduling {
     ) {
         let state = self.threads[number as usize];
         let thread = machine.nth(number);
-        if number.is_multiple_of(3) {
+        if number.is_multiple_of(self.pace.states_of_every) {
             let dur = ts - state.since;
             writer.emit(ThreadStateRow {
                 id: state.id,

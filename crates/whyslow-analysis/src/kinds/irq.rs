@@ -34,7 +34,7 @@ pub(crate) static IRQ: Spec = Spec {
     table: IrqRow::TABLE,
     only: Only::Everything,
     class: "kind",
-    classes: &["hard", "soft", "hrtimer"],
+    classes: &["hard", "soft", "hrtimer", "ipi"],
     group: &[Key::Kind, Key::Nr, Key::Name],
     series: &[Key::Kind],
     size: None,

@@ -14,10 +14,12 @@ pub(crate) static TOPIC: Topic = Topic {
     examples: "\
   whyslow locks stats web.wsl                   by kind
   whyslow locks stats web.wsl --by function,lock
+  whyslow locks usage web.wsl --by thread       who waited
   whyslow locks top web.wsl                     the longest waits
   whyslow locks stacks web.wsl --op rwsem       who wanted them, caller by caller",
     views: &[
         View::new(Verb::Stats, "Count and length of waits by kind", &LOCKS),
+        View::new(Verb::Usage, "Time waited by process", &LOCKS),
         View::new(Verb::Hist, "Histogram of lengths with percentiles", &LOCKS),
         View::new(Verb::Top, "The longest waits", &LOCKS),
         View::new(

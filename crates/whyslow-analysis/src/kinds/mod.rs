@@ -5,6 +5,7 @@ mod counters;
 mod cpu;
 mod dns;
 mod files;
+mod functions;
 mod io;
 mod irq;
 mod locks;
@@ -12,11 +13,15 @@ mod mem;
 mod net;
 mod resources;
 mod sched;
+mod signals;
 mod stacks;
 mod states;
 mod syscalls;
+mod tcp;
 mod threads;
+mod usdt;
 mod work;
+mod work_items;
 
 pub(crate) use block::BLOCK;
 pub(crate) use cpu::SLICES;
@@ -82,7 +87,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 17] = [
+pub static TOPICS: [&Topic; 22] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,
@@ -94,8 +99,13 @@ pub static TOPICS: [&Topic; 17] = [
     &syscalls::TOPIC,
     &mem::TOPIC,
     &work::TOPIC,
+    &work_items::TOPIC,
     &net::TOPIC,
+    &tcp::TOPIC,
+    &signals::TOPIC,
     &dns::TOPIC,
+    &functions::TOPIC,
+    &usdt::TOPIC,
     &locks::TOPIC,
     &stacks::TOPIC,
     &resources::TOPIC,

@@ -19,6 +19,11 @@ pub(crate) static TOPIC: Topic = Topic {
     views: &[
         View::new(Verb::Top, "Time by stack, caller by caller", &STACKS),
         View::new(Verb::Stats, "Count and length by function", &STACKS),
+        View::new(
+            Verb::Usage,
+            "Time away from the CPU, and samples, by process",
+            &STACKS,
+        ),
         View::new(Verb::Hist, "Histogram of lengths with percentiles", &STACKS),
         View::new(Verb::Log, "Stacks in order of time", &STACKS),
         View::new(Verb::Heat, "Length over time", &STACKS),

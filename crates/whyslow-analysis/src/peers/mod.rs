@@ -40,6 +40,8 @@ pub(crate) use tail::{Evidence, Tail};
 
 use std::collections::BTreeMap;
 
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+
 use correction::adjusted;
 use strata::Counts;
 
@@ -151,7 +153,7 @@ pub(crate) fn adjust<'c>(comparisons: impl Iterator<Item = &'c mut Comparison>) 
 /// Compares each device with the others; the `p` of the tests are not yet [`adjust`]ed.
 pub(crate) fn compare(samples: &[Sample]) -> Vec<Compared> {
     let of = |counts: fn(&Sample) -> BTreeMap<Stratum, Counts>| -> Vec<_> {
-        samples.iter().map(counts).collect()
+        samples.par_iter().map(counts).collect()
     };
     let times = of(Sample::times);
     let group = Group {
@@ -175,7 +177,7 @@ pub(crate) fn compare(samples: &[Sample]) -> Vec<Compared> {
             by_op,
         }
     };
-    samples.iter().enumerate().map(one).collect()
+    samples.par_iter().enumerate().map(one).collect()
 }
 
 /// Devices to be compared.

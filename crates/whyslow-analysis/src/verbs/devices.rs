@@ -15,22 +15,30 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::filter::Verdicts;
-use crate::fold::in_order_by_all;
+use crate::fold::fold_in_turn;
 use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::BLOCK;
-use crate::scan::{ColumnRef, Projection};
+use crate::scan::{ColumnRef, Projection, per_row, per_word};
 use crate::sweep::{InFlight, Parts};
 
-pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
+/// How much is told of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    Whole,
+    /// For `use`: neither sectors nor who wrote, but how many requests failed.
+    Brief,
+}
+
+pub(crate) fn table(context: &Context<'_>, detail: Detail) -> Result<AnswerTable, AnalysisError> {
     let parts = Parts::of_question(context);
-    let devices = sweep(context, parts)?;
+    let devices = sweep(context, parts, detail)?;
     let by_time = context.interval.is_some();
-    let mut table = AnswerTable::new("devices", "block devices", columns(by_time));
+    let mut table = AnswerTable::new("devices", "block devices", columns(by_time, detail));
     let mut rows = Vec::new();
     for (name, device) in devices {
         let (in_flight, sums) = device.into_parts();
-        let (busy, total) = (in_flight.busy(), in_flight.total());
+        let (busy, total) = in_flight.into_sums();
         for part in 0..parts.count() {
             let sum = sums.get(&part);
             if sum.is_none() && total[part] == 0 && by_time {
@@ -49,7 +57,11 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
             }
             row.push(name.as_str().into());
             let seconds = parts.length(part) as f64 / 1e9;
-            sum.cells(context, (seconds, busy[part], total[part]), &mut row);
+            sum.cells(detail, (seconds, busy[part], total[part]), &mut row);
+            row.push(match detail {
+                Detail::Whole => sum.top_writer(context).into(),
+                Detail::Brief => sum.errors.into(),
+            });
             rows.push((order, row));
         }
     }
@@ -60,7 +72,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     Ok(table)
 }
 
-fn columns(by_time: bool) -> Vec<AnswerColumn> {
+fn columns(by_time: bool, detail: Detail) -> Vec<AnswerColumn> {
     let column = AnswerColumn::new;
     let mut columns = Vec::new();
     if by_time {
@@ -69,7 +81,11 @@ fn columns(by_time: bool) -> Vec<AnswerColumn> {
     columns.extend([
         column("dev", "dev", Measure::Text),
         column("requests", "requests", Measure::Count).priority(3),
-        column("sectors", "sectors", Measure::Count).priority(7),
+    ]);
+    if detail == Detail::Whole {
+        columns.push(column("sectors", "sectors", Measure::Count).priority(7));
+    }
+    columns.extend([
         column("read_bytes", "read", Measure::Bytes).priority(4),
         column("write_bytes", "written", Measure::Bytes).priority(4),
         column("r_per_s", "r/s", Measure::Rate),
@@ -83,96 +99,127 @@ fn columns(by_time: bool) -> Vec<AnswerColumn> {
         column("aqu_sz", "aqu-sz", Measure::Number),
         column("busy_ns", "busy", Measure::Duration).priority(6),
         column("util_ratio", "%util", Measure::Ratio),
-        column("top_writer", "top writer", Measure::Text).priority(2),
     ]);
+    columns.push(match detail {
+        Detail::Whole => column("top_writer", "top writer", Measure::Text).priority(2),
+        Detail::Brief => column("errors", "errors", Measure::Count),
+    });
     columns
 }
 
-fn sweep(context: &Context<'_>, parts: Parts) -> Result<BTreeMap<String, Device>, AnalysisError> {
+fn sweep(
+    context: &Context<'_>,
+    parts: Parts,
+    detail: Detail,
+) -> Result<BTreeMap<String, Device>, AnalysisError> {
     let mut pass = context.pass(&BLOCK, &[])?;
-    let columns = Columns::new(&mut pass.projection);
+    let columns = Columns::new(detail, &mut pass.projection);
     let recording_end = context.recording_end();
-    let threads = rayon::current_num_threads().min(THREADS_MAX);
-    let worker = |number: usize| Worker {
-        number,
+    let piece = || Piece {
         verdicts: pass.selector.verdicts(),
         rows: Vec::new(),
         devices: Vec::new(),
     };
-    let scan = pass.projection.scan(pass.selected);
-    let workers = (0..threads).map(worker).collect();
-    let workers = in_order_by_all(context.tables, &scan, workers, |worker, batch| {
-        let Worker {
-            number,
+    let each = |piece: &mut Piece, batch: &RecordBatch| {
+        let Piece {
             verdicts,
             rows,
             devices,
-        } = worker;
+        } = piece;
         pass.selector.select(verdicts, batch, rows)?;
         let mut place_of = |name: &str| {
             let known = devices.iter().position(|(known, _)| known == name);
             known.unwrap_or_else(|| {
-                // All threads meet the devices in the same order.
-                let is_ours = devices.len() % threads == *number;
-                devices.push((name.to_owned(), is_ours.then(|| Device::new(parts))));
+                devices.push((name.to_owned(), Device::new(parts)));
                 devices.len() - 1
             })
         };
         let places = columns.places(batch, rows, &mut place_of)?;
-        columns.each(batch, rows, &places, devices, |device, request| {
-            device.add(parts, request, recording_end);
+        columns.each(batch, rows, &places, |place, request| {
+            devices[place].1.add(parts, request, recording_end);
         })
+    };
+    let mut all: BTreeMap<String, Device> = BTreeMap::new();
+    let scan = pass.projection.scan(pass.selected);
+    fold_in_turn(context.tables, &scan, piece, each, |piece| {
+        for (name, device) in piece.devices {
+            all.entry(name)
+                .or_insert_with(|| Device::new(parts))
+                .append(device);
+        }
     })?;
-    let devices = workers.into_iter().flat_map(|worker| worker.devices);
-    Ok(devices
-        .filter_map(|(name, device)| Some((name, device?)))
-        .collect())
+    Ok(all)
 }
 
-/// Every thread looks at every row: more of them only wait for each other.
-const THREADS_MAX: usize = 4;
-
-/// Every so many-th of the devices, in the order in which they are met.
-struct Worker {
-    number: usize,
+/// What a piece of the table tells of each device.
+struct Piece {
     verdicts: Verdicts,
     rows: Vec<u32>,
-    /// All of them; those of others are empty.
-    devices: Vec<(String, Option<Device>)>,
+    devices: Vec<(String, Device)>,
 }
 
 struct Columns {
     dev: ColumnRef,
     op: ColumnRef,
-    upid: ColumnRef,
     ts: ColumnRef,
     dur: ColumnRef,
     ts_end: ColumnRef,
-    sectors: ColumnRef,
     bytes: ColumnRef,
+    more: More,
 }
 
-struct Request<'b> {
-    op: &'b str,
+/// Columns of which not every answer tells.
+enum More {
+    Whole { upid: ColumnRef, sectors: ColumnRef },
+    Brief { error: ColumnRef },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Op {
+    Read,
+    Write,
+    Other,
+}
+
+impl Op {
+    fn by_name(name: &str) -> Self {
+        match name {
+            "read" => Self::Read,
+            "write" => Self::Write,
+            _ => Self::Other,
+        }
+    }
+}
+
+struct Request {
+    op: Op,
     upid: Option<i64>,
     ts: Ns,
     dur: Option<Ns>,
     ts_end: Option<Ns>,
     sectors: i64,
     bytes: i64,
+    has_failed: bool,
 }
 
 impl Columns {
-    fn new(projection: &mut Projection) -> Self {
+    fn new(detail: Detail, projection: &mut Projection) -> Self {
         Self {
             dev: projection.need("dev_name"),
             op: projection.need("op"),
-            upid: projection.need("upid"),
             ts: projection.need("ts"),
             dur: projection.need("dur"),
             ts_end: projection.need("ts_end"),
-            sectors: projection.need("sectors"),
             bytes: projection.need("bytes"),
+            more: match detail {
+                Detail::Whole => More::Whole {
+                    upid: projection.need("upid"),
+                    sectors: projection.need("sectors"),
+                },
+                Detail::Brief => More::Brief {
+                    error: projection.need("error"),
+                },
+            },
         }
     }
 
@@ -197,27 +244,45 @@ impl Columns {
         batch: &RecordBatch,
         rows: &[u32],
         places: &[usize],
-        devices: &mut [(String, Option<Device>)],
-        each: impl Fn(&mut Device, &Request<'_>),
+        mut each: impl FnMut(usize, &Request),
     ) -> Result<(), AnalysisError> {
         let op = self.op.texts(batch)?;
+        let ops = per_row(&op, &per_word(&op, Op::by_name), Op::Other);
         let (ts, dur) = (self.ts.ints(batch)?, self.dur.ints(batch)?);
-        let (ts_end, upid) = (self.ts_end.ints(batch)?, self.upid.ints(batch)?);
-        let (sectors, bytes) = (self.sectors.ints(batch)?, self.bytes.ints(batch)?);
-        for (row, place) in rows.iter().copied().zip(places) {
-            let Some(device) = &mut devices[*place].1 else {
-                continue;
-            };
-            let request = Request {
-                op: op.get(row).unwrap_or("other"),
-                upid: upid.get(row),
-                ts: ts.at(row),
-                dur: dur.get(row),
-                ts_end: ts_end.get(row),
-                sectors: sectors.at(row),
-                bytes: bytes.at(row),
-            };
-            each(device, &request);
+        let (ts_end, bytes) = (self.ts_end.ints(batch)?, self.bytes.ints(batch)?);
+        let request = |row: u32| Request {
+            op: ops[row as usize],
+            upid: None,
+            ts: ts.at(row),
+            dur: dur.get(row),
+            ts_end: ts_end.get(row),
+            sectors: 0,
+            bytes: bytes.at(row),
+            has_failed: false,
+        };
+        let rows = rows.iter().copied().zip(places);
+        match self.more {
+            More::Whole { upid, sectors } => {
+                let (upid, sectors) = (upid.ints(batch)?, sectors.ints(batch)?);
+                for (row, place) in rows {
+                    let more = Request {
+                        upid: upid.get(row),
+                        sectors: sectors.at(row),
+                        ..request(row)
+                    };
+                    each(*place, &more);
+                }
+            }
+            More::Brief { error } => {
+                let error = error.ints(batch)?;
+                for (row, place) in rows {
+                    let more = Request {
+                        has_failed: error.or_zero(row) > 0,
+                        ..request(row)
+                    };
+                    each(*place, &more);
+                }
+            }
         }
         Ok(())
     }
@@ -244,6 +309,7 @@ struct PartSum {
     write: Way,
     others: i64,
     sectors: i64,
+    errors: i64,
     durations: Histogram,
     writers: Writers,
 }
@@ -310,6 +376,15 @@ impl Device {
         (self.in_flight, self.parts)
     }
 
+    /// Adds what the piece that follows tells of the device.
+    fn append(&mut self, later: Device) {
+        let (in_flight, parts) = later.into_parts();
+        self.in_flight.append(in_flight);
+        for (part, sum) in parts {
+            self.parts.entry(part).or_default().merge(sum);
+        }
+    }
+
     fn put_aside(&mut self) {
         let (part, mut sum) = std::mem::take(&mut self.current);
         sum.writers.put_aside();
@@ -324,7 +399,7 @@ impl Device {
         self.current = (part, self.parts.remove(&part).unwrap_or_default());
     }
 
-    fn add(&mut self, parts: Parts, request: &Request<'_>, recording_end: Ns) {
+    fn add(&mut self, parts: Parts, request: &Request, recording_end: Ns) {
         let end = request.ts_end.unwrap_or(recording_end);
         self.in_flight.add(request.ts, end);
         let part = parts.of(end);
@@ -333,14 +408,15 @@ impl Device {
         }
         let sum = &mut self.current.1;
         sum.sectors += request.sectors;
+        sum.errors += i64::from(request.has_failed);
         request
             .dur
             .into_iter()
             .for_each(|dur| sum.durations.add(dur));
         let way = match request.op {
-            "read" => &mut sum.read,
-            "write" => &mut sum.write,
-            _ => {
+            Op::Read => &mut sum.read,
+            Op::Write => &mut sum.write,
+            Op::Other => {
                 sum.others += 1;
                 return;
             }
@@ -351,31 +427,50 @@ impl Device {
             way.waited += i128::from(dur);
             way.completed += 1;
         }
-        if request.op == "write" {
+        if request.op == Op::Write {
             sum.writers.add(request.upid, request.bytes);
         }
     }
 }
 
+impl Way {
+    fn merge(&mut self, other: &Way) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        self.waited += other.waited;
+        self.completed += other.completed;
+    }
+}
+
 impl PartSum {
+    /// Of those put aside.
+    fn merge(&mut self, other: PartSum) {
+        self.read.merge(&other.read);
+        self.write.merge(&other.write);
+        self.others += other.others;
+        self.sectors += other.sectors;
+        self.errors += other.errors;
+        self.durations.merge(&other.durations);
+        for (upid, bytes) in other.writers.others {
+            *self.writers.others.entry(upid).or_default() += bytes;
+        }
+    }
+
     fn count(&self) -> i64 {
         self.read.count + self.write.count + self.others
     }
 
-    /// Cells from `requests` on; `seconds` long, so long busy, so long in flight in total.
-    fn cells(
-        &self,
-        context: &Context<'_>,
-        (seconds, busy, total): (f64, Ns, Ns),
-        row: &mut Vec<Value>,
-    ) {
+    /// Cells from `requests` to the use; `seconds` long, so long busy, so long in flight in total.
+    fn cells(&self, detail: Detail, (seconds, busy, total): (f64, Ns, Ns), row: &mut Vec<Value>) {
         let per_second = |amount: f64| Value::from((seconds > 0.0).then(|| amount / seconds));
         let average =
             |way: &Way| (way.completed > 0).then(|| way.waited as f64 / way.completed as f64);
         let (read, write) = (&self.read, &self.write);
+        row.push(self.count().into());
+        if detail == Detail::Whole {
+            row.push(self.sectors.into());
+        }
         row.extend([
-            Value::from(self.count()),
-            self.sectors.into(),
             read.bytes.into(),
             write.bytes.into(),
             per_second(read.count as f64),
@@ -389,7 +484,6 @@ impl PartSum {
             per_second(total as f64 / 1e9),
             busy.into(),
             per_second(busy as f64 / 1e9),
-            self.top_writer(context).into(),
         ]);
     }
 

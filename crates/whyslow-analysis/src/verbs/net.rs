@@ -8,22 +8,21 @@
 //! What is sent again by a timer belongs to nobody. Where the whole recording has none of what is sent
 //! again, or dropped, most likely nobody recorded it, and the column is left empty.
 
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::collections::{BTreeMap, BTreeSet};
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array as _, RecordBatch};
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::fold::{Spot, fold, in_order};
+use crate::fold::{Spot, fold};
 use crate::grouping::{Grouping, Object, TimeKey};
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{PACKETS, SYSCALLS};
 use crate::pass::{Groups, Pass, Summing};
 use crate::query::Filter;
-use crate::scan::{ColumnRef, Ints, Projection, Texts, per_word};
+use crate::scan::{ColumnRef, Ints, Projection, per_row, per_word};
 use crate::sweep::Parts;
 
 const ROWS: usize = 20;
@@ -35,8 +34,6 @@ const KINDS: [&str; 6] = [
     "retransmit_synack",
     "drop",
 ];
-/// Keys that name the thread at work.
-const OWNERS: [Key; 5] = [Key::Process, Key::Thread, Key::Comm, Key::Pid, Key::Tid];
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let by = &context.question.by;
@@ -45,7 +42,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     }
     let keys = Key::parse_all(&PACKETS, by, &[Key::Netif])?;
     let packets = packets(context, &keys)?;
-    if keys.iter().any(|key| OWNERS.contains(key)) {
+    if keys.iter().any(|key| key.is_owner()) {
         return owners(context, &keys, packets);
     }
     let told = told(context)?;
@@ -77,7 +74,12 @@ fn peers(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let mut found: BTreeMap<Vec<KeyValue>, Traffic> = BTreeMap::new();
     let mut pass = context.pass(&PACKETS, &[])?;
     let groupings = [Key::Source, Key::Destination].map(|key| {
-        let mut grouping = Grouping::new(&PACKETS, &[key], Object::First, &mut pass.projection);
+        let mut grouping = Grouping::new(
+            &PACKETS,
+            (&[key], Object::First),
+            &context.names,
+            &mut pass.projection,
+        );
         if let Some(width) = context.interval {
             let column = pass.projection.need("ts");
             let span = context.span;
@@ -239,61 +241,41 @@ struct Told {
 }
 
 fn told(context: &Context<'_>) -> Result<Told, AnalysisError> {
+    let kinds = match context.tables.words(PACKETS.table, "kind")? {
+        Some(kinds) => kinds,
+        None => kinds_of_rows(context)?,
+    };
+    Ok(Told {
+        transmits: kinds.contains("transmit"),
+        retransmits: kinds.contains("retransmit") || kinds.contains("retransmit_synack"),
+        drops: kinds.contains("drop"),
+    })
+}
+
+fn kinds_of_rows(context: &Context<'_>) -> Result<BTreeSet<String>, AnalysisError> {
     let mut projection = Projection::new(PACKETS.table);
     let kind = projection.need("kind");
-    let each = |found: &mut [bool; KINDS.len()], batch: &RecordBatch, _| {
+    let each = |found: &mut BTreeSet<String>, batch: &RecordBatch, _| {
         let kind = kind.texts(batch)?;
-        let places = per_word(&kind, place_of);
-        // A dictionary has the words of its row group, not only those of the batch.
-        let mut are_used = vec![false; places.len()];
+        // A dictionary may have words that no row of the batch has.
+        let mut are_used = vec![false; kind.words.len()];
         for row in 0..batch.num_rows() as u32 {
             if let Some(word) = kind.key(row) {
                 are_used[word] = true;
             }
         }
-        for (place, _) in places.iter().zip(are_used).filter(|(_, is_used)| *is_used) {
-            found[place.unwrap_or(0)] |= place.is_some();
-        }
+        let words = (0..).zip(are_used).filter(|(_, is_used)| *is_used);
+        found.extend(words.map(|(word, _)| kind.words.value(word).to_owned()));
         Ok(())
     };
-    let merge = |found: &mut [bool; KINDS.len()], more: [bool; KINDS.len()]| {
-        for (found, more) in found.iter_mut().zip(more) {
-            *found |= more;
-        }
-    };
+    let merge = |found: &mut BTreeSet<String>, mut more: BTreeSet<String>| found.append(&mut more);
     let scan = projection.scan(None);
-    let [_, _, transmits, retransmits, of_synacks, drops] =
-        fold(context.tables, &scan, || [false; KINDS.len()], each, merge)?;
-    Ok(Told {
-        transmits,
-        retransmits: retransmits || of_synacks,
-        drops,
-    })
+    fold(context.tables, &scan, BTreeSet::new, each, merge)
 }
 
-/// Whether the driver took packets: mostly one of the first rows says so.
-fn transmits(context: &Context<'_>) -> Result<bool, AnalysisError> {
-    let mut projection = Projection::new(PACKETS.table);
-    let kind = projection.need("kind");
-    let mut found = false;
-    in_order(context.tables, &projection.scan(None), |batch| {
-        let kind = kind.texts(batch)?;
-        let is_one = per_word(&kind, |kind| kind == "transmit");
-        let rows = 0..batch.num_rows() as u32;
-        found = rows
-            .filter_map(|row| kind.key(row))
-            .any(|word| is_one[word]);
-        Ok(if found {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        })
-    })?;
-    Ok(found)
-}
-
-fn place_of(kind: &str) -> Option<usize> {
-    KINDS.iter().position(|known| *known == kind)
+fn place_of(kind: &str) -> usize {
+    let place = KINDS.iter().position(|known| *known == kind);
+    place.unwrap_or(KINDS.len())
 }
 
 /// What was received and sent in the window, whatever else the question asks for, by the begin of an interval and the
@@ -301,11 +283,7 @@ fn place_of(kind: &str) -> Option<usize> {
 pub(super) fn by_interface(
     context: &Context<'_>,
 ) -> Result<BTreeMap<(Option<Ns>, String), Traffic>, AnalysisError> {
-    let told = Told {
-        transmits: transmits(context)?,
-        retransmits: false,
-        drops: false,
-    };
+    let told = told(context)?;
     let all = Filter::default();
     let pass = context.pass_in(&PACKETS, &[Key::Netif], &all, context.selected())?;
     let of = |(group, sum): (Vec<KeyValue>, PacketSum)| {
@@ -349,9 +327,9 @@ impl Packets {
     }
 }
 
-/// As [`KINDS`].
+/// As [`KINDS`], and what is of none of them.
 #[derive(Default)]
-struct PacketSum([Amount; KINDS.len()]);
+struct PacketSum([Amount; KINDS.len() + 1]);
 
 impl PacketSum {
     fn received(&self) -> Amount {
@@ -382,7 +360,7 @@ impl PacketSum {
 }
 
 impl Summing for Packets {
-    type Columns<'b> = (Ints<'b>, Texts<'b>, Vec<Option<usize>>);
+    type Columns<'b> = (Ints<'b>, Vec<u8>);
     type Sum = PacketSum;
 
     fn columns<'b>(
@@ -391,15 +369,16 @@ impl Summing for Packets {
         _: Spot,
     ) -> Result<Self::Columns<'b>, AnalysisError> {
         let kind = self.kind.texts(batch)?;
-        let places = per_word(&kind, place_of);
-        Ok((self.bytes.ints(batch)?, kind, places))
+        let places = per_word(&kind, |kind| place_of(kind) as u8);
+        let places = per_row(&kind, &places, KINDS.len() as u8);
+        Ok((self.bytes.ints(batch)?, places))
     }
 
-    fn add(&self, sum: &mut PacketSum, (bytes, kind, places): &Self::Columns<'_>, row: u32) {
-        if let Some(place) = kind.key(row).and_then(|key| places[key]) {
-            sum.0[place].bytes += bytes.or_zero(row);
-            sum.0[place].packets += 1;
-        }
+    #[inline]
+    fn add(&self, sum: &mut PacketSum, (bytes, places): &Self::Columns<'_>, row: u32) {
+        let place = usize::from(places[row as usize]).min(KINDS.len());
+        sum.0[place].bytes += bytes.or_zero(row);
+        sum.0[place].packets += 1;
     }
 
     fn merge(&self, sum: &mut PacketSum, other: PacketSum) {

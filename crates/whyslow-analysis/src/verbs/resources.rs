@@ -6,16 +6,13 @@
 //! such as the speed of an interface or the memory in use, is left empty. By interval, each block of
 //! rows is what the question answers for that interval as its window.
 
-use std::collections::BTreeMap;
-
 use whyslow_model::Window;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
-use super::sharers::Calls;
-use super::{cpu, devices, interfaces, stats};
+use super::devices::{self, Detail};
+use super::{cpu, interfaces, stats};
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::keys::{Key, KeyValue};
 use crate::kinds::{BLOCK, SCHED, SLICES};
 use crate::query::{Filter, Question};
 use crate::sweep::Parts;
@@ -113,12 +110,12 @@ fn of_window(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
 
 /// All CPUs, with the threads that waited for one, then each.
 fn cpus(context: &Context<'_>) -> Result<Vec<Vec<Value>>, AnalysisError> {
-    let each = cpu::Split::of(context, false)?.table(context)?;
-    let ratios: Vec<f64> = each
-        .rows
-        .iter()
-        .filter_map(|row| number(&each, row, "busy_ratio"))
-        .collect();
+    let each = cpu::ratios(context)?;
+    let ratios = each.iter().filter_map(|(_, ratio)| match ratio {
+        Value::Float(ratio) => Some(*ratio),
+        _ => None,
+    });
+    let ratios: Vec<f64> = ratios.collect();
     let mean = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
     // Without wakeups only waits after a preemption are known, which are no measure of all.
     let (waiting, p99) = if context.has("wakeup") {
@@ -131,7 +128,7 @@ fn cpus(context: &Context<'_>) -> Result<Vec<Vec<Value>>, AnalysisError> {
         (Value::Null, Value::Null)
     };
     let mut rows = vec![vec![
-        format!("{} CPUs", each.rows.len()).into(),
+        format!("{} CPUs", each.len()).into(),
         (!ratios.is_empty()).then_some(mean).into(),
         waiting,
         "threads".into(),
@@ -139,14 +136,10 @@ fn cpus(context: &Context<'_>) -> Result<Vec<Vec<Value>>, AnalysisError> {
         Value::Null,
         Value::Null,
     ]];
-    if each.rows.len() > 1 {
-        rows.extend(each.rows.iter().map(|row| {
-            let name = match cell(&each, row, "cpu") {
-                Value::Int(cpu) => format!("CPU {cpu}"),
-                _ => "CPU".into(),
-            };
+    if each.len() > 1 {
+        rows.extend(each.into_iter().map(|(cpu, ratio)| {
             let mut shown = vec![Value::Null; 7];
-            (shown[0], shown[1]) = (name.into(), cell(&each, row, "busy_ratio"));
+            (shown[0], shown[1]) = (format!("CPU {cpu}").into(), ratio);
             shown
         }));
     }
@@ -154,19 +147,12 @@ fn cpus(context: &Context<'_>) -> Result<Vec<Vec<Value>>, AnalysisError> {
 }
 
 fn disks(context: &Context<'_>) -> Result<Vec<Vec<Value>>, AnalysisError> {
-    let each = devices::table(context)?;
-    let failed = Filter {
-        errors_only: true,
-        ..Filter::default()
-    };
-    let pass = context.pass_of(&BLOCK, &[Key::Dev], &failed)?;
-    let errors: BTreeMap<Vec<KeyValue>, u64> = pass.run(context.tables, &Calls)?;
+    let each = devices::table(context, Detail::Brief)?;
     let row = |row: &Vec<Value>| {
         let name = match cell(&each, row, "dev") {
             Value::Text(name) => name,
             _ => String::new(),
         };
-        let key = vec![KeyValue::Text(name.as_str().into())];
         let rate = |column| number(&each, row, column).unwrap_or(0.0);
         vec![
             name.into(),
@@ -174,7 +160,7 @@ fn disks(context: &Context<'_>) -> Result<Vec<Vec<Value>>, AnalysisError> {
             cell(&each, row, "aqu_sz"),
             "requests".into(),
             cell(&each, row, "p99_ns"),
-            (errors.get(&key).copied().unwrap_or(0) as i64).into(),
+            cell(&each, row, "errors"),
             (rate("read_bytes_per_s") + rate("write_bytes_per_s")).into(),
         ]
     };

@@ -41,6 +41,12 @@ CREATE MACRO cut_of(ts, ts_end, recorded) AS
          WHEN coalesce(recorded, '') = 'begin' OR coalesce(ts < getvariable('win_begin'), false) THEN 'begin'
          WHEN coalesce(recorded, '') = 'end' OR coalesce(ts_end > getvariable('win_end'), false) THEN 'end' END;
 
+-- Whose a process is.
+CREATE MACRO cgroup_of(id) AS (SELECT p.cgroup FROM process p WHERE p.upid = id);
+CREATE MACRO container_of(id) AS (SELECT p.container FROM process p WHERE p.upid = id);
+CREATE MACRO mount_ns_of(id) AS (SELECT p.mount_ns FROM process p WHERE p.upid = id);
+CREATE MACRO uid_of(id) AS (SELECT p.uid FROM process p WHERE p.upid = id);
+
 CREATE VIEW io AS
 SELECT *, coalesce(path, 'unknown (' || unknown_reason || ')') AS object
 FROM syscall
@@ -51,6 +57,9 @@ CREATE VIEW block AS SELECT * FROM block_io WHERE touches(ts, ts_end);
 CREATE VIEW states AS SELECT *, NULL AS cut FROM thread_state WHERE touches(ts, ts_end);
 CREATE VIEW syscalls AS SELECT * FROM syscall WHERE touches(ts, ts_end);
 CREATE VIEW waits AS SELECT *, NULL AS cut FROM thread_state WHERE state = 'runnable' AND touches(ts, ts_end);
+CREATE VIEW lookups AS SELECT *, NULL AS cut FROM dns_lookup WHERE touches(ts, ts_end);
+CREATE VIEW locks AS SELECT *, NULL AS cut FROM lock_wait WHERE touches(ts, ts_end);
+CREATE VIEW stacks AS SELECT *, NULL AS cut FROM stack_sample WHERE touches(ts, ts_end);
 CREATE VIEW irqs AS SELECT *, NULL AS cut FROM irq WHERE touches(ts, ts_end);
 CREATE VIEW slices AS SELECT *, NULL AS cut FROM sched_slice WHERE touches(ts, ts_end);
 -- Sent is what the driver took; where a recording never tells, what was handed to it.

@@ -81,6 +81,21 @@ const COMMS: [&str; 5] = [
     "lttng-consumerd",
     "kworker/0:1",
 ];
+/// User by number and name, control group, and the digit of the id of a container.
+type OwnerOf<'o> = (
+    Option<i64>,
+    Option<&'o str>,
+    Option<&'o str>,
+    Option<&'o str>,
+);
+const OWNERS: [OwnerOf<'_>; 6] = [
+    (Some(0), Some("root"), Some("/system.slice/a.service"), None),
+    (Some(33), Some("www-data"), Some("/docker/e"), Some("e")),
+    (Some(33), Some("www-data"), Some("/docker/f"), Some("f")),
+    (Some(0), Some("root"), Some("/docker/e"), Some("e")),
+    (Some(70_000), None, Some("/"), None),
+    (None, None, None, None),
+];
 const CALLS: [(&str, &str); 16] = [
     ("openat", "open"),
     ("open", "open"),
@@ -143,6 +158,7 @@ pub(crate) fn make<S: EmitAll>(
         after(sink, maker.symbols);
     }
     maker.others(sink);
+    maker.waits(step, sink);
     RecordingInfo {
         begin_ns: BEGIN,
         end_ns: end,
@@ -166,19 +182,22 @@ fn things<S: EmitAll>(symbols: &mut Symbols, sink: &mut S) {
         let is_tracer = comm.starts_with("lttng-");
         let comm = Some(symbols.intern(comm));
         if utid % 2 == 0 {
+            let (uid, user, cgroup, container) = OWNERS[upid as usize % OWNERS.len()];
+            let container = container.map(|digit| digit.repeat(64));
+            let mut text = |text: Option<&str>| text.map(|text| symbols.intern(text));
             sink.emit(ProcessRow {
                 upid,
                 pid: 1000 + upid,
                 parent_upid: None,
                 ppid: None,
                 comm,
-                exe: (upid == 1).then(|| symbols.intern("/usr/bin/python3.11")),
+                exe: text((upid == 1).then_some("/usr/bin/python3.11")),
                 command_line: None,
-                uid: None,
-                user_name: None,
-                cgroup: None,
-                container: None,
-                mount_ns: None,
+                uid,
+                user_name: text(user),
+                cgroup: text(cgroup),
+                container: text(container.as_deref()),
+                mount_ns: (upid != 4).then_some(4_026_531_840 + i64::from(upid) / 3),
                 ts_created: None,
                 ts_start: None,
                 ts_exit: None,

@@ -309,6 +309,7 @@ fn interrupts_memory_and_network_equal_sql() {
     }
     let words = [
         ("keys", "comm"),
+        ("names", "comm"),
         ("order", ORDER_COMM),
         ("first", ""),
         ("time", ""),

@@ -12,7 +12,9 @@ use super::ImportError;
 use super::account::LogEntry;
 use super::session::{RowSink, Session};
 use crate::clock::ClockRelation;
-use crate::importers::spool::{Mapper, Names, Place, Reading, SpoolReader, Step, Told, Window};
+use crate::importers::spool::{
+    Mapper, Names, Place, Reading, SpoolReader, Step, Told, Values, Window,
+};
 
 /// What the spool is called in tables.
 const LABEL: &str = "spool";
@@ -120,6 +122,7 @@ fn emit<S: RowSink>(
     session: &mut Session<'_, S>,
 ) -> ControlFlow<()> {
     let ready = window.ready(at_end);
+    let mut unknown = 0;
     let begin = window.clocks.first().map_or(0, |first| first.monotonic);
     for ordered in &ready {
         let Some((head, record)) = window.record(ordered) else {
@@ -134,6 +137,19 @@ fn emit<S: RowSink>(
         if matches!(record, Record::Stack(_) | Record::Lock(_)) {
             if let Some(event) = mapper.stack(&head, &record, place.ts, &mut frames) {
                 session.event(event)?;
+            }
+            continue;
+        }
+        if matches!(
+            record,
+            Record::Function(_) | Record::FunctionEnd(_) | Record::Usdt(_)
+        ) {
+            let mut values = Values::new();
+            match window.probe(&head, &record, place.ts, &mut values) {
+                // It was under way when the spool began.
+                Some(event) if ordered.ts < begin => session.event_before(event)?,
+                Some(event) => session.event(event)?,
+                None => unknown += 1,
             }
             continue;
         }
@@ -155,14 +171,16 @@ fn emit<S: RowSink>(
             Told::Nothing => {}
         }
     }
+    window.probes_unknown += unknown;
     window.forget();
     ControlFlow::Continue(())
 }
 
 fn account<S: RowSink>(reader: &SpoolReader, window: &Window, session: &mut Session<'_, S>) {
     let account = &mut session.account;
-    account.add_records(window.read, window.damaged);
+    account.add_records(window.read, window.damaged + window.probes_unknown);
     account.add_anomaly(&stat::SPOOL_RECORD_DAMAGED, window.damaged, &[]);
+    account.add_anomaly(&stat::FUNCTION_UNKNOWN, window.probes_unknown, &[]);
     for (kind, count) in window.kinds.iter() {
         account.add_events(LABEL, &format!("{kind:?}"), count);
     }

@@ -1,5 +1,5 @@
-//! Interrupt handlers: hard ones, soft ones with the time from raise to entry, and those of
-//! high-resolution timers; and with them the context of every event.
+//! Interrupt handlers: hard ones, soft ones and those sent by other CPUs with the time from raise to
+//! entry, and those of high-resolution timers; and with them the context of every event.
 //!
 //! Per CPU a stack: a handler ends with an exit of its kind and number. Handlers above it lost
 //! their exits and are written without end. What cannot be in an interrupt (a switch, a system
@@ -15,6 +15,7 @@ use whyslow_model::event::{Body, Event, IrqKind};
 use whyslow_model::tables::{EmitAll, IrqRow};
 use whyslow_model::{Ns, Sym, Symbols, stat};
 
+use super::CPUS_MAX;
 use super::identity::{Here, Output, ThreadRef};
 
 /// Handlers that interrupt each other on one CPU. Linux has hard in soft in task; more is damage.
@@ -22,6 +23,9 @@ const NESTING_MAX: usize = 16;
 
 /// Interrupt lines whose names are kept.
 const NAMES_MAX: usize = 1 << 14;
+
+/// Interrupts that CPUs send each other.
+const IPIS: [&str; 3] = ["RESCHEDULE", "CALL_FUNCTION", "CALL_FUNCTION_SINGLE"];
 
 /// Softirq vectors, in the order of the kernel's numbers.
 const VECTORS: [&str; 10] = [
@@ -55,7 +59,10 @@ struct Cpu {
 #[derive(Debug)]
 pub(super) struct IrqTracker {
     cpus: Vec<Option<Cpu>>,
-    kinds: [Sym; 3],
+    kinds: [Sym; 4],
+    ipis: [Sym; IPIS.len()],
+    /// First raise of those since their last entry, by CPU and number.
+    ipis_raised: FxHashMap<(i32, i32), Ns>,
     vectors: [Sym; VECTORS.len()],
     /// Names of interrupt lines.
     names: FxHashMap<i32, Sym>,
@@ -69,7 +76,9 @@ impl IrqTracker {
     pub(super) fn new(symbols: &mut Symbols) -> Self {
         Self {
             cpus: Vec::new(),
-            kinds: ["hard", "soft", "hrtimer"].map(|name| symbols.intern(name)),
+            kinds: ["hard", "soft", "hrtimer", "ipi"].map(|name| symbols.intern(name)),
+            ipis: IPIS.map(|name| symbols.intern(name)),
+            ipis_raised: FxHashMap::default(),
             vectors: VECTORS.map(|name| symbols.intern(name)),
             names: FxHashMap::default(),
             next_id: 0,
@@ -150,15 +159,18 @@ impl IrqTracker {
             self.name(irq, name, out);
             return;
         }
+        if let Body::IpiRaise { nr, first, cpus } = event.body {
+            return self.ipi(nr, (first, cpus), event.ts);
+        }
         let Some(number) = here.cpu else { return };
         match event.body {
             Body::IrqEnter { kind, nr, name } => {
-                self.recorded |= kind != IrqKind::Hrtimer;
+                self.recorded |= matches!(kind, IrqKind::Hard | IrqKind::Soft);
                 self.timers |= kind == IrqKind::Hrtimer;
                 self.begin((number, kind, nr), name, here, out);
             }
             Body::IrqExit { kind, nr, ret } => {
-                self.recorded |= kind != IrqKind::Hrtimer;
+                self.recorded |= matches!(kind, IrqKind::Hard | IrqKind::Soft);
                 self.timers_end |= kind == IrqKind::Hrtimer;
                 self.end((number, kind, nr), ret, here, out);
             }
@@ -188,6 +200,18 @@ impl IrqTracker {
         }
     }
 
+    /// One that is sent while another one is on its way comes with it.
+    fn ipi(&mut self, nr: i32, (first, cpus): (i32, u64), ts: Ns) {
+        let is_known = usize::try_from(nr).is_ok_and(|nr| nr < IPIS.len());
+        let is_possible = (0..CPUS_MAX as i32).contains(&first);
+        if !is_known || !is_possible {
+            return;
+        }
+        for bit in (0..64).filter(|bit| cpus & 1 << bit != 0) {
+            self.ipis_raised.entry((first + bit, nr)).or_insert(ts);
+        }
+    }
+
     fn begin<S: EmitAll>(
         &mut self,
         (number, kind, nr): (i32, IrqKind, i32),
@@ -202,6 +226,11 @@ impl IrqTracker {
             (IrqKind::Hard, None) => self.names.get(&nr).copied(),
             (IrqKind::Soft, _) => vector.map(|vector| self.vectors[vector]),
             (IrqKind::Hrtimer, name) => name.map(|name| out.intern(name)),
+            (IrqKind::Ipi, _) => self.ipi_name(nr),
+        };
+        let ipi_raised = match kind {
+            IrqKind::Ipi => self.ipis_raised.remove(&(number, nr)),
+            _ => None,
         };
         let cpu = self.cpu(number);
         let ts_raise = match (kind, vector) {
@@ -209,7 +238,7 @@ impl IrqTracker {
                 let again = &mut cpu.raised_again[vector];
                 cpu.raised[vector].take().or_else(|| again.take())
             }
-            _ => None,
+            _ => ipi_raised,
         };
         cpu.stack.push(Handler {
             id,
@@ -265,6 +294,7 @@ impl IrqTracker {
                     IrqKind::Hard => self.names.get(&nr).copied(),
                     IrqKind::Soft => vector,
                     IrqKind::Hrtimer => None,
+                    IrqKind::Ipi => self.ipi_name(nr),
                 },
                 ts_raise: None,
                 raise_ns: None,
@@ -326,6 +356,11 @@ impl IrqTracker {
             pid: handler.thread.and_then(|thread| thread.pid),
             comm: handler.thread.and_then(|thread| thread.comm),
         });
+    }
+
+    fn ipi_name(&self, nr: i32) -> Option<Sym> {
+        let nr = usize::try_from(nr).ok()?;
+        self.ipis.get(nr).copied()
     }
 
     fn cpu(&mut self, number: i32) -> &mut Cpu {

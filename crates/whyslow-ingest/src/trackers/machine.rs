@@ -1,8 +1,9 @@
-//! What lies where: mounts, and devices on devices. Snapshots tell of the same more than once.
+//! What lies where: mounts, devices on devices, and files of mount namespaces. Snapshots tell of the
+//! same more than once.
 
-use rustc_hash::FxHashSet;
-use whyslow_model::event::{Body, StateMount};
-use whyslow_model::tables::{DeviceLinkRow, EmitAll, MountRow};
+use rustc_hash::{FxHashMap, FxHashSet};
+use whyslow_model::event::{Body, StateMount, StateResolverFile};
+use whyslow_model::tables::{DeviceLinkRow, EmitAll, MountRow, ResolverFileRow};
 use whyslow_model::{Sym, stat};
 
 use super::identity::{Here, Output};
@@ -15,6 +16,9 @@ pub(super) struct MachineTracker {
     /// Namespace, id and place: ids are given again.
     mounts: FxHashSet<(i64, i32, Sym)>,
     links: FxHashSet<(i64, i64)>,
+    /// What was told last of each file of a namespace.
+    files: FxHashMap<(i64, Sym), (Option<i64>, Sym)>,
+    file_rows: i64,
 }
 
 impl MachineTracker {
@@ -24,7 +28,7 @@ impl MachineTracker {
         here: &Here,
         out: &mut Output<'_, S>,
     ) {
-        if self.mounts.len() + self.links.len() >= KNOWN_MAX {
+        if self.mounts.len() + self.links.len() + self.file_rows as usize >= KNOWN_MAX {
             out.anomalies.count(&stat::MAP_LIMIT, here.ts);
             return;
         }
@@ -41,8 +45,33 @@ impl MachineTracker {
                 }
             }
             Body::StateMount(ref mount) => self.mount(mount, out),
+            Body::StateResolverFile(ref file) => self.file(file, here, out),
             _ => {}
         }
+    }
+
+    fn file<S: EmitAll>(
+        &mut self,
+        file: &StateResolverFile<'_>,
+        here: &Here,
+        out: &mut Output<'_, S>,
+    ) {
+        let path = out.intern(file.path);
+        let text = out.intern(file.text);
+        let told = (file.size, text);
+        if self.files.insert((file.mount_ns, path), told) == Some(told) {
+            return;
+        }
+        let row = ResolverFileRow {
+            id: self.file_rows,
+            ts: here.ts,
+            mount_ns: file.mount_ns,
+            path,
+            size: file.size,
+            text: file.size.map(|_| text),
+        };
+        self.file_rows += 1;
+        out.sink.emit(row);
     }
 
     fn mount<S: EmitAll>(&mut self, mount: &StateMount<'_>, out: &mut Output<'_, S>) {

@@ -53,7 +53,7 @@ impl Mode {
         match kind {
             IrqKind::Soft => Mode::Softirq,
             // They run in the interrupt of the timer.
-            IrqKind::Hard | IrqKind::Hrtimer => Mode::Hardirq,
+            IrqKind::Hard | IrqKind::Hrtimer | IrqKind::Ipi => Mode::Hardirq,
         }
     }
 }

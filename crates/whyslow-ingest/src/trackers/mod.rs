@@ -10,6 +10,7 @@ mod callsites;
 mod counter;
 mod fd;
 mod file;
+mod function;
 mod identity;
 mod irq;
 mod lookup;
@@ -25,14 +26,18 @@ mod process;
 mod reclaim;
 mod sched;
 mod seat;
+mod signal;
 mod stack;
 mod syscall;
+mod tcp;
 #[cfg(test)]
 mod tests;
 mod thread_state;
 mod threads;
+mod usdt;
 mod wakeup;
 mod work;
+mod work_item;
 
 use whyslow_model::event::{Body, Event, Loss, StateProcess};
 use whyslow_model::tables::EmitAll;
@@ -44,6 +49,7 @@ pub use process::Processes;
 
 use block::BlockTracker;
 use counter::CounterTracker;
+use function::FunctionTracker;
 use irq::IrqTracker;
 use lookup::LookupTracker;
 use machine::MachineTracker;
@@ -53,10 +59,14 @@ use net::NetTracker;
 use page::PageTracker;
 use reclaim::ReclaimTracker;
 use sched::SchedTracker;
+use signal::SignalTracker;
 use stack::StackTracker;
 use syscall::SyscallTracker;
+use tcp::TcpTracker;
+use usdt::UsdtTracker;
 use wakeup::WakeupTracker;
 use work::WorkTracker;
+use work_item::WorkItemTracker;
 
 /// CPUs a machine can have: twice what Linux can be built for.
 const CPUS_MAX: usize = 1 << 14;
@@ -129,11 +139,16 @@ struct Topics {
     inside: Inside,
     wakeup: WakeupTracker,
     net: NetTracker,
+    tcp: TcpTracker,
+    signal: SignalTracker,
     page: PageTracker,
     reclaim: ReclaimTracker,
     lookup: LookupTracker,
+    function: FunctionTracker,
+    usdt: UsdtTracker,
     stack: StackTracker,
     work: WorkTracker,
+    work_item: WorkItemTracker,
     marker: MarkerTracker,
     machine: MachineTracker,
     counter: CounterTracker,
@@ -150,11 +165,16 @@ impl Topics {
             inside: Inside::default(),
             wakeup: WakeupTracker::new(symbols),
             net: NetTracker::new(symbols),
+            tcp: TcpTracker::default(),
+            signal: SignalTracker::default(),
             page: PageTracker::default(),
             reclaim: ReclaimTracker::default(),
             lookup: LookupTracker::default(),
+            function: FunctionTracker::default(),
+            usdt: UsdtTracker::default(),
             stack: StackTracker::default(),
             work: WorkTracker::default(),
+            work_item: WorkItemTracker::default(),
             marker: MarkerTracker::default(),
             machine: MachineTracker::default(),
             counter: CounterTracker::default(),
@@ -231,9 +251,13 @@ impl Topics {
         self.page.finish(out);
         self.reclaim.finish(out);
         self.lookup.finish(out);
+        self.tcp.finish(out);
+        self.signal.finish(out);
+        self.function.finish(ts_end, out);
         self.stack.finish(out);
         self.syscall.finish(out);
         self.work.finish(&self.block, out);
+        self.work_item.finish(out);
         self.block.finish(out);
         self.processes.finish(out);
     }
@@ -246,6 +270,10 @@ impl Topics {
             self.syscall.change(change, here, out);
             if let Change::Gone { thread } | Change::Execed { thread } = change {
                 self.lookup.left(thread, out);
+                self.function.left(thread, here.ts, out);
+            }
+            if let Change::ProcessEnded { process } = change {
+                self.signal.ended(process.pid, out);
             }
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
@@ -334,6 +362,7 @@ impl Topics {
             Body::IrqEnter { .. }
             | Body::IrqExit { .. }
             | Body::SoftirqRaise { .. }
+            | Body::IpiRaise { .. }
             | Body::StateIrq { .. } => self.irq.event(event, here, out),
             Body::Net { .. } | Body::NetFault { .. } | Body::StateNetInterface { .. } => {
                 self.net.event(event, here, out);
@@ -351,10 +380,21 @@ impl Topics {
             Body::LookupBegin { .. } | Body::LookupEnd { .. } => {
                 self.lookup.event(&event.body, here, out);
             }
-            Body::StateMount(_) | Body::StateDeviceLink { .. } => {
+            Body::FunctionBegin(_) | Body::FunctionEnd { .. } => {
+                self.function.event(&event.body, here, out);
+            }
+            Body::Usdt(ref hit) => self.usdt.event(hit, here, out),
+            Body::StateMount(_) | Body::StateResolverFile(_) | Body::StateDeviceLink { .. } => {
                 self.machine.event(&event.body, here, out);
             }
             Body::Work(work) => self.work.event(work, here, &self.block, out),
+            Body::Signal(signal) => self.signal.sent(signal, (here, other), out),
+            Body::SignalDelivered(signal) => self.signal.delivered(signal, here, out),
+            Body::Tcp(ref change) => self.tcp.event(change, here, out),
+            Body::WorkItem(item) => {
+                let context = (&self.irq, &self.inside);
+                self.work_item.event(item, here, context, out);
+            }
             Body::StateEnd => self.work.dumped(&self.block, out),
             Body::Marker { .. } => self.marker.event(&event.body, here, out),
             _ => {}

@@ -217,7 +217,7 @@ impl NetTracker {
     }
 }
 
-fn write_address(text: &mut String, address: NetAddress, port: Option<u16>) {
+pub(super) fn write_address(text: &mut String, address: NetAddress, port: Option<u16>) {
     match (address, port) {
         (NetAddress::V4(bytes), None) => write!(text, "{}", std::net::Ipv4Addr::from(bytes)),
         (NetAddress::V4(bytes), Some(port)) => {

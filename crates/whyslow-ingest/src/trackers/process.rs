@@ -10,7 +10,7 @@
 //! process; [`Change::Joined`](super::identity::Change) tells when that ends.
 
 use whyslow_model::event::{Body, Context, Event, PrevState, ProcessAbout, StateProcess};
-use whyslow_model::tables::EmitAll;
+use whyslow_model::tables::{EmitAll, ProcessViewRow};
 use whyslow_model::{Ns, Sym};
 
 use super::identity::{Change, Output, ProcessRef, Running, ThreadRef};
@@ -26,6 +26,8 @@ const COMM_MAX: usize = 15;
 #[derive(Debug, Default)]
 pub struct Processes {
     threads: Threads,
+    /// Rows of what processes see.
+    views: i64,
 }
 
 impl Processes {
@@ -152,6 +154,9 @@ impl Processes {
             Body::SchedWakeup { tid, comm, .. } => return self.named(tid, comm, ts, out),
             Body::SchedMigrate { tid, .. } | Body::PrioChange { tid, .. } => {
                 return self.threads.find(tid);
+            }
+            Body::Signal(signal) if signal.tid > 0 => {
+                return Some(self.know(signal.tid, Some(signal.pid), ts, out));
             }
             Body::CommChange { tid, comm } if tid > 0 => {
                 let slot = self.know(tid, None, ts, out);
@@ -429,8 +434,23 @@ impl Processes {
         );
         text(&mut known.container, about.container);
         known.uid = about.uid.or(known.uid);
+        let is_moved = about.mount_ns.is_some() && about.mount_ns != known.mount_ns;
         known.mount_ns = about.mount_ns.or(known.mount_ns);
         known.ts_created = about.ts_created.or(known.ts_created);
+        let upid = process.upid;
+        if is_moved || about.root.is_some() {
+            let row = ProcessViewRow {
+                // Those between are of calls.
+                id: 2 * self.views,
+                ts,
+                upid,
+                mount_ns: about.mount_ns.filter(|_| is_moved),
+                root: about.root.map(|root| out.intern(root)),
+                is_below: false,
+            };
+            self.views += 1;
+            out.sink.emit(row);
+        }
     }
 
     fn set_ppid(&mut self, slot: u32, ppid: i32) {

@@ -101,7 +101,7 @@ impl WakeupTracker {
         (irq, inside): (&IrqTracker, &Inside),
     ) -> (Sym, Option<i32>) {
         match irq.context(here.cpu) {
-            Some((IrqKind::Hard, nr)) => (self.irq, Some(nr)),
+            Some((IrqKind::Hard | IrqKind::Ipi, nr)) => (self.irq, Some(nr)),
             Some((IrqKind::Soft, nr)) => (self.softirq, Some(nr)),
             Some((IrqKind::Hrtimer, _)) => (self.timer, None),
             // The idle thread wakes nobody: it was an interrupt whose handler is not recorded,
@@ -114,7 +114,8 @@ impl WakeupTracker {
     }
 }
 
-fn may_be_interrupted(here: &Here, irq: &IrqTracker, inside: &Inside) -> bool {
+/// An interrupt whose handler is not recorded may be at work, rather than the thread.
+pub(super) fn may_be_interrupted(here: &Here, irq: &IrqTracker, inside: &Inside) -> bool {
     let is_outside = |thread: ThreadRef| inside.get(&thread) == Some(false);
     !irq.timers_recorded() && here.thread.is_some_and(is_outside)
 }

@@ -16,6 +16,8 @@ pub struct ProcessAbout<'a> {
     pub cgroup: Option<&'a [u8]>,
     pub container: Option<&'a [u8]>,
     pub mount_ns: Option<i64>,
+    /// Its root directory, as its mount namespace names it.
+    pub root: Option<&'a [u8]>,
     pub ts_created: Option<Ns>,
 }
 
@@ -31,6 +33,17 @@ pub struct StateMount<'a> {
     pub fs: &'a [u8],
     pub source: &'a [u8],
     pub options: &'a [u8],
+}
+
+/// A file that says how names of hosts are looked up, as a mount namespace has it.
+#[derive(Debug, Clone, Copy)]
+pub struct StateResolverFile<'a> {
+    pub mount_ns: i64,
+    pub path: &'a [u8],
+    /// None if there is no such file.
+    pub size: Option<i64>,
+    /// As much of it as was kept.
+    pub text: &'a [u8],
 }
 
 /// What a block device is.

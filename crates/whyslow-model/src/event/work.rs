@@ -92,3 +92,42 @@ pub struct Work<'a> {
     /// Of work that is told when it is over.
     pub dur: Option<Ns>,
 }
+
+/// How far a function that is called later is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ItemPhase {
+    Queued,
+    /// Its workqueue has room for it, and had none when it was queued.
+    Activated,
+    Begin,
+    End,
+}
+
+impl ItemPhase {
+    pub const ALL: [Self; 4] = [Self::Queued, Self::Activated, Self::Begin, Self::End];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Activated => "activated",
+            Self::Begin => "begin",
+            Self::End => "end",
+        }
+    }
+}
+
+/// A function that the kernel calls later, by one of its own threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkItem<'a> {
+    pub phase: ItemPhase,
+    /// Tells items apart until they begin.
+    pub work: u64,
+    /// Address of the function, where it is told.
+    pub address: Option<u64>,
+    /// Its name, where that was found.
+    pub function: Option<&'a [u8]>,
+    /// Name of the workqueue; empty where it is not told.
+    pub workqueue: &'a [u8],
+    /// The thread of the context does nothing else.
+    pub is_worker: bool,
+}

@@ -51,8 +51,13 @@ impl<'b> Cursor<'b> {
     }
 
     pub(super) fn comm(&mut self) -> Result<&'b [u8], RecordError> {
-        let comm = self.take(16)?;
-        let end = comm.iter().position(|byte| *byte == 0);
-        Ok(&comm[..end.unwrap_or(comm.len())])
+        self.name(16)
+    }
+
+    /// Up to its zero byte, in so many bytes.
+    pub(super) fn name(&mut self, bytes: usize) -> Result<&'b [u8], RecordError> {
+        let name = self.take(bytes)?;
+        let end = name.iter().position(|byte| *byte == 0);
+        Ok(&name[..end.unwrap_or(name.len())])
     }
 }

@@ -60,6 +60,17 @@ pub struct CountersRecord<'b> {
     pub values: Values<'b>,
 }
 
+/// A file that says how names of hosts are looked up, as a mount namespace has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResolverFileRecord<'b> {
+    pub mount_ns: u32,
+    /// Bytes of the whole file; none if there is no such file.
+    pub size: Option<i64>,
+    pub path: &'b [u8],
+    /// Its first bytes.
+    pub text: &'b [u8],
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostRecord<'b> {
     Program(Program<'b>),
@@ -70,6 +81,11 @@ pub enum HostRecord<'b> {
     Mount(MountRecord<'b>),
     DeviceAbout(DeviceAbout<'b>),
     Counters(CountersRecord<'b>),
+    ResolverFile(ResolverFileRecord<'b>),
+    /// Root directory of the head's process.
+    Root {
+        path: &'b [u8],
+    },
     /// A control group of the unified hierarchy, where there is no other.
     Cgroup {
         id: u64,
@@ -125,6 +141,13 @@ pub(super) fn host<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<HostRecord<'b>
             id: at.u64()?,
             path: at.text()?,
         },
+        Kind::ResolverFile => HostRecord::ResolverFile(ResolverFileRecord {
+            mount_ns: at.u32()?,
+            size: i64::try_from(at.u64()?).ok(),
+            path: at.text()?,
+            text: at.text()?,
+        }),
+        Kind::Root => HostRecord::Root { path: at.text()? },
         Kind::DeviceLink => HostRecord::DeviceLink {
             dev: at.u32()?,
             below: at.u32()?,

@@ -9,23 +9,28 @@
 //! them to the calendar.
 
 mod block;
+mod block_io;
 mod cursor;
 mod encode;
 mod host;
 mod lookup;
 mod net;
+mod probe;
 mod record;
+mod signal;
 mod stack;
 mod work;
 
 pub use block::{BLOCK_BYTES, Block, BlockError, FILE_SUFFIX, MAGIC, PAYLOAD_MAX};
+pub use block_io::BlockIo;
 pub use encode::Encoder;
-pub use host::{CountersRecord, DeviceAbout, HostRecord, MountRecord, Program};
+pub use host::{CountersRecord, DeviceAbout, HostRecord, MountRecord, Program, ResolverFileRecord};
 pub use lookup::LookupRecord;
-pub use net::NetRecord;
+pub use net::{NetRecord, TcpRecord};
+pub use probe::{FunctionEndRecord, FunctionRecord, ProbeRecord, TEXT_BYTES, UsdtRecord};
 pub use record::{
-    BlockIo, COMPAT, ELSEWHERE, HEAD_BYTES, Head, Kind, Record, RecordError, SLEPT, Switch,
-    SyscallRecord, TOLD, Task, TextRecord, Wakeup, records,
+    COMPAT, ELSEWHERE, HEAD_BYTES, Head, Kind, Record, RecordError, SLEPT, Switch, SyscallRecord,
+    TAIL, TOLD, Task, TextRecord, Wakeup, records,
 };
 pub use stack::{Addresses, LockRecord, MissedRecord, NameRecord, StackRecord};
-pub use work::{ReclaimRecord, WorkRecord};
+pub use work::{ReclaimRecord, WorkItemRecord, WorkRecord};

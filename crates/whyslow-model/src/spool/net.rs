@@ -1,8 +1,8 @@
-//! Packets.
+//! Packets and connections.
 
 use super::RecordError;
 use super::record::Cursor;
-use crate::event::{NetAddress, NetHeaders};
+use crate::event::{Endpoint, NetAddress, NetHeaders, TcpState};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetRecord<'b> {
@@ -52,5 +52,103 @@ impl<'b> NetRecord<'b> {
             headers,
             netif: at.comm()?,
         })
+    }
+}
+
+/// A TCP connection goes from one state to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpRecord {
+    /// Tells connections apart while they live.
+    pub sock: u64,
+    pub acked: u64,
+    pub received: u64,
+    /// Nothing for states that this whyslow does not know.
+    pub from: Option<TcpState>,
+    pub to: Option<TcpState>,
+    pub retransmits: u32,
+    pub rtt_us: u32,
+    /// Number of the error that the socket has.
+    pub error: i32,
+    pub local: Option<Endpoint>,
+    pub peer: Option<Endpoint>,
+}
+
+impl TcpRecord {
+    pub(super) fn take(at: &mut Cursor<'_>) -> Result<Self, RecordError> {
+        let (sock, acked, received) = (at.u64()?, at.u64()?, at.u64()?);
+        let (from, to) = (TcpState::of(at.u32()?), TcpState::of(at.u32()?));
+        let (retransmits, rtt_us, error) = (at.u32()?, at.u32()?, at.i32()?);
+        let ports = [at.u16()?, at.u16()?];
+        let [family, ..] = at.array::<8>()?;
+        let addresses = [at.array::<16>()?, at.array::<16>()?];
+        let [local, peer] = [0, 1].map(|side| endpoint(family, addresses[side], ports[side]));
+        Ok(Self {
+            sock,
+            acked,
+            received,
+            from,
+            to,
+            retransmits,
+            rtt_us,
+            error,
+            local,
+            peer,
+        })
+    }
+}
+
+fn endpoint(family: u8, bytes: [u8; 16], port: u16) -> Option<Endpoint> {
+    let first = [bytes[0], bytes[1], bytes[2], bytes[3]];
+    let address = match (family, std::net::Ipv6Addr::from(bytes).to_ipv4_mapped()) {
+        (4, _) => NetAddress::V4(first),
+        // A socket of both families that talks the older one.
+        (6, Some(mapped)) => NetAddress::V4(mapped.octets()),
+        (6, None) => NetAddress::V6(bytes),
+        _ => return None,
+    };
+    Some(Endpoint {
+        address,
+        port: Some(port).filter(|port| *port != 0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Encoder, Kind, Record, records};
+    use super::*;
+
+    fn change(family: u16, local: [u8; 16], to: u32) -> TcpRecord {
+        let mut encoder = Encoder::default();
+        let record = encoder.begin(Kind::Tcp, 90, (3, 4));
+        record.u64(0x40).u64(5).u64(6).u32(2).u32(to);
+        record.u32(7).u32(8).u32(104).u16(4711).u16(0);
+        record.u16(family).u16(0).u32(0);
+        for bytes in [local, [0; 16]] {
+            for half in bytes.chunks_exact(8) {
+                record.u64(u64::from_le_bytes(half.try_into().expect("eight")));
+            }
+        }
+        record.end();
+        match records(encoder.payload()).next() {
+            Some((_, Ok((_, Record::Tcp(change))))) => change,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn both_sides_of_a_connection_are_known() {
+        let mut mapped = [0; 16];
+        mapped[10..].copy_from_slice(&[0xff, 0xff, 10, 1, 2, 3]);
+        let found = change(6, mapped, 1);
+        let (from, to) = (Some(TcpState::SynSent), Some(TcpState::Established));
+        assert_eq!((found.from, found.to, found.error), (from, to, 104));
+        let local = Endpoint {
+            address: NetAddress::V4([10, 1, 2, 3]),
+            port: Some(4711),
+        };
+        assert_eq!(found.local, Some(local));
+        assert_eq!(found.peer.and_then(|peer| peer.port), None);
+        assert_eq!(change(4, [127; 16], 13).to, None);
+        assert_eq!(change(0, [127; 16], 0).local, None);
     }
 }

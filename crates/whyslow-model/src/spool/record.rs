@@ -1,12 +1,16 @@
 //! Records: what the programs in the kernel tell (`wire.h` of the recorder has the same layouts),
 //! and what the recorder itself saw.
 
+use super::block_io::BlockIo;
 pub(super) use super::cursor::Cursor;
 use super::host::{HostRecord, host};
 use super::lookup::LookupRecord;
-use super::net::NetRecord;
+use super::net::{NetRecord, TcpRecord};
+use super::probe::{FunctionEndRecord, FunctionRecord, ProbeRecord, UsdtRecord};
+use super::signal;
 use super::stack::{self, LockRecord, MissedRecord, NameRecord, StackRecord};
-use super::work::{ReclaimRecord, WorkRecord};
+use super::work::{ReclaimRecord, WorkItemRecord, WorkRecord};
+use crate::event::Signal;
 
 /// Bytes of a head.
 pub const HEAD_BYTES: usize = 24;
@@ -19,6 +23,8 @@ pub const ELSEWHERE: u16 = 4;
 /// Flag of a head: the thread was away from the CPU for long in its call, whose return tells of the
 /// user stack.
 pub const SLEPT: u16 = 8;
+/// Flag of a head: the function was not called but jumped to, at the end of another one.
+pub const TAIL: u16 = 16;
 
 /// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +42,8 @@ pub enum Kind {
     Exit = 21,
     Free = 22,
     Comm = 23,
+    Signal = 24,
+    SignalDelivered = 25,
     BioQueue = 32,
     BioBackmerge = 33,
     BioFrontmerge = 34,
@@ -51,8 +59,12 @@ pub enum Kind {
     IrqEnter = 48,
     IrqExit = 49,
     SoftirqRaise = 50,
+    Ipi = 51,
     LookupBegin = 64,
     Lookup = 65,
+    FunctionBegin = 66,
+    FunctionEnd = 67,
+    Usdt = 68,
     Stack = 56,
     UserStack = 57,
     Sample = 58,
@@ -61,7 +73,9 @@ pub enum Kind {
     ReclaimEnd = 73,
     Memory = 74,
     Work = 80,
+    WorkItem = 81,
     Net = 96,
+    Tcp = 97,
     Clock = 128,
     Fact = 129,
     Process = 130,
@@ -75,6 +89,7 @@ pub enum Kind {
     Irq = 138,
     Name = 150,
     Missed = 151,
+    Probe = 152,
     Program = 139,
     User = 140,
     Mount = 141,
@@ -82,6 +97,8 @@ pub enum Kind {
     DeviceLink = 143,
     Counters = 144,
     Cgroup = 145,
+    ResolverFile = 146,
+    Root = 147,
 }
 
 impl Kind {
@@ -98,6 +115,8 @@ impl Kind {
         Kind::Exit,
         Kind::Free,
         Kind::Comm,
+        Kind::Signal,
+        Kind::SignalDelivered,
         Kind::BioQueue,
         Kind::BioBackmerge,
         Kind::BioFrontmerge,
@@ -113,8 +132,12 @@ impl Kind {
         Kind::IrqEnter,
         Kind::IrqExit,
         Kind::SoftirqRaise,
+        Kind::Ipi,
         Kind::LookupBegin,
         Kind::Lookup,
+        Kind::FunctionBegin,
+        Kind::FunctionEnd,
+        Kind::Usdt,
         Kind::Stack,
         Kind::UserStack,
         Kind::Sample,
@@ -123,7 +146,9 @@ impl Kind {
         Kind::ReclaimEnd,
         Kind::Memory,
         Kind::Work,
+        Kind::WorkItem,
         Kind::Net,
+        Kind::Tcp,
         Kind::Clock,
         Kind::Fact,
         Kind::Process,
@@ -137,6 +162,7 @@ impl Kind {
         Kind::Irq,
         Kind::Name,
         Kind::Missed,
+        Kind::Probe,
         Kind::Program,
         Kind::User,
         Kind::Mount,
@@ -144,6 +170,8 @@ impl Kind {
         Kind::DeviceLink,
         Kind::Counters,
         Kind::Cgroup,
+        Kind::ResolverFile,
+        Kind::Root,
     ];
 
     fn of(number: u16) -> Option<Kind> {
@@ -234,47 +262,6 @@ pub struct Task<'b> {
     pub comm: &'b [u8],
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BlockIo {
-    /// The kernel's `dev_t`, with 20 bits for the minor number.
-    pub dev: u32,
-    pub bytes: u32,
-    pub sector: u64,
-    pub rwbs: u32,
-    pub error: i32,
-    /// Remap: where it came from. Split: where the rest begins.
-    pub old_sector: u64,
-    pub old_dev: u32,
-}
-
-impl BlockIo {
-    pub const OP: u32 = 0xff;
-    pub const SYNC: u32 = 1 << 8;
-    pub const META: u32 = 1 << 9;
-    pub const AHEAD: u32 = 1 << 10;
-    pub const FUA: u32 = 1 << 11;
-    pub const PREFLUSH: u32 = 1 << 12;
-    pub const SECURE: u32 = 1 << 13;
-
-    /// `blk_status_t` as a number of errors; older kernels give that, negative.
-    pub fn errno(status: i32) -> i32 {
-        match status {
-            0 => 0,
-            1 => 95,
-            2 => 110,
-            3 => 28,
-            4 => 67,
-            5 => 121,
-            6 => 52,
-            7 => 61,
-            8 => 84,
-            9 => 12,
-            status if status < 0 => -status,
-            _ => 5,
-        }
-    }
-}
-
 /// A record and what it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record<'b> {
@@ -291,6 +278,8 @@ pub enum Record<'b> {
     Exit(Task<'b>),
     Free(Task<'b>),
     Comm(Task<'b>),
+    /// Kind `Signal` or `SignalDelivered`.
+    Signal(Signal),
     Block(BlockIo),
     Reclaim(ReclaimRecord),
     /// As [`crate::event::MemoryKind::ALL`].
@@ -299,8 +288,17 @@ pub enum Record<'b> {
         order: u32,
     },
     Work(WorkRecord<'b>),
+    WorkItem(WorkItemRecord<'b>),
     Net(NetRecord<'b>),
-    /// Kind 0 hard, 1 soft, 2 high-resolution timer.
+    Tcp(TcpRecord),
+    /// The head's CPU sends an interrupt to those whose bits are set, from `first` on. Number 0
+    /// reschedule, 1 call a function, 2 the same for one CPU.
+    Ipi {
+        nr: u32,
+        first: u32,
+        cpus: u64,
+    },
+    /// Kind 0 hard, 1 soft, 2 high-resolution timer, 3 sent by a CPU.
     IrqEnter {
         kind: u32,
         nr: u32,
@@ -315,6 +313,10 @@ pub enum Record<'b> {
     },
     /// Kind `LookupBegin` or `Lookup`.
     Lookup(LookupRecord<'b>),
+    Function(FunctionRecord<'b>),
+    FunctionEnd(FunctionEndRecord),
+    Usdt(UsdtRecord<'b>),
+    Probe(ProbeRecord<'b>),
     /// Other clocks at the moment of the head.
     Clock {
         boot: u64,
@@ -450,6 +452,7 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         Kind::Exit => Record::Exit(task(at)?),
         Kind::Free => Record::Free(task(at)?),
         Kind::Comm => Record::Comm(task(at)?),
+        Kind::Signal | Kind::SignalDelivered => Record::Signal(signal::signal(at)?),
         Kind::BioQueue
         | Kind::BioBackmerge
         | Kind::BioFrontmerge
@@ -461,16 +464,8 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         | Kind::RqIssue
         | Kind::RqMerge
         | Kind::RqRequeue
-        | Kind::RqComplete => Record::Block(BlockIo {
-            dev: at.u32()?,
-            bytes: at.u32()?,
-            sector: at.u64()?,
-            rwbs: at.u32()?,
-            error: at.i32()?,
-            old_sector: at.u64()?,
-            old_dev: at.u32()?,
-        }),
-        Kind::IrqEnter | Kind::IrqExit | Kind::SoftirqRaise => irq(kind, at)?,
+        | Kind::RqComplete => Record::Block(BlockIo::take(at)?),
+        Kind::IrqEnter | Kind::IrqExit | Kind::SoftirqRaise => signal::irq(kind, at)?,
         Kind::Stack | Kind::UserStack | Kind::Sample => Record::Stack(stack::stack(at)?),
         Kind::Lock => Record::Lock(stack::lock(at)?),
         Kind::Name => Record::Name(stack::name(at)?),
@@ -481,29 +476,29 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         | Kind::DeviceAbout
         | Kind::DeviceLink
         | Kind::Counters
-        | Kind::Cgroup => Record::Host(host(kind, at)?),
+        | Kind::Cgroup
+        | Kind::ResolverFile
+        | Kind::Root => Record::Host(host(kind, at)?),
         Kind::LookupBegin | Kind::Lookup => Record::Lookup(LookupRecord::parse(at)?),
+        Kind::FunctionBegin => Record::Function(FunctionRecord::take(at)?),
+        Kind::FunctionEnd => Record::FunctionEnd(FunctionEndRecord::take(at)?),
+        Kind::Usdt => Record::Usdt(UsdtRecord::take(at)?),
+        Kind::Probe => Record::Probe(ProbeRecord::take(at)?),
         Kind::ReclaimBegin | Kind::ReclaimEnd => Record::Reclaim(ReclaimRecord::take(at)?),
+        Kind::Ipi => Record::Ipi {
+            nr: at.u32()?,
+            first: at.u32()?,
+            cpus: at.u64()?,
+        },
         Kind::Memory => Record::Memory {
             what: at.u32()?,
             order: at.u32()?,
         },
         Kind::Work => Record::Work(WorkRecord::take(at)?),
+        Kind::WorkItem => Record::WorkItem(WorkItemRecord::take(at)?),
         Kind::Net => Record::Net(NetRecord::take(at)?),
+        Kind::Tcp => Record::Tcp(TcpRecord::take(at)?),
         _ => snapshot(kind, at)?,
-    })
-}
-
-fn irq<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> {
-    let (nr, ret, irq_kind) = (at.u32()?, at.i32()?, at.u32()?);
-    Ok(match kind {
-        Kind::IrqEnter => Record::IrqEnter { kind: irq_kind, nr },
-        Kind::IrqExit => Record::IrqExit {
-            kind: irq_kind,
-            nr,
-            ret,
-        },
-        _ => Record::SoftirqRaise { nr },
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::RecordError;
 use super::record::Cursor;
-use crate::event::WorkPhase;
+use crate::event::{ItemPhase, WorkPhase};
 
 /// Begin or end of a time in which pages are freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +57,40 @@ impl<'b> WorkRecord<'b> {
             pages: Some(at.i64()?).filter(|pages| *pages >= 0),
             dur: at.u64()?,
             bdi: at.comm()?,
+        })
+    }
+}
+
+/// A function that is called later by a thread of the kernel, or its address at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkItemRecord<'b> {
+    /// Tells items apart until they begin.
+    pub work: u64,
+    /// Nothing where it is not told again.
+    pub function: Option<u64>,
+    /// Nothing for a phase that this whyslow does not know.
+    pub phase: Option<ItemPhase>,
+    /// The head's thread is one that does nothing else.
+    pub is_worker: bool,
+    /// Name of the workqueue, when it is queued; else empty.
+    pub queue: &'b [u8],
+}
+
+impl<'b> WorkItemRecord<'b> {
+    pub(super) fn take(at: &mut Cursor<'b>) -> Result<Self, RecordError> {
+        let (work, function) = (at.u64()?, at.u64()?);
+        let phase = ItemPhase::ALL.get(at.u32()? as usize).copied();
+        let is_worker = at.u32()? != 0;
+        let queue = match phase {
+            Some(ItemPhase::Queued) => at.name(32)?,
+            _ => &[],
+        };
+        Ok(Self {
+            work,
+            function: Some(function).filter(|address| *address != 0),
+            phase,
+            is_worker,
+            queue,
         })
     }
 }

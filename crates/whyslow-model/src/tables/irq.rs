@@ -1,7 +1,7 @@
 use crate::Sym;
 
 crate::table! {
-    /// Interrupt handlers: hard, soft, high-resolution timers.
+    /// Interrupt handlers: hard, soft, high-resolution timers, and those of interrupts that CPUs send each other.
     IrqRow = "irq", Interval by id {
         /// Id, in order of entry.
         id: i64 [Id],
@@ -13,13 +13,13 @@ crate::table! {
         ts_end: Option<i64> [Time],
         /// CPU.
         cpu: i32,
-        /// hard, soft, hrtimer.
+        /// hard, soft, hrtimer, ipi (sent by a CPU).
         kind: Sym,
-        /// Number of the interrupt or softirq vector.
+        /// Number of the interrupt or softirq vector; of those sent by CPUs 0 reschedule, 1 call a function, 2 the same for one CPU.
         nr: i32,
         /// Name of the handler or vector.
         name: Option<Sym>,
-        /// When the softirq was raised.
+        /// When the softirq was raised, or the other CPU sent it.
         ts_raise: Option<i64> [Time],
         /// From raise to entry.
         raise_ns: Option<i64> [Duration],

@@ -11,6 +11,7 @@ mod dns_lookup;
 mod fd_life;
 mod file_life;
 mod frame;
+mod function_call;
 mod import_log;
 mod irq;
 mod kernel_work;
@@ -24,15 +25,21 @@ mod net_interface;
 mod net_packet;
 mod page_count;
 mod process;
+mod process_view;
 mod reclaim;
+mod resolver_file;
 mod sched_slice;
+mod signal;
 mod stack_sample;
 mod syscall;
+mod tcp_connection;
 mod thread;
 mod thread_comm;
 mod thread_state;
 mod trace_stat;
+mod usdt_event;
 mod wakeup;
+mod work_item;
 
 pub use block_io::BlockIoRow;
 pub use callsite::CallsiteRow;
@@ -45,6 +52,7 @@ pub use dns_lookup::DnsLookupRow;
 pub use fd_life::FdLifeRow;
 pub use file_life::FileLifeRow;
 pub use frame::FrameRow;
+pub use function_call::FunctionCallRow;
 pub use import_log::ImportLogRow;
 pub use irq::IrqRow;
 pub use kernel_work::KernelWorkRow;
@@ -58,15 +66,21 @@ pub use net_interface::NetInterfaceRow;
 pub use net_packet::NetPacketRow;
 pub use page_count::PageCountRow;
 pub use process::ProcessRow;
+pub use process_view::ProcessViewRow;
 pub use reclaim::ReclaimRow;
+pub use resolver_file::ResolverFileRow;
 pub use sched_slice::SchedSliceRow;
+pub use signal::SignalRow;
 pub use stack_sample::StackSampleRow;
 pub use syscall::SyscallRow;
+pub use tcp_connection::TcpConnectionRow;
 pub use thread::ThreadRow;
 pub use thread_comm::ThreadCommRow;
 pub use thread_state::{RUNNABLE_REASONS, THREAD_STATES, ThreadStateRow};
 pub use trace_stat::TraceStatRow;
+pub use usdt_event::UsdtEventRow;
 pub use wakeup::WakeupRow;
+pub use work_item::WorkItemRow;
 
 use crate::Table;
 use crate::row::{Emit, Row};
@@ -77,13 +91,15 @@ macro_rules! for_each_table {
     ($macro:ident) => {
         $macro! {
             SyscallRow syscall, BlockIoRow block_io, SchedSliceRow sched_slice,
-            ThreadStateRow thread_state, WakeupRow wakeup, IrqRow irq, NetPacketRow net_packet,
-            FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim, KernelWorkRow kernel_work,
-            DnsLookupRow dns_lookup,
+            ThreadStateRow thread_state, WakeupRow wakeup, SignalRow signal, IrqRow irq, NetPacketRow net_packet,
+            TcpConnectionRow tcp_connection,
+            FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim, KernelWorkRow kernel_work, WorkItemRow work_item,
+            DnsLookupRow dns_lookup, FunctionCallRow function_call,
+            UsdtEventRow usdt_event,
             StackSampleRow stack_sample, LockWaitRow lock_wait, CallsiteRow callsite, FrameRow frame,
             CounterRow counter, MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,
-            ThreadCommRow thread_comm, ProcessRow process, CpuRow cpu, DeviceRow device,
-            DeviceLinkRow device_link, MountRow mount,
+            ThreadCommRow thread_comm, ProcessRow process, ProcessViewRow process_view, CpuRow cpu, DeviceRow device,
+            DeviceLinkRow device_link, MountRow mount, ResolverFileRow resolver_file,
             NetInterfaceRow net_interface, ClockSnapshotRow clock_snapshot,
             ImportLogRow import_log, TraceStatRow trace_stat, MetadataRow metadata
         }

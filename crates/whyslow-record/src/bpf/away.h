@@ -68,7 +68,7 @@ int BPF_PROG(on_back, bool preempt, struct task_struct *prev, struct task_struct
 	room->stack.state = absence->state;
 	room->stack.kernel = bytes / sizeof(__u64);
 	room->stack.user = 0;
-	call = bpf_task_storage_get(&calls, next, 0, 0);
+	call = call_of(next);
 	if (call && call->entered) {
 		call->flags |= WIRE_SLEPT;
 		room->stack.head.flags = WIRE_SLEPT;

@@ -3,18 +3,28 @@
 
 #include "rwbs.h"
 
+/*
+ * What a program at a tracepoint with types gets may be read directly, which is cheaper; what the
+ * others get may not.
+ */
+enum pointers { CHECKED, UNCHECKED };
+#define GET(pointers, from, field)                                                                 \
+	((pointers) == CHECKED ? (from)->field : BPF_CORE_READ(from, field))
+
 static __always_inline __u32 number_of(struct gendisk *disk)
 {
 	return disk ? BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor) : 0;
 }
 
-static __always_inline __u32 bio_device(struct bio *bio)
+static __always_inline __u32 bio_device(const enum pointers pointers, struct bio *bio)
 {
 	struct bio___before_5_12 *old = (void *)bio;
 
-	if (bpf_core_field_exists(bio->bi_bdev))
+	if (!bpf_core_field_exists(bio->bi_bdev))
+		return number_of(BPF_CORE_READ(old, bi_disk)) + BPF_CORE_READ(old, bi_partno);
+	if (pointers == CHECKED)
 		return bio->bi_bdev ? bio->bi_bdev->bd_dev : 0;
-	return number_of(BPF_CORE_READ(old, bi_disk)) + BPF_CORE_READ(old, bi_partno);
+	return BPF_CORE_READ(bio, bi_bdev, bd_dev);
 }
 
 /* The queue knows its disk since 5.15, and only the queue since 5.17. */
@@ -23,20 +33,16 @@ static __always_inline __u32 request_device(struct request *rq)
 	struct request___before_5_17 *old = (void *)rq;
 
 	if (bpf_core_field_exists(rq->q->disk))
-		return number_of(rq->q->disk);
+		return number_of(BPF_CORE_READ(rq, q, disk));
 	return number_of(BPF_CORE_READ(old, rq_disk));
 }
 
-static __always_inline struct wire_block *begin_bio(__u16 kind, struct bio *bio)
+static __always_inline struct wire_block *begin_block(__u16 kind)
 {
 	struct wire_block *record = BEGIN(struct wire_block, kind);
 
 	if (!record)
 		return 0;
-	record->dev = bio_device(bio);
-	record->bytes = bio->bi_iter.bi_size;
-	record->sector = bio->bi_iter.bi_sector;
-	record->rwbs = rwbs_of(bio->bi_opf);
 	record->error = 0;
 	record->old_sector = 0;
 	record->old_dev = 0;
@@ -44,55 +50,44 @@ static __always_inline struct wire_block *begin_bio(__u16 kind, struct bio *bio)
 	return record;
 }
 
-static __always_inline int put_bio(__u16 kind, struct bio *bio)
+static __always_inline struct wire_block *begin_bio(const enum pointers pointers, __u16 kind,
+						    struct bio *bio)
 {
-	struct wire_block *record = begin_bio(kind, bio);
+	struct wire_block *record = begin_block(kind);
+
+	if (!record)
+		return 0;
+	record->dev = bio_device(pointers, bio);
+	record->bytes = GET(pointers, bio, bi_iter.bi_size);
+	record->sector = GET(pointers, bio, bi_iter.bi_sector);
+	record->rwbs = rwbs_of(GET(pointers, bio, bi_opf));
+	return record;
+}
+
+static __always_inline int put_bio(const enum pointers pointers, __u16 kind, struct bio *bio)
+{
+	struct wire_block *record = begin_bio(pointers, kind, bio);
 
 	if (record)
 		end_record(record);
 	return 0;
 }
 
-SEC("tp_btf/block_bio_queue")
-int BPF_PROG(on_bio_queue, struct bio *bio)
+static __always_inline int put_bio_complete(const enum pointers pointers, struct bio *bio)
 {
-	return put_bio(WIRE_BIO_QUEUE, bio);
-}
-
-SEC("tp_btf/block_bio_backmerge")
-int BPF_PROG(on_bio_backmerge, struct bio *bio)
-{
-	return put_bio(WIRE_BIO_BACKMERGE, bio);
-}
-
-SEC("tp_btf/block_bio_frontmerge")
-int BPF_PROG(on_bio_frontmerge, struct bio *bio)
-{
-	return put_bio(WIRE_BIO_FRONTMERGE, bio);
-}
-
-SEC("tp_btf/block_getrq")
-int BPF_PROG(on_getrq, struct bio *bio)
-{
-	return put_bio(WIRE_GETRQ, bio);
-}
-
-SEC("tp_btf/block_bio_complete")
-int BPF_PROG(on_bio_complete, struct request_queue *queue, struct bio *bio)
-{
-	struct wire_block *record = begin_bio(WIRE_BIO_COMPLETE, bio);
+	struct wire_block *record = begin_bio(pointers, WIRE_BIO_COMPLETE, bio);
 
 	if (!record)
 		return 0;
-	record->error = bio->bi_status;
+	record->error = GET(pointers, bio, bi_status);
 	end_record(record);
 	return 0;
 }
 
-SEC("tp_btf/block_bio_remap")
-int BPF_PROG(on_bio_remap, struct bio *bio, __u32 dev, __u64 from)
+static __always_inline int put_remap(const enum pointers pointers, struct bio *bio, __u32 dev,
+				     __u64 from)
 {
-	struct wire_block *record = begin_bio(WIRE_BIO_REMAP, bio);
+	struct wire_block *record = begin_bio(pointers, WIRE_BIO_REMAP, bio);
 
 	if (!record)
 		return 0;
@@ -102,10 +97,10 @@ int BPF_PROG(on_bio_remap, struct bio *bio, __u32 dev, __u64 from)
 	return 0;
 }
 
-SEC("tp_btf/block_split")
-int BPF_PROG(on_split, struct bio *bio, unsigned int new_sector)
+static __always_inline int put_split(const enum pointers pointers, struct bio *bio,
+				     __u32 new_sector)
 {
-	struct wire_block *record = begin_bio(WIRE_BIO_SPLIT, bio);
+	struct wire_block *record = begin_bio(pointers, WIRE_BIO_SPLIT, bio);
 
 	if (!record)
 		return 0;
@@ -114,50 +109,93 @@ int BPF_PROG(on_split, struct bio *bio, unsigned int new_sector)
 	return 0;
 }
 
-static __always_inline int put_rq(__u16 kind, struct request *rq, __u32 bytes, __s32 error)
+/* Nothing is told of bytes but by the end of a request, which may be that of a part. */
+#define ALL_BYTES (~0u)
+
+static __always_inline int put_rq(const enum pointers pointers, __u16 kind, struct request *rq,
+				  __u32 bytes, __s32 error)
 {
-	struct wire_block *record = BEGIN(struct wire_block, kind);
+	struct wire_block *record = begin_block(kind);
 
 	if (!record)
 		return 0;
 	record->dev = request_device(rq);
-	record->bytes = bytes;
-	record->sector = rq->__sector;
-	record->rwbs = rwbs_of(rq->cmd_flags);
+	record->bytes = bytes == ALL_BYTES ? GET(pointers, rq, __data_len) : bytes;
+	record->sector = GET(pointers, rq, __sector);
+	record->rwbs = rwbs_of(GET(pointers, rq, cmd_flags));
 	record->error = error;
-	record->old_sector = 0;
-	record->old_dev = 0;
-	record->zero = 0;
 	end_record(record);
 	return 0;
+}
+
+SEC("tp_btf/block_bio_queue")
+int BPF_PROG(on_bio_queue, struct bio *bio)
+{
+	return put_bio(CHECKED, WIRE_BIO_QUEUE, bio);
+}
+
+SEC("tp_btf/block_bio_backmerge")
+int BPF_PROG(on_bio_backmerge, struct bio *bio)
+{
+	return put_bio(CHECKED, WIRE_BIO_BACKMERGE, bio);
+}
+
+SEC("tp_btf/block_bio_frontmerge")
+int BPF_PROG(on_bio_frontmerge, struct bio *bio)
+{
+	return put_bio(CHECKED, WIRE_BIO_FRONTMERGE, bio);
+}
+
+SEC("tp_btf/block_getrq")
+int BPF_PROG(on_getrq, struct bio *bio)
+{
+	return put_bio(CHECKED, WIRE_GETRQ, bio);
+}
+
+SEC("tp_btf/block_bio_complete")
+int BPF_PROG(on_bio_complete, struct request_queue *queue, struct bio *bio)
+{
+	return put_bio_complete(CHECKED, bio);
+}
+
+SEC("tp_btf/block_bio_remap")
+int BPF_PROG(on_bio_remap, struct bio *bio, __u32 dev, __u64 from)
+{
+	return put_remap(CHECKED, bio, dev, from);
+}
+
+SEC("tp_btf/block_split")
+int BPF_PROG(on_split, struct bio *bio, unsigned int new_sector)
+{
+	return put_split(CHECKED, bio, new_sector);
 }
 
 SEC("tp_btf/block_rq_insert")
 int BPF_PROG(on_rq_insert, struct request *rq)
 {
-	return put_rq(WIRE_RQ_INSERT, rq, rq->__data_len, 0);
+	return put_rq(CHECKED, WIRE_RQ_INSERT, rq, ALL_BYTES, 0);
 }
 
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(on_rq_issue, struct request *rq)
 {
-	return put_rq(WIRE_RQ_ISSUE, rq, rq->__data_len, 0);
+	return put_rq(CHECKED, WIRE_RQ_ISSUE, rq, ALL_BYTES, 0);
 }
 
 SEC("tp_btf/block_rq_merge")
 int BPF_PROG(on_rq_merge, struct request *rq)
 {
-	return put_rq(WIRE_RQ_MERGE, rq, rq->__data_len, 0);
+	return put_rq(CHECKED, WIRE_RQ_MERGE, rq, ALL_BYTES, 0);
 }
 
 SEC("tp_btf/block_rq_requeue")
 int BPF_PROG(on_rq_requeue, struct request *rq)
 {
-	return put_rq(WIRE_RQ_REQUEUE, rq, rq->__data_len, 0);
+	return put_rq(CHECKED, WIRE_RQ_REQUEUE, rq, ALL_BYTES, 0);
 }
 
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(on_rq_complete, struct request *rq, __u8 error, unsigned int bytes)
 {
-	return put_rq(WIRE_RQ_COMPLETE, rq, bytes, error);
+	return put_rq(CHECKED, WIRE_RQ_COMPLETE, rq, bytes, error);
 }

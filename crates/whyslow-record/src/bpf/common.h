@@ -21,6 +21,8 @@ const volatile __u64 stack_min_ns = 0;      /* away from the CPU for shorter: no
 const volatile __u64 sample_ns = 0;         /* between samples of what runs */
 const volatile __u64 lock_min_ns = 0;       /* shorter waits for locks are left out */
 const volatile __u64 lock_stack_min_ns = 0; /* shorter ones have no stack */
+const volatile bool switch_has_state = false; /* since 5.18 */
+const volatile __u32 cpus_possible = 1;
 const volatile bool skip_spins = false;     /* where a ring's own lock may be waited for */
 
 /* Set while one spool ends and another one begins. */
@@ -88,38 +90,62 @@ static __always_inline void lose_wait(__u64 now)
 	lose_as(1, now);
 }
 
-static __always_inline void fill_head(struct wire_head *head, __u16 kind, __u16 len, __u32 cpu,
-				      __u64 now)
+static __always_inline void fill_head_of(struct wire_head *head, __u16 kind, __u16 len, __u32 cpu,
+					 __u64 now, __u32 tid, __u32 pid)
 {
-	__u64 ids = bpf_get_current_pid_tgid();
-
 	head->kind = kind;
 	head->len = len;
 	head->cpu = cpu;
 	head->flags = 0;
 	head->ts = now;
-	head->tid = ids;
-	head->pid = ids >> 32;
+	head->tid = tid;
+	head->pid = pid;
+}
+
+static __always_inline void fill_head(struct wire_head *head, __u16 kind, __u16 len, __u32 cpu,
+				      __u64 now)
+{
+	__u64 ids = bpf_get_current_pid_tgid();
+
+	fill_head_of(head, kind, len, cpu, now, ids, ids >> 32);
 }
 
 /* Room for a record of the type, its head filled; nothing if its ring is full. */
 #define BEGIN(type, kind) ((type *)begin_record(kind, sizeof(type)))
 
-static __always_inline void *begin_record(__u16 kind, const __u32 len)
+static __always_inline struct wire_head *reserve(__u32 cpu, const __u32 len, __u64 now)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	__u64 now = bpf_ktime_get_ns();
 	void *ring = ring_here(cpu);
 	struct wire_head *head;
 
 	if (!ring)
 		return 0;
 	head = bpf_ringbuf_reserve(ring, len, 0);
-	if (!head) {
+	if (!head)
 		lose(now);
-		return 0;
-	}
-	fill_head(head, kind, len, cpu, now);
+	return head;
+}
+
+static __always_inline void *begin_record(__u16 kind, const __u32 len)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 now = bpf_ktime_get_ns();
+	struct wire_head *head = reserve(cpu, len, now);
+
+	if (head)
+		fill_head(head, kind, len, cpu, now);
+	return head;
+}
+
+/* Of a thread that is known, which need not be asked for. */
+static __always_inline void *begin_record_of(__u16 kind, const __u32 len, struct task_struct *whose)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 now = bpf_ktime_get_ns();
+	struct wire_head *head = reserve(cpu, len, now);
+
+	if (head)
+		fill_head_of(head, kind, len, cpu, now, whose->pid, whose->tgid);
 	return head;
 }
 

@@ -8,6 +8,8 @@
  * one is not below it.
  */
 
+#include "user.h"
+
 #define HOST_MAX sizeof(((struct wire_lookup *)0)->host)
 #define SERVICE_MAX sizeof(((struct wire_lookup *)0)->service)
 #define AF_INET 2
@@ -34,47 +36,6 @@ struct {
 	__type(value, struct lookup);
 } lookups SEC(".maps");
 
-/* Arguments of functions of 64-bit programs, counted from 1. */
-static __always_inline __u64 user_arg(struct pt_regs *regs, int place)
-{
-#if defined(__TARGET_ARCH_x86)
-	__u64 value = 0;
-
-	switch (place) {
-	case 1: return regs->di;
-	case 2: return regs->si;
-	case 3: return regs->dx;
-	case 4: return regs->cx;
-	case 5: return regs->r8;
-	case 6: return regs->r9;
-	case 7: /* above the return address */
-		bpf_probe_read_user(&value, sizeof(value), (void *)(regs->sp + 8));
-		return value;
-	default: return 0;
-	}
-#else
-	switch (place) {
-	case 1: return regs->regs[0];
-	case 2: return regs->regs[1];
-	case 3: return regs->regs[2];
-	case 4: return regs->regs[3];
-	case 5: return regs->regs[4];
-	case 6: return regs->regs[5];
-	case 7: return regs->regs[6];
-	default: return 0;
-	}
-#endif
-}
-
-static __always_inline __u64 user_ret(struct pt_regs *regs)
-{
-#if defined(__TARGET_ARCH_x86)
-	return regs->ax;
-#else
-	return regs->regs[0];
-#endif
-}
-
 /* Whether the function that returns has its frame below that of the lookup. */
 static __always_inline bool is_below(struct pt_regs *regs, struct lookup *lookup)
 {
@@ -84,14 +45,6 @@ static __always_inline bool is_below(struct pt_regs *regs, struct lookup *lookup
 #else
 	return regs->sp < lookup->sp;
 #endif
-}
-
-static __always_inline __u64 user_pointer(__u64 place)
-{
-	__u64 value = 0;
-
-	bpf_probe_read_user(&value, sizeof(value), (void *)place);
-	return value;
 }
 
 static __always_inline struct wire_lookup *begin_lookup(__u16 kind, struct lookup *lookup)

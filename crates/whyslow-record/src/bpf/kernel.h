@@ -118,6 +118,22 @@ struct cgroup {
 	struct cgroup_root *root;
 };
 
+struct sigaction {
+	void *sa_handler;
+};
+
+struct k_sigaction {
+	struct sigaction sa;
+};
+
+struct sighand_struct {
+	struct k_sigaction action[64];
+};
+
+struct kernel_siginfo {
+	int si_code;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
@@ -128,6 +144,7 @@ struct task_struct {
 	char comm[16];
 	struct task_struct *real_parent;
 	struct signal_struct *signal;
+	struct sighand_struct *sighand;
 	struct mm_struct *mm;
 	struct nsproxy *nsproxy;
 	struct task_struct *group_leader;
@@ -204,6 +221,18 @@ struct transaction_s {
 	u32 t_tid;
 };
 
+struct work_struct {
+	void (*func)(struct work_struct *work);
+};
+
+struct workqueue_struct {
+	char name[24];
+};
+
+struct pool_workqueue {
+	struct workqueue_struct *wq;
+};
+
 struct backing_dev_info {
 	char dev_name[64];
 };
@@ -253,6 +282,19 @@ struct sock_common {
 
 struct sock {
 	struct sock_common __sk_common;
+	int sk_err;
+	u16 sk_protocol;
+};
+
+struct inet_sock {
+	__be16 inet_sport; /* as on the wire */
+};
+
+struct tcp_sock {
+	u64 bytes_acked;
+	u64 bytes_received;
+	u32 total_retrans;
+	u32 srtt_us;
 };
 
 struct request_sock {
@@ -267,6 +309,99 @@ struct sk_buff {
 	u16 network_header;
 	unsigned char *head;
 	unsigned char *data;
+};
+
+/* What tracepoints show: the same names as in tracefs. */
+struct trace_event_raw_sys_enter {
+	long id;
+};
+
+struct trace_event_raw_sys_exit {
+	long ret;
+};
+
+struct trace_event_raw_sched_switch {
+	long prev_state;
+	int next_pid;
+	int next_prio;
+};
+
+struct trace_event_raw_sched_wakeup_template {
+	int pid;
+	int prio;
+};
+
+struct trace_event_raw_sched_process_template {
+	int pid;
+};
+
+struct trace_event_raw_sched_process_exec {
+	u32 __data_loc_filename;
+	int old_pid;
+};
+
+struct trace_event_raw_task_newtask {
+	int pid;
+	char comm[16];
+	unsigned long clone_flags;
+};
+
+struct trace_event_raw_task_rename {
+	int pid;
+	char newcomm[16];
+};
+
+struct trace_event_raw_block_bio {
+	u32 dev;
+	u64 sector;
+	unsigned int nr_sector;
+	char rwbs[8];
+};
+
+struct trace_event_raw_block_bio_complete {
+	u32 dev;
+	u64 sector;
+	unsigned int nr_sector;
+	int error;
+	char rwbs[8];
+};
+
+struct trace_event_raw_block_bio_remap {
+	u32 dev;
+	u64 sector;
+	unsigned int nr_sector;
+	u32 old_dev;
+	u64 old_sector;
+	char rwbs[8];
+};
+
+struct trace_event_raw_block_split {
+	u32 dev;
+	u64 sector;
+	u64 new_sector;
+	char rwbs[8];
+};
+
+struct trace_event_raw_block_rq {
+	u32 dev;
+	u64 sector;
+	unsigned int nr_sector;
+	char rwbs[8];
+};
+
+struct trace_event_raw_block_rq_requeue {
+	u32 dev;
+	u64 sector;
+	unsigned int nr_sector;
+	char rwbs[8];
+};
+
+struct trace_event_raw_block_rq_completion {
+	u32 dev;
+	u64 sector;
+	unsigned int nr_sector;
+	int error;
+	char rwbs[8];
 };
 
 #pragma clang attribute pop

@@ -10,22 +10,35 @@
 #include "away.h"
 
 #include "locks.h"
-#include "raw.h"
 
 #include "process.h"
 
 #include "sched.h"
 
+#include "signals.h"
+
 #include "block.h"
+
+#include "raw.h"
+
+#include "classic.h"
 
 #include "irq.h"
 
 #include "dns.h"
+
+#include "functions.h"
+
+#include "usdt.h"
 
 #include "mem.h"
 
 #include "fs.h"
 
 #include "net.h"
+
+#include "tcp.h"
+
+#include "work.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,59 +1,64 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /* Who runs, who wakes whom, and lives of threads. */
 
-static __always_inline void put_switch(bool preempt, struct task_struct *prev,
-				       struct task_struct *next, __u32 state)
+/* `prev` runs still, so that its memory may be used; of the next one only numbers are known. */
+static __always_inline int put_switch(struct task_struct *prev, __u32 state, __u32 next_tid,
+				      __u32 next_pid, __u16 next_prio)
 {
 	struct wire_switch *record;
 
 	tell_call(prev, 0, 0, false);
+	if (state != WIRE_PREEMPTED && state & STATE_DEAD)
+		give_up_slot((__u64)prev, prev->pid);
 	if (!wants_switches)
-		return;
-	record = BEGIN(struct wire_switch, WIRE_SWITCH);
+		return 0;
+	record = begin_record_of(WIRE_SWITCH, sizeof(*record), prev);
 	if (!record)
-		return;
-	record->head.tid = prev->pid;
-	record->head.pid = prev->tgid;
-	record->next_tid = next->pid;
-	record->next_pid = next->tgid;
-	record->prev_state = preempt ? WIRE_PREEMPTED : state;
+		return 0;
+	record->next_tid = next_tid;
+	record->next_pid = next_pid;
+	record->prev_state = state;
 	record->prev_prio = prev->prio;
-	record->next_prio = next->prio;
+	record->next_prio = next_prio;
 	end_record(record);
+	return 0;
+}
+
+/* As the thread itself tells it: it may have changed since. */
+static __always_inline __u32 state_of(struct task_struct *task)
+{
+	struct task_struct___before_5_14 *old = (void *)task;
+
+	if (bpf_core_field_exists(task->__state))
+		return task->__state;
+	return BPF_CORE_READ(old, state);
 }
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int state)
 {
-	put_switch(preempt, prev, next, state);
-	return 0;
+	return put_switch(prev, preempt ? WIRE_PREEMPTED : state, next->pid, next->tgid,
+			  next->prio);
 }
 
-/* Before 5.18 the state has to be looked up, and may have changed since. */
+/* Before 5.18 the state has to be looked up. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch_old, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	struct task_struct___before_5_14 *old = (void *)prev;
-	long state = 0;
-
-	if (bpf_core_field_exists(prev->__state))
-		state = prev->__state;
-	else
-		bpf_core_read(&state, sizeof(state), &old->state);
-	put_switch(preempt, prev, next, state);
-	return 0;
+	return put_switch(prev, preempt ? WIRE_PREEMPTED : state_of(prev), next->pid, next->tgid,
+			  next->prio);
 }
 
-static __always_inline int put_wakeup(__u16 kind, struct task_struct *task)
+static __always_inline int put_wakeup(__u16 kind, __u32 tid, __u32 pid, __u16 prio)
 {
 	struct wire_wakeup *record = BEGIN(struct wire_wakeup, kind);
 
 	if (!record)
 		return 0;
-	record->tid = task->pid;
-	record->pid = task->tgid;
-	record->prio = task->prio;
+	record->tid = tid;
+	record->pid = pid;
+	record->prio = prio;
 	record->target_cpu = 0xffff;
 	record->zero = 0;
 	end_record(record);
@@ -63,83 +68,108 @@ static __always_inline int put_wakeup(__u16 kind, struct task_struct *task)
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task)
 {
-	return put_wakeup(WIRE_WAKING, task);
+	return put_wakeup(WIRE_WAKING, task->pid, task->tgid, task->prio);
 }
 
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(on_wakeup_new, struct task_struct *task)
 {
-	return put_wakeup(WIRE_WAKEUP_NEW, task);
+	return put_wakeup(WIRE_WAKEUP_NEW, task->pid, task->tgid, task->prio);
 }
 
-static __always_inline int put_task(__u16 kind, struct task_struct *task, const char *comm)
+/* `comm` may be nowhere: then there is no name to tell. */
+static __always_inline int put_task(__u16 kind, __u32 tid, __u32 pid, const char *comm)
 {
 	struct wire_task *record = BEGIN(struct wire_task, kind);
 
 	if (!record)
 		return 0;
-	record->tid = task->pid;
-	record->pid = task->tgid;
+	record->tid = tid;
+	record->pid = pid;
 	bpf_probe_read_kernel(record->comm, sizeof(record->comm), comm);
 	end_record(record);
 	return 0;
 }
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+/* Of the process of the thread that runs. `task` is the address of the new one, 0 if not known. */
+static __always_inline int put_fork(__u64 task, __u32 tid, __u32 pid, const char *comm)
 {
-	if (only_targets && child->tgid != parent->tgid) {
-		__u32 pid = parent->tgid;
+	__u32 parent = bpf_get_current_pid_tgid() >> 32;
 
-		if (bpf_map_lookup_elem(&targets, &pid))
-			add_target(child->tgid);
-	}
-	return put_task(WIRE_FORK, child, child->comm);
+	give_up_slot(task, tid);
+	if (only_targets && pid != parent && bpf_map_lookup_elem(&targets, &parent))
+		add_target(pid);
+	return put_task(WIRE_FORK, tid, pid, comm);
 }
 
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm *program)
+static __always_inline int put_exec(__u32 old_tid, const char *program)
 {
 	__u32 zero = 0;
 	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
 	long size;
 
+	move_call(bpf_get_current_task_btf(), old_tid);
 	if (!scratch)
 		return 0;
-	size = bpf_probe_read_kernel_str(scratch->bytes, TEXT_MAX, program->filename);
+	size = bpf_probe_read_kernel_str(scratch->bytes, TEXT_MAX, program);
 	put_scratch(scratch, WIRE_EXEC, old_tid, size > 0 ? size - 1 : 0);
-	put_program(task, true);
+	put_program(bpf_get_current_task_btf(), true);
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(on_exit, struct task_struct *task)
+/* Of the thread that runs. */
+static __always_inline int put_exit(void)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+
 	/* It may have become somebody else since it began. */
 	if (task->pid == task->tgid && !(task->flags & PF_KTHREAD))
 		put_program(task, false);
 	put_io(task);
 	/* Now, because the id may be another process's before the last of this one is freed. */
-	if (only_targets && task->signal->live.counter == 0) {
+	if (only_targets && BPF_CORE_READ(task, signal, live.counter) == 0) {
 		__u32 pid = task->tgid;
 
 		bpf_map_delete_elem(&targets, &pid);
 	}
-	return put_task(WIRE_EXIT, task, task->comm);
+	return put_task(WIRE_EXIT, task->pid, task->tgid, task->comm);
+}
+
+static __always_inline int put_rename(__u32 tid, __u32 pid, const char *comm)
+{
+	if (only_targets)
+		add_if_named(pid, comm);
+	return put_task(WIRE_COMM, tid, pid, comm);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	return put_fork((__u64)child, child->pid, child->tgid, child->comm);
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm *program)
+{
+	return put_exec(old_tid, program->filename);
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	return put_exit();
 }
 
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
 {
-	return put_task(WIRE_FREE, task, task->comm);
+	return put_task(WIRE_FREE, task->pid, task->tgid, task->comm);
 }
 
 SEC("tp_btf/task_rename")
 int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 {
-	if (only_targets)
-		add_if_named(task->tgid, comm);
-	return put_task(WIRE_COMM, task, comm);
+	return put_rename(task->pid, task->tgid, comm);
 }
 
 /* Calls that have not returned when a spool ends; all of them if another one begins then. */

@@ -34,12 +34,88 @@ struct call {
 	__u16 unread; /* texts that were not in memory at the entry, by bit */
 };
 
+/*
+ * Most threads have a slot of their own, by their number: a look at a task's memory takes a tenth of
+ * the time that the whole record may take. A slot is its owner's until that leaves the CPU for the
+ * last time; threads whose slot is taken use their memory.
+ */
+struct slot {
+	__u64 owner; /* address of the task, 0 for none */
+	struct call call;
+	__u64 zero;
+};
+
+#define SLOTS_MAX (1 << 16)
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SLOTS_MAX);
+	__type(key, __u32);
+	__type(value, struct slot);
+} slots SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct call);
 } calls SEC(".maps");
+
+static __always_inline struct slot *slot_of(__u32 tid)
+{
+	__u32 place = tid & (SLOTS_MAX - 1);
+
+	return bpf_map_lookup_elem(&slots, &place);
+}
+
+/* Nothing if the thread was in no call that was seen. */
+static __always_inline struct call *call_of(struct task_struct *task)
+{
+	struct slot *slot = slot_of(task->pid);
+
+	if (slot && slot->owner == (__u64)task)
+		return &slot->call;
+	return bpf_task_storage_get(&calls, task, 0, 0);
+}
+
+static __always_inline struct call *make_call(struct task_struct *task)
+{
+	struct slot *slot = slot_of(task->pid);
+
+	if (slot) {
+		if (slot->owner == (__u64)task)
+			return &slot->call;
+		if (!slot->owner && !__sync_val_compare_and_swap(&slot->owner, 0, (__u64)task))
+			return &slot->call;
+	}
+	return bpf_task_storage_get(&calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* Also before a thread begins: another one's task may have been at the same address. */
+static __always_inline void give_up_slot(__u64 task, __u32 tid)
+{
+	struct slot *slot = slot_of(tid);
+
+	if (slot && task && slot->owner == task) {
+		slot->call.entered = 0;
+		slot->owner = 0;
+	}
+}
+
+/* A thread that runs a program takes the number of its process. */
+static __always_inline void move_call(struct task_struct *task, __u32 old_tid)
+{
+	struct slot *old = slot_of(old_tid);
+	struct call *call;
+
+	if (old_tid == task->pid || !old || old->owner != (__u64)task)
+		return;
+	call = make_call(task);
+	if (call)
+		*call = old->call;
+	old->call.entered = 0;
+	old->owner = 0;
+}
 
 /* A text or bytes, being put together. */
 struct scratch {
@@ -194,19 +270,17 @@ static __always_inline bool put_call(__u16 kind, struct call *call, struct pt_re
 	struct wire_syscall *record;
 
 	if (spec_of(call->nr, compat)->argc <= WIRE_ARGS_FEW) {
-		record = begin_record(kind, SYSCALL_BYTES(WIRE_ARGS_FEW));
+		record = begin_record_of(kind, SYSCALL_BYTES(WIRE_ARGS_FEW), whose);
 		if (!record)
 			return false;
 		fill_call(record, call, regs, compat, WIRE_ARGS_FEW);
 	} else {
-		record = begin_record(kind, SYSCALL_BYTES(WIRE_ARGS_ALL));
+		record = begin_record_of(kind, SYSCALL_BYTES(WIRE_ARGS_ALL), whose);
 		if (!record)
 			return false;
 		fill_call(record, call, regs, compat, WIRE_ARGS_ALL);
 	}
 	record->ret = ret;
-	record->head.tid = whose->pid;
-	record->head.pid = whose->tgid;
 	end_record(record);
 	return true;
 }
@@ -215,7 +289,7 @@ static __always_inline bool put_call(__u16 kind, struct call *call, struct pt_re
 static __always_inline void tell_call(struct task_struct *task, __u64 longer_than, __u16 flags,
 				      bool again)
 {
-	struct call *call = bpf_task_storage_get(&calls, task, 0, 0);
+	struct call *call = call_of(task);
 	bool told;
 
 	if (!call || !call->entered || (call->flags & WIRE_TOLD && !again))
@@ -238,7 +312,7 @@ static __always_inline int begin_call(struct pt_regs *regs, long nr)
 
 	if (!is_target(task->tgid))
 		return 0;
-	call = bpf_task_storage_get(&calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	call = make_call(task);
 	if (!call) {
 		lose(bpf_ktime_get_ns());
 		return 0;
@@ -279,7 +353,7 @@ static __always_inline void put_outcome(const volatile struct call_spec *spec,
 static __always_inline int end_call(void *context, struct pt_regs *regs, long ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct call *call = bpf_task_storage_get(&calls, task, 0, 0);
+	struct call *call = call_of(task);
 	const volatile struct call_spec *spec;
 	bool compat, told;
 

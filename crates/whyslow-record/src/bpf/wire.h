@@ -22,6 +22,8 @@ enum wire_kind {
 	WIRE_EXIT = 21,
 	WIRE_FREE = 22,
 	WIRE_COMM = 23,
+	WIRE_SIGNAL = 24,
+	WIRE_SIGNAL_DELIVERED = 25,
 
 	WIRE_BIO_QUEUE = 32,
 	WIRE_BIO_BACKMERGE = 33,
@@ -39,9 +41,13 @@ enum wire_kind {
 	WIRE_IRQ_ENTER = 48,
 	WIRE_IRQ_EXIT = 49,
 	WIRE_SOFTIRQ_RAISE = 50,
+	WIRE_IPI = 51,
 
 	WIRE_LOOKUP_BEGIN = 64,
 	WIRE_LOOKUP = 65,
+	WIRE_FUNCTION_BEGIN = 66,
+	WIRE_FUNCTION_END = 67,
+	WIRE_USDT = 68,
 	WIRE_STACK = 56,
 	WIRE_USER_STACK = 57,
 	WIRE_SAMPLE = 58,
@@ -51,7 +57,9 @@ enum wire_kind {
 	WIRE_RECLAIM_END = 73,
 	WIRE_MEMORY = 74,
 	WIRE_WORK = 80,
+	WIRE_WORK_ITEM = 81,
 	WIRE_NET = 96,
+	WIRE_TCP = 97,
 	WIRE_PROGRAM = 139,
 	WIRE_COUNTERS = 144,
 };
@@ -61,6 +69,7 @@ enum wire_kind {
 #define WIRE_TOLD 2   /* the entry of the call was told before */
 #define WIRE_ELSEWHERE 4 /* the thread is not the one that ran on the CPU */
 #define WIRE_SLEPT 8 /* the call's user stack is told when it returns: its thread was away for long */
+#define WIRE_TAIL 16 /* the function was not called but jumped to, at the end of another one */
 
 struct wire_head {
 	__u16 kind;
@@ -119,6 +128,19 @@ struct wire_task {
 	char comm[16];
 };
 
+/* The head's thread, or an interrupt that hit it, sends a signal; or it gets one. */
+struct wire_signal {
+	struct wire_head head;
+	__u32 number;
+	__s32 code; /* who sent it and how, as the kernel has it */
+	__u32 tid;
+	__u32 pid;
+	__u32 result; /* of sending, as the kernel numbers them */
+	__u32 is_group;
+	__u32 has_handler;
+	__u32 zero;
+};
+
 /*
  * Who the head's process is, when it begins to run a program or ends. The words of its command line
  * follow, each with its zero byte; none at the end.
@@ -164,8 +186,16 @@ struct wire_irq {
 	struct wire_head head;
 	__u32 nr;
 	__s32 ret;
-	__u32 irq_kind; /* 0 hard, 1 soft, 2 high-resolution timer */
+	__u32 irq_kind; /* 0 hard, 1 soft, 2 high-resolution timer, 3 sent by a CPU */
 	__u32 zero;
+};
+
+/* The head's CPU sends others an interrupt. */
+struct wire_ipi {
+	struct wire_head head;
+	__u32 nr; /* 0 reschedule, 1 call a function, 2 the same for one CPU */
+	__u32 first;
+	__u64 cpus; /* by bit, from the first on */
 };
 
 /* Functions that look up names. */
@@ -201,6 +231,53 @@ struct wire_lookup {
 	__u8 address[16];
 	char host[256]; /* each ends with a zero byte */
 	char service[32];
+};
+
+#define WIRE_CALL_ARGS 6
+#define WIRE_TEXTS 2
+
+/* Texts that arguments point at, each with a zero byte at its end. */
+struct wire_texts {
+	char text[WIRE_TEXTS][256];
+};
+
+/* A function that was asked for is entered. */
+struct wire_call {
+	struct wire_head head;
+	__u64 sp;
+	__u32 probe; /* its number */
+	__u32 has;   /* texts that could be read, a bit each */
+	__u64 args[WIRE_CALL_ARGS];
+};
+
+/* The same, where texts were asked for. */
+struct wire_call_texts {
+	struct wire_call call;
+	struct wire_texts texts;
+};
+
+struct wire_call_end {
+	struct wire_head head;
+	__u64 sp; /* at the entry */
+	__u32 probe;
+	__u32 zero;
+	__u64 ret;
+};
+
+#define WIRE_USDT_ARGS 12
+
+/* A static probe that was asked for is passed. */
+struct wire_usdt {
+	struct wire_head head;
+	__u32 probe; /* its number */
+	__u32 has;   /* texts that could be read, a bit each */
+	__u64 args[WIRE_USDT_ARGS];
+};
+
+/* The same, where texts were asked for. */
+struct wire_usdt_texts {
+	struct wire_usdt hit;
+	struct wire_texts texts;
 };
 
 /* Followed by addresses, innermost first: those in the kernel, then those of the program. */
@@ -271,6 +348,29 @@ struct wire_work {
 	char bdi[16]; /* name of the device where its number is not known */
 };
 
+enum wire_item_phase {
+	ITEM_QUEUED = 0,
+	/* its workqueue has room for it, and had none when it was queued */
+	ITEM_ACTIVATED = 1,
+	ITEM_BEGIN = 2,
+	ITEM_END = 3,
+};
+
+/* A function that is called later, by a thread of the kernel. */
+struct wire_work_item {
+	struct wire_head head;
+	__u64 work;	/* tells items apart until they begin */
+	__u64 function; /* 0 where it is not told again */
+	__u32 phase;
+	__u32 is_worker; /* the head's thread is one that does nothing else */
+};
+
+/* When it is queued. */
+struct wire_work_queued {
+	struct wire_work_item item;
+	char queue[32];
+};
+
 enum wire_net_kind {
 	NET_RECEIVE = 0,
 	NET_QUEUE = 1,
@@ -295,6 +395,25 @@ struct wire_net {
 	__u8 source[16];
 	__u8 destination[16];
 	char netif[16];
+};
+
+/* A TCP connection goes from one state to another, as the kernel numbers them. */
+struct wire_tcp {
+	struct wire_head head;
+	__u64 sock;
+	__u64 acked; /* bytes sent that the peer has */
+	__u64 received;
+	__u32 from;
+	__u32 to;
+	__u32 retransmits;
+	__u32 rtt_us;
+	__s32 error;
+	__u16 local_port; /* 0 for none */
+	__u16 peer_port;
+	__u8 family; /* 4, 6, or 0: neither */
+	__u8 zero[7];
+	__u8 local[16];
+	__u8 peer[16];
 };
 
 /* `rwbs` */

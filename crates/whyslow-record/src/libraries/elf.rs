@@ -12,15 +12,15 @@ use std::os::unix::fs::FileExt as _;
 const SEGMENTS_MAX: usize = 256;
 const SECTIONS_MAX: usize = 16_384;
 /// More names or symbols than this are not searched.
-const NAMES_MAX: u64 = 64 << 20;
-const SYMBOLS_MAX: u64 = 64 << 20;
+pub(super) const NAMES_MAX: u64 = 64 << 20;
+pub(super) const SYMBOLS_MAX: u64 = 64 << 20;
 /// Read at once.
 const CHUNK: usize = 96 << 10;
 
 const HEADER: usize = 64;
 const SEGMENT: usize = 56;
 const SECTION: usize = 64;
-const SYMBOL: usize = 24;
+pub(super) const SYMBOL: usize = 24;
 
 #[cfg(target_arch = "x86_64")]
 const MACHINE: u16 = 62;
@@ -38,31 +38,32 @@ pub(crate) enum Elf {
     Foreign,
 }
 
+/// How many symbols a file has, by what its headers say.
+pub(crate) fn symbols(file: &File) -> io::Result<u64> {
+    const CLASS_64: [u8; 5] = [0x7f, b'E', b'L', b'F', 2];
+    let header = bytes_at(file, 0, HEADER)?;
+    let Some(header) = header.filter(|header| header.starts_with(&CLASS_64)) else {
+        return Ok(0);
+    };
+    let sections = table(file, (u64_at(&header, 40), u16_at(&header, 60), SECTION))?;
+    let sections = sections.chunks_exact(SECTION).map(Section::parse);
+    let tables = sections.filter(|section| [SYMTAB, DYNSYM].contains(&section.kind));
+    let bytes = tables.map(|table| table.size).fold(0, u64::saturating_add);
+    Ok(bytes / SYMBOL as u64)
+}
+
 /// Looks for functions with these names among those that the file exports; in an executable that
 /// needs no library, among all.
 pub(crate) fn functions(file: &File, names: &[&str]) -> io::Result<Elf> {
-    let Some(header) = bytes_at(file, 0, HEADER)? else {
-        return Ok(Elf::Foreign);
+    let program = match Opened::of(file)? {
+        Opened::Program(program) => program,
+        Opened::Narrow => return Ok(Elf::Narrow),
+        Opened::Foreign => return Ok(Elf::Foreign),
     };
-    match header[..6] {
-        [0x7f, b'E', b'L', b'F', 2, 1] if u16_at(&header, 18) == MACHINE => {}
-        [0x7f, b'E', b'L', b'F', 1, _] => return Ok(Elf::Narrow),
-        _ => return Ok(Elf::Foreign),
-    }
-    let segments = table(file, (u64_at(&header, 32), u16_at(&header, 56), SEGMENT))?;
-    let sections = table(file, (u64_at(&header, 40), u16_at(&header, 60), SECTION))?;
-    let segments: Vec<Segment> = segments.chunks_exact(SEGMENT).map(Segment::parse).collect();
-    let sections: Vec<Section> = sections.chunks_exact(SECTION).map(Section::parse).collect();
-    let program = Program {
-        file,
-        segments: &segments,
-        sections: &sections,
-    };
-    const DYNSYM: u32 = 11;
-    const SYMTAB: u32 = 2;
     const INTERPRETER: u32 = 3;
     let mut found = program.among(DYNSYM, names)?;
-    let is_static = segments.iter().all(|segment| segment.kind != INTERPRETER);
+    let mut segments = program.segments.iter();
+    let is_static = segments.all(|segment| segment.kind != INTERPRETER);
     if found.is_empty() && is_static {
         found = program.among(SYMTAB, names)?;
     }
@@ -78,7 +79,52 @@ pub(crate) fn functions(file: &File, names: &[&str]) -> io::Result<Elf> {
     Ok(Elf::Functions(found))
 }
 
-struct Segment {
+/// Where in the file the program begins.
+pub(crate) fn entry(file: &File) -> io::Result<Option<u64>> {
+    let Opened::Program(program) = Opened::of(file)? else {
+        return Ok(None);
+    };
+    let header = bytes_at(file, 0, HEADER)?;
+    let mut segments = program.segments.iter();
+    Ok(header.and_then(|header| {
+        let address = u64_at(&header, 24);
+        segments.find_map(|segment| segment.offset_of(address))
+    }))
+}
+
+/// Symbols that a file exports or needs, …
+pub(super) const DYNSYM: u32 = 11;
+/// … and all that its maker left.
+pub(super) const SYMTAB: u32 = 2;
+
+/// A file that may be a program of this machine.
+pub(super) enum Opened<'f> {
+    Program(Program<'f>),
+    Narrow,
+    Foreign,
+}
+
+impl<'f> Opened<'f> {
+    pub(super) fn of(file: &'f File) -> io::Result<Self> {
+        let Some(header) = bytes_at(file, 0, HEADER)? else {
+            return Ok(Self::Foreign);
+        };
+        match header[..6] {
+            [0x7f, b'E', b'L', b'F', 2, 1] if u16_at(&header, 18) == MACHINE => {}
+            [0x7f, b'E', b'L', b'F', 1, _] => return Ok(Self::Narrow),
+            _ => return Ok(Self::Foreign),
+        }
+        let segments = table(file, (u64_at(&header, 32), u16_at(&header, 56), SEGMENT))?;
+        let sections = table(file, (u64_at(&header, 40), u16_at(&header, 60), SECTION))?;
+        Ok(Self::Program(Program {
+            file,
+            segments: segments.chunks_exact(SEGMENT).map(Segment::parse).collect(),
+            sections: sections.chunks_exact(SECTION).map(Section::parse).collect(),
+        }))
+    }
+}
+
+pub(super) struct Segment {
     kind: u32,
     flags: u32,
     offset: u64,
@@ -98,20 +144,26 @@ impl Segment {
     }
 
     /// Where the code of an address is in the file.
-    fn offset_of(&self, address: u64) -> Option<u64> {
-        const LOAD: u32 = 1;
+    pub(super) fn offset_of(&self, address: u64) -> Option<u64> {
         const EXECUTABLE: u32 = 1;
+        let is_code = self.flags & EXECUTABLE != 0;
+        self.place_of(address).filter(|_| is_code)
+    }
+
+    /// Where an address is in the file.
+    pub(super) fn place_of(&self, address: u64) -> Option<u64> {
+        const LOAD: u32 = 1;
         let within = address.checked_sub(self.address)?;
-        let is_code = self.kind == LOAD && self.flags & EXECUTABLE != 0 && within < self.size;
-        self.offset.checked_add(within).filter(|_| is_code)
+        let is_there = self.kind == LOAD && within < self.size;
+        self.offset.checked_add(within).filter(|_| is_there)
     }
 }
 
-struct Section {
-    kind: u32,
-    offset: u64,
-    size: u64,
-    link: u32,
+pub(super) struct Section {
+    pub(super) kind: u32,
+    pub(super) offset: u64,
+    pub(super) size: u64,
+    pub(super) link: u32,
 }
 
 impl Section {
@@ -125,10 +177,10 @@ impl Section {
     }
 }
 
-struct Program<'f> {
-    file: &'f File,
-    segments: &'f [Segment],
-    sections: &'f [Section],
+pub(super) struct Program<'f> {
+    pub(super) file: &'f File,
+    pub(super) segments: Vec<Segment>,
+    pub(super) sections: Vec<Section>,
 }
 
 impl Program<'_> {
@@ -235,7 +287,7 @@ fn bytes_at(file: &File, from: u64, count: usize) -> io::Result<Option<Vec<u8>>>
     Ok((read == count).then_some(bytes))
 }
 
-fn read_up_to(file: &File, from: u64, bytes: &mut [u8]) -> io::Result<usize> {
+pub(super) fn read_up_to(file: &File, from: u64, bytes: &mut [u8]) -> io::Result<usize> {
     let mut count = 0;
     // Files have no more; the kernel refuses what is beyond.
     if from > i64::MAX as u64 - bytes.len() as u64 {
@@ -253,15 +305,15 @@ fn read_up_to(file: &File, from: u64, bytes: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Numbers of headers, which are as long as their kind.
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([0, 1].map(|i| bytes[at + i]))
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([0, 1, 2, 3].map(|i| bytes[at + i]))
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| bytes[at + i]))
 }
 

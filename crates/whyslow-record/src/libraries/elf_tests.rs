@@ -157,3 +157,16 @@ fn the_libc_of_this_process_is_as_nm_says() {
     let address = address.expect("every libc has it");
     assert_eq!(address % 4096, offset % 4096, "{address:x} {offset:x}");
 }
+
+#[test]
+fn symbols_are_counted_without_being_read() {
+    assert_eq!(symbols(&file_of(&library())).unwrap(), 3);
+    let mut lies = library();
+    lies[0x260..0x268].fill(0xff);
+    assert_eq!(symbols(&file_of(&lies)).unwrap(), u64::MAX / 24);
+    for length in 0..0x300 {
+        assert!(symbols(&file_of(&library()[..length])).unwrap() <= 3);
+    }
+    let own = std::env::current_exe().unwrap();
+    assert!(symbols(&File::open(own).unwrap()).unwrap() > 1000);
+}

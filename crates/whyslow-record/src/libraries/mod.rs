@@ -1,10 +1,14 @@
-//! Which files that run on this machine have the functions that look up names.
+//! Which files that run on this machine have the functions that look up names, and those that were
+//! asked for.
 //!
 //! Looked for in a thread of its own, because files of others may answer late: `/proc/PID/map_files`
 //! leads to the file that a process has mapped, wherever its mount namespace has it, and also if it
 //! was deleted or another one has its name.
 
-mod elf;
+pub(crate) mod elf;
+mod notes;
+mod spots;
+mod symbols;
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -12,6 +16,7 @@ use std::io::{self, Read as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
@@ -20,6 +25,10 @@ use rustix::fs::{Mode, OFlags};
 use whyslow_model::lookup::Function;
 
 use crate::drop;
+use crate::probes::{Near, ProbeSpec, base, each_name, near, on_disk};
+
+pub(crate) use elf::entry;
+pub(crate) use spots::{Lacking, SPOTS_MAX, Spot};
 
 /// What a process has mapped is read up to here.
 const MAPS_MAX: u64 = 8 << 20;
@@ -33,6 +42,15 @@ pub(crate) struct Library {
     /// For people.
     pub(crate) path: String,
     pub(crate) functions: Vec<(Function, u64)>,
+    /// Those that were asked for.
+    pub(crate) spots: Vec<Spot>,
+}
+
+/// What is looked for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wanted {
+    pub(crate) lookups: bool,
+    pub(crate) probes: Arc<[ProbeSpec]>,
 }
 
 /// What the search found.
@@ -41,6 +59,18 @@ pub(crate) enum Found {
     Library(Library),
     /// A program of 32 bits, whose functions are called otherwise.
     Narrow,
+    /// A file that was asked for has nothing of it, and why or what is near: by its number among what
+    /// was asked for.
+    Lacking {
+        number: usize,
+        path: String,
+        lacking: Lacking,
+    },
+    /// No file has that name; names that are near.
+    NoFile {
+        number: usize,
+        near: Vec<String>,
+    },
     /// A round is over.
     Done,
 }
@@ -53,12 +83,12 @@ pub(crate) struct Finder {
 
 impl Finder {
     /// Begins with all processes that there are.
-    pub(crate) fn start() -> io::Result<Self> {
+    pub(crate) fn start(wanted: Wanted) -> io::Result<Self> {
         let (pids, asked) = mpsc::channel::<Vec<i32>>();
         let (tell, found) = mpsc::channel();
         thread::Builder::new()
             .name("libraries".into())
-            .spawn(move || search(&asked, &tell))?;
+            .spawn(move || search(wanted, &asked, &tell))?;
         Ok(Self { pids, found })
     }
 
@@ -69,11 +99,14 @@ impl Finder {
     }
 }
 
-fn search(asked: &Receiver<Vec<i32>>, tell: &Sender<Found>) {
+fn search(wanted: Wanted, asked: &Receiver<Vec<i32>>, tell: &Sender<Found>) {
     // It reads files of others.
     drop::privileges(false);
-    let mut known = Known::default();
+    let mut known = Known::new(wanted);
     let mut pids = all();
+    if known.look_on_disk(tell).is_err() {
+        return;
+    }
     loop {
         let mut seen = HashSet::new();
         for pid in &pids {
@@ -81,7 +114,7 @@ fn search(asked: &Receiver<Vec<i32>>, tell: &Sender<Found>) {
                 return;
             }
         }
-        if tell.send(Found::Done).is_err() {
+        if known.tell_missing(tell).is_err() || tell.send(Found::Done).is_err() {
             return;
         }
         let Ok(next) = asked.recv() else { return };
@@ -101,9 +134,84 @@ type Identity = (u64, u64, i64, i64);
 #[derive(Default)]
 struct Known {
     files: HashSet<Identity>,
+    wanted: Wanted,
+    /// Names of files, for what no file was seen for. Only in the first round.
+    near: Vec<(usize, Near)>,
 }
 
 impl Known {
+    fn new(wanted: Wanted) -> Self {
+        let files = wanted.probes.iter().enumerate();
+        let near = files.map(|(number, spec)| (number, near(spec.file.shown())));
+        Self {
+            files: HashSet::new(),
+            near: near.collect(),
+            wanted,
+        }
+    }
+
+    /// Looks at files that were asked for, which nobody may have mapped.
+    fn look_on_disk(&mut self, tell: &Sender<Found>) -> Result<(), mpsc::SendError<Found>> {
+        let wanted = Arc::clone(&self.wanted.probes);
+        for path in wanted.iter().flat_map(|spec| on_disk(&spec.file)) {
+            if let Ok(Some(file)) = self.open(&path) {
+                self.examine(file, path.display().to_string(), tell)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Once: what had no file.
+    fn tell_missing(&mut self, tell: &Sender<Found>) -> Result<(), mpsc::SendError<Found>> {
+        for (number, mut near) in self.near.drain(..) {
+            each_name(&mut |name| near.see(name));
+            let near = near.names();
+            tell.send(Found::NoFile { number, near })?;
+        }
+        Ok(())
+    }
+
+    /// Looks for what is wanted in a file.
+    fn examine(
+        &mut self,
+        file: File,
+        path: String,
+        tell: &Sender<Found>,
+    ) -> Result<(), mpsc::SendError<Found>> {
+        for (_, near) in &mut self.near {
+            near.see(base(&path));
+        }
+        let specs = &self.wanted.probes;
+        let meant = |number: &usize| specs[*number].file.fits(&path);
+        let numbers: Vec<usize> = (0..specs.len()).filter(meant).collect();
+        self.near.retain(|(number, _)| !numbers.contains(number));
+        // What cannot be read has nothing that can be watched.
+        let (spots, lacking) = spots::spots(&file, specs, &numbers).unwrap_or_default();
+        for (number, lacking) in lacking {
+            let path = path.clone();
+            tell.send(Found::Lacking {
+                number,
+                path,
+                lacking,
+            })?;
+        }
+        let functions = if self.wanted.lookups {
+            lookups(&file)
+        } else {
+            Lookups::Functions(Vec::new())
+        };
+        match functions {
+            Lookups::Narrow => tell.send(Found::Narrow),
+            Lookups::Functions(functions) if functions.is_empty() && spots.is_empty() => Ok(()),
+            Lookups::Functions(functions) => tell.send(Found::Library(Library {
+                file,
+                path,
+                functions,
+                spots,
+            })),
+        }
+    }
+
     /// Looks at what a process runs. `seen` are files of this round, by what maps call them.
     fn look(
         &mut self,
@@ -121,9 +229,7 @@ impl Known {
             let Ok(Some(file)) = self.open(Path::new(&place)) else {
                 continue;
             };
-            if let Some(found) = examine(file, mapping.path) {
-                tell.send(found)?;
-            }
+            self.examine(file, mapping.path, tell)?;
         }
         Ok(())
     }
@@ -142,26 +248,29 @@ impl Known {
     }
 }
 
-fn examine(file: File, path: String) -> Option<Found> {
+enum Lookups {
+    Functions(Vec<(Function, u64)>),
+    Narrow,
+}
+
+/// Functions of a file that look up names.
+fn lookups(file: &File) -> Lookups {
     let names = Function::ALL.map(Function::name);
-    // What cannot be read has nothing that can be watched.
-    match elf::functions(&file, &names).ok()? {
-        Elf::Functions(functions) if !functions.is_empty() => {
-            let mut found = Vec::new();
-            for (which, offset) in functions {
-                // The kernel will read it too, and must not have to wait.
-                file.read_at(&mut [0; 16], offset).ok()?;
-                found.push((Function::ALL[which], offset));
-            }
-            Some(Found::Library(Library {
-                file,
-                path,
-                functions: found,
-            }))
-        }
-        Elf::Narrow => Some(Found::Narrow),
-        _ => None,
-    }
+    let functions = match elf::functions(file, &names) {
+        Ok(Elf::Functions(functions)) => functions,
+        Ok(Elf::Narrow) => return Lookups::Narrow,
+        // What cannot be read has nothing that can be watched.
+        Ok(Elf::Foreign) | Err(_) => Vec::new(),
+    };
+    let can_be_read = |(_, offset): &(usize, u64)| is_there(file, *offset);
+    let functions = functions.into_iter().filter(can_be_read);
+    let functions = functions.map(|(which, offset)| (Function::ALL[which], offset));
+    Lookups::Functions(functions.collect())
+}
+
+/// The kernel will read it too, and must not have to wait.
+fn is_there(file: &File, offset: u64) -> bool {
+    file.read_at(&mut [0; 16], offset).is_ok()
 }
 
 /// A part of a file that can be executed.
@@ -230,7 +339,10 @@ mod tests {
     #[test]
     fn a_file_that_this_process_runs_is_opened_once() {
         let (tell, found) = mpsc::channel();
-        let mut known = Known::default();
+        let mut known = Known::new(Wanted {
+            lookups: true,
+            ..Wanted::default()
+        });
         let pid = std::process::id() as i32;
         for round in 0..2 {
             known.look(pid, &mut HashSet::new(), &tell).unwrap();

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::load;
 use crate::options::Options;
-use crate::programs::{Off, Topic};
+use crate::programs::{Off, StandIn, Topic};
 
 pub(crate) use settings::are_ids_those_of_the_host;
 
@@ -75,6 +75,7 @@ pub fn checks() -> Vec<Check> {
     let are_possible = checks.iter().all(|check| check.state != State::Bad);
     if are_possible {
         checks.extend(programs());
+        checks.push(functions());
     }
     checks
 }
@@ -128,26 +129,51 @@ fn lockdown() -> Check {
     }
 }
 
+/// `; raw_switch for on_switch, …`
+fn instead_of<'s>(stand_ins: impl Iterator<Item = &'s StandIn>) -> String {
+    let forms = stand_ins.map(|form| format!("{} for {}", form.form, form.program));
+    let forms: Vec<String> = forms.collect();
+    if forms.is_empty() {
+        return String::new();
+    }
+    format!("; {}", forms.join(", "))
+}
+
+/// Whether functions of programs can be watched: tried on the one that this program begins with.
+fn functions() -> Check {
+    let name = "functions (uprobes)";
+    match load::try_function() {
+        Ok(()) => Check::new(name, State::Good, "can be watched: record --function"),
+        Err(reason) => Check::new(name, State::Limited, reason).fix(
+            "a kernel since 5.15 with CONFIG_UPROBES=y and CONFIG_BPF_EVENTS=y; newer ones want CAP_SYS_ADMIN for it: sudo whyslow …",
+        ),
+    }
+}
+
 /// One line a topic.
 fn programs() -> Vec<Check> {
     let mut options = Options::new("");
     options.topics = Topic::ALL.iter().copied().collect();
-    let off = match load::trial(&options) {
-        Ok(off) => off,
+    let (off, stand_ins) = match load::trial(&options) {
+        Ok(found) => found,
         Err(error) => {
             return vec![Check::new("programs", State::Bad, error.to_string())];
         }
     };
     let check = |topic: Topic| {
         let lacking: Vec<&Off> = off.iter().filter(|off| off.topic == Some(topic)).collect();
+        let stand_ins = stand_ins.iter().filter(|form| form.topic == Some(topic));
+        let instead = instead_of(stand_ins);
         if lacking.is_empty() {
-            return Check::new(topic.name(), State::Good, "all programs load");
+            let found = format!("all programs load{instead}");
+            return Check::new(topic.name(), State::Good, found);
         }
         let lacking = lacking
             .iter()
             .map(|off| format!("not {} ({}: {})", off.tells, off.program, off.reason));
         let lacking: Vec<String> = lacking.collect();
-        Check::new(topic.name(), State::Limited, lacking.join("; "))
+        let found = format!("{}{instead}", lacking.join("; "));
+        Check::new(topic.name(), State::Limited, found)
     };
     Topic::ALL.iter().copied().map(check).collect()
 }

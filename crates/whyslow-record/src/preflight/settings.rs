@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::privileges::Privileges;
 use super::{Check, State};
-use crate::options::{BUFFER_BYTES, SPOOL_BYTES_MAX};
+use crate::memory::PROGRAM_BYTES;
+use crate::options::{BUFFER_BYTES, KEPT_BYTES, SPOOL_BYTES_MAX};
 
 const MIB: u64 = 1 << 20;
+/// People take 99 samples a second, or 999.
+const SAMPLES_FEW: u32 = 999;
 /// Less room than this is used up within minutes on a busy machine.
 const DISK_BYTES_FEW: u64 = 1 << 30;
 
@@ -16,6 +19,10 @@ pub(super) fn checks(may: Privileges) -> Vec<Check> {
         of_others("kernel.unprivileged_bpf_disabled", may),
         of_others("kernel.perf_event_paranoid", may),
         symbols(may),
+        sampling(
+            &setting("kernel.perf_event_max_sample_rate").unwrap_or_default(),
+            &setting("kernel.perf_cpu_time_max_percent").unwrap_or_default(),
+        ),
         processes(&namespace()),
         tracefs(),
         memory(&fs::read_to_string("/proc/meminfo").unwrap_or_default()),
@@ -60,6 +67,33 @@ fn symbols(may: Privileges) -> Check {
         "sudo whyslow …, or CAP_SYSLOG, or sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1"
     };
     Check::new(name, State::Limited, found).fix(fix)
+}
+
+/// How often per second and CPU the kernel lets somebody look. Where looks take more of the CPU than
+/// the percentage, it makes them fewer, and leaves it at that.
+fn sampling(rate: &str, percent: &str) -> Check {
+    let name = "sampling";
+    let told = |text: &str| text.parse::<u32>().ok();
+    let Some(rate) = told(rate) else {
+        return Check::new(
+            name,
+            State::Good,
+            "kernel.perf_event_max_sample_rate: not told",
+        );
+    };
+    let share = match told(percent) {
+        Some(0 | 100) => "never lowered by the kernel".to_owned(),
+        Some(percent) => format!("lowered by the kernel where that takes more than {percent} %"),
+        None => "kernel.perf_cpu_time_max_percent: not told".to_owned(),
+    };
+    let found = format!("up to {rate} Hz; {share}");
+    if rate >= SAMPLES_FEW {
+        return Check::new(name, State::Good, found);
+    }
+    Check::new(name, State::Limited, found).fix(
+        "sudo sysctl kernel.perf_event_max_sample_rate=10000; or fewer samples: whyslow record \
+         --sample HZ",
+    )
 }
 
 /// The kernel tells zeros to those who may not know.
@@ -117,18 +151,20 @@ fn tracefs() -> Check {
 
 fn memory(meminfo: &str) -> Check {
     let name = "memory for events";
-    let rings = BUFFER_BYTES / MIB;
+    let all = (PROGRAM_BYTES + BUFFER_BYTES) / MIB;
+    let flight = all + 2 * KEPT_BYTES / MIB;
+    let takes = format!("{all} MiB at most, with --ring {flight} MiB");
     let line = meminfo
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     let Some(kib) = kib else {
-        return Check::new(name, State::Good, format!("{rings} MiB; free: not told"));
+        return Check::new(name, State::Good, format!("{takes}; free: not told"));
     };
     let available = kib.saturating_mul(1024);
-    let found = format!("{rings} MiB of {} MiB available", available / MIB);
+    let found = format!("{takes}; {} MiB are available", available / MIB);
     if available < BUFFER_BYTES * 4 {
-        return Check::new(name, State::Limited, found).fix("whyslow record --buffer 8MiB");
+        return Check::new(name, State::Limited, found).fix("whyslow record --max-memory 72MiB");
     }
     Check::new(name, State::Good, found)
 }
@@ -183,6 +219,24 @@ mod tests {
             state("MemAvailable: 18446744073709551615 kB\n"),
             State::Good
         );
+    }
+
+    #[test]
+    fn a_rate_of_samples_that_the_kernel_lowered_is_told_with_the_command() {
+        let check = |rate: &str, percent: &str, state: State, words: &str| {
+            let found = sampling(rate, percent);
+            assert_eq!(found.state, state, "{found:?}");
+            assert!(found.found.contains(words), "{found:?}");
+            let has_command = found
+                .fix
+                .contains("sysctl kernel.perf_event_max_sample_rate=");
+            assert_eq!(has_command, state == State::Limited, "{found:?}");
+        };
+        check("100000", "25", State::Good, "up to 100000 Hz; lowered");
+        check("250", "25", State::Limited, "more than 25 %");
+        check("250", "0", State::Limited, "never lowered");
+        check("", "", State::Good, "not told");
+        check("many", "25", State::Good, "not told");
     }
 
     #[test]

@@ -4,13 +4,17 @@ mod devices;
 mod host;
 mod mounts;
 mod processes;
+mod resolver;
 mod tree;
 mod users;
 
 use std::path::Path;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread;
 
 pub(crate) use mounts::Mount;
-pub(crate) use processes::{mount_ns, numbers as pids};
+pub(crate) use processes::{any_root, mount_ns, numbers as pids, put_root};
+pub(crate) use resolver::Files as ResolverFiles;
 use whyslow_model::spool::{Encoder, Kind};
 
 use crate::clock::{self, Clocks};
@@ -28,17 +32,38 @@ pub(crate) fn about(encoder: &mut Encoder, proc: &Path, pid: i32, now: &Clocks) 
     processes::about(encoder, &proc.join(pid.to_string()), pid, now);
 }
 
+/// Given away when it has so many bytes, or little more.
+const PART_BYTES: usize = 256 << 10;
+/// Parts that wait to be taken: nobody has to have room for all of a large machine.
+const PARTS_MAX: usize = 1;
+
+/// A snapshot that is being taken; what comes is a part of it.
+pub(crate) fn start() -> Receiver<Encoder> {
+    let (give, parts) = mpsc::sync_channel(PARTS_MAX);
+    // One that panics, or that nobody takes any more, ends; events tell nevertheless.
+    thread::spawn(move || all(&give));
+    parts
+}
+
 /// All of `/proc` and `/sys` that answers need. What vanishes meanwhile is left out.
-pub(crate) fn all(encoder: &mut Encoder) {
+fn all(parts: &SyncSender<Encoder>) -> Option<()> {
+    let encoder = &mut Encoder::default();
     devices::block(encoder, Path::new("/sys/class/block"));
     tree::all(encoder, Path::new("/sys/class/block"));
     mounts::all(encoder, Path::new("/proc"));
     devices::net(encoder, Path::new("/sys/class/net"));
     devices::irqs(encoder, Path::new("/proc/irq"));
-    processes::all(encoder, Path::new("/proc"));
+    let begin = clock::clocks();
+    for pid in pids(Path::new("/proc")) {
+        processes::one(encoder, Path::new("/proc"), pid, &begin);
+        if encoder.payload().len() >= PART_BYTES {
+            parts.send(std::mem::take(encoder)).ok()?;
+        }
+    }
     encoder
         .begin(Kind::SnapshotEnd, clock::monotonic(), (0, 0))
         .end();
+    parts.send(std::mem::take(encoder)).ok()
 }
 
 pub(crate) fn clocks(encoder: &mut Encoder) {

@@ -6,14 +6,15 @@ use std::path::Path;
 
 use whyslow_model::spool::{Encoder, Kind};
 
-use super::processes::{mount_ns, numbers};
+use super::processes::{mount_ns, numbers, root};
 use crate::clock;
 
 /// Namespaces and mounts beyond these are left out.
 const NAMESPACES_MAX: usize = 256;
 const MOUNTS_MAX: usize = 20_000;
 
-/// That of the recorder comes first, because it stands for the machine.
+/// That of the recorder comes first, because it stands for the machine. Others are told by a process
+/// whose root is the namespace's, if there is one: behind another root only a part is seen.
 pub(super) fn all(encoder: &mut Encoder, proc: &Path) {
     let own = proc.join("self");
     let mut seen = BTreeSet::new();
@@ -22,7 +23,8 @@ pub(super) fn all(encoder: &mut Encoder, proc: &Path) {
     let folders = numbers(proc)
         .into_iter()
         .map(|pid| proc.join(pid.to_string()));
-    for folder in std::iter::once(own.clone()).chain(folders) {
+    let (whole, below): (Vec<_>, Vec<_>) = folders.partition(|folder| root(folder).is_none());
+    for folder in std::iter::once(own.clone()).chain(whole).chain(below) {
         let Some(ns) = mount_ns(&folder).filter(|ns| !seen.contains(ns)) else {
             continue;
         };

@@ -11,13 +11,6 @@ use whyslow_model::spool::{Encoder, Kind};
 
 use crate::clock::{self, Clocks};
 
-pub(super) fn all(encoder: &mut Encoder, proc: &Path) {
-    let begin = clock::clocks();
-    for pid in numbers(proc) {
-        one(encoder, &proc.join(pid.to_string()), pid, &begin);
-    }
-}
-
 /// Stands for the working directory, as in the calls that take a directory's descriptor.
 const AT_FDCWD: i32 = -100;
 
@@ -50,7 +43,9 @@ pub(super) fn first(encoder: &mut Encoder, proc: &Path, pids: &[i32]) {
     }
 }
 
-fn one(encoder: &mut Encoder, folder: &Path, pid: i32, begin: &Clocks) {
+/// What there is to tell of a process at a snapshot that began then.
+pub(super) fn one(encoder: &mut Encoder, proc: &Path, pid: i32, begin: &Clocks) {
+    let folder = &proc.join(pid.to_string());
     if about(encoder, folder, pid, begin) {
         threads(encoder, folder, pid);
         directory(encoder, folder, pid);
@@ -81,6 +76,7 @@ pub(super) fn about(encoder: &mut Encoder, folder: &Path, pid: i32, begin: &Cloc
     };
     let executable = fs::read_link(folder.join("exe")).unwrap_or_default();
     group(encoder, ts, (Path::new(UNIFIED), &cgroup));
+    let root = root(folder);
     encoder
         .begin(Kind::Process, ts, (pid, pid))
         .u32(stat.ppid as u32)
@@ -91,7 +87,37 @@ pub(super) fn about(encoder: &mut Encoder, folder: &Path, pid: i32, begin: &Cloc
         .text(&fs::read(folder.join("cmdline")).unwrap_or_default())
         .text(&cgroup)
         .end();
+    if let Some(root) = root {
+        put_root(encoder, ts, (pid, &root));
+    }
     true
+}
+
+pub(crate) fn put_root(encoder: &mut Encoder, ts: u64, (pid, root): (i32, &[u8])) {
+    encoder.begin(Kind::Root, ts, (pid, pid)).text(root).end();
+}
+
+/// The root directory of a process, if it is not that of its mount namespace.
+pub(super) fn root(folder: &Path) -> Option<Vec<u8>> {
+    any_root(folder).filter(|root| root != b"/")
+}
+
+/// The same, whichever it is.
+pub(crate) fn any_root(folder: &Path) -> Option<Vec<u8>> {
+    let root = fs::read_link(folder.join("root")).ok()?;
+    let root = root.as_os_str().as_bytes();
+    root.starts_with(b"/").then(|| root.to_vec())
+}
+
+/// A path of `/proc/PID` as the process itself sees it: the kernel tells it from the root of the
+/// namespace.
+fn below<'p>(path: &'p [u8], root: Option<&[u8]>) -> &'p [u8] {
+    let rest = root.and_then(|root| path.strip_prefix(root));
+    match rest {
+        Some(b"") => b"/",
+        Some(rest) if rest.starts_with(b"/") => rest,
+        _ => path,
+    }
 }
 
 fn threads(encoder: &mut Encoder, folder: &Path, pid: i32) {
@@ -110,16 +136,18 @@ fn threads(encoder: &mut Encoder, folder: &Path, pid: i32) {
 /// The working directory.
 fn directory(encoder: &mut Encoder, folder: &Path, pid: i32) {
     if let Ok(directory) = fs::read_link(folder.join("cwd")) {
+        let root = root(folder);
         encoder
             .begin(Kind::Fd, clock::monotonic(), (pid, pid))
             .u32(AT_FDCWD as u32)
             .u64(0)
-            .text(directory.as_os_str().as_bytes())
+            .text(below(directory.as_os_str().as_bytes(), root.as_deref()))
             .end();
     }
 }
 
 fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32) {
+    let root = root(folder);
     for fd in numbers(&folder.join("fd")) {
         let Ok(target) = fs::read_link(folder.join("fd").join(fd.to_string())) else {
             continue;
@@ -129,7 +157,7 @@ fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32) {
             .begin(Kind::Fd, clock::monotonic(), (pid, pid))
             .u32(fd as u32)
             .u64(about.ok().and_then(|about| flags(&about)).unwrap_or(0))
-            .text(target.as_os_str().as_bytes())
+            .text(below(target.as_os_str().as_bytes(), root.as_deref()))
             .end();
     }
 }
@@ -225,6 +253,20 @@ mod tests {
     }
 
     #[test]
+    fn paths_are_those_below_the_root_of_a_process() {
+        let check = |path: &str, root: Option<&str>, expected: &str| {
+            let found = below(path.as_bytes(), root.map(str::as_bytes));
+            assert_eq!(found, expected.as_bytes(), "{path}");
+        };
+        check("/srv/jail/etc/passwd", Some("/srv/jail"), "/etc/passwd");
+        check("/srv/jail", Some("/srv/jail"), "/");
+        // Opened before.
+        check("/srv/jailed", Some("/srv/jail"), "/srv/jailed");
+        check("/srv/jail/x", None, "/srv/jail/x");
+        check("pipe:[7]", Some("/srv/jail"), "pipe:[7]");
+    }
+
+    #[test]
     fn a_group_has_a_number_where_there_is_one_hierarchy_only() {
         let root = tempfile::TempDir::new().unwrap();
         let told = |cgroup: &[u8]| {
@@ -252,7 +294,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let pid = std::process::id() as i32;
         let mut encoder = Encoder::default();
-        one(&mut encoder, Path::new("/proc/self"), pid, &clock::clocks());
+        one(&mut encoder, Path::new("/proc"), pid, &clock::clocks());
         let found: Vec<_> = records(encoder.payload())
             .map(|(_, record)| record.unwrap().1)
             .collect();

@@ -7,6 +7,7 @@
 
 mod block;
 mod grammar;
+mod limits;
 mod pressure;
 mod sched;
 
@@ -24,6 +25,7 @@ pub use grammar::{Term, WhenError, parse_when};
 
 use crate::raw::Raw;
 use block::Requests;
+use limits::Limits;
 use sched::Waits;
 
 /// A condition that held.
@@ -41,9 +43,6 @@ pub struct Trigger {
 const FIRED_MAX: usize = 64;
 /// Threads that ended are known by name for a while.
 const ENDED_MAX: usize = 4096;
-
-/// Limits of one call: by term.
-type Limits = Vec<(u64, usize)>;
 
 /// The call that a thread is in.
 #[derive(Debug, Clone, Copy)]
@@ -77,8 +76,8 @@ pub(crate) struct Watcher {
     /// Calls told at their entry that have returned: since the last look, and before. The entry may
     /// come through another CPU's ring, later.
     returned: [FxHashSet<(i32, u64)>; 2],
-    requests: Option<(u64, usize, Requests)>,
-    waits: Option<(u64, usize, Waits)>,
+    requests: Option<(Limits, Requests)>,
+    waits: Option<(Limits, Waits)>,
     lookups: Limits,
     locks: Limits,
     pressures: Vec<(&'static str, f64, usize)>,
@@ -108,23 +107,21 @@ impl Watcher {
                             .iter()
                             .filter_map(|name| syscall::number_of(abi, name))
                         {
-                            calls
-                                .entry(nr as u32)
-                                .or_default()
-                                .push((*longer_ns, number));
+                            let limits = calls.entry(nr as u32).or_default();
+                            limits.add(*longer_ns, number);
                         }
                     }
                 }
                 What::Block { longer_ns } => {
-                    let least = watcher.requests.take().map_or(u64::MAX, |known| known.0);
-                    watcher.requests = Some((least.min(*longer_ns), number, Requests::default()));
+                    let (limits, _) = watcher.requests.get_or_insert_default();
+                    limits.add(*longer_ns, number);
                 }
                 What::Sched { longer_ns } => {
-                    let least = watcher.waits.take().map_or(u64::MAX, |known| known.0);
-                    watcher.waits = Some((least.min(*longer_ns), number, Waits::default()));
+                    let (limits, _) = watcher.waits.get_or_insert_default();
+                    limits.add(*longer_ns, number);
                 }
-                What::Lookup { longer_ns } => watcher.lookups.push((*longer_ns, number)),
-                What::Lock { longer_ns } => watcher.locks.push((*longer_ns, number)),
+                What::Lookup { longer_ns } => watcher.lookups.add(*longer_ns, number),
+                What::Lock { longer_ns } => watcher.locks.add(*longer_ns, number),
                 What::Pressure { resource, percent } => {
                     watcher.pressures.push((resource, *percent, number));
                 }
@@ -162,7 +159,7 @@ impl Watcher {
             LOCK if !self.locks.is_empty() => self.locked(raw),
             EXIT => self.exited(raw),
             FREE => {
-                if let Some((_, _, waits)) = &mut self.waits {
+                if let Some((_, waits)) = &mut self.waits {
                     waits.gone(raw.i32(0));
                 }
             }
@@ -205,30 +202,28 @@ impl Watcher {
         is_over: bool,
     ) -> Option<()> {
         let limits = self.calls[usize::from(inside.is_compat)].get(&inside.nr)?;
-        let held = limits.iter().find(|(longer, _)| took >= *longer);
-        let (_, number) = held.copied().filter(|_| !self.own.contains(&inside.pid))?;
-        let What::Call {
-            names, of_files, ..
-        } = &self.terms[number].what
-        else {
-            return None;
-        };
-        if *of_files && is_no_file(inside.pid, inside.fd) {
+        if self.own.contains(&inside.pid) {
             return None;
         }
+        let counts = |number: &usize| {
+            let is_of_files =
+                matches!(&self.terms[*number].what, What::Call { of_files: true, .. });
+            !is_of_files || !is_no_file(inside.pid, inside.fd)
+        };
+        let number = limits.held(took).find(counts)?;
         let abi = if inside.is_compat {
             abi_here().compat()
         } else {
             abi_here()
         };
-        let name = syscall::number_name(abi, inside.nr.into()).unwrap_or(names[0]);
+        let name = syscall::number_name(abi, inside.nr.into())?;
         let (before, after) = (format!("{name} by "), how_long(took, is_over));
         self.fire(number, ts, Some((inside.pid, tid)), (before, after));
         Some(())
     }
 
     fn switched(&mut self, raw: Raw<'_>) {
-        let Some((longer, number, waits)) = &mut self.waits else {
+        let Some((limits, waits)) = &mut self.waits else {
             return;
         };
         let (next_tid, next_pid, state) = (raw.i32(0), raw.i32(4), raw.u32(8));
@@ -243,20 +238,18 @@ impl Watcher {
             return;
         }
         let waited = waits.on(next_tid, raw.ts()).unwrap_or(0);
-        if waited >= *longer {
-            let number = *number;
+        if let Some(number) = limits.most(waited) {
             self.waited(number, (next_pid, next_tid), raw.ts(), waited);
         }
     }
 
     fn woken(&mut self, raw: Raw<'_>) {
-        let Some((longer, number, waits)) = &mut self.waits else {
+        let Some((limits, waits)) = &mut self.waits else {
             return;
         };
         let (tid, pid) = (raw.i32(0), raw.i32(4));
         let waited = waits.woken(tid, raw.ts()).unwrap_or(0);
-        if waited >= *longer {
-            let number = *number;
+        if let Some(number) = limits.most(waited) {
             self.waited(number, (pid, tid), raw.ts() + waited, waited);
         }
     }
@@ -269,17 +262,17 @@ impl Watcher {
     }
 
     fn block(&mut self, raw: Raw<'_>) {
-        let Some((longer, number, requests)) = &mut self.requests else {
+        let Some((limits, requests)) = &mut self.requests else {
             return;
         };
         let Some((io, submitted)) = requests.see(raw) else {
             return;
         };
         let took = raw.ts().saturating_sub(submitted.ts);
-        if took < *longer || self.own.contains(&submitted.pid) {
+        let held = limits.most(took);
+        let Some(number) = held.filter(|_| !self.own.contains(&submitted.pid)) else {
             return;
-        }
-        let number = *number;
+        };
         let before = format!(
             "{} of {} KiB at sector {} of device {}:{}, submitted by ",
             io.op(),
@@ -298,24 +291,30 @@ impl Watcher {
     }
 
     fn looked_up(&mut self, raw: Raw<'_>) {
-        let host = String::from_utf8_lossy(raw.host()).into_owned();
-        let before = format!("lookup of {host:?} by ");
-        self.lasted(raw, &self.lookups.clone(), before);
+        if let Some((number, took)) = self.lasted(raw, &self.lookups) {
+            let host = String::from_utf8_lossy(raw.host());
+            let before = format!("lookup of {host:?} by ");
+            self.over(raw, number, (before, took));
+        }
     }
 
     fn locked(&mut self, raw: Raw<'_>) {
-        let before = format!("wait for the lock at {:#x} by ", raw.u64(8));
-        self.lasted(raw, &self.locks.clone(), before);
+        if let Some((number, took)) = self.lasted(raw, &self.locks) {
+            let before = format!("wait for the lock at {:#x} by ", raw.u64(8));
+            self.over(raw, number, (before, took));
+        }
     }
 
-    /// Something that a record tells from its begin to its end.
-    fn lasted(&mut self, raw: Raw<'_>, limits: &[(u64, usize)], before: String) {
+    /// Whether something that a record tells from its begin to its end counts, and how long it took.
+    fn lasted(&self, raw: Raw<'_>, limits: &Limits) -> Option<(usize, u64)> {
         let took = raw.ts().saturating_sub(raw.entered());
-        let held = limits.iter().find(|(longer, _)| took >= *longer);
-        if let Some((_, number)) = held.filter(|_| !self.own.contains(&raw.pid())) {
-            let thread = Some((raw.pid(), raw.tid()));
-            self.fire(*number, raw.ts(), thread, (before, how_long(took, true)));
-        }
+        let number = limits.most(took)?;
+        (!self.own.contains(&raw.pid())).then_some((number, took))
+    }
+
+    fn over(&mut self, raw: Raw<'_>, number: usize, (before, took): (String, u64)) {
+        let thread = Some((raw.pid(), raw.tid()));
+        self.fire(number, raw.ts(), thread, (before, how_long(took, true)));
     }
 
     fn exited(&mut self, raw: Raw<'_>) {
@@ -445,131 +444,4 @@ fn is_no_file(pid: i32, fd: u64) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use whyslow_model::spool::Encoder;
-
-    const MS: u64 = 1_000_000;
-    /// No process has it.
-    const PID: i32 = i32::MAX - 1;
-
-    fn watcher(when: &str) -> Watcher {
-        let ms = |text: &str| {
-            let number: i64 = text.trim_end_matches("ms").parse().map_err(|_| "number")?;
-            Ok(number * MS as i64)
-        };
-        Watcher::new(&parse_when(when, ms).unwrap(), Abi::X86_64)
-    }
-
-    fn call(kind: Kind, name: &str, ts: u64, entered: u64) -> Vec<u8> {
-        let mut encoder = Encoder::default();
-        let nr = syscall::number_of(Abi::X86_64, name).unwrap();
-        let record = encoder.begin(kind, ts * MS, (PID, PID));
-        record
-            .u64(entered * MS)
-            .u64(0)
-            .u32(nr as u32)
-            .u32(1)
-            .u64(3)
-            .end();
-        encoder.payload().to_vec()
-    }
-
-    fn whats(watcher: &mut Watcher) -> Vec<String> {
-        let fired = watcher.take_fired().into_iter();
-        fired.map(|trigger| trigger.what).collect()
-    }
-
-    #[test]
-    fn a_call_counts_when_it_lasted_so_long_and_its_thread_has_a_name() {
-        let mut watcher = watcher("open>200ms | fsync>50ms");
-        watcher.see(&call(Kind::Syscall, "openat", 300, 101));
-        watcher.see(&call(Kind::Syscall, "read", 900, 1));
-        watcher.see(&call(Kind::Syscall, "fsync", 340, 300));
-        assert!(watcher.take_fired().is_empty());
-        watcher.see(&call(Kind::Syscall, "openat", 600, 400));
-        let mut encoder = Encoder::default();
-        let record = encoder.begin(Kind::Exit, 601 * MS, (PID, PID));
-        record.u32(PID as u32).u32(PID as u32).comm(b"gone").end();
-        watcher.see(encoder.payload());
-        let expected = format!("openat by gone {PID}/{PID} took 200.0 ms");
-        assert_eq!(whats(&mut watcher), [expected]);
-        watcher.pass_over(PID);
-        watcher.see(&call(Kind::Syscall, "openat", 1600, 400));
-        assert!(watcher.take_fired().is_empty());
-    }
-
-    #[test]
-    fn a_call_that_does_not_return_counts_once() {
-        let mut watcher = watcher("fsync>50ms");
-        let kept = Duration::from_secs(2);
-        watcher.see(&call(Kind::SyscallEnter, "fsync", 120, 100));
-        watcher.look_around(1000 * MS, kept);
-        assert!(watcher.take_fired().is_empty());
-        watcher.look_around(1200 * MS, kept);
-        watcher.look_around(2200 * MS, kept);
-        let expected = format!("fsync by ? {PID}/{PID} has not returned for 1.10 s");
-        assert_eq!(whats(&mut watcher), [expected]);
-    }
-
-    #[test]
-    fn an_entry_that_comes_after_its_return_is_no_call_under_way() {
-        let mut watcher = watcher("fsync>50ms");
-        let mut encoder = Encoder::default();
-        let nr = syscall::number_of(Abi::X86_64, "fsync").unwrap();
-        let record = encoder.begin_on(Kind::Syscall, 121 * MS, (PID, PID), (0, TOLD));
-        record
-            .u64(100 * MS)
-            .u64(0)
-            .u32(nr as u32)
-            .u32(1)
-            .u64(3)
-            .end();
-        watcher.see(encoder.payload());
-        assert!(watcher.take_fired().is_empty());
-        watcher.see(&call(Kind::SyscallEnter, "fsync", 120, 100));
-        watcher.look_around(1200 * MS, Duration::from_secs(2));
-        assert!(watcher.take_fired().is_empty());
-    }
-
-    #[test]
-    fn lookups_and_waits_for_locks_count_when_they_are_over() {
-        let mut watcher = watcher("dns>200ms | lock>50ms");
-        let mut see = |kind, ts: u64, since: u64| {
-            let mut encoder = Encoder::default();
-            let record = encoder.begin(kind, ts * MS, (PID, PID));
-            record.u64(since * MS);
-            // Of a lookup: result and what it is, an address; the name.
-            record.u64(0xabc).u64(0).u64(0);
-            record.comm(b"db.internal").end();
-            watcher.see(encoder.payload());
-            whats(&mut watcher)
-        };
-        assert!(see(Kind::Lookup, 300, 101).is_empty());
-        assert!(see(Kind::LookupBegin, 300, 0).is_empty());
-        assert!(see(Kind::Lock, 349, 300).is_empty());
-        let expected = format!("lookup of \"db.internal\" by ? {PID}/{PID} took 200.0 ms");
-        assert_eq!(see(Kind::Lookup, 300, 100), [expected]);
-        let expected = format!("wait for the lock at 0xabc by ? {PID}/{PID} took 50.0 ms");
-        assert_eq!(see(Kind::Lock, 350, 300), [expected]);
-    }
-
-    #[test]
-    fn records_cut_short_do_no_harm_and_triggers_are_bounded() {
-        let mut watcher = watcher("io>0ms | block>0ms | sched>0ms | dns>0ms | lock>0ms");
-        let whole = call(Kind::Syscall, "openat", 600, 400);
-        for kind in 0..200u16 {
-            for end in 0..whole.len() {
-                let mut cut = whole[..end].to_vec();
-                for (byte, of_kind) in cut.iter_mut().zip(kind.to_le_bytes()) {
-                    *byte = of_kind;
-                }
-                watcher.see(&cut);
-            }
-        }
-        for _ in 0..1000 {
-            watcher.see(&whole);
-        }
-        assert!(watcher.take_fired().len() <= FIRED_MAX);
-    }
-}
+mod tests;

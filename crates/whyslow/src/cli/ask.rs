@@ -18,6 +18,10 @@ pub(crate) struct AskArgs {
     pub(crate) filter: FilterArgs,
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
+    /// Paths as the host has them, of processes in containers and below other roots too, where it is
+    /// known what is mounted there; --file is then about these
+    #[arg(long, help_heading = "Shape")]
+    pub(crate) host_paths: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -26,6 +26,24 @@ A call counts when it returns; one that does not return counts when it has laste
 Conditions are looked for in what is recorded: block needs --what block, sched needs --what sched, and so on. What the \
 recorder does itself counts for nothing.
 
+MEMORY
+What recording takes has a limit, also without --max-memory: 64 MiB for the program, its tables of names of \
+functions and what is on its way; --buffer, in the kernel; and twice --ring-memory, because what is being saved \
+is kept beside what comes meanwhile. --max-memory shares out less: of what is left beside the 64 MiB, a \
+flight recorder has a quarter for the buffer (64 MiB at most) and the rest for what it keeps. Too little is \
+refused, with the least that will do.
+
+Nothing grows beyond that, and nothing ends because of it: records that find the buffer full are lost and \
+counted, and answers say so; of what --ring keeps the oldest goes, and what was saved says how long it is. \
+Memory is looked at every second; where it is too much all the same, tables of names are given up, then some of \
+what is kept, and that is told. How much was taken is told at the end.
+
+Maps of files count too, such as the code of the program, though the kernel takes them back when it needs to. \
+top and ps count the buffer twice, because it is mapped twice. In addition the kernel keeps some hundred bytes for each \
+thread that made a call or waited while it was recorded, and none of it counts for the control groups of those who \
+are recorded. When recording is over, its spool becomes a recording: that takes up to 400 MB more; with \
+--no-import it is done later, or elsewhere. --ring does it in a process of its own.
+
 SIGNALS
 SIGUSR1 saves what --ring keeps, at once. SIGINT and SIGTERM end the recording; a second one ends the \
 recorder before it has written everything.
@@ -60,9 +78,9 @@ pub(crate) struct FlightArgs {
     /// Pass over conditions for so long after one was saved
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_duration)]
     pub(crate) cooldown: Ns,
-    /// Memory for what is kept, compressed
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_size)]
-    pub(crate) ring_memory: i64,
+    /// Memory for what is kept, compressed [default: 256MiB, or what --max-memory leaves for it]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) ring_memory: Option<i64>,
     /// Save no more when all that was saved has so many bytes
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size)]
     pub(crate) max_disk: i64,

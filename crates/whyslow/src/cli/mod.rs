@@ -9,7 +9,7 @@ mod record;
 pub(crate) use ask::AskArgs;
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
-pub(crate) use record::{HeldArgs, RecordArgs, Stacks, TopicArg};
+pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
 
 use std::path::{Path, PathBuf};
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use whyslow_model::Ns;
+use whyslow_record::ProbeSpec;
 
 use super::flight::FlightArgs;
 use crate::time::{parse_duration, parse_size};
@@ -18,6 +19,7 @@ Examples:
   sudo whyslow record --comm 'php-fpm*'       calls of processes of that name, also later ones
   sudo whyslow record --cgroup system.slice/nginx.service
   sudo whyslow record --light --for 1h        long and blocking calls, and disks
+  sudo whyslow record --function libssl.so.3:SSL_read --function libssl.so.3:SSL_write
   sudo whyslow record --sample 99 --for 10s   with stacks of what runs
   sudo whyslow record --ring 60s --when 'open>200ms | block>100ms'
                                               runs on; saves the last minute when that happens";
@@ -62,18 +64,34 @@ pub(crate) struct RecordArgs {
     /// Stacks of what runs, so many times a second on each CPU
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub(crate) sample: Option<u32>,
+    /// Calls of a function of a program or library, with arguments and return value:
+    /// `libssl.so.3:SSL_read`, 'mysqld:*dispatch_command*', `libc.so.6:fopen#str,str=ptr` (see
+    /// FUNCTIONS); may be repeated
+    #[arg(long, visible_alias = "uprobe", value_name = "FILE:FUNCTION", value_parser = ProbeSpec::function)]
+    pub(crate) function: Vec<ProbeSpec>,
+    /// Passes of a static probe of a program or library (USDT), with arguments:
+    /// `libstdc++.so.6:libstdcxx:throw`, `python3:python:import*#str` (see FUNCTIONS); may be repeated
+    #[arg(long, value_name = "FILE:PROVIDER:NAME", value_parser = ProbeSpec::usdt)]
+    pub(crate) usdt: Vec<ProbeSpec>,
     /// All that can be recorded
     #[arg(long, conflicts_with = "what")]
     pub(crate) full: bool,
-    /// Memory for events on their way
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_size)]
-    pub(crate) buffer: i64,
+    /// Memory for events on their way [default: 64MiB, or what --max-memory leaves for it]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) buffer: Option<i64>,
+    /// Take no more memory than this, in this program and in the kernel, while recording (see MEMORY)
+    /// [default: 64MiB, --buffer and twice --ring-memory]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) max_memory: Option<i64>,
     /// End when the spool has so many bytes
     #[arg(long, value_name = "SIZE", default_value = "16GiB", value_parser = parse_size)]
     pub(crate) max_size: i64,
-    /// Tracepoints without types for system calls, as on kernels that refuse the others
-    #[arg(long, hide = true)]
-    pub(crate) raw: bool,
+    /// Make no recording of the spool: `whyslow import` does, also on another machine
+    #[arg(long, conflicts_with = "ring")]
+    pub(crate) no_import: bool,
+    /// Forms of programs that are not tried, as on kernels that refuse them
+    #[arg(long, hide = true, value_name = "FORM", value_delimiter = ',')]
+    pub(crate) refuse: Vec<FormArg>,
     /// Leave the spool, which is deleted otherwise when it has become a recording
     #[arg(long)]
     pub(crate) keep_spool: bool,
@@ -99,6 +117,16 @@ fn parse_stacks(text: &str) -> Result<Stacks, String> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormArg {
+    /// Those whose types the kernel describes
+    Typed,
+    /// Tracepoints without types
+    Raw,
+    /// What tracefs shows
+    Classic,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TopicArg {
     /// System calls
     Syscalls,
@@ -108,6 +136,8 @@ pub(crate) enum TopicArg {
     Block,
     /// Interrupt handlers
     Irq,
+    /// Interrupts that CPUs send each other
+    Ipi,
     /// Contended locks of the kernel
     Locks,
     /// Lookups of host names
@@ -116,6 +146,10 @@ pub(crate) enum TopicArg {
     Mem,
     /// Writeback, commits of journals, writers that are held back
     Fs,
+    /// Work that the kernel puts off (workqueues)
+    Work,
+    /// TCP connections: who opened them, how long they lasted, how they ended
+    Tcp,
     /// Packets, retransmits and drops
     Net,
     /// Page faults, and what comes into the page cache and leaves it

@@ -2,9 +2,12 @@
 
 use std::io::IsTerminal;
 
-use whyslow_analysis::{Bins, DeviceRef, Filter, Kind, Question, Sort, TOPICS, Verb, Weight};
+use whyslow_analysis::{
+    AnalysisError, Bins, DeviceRef, Filter, HostPaths, Kind, Question, Sort, TOPICS, Verb, Weight,
+};
 use whyslow_model::{Ns, Window};
 use whyslow_record::Topic;
+use whyslow_store::Tables;
 
 use crate::cli::{AskArgs, OutputArgs, QuestionCommand, TalkArgs, ViewArgs};
 use crate::failure::Failure;
@@ -93,20 +96,26 @@ impl Asked {
         };
         let calendar = opened.calendar(wanted_zone);
         let question = self.question(target, opened, &calendar)?;
+        let host_paths = self.host_paths(opened)?;
+        let tables: &dyn Tables = match &host_paths {
+            Some(paths) => paths,
+            None => &*opened.tables,
+        };
+        let caveat = || host_paths.as_ref().and_then(HostPaths::caveat);
         // Rows in order of time are handed on as they are found; to be sorted they are collected.
         let streams = question.verb == Verb::Log && question.sort.is_none();
         let (lost, next) = if streams && output::streams(output) {
             let place = (&opened.subject(), calendar.zone);
             let answer = output::write_streamed(place, output, talk, |each| {
-                Ok(whyslow_analysis::ask_streaming(
-                    &*opened.tables,
-                    &question,
-                    each,
-                )?)
+                Ok(whyslow_analysis::ask_streaming(tables, &question, each)?)
             })?;
+            if let Some(caveat) = caveat().filter(|_| !talk.quiet) {
+                crate::talk::line(&format!("note: {caveat}"));
+            }
             (!answer.losses.is_empty(), answer.next)
         } else {
-            let answer = whyslow_analysis::ask(&*opened.tables, &question)?;
+            let mut answer = whyslow_analysis::ask(tables, &question)?;
+            answer.caveats.extend(caveat());
             let (lost, next) = (!answer.losses.is_empty(), answer.next.clone());
             output::write(
                 answer,
@@ -131,6 +140,21 @@ impl Asked {
         Ok(())
     }
 
+    /// The tables with paths of the host, if these are asked for.
+    fn host_paths<'o>(&self, opened: &'o Opened) -> Result<Option<HostPaths<'o>>, Failure> {
+        if !self.args.host_paths {
+            return Ok(None);
+        }
+        let paths = HostPaths::new(&*opened.tables).map_err(AnalysisError::from)?;
+        match paths {
+            Some(paths) => Ok(Some(paths)),
+            None => Err(Failure::usage(
+                "paths of the host are not known: the recording does not tell what is mounted where",
+            )
+            .hint("recordings of `whyslow record` do; leave --host-paths out")),
+        }
+    }
+
     /// What happens now has no begin and no end to be named.
     fn refuse_windows(&self) -> Result<(), Failure> {
         let window = &self.args.window;
@@ -148,6 +172,13 @@ impl Asked {
         } else {
             self.args.output.clone()
         };
+        if matches!(self.kind, Kind::Functions | Kind::Usdt) {
+            return Err(
+                Failure::usage("what is to be watched is said when recording begins").hint(
+                    "sudo whyslow record --function FILE:NAME -o NAME.wsl, and ask the recording",
+                ),
+            );
+        }
         // What cannot be asked is told before anything is recorded.
         filter(&self.args)?;
         self.args.shape.sort.as_deref().map(sort).transpose()?;
@@ -272,6 +303,9 @@ fn topics(kind: Kind) -> &'static [Topic] {
         Kind::Mem => &[Topic::Mem, Topic::Sched],
         Kind::Net => &[Topic::Net, Topic::Syscalls],
         Kind::Fs => &[Topic::Fs, Topic::Sched],
+        Kind::Work => &[Topic::Work, Topic::Sched],
+        Kind::Tcp => &[Topic::Tcp],
+        Kind::Signals => &[Topic::Sched],
         Kind::Use => Topic::ALL,
         _ => Topic::DEFAULT,
     }

@@ -14,10 +14,13 @@ use rustix::process::{
     Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, waitpid,
 };
 use whyslow_ingest::ImportOptions;
-use whyslow_record::{ControlGroup, NAMES_MAX, Names, Options, Progress, Step, Summary, Topic};
+use whyslow_record::{
+    ControlGroup, Form, Memory, MemoryWish, NAMES_MAX, Names, Options, Progress, Step, Summary,
+    TooLittleMemory, Topic,
+};
 use whyslow_store::Existing;
 
-use crate::cli::{HeldArgs, RecordArgs, Stacks, TalkArgs, TopicArg};
+use crate::cli::{FormArg, HeldArgs, RecordArgs, Stacks, TalkArgs, TopicArg};
 use crate::failure::Failure;
 use crate::output::shown;
 use crate::progress::Teller;
@@ -50,10 +53,12 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
         )));
     }
     check_processes(&args.pid)?;
+    let memory = memory(args)?;
     let (names, groups) = chosen(args)?;
     let stop = interrupt::flag()?;
     let mut child = Held::start(&args.command)?;
     let mut options = options(args, &spool, child.as_ref().map(Held::pid));
+    (options.memory_bytes_max, options.buffer_bytes) = (memory.max, memory.buffer);
     options.only_pids |= !names.is_empty() || !groups.is_empty();
     (options.names, options.groups) = (names, groups);
     let started = Cell::new(false);
@@ -63,7 +68,48 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
     }
     let summary = summary?;
     tell_cost(&summary, &output, talk);
+    if args.no_import {
+        talk::line(&format!(
+            "whyslow import {} -o {} makes a recording of it",
+            shown(&spool.display().to_string(), false),
+            shown(&output.display().to_string(), false)
+        ));
+        return Ok(());
+    }
     import(&spool, &output, args, talk)
+}
+
+/// What recording may take of memory, and what of it is for what.
+pub(super) fn memory(args: &RecordArgs) -> Result<Memory, Failure> {
+    let bytes = |size: Option<i64>| size.map(|size| size.max(0) as u64);
+    let wish = MemoryWish {
+        max: bytes(args.max_memory),
+        buffer: bytes(args.buffer),
+        kept: bytes(args.flight.ring_memory),
+        is_flight: args.flight.ring.is_some(),
+    };
+    Memory::share(&wish).map_err(|TooLittleMemory { least }| {
+        let least = least.div_ceil(1 << 20);
+        Failure::usage("that is too little memory to record with").hint(format!(
+            "it takes --max-memory {least}MiB at least, or less --buffer or --ring-memory"
+        ))
+    })
+}
+
+/// How much memory it took.
+pub(super) fn tell_memory(progress: &Progress) {
+    let mib = |bytes: u64| bytes as f64 / 1024.0 / 1024.0;
+    talk::line(&format!(
+        "it took at most {:.1} MiB of memory; {:.1} MiB are allowed (--max-memory)",
+        mib(progress.memory),
+        mib(progress.memory_max),
+    ));
+    if progress.memory_short > 0 {
+        talk::line(&format!(
+            "note: {} times that was too much: tables of names were given up, and of what was kept",
+            progress.memory_short
+        ));
+    }
 }
 
 pub(super) fn check_processes(pids: &[i32]) -> Result<(), Failure> {
@@ -120,10 +166,13 @@ pub(super) fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> 
         TopicArg::Sched => Topic::Sched,
         TopicArg::Block => Topic::Block,
         TopicArg::Irq => Topic::Irq,
+        TopicArg::Ipi => Topic::Ipi,
         TopicArg::Locks => Topic::Locks,
         TopicArg::Dns => Topic::Dns,
         TopicArg::Mem => Topic::Mem,
         TopicArg::Fs => Topic::Fs,
+        TopicArg::Work => Topic::Work,
+        TopicArg::Tcp => Topic::Tcp,
         TopicArg::Net => Topic::Net,
         TopicArg::Pages => Topic::Pages,
     };
@@ -156,8 +205,14 @@ pub(super) fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> 
         options.pids.extend(command);
     }
     options.only_pids = !options.pids.is_empty();
-    options.raw = args.raw;
-    options.buffer_bytes = args.buffer.max(0) as u64;
+    let form = |form: &FormArg| match form {
+        FormArg::Typed => Form::Typed,
+        FormArg::Raw => Form::Raw,
+        FormArg::Classic => Form::Classic,
+    };
+    options.refuse = args.refuse.iter().map(form).collect();
+    let probes = args.function.iter().chain(&args.usdt);
+    options.probes = probes.cloned().collect();
     options.spool_bytes_max = args.max_size.max(0) as u64;
     options
 }
@@ -183,7 +238,9 @@ fn record(
             });
         }
     };
-    let each = |_: &Progress| {
+    let mut has_warned = false;
+    let each = |progress: &Progress| {
+        warn_often(progress, &mut has_warned);
         let is_over = length.is_some_and(|length| begun.elapsed() >= length);
         let is_done = child.as_mut().is_some_and(Held::has_ended);
         if is_over || is_done || stop.load(Ordering::Relaxed) {
@@ -193,6 +250,22 @@ fn record(
         }
     };
     whyslow_record::record(options, ready, each).map_err(Failure::from)
+}
+
+/// So many calls of functions a second take a good part of a CPU.
+const CALLS_MANY: u64 = 10_000;
+
+/// Once, where what is watched happens so often that it costs more than people think. Tells whether it
+/// did.
+pub(super) fn warn_often(progress: &Progress, has_warned: &mut bool) -> bool {
+    let calls = progress.calls_per_second;
+    if calls < CALLS_MANY || std::mem::replace(has_warned, true) {
+        return false;
+    }
+    talk::line(&format!(
+        "note: what --function and --usdt watch is called {calls} times a second; each call takes some microseconds longer while it is watched"
+    ));
+    true
 }
 
 /// What is not recorded here.
@@ -225,6 +298,7 @@ fn tell_cost(summary: &Summary, output: &Path, talk: &TalkArgs) {
         spool_bytes as f64 / 1024.0 / 1024.0,
         spool_bytes as f64 / 1024.0 / 1024.0 / seconds,
     ));
+    tell_memory(&summary.progress);
     if lost > 0 {
         talk::line(&format!(
             "note: {lost} records were lost because the buffer was full: --buffer makes it larger"
@@ -236,8 +310,12 @@ fn tell_cost(summary: &Summary, output: &Path, talk: &TalkArgs) {
             "note: the kernel left out {missed} runs of the recorder's programs: they would have interrupted themselves"
         ));
     }
-    if summary.is_full {
-        talk::line("note: ended because the spool has the size it may have: see --max-size");
+    if let Some(unwritten) = summary.unwritten {
+        talk::line(&format!(
+            "note: ended because the spool has the size it may have (--max-size): {} records of the last {:.1} s were not written",
+            unwritten.records,
+            unwritten.length.as_secs_f64()
+        ));
     }
 }
 
@@ -359,4 +437,24 @@ pub(super) fn hold(args: &HeldArgs) -> Result<(), Failure> {
         .exec();
     let name = args.command[0].to_string_lossy();
     Err(Failure::new(format!("failed to run `{}`", shown(&name, false))).caused_by(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_calls_are_warned_of_once() {
+        let mut has_warned = false;
+        let mut warn = |calls_per_second| {
+            let progress = Progress {
+                calls_per_second,
+                ..Progress::default()
+            };
+            warn_often(&progress, &mut has_warned)
+        };
+        assert!(!warn(CALLS_MANY - 1));
+        assert!(warn(CALLS_MANY));
+        assert!(!warn(2 * CALLS_MANY));
+    }
 }

@@ -24,7 +24,11 @@ impl OperationRef {
             "slice" | "sched_slice" => "sched_slice",
             "reclaim" => "reclaim",
             "dns" | "dns_lookup" => "dns_lookup",
+            "function" | "function_call" => "function_call",
             "lock" | "lock_wait" => "lock_wait",
+            "item" | "work_item" => "work_item",
+            "tcp" | "tcp_connection" => "tcp_connection",
+            "signal" => "signal",
             "stack" | "stack_sample" => "stack_sample",
             "finding" | "request" => {
                 return Some(Err(format!(

@@ -39,7 +39,10 @@ pub(super) fn plan(tool: &str, matches: &ArgMatches) -> Result<Option<Plan>, Fai
         "iostat" if is_set("device") && !is_set("cpu") => &[Topic::Block],
         _ => topics(tool),
     });
-    if matches!(tool, "opensnoop" | "filetop" | "ext4slower") {
+    if matches!(
+        tool,
+        "opensnoop" | "filetop" | "ext4slower" | "gethostlatency"
+    ) {
         let pid = matches.try_get_one::<i32>("pid").ok().flatten();
         plan.pids.extend(pid.copied());
     }
@@ -67,7 +70,7 @@ pub(super) fn plan(tool: &str, matches: &ArgMatches) -> Result<Option<Plan>, Fai
             of(lines(length.as_deref().map(seconds).transpose()?))
         }
         "biosnoop" => of(lines(words.number()?.map(seconds).transpose()?)),
-        "ext4slower" => of(lines(None)),
+        "ext4slower" | "gethostlatency" => of(lines(None)),
         _ => plan,
     };
     Ok(Some(plan))
@@ -97,6 +100,7 @@ fn number(matches: &ArgMatches, name: &str) -> Option<i64> {
 fn topics(tool: &str) -> &'static [Topic] {
     match tool {
         "biosnoop" | "biolatency" => &[Topic::Block],
+        "gethostlatency" => &[Topic::Dns],
         "opensnoop"
         | "filetop"
         | "ext4slower"
@@ -160,6 +164,7 @@ mod tests {
             Some(1),
         );
         check(&["ext4slower", "@live", "20"], Some(SECOND), None);
+        check(&["gethostlatency", "@live"], Some(SECOND), None);
         check(&["lttng-schedtop", "@live"], None, None);
     }
 
@@ -172,6 +177,7 @@ mod tests {
         assert_eq!(topics(&["iostat", "-dx", "@live"]), [Topic::Block]);
         assert!(topics(&["iostat", "-cd", "@live"]).len() > 1);
         assert_eq!(topics(&["opensnoop", "@live"]), [Topic::Syscalls]);
+        assert_eq!(topics(&["gethostlatency", "@live"]), [Topic::Dns]);
         let of_one = of(&["opensnoop", "@live", "-p", "77"]).expect("it can be asked");
         assert_eq!(of_one.expect("it is live").pids, [77]);
     }

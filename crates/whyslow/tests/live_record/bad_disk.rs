@@ -49,10 +49,13 @@ fn outliers(place: &Place, truth: &Value) -> Vec<(i64, bool)> {
     let answer = place.stdout(&[&question[..], &[&window]].concat());
     let answer: Value = serde_json::from_str(&answer).expect("JSON");
     let tables = answer["tables"].as_array().expect("tables");
-    let devices = tables.iter().find(|table| table["name"] == "devices");
-    let devices = devices
-        .and_then(|table| table["rows"].as_array())
-        .expect("devices");
+    let rows_of = |name: &str| {
+        let table = tables.iter().find(|table| table["name"] == name);
+        let rows = table.and_then(|table| table["rows"].as_array());
+        rows.unwrap_or_else(|| panic!("{name} in {tables:?}"))
+    };
+    let devices = rows_of("devices");
+    delays_reads_of_its_own(rows_of("delayed"), truth);
     let disks = truth["disks"].as_array().expect("disks").iter();
     disks
         .map(|disk| {
@@ -61,6 +64,28 @@ fn outliers(place: &Place, truth: &Value) -> Vec<(i64, bool)> {
             (number(&row["over"]), row["outlier"] == true)
         })
         .collect()
+}
+
+/// Each reader asks for one block after the other: the file that slow requests delay is the disk that
+/// it reads, and each delays one call.
+fn delays_reads_of_its_own(delayed: &[Value], truth: &Value) {
+    let disks = truth["disks"].as_array().expect("disks").iter();
+    for disk in disks.filter(|disk| number(&disk["slow"]) > 0) {
+        let of_disk = delayed.iter().filter(|row| is_of(row, disk));
+        let known: Vec<&Value> = of_disk.filter(|row| number(&row["calls"]) > 0).collect();
+        let [row] = known.as_slice() else {
+            panic!("{disk}: {delayed:?}");
+        };
+        let name = disk["dev"].as_str().expect("a name");
+        assert_eq!(row["file"], format!("/dev/{name}"), "{row}");
+        assert!(
+            number(&row["calls"]) >= number(&disk["slow"]),
+            "{row} {disk}"
+        );
+        assert!(number(&row["time_ns"]) >= number(&row["max_ns"]), "{row}");
+        let by = row["by"].to_string();
+        assert!(by.contains("fio"), "{row}");
+    }
 }
 
 #[test]

@@ -205,9 +205,15 @@ fn tracepoints_without_types_tell_the_same() {
     let place = Place::new();
     let script = "while [ ! -e go ]; do sleep 0.01; done
         i=0; while [ $i -lt 67 ]; do cd .; i=$((i+1)); done; cat nothing-71; true";
-    let recorder = Recorder::start(&place, &["--raw", "--", "/bin/sh", "-c", script]);
+    let recorder = Recorder::start(
+        &place,
+        &[
+            "--refuse", "typed", "--what", "syscalls", "--", "/bin/sh", "-c", script,
+        ],
+    );
     const RAW_TRACEPOINT: &str = "17";
-    assert_eq!(programs_of_type(recorder.0.id(), RAW_TRACEPOINT), 2);
+    // Entries and returns of calls, switches, and six that tell whose they are.
+    assert_eq!(programs_of_type(recorder.0.id(), RAW_TRACEPOINT), 8);
     place.write("go", "");
     recorder.wait();
     let calls = rows(&place, &["syscalls", "log", "rec.wsl"]);

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::common::Place;
-use super::{answered, can_record, skip};
+use super::{answered, can_record, rows, skip};
 
 const SECTOR: u64 = 512;
 const DISK_BYTES: u64 = 96 << 20;
@@ -82,7 +82,8 @@ fn the_tree_of_devices_is_that_of_lsblk() {
     let script = format!(
         "set -e; part=/dev/{name}p1; [ -b $part ] || part=/dev/{name}; \
          mkfs.ext4 -q -F $part; mkdir 'a b'; mount $part 'a b'; \
-         {whyslow} -q record -o rec.wsl -- true; \
+         {whyslow} -q record -o rec.wsl -- \
+             dd if=/dev/zero of='a b/file' bs=64k count=7 conv=fsync status=none; \
          lsblk -b --json -o NAME,MAJ:MIN,SIZE,TYPE,MOUNTPOINTS /dev/{name} >lsblk.json; \
          umount 'a b'",
         name = disk.name,
@@ -135,6 +136,13 @@ fn the_tree_of_devices_is_that_of_lsblk() {
         points.collect::<Vec<_>>(),
         [mounted.to_str().expect("UTF-8")]
     );
+    // What was written there went through the whole disk, which is not mounted itself.
+    let devices = rows(&place, &["block", "usage", "rec.wsl", "-d", &disk.name]);
+    let [used] = devices.as_slice() else {
+        panic!("{devices:?}");
+    };
+    assert!(used["write_bytes"].as_i64() >= Some(7 << 16), "{used}");
+    assert_eq!(used["mounted"], serde_json::json!([mounted]));
     let backing = ours.iter().find(is_ours).map(|row| row["backing"].clone());
     let image = place
         .path()

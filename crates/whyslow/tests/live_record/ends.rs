@@ -4,6 +4,8 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::common::Place;
 use super::{can_record, record, rows};
 
@@ -98,8 +100,41 @@ fn a_spool_does_not_grow_beyond_its_limit() {
     let done = done.expect("it starts");
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(said.contains("the size it may have"), "{said}");
+    assert!(said.contains("were not written"), "{said}");
     let spool = std::fs::metadata(place.join("rec.wsl.spool/000001.blocks"));
     let bytes = spool.expect("it was kept").len();
-    // When the limit is met, what the buffer holds and what is in /proc is written nevertheless.
-    assert!((100 << 10..2 << 20).contains(&bytes), "{bytes}");
+    // Full but for what is reserved for its end.
+    assert!((85 << 10..=100 << 10).contains(&bytes), "{bytes}");
+    // What came before is there, and answers know that the rest is not.
+    let answer = place.whyslow().args(["info", "rec.wsl", "--json"]).output();
+    let answer: Value = serde_json::from_slice(&answer.expect("it starts").stdout).expect("JSON");
+    let losses = answer["losses"].as_array().expect("a list");
+    assert!(!losses.is_empty(), "{said}");
+    assert!(!rows(&place, &["threads", "list", "rec.wsl"]).is_empty());
+}
+
+#[test]
+fn a_spool_that_is_too_small_is_an_error_and_leaves_nothing() {
+    if !can_record() {
+        return;
+    }
+    let place = Place::new();
+    let done = place
+        .whyslow()
+        .args([
+            "record",
+            "-o",
+            "rec.wsl",
+            "--max-size",
+            "8KiB",
+            "--",
+            "true",
+        ])
+        .output();
+    let done = done.expect("it starts");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(!done.status.success(), "{said}");
+    assert!(said.contains("8192 bytes are not enough"), "{said}");
+    assert!(said.contains("--max-size"), "{said}");
+    assert!(!place.join("rec.wsl.spool").exists());
 }

@@ -13,20 +13,47 @@ mod devices;
 mod doctor;
 mod ends;
 mod flight;
+mod forms;
+mod functions;
 mod host;
+mod host_paths;
 mod incidents;
+mod ipis;
 mod kernel;
 mod kills;
 mod live;
 mod live_outliers;
 mod lookups;
+mod memory;
 mod pressure;
+mod resolvers;
 mod segments;
+mod signals;
 mod storms;
+mod tcp;
+mod usdt;
 mod waits;
+mod work;
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use common::Place;
 use serde_json::Value;
+
+/// Held by those that flood the machine with more than a recorder takes, and shared by those that
+/// must lose nothing or end in time.
+static FLOOD: RwLock<()> = RwLock::new(());
+
+/// Until this is dropped nobody else floods the machine, and nobody minds.
+pub(crate) fn floods_alone() -> RwLockWriteGuard<'static, ()> {
+    // Another test that failed is none of this one's business.
+    FLOOD.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Until this is dropped nobody floods the machine.
+pub(crate) fn no_floods() -> RwLockReadGuard<'static, ()> {
+    FLOOD.read().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Whether this machine can be recorded; told where not.
 pub(crate) fn can_record() -> bool {

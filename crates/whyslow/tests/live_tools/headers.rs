@@ -96,6 +96,7 @@ fn columns_are_those_of_the_tools() {
         "PID",
         "TIME(s) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms)",
     );
+    check(&["gethostlatency"], "PID", "TIME PID COMM LATms HOST");
     check(&["biolatency"], "usecs", "usecs : count distribution");
     check(&["biolatency", "-m"], "msecs", "msecs : count distribution");
     check(

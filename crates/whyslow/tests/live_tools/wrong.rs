@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::common::{Place, recorded};
 use crate::incident;
 
-const TOOLS: [&str; 9] = [
+const TOOLS: [&str; 10] = [
     "iostat",
     "pidstat",
     "iotop",
@@ -16,6 +16,7 @@ const TOOLS: [&str; 9] = [
     "biosnoop",
     "biolatency",
     "ext4slower",
+    "gethostlatency",
 ];
 
 fn refused(args: &[&str], code: i32) -> String {

@@ -70,4 +70,15 @@ impl Family {
             Family::Pareto(exponent) => dice.unit().powf(-1.0 / exponent),
         }
     }
+
+    /// Logarithm of the density of the logarithm of times, up to a constant.
+    pub(super) fn ln_density(self, log: f64) -> f64 {
+        match self {
+            Family::LogNormal(sigma) => -0.5 * (log / sigma).powi(2),
+            Family::Exponential => log - log.exp(),
+            Family::Weibull(shape) => shape * log - (shape * log).exp(),
+            Family::Pareto(_) if log < 0.0 => f64::NEG_INFINITY,
+            Family::Pareto(exponent) => -exponent * log,
+        }
+    }
 }

@@ -3,7 +3,9 @@
 //! `docs/outliers.md` has the rates of many runs and the command that makes them; as tests there are
 //! as many runs as a second or two allows.
 
+mod bound;
 mod dice;
+mod literal;
 mod queues;
 mod rates;
 

@@ -2,13 +2,16 @@
 
 use super::super::{Sample, Stratum};
 use super::dice::{Dice, FAMILIES, Family};
-use super::{assert_at_least, assert_at_most, fires, judged, rate, runs, shift_fires, tail_fires};
+use super::{
+    assert_at_least, assert_at_most, bound, fires, judged, literal, margin, rate, runs,
+    shift_fires, tail_fires,
+};
 
 const DEVICES: usize = 17;
 
 /// What is wrong with the first device.
 #[derive(Debug, Clone, Copy)]
-enum Fault {
+pub(super) enum Fault {
     None,
     /// This share of requests takes so many times as long.
     Some(f64, f64),
@@ -17,59 +20,94 @@ enum Fault {
     All(f64),
 }
 
-fn devices(family: Family, requests: usize, fault: Fault, dice: &mut Dice) -> Vec<Sample> {
-    let stratum = Stratum::new(0, 8192, 1);
+/// Times of each device's requests.
+pub(super) fn times(
+    family: Family,
+    requests: usize,
+    fault: Fault,
+    dice: &mut Dice,
+) -> Vec<Vec<f64>> {
     let one = |device: usize| {
-        let mut sample = Sample::default();
-        for request in 0..requests {
-            let mut time = 5e6 * family.draw(dice);
-            match fault {
-                Fault::Some(share, times) => {
-                    let is_slow = (request as f64) < share * requests as f64;
-                    time *= if device == 0 && is_slow { times } else { 1.0 };
-                }
-                Fault::Each(chance, times) => {
-                    let is_slow = dice.happens(chance);
-                    time *= if device == 0 && is_slow { times } else { 1.0 };
-                }
-                Fault::All(times) if device == 0 => time *= times,
-                Fault::All(_) | Fault::None => {}
+        let time = |request: usize| {
+            let time = family.draw(dice);
+            let (is_slow, times) = match fault {
+                Fault::None => (false, 1.0),
+                Fault::Some(share, times) => ((request as f64) < share * requests as f64, times),
+                Fault::Each(chance, times) => (dice.happens(chance), times),
+                Fault::All(times) => (true, times),
+            };
+            if device == 0 && is_slow {
+                time * times
+            } else {
+                time
             }
-            sample.add(stratum, time as i64, time as i64);
-            sample.ask(0);
-        }
-        sample
+        };
+        (0..requests).map(time).collect()
     };
     (0..DEVICES).map(one).collect()
 }
 
-/// Shares of runs in which the tail test and the shift test fire: for the first device, or for any
-/// if none is bad.
-fn fired(family: Family, requests: usize, fault: Fault, runs: u32) -> [f64; 2] {
-    let mut found = [Vec::new(), Vec::new()];
+fn sampled(devices: &[Vec<f64>]) -> Vec<Sample> {
+    let stratum = Stratum::new(0, 8192, 1);
+    let one = |times: &Vec<f64>| {
+        let mut sample = Sample::default();
+        for time in times {
+            let time = (5e6 * time) as i64;
+            sample.add(stratum, time, time);
+            sample.ask(0);
+        }
+        sample
+    };
+    devices.iter().map(one).collect()
+}
+
+/// Which of the two tests.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Test {
+    Tail,
+    Shift,
+}
+
+/// Shares of runs in which the test and the literal one find the first device, or any if none is
+/// bad.
+fn found(test: Test, (family, requests): (Family, usize), fault: Fault, runs: u32) -> [f64; 2] {
+    let mut counts = [0; 2];
     for run in 0..runs {
-        let devices = devices(family, requests, fault, &mut Dice::new(u64::from(run)));
-        let judged = judged(&devices);
-        for (found, fires) in found.iter_mut().zip([tail_fires, shift_fires]) {
-            found.push(match fault {
-                Fault::None => judged.iter().any(fires),
-                _ => fires(&judged[0]),
+        let devices = times(family, requests, fault, &mut Dice::new(u64::from(run)));
+        let judged = judged(&sampled(&devices));
+        let (ours, literal): (Vec<bool>, Vec<bool>) = match test {
+            Test::Tail => (
+                judged.iter().map(tail_fires).collect(),
+                literal::tail(&devices),
+            ),
+            Test::Shift => (
+                judged.iter().map(shift_fires).collect(),
+                literal::shift(&devices),
+            ),
+        };
+        for (count, fires) in counts.iter_mut().zip([ours, literal]) {
+            *count += u32::from(match fault {
+                Fault::None => fires.contains(&true),
+                _ => fires[0],
             });
         }
     }
-    let what = format!("{family:?} | {requests} | {fault:?}");
-    let [tail, shift] = found;
-    [("tail", tail), ("shift", shift)]
-        .map(|(test, found)| rate(&format!("{test} | {what}"), runs, |run| found[run as usize]))
+    counts.map(|count| f64::from(count) / f64::from(runs))
 }
 
 #[test]
 fn devices_that_are_all_alike_are_rarely_told_apart() {
-    for family in FAMILIES {
-        for requests in [50, 200, 1000] {
-            let runs = runs(20_000 / requests as u32);
-            for found in fired(family, requests, Fault::None, runs) {
-                assert_at_most(found, 0.01, runs, &format!("{family:?} {requests}"));
+    for (test, sizes) in [
+        (Test::Tail, [50, 200, 1000]),
+        (Test::Shift, [100, 200, 1000]),
+    ] {
+        for family in FAMILIES {
+            for requests in sizes {
+                let runs = runs(20_000 / requests as u32);
+                let [ours, literal] = found(test, (family, requests), Fault::None, runs);
+                let what = format!("alike | {test:?} | {family:?} | {requests}");
+                println!("| {what} | {ours:.3} | {literal:.3} |");
+                assert_at_most(ours, 0.01, runs, &what);
             }
         }
     }
@@ -101,58 +139,136 @@ fn devices_that_are_alike_in_many_strata_are_rarely_told_apart() {
     }
 }
 
-/// Of 50 requests that are each slow with a chance of .2, fewer than the five that the test wants
-/// are slow in one run of fifty: no test that wants five can do better than .985.
-#[test]
-fn a_device_whose_requests_are_slow_by_chance_is_found() {
-    for (family, wanted) in [
-        (Family::LogNormal(0.5), [0.98, 1.0, 0.73]),
-        (Family::LogNormal(0.8), [0.97, 1.0, 0.73]),
-    ] {
-        let cases = [(50, 0.2), (200, 0.2), (1000, 0.05)];
-        for ((requests, chance), wanted) in cases.into_iter().zip(wanted) {
-            let runs = runs(20_000 / requests as u32);
-            let [found, _] = fired(family, requests, Fault::Each(chance, 20.0), runs);
-            assert_at_least(found, wanted, runs, &format!("{family:?} {requests}"));
-        }
+/// The rates that were asked for: 50 and 200 requests of which one in five is slow, and 1000 of which
+/// one in twenty is.
+const CASES: [(usize, f64, f64); 3] = [(50, 0.2, 0.99), (200, 0.2, 1.0), (1000, 0.05, 0.73)];
+
+/// What is found, of `Some` and of `Each`, where that is less than was asked for.
+fn reached(family: Family, requests: usize, stated: f64) -> [f64; 2] {
+    match (family, requests) {
+        // Fewer than the five that the test wants are slow by chance in one run of fifty.
+        (Family::LogNormal(sigma), 50) if sigma < 0.7 => [0.99, 0.97],
+        (Family::LogNormal(sigma), 50) if sigma < 0.9 => [0.99, 0.95],
+        (Family::LogNormal(sigma), 50) if sigma > 0.9 => [0.97, 0.88],
+        (Family::LogNormal(sigma), 1000) if sigma > 0.9 => [0.3, 0.3],
+        (Family::Exponential, 50) => [0.99, 0.92],
+        (Family::Exponential, 1000) => [0.5, 0.45],
+        (Family::Weibull(_), 50) => [0.3, 0.3],
+        (Family::Weibull(_), 200) => [0.9, 0.85],
+        (Family::Pareto(_), 50) => [0.1, 0.08],
+        (Family::Pareto(_), 200) => [0.4, 0.35],
+        (Family::Weibull(_) | Family::Pareto(_), _) => [0.0, 0.0],
+        _ => [stated; 2],
     }
 }
 
-/// Where times vary as those of disks do, the rates are those that were asked for; with longer tails,
-/// twenty times the usual is less and less unusual.
 #[test]
 fn a_device_with_some_slow_requests_is_found() {
-    for (family, wanted) in [
-        (Family::LogNormal(0.5), [0.99, 1.0, 0.73]),
-        (Family::LogNormal(0.8), [0.99, 1.0, 0.73]),
-        (Family::LogNormal(1.0), [0.97, 1.0, 0.3]),
-        (Family::Exponential, [0.99, 1.0, 0.5]),
-        (Family::Weibull(0.5), [0.3, 0.9, 0.0]),
-        (Family::Pareto(1.0), [0.1, 0.4, 0.0]),
-    ] {
-        let cases = [(50, 0.2), (200, 0.2), (1000, 0.05)];
-        for ((requests, share), wanted) in cases.into_iter().zip(wanted) {
-            let runs = runs(10_000 / requests as u32);
-            let [found, _] = fired(family, requests, Fault::Some(share, 20.0), runs);
-            assert_at_least(found, wanted, runs, &format!("{family:?} {requests}"));
+    for (kind, fault) in [Fault::Some, Fault::Each].into_iter().enumerate() {
+        for family in FAMILIES {
+            for (requests, share, stated) in CASES {
+                let runs = runs(10_000 / requests as u32);
+                let fault = fault(share, 20.0);
+                let [ours, literal] = found(Test::Tail, (family, requests), fault, runs);
+                let what = format!("tail | {family:?} | {requests} | {fault:?}");
+                println!("| {what} | {ours:.3} | {literal:.3} |");
+                let wanted = reached(family, requests, stated)[kind];
+                assert_at_least(ours, wanted, runs, &what);
+                // Ours knows that the percentile is an estimate, which matters most where tails are
+                // long, and takes what comes in bursts for less, which chance makes too.
+                let less = match (family, fault) {
+                    (Family::Pareto(_), _) => 0.12,
+                    (_, Fault::Each(..)) => 0.2,
+                    _ => 0.0,
+                };
+                let least = literal - less - margin(literal, runs);
+                assert!(ours >= least, "{what}: {ours} {literal}");
+            }
         }
     }
 }
 
 #[test]
 fn a_device_that_is_slower_throughout_is_found() {
-    for (family, wanted) in [
-        (Family::LogNormal(0.5), [0.99, 1.0, 1.0]),
-        (Family::LogNormal(0.8), [0.97, 0.99, 1.0]),
-        (Family::LogNormal(1.0), [0.95, 0.99, 1.0]),
-        (Family::Exponential, [0.9, 0.99, 1.0]),
-        (Family::Weibull(0.5), [0.25, 0.7, 0.99]),
-        (Family::Pareto(1.0), [0.99, 0.99, 1.0]),
-    ] {
-        for (requests, wanted) in [100, 200, 1000].into_iter().zip(wanted) {
+    for family in FAMILIES {
+        for requests in [100, 200, 1000] {
             let runs = runs(10_000 / requests as u32);
-            let [_, found] = fired(family, requests, Fault::All(2.0), runs);
-            assert_at_least(found, wanted, runs, &format!("{family:?} {requests}"));
+            let fault = Fault::All(2.0);
+            let [ours, literal] = found(Test::Shift, (family, requests), fault, runs);
+            let what = format!("shift | {family:?} | {requests}");
+            println!("| {what} | {ours:.3} | {literal:.3} |");
+            let wanted = match (family, requests) {
+                (Family::Weibull(_), 100) => 0.25,
+                (Family::Weibull(_), 200) => 0.7,
+                _ => 0.93,
+            };
+            assert_at_least(ours, wanted, runs, &what);
+        }
+    }
+}
+
+/// Where less is found than was asked for, is more possible?
+#[test]
+fn what_no_test_can_find() {
+    let check = |family: Family, requests: usize, fault: Fault, stated: f64| {
+        let runs = runs(100);
+        let most = bound::power(family, requests, fault, runs);
+        println!("| bound | {family:?} | {requests} | {fault:?} | {most:.3} |");
+        let is_impossible = match (family, fault) {
+            (Family::Weibull(_), Fault::Some(..) | Fault::Each(..)) => requests == 50,
+            (Family::Weibull(_), _) => requests == 100,
+            (Family::Pareto(_), Fault::Each(..)) => requests == 50,
+            _ => false,
+        };
+        let what = format!("{family:?} {requests} {fault:?}");
+        if is_impossible && stated > 0.9 {
+            assert!(most < stated - 0.02, "{what}: {most} of {stated}");
+        } else if !is_impossible {
+            assert_at_least(most, stated.min(0.98), runs, &what);
+        }
+    };
+    for family in FAMILIES {
+        for (requests, share, stated) in CASES {
+            check(family, requests, Fault::Each(share, 20.0), stated);
+            // All choices of 50 among 1000, of each device in each run, take too long.
+            if requests < 1000 {
+                check(family, requests, Fault::Some(share, 20.0), stated);
+            }
+        }
+        for requests in [100, 200] {
+            check(family, requests, Fault::All(2.0), 0.8);
+        }
+    }
+}
+
+/// Healthy devices differ: in what they usually need, by a sixth or so, and in how many of their
+/// requests are slow, one in a hundred or in fifty.
+#[test]
+fn healthy_devices_that_differ_are_rarely_told_apart() {
+    for family in FAMILIES {
+        for requests in [200, 1000] {
+            let runs = runs(20_000 / requests as u32);
+            let what = format!("healthy | {family:?} | {requests}");
+            let spread = Family::LogNormal(1.0);
+            let found = rate(&what, runs, |run| {
+                let dice = &mut Dice::new(run);
+                let one = |_| {
+                    let usual = spread.draw(dice).powf(0.15);
+                    let slow = 0.01 * spread.draw(dice).powf(0.5);
+                    let mut sample = Sample::default();
+                    for _ in 0..requests {
+                        let times = if dice.happens(slow) { 20.0 } else { 1.0 };
+                        let time = (5e6 * usual * times * family.draw(dice)) as i64;
+                        sample.add(Stratum::new(0, 8192, 1), time, time);
+                        sample.ask(0);
+                    }
+                    sample
+                };
+                let samples: Vec<Sample> = (0..DEVICES).map(one).collect();
+                judged(&samples).iter().any(tail_fires)
+            });
+            let most = 0.08;
+            assert_at_most(found, most, runs, &what);
         }
     }
 }

@@ -55,6 +55,10 @@ impl Cover {
         near: &mut usize,
         mut each: impl FnMut(Ns, Ns),
     ) {
+        // Most covers end early: what is before a CPU's first event.
+        if self.0.last().is_none_or(|(_, last)| *last <= begin) {
+            return;
+        }
         *near = self.first_beyond(begin, *near);
         for (from, to) in &self.0[*near..] {
             if *from >= end {

@@ -42,21 +42,27 @@ pub(super) struct Covers {
     all: Vec<Gap>,
 }
 
+/// Whether uninterruptible sleeps are looked at: those who do not ask for iowait need not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sleeps {
+    Counted,
+    Left,
+}
+
 /// In the order of the CPUs.
 pub(super) fn covers(
     context: &Context<'_>,
     cpus: &[(i64, Ns)],
-    wants_iowait: bool,
+    wanted: Sleeps,
 ) -> Result<Vec<(i64, Covers)>, AnalysisError> {
     let parts = Parts::of_question(context);
     let mut unknown_by_cpu: BTreeMap<i64, Vec<(Ns, Ns)>> = BTreeMap::new();
     for (cpu, from, to) in unknown(context, cpus)? {
         unknown_by_cpu.entry(cpu).or_default().push((from, to));
     }
-    let mut sleeps = if wants_iowait {
-        sleeps(context)?
-    } else {
-        BTreeMap::new()
+    let mut sleeps = match wanted {
+        Sleeps::Counted => sleeps(context)?,
+        Sleeps::Left => BTreeMap::new(),
     };
     let cover = |(cpu, _): &(i64, Ns)| {
         let of = |by_cpu: &mut BTreeMap<i64, Vec<(Ns, Ns)>>| {
@@ -83,6 +89,21 @@ impl Covers {
             unknown: all.unknown - spent.while_unknown,
             waited: all.waited - spent.while_waited,
         }
+    }
+
+    /// Time of a part in which nobody can tell who ran, unless a slice does.
+    pub(super) fn unknown_in(&self, part: usize) -> Ns {
+        self.all.get(part).map_or(0, |all| all.unknown)
+    }
+
+    /// Shows what of a slice lies in such time.
+    pub(super) fn while_unknown(
+        &self,
+        slice: (Ns, Ns),
+        near: &mut usize,
+        each: impl FnMut(Ns, Ns),
+    ) {
+        self.unknown.within(slice, near, each);
     }
 }
 
@@ -146,6 +167,7 @@ impl Summing for OnCpus<'_> {
         }
     }
 
+    #[inline]
     fn add(&self, sum: &mut OfCpu, columns: &Self::Columns<'_>, row: u32) {
         self.times.add(&mut sum.spans, columns, row);
         let Some((_, covers)) = sum.place.and_then(|place| self.covers.get(place)) else {
@@ -193,7 +215,7 @@ fn sleeps(context: &Context<'_>) -> Result<BTreeMap<i64, Vec<(Ns, Ns)>>, Analysi
         ..Filter::default()
     };
     let mut pass = context.pass_in(&STATES, &[Key::Cpu], &uninterruptible, context.selected())?;
-    let sleeps = Sleeps {
+    let sleeps = Uninterruptible {
         columns: ["ts", "ts_end"].map(|name| pass.projection.need(name)),
         recording_end: context.recording_end(),
     };
@@ -206,7 +228,7 @@ fn sleeps(context: &Context<'_>) -> Result<BTreeMap<i64, Vec<(Ns, Ns)>>, Analysi
     Ok(found)
 }
 
-struct Sleeps {
+struct Uninterruptible {
     columns: [ColumnRef; 2],
     recording_end: Ns,
 }
@@ -214,7 +236,7 @@ struct Sleeps {
 #[derive(Debug, Default)]
 struct Slept(Vec<(Ns, Ns)>);
 
-impl Summing for Sleeps {
+impl Summing for Uninterruptible {
     type Columns<'b> = [Ints<'b>; 2];
     type Sum = Slept;
 

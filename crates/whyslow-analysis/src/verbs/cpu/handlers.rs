@@ -1,11 +1,10 @@
 //! Interrupt handlers that interrupted nobody.
 
-use std::collections::BTreeMap;
-
 use arrow_array::RecordBatch;
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 
+use super::Spans;
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::Spot;
@@ -17,7 +16,7 @@ use crate::scan::{ColumnRef, Ints, per_row, per_word};
 use crate::sweep::Parts;
 
 /// Time of hard and soft handlers that interrupted nobody, by CPU and part.
-pub(super) type IdleIrqs = FxHashMap<i64, BTreeMap<usize, (Ns, Ns)>>;
+pub(super) type IdleIrqs = FxHashMap<i64, FxHashMap<u32, (Ns, Ns)>>;
 
 pub(super) fn idle_irqs(context: &Context<'_>, parts: Parts) -> Result<IdleIrqs, AnalysisError> {
     if !context.has(IRQ.table.name) {
@@ -34,7 +33,7 @@ pub(super) fn idle_irqs(context: &Context<'_>, parts: Parts) -> Result<IdleIrqs,
     let mut found = IdleIrqs::default();
     for (group, by_part) in pass.run(context.tables, &handlers)? {
         if let [KeyValue::Int(cpu)] = group.as_slice() {
-            found.insert(*cpu, by_part);
+            found.insert(*cpu, by_part.0.into_iter().collect());
         }
     }
     Ok(found)
@@ -49,7 +48,7 @@ struct Handlers {
 
 impl Summing for Handlers {
     type Columns<'b> = ([Ints<'b>; 3], Vec<bool>);
-    type Sum = BTreeMap<usize, (Ns, Ns)>;
+    type Sum = Spans<(Ns, Ns)>;
 
     fn columns<'b>(
         &self,
@@ -63,25 +62,27 @@ impl Summing for Handlers {
         Ok((ints, per_row(&kind, &is_soft, false)))
     }
 
+    #[inline]
     fn add(&self, sum: &mut Self::Sum, ([ts, own, utid], is_soft): &Self::Columns<'_>, row: u32) {
         let begin = ts.at(row);
         let span = self.parts.span;
         // Windows are open at their end, but the recording's last event is part of it.
         let is_last = begin == span.end && begin == self.recording_end;
-        if utid.get(row).is_some() || !(span.contains(begin) || is_last) {
+        if !(span.contains(begin) || is_last) {
             return;
         }
-        let time = sum.entry(self.parts.of(begin)).or_default();
-        if is_soft[row as usize] {
-            time.1 += own.or_zero(row);
-        } else {
-            time.0 += own.or_zero(row);
-        }
+        // Whether the next one interrupts somebody, or is soft, cannot be foreseen: nothing is
+        // decided.
+        let own = own.or_zero(row) & -i64::from(utid.get(row).is_none());
+        let soft = own & -i64::from(is_soft[row as usize]);
+        let (hard_all, soft_all) = sum.at(self.parts.of(begin) as u32);
+        *hard_all += own - soft;
+        *soft_all += soft;
     }
 
     fn merge(&self, sum: &mut Self::Sum, other: Self::Sum) {
-        for (part, (hard, soft)) in other {
-            let time = sum.entry(part).or_default();
+        for (part, (hard, soft)) in other.0 {
+            let time = sum.at(part);
             time.0 += hard;
             time.1 += soft;
         }

@@ -4,16 +4,19 @@
 //! its system and interrupt time is taken to be spread evenly over it, because the recording holds
 //! their sums per slice.
 
+mod busy;
 mod cover;
 mod gaps;
 mod handlers;
 mod split;
 
-pub(crate) use split::Split;
+pub(crate) use busy::ratios;
 
 use arrow_array::RecordBatch;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::{Ns, Window};
+
+use split::Split;
 
 use crate::AnalysisError;
 use crate::context::Context;
@@ -42,10 +45,10 @@ pub(crate) fn tables(
     // Of some threads alone nobody can say what the rest of a CPU's time was.
     let is_whole = context.question.filter == whole;
     if asks_for_cpus && is_whole {
-        return Ok(vec![Split::of(context, true)?.table(context)?]);
+        return Ok(vec![Split::of(context)?.table(context)?]);
     }
     if context.question.by.is_empty() && is_whole {
-        let split = Split::of(context, true)?;
+        let split = Split::of(context)?;
         let [on_cpus, by_owner] = split.slices(context, [&[Key::Cpu], keys])?;
         return Ok(vec![
             owners(context, keys, by_owner),
@@ -175,29 +178,26 @@ impl Spent {
 
 /// Time by part, in their order; parts without any are left out.
 #[derive(Debug, Default)]
-struct Spans(Vec<(u32, Spent)>);
+struct Spans<T = Spent>(Vec<(u32, T)>);
 
-impl Spans {
+impl<T: Default> Spans<T> {
     #[inline]
-    fn at(&mut self, part: u32) -> &mut Spent {
+    fn at(&mut self, part: u32) -> &mut T {
         // Rows come mostly in the order of time.
         let place = match self.0.last() {
             Some((last, _)) if *last == part => self.0.len() - 1,
-            Some((last, _)) if *last > part => {
-                match self.0.binary_search_by_key(&part, |(part, _)| *part) {
-                    Ok(place) => place,
-                    Err(place) => {
-                        self.0.insert(place, (part, Spent::default()));
-                        place
-                    }
-                }
-            }
-            _ => {
-                self.0.push((part, Spent::default()));
-                self.0.len() - 1
-            }
+            _ => self.place_of(part),
         };
         &mut self.0[place].1
+    }
+
+    #[inline(never)]
+    fn place_of(&mut self, part: u32) -> usize {
+        let found = self.0.binary_search_by_key(&part, |(part, _)| *part);
+        found.unwrap_or_else(|place| {
+            self.0.insert(place, (part, T::default()));
+            place
+        })
     }
 }
 
@@ -226,6 +226,7 @@ impl Times {
     }
 
     /// Begin and end of a slice.
+    #[inline]
     fn slice(&self, [ts, ts_end, ..]: &[Ints<'_>; 7], row: u32) -> (Ns, Ns) {
         (ts.at(row), ts_end.get(row).unwrap_or(self.recording_end))
     }
@@ -256,6 +257,7 @@ impl Summing for Times {
         ])
     }
 
+    #[inline]
     fn add(&self, spans: &mut Spans, columns: &[Ints<'_>; 7], row: u32) {
         let [_, _, prio, system, hardirq, softirq, migrations] = columns;
         let (begin, end) = self.slice(columns, row);

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
-use super::gaps::{self, Covers, OnCpus};
+use super::gaps::{self, Covers, OnCpus, Sleeps};
 use super::handlers::{self, IdleIrqs};
 use super::{Spans, Spent, Times, Told, ratio};
 use crate::AnalysisError;
@@ -29,28 +29,24 @@ use crate::scan::Projection;
 use crate::sweep::Parts;
 
 /// What the table is made of besides slices.
-pub(crate) struct Split {
+pub(super) struct Split {
     parts: Parts,
     idle_irqs: IdleIrqs,
     covers: Vec<(i64, Covers)>,
-    wants_iowait: bool,
 }
 
 impl Split {
-    /// Sleeps are looked at only by those who want to know of iowait; idle time is then all there
-    /// is.
-    pub(crate) fn of(context: &Context<'_>, wants_iowait: bool) -> Result<Self, AnalysisError> {
+    pub(super) fn of(context: &Context<'_>) -> Result<Self, AnalysisError> {
         let parts = Parts::of_question(context);
         let cpus = known(context)?;
         Ok(Self {
             parts,
             idle_irqs: handlers::idle_irqs(context, parts)?,
-            covers: gaps::covers(context, &cpus, wants_iowait)?,
-            wants_iowait,
+            covers: gaps::covers(context, &cpus, Sleeps::Counted)?,
         })
     }
 
-    pub(crate) fn table(&self, context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
+    pub(super) fn table(&self, context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
         let [on_cpus] = self.slices(context, [&[Key::Cpu]])?;
         Ok(self.table_of(context, on_cpus))
     }
@@ -63,7 +59,9 @@ impl Split {
     ) -> Result<[Unordered<Spans>; N], AnalysisError> {
         let mut pass = context.pass(&SLICES, &[])?;
         let first = Object::First;
-        let groupings = by.map(|keys| Grouping::new(&SLICES, keys, first, &mut pass.projection));
+        let groupings = by.map(|keys| {
+            Grouping::new(&SLICES, (keys, first), &context.names, &mut pass.projection)
+        });
         let times = Times::new(context, self.parts, &mut pass);
         let on_cpus = OnCpus::new(times, &self.covers);
         let mut found = pass
@@ -90,7 +88,10 @@ impl Split {
             for (cpu, covers) in &self.covers {
                 let spent = slices.get(cpu).and_then(|spans| spans.get(&(part as u32)));
                 let spent = spent.copied().unwrap_or_default();
-                let irqs = self.idle_irqs.get(cpu).and_then(|parts| parts.get(&part));
+                let irqs = self
+                    .idle_irqs
+                    .get(cpu)
+                    .and_then(|parts| parts.get(&(part as u32)));
                 let gap = covers.gap(part, &spent);
                 unknown_all += gap.unknown;
                 let mut row = Vec::with_capacity(table.columns.len());
@@ -100,58 +101,49 @@ impl Split {
                 row.push((*cpu).into());
                 let known = parts.length(part) - gap.unknown;
                 let irqs = irqs.copied().unwrap_or_default();
-                row.extend(self.shares(&spent, irqs, (known, gap.waited), told));
+                row.extend(shares(&spent, irqs, (known, gap.waited), told));
                 table.rows.push(row);
             }
         }
-        if unknown_all > 0 {
-            context.note(format!(
-                "who ran is not known for {} s of CPU time, before a CPU's first event or where \
-                 events were lost: shares of CPUs are those of the rest",
-                unknown_all as f64 / 1e9
-            ));
-        }
-        if self.wants_iowait {
-            context.note(
-                "iowait is idle time in which a thread that had last run on the CPU slept \
-                 uninterruptibly: which of these sleeps wait for I/O is not recorded"
-                    .into(),
-            );
-        }
+        note_unknown(context, unknown_all);
+        context.note(
+            "iowait is idle time in which a thread that had last run on the CPU slept \
+             uninterruptibly: which of these sleeps wait for I/O is not recorded"
+                .into(),
+        );
         context.finish(&mut table, usize::MAX);
         table
     }
+}
 
-    /// Of the `known` time.
-    fn shares(
-        &self,
-        spent: &Spent,
-        (hard, soft): (Ns, Ns),
-        (known, waited): (Ns, Ns),
-        told: Told,
-    ) -> [Value; 10] {
-        let idle = (known - spent.busy - hard - soft).max(0);
-        let waited = waited.min(idle);
-        let of = |time: Ns, is_told: bool| {
-            if is_told {
-                ratio(time, known)
-            } else {
-                Value::Null
-            }
-        };
-        [
-            of(spent.user, told.calls),
-            of(spent.nice, told.calls),
-            of(spent.system, told.calls),
-            of(waited, self.wants_iowait),
-            of(spent.hardirq + hard, told.irqs),
-            of(spent.softirq + soft, told.irqs),
-            Value::Null,
-            of(idle - waited, true),
-            of(spent.busy, true),
-            spent.busy.into(),
-        ]
-    }
+/// Of the `known` time.
+fn shares(
+    spent: &Spent,
+    (hard, soft): (Ns, Ns),
+    (known, waited): (Ns, Ns),
+    told: Told,
+) -> [Value; 10] {
+    let idle = (known - spent.busy - hard - soft).max(0);
+    let waited = waited.min(idle);
+    let of = |time: Ns, is_told: bool| {
+        if is_told {
+            ratio(time, known)
+        } else {
+            Value::Null
+        }
+    };
+    [
+        of(spent.user, told.calls),
+        of(spent.nice, told.calls),
+        of(spent.system, told.calls),
+        of(waited, true),
+        of(spent.hardirq + hard, told.irqs),
+        of(spent.softirq + soft, told.irqs),
+        Value::Null,
+        of(idle - waited, true),
+        of(spent.busy, true),
+        spent.busy.into(),
+    ]
 }
 
 fn columns(by_time: bool) -> Vec<AnswerColumn> {
@@ -176,8 +168,18 @@ fn columns(by_time: bool) -> Vec<AnswerColumn> {
     columns
 }
 
+pub(super) fn note_unknown(context: &Context<'_>, unknown: Ns) {
+    if unknown > 0 {
+        context.note(format!(
+            "who ran is not known for {} s of CPU time, before a CPU's first event or where \
+             events were lost: shares of CPUs are those of the rest",
+            unknown as f64 / 1e9
+        ));
+    }
+}
+
 /// CPUs that the recording knows, of those asked for, and when their first events were.
-fn known(context: &Context<'_>) -> Result<Vec<(i64, Ns)>, AnalysisError> {
+pub(super) fn known(context: &Context<'_>) -> Result<Vec<(i64, Ns)>, AnalysisError> {
     use whyslow_model::row::Row;
     use whyslow_model::tables::CpuRow;
     let mut projection = Projection::new(CpuRow::TABLE);

@@ -1,5 +1,7 @@
 //! What each device did: requests, their times in the device, and those over the threshold.
 
+use std::collections::{BTreeMap, BinaryHeap};
+
 use arrow_array::RecordBatch;
 use whyslow_model::{Ns, Window};
 
@@ -11,8 +13,8 @@ use crate::keys::{Key, KeyValue};
 use crate::kinds::BLOCK;
 use crate::pass::{Pass, Summing};
 use crate::query::Filter;
+use crate::rows::Place;
 use crate::scan::{ColumnRef, Ints};
-use std::collections::BTreeMap;
 
 /// A device that the recording does not name.
 pub(super) const UNKNOWN: &str = "unknown";
@@ -27,8 +29,30 @@ pub(super) struct Figures {
     /// As long as the threshold, or known to be.
     pub(super) over: i64,
     pub(super) unfinished: i64,
+    /// The first of those over the threshold.
+    pub(super) first: First,
     /// From issue to completion.
     pub(super) device: Histogram,
+}
+
+/// The first rows in the order of the table.
+#[derive(Debug, Default)]
+pub(super) struct First(BinaryHeap<Place>);
+
+impl First {
+    fn offer(&mut self, place: Place, limit: usize) {
+        if self.0.len() < limit {
+            self.0.push(place);
+        } else if let Some(mut last) = self.0.peek_mut()
+            && place < *last
+        {
+            *last = place;
+        }
+    }
+
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
+        self.0.iter().copied()
+    }
 }
 
 /// The question's filter without its bounds on durations: those choose what is shown, while a device
@@ -41,9 +65,11 @@ pub(super) fn any_length(filter: &Filter) -> Filter {
     }
 }
 
+/// Keeps the first `limit` requests over the threshold.
 pub(super) fn by_device(
     context: &Context<'_>,
     threshold: Ns,
+    limit: usize,
 ) -> Result<BTreeMap<Where, Figures>, AnalysisError> {
     let filter = &context.question.filter;
     let mut pass = context.pass_of(&BLOCK, &[Key::Dev], &any_length(filter))?;
@@ -51,7 +77,8 @@ pub(super) fn by_device(
         pass.group_by_time(context.span, width);
     }
     let longest = filter.dur_max.unwrap_or(Ns::MAX);
-    let adding = Adding::new((threshold, longest), context.recording_end(), &mut pass);
+    let bounds = Window::new(threshold, longest);
+    let adding = Adding::new((bounds, limit), context.recording_end(), &mut pass);
     let groups = pass.run(context.tables, &adding)?;
     let place = |group: &[KeyValue]| match group {
         [device, KeyValue::Int(begin)] => (*begin, name(device)),
@@ -73,7 +100,9 @@ fn name(device: &KeyValue) -> String {
 
 struct Adding {
     bounds: Window,
+    limit: usize,
     recording_end: Ns,
+    id: ColumnRef,
     ts: ColumnRef,
     dur: ColumnRef,
     ts_end: ColumnRef,
@@ -81,11 +110,13 @@ struct Adding {
 }
 
 impl Adding {
-    fn new((least, most): (Ns, Ns), recording_end: Ns, pass: &mut Pass) -> Self {
+    fn new((bounds, limit): (Window, usize), recording_end: Ns, pass: &mut Pass) -> Self {
         let projection = &mut pass.projection;
         Self {
-            bounds: Window::new(least, most),
+            bounds,
+            limit,
             recording_end,
+            id: projection.need("id"),
             ts: projection.need("ts"),
             dur: projection.need("dur"),
             ts_end: projection.need("ts_end"),
@@ -95,19 +126,26 @@ impl Adding {
 }
 
 impl Summing for Adding {
-    type Columns<'b> = [Ints<'b>; 4];
+    type Columns<'b> = ([Ints<'b>; 5], Spot);
     type Sum = Figures;
 
-    fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<[Ints<'b>; 4], AnalysisError> {
-        Ok([
+    fn columns<'b>(
+        &self,
+        batch: &'b RecordBatch,
+        first: Spot,
+    ) -> Result<Self::Columns<'b>, AnalysisError> {
+        let columns = [
+            self.id.ints(batch)?,
             self.ts.ints(batch)?,
             self.dur.ints(batch)?,
             self.ts_end.ints(batch)?,
             self.device.ints(batch)?,
-        ])
+        ];
+        Ok((columns, first))
     }
 
-    fn add(&self, sum: &mut Figures, [ts, dur, ts_end, device]: &[Ints<'_>; 4], row: u32) {
+    fn add(&self, sum: &mut Figures, (columns, first): &Self::Columns<'_>, row: u32) {
+        let [id, ts, dur, ts_end, device] = columns;
         let Window {
             begin: least,
             end: most,
@@ -120,7 +158,15 @@ impl Summing for Adding {
             let known = ts_end.get(row).unwrap_or(self.recording_end) - ts.at(row);
             most == Ns::MAX && least <= known
         };
-        sum.over += i64::from(is_over);
+        if is_over {
+            sum.over += 1;
+            let place = Place {
+                ts: ts.at(row),
+                id: id.at(row),
+                spot: first.row(row),
+            };
+            sum.first.offer(place, self.limit);
+        }
         if let Some(ns) = device.get(row) {
             sum.device.add(ns);
         }
@@ -130,6 +176,9 @@ impl Summing for Adding {
         sum.count += other.count;
         sum.over += other.over;
         sum.unfinished += other.unfinished;
+        for place in other.first.places() {
+            sum.first.offer(place, self.limit);
+        }
         sum.device.merge(&other.device);
     }
 }

@@ -3,6 +3,7 @@
 //! Devices are judged by the time from issue to completion: what happens in the queue above is not
 //! theirs. Peers are the devices of one driver. How they are compared: [`crate::peers`].
 
+mod delayed;
 mod evidence;
 mod figures;
 mod requests;
@@ -18,10 +19,11 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::histogram::{Histogram, bucket_of};
+use crate::histogram::{Histogram, bucket_bounds, bucket_of};
 use crate::peers::{Compared, Sample, Slices, Tail, adjust, compare, driver};
 use crate::rows;
 use crate::sweep::Parts;
+use crate::verbs::mounted;
 use figures::{Figures, Where};
 use sweep::Disks;
 
@@ -45,12 +47,17 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
             requests::in_words(threshold)
         ));
     }
-    let figures = figures::by_device(context, threshold)?;
-    let over = figures.values().map(|figures| figures.over).sum();
-    let requests = requests::table(context, threshold, over)?;
+    let figures = figures::by_device(context, threshold, requests::limit(context))?;
+    let requests = requests::table(context, threshold, &figures)?;
     let (measured, tests) = measure(context, &figures)?;
     let by_time = context.interval.is_some();
-    let mut tables = vec![requests, devices(context, &figures, &measured, tests)];
+    let mut devices = devices(context, &figures, &measured, tests);
+    mounted::tell(context, &mut devices)?;
+    let mut tables = vec![requests, devices];
+    let from = slow_from(&figures, &measured, threshold);
+    if !from.is_empty() && !by_time {
+        tables.push(delayed::table(context, &from)?);
+    }
     let evidence = [
         evidence::comparisons(&measured, tests, by_time),
         evidence::strata(&measured, by_time),
@@ -62,6 +69,33 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
         }
     }
     Ok(tables)
+}
+
+/// From when on requests are slow: on each device that has some over the threshold or deviates from
+/// its peers, where beyond these are those that its peers' 99th percentile does not have, or all if
+/// it is slow throughout.
+fn slow_from<'f>(
+    figures: &'f BTreeMap<Where, Figures>,
+    measured: &BTreeMap<Where, Measured>,
+    threshold: Ns,
+) -> BTreeMap<&'f str, Ns> {
+    let mut found = BTreeMap::new();
+    for (place, figures) in figures {
+        let compared = measured.get(place).map(|measured| &measured.compared);
+        let comparisons = compared.into_iter().flat_map(|compared| &compared.by_op);
+        let deviating = comparisons.flatten().filter(|one| verdict::is_found(one));
+        let from = deviating.map(|one| {
+            let beyond = one.tail.evidence.iter();
+            let beyond = beyond.map(|evidence| bucket_bounds(evidence.threshold).1);
+            let least = beyond.min();
+            least.filter(|_| one.tail_fires()).unwrap_or(0)
+        });
+        let from = from.chain((figures.over > 0).then_some(threshold)).min();
+        if let Some(from) = from {
+            found.insert(place.1.as_str(), from.min(threshold));
+        }
+    }
+    found
 }
 
 /// What the comparison says of a device, and how many requests it had at a time.

@@ -1,42 +1,41 @@
 //! The requests over the threshold, in order of time.
 
-use std::ops::ControlFlow;
+use std::collections::BTreeMap;
 
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerTable, Measure};
 
+use super::figures::{Figures, Where};
 use crate::context::Context;
 use crate::kinds::BLOCK;
-use crate::query::Filter;
-use crate::verbs::{log, top};
+use crate::rows::Place;
+use crate::verbs::top;
 use crate::{AnalysisError, facts, rows};
 
 /// More than this are for those who ask for them.
 const ROWS: usize = 100;
 
-/// `over` is how many there are.
+/// Requests that are shown at most.
+pub(super) fn limit(context: &Context<'_>) -> usize {
+    context.limit(ROWS)
+}
+
 pub(super) fn table(
     context: &Context<'_>,
     threshold: Ns,
-    over: i64,
+    figures: &BTreeMap<Where, Figures>,
 ) -> Result<AnswerTable, AnalysisError> {
-    let limit = context.limit(ROWS);
     let title = format!("requests of at least {}", in_words(threshold));
     let mut table = top::row_table(&BLOCK, "requests", &title);
-    let filter = Filter {
-        dur_min: Some(threshold),
-        ..context.question.filter.clone()
-    };
-    let mut take = |more: AnswerTable| {
-        let before = table.rows.len();
-        table.rows.extend(more.rows);
-        let cut = more.cut.into_iter();
-        table
-            .cut
-            .extend(cut.map(|(row, edge)| (row + before, edge)));
-        ControlFlow::Continue(())
-    };
-    log::stream(context, &BLOCK, &filter, limit, &mut take)?;
+    let first = figures.values().flat_map(|figures| figures.first.places());
+    let mut places: Vec<Place> = first.collect();
+    places.sort_unstable();
+    places.truncate(limit(context));
+    let mut found = rows::fetch(context, &BLOCK, &places)?;
+    for shown in places.iter().filter_map(|place| found.remove(&place.spot)) {
+        top::push(&mut table, shown);
+    }
+    let over: i64 = figures.values().map(|figures| figures.over).sum();
     let shown = table.rows.len() as i64;
     if shown < over {
         context.note(format!(

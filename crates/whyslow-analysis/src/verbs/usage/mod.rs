@@ -122,7 +122,12 @@ impl By<'_> {
         object: Object,
         projection: &mut Projection,
     ) -> Grouping {
-        let mut grouping = Grouping::new(spec, &self.scanned(object), object, projection);
+        let mut grouping = Grouping::new(
+            spec,
+            (&self.scanned(object), object),
+            &context.names,
+            projection,
+        );
         if let Some(width) = self.interval {
             grouping.push_time(TimeKey {
                 column: projection.need("ts"),

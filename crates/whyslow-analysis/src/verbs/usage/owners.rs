@@ -143,13 +143,12 @@ fn block_bytes(
     context: &Context<'_>,
     keys: &[Key],
 ) -> Result<Option<Groups<BlockSum>>, AnalysisError> {
-    let same = [Key::Comm, Key::Pid, Key::Tid, Key::Process, Key::Thread];
     let filter = &context.question.filter;
     let of_calls_only = !filter.files.is_empty()
         || !filter.ops.is_empty()
         || !filter.names.is_empty()
         || filter.errors_only;
-    if of_calls_only || !context.has("block_io") || !keys.iter().all(|key| same.contains(key)) {
+    if of_calls_only || !context.has("block_io") || !keys.iter().all(|key| key.is_owner()) {
         return Ok(None);
     }
     let mut pass = context.pass(&BLOCK, keys)?;

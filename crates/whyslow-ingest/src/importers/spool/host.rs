@@ -2,7 +2,9 @@
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
-use whyslow_model::event::{Body, ProcessAbout, StateCounters, StateDevice, StateMount};
+use whyslow_model::event::{
+    Body, ProcessAbout, StateCounters, StateDevice, StateMount, StateResolverFile,
+};
 use whyslow_model::spool::{Head, HostRecord, Program, Record};
 
 use super::cgroup;
@@ -70,6 +72,7 @@ impl Host {
             cgroup: path,
             container: path.and_then(cgroup::container),
             mount_ns: Some(mount_ns.into()).filter(|_| mount_ns != 0),
+            root: None,
             ts_created,
         }))
     }
@@ -112,6 +115,17 @@ pub(super) fn machine<'a>(head: &Head, record: &HostRecord<'a>) -> Option<Body<'
             fs: mount.kind,
             source: mount.source,
             options: mount.options,
+        }),
+        HostRecord::ResolverFile(file) => Body::StateResolverFile(StateResolverFile {
+            mount_ns: file.mount_ns.into(),
+            path: file.path,
+            size: file.size,
+            text: file.text,
+        }),
+        HostRecord::Root { path } => Body::ProcessAbout(ProcessAbout {
+            pid: head.pid,
+            root: Some(path),
+            ..ProcessAbout::default()
         }),
         HostRecord::Counters(counters) => Body::StateCounters(StateCounters {
             pid: Some(head.pid).filter(|pid| *pid > 0),

@@ -1,7 +1,21 @@
 //! What records about memory, file systems and packets mean.
 
-use whyslow_model::event::{Body, MemoryKind, NetFaultKind, NetKind, ReclaimKind, Work, WorkKind};
-use whyslow_model::spool::{Kind, NetRecord, ReclaimRecord, WorkRecord};
+use whyslow_model::event::{
+    Body, IrqKind, MemoryKind, NetFaultKind, NetKind, ReclaimKind, TcpChange, Work, WorkItem,
+    WorkKind,
+};
+use whyslow_model::spool::{Kind, NetRecord, ReclaimRecord, TcpRecord, WorkItemRecord, WorkRecord};
+
+use super::names::Names;
+
+pub(super) fn irq_kind(kind: u32) -> IrqKind {
+    match kind {
+        0 => IrqKind::Hard,
+        2 => IrqKind::Hrtimer,
+        3 => IrqKind::Ipi,
+        _ => IrqKind::Soft,
+    }
+}
 
 pub(super) fn reclaim(kind: Kind, record: ReclaimRecord) -> Option<Body<'static>> {
     let (order, node, pages) = (record.order, record.node, record.pages);
@@ -62,6 +76,18 @@ pub(super) fn work<'a>(record: WorkRecord<'_>) -> Option<Body<'a>> {
     }))
 }
 
+pub(super) fn item<'a>(record: WorkItemRecord<'a>, names: &'a Names) -> Option<Body<'a>> {
+    let frame = record.function.map(|address| names.frame(None, address));
+    Some(Body::WorkItem(WorkItem {
+        phase: record.phase?,
+        work: record.work,
+        address: record.function,
+        function: frame.and_then(|frame| frame.function),
+        workqueue: record.queue,
+        is_worker: record.is_worker,
+    }))
+}
+
 /// `254:16`; what has no device of its own is called otherwise.
 fn device(name: &[u8]) -> Option<i64> {
     let (major, minor) = std::str::from_utf8(name).ok()?.split_once(':')?;
@@ -99,6 +125,21 @@ pub(super) fn packet(record: NetRecord<'_>) -> Option<Body<'_>> {
         5 => fault(NetFaultKind::Drop, Some(i64::from(record.ret))),
         _ => None,
     }
+}
+
+pub(super) fn tcp(record: TcpRecord) -> Option<Body<'static>> {
+    Some(Body::Tcp(TcpChange {
+        sock: record.sock,
+        from: record.from?,
+        to: record.to?,
+        local: record.local,
+        peer: record.peer,
+        acked: Some(record.acked),
+        received: Some(record.received),
+        retransmits: Some(record.retransmits),
+        rtt_us: Some(record.rtt_us),
+        error: record.error,
+    }))
 }
 
 #[cfg(test)]

@@ -3,15 +3,16 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Ns;
 use whyslow_model::event::{
-    BlockFlags, BlockOp, BlockRange, Body, Context, Event, IrqKind, Loss, LossKind, PrevState,
-    SocketAddress, StateProcess, SyscallArgs, WakeupKind,
+    Body, Context, Event, Loss, LossKind, PrevState, SocketAddress, StateProcess, SyscallArgs,
+    WakeupKind,
 };
 use whyslow_model::spool::{
-    BlockIo, COMPAT, ELSEWHERE, Head, HostRecord, Kind, LookupRecord, MissedRecord, Record, Switch,
+    COMPAT, ELSEWHERE, Head, HostRecord, Kind, LookupRecord, MissedRecord, Record, Switch,
     SyscallRecord,
 };
 use whyslow_model::syscall::{self, Abi, Role};
 
+use super::block;
 use super::host::{self, Host};
 use super::kernel;
 use super::names::Names;
@@ -145,21 +146,30 @@ impl Mapper {
                 tid: task.tid,
                 comm: task.comm,
             }),
-            Record::Block(io) => event(block(head.kind, io)),
+            Record::Signal(signal) if head.kind == Kind::Signal => event(Body::Signal(signal)),
+            Record::Signal(signal) => event(Body::SignalDelivered(signal)),
+            Record::Block(io) => event(block::event(head.kind, io)),
             Record::IrqEnter { kind, nr } => event(Body::IrqEnter {
-                kind: irq_kind(kind),
+                kind: kernel::irq_kind(kind),
                 nr: nr as i32,
                 name: None,
             }),
             Record::IrqExit { kind, nr, ret } => event(Body::IrqExit {
-                kind: irq_kind(kind),
+                kind: kernel::irq_kind(kind),
                 nr: nr as i32,
                 ret: Some(ret),
             }),
             Record::Reclaim(reclaim) => told(kernel::reclaim(head.kind, reclaim)),
             Record::Memory { what, order } => told(kernel::memory(what, order)),
             Record::Work(work) => told(kernel::work(work)),
+            Record::WorkItem(item) => told(kernel::item(item, &self.names)),
             Record::Net(packet) => told(kernel::packet(packet)),
+            Record::Tcp(change) => told(kernel::tcp(change)),
+            Record::Ipi { nr, first, cpus } => event(Body::IpiRaise {
+                nr: nr as i32,
+                first: first as i32,
+                cpus,
+            }),
             Record::SoftirqRaise { nr } => event(Body::SoftirqRaise { nr: nr as i32 }),
             Record::Thread {
                 state: letter,
@@ -239,6 +249,10 @@ impl Mapper {
             | Record::Clock { .. }
             | Record::Stack(_)
             | Record::Lock(_)
+            | Record::Function(_)
+            | Record::FunctionEnd(_)
+            | Record::Usdt(_)
+            | Record::Probe(_)
             | Record::Name(_) => Told::Nothing,
             Record::Host(ref record) => host::machine(head, record).map_or(Told::Nothing, state),
         }
@@ -494,72 +508,6 @@ fn looked_up<'a>(head: &Head, lookup: LookupRecord<'a>, ts: Ns) -> Body<'a> {
             host,
             service,
         },
-    }
-}
-
-fn irq_kind(kind: u32) -> IrqKind {
-    match kind {
-        0 => IrqKind::Hard,
-        2 => IrqKind::Hrtimer,
-        _ => IrqKind::Soft,
-    }
-}
-
-fn block(kind: Kind, io: BlockIo) -> Body<'static> {
-    let range = BlockRange {
-        dev: i64::from(io.dev),
-        // A flush is at no place.
-        sector: if io.sector == u64::MAX {
-            0
-        } else {
-            io.sector as i64
-        },
-        sectors: i64::from(io.bytes / 512),
-        bytes: None,
-        flags: flags(io.rwbs),
-        tid: None,
-        comm: None,
-    };
-    let error = Some(BlockIo::errno(io.error)).filter(|errno| *errno != 0);
-    match kind {
-        Kind::BioQueue => Body::BlockBioQueue(range),
-        Kind::BioBackmerge => Body::BlockBioBackmerge(range),
-        Kind::BioFrontmerge => Body::BlockBioFrontmerge(range),
-        Kind::BioComplete => Body::BlockBioComplete { range, error },
-        Kind::BioRemap => Body::BlockBioRemap {
-            range,
-            old_dev: i64::from(io.old_dev),
-            old_sector: io.old_sector as i64,
-        },
-        Kind::BioSplit => Body::BlockSplit {
-            range,
-            new_sector: io.old_sector as i64,
-        },
-        Kind::GetRq => Body::BlockGetRq(range),
-        Kind::RqInsert => Body::BlockRqInsert(range),
-        Kind::RqIssue => Body::BlockRqIssue(range),
-        Kind::RqMerge => Body::BlockRqMerge(range),
-        Kind::RqRequeue => Body::BlockRqRequeue(range),
-        _ => Body::BlockRqComplete { range, error },
-    }
-}
-
-fn flags(rwbs: u32) -> BlockFlags {
-    let has = |bit| rwbs & bit != 0;
-    BlockFlags {
-        op: match rwbs & BlockIo::OP {
-            0 => BlockOp::Read,
-            1 => BlockOp::Write,
-            2 => BlockOp::Flush,
-            3 => BlockOp::Discard,
-            _ => BlockOp::Other,
-        },
-        sync: has(BlockIo::SYNC),
-        meta: has(BlockIo::META),
-        ahead: has(BlockIo::AHEAD),
-        fua: has(BlockIo::FUA),
-        preflush: has(BlockIo::PREFLUSH),
-        secure: has(BlockIo::SECURE),
     }
 }
 

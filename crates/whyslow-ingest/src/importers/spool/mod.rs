@@ -4,6 +4,7 @@
 //! a tenth of a second at most, because the recorder tells of longer calls before they end. So what
 //! was read waits so long beyond the moment up to which everything is told.
 
+mod block;
 mod cgroup;
 mod clocks;
 mod host;
@@ -11,6 +12,7 @@ mod kernel;
 mod map;
 mod names;
 mod order;
+mod probes;
 mod reader;
 mod stacks;
 mod told;
@@ -19,4 +21,5 @@ pub(crate) use clocks::{Reading, Step};
 pub(crate) use map::{Mapper, Place, Told};
 pub(crate) use names::Names;
 pub(crate) use order::Window;
+pub(crate) use probes::Values;
 pub(crate) use reader::{SpoolReader, is_spool};

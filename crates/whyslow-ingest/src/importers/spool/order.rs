@@ -4,9 +4,12 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
+use whyslow_model::Ns;
+use whyslow_model::event::Event;
 use whyslow_model::spool::{Head, Kind, Record, SyscallRecord, TOLD, records};
 
 use super::clocks::{Clocks, Reading};
+use super::probes::{Probes, Values};
 use super::told::{Calls, ToldCall};
 
 /// How far back a record may reach: the recorder looks for long calls twenty times a second.
@@ -98,6 +101,10 @@ pub(crate) struct Window {
     pub(crate) read: u64,
     pub(crate) kinds: KindCounts,
     pub(crate) clocks: Clocks,
+    /// Known as soon as their block is read, whatever is handed on before.
+    pub(super) probes: Probes,
+    /// Records about probes that nothing told of.
+    pub(crate) probes_unknown: u64,
     /// The architecture, which names calls.
     pub(crate) architecture: Option<Box<[u8]>>,
 }
@@ -123,6 +130,7 @@ impl Window {
                     name: b"architecture",
                     value,
                 } => self.architecture = Some(value.into()),
+                Record::Probe(ref probe) => self.probes.learn(probe),
                 _ => {}
             }
             self.put(&head, &record, (block, at as u32));
@@ -268,6 +276,17 @@ impl Window {
         let block = self.blocks.get((ordered.block - self.first) as usize)?;
         let (_, record) = records(block.get(ordered.at as usize..)?).next()?;
         record.ok()
+    }
+
+    /// The event of a record that is about a probe.
+    pub(crate) fn probe<'a>(
+        &'a self,
+        head: &Head,
+        record: &Record<'a>,
+        ts: Ns,
+        values: &'a mut Values,
+    ) -> Option<Event<'a>> {
+        self.probes.event(head, record, ts, values)
     }
 
     /// Forgets the blocks that nothing waits of any more.

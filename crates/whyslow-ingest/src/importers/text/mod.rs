@@ -32,7 +32,7 @@
 //! | `syscall_enter` | `name`, `nr compat` and arguments |
 //! | `syscall_exit` | `name nr compat ret` and arguments |
 //! | `block_bio_queue`, `block_bio_backmerge`, `block_bio_frontmerge`, `block_bio_complete`, `block_bio_remap`, `block_split`, `block_getrq`, `block_rq_insert`, `block_rq_issue`, `block_rq_merge`, `block_rq_requeue`, `block_rq_complete` | `dev` (`8:0`) `sector sectors rwbs` (as the kernel prints it), `bytes tid comm`; completions `error`; remap `old_dev old_sector`; split `new_sector` |
-//! | `irq_enter` | `kind` (`hard`, `soft`, `hrtimer`) `nr`, `name` |
+//! | `irq_enter` | `kind` (`hard`, `soft`, `hrtimer`, `ipi`) `nr`, `name` |
 //! | `irq_exit` | `kind nr`, `ret` |
 //! | `softirq_raise` | `nr` |
 //! | `net` | `kind` (`receive`, `queue`, `transmit`) `bytes`, `netif skbaddr ret protocol source destination` (`1.2.3.4:80`, `[::1]:80`, port left out where unknown) `tcp_seq` |
@@ -42,6 +42,7 @@
 //! | `reclaim_begin` | `kind` (`direct`, `cgroup`, `cgroup_soft`, `node`, `kswapd`), `order node` |
 //! | `reclaim_end` | `kind`, `pages node` |
 //! | `work` | `kind` (`journal_commit`, `writeback`, `dirty_throttle`, `log_wait`, `reclaim_throttle`, `buffer_stall`), `phase` (`begin`, `end`, `locking`, `flushing`, `logging`, `done`), `dev reason transaction pages dur` |
+//! | `work_item` | `phase` (`queued`, `activated`, `begin`, `end`), `work` (an address), `address function workqueue is_worker` |
 //! | `state_process` | `tid`, `pid ppid comm is_kernel status cpu file_table` |
 //! | `state_fd` | `fd`, `pid file_table flags path` |
 //! | `state_block_device` | `dev name` |

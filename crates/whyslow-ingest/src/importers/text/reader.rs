@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::str::FromStr;
 
 use whyslow_model::event::{
-    BlockRange, Body, Context, Event, IrqKind, Loss, LossKind, MemoryKind, NetAddress,
+    BlockRange, Body, Context, Event, IrqKind, ItemPhase, Loss, LossKind, MemoryKind, NetAddress,
     NetFaultKind, NetHeaders, NetKind, PrevState, ReclaimKind, SocketAddress, StateProcess,
-    SyscallArgs, WakeupKind, Work, WorkKind, WorkPhase,
+    SyscallArgs, WakeupKind, Work, WorkItem, WorkKind, WorkPhase,
 };
 
 use super::line::{self, Line};
@@ -295,6 +295,7 @@ impl<'a> Fields<'a> {
                 node: self.optional("node")?,
             },
             "work" => Body::Work(self.work()?),
+            "work_item" => Body::WorkItem(self.work_item()?),
             "state_process" => Body::StateProcess(StateProcess {
                 tid: self.required("tid")?,
                 pid: self.optional("pid")?,
@@ -402,6 +403,22 @@ impl<'a> Fields<'a> {
         })
     }
 
+    fn work_item(&self) -> Read<WorkItem<'a>> {
+        let phase = |text: &str| {
+            ItemPhase::ALL
+                .into_iter()
+                .find(|phase| phase.name() == text)
+        };
+        Ok(WorkItem {
+            phase: self.special_required("phase", phase)?,
+            work: self.required("work")?,
+            address: self.optional("address")?,
+            function: self.line.bytes("function"),
+            workqueue: self.name("workqueue"),
+            is_worker: self.optional("is_worker")?.unwrap_or(false),
+        })
+    }
+
     fn net_headers(&self) -> Read<Option<NetHeaders>> {
         let source = self.special("source", endpoint)?;
         let destination = self.special("destination", endpoint)?;
@@ -490,6 +507,7 @@ fn irq_kind(text: &str) -> Option<IrqKind> {
         "hard" => Some(IrqKind::Hard),
         "soft" => Some(IrqKind::Soft),
         "hrtimer" => Some(IrqKind::Hrtimer),
+        "ipi" => Some(IrqKind::Ipi),
         _ => None,
     }
 }

@@ -58,6 +58,8 @@ meta hostname=web1
 12.000000807 [0] reclaim_end kind=kswapd node=1
 12.000000808 [0] work kind=writeback phase=begin dev=254:16 reason=sync pages=9000
 12.000000809 [0] work kind=reclaim_throttle phase=done reason=writeback dur=100000000
+12.000000810 [0] work_item phase=queued work=0xff0 address=0xff8 function=blk_mq_run_work_fn workqueue=kblockd is_worker=false
+12.000000810 [0] work_item phase=end work=0xff0 is_worker=true
 12.000000810 [0] net_fault kind=retransmit skbaddr=0xff protocol=6 source=10.0.0.1:80 destination=10.0.0.2:4711
 12.000000811 [0] net_fault kind=drop skbaddr=0xff reason=5 ethertype=2048
 12.000000900 [0] state_process tid=1 pid=1 ppid=0 comm=init is_kernel=false status=5 cpu=0 file_table=0xffff8880049cb600

@@ -280,6 +280,16 @@ impl LineWriter<'_> {
                 self.some("pages", work.pages);
                 self.some("dur", work.dur);
             }
+            Body::WorkItem(item) => {
+                self.name("work_item");
+                self.field("phase", item.phase.name());
+                self.field("work", Hex(item.work));
+                self.some("address", item.address.map(Hex));
+                self.some_bytes("function", item.function);
+                let workqueue = Some(item.workqueue).filter(|name| !name.is_empty());
+                self.some_bytes("workqueue", workqueue);
+                self.field("is_worker", item.is_worker);
+            }
             Body::StateProcess(ref process) => self.state_process(process),
             Body::StateFd {
                 pid,
@@ -519,6 +529,7 @@ fn irq_kind(kind: IrqKind) -> &'static str {
         IrqKind::Hard => "hard",
         IrqKind::Soft => "soft",
         IrqKind::Hrtimer => "hrtimer",
+        IrqKind::Ipi => "ipi",
     }
 }
 

@@ -60,6 +60,7 @@ pub(super) enum Effect {
     /// mkdir, mknod.
     Make,
     Chdir,
+    Chroot,
     Fchdir,
     Mmap,
     Munmap,
@@ -154,6 +155,7 @@ impl Effect {
             "mkdir" | "mkdirat" | "mknod" | "mknodat" => Effect::Make,
             "chdir" => Effect::Chdir,
             "fchdir" => Effect::Fchdir,
+            "chroot" => Effect::Chroot,
             "mmap" | "mmap2" => Effect::Mmap,
             "munmap" => Effect::Munmap,
             "mremap" => Effect::Mremap,

@@ -131,6 +131,8 @@ pub(super) struct SyscallTracker {
     mappings: Mappings,
     held: Held,
     next_id: i64,
+    /// Rows of calls that changed a root directory.
+    roots: i64,
     pipes: u32,
     /// For paths put together of two.
     scratch: Vec<u8>,

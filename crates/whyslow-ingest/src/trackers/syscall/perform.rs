@@ -2,7 +2,7 @@
 
 use whyslow_model::Sym;
 use whyslow_model::event::SyscallArgs;
-use whyslow_model::tables::{EmitAll, MappingRow};
+use whyslow_model::tables::{EmitAll, MappingRow, ProcessViewRow};
 
 use super::super::fd::{FIRST_USE, Opening, Origin, Owner, file_key};
 use super::super::file::Use;
@@ -75,6 +75,24 @@ impl SyscallTracker {
         self.account(&mut call, out);
         let end = End::Returned(here.ts, ret);
         self.emit(&call.pending, Some(thread), end, out);
+    }
+
+    /// The process sees other files from now on.
+    fn rooted<S: EmitAll>(&mut self, call: &Return<'_>, out: &mut Output<'_, S>) {
+        let named = call.pending.named.filter(|named| named.reason.is_none());
+        if let (Some(upid), Some(root)) = (call.thread.upid, named.and_then(|named| named.path)) {
+            let row = ProcessViewRow {
+                // Those between are of snapshots and programs.
+                id: 2 * self.roots + 1,
+                ts: call.here.ts,
+                upid,
+                mount_ns: None,
+                root: Some(root),
+                is_below: true,
+            };
+            self.roots += 1;
+            out.sink.emit(row);
+        }
     }
 
     /// Of a call whose entry is missing, the return alone tells of a new descriptor.
@@ -244,6 +262,7 @@ impl SyscallTracker {
                 let cwd = to.filter(|to| to.reason.is_none()).and_then(|to| to.path);
                 self.fds.set_cwd(&call.thread, cwd);
             }
+            Effect::Chroot => self.rooted(call, out),
             Effect::Mmap | Effect::Munmap | Effect::Mremap => self.mapped(call, effect, out),
             Effect::Unshare if call.flags(CLONE_FILES) => {
                 self.fds.unshare(&call.thread, call.here.ts);

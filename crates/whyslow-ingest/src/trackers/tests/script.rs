@@ -4,9 +4,9 @@
 //! verbs. `loss CPU TS TS_END` and `finish TS` stand alone.
 
 use whyslow_model::event::{
-    Body, Context, Event, IrqKind, Loss, LossKind, MemoryKind, NetAddress, NetFaultKind,
-    NetHeaders, NetKind, PrevState, ReclaimKind, StateProcess, SyscallArgs, WakeupKind, Work,
-    WorkKind, WorkPhase,
+    Body, Context, Endpoint, Event, IrqKind, ItemPhase, Loss, LossKind, MemoryKind, NetAddress,
+    NetFaultKind, NetHeaders, NetKind, PrevState, ReclaimKind, Signal, StateProcess, SyscallArgs,
+    TcpChange, TcpState, WakeupKind, Work, WorkItem, WorkKind, WorkPhase,
 };
 use whyslow_model::row::{Row, Sink};
 use whyslow_model::tables::{Collected, EmitAll};
@@ -174,6 +174,13 @@ fn body<'a>(words: &[&'a str]) -> Body<'a> {
         ["raise", nr] => Body::SoftirqRaise {
             nr: number(nr) as i32,
         },
+        ["ipi+", nr] => irq_enter(IrqKind::Ipi, nr, None),
+        ["ipi-", nr] => irq_exit(IrqKind::Ipi, nr),
+        ["ipi", nr, first, cpus] => Body::IpiRaise {
+            nr: number(nr) as i32,
+            first: number(first) as i32,
+            cpus: number(cpus) as u64,
+        },
         ["irqname", nr, name] => Body::StateIrq {
             irq: number(nr) as i32,
             name: b"chip",
@@ -219,6 +226,48 @@ fn body<'a>(words: &[&'a str]) -> Body<'a> {
             transaction: None,
             pages: Some(number(amount)),
             dur: Some(number(amount)),
+        }),
+        [verb @ ("signal" | "got"), number, tid, pid, result] => {
+            let signal = Signal {
+                number: self::number(number) as i32,
+                code: 0,
+                tid: self::number(tid) as i32,
+                pid: self::number(pid) as i32,
+                result: self::number(result) as u32,
+                is_group: true,
+                has_handler: false,
+            };
+            if verb == "signal" {
+                Body::Signal(signal)
+            } else {
+                Body::SignalDelivered(signal)
+            }
+        }
+        ["tcp", sock, from, to, error] => Body::Tcp(TcpChange {
+            sock: number(sock) as u64,
+            from: of_name(&TcpState::ALL, TcpState::name, from),
+            to: of_name(&TcpState::ALL, TcpState::name, to),
+            local: Some(Endpoint {
+                address: NetAddress::V4([10, 0, 0, 1]),
+                port: (to != "syn_sent").then_some(1000 + number(sock) as u16),
+            }),
+            peer: Some(Endpoint {
+                address: NetAddress::V4([10, 0, 0, 2]),
+                port: Some(80),
+            }),
+            acked: Some(5),
+            received: Some(6),
+            retransmits: Some(0),
+            rtt_us: Some(7),
+            error: number(error) as i32,
+        }),
+        ["item", phase, work, function, is_worker] => Body::WorkItem(WorkItem {
+            phase: of_name(&ItemPhase::ALL, ItemPhase::name, phase),
+            work: number(work) as u64,
+            address: Some(0xff),
+            function: Some(function.as_bytes()).filter(|name| *name != b"-"),
+            workqueue: if phase == "queued" { b"events" } else { b"" },
+            is_worker: is_worker == "worker",
         }),
         ["drop", reason, ethertype] => Body::NetFault {
             kind: NetFaultKind::Drop,

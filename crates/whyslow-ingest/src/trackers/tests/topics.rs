@@ -262,3 +262,176 @@ fn work_without_its_other_end_is_counted() {
         1 40 -";
     check(script, "kernel_work", "id ts dur", rows);
 }
+
+#[test]
+fn work_that_is_put_off_is_known_from_its_queueing_to_its_end() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 1:dd
+        11 c1 switch 0:swapper/1 R 2:kworker
+        20 c0 item queued 7 flush task
+        25 c1 item begin 7 flush worker
+        30 c0 item queued 7 flush task
+        31 c1 item end 7 - worker
+        33 c1 item activated 7 - worker
+        40 c1 item begin 7 flush worker
+        41 c0 irq+ 9 disk
+        42 c0 item queued 8 late task
+        42 c0 item queued 4 soon task
+        43 c0 irq- 9
+        60 c1 item end 7 - worker
+        61 c1 item end 7 - worker
+        65 c0 item queued 8 late task
+        70 c1 item begin 6 - worker
+        75 c0 item begin 8 late task
+        78 c0 item end 8 late task
+        80 c1 item end 6 - worker
+        85 c0 item begin 4 soon task
+        86 c0 item end 4 - task
+        90 c0 item queued 5 never task";
+    check(
+        script,
+        "work_item",
+        "id ts dur function workqueue ts_begin queue_ns requeued held_ns run_ns tid worker_tid cpu",
+        "
+        0 20 11 flush events 25 5 0 - 6 1 2 1
+        1 30 30 flush events 40 10 0 3 20 1 2 1
+        3 42 44 soon events 85 43 0 - 1 - - 0
+        4 65 13 late events 75 10 1 - 3 1 - 0
+        5 70 10 ff - 70 - - - 10 - 2 1
+        6 90 - never events - - 0 - - 1 - -",
+    );
+    check_count(script, &stat::ITEM_END_WITHOUT_BEGIN, 1);
+    check_count(script, &stat::FRAME_UNNAMED, 1);
+}
+
+#[test]
+fn work_that_begins_again_before_its_end_has_lost_its_end() {
+    let script = "
+        11 c1 switch 0:swapper/1 R 2:kworker
+        25 c1 item begin 7 flush worker
+        35 c1 item begin 7 flush worker
+        40 c1 item end 7 - worker";
+    check_count(script, &stat::ITEM_NESTED, 1);
+    let rows = "
+        0 25 -
+        1 35 5";
+    check(script, "work_item", "id ts dur", rows);
+}
+
+#[test]
+fn a_connection_belongs_to_who_asked_for_it_or_closed_it() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 1:client
+        11 c1 switch 0:swapper/1 R 2:server
+        20 c0 tcp 7 close syn_sent 0
+        21 c1 tcp 8 listen syn_recv 0
+        22 c1 tcp 8 syn_recv established 0
+        24 c1 tcp 7 syn_sent established 0
+        30 c0 tcp 7 established fin_wait1 0
+        31 c0 tcp 8 established close_wait 0
+        33 c0 tcp 7 fin_wait1 fin_wait2 0
+        40 c1 tcp 8 close_wait last_ack 0
+        42 c1 tcp 7 fin_wait2 close 0
+        43 c0 tcp 8 last_ack close 0";
+    check(
+        script,
+        "tcp_connection",
+        "id ts dur ts_end kind outcome closed_by local peer connect_ns state bytes_sent rtt_ns comm",
+        "
+        0 20 22 42 connect closed local 10.0.0.1:1007 10.0.0.2:80 4 close 5 7000 client
+        1 21 22 43 accept closed peer 10.0.0.1:1008 10.0.0.2:80 - close 5 7000 server",
+    );
+}
+
+#[test]
+fn a_connection_ends_as_its_socket_says() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 1:client
+        20 c0 tcp 1 close syn_sent 0
+        21 c0 tcp 1 syn_sent close 111
+        22 c0 tcp 2 close syn_sent 0
+        23 c0 tcp 2 syn_sent established 0
+        24 c0 tcp 2 established close 104
+        25 c0 tcp 3 established close 0
+        26 c0 tcp 4 close syn_sent 0
+        27 c0 tcp 4 syn_sent close 110
+        28 c0 tcp 5 close syn_sent 0
+        29 c0 tcp 5 close syn_sent 0
+        30 c0 tcp 5 syn_sent close 113
+        31 c0 tcp 6 close syn_sent 0
+        32 c0 tcp 6 syn_sent established 0";
+    check(
+        script,
+        "tcp_connection",
+        "id ts dur kind outcome connect_ns error",
+        "
+        0 20 1 connect refused - 111
+        1 22 2 connect reset 1 104
+        2 25 - unknown aborted - -
+        3 26 1 connect timeout - 110
+        4 28 - connect open - -
+        5 29 1 connect unreachable - 113
+        6 31 - connect open 1 -",
+    );
+    check_count(script, &stat::TCP_END_MISSED, 1);
+}
+
+#[test]
+fn a_signal_lasts_from_its_sender_to_the_thread_that_gets_it() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 1:killer
+        11 c1 switch 0:swapper/1 R 2:victim
+        20 c0 signal 19 2 2 0
+        21 c0 signal 19 2 2 2
+        25 c1 got 19 2 2 0
+        30 c0 signal 18 2 2 1
+        40 c0 signal 9 2 2 0
+        42 c1 got 9 2 2 0
+        43 c1 got 9 3 2 0
+        50 c0 irq+ 9 disk
+        51 c0 signal 15 3 2 0
+        52 c0 irq- 9
+        53 c1 got 9 3 2 0
+        54 c1 got 15 9 9 0";
+    check(
+        script,
+        "signal",
+        "id ts dur signal action origin result tid pid sender_tid sender_comm",
+        "
+        0 20 5 SIGSTOP stop kill sent 2 2 1 killer
+        1 21 - SIGSTOP stop kill pending 2 2 1 killer
+        2 30 0 SIGCONT continue kill sent 2 2 1 killer
+        3 40 2 SIGKILL end kill sent 2 2 1 killer
+        4 51 2 SIGTERM end kill sent 3 2 - -",
+    );
+}
+
+#[test]
+fn interrupts_by_other_cpus_know_when_they_were_sent() {
+    let script = "
+        10 c0 switch 0:swapper/0 R 1:a
+        11 c1 switch 0:swapper/1 R 2:b
+        20 c0 ipi 2 0 2
+        22 c0 ipi 2 0 2
+        25 c1 ipi+ 2
+        27 c1 ipi- 2
+        30 c0 ipi 1 0 3
+        31 c0 ipi+ 1
+        33 c0 ipi- 1
+        40 c1 ipi+ 0
+        41 c1 ipi- 0
+        42 c1 ipi+ 1
+        45 c1 ipi- 1
+        50 c0 ipi 7 0 1
+        51 c0 ipi 0 -5 1";
+    check(
+        script,
+        "irq",
+        "id ts dur cpu kind nr name raise_ns tid",
+        "
+        0 25 2 1 ipi 2 CALL_FUNCTION_SINGLE 5 2
+        1 31 2 0 ipi 1 CALL_FUNCTION 1 1
+        2 40 1 1 ipi 0 RESCHEDULE - 2
+        3 42 3 1 ipi 1 CALL_FUNCTION 12 2",
+    );
+}

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGUSR1;
 use whyslow_model::Ns;
-use whyslow_record::{FlightOptions, FlightStep, News, Progress, Term, Topic, Trigger};
+use whyslow_record::{FlightOptions, FlightStep, Memory, News, Progress, Term, Topic, Trigger};
 
 use super::record::{self, Held};
 use crate::cli::{RecordArgs, TalkArgs};
@@ -38,16 +38,24 @@ impl Place {
             stem: stem.to_string_lossy().into_owned(),
         }
     }
+
+    fn check(&self) -> Result<(), Failure> {
+        if self.folder.is_dir() {
+            return Ok(());
+        }
+        let folder = self.folder.display();
+        Err(Failure::usage(format!("there is no folder `{folder}`")))
+    }
 }
 
 fn length(ns: Ns) -> Duration {
     Duration::from_nanos(ns.max(0) as u64)
 }
 
-fn options(args: &RecordArgs, ring: Ns) -> FlightOptions {
+fn options(args: &RecordArgs, ring: Ns, memory: Memory) -> FlightOptions {
     FlightOptions {
         length: length(ring),
-        bytes_max: args.flight.ring_memory.max(0) as u64,
+        bytes_max: memory.kept,
         when: args
             .flight
             .when
@@ -59,12 +67,10 @@ fn options(args: &RecordArgs, ring: Ns) -> FlightOptions {
 }
 
 pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Failure> {
-    let flight = options(args, ring);
+    let memory = record::memory(args)?;
+    let flight = options(args, ring, memory);
     let place = Place::of(args.output.as_deref());
-    if !place.folder.is_dir() {
-        let folder = place.folder.display();
-        return Err(Failure::usage(format!("there is no folder `{folder}`")));
-    }
+    place.check()?;
     record::check_processes(&args.pid)?;
     let (names, groups) = record::chosen(args)?;
     let stop = interrupt::flag()?;
@@ -75,6 +81,7 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
     check_conditions(&flight.when, &topics)?;
     let mut child = Held::start(&args.command)?;
     let mut options = record::options(args, &place.folder, child.as_ref().map(Held::pid));
+    (options.memory_bytes_max, options.buffer_bytes) = (memory.max, memory.buffer);
     options.only_pids |= !names.is_empty() || !groups.is_empty();
     (options.names, options.groups) = (names, groups);
     options.may_turn = true;
@@ -82,8 +89,7 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
     let begun = Instant::now();
     let end = args.length.map(length);
     let held = child.as_ref().map(Held::pid);
-    let mut has_started = false;
-    let mut most = 0;
+    let (mut most, mut has_started, mut has_warned) = (0, false, false);
     let ready = |ready: &whyslow_record::Ready<'_>| {
         record::tell_off(ready);
         has_started = true;
@@ -97,6 +103,7 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
         match news {
             News::At(progress) => {
                 most = most.max(progress.spool_bytes);
+                record::warn_often(progress, &mut has_warned);
                 let is_over = end.is_some_and(|end| begun.elapsed() >= end);
                 let is_done = child.as_mut().is_some_and(Held::has_ended);
                 if is_over || is_done || stop.load(Ordering::Relaxed) {
@@ -177,6 +184,7 @@ fn tell_cost(progress: &Progress, most: u64, saved: u64) {
         progress.own_cpu.as_secs_f64() * 100.0 / seconds,
         most as f64 / 1024.0 / 1024.0,
     ));
+    record::tell_memory(progress);
     if progress.lost > 0 {
         talk::line(&format!(
             "note: {} records were lost because the buffer was full: --buffer makes it larger",

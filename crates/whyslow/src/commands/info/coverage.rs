@@ -49,6 +49,12 @@ const CLASSES: &[Class] = &[
         without: "what ended a wait is unknown",
     },
     Class {
+        name: "signals",
+        shows: Shows::EventOr("signal_generate", "Signal"),
+        topic: "sched",
+        without: "no `signals`: who stopped or ended a process is unknown",
+    },
+    Class {
         name: "interrupts",
         shows: Shows::Table("irq"),
         topic: "irq",
@@ -61,10 +67,28 @@ const CLASSES: &[Class] = &[
         without: "traffic is known from system calls only, not by interface",
     },
     Class {
+        name: "TCP connections",
+        shows: Shows::Table("tcp_connection"),
+        topic: "tcp",
+        without: "no `tcp`: who connected where, and how it ended, is unknown",
+    },
+    Class {
         name: "lookups of names",
         shows: Shows::Table("dns_lookup"),
         topic: "dns",
         without: "no `dns`: who waited for names to be resolved is unknown, or nobody did",
+    },
+    Class {
+        name: "calls of functions",
+        shows: Shows::Table("function_call"),
+        topic: "functions",
+        without: "no `functions`: they are recorded where they are asked for (record --function)",
+    },
+    Class {
+        name: "static probes of programs",
+        shows: Shows::Table("usdt_event"),
+        topic: "usdt",
+        without: "no `usdt`: they are recorded where they are asked for (record --usdt)",
     },
     Class {
         name: "page allocation",
@@ -101,6 +125,12 @@ const CLASSES: &[Class] = &[
         shows: Shows::Table("kernel_work"),
         topic: "fs",
         without: "no `fs`: who waited for journals and writeback is unknown, or nobody did",
+    },
+    Class {
+        name: "work that the kernel put off",
+        shows: Shows::Table("work_item"),
+        topic: "work",
+        without: "no `work`: for whom threads of the kernel work is unknown",
     },
     Class {
         name: "retransmits",

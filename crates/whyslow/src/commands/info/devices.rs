@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use whyslow_analysis::Volumes;
 use whyslow_model::Symbols;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Form, Measure, Value};
-use whyslow_model::tables::{DeviceLinkRow, DeviceRow, MountRow};
+use whyslow_model::tables::DeviceRow;
 use whyslow_store::{StoreError, Tables, rows};
 
 /// Deeper than any stack of volumes; ends what damaged input makes a circle.
@@ -22,7 +23,7 @@ struct Device {
     backing: Option<String>,
 }
 
-pub(super) fn table(tables: &dyn Tables, own_ns: Option<i64>) -> Result<AnswerTable, StoreError> {
+pub(super) fn table(tables: &dyn Tables) -> Result<AnswerTable, StoreError> {
     let column = AnswerColumn::new;
     let columns = vec![
         column("path", "device", Measure::Path),
@@ -38,7 +39,7 @@ pub(super) fn table(tables: &dyn Tables, own_ns: Option<i64>) -> Result<AnswerTa
     ];
     let mut table = AnswerTable::new("devices", "devices", columns);
     table.form = Form::Tree;
-    let tree = Tree::read(tables, own_ns)?;
+    let tree = Tree::read(tables)?;
     for dev in tree.roots() {
         tree.put(dev, (0, String::new()), &mut table);
     }
@@ -54,7 +55,7 @@ struct Tree {
 }
 
 impl Tree {
-    fn read(tables: &dyn Tables, own_ns: Option<i64>) -> Result<Self, StoreError> {
+    fn read(tables: &dyn Tables) -> Result<Self, StoreError> {
         let mut symbols = Symbols::new();
         let mut tree = Self::default();
         let rows_of_devices = rows::<DeviceRow>(tables, &mut symbols)?;
@@ -69,55 +70,12 @@ impl Tree {
                 label: row.label.map(text),
                 backing: row.backing.map(text),
             };
-            if let Some(disk) = row.parent {
-                tree.above.entry(disk).or_default().insert(row.dev);
-            }
             tree.devices.insert(row.dev, device);
         }
-        for row in rows::<DeviceLinkRow>(tables, &mut symbols)? {
-            // A file lies on whatever its disk is; that is told beside, as lsblk does.
-            if symbols.get(row.kind) != "file" {
-                tree.above.entry(row.below).or_default().insert(row.dev);
-            }
-        }
-        let mounts = rows::<MountRow>(tables, &mut symbols)?;
-        tree.mount(&mounts, &symbols, own_ns);
+        let volumes = Volumes::read(tables)?;
+        // A file lies on whatever its disk is; that is told beside, as lsblk does.
+        (tree.above, tree.mounted) = (volumes.above, volumes.mounted);
         Ok(tree)
-    }
-
-    /// As the recorder's namespace sees them; what is mounted in others only is told from there.
-    fn mount(&mut self, mounts: &[MountRow], symbols: &Symbols, own_ns: Option<i64>) {
-        let by_source: BTreeMap<String, i64> = self
-            .devices
-            .iter()
-            .map(|(dev, device)| (format!("/dev/{}", device.name), *dev))
-            .collect();
-        // File systems over several devices have numbers of their own.
-        let dev_of = |row: &MountRow| {
-            if self.devices.contains_key(&row.dev) {
-                Some(row.dev)
-            } else {
-                by_source.get(symbols.get(row.source)).copied()
-            }
-        };
-        let (own, others): (Vec<_>, Vec<_>) = mounts
-            .iter()
-            .partition(|row| own_ns.is_none_or(|ns| ns == row.mount_ns));
-        let mut mounted: BTreeMap<i64, BTreeSet<String>> = BTreeMap::new();
-        for row in own {
-            if let Some(dev) = dev_of(row) {
-                let point = symbols.get(row.mount_point).to_owned();
-                mounted.entry(dev).or_default().insert(point);
-            }
-        }
-        let known: BTreeSet<i64> = mounted.keys().copied().collect();
-        for row in others {
-            if let Some(dev) = dev_of(row).filter(|dev| !known.contains(dev)) {
-                let point = symbols.get(row.mount_point).to_owned();
-                mounted.entry(dev).or_default().insert(point);
-            }
-        }
-        self.mounted = mounted;
     }
 
     /// Devices that lie on none, without those that hold nothing.

@@ -3,6 +3,7 @@
 mod coverage;
 mod devices;
 mod marks;
+mod resolvers;
 
 use std::collections::BTreeMap;
 
@@ -63,9 +64,7 @@ fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, StoreError> {
         ..Answer::default()
     };
     if args.devices {
-        let metadata = metadata(tables)?;
-        let own_ns = metadata.get("mount_ns").and_then(|ns| ns.parse().ok());
-        answer.tables = vec![devices::table(tables, own_ns)?];
+        answer.tables = vec![devices::table(tables)?];
         let told = info
             .tables
             .get("device_link")
@@ -84,6 +83,10 @@ fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, StoreError> {
         coverage::table(info, &counts, &topics),
         row_counts(info),
     ];
+    let resolvers = resolvers::table(tables)?;
+    if !resolvers.rows.is_empty() {
+        answer.tables.push(resolvers);
+    }
     let marks = marks::table(tables)?;
     if !marks.rows.is_empty() {
         answer.tables.push(marks);

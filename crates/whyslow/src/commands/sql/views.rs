@@ -31,7 +31,9 @@ const VIEWS: &[(&str, &str)] = views![
     "disk_latency",
     "thread_time",
     "lock_usage",
+    "function_usage",
     "stack_frame",
+    "dns_usage",
 ];
 
 /// All statements up to the lock. With `by_reference`, views read the recording's files, which

@@ -4,6 +4,7 @@ pub(super) mod biolatency;
 pub(super) mod biosnoop;
 pub(super) mod ext4slower;
 pub(super) mod filetop;
+pub(super) mod gethostlatency;
 pub(super) mod opensnoop;
 
 use super::Tool;
@@ -14,6 +15,7 @@ pub(super) static TOOLS: &[&Tool] = &[
     &biosnoop::TOOL,
     &biolatency::TOOL,
     &ext4slower::TOOL,
+    &gethostlatency::TOOL,
 ];
 
 /// A name in a column of so many characters: longer ones are cut, as the tools do.

@@ -1,0 +1,190 @@
+//! Where a path of a mount namespace leads to, by what is mounted there.
+
+use std::collections::BTreeMap;
+
+/// A mount of a namespace.
+#[derive(Debug, Clone)]
+pub(super) struct Mount {
+    pub(super) id: i32,
+    pub(super) parent: i32,
+    pub(super) dev: i64,
+    /// What of the file system is seen there.
+    pub(super) root: String,
+    pub(super) point: String,
+}
+
+/// The mounts of a namespace.
+#[derive(Debug, Default)]
+pub(super) struct Mounts {
+    all: Vec<Mount>,
+    /// Those that lie in one, by its number, in the order in which they were told.
+    inside: BTreeMap<i32, Vec<usize>>,
+    /// That which lies in none.
+    first: Option<usize>,
+    by_dev: BTreeMap<i64, Vec<usize>>,
+}
+
+impl Mounts {
+    pub(super) fn new(all: Vec<Mount>) -> Self {
+        let ids: std::collections::BTreeSet<i32> = all.iter().map(|mount| mount.id).collect();
+        let mut mounts = Self::default();
+        for (place, mount) in all.iter().enumerate() {
+            mounts.by_dev.entry(mount.dev).or_default().push(place);
+            if mount.parent != mount.id && ids.contains(&mount.parent) {
+                mounts.inside.entry(mount.parent).or_default().push(place);
+            } else if mount.point == "/" {
+                mounts.first = mounts.first.or(Some(place));
+            }
+        }
+        mounts.all = all;
+        mounts
+    }
+
+    /// The mount that a path leads into, and the place inside of its file system.
+    fn resolve(&self, path: &str) -> Option<(usize, String)> {
+        let mut at = self.first?;
+        // Each step goes to another mount, unless damaged input makes a circle of them.
+        for _ in 0..=self.all.len() {
+            let inside = self.inside.get(&self.all[at].id).into_iter().flatten();
+            let on_the_way = inside.filter(|place| below(path, &self.all[**place].point).is_some());
+            // What comes first on the way hides what lies behind it; of two at a place the later is
+            // on top.
+            let next = on_the_way.min_by_key(|place| {
+                let mount = &self.all[**place];
+                (mount.point.len(), std::cmp::Reverse(**place))
+            });
+            let Some(next) = next else {
+                let mount = &self.all[at];
+                let rest = below(path, &mount.point)?;
+                return Some((at, joined(&mount.root, rest)));
+            };
+            at = *next;
+        }
+        None
+    }
+
+    /// The shortest path that leads to the place of a file system.
+    fn path_to(&self, dev: i64, inner: &str) -> Option<String> {
+        let places = self.by_dev.get(&dev).into_iter().flatten();
+        let paths = places.filter_map(|place| {
+            let mount = &self.all[*place];
+            let path = joined(&mount.point, below(inner, &mount.root)?);
+            // Something else may be mounted over it.
+            let is_seen = self.resolve(&path).is_some_and(|(at, _)| at == *place);
+            is_seen.then_some(path)
+        });
+        paths.min_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)))
+    }
+
+    /// What the path of this namespace is called in another one.
+    pub(super) fn translate(&self, path: &str, other: &Mounts) -> Option<String> {
+        let (place, inner) = self.resolve(path)?;
+        other.path_to(self.all[place].dev, &inner)
+    }
+}
+
+/// What follows a folder in a path: `/b` of `/a/b` in `/a`, nothing of `/a`.
+fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
+    let path = path.trim_end_matches('/');
+    let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+}
+
+fn joined(folder: &str, rest: &str) -> String {
+    let path = format!("{}{rest}", folder.trim_end_matches('/'));
+    if path.is_empty() { "/".into() } else { path }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mounts(all: &[(i32, i32, i64, &str, &str)]) -> Mounts {
+        let mount = |(id, parent, dev, root, point): &(i32, i32, i64, &str, &str)| Mount {
+            id: *id,
+            parent: *parent,
+            dev: *dev,
+            root: (*root).into(),
+            point: (*point).into(),
+        };
+        Mounts::new(all.iter().map(mount).collect())
+    }
+
+    fn host() -> Mounts {
+        mounts(&[
+            (1, 0, 8, "/", "/"),
+            (2, 1, 9, "/", "/srv"),
+            (3, 1, 50, "/", "/var/lib/docker/overlay2/x/merged"),
+            (4, 1, 7, "/", "/run"),
+        ])
+    }
+
+    #[test]
+    fn paths_of_a_container_have_one_of_the_host() {
+        let container = mounts(&[
+            (20, 19, 50, "/", "/"),
+            (21, 20, 9, "/volumes/v", "/data"),
+            (22, 20, 99, "/", "/proc"),
+            (
+                23,
+                20,
+                8,
+                "/var/lib/docker/c/resolv.conf",
+                "/etc/resolv.conf",
+            ),
+        ]);
+        let check = |path: &str, expected: Option<&str>| {
+            let found = container.translate(path, &host());
+            assert_eq!(found.as_deref(), expected, "{path}");
+        };
+        check("/", Some("/var/lib/docker/overlay2/x/merged"));
+        check(
+            "/etc/passwd",
+            Some("/var/lib/docker/overlay2/x/merged/etc/passwd"),
+        );
+        check("/data", Some("/srv/volumes/v"));
+        check("/data/a/b", Some("/srv/volumes/v/a/b"));
+        check(
+            "/database",
+            Some("/var/lib/docker/overlay2/x/merged/database"),
+        );
+        check("/etc/resolv.conf", Some("/var/lib/docker/c/resolv.conf"));
+        check("/proc/1/maps", None);
+        check("relative", None);
+    }
+
+    #[test]
+    fn what_is_mounted_over_something_hides_it() {
+        let space = mounts(&[
+            (20, 19, 8, "/", "/"),
+            (21, 20, 9, "/", "/a"),
+            (22, 20, 7, "/", "/a/b"),
+            (23, 21, 7, "/c", "/a"),
+        ]);
+        // /a/b lies below the first /a, which two others cover.
+        assert_eq!(
+            space.translate("/a/b", &host()).as_deref(),
+            Some("/run/c/b")
+        );
+        // Of the host /srv is covered.
+        let host = mounts(&[
+            (1, 0, 8, "/", "/"),
+            (2, 1, 9, "/", "/srv"),
+            (3, 2, 5, "/", "/srv"),
+        ]);
+        let space = mounts(&[(20, 19, 9, "/", "/")]);
+        assert_eq!(space.translate("/x", &host), None);
+    }
+
+    #[test]
+    fn circles_end() {
+        let space = mounts(&[
+            (1, 0, 8, "/", "/"),
+            (2, 3, 8, "/", "/a"),
+            (3, 2, 8, "/", "/a"),
+        ]);
+        assert_eq!(space.translate("/a", &host()).as_deref(), Some("/a"));
+        let none = mounts(&[(2, 3, 8, "/", "/"), (3, 2, 8, "/", "/")]);
+        assert_eq!(none.translate("/a", &host()), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! `work`: functions that the kernel queues for its own threads.
+
+use whyslow_model::answer::Measure;
+use whyslow_model::row::Row;
+use whyslow_model::tables::WorkItemRow;
+
+use super::{Cell, Field, Only, Spec, Topic, View};
+use crate::keys::Key;
+use crate::query::{Kind, Verb};
+
+pub(crate) static TOPIC: Topic = Topic {
+    kind: Kind::Work,
+    about: "Workqueues: what the kernel puts off, for whom, and how long it waits and takes",
+    examples: "\
+  whyslow work stats web.wsl                    from queueing to end, by function
+  whyslow work usage web.wsl --stage run        by the process that caused it
+  whyslow work top web.wsl --stage queue        what waited longest to begin
+  whyslow work log web.wsl --op blk_mq_run_work_fn -c dd",
+    views: &[
+        View::new(Verb::Stats, "Count and length by function", &ITEMS),
+        View::new(Verb::Usage, "Time by the process that queued it", &ITEMS),
+        View::new(Verb::Hist, "Histogram of lengths with percentiles", &ITEMS),
+        View::new(Verb::Top, "The longest", &ITEMS),
+        View::new(Verb::Log, "Work in order of time", &ITEMS),
+        View::new(Verb::Heat, "Length over time", &ITEMS),
+    ],
+    default: Some(Verb::Stats),
+    is_main: false,
+};
+
+static ITEMS: Spec = Spec {
+    kind: Kind::Work,
+    name: "work",
+    rows: "works",
+    table: WorkItemRow::TABLE,
+    only: Only::Everything,
+    class: "function",
+    classes: &[],
+    group: &[Key::Function, Key::Workqueue],
+    series: &[],
+    size: None,
+    errno: None,
+    lasting: false,
+    owner: "utid",
+    stages: &[
+        ("queue", "queue_ns"),
+        ("held", "held_ns"),
+        ("run", "run_ns"),
+    ],
+    id_prefix: "item",
+    fields: FIELDS,
+};
+
+const FIELDS: &[Field] = &[
+    Field::new("ts_ns", "queued", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_begin_ns", "begin", Measure::Time, Cell::Int("ts_begin")).priority(7),
+    Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(8),
+    Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
+    Field::new(
+        "queue_ns",
+        "in queue",
+        Measure::Duration,
+        Cell::Int("queue_ns"),
+    ),
+    Field::new("held_ns", "held", Measure::Duration, Cell::Int("held_ns")).priority(5),
+    Field::new(
+        "requeued",
+        "requeued",
+        Measure::Count,
+        Cell::Int("requeued"),
+    )
+    .priority(8),
+    Field::new("run_ns", "at work", Measure::Duration, Cell::Int("run_ns")),
+    Field::new(
+        "function",
+        "function",
+        Measure::Text,
+        Cell::Text("function"),
+    ),
+    Field::new(
+        "workqueue",
+        "workqueue",
+        Measure::Text,
+        Cell::Text("workqueue"),
+    )
+    .priority(3),
+    Field::new("comm", "queued by", Measure::Text, Cell::Text("comm")),
+    Field::new("pid", "pid", Measure::Count, Cell::Int("pid")).priority(6),
+    Field::new("tid", "tid", Measure::Count, Cell::Int("tid")).priority(2),
+    Field::new(
+        "worker_comm",
+        "worker",
+        Measure::Text,
+        Cell::Text("worker_comm"),
+    )
+    .priority(2),
+    Field::new(
+        "worker_tid",
+        "worker tid",
+        Measure::Count,
+        Cell::Int("worker_tid"),
+    )
+    .priority(4),
+    Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu")).priority(7),
+    Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
+];

@@ -1,0 +1,80 @@
+//! Whose a process is: its control group, container, user or mount namespace, as keys to group by. Rows know their
+//! process only, so that each of these is looked up by that.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::threads::ProcessName;
+
+/// What is asked about a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    Cgroup,
+    Container,
+    User,
+    MountNs,
+}
+
+/// A number for what each process has of one sort: users and namespaces have one of their own, a text
+/// is in `texts`.
+#[derive(Debug, Default)]
+pub(crate) struct Owners {
+    numbers: FxHashMap<i64, i64>,
+    texts: Option<Vec<Box<str>>>,
+}
+
+impl Owners {
+    pub(crate) fn new<'p>(
+        whose: Whose,
+        processes: impl Iterator<Item = (i64, &'p ProcessName)>,
+    ) -> Arc<Self> {
+        Arc::new(match whose {
+            Whose::User => Self {
+                numbers: processes
+                    .filter_map(|(upid, process)| Some((upid, process.uid?)))
+                    .collect(),
+                texts: None,
+            },
+            Whose::MountNs => Self {
+                numbers: processes
+                    .filter_map(|(upid, process)| Some((upid, process.mount_ns?)))
+                    .collect(),
+                texts: None,
+            },
+            Whose::Cgroup => Self::of_texts(
+                processes.filter_map(|(upid, process)| Some((upid, process.cgroup.as_deref()?))),
+            ),
+            Whose::Container => Self::of_texts(
+                processes.filter_map(|(upid, process)| Some((upid, process.container.as_deref()?))),
+            ),
+        })
+    }
+
+    fn of_texts<'p>(named: impl Iterator<Item = (i64, &'p str)>) -> Self {
+        let mut known: FxHashMap<&str, i64> = FxHashMap::default();
+        let mut texts: Vec<Box<str>> = Vec::new();
+        let mut number = |text: &'p str| {
+            *known.entry(text).or_insert_with(|| {
+                texts.push(text.into());
+                texts.len() as i64 - 1
+            })
+        };
+        let numbers = named.map(|(upid, text)| (upid, number(text))).collect();
+        Self {
+            numbers,
+            texts: Some(texts),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn number(&self, upid: i64) -> Option<i64> {
+        self.numbers.get(&upid).copied()
+    }
+
+    /// What a number stands for; none where it stands for itself.
+    pub(crate) fn text(&self, number: i64) -> Option<&str> {
+        let texts = self.texts.as_ref()?;
+        texts.get(usize::try_from(number).ok()?).map(|text| &**text)
+    }
+}

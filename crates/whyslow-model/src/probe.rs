@@ -1,0 +1,114 @@
+//! Probes in programs that somebody asked for: functions, and static probes (USDT); and what their
+//! arguments are.
+
+/// Arguments of a function that are recorded: those in registers.
+pub const FUNCTION_ARGS: usize = 6;
+/// Arguments of a static probe.
+pub const USDT_ARGS: usize = 12;
+/// Texts that arguments point at, of one call.
+pub const TEXTS: usize = 2;
+
+/// How the 64 bits of an argument are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum ArgType {
+    I8 = 1,
+    U8 = 2,
+    I16 = 3,
+    U16 = 4,
+    I32 = 5,
+    U32 = 6,
+    I64 = 7,
+    U64 = 8,
+    Pointer = 9,
+    /// A pointer to a text, which is recorded too.
+    Text = 10,
+}
+
+impl ArgType {
+    /// By the names of C and of other tracers; the first of each type is shown.
+    pub const NAMES: [(&str, Self); 17] = [
+        ("int", Self::I32),
+        ("uint", Self::U32),
+        ("long", Self::I64),
+        ("ulong", Self::U64),
+        ("ptr", Self::Pointer),
+        ("str", Self::Text),
+        ("short", Self::I16),
+        ("ushort", Self::U16),
+        ("char", Self::I8),
+        ("uchar", Self::U8),
+        ("bool", Self::U8),
+        ("size", Self::U64),
+        ("s32", Self::I32),
+        ("u32", Self::U32),
+        ("s64", Self::I64),
+        ("u64", Self::U64),
+        ("u8", Self::U8),
+    ];
+
+    pub fn by_name(name: &str) -> Option<Self> {
+        let mut names = Self::NAMES.iter();
+        let (_, found) = names.find(|(known, _)| *known == name)?;
+        Some(*found)
+    }
+
+    pub fn by_number(number: u8) -> Option<Self> {
+        let mut types = Self::NAMES.iter().map(|(_, of_name)| *of_name);
+        types.find(|of_name| *of_name as u8 == number)
+    }
+
+    /// By bytes and sign, as notes of static probes tell it.
+    pub fn of_size(bytes: u8, is_signed: bool) -> Option<Self> {
+        Some(match (bytes, is_signed) {
+            (1, true) => Self::I8,
+            (1, false) => Self::U8,
+            (2, true) => Self::I16,
+            (2, false) => Self::U16,
+            (4, true) => Self::I32,
+            (4, false) => Self::U32,
+            (8, true) => Self::I64,
+            (8, false) => Self::U64,
+            _ => return None,
+        })
+    }
+
+    /// The value; of those without sign that use all 64 bits the bit pattern.
+    pub fn value(self, bits: u64) -> i64 {
+        match self {
+            Self::I8 => i64::from(bits as i8),
+            Self::U8 => i64::from(bits as u8),
+            Self::I16 => i64::from(bits as i16),
+            Self::U16 => i64::from(bits as u16),
+            Self::I32 => i64::from(bits as i32),
+            Self::U32 => i64::from(bits as u32),
+            Self::I64 | Self::U64 | Self::Pointer | Self::Text => bits as i64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_register_holds_what_its_type_says() {
+        let check = |name: &str, bits: u64, value: i64| {
+            let found = ArgType::by_name(name).expect(name);
+            assert_eq!(found.value(bits), value, "{name} {bits:#x}");
+            assert_eq!(ArgType::by_number(found as u8), Some(found));
+        };
+        check("int", 0xdead_beef_ffff_ffff, -1);
+        check("uint", 0xdead_beef_ffff_ffff, 0xffff_ffff);
+        check("long", u64::MAX, -1);
+        check("char", 0x180, -128);
+        check("bool", 0x101, 1);
+        check("short", 0x1_8000, -0x8000);
+        check("ushort", 0x1_8000, 0x8000);
+        check("ptr", 0x7fff_0000_1000, 0x7fff_0000_1000);
+        assert_eq!(ArgType::by_name("float"), None);
+        assert_eq!(ArgType::by_number(0), None);
+        assert_eq!(ArgType::of_size(4, true), Some(ArgType::I32));
+        assert_eq!(ArgType::of_size(3, true), None);
+    }
+}

@@ -1,0 +1,56 @@
+//! Block I/O, as the programs in the kernel tell of it.
+
+use super::record::{Cursor, RecordError};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockIo {
+    /// The kernel's `dev_t`, with 20 bits for the minor number.
+    pub dev: u32,
+    pub bytes: u32,
+    pub sector: u64,
+    pub rwbs: u32,
+    pub error: i32,
+    /// Remap: where it came from. Split: where the rest begins.
+    pub old_sector: u64,
+    pub old_dev: u32,
+}
+
+impl BlockIo {
+    pub const OP: u32 = 0xff;
+    pub const SYNC: u32 = 1 << 8;
+    pub const META: u32 = 1 << 9;
+    pub const AHEAD: u32 = 1 << 10;
+    pub const FUA: u32 = 1 << 11;
+    pub const PREFLUSH: u32 = 1 << 12;
+    pub const SECURE: u32 = 1 << 13;
+
+    /// `blk_status_t` as a number of errors; older kernels give that, negative.
+    pub fn errno(status: i32) -> i32 {
+        match status {
+            0 => 0,
+            1 => 95,
+            2 => 110,
+            3 => 28,
+            4 => 67,
+            5 => 121,
+            6 => 52,
+            7 => 61,
+            8 => 84,
+            9 => 12,
+            status if status < 0 => -status,
+            _ => 5,
+        }
+    }
+
+    pub(super) fn take(at: &mut Cursor<'_>) -> Result<Self, RecordError> {
+        Ok(Self {
+            dev: at.u32()?,
+            bytes: at.u32()?,
+            sector: at.u64()?,
+            rwbs: at.u32()?,
+            error: at.i32()?,
+            old_sector: at.u64()?,
+            old_dev: at.u32()?,
+        })
+    }
+}

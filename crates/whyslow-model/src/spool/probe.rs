@@ -1,0 +1,204 @@
+//! Calls of functions and hits of static probes that somebody asked for, as the programs in the
+//! kernel tell of them, and what the recorder says of each probe.
+
+use super::record::{Cursor, RecordError};
+use crate::probe::{ArgType, FUNCTION_ARGS, TEXTS, USDT_ARGS};
+
+/// Bytes of a text that are recorded, with the zero byte behind it.
+pub const TEXT_BYTES: usize = 256;
+
+/// A function is entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FunctionRecord<'b> {
+    /// Stack pointer at the entry.
+    pub sp: u64,
+    /// Number of the probe.
+    pub probe: u32,
+    pub args: [u64; FUNCTION_ARGS],
+    pub texts: [Option<&'b [u8]>; TEXTS],
+}
+
+/// A function returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FunctionEndRecord {
+    /// Stack pointer at its entry.
+    pub sp: u64,
+    pub probe: u32,
+    pub ret: u64,
+}
+
+/// A static probe is passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsdtRecord<'b> {
+    pub probe: u32,
+    pub args: [u64; USDT_ARGS],
+    pub texts: [Option<&'b [u8]>; TEXTS],
+}
+
+/// What a probe is. It is told before anything of it, and again in each spool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProbeRecord<'b> {
+    pub probe: u32,
+    /// Of a static probe; empty for a function.
+    pub provider: &'b [u8],
+    pub name: &'b [u8],
+    /// File that it is in.
+    pub module: &'b [u8],
+    /// Numbers of types ([`ArgType`]): of the return value (0 if there is none), of the arguments.
+    pub types: &'b [u8],
+}
+
+impl ProbeRecord<'_> {
+    pub fn returns(&self) -> Option<ArgType> {
+        self.types.first().copied().and_then(ArgType::by_number)
+    }
+
+    pub fn args(&self) -> impl Iterator<Item = Option<ArgType>> {
+        let types = self.types.iter().skip(1);
+        types.map(|number| ArgType::by_number(*number))
+    }
+}
+
+impl<'b> FunctionRecord<'b> {
+    pub(super) fn take(at: &mut Cursor<'b>) -> Result<Self, RecordError> {
+        let (sp, probe, has) = (at.u64()?, at.u32()?, at.u32()?);
+        Ok(Self {
+            sp,
+            probe,
+            args: numbers(at)?,
+            texts: texts(at, has)?,
+        })
+    }
+}
+
+impl FunctionEndRecord {
+    pub(super) fn take(at: &mut Cursor<'_>) -> Result<Self, RecordError> {
+        let (sp, probe, _) = (at.u64()?, at.u32()?, at.u32()?);
+        Ok(Self {
+            sp,
+            probe,
+            ret: at.u64()?,
+        })
+    }
+}
+
+impl<'b> UsdtRecord<'b> {
+    pub(super) fn take(at: &mut Cursor<'b>) -> Result<Self, RecordError> {
+        let (probe, has) = (at.u32()?, at.u32()?);
+        Ok(Self {
+            probe,
+            args: numbers(at)?,
+            texts: texts(at, has)?,
+        })
+    }
+}
+
+impl<'b> ProbeRecord<'b> {
+    pub(super) fn take(at: &mut Cursor<'b>) -> Result<Self, RecordError> {
+        Ok(Self {
+            probe: at.u32()?,
+            provider: at.text()?,
+            name: at.text()?,
+            module: at.text()?,
+            types: at.text()?,
+        })
+    }
+}
+
+fn numbers<const N: usize>(at: &mut Cursor<'_>) -> Result<[u64; N], RecordError> {
+    let mut numbers = [0; N];
+    for number in &mut numbers {
+        *number = at.u64()?;
+    }
+    Ok(numbers)
+}
+
+/// Each in room of its own, if any were asked for; `has` tells which could be read.
+fn texts<'b>(at: &mut Cursor<'b>, has: u32) -> Result<[Option<&'b [u8]>; TEXTS], RecordError> {
+    let mut texts = [None; TEXTS];
+    for (place, text) in texts.iter_mut().enumerate() {
+        if has >> place & 1 == 1 {
+            let rest = at.rest.get(place * TEXT_BYTES..);
+            let room = rest.and_then(|rest| rest.get(..TEXT_BYTES));
+            let room = room.ok_or(RecordError::Short(at.kind))?;
+            let end = room.iter().position(|byte| *byte == 0);
+            *text = Some(&room[..end.unwrap_or(TEXT_BYTES)]);
+        }
+    }
+    Ok(texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Encoder, Kind, Record, records};
+    use super::*;
+
+    #[test]
+    fn calls_are_read_as_they_were_written() {
+        let mut encoder = Encoder::default();
+        let record = encoder.begin(Kind::FunctionBegin, 5, (10, 11));
+        record.u64(0x7ff0).u32(3).u32(0b10);
+        for arg in 1..=6 {
+            record.u64(arg);
+        }
+        let mut room = [b'x'; 2 * TEXT_BYTES];
+        room[TEXT_BYTES..TEXT_BYTES + 5].copy_from_slice(b"path\0");
+        for word in room.chunks_exact(8) {
+            record.u64(u64::from_le_bytes(word.try_into().unwrap()));
+        }
+        record.end();
+        encoder
+            .begin(Kind::FunctionEnd, 6, (10, 11))
+            .u64(0x7ff0)
+            .u32(3)
+            .u32(0)
+            .u64(u64::MAX)
+            .end();
+        let found: Vec<_> = records(encoder.payload()).collect();
+        let [
+            (0, Ok((_, Record::Function(call)))),
+            (_, Ok((_, Record::FunctionEnd(end)))),
+        ] = found.as_slice()
+        else {
+            panic!("{found:?}");
+        };
+        let expected = FunctionRecord {
+            sp: 0x7ff0,
+            probe: 3,
+            args: [1, 2, 3, 4, 5, 6],
+            texts: [None, Some(b"path")],
+        };
+        assert_eq!(*call, expected);
+        assert_eq!((end.sp, end.probe, end.ret), (0x7ff0, 3, u64::MAX));
+    }
+
+    #[test]
+    fn a_text_that_is_not_there_is_damage() {
+        let mut encoder = Encoder::default();
+        let record = encoder.begin(Kind::Usdt, 5, (10, 11));
+        record.u32(3).u32(1);
+        for arg in 0..USDT_ARGS as u64 {
+            record.u64(arg);
+        }
+        record.end();
+        let found: Vec<_> = records(encoder.payload()).collect();
+        assert!(
+            matches!(found.as_slice(), [(0, Err(RecordError::Short(_)))]),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn types_that_are_not_known_are_none() {
+        let probe = ProbeRecord {
+            probe: 0,
+            provider: b"",
+            name: b"f",
+            module: b"/bin/x",
+            types: &[0, 5, 200, 10],
+        };
+        let args: Vec<_> = probe.args().collect();
+        assert_eq!(probe.returns(), None);
+        assert_eq!(args, [Some(ArgType::I32), None, Some(ArgType::Text)]);
+    }
+}

@@ -1,0 +1,113 @@
+//! What the recorder takes of memory: pages of its own and of files that it has mapped, and what its maps
+//! take in the kernel.
+//!
+//! The kernel counts the pages of a ring as mapped files, and twice, because they are mapped twice in a
+//! row; here they are what they take.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+const ALL: [&str; 3] = ["RssAnon:", "RssFile:", "RssShmem:"];
+
+/// Looks at it now and then.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    pub(crate) max: u64,
+    /// Maps in the kernel.
+    kernel: u64,
+    /// Rings, as they count for pages of this process.
+    mapped: u64,
+    pub(crate) most: u64,
+    /// Looks that found too much.
+    pub(crate) short: u64,
+}
+
+impl Meter {
+    /// Once all maps are there and mapped.
+    pub(crate) fn new(max: u64, rings: u64) -> Self {
+        let mut meter = Self {
+            max,
+            kernel: maps(Path::new("/proc/self/fdinfo")),
+            mapped: 2 * rings,
+            most: 0,
+            short: 0,
+        };
+        meter.look();
+        meter
+    }
+
+    /// How much it is too much.
+    pub(crate) fn look(&mut self) -> u64 {
+        let taken = self.kernel + pages(&status(), &ALL).saturating_sub(self.mapped);
+        self.most = self.most.max(taken);
+        let excess = taken.saturating_sub(self.max);
+        self.short += u64::from(excess > 0);
+        excess
+    }
+}
+
+fn status() -> String {
+    fs::read_to_string("/proc/self/status").unwrap_or_default()
+}
+
+/// Bytes of pages of a process.
+fn pages(status: &str, parts: &[&str]) -> u64 {
+    let of = |part: &&str| {
+        let text = status.lines().find_map(|line| line.strip_prefix(*part))?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    parts.iter().filter_map(of).sum::<u64>() * 1024
+}
+
+/// Bytes of the maps that a process has descriptors of.
+fn maps(fdinfo: &Path) -> u64 {
+    let mut maps = BTreeMap::new();
+    for entry in fs::read_dir(fdinfo).into_iter().flatten().flatten() {
+        let about = fs::read_to_string(entry.path()).unwrap_or_default();
+        let number = |name: &str| {
+            let text = about.lines().find_map(|line| line.strip_prefix(name))?;
+            text.trim().parse::<u64>().ok()
+        };
+        if let (Some(id), Some(bytes)) = (number("map_id:"), number("memlock:")) {
+            maps.insert(id, bytes);
+        }
+    }
+    maps.values().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_all_kinds_count_and_a_map_once() {
+        let status = "VmRSS:\t  99 kB\nRssAnon:\t  10 kB\nRssFile:\t   5 kB\nRssShmem:\t 1 kB\n";
+        assert_eq!(pages(status, &ALL), 16 * 1024);
+        assert_eq!(pages("", &ALL), 0);
+        let folder = tempfile::TempDir::new().expect("a temporary folder");
+        let write = |name: &str, text: &str| {
+            fs::write(folder.path().join(name), text).expect("a disk");
+        };
+        write(
+            "3",
+            "pos:\t0\nmap_type:\t27\nmemlock:\t8433992\nmap_id:\t4\n",
+        );
+        write(
+            "4",
+            "pos:\t0\nmap_type:\t27\nmemlock:\t8433992\nmap_id:\t4\n",
+        );
+        write("5", "pos:\t0\nmap_type:\t1\nmemlock:\t8\nmap_id:\t5\n");
+        write("6", "pos:\t0\nprog_type:\t1\nmemlock:\t4096\nprog_id:\t5\n");
+        assert_eq!(maps(folder.path()), 8_434_000);
+    }
+
+    #[test]
+    fn what_is_too_much_is_told() {
+        let mut meter = Meter::new(1 << 40, 0);
+        assert_eq!(meter.look(), 0);
+        assert!(meter.most > 1 << 20);
+        meter.max = meter.most / 2;
+        assert!(meter.look() > 0);
+    }
+}

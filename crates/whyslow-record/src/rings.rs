@@ -1,0 +1,219 @@
+//! The kernel's rings, from which records are taken in portions: while programs tell more than can be
+//! taken, a look ends nevertheless, and what else there is to do gets its turn.
+//!
+//! A *round* takes what the rings held when it began. A ring holds no more than it has room for: when so
+//! much was taken from it, or it was found empty, all that it held then has come. A look goes on with the
+//! round of the one before, if that ended too soon.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
+
+use crate::clock;
+use crate::error::RecordError;
+use crate::sink::Sink;
+
+/// Taken from a ring before the next one has its turn.
+const PORTION_BYTES: u64 = 256 << 10;
+/// A look ends after so long.
+const LOOK_MAX: Duration = Duration::from_millis(50);
+/// The kernel puts so much before each record, and begins each at a multiple of it.
+const RECORD_HEAD_BYTES: u64 = 8;
+/// Tells libbpf to take no more.
+const ENOUGH: i32 = -1;
+
+pub(crate) struct Rings {
+    each: Vec<One>,
+    sink: Rc<RefCell<Sink>>,
+    round: Round,
+}
+
+struct One {
+    ring: RingBuffer<'static>,
+    /// Of the portion under way.
+    taken: Rc<Cell<u64>>,
+}
+
+impl Rings {
+    pub(crate) fn new(
+        maps: &[MapHandle],
+        bytes_each: u64,
+        sink: &Rc<RefCell<Sink>>,
+    ) -> Result<Self, RecordError> {
+        let one = |map: &MapHandle| {
+            let taken = Rc::new(Cell::new(0));
+            let (count, sink) = (Rc::clone(&taken), Rc::clone(sink));
+            let take = move |record: &[u8]| {
+                let bytes = (record.len() as u64).next_multiple_of(RECORD_HEAD_BYTES);
+                count.set(count.get() + RECORD_HEAD_BYTES + bytes);
+                let result = sink.borrow_mut().take(record);
+                if count.get() >= PORTION_BYTES {
+                    return ENOUGH;
+                }
+                result
+            };
+            let mut builder = RingBufferBuilder::new();
+            builder.add(map, take).map_err(RecordError::Buffer)?;
+            let ring = builder.build().map_err(RecordError::Buffer)?;
+            Ok(One { ring, taken })
+        };
+        Ok(Self {
+            each: maps.iter().map(one).collect::<Result<_, _>>()?,
+            sink: Rc::clone(sink),
+            round: Round::new(maps.len(), bytes_each),
+        })
+    }
+
+    /// Takes what has come, for a while; up to when that is everything, if it is.
+    pub(crate) fn look(&mut self) -> Result<Option<u64>, RecordError> {
+        let end = Instant::now() + LOOK_MAX;
+        let (rings, sink) = (&self.each, &self.sink);
+        let portion = |ring: usize| rings[ring].portion(sink);
+        let is_over = || Instant::now() >= end;
+        self.round.look(clock::monotonic(), portion, is_over)
+    }
+
+    /// Takes all that has come until now; up to when that is everything.
+    pub(crate) fn empty(&mut self) -> Result<u64, RecordError> {
+        let begun = clock::monotonic();
+        loop {
+            if let Some(until) = self.look()?.filter(|until| *until >= begun) {
+                return Ok(until);
+            }
+        }
+    }
+}
+
+/// What was taken from a ring in its turn.
+struct Portion {
+    bytes: u64,
+    /// There was nothing more.
+    is_empty: bool,
+}
+
+impl One {
+    fn portion(&self, sink: &RefCell<Sink>) -> Result<Portion, RecordError> {
+        self.taken.set(0);
+        let result = self.ring.consume_raw();
+        let bytes = self.taken.get();
+        let is_enough = bytes >= PORTION_BYTES;
+        if result < 0 && !is_enough && sink.borrow().failed.is_none() {
+            let error = libbpf_rs::Error::from_raw_os_error(-result);
+            return Err(RecordError::Consume(error));
+        }
+        Ok(Portion {
+            bytes,
+            is_empty: !is_enough,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Round {
+    /// What each ring has room for.
+    room: u64,
+    /// What is still to be taken from each, at most.
+    left: Vec<u64>,
+    /// When it began.
+    until: u64,
+}
+
+impl Round {
+    fn new(rings: usize, room: u64) -> Self {
+        Self {
+            room,
+            left: vec![0; rings],
+            until: 0,
+        }
+    }
+
+    fn look<E>(
+        &mut self,
+        now: u64,
+        mut portion: impl FnMut(usize) -> Result<Portion, E>,
+        mut is_over: impl FnMut() -> bool,
+    ) -> Result<Option<u64>, E> {
+        if self.left.iter().all(|left| *left == 0) {
+            self.left.fill(self.room);
+            self.until = now;
+        }
+        loop {
+            for (ring, left) in self.left.iter_mut().enumerate() {
+                if *left > 0 {
+                    let Portion { bytes, is_empty } = portion(ring)?;
+                    *left = if is_empty {
+                        0
+                    } else {
+                        left.saturating_sub(bytes)
+                    };
+                }
+            }
+            if self.left.iter().all(|left| *left == 0) {
+                return Ok(Some(self.until));
+            }
+            if is_over() {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Looked = Result<Option<u64>, ()>;
+
+    /// Looks, for so many turns, at rings that hold what is told of them; those that are flooded hold
+    /// more whenever something is taken.
+    fn look(round: &mut Round, now: u64, held: &mut [Option<u64>], turns: u32) -> (Looked, u64) {
+        let (mut taken, mut turn) = (0, 0);
+        let portion = |ring: usize| {
+            let held: &mut Option<u64> = &mut held[ring];
+            let bytes = held.map_or(10, |held| held.min(10));
+            *held = held.map(|held| held - bytes);
+            taken += bytes;
+            Ok(Portion {
+                bytes,
+                is_empty: *held == Some(0),
+            })
+        };
+        let is_over = || {
+            turn += 1;
+            turn >= turns
+        };
+        let looked = round.look(now, portion, is_over);
+        (looked, taken)
+    }
+
+    #[test]
+    fn a_flood_ends_a_look_and_keeps_no_other_ring_waiting() {
+        let mut round = Round::new(3, 100);
+        let mut held = [None, Some(25), Some(0)];
+        assert_eq!(look(&mut round, 7, &mut held, 2), (Ok(None), 40));
+        // The round is that of the first look.
+        assert_eq!(look(&mut round, 8, &mut held, 7), (Ok(None), 75));
+        assert_eq!(held[1], Some(0));
+        // So much it can have held when the round began.
+        assert_eq!(look(&mut round, 9, &mut held, 99), (Ok(Some(7)), 10));
+        assert_eq!(look(&mut round, 10, &mut held, 99), (Ok(Some(10)), 100));
+    }
+
+    #[test]
+    fn rings_that_are_empty_are_done_with_at_once() {
+        let mut round = Round::new(2, 1 << 20);
+        for now in 1..4 {
+            let looked = look(&mut round, now, &mut [Some(3), Some(0)], 1);
+            assert_eq!(looked, (Ok(Some(now)), 3));
+        }
+    }
+
+    #[test]
+    fn what_fails_is_told() {
+        let mut round = Round::new(2, 100);
+        let looked = round.look(1, |_| Err("torn"), || false);
+        assert_eq!(looked, Err("torn"));
+    }
+}
