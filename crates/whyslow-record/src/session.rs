@@ -1,13 +1,11 @@
 //! A recording under way: events from the rings go to the spool.
-//!
-//! **Turns.** A recording can end its spool and go on in another one, with all programs at work. What
-//! the rings hold by then goes to the old one; then the kernel tells of every call under way, also of
-//! those it has told before, and what it tells goes to both, but for calls that return meanwhile. So
-//! each record of a return is in one spool, and each spool knows the calls that its returns belong to.
+
+mod facts;
+mod turns;
 
 use std::cell::RefCell;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -15,7 +13,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use libbpf_rs::{Iter, OpenObject};
+use libbpf_rs::OpenObject;
 use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
 use crate::clock;
@@ -29,9 +27,8 @@ use crate::missed::Missed;
 use crate::namespaces::Namespaces;
 use crate::naming::{Desk, WATCHED};
 use crate::options::Options;
-use crate::probes::What;
-use crate::programs::{Off, STACKS, StandIn, Topic};
-use crate::ring::{Part, Window};
+use crate::programs::Off;
+use crate::ring::Part;
 use crate::rings::Rings;
 use crate::sampler::Sampler;
 use crate::sink::{Out, Sink};
@@ -39,7 +36,7 @@ use crate::snapshot;
 use crate::spool::SpoolWriter;
 use crate::targets::Targets;
 use crate::watch::Watch;
-use crate::when::Trigger;
+use facts::{fact, tell_off, tell_stand_ins, topics_told};
 
 /// A block is written when it is so old, if not larger before.
 const BLOCK_AGE: Duration = Duration::from_secs(1);
@@ -163,49 +160,6 @@ pub(crate) fn pause(drained: Drained) {
         } else {
             PAUSE_IDLE
         });
-    }
-}
-
-/// Names of the topics that are recorded as a whole.
-fn topics_told(options: &Options, off: &[Off]) -> String {
-    let is_whole = |topic: &&Topic| !off.iter().any(|off| off.topic == Some(**topic));
-    let names = options
-        .topics
-        .iter()
-        .filter(is_whole)
-        .map(|topic| topic.name());
-    let stacks = options.stack_min.is_some() && !off.iter().any(|off| off.program == STACKS);
-    let names = names.chain(stacks.then_some("stacks"));
-    let mut probes = options.probes.iter();
-    let has_functions = probes.any(|probe| matches!(probe.what, What::Function { .. }));
-    let mut probes = options.probes.iter();
-    let has_usdt = probes.any(|probe| matches!(probe.what, What::Usdt { .. }));
-    let names = names.chain(has_functions.then_some("functions"));
-    let names = names.chain(has_usdt.then_some("usdt"));
-    names.collect::<Vec<_>>().join(",")
-}
-
-/// What is not recorded.
-fn tell_off(off: &[Off], encoder: &mut Encoder) {
-    for off in off {
-        let text = format!("{}: {} ({})", off.program, off.reason, off.tells);
-        fact(encoder, "off", &text);
-    }
-}
-
-fn fact(encoder: &mut Encoder, name: &str, value: &str) {
-    encoder
-        .begin(Kind::Fact, clock::monotonic(), (0, 0))
-        .text(name.as_bytes())
-        .text(value.as_bytes())
-        .end();
-}
-
-/// Which forms of programs run instead of the best.
-fn tell_stand_ins(stand_ins: &[StandIn], encoder: &mut Encoder) {
-    for stand_in in stand_ins {
-        let text = format!("{} for {}", stand_in.form, stand_in.program);
-        fact(encoder, "stand_in", &text);
     }
 }
 
@@ -352,6 +306,7 @@ impl<'o> Session<'o> {
         sink.complete_until = complete_until;
         sink.write(Part::Head)
             .map_err(|source| of_spool(&self.spool, source))?;
+        sink.let_go();
         if sink.unwritten.is_some() {
             return Err(RecordError::SpoolRoom {
                 bytes_max: self.spool_bytes_max,
@@ -471,98 +426,6 @@ impl<'o> Session<'o> {
                     self.sampler.begin();
                 }
             }
-        }
-        Ok(())
-    }
-
-    /// Ends the spool and begins another one.
-    fn turn(&mut self, spool: PathBuf) -> Result<(), RecordError> {
-        let writer = SpoolWriter::create(&spool, self.spool_bytes_max)
-            .map_err(|source| of_spool(&spool, source))?;
-        self.name_rest(NAMING_TURN)?;
-        let until = self.tell_all()?;
-        self.sampler.turn();
-        self.end_spool()?;
-        self.sink.borrow_mut().begin(writer);
-        self.spool = spool;
-        self.turns += 1;
-        self.begin_spool(until)
-    }
-
-    /// Begins another chapter of what is kept in memory.
-    pub(crate) fn turn_chapter(&mut self) -> Result<(), RecordError> {
-        self.name_rest(NAMING_TURN)?;
-        let until = self.tell_all()?;
-        self.sampler.turn();
-        self.seal()?;
-        self.sink.borrow_mut().desk.begin_spool();
-        self.begin_spool(until)
-    }
-
-    /// What is kept in memory, with all that happened until now.
-    pub(crate) fn window(&mut self, trigger: Trigger) -> Result<Option<Window>, RecordError> {
-        self.name_rest(NAMING_TURN)?;
-        self.tell_underway(false);
-        self.drain_all()?;
-        self.seal()?;
-        Ok(match &self.sink.borrow().out {
-            Out::Ring(ring) => Some(ring.window(clock::monotonic(), trigger)),
-            Out::Spool(_) => None,
-        })
-    }
-
-    /// Makes a block of the records that have none yet.
-    fn seal(&mut self) -> Result<(), RecordError> {
-        let mut sink = self.sink.borrow_mut();
-        if sink.encoder.payload().is_empty() {
-            return Ok(());
-        }
-        sink.write(Part::Events)
-            .map_err(|source| of_spool(&self.spool, source))
-    }
-
-    /// Takes what has come, with all calls under way: those the next spool is told, too. Returns up to
-    /// when that is everything.
-    fn tell_all(&mut self) -> Result<u64, RecordError> {
-        self.sink.borrow_mut().begin_turn(clock::monotonic());
-        self.drain_all()?;
-        self.tell_underway(true);
-        let until = clock::monotonic();
-        self.drain_all()?;
-        Ok(until)
-    }
-
-    /// Has the kernel tell of the calls that have not returned: of all, or of those that it has not
-    /// told before.
-    fn tell_underway(&mut self, again: bool) {
-        let Some(link) = &self.loaded.last else {
-            return;
-        };
-        if let Some(settings) = self.loaded.skeleton.maps.bss_data.as_deref_mut() {
-            settings.is_turning = again;
-        }
-        if let Ok(mut threads) = Iter::new(link) {
-            let mut nothing = [0; 64];
-            while threads.read(&mut nothing).is_ok_and(|count| count > 0) {}
-        }
-    }
-
-    /// Names for the stacks that were taken last, for as long as that may take.
-    fn name_rest(&mut self, longest: Duration) -> Result<(), RecordError> {
-        let begun = Instant::now();
-        for round in 0.. {
-            let emptied = self.rings.look()?;
-            let mut sink = self.sink.borrow_mut();
-            if let Some(until) = emptied {
-                sink.desk.turn(until);
-            }
-            let is_done = round >= NAMING_ROUNDS && sink.desk.is_done();
-            if is_done || begun.elapsed() >= longest {
-                let written = sink.write_names(true);
-                return written.map_err(|source| of_spool(&self.spool, source));
-            }
-            drop(sink);
-            thread::sleep(PAUSE_BUSY);
         }
         Ok(())
     }

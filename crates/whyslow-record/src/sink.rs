@@ -9,6 +9,7 @@ use crate::clock;
 use crate::heap;
 use crate::naming::Desk;
 use crate::packed::{Packed, Packer};
+use crate::raw::Raw;
 use crate::ring::{Part, Ring};
 use crate::snapshot;
 use crate::spool::{Room, SpoolWriter};
@@ -104,6 +105,8 @@ pub(crate) struct Sink {
     given: (u64, u64),
     /// The spool is full: nothing is written but its end.
     pub(crate) unwritten: Option<Unwritten>,
+    /// Between two spools: records from this moment on wait for the second.
+    held: Option<(u64, Vec<Box<[u8]>>)>,
 }
 
 impl Sink {
@@ -126,6 +129,7 @@ impl Sink {
             calls: 0,
             given: (0, 0),
             unwritten: None,
+            held: None,
         })
     }
 
@@ -135,6 +139,28 @@ impl Sink {
         if self.is_over {
             return 0;
         }
+        if let Some((from, held)) = &mut self.held
+            && Raw(record).ts() >= *from
+        {
+            held.push(record.into());
+            return 0;
+        }
+        self.keep(record)
+    }
+
+    /// Records from this moment on are no part of the present spool.
+    pub(crate) fn hold_from(&mut self, ts: u64) {
+        self.held = Some((ts, Vec::new()));
+    }
+
+    /// The next spool has begun.
+    pub(crate) fn let_go(&mut self) {
+        for record in self.held.take().into_iter().flat_map(|(_, held)| held) {
+            self.keep(&record);
+        }
+    }
+
+    fn keep(&mut self, record: &[u8]) -> i32 {
         if let Some(underway) = &mut self.underway {
             underway.see(record);
         }

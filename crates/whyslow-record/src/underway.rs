@@ -122,31 +122,22 @@ impl Underway {
             return 0;
         };
         self.functions.tell(encoder);
-        // Of calls that began when the list had passed their thread.
+        let mut told = 0;
         for (tid, texts) in &self.texts {
-            if turn.entries.contains_key(tid) {
-                continue;
-            }
+            // Calls that began when the list had passed their thread are not in it.
+            let from = turn.under_way(*tid).map_or(turn.began, Raw::entered);
             for text in texts {
                 let ts = Raw(text).ts();
-                if ts >= turn.began && !turn.has_ended(*tid, ts) {
+                if ts >= from && !turn.has_ended(*tid, ts) {
                     encoder.copy(text);
                 }
             }
         }
-        let mut told = 0;
-        for (tid, entry) in &turn.entries {
-            let entered = Raw(entry).entered();
-            if turn.has_ended(*tid, entered) {
-                continue;
+        for tid in turn.entries.keys() {
+            if let Some(entry) = turn.under_way(*tid) {
+                encoder.copy(entry.0);
+                told += 1;
             }
-            for text in self.texts.get(tid).into_iter().flatten() {
-                if Raw(text).ts() >= entered {
-                    encoder.copy(text);
-                }
-            }
-            encoder.copy(entry);
-            told += 1;
         }
         told
     }
@@ -158,6 +149,12 @@ impl Turn {
         if known.is_none_or(|known| Raw(known).entered() <= entry.entered()) {
             self.entries.insert(entry.tid(), entry.0.into());
         }
+    }
+
+    /// The call of a thread in the list, if it has not ended meanwhile.
+    fn under_way(&self, tid: i32) -> Option<Raw<'_>> {
+        let entry = Raw(self.entries.get(&tid)?);
+        (!self.has_ended(tid, entry.entered())).then_some(entry)
     }
 
     /// Whether the call of a thread at a moment is over.
@@ -223,6 +220,10 @@ mod tests {
         underway.see(&call(Kind::SyscallEnter, 6, 21, 17));
         underway.see(&call(Kind::SyscallEnter, 1, 21, 10));
         underway.see(&call(Kind::SyscallEnter, 2, 21, 18));
+        // The call in the list has returned, and another one begun.
+        underway.see(&call(Kind::SyscallEnter, 7, 21, 19));
+        underway.see(&call(Kind::Syscall, 7, 23, 19));
+        underway.see(&text(7, 24, b"/later"));
         // Returns that came through other rings, before and after.
         underway.see(&call(Kind::Syscall, 3, 23, 22));
         underway.see(&call(Kind::SyscallEnter, 3, 23, 22));
@@ -236,6 +237,7 @@ mod tests {
             (5, "/next"),
             (6, "/moved"),
             (6, "17"),
+            (7, "/later"),
         ];
         let expected: Vec<_> = expected.map(|(tid, text)| (tid, text.to_owned())).into();
         assert_eq!(told(&mut underway), expected);

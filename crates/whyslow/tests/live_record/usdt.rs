@@ -1,7 +1,6 @@
 //! Static probes of programs, against a program that passes them so often as it is told, and against
 //! those of an interpreter.
 
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;

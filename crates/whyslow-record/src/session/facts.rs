@@ -1,0 +1,51 @@
+//! What a recording says of itself.
+
+use whyslow_model::spool::{Encoder, Kind};
+
+use crate::clock;
+use crate::options::Options;
+use crate::probes::What;
+use crate::programs::{Off, STACKS, StandIn, Topic};
+
+/// Names of the topics that are recorded as a whole.
+pub(super) fn topics_told(options: &Options, off: &[Off]) -> String {
+    let is_whole = |topic: &&Topic| !off.iter().any(|off| off.topic == Some(**topic));
+    let names = options
+        .topics
+        .iter()
+        .filter(is_whole)
+        .map(|topic| topic.name());
+    let stacks = options.stack_min.is_some() && !off.iter().any(|off| off.program == STACKS);
+    let names = names.chain(stacks.then_some("stacks"));
+    let mut probes = options.probes.iter();
+    let has_functions = probes.any(|probe| matches!(probe.what, What::Function { .. }));
+    let mut probes = options.probes.iter();
+    let has_usdt = probes.any(|probe| matches!(probe.what, What::Usdt { .. }));
+    let names = names.chain(has_functions.then_some("functions"));
+    let names = names.chain(has_usdt.then_some("usdt"));
+    names.collect::<Vec<_>>().join(",")
+}
+
+/// What is not recorded.
+pub(super) fn tell_off(off: &[Off], encoder: &mut Encoder) {
+    for off in off {
+        let text = format!("{}: {} ({})", off.program, off.reason, off.tells);
+        fact(encoder, "off", &text);
+    }
+}
+
+pub(super) fn fact(encoder: &mut Encoder, name: &str, value: &str) {
+    encoder
+        .begin(Kind::Fact, clock::monotonic(), (0, 0))
+        .text(name.as_bytes())
+        .text(value.as_bytes())
+        .end();
+}
+
+/// Which forms of programs run instead of the best.
+pub(super) fn tell_stand_ins(stand_ins: &[StandIn], encoder: &mut Encoder) {
+    for stand_in in stand_ins {
+        let text = format!("{} for {}", stand_in.form, stand_in.program);
+        fact(encoder, "stand_in", &text);
+    }
+}

@@ -1,0 +1,117 @@
+//! A recording can end its spool and go on in another one, with all programs at work. The kernel tells
+//! of every call under way, also of those it has told before; what happened until then goes to the old
+//! spool, what came later to the new one, whichever ring it came through. What was told of calls goes to
+//! both, but for calls that returned meanwhile. So each record of a return is in one spool, and each
+//! spool knows the calls that its returns belong to.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use libbpf_rs::Iter;
+
+use super::{NAMING_ROUNDS, NAMING_TURN, PAUSE_BUSY, Session, of_spool};
+use crate::clock;
+use crate::error::RecordError;
+use crate::ring::{Part, Window};
+use crate::sink::Out;
+use crate::spool::SpoolWriter;
+use crate::when::Trigger;
+
+impl Session<'_> {
+    /// Ends the spool and begins another one.
+    pub(super) fn turn(&mut self, spool: PathBuf) -> Result<(), RecordError> {
+        let writer = SpoolWriter::create(&spool, self.spool_bytes_max)
+            .map_err(|source| of_spool(&spool, source))?;
+        self.name_rest(NAMING_TURN)?;
+        let until = self.tell_all()?;
+        self.sampler.turn();
+        self.end_spool()?;
+        self.sink.borrow_mut().begin(writer);
+        self.spool = spool;
+        self.turns += 1;
+        self.begin_spool(until)
+    }
+
+    /// Begins another chapter of what is kept in memory.
+    pub(crate) fn turn_chapter(&mut self) -> Result<(), RecordError> {
+        self.name_rest(NAMING_TURN)?;
+        let until = self.tell_all()?;
+        self.sampler.turn();
+        self.seal()?;
+        self.sink.borrow_mut().desk.begin_spool();
+        self.begin_spool(until)
+    }
+
+    /// What is kept in memory, with all that happened until now.
+    pub(crate) fn window(&mut self, trigger: Trigger) -> Result<Option<Window>, RecordError> {
+        self.name_rest(NAMING_TURN)?;
+        self.tell_underway(false);
+        self.drain_all()?;
+        self.seal()?;
+        Ok(match &self.sink.borrow().out {
+            Out::Ring(ring) => Some(ring.window(clock::monotonic(), trigger)),
+            Out::Spool(_) => None,
+        })
+    }
+
+    /// Makes a block of the records that have none yet.
+    fn seal(&mut self) -> Result<(), RecordError> {
+        let mut sink = self.sink.borrow_mut();
+        if sink.encoder.payload().is_empty() {
+            return Ok(());
+        }
+        sink.write(Part::Events)
+            .map_err(|source| of_spool(&self.spool, source))
+    }
+
+    /// Takes what has come, with all calls under way: those the next spool is told, too. Returns up to
+    /// when that is everything; what came later waits for the next spool. Rings are emptied one after
+    /// another: of a thread that changed its CPU meanwhile, a return would else be here, and what its
+    /// call points at there.
+    fn tell_all(&mut self) -> Result<u64, RecordError> {
+        self.sink.borrow_mut().begin_turn(clock::monotonic());
+        self.drain_all()?;
+        self.tell_underway(true);
+        let until = clock::monotonic();
+        self.sink.borrow_mut().hold_from(until);
+        self.drain_all()?;
+        Ok(until)
+    }
+
+    /// Has the kernel tell of the calls that have not returned: of all, or of those that it has not
+    /// told before.
+    pub(super) fn tell_underway(&mut self, again: bool) {
+        let Some(link) = &self.loaded.last else {
+            return;
+        };
+        if let Some(settings) = self.loaded.skeleton.maps.bss_data.as_deref_mut() {
+            settings.is_turning = again;
+        }
+        if let Ok(mut threads) = Iter::new(link) {
+            let mut nothing = [0; 64];
+            while threads.read(&mut nothing).is_ok_and(|count| count > 0) {}
+        }
+    }
+
+    /// Names for the stacks that were taken last, for as long as that may take.
+    pub(super) fn name_rest(&mut self, longest: Duration) -> Result<(), RecordError> {
+        let begun = Instant::now();
+        for round in 0.. {
+            let emptied = self.rings.look()?;
+            let mut sink = self.sink.borrow_mut();
+            if let Some(until) = emptied {
+                sink.desk.turn(until);
+            }
+            let is_done = round >= NAMING_ROUNDS && sink.desk.is_done();
+            if is_done || begun.elapsed() >= longest {
+                let written = sink.write_names(true);
+                return written.map_err(|source| of_spool(&self.spool, source));
+            }
+            drop(sink);
+            thread::sleep(PAUSE_BUSY);
+        }
+        Ok(())
+    }
+}
