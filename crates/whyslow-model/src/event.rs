@@ -43,6 +43,17 @@ pub struct Context<'a> {
     pub ppid: Option<i32>,
     pub comm: Option<&'a [u8]>,
     pub prio: Option<i32>,
+    /// What the CPU did, whoever ran on it.
+    pub interrupt: Option<Interrupt>,
+}
+
+/// Whether a CPU served an interrupt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interrupt {
+    /// It did not: the thread was at work.
+    None,
+    Soft,
+    Hard,
 }
 
 /// Address of a socket.

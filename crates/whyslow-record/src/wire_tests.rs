@@ -1,7 +1,9 @@
 //! The records of the programs and those of the spool are the same.
 
 use whyslow_model::counter;
-use whyslow_model::spool::{COMPAT, ELSEWHERE, HEAD_BYTES, Kind, Switch, TOLD};
+use whyslow_model::spool::{
+    COMPAT, ELSEWHERE, HEAD_BYTES, IN_HARDIRQ, IN_SOFTIRQ, IN_TASK, Kind, Switch, TOLD,
+};
 
 use crate::skeleton::types;
 
@@ -52,6 +54,8 @@ fn heads_and_flags_are_the_same() {
     };
     assert_eq!(define("WIRE_COMPAT"), Some(COMPAT));
     assert_eq!(define("WIRE_TOLD"), Some(TOLD));
+    let contexts = ["WIRE_IN_TASK", "WIRE_IN_SOFTIRQ", "WIRE_IN_HARDIRQ"].map(define);
+    assert_eq!(contexts, [IN_TASK, IN_SOFTIRQ, IN_HARDIRQ].map(Some));
     assert_eq!(define("WIRE_ELSEWHERE"), Some(ELSEWHERE));
     let counters = [
         ("WIRE_IO_READ", counter::IO_READ),

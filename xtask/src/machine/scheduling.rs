@@ -278,6 +278,8 @@ impl Scheduling {
                 wakeup_id: state.waker.map(|_| self.wakeups),
                 waker_utid: state.waker.map(|waker| waker as i32),
                 wake_context: state.waker.map(|_| self.names.task),
+                wake_cause: None,
+                wake_cause_id: None,
             });
             self.states += 1;
         }

@@ -549,6 +549,8 @@ impl Maker<'_> {
             waker_tid: None,
             context: self.symbols.intern("irq"),
             context_nr: None,
+            cause: None,
+            cause_id: None,
             spurious: false,
         });
     }

@@ -107,6 +107,8 @@ impl Maker<'_> {
             wakeup_id: woken.then_some(id),
             waker_utid: woken.then_some(waker),
             wake_context: woken.then(|| self.symbols.intern("task")),
+            wake_cause: None,
+            wake_cause_id: None,
         });
     }
 

@@ -80,6 +80,8 @@ impl Made {
             wakeup_id: None,
             waker_utid: None,
             wake_context: None,
+            wake_cause: None,
+            wake_cause_id: None,
         });
     }
 

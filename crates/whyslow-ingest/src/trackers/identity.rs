@@ -1,5 +1,6 @@
 //! Who an event belongs to, as trackers hand it to each other and copy it into rows.
 
+use whyslow_model::event::Interrupt;
 use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, Sym, Symbols};
 
@@ -56,6 +57,8 @@ pub struct Here {
     pub idle: bool,
     /// In an interrupt handler, where [`Here::thread`] is a mere bystander.
     pub interrupted: bool,
+    /// What the event itself tells of that.
+    pub interrupt: Option<Interrupt>,
 }
 
 /// What one event changed about threads and processes. Trackers that keep state per thread or

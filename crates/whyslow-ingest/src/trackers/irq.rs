@@ -105,6 +105,13 @@ impl IrqTracker {
         Some((top.kind, top.nr))
     }
 
+    /// How many handlers run on the CPU, one within the other.
+    pub(super) fn depth(&self, cpu: i32) -> usize {
+        let cpu = usize::try_from(cpu).ok().and_then(|cpu| self.cpus.get(cpu));
+        cpu.and_then(Option::as_ref)
+            .map_or(0, |cpu| cpu.stack.len())
+    }
+
     /// Ends what cannot go on at this event, before anybody asks for the context. `lost`: events
     /// of this CPU were lost since its last one.
     pub(super) fn enter<S: EmitAll>(

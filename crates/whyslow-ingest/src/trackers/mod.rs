@@ -7,6 +7,7 @@
 mod anomalies;
 mod block;
 mod callsites;
+mod cause;
 mod counter;
 mod fd;
 mod file;
@@ -39,7 +40,7 @@ mod wakeup;
 mod work;
 mod work_item;
 
-use whyslow_model::event::{Body, Event, Loss, StateProcess};
+use whyslow_model::event::{Body, Event, Interrupt, Loss, StateProcess};
 use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, Symbols};
 
@@ -48,6 +49,7 @@ pub use identity::{Change, Here, Output, ProcessRef, Running, ThreadRef};
 pub use process::Processes;
 
 use block::BlockTracker;
+use cause::CauseTracker;
 use counter::CounterTracker;
 use function::FunctionTracker;
 use irq::IrqTracker;
@@ -154,6 +156,7 @@ struct Topics {
     counter: CounterTracker,
     syscall: SyscallTracker,
     block: BlockTracker,
+    cause: CauseTracker,
 }
 
 impl Topics {
@@ -180,6 +183,7 @@ impl Topics {
             counter: CounterTracker::default(),
             syscall: SyscallTracker::default(),
             block: BlockTracker::default(),
+            cause: CauseTracker::new(symbols),
         }
     }
 
@@ -203,7 +207,11 @@ impl Topics {
                 _ => None,
             },
             idle: running == Running::Idle,
-            interrupted: self.irq.context(cpu).is_some(),
+            interrupted: match event.context.interrupt {
+                Some(interrupt) => interrupt != Interrupt::None,
+                None => self.irq.context(cpu).is_some(),
+            },
+            interrupt: event.context.interrupt,
         };
         let other = other.map(|slot| processes.by_slot(slot));
         self.change(0, &here, out);
@@ -281,6 +289,7 @@ impl Topics {
                 self.stack.gone(thread, out);
                 self.work.gone(thread, &self.block, out);
                 self.inside.gone(thread);
+                self.cause.gone(thread);
             }
         }
     }
@@ -321,7 +330,8 @@ impl Topics {
             self.sched.meter(cpu).pass(event.ts);
         }
         self.syscall.event(event, here, other, &self.processes, out);
-        self.block.apply(here, &event.body, out);
+        let completed = self.block.apply(here, &event.body, out);
+        self.cause.event(&event.body, here, completed, &self.irq);
         self.stack.event(&event.body, here, out);
         match event.body {
             Body::SchedSwitch { .. } => {
@@ -330,9 +340,14 @@ impl Topics {
             }
             Body::SchedWakeup { .. } => {
                 if let Some(wakee) = other {
+                    let is_worker = self.processes.is_kernel(wakee) == Some(true);
+                    let cause = self.cause.of_wakeup(here, &self.irq);
                     let states = &mut self.sched.states;
-                    self.wakeup
-                        .event(event, (here, wakee), (&self.irq, &self.inside, states), out);
+                    let seen = (&self.irq, &self.inside, states);
+                    let is_spurious = self.wakeup.event(event, (here, wakee, cause), seen, out);
+                    if is_worker && !is_spurious {
+                        self.cause.woke_worker(&wakee, cause);
+                    }
                 }
             }
             Body::SyscallEnter { .. } | Body::SyscallExit { .. } | Body::Exit { .. } => {

@@ -22,6 +22,7 @@ use whyslow_model::event::{PrevState, WakeupKind};
 use whyslow_model::tables::{EmitAll, RUNNABLE_REASONS, THREAD_STATES, ThreadStateRow};
 use whyslow_model::{Ns, Sym, Symbols};
 
+use super::cause::Cause;
 use super::identity::{Output, ThreadRef};
 use super::losses::Losses;
 use super::process::Processes;
@@ -55,6 +56,7 @@ pub(super) struct Wake {
     pub(super) kind: WakeupKind,
     pub(super) waker_utid: Option<i32>,
     pub(super) context: Sym,
+    pub(super) cause: Option<Cause>,
     pub(super) target_cpu: Option<i32>,
 }
 
@@ -483,6 +485,7 @@ impl ThreadStates {
             .woken
             .as_ref()
             .filter(|_| open.state == State::Runnable));
+        let cause = wake.and_then(|wake| wake.cause);
         ThreadStateRow {
             id: open.id,
             ts: open.since,
@@ -502,6 +505,8 @@ impl ThreadStates {
             wakeup_id: wake.map(|wake| wake.id),
             waker_utid: wake.and_then(|wake| wake.waker_utid),
             wake_context: wake.map(|wake| wake.context),
+            wake_cause: cause.map(|cause| cause.kind),
+            wake_cause_id: cause.map(|cause| cause.block_io),
         }
     }
 }

@@ -5,15 +5,16 @@
 //! Both are kept; the first of the two ends the sleep, so the state points at the waking where
 //! there is one.
 //!
-//! The context is that of the handlers known to run. An interrupt whose handler is not recorded is
+//! The context is what the event itself tells, or that of the handlers known to run. An interrupt whose handler is not recorded is
 //! seen only where nothing else can be the waker: on an idle CPU, and in a thread outside the
 //! kernel. The latter may also wake somebody in a page fault, so there the context is unknown,
 //! unless timers are recorded, the usual source of such interrupts.
 
-use whyslow_model::event::{Body, Event, IrqKind, WakeupKind};
+use whyslow_model::event::{Body, Event, Interrupt, IrqKind, WakeupKind};
 use whyslow_model::tables::{EmitAll, WakeupRow};
 use whyslow_model::{Sym, Symbols};
 
+use super::cause::Cause;
 use super::identity::{Here, Output, ThreadRef};
 use super::irq::IrqTracker;
 use super::meter::Inside;
@@ -46,10 +47,10 @@ impl WakeupTracker {
     pub(super) fn event<S: EmitAll>(
         &mut self,
         event: &Event<'_>,
-        (here, wakee): (&Here, ThreadRef),
+        (here, wakee, cause): (&Here, ThreadRef, Option<Cause>),
         (irq, inside, states): (&IrqTracker, &Inside, &mut ThreadStates),
         out: &mut Output<'_, S>,
-    ) {
+    ) -> bool {
         let Body::SchedWakeup {
             kind,
             tid,
@@ -58,7 +59,7 @@ impl WakeupTracker {
             ..
         } = event.body
         else {
-            return;
+            return true;
         };
         let (context, context_nr) = self.context(kind, here, (irq, inside));
         let on_cpu = here.thread.map(|thread| thread.utid);
@@ -68,6 +69,7 @@ impl WakeupTracker {
             kind,
             waker_utid: on_cpu.filter(|_| !interrupted),
             context,
+            cause,
             target_cpu,
         };
         self.next_id += 1;
@@ -90,8 +92,11 @@ impl WakeupTracker {
             },
             context,
             context_nr,
+            cause: cause.map(|cause| cause.kind),
+            cause_id: cause.map(|cause| cause.block_io),
             spurious,
         });
+        spurious
     }
 
     fn context(
@@ -100,7 +105,16 @@ impl WakeupTracker {
         here: &Here,
         (irq, inside): (&IrqTracker, &Inside),
     ) -> (Sym, Option<i32>) {
-        match irq.context(here.cpu) {
+        let handler = irq.context(here.cpu);
+        // What the event itself tells goes before what was concluded from others.
+        match (here.interrupt, handler) {
+            (Some(Interrupt::None), _) if !here.idle => return (self.task, None),
+            (Some(Interrupt::Soft), Some((IrqKind::Soft, nr))) => return (self.softirq, Some(nr)),
+            (Some(Interrupt::Soft), _) => return (self.softirq, None),
+            (Some(Interrupt::Hard), None | Some((IrqKind::Soft, _))) => return (self.irq, None),
+            _ => {}
+        }
+        match handler {
             Some((IrqKind::Hard | IrqKind::Ipi, nr)) => (self.irq, Some(nr)),
             Some((IrqKind::Soft, nr)) => (self.softirq, Some(nr)),
             Some((IrqKind::Hrtimer, _)) => (self.timer, None),
@@ -116,6 +130,9 @@ impl WakeupTracker {
 
 /// An interrupt whose handler is not recorded may be at work, rather than the thread.
 pub(super) fn may_be_interrupted(here: &Here, irq: &IrqTracker, inside: &Inside) -> bool {
+    if let Some(interrupt) = here.interrupt {
+        return interrupt != Interrupt::None;
+    }
     let is_outside = |thread: ThreadRef| inside.get(&thread) == Some(false);
     !irq.timers_recorded() && here.thread.is_some_and(is_outside)
 }

@@ -29,8 +29,8 @@ pub use lookup::LookupRecord;
 pub use net::{NetRecord, TcpRecord};
 pub use probe::{FunctionEndRecord, FunctionRecord, ProbeRecord, TEXT_BYTES, UsdtRecord};
 pub use record::{
-    COMPAT, ELSEWHERE, HEAD_BYTES, Head, Kind, Record, RecordError, SLEPT, Switch, SyscallRecord,
-    TAIL, TOLD, Task, TextRecord, Wakeup, records,
+    COMPAT, ELSEWHERE, HEAD_BYTES, Head, IN_HARDIRQ, IN_SOFTIRQ, IN_TASK, Kind, Record,
+    RecordError, SLEPT, Switch, SyscallRecord, TAIL, TOLD, Task, TextRecord, Wakeup, records,
 };
 pub use stack::{Addresses, LockRecord, MissedRecord, NameRecord, StackRecord};
 pub use work::{ReclaimRecord, WorkItemRecord, WorkRecord};

@@ -25,6 +25,12 @@ pub const ELSEWHERE: u16 = 4;
 pub const SLEPT: u16 = 8;
 /// Flag of a head: the function was not called but jumped to, at the end of another one.
 pub const TAIL: u16 = 16;
+/// Flags of a head, of which one is set where the kernel tells: the CPU served no interrupt, …
+pub const IN_TASK: u16 = 0x100;
+/// … a soft one, …
+pub const IN_SOFTIRQ: u16 = 0x200;
+/// … a hard one.
+pub const IN_HARDIRQ: u16 = 0x400;
 
 /// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -54,5 +54,9 @@ crate::table! {
         waker_utid: Option<i32> [Id],
         /// Context of the wakeup: task, irq, softirq, timer.
         wake_context: Option<Sym>,
+        /// What led to the wakeup: block_io, worker (see `wakeup.cause`).
+        wake_cause: Option<Sym>,
+        /// Id of the request.
+        wake_cause_id: Option<i64> [Id],
     }
 }

@@ -25,10 +25,14 @@ crate::table! {
         waker_utid: Option<i32> [Id],
         /// Its kernel id; 0 if the CPU was idle.
         waker_tid: Option<i32>,
-        /// Context: task, irq, softirq, timer; unknown where the source records no interrupts.
+        /// Context: task, irq, softirq, timer; unknown where the source does not tell.
         context: Sym,
         /// Number of the interrupt or softirq vector.
         context_nr: Option<i32>,
+        /// What led to it: block_io (the request ended here), worker (a worker of the kernel passed on the end of the request for which it was woken); null if nothing is known.
+        cause: Option<Sym>,
+        /// Id of the request.
+        cause_id: Option<i64> [Id],
         /// The thread was not asleep.
         spurious: bool,
     }

@@ -156,6 +156,10 @@ struct task_struct___before_5_14 {
 	long state;
 };
 
+struct pcpu_hot___preempt {
+	int preempt_count;
+};
+
 struct bpf_iter__task {
 	struct task_struct *task;
 };

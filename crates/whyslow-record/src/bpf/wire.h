@@ -70,6 +70,10 @@ enum wire_kind {
 #define WIRE_ELSEWHERE 4 /* the thread is not the one that ran on the CPU */
 #define WIRE_SLEPT 8 /* the call's user stack is told when it returns: its thread was away for long */
 #define WIRE_TAIL 16 /* the function was not called but jumped to, at the end of another one */
+/* Of these one is set in records of programs that tell where they were. */
+#define WIRE_IN_TASK 256
+#define WIRE_IN_SOFTIRQ 512
+#define WIRE_IN_HARDIRQ 1024
 
 struct wire_head {
 	__u16 kind;

@@ -3,12 +3,12 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Ns;
 use whyslow_model::event::{
-    Body, Context, Event, Loss, LossKind, PrevState, SocketAddress, StateProcess, SyscallArgs,
-    WakeupKind,
+    Body, Context, Event, Interrupt, Loss, LossKind, PrevState, SocketAddress, StateProcess,
+    SyscallArgs, WakeupKind,
 };
 use whyslow_model::spool::{
-    COMPAT, ELSEWHERE, Head, HostRecord, Kind, LookupRecord, MissedRecord, Record, Switch,
-    SyscallRecord,
+    COMPAT, ELSEWHERE, Head, HostRecord, IN_HARDIRQ, IN_SOFTIRQ, IN_TASK, Kind, LookupRecord,
+    MissedRecord, Record, Switch, SyscallRecord,
 };
 use whyslow_model::syscall::{self, Abi, Role};
 
@@ -25,6 +25,15 @@ pub(crate) enum Told<'a> {
     /// Name and value.
     Fact(&'a [u8], &'a [u8]),
     Nothing,
+}
+
+fn interrupt_of(flags: u16) -> Option<Interrupt> {
+    match flags & (IN_TASK | IN_SOFTIRQ | IN_HARDIRQ) {
+        IN_TASK => Some(Interrupt::None),
+        IN_SOFTIRQ => Some(Interrupt::Soft),
+        IN_HARDIRQ => Some(Interrupt::Hard),
+        _ => None,
+    }
 }
 
 /// What is known beside the record itself.
@@ -92,6 +101,7 @@ impl Mapper {
                 context: Context {
                     tid: Some(head.tid),
                     pid: Some(head.pid),
+                    interrupt: interrupt_of(head.flags),
                     ..Context::default()
                 },
                 body,

@@ -8,7 +8,7 @@
 //!         | time cpu [context] name *field      an event
 //! time    = digits ["." 1*9digits]              seconds since 1970; "-" before it is allowed
 //! cpu     = "[" (digits | "-") "]"              "-" is not known
-//! context = "(" *field ")"                      tid pid ppid comm prio of the running thread
+//! context = "(" *field ")"                      tid pid ppid comm prio of the running thread, `interrupt` (none, soft, hard) of the CPU
 //! field   = key "=" value                       separated by blanks
 //! value   = bare | quoted                       bare: no blank, quote, backslash or parenthesis
 //! quoted  = """ *(char | escape) """

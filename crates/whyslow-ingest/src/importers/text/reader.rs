@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::str::FromStr;
 
 use whyslow_model::event::{
-    BlockRange, Body, Context, Event, IrqKind, ItemPhase, Loss, LossKind, MemoryKind, NetAddress,
-    NetFaultKind, NetHeaders, NetKind, PrevState, ReclaimKind, SocketAddress, StateProcess,
-    SyscallArgs, WakeupKind, Work, WorkItem, WorkKind, WorkPhase,
+    BlockRange, Body, Context, Event, Interrupt, IrqKind, ItemPhase, Loss, LossKind, MemoryKind,
+    NetAddress, NetFaultKind, NetHeaders, NetKind, PrevState, ReclaimKind, SocketAddress,
+    StateProcess, SyscallArgs, WakeupKind, Work, WorkItem, WorkKind, WorkPhase,
 };
 
 use super::line::{self, Line};
@@ -166,6 +166,13 @@ impl<'a> Fields<'a> {
             ppid: number("ppid")?,
             comm: self.line.context("comm"),
             prio: number("prio")?,
+            interrupt: match self.line.context("interrupt") {
+                None => None,
+                Some(b"none") => Some(Interrupt::None),
+                Some(b"soft") => Some(Interrupt::Soft),
+                Some(b"hard") => Some(Interrupt::Hard),
+                Some(text) => return Err(bad("interrupt", text)),
+            },
         })
     }
 

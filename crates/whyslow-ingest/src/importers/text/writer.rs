@@ -4,8 +4,8 @@ use std::fmt::{self, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
 use whyslow_model::event::{
-    BlockRange, Body, Context, Event, IrqKind, Loss, LossKind, NetAddress, NetHeaders, NetKind,
-    PrevState, SocketAddress, StateProcess, SyscallArgs, WakeupKind,
+    BlockRange, Body, Context, Event, Interrupt, IrqKind, Loss, LossKind, NetAddress, NetHeaders,
+    NetKind, PrevState, SocketAddress, StateProcess, SyscallArgs, WakeupKind,
 };
 use whyslow_model::{Ns, event};
 
@@ -71,6 +71,12 @@ impl LineWriter<'_> {
         self.some("ppid", context.ppid);
         self.some_bytes("comm", context.comm);
         self.some("prio", context.prio);
+        let interrupt = context.interrupt.map(|interrupt| match interrupt {
+            Interrupt::None => "none",
+            Interrupt::Soft => "soft",
+            Interrupt::Hard => "hard",
+        });
+        self.some("interrupt", interrupt);
         self.out.replace_range(before..=before, " (");
         self.out.push(')');
     }

@@ -75,6 +75,8 @@ pub(super) struct BlockTracker {
     sequences: Sequences,
     rows: Rows,
     next_id: i64,
+    /// The request that the present event completes, be it in part.
+    completed: Option<i64>,
     ts_begin: Option<Ns>,
     ts_lost: Option<Ns>,
 }
@@ -85,14 +87,16 @@ impl BlockTracker {
         self.devices.name(dev, symbols)
     }
 
-    /// Takes one event; those of other kinds tell at most when the recording began.
+    /// Takes one event; those of other kinds tell at most when the recording began. Returns the id of
+    /// the request that it completes, be it in part.
     pub(super) fn apply<S: EmitAll>(
         &mut self,
         here: &Here,
         body: &Body<'_>,
         out: &mut Output<'_, S>,
-    ) {
+    ) -> Option<i64> {
         self.ts_begin.get_or_insert(here.ts);
+        self.completed = None;
         match *body {
             Body::BlockBioQueue(range) => self.bio_queue(here, &range, out),
             Body::BlockBioRemap {
@@ -123,6 +127,7 @@ impl BlockTracker {
             Body::StateEnd => self.rows.settle(&self.devices, out),
             _ => {}
         }
+        self.completed
     }
 
     /// Some events up to this moment are missing.
@@ -456,6 +461,7 @@ impl BlockTracker {
     ) {
         let drains = |io: &Io| io.stage == Stage::Draining;
         if let Some(slot) = self.open.find(range.dev, range.sector, -1, drains) {
+            self.completed = Some(self.open.get(slot).id);
             return self.emit_completed(slot, here.ts, out);
         }
         let sequence = self.sequences.of(range.dev);
@@ -532,6 +538,7 @@ impl BlockTracker {
         io.sector = io.sector.max(0);
         io.completions = 1;
         io.error = errno(error);
+        self.completed = Some(io.id);
         self.rows
             .emit(&io, End::OfUnknownBegin(here.ts), &mut self.devices, out);
     }
@@ -667,6 +674,7 @@ impl BlockTracker {
 
     fn note_completion(&mut self, slot: Slot, error: Option<i32>) {
         let io = self.open.get_mut(slot);
+        self.completed = Some(io.id);
         io.completions = io.completions.saturating_add(1);
         let failed = io.error.filter(|&error| error != 0);
         io.error = failed.or(errno(error));

@@ -30,6 +30,7 @@ fn here(ts: i64, tid: &str) -> Here {
         thread: tid.parse().ok().map(thread),
         idle: false,
         interrupted: tid == "irq",
+        interrupt: None,
     }
 }
 

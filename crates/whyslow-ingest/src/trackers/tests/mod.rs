@@ -1,5 +1,6 @@
 //! Sequences of events and the rows they must give.
 
+mod causes;
 mod identity;
 mod irq;
 mod random;

@@ -1,12 +1,13 @@
 //! Event sequences as text, for tests: one event a line.
 //!
-//! `TS cCPU [ctx=THREAD] VERB ARGUMENTS`, where THREAD is `tid[/pid][:comm]`; see [`body`] for the
+//! `TS cCPU [ctx=THREAD|in=none|in=soft|in=hard] VERB ARGUMENTS`, where THREAD is `tid[/pid][:comm]`; see [`body`] for the
 //! verbs. `loss CPU TS TS_END` and `finish TS` stand alone.
 
 use whyslow_model::event::{
-    Body, Context, Endpoint, Event, IrqKind, ItemPhase, Loss, LossKind, MemoryKind, NetAddress,
-    NetFaultKind, NetHeaders, NetKind, PrevState, ReclaimKind, Signal, StateProcess, SyscallArgs,
-    TcpChange, TcpState, WakeupKind, Work, WorkItem, WorkKind, WorkPhase,
+    BlockFlags, BlockOp, BlockRange, Body, Context, Endpoint, Event, Interrupt, IrqKind, ItemPhase,
+    Loss, LossKind, MemoryKind, NetAddress, NetFaultKind, NetHeaders, NetKind, PrevState,
+    ReclaimKind, Signal, StateProcess, SyscallArgs, TcpChange, TcpState, WakeupKind, Work,
+    WorkItem, WorkKind, WorkPhase,
 };
 use whyslow_model::row::{Row, Sink};
 use whyslow_model::tables::{Collected, EmitAll};
@@ -65,7 +66,20 @@ fn event<'a>(words: &[&'a str]) -> Event<'a> {
             };
             (context, &words[3..])
         }
-        None => (Context::default(), &words[2..]),
+        None => match words[2].strip_prefix("in=") {
+            Some(interrupt) => {
+                let context = Context {
+                    interrupt: Some(match interrupt {
+                        "none" => Interrupt::None,
+                        "soft" => Interrupt::Soft,
+                        _ => Interrupt::Hard,
+                    }),
+                    ..Context::default()
+                };
+                (context, &words[3..])
+            }
+            None => (Context::default(), &words[2..]),
+        },
     };
     Event {
         ts,
@@ -181,6 +195,30 @@ fn body<'a>(words: &[&'a str]) -> Body<'a> {
             first: number(first) as i32,
             cpus: number(cpus) as u64,
         },
+        ["block", phase, sector] => {
+            let range = BlockRange {
+                dev: 8 << 20,
+                sector: number(sector),
+                sectors: 8,
+                bytes: None,
+                flags: BlockFlags {
+                    op: BlockOp::Read,
+                    sync: false,
+                    meta: false,
+                    ahead: false,
+                    fua: false,
+                    preflush: false,
+                    secure: false,
+                },
+                tid: None,
+                comm: None,
+            };
+            match phase {
+                "queue" => Body::BlockBioQueue(range),
+                "issue" => Body::BlockRqIssue(range),
+                _ => Body::BlockRqComplete { range, error: None },
+            }
+        }
         ["irqname", nr, name] => Body::StateIrq {
             irq: number(nr) as i32,
             name: b"chip",

@@ -218,6 +218,7 @@ impl ContextSlots {
                 .prio
                 .and_then(|slot| fields.i32(slot))
                 .map(|prio| prio.saturating_add(PRIO_BASE)),
+            interrupt: None,
         }
     }
 }

@@ -1,0 +1,151 @@
+//! What led to a wakeup: the end of a request to a block device.
+//!
+//! The kernel wakes who waits for a request inside of the completion of that, on the same CPU: a
+//! wakeup that follows a completion belongs to it for as long as the CPU does the same thing. It is over when the
+//! interrupt is that it came in, when another thread runs, and when the thread does what no
+//! completion does: it enters or leaves a system call, or asks a device for something. A limit of
+//! time would be wrong, because a completion may be held up by anything; but there has to be one where
+//! the end of the interrupt is not recorded: the next one may wake somebody, too.
+//!
+//! Some completions are handed to workers, which wake who waits in their turn. A worker that was
+//! woken by the end of a request passes it on until it sleeps again.
+
+use rustc_hash::FxHashMap;
+use whyslow_model::event::{Body, Interrupt, PrevState};
+use whyslow_model::{Ns, Sym, Symbols};
+
+use super::identity::{Here, ThreadRef};
+use super::irq::IrqTracker;
+
+/// After a completion in an interrupt whose end nobody recorded. Wakeups follow within 50 µs.
+const UNSEEN_END_NS: Ns = 200_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cause {
+    /// block_io, worker.
+    pub(super) kind: Sym,
+    pub(super) block_io: i64,
+}
+
+/// The last completion on a CPU, and what the CPU did then.
+#[derive(Debug, Clone, Copy)]
+struct Done {
+    ts: Ns,
+    block_io: i64,
+    interrupt: Option<Interrupt>,
+    handlers: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct CauseTracker {
+    block_io: Sym,
+    worker: Sym,
+    cpus: FxHashMap<i32, Done>,
+    /// Requests that workers pass on, by thread.
+    workers: FxHashMap<i32, i64>,
+}
+
+impl CauseTracker {
+    pub(super) fn new(symbols: &mut Symbols) -> Self {
+        Self {
+            block_io: symbols.intern("block_io"),
+            worker: symbols.intern("worker"),
+            cpus: FxHashMap::default(),
+            workers: FxHashMap::default(),
+        }
+    }
+
+    /// `completed`: the request that the event completes. Handlers have begun or ended before this.
+    pub(super) fn event(
+        &mut self,
+        body: &Body<'_>,
+        here: &Here,
+        completed: Option<i64>,
+        irq: &IrqTracker,
+    ) {
+        let Some(cpu) = here.cpu else { return };
+        if let Some(block_io) = completed {
+            let done = Done {
+                ts: here.ts,
+                block_io,
+                interrupt: here.interrupt,
+                handlers: irq.depth(cpu),
+            };
+            self.cpus.insert(cpu, done);
+            return;
+        }
+        match body {
+            Body::SchedSwitch { prev_state, .. } => {
+                self.cpus.remove(&cpu);
+                if let (Some(thread), false) = (
+                    here.thread,
+                    matches!(prev_state, PrevState::Runnable { .. }),
+                ) {
+                    self.workers.remove(&thread.utid);
+                }
+            }
+            Body::IrqEnter { .. } | Body::IrqExit { .. } => {
+                let depth = irq.depth(cpu);
+                // One that ends is still among them.
+                let outer = match body {
+                    Body::IrqExit { .. } => depth.saturating_sub(1),
+                    _ => depth,
+                };
+                if self
+                    .cpus
+                    .get(&cpu)
+                    .is_some_and(|done| done.handlers > outer)
+                {
+                    self.cpus.remove(&cpu);
+                }
+            }
+            Body::SyscallEnter { .. }
+            | Body::SyscallExit { .. }
+            | Body::BlockBioQueue(_)
+            | Body::BlockGetRq(_)
+            | Body::BlockRqInsert(_)
+            | Body::BlockRqIssue(_) => {
+                self.cpus.remove(&cpu);
+            }
+            _ => {}
+        }
+    }
+
+    /// What leads to a wakeup that happens here.
+    pub(super) fn of_wakeup(&mut self, here: &Here, irq: &IrqTracker) -> Option<Cause> {
+        let cpu = here.cpu?;
+        if let Some(done) = self.cpus.get(&cpu) {
+            let is_same = done.interrupt == here.interrupt && done.handlers == irq.depth(cpu);
+            let may_be_over = done.handlers == 0 && here.interrupt != Some(Interrupt::None);
+            if is_same && !(may_be_over && here.ts - done.ts > UNSEEN_END_NS) {
+                return Some(Cause {
+                    kind: self.block_io,
+                    block_io: done.block_io,
+                });
+            }
+            // A handler within this one wakes for reasons of its own.
+            if done.handlers >= irq.depth(cpu) {
+                self.cpus.remove(&cpu);
+            }
+        }
+        if here.interrupted {
+            return None;
+        }
+        let block_io = *self.workers.get(&here.thread?.utid)?;
+        Some(Cause {
+            kind: self.worker,
+            block_io,
+        })
+    }
+
+    pub(super) fn woke_worker(&mut self, worker: &ThreadRef, cause: Option<Cause>) {
+        match cause {
+            Some(cause) => self.workers.insert(worker.utid, cause.block_io),
+            None => self.workers.remove(&worker.utid),
+        };
+    }
+
+    pub(super) fn gone(&mut self, thread: &ThreadRef) {
+        self.workers.remove(&thread.utid);
+    }
+}
