@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::errno;
 use crate::fold::{Spot, fold_spots, in_order};
 use crate::keys::{Key, KeyValue, unknown_object};
-use crate::kinds::{Cell, Field, Spec};
+use crate::kinds::{BLOCK, Cell, Field, Spec};
 use crate::query::Sort;
 use crate::scan::{ColumnRef, Projection};
 use crate::threads::Names;
@@ -52,6 +52,7 @@ enum BoundCell {
     Arguments(Box<Arguments>),
     Errno(ColumnRef),
     Id(ColumnRef),
+    Request(ColumnRef),
 }
 
 impl<'s> Cells<'s> {
@@ -75,6 +76,7 @@ impl<'s> Cells<'s> {
                 BoundCell::Arguments(Box::new(Arguments::new(names.machine, projection)))
             }
             Cell::Id => BoundCell::Id(projection.need("id")),
+            Cell::Request(name) => BoundCell::Request(projection.need(name)),
         };
         let bound = fields.iter().map(|field| bind(field.cell)).collect();
         Self { spec, names, bound }
@@ -146,6 +148,11 @@ impl<'s> Cells<'s> {
             BoundCell::Arguments(arguments) => {
                 let texts = arguments.read(batch, rows)?;
                 texts.into_iter().map(Value::from).collect()
+            }
+            BoundCell::Request(column) => {
+                let column = column.ints(batch)?;
+                let name = |id: i64| format!("{}:{id}", BLOCK.id_prefix);
+                rows.map(|row| column.get(row).map(name).into()).collect()
             }
             BoundCell::Id(column) => {
                 let column = column.ints(batch)?;

@@ -22,6 +22,7 @@ mod naming;
 mod options;
 mod outliers;
 mod packed;
+mod percpu;
 mod preflight;
 mod probes;
 mod programs;

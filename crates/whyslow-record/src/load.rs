@@ -17,7 +17,7 @@ use crate::programs::{
 };
 use crate::skeleton::{OpenRecorderSkel, RecorderSkel, RecorderSkelBuilder};
 use crate::targets::NAMES_MAX;
-use crate::{libraries, preflight, specs, tick};
+use crate::{libraries, percpu, preflight, specs, tick};
 
 /// More rings than this are not needed so that CPUs do not wait for each other.
 const RINGS_MAX: usize = 16;
@@ -329,6 +329,7 @@ fn open<'o>(
     settings.lock_stack_min_ns = LOCK_STACK_MIN.as_nanos() as u64;
     settings.switch_has_state = preflight::is_kernel_since([5, 18]);
     settings.cpus_possible = libbpf_rs::num_possible_cpus().unwrap_or(1) as u32;
+    settings.preempt_count_distance = percpu::preempt_count_distance();
     settings.skip_spins = spins_are_skipped(rings);
     let abi = if cfg!(target_arch = "x86_64") {
         Abi::X86_64

@@ -208,6 +208,8 @@ pub(crate) enum Cell {
     Errno(&'static str),
     /// The row's id with the kind's prefix.
     Id,
+    /// The request to a device with this id.
+    Request(&'static str),
 }
 
 impl Field {

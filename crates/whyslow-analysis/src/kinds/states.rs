@@ -69,5 +69,12 @@ const FIELDS: &[Field] = &[
     )
     .priority(5),
     Field::new("waker", "waker", Measure::Text, Cell::Thread("waker_utid")).priority(6),
+    Field::new(
+        "request",
+        "woken by the end of",
+        Measure::Id,
+        Cell::Request("wake_cause_id"),
+    )
+    .priority(4),
     Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
 ];

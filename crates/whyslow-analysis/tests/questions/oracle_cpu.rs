@@ -114,8 +114,9 @@ fn rows_of_scheduling_equal_sql() {
     };
     let times = "ts AS ts_ns, ts_end AS ts_end_ns, dur AS dur_ns, comm, pid, tid, cpu";
     let waker = "(SELECT t.comm || ' (' || t.tid || ')' FROM thread t WHERE t.utid = waker_utid)";
-    let waits =
-        format!("{times}, reason, prio, {waker} AS waker, wake_context, 'state:' || id AS id");
+    let waits = format!(
+        "{times}, reason, prio, {waker} AS waker, wake_context, 'block:' || wake_cause_id AS request, 'state:' || id AS id"
+    );
     let irqs = format!("{times}, self_ns, kind, nr, name, raise_ns, ret, 'irq:' || id AS id");
     let slices = format!(
         "{times}, prio, system_ns, hardirq_ns, softirq_ns, migrations, end_state, 'slice:' || id AS id"

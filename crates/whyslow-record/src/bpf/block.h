@@ -43,6 +43,7 @@ static __always_inline struct wire_block *begin_block(__u16 kind)
 
 	if (!record)
 		return 0;
+	record->head.flags = context_here();
 	record->error = 0;
 	record->old_sector = 0;
 	record->old_dev = 0;

@@ -23,6 +23,7 @@ const volatile __u64 lock_min_ns = 0;       /* shorter waits for locks are left 
 const volatile __u64 lock_stack_min_ns = 0; /* shorter ones have no stack */
 const volatile bool switch_has_state = false; /* since 5.18 */
 const volatile __u32 cpus_possible = 1;
+const volatile __s64 preempt_count_distance = 0; /* from a CPU's run queue; 0: not known */
 const volatile bool skip_spins = false;     /* where a ring's own lock may be waited for */
 
 /* Set while one spool ends and another one begins. */
@@ -110,29 +111,22 @@ static __always_inline void fill_head(struct wire_head *head, __u16 kind, __u16 
 	fill_head_of(head, kind, len, cpu, now, ids, ids >> 32);
 }
 
-/* Its place differs between kernels: those from 6.2 to 6.14 have it in a structure. */
-extern const int __preempt_count __ksym __weak;
-extern const struct pcpu_hot___preempt pcpu_hot __ksym __weak;
-
 /* What this CPU serves, as a flag; 0 where that cannot be told. */
 static __always_inline __u16 context_here(void)
 {
-#ifdef __TARGET_ARCH_x86
 	const __u32 softirq = 1u << 8, hardirq = 0xffu << 16; /* with those that cannot be masked */
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	__u64 place;
 	__u32 count;
 
-	if (bpf_ksym_exists(&__preempt_count))
-		count = *(const int *)bpf_this_cpu_ptr(&__preempt_count);
-	else if (bpf_ksym_exists(&pcpu_hot))
-		count = ((const struct pcpu_hot___preempt *)bpf_this_cpu_ptr(&pcpu_hot))->preempt_count;
-	else
+	if (!preempt_count_distance || !bpf_core_field_exists(struct cfs_rq, rq))
+		return 0;
+	place = (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
+	if (bpf_probe_read_kernel(&count, sizeof(count), (void *)(place + preempt_count_distance)))
 		return 0;
 	if (count & hardirq)
 		return WIRE_IN_HARDIRQ;
 	return count & softirq ? WIRE_IN_SOFTIRQ : WIRE_IN_TASK;
-#else
-	return 0;
-#endif
 }
 
 /* Room for a record of the type, its head filled; nothing if its ring is full. */
@@ -157,10 +151,8 @@ static __always_inline void *begin_record(__u16 kind, const __u32 len)
 	__u64 now = bpf_ktime_get_ns();
 	struct wire_head *head = reserve(cpu, len, now);
 
-	if (head) {
+	if (head)
 		fill_head(head, kind, len, cpu, now);
-		head->flags = context_here();
-	}
 	return head;
 }
 

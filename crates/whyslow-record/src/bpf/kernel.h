@@ -134,8 +134,21 @@ struct kernel_siginfo {
 	int si_code;
 };
 
+struct rq {
+	unsigned int nr_running;
+};
+
+struct cfs_rq {
+	struct rq *rq;
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
+	struct sched_entity se;
 	unsigned int flags;
 	int prio;
 	int pid;
@@ -154,10 +167,6 @@ struct task_struct {
 /* Names and places that fields had before; what follows ___ is no part of the name. */
 struct task_struct___before_5_14 {
 	long state;
-};
-
-struct pcpu_hot___preempt {
-	int preempt_count;
 };
 
 struct bpf_iter__task {

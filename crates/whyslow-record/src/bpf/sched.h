@@ -59,6 +59,7 @@ static __always_inline int put_wakeup(__u16 kind, __u32 tid, __u32 pid, __u16 pr
 	record->tid = tid;
 	record->pid = pid;
 	record->prio = prio;
+	record->head.flags = context_here();
 	record->target_cpu = 0xffff;
 	record->zero = 0;
 	end_record(record);

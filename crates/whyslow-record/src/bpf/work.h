@@ -41,6 +41,7 @@ int BPF_PROG(on_work_queue, int cpu, struct pool_workqueue *pool, struct work_st
 	if (!record)
 		return 0;
 	fill_item(&record->item, work, ITEM_QUEUED);
+	record->item.head.flags = context_here();
 	record->item.function = (__u64)work->func;
 	__builtin_memset(record->queue, 0, sizeof(record->queue));
 	bpf_probe_read_kernel_str(record->queue, sizeof(record->queue), pool->wq->name);

@@ -33,6 +33,7 @@ mod storms;
 mod tcp;
 mod usdt;
 mod waits;
+mod wakeups;
 mod work;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
