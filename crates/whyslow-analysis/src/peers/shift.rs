@@ -124,7 +124,9 @@ impl<'m> Ours<'m> {
     fn of(matched: &'m Matched<'m>) -> Self {
         let own = || matched.pairs.iter().map(|pair| pair.own);
         let mut all = Weights::default();
-        own().for_each(|counts| all.add(counts, 1.0));
+        for counts in own() {
+            all.add(counts, 1.0);
+        }
         Self {
             matched,
             longer: own().map(Longer::of).collect(),
@@ -160,7 +162,9 @@ impl<'m> Ours<'m> {
         } else {
             let mut ours = self.all.clone();
             // Numbers of requests are whole: nothing is left of what is taken away.
-            alone.into_iter().for_each(|counts| ours.add(counts, -1.0));
+            for counts in alone {
+                ours.add(counts, -1.0);
+            }
             ours.middle()
         };
         // A time of 0 ns is the clock's resolution.
