@@ -169,16 +169,22 @@ fn run(asked: &Receiver<Asked>, tell: &Sender<Answer>) {
             Asked::All => (snapshot::pids(proc), false),
             Asked::Of(pids) => (pids, true),
         };
+        let folders = folders.into_iter().map(|pid| proc.join(pid.to_string()));
+        let with_roots = folders.map(|folder| (snapshot::any_root(&folder), folder));
+        let mut processes: Vec<_> = with_roots.collect();
+        // Whose root is the namespace's sees all of it.
+        processes.sort_by_key(|(root, _)| root.as_deref() != Some(b"/"));
         let mut seen = HashSet::new();
-        for pid in folders {
-            let folder = proc.join(pid.to_string());
-            if with_mounts {
-                answer
-                    .roots
-                    .extend(snapshot::any_root(&folder).map(|root| (pid, root)));
-            }
+        for (root, folder) in processes {
+            let Some(root) = root else { continue };
             if seen.len() < NAMESPACES_MAX {
-                look(&folder, with_mounts, &mut seen, &mut answer);
+                look((&folder, &root), with_mounts, &mut seen, &mut answer);
+            }
+            let pid = folder
+                .file_name()
+                .and_then(|name| name.to_str()?.parse().ok());
+            if let (true, Some(pid)) = (with_mounts, pid) {
+                answer.roots.push((pid, root));
             }
         }
         if tell.send(answer).is_err() {
@@ -187,8 +193,13 @@ fn run(asked: &Receiver<Asked>, tell: &Sender<Answer>) {
     }
 }
 
-/// A process that has ended tells nothing.
-fn look(folder: &Path, with_mounts: bool, seen: &mut HashSet<u32>, answer: &mut Answer) {
+/// A process that has ended tells nothing, and one that changed its root meanwhile nothing of mounts.
+fn look(
+    (folder, root): (&Path, &[u8]),
+    with_mounts: bool,
+    seen: &mut HashSet<u32>,
+    answer: &mut Answer,
+) {
     let Some(ns) = snapshot::mount_ns(folder).filter(|ns| !seen.contains(ns)) else {
         return;
     };
@@ -197,8 +208,10 @@ fn look(folder: &Path, with_mounts: bool, seen: &mut HashSet<u32>, answer: &mut 
     };
     let mounts = if with_mounts {
         let text = fs::read(folder.join("mountinfo")).unwrap_or_default();
-        let lines = text.split(|byte| *byte == b'\n');
-        lines.filter_map(Mount::parse).take(MOUNTS_MAX).collect()
+        if snapshot::any_root(folder).as_deref() != Some(root) {
+            return;
+        }
+        Mount::all(&text, root).take(MOUNTS_MAX).collect()
     } else {
         Vec::new()
     };

@@ -36,7 +36,8 @@ pub(super) fn all(encoder: &mut Encoder, proc: &Path) {
             break;
         }
         seen.insert(ns);
-        is_cut |= put(encoder, ns, &text, &mut left);
+        let root = root(&folder).unwrap_or_default();
+        is_cut |= put(encoder, ns, (&text, &root), &mut left);
     }
     let mut fact = |name: &str, value: String| {
         encoder
@@ -53,10 +54,9 @@ pub(super) fn all(encoder: &mut Encoder, proc: &Path) {
     }
 }
 
-/// The mounts of a namespace; whether some were left out.
-fn put(encoder: &mut Encoder, ns: u32, text: &[u8], left: &mut usize) -> bool {
-    let lines = text.split(|byte| *byte == b'\n');
-    for mount in lines.filter_map(Mount::parse) {
+/// The mounts of a namespace, as a process with that root sees them; whether some were left out.
+fn put(encoder: &mut Encoder, ns: u32, (text, root): (&[u8], &[u8]), left: &mut usize) -> bool {
+    for mount in Mount::all(text, root) {
         if *left == 0 {
             return true;
         }
@@ -81,6 +81,24 @@ pub(crate) struct Mount {
 }
 
 impl Mount {
+    /// Those of a file `mountinfo`, with the places that they have in the namespace: the file of a
+    /// process with another root tells them from there, as if that were all there is.
+    pub(crate) fn all<'t>(text: &'t [u8], root: &'t [u8]) -> impl Iterator<Item = Mount> + 't {
+        let root = root.strip_suffix(b"/").unwrap_or(root);
+        let lines = text.split(|byte| *byte == b'\n');
+        lines.filter_map(Mount::parse).map(move |mut mount| {
+            if !root.is_empty() {
+                let inside = if mount.point == b"/" {
+                    &b""[..]
+                } else {
+                    &mount.point
+                };
+                mount.point = [root, inside].concat();
+            }
+            mount
+        })
+    }
+
     /// `36 35 98:0 /root /point rw,noatime shared:1 … - ext3 /dev/x rw,errors=continue`
     pub(crate) fn parse(line: &[u8]) -> Option<Self> {
         let mut fields = line.split(|byte| *byte == b' ');
@@ -190,12 +208,24 @@ mod tests {
     }
 
     #[test]
+    fn mounts_lie_where_the_namespace_has_them_whatever_the_root() {
+        let points = |root: &[u8]| {
+            let text = b"7 1 0:3 / / rw - tmpfs x rw\n8 7 0:4 / /b rw - tmpfs x rw\n";
+            let points = Mount::all(text, root).map(|mount| mount.point);
+            points.collect::<Vec<_>>()
+        };
+        assert_eq!(points(b""), [&b"/"[..], b"/b"]);
+        assert_eq!(points(b"/"), [&b"/"[..], b"/b"]);
+        assert_eq!(points(b"/jail"), [&b"/jail"[..], b"/jail/b"]);
+    }
+
+    #[test]
     fn mounts_beyond_the_limit_are_left_out() {
         let text = b"1 2 0:3 / / rw - tmpfs x rw\nnonsense\n2 1 0:4 / /b rw - tmpfs x rw\n";
         let mut encoder = Encoder::default();
-        assert!(put(&mut encoder, 1, text, &mut 1));
+        assert!(put(&mut encoder, 1, (text, b""), &mut 1));
         assert_eq!(encoder.records(), 1);
-        assert!(!put(&mut encoder, 1, text, &mut 2));
+        assert!(!put(&mut encoder, 1, (text, b""), &mut 2));
         assert_eq!(encoder.records(), 3);
     }
 }
