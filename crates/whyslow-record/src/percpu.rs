@@ -28,9 +28,9 @@ fn distance(btf: &Btf<'_>) -> Option<i64> {
     let (mut queue, mut count, mut hot) = (None, None, None);
     for place in section.iter() {
         let variable: Option<Var<'_>> = btf.type_by_id(place.ty);
-        let name = variable.and_then(|variable| variable.name())?;
+        let name = variable.and_then(|variable| variable.name());
         let at = i64::from(place.offset);
-        match name.to_str() {
+        match name.and_then(OsStr::to_str) {
             Some("runqueues") => queue = Some(at),
             Some("__preempt_count") => count = Some(at),
             // From Linux 6.2 to 6.14.
@@ -50,7 +50,9 @@ fn count_within(btf: &Btf<'_>) -> Option<i64> {
     let mut parts: Vec<(BtfType<'_>, u32)> = vec![(*hot, 0)];
     // It lies in a structure without a name in a union without one.
     while let Some((part, bits)) = parts.pop() {
-        let part: Composite<'_> = part.try_into().ok()?;
+        let Ok(part) = Composite::try_from(part) else {
+            continue;
+        };
         for member in part.iter() {
             let MemberAttr::Normal { offset } = member.attr else {
                 continue;

@@ -60,5 +60,12 @@ const FIELDS: &[Field] = &[
         Cell::Text("wake_context"),
     )
     .priority(5),
+    Field::new(
+        "request",
+        "woken by the end of",
+        Measure::Id,
+        Cell::Request("wake_cause_id"),
+    )
+    .priority(5),
     Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
 ];
