@@ -31,6 +31,14 @@ dd if=/dev/zero of=direct bs=8192 count=97 oflag=direct 2>/dev/null
 i=0; while [ $i -lt 53 ]; do /bin/busybox cat /etc/hostname >/dev/null; i=$((i+1)); done
 cd ..; umount m; losetup -d /dev/loop0; rm disk; rmdir m
 END
+# The calendar goes an hour on and back again while files are written.
+cat >calendar <<'END'
+dd if=/dev/zero of=before bs=512 count=101 2>/dev/null; sleep 3
+date -s @$(($(date +%s) + 3600)) >/dev/null; sleep 3
+dd if=/dev/zero of=hour-on bs=512 count=103 2>/dev/null; sleep 3
+date -s @$(($(date +%s) - 3600)) >/dev/null; sleep 3
+dd if=/dev/zero of=after bs=512 count=107 2>/dev/null
+END
 echo; echo "told doctor"; whyslow doctor --json
 echo "told record"; whyslow --no-progress record -o rec.wsl --full -- sh load 2>&1
 echo "told files"; whyslow files top rec.wsl --json -n 0
@@ -38,6 +46,10 @@ echo "told calls"; whyslow syscalls stats rec.wsl --by name --json -n 0
 echo "told blocks"; whyslow block top rec.wsl --op write --json -n 0
 echo "told commits"; whyslow fs log rec.wsl --op journal_commit --json -n 0
 echo "told work"; whyslow work log rec.wsl -c dd --json -n 0
+rm -rf rec.wsl; whyslow -q --no-progress record -o rec.wsl -- sh calendar 2>&1
+echo "told calendar_info"; whyslow info rec.wsl --json
+echo "told calendar_files"; whyslow files top rec.wsl --json -n 0
+echo "told calendar_sleeps"; whyslow syscalls log rec.wsl --name nanosleep,clock_nanosleep --min 2s --json -n 0
 mount -t tracefs tracefs /sys/kernel/tracing
 for form in raw classic; do
     refuse=typed; [ $form = raw ] || refuse=typed,raw
@@ -102,11 +114,30 @@ def told(output):
     return dict(zip(parts[1::2], parts[2::2]))
 
 
-def rows(text):
+def answer(text):
     """The kernel may write a line of its own between."""
     begin, end = text.index("{"), text.rindex("}")
-    answer = json.loads("\n".join(line for line in text[begin : end + 1].splitlines() if not line.startswith("[ ")))
-    return answer["tables"][0]["rows"]
+    return json.loads("\n".join(line for line in text[begin : end + 1].splitlines() if not line.startswith("[ ")))
+
+
+def rows(text):
+    return answer(text)["tables"][0]["rows"]
+
+
+def compare_calendar(parts, expect):
+    """Nothing may become an hour long, or be lost, because somebody set the calendar."""
+    tables = {table["name"]: table for table in answer(parts["calendar_info"])["tables"]}
+    length = tables["recording"]["facts"]["length_ns"] / 1e9
+    expect("length of a recording whose calendar was set", 12 <= length < BOOT_SECONDS_MAX, True)
+    stepped = [row["count"] for row in tables["anomalies"]["rows"] if row["name"] == "CLOCK_STEPPED"]
+    expect("times the calendar was set", stepped, [2])
+    files = {row["file"]: row for row in rows(parts["calendar_files"])}
+    for name, writes in [("before", 101), ("hour-on", 103), ("after", 107)]:
+        row = files.get(f"/tmp/{name}", {})
+        expect(f"writes of {name}", (row.get("writes"), row.get("write_bytes")), (writes, writes * 512))
+    sleeps = [row["dur_ns"] for row in rows(parts["calendar_sleeps"])]
+    expect("sleeps", len(sleeps), 4)
+    expect("their lengths", all(3e9 <= dur < 60e9 for dur in sleeps), True)
 
 
 def compare(parts):
@@ -130,6 +161,7 @@ def compare(parts):
         expect(f"waits of dd, {form}", len(rows(parts[f"states_{form}"])) >= 97, True)
     loops = [row for row in rows(parts["work"]) if row["workqueue"] == "loop0"]
     expect("work of the loop device for dd", len(loops) > 0, True)
+    compare_calendar(parts, expect)
     # busybox runs some of its commands without execve: the mount, mkfs.ext4 and cat are programs.
     calls = {row["name"]: row["count"] for row in rows(parts["calls"])}
     if calls.get("execve", 0) < 53 or calls.get("fsync", 0) < 7:
