@@ -286,18 +286,8 @@ fn by_object(
         keep_of_each_interval(&mut objects, keys.len(), limit);
     }
     let shown: Vec<&[KeyValue]> = objects.iter().map(|(group, _)| group.as_slice()).collect();
-    let sharers = sharers::of(
-        context,
-        spec,
-        (keys, &[Key::Process, Key::Fd]),
-        roles,
-        &shown,
-    )?;
-    for ((group, sum), mut by) in objects.iter().zip(sharers) {
-        if by.is_empty() && fills.is_some() {
-            let user = (keys, [Key::Process].as_slice());
-            by = sharers::of(context, &FILLS, user, &[Object::First], &[group])?.concat();
-        }
+    let used_by = used_by(context, spec, (keys, fills.is_some()), roles, &shown)?;
+    for ((group, sum), by) in objects.iter().zip(used_by) {
         let mut row = Vec::with_capacity(table.columns.len());
         row.extend(begin_of(group, keys));
         for (key, value) in keys.iter().zip(group) {
@@ -316,6 +306,25 @@ fn by_object(
     context.finish_blocks(&mut table, limit);
     context.note_cut(&table, found);
     Ok(table)
+}
+
+/// Who used each of the groups; where only mappings did, those for whom something came.
+fn used_by(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    (keys, has_fills): (&[Key], bool),
+    roles: &[Object],
+    shown: &[&[KeyValue]],
+) -> Result<Vec<Vec<String>>, AnalysisError> {
+    let users = (keys, [Key::Process, Key::Fd].as_slice());
+    let mut used_by = sharers::of(context, spec, users, roles, shown)?;
+    for (by, group) in used_by.iter_mut().zip(shown) {
+        if by.is_empty() && has_fills {
+            let users = (keys, [Key::Process].as_slice());
+            *by = sharers::of(context, &FILLS, users, &[Object::First], &[group])?.concat();
+        }
+    }
+    Ok(used_by)
 }
 
 /// What came into the page cache; objects that are known by that alone are added.
