@@ -45,12 +45,13 @@ impl Shift {
             return None;
         }
         let p = normal_tail(van_elteren(matched));
+        let ours = Ours::of(matched);
         let peers = matched.peers.iter();
         Some(Self {
             p,
             q: p,
-            delta: median(peers.clone().map(|peer| delta(matched, *peer)))?,
-            ratio: median(peers.map(|peer| ratio(matched, *peer)))?,
+            delta: median(peers.clone().map(|peer| ours.delta(*peer)))?,
+            ratio: median(peers.map(|peer| ours.ratio(*peer)))?,
         })
     }
 
@@ -109,56 +110,144 @@ fn wins(ours: &Counts, theirs: &Counts) -> (f64, f64) {
     (wins, ties)
 }
 
-fn delta(matched: &Matched<'_>, peer: usize) -> f64 {
-    let (mut delta, mut weight) = (0.0, 0.0);
-    for pair in &matched.pairs {
-        if let Some(theirs) = pair.of(peer) {
-            let ours = pair.own.total as f64;
-            let pairs = ours * theirs.total as f64;
-            delta += ours * (2.0 * wins(pair.own, theirs).0 / pairs - 1.0);
-            weight += ours;
-        }
-    }
-    delta / weight
+/// A device, made ready to be compared with each of its peers: there are as many of these as pairs of
+/// devices.
+struct Ours<'m> {
+    matched: &'m Matched<'m>,
+    /// By stratum.
+    longer: Vec<Longer>,
+    all: Weights,
+    middle: f64,
 }
 
-fn ratio(matched: &Matched<'_>, peer: usize) -> f64 {
-    let (mut ours, mut theirs) = (Weights::default(), Weights::default());
-    for pair in &matched.pairs {
-        if let Some(counts) = pair.of(peer) {
-            ours.add(pair.own, 1.0);
-            theirs.add(counts, pair.own.total as f64 / counts.total as f64);
+impl<'m> Ours<'m> {
+    fn of(matched: &'m Matched<'m>) -> Self {
+        let own = || matched.pairs.iter().map(|pair| pair.own);
+        let mut all = Weights::default();
+        for counts in own() {
+            all.add(counts, 1.0);
+        }
+        Self {
+            matched,
+            longer: own().map(Longer::of).collect(),
+            middle: all.middle(),
+            all,
         }
     }
-    // A time of 0 ns is the clock's resolution.
-    ours.middle().max(1.0) / theirs.middle().max(1.0)
+
+    fn delta(&self, peer: usize) -> f64 {
+        let (mut delta, mut weight) = (0.0, 0.0);
+        for (pair, longer) in self.matched.pairs.iter().zip(&self.longer) {
+            if let Some(theirs) = pair.of(peer) {
+                let ours = pair.own.total as f64;
+                let pairs = ours * theirs.total as f64;
+                delta += ours * (2.0 * longer.wins(theirs) / pairs - 1.0);
+                weight += ours;
+            }
+        }
+        delta / weight
+    }
+
+    fn ratio(&self, peer: usize) -> f64 {
+        let mut theirs = Weights::default();
+        let mut alone = Vec::new();
+        for pair in &self.matched.pairs {
+            match pair.of(peer) {
+                Some(counts) => theirs.add(counts, pair.own.total as f64 / counts.total as f64),
+                None => alone.push(pair.own),
+            }
+        }
+        let ours = if alone.is_empty() {
+            self.middle
+        } else {
+            let mut ours = self.all.clone();
+            // Numbers of requests are whole: nothing is left of what is taken away.
+            for counts in alone {
+                ours.add(counts, -1.0);
+            }
+            ours.middle()
+        };
+        // A time of 0 ns is the clock's resolution.
+        ours.max(1.0) / theirs.middle().max(1.0)
+    }
 }
 
-/// Weight of each bucket. There are as many of these as pairs of devices, so that sorting the
-/// buckets of all strata would be most of the time where a hundred disks are compared.
-#[derive(Default)]
-struct Weights(Vec<f64>);
+/// How many of a device's requests in a stratum took longer than a bucket, those in it half.
+struct Longer {
+    /// The first bucket with a request: all took longer than those before.
+    first: usize,
+    from_first: Vec<f64>,
+    all: f64,
+}
+
+impl Longer {
+    fn of(counts: &Counts) -> Self {
+        let first = counts.buckets.first().map_or(0, |(first, _)| *first);
+        let after = counts.buckets.last().map_or(0, |(last, _)| last + 1);
+        let mut left = counts.total as f64;
+        let mut from_first = Vec::with_capacity(after - first);
+        for (bucket, count) in &counts.buckets {
+            from_first.resize(bucket - first, left);
+            from_first.push(left - *count as f64 / 2.0);
+            left -= *count as f64;
+        }
+        Self {
+            first,
+            from_first,
+            all: counts.total as f64,
+        }
+    }
+
+    /// Pairs of these and `theirs` in which ours is greater, equal ones half.
+    fn wins(&self, theirs: &Counts) -> f64 {
+        let longer = |bucket: usize| match bucket.checked_sub(self.first) {
+            None => self.all,
+            Some(place) => self.from_first.get(place).copied().unwrap_or(0.0),
+        };
+        let buckets = theirs.buckets.iter();
+        buckets
+            .map(|(bucket, count)| *count as f64 * longer(*bucket))
+            .sum()
+    }
+}
+
+/// Weight of each bucket: sorting the buckets of all strata would be most of the time where a hundred
+/// disks are compared.
+#[derive(Default, Clone)]
+struct Weights {
+    by_bucket: Vec<f64>,
+    /// No bucket before has any weight.
+    first: usize,
+}
 
 impl Weights {
     fn add(&mut self, counts: &Counts, weight: f64) {
-        let buckets = counts.buckets.last().map_or(0, |(last, _)| last + 1);
-        if self.0.len() < buckets {
-            self.0.resize(buckets, 0.0);
+        let (Some((first, _)), Some((last, _))) = (counts.buckets.first(), counts.buckets.last())
+        else {
+            return;
+        };
+        if self.by_bucket.is_empty() {
+            self.first = *first;
+        }
+        self.first = self.first.min(*first);
+        if self.by_bucket.len() <= *last {
+            self.by_bucket.resize(last + 1, 0.0);
         }
         for (bucket, count) in &counts.buckets {
-            self.0[*bucket] += *count as f64 * weight;
+            self.by_bucket[*bucket] += *count as f64 * weight;
         }
     }
 
     /// The median, ns.
     fn middle(&self) -> f64 {
-        let half = self.0.iter().sum::<f64>() / 2.0;
+        let weights = self.by_bucket.get(self.first..).unwrap_or_default();
+        let half = weights.iter().sum::<f64>() / 2.0;
         let mut seen = 0.0;
-        let found = self.0.iter().position(|weight| {
+        let found = weights.iter().position(|weight| {
             seen += weight;
             *weight > 0.0 && seen >= half
         });
-        found.map_or(0.0, |bucket| middle(bucket) as f64)
+        found.map_or(0.0, |place| middle(self.first + place) as f64)
     }
 }
 
@@ -202,6 +291,38 @@ mod tests {
         assert!((variance - formula).abs() < 1e-12, "{variance} {formula}");
     }
 
+    #[test]
+    fn pairs_won_are_those_counted_one_by_one() {
+        let some = [
+            counts(&[]),
+            counts(&[(3, 2)]),
+            counts(&[(0, 1), (5, 2), (9, 1)]),
+            counts(&[(4, 7), (5, 1), (6, 3), (40, 2)]),
+        ];
+        for ours in &some {
+            for theirs in &some {
+                assert_eq!(Longer::of(ours).wins(theirs), wins(ours, theirs).0);
+            }
+        }
+    }
+
+    /// A peer without requests in one of two strata is compared by the other one alone.
+    #[test]
+    fn strata_that_a_peer_lacks_do_not_count() {
+        let (few, many) = (counts(&[(96, 3)]), counts(&[(256, 900)]));
+        let (both, one) = (counts(&[(96, 8)]), counts(&[(128, 5)]));
+        let first = [(1, both.clone()), (2, one)];
+        let second = [(1, both)];
+        let matched = Matched {
+            pairs: vec![pair(&few, &first, 1), pair(&many, &second, 2)],
+            peers: vec![1, 2],
+        };
+        let ours = Ours::of(&matched);
+        // 128..132 ns against 256..264, and most of 4096..4224 against 128..132.
+        assert!((ours.ratio(2) - 0.5).abs() < 0.01, "{}", ours.ratio(2));
+        assert!((ours.ratio(1) - 32.0).abs() < 0.5, "{}", ours.ratio(1));
+    }
+
     fn pair<'c>(own: &'c Counts, members: &'c [(usize, Counts)], depth: u64) -> Pair<'c> {
         Pair {
             stratum: Stratum::new(0, 4096, depth),
@@ -223,8 +344,8 @@ mod tests {
             peers: vec![1],
         };
         assert_eq!(van_elteren(&matched), 0.0);
-        assert_eq!(delta(&matched, 1), 0.0);
-        assert_eq!(ratio(&matched, 1), 1.0);
+        assert_eq!(Ours::of(&matched).delta(1), 0.0);
+        assert_eq!(Ours::of(&matched).ratio(1), 1.0);
     }
 
     #[test]
@@ -237,8 +358,8 @@ mod tests {
             peers: vec![1],
         };
         // Of 8 pairs 6 are won and 2 equal.
-        assert_eq!(delta(&matched, 1), 0.75);
-        assert!((ratio(&matched, 1) - 2.0).abs() < 0.02);
+        assert_eq!(Ours::of(&matched).delta(1), 0.75);
+        assert!((Ours::of(&matched).ratio(1) - 2.0).abs() < 0.02);
         // U 7 of expected 4; ties 24 + 24: variance 8 / 12 × (7 − 48 / 30).
         let variance: f64 = 8.0 / 12.0 * (7.0 - 48.0 / 30.0);
         let z = 3.0 / variance.sqrt();

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use arrow_array::RecordBatch;
+use rustc_hash::FxHashMap;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::{Ns, Window};
 
@@ -13,7 +14,7 @@ use crate::fold::Spot;
 use crate::fold::in_order;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{Field, SLICES, SYSCALLS, THREADS};
-use crate::pass::{Groups, Summing};
+use crate::pass::{Summing, Unordered};
 use crate::query::Filter;
 use crate::rows::Cells;
 use crate::scan::{ColumnRef, Ints};
@@ -22,31 +23,25 @@ use crate::threads::ProcessName;
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let filter = &context.question.filter;
     let has_calls = context.has(SYSCALLS.table.name);
-    let calls = usage::sums(context, &SYSCALLS, &[Key::Thread])?;
+    let calls = by_thread(usage::sums(context, &SYSCALLS, &[Key::Thread])?);
     let cpu = if context.has(SLICES.table.name) {
-        Some(cpu_times(context, filter)?)
+        Some(by_thread(cpu_times(context, filter)?))
     } else {
         None
     };
+    let time_of = |utid: i64| cpu.as_ref().map(|cpu| cpu.get(&utid).copied().unwrap_or(0));
     let mut threads = threads(context)?;
-    threads.sort_by_key(|thread| {
-        let key = vec![KeyValue::Int(thread.utid)];
-        let time = cpu
-            .as_ref()
-            .and_then(|cpu| cpu.get(&key))
-            .copied()
-            .unwrap_or(0);
-        let bytes = calls.get(&key).map_or(0, UsageSum::bytes);
+    threads.sort_by_cached_key(|thread| {
+        let time = time_of(thread.utid).unwrap_or(0);
+        let bytes = calls.get(&thread.utid).map_or(0, UsageSum::bytes);
         (std::cmp::Reverse((time, bytes)), thread.utid)
     });
 
     let mut table = AnswerTable::new("threads", "threads", columns());
     let length = context.span.length() as f64;
     for thread in threads {
-        let key = vec![KeyValue::Int(thread.utid)];
-        let time = cpu.as_ref().map(|cpu| cpu.get(&key).copied().unwrap_or(0));
-        let none = UsageSum::default();
-        let sum = calls.get(&key).unwrap_or(&none);
+        let time = time_of(thread.utid);
+        let sum = calls.get(&thread.utid).copied().unwrap_or_default();
         let known = |value: i64| {
             if has_calls {
                 Value::Int(value)
@@ -141,7 +136,16 @@ fn threads(context: &Context<'_>) -> Result<Vec<Thread>, AnalysisError> {
     Ok(threads)
 }
 
-fn cpu_times(context: &Context<'_>, filter: &Filter) -> Result<Groups<Ns>, AnalysisError> {
+/// Sums that were grouped by thread.
+fn by_thread<S>(sums: Unordered<S>) -> FxHashMap<i64, S> {
+    let of = |(group, sum): (Vec<KeyValue>, S)| match group.first() {
+        Some(KeyValue::Int(utid)) => Some((*utid, sum)),
+        _ => None,
+    };
+    sums.into_iter().filter_map(of).collect()
+}
+
+fn cpu_times(context: &Context<'_>, filter: &Filter) -> Result<Unordered<Ns>, AnalysisError> {
     let mut pass = context.pass_of(&SLICES, &[Key::Thread], filter)?;
     let inside = Inside {
         span: context.span,
@@ -149,7 +153,9 @@ fn cpu_times(context: &Context<'_>, filter: &Filter) -> Result<Groups<Ns>, Analy
         ts: pass.projection.need("ts"),
         ts_end: pass.projection.need("ts_end"),
     };
-    pass.run(context.tables, &inside)
+    let groupings = std::slice::from_ref(&pass.grouping);
+    let groups = pass.run_by(context.tables, &inside, groupings)?.pop();
+    Ok(groups.unwrap_or_default())
 }
 
 /// Time inside the window.

@@ -11,12 +11,13 @@ pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArg
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use crate::tools::AsCommand;
+use crate::tools::{self, AsCommand};
 
 /// Find out why something on a Linux machine was slow, and who did it.
 #[derive(Debug, Parser)]
@@ -44,7 +45,44 @@ pub(crate) struct Cli {
 impl Cli {
     /// The command line, or its help or what is wrong with it, and the end.
     pub(crate) fn from_words() -> Self {
-        Self::try_parse().unwrap_or_else(|error| with_tip(error).exit())
+        let words: Vec<OsString> = std::env::args_os().collect();
+        let command = Self::of(Asked::Among(&words));
+        let matches = command.try_get_matches_from(&words);
+        let read = |matches| Self::from_arg_matches(&matches);
+        let explain = |error: clap::Error| error.format(&mut Self::whole());
+        let found = matches.and_then(|matches| read(matches).map_err(explain));
+        found.unwrap_or_else(|error| with_tip(error).exit())
+    }
+
+    /// Every command with everything it takes, for its manual.
+    pub(crate) fn whole() -> clap::Command {
+        Self::of(Asked::All)
+    }
+
+    /// All commands, those that are asked for with everything they take: to say this of all of them
+    /// takes longer than many an answer.
+    fn of(asked: Asked<'_>) -> clap::Command {
+        Self::command().mut_subcommands(|command| match command.get_name() {
+            "as" => tools::complete(command, asked),
+            _ => questions::complete(command, asked),
+        })
+    }
+}
+
+/// Which commands are asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Asked<'w> {
+    All,
+    /// Those that are named among the words of the command line.
+    Among(&'w [OsString]),
+}
+
+impl Asked<'_> {
+    pub(crate) fn has(self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Among(words) => words.iter().any(|word| word == name),
+        }
     }
 }
 
@@ -273,10 +311,41 @@ pub(crate) enum SchemaKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_tree_is_consistent() {
-        Cli::command().debug_assert();
+        Cli::whole().debug_assert();
+    }
+
+    /// What a command says of itself does not depend on which others are complete.
+    #[test]
+    fn a_command_that_is_asked_for_is_complete() {
+        let help = |command: &clap::Command, names: &[&str]| {
+            let find = |found: &clap::Command, name| found.find_subcommand(name).cloned();
+            let found = names
+                .iter()
+                .try_fold(command.clone(), |found, name| find(&found, name));
+            let mut found = found.expect("it is there");
+            [found.render_help(), found.render_long_help()].map(|text| text.to_string())
+        };
+        let mut whole = Cli::whole();
+        whole.build();
+        let check = |names: &[&str]| {
+            let words: Vec<OsString> = names.iter().map(OsString::from).collect();
+            let mut asked = Cli::of(Asked::Among(&words));
+            asked.build();
+            assert_eq!(help(&asked, names), help(&whole, names), "{names:?}");
+        };
+        check(&[]);
+        let mut count = 0;
+        for command in whole.get_subcommands() {
+            let name = command.get_name();
+            check(&[name]);
+            for inner in command.get_subcommands() {
+                check(&[name, inner.get_name()]);
+                count += 1;
+            }
+        }
+        assert!(count > 100, "{count}");
     }
 }

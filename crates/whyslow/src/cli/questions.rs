@@ -5,6 +5,7 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use whyslow_analysis::{Kind, TOPICS, Topic, Verb, View};
 
+use super::Asked;
 use super::ask::{AskArgs, HeatArgs, HistArgs, OpenArgs, VersusArgs};
 
 /// A question as typed.
@@ -41,9 +42,20 @@ impl Subcommand for QuestionCommand {
 }
 
 fn of_topic(topic: &'static Topic) -> Command {
-    let command = Command::new(topic.kind.name())
-        .about(topic.about)
-        .before_help(format!("Examples:\n{}", topic.examples));
+    Command::new(topic.kind.name()).about(topic.about)
+}
+
+/// Adds what a topic and its views take, if it is asked for.
+pub(super) fn complete(command: Command, asked: Asked<'_>) -> Command {
+    let is_it = |topic: &&&Topic| topic.kind.name() == command.get_name();
+    match TOPICS.iter().find(is_it) {
+        Some(topic) if asked.has(command.get_name()) => with_views(command, topic, asked),
+        _ => command,
+    }
+}
+
+fn with_views(command: Command, topic: &'static Topic, asked: Asked<'_>) -> Command {
+    let command = command.before_help(format!("Examples:\n{}", topic.examples));
     let command = match topic.default {
         Some(verb) => with_args(command, topic.kind, verb, topic.about)
             .args_conflicts_with_subcommands(true)
@@ -56,16 +68,27 @@ fn of_topic(topic: &'static Topic) -> Command {
             .subcommand_required(true)
             .arg_required_else_help(true),
     };
-    let views = topic.views.iter().map(|view| of_view(topic, view));
+    let views = topic.views.iter().map(|view| of_view(topic, view, asked));
     views.fold(command, Command::subcommand)
 }
 
-fn of_view(topic: &Topic, view: &'static View) -> Command {
-    let command = Command::new(view.verb.name());
-    let command = with_args(command, topic.kind, view.verb, view.about);
-    match view.verb {
-        Verb::Hist => command.visible_alias("freq"),
-        _ => command,
+/// Another name of `hist`.
+const FREQ: &str = "freq";
+
+fn of_view(topic: &Topic, view: &'static View, asked: Asked<'_>) -> Command {
+    let name = view.verb.name();
+    let command = Command::new(name).about(view.about);
+    let (command, is_asked) = match view.verb {
+        Verb::Hist => (
+            command.visible_alias(FREQ),
+            asked.has(name) || asked.has(FREQ),
+        ),
+        _ => (command, asked.has(name)),
+    };
+    if is_asked {
+        with_args(command, topic.kind, view.verb, view.about)
+    } else {
+        command
     }
 }
 
@@ -134,6 +157,11 @@ impl FromArgMatches for QuestionCommand {
 mod tests {
     use super::*;
 
+    fn whole() -> Command {
+        let command = QuestionCommand::augment_subcommands(Command::new("whyslow"));
+        command.mut_subcommands(|topic| complete(topic, Asked::All))
+    }
+
     fn help(command: &Command) -> [String; 2] {
         let mut command = command.clone();
         let short = command.render_help().to_string();
@@ -142,7 +170,7 @@ mod tests {
 
     #[test]
     fn the_help_of_every_question_says_what_it_is_about() {
-        let commands = QuestionCommand::augment_subcommands(Command::new("whyslow"));
+        let commands = whole();
         for topic in TOPICS {
             let of_topic = commands.find_subcommand(topic.kind.name()).expect("made");
             for text in help(of_topic) {
@@ -161,8 +189,7 @@ mod tests {
     #[test]
     fn only_block_hist_compares_two_devices() {
         let of = |words: &[&str]| {
-            let command = QuestionCommand::augment_subcommands(Command::new("whyslow"));
-            let matches = command.try_get_matches_from(words).ok()?;
+            let matches = whole().try_get_matches_from(words).ok()?;
             QuestionCommand::from_arg_matches(&matches).ok()
         };
         let found = of(&["whyslow", "block", "hist", "web.wsl", "--vs", "sdb"]).expect("it is one");

@@ -1,4 +1,3 @@
-use clap::CommandFactory;
 use clap_complete::Shell as Generator;
 
 use crate::cli::{Cli, CompletionsArgs, Shell};
@@ -12,6 +11,6 @@ pub(super) fn run(args: &CompletionsArgs) -> Result<(), Failure> {
         Shell::Fish => Generator::Fish,
     };
     let mut script = Vec::new();
-    clap_complete::generate(generator, &mut Cli::command(), "whyslow", &mut script);
+    clap_complete::generate(generator, &mut Cli::whole(), "whyslow", &mut script);
     to_stdout(&String::from_utf8_lossy(&script))
 }

@@ -16,7 +16,7 @@ mod top;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, Error, FromArgMatches, Subcommand};
 
-use crate::cli::TalkArgs;
+use crate::cli::{Asked, TalkArgs};
 use crate::failure::Failure;
 use crate::live::Segment;
 use crate::recording::Opened;
@@ -64,6 +64,22 @@ fn tools() -> impl Iterator<Item = &'static Tool> {
     live.chain(lttng::TOOLS.iter().copied())
 }
 
+/// The tool of this name, or with this machine form.
+fn named(name: &str) -> Option<&'static Tool> {
+    tools().find(|tool| tool.name == name || tool.machine_name == Some(name))
+}
+
+/// Adds the options of those tools that are asked for.
+pub(crate) fn complete(command: Command, asked: Asked<'_>) -> Command {
+    command.mut_subcommands(|command| match named(command.get_name()) {
+        // Afterwards: options that are flattened bring their own comment as what it is about.
+        Some(tool) if asked.has(command.get_name()) => {
+            (tool.args)(command).about(tool.about).long_about(None)
+        }
+        _ => command,
+    })
+}
+
 /// `as TOOL …` as typed.
 #[derive(Debug, Clone)]
 pub(crate) struct AsCommand {
@@ -73,10 +89,7 @@ pub(crate) struct AsCommand {
 
 impl AsCommand {
     pub(crate) fn run(&self, talk: &TalkArgs) -> Result<(), Failure> {
-        let is_it =
-            |tool: &&Tool| tool.name == self.name || tool.machine_name == Some(self.name.as_str());
-        let tool = tools()
-            .find(is_it)
+        let tool = named(&self.name)
             .ok_or_else(|| Failure::usage(format!("`{}` is no tool known here", self.name)))?;
         let call = |segment: Option<&Segment<'_>>| {
             (tool.run)(&Call {
@@ -96,12 +109,7 @@ impl AsCommand {
 impl Subcommand for AsCommand {
     fn augment_subcommands(command: Command) -> Command {
         let commands = tools().flat_map(|tool| {
-            // Afterwards: options that are flattened bring their own comment as what it is about.
-            let command = |name| {
-                (tool.args)(Command::new(name))
-                    .about(tool.about)
-                    .long_about(None)
-            };
+            let command = |name| Command::new(name).about(tool.about);
             let plain = command(tool.name);
             let machine = tool.machine_name.map(|name| command(name).hide(true));
             [Some(plain), machine].into_iter().flatten()
@@ -114,7 +122,7 @@ impl Subcommand for AsCommand {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        tools().any(|tool| tool.name == name || tool.machine_name == Some(name))
+        named(name).is_some()
     }
 }
 

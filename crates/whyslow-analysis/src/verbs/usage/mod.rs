@@ -30,7 +30,7 @@ use crate::grouping::{Grouping, Object, TimeKey};
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{FILLS, Spec};
 use crate::objects::Sort;
-use crate::pass::{Groups, Unordered};
+use crate::pass::Unordered;
 use crate::query::Kind;
 use crate::scan::Projection;
 
@@ -84,14 +84,14 @@ pub(crate) fn sums(
     context: &Context<'_>,
     spec: &'static Spec,
     keys: &[Key],
-) -> Result<Groups<UsageSum>, AnalysisError> {
+) -> Result<Unordered<UsageSum>, AnalysisError> {
     let by = By {
         keys,
         of_sorts: false,
         interval: None,
     };
     let groups = sums_by(context, spec, [by])?.pop();
-    Ok(groups.into_iter().flatten().collect())
+    Ok(groups.unwrap_or_default())
 }
 
 /// What sums are told apart by.

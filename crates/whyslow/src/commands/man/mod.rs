@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_mangen::Man;
 
 use crate::cli::{Cli, ManArgs};
@@ -15,7 +15,7 @@ use crate::output::to_stdout;
 const MORE: &[(&str, &str)] = &[("record", include_str!("record.roff"))];
 
 pub(super) fn run(args: &ManArgs) -> Result<(), Failure> {
-    let mut command = Cli::command();
+    let mut command = Cli::whole();
     command.build();
     if let Some(folder) = &args.dir {
         let failed = |error| Failure::writing(folder, error);
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn the_page_of_record_tells_what_recording_costs() {
-        let mut command = Cli::command();
+        let mut command = Cli::whole();
         command.build();
         let page = command.find_subcommand("record").expect("it is there");
         let text = text(page, &["record".to_owned()]).expect("memory takes it");
