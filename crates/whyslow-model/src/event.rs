@@ -17,8 +17,12 @@ pub use stack::{Frame, LockKind, LockWait, Stack, StackKind};
 pub use tcp::{Endpoint, TcpChange, TcpState};
 pub use work::{ItemPhase, Work, WorkItem, WorkKind, WorkPhase};
 
+mod context;
+mod fill;
 mod host;
 
+pub use context::{Context, Interrupt};
+pub use fill::{CacheFill, FillCause, FilledPages};
 pub use host::{ProcessAbout, StateCounters, StateDevice, StateMount, StateResolverFile};
 
 use crate::Ns;
@@ -33,27 +37,6 @@ pub struct Event<'a> {
     /// What the source says of the thread that was running, beside the payload.
     pub context: Context<'a>,
     pub body: Body<'a>,
-}
-
-/// Contexts recorded with an event. Absent means unknown, never zero.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Context<'a> {
-    pub tid: Option<i32>,
-    pub pid: Option<i32>,
-    pub ppid: Option<i32>,
-    pub comm: Option<&'a [u8]>,
-    pub prio: Option<i32>,
-    /// What the CPU did, whoever ran on it.
-    pub interrupt: Option<Interrupt>,
-}
-
-/// Whether a CPU served an interrupt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interrupt {
-    /// It did not: the thread was at work.
-    None,
-    Soft,
-    Hard,
 }
 
 /// Address of a socket.
@@ -524,6 +507,8 @@ pub enum Body<'a> {
         kind: MemoryKind,
         order: u32,
     },
+    /// Pages of files come into the page cache, or a file is told of.
+    CacheFill(CacheFill<'a>),
     /// Pages are being freed because memory is short; the thread does nothing else meanwhile.
     ReclaimBegin {
         kind: ReclaimKind,

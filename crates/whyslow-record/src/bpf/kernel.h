@@ -146,6 +146,58 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq;
 };
 
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+	union {
+		struct hlist_node d_alias;
+	} d_u;
+};
+
+struct super_block {
+	u32 s_dev;
+	unsigned long s_magic;
+	struct dentry *s_root;
+};
+
+struct inode {
+	u16 i_mode;
+	u32 i_rdev;
+	unsigned long i_ino;
+	struct super_block *i_sb;
+	struct hlist_head i_dentry;
+};
+
+struct address_space {
+	struct inode *host;
+};
+
+struct file {
+	struct address_space *f_mapping;
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	struct sched_entity se;
@@ -160,6 +212,7 @@ struct task_struct {
 	struct sighand_struct *sighand;
 	struct mm_struct *mm;
 	struct nsproxy *nsproxy;
+	struct files_struct *files;
 	struct task_struct *group_leader;
 	struct task_io_accounting ioac;
 };
@@ -222,10 +275,6 @@ struct linux_binprm {
 	const char *filename;
 };
 
-struct super_block {
-	u32 s_dev;
-};
-
 struct journal_s {
 	struct block_device *j_fs_dev;
 };
@@ -268,7 +317,12 @@ struct xlog {
 };
 
 struct folio {
+	struct address_space *mapping;
 	unsigned long _flags_1;
+};
+
+struct page {
+	struct address_space *mapping;
 };
 
 struct folio___old {

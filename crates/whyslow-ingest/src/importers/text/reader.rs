@@ -167,11 +167,8 @@ impl<'a> Fields<'a> {
             comm: self.line.context("comm"),
             prio: number("prio")?,
             interrupt: match self.line.context("interrupt") {
+                Some(name) => Some(Interrupt::of_name(name).ok_or_else(|| bad("interrupt", name))?),
                 None => None,
-                Some(b"none") => Some(Interrupt::None),
-                Some(b"soft") => Some(Interrupt::Soft),
-                Some(b"hard") => Some(Interrupt::Hard),
-                Some(text) => return Err(bad("interrupt", text)),
             },
         })
     }

@@ -71,12 +71,7 @@ impl LineWriter<'_> {
         self.some("ppid", context.ppid);
         self.some_bytes("comm", context.comm);
         self.some("prio", context.prio);
-        let interrupt = context.interrupt.map(|interrupt| match interrupt {
-            Interrupt::None => "none",
-            Interrupt::Soft => "soft",
-            Interrupt::Hard => "hard",
-        });
-        self.some("interrupt", interrupt);
+        self.some("interrupt", context.interrupt.map(Interrupt::name));
         self.out.replace_range(before..=before, " (");
         self.out.push(')');
     }
