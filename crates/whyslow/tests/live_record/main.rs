@@ -13,6 +13,7 @@ mod counters;
 mod devices;
 mod doctor;
 mod ends;
+mod fills;
 mod flight;
 mod forms;
 mod functions;
