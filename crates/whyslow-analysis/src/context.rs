@@ -130,6 +130,21 @@ impl<'q> Context<'q> {
         keys: &[Key],
         filter: &Filter,
     ) -> Result<Pass, AnalysisError> {
+        let mut pass = self.pass_with_cut(spec, keys, filter)?;
+        if self.question.counts_ended {
+            pass.selector.only_ended(spec, &mut pass.projection);
+        }
+        Ok(pass)
+    }
+
+    /// The same with what the end of the recording cuts, also where that counts in the next one: for
+    /// measures of time, and for what is shown as going on.
+    pub(crate) fn pass_with_cut(
+        &self,
+        spec: &'static Spec,
+        keys: &[Key],
+        filter: &Filter,
+    ) -> Result<Pass, AnalysisError> {
         let mut pass = self.pass_in(spec, keys, filter, self.selected)?;
         if let Some((table, id)) = self.excluded
             && table == spec.table.name

@@ -67,6 +67,8 @@ enum Test {
     },
     /// It ended then.
     EndedIn { column: ColumnRef, window: Window },
+    /// The column has a value.
+    Known(ColumnRef),
     /// A part of the duration, which must be known.
     Stage { column: ColumnRef, min: Ns, max: Ns },
     Length {
@@ -145,6 +147,16 @@ impl Selector {
             tests,
             words,
         })
+    }
+
+    /// Only what ended, of what has a row where its end is known and its begin is not. Other things
+    /// have one where they begin, and no other.
+    pub(crate) fn only_ended(&mut self, spec: &Spec, projection: &mut Projection) {
+        const KNOWN_BY_THEIR_ENDS: [&str; 5] =
+            ["syscall", "block_io", "irq", "thread_state", "sched_slice"];
+        if KNOWN_BY_THEIR_ENDS.contains(&spec.table.name) {
+            self.tests.push(Test::Known(projection.need("ts_end")));
+        }
     }
 
     /// Only what belongs to these processes.
@@ -301,6 +313,10 @@ impl Test {
                     let ts_end = ts_end.get(row);
                     ts_end.is_some_and(|ts_end| window.contains(ts_end))
                 });
+            }
+            Test::Known(column) => {
+                let column = column.ints(batch)?;
+                keep(rows, |row| column.get(row).is_some());
             }
             Test::Stage { column, min, max } => {
                 let stage = column.ints(batch)?;

@@ -198,6 +198,9 @@ pub struct Question {
     pub at: Option<Ns>,
     /// More columns: every sharer of a file, …
     pub wide: bool,
+    /// Of what the end of the recording cuts, only time is measured: it counts in the recording that
+    /// goes on there, in which it ends.
+    pub counts_ended: bool,
 }
 
 impl Question {
@@ -217,6 +220,7 @@ impl Question {
             overlaps: None,
             at: None,
             wide: false,
+            counts_ended: false,
         }
     }
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use libbpf_rs::OpenObject;
 use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
-use crate::clock;
+use crate::clock::{self, Clocks};
 use crate::drop;
 use crate::error::RecordError;
 use crate::load::{self, Loaded};
@@ -35,6 +35,7 @@ use crate::sink::{Out, Sink};
 use crate::snapshot;
 use crate::spool::SpoolWriter;
 use crate::targets::Targets;
+use crate::underway::Underway;
 use crate::watch::Watch;
 use facts::{fact, tell_off, tell_stand_ins, topics_told};
 
@@ -257,7 +258,7 @@ impl<'o> Session<'o> {
         };
         let found = session.targets.find(&session.loaded.skeleton)?;
         session.pids.extend(found);
-        session.begin_spool(clock::monotonic())?;
+        session.begin_spool(&clock::clocks())?;
         Ok(session)
     }
 
@@ -281,13 +282,14 @@ impl<'o> Session<'o> {
     }
 
     /// The clocks come first: without them no time means anything.
-    fn begin_spool(&mut self, complete_until: u64) -> Result<(), RecordError> {
+    fn begin_spool(&mut self, now: &Clocks) -> Result<(), RecordError> {
+        let complete_until = now.monotonic;
         let mut sink = self.sink.borrow_mut();
         let sink = &mut *sink;
         if let Out::Ring(ring) = &mut sink.out {
             ring.begin_chapter(complete_until);
         }
-        snapshot::head(&mut sink.encoder, &self.pids, &self.topics);
+        snapshot::head(&mut sink.encoder, now, &self.pids, &self.topics);
         if let Some(watch) = &self.watch {
             watch.tell_probes(&mut sink.encoder);
         }
@@ -297,10 +299,11 @@ impl<'o> Session<'o> {
             tell_stand_ins(&self.loaded.stand_ins, &mut sink.encoder);
         }
         if let Some(underway) = &mut sink.underway {
-            underway.end_turn(&mut sink.encoder);
-            let forgotten = std::mem::take(&mut underway.forgotten);
-            if forgotten > 0 {
-                fact(&mut sink.encoder, "paths_forgotten", &forgotten.to_string());
+            underway.end_turn(complete_until, &mut sink.encoder);
+            for (what, times) in underway.take_forgotten() {
+                if times > 0 {
+                    fact(&mut sink.encoder, what, &times.to_string());
+                }
             }
         }
         sink.complete_until = complete_until;
@@ -346,7 +349,11 @@ impl<'o> Session<'o> {
             return Err(self.failed(error));
         }
         let emptied = emptied?;
+        let lost = self.losses.total;
         self.losses.note(&self.loaded, &mut sink.encoder, now);
+        if self.losses.total > lost {
+            sink.underway.iter_mut().for_each(Underway::lose);
+        }
         for mark in marks.into_iter().flatten() {
             sink.encoder
                 .begin_on(Kind::Mark, mark.ts, (mark.pid, mark.pid), (0, ELSEWHERE))
@@ -359,7 +366,7 @@ impl<'o> Session<'o> {
             let new = sink.calls - self.calls.0;
             self.calls = (sink.calls, (new as f64 / seconds) as u64);
             self.clocks_at = Instant::now();
-            snapshot::clocks(&mut sink.encoder);
+            snapshot::clocks(&mut sink.encoder, &clock::clocks());
             self.missed.look(&self.loaded, &mut sink.encoder);
             let excess = self.meter.look();
             sink.relieve(excess, self.is_short);
@@ -367,6 +374,7 @@ impl<'o> Session<'o> {
         }
         if let Some(until) = emptied {
             sink.desk.turn(until);
+            sink.underway.iter_mut().for_each(|it| it.settle(until));
         }
         sink.write_names(is_time)
             .map_err(|source| of_spool(&self.spool, source))?;
@@ -449,10 +457,10 @@ impl<'o> Session<'o> {
     }
 
     /// What there is to say at the end of a spool.
-    fn end_spool(&mut self) -> Result<(), RecordError> {
+    fn end_spool(&mut self, now: &Clocks) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
         let too_large = sink.desk.too_large();
-        let ended = sink.end(|encoder| {
+        let ended = sink.end(now, |encoder| {
             tell_off(&self.loaded.off, encoder);
             tell_stand_ins(&self.loaded.stand_ins, encoder);
             if too_large > 0 {
@@ -487,7 +495,7 @@ impl<'o> Session<'o> {
         while self.loaded.links.pop().is_some() {}
         let progress = self.progress();
         self.namespaces.finish(&mut self.sink.borrow_mut().encoder);
-        self.end_spool()?;
+        self.end_spool(&clock::clocks())?;
         if let Some(watch) = self.watch.take() {
             watch.end();
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use whyslow_model::spool::{ELSEWHERE, Encoder, HEAD_BYTES, HostRecord, Kind, Record, records};
 
-use crate::clock;
+use crate::clock::Clocks;
 use crate::heap;
 use crate::naming::Desk;
 use crate::packed::{Packed, Packer};
@@ -268,17 +268,16 @@ impl Sink {
         heap::trim();
     }
 
-    /// The spool ends, with what `tell` has to say, if there is room for that.
-    pub(crate) fn end(&mut self, tell: impl FnOnce(&mut Encoder)) -> io::Result<()> {
+    /// The spool ends at a moment, with what `tell` has to say, if there is room for that.
+    pub(crate) fn end(&mut self, now: &Clocks, tell: impl FnOnce(&mut Encoder)) -> io::Result<()> {
         self.write(Part::Events)?;
         let mut encoder = Encoder::default();
-        snapshot::clocks(&mut encoder);
+        snapshot::clocks(&mut encoder, now);
         if let Some(unwritten) = self.unwritten {
-            let now = clock::monotonic();
             encoder
                 .begin_on(Kind::Lost, unwritten.since, (0, 0), (0, ELSEWHERE))
                 .u64(unwritten.since)
-                .u64(now)
+                .u64(now.monotonic)
                 .u64(unwritten.records)
                 .end();
         }
@@ -296,6 +295,8 @@ impl Sink {
     pub(crate) fn begin(&mut self, writer: SpoolWriter) {
         self.out = Out::Spool(writer);
         self.unwritten = None;
+        // The end of the one before told that all of it was there.
+        self.told_until = 0;
         self.desk.begin_spool();
     }
 
@@ -371,6 +372,7 @@ fn pid_of(record: &[u8]) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock;
     use crate::options::Options;
     use whyslow_model::spool::Block;
 
@@ -427,7 +429,7 @@ mod tests {
             for number in 0..99 {
                 sink.take(&noise(number));
             }
-            sink.end(|encoder| {
+            sink.end(&clock::clocks(), |encoder| {
                 let fact = encoder.begin(Kind::Fact, 1, (0, 0));
                 fact.text(b"name").text(&noise(1).repeat(30)).end();
             })
@@ -460,7 +462,7 @@ mod tests {
             sink.encoder.copy(&noise(number));
         }
         sink.write(Part::Events).expect("a disk");
-        sink.end(|_| ()).expect("a disk");
+        sink.end(&clock::clocks(), |_| ()).expect("a disk");
         let file = std::fs::read(spool.join("000001.blocks")).expect("it is there");
         let written = blocks(&file);
         let (last, _) = written.split_last().expect("an end");
@@ -472,6 +474,28 @@ mod tests {
             _ => None,
         });
         assert_eq!((last.0, lost), (2, sink.unwritten.map(|left| left.records)));
+    }
+
+    #[test]
+    fn the_end_of_a_spool_says_nothing_about_the_next_one() {
+        let folder = tempfile::TempDir::new().expect("a temporary folder");
+        let spool =
+            |name| SpoolWriter::create(&folder.path().join(name), u64::MAX).expect("a disk");
+        let mut sink = Sink::new(Out::Spool(spool("a")), true, Desk::default()).expect("memory");
+        sink.end(&clock::clocks(), |_| ()).expect("a disk");
+        sink.begin(spool("b"));
+        // More than one block.
+        for number in 1..6_000 {
+            sink.encoder.copy(&noise(number));
+            sink.complete_until = number;
+        }
+        sink.write(Part::Events).expect("a disk");
+        let file = std::fs::read(folder.path().join("b/000001.blocks")).expect("it is there");
+        let until: Vec<u64> = blocks(&file).iter().map(|(_, until)| *until).collect();
+        assert!(
+            until.len() > 1 && until.iter().all(|until| *until < 6_000),
+            "{until:?}"
+        );
     }
 
     /// Bytes of the payload of the last block.

@@ -1,7 +1,8 @@
-//! Calls that have not returned when a recording turns from one spool to the next: the next one tells
-//! of them again, with what they point at.
+//! Calls that have not returned when a recording turns from one spool to the next, and requests that
+//! have not ended: the next one tells of them again, of calls with what they point at.
 
 mod functions;
+mod requests;
 
 use std::collections::hash_map::Entry;
 
@@ -10,6 +11,7 @@ use whyslow_model::spool::{Encoder, Kind};
 
 use crate::raw::Raw;
 use functions::FunctionCalls;
+use requests::Requests;
 
 /// A call has no more arguments than this.
 const TEXTS_MAX: usize = 8;
@@ -24,9 +26,10 @@ pub(crate) struct Underway {
     /// That came since they were counted.
     bytes: usize,
     /// How often all were forgotten.
-    pub(crate) forgotten: u64,
+    forgotten: u64,
     turn: Option<Turn>,
     functions: FunctionCalls,
+    requests: Requests,
 }
 
 /// What is known of calls around a turn.
@@ -49,6 +52,8 @@ impl Underway {
         const EXIT: u16 = Kind::Exit as u16;
         const FUNCTION_BEGIN: u16 = Kind::FunctionBegin as u16;
         const FUNCTION_END: u16 = Kind::FunctionEnd as u16;
+        const BIO_QUEUE: u16 = Kind::BioQueue as u16;
+        const RQ_COMPLETE: u16 = Kind::RqComplete as u16;
         let raw = Raw(record);
         match raw.kind() {
             SYSCALL => {
@@ -82,6 +87,7 @@ impl Underway {
             }
             FUNCTION_BEGIN => self.functions.begin(raw),
             FUNCTION_END => self.functions.end(raw),
+            BIO_QUEUE..=RQ_COMPLETE => self.requests.see(record),
             _ => {}
         }
     }
@@ -108,6 +114,27 @@ impl Underway {
         }
     }
 
+    /// All records before this moment have come.
+    pub(crate) fn settle(&mut self, until: u64) {
+        self.requests.settle(until);
+    }
+
+    /// How often what was forgotten, since the last turn.
+    pub(crate) fn take_forgotten(&mut self) -> [(&'static str, u64); 2] {
+        [
+            ("paths_forgotten", std::mem::take(&mut self.forgotten)),
+            (
+                "requests_forgotten",
+                std::mem::take(&mut self.requests.forgotten),
+            ),
+        ]
+    }
+
+    /// Records are missing: what would end may have ended.
+    pub(crate) fn lose(&mut self) {
+        self.requests.forget();
+    }
+
     /// From now on the calls of the kernel's list are taken down.
     pub(crate) fn begin_turn(&mut self, now: u64) {
         self.turn = Some(Turn {
@@ -116,12 +143,14 @@ impl Underway {
         });
     }
 
-    /// Tells the next spool of the calls that have begun and not ended; how many they are.
-    pub(crate) fn end_turn(&mut self, encoder: &mut Encoder) -> usize {
+    /// Tells the next spool, which begins at a moment, of the calls and requests that have begun and
+    /// not ended; how many such calls there are.
+    pub(crate) fn end_turn(&mut self, now: u64, encoder: &mut Encoder) -> usize {
         let Some(turn) = self.turn.take() else {
             return 0;
         };
         self.functions.tell(encoder);
+        self.requests.tell(now, encoder);
         let mut told = 0;
         for (tid, texts) in &self.texts {
             // Calls that began when the list had passed their thread are not in it.
@@ -193,7 +222,7 @@ mod tests {
 
     fn told(underway: &mut Underway) -> Vec<(i32, String)> {
         let mut encoder = Encoder::default();
-        underway.end_turn(&mut encoder);
+        underway.end_turn(30, &mut encoder);
         let told = records(encoder.payload()).map(|(_, record)| match record.unwrap() {
             (head, Record::Text(text)) => {
                 (head.tid, String::from_utf8(text.bytes.to_vec()).unwrap())

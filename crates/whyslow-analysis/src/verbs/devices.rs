@@ -112,9 +112,10 @@ fn sweep(
     parts: Parts,
     detail: Detail,
 ) -> Result<BTreeMap<String, Device>, AnalysisError> {
-    let mut pass = context.pass(&BLOCK, &[])?;
+    let mut pass = context.pass_with_cut(&BLOCK, &[], &context.question.filter)?;
     let columns = Columns::new(detail, &mut pass.projection);
     let recording_end = context.recording_end();
+    let counts_ended = context.question.counts_ended;
     let piece = || Piece {
         verdicts: pass.selector.verdicts(),
         rows: Vec::new(),
@@ -136,7 +137,11 @@ fn sweep(
         };
         let places = columns.places(batch, rows, &mut place_of)?;
         columns.each(batch, rows, &places, |place, request| {
-            devices[place].1.add(parts, request, recording_end);
+            let device = &mut devices[place].1;
+            device.measure(request, recording_end);
+            if request.ts_end.is_some() || !counts_ended {
+                device.count(parts, request, recording_end);
+            }
         })
     };
     let mut all: BTreeMap<String, Device> = BTreeMap::new();
@@ -399,10 +404,16 @@ impl Device {
         self.current = (part, self.parts.remove(&part).unwrap_or_default());
     }
 
-    fn add(&mut self, parts: Parts, request: &Request, recording_end: Ns) {
+    /// The time that it was in flight.
+    #[inline]
+    fn measure(&mut self, request: &Request, recording_end: Ns) {
         let end = request.ts_end.unwrap_or(recording_end);
         self.in_flight.add(request.ts, end);
-        let part = parts.of(end);
+    }
+
+    /// What it was.
+    fn count(&mut self, parts: Parts, request: &Request, recording_end: Ns) {
+        let part = parts.of(request.ts_end.unwrap_or(recording_end));
         if part != self.current.0 {
             self.change_to(part);
         }

@@ -24,11 +24,12 @@ const ROWS: usize = 20;
 const STATES_SHOWN: [&str; 4] = ["running", "runnable", "uninterruptible", "sleeping"];
 
 pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
-    let mut pass = context.pass(&STATES, keys)?;
+    let mut pass = context.pass_with_cut(&STATES, keys, &context.question.filter)?;
     let parts = Parts::of_question(context);
     let times = StateTimes {
         parts,
         recording_end: context.recording_end(),
+        counts_ended: context.question.counts_ended,
         ts: pass.projection.need("ts"),
         ts_end: pass.projection.need("ts_end"),
         state: pass.projection.need("state"),
@@ -81,6 +82,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
 struct StateTimes {
     parts: Parts,
     recording_end: Ns,
+    counts_ended: bool,
     ts: ColumnRef,
     ts_end: ColumnRef,
     state: ColumnRef,
@@ -117,12 +119,14 @@ impl Summing for StateTimes {
 
     #[inline]
     fn add(&self, sums: &mut Self::Sum, (ts, ts_end, state, places): &Self::Columns<'_>, row: u32) {
-        let end = ts_end.get(row).unwrap_or(self.recording_end);
+        let end = ts_end.get(row);
+        let counts = end.is_some() || !self.counts_ended;
+        let end = end.unwrap_or(self.recording_end);
         let place = state.key(row).map_or(STATES_SHOWN.len(), |key| places[key]);
         for (number, piece) in self.parts.pieces(ts.at(row), end).enumerate() {
             let sum = sums.entry(piece.part).or_default();
             sum.times[place] += piece.length;
-            sum.count += i64::from(number == 0);
+            sum.count += i64::from(counts && number == 0);
         }
     }
 

@@ -146,7 +146,7 @@ fn by_thread<S>(sums: Unordered<S>) -> FxHashMap<i64, S> {
 }
 
 fn cpu_times(context: &Context<'_>, filter: &Filter) -> Result<Unordered<Ns>, AnalysisError> {
-    let mut pass = context.pass_of(&SLICES, &[Key::Thread], filter)?;
+    let mut pass = context.pass_with_cut(&SLICES, &[Key::Thread], filter)?;
     let inside = Inside {
         span: context.span,
         recording_end: context.recording_end(),

@@ -44,7 +44,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
             "ask for longer intervals, or a shorter window with -w",
         ));
     }
-    let mut pass = context.pass(&STATES, keys)?;
+    let mut pass = context.pass_with_cut(&STATES, keys, &context.question.filter)?;
     let lines = Lines {
         parts,
         recording_end: context.recording_end(),

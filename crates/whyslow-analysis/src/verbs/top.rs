@@ -31,10 +31,10 @@ pub(crate) fn tables(
     keys: &[Key],
 ) -> Result<Vec<AnswerTable>, AnalysisError> {
     let limit = context.limit(ROWS);
-    let mut pass = context.pass(spec, keys)?;
+    let mut pass = context.pass_with_cut(spec, keys, &context.question.filter)?;
     let order = Order::of(spec, context.question.sort.as_ref())?;
     let last = last_calls(context, spec)?;
-    let top = Top::new(order, limit, (context.recording_end(), last), &mut pass);
+    let top = Top::new(context, order, limit, last, &mut pass);
     let groups = pass.run(context.tables, &top)?;
 
     let mut ranked = Vec::new();
@@ -243,6 +243,7 @@ impl Summing for Last {
 struct Top {
     limit: usize,
     ascending: bool,
+    counts_ended: bool,
     recording_end: Ns,
     /// Calls that may still have run at the end; none if every row without an end may.
     last: Option<LastCalls>,
@@ -260,16 +261,18 @@ struct TopSum {
 
 impl Top {
     fn new(
+        context: &Context<'_>,
         order: Order,
         limit: usize,
-        (recording_end, last): (Ns, Option<LastCalls>),
+        last: Option<LastCalls>,
         pass: &mut Pass,
     ) -> Self {
         let projection = &mut pass.projection;
         Self {
             limit,
             ascending: order.ascending,
-            recording_end,
+            counts_ended: context.question.counts_ended,
+            recording_end: context.recording_end(),
             last,
             value: projection.need(order.column),
             ts: projection.need("ts"),
@@ -305,7 +308,8 @@ impl Summing for Top {
             id: id.at(row),
             spot: first.row(row),
         };
-        if let Some(value) = value.get(row) {
+        let is_counted = !self.counts_ended || ts_end.get(row).is_some();
+        if let Some(value) = value.get(row).filter(|_| is_counted) {
             let value = if self.ascending {
                 value.saturating_neg()
             } else {

@@ -428,6 +428,43 @@ fn devices_second_by_second_as_iostat_shows_them() {
 }
 
 #[test]
+fn what_the_end_of_an_interval_cuts_counts_in_the_next_one_and_its_time_in_both() {
+    let ended = |kind, verb| Question {
+        counts_ended: true,
+        ..Question::new(kind, verb)
+    };
+    let answer = ask(&disks(), &ended(Kind::Block, Verb::Usage)).unwrap();
+    let shown = ["requests", "write_bytes", "busy_ns", "aqu_sz"];
+    assert_eq!(
+        columns(table(&answer, "devices"), &shown),
+        "3 | 4096 | 800000000 | 5.000000e-1"
+    );
+    let calls = recording(INCIDENT);
+    let answer = ask(&calls, &ended(Kind::Io, Verb::Stats)).unwrap();
+    let stats = table(&answer, "stats");
+    assert_eq!(
+        columns(stats, &["op", "count", "total_ns", "unfinished"]),
+        "open | 3 | 818000 | 0\nsync | 1 | 800000 | 0\nwrite | 2 | 6000 | 0\nread | 1 | 2000 | 0"
+    );
+    assert!(
+        answer
+            .caveats
+            .iter()
+            .all(|caveat| !caveat.contains("began before"))
+    );
+    let answer = ask(&calls, &ended(Kind::Io, Verb::Log)).unwrap();
+    assert_eq!(table(&answer, "log").rows.len(), 7);
+    // It goes on, and that is to be seen.
+    let answer = ask(&calls, &ended(Kind::Io, Verb::Top)).unwrap();
+    let running = table(&answer, "unfinished");
+    assert_eq!(columns(running, &["id", "dur_min_ns"]), "op:6 | 800000");
+    let answer = ask(&calls, &ended(Kind::Files, Verb::Usage)).unwrap();
+    let files = table(&answer, "usage");
+    let db = columns(files, &["file", "other_calls"]);
+    assert!(!db.contains("/db"), "{db}");
+}
+
+#[test]
 fn a_device_is_found_by_name_and_by_number() {
     for (device, count) in [
         (DeviceRef::Name("sda".into()), 4),

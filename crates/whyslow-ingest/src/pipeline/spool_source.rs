@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use whyslow_model::Ns;
 use whyslow_model::event::SyscallArgs;
-use whyslow_model::spool::Record;
+use whyslow_model::spool::{ELSEWHERE, Record};
 use whyslow_model::stat;
 
 use super::ImportError;
@@ -154,9 +154,10 @@ fn emit<S: RowSink>(
             continue;
         }
         let mut args = SyscallArgs::default();
+        let is_told_again = matches!(record, Record::Block(_)) && head.flags & ELSEWHERE != 0;
         match mapper.map(&head, &record, place, &mut args) {
-            // Calls that were under way when the spool began are no part of its time.
-            Told::Event(event) if ordered.is_entry() && ordered.ts < begin => {
+            // Calls and requests that were under way when the spool began are no part of its time.
+            Told::Event(event) if ordered.ts < begin && (ordered.is_entry() || is_told_again) => {
                 session.event_before(event)?;
             }
             Told::Event(event) => session.event(event)?,

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use libbpf_rs::Iter;
 
 use super::{NAMING_ROUNDS, NAMING_TURN, PAUSE_BUSY, Session, of_spool};
-use crate::clock;
+use crate::clock::{self, Clocks};
 use crate::error::RecordError;
 use crate::ring::{Part, Window};
 use crate::sink::Out;
@@ -27,11 +27,11 @@ impl Session<'_> {
         self.name_rest(NAMING_TURN)?;
         let until = self.tell_all()?;
         self.sampler.turn();
-        self.end_spool()?;
+        self.end_spool(&until)?;
         self.sink.borrow_mut().begin(writer);
         self.spool = spool;
         self.turns += 1;
-        self.begin_spool(until)
+        self.begin_spool(&until)
     }
 
     /// Begins another chapter of what is kept in memory.
@@ -41,7 +41,7 @@ impl Session<'_> {
         self.sampler.turn();
         self.seal()?;
         self.sink.borrow_mut().desk.begin_spool();
-        self.begin_spool(until)
+        self.begin_spool(&until)
     }
 
     /// What is kept in memory, with all that happened until now.
@@ -70,12 +70,12 @@ impl Session<'_> {
     /// when that is everything; what came later waits for the next spool. Rings are emptied one after
     /// another: of a thread that changed its CPU meanwhile, a return would else be here, and what its
     /// call points at there.
-    fn tell_all(&mut self) -> Result<u64, RecordError> {
+    fn tell_all(&mut self) -> Result<Clocks, RecordError> {
         self.sink.borrow_mut().begin_turn(clock::monotonic());
         self.drain_all()?;
         self.tell_underway(true);
-        let until = clock::monotonic();
-        self.sink.borrow_mut().hold_from(until);
+        let until = clock::clocks();
+        self.sink.borrow_mut().hold_from(until.monotonic);
         self.drain_all()?;
         Ok(until)
     }

@@ -20,8 +20,8 @@ use whyslow_model::spool::{Encoder, Kind};
 use crate::clock::{self, Clocks};
 
 /// What everything after it is to be understood by.
-pub(crate) fn head(encoder: &mut Encoder, pids: &[i32], topics: &str) {
-    clocks(encoder);
+pub(crate) fn head(encoder: &mut Encoder, now: &Clocks, pids: &[i32], topics: &str) {
+    clocks(encoder, now);
     host::facts(encoder, topics);
     users::all(encoder, Path::new("/etc/passwd"));
     processes::first(encoder, Path::new("/proc"), pids);
@@ -66,15 +66,10 @@ fn all(parts: &SyncSender<Encoder>) -> Option<()> {
     parts.send(std::mem::take(encoder)).ok()
 }
 
-pub(crate) fn clocks(encoder: &mut Encoder) {
-    let Clocks {
-        monotonic,
-        boot,
-        real,
-    } = clock::clocks();
+pub(crate) fn clocks(encoder: &mut Encoder, now: &Clocks) {
     encoder
-        .begin(Kind::Clock, monotonic, (0, 0))
-        .u64(boot)
-        .u64(real as u64)
+        .begin(Kind::Clock, now.monotonic, (0, 0))
+        .u64(now.boot)
+        .u64(now.real as u64)
         .end();
 }

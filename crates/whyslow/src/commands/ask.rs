@@ -255,6 +255,7 @@ impl Asked {
             overlaps,
             at,
             wide: args.output.wide,
+            counts_ended: opened.is_part,
             ..Question::new(self.kind, self.verb)
         })
     }

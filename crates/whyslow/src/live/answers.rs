@@ -13,6 +13,7 @@ use crate::failure::Failure;
 pub(super) struct Answers<'a> {
     pub(super) room: &'a Room,
     pub(super) between: &'a Between,
+    pub(super) are_parts: bool,
     pub(super) receiver: Receiver<PathBuf>,
 }
 
@@ -50,6 +51,7 @@ impl Answers<'_> {
         answer(&Segment {
             recording: &recording,
             number,
+            is_part: self.are_parts,
             shared,
         })?;
         std::fs::remove_dir_all(&recording).map_err(failed(&recording))

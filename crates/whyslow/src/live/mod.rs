@@ -65,6 +65,8 @@ pub(crate) struct Segment<'s> {
     pub(crate) recording: &'s Path,
     /// From 0 on.
     pub(crate) number: u64,
+    /// Of several, or of as many as there will be.
+    pub(crate) is_part: bool,
     pub(crate) shared: &'s Shared,
 }
 
@@ -108,6 +110,7 @@ pub(crate) fn run(
         let answers = Answers {
             room: &room,
             between: &between,
+            are_parts: plan.interval.is_some(),
             receiver,
         };
         let answers = scope.spawn(|| answers.give(answer));

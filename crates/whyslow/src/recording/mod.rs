@@ -32,6 +32,8 @@ pub(crate) struct Opened {
     name: String,
     /// It goes when it has been asked.
     pub(crate) is_live: bool,
+    /// One of several intervals: the next begins where it ends.
+    pub(crate) is_part: bool,
 }
 
 impl Opened {
@@ -63,12 +65,16 @@ impl Opened {
             path,
             name,
             is_live: false,
+            is_part: false,
         })
     }
 
     /// Opens what was recorded of this machine a moment ago.
     pub(crate) fn live(segment: &Segment<'_>) -> Result<Self, Failure> {
-        Self::unremembered(segment.recording)
+        Ok(Self {
+            is_part: segment.is_part,
+            ..Self::unremembered(segment.recording)?
+        })
     }
 
     /// The same by its path.
@@ -79,6 +85,7 @@ impl Opened {
             path: path.to_owned(),
             name: LIVE.to_owned(),
             is_live: true,
+            is_part: false,
         })
     }
 

@@ -46,6 +46,12 @@ impl Running {
         self.child.stdout.take().expect("it is piped")
     }
 
+    /// Ctrl-C; what it still writes is to be read from what was taken.
+    pub(crate) fn stop(&self) {
+        let pid = Pid::from_raw(self.child.id() as i32).expect("it runs");
+        kill_process(pid, Signal::INT).expect("it is ours");
+    }
+
     /// Until it ends by itself; returns the exit code.
     pub(crate) fn wait(mut self) -> Option<i32> {
         self.child.wait().expect("it is ours").code()
@@ -53,8 +59,7 @@ impl Running {
 
     /// Ctrl-C; returns what it wrote, and the exit code.
     pub(crate) fn interrupt(mut self) -> (String, Option<i32>) {
-        let pid = Pid::from_raw(self.child.id() as i32).expect("it runs");
-        kill_process(pid, Signal::INT).expect("it is ours");
+        self.stop();
         let mut text = String::new();
         let mut stdout = self.child.stdout.take().expect("it is piped");
         stdout.read_to_string(&mut text).expect("UTF-8");

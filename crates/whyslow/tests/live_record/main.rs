@@ -6,6 +6,7 @@ mod common;
 
 mod bad_disk;
 mod blocks;
+mod borders;
 mod calls;
 mod chosen;
 mod counters;

@@ -21,7 +21,7 @@ pub(crate) fn ratios(context: &Context<'_>) -> Result<Vec<(i64, Value)>, Analysi
     let parts = Parts::of_question(context);
     let cpus = split::known(context)?;
     let covers = gaps::covers(context, &cpus, Sleeps::Left)?;
-    let mut pass = context.pass(&SLICES, &[Key::Cpu])?;
+    let mut pass = context.pass_with_cut(&SLICES, &[Key::Cpu], &context.question.filter)?;
     let running = Running {
         parts,
         recording_end: context.recording_end(),

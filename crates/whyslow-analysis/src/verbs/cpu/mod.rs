@@ -55,7 +55,7 @@ pub(crate) fn tables(
             split.table_of(context, on_cpus),
         ]);
     }
-    let mut pass = context.pass(&SLICES, keys)?;
+    let mut pass = context.pass_with_cut(&SLICES, keys, &context.question.filter)?;
     let times = Times::new(context, Parts::of_question(context), &mut pass);
     let grouping = std::slice::from_ref(&pass.grouping);
     let groups = pass.run_by(context.tables, &times, grouping)?;
@@ -204,6 +204,7 @@ impl<T: Default> Spans<T> {
 struct Times {
     parts: Parts,
     recording_end: Ns,
+    counts_ended: bool,
     columns: [ColumnRef; 7],
 }
 
@@ -221,6 +222,7 @@ impl Times {
         Self {
             parts,
             recording_end: context.recording_end(),
+            counts_ended: context.question.counts_ended,
             columns: names.map(|name| pass.projection.need(name)),
         }
     }
@@ -262,6 +264,7 @@ impl Summing for Times {
         let [_, _, prio, system, hardirq, softirq, migrations] = columns;
         let (begin, end) = self.slice(columns, row);
         let slice = Window::new(begin, end);
+        let counts = i64::from(!self.counts_ended || columns[1].get(row).is_some());
         let is_nice = prio.get(row).is_some_and(|prio| prio > PRIO_DEFAULT);
         let part = self.parts.of(slice.begin);
         let ends_later = slice.end > self.parts.begin(part).saturating_add(self.parts.width);
@@ -279,7 +282,7 @@ impl Summing for Times {
             spent.system += system;
             spent.hardirq += hardirq;
             spent.softirq += softirq;
-            spent.slices += 1;
+            spent.slices += counts;
             spent.migrations += migrations.at(row);
             return;
         }
@@ -297,7 +300,7 @@ impl Summing for Times {
                 system,
                 hardirq,
                 softirq,
-                slices: i64::from(number == 0),
+                slices: if number == 0 { counts } else { 0 },
                 migrations: if piece.begin == slice.begin {
                     migrations.at(row)
                 } else {

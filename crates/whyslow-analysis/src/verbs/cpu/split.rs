@@ -57,7 +57,7 @@ impl Split {
         context: &Context<'_>,
         by: [&[Key]; N],
     ) -> Result<[Unordered<Spans>; N], AnalysisError> {
-        let mut pass = context.pass(&SLICES, &[])?;
+        let mut pass = context.pass_with_cut(&SLICES, &[], &context.question.filter)?;
         let first = Object::First;
         let groupings = by.map(|keys| {
             Grouping::new(&SLICES, (keys, first), &context.names, &mut pass.projection)

@@ -79,7 +79,7 @@ pub(super) fn each<S: Send>(
     each: impl Fn(&mut S, usize, Told<What>) + Sync,
 ) -> Result<Vec<S>, AnalysisError> {
     let filter = any_length(&context.question.filter);
-    let mut pass = context.pass_of(&BLOCK, &[], &filter)?;
+    let mut pass = context.pass_with_cut(&BLOCK, &[], &filter)?;
     let columns = Columns::new(&mut pass.projection);
     let (window, end) = (context.selected(), context.recording_end());
     let each = |found: &mut S, disk: usize, told: Told<What>| {
