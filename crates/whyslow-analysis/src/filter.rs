@@ -178,6 +178,7 @@ impl Selector {
             _ => None,
         });
         let wanted: Arc<FxHashSet<Box<str>>> = Arc::new(texts.collect());
+        let has_reasons = projection.has("unknown_reason");
         self.also(projection, |builder| {
             let paths = Arc::clone(&wanted);
             let column = if object == Object::First {
@@ -187,7 +188,7 @@ impl Selector {
             };
             let holds = move |path: &str| paths.contains(key.of_path(path).as_ref());
             let mut clauses = vec![builder.text(column, Box::new(holds))];
-            if object == Object::First {
+            if object == Object::First && has_reasons {
                 let holds = move |reason: &str| wanted.contains(unknown_object(reason).as_str());
                 clauses.push(builder.text("unknown_reason", Box::new(holds)));
             }

@@ -41,6 +41,11 @@ impl Projection {
         }
     }
 
+    /// Whether the table has the column.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.table.column(name).is_some()
+    }
+
     pub(crate) fn scan(&self, window: Option<Window>) -> Scan {
         Scan {
             table: self.table,

@@ -17,8 +17,10 @@ pub use stack::{Frame, LockKind, LockWait, Stack, StackKind};
 pub use tcp::{Endpoint, TcpChange, TcpState};
 pub use work::{ItemPhase, Work, WorkItem, WorkKind, WorkPhase};
 
+mod fill;
 mod host;
 
+pub use fill::{CacheFill, FillCause, FilledPages};
 pub use host::{ProcessAbout, StateCounters, StateDevice, StateMount, StateResolverFile};
 
 use crate::Ns;
@@ -513,6 +515,8 @@ pub enum Body<'a> {
         kind: MemoryKind,
         order: u32,
     },
+    /// Pages of files come into the page cache, or a file is told of.
+    CacheFill(CacheFill<'a>),
     /// Pages are being freed because memory is short; the thread does nothing else meanwhile.
     ReclaimBegin {
         kind: ReclaimKind,

@@ -322,6 +322,8 @@ fn open<'o>(
     if let Some(group) = options.groups.first() {
         settings.cgroup_hierarchy = group.hierarchy;
     }
+    settings.wants_fills = options.topics.contains(&Topic::Pages);
+    settings.page_bytes = rustix::param::page_size() as u32;
     settings.wants_switches = options.topics.contains(&Topic::Sched);
     settings.stack_min_ns = options.stack_min.map_or(0, |min| min.as_nanos() as u64);
     settings.sample_ns = 1_000_000_000 / u64::from(options.sample_hz.max(1));

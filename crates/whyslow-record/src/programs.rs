@@ -329,7 +329,11 @@ pub(crate) static PROGRAMS: &[Program] = &[
     program("on_drop", NET, "packets thrown away"),
     program("on_fault_user", PAGES, "page faults of programs"),
     program("on_fault_kernel", PAGES, "page faults of the kernel"),
-    program("on_cache_add", PAGES, "pages that come into the page cache"),
+    program(
+        "on_cache_add",
+        PAGES,
+        "what comes into the page cache, by file",
+    ),
     program("on_cache_remove", PAGES, "pages that leave the page cache"),
 ];
 

@@ -3,7 +3,7 @@
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
-use whyslow_model::tables::{FdLifeRow, FileLifeRow, MappingRow};
+use whyslow_model::tables::{CacheFillRow, FdLifeRow, FileLifeRow, MappingRow};
 
 use super::{Cell, Field, IO, Only, Spec, Topic, View};
 use crate::keys::Key;
@@ -103,6 +103,19 @@ pub(crate) static MAPPINGS: Spec = Spec {
     rows: "mappings",
     table: MappingRow::TABLE,
     id_prefix: "mapping",
+    fields: &[],
+    ..LIVES
+};
+
+/// What came into the page cache.
+pub(crate) static FILLS: Spec = Spec {
+    kind: Kind::Files,
+    name: "fills",
+    rows: "fills of the page cache",
+    table: CacheFillRow::TABLE,
+    id_prefix: "fill",
+    lasting: false,
+    owner: "utid",
     fields: &[],
     ..LIVES
 };

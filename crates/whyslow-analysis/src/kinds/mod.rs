@@ -25,7 +25,7 @@ mod work_items;
 
 pub(crate) use block::BLOCK;
 pub(crate) use cpu::SLICES;
-pub(crate) use files::{DESCRIPTORS, FILES, LIVES, MAPPINGS, of_second};
+pub(crate) use files::{DESCRIPTORS, FILES, FILLS, LIVES, MAPPINGS, of_second};
 pub(crate) use io::IO;
 pub(crate) use irq::IRQ;
 pub(crate) use mem::{PAGES, RECLAIM};

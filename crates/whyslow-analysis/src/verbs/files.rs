@@ -13,6 +13,7 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Form, Measure, Value};
 use whyslow_model::syscall::Op;
 use whyslow_model::{Ns, Window};
 
+use super::fills::{self, FillSum};
 use super::sharers;
 use super::top::row_table;
 use crate::AnalysisError;
@@ -115,6 +116,9 @@ fn columns(keys: &[Key]) -> Vec<AnswerColumn> {
         column("write_bytes", "written", Measure::Bytes),
         column("reads", "reads", Measure::Count).priority(2),
         column("read_bytes", "read", Measure::Bytes),
+    ]);
+    columns.extend(fills::columns());
+    columns.extend([
         column("created", "created", Measure::Count).priority(3),
         column("deleted", "deleted", Measure::Count).priority(2),
         column("other_calls", "other calls", Measure::Count).priority(5),
@@ -268,6 +272,16 @@ fn by_path(context: &Context<'_>, keys: &[Key]) -> Result<Groups<FileSum>, Analy
     for (group, sum) in pass.run(context.tables, &second)? {
         files.entry(group).or_default().merge(sum);
     }
+    if let Some(fills) = fills::of(context, &keys)? {
+        for (group, fills) in fills {
+            if fills.has_come() || files.contains_key(&group) {
+                files.entry(group).or_default().fills = Some(fills);
+            }
+        }
+        for sum in files.values_mut() {
+            sum.fills.get_or_insert_default();
+        }
+    }
     let object = keys.iter().position(|key| *key == Key::File);
     files.retain(|group, sum| {
         let path = object.and_then(|place| group.get(place));
@@ -347,13 +361,16 @@ struct FileSum {
     deleted: i64,
     time: Ns,
     lives: Histogram,
+    /// None where it cannot be told.
+    fills: Option<FillSum>,
 }
 
 impl FileSum {
     /// Bytes first, then calls.
     fn weight(&self) -> (i64, i64) {
         let calls = self.opens + self.reads + self.writes + self.others;
-        (self.bytes_read + self.bytes_written, calls)
+        let mapped = self.fills.map_or(0, |sum| sum.mapped);
+        (self.bytes_read + self.bytes_written + mapped, calls)
     }
 
     fn merge(&mut self, other: FileSum) {
@@ -368,6 +385,10 @@ impl FileSum {
         self.deleted += other.deleted;
         self.time += other.time;
         self.lives.merge(&other.lives);
+        match (&mut self.fills, other.fills) {
+            (Some(sum), Some(more)) => sum.merge(more),
+            (sum, more) => *sum = sum.or(more),
+        }
     }
 
     fn cells(&self, row: &mut Vec<Value>) {
@@ -379,6 +400,9 @@ impl FileSum {
             self.bytes_written.into(),
             self.reads.into(),
             self.bytes_read.into(),
+        ]);
+        row.extend(fills::cells(self.fills.as_ref()));
+        row.extend([
             self.created.into(),
             self.deleted.into(),
             self.others.into(),

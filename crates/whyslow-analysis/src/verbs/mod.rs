@@ -3,6 +3,7 @@
 pub(crate) mod cpu;
 pub(crate) mod devices;
 pub(crate) mod files;
+pub(crate) mod fills;
 pub(crate) mod heat;
 pub(crate) mod hist;
 pub(crate) mod interfaces;

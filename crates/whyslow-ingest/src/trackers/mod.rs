@@ -10,6 +10,7 @@ mod callsites;
 mod counter;
 mod fd;
 mod file;
+mod fill;
 mod function;
 mod identity;
 mod irq;
@@ -49,6 +50,7 @@ pub use process::Processes;
 
 use block::BlockTracker;
 use counter::CounterTracker;
+use fill::FillTracker;
 use function::FunctionTracker;
 use irq::IrqTracker;
 use lookup::LookupTracker;
@@ -142,6 +144,7 @@ struct Topics {
     tcp: TcpTracker,
     signal: SignalTracker,
     page: PageTracker,
+    fill: FillTracker,
     reclaim: ReclaimTracker,
     lookup: LookupTracker,
     function: FunctionTracker,
@@ -168,6 +171,7 @@ impl Topics {
             tcp: TcpTracker::default(),
             signal: SignalTracker::default(),
             page: PageTracker::default(),
+            fill: FillTracker::default(),
             reclaim: ReclaimTracker::default(),
             lookup: LookupTracker::default(),
             function: FunctionTracker::default(),
@@ -370,6 +374,11 @@ impl Topics {
             Body::PageAlloc { .. } | Body::PageFree { .. } | Body::Memory { .. } => {
                 self.page.event(&event.body, here, out);
             }
+            Body::CacheFill(_) | Body::StateBlockDevice { .. } => {
+                self.page.event(&event.body, here, out);
+                let about = (&self.processes, &self.syscall);
+                self.fill.event(&event.body, here, about, out);
+            }
             Body::ReclaimBegin { .. } | Body::ReclaimEnd { .. } => {
                 self.reclaim.event(&event.body, here, out);
             }
@@ -386,6 +395,8 @@ impl Topics {
             Body::Usdt(ref hit) => self.usdt.event(hit, here, out),
             Body::StateMount(_) | Body::StateResolverFile(_) | Body::StateDeviceLink { .. } => {
                 self.machine.event(&event.body, here, out);
+                let about = (&self.processes, &self.syscall);
+                self.fill.event(&event.body, here, about, out);
             }
             Body::Work(work) => self.work.event(work, here, &self.block, out),
             Body::Signal(signal) => self.signal.sent(signal, (here, other), out),

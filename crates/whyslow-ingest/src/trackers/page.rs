@@ -3,7 +3,7 @@
 //!
 //! What an interrupt handler allocates is not the interrupted thread's; it is summed without owner.
 
-use whyslow_model::event::{Body, MemoryKind};
+use whyslow_model::event::{Body, CacheFill, MemoryKind};
 use whyslow_model::tables::{EmitAll, PageCountRow};
 use whyslow_model::{Ns, stat};
 
@@ -42,25 +42,29 @@ impl PageTracker {
         here: &Here,
         out: &mut Output<'_, S>,
     ) {
-        let (Body::PageAlloc { order } | Body::PageFree { order } | Body::Memory { order, .. }) =
-            *body
-        else {
-            return;
+        let pages = match *body {
+            Body::PageAlloc { order } | Body::PageFree { order } | Body::Memory { order, .. }
+                if order <= ORDER_MAX =>
+            {
+                1i64 << order
+            }
+            Body::PageAlloc { .. } | Body::PageFree { .. } | Body::Memory { .. } => {
+                out.anomalies.count(&stat::VALUE_IMPOSSIBLE, here.ts);
+                return;
+            }
+            Body::CacheFill(CacheFill::Pages(ref fill)) => fill.pages,
+            _ => return,
         };
-        if order > ORDER_MAX {
-            out.anomalies.count(&stat::VALUE_IMPOSSIBLE, here.ts);
-            return;
-        }
         let second = here.ts.div_euclid(SECOND) * SECOND;
         if second != self.second {
             self.finish(out);
             self.second = second;
         }
         let sum = self.sum(here.thread.filter(|_| !here.interrupted));
-        let pages = 1i64 << order;
         let count = match *body {
             Body::PageAlloc { .. } => &mut sum.allocated,
             Body::Memory { kind, .. } => &mut sum.counts[kind as usize],
+            Body::CacheFill(_) => &mut sum.counts[MemoryKind::CacheAdd as usize],
             _ => &mut sum.freed,
         };
         *count = count.saturating_add(pages);

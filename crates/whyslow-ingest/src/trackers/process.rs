@@ -55,6 +55,11 @@ impl Processes {
         self.threads.get(thread.slot).is_kernel
     }
 
+    /// As the snapshot, its parents or its last exec told it.
+    pub(super) fn mount_ns(&self, thread: ThreadRef) -> Option<i64> {
+        self.threads.about(thread.slot)?.mount_ns
+    }
+
     pub(super) fn begin(&mut self) {
         self.threads.begin();
     }

@@ -128,6 +128,11 @@ impl Threads {
         &mut self.records[slot as usize]
     }
 
+    pub(super) fn about(&self, slot: u32) -> Option<&About> {
+        let process = self.records.get(slot as usize)?.process?;
+        Some(&self.processes[process as usize].about)
+    }
+
     pub(super) fn process_of(&mut self, slot: u32) -> Option<&mut Process> {
         let process = self.records[slot as usize].process?;
         Some(&mut self.processes[process as usize])

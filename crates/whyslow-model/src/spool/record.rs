@@ -3,6 +3,7 @@
 
 use super::block_io::BlockIo;
 pub(super) use super::cursor::Cursor;
+use super::fill::FillRecord;
 use super::host::{HostRecord, host};
 use super::lookup::LookupRecord;
 use super::net::{NetRecord, TcpRecord};
@@ -72,6 +73,8 @@ pub enum Kind {
     ReclaimBegin = 72,
     ReclaimEnd = 73,
     Memory = 74,
+    Fill = 75,
+    Inode = 76,
     Work = 80,
     WorkItem = 81,
     Net = 96,
@@ -145,6 +148,8 @@ impl Kind {
         Kind::ReclaimBegin,
         Kind::ReclaimEnd,
         Kind::Memory,
+        Kind::Fill,
+        Kind::Inode,
         Kind::Work,
         Kind::WorkItem,
         Kind::Net,
@@ -287,6 +292,7 @@ pub enum Record<'b> {
         what: u32,
         order: u32,
     },
+    Fill(FillRecord<'b>),
     Work(WorkRecord<'b>),
     WorkItem(WorkItemRecord<'b>),
     Net(NetRecord<'b>),
@@ -494,6 +500,7 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
             what: at.u32()?,
             order: at.u32()?,
         },
+        Kind::Fill | Kind::Inode => Record::Fill(FillRecord::take(kind, at)?),
         Kind::Work => Record::Work(WorkRecord::take(at)?),
         Kind::WorkItem => Record::WorkItem(WorkItemRecord::take(at)?),
         Kind::Net => Record::Net(NetRecord::take(at)?),

@@ -1,6 +1,7 @@
 //! The tables of a recording, one file each.
 
 mod block_io;
+mod cache_fill;
 mod callsite;
 mod clock_snapshot;
 mod counter;
@@ -42,6 +43,7 @@ mod wakeup;
 mod work_item;
 
 pub use block_io::BlockIoRow;
+pub use cache_fill::CacheFillRow;
 pub use callsite::CallsiteRow;
 pub use clock_snapshot::ClockSnapshotRow;
 pub use counter::CounterRow;
@@ -93,7 +95,7 @@ macro_rules! for_each_table {
             SyscallRow syscall, BlockIoRow block_io, SchedSliceRow sched_slice,
             ThreadStateRow thread_state, WakeupRow wakeup, SignalRow signal, IrqRow irq, NetPacketRow net_packet,
             TcpConnectionRow tcp_connection,
-            FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, ReclaimRow reclaim, KernelWorkRow kernel_work, WorkItemRow work_item,
+            FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, CacheFillRow cache_fill, ReclaimRow reclaim, KernelWorkRow kernel_work, WorkItemRow work_item,
             DnsLookupRow dns_lookup, FunctionCallRow function_call,
             UsdtEventRow usdt_event,
             StackSampleRow stack_sample, LockWaitRow lock_wait, CallsiteRow callsite, FrameRow frame,

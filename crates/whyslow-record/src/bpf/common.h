@@ -23,6 +23,8 @@ const volatile __u64 lock_min_ns = 0;       /* shorter waits for locks are left 
 const volatile __u64 lock_stack_min_ns = 0; /* shorter ones have no stack */
 const volatile bool switch_has_state = false; /* since 5.18 */
 const volatile __u32 cpus_possible = 1;
+const volatile bool wants_fills = false;    /* of the page cache, by file */
+const volatile __u32 page_bytes = 4096;
 const volatile bool skip_spins = false;     /* where a ring's own lock may be waited for */
 
 /* Set while one spool ends and another one begins. */

@@ -134,6 +134,58 @@ struct kernel_siginfo {
 	int si_code;
 };
 
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+	union {
+		struct hlist_node d_alias;
+	} d_u;
+};
+
+struct super_block {
+	u32 s_dev;
+	unsigned long s_magic;
+	struct dentry *s_root;
+};
+
+struct inode {
+	u16 i_mode;
+	u32 i_rdev;
+	unsigned long i_ino;
+	struct super_block *i_sb;
+	struct hlist_head i_dentry;
+};
+
+struct address_space {
+	struct inode *host;
+};
+
+struct file {
+	struct address_space *f_mapping;
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
@@ -147,6 +199,7 @@ struct task_struct {
 	struct sighand_struct *sighand;
 	struct mm_struct *mm;
 	struct nsproxy *nsproxy;
+	struct files_struct *files;
 	struct task_struct *group_leader;
 	struct task_io_accounting ioac;
 };
@@ -209,10 +262,6 @@ struct linux_binprm {
 	const char *filename;
 };
 
-struct super_block {
-	u32 s_dev;
-};
-
 struct journal_s {
 	struct block_device *j_fs_dev;
 };
@@ -255,7 +304,12 @@ struct xlog {
 };
 
 struct folio {
+	struct address_space *mapping;
 	unsigned long _flags_1;
+};
+
+struct page {
+	struct address_space *mapping;
 };
 
 struct folio___old {

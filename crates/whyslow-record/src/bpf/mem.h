@@ -129,7 +129,8 @@ static __always_inline __u32 order_of(struct folio *folio)
 SEC("tp_btf/mm_filemap_add_to_page_cache")
 int BPF_PROG(on_cache_add, struct folio *folio)
 {
-	return put_memory(2, order_of(folio));
+	note_fill(folio, 1ULL << order_of(folio));
+	return 0;
 }
 
 SEC("tp_btf/mm_filemap_delete_from_page_cache")

@@ -31,6 +31,8 @@
 
 #include "usdt.h"
 
+#include "fills.h"
+
 #include "mem.h"
 
 #include "fs.h"

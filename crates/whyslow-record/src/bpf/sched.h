@@ -126,6 +126,8 @@ static __always_inline int put_exit(void)
 	if (task->pid == task->tgid && !(task->flags & PF_KTHREAD))
 		put_program(task, false);
 	put_io(task);
+	if (wants_fills)
+		end_fills(task);
 	/* Now, because the id may be another process's before the last of this one is freed. */
 	if (only_targets && BPF_CORE_READ(task, signal, live.counter) == 0) {
 		__u32 pid = task->tgid;
@@ -172,13 +174,16 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	return put_rename(task->pid, task->tgid, comm);
 }
 
-/* Calls that have not returned when a spool ends; all of them if another one begins then. */
+/* Calls that have not returned, and pages that came, when a spool ends; all of them if another one begins then. */
 SEC("iter/task")
 int on_end(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
 
-	if (task)
-		tell_call(task, 0, WIRE_ELSEWHERE, is_turning);
+	if (!task)
+		return 0;
+	if (wants_fills)
+		end_fills(task);
+	tell_call(task, 0, WIRE_ELSEWHERE, is_turning);
 	return 0;
 }

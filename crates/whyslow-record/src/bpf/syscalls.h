@@ -31,7 +31,8 @@ struct call {
 	__u64 entered; /* 0 outside */
 	__u32 nr;
 	__u16 flags; /* of the record */
-	__u16 unread; /* texts that were not in memory at the entry, by bit */
+	__u8 has_fills; /* pages came into the page cache meanwhile */
+	__u8 unread; /* texts that were not in memory at the entry, by bit */
 };
 
 /*
@@ -46,6 +47,9 @@ struct slot {
 };
 
 #define SLOTS_MAX (1 << 16)
+
+/* Tells what came into the page cache for a thread and is not told yet (`fills.h`). */
+static __always_inline void end_fills(struct task_struct *task);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -321,6 +325,7 @@ static __always_inline int begin_call(struct pt_regs *regs, long nr)
 	call->nr = nr;
 	call->flags = compat ? WIRE_COMPAT : 0;
 	call->unread = 0;
+	call->has_fills = 0;
 	call->entered = bpf_ktime_get_ns();
 	spec = spec_of(nr, compat);
 	if (spec->text || spec->address)
@@ -359,6 +364,8 @@ static __always_inline int end_call(void *context, struct pt_regs *regs, long re
 
 	if (!call || !call->entered)
 		return 0;
+	if (wants_fills && call->has_fills)
+		end_fills(task);
 	/* As at the entry: a program that is run may be of the other kind. */
 	compat = call->flags & WIRE_COMPAT;
 	told = call->flags & WIRE_TOLD;

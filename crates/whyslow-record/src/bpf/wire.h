@@ -56,6 +56,8 @@ enum wire_kind {
 	WIRE_RECLAIM_BEGIN = 72,
 	WIRE_RECLAIM_END = 73,
 	WIRE_MEMORY = 74,
+	WIRE_FILL = 75,
+	WIRE_INODE = 76,
 	WIRE_WORK = 80,
 	WIRE_WORK_ITEM = 81,
 	WIRE_NET = 96,
@@ -314,6 +316,36 @@ struct wire_memory {
 	__u32 what; /* 0 and 1 fault of a program, of the kernel; 2 and 3 into and out of the page
 		       cache; 4 written by reclaim; 5 kswapd is called */
 	__u32 order;
+};
+
+enum wire_fill_by {
+	FILL_CALL = 0,	/* a system call */
+	FILL_FAULT = 1, /* a page fault of a program */
+	FILL_KERNEL = 2, /* a thread of the kernel */
+};
+
+/* Pages of a file that came into the page cache one after another, by the head's thread. */
+struct wire_fill {
+	struct wire_head head;
+	__u64 since; /* when the call began, else when the first of them came */
+	__u64 until; /* when it ended, else when the last of them came */
+	__u64 ino; /* 0 for a device itself */
+	__u64 pages;
+	__u64 bytes;
+	__u32 dev;
+	__u16 by;
+	__u16 arg; /* of the call, that leads to the file, from 1 on; 0 for none */
+	__u32 nr; /* of the call */
+	__s32 fd; /* what the argument is; -1 where the calls of its process are not told */
+};
+
+/* Where the file of an inode lies in its file system: names from the last one on, with a zero byte
+ * each. */
+struct wire_inode {
+	struct wire_head head;
+	__u64 ino;
+	__u32 dev;
+	__u32 size;
 };
 
 enum wire_work_kind {

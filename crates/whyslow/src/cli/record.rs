@@ -152,7 +152,7 @@ pub(crate) enum TopicArg {
     Tcp,
     /// Packets, retransmits and drops
     Net,
-    /// Page faults, and what comes into the page cache and leaves it
+    /// Page faults; what comes into the page cache, by file, and what leaves it
     Pages,
 }
 

@@ -12,6 +12,7 @@ mod counters;
 mod devices;
 mod doctor;
 mod ends;
+mod fills;
 mod flight;
 mod forms;
 mod functions;

@@ -20,6 +20,7 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 pub(crate) use self::tally::UsageSum;
 
 use self::tally::{Tally, Usage};
+use super::fills::{self, FillSum, Fills};
 use super::sharers;
 use crate::AnalysisError;
 use crate::caveats;
@@ -27,7 +28,7 @@ use crate::context::Context;
 use crate::facts;
 use crate::grouping::{Grouping, Object, TimeKey};
 use crate::keys::{Key, KeyValue};
-use crate::kinds::Spec;
+use crate::kinds::{FILLS, Spec};
 use crate::objects::Sort;
 use crate::pass::Unordered;
 use crate::query::Kind;
@@ -253,7 +254,9 @@ fn by_object(
         &[Object::First]
     };
     let by_time = context.interval.is_some();
-    let mut table = AnswerTable::new(name, title, object_columns(keys, by_time));
+    let is_of_files = spec.kind == Kind::Files;
+    let mut table = AnswerTable::new(name, title, object_columns(keys, by_time, is_of_files));
+    let fills = add_fills(context, keys, is_of_files, &mut objects)?;
     facts::push(
         &mut table,
         "objects",
@@ -264,10 +267,12 @@ fn by_object(
     let limit = context.limit(ROWS);
     let order = |(group_a, a): &(Vec<KeyValue>, UsageSum),
                  (group_b, b): &(Vec<KeyValue>, UsageSum)| {
-        let total = |sum: &UsageSum| (sum.bytes(), sum.weight());
+        let mapped =
+            |group: &Vec<KeyValue>| fill_of(fills.as_ref(), group).map_or(0, |sum| sum.mapped);
+        let total = |group, sum: &UsageSum| (sum.bytes() + mapped(group), sum.weight());
         let by_time = group_a[keys.len()..].cmp(&group_b[keys.len()..]);
         by_time
-            .then_with(|| total(b).cmp(&total(a)))
+            .then_with(|| total(group_b, b).cmp(&total(group_a, a)))
             .then_with(|| group_a.cmp(group_b))
     };
     let is_sorted = context.question.sort.is_some();
@@ -281,20 +286,19 @@ fn by_object(
         keep_of_each_interval(&mut objects, keys.len(), limit);
     }
     let shown: Vec<&[KeyValue]> = objects.iter().map(|(group, _)| group.as_slice()).collect();
-    let sharers = sharers::of(
-        context,
-        spec,
-        (keys, &[Key::Process, Key::Fd]),
-        roles,
-        &shown,
-    )?;
-    for ((group, sum), by) in objects.iter().zip(sharers) {
+    let used_by = used_by(context, spec, (keys, fills.is_some()), roles, &shown)?;
+    for ((group, sum), by) in objects.iter().zip(used_by) {
         let mut row = Vec::with_capacity(table.columns.len());
         row.extend(begin_of(group, keys));
         for (key, value) in keys.iter().zip(group) {
             row.extend(key.cells(value, &context.names));
         }
         row.extend([sum.read.into(), sum.written.into()]);
+        if is_of_files {
+            let known = fills.as_ref().map(|_| FillSum::default());
+            let fill = fill_of(fills.as_ref(), group).or(known);
+            row.extend(fills::cells(fill.as_ref()));
+        }
         row.extend([sum.reads.into(), sum.writes.into(), sum.others.into()]);
         row.push(Value::List(by.into_iter().map(Value::Text).collect()));
         table.rows.push(row);
@@ -304,7 +308,52 @@ fn by_object(
     Ok(table)
 }
 
-fn object_columns(keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
+/// Who used each of the groups; where only mappings did, those for whom something came.
+fn used_by(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    (keys, has_fills): (&[Key], bool),
+    roles: &[Object],
+    shown: &[&[KeyValue]],
+) -> Result<Vec<Vec<String>>, AnalysisError> {
+    let users = (keys, [Key::Process, Key::Fd].as_slice());
+    let mut used_by = sharers::of(context, spec, users, roles, shown)?;
+    for (by, group) in used_by.iter_mut().zip(shown) {
+        if by.is_empty() && has_fills {
+            let users = (keys, [Key::Process].as_slice());
+            *by = sharers::of(context, &FILLS, users, &[Object::First], &[group])?.concat();
+        }
+    }
+    Ok(used_by)
+}
+
+/// What came into the page cache; objects that are known by that alone are added.
+fn add_fills(
+    context: &Context<'_>,
+    keys: &[Key],
+    is_of_files: bool,
+    objects: &mut Unordered<UsageSum>,
+) -> Result<Option<Fills>, AnalysisError> {
+    if !is_of_files {
+        return Ok(None);
+    }
+    let fills = fills::of(context, keys)?;
+    let known: FxHashSet<&[KeyValue]> = objects.iter().map(|(group, _)| &group[..]).collect();
+    let mut more: Vec<_> = fills
+        .iter()
+        .flatten()
+        .filter(|(group, sum)| sum.has_come() && !known.contains(&group[..]))
+        .map(|(group, _)| (group.clone(), UsageSum::default()))
+        .collect();
+    objects.append(&mut more);
+    Ok(fills)
+}
+
+fn fill_of(fills: Option<&Fills>, group: &[KeyValue]) -> Option<FillSum> {
+    fills?.get(group).copied()
+}
+
+fn object_columns(keys: &[Key], by_time: bool, is_of_files: bool) -> Vec<AnswerColumn> {
     let column = AnswerColumn::new;
     let mut columns = Vec::new();
     if by_time {
@@ -314,6 +363,11 @@ fn object_columns(keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
     columns.extend([
         column("read_bytes", "read", Measure::Bytes),
         column("write_bytes", "written", Measure::Bytes),
+    ]);
+    if is_of_files {
+        columns.extend(fills::columns());
+    }
+    columns.extend([
         column("reads", "reads", Measure::Count).priority(3),
         column("writes", "writes", Measure::Count).priority(3),
         column("other_calls", "other calls", Measure::Count).priority(5),

@@ -13,6 +13,7 @@ use whyslow_model::spool::{
 use whyslow_model::syscall::{self, Abi, Role};
 
 use super::block;
+use super::fill;
 use super::host::{self, Host};
 use super::kernel;
 use super::names::Names;
@@ -52,6 +53,8 @@ pub(crate) struct Mapper {
     abi: Option<Abi>,
     pub(super) names: Names,
     host: Host,
+    /// A path being put together.
+    path: Vec<u8>,
 }
 
 impl Mapper {
@@ -161,6 +164,13 @@ impl Mapper {
             }),
             Record::Reclaim(reclaim) => told(kernel::reclaim(head.kind, reclaim)),
             Record::Memory { what, order } => told(kernel::memory(what, order)),
+            Record::Fill(record) => {
+                let is_event = head.kind == Kind::Fill;
+                let abi = self.abi(head);
+                let fill = fill::fill((head, place.ts), record, abi, &mut self.path);
+                let body = Body::CacheFill(fill);
+                if is_event { event(body) } else { state(body) }
+            }
             Record::Work(work) => told(kernel::work(work)),
             Record::WorkItem(item) => told(kernel::item(item, &self.names)),
             Record::Net(packet) => told(kernel::packet(packet)),

@@ -7,6 +7,7 @@
 mod block;
 mod cgroup;
 mod clocks;
+mod fill;
 mod host;
 mod kernel;
 mod map;

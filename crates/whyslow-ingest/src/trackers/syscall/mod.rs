@@ -510,6 +510,11 @@ impl SyscallTracker {
         })
     }
 
+    /// What a descriptor leads to now.
+    pub(super) fn object(&self, owner: Owner, fd: i32) -> Option<Object> {
+        Some(self.fds.get(owner, fd)?.object)
+    }
+
     fn calls_of(&mut self, thread: &ThreadRef) -> &mut ThreadCalls {
         if thread.index() >= self.threads.len() {
             self.threads

@@ -4,9 +4,10 @@
 //! verbs. `loss CPU TS TS_END` and `finish TS` stand alone.
 
 use whyslow_model::event::{
-    Body, Context, Endpoint, Event, IrqKind, ItemPhase, Loss, LossKind, MemoryKind, NetAddress,
-    NetFaultKind, NetHeaders, NetKind, PrevState, ReclaimKind, Signal, StateProcess, SyscallArgs,
-    TcpChange, TcpState, WakeupKind, Work, WorkItem, WorkKind, WorkPhase,
+    Body, CacheFill, Context, Endpoint, Event, FillCause, FilledPages, IrqKind, ItemPhase, Loss,
+    LossKind, MemoryKind, NetAddress, NetFaultKind, NetHeaders, NetKind, PrevState, ReclaimKind,
+    Signal, StateMount, StateProcess, SyscallArgs, TcpChange, TcpState, WakeupKind, Work, WorkItem,
+    WorkKind, WorkPhase,
 };
 use whyslow_model::row::{Row, Sink};
 use whyslow_model::tables::{Collected, EmitAll};
@@ -204,6 +205,34 @@ fn body<'a>(words: &[&'a str]) -> Body<'a> {
             ret: None,
             headers: None,
         },
+        ["mount", ns, dev, root, point] => Body::StateMount(StateMount {
+            mount_ns: number(ns),
+            id: number(dev) as i32,
+            parent: 0,
+            dev: number(dev),
+            root: root.as_bytes(),
+            point: point.as_bytes(),
+            fs: b"ext4",
+            source: b"",
+            options: b"",
+        }),
+        ["place", dev, inode, path] => Body::CacheFill(CacheFill::Place {
+            dev: number(dev),
+            inode: number(inode) as u64,
+            path: path.as_bytes(),
+        }),
+        ["came", cause, since, dev, inode, pages, fd] => {
+            Body::CacheFill(CacheFill::Pages(FilledPages {
+                since: number(since),
+                until: 9,
+                dev: number(dev),
+                inode: number(inode) as u64,
+                pages: number(pages),
+                bytes: number(pages) * 4096,
+                cause: of_name(&FillCause::ALL, FillCause::name, cause),
+                fd: fd.parse().ok(),
+            }))
+        }
         ["memory", kind, order] => Body::Memory {
             kind: of_name(&MemoryKind::ALL, MemoryKind::name, kind),
             order: number(order) as u32,

@@ -435,3 +435,29 @@ fn interrupts_by_other_cpus_know_when_they_were_sent() {
         3 42 3 1 ipi 1 CALL_FUNCTION 12 2",
     );
 }
+
+/// Names of descriptors are in the tests on recordings.
+#[test]
+fn files_that_come_into_the_page_cache_have_the_names_that_mounts_give_them() {
+    let script = "
+        1 c0 switch 0:swapper/0 R 1:a
+        2 c0 mount 5 8 / /data
+        2 c0 mount 5 8 /deep /d
+        3 c0 place 8 71 /deep/file
+        3 c0 place 8 72 /deeper/file
+        9 c0 came read 4 8 71 13 -
+        9 c0 came mapped 8 8 72 1 -
+        9 c0 came write 8 8 73 1 -
+        9 c0 came other 8 7340033 0 2 -";
+    check(
+        script,
+        "cache_fill",
+        "ts ts_end tid path has_name dev inode cause bytes",
+        "
+        4 9 1 /d/file true 8 71 read 53248
+        8 9 1 /data/deeper/file true 8 72 mapped 4096
+        8 9 1 inode:[0:8/73] false 8 73 write 4096
+        8 9 1 device:[7:1] false 7340033 - other 8192",
+    );
+    check(script, "page_count", "tid cache_added", "1 17");
+}

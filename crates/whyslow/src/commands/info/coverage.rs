@@ -100,7 +100,7 @@ const CLASSES: &[Class] = &[
         name: "page faults",
         shows: Shows::Event("x86_exceptions_page_fault"),
         topic: "pages",
-        without: "no faults in `mem`",
+        without: "no faults in `mem`, and what of files was in the page cache is unknown",
     },
     Class {
         name: "reclaim",

@@ -28,6 +28,7 @@ const VIEWS: &[(&str, &str)] = views![
     "io_histogram",
     "process_io",
     "file_usage",
+    "file_fills",
     "disk_latency",
     "thread_time",
     "lock_usage",
