@@ -41,6 +41,9 @@ pub(crate) type Groups<S> = BTreeMap<Vec<KeyValue>, S>;
 /// Groups as they come, each once: an answer that shows ten of fifty thousand need not sort them.
 pub(crate) type Unordered<S> = Vec<(Vec<KeyValue>, S)>;
 
+/// Sums by the numbers of groups, and what tells the values of these.
+pub(crate) type Coded<S> = (Coder, Vec<S>);
+
 /// Which rows of which table, in which groups. The verb adds the columns it needs itself to the
 /// projection before it runs.
 pub(crate) struct Pass {
@@ -101,7 +104,7 @@ impl Pass {
         &self,
         tables: &dyn Tables,
         verb: &V,
-    ) -> Result<Option<(Coder, Vec<V::Sum>)>, AnalysisError> {
+    ) -> Result<Option<Coded<V::Sum>>, AnalysisError> {
         let groupings = std::slice::from_ref(&self.grouping);
         let grouped = self.run_grouped(tables, verb, groupings)?.pop();
         Ok(grouped.map(|grouped| (grouped.coder, grouped.sums)))
