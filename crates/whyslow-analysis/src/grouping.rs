@@ -4,6 +4,8 @@
 //! with the last value at hand; several keys are folded pairwise into one number. The numbers are
 //! private to a thread: results are merged by the keys' values.
 
+mod pairs;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -18,6 +20,7 @@ use crate::owners::Owners;
 use crate::scan::{ColumnRef, PerWord, Projection, Texts};
 use crate::threads::Names;
 use crate::words::Words;
+use pairs::PairCoder;
 
 /// Keys bound to the columns of a projection.
 #[derive(Debug, Clone)]
@@ -105,13 +108,11 @@ impl Grouping {
         self.columns.push(Bound::Time(key));
     }
 
-    pub(crate) fn coder(&self) -> Coder {
+    /// For all rows of a table, or for those of a window.
+    pub(crate) fn coder(&self, of_window: bool) -> Coder {
+        let coder = |bound: &Bound| ColumnCoder::new(bound.clone(), of_window);
         Coder {
-            columns: self
-                .columns
-                .iter()
-                .map(|bound| ColumnCoder::new(bound.clone()))
-                .collect(),
+            columns: self.columns.iter().map(coder).collect(),
             pairs: vec![PairCoder::default(); self.columns.len().saturating_sub(1)],
             scratch: Vec::new(),
         }
@@ -119,6 +120,8 @@ impl Grouping {
 }
 
 const UNSET: u32 = u32::MAX;
+/// About to get a number.
+const PENDING: u32 = UNSET - 1;
 /// Integers below are found by their place in a table, those above by hashing.
 const SMALL_INTS: usize = 1 << 16;
 
@@ -180,75 +183,37 @@ impl Coder {
 
     /// Values of the keys of a group.
     pub(crate) fn values(&self, code: u32) -> Vec<KeyValue> {
-        let Some((first, others)) = self.columns.split_first() else {
-            return Vec::new();
-        };
-        let mut values = Vec::with_capacity(self.columns.len());
+        let mut codes = Vec::with_capacity(self.columns.len());
+        self.codes_of(code, &mut codes);
+        let columns = codes.into_iter().enumerate();
+        columns.map(|(key, code)| self.value(key, code)).collect()
+    }
+
+    /// Numbers of the values of a group's keys, each in a numbering of its own.
+    pub(crate) fn codes_of(&self, code: u32, codes: &mut Vec<u32>) {
+        codes.clear();
+        if self.columns.is_empty() {
+            return;
+        }
         let mut code = code;
-        for (column, pairs) in others.iter().zip(&self.pairs).rev() {
+        for pairs in self.pairs.iter().rev() {
             let (left, right) = pairs.pairs[code as usize];
-            values.push(column.value(right));
+            codes.push(right);
             code = left;
         }
-        values.push(first.value(code));
-        values.reverse();
-        values
-    }
-}
-
-#[derive(Debug, Clone, Default)]
-struct PairCoder {
-    codes: FxHashMap<(u32, u32), u32>,
-    pairs: Vec<(u32, u32)>,
-    /// The same for pairs of small numbers, by place.
-    small: Vec<u32>,
-    /// The pair met last with a right number: a thread has one process, a process one name.
-    by_right: Vec<(u32, u32)>,
-}
-
-/// Bits of the numbers of a pair that has a place in a table: processes and their descriptors, or
-/// the sorts of what they use.
-const SMALL_LEFT: u32 = 12;
-const SMALL_RIGHT: u32 = 8;
-
-impl PairCoder {
-    #[inline]
-    fn code(&mut self, pair: (u32, u32)) -> u32 {
-        let is_small = pair.0 >> SMALL_LEFT == 0 && pair.1 >> SMALL_RIGHT == 0;
-        let place = (pair.0 << SMALL_RIGHT | pair.1) as usize;
-        match self.small.get(place) {
-            Some(code) if is_small && *code != UNSET => *code,
-            _ => match self.by_right.get(pair.1 as usize) {
-                Some((left, code)) if *left == pair.0 => *code,
-                _ => self.look_up(pair, is_small.then_some(place)),
-            },
-        }
+        codes.push(code);
+        codes.reverse();
     }
 
-    #[inline(never)]
-    fn look_up(&mut self, pair: (u32, u32), place: Option<usize>) -> u32 {
-        let code = *self.codes.entry(pair).or_insert_with(|| {
-            self.pairs.push(pair);
-            self.pairs.len() as u32 - 1
-        });
-        if let Some(place) = place {
-            if place >= self.small.len() {
-                self.small.resize((place + 1).next_power_of_two(), UNSET);
-            }
-            self.small[place] = code;
-        }
-        let right = pair.1 as usize;
-        if right < SMALL_INTS {
-            let length = self.by_right.len().max(right + 1);
-            self.by_right.resize(length, (UNSET, UNSET));
-            self.by_right[right] = (pair.0, code);
-        }
-        code
+    /// The value of a key by its number.
+    pub(crate) fn value(&self, key: usize, code: u32) -> KeyValue {
+        self.columns[key].value(code)
     }
 }
 
 struct ColumnCoder {
     bound: Bound,
+    of_window: bool,
     /// By code.
     values: Vec<Coded>,
     /// Texts by number, which all words of a dictionary may get, and the codes of those that rows
@@ -261,6 +226,8 @@ struct ColumnCoder {
     small_ints: Vec<u32>,
     null: u32,
     words: PerWord<Seen>,
+    /// Whether batches bring words of their dictionary that have no number yet.
+    brings_words: bool,
     reasons: PerWord<Seen>,
 }
 
@@ -289,9 +256,10 @@ impl Default for Seen {
 }
 
 impl ColumnCoder {
-    fn new(bound: Bound) -> Self {
+    fn new(bound: Bound, of_window: bool) -> Self {
         Self {
             bound,
+            of_window,
             values: Vec::new(),
             texts: Vec::new(),
             numbers: Words::default(),
@@ -300,6 +268,7 @@ impl ColumnCoder {
             small_ints: Vec::new(),
             null: UNSET,
             words: PerWord::new(),
+            brings_words: false,
             reasons: PerWord::new(),
         }
     }
@@ -398,7 +367,8 @@ impl ColumnCoder {
 
     /// What is known of the words of a dictionary. A new one is looked through at once, word after
     /// word, unless only a few rows of it may ever be asked for: the processor then waits for the
-    /// memory of many words at a time.
+    /// memory of many words at a time. Of a window the words of each batch are, as most of those of a
+    /// row group are not in it; once batches bring hardly any, they are left to whoever meets them.
     fn known<'w>(
         &mut self,
         words: &'w mut PerWord<Seen>,
@@ -406,14 +376,39 @@ impl ColumnCoder {
         (rows, derive): (&[u32], Derive),
     ) -> &'w mut [Seen] {
         const WORDS_PER_ROW: usize = 8;
+        const ROWS_PER_NEW_WORD: usize = 64;
         let (known, is_new) = words.of_new(texts, Seen::default());
-        if is_new && rows.len().saturating_mul(WORDS_PER_ROW) >= known.len() {
-            for (key, seen) in known.iter_mut().enumerate() {
-                if !texts.words.is_null(key) {
-                    seen.text = self.text_number(derive.apply(texts.words.value(key)));
+        self.brings_words |= is_new;
+        if !self.brings_words {
+            return known;
+        }
+        let of_window = self.of_window;
+        let mut number = |seen: &mut Seen, key: usize| {
+            seen.text = self.text_number(derive.apply(texts.words.value(key)));
+        };
+        if !of_window {
+            if rows.len().saturating_mul(WORDS_PER_ROW) >= known.len() {
+                for (key, seen) in known.iter_mut().enumerate() {
+                    if !texts.words.is_null(key) {
+                        number(seen, key);
+                    }
                 }
             }
+            self.brings_words = false;
+            return known;
         }
+        let mut new = Vec::new();
+        for row in rows {
+            let (key, has_word) = texts.key_or_zero(*row);
+            if has_word && known[key].text == UNSET {
+                known[key].text = PENDING;
+                new.push(key);
+            }
+        }
+        for key in &new {
+            number(&mut known[*key], *key);
+        }
+        self.brings_words = new.len() * ROWS_PER_NEW_WORD > rows.len();
         known
     }
 

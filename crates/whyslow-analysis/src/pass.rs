@@ -41,6 +41,9 @@ pub(crate) type Groups<S> = BTreeMap<Vec<KeyValue>, S>;
 /// Groups as they come, each once: an answer that shows ten of fifty thousand need not sort them.
 pub(crate) type Unordered<S> = Vec<(Vec<KeyValue>, S)>;
 
+/// Sums by the numbers of groups, and what tells the values of these.
+pub(crate) type Coded<S> = (Coder, Vec<S>);
+
 /// Which rows of which table, in which groups. The verb adds the columns it needs itself to the
 /// projection before it runs.
 pub(crate) struct Pass {
@@ -92,8 +95,29 @@ impl Pass {
         verb: &V,
         groupings: &[Grouping],
     ) -> Result<Vec<Unordered<V::Sum>>, AnalysisError> {
+        let grouped = self.run_grouped(tables, verb, groupings)?;
+        Ok(grouped.into_iter().map(Grouped::groups).collect())
+    }
+
+    /// Sums by numbers, and what tells their values: there may be many more groups than values.
+    pub(crate) fn run_coded<V: Summing>(
+        &self,
+        tables: &dyn Tables,
+        verb: &V,
+    ) -> Result<Option<Coded<V::Sum>>, AnalysisError> {
+        let groupings = std::slice::from_ref(&self.grouping);
+        let grouped = self.run_grouped(tables, verb, groupings)?.pop();
+        Ok(grouped.map(|grouped| (grouped.coder, grouped.sums)))
+    }
+
+    fn run_grouped<V: Summing>(
+        &self,
+        tables: &dyn Tables,
+        verb: &V,
+        groupings: &[Grouping],
+    ) -> Result<Vec<Grouped<V::Sum>>, AnalysisError> {
         let grouped = |grouping: &Grouping| Grouped {
-            coder: grouping.coder(),
+            coder: grouping.coder(self.selected.is_some()),
             codes: Vec::new(),
             sums: Vec::new(),
         };
@@ -122,7 +146,7 @@ impl Pass {
                 grouped.merge(more, verb);
             }
         }
-        Ok(first.grouped.into_iter().map(Grouped::groups).collect())
+        Ok(first.grouped)
     }
 
     fn add_batch<V: Summing>(

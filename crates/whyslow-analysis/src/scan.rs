@@ -1,5 +1,7 @@
 //! Which columns of a table are read, and typed access to those of a batch.
 
+use std::borrow::Cow;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
@@ -134,7 +136,7 @@ pub(crate) struct Ints<'b> {
     nulls: Option<&'b NullBuffer>,
 }
 
-impl Ints<'_> {
+impl<'b> Ints<'b> {
     #[inline]
     pub(crate) fn get(&self, row: u32) -> Option<i64> {
         let row = row as usize;
@@ -145,6 +147,26 @@ impl Ints<'_> {
             IntSlice::I64(values) => values[row],
             IntSlice::I32(values) => i64::from(values[row]),
         })
+    }
+
+    /// All values, with another in place of null.
+    pub(crate) fn or(&self, none: i64) -> Cow<'b, [i64]> {
+        match (self.values, self.nulls) {
+            (IntSlice::I64(values), None) => Cow::Borrowed(values),
+            (IntSlice::I32(values), None) => values.iter().map(|value| i64::from(*value)).collect(),
+            (IntSlice::I64(values), Some(nulls)) => {
+                let pairs = values.iter().zip(nulls);
+                let value = |(value, is_valid): (&i64, bool)| if is_valid { *value } else { none };
+                pairs.map(value).collect()
+            }
+            (IntSlice::I32(values), Some(nulls)) => {
+                let pairs = values.iter().zip(nulls);
+                let value = |(value, is_valid): (&i32, bool)| {
+                    if is_valid { i64::from(*value) } else { none }
+                };
+                pairs.map(value).collect()
+            }
+        }
     }
 
     /// Value of a column that is never null (0 where it is all the same).

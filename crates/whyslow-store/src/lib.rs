@@ -7,6 +7,7 @@ mod error;
 mod held;
 #[cfg(test)]
 mod hostile_tests;
+mod kept;
 mod limits;
 mod manifest;
 mod memory;

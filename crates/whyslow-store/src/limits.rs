@@ -60,6 +60,8 @@ pub(crate) const READ_BATCH_ROWS: usize = 16_384;
 pub(crate) const PARTS: usize = 2;
 /// Rows of a part that is cut off: dictionaries are read once for each.
 pub(crate) const PART_ROWS_MIN: usize = 25_000;
+/// Rows of a window whose columns stay in memory: some ten MiB.
+pub(crate) const KEPT_ROWS: u64 = 1 << 18;
 /// Bytes of a manifest, which names a few dozen files.
 pub(crate) const MANIFEST_BYTES: u64 = 16 << 20;
 /// Bytes of all checksums, which are one part in 4096 of a recording.

@@ -11,6 +11,7 @@ use parquet::arrow::arrow_reader::RowSelection;
 use whyslow_model::Table;
 
 use crate::checksums::ByFile;
+use crate::kept::{self, Kept, KeptGroups};
 use crate::merge;
 use crate::pread::PreadFile;
 use crate::prune::{self, Selected};
@@ -28,11 +29,13 @@ pub struct Recording {
     open: Mutex<Open>,
 }
 
-/// What was opened so far: checksums, and tables without or with their page index.
+/// What was opened so far: checksums, tables without or with their page index, and what was read of
+/// the window that was asked for last.
 #[derive(Debug, Default)]
 struct Open {
     checksums: Option<Arc<ByFile>>,
     tables: BTreeMap<(&'static str, bool), Arc<TableFiles>>,
+    kept: Kept,
 }
 
 /// Files of a table, in time order.
@@ -83,6 +86,31 @@ impl Recording {
         open.tables
             .insert((scan.table.name, page_index), Arc::clone(&files));
         Ok(files)
+    }
+
+    /// What a scan reads of row groups, if it is a window of few rows: none else.
+    fn kept(&self, files: &TableFiles, scan: &Scan, wanted: &Arc<Projection>) -> KeptGroups {
+        let window = scan.window?;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = match &mut open.kept {
+            Some((of, known)) if *of == window => known,
+            kept => &mut kept.insert((window, BTreeMap::new())).1,
+        };
+        let kept = known.entry(scan.table.name).or_insert_with(|| {
+            let main = groups(&files.main, scan, wanted);
+            let long = groups(&files.long, scan, wanted);
+            let all: Vec<Group> = main.into_iter().chain(long).collect();
+            let rows: u64 = all.iter().map(|group| group.rows).sum();
+            let is_kept = rows <= limits::KEPT_ROWS;
+            is_kept.then(|| {
+                Arc::new(
+                    all.into_iter()
+                        .map(|group| Arc::new(group.into()))
+                        .collect(),
+                )
+            })
+        });
+        kept.clone()
     }
 
     /// Reads every file, and compares it with its checksums: for readers that do not know these.
@@ -174,6 +202,9 @@ impl Tables for Recording {
     fn parts<'t>(&'t self, scan: &Scan) -> Result<Vec<Box<dyn Part + 't>>, StoreError> {
         let files = self.files(scan)?;
         let projection = Arc::new(Projection::new(scan.table, &scan.columns)?);
+        if let Some(kept) = self.kept(&files, scan, &projection) {
+            return Ok(kept::parts(&kept, &projection));
+        }
         let main = groups(&files.main, scan, &projection);
         let long = groups(&files.long, scan, &projection);
         let groups: Vec<Group> = main.into_iter().chain(long).collect();
@@ -208,15 +239,30 @@ impl Tables for Recording {
 
     fn scan(&self, scan: &Scan, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         let files = self.files(scan)?;
-        let wanted = Projection::new(scan.table, &scan.columns)?;
+        let wanted = Arc::new(Projection::new(scan.table, &scan.columns)?);
+        if files.long.is_empty()
+            && let Some(kept) = self.kept(&files, scan, &wanted)
+        {
+            let mut is_over = false;
+            for part in kept::parts(&kept, &wanted) {
+                part.read(&mut |batch| {
+                    let next = visit(batch)?;
+                    is_over = next.is_break();
+                    Ok(next)
+                })?;
+                if is_over {
+                    break;
+                }
+            }
+            return Ok(());
+        }
         let keys = schema::key_columns(scan.table);
         let keyed = Arc::new(merge::with_keys(scan, &keys)?);
         let main = groups(&files.main, scan, &keyed);
         let long = groups(&files.long, scan, &keyed);
         if long.is_empty() || main.is_empty() {
-            let projection = Arc::new(wanted);
             for mut group in main.into_iter().chain(long) {
-                group.projection = Arc::clone(&projection);
+                group.projection = Arc::clone(&wanted);
                 if group.visit(visit)?.is_break() {
                     break;
                 }
@@ -233,11 +279,11 @@ impl Tables for Recording {
 }
 
 /// A row group, or the pages of it that matter.
-struct Group {
-    file: Arc<TableFile>,
-    number: usize,
-    selection: Option<RowSelection>,
-    rows: u64,
+pub(crate) struct Group {
+    pub(crate) file: Arc<TableFile>,
+    pub(crate) number: usize,
+    pub(crate) selection: Option<RowSelection>,
+    pub(crate) rows: u64,
     projection: Arc<Projection>,
 }
 
@@ -288,7 +334,10 @@ impl Group {
     }
 }
 
-fn show(batches: Batches<'_>, visit: &mut Visit<'_>) -> Result<ControlFlow<()>, StoreError> {
+pub(crate) fn show(
+    batches: Batches<'_>,
+    visit: &mut Visit<'_>,
+) -> Result<ControlFlow<()>, StoreError> {
     for batch in batches {
         if visit(&batch?)?.is_break() {
             return Ok(ControlFlow::Break(()));
@@ -325,7 +374,7 @@ fn groups(files: &[Arc<TableFile>], scan: &Scan, projection: &Arc<Projection>) -
     groups
 }
 
-type Batches<'g> = Box<dyn Iterator<Item = Result<RecordBatch, StoreError>> + 'g>;
+pub(crate) type Batches<'g> = Box<dyn Iterator<Item = Result<RecordBatch, StoreError>> + 'g>;
 
 impl Part for Group {
     fn rows(&self) -> u64 {
@@ -350,7 +399,7 @@ impl Part for Group {
 }
 
 /// Rows of these numbers, of so many.
-fn picked(numbers: &[u64], rows: usize) -> RowSelection {
+pub(crate) fn picked(numbers: &[u64], rows: usize) -> RowSelection {
     let ranges = numbers.chunk_by(|a, b| a + 1 == *b).map(|run| {
         let begin = (run[0] as usize).min(rows);
         begin..(begin + run.len()).min(rows)

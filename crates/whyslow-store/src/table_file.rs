@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_buffer::ScalarBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -78,6 +79,14 @@ impl TableFile {
             ends_follow,
             ..self
         }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn table(&self) -> &'static Table {
+        self.table
     }
 
     pub(crate) fn metadata(&self) -> &ParquetMetaData {
@@ -215,8 +224,20 @@ impl TableFile {
     /// adding these is less work than decoding the ends.
     fn end_as_sum(&self, group: usize, projection: &Projection) -> Option<Sum> {
         let wants = |name| projection.columns.iter().any(|column| column.name == name);
-        let is_asked = wants("ts") && wants("ts_end");
-        if self.table.shape != Shape::Interval || !self.ends_follow || !is_asked {
+        if !wants("ts") || !wants("ts_end") {
+            return None;
+        }
+        let sum = self.sum(group)?;
+        (wants("dur") || self.is_less(group, sum)).then_some(sum)
+    }
+
+    /// The same where lengths may be wanted as well, and begins are.
+    pub(crate) fn has_ends_as_sums(&self, group: usize) -> bool {
+        self.sum(group).is_some_and(|sum| self.is_less(group, sum))
+    }
+
+    fn sum(&self, group: usize) -> Option<Sum> {
+        if self.table.shape != Shape::Interval || !self.ends_follow {
             return None;
         }
         let (dur, end) = (self.leaf("dur")?, self.leaf("ts_end")?);
@@ -225,9 +246,13 @@ impl TableFile {
             let statistics = group.column(leaf).statistics();
             statistics.and_then(Statistics::null_count_opt) != Some(0)
         };
+        (!has_nulls(dur) && !has_nulls(end)).then_some(Sum { dur, end })
+    }
+
+    fn is_less(&self, group: usize, Sum { dur, end }: Sum) -> bool {
+        let group = self.metadata().row_group(group);
         let bytes = |leaf: usize| group.column(leaf).compressed_size();
-        let is_less = wants("dur") || bytes(dur) < bytes(end);
-        (is_less && !has_nulls(dur) && !has_nulls(end)).then_some(Sum { dur, end })
+        bytes(dur) < bytes(end)
     }
 }
 
@@ -282,14 +307,13 @@ impl Projection {
 }
 
 /// Ends of intervals of which all begins and lengths were read.
-fn ends_of(batch: &RecordBatch) -> Option<ArrayRef> {
-    let numbers = |name| {
-        let array = batch.column_by_name(name)?;
+pub(crate) fn ends_of(begins: &ArrayRef, lengths: &ArrayRef) -> Option<ArrayRef> {
+    let numbers = |array: &'_ ArrayRef| -> Option<ScalarBuffer<i64>> {
         let numbers = array.as_primitive_opt::<Int64Type>()?;
-        (numbers.null_count() == 0).then(|| numbers.values())
+        (numbers.null_count() == 0).then(|| numbers.values().clone())
     };
-    let (begins, lengths) = (numbers("ts")?, numbers("dur")?);
-    let pairs = begins.iter().zip(lengths);
+    let (begins, lengths) = (numbers(begins)?, numbers(lengths)?);
+    let pairs = begins.iter().zip(&lengths);
     let ends = pairs.map(|(begin, length)| begin.wrapping_add(*length));
     Some(Arc::new(Int64Array::from_iter_values(ends)))
 }
@@ -305,7 +329,9 @@ impl Unread {
     fn get(&mut self, column: &'static Column, batch: &RecordBatch) -> ArrayRef {
         if self.ends_are_sums
             && column.name == "ts_end"
-            && let Some(ends) = ends_of(batch)
+            && let (Some(begins), Some(lengths)) =
+                (batch.column_by_name("ts"), batch.column_by_name("dur"))
+            && let Some(ends) = ends_of(begins, lengths)
         {
             return ends;
         }

@@ -5,9 +5,9 @@ mod support;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use support::{Random, SMALL};
 use whyslow_model::Symbols;
 use whyslow_model::tables::{Collected, SyscallRow};
@@ -158,4 +158,70 @@ fn one_row_group_is_read_in_pieces() {
         let ends = [0, half - 1, half, ids.len() - 1].map(|at| ids[at]);
         assert_eq!(picked, ends);
     }
+}
+
+/// What was read of a window stays in memory, column by column: it is the same whatever was asked
+/// for before, and another window has its own.
+#[test]
+fn columns_of_a_window_are_the_same_in_any_company() {
+    let symbols = support::symbols();
+    for (open, limits) in [
+        (false, Limits::default()),
+        (true, Limits::default()),
+        (true, SMALL),
+    ] {
+        let rows = calls(40_000, open, &symbols);
+        let (_parent, recording) = recorded(&rows, &symbols, limits);
+        for window in [Window::new(90_000, 300_000), Window::new(200_000, 200_100)] {
+            let window = Some(window);
+            for columns in [
+                ["id", "ts_end"].as_slice(),
+                &["ts", "dur"],
+                &["name", "ts", "ts_end", "id"],
+                &["dur", "ts_end", "ts", "path2"],
+                &[],
+            ] {
+                let scan = scan(columns, window);
+                let (parent, fresh) = recorded(&rows, &symbols, limits);
+                let expected = rows_of(&fresh, &scan);
+                drop(parent);
+                assert_eq!(rows_of(&recording, &scan), expected, "{columns:?}");
+                assert_eq!(rows_of(&recording, &scan), expected, "{columns:?} again");
+            }
+            // Whole rows, of which the window has all.
+            let scan = scan(&["id", "ts", "ts_end"], window);
+            let found: BTreeSet<String> = rows_of(&recording, &scan).into_iter().collect();
+            for row in &rows.syscall {
+                if window.is_some_and(|window| window.overlaps(row.ts, row.ts_end)) {
+                    let end = row.ts_end.map_or_else(String::new, |end| end.to_string());
+                    let cells = format!("{}|{}|{end}|", row.id, row.ts);
+                    assert!(found.contains(&cells), "{cells}");
+                }
+            }
+        }
+    }
+}
+
+/// The cells of each row that the pieces have, in their order.
+fn rows_of(recording: &Recording, scan: &Scan) -> Vec<String> {
+    let mut found = Vec::new();
+    each(recording, scan, |batch| {
+        for row in 0..batch.num_rows() {
+            let cells = batch.columns().iter().map(|column| cell(column, row) + "|");
+            found.push(cells.collect());
+        }
+    });
+    found
+}
+
+fn cell(column: &ArrayRef, row: usize) -> String {
+    if column.is_null(row) {
+        return String::new();
+    }
+    if let Some(numbers) = column.as_primitive_opt::<Int64Type>() {
+        return numbers.value(row).to_string();
+    }
+    let texts = column.as_dictionary::<Int32Type>();
+    let word = texts.keys().value(row) as usize;
+    texts.values().as_string::<i32>().value(word).to_owned()
 }

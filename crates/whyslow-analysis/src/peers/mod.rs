@@ -39,6 +39,7 @@ pub(crate) use strata::{Sample, Stratum};
 pub(crate) use tail::{Evidence, Tail};
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
@@ -156,36 +157,53 @@ pub(crate) fn compare(samples: &[Sample]) -> Vec<Compared> {
         samples.par_iter().map(counts).collect()
     };
     let times = of(Sample::times);
+    let demands: Vec<f64> = (0..samples.len())
+        .map(|device| demand(samples, device))
+        .collect();
+    let is_busy = |demand: f64| demand > DEMAND_MAX;
+    let alone = if demands.iter().any(|demand| is_busy(*demand)) {
+        of(Sample::times_alone)
+    } else {
+        Vec::new()
+    };
     let group = Group {
         members: Members::of(&times),
-        anyhow: Members::of(&times.iter().map(at_any_depth).collect::<Vec<_>>()),
-        alone: Members::of(&of(Sample::times_alone)),
+        anyhow: OnceLock::new(),
+        alone: Members::of(&alone),
         devices: times.iter().filter(|strata| !strata.is_empty()).count(),
+        times,
     };
-    let one = |(device, sample): (usize, &Sample)| {
-        let requests = times[device].values().map(|counts| counts.total).sum();
-        let peers = samples.iter().enumerate();
-        let peers = peers.filter(|(peer, sample)| *peer != device && sample.is_asked());
-        let peer = median(peers.map(|(_, sample)| sample.demand())).unwrap_or(0.0);
-        let demand = (sample.demand() + DEMAND_LEAST) / (peer + DEMAND_LEAST);
-        let by_op = group.compare(device, requests, demand > DEMAND_MAX);
+    let one = |(device, demand): (usize, &f64)| {
+        let requests = group.times[device].values();
+        let requests = requests.map(|counts| counts.total).sum();
+        let by_op = group.compare(device, requests, is_busy(*demand));
         let matched = by_op.iter().flatten().map(|one| one.tail.compared).sum();
         Compared {
             requests,
             matched,
-            demand,
+            demand: *demand,
             by_op,
         }
     };
-    samples.par_iter().enumerate().map(one).collect()
+    demands.par_iter().enumerate().map(one).collect()
+}
+
+/// How much a device is asked for, in times of the median peer.
+fn demand(samples: &[Sample], device: usize) -> f64 {
+    let peers = samples.iter().enumerate();
+    let peers = peers.filter(|(peer, sample)| *peer != device && sample.is_asked());
+    let peer = median(peers.map(|(_, sample)| sample.demand())).unwrap_or(0.0);
+    (samples[device].demand() + DEMAND_LEAST) / (peer + DEMAND_LEAST)
 }
 
 /// Devices to be compared.
 struct Group {
+    /// Of each device.
+    times: Vec<BTreeMap<Stratum, Counts>>,
     members: Members,
-    /// Whatever was in flight.
-    anyhow: Members,
-    /// By the times that requests would have needed alone.
+    /// Whatever was in flight: only for those that are not compared otherwise.
+    anyhow: OnceLock<Members>,
+    /// By the times that requests would have needed alone: none if no device is busy.
     alone: Members,
     devices: usize,
 }
@@ -204,10 +222,15 @@ impl Group {
             return Err(Lacking::Devices(self.devices));
         }
         let matched = self.members.matched(device);
-        if matched.is_empty() && !self.anyhow.matched(device).is_empty() {
-            return Err(Lacking::LikeDepth);
-        } else if matched.is_empty() {
-            return Err(Lacking::LikeRequests(self.anyhow.like(device)));
+        if matched.is_empty() {
+            let anyhow = self.anyhow.get_or_init(|| {
+                let at_any_depth: Vec<_> = self.times.iter().map(at_any_depth).collect();
+                Members::of(&at_any_depth)
+            });
+            if !anyhow.matched(device).is_empty() {
+                return Err(Lacking::LikeDepth);
+            }
+            return Err(Lacking::LikeRequests(anyhow.like(device)));
         }
         let tests = |matched: &Matched<'_>| (Tail::of(matched), Shift::of(matched));
         let mut alone = BTreeMap::new();

@@ -49,7 +49,7 @@ pub(crate) fn table(context: &Context<'_>, detail: Detail) -> Result<AnswerTable
             let order = if by_time {
                 (part, 0)
             } else {
-                (0, -(sum.read.bytes + sum.write.bytes))
+                (0, -(sum.ways[READ].bytes + sum.ways[WRITE].bytes))
             };
             let mut row = Vec::with_capacity(table.columns.len());
             if by_time {
@@ -60,7 +60,7 @@ pub(crate) fn table(context: &Context<'_>, detail: Detail) -> Result<AnswerTable
             sum.cells(detail, (seconds, busy[part], total[part]), &mut row);
             row.push(match detail {
                 Detail::Whole => sum.top_writer(context).into(),
-                Detail::Brief => sum.errors.into(),
+                Detail::Brief => sum.more.into(),
             });
             rows.push((order, row));
         }
@@ -136,11 +136,11 @@ fn sweep(
             })
         };
         let places = columns.places(batch, rows, &mut place_of)?;
-        columns.each(batch, rows, &places, |place, request| {
+        columns.each(batch, rows, &places, recording_end, |place, request| {
             let device = &mut devices[place].1;
-            device.measure(request, recording_end);
-            if request.ts_end.is_some() || !counts_ended {
-                device.count(parts, request, recording_end);
+            device.in_flight.add(request.ts, request.end);
+            if request.is_ended || !counts_ended {
+                device.count(parts, request, detail);
             }
         })
     };
@@ -179,32 +179,34 @@ enum More {
     Brief { error: ColumnRef },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Op {
-    Read,
-    Write,
-    Other,
-}
-
-impl Op {
-    fn by_name(name: &str) -> Self {
-        match name {
-            "read" => Self::Read,
-            "write" => Self::Write,
-            _ => Self::Other,
-        }
+/// The place of an operation among the ways of a sum.
+fn way_of(op: &str) -> u8 {
+    match op {
+        "read" => READ as u8,
+        "write" => WRITE as u8,
+        _ => OTHER as u8,
     }
 }
 
+const READ: usize = 0;
+const WRITE: usize = 1;
+const OTHER: usize = 2;
+
+/// In place of a number that is not known.
+const NONE: i64 = i64::MIN;
+
 struct Request {
-    op: Op,
-    upid: Option<i64>,
+    way: usize,
+    /// Only where the answer tells who wrote.
+    upid: i64,
     ts: Ns,
-    dur: Option<Ns>,
-    ts_end: Option<Ns>,
-    sectors: i64,
+    dur: Ns,
+    end: Ns,
+    /// Else `end` is that of the recording.
+    is_ended: bool,
     bytes: i64,
-    has_failed: bool,
+    /// Sectors, or 1 for one that failed.
+    more: i64,
 }
 
 impl Columns {
@@ -234,12 +236,18 @@ impl Columns {
         batch: &RecordBatch,
         rows: &[u32],
         place_of: &mut impl FnMut(&str) -> usize,
-    ) -> Result<Vec<usize>, AnalysisError> {
+    ) -> Result<Vec<u32>, AnalysisError> {
+        const UNSET: u32 = u32::MAX;
         let dev = self.dev.texts(batch)?;
-        let mut known = vec![None; dev.words.len()];
-        let mut place = |row: &u32| match dev.key(*row) {
-            Some(word) => *known[word].get_or_insert_with(|| place_of(dev.words.value(word))),
-            None => place_of("unknown"),
+        let mut known = vec![UNSET; dev.words.len()];
+        let mut place = |row: &u32| {
+            let Some(word) = dev.key(*row) else {
+                return place_of("unknown") as u32;
+            };
+            if known[word] == UNSET {
+                known[word] = place_of(dev.words.value(word)) as u32;
+            }
+            known[word]
         };
         Ok(rows.iter().map(&mut place).collect())
     }
@@ -248,46 +256,39 @@ impl Columns {
         &self,
         batch: &RecordBatch,
         rows: &[u32],
-        places: &[usize],
+        places: &[u32],
+        recording_end: Ns,
         mut each: impl FnMut(usize, &Request),
     ) -> Result<(), AnalysisError> {
         let op = self.op.texts(batch)?;
-        let ops = per_row(&op, &per_word(&op, Op::by_name), Op::Other);
-        let (ts, dur) = (self.ts.ints(batch)?, self.dur.ints(batch)?);
-        let (ts_end, bytes) = (self.ts_end.ints(batch)?, self.bytes.ints(batch)?);
-        let request = |row: u32| Request {
-            op: ops[row as usize],
-            upid: None,
-            ts: ts.at(row),
-            dur: dur.get(row),
-            ts_end: ts_end.get(row),
-            sectors: 0,
-            bytes: bytes.at(row),
-            has_failed: false,
+        let ways = per_row(&op, &per_word(&op, way_of), OTHER as u8);
+        let of = |column: ColumnRef, none: i64| -> Result<_, AnalysisError> {
+            Ok(column.ints(batch)?.or(none))
         };
-        let rows = rows.iter().copied().zip(places);
-        match self.more {
-            More::Whole { upid, sectors } => {
-                let (upid, sectors) = (upid.ints(batch)?, sectors.ints(batch)?);
-                for (row, place) in rows {
-                    let more = Request {
-                        upid: upid.get(row),
-                        sectors: sectors.at(row),
-                        ..request(row)
-                    };
-                    each(*place, &more);
-                }
-            }
+        let (ts, dur) = (of(self.ts, 0)?, of(self.dur, NONE)?);
+        let (ts_end, bytes) = (of(self.ts_end, NONE)?, of(self.bytes, 0)?);
+        let (upid, more) = match self.more {
+            More::Whole { upid, sectors } => (Some(of(upid, NONE)?), of(sectors, 0)?),
             More::Brief { error } => {
-                let error = error.ints(batch)?;
-                for (row, place) in rows {
-                    let more = Request {
-                        has_failed: error.or_zero(row) > 0,
-                        ..request(row)
-                    };
-                    each(*place, &more);
-                }
+                let errors = of(error, 0)?;
+                let failed = errors.iter().map(|error| i64::from(*error > 0));
+                (None, failed.collect())
             }
+        };
+        for (row, place) in rows.iter().zip(places) {
+            let row = *row as usize;
+            let is_ended = ts_end[row] != NONE;
+            let request = Request {
+                way: usize::from(ways[row]),
+                upid: upid.as_ref().map_or(NONE, |upid| upid[row]),
+                ts: ts[row],
+                dur: dur[row],
+                end: if is_ended { ts_end[row] } else { recording_end },
+                is_ended,
+                bytes: bytes[row],
+                more: more[row],
+            };
+            each(*place as usize, &request);
         }
         Ok(())
     }
@@ -300,6 +301,8 @@ struct Device {
     parts: BTreeMap<usize, PartSum>,
 }
 
+/// Nothing is decided by what a request does, which cannot be foreseen: a wrong guess costs more than
+/// all of the adding.
 #[derive(Default)]
 struct Way {
     count: i64,
@@ -310,11 +313,9 @@ struct Way {
 
 #[derive(Default)]
 struct PartSum {
-    read: Way,
-    write: Way,
-    others: i64,
-    sectors: i64,
-    errors: i64,
+    /// Of reads, writes, and whatever else.
+    ways: [Way; 3],
+    more: i64,
     durations: Histogram,
     writers: Writers,
 }
@@ -331,22 +332,28 @@ struct Writers {
 }
 
 impl Writers {
+    /// Only the bytes of those that write count.
     #[inline]
-    fn add(&mut self, upid: Option<i64>, bytes: i64) {
-        let place = upid.and_then(|upid| usize::try_from(upid).ok());
-        match place.and_then(|place| self.small.get_mut(place)) {
-            Some(sum) => *sum += bytes,
-            None => self.add_new(upid, place, bytes),
+    fn add(&mut self, upid: i64, bytes: i64, writes: bool) {
+        let place = usize::try_from(upid).unwrap_or(usize::MAX);
+        match self.small.get_mut(place) {
+            Some(sum) => *sum += bytes & -i64::from(writes),
+            None if writes => self.add_new(upid, bytes),
+            None => {}
         }
     }
 
     #[inline(never)]
-    fn add_new(&mut self, upid: Option<i64>, place: Option<usize>, bytes: i64) {
-        if let Some(place) = place.filter(|place| *place < SMALL) {
-            self.small.resize(place + 1, 0);
-            self.small[place] += bytes;
-        } else {
-            *self.others.entry(upid).or_default() += bytes;
+    fn add_new(&mut self, upid: i64, bytes: i64) {
+        match usize::try_from(upid) {
+            Ok(place) if place < SMALL => {
+                self.small.resize(place + 1, 0);
+                self.small[place] += bytes;
+            }
+            _ => {
+                let upid = (upid != NONE).then_some(upid);
+                *self.others.entry(upid).or_default() += bytes;
+            }
         }
     }
 
@@ -404,42 +411,26 @@ impl Device {
         self.current = (part, self.parts.remove(&part).unwrap_or_default());
     }
 
-    /// The time that it was in flight.
-    #[inline]
-    fn measure(&mut self, request: &Request, recording_end: Ns) {
-        let end = request.ts_end.unwrap_or(recording_end);
-        self.in_flight.add(request.ts, end);
-    }
-
-    /// What it was.
-    fn count(&mut self, parts: Parts, request: &Request, recording_end: Ns) {
-        let part = parts.of(request.ts_end.unwrap_or(recording_end));
+    /// What it was; the time that it was in flight is added apart.
+    fn count(&mut self, parts: Parts, request: &Request, detail: Detail) {
+        let part = parts.of(request.end);
         if part != self.current.0 {
             self.change_to(part);
         }
         let sum = &mut self.current.1;
-        sum.sectors += request.sectors;
-        sum.errors += i64::from(request.has_failed);
-        request
-            .dur
-            .into_iter()
-            .for_each(|dur| sum.durations.add(dur));
-        let way = match request.op {
-            Op::Read => &mut sum.read,
-            Op::Write => &mut sum.write,
-            Op::Other => {
-                sum.others += 1;
-                return;
-            }
-        };
+        sum.more += request.more;
+        let is_known = request.dur != NONE;
+        if is_known {
+            sum.durations.add(request.dur);
+        }
+        let way = &mut sum.ways[request.way.min(OTHER)];
         way.count += 1;
         way.bytes += request.bytes;
-        if let Some(dur) = request.dur {
-            way.waited += i128::from(dur);
-            way.completed += 1;
-        }
-        if request.op == Op::Write {
-            sum.writers.add(request.upid, request.bytes);
+        way.waited += i128::from(request.dur & -i64::from(is_known));
+        way.completed += i64::from(is_known);
+        if detail == Detail::Whole {
+            let writes = request.way == WRITE;
+            sum.writers.add(request.upid, request.bytes, writes);
         }
     }
 }
@@ -456,11 +447,10 @@ impl Way {
 impl PartSum {
     /// Of those put aside.
     fn merge(&mut self, other: PartSum) {
-        self.read.merge(&other.read);
-        self.write.merge(&other.write);
-        self.others += other.others;
-        self.sectors += other.sectors;
-        self.errors += other.errors;
+        for (way, more) in self.ways.iter_mut().zip(&other.ways) {
+            way.merge(more);
+        }
+        self.more += other.more;
         self.durations.merge(&other.durations);
         for (upid, bytes) in other.writers.others {
             *self.writers.others.entry(upid).or_default() += bytes;
@@ -468,7 +458,7 @@ impl PartSum {
     }
 
     fn count(&self) -> i64 {
-        self.read.count + self.write.count + self.others
+        self.ways.iter().map(|way| way.count).sum()
     }
 
     /// Cells from `requests` to the use; `seconds` long, so long busy, so long in flight in total.
@@ -476,10 +466,10 @@ impl PartSum {
         let per_second = |amount: f64| Value::from((seconds > 0.0).then(|| amount / seconds));
         let average =
             |way: &Way| (way.completed > 0).then(|| way.waited as f64 / way.completed as f64);
-        let (read, write) = (&self.read, &self.write);
+        let [read, write, _] = &self.ways;
         row.push(self.count().into());
         if detail == Detail::Whole {
-            row.push(self.sectors.into());
+            row.push(self.more.into());
         }
         row.extend([
             read.bytes.into(),

@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::{Array as _, RecordBatch};
+use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
@@ -71,7 +72,7 @@ pub(super) struct Traffic {
 
 fn peers(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let told = told(context)?;
-    let mut found: BTreeMap<Vec<KeyValue>, Traffic> = BTreeMap::new();
+    let mut found: FxHashMap<Vec<KeyValue>, Traffic> = FxHashMap::default();
     let mut pass = context.pass(&PACKETS, &[])?;
     let groupings = [Key::Source, Key::Destination].map(|key| {
         let mut grouping = Grouping::new(
@@ -175,14 +176,23 @@ fn made(
     told: Told,
     mut rows: Vec<(Vec<KeyValue>, Traffic)>,
 ) -> AnswerTable {
-    rows.sort_by(|(group_a, a), (group_b, b)| {
+    type Of = (Vec<KeyValue>, Traffic);
+    let order = |(group_a, a): &Of, (group_b, b): &Of| {
         let by_time = group_a[keys.len()..].cmp(&group_b[keys.len()..]);
         let bytes = |traffic: &Traffic| traffic.received.bytes + traffic.sent.bytes;
         by_time
             .then_with(|| bytes(b).cmp(&bytes(a)))
             .then_with(|| group_a.cmp(group_b))
-    });
+    };
     let by_time = context.interval.is_some();
+    let limit = context.limit(if by_time { 0 } else { ROWS });
+    let found = rows.len();
+    // Of twenty thousand peers twenty are shown.
+    if !by_time && context.question.sort.is_none() && limit < found {
+        rows.select_nth_unstable_by(limit, order);
+        rows.truncate(limit);
+    }
+    rows.sort_unstable_by(order);
     let column = AnswerColumn::new;
     let mut columns = Vec::new();
     if by_time {
@@ -225,8 +235,8 @@ fn made(
         row.push(told.drops.then_some(traffic.drops).into());
         table.rows.push(row);
     }
-    let default = if by_time { 0 } else { ROWS };
-    context.finish_blocks(&mut table, context.limit(default));
+    context.finish_blocks(&mut table, limit);
+    context.note_cut(&table, found);
     table
 }
 

@@ -1,5 +1,7 @@
 //! Everyone who used an object: `fd 3 in apache2 (31517)`.
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
 
 use crate::AnalysisError;
@@ -27,14 +29,14 @@ pub(crate) fn of(
         .enumerate()
         .map(|(place, group)| (*group, place))
         .collect();
-    let mut counted: Vec<FxHashMap<Vec<KeyValue>, u64>> = vec![FxHashMap::default(); groups.len()];
+    let mut users = Users::default();
+    let mut counted: Vec<FxHashMap<u32, u64>> = vec![FxHashMap::default(); groups.len()];
     for object in roles.iter().copied() {
         let mut pass = match object {
             Object::First => context.pass(spec, &by)?,
             Object::Second => context.pass_second(spec, &by)?,
         };
-        let interval = context.interval;
-        if let Some(width) = interval {
+        if let Some(width) = context.interval {
             pass.group_by_time(context.span, width);
         }
         for (key, values) in keys.iter().zip(columns(keys.len(), groups)) {
@@ -44,33 +46,112 @@ pub(crate) fn of(
                     .only_objects((*key, object), values, projection);
             }
         }
-        let grouping = std::slice::from_ref(&pass.grouping);
-        let found = pass.run_by(context.tables, &Calls, grouping)?;
-        for (mut group, calls) in found.into_iter().flatten() {
-            let time = interval.and_then(|_| group.pop());
-            let user = group.split_off(keys.len());
-            group.extend(time);
-            if let Some(place) = places.get(&*group) {
-                *counted[*place].entry(user).or_default() += calls;
+        let Some((coder, sums)) = pass.run_coded(context.tables, &Calls)? else {
+            continue;
+        };
+        let of_user = keys.len()..by.len();
+        let (mut known_places, mut known_users) = (Known::default(), Known::default());
+        let mut codes = Vec::new();
+        for (code, calls) in (0..).zip(sums) {
+            coder.codes_of(code, &mut codes);
+            let user: Vec<u32> = codes.drain(of_user.clone()).collect();
+            // What is left are the keys of the group, and the interval.
+            let place = known_places.get(&codes, || {
+                let key = |place: usize| {
+                    if place < keys.len() {
+                        place
+                    } else {
+                        place + user.len()
+                    }
+                };
+                let values = codes.iter().enumerate();
+                let values = values.map(|(place, code)| coder.value(key(place), *code));
+                places.get(&*values.collect::<Vec<KeyValue>>()).copied()
+            });
+            if let Some(place) = place {
+                let user = known_users.get(&user, || {
+                    let values = of_user.clone().zip(&user);
+                    let values = values.map(|(key, code)| coder.value(key, *code));
+                    Some(users.number(values.collect()))
+                });
+                if let Some(user) = user {
+                    *counted[place].entry(user).or_default() += calls;
+                }
             }
         }
     }
-    let mut processes: FxHashMap<KeyValue, String> = FxHashMap::default();
-    let mut named = |users: FxHashMap<Vec<KeyValue>, u64>| {
-        let mut users: Vec<(Vec<KeyValue>, u64)> = users.into_iter().collect();
-        users.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        let name = |(user, _): (Vec<KeyValue>, u64)| {
+    Ok(users.named(context, counted))
+}
+
+/// What was found for numbers of values.
+struct Known<T>(FxHashMap<Vec<u32>, Option<T>>);
+
+impl<T> Default for Known<T> {
+    fn default() -> Self {
+        Self(FxHashMap::default())
+    }
+}
+
+impl<T: Copy> Known<T> {
+    fn get(&mut self, codes: &[u32], find: impl FnOnce() -> Option<T>) -> Option<T> {
+        if let Some(known) = self.0.get(codes) {
+            return *known;
+        }
+        let found = find();
+        self.0.insert(codes.to_vec(), found);
+        found
+    }
+}
+
+/// Everyone met so far, by number.
+#[derive(Default)]
+struct Users {
+    numbers: FxHashMap<Vec<KeyValue>, u32>,
+    values: Vec<Vec<KeyValue>>,
+}
+
+impl Users {
+    fn number(&mut self, user: Vec<KeyValue>) -> u32 {
+        if let Some(number) = self.numbers.get(&user) {
+            return *number;
+        }
+        let number = self.values.len() as u32;
+        self.values.push(user.clone());
+        self.numbers.insert(user, number);
+        number
+    }
+
+    /// Names of users, those with the most calls first, then in their order.
+    fn named(&self, context: &Context<'_>, counted: Vec<FxHashMap<u32, u64>>) -> Vec<Vec<String>> {
+        let mut order: Vec<u32> = (0..self.values.len() as u32).collect();
+        order.sort_unstable_by_key(|user| &self.values[*user as usize]);
+        let mut ranks = vec![0; order.len()];
+        for (rank, user) in (0u32..).zip(&order) {
+            ranks[*user as usize] = rank;
+        }
+        let names = self.names(context);
+        let named = |users: FxHashMap<u32, u64>| {
+            let mut users: Vec<(u32, u64)> = users.into_iter().collect();
+            users.sort_unstable_by_key(|(user, calls)| (Reverse(*calls), ranks[*user as usize]));
+            let names = users.iter().map(|(user, _)| names[*user as usize].clone());
+            names.collect()
+        };
+        counted.into_iter().map(named).collect()
+    }
+
+    fn names(&self, context: &Context<'_>) -> Vec<String> {
+        let mut processes: FxHashMap<&KeyValue, String> = FxHashMap::default();
+        let users = self.values.iter().map(|user| {
             let (process, fd) = (user.first().unwrap_or(&KeyValue::Null), user.get(1));
             let label = || Key::Process.label(process, &context.names);
-            let process = processes.entry(process.clone()).or_insert_with(label);
+            let process = processes.entry(process).or_insert_with(label);
             match fd {
                 Some(KeyValue::Int(fd)) => format!("fd {fd} in {process}"),
                 _ => process.clone(),
             }
-        };
-        users.into_iter().map(name).collect()
-    };
-    Ok(counted.into_iter().map(&mut named).collect())
+        });
+        users.collect()
+    }
 }
 
 /// Values of each key in any of the groups.
