@@ -13,6 +13,7 @@ mod block_io;
 mod cursor;
 mod encode;
 mod fill;
+mod flags;
 mod host;
 mod lookup;
 mod net;
@@ -26,13 +27,14 @@ pub use block::{BLOCK_BYTES, Block, BlockError, FILE_SUFFIX, MAGIC, PAYLOAD_MAX}
 pub use block_io::BlockIo;
 pub use encode::Encoder;
 pub use fill::{FillBy, FillRecord};
+pub use flags::{COMPAT, ELSEWHERE, IN_HARDIRQ, IN_SOFTIRQ, IN_TASK, SLEPT, TAIL, TOLD};
 pub use host::{CountersRecord, DeviceAbout, HostRecord, MountRecord, Program, ResolverFileRecord};
 pub use lookup::LookupRecord;
 pub use net::{NetRecord, TcpRecord};
 pub use probe::{FunctionEndRecord, FunctionRecord, ProbeRecord, TEXT_BYTES, UsdtRecord};
 pub use record::{
-    COMPAT, ELSEWHERE, HEAD_BYTES, Head, IN_HARDIRQ, IN_SOFTIRQ, IN_TASK, Kind, Record,
-    RecordError, SLEPT, Switch, SyscallRecord, TAIL, TOLD, Task, TextRecord, Wakeup, records,
+    HEAD_BYTES, Head, Kind, Record, RecordError, Switch, SyscallRecord, Task, TextRecord, Wakeup,
+    records,
 };
 pub use stack::{Addresses, LockRecord, MissedRecord, NameRecord, StackRecord};
 pub use work::{ReclaimRecord, WorkItemRecord, WorkRecord};
