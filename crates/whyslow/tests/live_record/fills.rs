@@ -42,7 +42,7 @@ impl Disk {
             return None;
         }
         let script = format!(
-            "truncate -s 64M disk.img && mkfs.ext4 -q disk.img && mkdir mounted shared || exit 1
+            "truncate -s 64M disk.img && mkfs.ext4 -q -b {PAGE} disk.img && mkdir mounted shared || exit 1
              mount -t tmpfs none shared || exit 1
              disk=$(losetup --find --show disk.img) || exit 1
              echo $disk >device
