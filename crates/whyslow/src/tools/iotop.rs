@@ -128,7 +128,7 @@ fn disks(front: &Front<'_>, parts: Parts) -> Result<Vec<(i64, i64)>, Failure> {
     Ok(disks)
 }
 
-const HEADER: &str = "   TID PRIO     USER   DISK READ  DISK WRITE SWAPIN     IO COMMAND\n";
+const HEADER: &str = "  TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN      IO    COMMAND\n";
 
 /// What of disk traffic was recorded; the rest is unknown, not nothing.
 #[derive(Debug, Clone, Copy)]
@@ -206,15 +206,16 @@ fn rows(
     for (task, sums) in in_order(sums, args.only) {
         let id = if args.processes { task.pid } else { task.tid };
         let id = id.map_or_else(|| "?".into(), |id| id.to_string());
+        let blocked = sums.blocked as f64 / 1e7 / seconds;
         let _ = writeln!(
             text,
-            "{id:>6} {:>4} {:<10} {:>11} {:>11} {:>6} {:>4.2} % {}",
+            "{id:>5} {:>4} {:<8} {:>11} {:>11} {:>7} {:>7} {}",
             "-",
             "-",
             moved(sums.read, known.blocks),
             moved(sums.written, known.calls),
             "-",
-            sums.blocked as f64 / 1e7 / seconds,
+            format!("{blocked:.2} %"),
             shown(activity.name(task)),
         );
     }

@@ -273,7 +273,9 @@ fn iotop_prints_the_headers_of_the_installed_one() {
         ));
         return;
     };
-    assert_eq!(header(&["iotop"], "TID"), want);
+    // It makes room for the largest id that the machine may have.
+    let ours = header(&["iotop"], "TID");
+    assert_eq!(ours.trim_start(), want.trim_start());
     let ours = incident().stdout(&["as", "iotop", "web.wsl"]);
     for (ours, real) in ours
         .lines()
