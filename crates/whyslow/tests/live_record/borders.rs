@@ -126,6 +126,7 @@ fn a_call_counts_in_the_interval_in_which_it_ends() {
     if !can_record() {
         return;
     }
+    let _calm = super::no_floods();
     let place = Place::new();
     let is_over = Arc::new(AtomicBool::new(false));
     let (go, begin) = channel();
@@ -191,6 +192,7 @@ fn a_request_counts_in_the_interval_in_which_it_ends_and_its_length_is_known() {
     if !can_record() {
         return;
     }
+    let _calm = super::no_floods();
     let place = Place::new();
     let Some(disk) = Loop::new(&place) else {
         return skip("there is no loop device to be had");

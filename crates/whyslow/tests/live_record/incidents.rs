@@ -18,6 +18,8 @@ const STALL: &str = "200ms";
 
 /// Runs and records a workload as `rec.wsl`: what it says was so. Nothing where it cannot run.
 pub(super) fn incident(place: &Place, name: &str, options: &[&str]) -> Option<Value> {
+    // Nothing may be lost of what it does.
+    let _calm = super::no_floods();
     let output = place
         .whyslow()
         .args(["-q", "record", "--force", "-o", "rec.wsl"])

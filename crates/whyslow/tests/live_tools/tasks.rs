@@ -296,7 +296,7 @@ fn iotop_totals_are_those_of_the_tables() {
 fn accumulated_io_grows_to_that_of_the_whole_window() {
     let rows = |args: &[&str]| {
         let printed = incident().stdout(&[&["as", "iotop", "web.wsl", "-oak"], args].concat());
-        let last = printed.rfind("   TID").expect("a header");
+        let last = printed.rfind("  TID  PRIO").expect("a header");
         // All but the share of time, which is of the time until then.
         let cells = |line: &str| line.split_whitespace().take(7).map(str::to_owned).collect();
         printed[last..]
