@@ -322,7 +322,9 @@ fn open<'o>(
     if let Some(group) = options.groups.first() {
         settings.cgroup_hierarchy = group.hierarchy;
     }
-    settings.wants_fills = options.topics.contains(&Topic::Pages);
+    // Verifiers before 6.2 refuse these parts, and with them the programs that they are in.
+    settings.wants_fills =
+        options.topics.contains(&Topic::Pages) && preflight::is_kernel_since([6, 2]);
     settings.page_bytes = rustix::param::page_size() as u32;
     settings.wants_switches = options.topics.contains(&Topic::Sched);
     settings.stack_min_ns = options.stack_min.map_or(0, |min| min.as_nanos() as u64);
