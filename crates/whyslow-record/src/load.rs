@@ -322,7 +322,7 @@ fn open<'o>(
     if let Some(group) = options.groups.first() {
         settings.cgroup_hierarchy = group.hierarchy;
     }
-    // Verifiers before 6.2 refuse these parts, and with them the programs that they are in.
+    // The verifier of 6.1 refuses these parts, and with them the programs that they are in.
     settings.wants_fills =
         options.topics.contains(&Topic::Pages) && preflight::is_kernel_since([6, 2]);
     settings.page_bytes = rustix::param::page_size() as u32;
