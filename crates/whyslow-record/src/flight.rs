@@ -142,6 +142,7 @@ impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
                 self.hand_over(trigger, now)?;
             }
         }
+        self.session.serve()?;
         Ok(drained)
     }
 

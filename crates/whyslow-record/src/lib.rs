@@ -8,6 +8,7 @@ mod clock;
 mod drop;
 mod error;
 mod flight;
+mod following;
 mod heap;
 mod libraries;
 mod load;
@@ -47,6 +48,7 @@ mod wire_tests;
 
 pub use error::RecordError;
 pub use flight::{FlightOptions, FlightStep, News, fly};
+pub use following::{About, FollowError, Following, Purpose, follow, running};
 pub use marks::{MARK_BYTES_MAX, mark};
 pub use memory::{Memory, MemoryWish, PROGRAM_BYTES, TooLittleMemory};
 pub use options::{BUFFER_BYTES, KEPT_BYTES, Options, SPOOL_BYTES_MAX, STACK_MIN};

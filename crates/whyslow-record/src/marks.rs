@@ -2,7 +2,8 @@
 //! user under way keeps it.
 //!
 //! A recorder listens on a socket named by its process, in a folder that only its user may enter.
-//! Whoever connects sends its monotonic clock and a text, and is told `ok`.
+//! Whoever connects sends its monotonic clock and a text, and is told `ok`; or says that it wants to
+//! follow the recording ([`crate::following`]).
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read, Write};
@@ -25,9 +26,17 @@ const ANSWER: Duration = Duration::from_secs(5);
 const SPEAKERS_MAX: usize = 16;
 const CLOCK_BYTES: usize = 8;
 const OK: &[u8] = b"ok\n";
+/// What a follower says instead of a clock: no clock is so far.
+pub(crate) const FOLLOW: &[u8; 16] = b"\xff\xff\xff\xff\xff\xff\xff\xfffollow 1";
+/// Names another folder, for recorders that are to be found by none but each other's friends.
+const FOLDER: &str = "WHYSLOW_RUN_DIR";
 
 /// Where recorders of this user listen.
-fn folder() -> Option<PathBuf> {
+pub(crate) fn folder() -> Option<PathBuf> {
+    let named = std::env::var_os(FOLDER).filter(|folder| !folder.is_empty());
+    if let Some(folder) = named {
+        return Some(folder.into());
+    }
     if rustix::process::geteuid().is_root() {
         return Some("/run/whyslow".into());
     }
@@ -36,7 +45,7 @@ fn folder() -> Option<PathBuf> {
 }
 
 /// Nobody else may have made it, or enter it.
-fn check(folder: &Path) -> io::Result<()> {
+pub(crate) fn check(folder: &Path) -> io::Result<()> {
     let about = fs::symlink_metadata(folder)?;
     let is_own = about.uid() == rustix::process::geteuid().as_raw();
     if about.is_dir() && is_own && about.mode() & 0o777 == 0o700 {
@@ -52,6 +61,20 @@ pub(crate) struct Mark {
     pub(crate) ts: u64,
     pub(crate) pid: i32,
     pub(crate) text: String,
+}
+
+/// Somebody who wants to follow.
+#[derive(Debug)]
+pub(crate) struct Comer {
+    pub(crate) stream: UnixStream,
+    pub(crate) pid: i32,
+}
+
+/// What was said since the last time.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    pub(crate) marks: Vec<Mark>,
+    pub(crate) comers: Vec<Comer>,
 }
 
 /// Hears marks without ever waiting for one.
@@ -94,22 +117,25 @@ impl Listener {
     }
 
     /// What has been said by now.
-    pub(crate) fn hear(&mut self, now: u64) -> Vec<Mark> {
+    pub(crate) fn hear(&mut self, now: u64) -> Said {
         while self.speakers.len() < SPEAKERS_MAX
             && let Ok((stream, _)) = self.socket.accept()
         {
             self.speakers.extend(Speaker::new(stream));
         }
-        let mut marks = Vec::new();
-        self.speakers.retain_mut(|speaker| match speaker.listen() {
-            Heard::More => speaker.since.elapsed() < PATIENCE,
-            Heard::Nothing => false,
-            Heard::All => {
-                marks.extend(speaker.mark(now));
-                false
+        let mut said = Said::default();
+        for mut speaker in std::mem::take(&mut self.speakers) {
+            match speaker.listen() {
+                Heard::More if speaker.since.elapsed() < PATIENCE => self.speakers.push(speaker),
+                Heard::More | Heard::Nothing => {}
+                Heard::All => said.marks.extend(speaker.mark(now)),
+                Heard::Follow => said.comers.push(Comer {
+                    stream: speaker.stream,
+                    pid: speaker.pid,
+                }),
             }
-        });
-        marks
+        }
+        said
     }
 }
 
@@ -122,6 +148,7 @@ impl Drop for Listener {
 enum Heard {
     More,
     All,
+    Follow,
     Nothing,
 }
 
@@ -150,6 +177,9 @@ impl Speaker {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::More,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Heard::Nothing,
+            }
+            if self.said.as_slice() == FOLLOW {
+                return Heard::Follow;
             }
             if self.said.len() > CLOCK_BYTES + MARK_BYTES_MAX {
                 return Heard::Nothing;
@@ -234,7 +264,7 @@ mod tests {
     fn wait(listener: &mut Listener) -> Vec<Mark> {
         let begun = Instant::now();
         loop {
-            let marks = listener.hear(clock::monotonic());
+            let marks = listener.hear(clock::monotonic()).marks;
             if !marks.is_empty() || begun.elapsed() > ANSWER {
                 return marks;
             }
@@ -274,21 +304,21 @@ mod tests {
         let silent: Vec<_> = (0..40)
             .map_while(|_| UnixStream::connect(&socket).ok())
             .collect();
-        assert!(listener.hear(1).is_empty());
+        assert!(listener.hear(1).marks.is_empty());
         assert!(listener.speakers.len() <= SPEAKERS_MAX);
         drop(silent);
-        assert!(listener.hear(1).is_empty());
+        assert!(listener.hear(1).marks.is_empty());
         while !listener.speakers.is_empty() {
-            assert!(listener.hear(1).is_empty());
+            assert!(listener.hear(1).marks.is_empty());
         }
         let mut loud = UnixStream::connect(&socket).unwrap();
         let _ = loud.write_all(&[b'x'; CLOCK_BYTES + MARK_BYTES_MAX + 1]);
         drop(loud);
-        assert!(listener.hear(1).is_empty());
+        assert!(listener.hear(1).marks.is_empty());
         let mut short = UnixStream::connect(&socket).unwrap();
         short.write_all(b"1234567").unwrap();
         drop(short);
-        assert!(listener.hear(1).is_empty());
+        assert!(listener.hear(1).marks.is_empty());
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl Ring {
         last.is_some_and(|last| last.bytes >= self.bytes_max / CHAPTERS)
     }
 
-    pub(crate) fn push(&mut self, part: Part, block: Packed) {
+    pub(crate) fn push(&mut self, part: Part, block: Arc<Packed>) {
         let Some(chapter) = self.chapters.back_mut() else {
             return;
         };
@@ -97,8 +97,8 @@ impl Ring {
         chapter.bytes += bytes;
         self.bytes += bytes;
         match part {
-            Part::Head | Part::Snapshot => chapter.first.push(Arc::new(block)),
-            Part::Events => chapter.events.push_back(Arc::new(block)),
+            Part::Head | Part::Snapshot => chapter.first.push(block),
+            Part::Events => chapter.events.push_back(block),
         }
         self.shrink();
     }
@@ -259,7 +259,7 @@ mod tests {
     }
 
     /// A block of about so many bytes that compression makes nothing of.
-    fn block(ts: u64, bytes: usize) -> Packed {
+    fn block(ts: u64, bytes: usize) -> Arc<Packed> {
         let mut noise = ts | 1;
         let payload: Vec<u8> = std::iter::repeat_with(|| {
             noise = noise
@@ -269,7 +269,7 @@ mod tests {
         })
         .take(bytes)
         .collect();
-        Packer::new().unwrap().pack(&payload, 10, ts).unwrap()
+        Arc::new(Packer::new().unwrap().pack(&payload, 10, ts).unwrap())
     }
 
     fn trigger() -> Trigger {

@@ -1,6 +1,7 @@
 //! A recording under way: events from the rings go to the spool.
 
 mod facts;
+mod followed;
 mod turns;
 
 use std::cell::RefCell;
@@ -19,15 +20,16 @@ use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 use crate::clock::{self, Clocks};
 use crate::drop;
 use crate::error::RecordError;
+use crate::following::{Followers, Id};
 use crate::load::{self, Loaded};
 use crate::losses::Losses;
-use crate::marks::Listener;
+use crate::marks::{Listener, Said};
 use crate::meter::Meter;
 use crate::missed::Missed;
 use crate::namespaces::Namespaces;
 use crate::naming::{Desk, WATCHED};
 use crate::options::Options;
-use crate::programs::Off;
+use crate::programs::{Off, Topic};
 use crate::ring::Part;
 use crate::rings::Rings;
 use crate::sampler::Sampler;
@@ -37,7 +39,7 @@ use crate::spool::SpoolWriter;
 use crate::targets::Targets;
 use crate::underway::Underway;
 use crate::watch::Watch;
-use facts::{fact, tell_off, tell_stand_ins, topics_told};
+use facts::{tell_off, tell_stand_ins, topics_told};
 
 /// A block is written when it is so old, if not larger before.
 const BLOCK_AGE: Duration = Duration::from_secs(1);
@@ -142,6 +144,7 @@ pub fn record(
             session.turn(spool)?;
         }
         let progress = session.progress();
+        session.serve()?;
         match each(&progress) {
             Step::End => break,
             Step::Turn(spool) => next = Some(spool),
@@ -179,6 +182,22 @@ pub(crate) struct Drained {
     is_all: bool,
 }
 
+/// A snapshot that is being taken.
+struct Taken {
+    /// Of one that follows, whose segment began then.
+    of: Option<(Id, u64)>,
+    parts: Receiver<Encoder>,
+}
+
+impl Taken {
+    fn of(of: Option<(Id, u64)>) -> Self {
+        Self {
+            of,
+            parts: snapshot::start(),
+        }
+    }
+}
+
 pub(crate) struct Session<'o> {
     /// Goes before the programs do.
     rings: Rings,
@@ -201,7 +220,10 @@ pub(crate) struct Session<'o> {
     namespaces: Namespaces,
     targets: Targets,
     /// Being taken, while the rings must not fill.
-    snapshot: Option<Receiver<Encoder>>,
+    snapshot: Option<Taken>,
+    /// What calls under way point at, for the next spool.
+    remembers: bool,
+    tells_resolvers: bool,
     turns: u64,
     begun: Instant,
     /// The present spool or chapter began.
@@ -226,7 +248,8 @@ impl<'o> Session<'o> {
         drop::privileges(watch.is_some());
         let sink = out(&options.spool)
             .and_then(|out| Sink::new(out, options.may_turn, Desk::new(options)));
-        let sink = sink.map_err(|source| of_spool(&options.spool, source))?;
+        let mut sink = sink.map_err(|source| of_spool(&options.spool, source))?;
+        sink.followers = Followers::new(&followed::about(options, &loaded.off, &sink.out));
         let sink = Rc::new(RefCell::new(sink));
         let begun = Instant::now();
         let rings = Rings::new(&loaded.rings, loaded.ring_bytes, &sink)?;
@@ -249,6 +272,8 @@ impl<'o> Session<'o> {
             namespaces: Namespaces::start(),
             listener: Listener::open().ok(),
             snapshot: None,
+            remembers: options.may_turn,
+            tells_resolvers: options.topics.contains(&Topic::Dns),
             turns: 0,
             begun,
             turned: begun,
@@ -298,14 +323,7 @@ impl<'o> Session<'o> {
             tell_off(&self.loaded.off, &mut sink.encoder);
             tell_stand_ins(&self.loaded.stand_ins, &mut sink.encoder);
         }
-        if let Some(underway) = &mut sink.underway {
-            underway.end_turn(complete_until, &mut sink.encoder);
-            for (what, times) in underway.take_forgotten() {
-                if times > 0 {
-                    fact(&mut sink.encoder, what, &times.to_string());
-                }
-            }
-        }
+        followed::tell_underway(sink.underway.as_mut(), complete_until, &mut sink.encoder);
         sink.complete_until = complete_until;
         sink.write(Part::Head)
             .map_err(|source| of_spool(&self.spool, source))?;
@@ -318,7 +336,7 @@ impl<'o> Session<'o> {
         self.turned = Instant::now();
         sink.snapshot_until = complete_until;
         self.namespaces.begin_spool();
-        self.snapshot = Some(snapshot::start());
+        self.snapshot = Some(Taken::of(None));
         Ok(())
     }
 
@@ -341,7 +359,8 @@ impl<'o> Session<'o> {
         self.targets.look(&self.loaded.skeleton)?;
         let now = clock::monotonic();
         let before = self.sink.borrow().record_bytes();
-        let marks = self.listener.as_mut().map(|listener| listener.hear(now));
+        let said = self.listener.as_mut().map(|listener| listener.hear(now));
+        let Said { marks, comers } = said.unwrap_or_default();
         let emptied = from(&mut self.rings);
         let mut sink = self.sink.borrow_mut();
         let sink = &mut *sink;
@@ -354,7 +373,8 @@ impl<'o> Session<'o> {
         if self.losses.total > lost {
             sink.underway.iter_mut().for_each(Underway::lose);
         }
-        for mark in marks.into_iter().flatten() {
+        Self::admit(sink, comers);
+        for mark in marks {
             sink.encoder
                 .begin_on(Kind::Mark, mark.ts, (mark.pid, mark.pid), (0, ELSEWHERE))
                 .text(mark.text.as_bytes())
@@ -388,8 +408,12 @@ impl<'o> Session<'o> {
                 sink.complete_until = complete_until;
                 ring.forget(now);
             }
-            Out::Spool(_) if self.snapshot.is_none() => sink.complete_until = complete_until,
-            Out::Spool(_) => {}
+            Out::Spool(_)
+                if self
+                    .snapshot
+                    .as_ref()
+                    .is_some_and(|taken| taken.of.is_none()) => {}
+            Out::Spool(_) => sink.complete_until = complete_until,
         }
         if sink.written.elapsed() >= BLOCK_AGE && !sink.encoder.payload().is_empty() {
             sink.write(Part::Events)
@@ -417,19 +441,26 @@ impl<'o> Session<'o> {
 
     /// Writes what there is of the snapshot, or all of it if that must be.
     pub(crate) fn take_snapshot(&mut self, must_be: bool) -> Result<(), RecordError> {
-        while let Some(parts) = &self.snapshot {
+        while let Some(Taken { of, parts }) = &self.snapshot {
             let part = if must_be {
                 parts.recv().map_err(|_| TryRecvError::Disconnected)
             } else {
                 parts.try_recv()
             };
+            let mut sink = self.sink.borrow_mut();
             match part {
                 Ok(part) => {
-                    let put = self.sink.borrow_mut().put_snapshot(part.payload());
+                    let put = match of {
+                        None => sink.put_snapshot(part.payload()),
+                        Some(of) => followed::put_snapshot(&mut sink, *of, &part),
+                    };
                     put.map_err(|source| self.failed(source))?;
                 }
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {
+                    if let Some((id, _)) = of {
+                        sink.followers.end_snapshot(*id);
+                    }
                     self.snapshot = None;
                     self.sampler.begin();
                 }
@@ -460,16 +491,7 @@ impl<'o> Session<'o> {
     fn end_spool(&mut self, now: &Clocks) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
         let too_large = sink.desk.too_large();
-        let ended = sink.end(now, |encoder| {
-            tell_off(&self.loaded.off, encoder);
-            tell_stand_ins(&self.loaded.stand_ins, encoder);
-            if too_large > 0 {
-                fact(encoder, "symbol_files_over", &too_large.to_string());
-            }
-            if let Some(watch) = &self.watch {
-                watch.tell(encoder);
-            }
-        });
+        let ended = sink.end(now, |encoder| self.tell_end(too_large, encoder));
         ended.map_err(|source| of_spool(&self.spool, source))
     }
 
@@ -495,7 +517,13 @@ impl<'o> Session<'o> {
         while self.loaded.links.pop().is_some() {}
         let progress = self.progress();
         self.namespaces.finish(&mut self.sink.borrow_mut().encoder);
-        self.end_spool(&clock::clocks())?;
+        let now = clock::clocks();
+        self.end_spool(&now)?;
+        let followed = self.sink.borrow().followers.with_segment();
+        for id in followed {
+            self.end_segment(id, &now)?;
+        }
+        self.sink.borrow_mut().followers.finish();
         if let Some(watch) = self.watch.take() {
             watch.end();
         }

@@ -1,11 +1,13 @@
 //! Where records go: blocks of a spool, on disk or in memory.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 
 use whyslow_model::spool::{ELSEWHERE, Encoder, HEAD_BYTES, HostRecord, Kind, Record, records};
 
 use crate::clock::Clocks;
+use crate::following::Followers;
 use crate::heap;
 use crate::naming::Desk;
 use crate::packed::{Packed, Packer};
@@ -36,7 +38,7 @@ impl Out {
         }
     }
 
-    fn put(&mut self, part: Part, block: Packed) -> io::Result<()> {
+    fn put(&mut self, part: Part, block: Arc<Packed>) -> io::Result<()> {
         match self {
             Out::Spool(writer) => writer.write(&block),
             Out::Ring(ring) => {
@@ -78,7 +80,7 @@ const USDT: [u8; 2] = (Kind::Usdt as u16).to_le_bytes();
 pub(crate) struct Sink {
     pub(crate) encoder: Encoder,
     pub(crate) out: Out,
-    packer: Packer,
+    pub(crate) packer: Packer,
     pub(crate) written: Instant,
     /// All before this moment was told before the records in the encoder came.
     pub(crate) complete_until: u64,
@@ -97,6 +99,8 @@ pub(crate) struct Sink {
     told_until: u64,
     /// When the present spool or chapter began, and what its snapshot tells with it.
     pub(crate) snapshot_until: u64,
+    /// Who gets the events too.
+    pub(crate) followers: Followers,
     /// Looks for conditions.
     pub(crate) watcher: Option<Watcher>,
     /// Calls of functions, and passes of static probes.
@@ -112,6 +116,7 @@ pub(crate) struct Sink {
 impl Sink {
     pub(crate) fn new(out: Out, may_turn: bool, desk: Desk) -> io::Result<Self> {
         Ok(Self {
+            followers: Followers::default(),
             encoder: Encoder::default(),
             out,
             packer: Packer::new()?,
@@ -230,7 +235,7 @@ impl Sink {
             };
             let block = self.packer.pack(&payload[..end], share, until)?;
             if self.out.has_room(&block, Room::Records) {
-                self.put(part, block)?;
+                self.put_shared(part, block)?;
                 if is_all {
                     return Ok(());
                 }
@@ -260,6 +265,7 @@ impl Sink {
             return;
         }
         self.desk.forget();
+        self.followers.give_up();
         if let Out::Ring(ring) = &mut self.out
             && is_lasting
         {
@@ -301,6 +307,19 @@ impl Sink {
     }
 
     fn put(&mut self, part: Part, block: Packed) -> io::Result<()> {
+        self.put_arc(part, Arc::new(block))
+    }
+
+    /// The same of what those who follow get too: they have heads and snapshots of their own.
+    fn put_shared(&mut self, part: Part, block: Packed) -> io::Result<()> {
+        let block = Arc::new(block);
+        if part == Part::Events {
+            self.followers.push(&block);
+        }
+        self.put_arc(part, block)
+    }
+
+    fn put_arc(&mut self, part: Part, block: Arc<Packed>) -> io::Result<()> {
         self.given.0 += u64::from(block.records);
         self.given.1 += u64::from(block.record_bytes);
         self.told_until = self.told_until.max(block.complete_until);
@@ -317,7 +336,7 @@ impl Sink {
         let block = self.packer.pack_names(names, self.told_until)?;
         names.clear();
         if self.out.has_room(&block, Room::Names) {
-            self.put(Part::Events, block)?;
+            self.put_shared(Part::Events, block)?;
         } else {
             self.leave_out(block.records);
         }

@@ -175,9 +175,20 @@ static __always_inline void end_record(void *record)
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
+/* Who follows the recording is a part of the recorder; 0 is nobody. */
+#define FOLLOWERS_MAX 4
+volatile bool has_followers;
+volatile __u32 followers[FOLLOWERS_MAX];
+
+static __always_inline bool is_follower(__u32 pid)
+{
+	return pid == followers[0] || pid == followers[1] || pid == followers[2] ||
+	       pid == followers[3];
+}
+
 static __always_inline bool is_target(__u32 pid)
 {
-	if (pid == own_pid)
+	if (pid == own_pid || (has_followers && is_follower(pid)))
 		return false;
 	return !only_targets || bpf_map_lookup_elem(&targets, &pid);
 }

@@ -57,7 +57,7 @@ impl Session<'_> {
     }
 
     /// Makes a block of the records that have none yet.
-    fn seal(&mut self) -> Result<(), RecordError> {
+    pub(super) fn seal(&mut self) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
         if sink.encoder.payload().is_empty() {
             return Ok(());
@@ -70,7 +70,7 @@ impl Session<'_> {
     /// when that is everything; what came later waits for the next spool. Rings are emptied one after
     /// another: of a thread that changed its CPU meanwhile, a return would else be here, and what its
     /// call points at there.
-    fn tell_all(&mut self) -> Result<Clocks, RecordError> {
+    pub(super) fn tell_all(&mut self) -> Result<Clocks, RecordError> {
         self.sink.borrow_mut().begin_turn(clock::monotonic());
         self.drain_all()?;
         self.tell_underway(true);

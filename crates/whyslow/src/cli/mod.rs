@@ -33,7 +33,8 @@ use crate::tools::{self, AsCommand};
                   too (imported into a cache), and so is @last, the recording used last. Questions, \
                   `as`, `info` and `sql` also take @live: this machine is recorded (as root) into a place of \
                   its own that nobody else sees, each interval is answered when it is over, and nothing is \
-                  kept; a recording that is made at the same time has nothing to do with it."
+                  kept. A recorder that runs anyway and has what is needed is followed instead; @live:new \
+                  follows none, @live:PID this one."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]

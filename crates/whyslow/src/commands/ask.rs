@@ -11,7 +11,7 @@ use whyslow_store::Tables;
 
 use crate::cli::{AskArgs, OutputArgs, QuestionCommand, TalkArgs, ViewArgs};
 use crate::failure::Failure;
-use crate::live::{self, LIVE, Plan, Segment, Watched};
+use crate::live::{self, Plan, Segment, Watched, Whom};
 use crate::output;
 use crate::recording::Opened;
 use crate::time::{Calendar, Moment, Zone, parse_seconds_or_duration};
@@ -71,15 +71,15 @@ impl Asked {
 
     pub(crate) fn run(&self, talk: &TalkArgs) -> Result<(), Failure> {
         let target = Target::parse(&self.args.positional)?;
-        if target.recording.as_deref() != Some(LIVE) {
+        let Some(whom) = target.recording.as_deref().and_then(Whom::of) else {
             let opened = Opened::find(target.recording.as_deref(), talk)?;
             return self.answer(&opened, &target, &self.args.output, talk);
-        }
+        };
         self.refuse_windows()?;
         if self.is_counted_live() {
-            return self.watch(&target, talk);
+            return self.watch(whom, &target, talk);
         }
-        self.run_live(&target, talk)
+        self.run_live(whom, &target, talk)
     }
 
     fn answer(
@@ -165,7 +165,7 @@ impl Asked {
             .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"))
     }
 
-    fn run_live(&self, target: &Target, talk: &TalkArgs) -> Result<(), Failure> {
+    fn run_live(&self, whom: Whom, target: &Target, talk: &TalkArgs) -> Result<(), Failure> {
         let has_parts = target.interval.is_some();
         let output = if has_parts {
             output::args_of_many(&self.args.output)?
@@ -186,7 +186,7 @@ impl Asked {
             interval: target.interval,
             count: target.count,
             pids: self.args.filter.pid.clone(),
-            ..Plan::of(topics(self.kind))
+            ..Plan::of(whom, topics(self.kind))
         };
         live::run(&plan, talk, &mut |segment: &Segment<'_>| {
             let output = OutputArgs {
@@ -208,7 +208,13 @@ impl Asked {
         self.kind == Kind::Block && self.verb == Verb::Outliers
     }
 
-    fn watch(&self, target: &Target, talk: &TalkArgs) -> Result<(), Failure> {
+    fn watch(&self, whom: Whom, target: &Target, talk: &TalkArgs) -> Result<(), Failure> {
+        if !matches!(whom, Whom::Any | Whom::New) {
+            return Err(Failure::usage(
+                "slow requests are counted in the kernel for this alone: no recorder is followed",
+            )
+            .hint("whyslow block outliers @live"));
+        }
         let shape = &self.args.shape;
         if shape.limit.is_some() || shape.sort.is_some() || !shape.by.is_empty() {
             return Err(Failure::usage("devices are shown in order of number here"));

@@ -8,7 +8,7 @@ use whyslow_store::Existing;
 
 use crate::cli::{ImportArgs, TalkArgs};
 use crate::failure::Failure;
-use crate::live::LIVE;
+use crate::live::Whom;
 use crate::output::shown;
 use crate::progress::Teller;
 use crate::{interrupt, recording, talk};
@@ -19,7 +19,8 @@ const ARCHIVES: &[&str] = &[
 ];
 
 pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
-    if args.sources.iter().any(|source| source.as_os_str() == LIVE) {
+    let mut words = args.sources.iter().filter_map(|source| source.to_str());
+    if words.any(|word| Whom::of(word).is_some()) {
         return Err(Failure::usage("what happens now is no trace")
             .hint("record it: sudo whyslow record -o NAME.wsl"));
     }

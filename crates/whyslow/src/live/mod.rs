@@ -1,13 +1,15 @@
 //! `@live`: this machine now, where a recording is taken otherwise.
 //!
-//! One recorder fills one spool after the other; each becomes a recording in a folder of our own,
-//! and is asked as every other one, by a thread beside the recorder. If answers take longer than the
-//! intervals, the intervals get longer: nothing piles up, and nothing is left out.
+//! A recorder of our own, or one that runs already and is followed, fills one spool after the other;
+//! each becomes a recording in a folder of our own, and is asked as every other one, by a thread beside.
+//! If answers take longer than the intervals, the intervals get longer: nothing piles up, and nothing is
+//! left out.
 
 mod answers;
 mod outliers;
 mod recorder;
 mod room;
+mod whom;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,9 +29,8 @@ use answers::Answers;
 pub(crate) use outliers::{Watched, watch};
 use recorder::Recorder;
 use room::Room;
+pub(crate) use whom::Whom;
 
-/// What stands for this machine now.
-pub(crate) const LIVE: &str = "@live";
 /// Recorded when no interval is asked for.
 const LENGTH: Duration = Duration::from_secs(10);
 /// A snapshot of all processes takes a good part of a shorter one.
@@ -40,6 +41,7 @@ const BACKLOG: usize = 2;
 /// What to record, and how often to ask.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Plan {
+    pub(crate) whom: Whom,
     pub(crate) topics: BTreeSet<Topic>,
     /// Calls of these processes are enough; of all if there are none.
     pub(crate) pids: Vec<i32>,
@@ -51,8 +53,9 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Of what questions of a kind need.
-    pub(crate) fn of(topics: &[Topic]) -> Self {
+    pub(crate) fn of(whom: Whom, topics: &[Topic]) -> Self {
         Self {
+            whom,
             topics: topics.iter().copied().collect(),
             ..Self::default()
         }
@@ -103,6 +106,7 @@ pub(crate) fn run(
         );
     }
     let stop = interrupt::flag()?;
+    let followed = plan.whom.find(plan, talk)?;
     let room = Room::new()?;
     let between = Between::default();
     let (sender, receiver) = sync_channel(BACKLOG);
@@ -115,7 +119,10 @@ pub(crate) fn run(
         };
         let answers = scope.spawn(|| answers.give(answer));
         let recorder = Recorder::new(plan, &room, (&between, &stop), sender);
-        let recorded = recorder.run(plan, talk);
+        let recorded = match followed {
+            Some(followed) => recorder.follow(followed, plan, talk),
+            None => recorder.record(plan, talk),
+        };
         (recorded, answers.join())
     });
     let answered = answered.unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -180,7 +180,7 @@ impl<'p> Printer<'p> {
             talk,
             zone,
             subject: Subject {
-                name: super::LIVE.to_owned(),
+                name: "@live".to_owned(),
                 host: Some(host),
                 zone: None,
             },

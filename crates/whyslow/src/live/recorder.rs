@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
-use whyslow_record::{Options, Progress, Ready, Step};
+use whyslow_record::{FollowError, Following, Options, Progress, Ready, Step};
 
 use super::room::Room;
-use super::{BACKLOG, Between, LENGTH, Plan};
+use super::{BACKLOG, Between, LENGTH, Plan, whom};
 use crate::cli::TalkArgs;
 use crate::failure::Failure;
 use crate::{output, talk};
@@ -113,16 +113,48 @@ impl<'r> Recorder<'r> {
     }
 
     /// Until all answers are given that were asked for, or somebody says stop.
-    pub(super) fn run(mut self, plan: &Plan, talk: &TalkArgs) -> Result<(), Failure> {
+    pub(super) fn record(mut self, plan: &Plan, talk: &TalkArgs) -> Result<(), Failure> {
         let mut options = Options::new(self.room.spool(0));
         options.topics.clone_from(&plan.topics);
         options.pids.clone_from(&plan.pids);
         options.only_pids = !plan.pids.is_empty();
         options.may_turn = true;
         let ready = |ready: &Ready<'_>| tell_ready(ready, plan, talk);
+        whyslow_record::record(&options, ready, self.each(talk))?;
+        self.hand_over(self.turns.over);
+        Ok(())
+    }
+
+    /// The same with what another recorder records.
+    pub(super) fn follow(
+        mut self,
+        followed: Following,
+        plan: &Plan,
+        talk: &TalkArgs,
+    ) -> Result<(), Failure> {
+        let spool = self.room.spool(0);
+        let mut has_begun = talk.quiet;
+        let mut each = self.each(talk);
+        let followed = followed.run(&spool, |progress| {
+            if !std::mem::replace(&mut has_begun, true) {
+                talk::line(&how_long(plan));
+            }
+            each(progress)
+        });
+        drop(each);
+        match followed {
+            Ok(()) => self.hand_over(self.turns.over),
+            // Its last spool is whole.
+            Err(FollowError::Ended { has_spool: true }) => self.hand_over(self.turns.over),
+            Err(_) => {}
+        }
+        followed.map_err(whom::failure)
+    }
+
+    fn each(&mut self, talk: &TalkArgs) -> impl FnMut(&Progress) -> Step {
         let mut begun = None;
         let mut has_told = talk.quiet;
-        let each = |progress: &Progress| {
+        move |progress| {
             // From the moment on that the programs run.
             let begun = *begun.get_or_insert_with(Instant::now);
             let step = self.step(progress, begun.elapsed());
@@ -131,10 +163,7 @@ impl<'r> Recorder<'r> {
                 talk::line("note: answers take longer than the interval, which is longer now");
             }
             step
-        };
-        whyslow_record::record(&options, ready, each)?;
-        self.hand_over(self.turns.over);
-        Ok(())
+        }
     }
 
     fn step(&mut self, progress: &Progress, elapsed: Duration) -> Step {
@@ -175,14 +204,18 @@ fn tell_ready(ready: &Ready<'_>, plan: &Plan, talk: &TalkArgs) {
     if talk.quiet {
         return;
     }
-    talk::line(&match (plan.interval, plan.count) {
+    talk::line(&how_long(plan));
+}
+
+fn how_long(plan: &Plan) -> String {
+    match (plan.interval, plan.count) {
         (None, _) => format!(
             "recording for {}; Ctrl-C ends it early",
             output::duration(LENGTH)
         ),
         (Some(_), None) => "Ctrl-C to stop".to_owned(),
         (Some(_), Some(_)) => "Ctrl-C ends it early".to_owned(),
-    });
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use whyslow_store::{Recording, StoreError, Tables};
 
 use crate::cli::TalkArgs;
 use crate::failure::Failure;
-use crate::live::{LIVE, Segment};
+use crate::live::{Segment, Whom};
 use crate::output::{Subject, shown};
 use crate::progress::Teller;
 use crate::time::{Calendar, OperationRef, Zone};
@@ -40,7 +40,7 @@ impl Opened {
     /// Opens what the argument names: a recording, a trace (imported into the cache), or @last.
     pub(crate) fn find(argument: Option<&str>, args: &TalkArgs) -> Result<Self, Failure> {
         let named = match argument {
-            Some(LIVE) => {
+            Some(word) if Whom::of(word).is_some() => {
                 return Err(Failure::usage("this machine cannot be asked live here")
                     .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"));
             }
@@ -83,7 +83,7 @@ impl Opened {
         Ok(Self {
             tables: Box::new(Recording::open(path)?),
             path: path.to_owned(),
-            name: LIVE.to_owned(),
+            name: "@live".to_owned(),
             is_live: true,
             is_part: false,
         })

@@ -8,7 +8,7 @@ use whyslow_record::Topic;
 use super::front::Words;
 use super::front::words::seconds;
 use crate::failure::Failure;
-use crate::live::{LIVE, Plan};
+use crate::live::{Plan, Whom};
 
 const SECOND: Ns = 1_000_000_000;
 /// As top has it.
@@ -22,9 +22,9 @@ pub(super) fn plan(tool: &str, matches: &ArgMatches) -> Result<Option<Plan>, Fai
         Ok(words) => words.into_iter().flatten().cloned().collect(),
         Err(_) => text(matches, "trace").into_iter().collect::<Vec<_>>(),
     };
-    if !words.iter().any(|word| word == LIVE) {
+    let Some(whom) = words.iter().find_map(|word| Whom::of(word)) else {
         return Ok(None);
-    }
+    };
     let is_given = |name: &&&str| matches.try_contains_id(name).unwrap_or(false);
     if let Some(name) = WINDOWS.iter().find(is_given) {
         return Err(
@@ -34,11 +34,12 @@ pub(super) fn plan(tool: &str, matches: &ArgMatches) -> Result<Option<Plan>, Fai
     }
     let words = Words::sort(&words);
     let is_set = |name: &str| matches!(matches.try_get_one(name), Ok(Some(&true)));
-    let mut plan = Plan::of(match tool {
+    let topics = match tool {
         // Without CPUs there are disks only.
         "iostat" if is_set("device") && !is_set("cpu") => &[Topic::Block],
         _ => topics(tool),
-    });
+    };
+    let mut plan = Plan::of(whom, topics);
     if matches!(
         tool,
         "opensnoop" | "filetop" | "ext4slower" | "gethostlatency"

@@ -63,6 +63,8 @@ impl Place {
             .env("HOME", self.path())
             .env("XDG_STATE_HOME", self.join("state"))
             .env("XDG_CACHE_HOME", self.join("cache"))
+            // Else `@live` would follow what other tests record.
+            .env("WHYSLOW_RUN_DIR", self.join("run"))
             .env("LC_ALL", "C.UTF-8");
         for name in [
             "NO_COLOR",

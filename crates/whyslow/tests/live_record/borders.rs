@@ -127,7 +127,12 @@ fn a_call_counts_in_the_interval_in_which_it_ends() {
         return;
     }
     let _calm = super::no_floods();
-    let place = Place::new();
+    calls_count_once(&Place::new());
+}
+
+/// Of a thread that reads and waits while two are asked: all is told, nothing twice. Returns how many
+/// short reads there were.
+pub(crate) fn calls_count_once(place: &Place) -> i64 {
     let is_over = Arc::new(AtomicBool::new(false));
     let (go, begin) = channel();
     let (tell_tid, tid) = channel();
@@ -143,8 +148,8 @@ fn a_call_counts_in_the_interval_in_which_it_ends() {
     let tid = tid.recv().expect("it has one").to_string();
     let pid = std::process::id().to_string();
     let of_thread = ["-p", &pid, "-t", &tid];
-    let mut stats = Asked::start(&place, &["syscalls", "stats"], &of_thread);
-    let mut usage = Asked::start(&place, &["io", "usage", "--by", "tid"], &of_thread);
+    let mut stats = Asked::start(place, &["syscalls", "stats"], &of_thread);
+    let mut usage = Asked::start(place, &["io", "usage", "--by", "tid"], &of_thread);
     go.send(()).expect("it waits");
     stats.wait_for(4);
     usage.wait_for(4);
@@ -171,6 +176,7 @@ fn a_call_counts_in_the_interval_in_which_it_ends() {
     let sorts = ["file", "net", "other", "unknown"].map(|sort| format!("{sort}_read_bytes"));
     let bytes = sorts.map(|column| sum(rows(&usage, "usage"), &column));
     assert_eq!(bytes.iter().sum::<i64>(), reads, "{bytes:?}");
+    count * READS_EACH
 }
 
 /// Reads and writes a disk, up to six at a time, until a file is there: no more than can be answered.

@@ -63,6 +63,7 @@ impl Recorder {
             .args(["record", "-o", "box.wsl"])
             .args(options)
             .current_dir(place.path())
+            .env("WHYSLOW_RUN_DIR", place.join("run"))
             .stdin(Stdio::null())
             .stderr(File::create(&said).expect("a disk"))
             .spawn();

@@ -401,6 +401,7 @@ fn sql_asks_this_machine_and_leaves_nothing() {
     asked
         .args(["sql", "@live", "SELECT count(*) AS calls FROM io", "--json"])
         .env("HOME", place.path())
+        .env("WHYSLOW_RUN_DIR", place.join("run"))
         .env("TMPDIR", place.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -23,6 +23,7 @@ impl Running {
             .current_dir(place.path())
             .env("HOME", place.path())
             .env("TMPDIR", place.path())
+            .env("WHYSLOW_RUN_DIR", place.join("run"))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -48,8 +49,12 @@ impl Running {
 
     /// Ctrl-C; what it still writes is to be read from what was taken.
     pub(crate) fn stop(&self) {
+        self.signal(Signal::INT);
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.child.id() as i32).expect("it runs");
-        kill_process(pid, Signal::INT).expect("it is ours");
+        kill_process(pid, signal).expect("it is ours");
     }
 
     /// Until it ends by itself; returns the exit code.

@@ -15,6 +15,7 @@ mod doctor;
 mod ends;
 mod fills;
 mod flight;
+mod followed;
 mod forms;
 mod functions;
 mod host;

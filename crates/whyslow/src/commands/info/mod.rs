@@ -16,14 +16,14 @@ use whyslow_store::{RecordingInfo, StoreError, Tables, rows};
 
 use crate::cli::{InfoArgs, TalkArgs};
 use crate::failure::Failure;
-use crate::live::{self, LIVE, Plan};
+use crate::live::{self, Plan, Whom};
 use crate::output;
 use crate::recording::Opened;
 use crate::time::Zone;
 
 pub(super) fn run(args: &InfoArgs, talk: &TalkArgs) -> Result<(), Failure> {
-    if args.recording.as_deref() == Some(LIVE) {
-        return live::run(&Plan::of(Topic::DEFAULT), talk, &mut |segment| {
+    if let Some(whom) = args.recording.as_deref().and_then(Whom::of) {
+        return live::run(&Plan::of(whom, Topic::DEFAULT), talk, &mut |segment| {
             of(&Opened::live(segment)?, args, talk)
         });
     }

@@ -21,7 +21,7 @@ use whyslow_store::Recording;
 
 use crate::cli::{SqlArgs, SqlFormat, TalkArgs};
 use crate::failure::Failure;
-use crate::live::{self, LIVE, Plan};
+use crate::live::{self, Plan, Whom};
 use crate::output::to_stdout;
 use crate::recording::Opened;
 use confine::Confined;
@@ -31,8 +31,8 @@ pub(super) fn run(args: &SqlArgs, talk: &TalkArgs) -> Result<(), Failure> {
         return to_stdout(&views::describe());
     }
     let statement = statement(args)?;
-    if args.recording.as_deref() == Some(LIVE) {
-        return live::run(&Plan::of(Topic::DEFAULT), talk, &mut |segment| {
+    if let Some(whom) = args.recording.as_deref().and_then(Whom::of) {
+        return live::run(&Plan::of(whom, Topic::DEFAULT), talk, &mut |segment| {
             ask_beside(segment.recording)
         });
     }
@@ -69,7 +69,8 @@ pub(super) fn run(args: &SqlArgs, talk: &TalkArgs) -> Result<(), Failure> {
 /// DuckDB cannot take the recording away afterwards.
 fn ask_beside(recording: &Path) -> Result<(), Failure> {
     let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if let Some(word) = words.iter_mut().find(|word| *word == LIVE) {
+    let is_live = |word: &&mut OsString| word.to_str().and_then(Whom::of).is_some();
+    if let Some(word) = words.iter_mut().find(is_live) {
         recording.as_os_str().clone_into(word);
     }
     let place = words.iter().position(|word| word == "sql").unwrap_or(0);

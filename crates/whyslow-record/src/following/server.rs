@@ -1,0 +1,403 @@
+//! The recorder's side: never waits for a follower, and keeps a bounded amount for each.
+
+use std::collections::VecDeque;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
+
+use super::{ABOUT, About, BLOCK, END, HEAD_BYTES, LAST, NEXT, SEGMENT};
+use crate::marks::Comer;
+use crate::packed::Packed;
+
+/// More do not follow at once.
+pub(crate) const FOLLOWERS_MAX: usize = 4;
+/// Bytes that wait for a follower; events beyond are left out, which it is told.
+const WAITING_MAX: u64 = 16 << 20;
+/// Nobody gets another segment while so much of the last one waits.
+const READY_MAX: u64 = 1 << 20;
+/// Who takes nothing for so long is not waited for any more.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// For the last words, …
+const FAREWELL: Duration = Duration::from_secs(1);
+/// … said so often.
+const FAREWELL_PAUSE: Duration = Duration::from_millis(2);
+
+/// Which follower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Id(u64);
+
+/// What a follower wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The end of the segment, if there is one, and another one.
+    Next,
+    /// The end.
+    End,
+}
+
+/// All that follow.
+#[derive(Debug, Default)]
+pub(crate) struct Followers {
+    about: String,
+    each: Vec<Follower>,
+    came: u64,
+}
+
+#[derive(Debug)]
+enum Frame {
+    Block(Arc<Packed>),
+    /// What can be left out.
+    Events(Arc<Packed>),
+    Word(u8, Box<[u8]>),
+}
+
+impl Frame {
+    fn bytes(&self) -> u64 {
+        match self {
+            Frame::Block(block) | Frame::Events(block) => block.bytes(),
+            Frame::Word(_, text) => text.len() as u64,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Follower {
+    id: Id,
+    pid: i32,
+    stream: UnixStream,
+    waiting: VecDeque<Frame>,
+    /// Events that came before the snapshot, by which they are understood, was whole.
+    behind: Option<Vec<Frame>>,
+    /// Bytes of both.
+    bytes: u64,
+    /// The frame that is being sent, and how much of it was.
+    sending: (Vec<u8>, usize),
+    /// Number of the next block that is sent.
+    number: u64,
+    /// When it took something last, or there was nothing to take.
+    took: Instant,
+    asked: Option<Asked>,
+    has_segment: bool,
+    /// Up to when it was told everything.
+    told_until: u64,
+    /// Records that were left out in this segment, since when and until when.
+    left_out: Option<LeftOut>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct LeftOut {
+    records: u64,
+    since: u64,
+    until: u64,
+}
+
+impl Followers {
+    pub(crate) fn new(about: &About) -> Self {
+        Self {
+            about: about.told(),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.each.is_empty()
+    }
+
+    /// Their processes.
+    pub(crate) fn pids(&self) -> [u32; FOLLOWERS_MAX] {
+        let mut pids = [0; FOLLOWERS_MAX];
+        for (pid, follower) in pids.iter_mut().zip(&self.each) {
+            *pid = follower.pid as u32;
+        }
+        pids
+    }
+
+    /// Whether it may stay.
+    pub(crate) fn admit(&mut self, comer: Comer) -> bool {
+        if self.each.len() >= FOLLOWERS_MAX {
+            return false;
+        }
+        self.came += 1;
+        let mut follower = Follower {
+            id: Id(self.came),
+            pid: comer.pid,
+            stream: comer.stream,
+            waiting: VecDeque::new(),
+            behind: None,
+            bytes: 0,
+            sending: (Vec::new(), 0),
+            number: 0,
+            took: Instant::now(),
+            asked: None,
+            has_segment: false,
+            told_until: 0,
+            left_out: None,
+        };
+        follower.put(Frame::Word(ABOUT, self.about.as_bytes().into()));
+        self.each.push(follower);
+        true
+    }
+
+    /// Gives and hears what there is; who is ready for what it asked for.
+    pub(crate) fn look(&mut self) -> Option<(Id, Asked)> {
+        self.each.retain_mut(|follower| follower.talk().is_ok());
+        let mut ready = self.each.iter().filter(|follower| follower.is_ready());
+        ready.find_map(|follower| Some((follower.id, follower.asked?)))
+    }
+
+    /// Events for all that have a segment.
+    pub(crate) fn push(&mut self, block: &Arc<Packed>) {
+        for follower in self.each.iter_mut().filter(|each| each.has_segment) {
+            follower.push(block);
+        }
+    }
+
+    fn find(&mut self, id: Id) -> Option<&mut Follower> {
+        self.each.iter_mut().find(|follower| follower.id == id)
+    }
+
+    pub(crate) fn has_segment(&mut self, id: Id) -> bool {
+        self.find(id).is_some_and(|follower| follower.has_segment)
+    }
+
+    /// What was left out of the segment, for its end.
+    pub(crate) fn tell_left_out(&mut self, id: Id, encoder: &mut Encoder) {
+        let left_out = self.find(id).and_then(|follower| follower.left_out.take());
+        if let Some(left_out) = left_out {
+            encoder
+                .begin_on(Kind::Lost, left_out.since, (0, 0), (0, ELSEWHERE))
+                .u64(left_out.since)
+                .u64(left_out.until)
+                .u64(left_out.records)
+                .end();
+        }
+    }
+
+    /// The last block of the segment.
+    pub(crate) fn end(&mut self, id: Id, block: Packed) {
+        if let Some(follower) = self.find(id) {
+            follower.end(block);
+        }
+    }
+
+    /// The first block of the next one; its snapshot follows.
+    pub(crate) fn begin(&mut self, id: Id, head: Packed) {
+        // Others come before it next time.
+        self.each.sort_by_key(|follower| follower.id == id);
+        if let Some(follower) = self.find(id) {
+            follower.asked = None;
+            follower.has_segment = true;
+            follower.told_until = head.complete_until;
+            follower.put(Frame::Block(Arc::new(head)));
+            follower.behind = Some(Vec::new());
+        }
+    }
+
+    pub(crate) fn put_snapshot(&mut self, id: Id, part: Packed) {
+        if let Some(follower) = self.find(id) {
+            follower.put(Frame::Block(Arc::new(part)));
+        }
+    }
+
+    pub(crate) fn end_snapshot(&mut self, id: Id) {
+        if let Some(follower) = self.find(id) {
+            let behind = follower.behind.take();
+            follower.waiting.extend(behind.into_iter().flatten());
+        }
+    }
+
+    /// Those whose segment is to be ended.
+    pub(crate) fn with_segment(&self) -> Vec<Id> {
+        let with = self.each.iter().filter(|each| each.has_segment);
+        with.map(|follower| follower.id).collect()
+    }
+
+    /// There is too much memory: events that wait are left out.
+    pub(crate) fn give_up(&mut self) {
+        for follower in &mut self.each {
+            follower.give_up();
+        }
+    }
+
+    /// The recording is over. Waits, but not for long.
+    pub(crate) fn finish(&mut self) {
+        for follower in &mut self.each {
+            follower.put(Frame::Word(LAST, Box::default()));
+        }
+        let begun = Instant::now();
+        loop {
+            self.each.retain_mut(|follower| {
+                follower.send().is_ok() && !(follower.waiting.is_empty() && follower.is_sent())
+            });
+            if self.is_empty() || begun.elapsed() > FAREWELL {
+                return;
+            }
+            thread::sleep(FAREWELL_PAUSE);
+        }
+    }
+}
+
+impl Follower {
+    fn put(&mut self, frame: Frame) {
+        self.bytes += frame.bytes();
+        self.waiting.push_back(frame);
+    }
+
+    fn push(&mut self, block: &Arc<Packed>) {
+        if self.bytes + block.bytes() > WAITING_MAX {
+            self.leave_out(block);
+            return;
+        }
+        if self.left_out.is_none() {
+            self.told_until = self.told_until.max(block.complete_until);
+        }
+        let frame = Frame::Events(Arc::clone(block));
+        match &mut self.behind {
+            Some(behind) => {
+                self.bytes += frame.bytes();
+                behind.push(frame);
+            }
+            None => self.put(frame),
+        }
+    }
+
+    /// Blocks are left out in the order in which they came.
+    fn leave_out(&mut self, block: &Packed) {
+        let left_out = self.left_out.get_or_insert(LeftOut {
+            records: 0,
+            since: self.told_until,
+            until: 0,
+        });
+        left_out.records += u64::from(block.records);
+        left_out.until = left_out.until.max(block.complete_until);
+    }
+
+    fn give_up(&mut self) {
+        let behind = self.behind.iter_mut().flat_map(std::mem::take);
+        let mut given_up: Vec<_> = behind.collect();
+        let (events, rest) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition::<VecDeque<_>, _>(|frame| matches!(frame, Frame::Events(_)));
+        self.waiting = rest;
+        given_up.extend(events);
+        for frame in given_up {
+            self.bytes -= frame.bytes();
+            if let Frame::Events(block) = &frame {
+                // What came before is not known to have been taken.
+                self.told_until = self.told_until.min(block.complete_until);
+                self.leave_out(block);
+            }
+        }
+    }
+
+    fn end(&mut self, block: Packed) {
+        // There may be no end of its snapshot: nobody waits for it any more.
+        let behind = self.behind.take();
+        self.waiting.extend(behind.into_iter().flatten());
+        self.put(Frame::Block(Arc::new(block)));
+        self.put(Frame::Word(SEGMENT, Box::default()));
+        self.has_segment = false;
+        if self.asked == Some(Asked::End) {
+            self.asked = None;
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.asked.is_some() && self.behind.is_none() && self.bytes < READY_MAX
+    }
+
+    /// An error is that it went, or might as well have.
+    fn talk(&mut self) -> io::Result<()> {
+        self.hear()?;
+        self.send()?;
+        if self.took.elapsed() > PATIENCE {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self) -> io::Result<()> {
+        let mut bytes = [0; 16];
+        match self.stream.read(&mut bytes) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => {
+                self.asked = match bytes[count - 1] {
+                    NEXT => Some(Asked::Next),
+                    END if self.has_segment => Some(Asked::End),
+                    _ => return Err(io::ErrorKind::InvalidData.into()),
+                };
+                Ok(())
+            }
+            Err(error) => is_patient(error),
+        }
+    }
+
+    fn is_sent(&self) -> bool {
+        self.sending.1 == self.sending.0.len()
+    }
+
+    /// As much as it takes now.
+    fn send(&mut self) -> io::Result<()> {
+        loop {
+            if self.is_sent() && !self.next_frame() {
+                self.took = Instant::now();
+                return Ok(());
+            }
+            let (frame, sent) = &mut self.sending;
+            match self.stream.write(&frame[*sent..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    *sent += count;
+                    self.took = Instant::now();
+                }
+                Err(error) => return is_patient(error),
+            }
+        }
+    }
+
+    /// Whether there is one.
+    fn next_frame(&mut self) -> bool {
+        let (bytes, sent) = &mut self.sending;
+        bytes.clear();
+        *sent = 0;
+        let Some(frame) = self.waiting.pop_front() else {
+            return false;
+        };
+        self.bytes -= frame.bytes();
+        bytes.resize(HEAD_BYTES, 0);
+        let kind = match frame {
+            Frame::Block(block) | Frame::Events(block) => {
+                block.append_to(bytes, self.number);
+                self.number += 1;
+                BLOCK
+            }
+            Frame::Word(kind, text) => {
+                bytes.extend_from_slice(&text);
+                if kind == SEGMENT {
+                    self.number = 0;
+                }
+                kind
+            }
+        };
+        let length = (bytes.len() - HEAD_BYTES) as u32;
+        bytes[0] = kind;
+        bytes[1..HEAD_BYTES].copy_from_slice(&length.to_le_bytes());
+        true
+    }
+}
+
+/// Later is fine.
+fn is_patient(error: io::Error) -> io::Result<()> {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
+        _ => Err(error),
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,168 @@
+//! Segments for those who follow a recording: each begins and ends as a spool of its own does, while
+//! the recording goes on as if nothing were.
+
+use std::io;
+
+use whyslow_model::spool::{Encoder, records};
+
+use super::facts::{fact, tell_off, tell_stand_ins};
+use super::{NAMING_TURN, Session, Taken, of_spool};
+use crate::clock::{self, Clocks};
+use crate::error::RecordError;
+use crate::following::{About, Asked, FOLLOWERS_MAX, Id, Purpose};
+use crate::marks::Comer;
+use crate::options::Options;
+use crate::packed::Packed;
+use crate::programs::{Off, Topic};
+use crate::sink::{Out, Sink};
+use crate::snapshot;
+use crate::underway::Underway;
+
+/// What there is to follow.
+pub(super) fn about(options: &Options, off: &[Off], out: &Out) -> About {
+    let is_whole = |topic: &Topic| !off.iter().any(|off| off.topic == Some(*topic));
+    About {
+        purpose: match out {
+            Out::Ring(_) => Purpose::Flight,
+            Out::Spool(_) if options.may_turn => Purpose::Live,
+            Out::Spool(_) => Purpose::Record,
+        },
+        topics: options.topics.iter().copied().filter(is_whole).collect(),
+        is_of_all: !options.only_pids && options.call_min.is_zero(),
+    }
+}
+
+impl Session<'_> {
+    /// Those who came to follow.
+    pub(super) fn admit(sink: &mut Sink, comers: Vec<Comer>) {
+        for comer in comers {
+            let pid = comer.pid;
+            if sink.followers.admit(comer)
+                && let Some(watcher) = &mut sink.watcher
+            {
+                // What it writes is no condition.
+                watcher.pass_over(pid);
+            }
+        }
+    }
+
+    /// Gives those who follow what there is for them.
+    pub(crate) fn serve(&mut self) -> Result<(), RecordError> {
+        let mut sink = self.sink.borrow_mut();
+        if sink.followers.is_empty() {
+            return Ok(());
+        }
+        let asked = sink.followers.look();
+        if sink.followers.is_empty() && !self.remembers {
+            sink.underway = None;
+        }
+        let followers = sink.followers.pids();
+        drop(sink);
+        self.pass_over(followers);
+        match asked {
+            Some((id, Asked::Next)) if self.snapshot.is_none() => self.begin_segment(id),
+            Some((id, Asked::End)) if self.snapshot.is_none() => {
+                self.name_rest(NAMING_TURN)?;
+                self.tell_underway(false);
+                self.drain_all()?;
+                self.seal()?;
+                self.end_segment(id, &clock::clocks())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What those who follow do is no more recorded than what the recorder does.
+    fn pass_over(&mut self, pids: [u32; FOLLOWERS_MAX]) {
+        if let Some(settings) = self.loaded.skeleton.maps.bss_data.as_deref_mut()
+            && settings.followers != pids
+        {
+            settings.followers = pids;
+            settings.has_followers = pids != [0; FOLLOWERS_MAX];
+        }
+    }
+
+    fn begin_segment(&mut self, id: Id) -> Result<(), RecordError> {
+        self.name_rest(NAMING_TURN)?;
+        let until = self.tell_all()?;
+        self.sampler.turn();
+        self.seal()?;
+        if self.sink.borrow_mut().followers.has_segment(id) {
+            self.end_segment(id, &until)?;
+        }
+        let failed = |source| of_spool(&self.spool, source);
+        let mut sink = self.sink.borrow_mut();
+        let sink = &mut *sink;
+        let mut head = Encoder::default();
+        snapshot::head(&mut head, &until, &self.pids, &self.topics);
+        if let Some(watch) = &self.watch {
+            watch.tell_probes(&mut head);
+        }
+        tell_underway(sink.underway.as_mut(), until.monotonic, &mut head);
+        let head = sink
+            .packer
+            .pack_all(&head, until.monotonic)
+            .map_err(failed)?;
+        sink.followers.begin(id, head);
+        // All that was told before is complete until then: what came later was held.
+        sink.complete_until = sink.complete_until.max(until.monotonic);
+        sink.let_go();
+        sink.desk.begin_spool();
+        if self.tells_resolvers {
+            self.namespaces.begin_spool();
+        }
+        self.snapshot = Some(Taken::of(Some((id, until.monotonic))));
+        Ok(())
+    }
+
+    /// What the end of a spool says, for one that follows.
+    pub(super) fn end_segment(&mut self, id: Id, now: &Clocks) -> Result<(), RecordError> {
+        let failed = |source| of_spool(&self.spool, source);
+        let mut sink = self.sink.borrow_mut();
+        let sink = &mut *sink;
+        let mut end = Encoder::default();
+        snapshot::clocks(&mut end, now);
+        sink.followers.tell_left_out(id, &mut end);
+        self.tell_end(sink.desk.too_large(), &mut end);
+        let end = sink.packer.pack_all(&end, u64::MAX).map_err(failed)?;
+        sink.followers.end(id, end);
+        Ok(())
+    }
+
+    /// What there is to say at the end of each spool.
+    pub(super) fn tell_end(&self, too_large: u64, encoder: &mut Encoder) {
+        tell_off(&self.loaded.off, encoder);
+        tell_stand_ins(&self.loaded.stand_ins, encoder);
+        if too_large > 0 {
+            fact(encoder, "symbol_files_over", &too_large.to_string());
+        }
+        if let Some(watch) = &self.watch {
+            watch.tell(encoder);
+        }
+    }
+}
+
+/// A part of a snapshot for one that follows.
+pub(super) fn put_snapshot(
+    sink: &mut Sink,
+    (id, begin): (Id, u64),
+    part: &Encoder,
+) -> io::Result<()> {
+    let count = records(part.payload()).count() as u32;
+    let part: Packed = sink.packer.pack(part.payload(), count, begin)?;
+    sink.followers.put_snapshot(id, part);
+    Ok(())
+}
+
+/// What a spool has to know of what began before it.
+pub(super) fn tell_underway(underway: Option<&mut Underway>, until: u64, encoder: &mut Encoder) {
+    let Some(underway) = underway else {
+        return;
+    };
+    underway.end_turn(until, encoder);
+    for (what, times) in underway.take_forgotten() {
+        if times > 0 {
+            fact(encoder, what, &times.to_string());
+        }
+    }
+}
