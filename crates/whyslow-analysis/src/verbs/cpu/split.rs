@@ -39,10 +39,14 @@ impl Split {
     pub(super) fn of(context: &Context<'_>) -> Result<Self, AnalysisError> {
         let parts = Parts::of_question(context);
         let cpus = known(context)?;
+        let (idle_irqs, covers) = context.both(
+            |context| handlers::idle_irqs(context, parts),
+            |context| gaps::covers(context, &cpus, Sleeps::Counted),
+        )?;
         Ok(Self {
             parts,
-            idle_irqs: handlers::idle_irqs(context, parts)?,
-            covers: gaps::covers(context, &cpus, Sleeps::Counted)?,
+            idle_irqs,
+            covers,
         })
     }
 
