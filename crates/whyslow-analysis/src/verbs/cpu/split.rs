@@ -79,9 +79,9 @@ impl Split {
 
     pub(super) fn table_of(&self, context: &Context<'_>, on_cpus: Unordered<Spans>) -> AnswerTable {
         let mut slices: FxHashMap<i64, FxHashMap<u32, Spent>> = FxHashMap::default();
-        for (group, Spans(spans)) in on_cpus {
+        for (group, spans) in on_cpus {
             if let [KeyValue::Int(cpu)] = group.as_slice() {
-                slices.insert(*cpu, spans.into_iter().collect());
+                slices.insert(*cpu, spans.into_parts().into_iter().collect());
             }
         }
         let (parts, told) = (self.parts, Told::of(context));
