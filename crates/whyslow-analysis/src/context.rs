@@ -108,14 +108,19 @@ impl<'q> Context<'q> {
         parts: Vec<T>,
         make: impl Fn(&Context<'_>, T) -> Result<A, AnalysisError> + Sync,
     ) -> Result<Vec<A>, AnalysisError> {
-        let parts: Vec<_> = parts.into_iter().map(|part| (self.beside(), part)).collect();
+        let parts: Vec<_> = parts
+            .into_iter()
+            .map(|part| (self.beside(), part))
+            .collect();
         let made: Vec<_> = parts
             .into_par_iter()
             .with_max_len(1)
             .map(|(context, part)| (make(&context, part), context.take_notes()))
             .collect();
         let noted = made.into_iter().map(|(made, notes)| {
-            notes.into_iter().for_each(|note| self.note(note));
+            for note in notes {
+                self.note(note);
+            }
             made
         });
         noted.collect()

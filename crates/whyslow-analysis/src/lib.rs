@@ -326,9 +326,10 @@ fn usage(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
             let calls = |context: &Context<'_>| verbs::usage::tables(context, spec, wanted);
             let others = |context: &Context<'_>| {
                 let devices = has_devices.then(|| devices(context)).transpose()?;
-                let interfaces = match question.filter == Filter::default() {
-                    true => verbs::interfaces::table(context)?,
-                    false => None,
+                let interfaces = if question.filter == Filter::default() {
+                    verbs::interfaces::table(context)?
+                } else {
+                    None
                 };
                 Ok(devices.into_iter().chain(interfaces).collect::<Vec<_>>())
             };

@@ -88,14 +88,18 @@ fn of_window(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let mut table = AnswerTable::new("resources", "resources", columns);
     let has = |table: &str| context.has(table);
     let (has_cpus, has_disks) = (has(SLICES.table.name), has(BLOCK.table.name));
-    let of_cpus = |context: &Context<'_>| match has_cpus {
-        true => cpus(context),
-        false => Ok(Vec::new()),
+    let of_cpus = |context: &Context<'_>| {
+        if has_cpus {
+            cpus(context)
+        } else {
+            Ok(Vec::new())
+        }
     };
     let of_others = |context: &Context<'_>| {
-        let mut rows = match has_disks {
-            true => disks(context)?,
-            false => Vec::new(),
+        let mut rows = if has_disks {
+            disks(context)?
+        } else {
+            Vec::new()
         };
         rows.extend(networks(context)?);
         Ok(rows)

@@ -230,7 +230,11 @@ impl<'a> Rows<'a> {
             Ok(text)
         };
         let rows = self.table.rows.len();
-        let at_once = if self.has_long_lists() { 1 } else { ROWS_ENCODED };
+        let at_once = if self.has_long_lists() {
+            1
+        } else {
+            ROWS_ENCODED
+        };
         let piece = |begin| begin..rows.min(begin + at_once);
         let pieces: Vec<Range<usize>> = (0..rows).step_by(at_once).map(piece).collect();
         if let [only] = pieces.as_slice() {
@@ -248,7 +252,8 @@ impl<'a> Rows<'a> {
     /// Whether ten rows may be more work than thousands are elsewhere: a file has a list of all who
     /// used it.
     fn has_long_lists(&self) -> bool {
-        let is_long = |cell: &Value| matches!(cell, Value::List(items) if items.len() > ROWS_ENCODED);
+        let is_long =
+            |cell: &Value| matches!(cell, Value::List(items) if items.len() > ROWS_ENCODED);
         let mut rows = self.table.rows.iter();
         rows.any(|row| row.iter().any(is_long))
     }
