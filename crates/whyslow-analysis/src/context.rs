@@ -1,7 +1,9 @@
 //! What every verb knows while it answers one question.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use whyslow_model::answer::AnswerTable;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
@@ -19,7 +21,7 @@ use crate::{AnalysisError, rows};
 pub(crate) struct Context<'q> {
     pub(crate) tables: &'q dyn Tables,
     pub(crate) question: &'q Question,
-    pub(crate) names: Names,
+    pub(crate) names: Arc<Names>,
     /// The measured time: the window cut to the recording and to the operation of `--overlaps`.
     pub(crate) span: Window,
     /// Width of the parts in time that are asked for. One longer than the measured time is all of
@@ -62,7 +64,7 @@ impl<'q> Context<'q> {
         Ok(Self {
             tables,
             question,
-            names: Names::read(tables)?,
+            names: Arc::new(Names::read(tables)?),
             span,
             interval: question.interval.map(|interval| interval.min(longest)),
             selected,
@@ -81,6 +83,60 @@ impl<'q> Context<'q> {
         let mut notes = self.notes.borrow_mut();
         if !notes.contains(&caveat) {
             notes.push(caveat);
+        }
+    }
+
+    /// What two parts of an answer come to, found at the same time: while one thread sorts what it
+    /// found, another one can read. Of both the caveats are kept in their order, and the first error.
+    pub(crate) fn both<A: Send, B: Send>(
+        &self,
+        first: impl FnOnce(&Context<'_>) -> Result<A, AnalysisError> + Send,
+        second: impl FnOnce(&Context<'_>) -> Result<B, AnalysisError> + Send,
+    ) -> Result<(A, B), AnalysisError> {
+        let (ours, theirs) = (self.beside(), self.beside());
+        let run_first = move || (first(&ours), ours.take_notes());
+        let run_second = move || (second(&theirs), theirs.take_notes());
+        let ((a, notes_a), (b, notes_b)) = rayon::join(run_first, run_second);
+        let notes = notes_a.into_iter().chain(notes_b);
+        notes.for_each(|note| self.note(note));
+        Ok((a?, b?))
+    }
+
+    /// The same of parts that are made in one way.
+    pub(crate) fn each<T: Send, A: Send>(
+        &self,
+        parts: Vec<T>,
+        make: impl Fn(&Context<'_>, T) -> Result<A, AnalysisError> + Sync,
+    ) -> Result<Vec<A>, AnalysisError> {
+        let parts: Vec<_> = parts
+            .into_iter()
+            .map(|part| (self.beside(), part))
+            .collect();
+        let made: Vec<_> = parts
+            .into_par_iter()
+            .with_max_len(1)
+            .map(|(context, part)| (make(&context, part), context.take_notes()))
+            .collect();
+        let noted = made.into_iter().map(|(made, notes)| {
+            for note in notes {
+                self.note(note);
+            }
+            made
+        });
+        noted.collect()
+    }
+
+    /// The same question, with caveats of its own.
+    fn beside(&self) -> Self {
+        Self {
+            tables: self.tables,
+            question: self.question,
+            names: Arc::clone(&self.names),
+            span: self.span,
+            interval: self.interval,
+            selected: self.selected,
+            excluded: self.excluded,
+            notes: RefCell::default(),
         }
     }
 

@@ -322,13 +322,19 @@ fn usage(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
                 ("processes", "processes", [Key::Process].as_slice()),
                 ("files", "files", &[Key::File]),
             ];
-            let mut tables = verbs::usage::tables(context, spec, wanted)?.to_vec();
-            if context.has("block_io") && applies(spec, &BLOCK, &question.filter) {
-                tables.push(devices(context)?);
-            }
-            if question.filter == Filter::default() {
-                tables.extend(verbs::interfaces::table(context)?);
-            }
+            let has_devices = context.has("block_io") && applies(spec, &BLOCK, &question.filter);
+            let calls = |context: &Context<'_>| verbs::usage::tables(context, spec, wanted);
+            let others = |context: &Context<'_>| {
+                let devices = has_devices.then(|| devices(context)).transpose()?;
+                let interfaces = if question.filter == Filter::default() {
+                    verbs::interfaces::table(context)?
+                } else {
+                    None
+                };
+                Ok(devices.into_iter().chain(interfaces).collect::<Vec<_>>())
+            };
+            let (mut tables, others) = context.both(calls, others)?;
+            tables.extend(others);
             Ok(tables)
         }
     }

@@ -131,10 +131,14 @@ impl InFlight {
         if begin >= end {
             return;
         }
-        match self.stretches.last_mut() {
-            Some((_, reached)) if begin <= *reached => *reached = end.max(*reached),
-            _ => self.stretches.push((begin, end)),
-        }
+        // Whether the last one reached so far cannot be foreseen: the stretch is written behind the
+        // others in any case, and is the last one again if it goes on.
+        let (from, reached) = self.stretches.last().copied().unwrap_or((Ns::MIN, Ns::MIN));
+        let goes_on = begin <= reached;
+        let kept = self.stretches.len().saturating_sub(usize::from(goes_on));
+        self.stretches.truncate(kept);
+        let from = if goes_on { from } else { begin };
+        self.stretches.push((from, end.max(reached)));
         let first = self.part_of(begin);
         if end <= self.near.1.end {
             self.edges[first] += end - begin;

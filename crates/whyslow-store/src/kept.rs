@@ -51,10 +51,10 @@ impl From<Group> for KeptGroup {
 
 /// Pieces of these row groups, the same for all columns.
 pub(crate) fn parts(groups: &[Arc<KeptGroup>], projection: &Arc<Projection>) -> Vec<Box<dyn Part>> {
-    let each = limits::PARTS.div_ceil(groups.len().max(1));
+    let each = limits::KEPT_PARTS.div_ceil(groups.len().max(1));
     let mut parts: Vec<Box<dyn Part>> = Vec::new();
     for group in groups {
-        let pieces = each.min(group.rows / limits::PART_ROWS_MIN).max(1);
+        let pieces = each.min(group.rows / limits::KEPT_PART_ROWS_MIN).max(1);
         let edge = |piece: usize| piece * group.rows / pieces;
         for piece in 0..pieces {
             parts.push(Box::new(KeptPart {

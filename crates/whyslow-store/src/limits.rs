@@ -60,6 +60,10 @@ pub(crate) const READ_BATCH_ROWS: usize = 16_384;
 pub(crate) const PARTS: usize = 2;
 /// Rows of a part that is cut off: dictionaries are read once for each.
 pub(crate) const PART_ROWS_MIN: usize = 25_000;
+/// The same of a window whose columns stay in memory, where a part costs nothing: threads that come
+/// from other tables of an answer find something left to do.
+pub(crate) const KEPT_PARTS: usize = 8;
+pub(crate) const KEPT_PART_ROWS_MIN: usize = 10_000;
 /// Rows of a window whose columns stay in memory: some ten MiB.
 pub(crate) const KEPT_ROWS: u64 = 1 << 18;
 /// Bytes of a manifest, which names a few dozen files.

@@ -135,7 +135,9 @@ fn one_row_group_is_read_in_pieces() {
         let parts = each(&recording, &scan, |batch| {
             ids.extend_from_slice(batch.column(0).as_primitive::<Int64Type>().values());
         });
-        assert_eq!(parts, 2);
+        // What stays in memory is cut smaller.
+        let pieces = window.map_or(2, |_| (ids.len() / 10_000).min(8));
+        assert_eq!(parts, pieces);
         let mut in_order = Vec::new();
         recording
             .scan(&scan, &mut |batch| {
@@ -154,8 +156,10 @@ fn one_row_group_is_read_in_pieces() {
             })
             .expect("readable");
         }
-        let half = ids.len() / 2;
-        let ends = [0, half - 1, half, ids.len() - 1].map(|at| ids[at]);
+        let edge = |piece: usize| piece * ids.len() / pieces;
+        let ends: Vec<i64> = (0..pieces)
+            .flat_map(|piece| [ids[edge(piece)], ids[edge(piece + 1) - 1]])
+            .collect();
         assert_eq!(picked, ends);
     }
 }

@@ -86,13 +86,27 @@ fn of_window(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
         column("bytes_per_s", "per s", Measure::ByteRate).priority(1),
     ];
     let mut table = AnswerTable::new("resources", "resources", columns);
-    if context.has(SLICES.table.name) {
-        table.rows.extend(cpus(context)?);
-    }
-    if context.has(BLOCK.table.name) {
-        table.rows.extend(disks(context)?);
-    }
-    table.rows.extend(networks(context)?);
+    let has = |table: &str| context.has(table);
+    let (has_cpus, has_disks) = (has(SLICES.table.name), has(BLOCK.table.name));
+    let of_cpus = |context: &Context<'_>| {
+        if has_cpus {
+            cpus(context)
+        } else {
+            Ok(Vec::new())
+        }
+    };
+    let of_others = |context: &Context<'_>| {
+        let mut rows = if has_disks {
+            disks(context)?
+        } else {
+            Vec::new()
+        };
+        rows.extend(networks(context)?);
+        Ok(rows)
+    };
+    let (of_cpus, of_others) = context.both(of_cpus, of_others)?;
+    table.rows.extend(of_cpus);
+    table.rows.extend(of_others);
     for (number, row) in table.rows.iter().enumerate() {
         if let (Value::Float(used), Value::Float(waiting)) = (&row[1], &row[2])
             && *used >= BUSY

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
 use crate::AnalysisError;
@@ -30,7 +31,7 @@ pub(crate) fn of(
         .map(|(place, group)| (*group, place))
         .collect();
     let mut users = Users::default();
-    let mut counted: Vec<FxHashMap<u32, u64>> = vec![FxHashMap::default(); groups.len()];
+    let mut counted: Vec<Vec<(u32, u64)>> = vec![Vec::new(); groups.len()];
     for object in roles.iter().copied() {
         let mut pass = match object {
             Object::First => context.pass(spec, &by)?,
@@ -50,57 +51,61 @@ pub(crate) fn of(
             continue;
         };
         let of_user = keys.len()..by.len();
-        let (mut known_places, mut known_users) = (Known::default(), Known::default());
+        let mut known_places: FxHashMap<Vec<u32>, Option<usize>> = FxHashMap::default();
+        let mut known_users: FxHashMap<[u32; USER_KEYS], u32> = FxHashMap::default();
         let mut codes = Vec::new();
         for (code, calls) in (0..).zip(sums) {
             coder.codes_of(code, &mut codes);
-            let user: Vec<u32> = codes.drain(of_user.clone()).collect();
+            let mut user = [0; USER_KEYS];
+            for (place, code) in user.iter_mut().zip(codes.drain(of_user.clone())) {
+                *place = code;
+            }
             // What is left are the keys of the group, and the interval.
-            let place = known_places.get(&codes, || {
+            let place = known_places.get(&codes).copied().unwrap_or_else(|| {
                 let key = |place: usize| {
                     if place < keys.len() {
                         place
                     } else {
-                        place + user.len()
+                        place + of_user.len()
                     }
                 };
                 let values = codes.iter().enumerate();
                 let values = values.map(|(place, code)| coder.value(key(place), *code));
-                places.get(&*values.collect::<Vec<KeyValue>>()).copied()
+                let place = places.get(&*values.collect::<Vec<KeyValue>>()).copied();
+                known_places.insert(codes.clone(), place);
+                place
             });
             if let Some(place) = place {
-                let user = known_users.get(&user, || {
+                let user = *known_users.entry(user).or_insert_with(|| {
                     let values = of_user.clone().zip(&user);
                     let values = values.map(|(key, code)| coder.value(key, *code));
-                    Some(users.number(values.collect()))
+                    match roles {
+                        // Nobody is met twice.
+                        [_] => users.add(values.collect()),
+                        _ => users.number(values.collect()),
+                    }
                 });
-                if let Some(user) = user {
-                    *counted[place].entry(user).or_default() += calls;
-                }
+                counted[place].push((user, calls));
             }
         }
+    }
+    if roles.len() > 1 {
+        counted.iter_mut().for_each(add_up);
     }
     Ok(users.named(context, counted))
 }
 
-/// What was found for numbers of values.
-struct Known<T>(FxHashMap<Vec<u32>, Option<T>>);
+/// Keys of a user at most: a process and a descriptor.
+const USER_KEYS: usize = 2;
 
-impl<T> Default for Known<T> {
-    fn default() -> Self {
-        Self(FxHashMap::default())
-    }
-}
-
-impl<T: Copy> Known<T> {
-    fn get(&mut self, codes: &[u32], find: impl FnOnce() -> Option<T>) -> Option<T> {
-        if let Some(known) = self.0.get(codes) {
-            return *known;
-        }
-        let found = find();
-        self.0.insert(codes.to_vec(), found);
-        found
-    }
+/// Each user once: those of one role are, as each of their groups is.
+fn add_up(users: &mut Vec<(u32, u64)>) {
+    users.sort_unstable();
+    users.dedup_by(|(user, calls), (before, sum)| {
+        let is_same = user == before;
+        *sum += if is_same { *calls } else { 0 };
+        is_same
+    });
 }
 
 /// Everyone met so far, by number.
@@ -115,28 +120,39 @@ impl Users {
         if let Some(number) = self.numbers.get(&user) {
             return *number;
         }
-        let number = self.values.len() as u32;
-        self.values.push(user.clone());
+        let number = self.add(user.clone());
         self.numbers.insert(user, number);
         number
     }
 
-    /// Names of users, those with the most calls first, then in their order.
-    fn named(&self, context: &Context<'_>, counted: Vec<FxHashMap<u32, u64>>) -> Vec<Vec<String>> {
-        let mut order: Vec<u32> = (0..self.values.len() as u32).collect();
-        order.sort_unstable_by_key(|user| &self.values[*user as usize]);
+    fn add(&mut self, user: Vec<KeyValue>) -> u32 {
+        self.values.push(user);
+        self.values.len() as u32 - 1
+    }
+
+    /// Names of users, those with the most calls first, then in their order. There may be tens of
+    /// thousands of users, of each of the groups.
+    fn named(&self, context: &Context<'_>, counted: Vec<Vec<(u32, u64)>>) -> Vec<Vec<String>> {
+        let numbered = (0u32..).zip(&self.values);
+        let mut order: Vec<_> = numbered
+            .map(|(number, user)| (numbers_of(user), number))
+            .collect();
+        order.sort_unstable_by(|(a, number_a), (b, number_b)| {
+            let value = |number: u32| &self.values[number as usize];
+            a.cmp(b)
+                .then_with(|| value(*number_a).cmp(value(*number_b)))
+        });
         let mut ranks = vec![0; order.len()];
-        for (rank, user) in (0u32..).zip(&order) {
+        for (rank, (_, user)) in (0u32..).zip(&order) {
             ranks[*user as usize] = rank;
         }
         let names = self.names(context);
-        let named = |users: FxHashMap<u32, u64>| {
-            let mut users: Vec<(u32, u64)> = users.into_iter().collect();
+        let named = |mut users: Vec<(u32, u64)>| {
             users.sort_unstable_by_key(|(user, calls)| (Reverse(*calls), ranks[*user as usize]));
             let names = users.iter().map(|(user, _)| names[*user as usize].clone());
             names.collect()
         };
-        counted.into_iter().map(named).collect()
+        counted.into_par_iter().map(named).collect()
     }
 
     fn names(&self, context: &Context<'_>) -> Vec<String> {
@@ -152,6 +168,23 @@ impl Users {
         });
         users.collect()
     }
+}
+
+/// What most users are told apart by, to be sorted without a look at each value: a sort of value and
+/// a number for each key, up to the first text.
+fn numbers_of(user: &[KeyValue]) -> [(u8, i64); USER_KEYS] {
+    let mut numbers = [(0, 0); USER_KEYS];
+    for (place, value) in numbers.iter_mut().zip(user) {
+        *place = match value {
+            KeyValue::Null => (0, 0),
+            KeyValue::Int(number) => (1, *number),
+            KeyValue::Text(_) => (2, 0),
+        };
+        if place.0 == 2 {
+            break;
+        }
+    }
+    numbers
 }
 
 /// Values of each key in any of the groups.

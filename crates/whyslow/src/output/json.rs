@@ -230,8 +230,13 @@ impl<'a> Rows<'a> {
             Ok(text)
         };
         let rows = self.table.rows.len();
-        let piece = |begin| begin..rows.min(begin + ROWS_ENCODED);
-        let pieces: Vec<Range<usize>> = (0..rows).step_by(ROWS_ENCODED).map(piece).collect();
+        let at_once = if self.has_long_lists() {
+            1
+        } else {
+            ROWS_ENCODED
+        };
+        let piece = |begin| begin..rows.min(begin + at_once);
+        let pieces: Vec<Range<usize>> = (0..rows).step_by(at_once).map(piece).collect();
         if let [only] = pieces.as_slice() {
             return out.write_all(&encoded(only)?);
         }
@@ -242,6 +247,15 @@ impl<'a> Rows<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether ten rows may be more work than thousands are elsewhere: a file has a list of all who
+    /// used it.
+    fn has_long_lists(&self) -> bool {
+        let is_long =
+            |cell: &Value| matches!(cell, Value::List(items) if items.len() > ROWS_ENCODED);
+        let mut rows = self.table.rows.iter();
+        rows.any(|row| row.iter().any(is_long))
     }
 
     /// Entries of a row with its marks, a comma behind each.

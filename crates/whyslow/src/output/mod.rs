@@ -105,7 +105,10 @@ pub(crate) fn write(
     }
     let mut out = BufWriter::with_capacity(BUFFER_BYTES, io::stdout());
     encode(&answer, subject, &look, format, &mut out)?;
-    out.flush().map_err(Failure::from)
+    out.flush()?;
+    // An answer may have hundreds of thousands of texts: nobody waits until they are given back.
+    rayon::spawn(move || drop(answer));
+    Ok(())
 }
 
 fn look(

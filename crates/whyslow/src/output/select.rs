@@ -63,6 +63,12 @@ impl Selection {
             .into_iter()
             .filter(|&at| !self.drop.contains(&table.columns[at].name))
             .collect();
+        if wanted.iter().copied().eq(0..table.columns.len()) {
+            for row in &mut table.rows {
+                row.resize(wanted.len(), Value::Null);
+            }
+            return;
+        }
         table.columns = wanted.iter().map(|&at| table.columns[at].clone()).collect();
         for row in &mut table.rows {
             *row = wanted

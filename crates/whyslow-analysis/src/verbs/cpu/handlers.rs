@@ -33,7 +33,7 @@ pub(super) fn idle_irqs(context: &Context<'_>, parts: Parts) -> Result<IdleIrqs,
     let mut found = IdleIrqs::default();
     for (group, by_part) in pass.run(context.tables, &handlers)? {
         if let [KeyValue::Int(cpu)] = group.as_slice() {
-            found.insert(*cpu, by_part.0.into_iter().collect());
+            found.insert(*cpu, by_part.into_parts().into_iter().collect());
         }
     }
     Ok(found)
@@ -81,7 +81,7 @@ impl Summing for Handlers {
     }
 
     fn merge(&self, sum: &mut Self::Sum, other: Self::Sum) {
-        for (part, (hard, soft)) in other.0 {
+        for (part, (hard, soft)) in other.into_parts() {
             let time = sum.at(part);
             time.0 += hard;
             time.1 += soft;

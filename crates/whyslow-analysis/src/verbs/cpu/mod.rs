@@ -68,7 +68,7 @@ fn owners(context: &Context<'_>, keys: &[Key], groups: Unordered<Spans>) -> Answ
     let by_time = context.interval.is_some();
     let mut rows: Vec<(u32, Vec<KeyValue>, Spent)> = Vec::new();
     for (group, spans) in groups {
-        let of_group = spans.0.into_iter();
+        let of_group = spans.into_parts().into_iter();
         rows.extend(of_group.map(|(part, spent)| (part, group.clone(), spent)));
     }
     rows.sort_by(|(part_a, group_a, a), (part_b, group_b, b)| {
@@ -176,28 +176,62 @@ impl Spent {
     }
 }
 
-/// Time by part, in their order; parts without any are left out.
-#[derive(Debug, Default)]
-struct Spans<T = Spent>(Vec<(u32, T)>);
+/// Time by part; parts without any are left out.
+///
+/// Rows come mostly in the order of time, so the part that they are in lies here and not behind a
+/// pointer: with many groups each touch of memory counts.
+#[derive(Debug)]
+struct Spans<T = Spent> {
+    /// The part met last, if any was, and its place among all.
+    current: (u32, T),
+    place: usize,
+    /// All of them in their order; in that of the current one nothing is kept meanwhile.
+    parts: Vec<(u32, T)>,
+}
+
+/// In place of a part.
+const NO_PART: u32 = u32::MAX;
+
+impl<T: Default> Default for Spans<T> {
+    fn default() -> Self {
+        Self {
+            current: (NO_PART, T::default()),
+            place: 0,
+            parts: Vec::new(),
+        }
+    }
+}
 
 impl<T: Default> Spans<T> {
     #[inline]
     fn at(&mut self, part: u32) -> &mut T {
-        // Rows come mostly in the order of time.
-        let place = match self.0.last() {
-            Some((last, _)) if *last == part => self.0.len() - 1,
-            _ => self.place_of(part),
-        };
-        &mut self.0[place].1
+        if self.current.0 != part {
+            self.change_to(part);
+        }
+        &mut self.current.1
     }
 
     #[inline(never)]
-    fn place_of(&mut self, part: u32) -> usize {
-        let found = self.0.binary_search_by_key(&part, |(part, _)| *part);
-        found.unwrap_or_else(|place| {
-            self.0.insert(place, (part, T::default()));
+    fn change_to(&mut self, part: u32) {
+        self.put_back();
+        let found = self.parts.binary_search_by_key(&part, |(part, _)| *part);
+        self.place = found.unwrap_or_else(|place| {
+            self.parts.insert(place, (part, T::default()));
             place
-        })
+        });
+        self.current = (part, std::mem::take(&mut self.parts[self.place].1));
+    }
+
+    fn put_back(&mut self) {
+        if let Some((_, kept)) = self.parts.get_mut(self.place) {
+            *kept = std::mem::take(&mut self.current.1);
+        }
+    }
+
+    /// In the order of the parts.
+    fn into_parts(mut self) -> Vec<(u32, T)> {
+        self.put_back();
+        self.parts
     }
 }
 
@@ -312,7 +346,7 @@ impl Summing for Times {
     }
 
     fn merge(&self, spans: &mut Spans, other: Spans) {
-        for (part, spent) in other.0 {
+        for (part, spent) in other.into_parts() {
             spans.at(part).merge(&spent);
         }
     }

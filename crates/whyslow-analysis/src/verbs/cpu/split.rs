@@ -39,10 +39,14 @@ impl Split {
     pub(super) fn of(context: &Context<'_>) -> Result<Self, AnalysisError> {
         let parts = Parts::of_question(context);
         let cpus = known(context)?;
+        let (idle_irqs, covers) = context.both(
+            |context| handlers::idle_irqs(context, parts),
+            |context| gaps::covers(context, &cpus, Sleeps::Counted),
+        )?;
         Ok(Self {
             parts,
-            idle_irqs: handlers::idle_irqs(context, parts)?,
-            covers: gaps::covers(context, &cpus, Sleeps::Counted)?,
+            idle_irqs,
+            covers,
         })
     }
 
@@ -75,9 +79,9 @@ impl Split {
 
     pub(super) fn table_of(&self, context: &Context<'_>, on_cpus: Unordered<Spans>) -> AnswerTable {
         let mut slices: FxHashMap<i64, FxHashMap<u32, Spent>> = FxHashMap::default();
-        for (group, Spans(spans)) in on_cpus {
+        for (group, spans) in on_cpus {
             if let [KeyValue::Int(cpu)] = group.as_slice() {
-                slices.insert(*cpu, spans.into_iter().collect());
+                slices.insert(*cpu, spans.into_parts().into_iter().collect());
             }
         }
         let (parts, told) = (self.parts, Told::of(context));

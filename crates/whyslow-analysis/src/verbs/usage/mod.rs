@@ -45,8 +45,8 @@ pub(crate) fn table(
     spec: &'static Spec,
     wanted: Wanted<'_>,
 ) -> Result<AnswerTable, AnalysisError> {
-    let [table] = tables(context, spec, [wanted])?;
-    Ok(table)
+    let table = tables(context, spec, [wanted])?.pop();
+    Ok(table.unwrap_or_else(|| AnswerTable::new(wanted.0, wanted.1, Vec::new())))
 }
 
 /// Several of these tables, from one scan.
@@ -54,7 +54,7 @@ pub(crate) fn tables<const N: usize>(
     context: &Context<'_>,
     spec: &'static Spec,
     wanted: [Wanted<'_>; N],
-) -> Result<[AnswerTable; N], AnalysisError> {
+) -> Result<Vec<AnswerTable>, AnalysisError> {
     let of_objects = |keys: &[Key]| keys.iter().any(|key| key.is_object());
     let by = wanted.map(|(_, _, keys)| By {
         keys,
@@ -62,21 +62,14 @@ pub(crate) fn tables<const N: usize>(
         interval: context.interval,
     });
     let groups = sums_by(context, spec, by)?;
-    let mut failure = None;
-    let mut groups = groups.into_iter();
-    let tables = wanted.map(|wanted| {
-        let groups = groups.next().unwrap_or_default();
-        let made = if of_objects(wanted.2) {
+    let wanted = wanted.into_iter().zip(groups).collect();
+    context.each(wanted, |context, (wanted, groups)| {
+        if of_objects(wanted.2) {
             by_object(context, spec, wanted, groups)
         } else {
             owners::by_owner(context, wanted, groups)
-        };
-        made.unwrap_or_else(|error| {
-            failure.get_or_insert(error);
-            AnswerTable::new("", "", Vec::new())
-        })
-    });
-    failure.map_or(Ok(tables), Err)
+        }
+    })
 }
 
 /// Sums by `keys`; where these name objects, what a call writes to its second object belongs there.
