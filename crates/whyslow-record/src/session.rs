@@ -477,7 +477,7 @@ impl<'o> Session<'o> {
             spool_bytes: sink.out.bytes(),
             turns: self.turns,
             calls_per_second: self.calls.1,
-            lost: self.losses.total,
+            lost: self.losses.total + sink.held_lost,
             missed: self.missed.count,
             memory: self.meter.most,
             memory_max: self.meter.max,

@@ -110,7 +110,39 @@ pub(crate) struct Sink {
     /// The spool is full: nothing is written but its end.
     pub(crate) unwritten: Option<Unwritten>,
     /// Between two spools: records from this moment on wait for the second.
-    held: Option<(u64, Vec<Box<[u8]>>)>,
+    held: Option<Held>,
+    /// Of those, that there was no memory for.
+    pub(crate) held_lost: u64,
+}
+
+/// Bytes that wait for the second of two spools; what is more is lost, and told.
+const HELD_BYTES_MAX: usize = 16 << 20;
+
+#[derive(Debug, Default)]
+struct Held {
+    from: u64,
+    records: Vec<Box<[u8]>>,
+    bytes: usize,
+    lost: u64,
+    /// When the first and last of the lost were told.
+    times: (u64, u64),
+}
+
+impl Held {
+    fn hold(&mut self, record: &[u8], ts: u64) {
+        if self.bytes + record.len() > HELD_BYTES_MAX {
+            let (first, last) = self.times;
+            self.times = if self.lost == 0 {
+                (ts, ts)
+            } else {
+                (first.min(ts), last.max(ts))
+            };
+            self.lost += 1;
+            return;
+        }
+        self.bytes += record.len();
+        self.records.push(record.into());
+    }
 }
 
 impl Sink {
@@ -135,6 +167,7 @@ impl Sink {
             given: (0, 0),
             unwritten: None,
             held: None,
+            held_lost: 0,
         })
     }
 
@@ -144,24 +177,40 @@ impl Sink {
         if self.is_over {
             return 0;
         }
-        if let Some((from, held)) = &mut self.held
-            && Raw(record).ts() >= *from
-        {
-            held.push(record.into());
-            return 0;
+        if let Some(held) = &mut self.held {
+            let ts = Raw(record).ts();
+            if ts >= held.from {
+                held.hold(record, ts);
+                return 0;
+            }
         }
         self.keep(record)
     }
 
     /// Records from this moment on are no part of the present spool.
     pub(crate) fn hold_from(&mut self, ts: u64) {
-        self.held = Some((ts, Vec::new()));
+        self.held = Some(Held {
+            from: ts,
+            ..Held::default()
+        });
     }
 
     /// The next spool has begun.
     pub(crate) fn let_go(&mut self) {
-        for record in self.held.take().into_iter().flat_map(|(_, held)| held) {
+        let held = self.held.take().unwrap_or_default();
+        for record in held.records {
             self.keep(&record);
+        }
+        if held.lost > 0 {
+            let (first, last) = held.times;
+            self.held_lost += held.lost;
+            self.underway.iter_mut().for_each(Underway::lose);
+            self.encoder
+                .begin_on(Kind::Lost, first, (0, 0), (0, ELSEWHERE))
+                .u64(first)
+                .u64(last)
+                .u64(held.lost)
+                .end();
         }
     }
 
@@ -493,6 +542,38 @@ mod tests {
             _ => None,
         });
         assert_eq!((last.0, lost), (2, sink.unwritten.map(|left| left.records)));
+    }
+
+    #[test]
+    fn what_waits_between_two_spools_is_bounded_and_told() {
+        let folder = tempfile::TempDir::new().expect("a temporary folder");
+        let writer = SpoolWriter::create(&folder.path().join("a"), u64::MAX).expect("a disk");
+        let mut sink = Sink::new(Out::Spool(writer), true, Desk::default()).expect("memory");
+        sink.hold_from(1_000);
+        assert_eq!(sink.take(&noise(999)), 0);
+        assert_eq!(sink.records(), 1);
+        let bytes = noise(1_000).len();
+        let room = (HELD_BYTES_MAX / bytes) as u64;
+        for number in 0..room + 7 {
+            sink.take(&noise(1_000 + number));
+        }
+        assert_eq!(sink.records(), 1);
+        sink.let_go();
+        // All that there was room for, and one that tells of the rest.
+        assert_eq!((sink.records(), sink.held_lost), (1 + room + 1, 7));
+        let lost = records(sink.encoder.payload()).find_map(|(_, record)| match record {
+            Ok((
+                _,
+                Record::Lost {
+                    from, to, count, ..
+                },
+            )) => Some((from, to, count)),
+            _ => None,
+        });
+        assert_eq!(lost, Some((1_000 + room, 1_006 + room, 7)));
+        // The next one begins with nothing.
+        sink.let_go();
+        assert_eq!(sink.held_lost, 7);
     }
 
     #[test]

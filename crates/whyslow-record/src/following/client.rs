@@ -209,6 +209,7 @@ impl Following {
                 io::ErrorKind::WouldBlock
                 | io::ErrorKind::TimedOut
                 | io::ErrorKind::Interrupted => Ok(News::Nothing),
+                io::ErrorKind::ConnectionReset => Err(ENDED),
                 _ => Err(FollowError::Mute(error)),
             },
         }
