@@ -188,6 +188,31 @@ fn a_device_with_some_slow_requests_is_found() {
     }
 }
 
+/// Log-normal times of which the test as it was first drawn up finds what was asked for: all three
+/// rates at once.
+const STATED: Family = Family::LogNormal(0.88);
+
+#[test]
+fn where_the_wanted_rates_come_from_they_are_reached() {
+    for (requests, share, stated) in CASES {
+        let runs = runs(20_000 / requests as u32);
+        let fault = Fault::Some(share, 20.0);
+        let [ours, literal] = found(Test::Tail, (STATED, requests), fault, runs);
+        let what = format!("stated | {STATED:?} | {requests} | {fault:?}");
+        println!("| {what} | {ours:.3} | {literal:.3} |");
+        assert_at_least(literal, stated, runs, &what);
+        assert_at_least(ours, stated, runs, &what);
+    }
+    for requests in [100, 200] {
+        let runs = runs(10_000 / requests as u32);
+        let fault = Fault::All(2.0);
+        let [ours, literal] = found(Test::Shift, (STATED, requests), fault, runs);
+        let what = format!("stated | {STATED:?} | {requests} | {fault:?}");
+        println!("| {what} | {ours:.3} | {literal:.3} |");
+        assert_at_least(ours, 0.93, runs, &what);
+    }
+}
+
 #[test]
 fn a_device_that_is_slower_throughout_is_found() {
     for family in FAMILIES {
