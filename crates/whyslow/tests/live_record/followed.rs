@@ -3,13 +3,13 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::common::Place;
-use super::live_outliers::Running;
+use super::live_outliers::{Running, command};
 use super::{borders, can_record, no_floods, rows};
 
 /// Records all until it is told to end.
@@ -119,11 +119,8 @@ fn the_end_of_the_recorder_is_told_with_what_there_was() {
     }
     for signal in [Signal::INT, Signal::KILL] {
         let place = Place::new();
-        let mut recorder = Command::new(env!("CARGO_BIN_EXE_whyslow"))
+        let mut recorder = command(&place)
             .args(["record", "-q", "-o", "rec.wsl", "--no-import"])
-            .current_dir(place.path())
-            .env("HOME", place.path())
-            .env("WHYSLOW_RUN_DIR", place.join("run"))
             .stderr(Stdio::null())
             .spawn()
             .expect("it starts");
@@ -136,12 +133,8 @@ fn the_end_of_the_recorder_is_told_with_what_there_was() {
             );
             std::thread::sleep(Duration::from_millis(10));
         }
-        let mut follower = Command::new(env!("CARGO_BIN_EXE_whyslow"))
+        let mut follower = command(&place)
             .args(["syscalls", "stats", "@live", "3600", "--json"])
-            .current_dir(place.path())
-            .env("HOME", place.path())
-            .env("TMPDIR", place.path())
-            .env("WHYSLOW_RUN_DIR", place.join("run"))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -150,7 +143,7 @@ fn the_end_of_the_recorder_is_told_with_what_there_was() {
         let is_there = || {
             let entries = fs::read_dir(place.path()).expect("it is there").flatten();
             let mut spools = entries.map(|entry| entry.path().join("0.spool/000001.blocks"));
-            spools.any(|spool| spool.metadata().is_ok_and(|spool| spool.len() > 20_000))
+            spools.any(|spool| spool.metadata().is_ok_and(|spool| spool.len() > 4_000))
         };
         while !is_there() {
             assert!(begun.elapsed() < Duration::from_mins(1), "nothing comes");

@@ -15,15 +15,22 @@ pub(crate) struct Running {
     child: Child,
 }
 
+/// The program, which keeps what it keeps in this place.
+pub(crate) fn command(place: &Place) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_whyslow"));
+    command
+        .current_dir(place.path())
+        .env("HOME", place.path())
+        .env("TMPDIR", place.path())
+        .env("WHYSLOW_RUN_DIR", place.join("run"));
+    command
+}
+
 impl Running {
     /// Runs until it says `ready` on standard error.
     pub(crate) fn start(place: &Place, words: &[&str], ready: &str) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_whyslow"))
+        let mut child = command(place)
             .args(words)
-            .current_dir(place.path())
-            .env("HOME", place.path())
-            .env("TMPDIR", place.path())
-            .env("WHYSLOW_RUN_DIR", place.join("run"))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
