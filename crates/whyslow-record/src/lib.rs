@@ -10,6 +10,7 @@ mod error;
 mod flight;
 mod following;
 mod heap;
+mod held;
 mod libraries;
 mod load;
 mod losses;

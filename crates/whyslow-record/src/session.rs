@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use libbpf_rs::OpenObject;
-use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
+use whyslow_model::spool::Encoder;
 
 use crate::clock::{self, Clocks};
 use crate::drop;
@@ -39,7 +39,7 @@ use crate::spool::SpoolWriter;
 use crate::targets::Targets;
 use crate::underway::Underway;
 use crate::watch::Watch;
-use facts::{tell_off, tell_stand_ins, topics_told};
+use facts::{tell_mark, tell_off, tell_stand_ins, topics_told};
 
 /// A block is written when it is so old, if not larger before.
 const BLOCK_AGE: Duration = Duration::from_secs(1);
@@ -374,11 +374,8 @@ impl<'o> Session<'o> {
             sink.underway.iter_mut().for_each(Underway::lose);
         }
         Self::admit(sink, comers);
-        for mark in marks {
-            sink.encoder
-                .begin_on(Kind::Mark, mark.ts, (mark.pid, mark.pid), (0, ELSEWHERE))
-                .text(mark.text.as_bytes())
-                .end();
+        for mark in &marks {
+            tell_mark(mark, &mut sink.encoder);
         }
         let is_time = self.clocks_at.elapsed() >= CLOCKS_AGE;
         if is_time {

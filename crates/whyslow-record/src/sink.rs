@@ -9,6 +9,7 @@ use whyslow_model::spool::{ELSEWHERE, Encoder, HEAD_BYTES, HostRecord, Kind, Rec
 use crate::clock::Clocks;
 use crate::following::Followers;
 use crate::heap;
+use crate::held::Held;
 use crate::naming::Desk;
 use crate::packed::{Packed, Packer};
 use crate::raw::Raw;
@@ -115,36 +116,6 @@ pub(crate) struct Sink {
     pub(crate) held_lost: u64,
 }
 
-/// Bytes that wait for the second of two spools; what is more is lost, and told.
-const HELD_BYTES_MAX: usize = 16 << 20;
-
-#[derive(Debug, Default)]
-struct Held {
-    from: u64,
-    records: Vec<Box<[u8]>>,
-    bytes: usize,
-    lost: u64,
-    /// When the first and last of the lost were told.
-    times: (u64, u64),
-}
-
-impl Held {
-    fn hold(&mut self, record: &[u8], ts: u64) {
-        if self.bytes + record.len() > HELD_BYTES_MAX {
-            let (first, last) = self.times;
-            self.times = if self.lost == 0 {
-                (ts, ts)
-            } else {
-                (first.min(ts), last.max(ts))
-            };
-            self.lost += 1;
-            return;
-        }
-        self.bytes += record.len();
-        self.records.push(record.into());
-    }
-}
-
 impl Sink {
     pub(crate) fn new(out: Out, may_turn: bool, desk: Desk) -> io::Result<Self> {
         Ok(Self {
@@ -189,28 +160,19 @@ impl Sink {
 
     /// Records from this moment on are no part of the present spool.
     pub(crate) fn hold_from(&mut self, ts: u64) {
-        self.held = Some(Held {
-            from: ts,
-            ..Held::default()
-        });
+        self.held = Some(Held::from(ts));
     }
 
     /// The next spool has begun.
     pub(crate) fn let_go(&mut self) {
         let held = self.held.take().unwrap_or_default();
-        for record in held.records {
-            self.keep(&record);
+        for record in &held.records {
+            self.keep(record);
         }
         if held.lost > 0 {
-            let (first, last) = held.times;
             self.held_lost += held.lost;
             self.underway.iter_mut().for_each(Underway::lose);
-            self.encoder
-                .begin_on(Kind::Lost, first, (0, 0), (0, ELSEWHERE))
-                .u64(first)
-                .u64(last)
-                .u64(held.lost)
-                .end();
+            held.tell_lost(&mut self.encoder);
         }
     }
 
@@ -546,13 +508,14 @@ mod tests {
 
     #[test]
     fn what_waits_between_two_spools_is_bounded_and_told() {
+        use crate::held::{EACH_BYTES, HELD_BYTES_MAX};
         let folder = tempfile::TempDir::new().expect("a temporary folder");
         let writer = SpoolWriter::create(&folder.path().join("a"), u64::MAX).expect("a disk");
         let mut sink = Sink::new(Out::Spool(writer), true, Desk::default()).expect("memory");
         sink.hold_from(1_000);
         assert_eq!(sink.take(&noise(999)), 0);
         assert_eq!(sink.records(), 1);
-        let bytes = noise(1_000).len();
+        let bytes = noise(1_000).len() + EACH_BYTES;
         let room = (HELD_BYTES_MAX / bytes) as u64;
         for number in 0..room + 7 {
             sink.take(&noise(1_000 + number));

@@ -11,7 +11,7 @@ use crate::fold::Spot;
 use crate::grouping::Object;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::Spec;
-use crate::pass::Summing;
+use crate::pass::{Pass, Summing};
 
 /// Sharers of each of `groups`, those with the most calls first: processes, or their descriptors.
 /// `roles` are those that objects have in the calls of the question. Where it asks for intervals,
@@ -33,20 +33,7 @@ pub(crate) fn of(
     let mut users = Users::default();
     let mut counted: Vec<Vec<(u32, u64)>> = vec![Vec::new(); groups.len()];
     for object in roles.iter().copied() {
-        let mut pass = match object {
-            Object::First => context.pass(spec, &by)?,
-            Object::Second => context.pass_second(spec, &by)?,
-        };
-        if let Some(width) = context.interval {
-            pass.group_by_time(context.span, width);
-        }
-        for (key, values) in keys.iter().zip(columns(keys.len(), groups)) {
-            if key.is_object() {
-                let projection = &mut pass.projection;
-                pass.selector
-                    .only_objects((*key, object), values, projection);
-            }
-        }
+        let pass = pass_over(context, spec, (keys, &by), object, groups)?;
         let Some((coder, sums)) = pass.run_coded(context.tables, &Calls)? else {
             continue;
         };
@@ -93,6 +80,31 @@ pub(crate) fn of(
         counted.iter_mut().for_each(add_up);
     }
     Ok(users.named(context, counted))
+}
+
+/// Of the calls that have the objects of these groups in that role.
+fn pass_over(
+    context: &Context<'_>,
+    spec: &'static Spec,
+    (keys, by): (&[Key], &[Key]),
+    object: Object,
+    groups: &[&[KeyValue]],
+) -> Result<Pass, AnalysisError> {
+    let mut pass = match object {
+        Object::First => context.pass(spec, by)?,
+        Object::Second => context.pass_second(spec, by)?,
+    };
+    if let Some(width) = context.interval {
+        pass.group_by_time(context.span, width);
+    }
+    for (key, values) in keys.iter().zip(columns(keys.len(), groups)) {
+        if key.is_object() {
+            let projection = &mut pass.projection;
+            pass.selector
+                .only_objects((*key, object), values, projection);
+        }
+    }
+    Ok(pass)
 }
 
 /// Keys of a user at most: a process and a descriptor.

@@ -1,8 +1,9 @@
 //! What a recording says of itself.
 
-use whyslow_model::spool::{Encoder, Kind};
+use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
 use crate::clock;
+use crate::marks::Mark;
 use crate::options::Options;
 use crate::probes::What;
 use crate::programs::{Off, STACKS, StandIn, Topic};
@@ -32,6 +33,14 @@ pub(super) fn tell_off(off: &[Off], encoder: &mut Encoder) {
         let text = format!("{}: {} ({})", off.program, off.reason, off.tells);
         fact(encoder, "off", &text);
     }
+}
+
+/// What somebody said of a moment.
+pub(super) fn tell_mark(mark: &Mark, encoder: &mut Encoder) {
+    encoder
+        .begin_on(Kind::Mark, mark.ts, (mark.pid, mark.pid), (0, ELSEWHERE))
+        .text(mark.text.as_bytes())
+        .end();
 }
 
 pub(super) fn fact(encoder: &mut Encoder, name: &str, value: &str) {

@@ -1,0 +1,54 @@
+//! Records that wait for the second of two spools; what is too much is lost, and told.
+
+use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
+
+/// Bytes that they may take, which are of those that the program itself may ([`crate::Memory`]).
+pub(crate) const HELD_BYTES_MAX: usize = 16 << 20;
+/// What a record takes beside its own bytes.
+pub(crate) const EACH_BYTES: usize = 32;
+
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    pub(crate) from: u64,
+    pub(crate) records: Vec<Box<[u8]>>,
+    bytes: usize,
+    pub(crate) lost: u64,
+    /// When the first and last of the lost were told.
+    times: (u64, u64),
+}
+
+impl Held {
+    pub(crate) fn from(ts: u64) -> Self {
+        Self {
+            from: ts,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn hold(&mut self, record: &[u8], ts: u64) {
+        let bytes = record.len() + EACH_BYTES;
+        if self.bytes + bytes > HELD_BYTES_MAX {
+            let (first, last) = self.times;
+            self.times = if self.lost == 0 {
+                (ts, ts)
+            } else {
+                (first.min(ts), last.max(ts))
+            };
+            self.lost += 1;
+            return;
+        }
+        self.bytes += bytes;
+        self.records.push(record.into());
+    }
+
+    /// What there was no memory for.
+    pub(crate) fn tell_lost(&self, encoder: &mut Encoder) {
+        let (first, last) = self.times;
+        encoder
+            .begin_on(Kind::Lost, first, (0, 0), (0, ELSEWHERE))
+            .u64(first)
+            .u64(last)
+            .u64(self.lost)
+            .end();
+    }
+}
