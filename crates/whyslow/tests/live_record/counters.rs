@@ -203,11 +203,14 @@ fn load_and_memory_are_those_of_the_kernel() {
         "{top}"
     );
     // RES in kilobytes.
-    let line = top.lines().find(|line| line.ends_with(" python3"));
-    let words: Vec<&str> = line.expect("a line of it").split_whitespace().collect();
     let told = fs::read_to_string(place.join("told.txt")).expect("it wrote it");
     let told: i64 = told.trim().parse().expect("a number");
-    let res: i64 = words[5].parse().expect("a number");
-    assert!((res - told).abs() <= 2048, "{told}: {top}");
-    assert_eq!(words[1], "root", "{top}");
+    // Others may run programs of that name, too.
+    let mut lines = top.lines().filter(|line| line.ends_with(" python3"));
+    let is_it = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let res: i64 = words[5].parse().unwrap_or_default();
+        (res - told).abs() <= 2048 && words[1] == "root"
+    };
+    assert!(lines.any(is_it), "{told}: {top}");
 }
