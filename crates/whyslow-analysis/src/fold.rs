@@ -112,7 +112,7 @@ pub(crate) fn fold_spots<A: Send>(
 
 /// Shows every batch to `each` in (`ts`, id) order until it breaks. Of a large table the next
 /// batches are decoded meanwhile.
-pub(crate) fn in_order(
+pub fn in_order(
     tables: &dyn Tables,
     scan: &Scan,
     mut each: impl FnMut(&RecordBatch) -> Result<ControlFlow<()>, AnalysisError>,

@@ -33,6 +33,12 @@ mod verbs;
 mod volumes;
 mod words;
 
+/// Typed reading of tables, for passes of other crates.
+pub mod read {
+    pub use crate::fold::in_order;
+    pub use crate::scan::{ColumnRef, Ints, Projection, Texts};
+}
+
 pub use error::AnalysisError;
 pub use host_paths::HostPaths;
 pub use kinds::{TOPICS, Topic, View};

@@ -14,13 +14,13 @@ use crate::AnalysisError;
 
 /// The columns a question needs of one table, each read once.
 #[derive(Debug, Clone)]
-pub(crate) struct Projection {
+pub struct Projection {
     table: &'static Table,
     columns: Vec<&'static str>,
 }
 
 impl Projection {
-    pub(crate) fn new(table: &'static Table) -> Self {
+    pub fn new(table: &'static Table) -> Self {
         Self {
             table,
             columns: Vec::new(),
@@ -28,7 +28,7 @@ impl Projection {
     }
 
     /// Place of the column in the batches to come.
-    pub(crate) fn need(&mut self, name: &'static str) -> ColumnRef {
+    pub fn need(&mut self, name: &'static str) -> ColumnRef {
         let place = self.columns.iter().position(|column| *column == name);
         let place = place.unwrap_or_else(|| {
             self.columns.push(name);
@@ -42,11 +42,11 @@ impl Projection {
     }
 
     /// Whether the table has the column.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.table.column(name).is_some()
     }
 
-    pub(crate) fn scan(&self, window: Option<Window>) -> Scan {
+    pub fn scan(&self, window: Option<Window>) -> Scan {
         Scan {
             table: self.table,
             columns: self.columns.clone(),
@@ -57,14 +57,14 @@ impl Projection {
 
 /// A column of a projection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ColumnRef {
+pub struct ColumnRef {
     table: &'static str,
     name: &'static str,
     place: usize,
 }
 
 impl ColumnRef {
-    pub(crate) fn ints(self, batch: &RecordBatch) -> Result<Ints<'_>, AnalysisError> {
+    pub fn ints(self, batch: &RecordBatch) -> Result<Ints<'_>, AnalysisError> {
         let array = self.array(batch)?;
         if let Some(array) = array.as_primitive_opt::<Int64Type>() {
             return Ok(Ints {
@@ -81,7 +81,7 @@ impl ColumnRef {
         Err(self.wrong_type(array.data_type(), "Int32 or Int64"))
     }
 
-    pub(crate) fn texts(self, batch: &RecordBatch) -> Result<Texts<'_>, AnalysisError> {
+    pub fn texts(self, batch: &RecordBatch) -> Result<Texts<'_>, AnalysisError> {
         let array = self.array(batch)?;
         let wrong = || self.wrong_type(array.data_type(), "Dictionary(Int32, Utf8)");
         let array = array.as_dictionary_opt::<Int32Type>().ok_or_else(wrong)?;
@@ -94,7 +94,7 @@ impl ColumnRef {
         })
     }
 
-    pub(crate) fn bools(self, batch: &RecordBatch) -> Result<&BooleanArray, AnalysisError> {
+    pub fn bools(self, batch: &RecordBatch) -> Result<&BooleanArray, AnalysisError> {
         let array = self.array(batch)?;
         array
             .as_boolean_opt()
@@ -131,14 +131,14 @@ enum IntSlice<'b> {
 
 /// A column of integers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ints<'b> {
+pub struct Ints<'b> {
     values: IntSlice<'b>,
     nulls: Option<&'b NullBuffer>,
 }
 
 impl<'b> Ints<'b> {
     #[inline]
-    pub(crate) fn get(&self, row: u32) -> Option<i64> {
+    pub fn get(&self, row: u32) -> Option<i64> {
         let row = row as usize;
         if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
             return None;
@@ -171,13 +171,13 @@ impl<'b> Ints<'b> {
 
     /// Value of a column that is never null (0 where it is all the same).
     #[inline]
-    pub(crate) fn at(&self, row: u32) -> i64 {
+    pub fn at(&self, row: u32) -> i64 {
         self.or_zero(row)
     }
 
     /// 0 for null, without a branch on it: nulls come as they like.
     #[inline]
-    pub(crate) fn or_zero(&self, row: u32) -> i64 {
+    pub fn or_zero(&self, row: u32) -> i64 {
         let row = row as usize;
         let value = match self.values {
             IntSlice::I64(values) => values[row],
@@ -192,7 +192,7 @@ impl<'b> Ints<'b> {
 
 /// A column of text, as words of a dictionary.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Texts<'b> {
+pub struct Texts<'b> {
     keys: &'b [i32],
     nulls: Option<&'b NullBuffer>,
     pub(crate) words: &'b StringArray,
@@ -202,7 +202,7 @@ pub(crate) struct Texts<'b> {
 impl<'b> Texts<'b> {
     /// Index of the row's word.
     #[inline]
-    pub(crate) fn key(&self, row: u32) -> Option<usize> {
+    pub fn key(&self, row: u32) -> Option<usize> {
         let row = row as usize;
         if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
             return None;
@@ -230,7 +230,7 @@ impl<'b> Texts<'b> {
             .is_some_and(|nulls| nulls.null_count() == self.keys.len())
     }
 
-    pub(crate) fn get(&self, row: u32) -> Option<&'b str> {
+    pub fn get(&self, row: u32) -> Option<&'b str> {
         self.key(row).map(|key| self.words.value(key))
     }
 }

@@ -55,5 +55,32 @@ pub static MECHANISMS: &[(&str, &str)] = &[
         "misbehaving_disk",
         "one device deviates from its peers under the same load",
     ),
+    (
+        "io_wait",
+        "the call waited for I/O of its own, as far as calls tell",
+    ),
+    (
+        "memory_throttle",
+        "the thread was held back because memory was short",
+    ),
+    (
+        "dirty_throttle",
+        "the thread was held back because it dirtied pages faster than they are written",
+    ),
+    (
+        "cpu_idle_delay",
+        "the thread was runnable while its CPU was idle",
+    ),
+    ("device_irq", "an interrupt of a device had not come yet"),
+    (
+        "kernel_wait",
+        "a thread of the kernel had not done its part yet",
+    ),
+    ("producer_idle", "who was waited for had not begun yet"),
+    (
+        "woken_by",
+        "another thread woke it; what it waited for is not known",
+    ),
+    ("lost", "events of that time were lost"),
     ("unknown", "cannot tell from what was recorded"),
 ];

@@ -3,11 +3,15 @@
 use std::path::Path;
 
 /// Crate, and the crates of ours that it may name.
-const ALLOWED: [(&str, &[&str]); 7] = [
+const ALLOWED: [(&str, &[&str]); 8] = [
     ("whyslow-model", &[]),
     ("whyslow-store", &["whyslow-model"]),
     ("whyslow-ingest", &["whyslow-model", "whyslow-store"]),
     ("whyslow-analysis", &["whyslow-model", "whyslow-store"]),
+    (
+        "whyslow-explain",
+        &["whyslow-model", "whyslow-store", "whyslow-analysis"],
+    ),
     ("whyslow-record", &["whyslow-model"]),
     (
         "whyslow",
@@ -16,6 +20,7 @@ const ALLOWED: [(&str, &[&str]); 7] = [
             "whyslow-store",
             "whyslow-ingest",
             "whyslow-analysis",
+            "whyslow-explain",
             "whyslow-record",
         ],
     ),

@@ -1,0 +1,269 @@
+//! What `explain` says, as data: text, Markdown and JSON are made from it and cannot differ.
+//!
+//! Times are ns since the epoch, lengths ns. The names of the fields are those of the JSON form,
+//! which only grows within one version of [`SCHEMA`].
+
+use serde::Serialize;
+use whyslow_model::Ns;
+
+pub const SCHEMA: &str = "whyslow.explain.v1";
+
+/// What a claim rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub enum Grade {
+    /// Both happened at the same time.
+    C,
+    /// The structure allows nothing else that was recorded.
+    B,
+    /// The same request, lock, packet or thread was seen on both sides.
+    A,
+}
+
+impl Grade {
+    /// How a sentence may say it.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Grade::A => "because",
+            Grade::B => "most likely because",
+            Grade::C => "coincided with",
+        }
+    }
+}
+
+/// How sure the named culprit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    /// No culprit dominates.
+    None,
+    Low,
+    Medium,
+    High,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ActorKind {
+    /// The thread or process that is explained.
+    Own,
+    /// Another process of users.
+    Process,
+    /// A thread of the kernel on nobody's behalf that is known.
+    Kernel,
+    Device,
+    /// A host on the network.
+    Peer,
+    /// A time that was waited for.
+    Timer,
+    Cgroup,
+    /// What handles interrupts.
+    Interrupt,
+    Unknown,
+}
+
+/// Who did it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Actor {
+    pub kind: ActorKind,
+    /// Name of the thread, device, host or control group.
+    pub name: String,
+    /// Kernel ids of processes and threads.
+    pub pid: Option<i32>,
+    pub tid: Option<i32>,
+}
+
+/// What an actor did meanwhile: a system call, as a rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Activity {
+    pub call: String,
+    pub path: Option<String>,
+    pub begin_ns: Ns,
+    /// Null where it had not ended.
+    pub end_ns: Option<Ns>,
+    /// As other commands take it: `op:17`.
+    pub id: Option<String>,
+}
+
+/// What it was about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Thing {
+    /// device, file, lock, futex, peer, cgroup, cpu, function, irq, journal.
+    pub kind: String,
+    pub name: String,
+}
+
+/// Time of the window that went to one culprit by one mechanism.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Part {
+    /// Id of [`whyslow_model::mechanism::MECHANISMS`].
+    pub mechanism: String,
+    pub culprit: Actor,
+    pub activity: Option<Activity>,
+    pub object: Option<Thing>,
+    pub dur_ns: Ns,
+    /// Of the window.
+    pub share: f64,
+    /// Of the weakest link to it.
+    pub grade: Grade,
+    /// Pieces of time it consists of.
+    pub pieces: u64,
+    /// What it rests on, as other commands take it: `op:17`, `block:5`, …
+    pub evidence: Vec<String>,
+    /// The command that shows it.
+    pub shown_by: Option<String>,
+}
+
+/// One step of the chain from the slow operation to the culprit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Hop {
+    /// Who waited, or worked at the end of the chain.
+    pub actor: Actor,
+    /// waited, ran, queued, held, was served, …
+    pub what: String,
+    pub mechanism: String,
+    pub activity: Option<Activity>,
+    pub object: Option<Thing>,
+    /// Innermost functions of the kernel, outermost last.
+    pub stack: Vec<String>,
+    pub begin_ns: Ns,
+    pub end_ns: Ns,
+    pub grade: Grade,
+    /// Why this step is known, in words.
+    pub evidence: String,
+    /// The command that shows it.
+    pub shown_by: Option<String>,
+}
+
+/// What was explained.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Target {
+    /// operation, thread, window, device.
+    pub kind: String,
+    /// `op:17`, where it is one row of the recording.
+    pub id: Option<String>,
+    /// In words: `openat /var/lib/php/sessions/sess_…`.
+    pub what: String,
+    pub actor: Actor,
+    pub begin_ns: Ns,
+    pub end_ns: Ns,
+    /// Where the recording cuts it: begin, end, both.
+    pub cut: Option<String>,
+}
+
+/// What such an operation takes otherwise.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Baseline {
+    pub median_ns: Ns,
+    /// Operations it is the median of.
+    pub count: u64,
+    /// What was taken for such an operation.
+    pub of: String,
+}
+
+/// Events that were not recorded, and what they would decide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    pub events: String,
+    pub decides: String,
+    pub record_with: String,
+}
+
+/// Another explanation of at least 15 % of the time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Alternative {
+    /// Place among the parts.
+    pub part: usize,
+    pub says: String,
+}
+
+/// Who was busy at the same time: overlap alone is no reason.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Neighbour {
+    pub actor: Actor,
+    pub what: String,
+    pub bytes: Option<i64>,
+    pub cpu_ns: Option<Ns>,
+}
+
+/// Slow operations that one story stands for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Group {
+    pub operation: String,
+    pub count: u64,
+    pub dur_ns_total: Ns,
+    pub dur_ns_max: Ns,
+    /// Operations of the group that were walked for the parts.
+    pub walked: u64,
+}
+
+/// Something known by name that somebody does: files made and deleted at once, a flooded log, …
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// temporary_files, log_flood, fsync_neighbour, metadata_storm, old_data, misbehaving_disk, …
+    pub kind: String,
+    pub culprit: Actor,
+    pub object: Option<Thing>,
+    pub begin_ns: Ns,
+    pub end_ns: Ns,
+    pub says: String,
+    /// Name, value; with the unit in the name.
+    pub numbers: Vec<(String, f64)>,
+    pub evidence: Vec<String>,
+    pub shown_by: Option<String>,
+    pub suggestions: Vec<String>,
+}
+
+/// Which kind of slowness this is, of many operations or requests.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Pattern {
+    /// heavy_load, shifted, one_device, one_operation, periodic, rare_contention, insufficient.
+    pub class: String,
+    pub says: String,
+    /// Test, whether it fired, and its numbers in words.
+    pub tests: Vec<(String, bool, String)>,
+    /// Constants that durations come near to: hints, never verdicts.
+    pub hints: Vec<String>,
+}
+
+/// Why one operation, or a group of them, was slow.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Story {
+    pub target: Target,
+    pub group: Option<Group>,
+    pub baseline: Option<Baseline>,
+    pub verdict: String,
+    pub confidence: Confidence,
+    /// What the confidence is made from, 0–1.
+    pub score: f64,
+    /// Place among the parts of the one that is named; null if none dominates.
+    pub culprit: Option<usize>,
+    /// Where the time went; the lengths add up to the window exactly.
+    pub parts: Vec<Part>,
+    /// From the operation to the culprit.
+    pub chain: Vec<Hop>,
+    pub unexplained_ns: Ns,
+    /// Without the culprit.
+    pub saved_at_most_ns: Ns,
+    pub alternatives: Vec<Alternative>,
+    pub neighbours: Vec<Neighbour>,
+    pub missing: Vec<Missing>,
+    pub suggestions: Vec<String>,
+    pub caveats: Vec<String>,
+    /// The command that gives this story again.
+    pub reproduce: String,
+}
+
+/// All that one command says.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    pub schema: &'static str,
+    pub recording: String,
+    pub begin_ns: Ns,
+    pub end_ns: Ns,
+    pub stories: Vec<Story>,
+    pub findings: Vec<Finding>,
+    pub patterns: Vec<Pattern>,
+    /// What the recorder or tracer itself took of the CPUs, 0–1; null where that is not known.
+    pub tracer_share: Option<f64>,
+    pub caveats: Vec<String>,
+}
