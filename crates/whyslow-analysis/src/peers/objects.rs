@@ -6,8 +6,7 @@ use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 
 use super::{
-    Compared, Comparison, InFlight, Issued, Sample, Slices, Stratum, Told, adjust,
-    compare,
+    Compared, Comparison, InFlight, Issued, Sample, Slices, Stratum, Told, adjust, compare,
 };
 
 /// Each object is compared with each other one.

@@ -45,8 +45,7 @@ pub fn binomial_tail(k: u64, n: u64, chance: f64) -> f64 {
         return 0.0;
     }
     let (count, first) = (n as f64, k as f64);
-    let log =
-        ln_choose(count, first) + first * chance.ln() + (count - first) * (-chance).ln_1p();
+    let log = ln_choose(count, first) + first * chance.ln() + (count - first) * (-chance).ln_1p();
     let mut term = log.exp();
     let mut sum = 0.0;
     for j in k..=n {
@@ -74,8 +73,8 @@ pub fn hypergeometric_tail(k: u64, n: u64, marked: u64, all: u64) -> f64 {
         return 0.0;
     }
     let [first, drawn, marked, all] = [k, n, marked, all].map(|count| count as f64);
-    let log = ln_choose(marked, first) + ln_choose(all - marked, drawn - first)
-        - ln_choose(all, drawn);
+    let log =
+        ln_choose(marked, first) + ln_choose(all - marked, drawn - first) - ln_choose(all, drawn);
     let mode = (drawn + 1.0) * (marked + 1.0) / (all + 2.0);
     let (mut term, mut sum, mut j) = (log.exp(), 0.0, first);
     while j <= drawn.min(marked) {
@@ -259,7 +258,10 @@ mod tests {
             let mean = (0..m).map(|_| dice.exponential()).sum::<f64>() / f64::from(m);
             dice.exponential() > x * mean
         });
-        let (found, expected) = (over.count() as f64 / f64::from(runs), f_tail_of_two(x, 10.0));
+        let (found, expected) = (
+            over.count() as f64 / f64::from(runs),
+            f_tail_of_two(x, 10.0),
+        );
         assert!((found - expected).abs() < 0.005, "{found} {expected}");
     }
 

@@ -89,7 +89,10 @@ pub fn changes(points: &[Point], window: (Ns, Ns), marks: &[Mark]) -> Vec<Change
         .chain([count])
         .collect();
     let change = |(number, (place, gain, p)): (usize, &(usize, f64, f64))| {
-        let sides = [&bins[bounds[number]..*place], &bins[*place..bounds[number + 2]]];
+        let sides = [
+            &bins[bounds[number]..*place],
+            &bins[*place..bounds[number + 2]],
+        ];
         let ts = window.0 + *place as Ns * width;
         let near = |mark: &Mark| (mark.ts - ts).abs() <= MARK_WITHIN * width;
         let marks = marks.iter().enumerate().filter(|(_, mark)| near(mark));
@@ -112,7 +115,10 @@ fn segment(bins: &[Bin], first: usize, cuts: &mut Vec<(usize, f64, f64)>) {
     let enough = PENALTY * (bins.len() as f64).ln();
     let rate = by_rate.filter(|(_, gain)| *gain > enough);
     let ranks = by_middle.filter(|(_, p)| *p < PETTITT_LEVEL);
-    let Some(place) = rate.map(|(place, _)| place).or(ranks.map(|(place, _)| place)) else {
+    let Some(place) = rate
+        .map(|(place, _)| place)
+        .or(ranks.map(|(place, _)| place))
+    else {
         return;
     };
     let gain = by_rate.map_or(0.0, |(_, gain)| gain);
@@ -260,7 +266,10 @@ mod tests {
     #[test]
     fn the_moment_of_a_change_is_found_with_what_happened_then() {
         let all = points(2000, |at, dice| {
-            (0.3 * dice.normal(), dice.happens(if at < 1200 { 0.01 } else { 0.12 }))
+            (
+                0.3 * dice.normal(),
+                dice.happens(if at < 1200 { 0.01 } else { 0.12 }),
+            )
         });
         let mark = |ts: Ns, name: &str| Mark {
             ts,
@@ -270,14 +279,20 @@ mod tests {
         let found = changes(&all, (0, 20_000 * MS), &marks);
         assert_eq!(found.len(), 1, "{found:?}");
         let change = &found[0];
-        assert!((change.ts - 12_000 * MS).abs() <= 4 * change.within, "{change:?}");
+        assert!(
+            (change.ts - 12_000 * MS).abs() <= 4 * change.within,
+            "{change:?}"
+        );
         assert!(change.rates[0] < 0.03 && change.rates[1] > 0.08);
     }
 
     #[test]
     fn a_shift_of_all_times_is_found_without_slow_ones() {
         let all = points(2000, |at, dice| {
-            (0.5 * dice.normal() + if at < 800 { 0.0 } else { 0.4 }, false)
+            (
+                0.5 * dice.normal() + if at < 800 { 0.0 } else { 0.4 },
+                false,
+            )
         });
         let found = changes(&all, (0, 20_000 * MS), &[]);
         assert_eq!(found.len(), 1, "{found:?}");
@@ -288,7 +303,10 @@ mod tests {
     #[test]
     fn a_burst_or_few_items_are_no_change() {
         let burst = points(2000, |at, dice| {
-            (0.3 * dice.normal(), (700..730).contains(&at) || dice.happens(0.01))
+            (
+                0.3 * dice.normal(),
+                (700..730).contains(&at) || dice.happens(0.01),
+            )
         });
         assert_eq!(changes(&burst, (0, 20_000 * MS), &[]), []);
         assert_eq!(changes(&burst[..50], (0, 500 * MS), &[]), []);

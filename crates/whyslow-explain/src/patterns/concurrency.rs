@@ -139,7 +139,13 @@ mod tests {
 
     #[test]
     fn in_flight_by_hand() {
-        let items = [item(0, 10), item(2, 3), item(4, 100), item(5, 1), item(12, 1)];
+        let items = [
+            item(0, 10),
+            item(2, 3),
+            item(4, 100),
+            item(5, 1),
+            item(12, 1),
+        ];
         let slow = [false, false, true, false, false];
         // At 5 the second has just ended, and the third is slow.
         assert_eq!(in_flight(&items, &slow), [0.0, 1.0, 2.0, 1.0, 0.0]);

@@ -41,7 +41,16 @@ pub const KNOWN: [Known; 13] = [
     Known {
         cause: "SYN sent again (Linux 6.5 and later: after 1, 2, 3, 4, 5, 7, 11 … s)",
         values: &[
-            S, 2.0 * S, 3.0 * S, 4.0 * S, 5.0 * S, 7.0 * S, 11.0 * S, 19.0 * S, 35.0 * S, 67.0 * S,
+            S,
+            2.0 * S,
+            3.0 * S,
+            4.0 * S,
+            5.0 * S,
+            7.0 * S,
+            11.0 * S,
+            19.0 * S,
+            35.0 * S,
+            67.0 * S,
         ],
         confirm: "connect in SYN_SENT with tcp_retransmit_skb inside the wait",
     },
@@ -94,11 +103,31 @@ pub const KNOWN: [Known; 13] = [
 
 /// Times that repeat by known causes: ns, cause, evidence.
 pub const PERIODS: [(f64, &str, &str); 5] = [
-    (5.0 * S, "journal commit, or writeback", "jbd2_start_commit or writeback_start at the onsets"),
-    (30.0 * S, "dirty pages that are old enough", "writeback_start at the onsets"),
-    (60.0 * S, "cron, or another job of each minute", "sched_process_exec at the onsets"),
-    (300.0 * S, "checkpoint, or a job of each five minutes", "sched_process_exec at the onsets"),
-    (3600.0 * S, "a job of each hour, or rotation of logs", "sched_process_exec at the onsets"),
+    (
+        5.0 * S,
+        "journal commit, or writeback",
+        "jbd2_start_commit or writeback_start at the onsets",
+    ),
+    (
+        30.0 * S,
+        "dirty pages that are old enough",
+        "writeback_start at the onsets",
+    ),
+    (
+        60.0 * S,
+        "cron, or another job of each minute",
+        "sched_process_exec at the onsets",
+    ),
+    (
+        300.0 * S,
+        "checkpoint, or a job of each five minutes",
+        "sched_process_exec at the onsets",
+    ),
+    (
+        3600.0 * S,
+        "a job of each hour, or rotation of logs",
+        "sched_process_exec at the onsets",
+    ),
 ];
 
 const SHARE_MIN: f64 = 0.5;
@@ -134,16 +163,26 @@ pub struct Hint {
 
 /// Causes that slow items come near to, the most certain first.
 pub fn hints(waits: &Waits) -> Vec<Hint> {
-    let mut hints: Vec<Hint> = KNOWN.iter().filter_map(|known| hint(known, waits)).collect();
+    let mut hints: Vec<Hint> = KNOWN
+        .iter()
+        .filter_map(|known| hint(known, waits))
+        .collect();
     hints.sort_by(|a, b| a.p.total_cmp(&b.p));
     hints
 }
 
 fn hint(known: &Known, waits: &Waits) -> Option<Hint> {
-    let windows: Vec<(f64, f64)> = known.values.iter().map(|value| window(*value, waits)).collect();
+    let windows: Vec<(f64, f64)> = known
+        .values
+        .iter()
+        .map(|value| window(*value, waits))
+        .collect();
     let inside = |place: usize| {
         let (least, most) = windows[place];
-        let found = waits.waits.iter().filter(|wait| (least..=most).contains(*wait));
+        let found = waits
+            .waits
+            .iter()
+            .filter(|wait| (least..=most).contains(*wait));
         found.count()
     };
     let counts: Vec<usize> = (0..windows.len()).map(inside).collect();
@@ -231,7 +270,10 @@ mod tests {
     fn windows_by_hand() {
         let found = window(5.0 * S, &waits(Vec::new()));
         assert_eq!(found, (4.899 * S, 5.25 * S));
-        assert_eq!(window(0.04 * S, &waits(Vec::new())), (38.2 * MS, 100.0 * MS));
+        assert_eq!(
+            window(0.04 * S, &waits(Vec::new())),
+            (38.2 * MS, 100.0 * MS)
+        );
         let whole = chance(&[(1.0 * S, 10.0 * S)], (1.0 * S, 100.0 * S));
         assert!((whole - 0.5).abs() < 1e-12);
         assert_eq!(chance(&[(1.0, 2.0)], (5.0, 5.0)), 1.0);

@@ -3,7 +3,7 @@
 //!
 //! Everything here is a function of slices; whoever has a recording fills an [`Input`]. Nothing is
 //! taken for slow by mean and standard deviation, as one operation of 20 s among a hundred thousand
-//! would decide. Operations that were slow together are one witness ([`normal`], [`episodes`]); each
+//! would decide. Operations that were slow together are one witness ([`episodes`]); each
 //! test knows what it needs and says how much is lacking, and all significance levels are adjusted to
 //! each other before [`judge`] draws its conclusion. `docs/patterns.md` has the rules of the
 //! tests and the rates at which they find what they look for, and fire for nothing.
@@ -14,20 +14,24 @@ pub mod constants;
 mod decide;
 pub mod episodes;
 pub mod excess;
+mod facts;
+mod features;
 pub mod keys;
 pub mod modes;
 pub mod normal;
 mod objects;
 pub mod overlap;
 pub mod periodic;
+#[cfg(test)]
+mod published;
 mod ranks;
 pub mod saturation;
+mod say;
 pub mod shifted;
-#[cfg(test)]
-mod simulation;
 mod words;
 
-pub use decide::{Class, Judgement, Outcome, judge};
+pub use decide::{Class, Judgement, judge};
+pub use say::Outcome;
 
 use whyslow_model::Ns;
 
@@ -93,6 +97,8 @@ pub struct Mark {
 pub struct Input<'a> {
     /// In any order.
     pub items: &'a [Item],
+    /// What one of them is called: "request". "operation" if empty.
+    pub what: &'a str,
     /// Begin and end of the recording or of the window; by the items if it is none.
     pub window: Option<(Ns, Ns)>,
     /// What is not slow by wish of whoever asks, ns.

@@ -27,6 +27,10 @@ pub struct Gap {
     pub ratio: f64,
     /// Over all ranks together.
     pub p: f64,
+    /// Mean ranked spacing of the items below.
+    pub spacing: f64,
+    /// Ranks that were looked at.
+    pub ranks: usize,
 }
 
 impl Gap {
@@ -35,16 +39,17 @@ impl Gap {
         self.p < LEVEL && self.ratio >= GAP_MIN
     }
 
-    /// How many items above a gap of this ratio would suffice, if the items below are spread as here
-    /// and so many ranks are looked at; none if no number does.
-    pub fn enough(&self, spacing: f64, ranks: usize) -> Option<usize> {
+    /// How many items above a gap of this ratio would suffice, if the items below are spread as here;
+    /// none if the gap is none to speak of.
+    pub fn enough(&self) -> Option<usize> {
         let gap = self.ratio.ln();
         if self.ratio < GAP_MIN {
             return None;
         }
         (ITEMS_MIN..1000).find(|rank| {
             let below = BELOW_MIN.max(BELOW_BY_RANK * rank) as f64;
-            f_tail_of_two(*rank as f64 * gap / spacing, below) * (ranks as f64) < LEVEL
+            let ratio = *rank as f64 * gap / self.spacing;
+            f_tail_of_two(ratio, below) * (self.ranks as f64) < LEVEL
         })
     }
 }
@@ -60,30 +65,29 @@ pub fn gap(logs: &[f64]) -> Option<Gap> {
         sums[rank] = sums[rank - 1] + rank as f64 * spacing(rank);
     }
     let below = |rank: usize| BELOW_MIN.max(BELOW_BY_RANK * rank);
+    let others = |rank: usize| (sums[rank + below(rank)] - sums[rank]) / below(rank) as f64;
     let ranks = (ITEMS_MIN..logs.len()).take_while(|rank| rank + below(*rank) < logs.len());
-    let count = ranks.clone().count() as f64;
+    let count = ranks.clone().count();
     let one = |rank: usize| {
-        let others = (sums[rank + below(rank)] - sums[rank]) / below(rank) as f64;
-        let ratio = if others > 0.0 {
-            rank as f64 * spacing(rank) / others
-        } else {
-            0.0
-        };
+        // Nothing varies below: whatever is above is beyond compare.
+        let ratio = rank as f64 * spacing(rank) / others(rank).max(f64::MIN_POSITIVE);
+        let ratio = if spacing(rank) > 0.0 { ratio } else { 0.0 };
         (rank, f_tail_of_two(ratio, below(rank) as f64))
     };
-    let wide = |rank: usize| spacing(rank) >= GAP_MIN.ln();
+    // A narrow gap, however improbable, is nothing that anybody would see.
+    let is_wide = |rank: usize| spacing(rank) >= GAP_MIN.ln();
     let least = ranks.map(one).min_by(|a, b| {
-        // A wide gap first: a narrow one, however improbable, is nothing that anybody would see.
-        let by_width = wide(b.0).cmp(&wide(a.0));
-        by_width
-            .then(a.1.total_cmp(&b.1))
-            .then(spacing(b.0).total_cmp(&spacing(a.0)))
+        let by_width = is_wide(b.0).cmp(&is_wide(a.0));
+        let by_chance = by_width.then(a.1.total_cmp(&b.1));
+        by_chance.then(spacing(b.0).total_cmp(&spacing(a.0)))
     });
     let (rank, p) = least?;
     Some(Gap {
         ratio: spacing(rank).exp(),
-        p: (p * count).min(1.0),
+        p: (p * count as f64).min(1.0),
         above: order[..rank].to_vec(),
+        spacing: others(rank),
+        ranks: count,
     })
 }
 
@@ -91,7 +95,17 @@ pub fn gap(logs: &[f64]) -> Option<Gap> {
 /// inside its unit. Equal times would have no spacing, and any gap above them would be infinitely
 /// improbable.
 pub fn unrounded(times: &[Ns], divide_by: impl Fn(usize) -> f64) -> Vec<f64> {
-    let units = [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1000, 100, 10];
+    let units = [
+        1_000_000_000,
+        100_000_000,
+        10_000_000,
+        1_000_000,
+        100_000,
+        10_000,
+        1000,
+        100,
+        10,
+    ];
     let divides = |unit: &Ns| times.iter().all(|time| time % unit == 0);
     let unit = units.into_iter().find(divides).unwrap_or(1) as f64;
     let mut dice = Dice::new(7);
@@ -108,20 +122,50 @@ mod tests {
 
     #[test]
     fn a_gap_by_hand() {
-        // Twenty values, spacing by rank 1, so that all ranked spacings are equal, and a gap at 5.
+        // Twenty-one values whose ranked spacings are all 1, but for one of 10 at rank 5: ranks 5 and
+        // no other have ten below (15 of rank 5, so 21 values in all).
         let mut value = 10.0;
         let mut logs = Vec::new();
-        for rank in 1..=20 {
+        for rank in 1..=21 {
             logs.push(value);
-            value -= if rank == 5 { 2.0 } else { 1.0 / f64::from(rank) };
+            value -= if rank == 5 {
+                2.0
+            } else {
+                1.0 / f64::from(rank)
+            };
         }
         let found = gap(&logs).unwrap();
-        assert_eq!(found.above, [0, 1, 2, 3, 4]);
-        assert!((found.ratio - 2f64.exp()).abs() < 1e-9);
-        // Ten times the mean of fifteen others would need 20 items: with 20, ranks 5 only.
-        assert!((found.p - (1.0f64 + 10.0 / 14.0).powi(-14)).abs() < 0.05, "{found:?}");
-        assert_eq!(gap(&logs[..15]), None);
+        assert_eq!(
+            (found.above.as_slice(), found.ranks),
+            ([0, 1, 2, 3, 4].as_slice(), 1)
+        );
+        assert!((found.ratio - 2f64.exp()).abs() < 1e-9 && (found.spacing - 1.0).abs() < 1e-9);
+        assert!(
+            (found.p - (1.0f64 + 10.0 / 15.0).powi(-15)).abs() < 1e-9,
+            "{found:?}"
+        );
+        assert!(found.is_much() && found.enough() == Some(5));
+        assert_eq!(gap(&logs[..20]), None);
         assert_eq!(gap(&[]), None);
+        // A gap of 1.6 times is not proven by five items.
+        let close: Vec<f64> = logs
+            .iter()
+            .map(|log| if *log > 7.0 { log - 1.53 } else { *log })
+            .collect();
+        let found = gap(&close).unwrap();
+        assert!(
+            !found.is_much() && found.enough().is_some_and(|enough| enough > 5),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn what_does_not_vary_below_makes_any_gap_a_mode() {
+        let mut logs = vec![0.0; 40];
+        assert!(!gap(&logs).unwrap().is_much());
+        logs[..6].fill(1.0);
+        let found = gap(&logs).unwrap();
+        assert!(found.is_much() && found.above.len() == 6);
     }
 
     #[test]

@@ -191,7 +191,12 @@ mod tests {
             failed: true,
             ..item(1, dur)
         };
-        let items = [vec![failed(1); 40], vec![item(1, 100); 20], vec![failed(900)]].concat();
+        let items = [
+            vec![failed(1); 40],
+            vec![item(1, 100); 20],
+            vec![failed(900)],
+        ]
+        .concat();
         let normal = Normal::of(&items, &[], None);
         assert_eq!(normal.usual(1).unwrap().median, 100.0);
         assert!(normal.slow[60] && !normal.slow[0]);

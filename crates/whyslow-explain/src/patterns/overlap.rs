@@ -61,7 +61,9 @@ pub fn overlap(slow: impl Iterator<Item = (Ns, Ns, u32)>) -> Option<Overlap> {
             deals += 1;
             dice.shuffle(&mut starts);
             let dealt = slow.iter().zip(&starts);
-            let mut dealt: Vec<_> = dealt.map(|((_, dur, group), ts)| (*ts, *dur, *group)).collect();
+            let mut dealt: Vec<_> = dealt
+                .map(|((_, dur, group), ts)| (*ts, *dur, *group))
+                .collect();
             dealt.sort_unstable_by_key(|(ts, dur, group)| (*group, *ts, *dur));
             let found: f64 = together(&dealt).values().sum();
             expected += found;
@@ -100,7 +102,14 @@ mod tests {
 
     #[test]
     fn overlap_by_hand() {
-        let slow = [(0, 10, 1), (5, 10, 1), (6, 2, 1), (100, 5, 1), (0, 50, 2), (50, 1, 2)];
+        let slow = [
+            (0, 10, 1),
+            (5, 10, 1),
+            (6, 2, 1),
+            (100, 5, 1),
+            (0, 50, 2),
+            (50, 1, 2),
+        ];
         let found = together(&slow);
         assert_eq!((found[&1], found[&2]), (7.0, 0.0));
     }
@@ -110,7 +119,10 @@ mod tests {
         // Ten connections, each with a slow time of its own.
         let own = (0..40).map(|at| (Ns::from(at / 4) * 1000 + Ns::from(at % 4) * 10, 200, at / 4));
         let found = overlap(own).unwrap();
-        assert!(found.is_much() && found.together > 5.0 * found.expected, "{found:?}");
+        assert!(
+            found.is_much() && found.together > 5.0 * found.expected,
+            "{found:?}"
+        );
         // All connections slow at the same times.
         let all = (0..40).map(|at| (Ns::from(at / 4) * 1000 + Ns::from(at % 4) * 10, 200, at % 4));
         assert!(overlap(all).is_none_or(|found| !found.is_much()));

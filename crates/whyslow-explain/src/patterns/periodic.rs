@@ -61,8 +61,13 @@ pub fn rhythm(onsets: &[Ns], window: (Ns, Ns)) -> Option<Rhythm> {
     let seconds: Vec<f64> = seconds.collect();
     let powers = powers(&seconds, (first, step), steps as usize + 1);
     let greatest = powers.iter().copied().fold(0.0, f64::max);
-    let mut place = powers.iter().position(|power| *power >= AS_CLEAR * greatest)?;
-    while powers.get(place + 1).is_some_and(|next| *next > powers[place]) {
+    let mut place = powers
+        .iter()
+        .position(|power| *power >= AS_CLEAR * greatest)?;
+    while powers
+        .get(place + 1)
+        .is_some_and(|next| *next > powers[place])
+    {
         place += 1;
     }
     let near = (-FINER..=FINER).map(|part| {
@@ -99,7 +104,9 @@ fn powers(seconds: &[f64], (first, step): (f64, f64), count: usize) -> Vec<f64> 
 }
 
 fn sum(seconds: &[f64], frequency: f64) -> (f64, f64) {
-    let turns = seconds.iter().map(|at| (std::f64::consts::TAU * frequency * at).sin_cos());
+    let turns = seconds
+        .iter()
+        .map(|at| (std::f64::consts::TAU * frequency * at).sin_cos());
     turns.fold((0.0, 0.0), |sum, (im, re)| (sum.0 + re, sum.1 + im))
 }
 
@@ -130,7 +137,9 @@ pub fn matching(onsets: &[Ns], starts: &[Ns], (period, window): (f64, (Ns, Ns)))
     starts.sort_unstable();
     let is_near = |onset: &&Ns| {
         let after = starts.partition_point(|start| *start < *onset - within);
-        starts.get(after).is_some_and(|start| *start <= *onset + within)
+        starts
+            .get(after)
+            .is_some_and(|start| *start <= *onset + within)
     };
     let near = onsets.iter().filter(is_near).count();
     let all = (window.1 - window.0).max(1) as f64;

@@ -104,7 +104,10 @@ fn union(intervals: impl Iterator<Item = (Ns, Ns)>, window: (Ns, Ns)) -> Vec<(Ns
 }
 
 fn length(intervals: &[(Ns, Ns)]) -> f64 {
-    intervals.iter().map(|(begin, end)| (end - begin) as f64).sum()
+    intervals
+        .iter()
+        .map(|(begin, end)| (end - begin) as f64)
+        .sum()
 }
 
 fn overlap(ours: &[(Ns, Ns)], theirs: &[(Ns, Ns)]) -> f64 {
@@ -150,7 +153,11 @@ mod tests {
         let found = saturated(&disk, slow, (0, 12_000)).unwrap();
         assert!(found.is_much() && found.p < 0.05, "{found:?}");
         let irregular = [100, 1500, 1900, 4000, 7200, 7700, 9300, 11_100];
-        let at = |from: Ns| irregular.into_iter().map(move |at| (at + from, at + from + 40));
+        let at = |from: Ns| {
+            irregular
+                .into_iter()
+                .map(move |at| (at + from, at + from + 40))
+        };
         let disk = resource(at(0).collect());
         let found = saturated(&disk, at(10), (0, 12_000)).unwrap();
         assert!(found.is_much() && found.p < 0.01, "{found:?}");
