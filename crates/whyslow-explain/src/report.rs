@@ -95,8 +95,10 @@ pub struct Thing {
 /// Time of the window that went to one culprit by one mechanism.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// Id of [`whyslow_model::mechanism::MECHANISMS`].
+    /// How the slow thread felt it: id of [`whyslow_model::mechanism::MECHANISMS`].
     pub mechanism: String,
+    /// What the culprit did at the end of the chain, by the same ids.
+    pub root: String,
     pub culprit: Actor,
     pub activity: Option<Activity>,
     pub object: Option<Thing>,
