@@ -9,7 +9,7 @@ use whyslow_model::tables::{SyscallRow, ThreadRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use crate::report::{Group, Report, SCHEMA, Story};
+use crate::report::{ActorKind, Also, Confidence, Group, Report, SCHEMA, Story};
 use crate::slow::{self, SlowGroup, Wanted};
 use crate::story::{Subject, story};
 
@@ -59,9 +59,73 @@ pub fn explain(tables: &dyn Tables, question: &Question) -> Result<Report, Analy
         report.stories = asker.slow()?;
     }
     if report.stories.is_empty() {
-        report.caveats.push("no operation took much longer than others like it".into());
+        report
+            .caveats
+            .push("no operation took much longer than others like it".into());
     }
     Ok(report)
+}
+
+/// Groups of slow operations that are looked into, to find those worth telling.
+const CANDIDATES: usize = 16;
+
+/// Stories with a culprit before those without, each culprit once: what it did to others before how
+/// long it took itself, as that is the same story.
+fn ranked(stories: Vec<Story>) -> Vec<Story> {
+    let weight = |story: &Story| {
+        let (part, excess) = (
+            story.culprit.map(|place| &story.parts[place]),
+            excess(story),
+        );
+        let is_other = part.is_some_and(|part| part.culprit.kind != ActorKind::Own);
+        let told = match story.confidence {
+            Confidence::High | Confidence::Medium => 2,
+            Confidence::Low => 1,
+            Confidence::None => 0,
+        };
+        (told > 0 && is_other, told, excess)
+    };
+    let mut stories = stories;
+    stories.sort_by_key(|story| std::cmp::Reverse(weight(story)));
+    let mut kept: Vec<Story> = Vec::new();
+    for story in stories {
+        let part = story.culprit.map(|place| &story.parts[place]);
+        let culprit = part.map(|part| match part.culprit.kind {
+            ActorKind::Own => (&story.target.actor, part),
+            _ => (&part.culprit, part),
+        });
+        let same = culprit.and_then(|(actor, _)| {
+            kept.iter_mut().find(|other| {
+                let theirs = other.culprit.map(|place| &other.parts[place].culprit);
+                theirs.is_some_and(|theirs| {
+                    theirs.pid.is_some() && theirs.pid == actor.pid && theirs.name == actor.name
+                })
+            })
+        });
+        match same {
+            Some(other) => other.also.push(Also {
+                what: story.target.what,
+                id: story.target.id,
+                actor: story.target.actor,
+                dur_ns: story.target.end_ns - story.target.begin_ns,
+                count: story.group.map_or(1, |group| group.count),
+            }),
+            None => kept.push(story),
+        }
+    }
+    kept
+}
+
+/// Time beyond the usual of all operations that a story stands for.
+fn excess(story: &Story) -> Ns {
+    let usual = story
+        .baseline
+        .as_ref()
+        .map_or(0, |baseline| baseline.median_ns);
+    match &story.group {
+        Some(group) => group.dur_ns_total - usual * group.count as Ns,
+        None => story.target.end_ns - story.target.begin_ns - usual,
+    }
 }
 
 struct Asker<'a> {
@@ -73,7 +137,6 @@ struct Asker<'a> {
 #[derive(Debug, Clone)]
 struct Called {
     utid: i32,
-    upid: i64,
     begin: Ns,
     end: Option<Ns>,
     name: String,
@@ -83,7 +146,9 @@ struct Called {
 
 impl Asker<'_> {
     fn command(&self, rest: &str) -> String {
-        format!("whyslow explain {} {rest}", self.question.recording).trim_end().to_owned()
+        format!("whyslow explain {} {rest}", self.question.recording)
+            .trim_end()
+            .to_owned()
     }
 
     fn operation(&self, table: &str, id: i64) -> Result<Story, AnalysisError> {
@@ -137,8 +202,8 @@ impl Asker<'_> {
 
     fn call(&self, id: i64, window: Window) -> Result<Option<Called>, AnalysisError> {
         let mut projection = Projection::new(SyscallRow::TABLE);
-        let [ids, ts, ts_end, utid, upid] =
-            ["id", "ts", "ts_end", "utid", "upid"].map(|name| projection.need(name));
+        let [ids, ts, ts_end, utid] =
+            ["id", "ts", "ts_end", "utid"].map(|name| projection.need(name));
         let [name, path, cut] = ["name", "path", "cut"].map(|name| projection.need(name));
         let mut found = None;
         let here = Window::new(window.begin, window.begin + 1);
@@ -147,12 +212,11 @@ impl Asker<'_> {
             let Some(row) = (0..batch.num_rows() as u32).find(|row| ids.at(*row) == id) else {
                 return Ok(ControlFlow::Continue(()));
             };
-            let (Some(utid), upid) = (utid.ints(batch)?.get(row), upid.ints(batch)?.get(row)) else {
+            let Some(utid) = utid.ints(batch)?.get(row) else {
                 return Ok(ControlFlow::Break(()));
             };
             found = Some(Called {
                 utid: utid as i32,
-                upid: upid.unwrap_or(-1),
                 begin: ts.ints(batch)?.at(row),
                 end: ts_end.ints(batch)?.get(row),
                 name: name.texts(batch)?.get(row).unwrap_or("").to_owned(),
@@ -181,7 +245,8 @@ impl Asker<'_> {
                     what: "this stretch".into(),
                     cut: None,
                     baseline: None,
-                    reproduce: self.command(&format!("-w {}..{} -t {tid}", window.begin, window.end)),
+                    reproduce: self
+                        .command(&format!("-w {}..{} -t {tid}", window.begin, window.end)),
                     recording: self.question.recording.clone(),
                 },
             )?);
@@ -240,9 +305,13 @@ impl Asker<'_> {
             limit => limit,
         };
         let mut stories = Vec::new();
-        for group in groups.into_iter().take(limit) {
-            stories.extend(self.of_group(&group)?);
+        for group in groups.iter().take(limit.max(CANDIDATES)) {
+            stories.extend(self.of_group(group)?);
         }
+        if question.calls.is_empty() {
+            stories = ranked(stories);
+        }
+        stories.truncate(limit);
         Ok(stories)
     }
 

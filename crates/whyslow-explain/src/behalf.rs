@@ -12,6 +12,9 @@ use crate::report::Grade;
 /// A commit is put down to a call that began so long before it, at most.
 const TRIGGER_NS: Ns = 60_000_000_000;
 
+/// Share of the bytes from which on pages are put down to one process.
+const DIRTIER_MIN: f64 = 0.5;
+
 pub(crate) struct Behalf<'m> {
     moment: &'m Moment,
     /// Whether a device serves one request after another.
@@ -57,24 +60,78 @@ impl<'m> Behalf<'m> {
             || comm.starts_with("kworker")
             || comm.starts_with("loop");
         let found = writes.then(|| self.trigger(utid, at)).flatten();
+        // Without anybody who synchronises, pages are written because somebody made them dirty.
+        let written = || {
+            let (dirtier, share) = self.dirtiers(None)?;
+            (writes && share >= DIRTIER_MIN).then_some((Who::Thread(dirtier), Grade::B))
+        };
+        let found = found.or_else(written);
         let found = found.unwrap_or((Who::Thread(utid), Grade::A));
         self.known.borrow_mut().insert((utid, at), found);
         found
+    }
+
+    /// Who made most of the pages dirty that a device has to write: the process with at least half of
+    /// the bytes, where there is one; else the thread that asks.
+    pub(crate) fn dirtier(&self, dev: Option<i64>, asks: Utid) -> (Who, Grade) {
+        self.dirtiers(dev)
+            .filter(|(_, share)| *share >= DIRTIER_MIN)
+            .map_or((Who::Thread(asks), Grade::B), |(utid, _)| {
+                if self.moment.people.same_process(utid, asks) {
+                    (Who::Thread(asks), Grade::A)
+                } else {
+                    (Who::Thread(utid), Grade::B)
+                }
+            })
+    }
+
+    /// The thread of the process that wrote most to files of a device, and that process's share.
+    fn dirtiers(&self, dev: Option<i64>) -> Option<(Utid, f64)> {
+        let moment = self.moment;
+        let mut by_process: FxHashMap<i32, (i64, FxHashMap<Utid, i64>)> = FxHashMap::default();
+        let mut total = 0;
+        for write in &moment.writes {
+            let is_elsewhere = |dev: i64| {
+                let on = moment.device_of(write.path);
+                on.is_some_and(|on| on != moment.disk_of(dev))
+            };
+            if dev.is_some_and(is_elsewhere) {
+                continue;
+            }
+            let upid = moment.people.get(write.utid).and_then(|person| person.upid);
+            let (sum, threads) = by_process.entry(upid.unwrap_or(-1)).or_default();
+            *sum += write.bytes;
+            *threads.entry(write.utid).or_default() += write.bytes;
+            total += write.bytes;
+        }
+        let (_, (sum, threads)) = by_process
+            .into_iter()
+            .max_by_key(|(upid, (sum, _))| (*sum, std::cmp::Reverse(*upid)))?;
+        let (utid, _) = threads
+            .into_iter()
+            .max_by_key(|(utid, bytes)| (*bytes, std::cmp::Reverse(*utid)))?;
+        Some((utid, sum as f64 / total.max(1) as f64))
     }
 
     /// Who asked for files to be written: a sync of everything before one of a file, the longest
     /// first.
     fn trigger(&self, utid: Utid, at: Ns) -> Option<(Who, Grade)> {
         let moment = self.moment;
-        let commit = moment.work.iter().find(|work| {
-            work.utid == Some(utid) && work.begin <= at && at < work.end
-        });
-        let before = commit.map_or(at, |commit| commit.begin).max(moment.begin - TRIGGER_NS);
+        let commit = moment
+            .work
+            .iter()
+            .find(|work| work.utid == Some(utid) && work.begin <= at && at < work.end);
+        let before = commit
+            .map_or(at, |commit| commit.begin)
+            .max(moment.begin - TRIGGER_NS);
         let syncing = moment.all_calls().iter().filter(|call| {
             is_sync(moment, call)
                 && call.begin <= before.max(at)
                 && at < call.end
-                && !moment.people.get(call.utid).is_some_and(|person| person.is_tracer)
+                && !moment
+                    .people
+                    .get(call.utid)
+                    .is_some_and(|person| person.is_tracer)
         });
         let mut found: Vec<&Call> = syncing.collect();
         found.sort_by_key(|call| (call.begin, call.id));

@@ -22,7 +22,6 @@ pub(crate) struct Blamed {
     pub(crate) by_grade: [Ns; 3],
     /// The longest of its leaves, by place.
     pub(crate) longest: usize,
-    pub(crate) who: Who,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,7 +89,6 @@ impl Blame<'_> {
             },
             by_grade: [0; 3],
             longest: place,
-            who,
         });
         blamed.part.dur_ns += length;
         blamed.part.pieces += 1;
@@ -114,7 +112,11 @@ impl Blame<'_> {
         match leaf.why.who {
             Who::Thread(utid) if self.moment.people.is_kernel(utid) && utid != self.root => {
                 let (who, grade) = self.behalf.of_kernel(utid, leaf.begin);
-                let grade = if who == leaf.why.who { leaf.why.grade } else { grade };
+                let grade = if who == leaf.why.who {
+                    leaf.why.grade
+                } else {
+                    grade
+                };
                 (who, grade.min(leaf.why.grade))
             }
             who => (who, leaf.why.grade),
@@ -155,11 +157,13 @@ impl Blame<'_> {
             hop = step.from;
         }
         let felt = first.unwrap_or(leaf.why.mechanism);
-        let syncs = activity.is_some_and(|call| {
-            matches!(self.moment.word(call.name), "sync" | "syncfs")
-        });
+        let syncs =
+            activity.is_some_and(|call| matches!(self.moment.word(call.name), "sync" | "syncfs"));
         let by_disk = |mechanism: &str| {
-            matches!(mechanism, "block_queue" | "block_service" | "journal_wait" | "writeback_wait")
+            matches!(
+                mechanism,
+                "block_queue" | "block_service" | "journal_wait" | "writeback_wait"
+            )
         };
         if syncs && actor.kind == ActorKind::Process && by_disk(leaf.why.mechanism) {
             return "sync_storm";
@@ -183,7 +187,6 @@ impl Blame<'_> {
             Who::Thread(utid) => self.actor_of(utid),
             Who::Device(word) => named(ActorKind::Device, self.moment.word(word)),
             Who::Peer(word) => named(ActorKind::Peer, self.moment.word(word)),
-            Who::Cgroup(word) => named(ActorKind::Cgroup, self.moment.word(word)),
             Who::Interrupt(word) => named(ActorKind::Interrupt, self.moment.word(word)),
             Who::Timer => named(ActorKind::Timer, "timer"),
             Who::Unknown => named(ActorKind::Unknown, "unknown"),
@@ -223,7 +226,7 @@ impl Blame<'_> {
             Object::Futex(word) => ("futex", self.moment.word(word).to_owned()),
             Object::Peer(word) => ("peer", self.moment.word(word).to_owned()),
             Object::Function(word) => ("function", self.moment.word(word).to_owned()),
-            Object::Host(word) => ("host", self.moment.word(word).to_owned()),
+            Object::Cgroup(word) => ("cgroup", self.moment.word(word).to_owned()),
             Object::Cpu(cpu) => ("cpu", cpu.to_string()),
         };
         Thing {
@@ -270,7 +273,11 @@ impl Blame<'_> {
         if let Who::Thread(utid) = who
             && utid != at_end
         {
-            let why = crate::leaf::Why { who, grade, ..leaf.why };
+            let why = crate::leaf::Why {
+                who,
+                grade,
+                ..leaf.why
+            };
             let mut last = self.hop(utid, (leaf.begin, leaf.end), &why, "did it");
             last.activity = self.activity(who, leaf).map(|call| self.told(call));
             chain.push(last);
@@ -281,7 +288,9 @@ impl Blame<'_> {
     fn hop(&self, utid: Utid, (begin, end): (Ns, Ns), why: &crate::leaf::Why, what: &str) -> Hop {
         let moment = self.moment;
         let stack = moment.stack_at(utid, (begin, end));
-        let functions = stack.map(|stack| moment.functions(stack.callsite)).unwrap_or_default();
+        let functions = stack
+            .map(|stack| moment.functions(stack.callsite))
+            .unwrap_or_default();
         let words = functions.iter().map(|word| moment.word(*word).to_owned());
         let call = moment.call_at(utid, begin);
         Hop {

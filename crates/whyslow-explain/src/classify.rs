@@ -3,6 +3,7 @@
 
 use whyslow_model::Ns;
 
+use crate::behalf::Behalf;
 use crate::holders::{self, Piece};
 use crate::leaf::{Object, Proof, Who, Why};
 use crate::moment::{Call, Cause, Context, LockWait, Moment, Segment, State, Utid, Wake, Word};
@@ -14,7 +15,10 @@ pub(crate) enum Sleep {
     /// Nowhere: this is the reason.
     Is(Why),
     /// To the request that ended it; through a worker of the kernel that passed that on.
-    Request { id: i64, mechanism: Option<&'static str> },
+    Request {
+        id: i64,
+        mechanism: Option<&'static str>,
+    },
     /// To threads, each for a part of it.
     For { why: Why, pieces: Vec<Piece> },
 }
@@ -68,13 +72,13 @@ const SCHEDULER: [&str; 16] = [
     "__wait_on_bit_lock",
 ];
 
-pub(crate) fn classify(moment: &Moment, sleep: &Segment) -> Sleep {
+pub(crate) fn classify(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) -> Sleep {
     let call = moment.call_at(sleep.utid, sleep.begin);
     let range = (sleep.begin, sleep.end);
     if sleep.state == State::Stopped {
         return Sleep::Is(stopped(moment, sleep));
     }
-    if let Some(why) = imposed(moment, sleep) {
+    if let Some(why) = imposed(moment, behalf, sleep) {
         return why;
     }
     match sleep.cause {
@@ -104,7 +108,7 @@ pub(crate) fn classify(moment: &Moment, sleep: &Segment) -> Sleep {
 
 /// Waits that the kernel imposes and tells of itself: these end by a timer or a request, which are
 /// not the reason.
-fn imposed(moment: &Moment, sleep: &Segment) -> Option<Sleep> {
+fn imposed(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) -> Option<Sleep> {
     let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
     let covers = |utid: Option<Utid>, begin: Ns, end: Ns| {
         utid == Some(sleep.utid) && begin <= middle && middle < end
@@ -114,12 +118,13 @@ fn imposed(moment: &Moment, sleep: &Segment) -> Option<Sleep> {
             continue;
         }
         let object = work.dev_name.map(Object::Device);
-        let mechanism = match moment.word(work.kind) {
-            "dirty_throttle" => "dirty_throttle",
-            "reclaim_throttle" => "memory_throttle",
+        let (mechanism, (who, grade)) = match moment.word(work.kind) {
+            // All that make pages of the device dirty are held back, not only those that make many.
+            "dirty_throttle" => ("dirty_throttle", behalf.dirtier(work.dev, sleep.utid)),
+            "reclaim_throttle" => ("memory_throttle", (Who::Thread(sleep.utid), Grade::A)),
             _ => continue,
         };
-        let why = Why::new(mechanism, Who::Thread(sleep.utid), Grade::A);
+        let why = Why::new(mechanism, who, grade);
         return Some(Sleep::Is(why.about(object).by(Proof::Work(work.id))));
     }
     let reclaim = moment
@@ -139,7 +144,9 @@ fn without_wakeup(moment: &Moment, sleep: &Segment, call: Option<&Call>) -> Why 
     }
     let why = Why::unknown("unknown");
     match call {
-        Some(call) => why.about(call.path.map(Object::File)).by(Proof::Call(call.id)),
+        Some(call) => why
+            .about(call.path.map(Object::File))
+            .by(Proof::Call(call.id)),
         None => why,
     }
 }
@@ -222,7 +229,9 @@ fn from_network(
     if let Some(packet) = lost {
         let peer = packet.destination.or(peer);
         let who = peer.map_or(Who::Unknown, Who::Peer);
-        return Sleep::Is(Why::new("network_retransmit", who, Grade::A).about(peer.map(Object::Peer)));
+        return Sleep::Is(
+            Why::new("network_retransmit", who, Grade::A).about(peer.map(Object::Peer)),
+        );
     }
     // Who was interrupted is a bystander, unless it is sending just then: what it sends over
     // loopback arrives inside of its own call.
@@ -256,12 +265,24 @@ fn bystander(moment: &Moment, wake: &Wake) -> Option<Utid> {
 
 fn is_sending(moment: &Moment, call: &Call) -> bool {
     let name = moment.word(call.name);
-    let is_socket = call.fd_class.is_none_or(|class| moment.word(class).starts_with("inet"));
+    let is_socket = call
+        .fd_class
+        .is_none_or(|class| moment.word(class).starts_with("inet"));
     is_socket
         && matches!(
             name,
-            "sendto" | "sendmsg" | "sendmmsg" | "send" | "write" | "writev" | "sendfile"
-                | "sendfile64" | "splice" | "connect" | "shutdown" | "close"
+            "sendto"
+                | "sendmsg"
+                | "sendmmsg"
+                | "send"
+                | "write"
+                | "writev"
+                | "sendfile"
+                | "sendfile64"
+                | "splice"
+                | "connect"
+                | "shutdown"
+                | "close"
         )
 }
 
@@ -276,8 +297,8 @@ fn handler_name(moment: &Moment, wake: Option<&Wake>) -> Option<Word> {
 fn has_expired(moment: &Moment, call: &Call) -> bool {
     match moment.word(call.name) {
         "nanosleep" | "clock_nanosleep" => call.ret == Some(0),
-        "poll" | "ppoll" | "select" | "pselect6" | "epoll_wait" | "epoll_pwait" | "epoll_pwait2"
-        | "io_getevents" | "io_pgetevents" => call.ret == Some(0),
+        "poll" | "ppoll" | "select" | "pselect6" | "epoll_wait" | "epoll_pwait"
+        | "epoll_pwait2" | "io_getevents" | "io_pgetevents" => call.ret == Some(0),
         "futex" | "futex_wait" | "futex_waitv" => call.errno == Some(ETIMEDOUT),
         "recvfrom" | "recvmsg" | "recvmmsg" | "read" | "accept" | "accept4" | "semtimedop"
         | "rt_sigtimedwait" | "mq_timedreceive" => call.errno == Some(EAGAIN),
@@ -328,7 +349,11 @@ fn in_task(moment: &Moment, sleep: &Segment, call: Option<&Call>, waker: Utid) -
     // A worker of the kernel serves anybody: that it woke somebody tells nothing of whom it worked for.
     let is_kernel = moment.people.is_kernel(waker);
     let grade = if is_kernel { Grade::C } else { Grade::B };
-    follow(sleep, waker, Why::new("woken_by", Who::Thread(waker), grade))
+    follow(
+        sleep,
+        waker,
+        Why::new("woken_by", Who::Thread(waker), grade),
+    )
 }
 
 fn kernel_lock(moment: &Moment, lock: &LockWait, waker: Utid) -> Why {
@@ -343,7 +368,11 @@ fn kernel_lock(moment: &Moment, lock: &LockWait, waker: Utid) -> Why {
             || function == "lookup_slow"
             || function == "path_openat"
     });
-    let mechanism = if is_inode { "lock_inode" } else { "lock_kernel" };
+    let mechanism = if is_inode {
+        "lock_inode"
+    } else {
+        "lock_kernel"
+    };
     Why::new(mechanism, Who::Thread(waker), Grade::A)
         .about(Some(Object::Lock(lock.lock)))
         .by(Proof::LockWait(lock.id))
@@ -362,9 +391,26 @@ fn handed_over(moment: &Moment, call: Option<&Call>, waker: Utid, at: Ns) -> Opt
     let call = call?;
     let is_waiting = matches!(
         moment.word(call.name),
-        "read" | "readv" | "recvfrom" | "recvmsg" | "poll" | "ppoll" | "select" | "pselect6"
-            | "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "accept" | "accept4" | "write"
-            | "writev" | "sendto" | "sendmsg" | "connect" | "splice" | "tee"
+        "read"
+            | "readv"
+            | "recvfrom"
+            | "recvmsg"
+            | "poll"
+            | "ppoll"
+            | "select"
+            | "pselect6"
+            | "epoll_wait"
+            | "epoll_pwait"
+            | "epoll_pwait2"
+            | "accept"
+            | "accept4"
+            | "write"
+            | "writev"
+            | "sendto"
+            | "sendmsg"
+            | "connect"
+            | "splice"
+            | "tee"
     );
     if !is_waiting {
         return None;
@@ -377,23 +423,37 @@ fn handed_over(moment: &Moment, call: Option<&Call>, waker: Utid, at: Ns) -> Opt
         _ => return None,
     };
     let is_same = call.path.is_some() && call.path == other.path;
-    let grade = if is_same || call.path.is_none() { Grade::A } else { Grade::B };
+    let grade = if is_same || call.path.is_none() {
+        Grade::A
+    } else {
+        Grade::B
+    };
     let object = other.path.map(Object::File);
-    Some(Why::new(mechanism, Who::Thread(waker), grade).about(object).by(Proof::Call(other.id)))
+    Some(
+        Why::new(mechanism, Who::Thread(waker), grade)
+            .about(object)
+            .by(Proof::Call(other.id)),
+    )
 }
 
 fn stopped(moment: &Moment, sleep: &Segment) -> Why {
     let pid = moment.people.get(sleep.utid).and_then(|person| person.pid);
     let stops = moment.signals.iter().filter(|signal| {
-        moment.word(signal.action) == "stop" && Some(signal.pid) == pid && signal.ts <= sleep.begin + 1_000_000
+        moment.word(signal.action) == "stop"
+            && Some(signal.pid) == pid
+            && signal.ts <= sleep.begin + 1_000_000
     });
     match stops.max_by_key(|signal| signal.ts) {
         Some(signal) => {
             let who = signal.sender.map_or(Who::Unknown, Who::Thread);
-            Why::new("signal_stop", who, Grade::A).about(Some(Object::Function(signal.signal)))
+            Why::new("signal_stop", who, Grade::A).about(Some(Object::Function(signal.name)))
         }
         // The one that let it go on is most often the one that stopped it.
-        None => Why::new("signal_stop", sleep.waker.map_or(Who::Unknown, Who::Thread), Grade::B),
+        None => Why::new(
+            "signal_stop",
+            sleep.waker.map_or(Who::Unknown, Who::Thread),
+            Grade::B,
+        ),
     }
 }
 
@@ -439,6 +499,13 @@ pub(crate) fn is_throttled(moment: &Moment, segment: &Segment) -> bool {
     let functions: Vec<&str> = functions.map(|word| moment.word(*word)).collect();
     functions.contains(&"task_work_run")
         && functions.iter().any(|function| {
-            matches!(*function, "irqentry_exit_to_user_mode" | "exit_to_user_mode_loop" | "syscall_exit_to_user_mode" | "throttle_cfs_rq_work" | "do_syscall_64")
+            matches!(
+                *function,
+                "irqentry_exit_to_user_mode"
+                    | "exit_to_user_mode_loop"
+                    | "syscall_exit_to_user_mode"
+                    | "throttle_cfs_rq_work"
+                    | "do_syscall_64"
+            )
         })
 }

@@ -25,14 +25,23 @@ fn cut(sleep: &Segment, mut releases: Vec<(Ns, Utid)>, waker: Utid) -> Vec<Piece
     releases.sort_unstable();
     releases.dedup();
     // Acquisitions without a wait leave no trace: where the lock changed hands once, it may have more often.
-    let grade = if releases.is_empty() { Grade::A } else { Grade::B };
+    let grade = if releases.is_empty() {
+        Grade::A
+    } else {
+        Grade::B
+    };
     releases.push((sleep.end, waker));
     let mut pieces: Vec<Piece> = Vec::with_capacity(releases.len());
     let mut begin = sleep.begin;
     for (end, utid) in releases {
         match pieces.last_mut() {
             Some(last) if last.utid == utid => last.end = end,
-            _ if end > begin => pieces.push(Piece { utid, begin, end, grade }),
+            _ if end > begin => pieces.push(Piece {
+                utid,
+                begin,
+                end,
+                grade,
+            }),
             _ => {}
         }
         begin = end;
@@ -84,7 +93,10 @@ pub(crate) fn of_futex(
         .map(|wake| (wake.begin, wake.utid))
         .collect();
     let is_proved = moment.futexes.iter().any(|futex| {
-        same_lock(&futex) && futex.utid == waker && futex.begin <= sleep.end && sleep.end <= futex.end
+        same_lock(&futex)
+            && futex.utid == waker
+            && futex.begin <= sleep.end
+            && sleep.end <= futex.end
     });
     let mut pieces = cut(sleep, releases, waker);
     if !is_proved {

@@ -11,7 +11,6 @@ pub(crate) enum Who {
     Thread(Utid),
     Device(Word),
     Peer(Word),
-    Cgroup(Word),
     Interrupt(Word),
     Timer,
     Unknown,
@@ -26,7 +25,7 @@ pub(crate) enum Object {
     Peer(Word),
     Function(Word),
     Cpu(i32),
-    Host(Word),
+    Cgroup(Word),
 }
 
 /// What a claim can be looked up by.

@@ -19,8 +19,8 @@ mod walk;
 
 pub use ask::{Question, STORIES, explain};
 pub use report::{
-    Activity, Actor, ActorKind, Alternative, Baseline, Confidence, Finding, Grade, Group, Hop,
-    Missing, Neighbour, Part, Pattern, Report, SCHEMA, Story, Target, Thing,
+    Activity, Actor, ActorKind, Also, Alternative, Baseline, Confidence, Finding, Grade, Group,
+    Hop, Missing, Neighbour, Part, Pattern, Report, SCHEMA, Story, Target, Thing,
 };
 
 /// What to do about a mechanism, and about what the culprit did.

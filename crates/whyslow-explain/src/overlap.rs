@@ -72,7 +72,10 @@ fn in_call(
 ) {
     let own = |from: Ns, to: Ns| {
         moment.requests.iter().filter(move |request| {
-            request.utid == Some(utid) && request.begin < to && request.end > from && request.begin >= begin
+            request.utid == Some(utid)
+                && request.begin < to
+                && request.end > from
+                && request.begin >= begin
         })
     };
     let mut at = begin;
@@ -115,7 +118,10 @@ fn rest(
         .collect();
     // The longest overlap first; those after it have what it leaves.
     syncs.sort_by_key(|other| {
-        (std::cmp::Reverse(other.end.min(end) - other.begin.max(begin)), other.id)
+        (
+            std::cmp::Reverse(other.end.min(end) - other.begin.max(begin)),
+            other.id,
+        )
     });
     let unknown = Why::unknown("unknown").by(Proof::Call(call));
     let Some(sync) = syncs.first() else {
@@ -166,7 +172,10 @@ pub(crate) fn neighbours(
         .take(NEIGHBOURS_MAX)
         .map(|(utid, bytes)| Neighbour {
             actor: blame.actor_of(utid),
-            what: format!("{:.1} MiB to and from disks", bytes as f64 / (1 << 20) as f64),
+            what: format!(
+                "{:.1} MiB to and from disks",
+                bytes as f64 / (1 << 20) as f64
+            ),
             bytes: Some(bytes),
             cpu_ns: None,
         })
@@ -176,11 +185,15 @@ pub(crate) fn neighbours(
         *time as f64 >= CPU_MIN * (end - begin) as f64 && !moment.people.same_process(*utid, root)
     });
     ran.sort_by_key(|(utid, time)| (std::cmp::Reverse(*time), *utid));
-    found.extend(ran.into_iter().take(NEIGHBOURS_MAX).map(|(utid, time)| Neighbour {
-        actor: blame.actor_of(utid),
-        what: format!("{} on CPUs", crate::say::length(time)),
-        bytes: None,
-        cpu_ns: Some(time),
-    }));
+    found.extend(
+        ran.into_iter()
+            .take(NEIGHBOURS_MAX)
+            .map(|(utid, time)| Neighbour {
+                actor: blame.actor_of(utid),
+                what: format!("{} on CPUs", crate::say::length(time)),
+                bytes: None,
+                cpu_ns: Some(time),
+            }),
+    );
     found
 }

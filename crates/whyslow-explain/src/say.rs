@@ -97,10 +97,16 @@ pub(crate) fn clause(part: &Part) -> String {
         "block_held" => format!(
             "its I/O for {device} was held back before the block layer: a limit of its control group, or no room for requests"
         ),
-        "writeback_wait" => format!("its pages had to be written first by {who}{}{doing}", on(object)),
+        "writeback_wait" => format!(
+            "its pages had to be written first by {who}{}{doing}",
+            on(object)
+        ),
         "journal_wait" => format!("the journal was busy with {who}{doing}"),
         "lock_inode" => format!("{who} held the lock of the file{doing}"),
-        "lock_kernel" => format!("{who} held the lock {} of the kernel{doing}", name_of(object, "")),
+        "lock_kernel" => format!(
+            "{who} held the lock {} of the kernel{doing}",
+            name_of(object, "")
+        ),
         "lock_futex" => format!("{who} held the lock it waited for{doing}"),
         "cpu_runqueue" => format!("{who} ran on its CPU instead{doing}"),
         "cpu_idle_delay" => "it was runnable while its CPU was idle".into(),
@@ -110,18 +116,30 @@ pub(crate) fn clause(part: &Part) -> String {
         "irq_stolen" => format!("{who} took its CPU"),
         "timer_sleep" if is_own => "it slept for a time that it asked for itself".into(),
         "timer_sleep" => format!("{who} slept{doing}"),
-        "dns_lookup" => format!("the lookup of {} was not answered", name_of(object, "a name")),
+        "dns_lookup" => format!(
+            "the lookup of {} was not answered",
+            name_of(object, "a name")
+        ),
         "network_remote" => format!("{} had not answered", name_of(object, "the other host")),
-        "network_retransmit" => format!("packets to {} were lost and sent again", name_of(object, "the other host")),
+        "network_retransmit" => format!(
+            "packets to {} were lost and sent again",
+            name_of(object, "the other host")
+        ),
         "local_ipc" | "pipe_wait" => format!("{who} had not answered{doing}"),
         "child_wait" => format!("its child {who} had not ended{doing}"),
         "signal_stop" => format!("{who} had stopped it ({})", name_of(object, "signal")),
         "reclaim" => "memory had to be reclaimed first".into(),
         "memory_throttle" => "it was held back because memory was short".into(),
-        "dirty_throttle" => format!("it was held back because pages are made dirty faster than they are written{}", on(object)),
+        "dirty_throttle" => format!(
+            "it was held back because pages are made dirty faster than they are written{}",
+            on(object)
+        ),
         "swap_in" => format!("a page had to come back from swap{}", on(object)),
         "producer_idle" => format!("{who} had not begun with it"),
-        "kernel_wait" => format!("{who} had not done its part in {}", name_of(object, "the kernel")),
+        "kernel_wait" => format!(
+            "{who} had not done its part in {}",
+            name_of(object, "the kernel")
+        ),
         "device_irq" => format!("{who} of a device had not come"),
         "woken_by" => format!("{who} had not woken it{doing}"),
         "io_wait" => "it was on its way to the block layer".into(),
@@ -146,7 +164,11 @@ pub(crate) fn verdict(
         ),
         None => String::new(),
     };
-    let head = format!("{} by {} took {took}{usually}", target.what, thread(&target.actor));
+    let head = format!(
+        "{} by {} took {took}{usually}",
+        target.what,
+        thread(&target.actor)
+    );
     if is_usual {
         return format!("{head}: not slower than such operations are");
     }

@@ -24,7 +24,10 @@ pub(crate) fn is_serial(moment: &Moment, dev: i64) -> bool {
         return true;
     }
     requests.sort_by_key(|request| (request.issue, request.id));
-    let issued: Vec<Ns> = requests.iter().filter_map(|request| request.issue).collect();
+    let issued: Vec<Ns> = requests
+        .iter()
+        .filter_map(|request| request.issue)
+        .collect();
     let mut ends: Vec<Ns> = requests.iter().map(|request| request.end).collect();
     ends.sort_unstable();
     let in_flight: Vec<f64> = issued
@@ -57,8 +60,12 @@ pub(crate) fn is_serial(moment: &Moment, dev: i64) -> bool {
         .collect();
     let usual = median(slots.clone());
     // Then a request takes as long as those in front of it, and itself.
-    let predicted: Vec<f64> = in_flight.iter().map(|number| (number + 1.0) * usual).collect();
-    explained(&latency, &predicted) > EXPLAINED_MIN || spearman(&in_flight, &latency) > EXPLAINED_MIN
+    let predicted: Vec<f64> = in_flight
+        .iter()
+        .map(|number| (number + 1.0) * usual)
+        .collect();
+    explained(&latency, &predicted) > EXPLAINED_MIN
+        || spearman(&in_flight, &latency) > EXPLAINED_MIN
 }
 
 fn of_device(moment: &Moment, dev: i64) -> Vec<&Request> {
@@ -76,9 +83,8 @@ pub(crate) fn size_class(request: &Request) -> u32 {
 /// What a request like this takes on its device without others: the 20th percentile of those that
 /// had it to themselves, or where these are few the 5th of all.
 pub(crate) fn alone(moment: &Moment, request: &Request) -> Ns {
-    let like = |other: &&Request| {
-        other.op == request.op && size_class(other) == size_class(request)
-    };
+    let like =
+        |other: &&Request| other.op == request.op && size_class(other) == size_class(request);
     let all = of_device(moment, request.dev);
     let mut ends: Vec<Ns> = all.iter().map(|other| other.end).collect();
     ends.sort_unstable();
@@ -117,7 +123,9 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     let mut begin = 0;
     for group in order.chunk_by(|a, b| values[*a] == values[*b]) {
         let rank = begin as f64 + (group.len() as f64 - 1.0) / 2.0;
-        group.iter().for_each(|place| ranks[*place] = rank);
+        for place in group {
+            ranks[*place] = rank;
+        }
         begin += group.len();
     }
     ranks
@@ -131,16 +139,29 @@ fn mean(values: &[f64]) -> f64 {
 fn spearman(a: &[f64], b: &[f64]) -> f64 {
     let (a, b) = (ranks(a), ranks(b));
     let (mean_a, mean_b) = (mean(&a), mean(&b));
-    let both: f64 = a.iter().zip(&b).map(|(a, b)| (a - mean_a) * (b - mean_b)).sum();
-    let spread = |values: &[f64], mean: f64| -> f64 { values.iter().map(|v| (v - mean) * (v - mean)).sum() };
+    let both: f64 = a
+        .iter()
+        .zip(&b)
+        .map(|(a, b)| (a - mean_a) * (b - mean_b))
+        .sum();
+    let spread =
+        |values: &[f64], mean: f64| -> f64 { values.iter().map(|v| (v - mean) * (v - mean)).sum() };
     let product = spread(&a, mean_a) * spread(&b, mean_b);
-    if product > 0.0 { both / product.sqrt() } else { 0.0 }
+    if product > 0.0 {
+        both / product.sqrt()
+    } else {
+        0.0
+    }
 }
 
 /// Share of the variance of `seen` that `predicted` explains.
 fn explained(seen: &[f64], predicted: &[f64]) -> f64 {
     let mean = mean(seen);
     let total: f64 = seen.iter().map(|v| (v - mean) * (v - mean)).sum();
-    let rest: f64 = seen.iter().zip(predicted).map(|(v, p)| (v - p) * (v - p)).sum();
+    let rest: f64 = seen
+        .iter()
+        .zip(predicted)
+        .map(|(v, p)| (v - p) * (v - p))
+        .sum();
     if total > 0.0 { 1.0 - rest / total } else { 0.0 }
 }

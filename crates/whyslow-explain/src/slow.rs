@@ -28,11 +28,42 @@ const BUCKETS: usize = 64 * 16;
 
 /// Calls in which threads wait for something to do: that these last says nothing.
 const WAITS: [&str; 36] = [
-    "poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2", "futex",
-    "futex_wait", "futex_waitv", "nanosleep", "clock_nanosleep", "wait4", "waitid", "pause",
-    "rt_sigtimedwait", "rt_sigsuspend", "accept", "accept4", "io_getevents", "io_pgetevents",
-    "io_uring_enter", "restart_syscall", "sigsuspend", "recvfrom", "recvmsg", "recvmmsg",
-    "msgrcv", "semtimedop", "semop", "mq_timedreceive", "vfork", "clone", "ptrace", "exit", "exit_group",
+    "poll",
+    "ppoll",
+    "select",
+    "pselect6",
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "futex",
+    "futex_wait",
+    "futex_waitv",
+    "nanosleep",
+    "clock_nanosleep",
+    "wait4",
+    "waitid",
+    "pause",
+    "rt_sigtimedwait",
+    "rt_sigsuspend",
+    "accept",
+    "accept4",
+    "io_getevents",
+    "io_pgetevents",
+    "io_uring_enter",
+    "restart_syscall",
+    "sigsuspend",
+    "recvfrom",
+    "recvmsg",
+    "recvmmsg",
+    "msgrcv",
+    "semtimedop",
+    "semop",
+    "mq_timedreceive",
+    "vfork",
+    "clone",
+    "ptrace",
+    "exit",
+    "exit_group",
 ];
 
 /// One slow call.
@@ -135,22 +166,29 @@ pub(crate) struct Wanted {
 }
 
 /// Groups of slow calls, that with the most time beyond the usual first.
-pub(crate) fn groups(tables: &dyn Tables, wanted: &Wanted) -> Result<Vec<SlowGroup>, AnalysisError> {
+pub(crate) fn groups(
+    tables: &dyn Tables,
+    wanted: &Wanted,
+) -> Result<Vec<SlowGroup>, AnalysisError> {
     let comms = process_names(tables)?;
     let mut projection = Projection::new(SyscallRow::TABLE);
     let [ts, dur, id, utid, upid] =
         ["ts", "dur", "id", "utid", "upid"].map(|name| projection.need(name));
-    let [name, op] = ["name", "op"].map(|name| projection.need(name));
+    let [name, op, class, path] =
+        ["name", "op", "fd_class", "path"].map(|name| projection.need(name));
     let mut found: FxHashMap<(i64, String), Counts> = FxHashMap::default();
     in_order(tables, &projection.scan(None), |batch| {
         let (ts, dur, id) = (ts.ints(batch)?, dur.ints(batch)?, id.ints(batch)?);
         let (utid, upid) = (utid.ints(batch)?, upid.ints(batch)?);
         let (name, op) = (name.texts(batch)?, op.texts(batch)?);
+        let (class, path) = (class.texts(batch)?, path.texts(batch)?);
         for row in 0..batch.num_rows() as u32 {
             let (Some(dur), Some(call)) = (dur.get(row), name.get(row)) else {
                 continue;
             };
-            if !is_wanted(wanted, call, op.get(row)) {
+            if !is_wanted(wanted, call, op.get(row))
+                || (wanted.calls.is_empty() && is_waiting(class.get(row), path.get(row)))
+            {
                 continue;
             }
             let slow = Slow {
@@ -196,6 +234,15 @@ fn is_wanted(wanted: &Wanted, call: &str, op: Option<&str>) -> bool {
     wanted.calls.iter().any(named)
 }
 
+/// Whether a call is about something that others have to fill or empty first, be it today or tomorrow.
+fn is_waiting(class: Option<&str>, path: Option<&str>) -> bool {
+    let by_others = [
+        "pipe", "unix", "inet", "inet6", "netlink", "socket", "eventfd", "epoll", "timerfd",
+        "signalfd", "inotify", "tty",
+    ];
+    class.is_some_and(|class| by_others.contains(&class)) || path == Some("/dev/fuse")
+}
+
 fn group((comm, call): (String, String), mut counts: Counts, wanted: &Wanted) -> Option<SlowGroup> {
     counts.longest.sort_unstable_by(|a, b| b.cmp(a));
     let has_baseline = counts.count >= BASELINE_MIN;
@@ -210,14 +257,20 @@ fn group((comm, call): (String, String), mut counts: Counts, wanted: &Wanted) ->
     longest.retain(|slow| {
         let end = slow.ts + slow.dur;
         slow.dur as f64 >= threshold
-            && wanted.window.is_none_or(|window| window.overlaps(slow.ts, Some(end)))
+            && wanted
+                .window
+                .is_none_or(|window| window.overlaps(slow.ts, Some(end)))
             && (wanted.utids.is_empty() || wanted.utids.contains(&slow.utid))
     });
     if longest.is_empty() {
         return None;
     }
     let total: Ns = longest.iter().map(|slow| slow.dur).sum();
-    let usual = if has_baseline { median as Ns * longest.len() as Ns } else { 0 };
+    let usual = if has_baseline {
+        median as Ns * longest.len() as Ns
+    } else {
+        0
+    };
     Some(SlowGroup {
         baseline: has_baseline.then(|| Baseline {
             median_ns: median as Ns,

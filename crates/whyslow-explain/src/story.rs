@@ -7,9 +7,7 @@ use whyslow_store::Tables;
 use crate::behalf::Behalf;
 use crate::blame::{Blame, Blamed, by_culprit};
 use crate::moment::{Moment, Utid};
-use crate::report::{
-    ActorKind, Alternative, Baseline, Confidence, Grade, Missing, Story, Target,
-};
+use crate::report::{ActorKind, Alternative, Baseline, Confidence, Grade, Missing, Story, Target};
 use crate::walk::{Walk, walk};
 use crate::{overlap, say};
 
@@ -124,9 +122,13 @@ impl Teller<'_, '_> {
             crate::advice(&part.mechanism, &part.root)
         });
         let alternatives = self.alternatives(named.as_ref());
-        let mut parts: Vec<_> = self.parts.iter().map(|blamed| blamed.part.clone()).collect();
+        let mut parts: Vec<_> = self
+            .parts
+            .iter()
+            .map(|blamed| blamed.part.clone())
+            .collect();
         for part in &mut parts {
-            part.shown_by = self.shown_by(part);
+            part.shown_by = Some(self.shown_by(part));
         }
         Story {
             verdict,
@@ -144,6 +146,7 @@ impl Teller<'_, '_> {
             reproduce: subject.reproduce.clone(),
             baseline: subject.baseline.clone(),
             group: None,
+            also: Vec::new(),
             parts,
             target,
         }
@@ -247,16 +250,22 @@ impl Teller<'_, '_> {
                 "fewer than 20 such operations were recorded: nothing tells how long they take otherwise".into(),
             );
         }
-        let lost = self.parts.iter().filter(|blamed| blamed.part.root == "lost");
+        let lost = self
+            .parts
+            .iter()
+            .filter(|blamed| blamed.part.root == "lost");
         let lost: Ns = lost.map(|blamed| blamed.part.dur_ns).sum();
         if lost > 0 {
-            caveats.push(format!("events of {} of this time were lost", say::length(lost)));
+            caveats.push(format!(
+                "events of {} of this time were lost",
+                say::length(lost)
+            ));
         }
         caveats
     }
 
     /// The command that shows what a part is made of.
-    fn shown_by(&self, part: &crate::report::Part) -> Option<String> {
+    fn shown_by(&self, part: &crate::report::Part) -> String {
         let recording = &self.subject.recording;
         let window = match &self.subject.id {
             Some(id) => id.clone(),
@@ -274,7 +283,7 @@ impl Teller<'_, '_> {
         };
         let tid = part.culprit.tid.filter(|_| matches!(kind, "states log"));
         let tid = tid.map_or_else(String::new, |tid| format!(" --tid {tid}"));
-        Some(format!("whyslow {kind} {recording} -w {window}{tid}"))
+        format!("whyslow {kind} {recording} -w {window}{tid}")
     }
 }
 
@@ -282,12 +291,42 @@ impl Teller<'_, '_> {
 fn missing(moment: &Moment) -> Vec<Missing> {
     let recorded = moment.recorded;
     let classes = [
-        (recorded.sched, "sched", "who waited for whom, and for how long", "--what sched"),
-        (recorded.calls, "syscalls", "which call and file it was about", "--what syscalls"),
-        (recorded.requests, "block", "whose requests a disk served meanwhile", "--what block"),
-        (recorded.stacks, "stacks", "what the kernel waited in: locks, journal, quota", "--stacks 1ms"),
-        (recorded.locks, "locks", "which lock of the kernel it was, and who held it", "--what locks"),
-        (recorded.work, "fs", "commits of journals, and writers that are held back", "--what fs"),
+        (
+            recorded.sched,
+            "sched",
+            "who waited for whom, and for how long",
+            "--what sched",
+        ),
+        (
+            recorded.calls,
+            "syscalls",
+            "which call and file it was about",
+            "--what syscalls",
+        ),
+        (
+            recorded.requests,
+            "block",
+            "whose requests a disk served meanwhile",
+            "--what block",
+        ),
+        (
+            recorded.stacks,
+            "stacks",
+            "what the kernel waited in: locks, journal, quota",
+            "--stacks 1ms",
+        ),
+        (
+            recorded.locks,
+            "locks",
+            "which lock of the kernel it was, and who held it",
+            "--what locks",
+        ),
+        (
+            recorded.work,
+            "fs",
+            "commits of journals, and writers that are held back",
+            "--what fs",
+        ),
     ];
     let missing = classes.into_iter().filter(|(is_there, ..)| !is_there);
     missing

@@ -76,7 +76,10 @@ fn conserve(leaves: &mut Vec<Leaf>, (begin, end): (Ns, Ns)) {
         hop: None,
     };
     for mut leaf in leaves.drain(..) {
-        debug_assert!(leaf.begin == at, "leaves leave no gap and do not overlap: {leaf:?} at {at}");
+        debug_assert!(
+            leaf.begin == at,
+            "leaves leave no gap and do not overlap: {leaf:?} at {at}"
+        );
         if leaf.begin > at {
             kept.push(unknown(at, leaf.begin));
         }
@@ -115,14 +118,24 @@ impl Walker<'_> {
     }
 
     fn hole(&mut self, task: &Task, range: (Ns, Ns)) {
-        let mechanism = if self.moment.is_lossy(None, range) { "lost" } else { "unknown" };
+        let mechanism = if self.moment.is_lossy(None, range) {
+            "lost"
+        } else {
+            "unknown"
+        };
         self.leaf(task, range, Why::unknown(mechanism));
     }
 
     fn leaf(&mut self, task: &Task, (begin, end): (Ns, Ns), mut why: Why) {
         why.grade = why.grade.min(task.grade);
         // Whoever was waited for is known, even if it is not known what it did.
-        if task.hop.is_some() && matches!(why.who, Who::Unknown | Who::Timer | Who::Peer(_) | Who::Interrupt(_)) && why.mechanism != "lost" {
+        if task.hop.is_some()
+            && matches!(
+                why.who,
+                Who::Unknown | Who::Timer | Who::Peer(_) | Who::Interrupt(_)
+            )
+            && why.mechanism != "lost"
+        {
             why.who = Who::Thread(task.utid);
         }
         if matches!(why.who, Who::Timer) {
@@ -155,7 +168,11 @@ impl Walker<'_> {
     /// Time on a CPU, without that of interrupts; those that the thread's own sending brings are its own.
     fn running(&mut self, task: &Task, segment: &Segment, (begin, end): (Ns, Ns)) {
         let own = |at: Ns| {
-            let mechanism = if self.is_reclaiming(task.utid, at) { "reclaim" } else { "cpu_running" };
+            let mechanism = if self.is_reclaiming(task.utid, at) {
+                "reclaim"
+            } else {
+                "cpu_running"
+            };
             let why = Why::new(mechanism, Who::Thread(task.utid), Grade::A);
             match self.moment.call_at(task.utid, at) {
                 Some(call) => why.by(Proof::Call(call.id)),
@@ -164,7 +181,9 @@ impl Walker<'_> {
         };
         let mut pieces: Vec<((Ns, Ns), Why)> = Vec::new();
         let mut at = begin;
-        let handlers = segment.cpu.map(|cpu| self.moment.handlers(cpu, (begin, end)));
+        let handlers = segment
+            .cpu
+            .map(|cpu| self.moment.handlers(cpu, (begin, end)));
         for handler in handlers.into_iter().flatten() {
             let (from, to) = (handler.begin.max(at), handler.end.min(end));
             if to <= from || self.is_own(task.utid, handler) {
@@ -194,17 +213,26 @@ impl Walker<'_> {
     /// Softirqs inside of a call are of what the call sends, as a rule.
     fn is_own(&self, utid: Utid, handler: &Handler) -> bool {
         self.moment.word(handler.kind) == "soft"
-            && self.moment.call_at(utid, handler.begin).is_some_and(|call| {
-                matches!(self.moment.word(call.name), "sendto" | "sendmsg" | "sendmmsg" | "connect")
-                    || call.fd_class.is_some_and(|class| self.moment.word(class).starts_with("inet"))
-            })
+            && self
+                .moment
+                .call_at(utid, handler.begin)
+                .is_some_and(|call| {
+                    matches!(
+                        self.moment.word(call.name),
+                        "sendto" | "sendmsg" | "sendmmsg" | "connect"
+                    ) || call
+                        .fd_class
+                        .is_some_and(|class| self.moment.word(class).starts_with("inet"))
+                })
     }
 
     /// Time in which the thread could have run: others did, or its control group may not.
     fn runnable(&mut self, task: &Task, segment: &Segment, (begin, end): (Ns, Ns)) {
         if is_throttled(self.moment, segment) {
             let who = Who::Thread(task.utid);
-            let why = Why::new("cpu_throttled", who, Grade::A);
+            let person = self.moment.people.get(task.utid);
+            let cgroup = person.and_then(|person| person.cgroup).map(Object::Cgroup);
+            let why = Why::new("cpu_throttled", who, Grade::A).about(cgroup);
             self.leaf(task, (begin, end), why);
             return;
         }
@@ -243,14 +271,20 @@ impl Walker<'_> {
             self.not_begun(task, (begin, end));
             return;
         }
-        match classify(self.moment, segment) {
+        match classify(self.moment, self.behalf, segment) {
             Sleep::Is(why) => self.leaf(task, (begin, end), why),
             Sleep::Request { id, mechanism } => {
                 let Some(request) = self.moment.request(id) else {
                     self.hole(task, (begin, end));
                     return;
                 };
-                let pieces = blocks::split(self.moment, self.behalf, request, task.utid, (segment.begin, segment.end));
+                let pieces = blocks::split(
+                    self.moment,
+                    self.behalf,
+                    request,
+                    task.utid,
+                    (segment.begin, segment.end),
+                );
                 for (from, to, mut why) in pieces {
                     if let Some(mechanism) = mechanism {
                         why.mechanism = mechanism;
@@ -272,7 +306,11 @@ impl Walker<'_> {
                         self.hole(task, (at, from));
                     }
                     let grade = piece.grade.min(why.grade);
-                    let why = Why { who: Who::Thread(piece.utid), grade, ..why };
+                    let why = Why {
+                        who: Who::Thread(piece.utid),
+                        grade,
+                        ..why
+                    };
                     self.hop(task, (from, to), piece.utid, why);
                     at = to;
                 }
@@ -285,7 +323,9 @@ impl Walker<'_> {
 
     /// On to the thread that was waited for.
     fn hop(&mut self, task: &Task, (begin, end): (Ns, Ns), next: Utid, why: Why) {
-        let depth = task.hop.map_or(0, |hop| self.walk.steps[hop as usize].depth + 1);
+        let depth = task
+            .hop
+            .map_or(0, |hop| self.walk.steps[hop as usize].depth + 1);
         let is_cycle = next == task.utid || next == self.root || self.is_on_path(task.hop, next);
         let is_kernel_idle = !self.moment.has_rows_of(next);
         if depth >= DEPTH_MAX || is_cycle || is_kernel_idle {
@@ -338,12 +378,38 @@ impl Walker<'_> {
         };
         matches!(
             moment.word(call.name),
-            "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "poll" | "ppoll" | "select" | "pselect6"
-                | "accept" | "accept4" | "recvfrom" | "recvmsg" | "wait4" | "waitid" | "rt_sigtimedwait"
-                | "io_getevents" | "read"
+            "epoll_wait"
+                | "epoll_pwait"
+                | "epoll_pwait2"
+                | "poll"
+                | "ppoll"
+                | "select"
+                | "pselect6"
+                | "accept"
+                | "accept4"
+                | "recvfrom"
+                | "recvmsg"
+                | "wait4"
+                | "waitid"
+                | "rt_sigtimedwait"
+                | "io_getevents"
+                | "read"
         ) && call.begin <= segment.begin
-            && (moment.word(call.name) != "read" || call.fd_class.is_some_and(|class| {
-                matches!(moment.word(class), "pipe" | "unix" | "eventfd" | "inet" | "inet6" | "socket" | "tty" | "inotify" | "timerfd" | "signalfd")
-            }))
+            && (moment.word(call.name) != "read"
+                || call.fd_class.is_some_and(|class| {
+                    matches!(
+                        moment.word(class),
+                        "pipe"
+                            | "unix"
+                            | "eventfd"
+                            | "inet"
+                            | "inet6"
+                            | "socket"
+                            | "tty"
+                            | "inotify"
+                            | "timerfd"
+                            | "signalfd"
+                    )
+                }))
     }
 }

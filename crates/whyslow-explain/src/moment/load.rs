@@ -7,17 +7,20 @@ use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{ColumnRef, Ints, Projection, Texts, in_order};
 use whyslow_model::row::Row;
 use whyslow_model::tables::{
-    BlockIoRow, CallsiteRow, FrameRow, IrqRow, KernelWorkRow, LockWaitRow, LostEventsRow,
-    NetPacketRow, ProcessRow, ReclaimRow, SignalRow, StackSampleRow, SyscallRow, ThreadRow,
-    ThreadStateRow, WakeupRow,
+    BlockIoRow, CallsiteRow, DeviceRow, FrameRow, IrqRow, KernelWorkRow, LockWaitRow,
+    LostEventsRow, MountRow, NetPacketRow, ProcessRow, ReclaimRow, SignalRow, StackSampleRow,
+    SyscallRow, ThreadRow, ThreadStateRow, WakeupRow,
 };
-use whyslow_model::{Ns, Table, Window};
+use whyslow_model::{Table, Window};
 use whyslow_store::Tables;
 
 use super::{
     Call, Cause, Context, Handler, LockWait, Loss, Moment, Packet, People, Person, Reclaim,
-    Recorded, Request, Segment, Signal, Stack, State, Utid, Wake, Word, Words, Work,
+    Recorded, Request, Segment, Signal, Stack, State, Utid, Wake, Word, Words, Work, Write,
 };
+
+/// Pages are written back when they are so old (`dirty_expire_centisecs`).
+const DIRTY_NS: i64 = 30_000_000_000;
 
 type Result<T> = std::result::Result<T, AnalysisError>;
 
@@ -64,15 +67,22 @@ fn rows(
     let has_end = projection.has("ts_end");
     in_order(tables, &projection.scan(window), |batch| {
         let cells = Cells {
-            ints: ints.iter().map(|column| column.ints(batch)).collect::<Result<_>>()?,
-            texts: texts.iter().map(|column| column.texts(batch)).collect::<Result<_>>()?,
+            ints: ints
+                .iter()
+                .map(|column| column.ints(batch))
+                .collect::<Result<_>>()?,
+            texts: texts
+                .iter()
+                .map(|column| column.texts(batch))
+                .collect::<Result<_>>()?,
         };
         for row in 0..batch.num_rows() as u32 {
             let is_inside = window.is_none_or(|window| {
                 let ts = cells.ints[0].at(row);
-                match has_end {
-                    true => window.overlaps(ts, cells.int(1, row)),
-                    false => window.contains(ts),
+                if has_end {
+                    window.overlaps(ts, cells.int(1, row))
+                } else {
+                    window.contains(ts)
                 }
             });
             if is_inside {
@@ -104,16 +114,11 @@ impl Moment {
         let has = |name: &str| info.tables.get(name).is_some_and(|table| table.rows > 0);
         let recorded = Recorded {
             sched: has("thread_state"),
-            wakeups: has("wakeup"),
             calls: has("syscall"),
             requests: has("block_io"),
             locks: has("lock_wait"),
             stacks: has("stack_sample"),
-            handlers: has("irq"),
             work: has("kernel_work"),
-            futexes: has("futex_call"),
-            packets: has("net_packet"),
-            reclaim: has("reclaim"),
         };
         let mut moment = Self {
             begin: window.begin,
@@ -122,7 +127,7 @@ impl Moment {
             recorded,
             ..Self::default()
         };
-        moment.people = People::load(tables)?;
+        moment.people = People::load(tables, &mut moment.words)?;
         moment.load_states(tables)?;
         moment.load_wakes(tables)?;
         moment.load_calls(tables)?;
@@ -133,38 +138,56 @@ impl Moment {
         moment.load_work(tables)?;
         moment.load_others(tables)?;
         moment.load_frames(tables)?;
+        moment.load_writers(tables)?;
         Ok(moment)
     }
 
     fn load_states(&mut self, tables: &dyn Tables) -> Result<()> {
         let ints = [
-            "ts", "ts_end", "utid", "cpu", "prio", "wakeup_id", "waker_utid", "wake_cause_id",
+            "ts",
+            "ts_end",
+            "utid",
+            "cpu",
+            "wakeup_id",
+            "waker_utid",
+            "wake_cause_id",
         ];
         let texts = ["state", "reason", "wake_context", "wake_cause"];
         let columns = (&ints[..], &texts[..]);
         let (end, mut found) = (self.recording_end, Vec::new());
         let window = Some(self.window());
-        rows(tables, ThreadStateRow::TABLE, columns, window, |cells, row| {
-            let Some(utid) = cells.small(2, row) else { return };
-            let ended = cells.int(1, row);
-            found.push(Segment {
-                utid,
-                begin: cells.ints[0].at(row),
-                end: ended.unwrap_or(end),
-                state: state_of(cells.text(0, row), cells.text(1, row)),
-                is_open: ended.is_none(),
-                cpu: cells.small(3, row),
-                prio: cells.small(4, row),
-                wakeup: cells.int(5, row),
-                waker: cells.small(6, row),
-                context: context_of(cells.text(2, row)),
-                cause: cause_of(cells.text(3, row), cells.int(7, row)),
-            });
-        })?;
+        rows(
+            tables,
+            ThreadStateRow::TABLE,
+            columns,
+            window,
+            |cells, row| {
+                let Some(utid) = cells.small(2, row) else {
+                    return;
+                };
+                let ended = cells.int(1, row);
+                found.push(Segment {
+                    utid,
+                    begin: cells.ints[0].at(row),
+                    end: ended.unwrap_or(end),
+                    state: state_of(cells.text(0, row), cells.text(1, row)),
+                    is_open: ended.is_none(),
+                    cpu: cells.small(3, row),
+                    wakeup: cells.int(4, row),
+                    waker: cells.small(5, row),
+                    context: context_of(cells.text(2, row)),
+                    cause: cause_of(cells.text(3, row), cells.int(6, row)),
+                });
+            },
+        )?;
         found.sort_by_key(|row| (row.utid, row.begin, row.end));
         self.segments_of = ranges(&found, |row| row.utid);
         let mut ran: Vec<u32> = (0..found.len() as u32).collect();
-        let running = |row: &u32| found[*row as usize].cpu.filter(|_| found[*row as usize].state == State::Running);
+        let running = |row: &u32| {
+            found[*row as usize]
+                .cpu
+                .filter(|_| found[*row as usize].state == State::Running)
+        };
         ran.retain(|row| running(row).is_some());
         ran.sort_by_key(|row| (running(row), found[*row as usize].begin));
         self.ran_on = ranges(&ran, |row| found[*row as usize].cpu.unwrap_or(-1));
@@ -180,7 +203,6 @@ impl Moment {
         rows(tables, WakeupRow::TABLE, columns, window, |cells, row| {
             let id = cells.ints[1].at(row);
             let wake = Wake {
-                id,
                 ts: cells.ints[0].at(row),
                 cpu: cells.small(2, row),
                 vector: cells.small(3, row),
@@ -190,16 +212,19 @@ impl Moment {
     }
 
     fn load_calls(&mut self, tables: &dyn Tables) -> Result<()> {
-        let ints = ["ts", "ts_end", "id", "utid", "ret", "errno", "bytes"];
-        let texts = ["name", "op", "path", "path2", "fd_class"];
+        let ints = ["ts", "ts_end", "id", "utid", "ret", "errno"];
+        let texts = ["name", "path", "fd_class"];
         let columns = (&ints[..], &texts[..]);
         let (end, window) = (self.recording_end, Some(self.window()));
         let (words, mut found) = (&mut self.words, Vec::new());
         rows(tables, SyscallRow::TABLE, columns, window, |cells, row| {
-            let Some(utid) = cells.small(3, row) else { return };
+            let Some(utid) = cells.small(3, row) else {
+                return;
+            };
             let ended = cells.int(1, row);
-            let Some(name) = cells.word(0, row, words) else { return };
-            let Some(op) = cells.word(1, row, words) else { return };
+            let Some(name) = cells.word(0, row, words) else {
+                return;
+            };
             found.push(Call {
                 id: cells.ints[2].at(row),
                 utid,
@@ -207,13 +232,10 @@ impl Moment {
                 end: ended.unwrap_or(end),
                 is_open: ended.is_none(),
                 name,
-                op,
-                path: cells.word(2, row, words),
-                path2: cells.word(3, row, words),
-                fd_class: cells.word(4, row, words),
+                path: cells.word(1, row, words),
+                fd_class: cells.word(2, row, words),
                 ret: cells.int(4, row),
                 errno: cells.small(5, row),
-                bytes: cells.int(6, row),
             });
         })?;
         found.sort_by_key(|row| (row.utid, row.begin, row.end));
@@ -223,21 +245,21 @@ impl Moment {
     }
 
     fn load_requests(&mut self, tables: &dyn Tables) -> Result<()> {
-        let ints = [
-            "ts", "ts_end", "id", "ts_issue", "dev", "sector", "bytes", "utid",
-        ];
-        let texts = ["dev_name", "part_name", "op", "rwbs", "submitter_source", "layer"];
+        let ints = ["ts", "ts_end", "id", "ts_issue", "dev", "bytes", "utid"];
+        let texts = ["dev_name", "op", "submitter_source", "layer"];
         let columns = (&ints[..], &texts[..]);
         let (end, window) = (self.recording_end, Some(self.window()));
         let (words, mut found) = (&mut self.words, Vec::new());
         rows(tables, BlockIoRow::TABLE, columns, window, |cells, row| {
             // What lies on top of other devices is served by their requests.
-            if cells.text(5, row) == "bio" {
+            if cells.text(3, row) == "bio" {
                 return;
             }
             let ended = cells.int(1, row);
-            let dev_name = cells.word(0, row, words).unwrap_or_else(|| words.intern("?"));
-            let op = cells.word(2, row, words).unwrap_or(dev_name);
+            let dev_name = cells
+                .word(0, row, words)
+                .unwrap_or_else(|| words.intern("?"));
+            let op = cells.word(1, row, words).unwrap_or(dev_name);
             found.push(Request {
                 id: cells.ints[2].at(row),
                 begin: cells.ints[0].at(row),
@@ -246,13 +268,10 @@ impl Moment {
                 issue: cells.int(3, row),
                 dev: cells.ints[4].at(row),
                 dev_name,
-                part_name: cells.word(1, row, words),
-                sector: cells.ints[5].at(row),
-                bytes: cells.ints[6].at(row),
+                bytes: cells.ints[5].at(row),
                 op,
-                rwbs: cells.word(3, row, words).unwrap_or(op),
-                utid: cells.small(7, row),
-                is_owner_guessed: matches!(cells.text(4, row), "issue" | "insert"),
+                utid: cells.small(6, row),
+                is_owner_guessed: matches!(cells.text(2, row), "issue" | "insert"),
             });
         })?;
         let places = found.iter().enumerate();
@@ -271,51 +290,68 @@ impl Moment {
 
     fn load_locks(&mut self, tables: &dyn Tables) -> Result<()> {
         let ints = ["ts", "ts_end", "id", "utid", "callsite_id"];
-        let columns = (&ints[..], &["kind", "mode", "lock", "function"][..]);
+        let columns = (&ints[..], &["lock"][..]);
         let (end, window) = (self.recording_end, Some(self.window()));
         let (words, mut found) = (&mut self.words, Vec::new());
         rows(tables, LockWaitRow::TABLE, columns, window, |cells, row| {
-            let Some(utid) = cells.small(3, row) else { return };
-            let Some(kind) = cells.word(0, row, words) else { return };
-            let Some(lock) = cells.word(2, row, words) else { return };
+            let Some(utid) = cells.small(3, row) else {
+                return;
+            };
+            let Some(lock) = cells.word(0, row, words) else {
+                return;
+            };
             found.push(LockWait {
                 id: cells.ints[2].at(row),
                 utid,
                 begin: cells.ints[0].at(row),
                 end: cells.int(1, row).unwrap_or(end),
-                kind,
-                mode: cells.word(1, row, words),
                 lock,
-                function: cells.word(3, row, words),
                 callsite: cells.int(4, row),
             });
         })?;
         found.sort_by_key(|row| (row.begin, row.id));
         for (place, row) in found.iter().enumerate() {
-            self.locks_of.entry(row.utid).or_default().push(place as u32);
-            self.waits_for.entry(row.lock).or_default().push(place as u32);
+            self.locks_of
+                .entry(row.utid)
+                .or_default()
+                .push(place as u32);
+            self.waits_for
+                .entry(row.lock)
+                .or_default()
+                .push(place as u32);
         }
         self.locks = found;
         Ok(())
     }
 
     fn load_stacks(&mut self, tables: &dyn Tables) -> Result<()> {
-        let columns = (&["ts", "ts_end", "id", "utid", "callsite_id"][..], &["kind"][..]);
+        let columns = (
+            &["ts", "ts_end", "id", "utid", "callsite_id"][..],
+            &["kind"][..],
+        );
         let (end, window) = (self.recording_end, Some(self.window()));
         let mut found = Vec::new();
-        rows(tables, StackSampleRow::TABLE, columns, window, |cells, row| {
-            let Some(utid) = cells.small(3, row) else { return };
-            if cells.text(0, row) != "offcpu" {
-                return;
-            }
-            found.push(Stack {
-                id: cells.ints[2].at(row),
-                utid,
-                begin: cells.ints[0].at(row),
-                end: cells.int(1, row).unwrap_or(end),
-                callsite: cells.int(4, row),
-            });
-        })?;
+        rows(
+            tables,
+            StackSampleRow::TABLE,
+            columns,
+            window,
+            |cells, row| {
+                let Some(utid) = cells.small(3, row) else {
+                    return;
+                };
+                if cells.text(0, row) != "offcpu" {
+                    return;
+                }
+                found.push(Stack {
+                    id: cells.ints[2].at(row),
+                    utid,
+                    begin: cells.ints[0].at(row),
+                    end: cells.int(1, row).unwrap_or(end),
+                    callsite: cells.int(4, row),
+                });
+            },
+        )?;
         found.sort_by_key(|row| (row.utid, row.begin, row.end));
         self.stacks_of = ranges(&found, |row| row.utid);
         self.stacks = found;
@@ -323,20 +359,20 @@ impl Moment {
     }
 
     fn load_handlers(&mut self, tables: &dyn Tables) -> Result<()> {
-        let columns = (&["ts", "ts_end", "cpu", "nr", "utid"][..], &["kind", "name"][..]);
+        let columns = (&["ts", "ts_end", "cpu"][..], &["kind", "name"][..]);
         let window = Some(self.window());
         let (words, mut found) = (&mut self.words, Vec::new());
         rows(tables, IrqRow::TABLE, columns, window, |cells, row| {
             // Without an end nobody knows how long it lasted.
             let Some(end) = cells.int(1, row) else { return };
-            let Some(kind) = cells.word(0, row, words) else { return };
+            let Some(kind) = cells.word(0, row, words) else {
+                return;
+            };
             let handler = Handler {
                 begin: cells.ints[0].at(row),
                 end,
                 kind,
-                number: cells.small(3, row).unwrap_or(-1),
                 name: cells.word(1, row, words),
-                utid: cells.small(4, row),
             };
             found.push((cells.small(2, row).unwrap_or(-1), handler));
         })?;
@@ -347,23 +383,30 @@ impl Moment {
     }
 
     fn load_work(&mut self, tables: &dyn Tables) -> Result<()> {
-        let ints = ["ts", "ts_end", "id", "dev", "utid"];
-        let columns = (&ints[..], &["kind", "dev_name", "reason"][..]);
+        let ints = ["ts", "ts_end", "id", "utid", "dev"];
+        let columns = (&ints[..], &["kind", "dev_name"][..]);
         let (end, window) = (self.recording_end, Some(self.window()));
         let (words, found) = (&mut self.words, &mut self.work);
-        rows(tables, KernelWorkRow::TABLE, columns, window, |cells, row| {
-            let Some(kind) = cells.word(0, row, words) else { return };
-            found.push(Work {
-                id: cells.ints[2].at(row),
-                begin: cells.ints[0].at(row),
-                end: cells.int(1, row).unwrap_or(end),
-                kind,
-                dev: cells.int(3, row),
-                dev_name: cells.word(1, row, words),
-                reason: cells.word(2, row, words),
-                utid: cells.small(4, row),
-            });
-        })
+        rows(
+            tables,
+            KernelWorkRow::TABLE,
+            columns,
+            window,
+            |cells, row| {
+                let Some(kind) = cells.word(0, row, words) else {
+                    return;
+                };
+                found.push(Work {
+                    id: cells.ints[2].at(row),
+                    begin: cells.ints[0].at(row),
+                    end: cells.int(1, row).unwrap_or(end),
+                    kind,
+                    dev: cells.int(4, row),
+                    dev_name: cells.word(1, row, words),
+                    utid: cells.small(3, row),
+                });
+            },
+        )
     }
 
     fn load_others(&mut self, tables: &dyn Tables) -> Result<()> {
@@ -372,7 +415,9 @@ impl Moment {
         let found = &mut self.reclaims;
         let columns = (&["ts", "ts_end", "utid"][..], &["kind"][..]);
         rows(tables, ReclaimRow::TABLE, columns, window, |cells, row| {
-            let Some(kind) = cells.word(0, row, words) else { return };
+            let Some(kind) = cells.word(0, row, words) else {
+                return;
+            };
             found.push(Reclaim {
                 begin: cells.ints[0].at(row),
                 end: cells.int(1, row).unwrap_or(end),
@@ -381,42 +426,118 @@ impl Moment {
             });
         })?;
         let found = &mut self.signals;
-        let columns = (&["ts", "ts_end", "pid", "sender_utid"][..], &["action", "signal"][..]);
+        let columns = (
+            &["ts", "ts_end", "pid", "sender_utid"][..],
+            &["action", "signal"][..],
+        );
         rows(tables, SignalRow::TABLE, columns, window, |cells, row| {
-            let Some(action) = cells.word(0, row, words) else { return };
-            let Some(signal) = cells.word(1, row, words) else { return };
+            let Some(action) = cells.word(0, row, words) else {
+                return;
+            };
+            let Some(name) = cells.word(1, row, words) else {
+                return;
+            };
             found.push(Signal {
                 ts: cells.ints[0].at(row),
                 action,
-                signal,
+                name,
                 pid: cells.small(2, row).unwrap_or(-1),
                 sender: cells.small(3, row),
             });
         })?;
         let found = &mut self.packets;
-        let columns = (&["ts", "id", "utid"][..], &["kind", "source", "destination"][..]);
-        rows(tables, NetPacketRow::TABLE, columns, window, |cells, row| {
-            let Some(kind) = cells.word(0, row, words) else { return };
-            let id = cells.ints[1].at(row);
-            let packet = Packet {
-                id,
-                ts: cells.ints[0].at(row),
-                kind,
-                utid: cells.small(2, row),
-                source: cells.word(1, row, words),
-                destination: cells.word(2, row, words),
-            };
-            found.insert(id, packet);
-        })?;
+        let columns = (
+            &["ts", "id", "utid"][..],
+            &["kind", "source", "destination"][..],
+        );
+        rows(
+            tables,
+            NetPacketRow::TABLE,
+            columns,
+            window,
+            |cells, row| {
+                let Some(kind) = cells.word(0, row, words) else {
+                    return;
+                };
+                let id = cells.ints[1].at(row);
+                let packet = Packet {
+                    ts: cells.ints[0].at(row),
+                    kind,
+                    utid: cells.small(2, row),
+                    source: cells.word(1, row, words),
+                    destination: cells.word(2, row, words),
+                };
+                found.insert(id, packet);
+            },
+        )?;
         let found = &mut self.losses;
         let columns = (&["ts", "ts_end", "cpu"][..], &[][..]);
-        rows(tables, LostEventsRow::TABLE, columns, window, |cells, row| {
-            found.push(Loss {
-                begin: cells.ints[0].at(row),
-                end: cells.int(1, row).unwrap_or(end),
-                cpu: cells.small(2, row),
-            });
-        })
+        rows(
+            tables,
+            LostEventsRow::TABLE,
+            columns,
+            window,
+            |cells, row| {
+                found.push(Loss {
+                    begin: cells.ints[0].at(row),
+                    end: cells.int(1, row).unwrap_or(end),
+                    cpu: cells.small(2, row),
+                });
+            },
+        )
+    }
+
+    /// Who wrote to files, also some time before: pages are written back later, on nobody's account.
+    fn load_writers(&mut self, tables: &dyn Tables) -> Result<()> {
+        let is_needed = !self.work.is_empty()
+            || self
+                .requests
+                .iter()
+                .any(|request| request.utid.is_some_and(|utid| self.people.is_kernel(utid)));
+        if !is_needed {
+            return Ok(());
+        }
+        let columns = (&["dev"][..], &["mount_point"][..]);
+        let mounts = &mut self.mounts;
+        rows(tables, MountRow::TABLE, columns, None, |cells, row| {
+            let path = cells.text(0, row);
+            if let Some(dev) = cells.int(0, row).filter(|_| !path.is_empty()) {
+                mounts.push((dev, path.to_owned()));
+            }
+        })?;
+        let disks = &mut self.disks;
+        let columns = (&["dev", "parent"][..], &[][..]);
+        rows(tables, DeviceRow::TABLE, columns, None, |cells, row| {
+            if let Some(parent) = cells.int(1, row) {
+                disks.insert(cells.ints[0].at(row), parent);
+            }
+        })?;
+        self.mounts
+            .sort_by_key(|(_, path)| std::cmp::Reverse(path.len()));
+        let (words, found) = (&mut self.words, &mut self.writes);
+        let window = Window::new(self.begin - DIRTY_NS, self.end);
+        let columns = (
+            &["ts", "ts_end", "utid", "bytes"][..],
+            &["op", "path", "fd_class"][..],
+        );
+        rows(
+            tables,
+            SyscallRow::TABLE,
+            columns,
+            Some(window),
+            |cells, row| {
+                if cells.text(0, row) != "write" || cells.text(2, row) != "file" {
+                    return;
+                }
+                let (Some(utid), Some(bytes)) = (cells.small(2, row), cells.int(3, row)) else {
+                    return;
+                };
+                let Some(path) = cells.word(1, row, words) else {
+                    return;
+                };
+                found.push(Write { utid, bytes, path });
+            },
+        )
     }
 
     /// Functions of the stacks that occur here. Both tables have as many rows as there are different
@@ -458,17 +579,16 @@ impl Moment {
 }
 
 impl People {
-    fn load(tables: &dyn Tables) -> Result<Self> {
+    fn load(tables: &dyn Tables, words: &mut Words) -> Result<Self> {
         let mut people = Self::default();
-        let mut cgroups: FxHashMap<i32, String> = FxHashMap::default();
+        let mut cgroups: FxHashMap<i32, Word> = FxHashMap::default();
         let columns = (&["upid"][..], &["comm", "cgroup"][..]);
         let processes = &mut people.processes;
         rows(tables, ProcessRow::TABLE, columns, None, |cells, row| {
             let upid = cells.ints[0].at(row) as i32;
             processes.insert(upid, cells.text(0, row).to_owned());
-            let cgroup = cells.text(1, row);
-            if !cgroup.is_empty() {
-                cgroups.insert(upid, cgroup.to_owned());
+            if let Some(cgroup) = cells.word(1, row, words) {
+                cgroups.insert(upid, cgroup);
             }
         })?;
         let mut projection = Projection::new(ThreadRow::TABLE);
@@ -497,7 +617,7 @@ impl People {
                     comm: comm.get(at).unwrap_or("").to_owned(),
                     is_kernel: is(kernel),
                     is_tracer: is(tracer),
-                    cgroup: upid.and_then(|upid| cgroups.get(&upid).cloned()),
+                    cgroup: upid.and_then(|upid| cgroups.get(&upid).copied()),
                 };
                 people.by_utid.insert(utid.at(at) as Utid, person);
             }
@@ -540,9 +660,4 @@ fn cause_of(cause: &str, id: Option<i64>) -> Cause {
         ("received", Some(id)) => Cause::Received(id),
         _ => Cause::None,
     }
-}
-
-/// Length of time that is not negative.
-pub(crate) fn between(begin: Ns, end: Ns) -> Ns {
-    (end - begin).max(0)
 }

@@ -44,7 +44,6 @@ pub(crate) struct Segment {
     pub(crate) state: State,
     pub(crate) is_open: bool,
     pub(crate) cpu: Option<i32>,
-    pub(crate) prio: Option<i32>,
     pub(crate) wakeup: Option<i64>,
     pub(crate) waker: Option<Utid>,
     pub(crate) context: Context,
@@ -79,7 +78,6 @@ pub(crate) enum Cause {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wake {
-    pub(crate) id: i64,
     pub(crate) ts: Ns,
     pub(crate) cpu: Option<i32>,
     pub(crate) vector: Option<i32>,
@@ -93,13 +91,10 @@ pub(crate) struct Call {
     pub(crate) end: Ns,
     pub(crate) is_open: bool,
     pub(crate) name: Word,
-    pub(crate) op: Word,
     pub(crate) path: Option<Word>,
-    pub(crate) path2: Option<Word>,
     pub(crate) fd_class: Option<Word>,
     pub(crate) ret: Option<i64>,
     pub(crate) errno: Option<i32>,
-    pub(crate) bytes: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -111,11 +106,8 @@ pub(crate) struct Request {
     pub(crate) issue: Option<Ns>,
     pub(crate) dev: i64,
     pub(crate) dev_name: Word,
-    pub(crate) part_name: Option<Word>,
-    pub(crate) sector: i64,
     pub(crate) bytes: i64,
     pub(crate) op: Word,
-    pub(crate) rwbs: Word,
     pub(crate) utid: Option<Utid>,
     /// Only the issue told who it is from, which often is a worker of the kernel.
     pub(crate) is_owner_guessed: bool,
@@ -127,10 +119,7 @@ pub(crate) struct LockWait {
     pub(crate) utid: Utid,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    pub(crate) kind: Word,
-    pub(crate) mode: Option<Word>,
     pub(crate) lock: Word,
-    pub(crate) function: Option<Word>,
     pub(crate) callsite: Option<i64>,
 }
 
@@ -149,9 +138,7 @@ pub(crate) struct Handler {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
     pub(crate) kind: Word,
-    pub(crate) number: i32,
     pub(crate) name: Option<Word>,
-    pub(crate) utid: Option<Utid>,
 }
 
 /// Work of the kernel that others wait for, or a wait it imposes.
@@ -163,7 +150,6 @@ pub(crate) struct Work {
     pub(crate) kind: Word,
     pub(crate) dev: Option<i64>,
     pub(crate) dev_name: Option<Word>,
-    pub(crate) reason: Option<Word>,
     pub(crate) utid: Option<Utid>,
 }
 
@@ -179,14 +165,13 @@ pub(crate) struct Reclaim {
 pub(crate) struct Signal {
     pub(crate) ts: Ns,
     pub(crate) action: Word,
-    pub(crate) signal: Word,
+    pub(crate) name: Word,
     pub(crate) pid: i32,
     pub(crate) sender: Option<Utid>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
-    pub(crate) id: i64,
     pub(crate) ts: Ns,
     pub(crate) kind: Word,
     pub(crate) utid: Option<Utid>,
@@ -197,7 +182,6 @@ pub(crate) struct Packet {
 /// A call about a lock of user space.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Futex {
-    pub(crate) call: i64,
     pub(crate) utid: Utid,
     pub(crate) upid: Option<i32>,
     pub(crate) begin: Ns,
@@ -205,7 +189,14 @@ pub(crate) struct Futex {
     pub(crate) is_wake: bool,
     pub(crate) address: Word,
     pub(crate) woken: i64,
-    pub(crate) timed_out: bool,
+}
+
+/// Bytes that a thread wrote to a file of the page cache.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Write {
+    pub(crate) utid: Utid,
+    pub(crate) bytes: i64,
+    pub(crate) path: Word,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -219,16 +210,11 @@ pub(crate) struct Loss {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Recorded {
     pub(crate) sched: bool,
-    pub(crate) wakeups: bool,
     pub(crate) calls: bool,
     pub(crate) requests: bool,
     pub(crate) locks: bool,
     pub(crate) stacks: bool,
-    pub(crate) handlers: bool,
     pub(crate) work: bool,
-    pub(crate) futexes: bool,
-    pub(crate) packets: bool,
-    pub(crate) reclaim: bool,
 }
 
 #[derive(Debug, Default)]
@@ -265,16 +251,18 @@ pub(crate) struct Moment {
     packets: FxHashMap<i64, Packet>,
     pub(crate) futexes: Vec<Futex>,
     pub(crate) losses: Vec<Loss>,
+    /// Who wrote to files before and in the window.
+    pub(crate) writes: Vec<Write>,
+    /// Mount points by device, the longest first.
+    pub(crate) mounts: Vec<(i64, String)>,
+    /// Disk of each partition.
+    pub(crate) disks: FxHashMap<i64, i64>,
     /// Functions of each stack that occurs, innermost first; those of the kernel only.
     frames: FxHashMap<i64, Vec<Word>>,
 }
 
 /// Those of ordered intervals without overlap that touch `[begin, end)`.
-fn touching<T>(
-    rows: &[T],
-    (begin, end): (Ns, Ns),
-    span: impl Fn(&T) -> (Ns, Ns),
-) -> &[T] {
+fn touching<T>(rows: &[T], (begin, end): (Ns, Ns), span: impl Fn(&T) -> (Ns, Ns)) -> &[T] {
     let first = rows.partition_point(|row| span(row).1 <= begin);
     let rows = &rows[first..];
     let count = rows.partition_point(|row| span(row).0 < end);
@@ -343,7 +331,9 @@ impl Moment {
         let all = self.done_on.get(&dev).cloned();
         let rows = all.map_or(&[][..], |all| &self.done[all]);
         let first = rows.partition_point(|row| self.requests[*row as usize].end <= begin);
-        rows[first..].iter().map(|row| &self.requests[*row as usize])
+        rows[first..]
+            .iter()
+            .map(|row| &self.requests[*row as usize])
     }
 
     /// Waits of a thread for locks of the kernel.
@@ -362,7 +352,8 @@ impl Moment {
     pub(crate) fn stack_at(&self, utid: Utid, range: (Ns, Ns)) -> Option<&Stack> {
         let all = self.stacks_of.get(&utid).cloned()?;
         let rows = touching(&self.stacks[all], range, |row| (row.begin, row.end));
-        rows.iter().max_by_key(|row| row.end.min(range.1) - row.begin.max(range.0))
+        rows.iter()
+            .max_by_key(|row| row.end.min(range.1) - row.begin.max(range.0))
     }
 
     /// Functions of the kernel in a stack, innermost first.
@@ -372,7 +363,11 @@ impl Moment {
     }
 
     /// Handlers of interrupts on a CPU that touch the range; inner ones come after those around them.
-    pub(crate) fn handlers(&self, cpu: i32, (begin, end): (Ns, Ns)) -> impl Iterator<Item = &Handler> {
+    pub(crate) fn handlers(
+        &self,
+        cpu: i32,
+        (begin, end): (Ns, Ns),
+    ) -> impl Iterator<Item = &Handler> {
         let all = self.handlers_on.get(&cpu).cloned();
         let rows = all.map_or(&[][..], |all| &self.handlers[all]);
         // Handlers nest, so their ends are not in order; none lasts for longer than this.
@@ -392,6 +387,24 @@ impl Moment {
 
     pub(crate) fn word(&self, word: Word) -> &str {
         self.words.text(word)
+    }
+
+    /// Device of the file system that a path is on, as far as mounts are known.
+    pub(crate) fn device_of(&self, path: Word) -> Option<i64> {
+        let path = self.word(path);
+        let is_below = |mount: &str| {
+            mount == "/"
+                || path
+                    .strip_prefix(mount)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let mount = self.mounts.iter().find(|(_, mount)| is_below(mount))?;
+        Some(self.disk_of(mount.0))
+    }
+
+    /// The disk that a device is a partition of.
+    pub(crate) fn disk_of(&self, dev: i64) -> i64 {
+        self.disks.get(&dev).copied().unwrap_or(dev)
     }
 
     /// How long each thread ran in the range.

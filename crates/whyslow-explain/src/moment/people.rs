@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Utid;
+use super::{Utid, Word};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Person {
@@ -14,7 +14,7 @@ pub(crate) struct Person {
     /// Belongs to the recorder or tracer.
     pub(crate) is_tracer: bool,
     /// Control group of its process.
-    pub(crate) cgroup: Option<String>,
+    pub(crate) cgroup: Option<Word>,
 }
 
 #[derive(Debug, Default)]
@@ -50,17 +50,5 @@ impl People {
 
     pub(crate) fn is_kernel(&self, utid: Utid) -> bool {
         self.get(utid).is_some_and(|person| person.is_kernel)
-    }
-
-    pub(crate) fn with_tid(&self, tid: i32) -> impl Iterator<Item = Utid> {
-        let all = self.by_utid.iter();
-        all.filter(move |(_, person)| person.tid == tid)
-            .map(|(utid, _)| *utid)
-    }
-
-    pub(crate) fn with_pid(&self, pid: i32) -> impl Iterator<Item = Utid> {
-        let all = self.by_utid.iter();
-        all.filter(move |(_, person)| person.pid == Some(pid))
-            .map(|(utid, _)| *utid)
     }
 }

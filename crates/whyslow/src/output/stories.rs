@@ -30,7 +30,13 @@ pub(crate) fn write(
         Some(_) => None,
         None => terminal::size(),
     };
-    let look = look(calendar.zone.clone(), &Selection::default(), size, args, talk);
+    let look = look(
+        calendar.zone.clone(),
+        &Selection::default(),
+        size,
+        args,
+        talk,
+    );
     let text = match args.chosen_format() {
         Format::Text => text(report, subject, &look),
         Format::Md => markdown(report, subject, &look),
@@ -57,7 +63,10 @@ pub(crate) fn write(
 }
 
 fn head(report: &Report, subject: &Subject, look: &Look) -> String {
-    let host = subject.host.as_ref().map_or_else(String::new, |host| format!(", host {host}"));
+    let host = subject
+        .host
+        .as_ref()
+        .map_or_else(String::new, |host| format!(", host {host}"));
     format!(
         "{}  {} .. {} ({}{})",
         subject.name,
@@ -97,24 +106,44 @@ fn text(report: &Report, subject: &Subject, look: &Look) -> String {
         out.push_str(line);
         out.push('\n');
     };
-    say(&mut out, &look.paint(Paint::Header, &shown(&head(report, subject, look), look.ascii)));
+    say(
+        &mut out,
+        &look.paint(
+            Paint::Header,
+            &shown(&head(report, subject, look), look.ascii),
+        ),
+    );
     for (number, story) in report.stories.iter().enumerate() {
         out.push('\n');
-        Page { look, out: &mut out }.story(number + 1, story);
+        Page {
+            look,
+            out: &mut out,
+        }
+        .story(number + 1, story);
     }
     if !report.findings.is_empty() {
         out.push('\n');
         say(&mut out, &look.paint(Paint::Header, "found besides"));
     }
     for finding in &report.findings {
-        Page { look, out: &mut out }.finding(finding);
+        Page {
+            look,
+            out: &mut out,
+        }
+        .finding(finding);
     }
     for pattern in &report.patterns {
-        let mut page = Page { look, out: &mut out };
+        let mut page = Page {
+            look,
+            out: &mut out,
+        };
         page.wrapped("", &format!("pattern: {}", pattern.says));
     }
     for caveat in &report.caveats {
-        let mut page = Page { look, out: &mut out };
+        let mut page = Page {
+            look,
+            out: &mut out,
+        };
         page.wrapped("", &format!("note: {caveat}"));
     }
     out
@@ -166,7 +195,10 @@ impl Page<'_> {
         };
         let mut facts = vec![confidence.to_owned()];
         if story.saved_at_most_ns > 0 {
-            facts.push(format!("without it at most {} less", length(story.saved_at_most_ns)));
+            facts.push(format!(
+                "without it at most {} less",
+                length(story.saved_at_most_ns)
+            ));
         }
         facts.push(format!("unexplained {}", length(story.unexplained_ns)));
         if let Some(group) = story.group.as_ref().filter(|group| group.count > 1) {
@@ -187,6 +219,19 @@ impl Page<'_> {
         for other in &story.alternatives {
             self.wrapped("   also ", &other.says);
         }
+        for also in &story.also {
+            let words = format!(
+                "{} by {}: {} calls, the longest {}{}",
+                also.what,
+                actor(&also.actor),
+                also.count,
+                length(also.dur_ns),
+                also.id
+                    .as_ref()
+                    .map_or_else(String::new, |id| format!(" ({id})"))
+            );
+            self.wrapped("   same culprit ", &words);
+        }
         for neighbour in &story.neighbours {
             let who = actor(&neighbour.actor);
             self.wrapped("   busy meanwhile ", &format!("{who}: {}", neighbour.what));
@@ -194,7 +239,10 @@ impl Page<'_> {
         for missing in &story.missing {
             self.wrapped(
                 "   not recorded ",
-                &format!("{} ({}): {}", missing.events, missing.decides, missing.record_with),
+                &format!(
+                    "{} ({}): {}",
+                    missing.events, missing.decides, missing.record_with
+                ),
             );
         }
         for caveat in &story.caveats {
@@ -207,7 +255,11 @@ impl Page<'_> {
     }
 
     fn parts(&mut self, story: &Story) {
-        let count = if self.look.details { story.parts.len() } else { PARTS };
+        let count = if self.look.details {
+            story.parts.len()
+        } else {
+            PARTS
+        };
         self.line("   where the time went");
         for part in story.parts.iter().take(count) {
             let line = format!(
@@ -223,7 +275,10 @@ impl Page<'_> {
         let rest = story.parts.iter().skip(count);
         let (number, sum) = rest.fold((0, 0), |(n, sum), part| (n + 1, sum + part.dur_ns));
         if number > 0 {
-            self.line(&format!("   {:>10}          {number} more (--wide)", length(sum)));
+            self.line(&format!(
+                "   {:>10}          {number} more (--wide)",
+                length(sum)
+            ));
         }
         if let Some(command) = story
             .culprit
@@ -253,7 +308,16 @@ impl Page<'_> {
             let frames: Vec<&str> = hop.stack.iter().take(FRAMES).map(String::as_str).collect();
             let _ = write!(words, ", stack {}", frames.join(" < "));
         }
-        let _ = write!(words, " [{:?}{}]", hop.grade, if hop.evidence.is_empty() { String::new() } else { format!(": {}", hop.evidence) });
+        let _ = write!(
+            words,
+            " [{:?}{}]",
+            hop.grade,
+            if hop.evidence.is_empty() {
+                String::new()
+            } else {
+                format!(": {}", hop.evidence)
+            }
+        );
         self.wrapped("     ", &words);
     }
 
@@ -312,7 +376,9 @@ fn about(part: &Part) -> String {
 fn markdown(report: &Report, subject: &Subject, look: &Look) -> String {
     let plain = |text: &str| {
         let text = shown(text, look.ascii).into_owned();
-        text.replace('|', "\\|").replace('<', "&lt;").replace('`', "'")
+        text.replace('|', "\\|")
+            .replace('<', "&lt;")
+            .replace('`', "'")
     };
     let mut out = format!("# {}\n", plain(&head(report, subject, look)));
     for (number, story) in report.stories.iter().enumerate() {
@@ -324,7 +390,9 @@ fn markdown(report: &Report, subject: &Subject, look: &Look) -> String {
             length(story.unexplained_ns),
             length(story.saved_at_most_ns)
         );
-        out.push_str("| time | share | grade | mechanism | who and what |\n|---:|---:|---|---|---|\n");
+        out.push_str(
+            "| time | share | grade | mechanism | who and what |\n|---:|---:|---|---|---|\n",
+        );
         for part in &story.parts {
             let _ = writeln!(
                 out,
@@ -346,7 +414,12 @@ fn markdown(report: &Report, subject: &Subject, look: &Look) -> String {
                 plain(&actor(&hop.actor)),
                 hop.what,
                 hop.mechanism,
-                hop.activity.as_ref().map_or_else(String::new, |activity| format!(", in {}", plain(&call(activity))))
+                hop.activity
+                    .as_ref()
+                    .map_or_else(String::new, |activity| format!(
+                        ", in {}",
+                        plain(&call(activity))
+                    ))
             );
         }
         for other in &story.alternatives {
