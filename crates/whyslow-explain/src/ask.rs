@@ -11,6 +11,7 @@ use whyslow_store::Tables;
 
 use crate::report::{ActorKind, Also, Confidence, Group, Report, SCHEMA, Story};
 use crate::slow::{self, SlowGroup, Wanted};
+use crate::starved::{self, Starved};
 use crate::story::{Subject, story};
 
 /// Stories that are told where nobody asks for one.
@@ -68,6 +69,10 @@ pub fn explain(tables: &dyn Tables, question: &Question) -> Result<Report, Analy
 
 /// Groups of slow operations that are looked into, to find those worth telling.
 const CANDIDATES: usize = 16;
+/// The same of threads that could not run.
+const STARVED: usize = 3;
+/// A story of less than this share of the greatest one's time is not worth reading.
+const WORTH_MIN: f64 = 0.02;
 
 /// Stories with a culprit before those without, each culprit once: what it did to others before how
 /// long it took itself, as that is the same story.
@@ -87,6 +92,8 @@ fn ranked(stories: Vec<Story>) -> Vec<Story> {
     };
     let mut stories = stories;
     stories.sort_by_key(|story| std::cmp::Reverse(weight(story)));
+    let most = stories.iter().map(excess).max().unwrap_or(0);
+    stories.retain(|story| excess(story) as f64 >= WORTH_MIN * most as f64);
     let mut kept: Vec<Story> = Vec::new();
     for story in stories {
         let part = story.culprit.map(|place| &story.parts[place]);
@@ -103,17 +110,38 @@ fn ranked(stories: Vec<Story>) -> Vec<Story> {
             })
         });
         match same {
-            Some(other) => other.also.push(Also {
-                what: story.target.what,
-                id: story.target.id,
-                actor: story.target.actor,
-                dur_ns: story.target.end_ns - story.target.begin_ns,
-                count: story.group.map_or(1, |group| group.count),
-            }),
+            // The longest that others did to it stands for all.
+            Some(other) if length(&story) > length(other) && of_other(&story) => {
+                let (also, mut before) = (std::mem::take(&mut other.also), story);
+                std::mem::swap(other, &mut before);
+                other.also = also;
+                other.also.insert(0, also_of(before));
+            }
+            Some(other) => other.also.push(also_of(story)),
             None => kept.push(story),
         }
     }
     kept
+}
+
+fn also_of(story: Story) -> Also {
+    Also {
+        dur_ns: length(&story),
+        count: story.group.map_or(1, |group| group.count),
+        what: story.target.what,
+        id: story.target.id,
+        actor: story.target.actor,
+    }
+}
+
+fn length(story: &Story) -> Ns {
+    story.target.end_ns - story.target.begin_ns
+}
+
+/// Whether somebody else is the culprit, of an operation.
+fn of_other(story: &Story) -> bool {
+    let part = story.culprit.map(|place| &story.parts[place]);
+    story.target.kind == "operation" && part.is_some_and(|part| part.culprit.kind != ActorKind::Own)
 }
 
 /// Time beyond the usual of all operations that a story stands for.
@@ -193,6 +221,7 @@ impl Asker<'_> {
                 id: Some(format!("op:{id}")),
                 what,
                 cut: call.cut.clone(),
+                only_waits: false,
                 baseline,
                 reproduce: self.command(&format!("-w op:{id}")),
                 recording: self.question.recording.clone(),
@@ -244,6 +273,7 @@ impl Asker<'_> {
                     id: None,
                     what: "this stretch".into(),
                     cut: None,
+                    only_waits: false,
                     baseline: None,
                     reproduce: self
                         .command(&format!("-w {}..{} -t {tid}", window.begin, window.end)),
@@ -309,9 +339,65 @@ impl Asker<'_> {
             stories.extend(self.of_group(group)?);
         }
         if question.calls.is_empty() {
+            let starved = self.starved(&stories)?;
+            stories.extend(starved);
             stories = ranked(stories);
         }
         stories.truncate(limit);
+        Ok(stories)
+    }
+
+    /// Threads that could not run, or waited for memory.
+    fn starved(&self, told: &[Story]) -> Result<Vec<Story>, AnalysisError> {
+        let question = self.question;
+        // Whose calls are slow for the same reason has a story.
+        let is_told = |thread: &Starved| {
+            let of_thread = told
+                .iter()
+                .filter(|story| story.target.actor.tid == Some(thread.tid));
+            let groups = of_thread.filter_map(|story| story.group.as_ref());
+            groups.map(|group| group.dur_ns_total).sum::<Ns>() * 2 >= thread.total
+        };
+        let found = starved::threads(self.tables, question.window)?;
+        let is_asked =
+            |thread: &&Starved| question.tids.is_empty() || question.tids.contains(&thread.tid);
+        let mut stories = Vec::new();
+        let wanted = found
+            .iter()
+            .filter(is_asked)
+            .filter(|thread| !is_told(thread));
+        for thread in wanted.take(STARVED) {
+            let (begin, end, tid) = (thread.begin, thread.end, thread.tid);
+            let mut story = story(
+                self.tables,
+                &Subject {
+                    utid: thread.utid,
+                    begin,
+                    end,
+                    kind: "thread",
+                    id: None,
+                    what: format!(
+                        "going on, with {} waits of {} together,",
+                        thread.waits,
+                        crate::say::length(thread.total)
+                    ),
+                    cut: None,
+                    only_waits: true,
+                    baseline: None,
+                    reproduce: self
+                        .command(&format!("-w {} -t {tid}", crate::say::window(begin, end))),
+                    recording: question.recording.clone(),
+                },
+            )?;
+            story.group = Some(Group {
+                operation: "waits for a CPU or for memory".into(),
+                count: thread.waits,
+                dur_ns_total: thread.total,
+                dur_ns_max: thread.total,
+                walked: 1,
+            });
+            stories.push(story);
+        }
         Ok(stories)
     }
 

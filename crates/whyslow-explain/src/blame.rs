@@ -226,7 +226,6 @@ impl Blame<'_> {
             Object::Futex(word) => ("futex", self.moment.word(word).to_owned()),
             Object::Peer(word) => ("peer", self.moment.word(word).to_owned()),
             Object::Function(word) => ("function", self.moment.word(word).to_owned()),
-            Object::Cgroup(word) => ("cgroup", self.moment.word(word).to_owned()),
             Object::Cpu(cpu) => ("cpu", cpu.to_string()),
         };
         Thing {
@@ -332,10 +331,14 @@ pub(crate) fn told_proof(proof: Proof) -> String {
 }
 
 /// Sums of parts by culprit: one process may be guilty in several ways.
-pub(crate) fn by_culprit(parts: &[Blamed]) -> Vec<(usize, [Ns; 3])> {
+pub(crate) fn by_culprit(
+    parts: &[Blamed],
+    without: &dyn Fn(&Blamed) -> bool,
+) -> Vec<(usize, [Ns; 3])> {
     let mut order: Vec<(usize, [Ns; 3])> = Vec::new();
     let mut places: FxHashMap<(ActorKind, &str, Option<i32>), usize> = FxHashMap::default();
-    for (place, blamed) in parts.iter().enumerate() {
+    let parts = parts.iter().enumerate();
+    for (place, blamed) in parts.filter(|(_, blamed)| !without(blamed)) {
         let actor = &blamed.part.culprit;
         let key = (actor.kind, actor.name.as_str(), actor.pid);
         let at = *places.entry(key).or_insert_with(|| {

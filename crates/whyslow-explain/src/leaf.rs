@@ -25,7 +25,6 @@ pub(crate) enum Object {
     Peer(Word),
     Function(Word),
     Cpu(i32),
-    Cgroup(Word),
 }
 
 /// What a claim can be looked up by.

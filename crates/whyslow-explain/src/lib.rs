@@ -14,6 +14,7 @@ mod report;
 mod say;
 mod serial;
 mod slow;
+mod starved;
 mod story;
 mod walk;
 

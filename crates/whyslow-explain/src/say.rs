@@ -22,6 +22,18 @@ pub(crate) fn length(ns: Ns) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// A stretch of time as commands take it.
+pub(crate) fn window(begin: Ns, end: Ns) -> String {
+    let seconds = |ns: Ns| {
+        format!(
+            "{}.{:09}",
+            ns.div_euclid(1_000_000_000),
+            ns.rem_euclid(1_000_000_000)
+        )
+    };
+    format!("{}..{}", seconds(begin), seconds(end))
+}
+
 pub(crate) fn percent(share: f64) -> String {
     match share * 100.0 {
         share if share > 99.0 && share < 100.0 => format!("{share:.1} %"),

@@ -28,6 +28,8 @@ pub(crate) struct Subject {
     pub(crate) id: Option<String>,
     pub(crate) what: String,
     pub(crate) cut: Option<String>,
+    /// What the thread did itself on a CPU is its work, and no reason.
+    pub(crate) only_waits: bool,
     pub(crate) baseline: Option<Baseline>,
     /// The command that gives this story.
     pub(crate) reproduce: String,
@@ -156,11 +158,17 @@ impl Teller<'_, '_> {
     /// reason which is not its usual work.
     fn named(&self) -> Option<Named> {
         let length = (self.subject.end - self.subject.begin).max(1) as f64;
-        let sums = by_culprit(&self.parts);
+        let is_work = |blamed: &Blamed| {
+            let part = &blamed.part;
+            self.subject.only_waits
+                && part.culprit.kind == ActorKind::Own
+                && matches!(part.root.as_str(), "cpu_running" | "timer_sleep")
+        };
+        let sums = by_culprit(&self.parts, &is_work);
         let best = sums.into_iter().find(|(place, _)| {
             let part = &self.parts[*place].part;
-            let is_recorder = matches!(part.culprit.kind, ActorKind::Unknown);
-            !is_recorder && !matches!(part.root.as_str(), "unknown" | "lost")
+            part.culprit.kind != ActorKind::Unknown
+                && !matches!(part.root.as_str(), "unknown" | "lost")
         })?;
         let (place, sums) = best;
         let sum: Ns = sums.iter().sum();
@@ -269,7 +277,7 @@ impl Teller<'_, '_> {
         let recording = &self.subject.recording;
         let window = match &self.subject.id {
             Some(id) => id.clone(),
-            None => format!("{}..{}", self.subject.begin, self.subject.end),
+            None => crate::say::window(self.subject.begin, self.subject.end),
         };
         let kind = match part.root.as_str() {
             "block_queue" | "block_service" | "block_held" | "swap_in" => "block top",

@@ -230,9 +230,7 @@ impl Walker<'_> {
     fn runnable(&mut self, task: &Task, segment: &Segment, (begin, end): (Ns, Ns)) {
         if is_throttled(self.moment, segment) {
             let who = Who::Thread(task.utid);
-            let person = self.moment.people.get(task.utid);
-            let cgroup = person.and_then(|person| person.cgroup).map(Object::Cgroup);
-            let why = Why::new("cpu_throttled", who, Grade::A).about(cgroup);
+            let why = Why::new("cpu_throttled", who, Grade::A);
             self.leaf(task, (begin, end), why);
             return;
         }

@@ -127,7 +127,7 @@ impl Moment {
             recorded,
             ..Self::default()
         };
-        moment.people = People::load(tables, &mut moment.words)?;
+        moment.people = People::load(tables)?;
         moment.load_states(tables)?;
         moment.load_wakes(tables)?;
         moment.load_calls(tables)?;
@@ -579,17 +579,13 @@ impl Moment {
 }
 
 impl People {
-    fn load(tables: &dyn Tables, words: &mut Words) -> Result<Self> {
+    fn load(tables: &dyn Tables) -> Result<Self> {
         let mut people = Self::default();
-        let mut cgroups: FxHashMap<i32, Word> = FxHashMap::default();
-        let columns = (&["upid"][..], &["comm", "cgroup"][..]);
+        let columns = (&["upid"][..], &["comm"][..]);
         let processes = &mut people.processes;
         rows(tables, ProcessRow::TABLE, columns, None, |cells, row| {
             let upid = cells.ints[0].at(row) as i32;
             processes.insert(upid, cells.text(0, row).to_owned());
-            if let Some(cgroup) = cells.word(1, row, words) {
-                cgroups.insert(upid, cgroup);
-            }
         })?;
         let mut projection = Projection::new(ThreadRow::TABLE);
         let ints = ["utid", "tid", "pid", "upid"].map(|name| projection.need(name));
@@ -617,7 +613,6 @@ impl People {
                     comm: comm.get(at).unwrap_or("").to_owned(),
                     is_kernel: is(kernel),
                     is_tracer: is(tracer),
-                    cgroup: upid.and_then(|upid| cgroups.get(&upid).copied()),
                 };
                 people.by_utid.insert(utid.at(at) as Utid, person);
             }

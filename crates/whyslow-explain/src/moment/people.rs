@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Utid, Word};
+use super::Utid;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Person {
@@ -13,8 +13,6 @@ pub(crate) struct Person {
     pub(crate) is_kernel: bool,
     /// Belongs to the recorder or tracer.
     pub(crate) is_tracer: bool,
-    /// Control group of its process.
-    pub(crate) cgroup: Option<Word>,
 }
 
 #[derive(Debug, Default)]
