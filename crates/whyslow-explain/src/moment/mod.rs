@@ -4,11 +4,13 @@
 //! A walk only ever narrows its window, so nothing outside of the stretch is needed for it, however
 //! long the recording is.
 
+mod columns;
 mod load;
 mod people;
+mod rare;
 mod words;
 
-pub(crate) use people::{People, Person};
+pub(crate) use people::People;
 pub(crate) use words::{Word, Words};
 
 use std::ops::Range;

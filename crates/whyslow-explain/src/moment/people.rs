@@ -1,8 +1,15 @@
 //! Threads by number.
 
+use std::ops::ControlFlow;
+
 use rustc_hash::FxHashMap;
+use whyslow_analysis::read::{Projection, in_order};
+use whyslow_model::row::Row;
+use whyslow_model::tables::{ProcessRow, ThreadRow};
+use whyslow_store::Tables;
 
 use super::Utid;
+use super::columns::{Result, rows};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Person {
@@ -17,12 +24,54 @@ pub(crate) struct Person {
 
 #[derive(Debug, Default)]
 pub(crate) struct People {
-    pub(super) by_utid: FxHashMap<Utid, Person>,
+    by_utid: FxHashMap<Utid, Person>,
     /// Name of the main thread of each process.
-    pub(super) processes: FxHashMap<i32, String>,
+    processes: FxHashMap<i32, String>,
 }
 
 impl People {
+    pub(super) fn load(tables: &dyn Tables) -> Result<Self> {
+        let mut people = Self::default();
+        let columns = (&["upid"][..], &["comm"][..]);
+        let processes = &mut people.processes;
+        rows(tables, ProcessRow::TABLE, columns, None, |cells, row| {
+            let upid = cells.ints[0].at(row) as i32;
+            processes.insert(upid, cells.text(0, row).to_owned());
+        })?;
+        let mut projection = Projection::new(ThreadRow::TABLE);
+        let ints = ["utid", "tid", "pid", "upid"].map(|name| projection.need(name));
+        let comm = projection.need("comm");
+        let flags = ["is_kernel", "is_tracer"].map(|name| projection.need(name));
+        in_order(tables, &projection.scan(None), |batch| {
+            let [utid, tid, pid, upid] = ints;
+            let (utid, tid) = (utid.ints(batch)?, tid.ints(batch)?);
+            let (pid, upid) = (pid.ints(batch)?, upid.ints(batch)?);
+            let (comm, kernel, tracer) = (
+                comm.texts(batch)?,
+                flags[0].bools(batch)?,
+                flags[1].bools(batch)?,
+            );
+            for row in 0..batch.num_rows() {
+                let at = row as u32;
+                let is = |column: &arrow_array::BooleanArray| {
+                    !arrow_array::Array::is_null(column, row) && column.value(row)
+                };
+                let upid = upid.get(at).map(|upid| upid as i32);
+                let person = Person {
+                    tid: tid.at(at) as i32,
+                    pid: pid.get(at).map(|pid| pid as i32),
+                    upid,
+                    comm: comm.get(at).unwrap_or("").to_owned(),
+                    is_kernel: is(kernel),
+                    is_tracer: is(tracer),
+                };
+                people.by_utid.insert(utid.at(at) as Utid, person);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(people)
+    }
+
     pub(crate) fn get(&self, utid: Utid) -> Option<&Person> {
         self.by_utid.get(&utid)
     }
