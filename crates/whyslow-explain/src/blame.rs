@@ -171,7 +171,6 @@ impl Blame<'_> {
         match (felt, leaf.why.mechanism) {
             // Others that ran instead are the reason, whoever had to wait for that.
             (_, root @ ("cpu_throttled" | "lost")) => root,
-            ("woken_by" | "kernel_wait", root) => root,
             (felt, _) => felt,
         }
     }

@@ -82,7 +82,10 @@ pub(crate) fn classify(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) ->
         return why;
     }
     match sleep.cause {
-        Cause::Request(id) | Cause::Worker(id) if moment.request(id).is_some() => {
+        Cause::Request(id) | Cause::Worker(id)
+            if moment.request(id).is_some()
+                && (sleep.cause == Cause::Request(id) || is_passed_on(moment, sleep)) =>
+        {
             let mechanism = stack_has(moment, sleep.utid, range, &SWAP).then_some("swap_in");
             return Sleep::Request { id, mechanism };
         }
@@ -104,6 +107,16 @@ pub(crate) fn classify(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) ->
         return Sleep::Is(Why::unknown("unknown"));
     };
     in_task(moment, sleep, call, waker)
+}
+
+/// Whether a worker did nothing but pass on the end of a request: threads of journals and writeback do
+/// work of their own between requests.
+fn is_passed_on(moment: &Moment, sleep: &Segment) -> bool {
+    let waker = sleep.waker.map_or("", |waker| moment.people.comm(waker));
+    let range = (sleep.begin, sleep.end);
+    (waker.starts_with("kworker") || waker.starts_with("ksoftirqd"))
+        && !stack_has(moment, sleep.utid, range, &JOURNAL)
+        && !stack_has(moment, sleep.utid, range, &WRITEBACK)
 }
 
 /// Waits that the kernel imposes and tells of itself: these end by a timer or a request, which are
