@@ -83,7 +83,10 @@ pub(crate) fn of_futex(
         !futex.is_wake && futex.utid == sleep.utid && futex.begin <= middle && middle < futex.end
     })?;
     let same_lock = |other: &&crate::moment::Futex| {
-        other.is_wake && other.address == wait.address && other.upid == wait.upid && other.woken > 0
+        other.is_wake
+            && other.address == wait.address
+            && other.upid == wait.upid
+            && (other.woken > 0 || other.is_unlock)
     };
     let wakes = moment.futexes.iter().filter(same_lock);
     let releases: Vec<(Ns, Utid)> = wakes

@@ -189,6 +189,8 @@ pub(crate) struct Futex {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
     pub(crate) is_wake: bool,
+    /// Of a lock that inherits priority: one that waits is woken without being counted.
+    pub(crate) is_unlock: bool,
     pub(crate) address: Word,
     pub(crate) woken: i64,
 }

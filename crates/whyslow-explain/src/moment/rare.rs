@@ -4,13 +4,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Window;
 use whyslow_model::row::Row;
 use whyslow_model::tables::{
-    CallsiteRow, DeviceRow, FrameRow, KernelWorkRow, LostEventsRow, MountRow, NetPacketRow,
-    ReclaimRow, SignalRow, SyscallRow,
+    CallsiteRow, DeviceRow, FrameRow, FutexCallRow, KernelWorkRow, LostEventsRow, MountRow,
+    NetPacketRow, ReclaimRow, SignalRow, SyscallRow,
 };
 use whyslow_store::Tables;
 
 use super::columns::{Result, rows};
-use super::{Loss, Moment, Packet, Reclaim, Signal, Word, Work, Write};
+use super::{Futex, Loss, Moment, Packet, Reclaim, Signal, Word, Work, Write};
 
 /// Pages are written back when they are so old (`dirty_expire_centisecs`).
 const DIRTY_NS: i64 = 30_000_000_000;
@@ -47,6 +47,7 @@ impl Moment {
         self.load_reclaims(tables)?;
         self.load_signals(tables)?;
         self.load_packets(tables)?;
+        self.load_futexes(tables)?;
         self.load_losses(tables)
     }
 
@@ -119,6 +120,43 @@ impl Moment {
                     destination: cells.word(2, row, words),
                 };
                 found.insert(id, packet);
+            },
+        )
+    }
+
+    pub(super) fn load_futexes(&mut self, tables: &dyn Tables) -> Result<()> {
+        let ints = ["ts", "ts_end", "utid", "upid", "ret"];
+        let columns = (&ints[..], &["op", "address"][..]);
+        let (end, window) = (self.recording_end, Some(self.window()));
+        let words = &mut self.words;
+        let found = &mut self.futexes;
+        rows(
+            tables,
+            FutexCallRow::TABLE,
+            columns,
+            window,
+            |cells, row| {
+                let Some(utid) = cells.small(2, row) else {
+                    return;
+                };
+                let Some(address) = cells.word(1, row, words) else {
+                    return;
+                };
+                let is_wake = match cells.text(0, row) {
+                    "wait" => false,
+                    "wake" | "requeue" | "unlock" => true,
+                    _ => return,
+                };
+                found.push(Futex {
+                    utid,
+                    upid: cells.small(3, row),
+                    begin: cells.ints[0].at(row),
+                    end: cells.int(1, row).unwrap_or(end),
+                    is_wake,
+                    is_unlock: cells.text(0, row) == "unlock",
+                    address,
+                    woken: cells.int(4, row).unwrap_or(0),
+                });
             },
         )
     }
