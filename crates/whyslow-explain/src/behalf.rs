@@ -117,16 +117,13 @@ impl<'m> Behalf<'m> {
     /// first.
     fn trigger(&self, utid: Utid, at: Ns) -> Option<(Who, Grade)> {
         let moment = self.moment;
-        let commit = moment
-            .work
-            .iter()
-            .find(|work| work.utid == Some(utid) && work.begin <= at && at < work.end);
+        let works = moment.work_of(utid).iter();
+        let commit = works.rev().find(|work| work.begin <= at && at < work.end);
         let before = commit
             .map_or(at, |commit| commit.begin)
             .max(moment.begin - TRIGGER_NS);
-        let syncing = moment.all_calls().iter().filter(|call| {
-            is_sync(moment, call)
-                && call.begin <= before.max(at)
+        let syncing = moment.syncs().filter(|call| {
+            call.begin <= before.max(at)
                 && at < call.end
                 && !moment
                     .people
@@ -161,11 +158,4 @@ impl<'m> Behalf<'m> {
         self.alone.borrow_mut().insert(key, found);
         found
     }
-}
-
-pub(crate) fn is_sync(moment: &Moment, call: &Call) -> bool {
-    matches!(
-        moment.word(call.name),
-        "sync" | "syncfs" | "fsync" | "fdatasync" | "sync_file_range" | "msync"
-    )
 }

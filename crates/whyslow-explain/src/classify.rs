@@ -123,11 +123,9 @@ fn is_passed_on(moment: &Moment, sleep: &Segment) -> bool {
 /// not the reason.
 fn imposed(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) -> Option<Sleep> {
     let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
-    let covers = |utid: Option<Utid>, begin: Ns, end: Ns| {
-        utid == Some(sleep.utid) && begin <= middle && middle < end
-    };
-    for work in &moment.work {
-        if !covers(work.utid, work.begin, work.end) {
+    let covers = |begin: Ns, end: Ns| begin <= middle && middle < end;
+    for work in moment.work_of(sleep.utid) {
+        if !covers(work.begin, work.end) {
             continue;
         }
         let object = work.dev_name.map(Object::Device);
@@ -141,9 +139,9 @@ fn imposed(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) -> Option<Slee
         return Some(Sleep::Is(why.about(object).by(Proof::Work(work.id))));
     }
     let reclaim = moment
-        .reclaims
+        .reclaims_of(sleep.utid)
         .iter()
-        .find(|row| covers(row.utid, row.begin, row.end))?;
+        .find(|row| covers(row.begin, row.end))?;
     if moment.word(reclaim.kind) == "kswapd" {
         return None;
     }
@@ -231,11 +229,9 @@ fn from_network(
     wake: Option<&Wake>,
 ) -> Sleep {
     let peer = call.and_then(|call| call.path);
-    let is_again = |kind: &str| kind == "retransmit" || kind == "retransmit_synack";
-    let lost = moment.packets().find(|packet| {
+    let lost = moment.resent.iter().find(|packet| {
         let ends = [packet.source, packet.destination];
-        is_again(moment.word(packet.kind))
-            && sleep.begin <= packet.ts
+        sleep.begin <= packet.ts
             && packet.ts < sleep.end
             && peer.is_none_or(|peer| ends.iter().flatten().any(|end| names(moment, peer, *end)))
     });

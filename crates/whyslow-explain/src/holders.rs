@@ -7,7 +7,7 @@
 
 use whyslow_model::Ns;
 
-use crate::moment::{LockWait, Moment, Segment, State, Utid, Word};
+use crate::moment::{Futex, LockWait, Moment, Segment, State, Utid, Word};
 use crate::report::Grade;
 
 /// A part of a wait, and who was waited for.
@@ -79,28 +79,19 @@ pub(crate) fn of_futex(
     waker: Utid,
 ) -> Option<(Word, Vec<Piece>)> {
     let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
-    let wait = moment.futexes.iter().find(|futex| {
-        !futex.is_wake && futex.utid == sleep.utid && futex.begin <= middle && middle < futex.end
-    })?;
-    let same_lock = |other: &&crate::moment::Futex| {
-        other.is_wake
-            && other.address == wait.address
-            && other.upid == wait.upid
-            && (other.woken > 0 || other.is_unlock)
-    };
-    let wakes = moment.futexes.iter().filter(same_lock);
-    let releases: Vec<(Ns, Utid)> = wakes
-        .filter(|wake| wake.utid != sleep.utid)
-        // The call that ends this wait reaches beyond its end, and is the waker's own.
-        .filter(|wake| !(wake.utid == waker && wake.begin <= sleep.end && sleep.end <= wake.end))
-        .map(|wake| (wake.begin, wake.utid))
-        .collect();
-    let is_proved = moment.futexes.iter().any(|futex| {
-        same_lock(&futex)
-            && futex.utid == waker
-            && futex.begin <= sleep.end
-            && sleep.end <= futex.end
-    });
+    let waits = moment.futex_waits(sleep.utid).iter();
+    let wait = waits
+        .rev()
+        .find(|futex| futex.begin <= middle && middle < futex.end)?;
+    let wakes = moment.futex_wakes(wait.upid, wait.address);
+    let ends_it =
+        |wake: &Futex| wake.utid == waker && wake.begin <= sleep.end && sleep.end <= wake.end;
+    // The call that ends this wait reaches beyond its end, and is the waker's own.
+    let others = wakes
+        .iter()
+        .filter(|wake| wake.utid != sleep.utid && !ends_it(wake));
+    let releases: Vec<(Ns, Utid)> = others.map(|wake| (wake.begin, wake.utid)).collect();
+    let is_proved = wakes.iter().any(ends_it);
     let mut pieces = cut(sleep, releases, waker);
     if !is_proved {
         for piece in &mut pieces {

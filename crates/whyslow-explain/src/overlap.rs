@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 
-use crate::behalf::{Behalf, is_sync};
+use crate::behalf::Behalf;
 use crate::blame::Blame;
 use crate::leaf::{Leaf, Object, Proof, Who, Why};
 use crate::moment::{Moment, Utid};
@@ -111,9 +111,8 @@ fn rest(
         return;
     }
     let mut syncs: Vec<_> = moment
-        .all_calls()
-        .iter()
-        .filter(|other| is_sync(moment, other) && other.utid != utid)
+        .syncs()
+        .filter(|other| other.utid != utid)
         .filter(|other| other.begin < end && other.end > begin)
         .collect();
     // The longest overlap first; those after it have what it leaves.

@@ -15,6 +15,8 @@ use crate::{overlap, say};
 const SLOWER_MIN: f64 = 2.0;
 /// Explanations of less are no alternatives.
 const ALTERNATIVE_MIN: f64 = 0.15;
+/// What coincides with less of the time is not told.
+const COINCIDES_MIN: f64 = 0.75;
 /// Loss of more of the window than this leaves no high confidence.
 const LOSS_MAX: f64 = 0.05;
 
@@ -197,6 +199,8 @@ impl Teller<'_, '_> {
             score if score >= 0.75 => Confidence::High,
             score if score >= 0.5 => Confidence::Medium,
             score if score >= 0.3 => Confidence::Low,
+            // What only coincided is worth telling where it did so nearly all the time.
+            _ if named.grade == Grade::C && named.share >= COINCIDES_MIN => Confidence::Low,
             _ => Confidence::None,
         };
         let window = (self.subject.begin, self.subject.end);

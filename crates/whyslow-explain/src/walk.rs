@@ -206,8 +206,8 @@ impl Walker<'_> {
     }
 
     fn is_reclaiming(&self, utid: Utid, at: Ns) -> bool {
-        let mut reclaims = self.moment.reclaims.iter();
-        reclaims.any(|row| row.utid == Some(utid) && row.begin <= at && at < row.end)
+        let mut reclaims = self.moment.reclaims_of(utid).iter();
+        reclaims.any(|row| row.begin <= at && at < row.end)
     }
 
     /// Softirqs inside of a call are of what the call sends, as a rule.

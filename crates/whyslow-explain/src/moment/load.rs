@@ -146,6 +146,10 @@ impl Moment {
         })?;
         found.sort_by_key(|row| (row.utid, row.begin, row.end));
         self.calls_of = ranges(&found, |row| row.utid);
+        let is_sync = |row: &u32| is_sync(self.words.text(found[*row as usize].name));
+        let mut syncs: Vec<u32> = (0..found.len() as u32).filter(is_sync).collect();
+        syncs.sort_by_key(|row| (found[*row as usize].begin, found[*row as usize].id));
+        self.syncs = syncs;
         self.calls = found;
         Ok(())
     }
@@ -322,4 +326,12 @@ fn cause_of(cause: &str, id: Option<i64>) -> Cause {
         ("received", Some(id)) => Cause::Received(id),
         _ => Cause::None,
     }
+}
+
+/// Calls that return when something has been written.
+fn is_sync(name: &str) -> bool {
+    matches!(
+        name,
+        "sync" | "syncfs" | "fsync" | "fdatasync" | "sync_file_range" | "msync"
+    )
 }

@@ -152,7 +152,6 @@ pub(crate) struct Work {
     pub(crate) kind: Word,
     pub(crate) dev: Option<i64>,
     pub(crate) dev_name: Option<Word>,
-    pub(crate) utid: Option<Utid>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -160,7 +159,6 @@ pub(crate) struct Reclaim {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
     pub(crate) kind: Word,
-    pub(crate) utid: Option<Utid>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -175,7 +173,6 @@ pub(crate) struct Signal {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
     pub(crate) ts: Ns,
-    pub(crate) kind: Word,
     pub(crate) utid: Option<Utid>,
     pub(crate) source: Option<Word>,
     pub(crate) destination: Option<Word>,
@@ -188,11 +185,7 @@ pub(crate) struct Futex {
     pub(crate) upid: Option<i32>,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    pub(crate) is_wake: bool,
-    /// Of a lock that inherits priority: one that waits is woken without being counted.
-    pub(crate) is_unlock: bool,
     pub(crate) address: Word,
-    pub(crate) woken: i64,
 }
 
 /// Bytes that a thread wrote to a file of the page cache.
@@ -249,11 +242,19 @@ pub(crate) struct Moment {
     stacks_of: FxHashMap<Utid, Range<usize>>,
     handlers: Vec<Handler>,
     handlers_on: FxHashMap<i32, Range<usize>>,
-    pub(crate) work: Vec<Work>,
-    pub(crate) reclaims: Vec<Reclaim>,
+    /// Work of threads, by them.
+    work_of: FxHashMap<Utid, Vec<Work>>,
+    pub(crate) has_work: bool,
+    reclaims_of: FxHashMap<Utid, Vec<Reclaim>>,
     pub(crate) signals: Vec<Signal>,
     packets: FxHashMap<i64, Packet>,
-    pub(crate) futexes: Vec<Futex>,
+    /// Segments that were sent again, in order.
+    pub(crate) resent: Vec<Packet>,
+    futex_waits: FxHashMap<Utid, Vec<Futex>>,
+    /// Those that let a lock go, by process and address.
+    futex_wakes: FxHashMap<(Option<i32>, Word), Vec<Futex>>,
+    /// Calls that have files written, in order of begin.
+    syncs: Vec<u32>,
     pub(crate) losses: Vec<Loss>,
     /// Who wrote to files before and in the window.
     pub(crate) writes: Vec<Write>,
@@ -310,10 +311,6 @@ impl Moment {
         touching(rows, range, |row| (row.begin, row.end))
     }
 
-    pub(crate) fn all_calls(&self) -> &[Call] {
-        &self.calls
-    }
-
     pub(crate) fn wake(&self, id: i64) -> Option<&Wake> {
         self.wakes.get(&id)
     }
@@ -322,8 +319,30 @@ impl Moment {
         self.packets.get(&id)
     }
 
-    pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
-        self.packets.values()
+    /// What the kernel did in a thread, or imposed on it.
+    pub(crate) fn work_of(&self, utid: Utid) -> &[Work] {
+        self.work_of.get(&utid).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn reclaims_of(&self, utid: Utid) -> &[Reclaim] {
+        self.reclaims_of.get(&utid).map_or(&[], Vec::as_slice)
+    }
+
+    /// Waits of a thread for locks of its program.
+    pub(crate) fn futex_waits(&self, utid: Utid) -> &[Futex] {
+        self.futex_waits.get(&utid).map_or(&[], Vec::as_slice)
+    }
+
+    /// Calls that let a lock of a program go and woke somebody, in order.
+    pub(crate) fn futex_wakes(&self, upid: Option<i32>, address: Word) -> &[Futex] {
+        self.futex_wakes
+            .get(&(upid, address))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// Calls that have files written, in order of begin.
+    pub(crate) fn syncs(&self) -> impl Iterator<Item = &Call> {
+        self.syncs.iter().map(|row| &self.calls[*row as usize])
     }
 
     pub(crate) fn request(&self, id: i64) -> Option<&Request> {

@@ -20,7 +20,7 @@ impl Moment {
         let ints = ["ts", "ts_end", "id", "utid", "dev"];
         let columns = (&ints[..], &["kind", "dev_name"][..]);
         let (end, window) = (self.recording_end, Some(self.window()));
-        let (words, found) = (&mut self.words, &mut self.work);
+        let (words, found) = (&mut self.words, &mut self.work_of);
         rows(
             tables,
             KernelWorkRow::TABLE,
@@ -30,17 +30,21 @@ impl Moment {
                 let Some(kind) = cells.word(0, row, words) else {
                     return;
                 };
-                found.push(Work {
+                let Some(utid) = cells.small(3, row) else {
+                    return;
+                };
+                found.entry(utid).or_default().push(Work {
                     id: cells.ints[2].at(row),
                     begin: cells.ints[0].at(row),
                     end: cells.int(1, row).unwrap_or(end),
                     kind,
                     dev: cells.int(4, row),
                     dev_name: cells.word(1, row, words),
-                    utid: cells.small(3, row),
                 });
             },
-        )
+        )?;
+        self.has_work = !self.work_of.is_empty();
+        Ok(())
     }
 
     pub(super) fn load_others(&mut self, tables: &dyn Tables) -> Result<()> {
@@ -54,17 +58,19 @@ impl Moment {
     pub(super) fn load_reclaims(&mut self, tables: &dyn Tables) -> Result<()> {
         let (end, window) = (self.recording_end, Some(self.window()));
         let words = &mut self.words;
-        let found = &mut self.reclaims;
+        let found = &mut self.reclaims_of;
         let columns = (&["ts", "ts_end", "utid"][..], &["kind"][..]);
         rows(tables, ReclaimRow::TABLE, columns, window, |cells, row| {
             let Some(kind) = cells.word(0, row, words) else {
                 return;
             };
-            found.push(Reclaim {
+            let Some(utid) = cells.small(2, row) else {
+                return;
+            };
+            found.entry(utid).or_default().push(Reclaim {
                 begin: cells.ints[0].at(row),
                 end: cells.int(1, row).unwrap_or(end),
                 kind,
-                utid: cells.small(2, row),
             });
         })
     }
@@ -97,7 +103,7 @@ impl Moment {
     pub(super) fn load_packets(&mut self, tables: &dyn Tables) -> Result<()> {
         let window = Some(self.window());
         let words = &mut self.words;
-        let found = &mut self.packets;
+        let (found, resent) = (&mut self.packets, &mut self.resent);
         let columns = (
             &["ts", "id", "utid"][..],
             &["kind", "source", "destination"][..],
@@ -108,17 +114,16 @@ impl Moment {
             columns,
             window,
             |cells, row| {
-                let Some(kind) = cells.word(0, row, words) else {
-                    return;
-                };
                 let id = cells.ints[1].at(row);
                 let packet = Packet {
                     ts: cells.ints[0].at(row),
-                    kind,
                     utid: cells.small(2, row),
                     source: cells.word(1, row, words),
                     destination: cells.word(2, row, words),
                 };
+                if matches!(cells.text(0, row), "retransmit" | "retransmit_synack") {
+                    resent.push(packet);
+                }
                 found.insert(id, packet);
             },
         )
@@ -129,7 +134,7 @@ impl Moment {
         let columns = (&ints[..], &["op", "address"][..]);
         let (end, window) = (self.recording_end, Some(self.window()));
         let words = &mut self.words;
-        let found = &mut self.futexes;
+        let (waits, wakes) = (&mut self.futex_waits, &mut self.futex_wakes);
         rows(
             tables,
             FutexCallRow::TABLE,
@@ -142,21 +147,24 @@ impl Moment {
                 let Some(address) = cells.word(1, row, words) else {
                     return;
                 };
-                let is_wake = match cells.text(0, row) {
-                    "wait" => false,
-                    "wake" | "requeue" | "unlock" => true,
-                    _ => return,
-                };
-                found.push(Futex {
+                let futex = Futex {
                     utid,
                     upid: cells.small(3, row),
                     begin: cells.ints[0].at(row),
                     end: cells.int(1, row).unwrap_or(end),
-                    is_wake,
-                    is_unlock: cells.text(0, row) == "unlock",
                     address,
-                    woken: cells.int(4, row).unwrap_or(0),
-                });
+                };
+                let woken = cells.int(4, row).unwrap_or(0);
+                match cells.text(0, row) {
+                    "wait" => waits.entry(utid).or_default().push(futex),
+                    // Who unlocks what inherits priority wakes without counting.
+                    "wake" | "requeue" if woken == 0 => {}
+                    "wake" | "requeue" | "unlock" => {
+                        let key = (futex.upid, address);
+                        wakes.entry(key).or_default().push(futex);
+                    }
+                    _ => {}
+                }
             },
         )
     }
@@ -182,7 +190,7 @@ impl Moment {
 
     /// Who wrote to files, also some time before: pages are written back later, on nobody's account.
     pub(super) fn load_writers(&mut self, tables: &dyn Tables) -> Result<()> {
-        let is_needed = !self.work.is_empty()
+        let is_needed = self.has_work
             || self
                 .requests
                 .iter()

@@ -13,12 +13,13 @@
 //! mechanism), the culprit, what it was about, and its grade. Parts below one per cent are left out.
 //! `WHYSLOW_BLESS=1` prints the files as they would pass.
 
+mod degraded;
 mod random;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use whyslow_explain::{ActorKind, Part, Question, explain};
+use whyslow_explain::{ActorKind, Part, Question, Story, explain};
 use whyslow_ingest::{ImportOptions, import};
 use whyslow_model::Window;
 use whyslow_store::Recording;
@@ -78,7 +79,7 @@ fn told(part: &Part) -> String {
     line
 }
 
-fn answer(case: &Case<'_>, folder: &Path) -> Vec<String> {
+fn story_of(case: &Case<'_>, folder: &Path) -> Story {
     let source = folder.join("trace.txt");
     std::fs::write(&source, format!("whyslow-text 1\n{}", case.trace)).expect("room");
     let output = folder.join("trace.wsl");
@@ -96,11 +97,15 @@ fn answer(case: &Case<'_>, folder: &Path) -> Vec<String> {
         ..Question::default()
     };
     let report = explain(&tables, &question).expect("an answer");
-    let story = report.stories.first().expect("a story");
+    report.stories.into_iter().next().expect("a story")
+}
+
+fn answer(case: &Case<'_>, folder: &Path) -> Vec<String> {
+    let story = story_of(case, folder);
     let sum: i64 = story.parts.iter().map(|part| part.dur_ns).sum();
     assert_eq!(
         sum,
-        ns(end) - ns(begin),
+        story.target.end_ns - story.target.begin_ns,
         "{}: every moment counts once",
         case.title
     );
