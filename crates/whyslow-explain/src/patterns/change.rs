@@ -132,7 +132,7 @@ fn segment(bins: &[Bin], first: usize, cuts: &mut Vec<(usize, f64, f64)>) {
 fn places(bins: &[Bin]) -> impl Iterator<Item = usize> {
     let all: f64 = bins.iter().map(|bin| bin.items).sum();
     let mut before = 0.0;
-    let befores: Vec<f64> = bins
+    let so_far: Vec<f64> = bins
         .iter()
         .map(|bin| {
             before += bin.items;
@@ -141,7 +141,7 @@ fn places(bins: &[Bin]) -> impl Iterator<Item = usize> {
         .collect();
     let last = bins.len().saturating_sub(SEGMENT_BINS_MIN);
     (SEGMENT_BINS_MIN..=last).filter(move |place| {
-        let before = befores[place - 1];
+        let before = so_far[place - 1];
         before >= SEGMENT_ITEMS_MIN && all - before >= SEGMENT_ITEMS_MIN
     })
 }

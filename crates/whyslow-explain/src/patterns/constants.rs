@@ -34,7 +34,7 @@ pub const KNOWN: [Known; 13] = [
         confirm: "a poll of 2.5 s on a socket to port 53 that returned 0",
     },
     Known {
-        cause: "no answer of a neighbour (ARP or ND: 3 probes of 1 s)",
+        cause: "no answer of a neighbour (ARP: 3 probes of 1 s)",
         values: &[3.06 * S],
         confirm: "EHOSTUNREACH or POLLERR at the end of the wait",
     },
