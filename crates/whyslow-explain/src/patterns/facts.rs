@@ -71,20 +71,33 @@ impl Facts {
     pub(super) fn of(input: &Input<'_>) -> Self {
         let mut normal = Normal::of(input.items, input.baseline, input.objective);
         let flags = normal.slow.iter().enumerate();
-        let places = flags.filter(|(_, slow)| **slow).map(|(place, _)| place);
-        let places = places.collect();
-        let told = input.items.iter().zip(&normal.slow);
-        let mut told: Vec<(Item, bool)> = told.map(|(item, slow)| (*item, *slow)).collect();
+        let told = flags.map(|(place, slow)| (input.items[place], *slow, place));
+        let mut told: Vec<(Item, bool, usize)> = told.collect();
         // What failed soon is neither usual nor slow.
-        told.retain(|(item, slow)| *slow || !item.failed);
-        told.sort_by_key(|(item, _)| (item.ts, item.dur));
-        let (items, slow): (Vec<Item>, Vec<bool>) = told.iter().copied().unzip();
-        normal.slow = slow;
+        told.retain(|(item, slow, _)| *slow || !item.failed);
+        told.sort_by_key(|(item, _, place)| (item.ts, item.dur, *place));
+        let items: Vec<Item> = told.iter().map(|(item, ..)| *item).collect();
+        let (gap, mode) = mode(&items, &normal);
+        for place in gap
+            .iter()
+            .filter(|gap| gap.is_much())
+            .flat_map(|gap| &gap.above)
+        {
+            let (item, slow, _) = &mut told[*place];
+            *slow |= normal.may_be_slow(item);
+        }
+        normal.slow = told.iter().map(|(_, slow, _)| *slow).collect();
+        let places = told
+            .iter()
+            .filter(|(_, slow, _)| *slow)
+            .map(|(.., place)| *place);
+        let mut places: Vec<usize> = places.collect();
+        places.sort_unstable();
+        let told: Vec<(Item, bool)> = told.iter().map(|(item, slow, _)| (*item, *slow)).collect();
         let window = input.span();
         let slow_items = || told.iter().filter_map(|(item, slow)| slow.then_some(item));
         let episodes = Episodes::of(slow_items());
         let rates = rates(&told, &episodes);
-        let (gap, mode) = mode(&items, &normal);
         let rhythm = rhythm(&episodes.onsets, window);
         let job = |rhythm: &Rhythm, starts: &[Ns]| {
             matching(&episodes.onsets, starts, (rhythm.period, window))

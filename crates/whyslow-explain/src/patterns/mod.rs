@@ -28,6 +28,8 @@ mod ranks;
 pub mod saturation;
 mod say;
 pub mod shifted;
+#[cfg(test)]
+mod simulation;
 mod words;
 
 pub use decide::{Class, Judgement, judge};
