@@ -27,6 +27,8 @@ pub struct Question {
     pub operation: Option<(String, i64)>,
     pub tids: Vec<i32>,
     pub pids: Vec<i32>,
+    /// Devices: what the comparison with their peers says of them.
+    pub devices: Vec<String>,
     /// Names or classes of calls of which the slow ones are explained …
     pub calls: Vec<String>,
     /// … and how long they have to take for that.
@@ -56,10 +58,26 @@ pub fn explain(tables: &dyn Tables, question: &Question) -> Result<Report, Analy
         for tid in &question.tids {
             report.stories.extend(asker.thread(*tid, window)?);
         }
+    } else if !question.devices.is_empty() {
+        let (window, devices) = (question.window, &question.devices);
+        let mut found =
+            crate::detectors::devices::find(tables, window, devices, &question.recording)?;
+        found.retain(|finding| devices.contains(&finding.culprit.name));
+        if found.is_empty() {
+            report.caveats.push(format!(
+                "no requests to {} were recorded",
+                devices.join(", ")
+            ));
+        }
+        report.findings = found;
+        return Ok(report);
     } else {
         report.stories = asker.slow()?;
+        if question.calls.is_empty() && question.tids.is_empty() && question.pids.is_empty() {
+            report.findings = crate::detectors::run(tables, question.window, &question.recording)?;
+        }
     }
-    if report.stories.is_empty() {
+    if report.stories.is_empty() && report.findings.is_empty() {
         report
             .caveats
             .push("no operation took much longer than others like it".into());
@@ -396,7 +414,10 @@ impl Asker<'_> {
                 dur_ns_max: thread.total,
                 walked: 1,
             });
-            stories.push(story);
+            // On a busy machine everybody waits for everybody: only one that stands out is a story.
+            if story.confidence >= Confidence::Medium {
+                stories.push(story);
+            }
         }
         Ok(stories)
     }

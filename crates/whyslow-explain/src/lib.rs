@@ -6,6 +6,7 @@ mod behalf;
 mod blame;
 mod blocks;
 mod classify;
+mod detectors;
 mod holders;
 mod leaf;
 mod moment;

@@ -19,6 +19,7 @@ pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
         tids: args.tid.clone(),
         pids: args.pid.clone(),
         limit: args.limit,
+        devices: args.dev.clone(),
         ..Question::default()
     };
     if let Some(slow) = &args.slow {

@@ -123,7 +123,17 @@ fn text(report: &Report, subject: &Subject, look: &Look) -> String {
     }
     if !report.findings.is_empty() {
         out.push('\n');
-        say(&mut out, &look.paint(Paint::Header, "found besides"));
+        say(
+            &mut out,
+            &look.paint(
+                Paint::Header,
+                if report.stories.is_empty() {
+                    "found"
+                } else {
+                    "found besides"
+                },
+            ),
+        );
     }
     for finding in &report.findings {
         Page {
