@@ -112,6 +112,10 @@ fn ranked(stories: Vec<Story>) -> Vec<Story> {
     stories.sort_by_key(|story| std::cmp::Reverse(weight(story)));
     let most = stories.iter().map(excess).max().unwrap_or(0);
     stories.retain(|story| excess(story) as f64 >= WORTH_MIN * most as f64);
+    // One that names nobody is told where there is nothing else.
+    if stories.iter().any(|story| story.culprit.is_some()) {
+        stories.retain(|story| story.culprit.is_some());
+    }
     let mut kept: Vec<Story> = Vec::new();
     for story in stories {
         let part = story.culprit.map(|place| &story.parts[place]);

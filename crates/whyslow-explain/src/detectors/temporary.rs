@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_model::row::Row;
@@ -25,6 +25,9 @@ const BYTES_MIN: i64 = 4 << 20;
 const DELETED_MIN: f64 = 0.8;
 /// Files that live longer are a cache.
 const LIFE_MAX_NS: Ns = 120_000_000_000;
+/// A folder with so many of them is one of a request.
+const FILES_A_FOLDER: u64 = 5;
+const FOLDERS_MAX: usize = 10_000;
 /// A pause of so many usual distances, and this long, ends a burst.
 const PAUSE: f64 = 20.0;
 const PAUSE_MIN_NS: Ns = 50_000_000;
@@ -38,6 +41,8 @@ struct Files {
     lives: Vec<Ns>,
     /// When each was made, and what was written to it.
     begins: Vec<(Ns, i64)>,
+    /// Folders they are in: one for each request, as many programs do it.
+    folders: FxHashSet<String>,
     last: Ns,
 }
 
@@ -77,6 +82,12 @@ pub(super) fn find(
             files.written += written.at(row);
             files.read += read.at(row);
             files.begins.push((ts.at(row), written.at(row)));
+            if let Some((folder, _)) = path.rsplit_once('/')
+                && files.folders.len() < FOLDERS_MAX
+                && !files.folders.contains(folder)
+            {
+                files.folders.insert(folder.to_owned());
+            }
             files.last = files.last.max(ts_end.get(row).unwrap_or(ts.at(row)));
             if let (Some(true), Some(end)) = (deleted, ts_end.get(row)) {
                 files.deleted += 1;
@@ -121,7 +132,13 @@ fn tell(
         .find(|(of, number, _)| *of == upid && counted.pattern(*number) == pattern);
     let tid = of_pattern.and_then(|(_, _, sum)| sum.thread());
     files.begins.sort_unstable();
-    let bursts = bursts(&files.begins);
+    let folders = files.folders.len();
+    let is_each = folders > 1 && folders as u64 * FILES_A_FOLDER <= files.made;
+    let bursts = if is_each {
+        folders
+    } else {
+        bursts(&files.begins)
+    };
     let (first, last) = (files.begins.first()?.0, files.last);
     let per_burst = files.written / bursts.max(1) as i64;
     let who = match (process.pid, tid) {

@@ -36,6 +36,9 @@ pub(crate) struct ExplainArgs {
     /// Stories at most; 0 for all
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    /// What a mechanism is, how it is recognised and what helps; `list` names all
+    #[arg(long, value_name = "MECHANISM", exclusive = true)]
+    pub(crate) why: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
