@@ -11,7 +11,7 @@ use whyslow_model::tables::FileLifeRow;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use super::calls::{Counted, What};
+use super::calls::{Counted, Process, What};
 use super::{actor, mebibytes, template};
 use crate::report::{Finding, Thing};
 
@@ -141,11 +141,7 @@ fn tell(
     };
     let (first, last) = (files.begins.first()?.0, files.last);
     let per_burst = files.written / bursts.max(1) as i64;
-    let who = match (process.pid, tid) {
-        (Some(pid), Some(tid)) if tid != pid => format!("{}[{pid}] (thread {tid})", process.comm),
-        (Some(pid), _) => format!("{}[{pid}]", process.comm),
-        _ => process.comm.clone(),
-    };
+    let who = named(&process, tid);
     let says = format!(
         "{who} made {} files {pattern}, wrote {} to them, read {} back and deleted {} of them; half lived for {} or less; {} in {bursts} burst{}, {} each",
         files.made,
@@ -183,6 +179,14 @@ fn tell(
             "keep the data in memory, or put these files on a tmpfs: nothing of them is left afterwards".into(),
         ],
     })
+}
+
+fn named(process: &Process, tid: Option<i32>) -> String {
+    match (process.pid, tid) {
+        (Some(pid), Some(tid)) if tid != pid => format!("{}[{pid}] (thread {tid})", process.comm),
+        (Some(pid), _) => format!("{}[{pid}]", process.comm),
+        _ => process.comm.clone(),
+    }
 }
 
 /// How often a pause came between files.
