@@ -21,7 +21,6 @@ const DEVICE_BYTES_MIN: i64 = 1 << 20;
 /// Reads of one file by one process.
 #[derive(Debug, Default)]
 struct Reads {
-    calls: u64,
     bytes: i64,
     device_bytes: i64,
     requests: u64,
@@ -41,6 +40,118 @@ type Writers = FxHashMap<String, (i64, FxHashMap<i32, u64>)>;
 /// A request for data: who, when, how much.
 type Read = (i32, Ns, i64);
 
+/// What was read and written, by file.
+#[derive(Debug, Default)]
+struct Files {
+    reads: FxHashMap<(i32, String), Reads>,
+    writes: Writers,
+}
+
+/// A call about a file.
+struct Call<'b> {
+    ts: Ns,
+    dur: Ns,
+    id: i64,
+    upid: i32,
+    tid: i32,
+    bytes: i64,
+    offset: Option<i64>,
+    path: &'b str,
+    path2: Option<&'b str>,
+}
+
+impl Files {
+    fn read(
+        tables: &dyn Tables,
+        window: Option<Window>,
+        requests: &[Read],
+    ) -> Result<Self, AnalysisError> {
+        let mut files = Self::default();
+        let mut projection = Projection::new(SyscallRow::TABLE);
+        let [ts, dur, id, upid, utid, tid, bytes, offset] = [
+            "ts",
+            "dur",
+            "id",
+            "upid",
+            "utid",
+            "tid",
+            "bytes",
+            "file_offset",
+        ]
+        .map(|name| projection.need(name));
+        let [op, path, path2, class] =
+            ["op", "path", "path2", "fd_class"].map(|name| projection.need(name));
+        in_order(tables, &projection.scan(window), |batch| {
+            let (ts, dur, id) = (ts.ints(batch)?, dur.ints(batch)?, id.ints(batch)?);
+            let (upid, utid, tid) = (upid.ints(batch)?, utid.ints(batch)?, tid.ints(batch)?);
+            let (bytes, offset) = (bytes.ints(batch)?, offset.ints(batch)?);
+            let (op, path, path2) = (op.texts(batch)?, path.texts(batch)?, path2.texts(batch)?);
+            let class = class.texts(batch)?;
+            for row in 0..batch.num_rows() as u32 {
+                let (Some(path), Some("file"), Some(upid)) =
+                    (path.get(row), class.get(row), upid.get(row))
+                else {
+                    continue;
+                };
+                let call = Call {
+                    ts: ts.at(row),
+                    dur: dur.get(row).unwrap_or(0),
+                    id: id.at(row),
+                    upid: upid as i32,
+                    tid: tid.or_zero(row) as i32,
+                    bytes: bytes.get(row).unwrap_or(0),
+                    offset: offset.get(row),
+                    path,
+                    path2: path2.get(row),
+                };
+                match op.get(row) {
+                    Some("write") if call.bytes > 0 => files.write(&call),
+                    Some("read" | "read_write") => {
+                        let span = (call.ts, call.ts + call.dur);
+                        files.add(&call, in_call(requests, utid.or_zero(row) as i32, span));
+                    }
+                    _ => {}
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(files)
+    }
+
+    fn write(&mut self, call: &Call<'_>) {
+        let (end, by) = self.writes.entry(call.path.to_owned()).or_default();
+        *end = (*end).max(call.offset.map_or(0, |at| at + call.bytes));
+        *by.entry(call.upid).or_default() += 1;
+    }
+
+    /// A call that read, and the bytes and number of requests to devices in it.
+    fn add(&mut self, call: &Call<'_>, (device_bytes, requests): (i64, u64)) {
+        let key = (call.upid, call.path.to_owned());
+        // Most reads touch no device.
+        if requests == 0 && !self.reads.contains_key(&key) {
+            return;
+        }
+        let sum = self.reads.entry(key).or_insert(Reads {
+            first: call.ts,
+            ..Reads::default()
+        });
+        sum.bytes += call.bytes;
+        sum.device_bytes += device_bytes;
+        sum.requests += requests;
+        sum.time += call.dur;
+        sum.last = call.ts + call.dur;
+        sum.tid = call.tid;
+        sum.longest = sum.longest.max((call.dur, call.id));
+        if sum.peer.is_none() {
+            sum.peer = call.path2.map(str::to_owned);
+        }
+        sum.offset = match (sum.offset, call.offset) {
+            (Some(least), Some(offset)) => Some(least.min(offset)),
+            (known, offset) => known.or(offset),
+        };
+    }
+}
+
 pub(super) fn find(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -51,80 +162,7 @@ pub(super) fn find(
     if requests.iter().map(|(_, _, bytes)| bytes).sum::<i64>() < DEVICE_BYTES_MIN {
         return Ok(Vec::new());
     }
-    let mut reads: FxHashMap<(i32, String), Reads> = FxHashMap::default();
-    // Who appends to which file, and how far it reaches.
-    let mut writes: Writers = FxHashMap::default();
-    let mut projection = Projection::new(SyscallRow::TABLE);
-    let [ts, dur, id, upid, utid, tid, bytes, offset] = [
-        "ts",
-        "dur",
-        "id",
-        "upid",
-        "utid",
-        "tid",
-        "bytes",
-        "file_offset",
-    ]
-    .map(|name| projection.need(name));
-    let [op, path, path2, class] =
-        ["op", "path", "path2", "fd_class"].map(|name| projection.need(name));
-    in_order(tables, &projection.scan(window), |batch| {
-        let (ts, dur, id) = (ts.ints(batch)?, dur.ints(batch)?, id.ints(batch)?);
-        let (upid, utid, tid) = (upid.ints(batch)?, utid.ints(batch)?, tid.ints(batch)?);
-        let (bytes, offset) = (bytes.ints(batch)?, offset.ints(batch)?);
-        let (op, path, path2) = (op.texts(batch)?, path.texts(batch)?, path2.texts(batch)?);
-        let class = class.texts(batch)?;
-        for row in 0..batch.num_rows() as u32 {
-            let (Some(path), Some("file"), Some(upid)) =
-                (path.get(row), class.get(row), upid.get(row))
-            else {
-                continue;
-            };
-            let (begin, length) = (ts.at(row), dur.get(row).unwrap_or(0));
-            let moved = bytes.get(row).unwrap_or(0);
-            match op.get(row) {
-                Some("write") if moved > 0 => {
-                    let (end, by) = writes.entry(path.to_owned()).or_default();
-                    *end = (*end).max(offset.get(row).map_or(0, |at| at + moved));
-                    *by.entry(upid as i32).or_default() += 1;
-                }
-                Some("read" | "read_write") => {
-                    let found =
-                        in_call(&requests, utid.or_zero(row) as i32, (begin, begin + length));
-                    let known = reads.get_mut(&(upid as i32, path.to_owned()));
-                    let sum = match (found.1, known) {
-                        (_, Some(sum)) => sum,
-                        // Most reads touch no device.
-                        (0, None) => continue,
-                        (_, None) => reads
-                            .entry((upid as i32, path.to_owned()))
-                            .or_insert(Reads {
-                                first: begin,
-                                ..Reads::default()
-                            }),
-                    };
-                    sum.calls += 1;
-                    sum.bytes += moved;
-                    sum.device_bytes += found.0;
-                    sum.requests += found.1;
-                    sum.time += length;
-                    sum.last = begin + length;
-                    sum.tid = tid.or_zero(row) as i32;
-                    sum.longest = sum.longest.max((length, id.at(row)));
-                    if sum.peer.is_none() {
-                        sum.peer = path2.get(row).map(str::to_owned);
-                    }
-                    sum.offset = sum
-                        .offset
-                        .min(offset.get(row))
-                        .or(sum.offset)
-                        .or(offset.get(row));
-                }
-                _ => {}
-            }
-        }
-        Ok(ControlFlow::Continue(()))
-    })?;
+    let Files { reads, writes } = Files::read(tables, window, &requests)?;
     let mut found: Vec<((i32, String), Reads)> = reads.into_iter().collect();
     found.sort_by_key(|((upid, path), reads)| {
         (std::cmp::Reverse(reads.device_bytes), *upid, path.clone())

@@ -36,51 +36,66 @@ pub(crate) fn find(
     let Some(table) = answer.tables.iter().find(|table| table.name == "devices") else {
         return Ok(Vec::new());
     };
-    let cell = |row: &[Value], name: &str| {
-        let place = table.columns.iter().position(|column| column.name == name);
-        place.and_then(|place| row.get(place)).cloned()
-    };
     let rows = table.rows.iter().enumerate();
-    let found = rows.filter_map(|(place, row)| {
-        let Some(Value::Text(dev)) = cell(row, "dev") else {
-            return None;
-        };
+    let found = rows.filter_map(|(place, cells)| {
+        let row = Row { table, cells };
         let stands_out = table.outliers.contains(&place);
-        (stands_out || asked.contains(&dev))
-            .then(|| tell(&dev, stands_out, (table, row), answer.window, recording))
+        let is_asked = row
+            .text("dev")
+            .is_some_and(|dev| asked.iter().any(|asked| asked == dev));
+        (stands_out || is_asked).then(|| tell(&row, stands_out, answer.window, recording))?
     });
     Ok(found.collect())
 }
 
+/// A device's row.
+struct Row<'t> {
+    table: &'t AnswerTable,
+    cells: &'t [Value],
+}
+
+impl Row<'_> {
+    fn cell(&self, name: &str) -> Option<&Value> {
+        let mut columns = self.table.columns.iter();
+        let place = columns.position(|column| column.name == name)?;
+        self.cells.get(place)
+    }
+
+    fn number(&self, name: &str) -> Option<f64> {
+        match self.cell(name)? {
+            Value::Int(value) => Some(*value as f64),
+            Value::Float(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        match self.cell(name)? {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn length(&self, name: &str) -> String {
+        let ns = self.number(name);
+        ns.map_or_else(|| "unknown".to_owned(), |ns| crate::say::length(ns as i64))
+    }
+}
+
 fn tell(
-    dev: &str,
+    row: &Row<'_>,
     stands_out: bool,
-    (table, row): (&AnswerTable, &[Value]),
     window: Option<(i64, i64)>,
     recording: &str,
-) -> Finding {
-    let cell = |name: &str| {
-        let place = table.columns.iter().position(|column| column.name == name);
-        place.and_then(|place| row.get(place))
-    };
-    let number = |name: &str| match cell(name) {
-        Some(Value::Int(value)) => Some(*value as f64),
-        Some(Value::Float(value)) => Some(*value),
-        _ => None,
-    };
-    let length = |name: &str| {
-        number(name).map_or_else(|| "unknown".to_owned(), |ns| crate::say::length(ns as i64))
-    };
-    let compared = match cell("vs_peers") {
-        Some(Value::Text(text)) => text.as_str(),
-        _ => "cannot compare",
-    };
-    let count = number("count").unwrap_or(0.0);
+) -> Option<Finding> {
+    let dev = row.text("dev")?;
+    let compared = row.text("vs_peers").unwrap_or("cannot compare");
     let figures = format!(
-        "{count:.0} requests, half within {}, 99 % within {}, the longest {}; {compared}",
-        length("device_p50_ns"),
-        length("device_p99_ns"),
-        length("device_max_ns"),
+        "{:.0} requests, half within {}, 99 % within {}, the longest {}; {compared}",
+        row.number("count").unwrap_or(0.0),
+        row.length("device_p50_ns"),
+        row.length("device_p99_ns"),
+        row.length("device_max_ns"),
     );
     let says = if stands_out {
         format!(
@@ -89,16 +104,15 @@ fn tell(
     } else {
         format!("disk {dev} does not stand out: {figures}")
     };
-    let advice =
-        "look at its health (smartctl, nvme smart-log), its link and its controller; replace it";
+    let kind = if stands_out {
+        "misbehaving_disk"
+    } else {
+        "device"
+    };
     let (begin_ns, end_ns) = window.unwrap_or_default();
-    Finding {
-        kind: if stands_out {
-            "misbehaving_disk"
-        } else {
-            "device"
-        }
-        .into(),
+    let numbers = NUMBERS.iter();
+    Some(Finding {
+        kind: kind.into(),
         culprit: Actor {
             kind: ActorKind::Device,
             name: dev.to_owned(),
@@ -112,16 +126,15 @@ fn tell(
         begin_ns,
         end_ns,
         says,
-        numbers: NUMBERS
-            .iter()
-            .filter_map(|name| Some(((*name).to_owned(), number(name)?)))
+        numbers: numbers
+            .filter_map(|name| Some(((*name).to_owned(), row.number(name)?)))
             .collect(),
         evidence: Vec::new(),
         shown_by: Some(format!("whyslow block outliers {recording}")),
         suggestions: if stands_out {
-            vec![advice.to_owned()]
+            crate::advice(kind, kind)
         } else {
             Vec::new()
         },
-    }
+    })
 }
