@@ -19,6 +19,14 @@ const NAMES_RATE_MIN: f64 = 20_000.0;
 const NAMES_MIN: u64 = 50_000;
 
 pub(super) fn find(counted: &Counted, recording: &str) -> Vec<Finding> {
+    let mut found = logs(counted, recording);
+    found.extend(syncs(counted, recording));
+    found.extend(names(counted, recording));
+    found
+}
+
+/// Logs that get more than a disk takes for long.
+fn logs(counted: &Counted, recording: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     for (upid, pattern, sum) in counted.of(What::Write) {
         let rate = sum.bytes as f64 / sum.seconds().max(1.0);
@@ -44,6 +52,12 @@ pub(super) fn find(counted: &Counted, recording: &str) -> Vec<Finding> {
             ));
         }
     }
+    found
+}
+
+/// Who synchronises in a loop.
+fn syncs(counted: &Counted, recording: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
     for (upid, pattern, sum) in counted.of(What::Sync) {
         let rate = sum.calls as f64 / sum.seconds();
         let busy = sum.time as f64 / 1e9 / sum.seconds();
@@ -70,6 +84,12 @@ pub(super) fn find(counted: &Counted, recording: &str) -> Vec<Finding> {
             ));
         }
     }
+    found
+}
+
+/// Who asks for names all the time.
+fn names(counted: &Counted, recording: &str) -> Vec<Finding> {
+    let mut found = Vec::new();
     for (upid, pattern, sum) in counted.of(What::Metadata) {
         let rate = sum.calls as f64 / sum.seconds();
         if sum.calls >= NAMES_MIN && rate >= NAMES_RATE_MIN {
