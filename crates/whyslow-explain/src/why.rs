@@ -215,7 +215,7 @@ pub static ALL: &[Mechanism] = &[
     ),
     of(
         "network_retransmit",
-        "A segment was not acknowledged and sent again: after 200 ms at least (TCP_RTO_MIN) with doubling, a SYN after 1 s (since Linux 6.5 four times at that distance, tcp_syn_linear_timeouts).",
+        "A segment was not acknowledged and sent again: after 200 ms at least, then after twice as long each time, a SYN after 1 s (since Linux 6.5 four times at that distance, tcp_syn_linear_timeouts).",
         "tcp_retransmit_skb for the connection within the wait.",
         &[
             "look for loss on the way: whyslow net log --op drop,retransmit",
