@@ -11,6 +11,7 @@ mod holders;
 mod leaf;
 mod moment;
 mod overlap;
+pub mod patterns;
 mod report;
 mod say;
 mod serial;

@@ -236,6 +236,10 @@ pub struct Pattern {
     pub tests: Vec<(String, bool, String)>,
     /// Constants that durations come near to: hints, never verdicts.
     pub hints: Vec<String>,
+    /// Figures by name: `items`, `slow`, `episodes`, and those of tests as `T2.delta`.
+    pub numbers: Vec<(String, f64)>,
+    /// Operations more that would suffice where the evidence does not.
+    pub more: Option<u64>,
 }
 
 /// Why one operation, or a group of them, was slow.
