@@ -72,10 +72,13 @@ pub fn explain(tables: &dyn Tables, question: &Question) -> Result<Report, Analy
         report.findings = found;
         return Ok(report);
     } else {
-        report.stories = asker.slow()?;
-        if question.calls.is_empty() && question.tids.is_empty() && question.pids.is_empty() {
-            report.findings = crate::detectors::run(tables, question.window, &question.recording)?;
-        }
+        let is_of_all =
+            question.calls.is_empty() && question.tids.is_empty() && question.pids.is_empty();
+        let find = || crate::detectors::run(tables, question.window, &question.recording);
+        // Each reads all calls once: at the same time.
+        let (stories, findings) = rayon::join(|| asker.slow(), || is_of_all.then(find));
+        report.stories = stories?;
+        report.findings = findings.transpose()?.unwrap_or_default();
     }
     if report.stories.is_empty() && report.findings.is_empty() {
         report
@@ -87,6 +90,8 @@ pub fn explain(tables: &dyn Tables, question: &Question) -> Result<Report, Analy
 
 /// Groups of slow operations that are looked into, to find those worth telling.
 const CANDIDATES: usize = 16;
+/// Calls around one that are looked at for what such calls take.
+const COMPARED: u64 = 500_000;
 /// The same of threads that could not run.
 const STARVED: usize = 3;
 /// A story of less than this share of the greatest one's time is not worth reading.
@@ -215,11 +220,27 @@ impl Asker<'_> {
                 calls: vec![call.name.clone()],
                 min: Some(0),
                 utids: vec![call.utid],
+                near: Some(self.near(&call)),
                 ..Wanted::default()
             },
         )?;
         let baseline = groups.into_iter().find_map(|group| group.baseline);
         self.called(id, &call, baseline)
+    }
+
+    /// The stretch around a call that has enough others to compare it with.
+    fn near(&self, call: &Called) -> Window {
+        let info = self.tables.info();
+        let rows = info
+            .tables
+            .get(SyscallRow::TABLE.name)
+            .map_or(0, |table| table.rows);
+        let length = (info.end_ns - info.begin_ns).max(1) as f64;
+        let half = (length * (COMPARED as f64 / rows.max(1) as f64) / 2.0) as Ns;
+        Window::new(
+            call.begin.saturating_sub(half),
+            call.begin.saturating_add(half),
+        )
     }
 
     fn called(
@@ -350,6 +371,7 @@ impl Asker<'_> {
             min: question.min,
             window: question.window,
             utids,
+            near: None,
         };
         let groups = slow::groups(self.tables, &wanted)?;
         let limit = match question.limit.unwrap_or(STORIES) {

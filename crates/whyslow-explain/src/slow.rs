@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 
 use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
-use whyslow_analysis::read::{Projection, in_order};
+use whyslow_analysis::read::{PerWord, Projection, in_order};
 use whyslow_model::row::Row;
 use whyslow_model::tables::{ProcessRow, SyscallRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
+use crate::moment::Words;
 use crate::report::Baseline;
 
 /// Fewer like operations are no baseline.
@@ -65,6 +66,10 @@ const WAITS: [&str; 36] = [
     "exit",
     "exit_group",
 ];
+
+/// Of names of calls: not looked at yet, and of no interest.
+const UNKNOWN: u32 = u32::MAX;
+const UNWANTED: u32 = u32::MAX - 1;
 
 /// One slow call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -163,6 +168,8 @@ pub(crate) struct Wanted {
     pub(crate) min: Option<Ns>,
     pub(crate) window: Option<Window>,
     pub(crate) utids: Vec<i32>,
+    /// Calls that are looked at; all if none.
+    pub(crate) near: Option<Window>,
 }
 
 /// Groups of slow calls, that with the most time beyond the usual first.
@@ -176,18 +183,29 @@ pub(crate) fn groups(
         ["ts", "dur", "id", "utid", "upid"].map(|name| projection.need(name));
     let [name, op, class, path] =
         ["name", "op", "fd_class", "path"].map(|name| projection.need(name));
-    let mut found: FxHashMap<(i64, String), Counts> = FxHashMap::default();
-    in_order(tables, &projection.scan(None), |batch| {
+    let mut found: FxHashMap<(i64, u32), Counts> = FxHashMap::default();
+    let (mut names, mut known) = (Words::default(), PerWord::new());
+    in_order(tables, &projection.scan(wanted.near), |batch| {
         let (ts, dur, id) = (ts.ints(batch)?, dur.ints(batch)?, id.ints(batch)?);
         let (utid, upid) = (utid.ints(batch)?, upid.ints(batch)?);
         let (name, op) = (name.texts(batch)?, op.texts(batch)?);
         let (class, path) = (class.texts(batch)?, path.texts(batch)?);
+        let calls = known.of(&name, UNKNOWN);
         for row in 0..batch.num_rows() as u32 {
-            let (Some(dur), Some(call)) = (dur.get(row), name.get(row)) else {
+            let (Some(dur), Some(word)) = (dur.get(row), name.key(row)) else {
                 continue;
             };
-            if !is_wanted(wanted, call, op.get(row))
-                || (wanted.calls.is_empty() && is_waiting(class.get(row), path.get(row)))
+            let call = &mut calls[word];
+            if *call == UNKNOWN {
+                let name = name.get(row).unwrap_or("");
+                *call = if is_wanted(wanted, name, op.get(row)) {
+                    names.intern(name).number()
+                } else {
+                    UNWANTED
+                };
+            }
+            if *call == UNWANTED
+                || (wanted.calls.is_empty() && is_waiting(class.get(row), || path.get(row)))
             {
                 continue;
             }
@@ -197,7 +215,7 @@ pub(crate) fn groups(
                 ts: ts.at(row),
                 utid: utid.get(row).unwrap_or(-1) as i32,
             };
-            let key = (upid.get(row).unwrap_or(-1), call.to_owned());
+            let key = (upid.get(row).unwrap_or(-1), *call);
             found.entry(key).or_insert_with(Counts::new).add(slow);
         }
         Ok(ControlFlow::Continue(()))
@@ -206,6 +224,7 @@ pub(crate) fn groups(
     let mut programs: FxHashMap<(String, String), Counts> = FxHashMap::default();
     for ((upid, call), counts) in found {
         let comm = comms.get(&upid).cloned().unwrap_or_default();
+        let call = names.text_of(call).to_owned();
         let into = programs.entry((comm, call)).or_insert_with(Counts::new);
         into.count += counts.count;
         for (sum, more) in into.buckets.iter_mut().zip(&counts.buckets) {
@@ -235,12 +254,14 @@ fn is_wanted(wanted: &Wanted, call: &str, op: Option<&str>) -> bool {
 }
 
 /// Whether a call is about something that others have to fill or empty first, be it today or tomorrow.
-fn is_waiting(class: Option<&str>, path: Option<&str>) -> bool {
+fn is_waiting<'p>(class: Option<&str>, path: impl Fn() -> Option<&'p str>) -> bool {
     let by_others = [
         "pipe", "unix", "inet", "inet6", "netlink", "socket", "eventfd", "epoll", "timerfd",
         "signalfd", "inotify", "tty",
     ];
-    class.is_some_and(|class| by_others.contains(&class)) || path == Some("/dev/fuse")
+    class.is_some_and(|class| {
+        by_others.contains(&class) || (class == "dev" && path() == Some("/dev/fuse"))
+    })
 }
 
 fn group((comm, call): (String, String), mut counts: Counts, wanted: &Wanted) -> Option<SlowGroup> {

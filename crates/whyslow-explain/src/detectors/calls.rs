@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
-use whyslow_analysis::read::{Projection, in_order};
+use whyslow_analysis::read::{PerWord, Projection, in_order};
 use whyslow_model::row::Row;
 use whyslow_model::tables::{ProcessRow, SyscallRow};
 use whyslow_model::{Ns, Window};
@@ -15,6 +15,9 @@ use crate::moment::RECORDER;
 
 /// Patterns of all processes at most; what comes after that is counted without a pattern.
 const PATTERNS_MAX: usize = 100_000;
+
+/// A path whose pattern was not looked for yet.
+const UNKNOWN: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum What {
@@ -115,6 +118,7 @@ impl Counted {
             processes: processes(tables)?,
             ..Self::default()
         };
+        let mut known = PerWord::new();
         let mut projection = Projection::new(SyscallRow::TABLE);
         let [ts, dur, id, upid, tid, bytes, errno] =
             ["ts", "dur", "id", "upid", "tid", "bytes", "errno"].map(|name| projection.need(name));
@@ -126,6 +130,7 @@ impl Counted {
             let (bytes, errno) = (bytes.ints(batch)?, errno.ints(batch)?);
             let (name, op) = (name.texts(batch)?, op.texts(batch)?);
             let (path, class) = (path.texts(batch)?, class.texts(batch)?);
+            let numbers = known.of(&path, UNKNOWN);
             for row in 0..batch.num_rows() as u32 {
                 let begin = ts.at(row);
                 if window.is_some_and(|window| !window.contains(begin)) {
@@ -137,7 +142,14 @@ impl Counted {
                 let Some(what) = what(call, op.get(row), class.get(row)) else {
                     continue;
                 };
-                let pattern = counted.number(path.get(row).unwrap_or(""));
+                let pattern = match path.key(row) {
+                    None => counted.number(""),
+                    Some(word) if numbers[word] != UNKNOWN => numbers[word],
+                    Some(word) => {
+                        numbers[word] = counted.number(path.get(row).unwrap_or(""));
+                        numbers[word]
+                    }
+                };
                 let sum = counted
                     .sums
                     .entry((upid as i32, what, pattern))
