@@ -9,6 +9,8 @@ use whyslow_model::tables::{SyscallRow, ThreadRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
+use crate::many;
+use crate::patterns::Class;
 use crate::report::{ActorKind, Also, Confidence, Group, Report, SCHEMA, Story};
 use crate::slow::{self, SlowGroup, Wanted};
 use crate::starved::{self, Starved};
@@ -78,6 +80,7 @@ pub fn explain(tables: &dyn Tables, question: &Question) -> Result<Report, Analy
         // Each reads all calls once: at the same time.
         let (stories, findings) = rayon::join(|| asker.slow(), || is_of_all.then(find));
         report.stories = stories?;
+        asker.judge(&mut report)?;
         report.findings = findings.transpose()?.unwrap_or_default();
     }
     if report.stories.is_empty() && report.findings.is_empty() {
@@ -200,6 +203,32 @@ struct Called {
 }
 
 impl Asker<'_> {
+    /// Which kind of slowness it is: of the calls that are asked for, else of those of the first story.
+    fn judge(&self, report: &mut Report) -> Result<(), AnalysisError> {
+        let question = self.question;
+        let mut calls = question.calls.clone();
+        if calls.is_empty() {
+            let first = report
+                .stories
+                .iter()
+                .find(|story| story.target.kind == "operation");
+            let name = first.and_then(|story| story.target.what.split('(').next());
+            calls.extend(name.map(str::to_owned));
+        }
+        if calls.is_empty() {
+            return Ok(());
+        }
+        let judged = crate::judged::pattern(self.tables, question.window, &calls, question.min)?;
+        let Some(judged) = judged else {
+            return Ok(());
+        };
+        // Nobody asked: that there are too few to tell is no news.
+        if judged.class != Class::Insufficient || !question.calls.is_empty() {
+            report.patterns.push(judged.pattern());
+        }
+        Ok(())
+    }
+
     fn command(&self, rest: &str) -> String {
         format!("whyslow explain {} {rest}", self.question.recording)
             .trim_end()
@@ -391,6 +420,29 @@ impl Asker<'_> {
         Ok(stories)
     }
 
+    /// What the slow calls of a group have more than others.
+    fn compare(&self, group: &SlowGroup, story: &mut Story) -> Result<(), AnalysisError> {
+        let walk = |calls: &[slow::Slow]| -> Result<Vec<Story>, AnalysisError> {
+            let mut walked = Vec::new();
+            for one in calls.iter().take(many::WALKED) {
+                let window = Window::new(one.ts, one.ts + one.dur.max(1));
+                if let Some(call) = self.call(one.id, window)? {
+                    walked.push(self.called(one.id, &call, group.baseline.clone())?);
+                }
+            }
+            Ok(walked)
+        };
+        let (slow, usual) = (walk(&group.longest)?, walk(&group.usual)?);
+        if let Some(of_group) = &mut story.group
+            && slow.len() > 1
+        {
+            of_group.walked = slow.len() as u64;
+            of_group.compared = usual.len() as u64;
+            of_group.excess = many::excess(&slow, &usual);
+        }
+        Ok(())
+    }
+
     /// Threads that could not run, or waited for memory.
     fn starved(&self, told: &[Story]) -> Result<Vec<Story>, AnalysisError> {
         let question = self.question;
@@ -439,6 +491,8 @@ impl Asker<'_> {
                 dur_ns_total: thread.total,
                 dur_ns_max: thread.total,
                 walked: 1,
+                compared: 0,
+                excess: Vec::new(),
             });
             // On a busy machine everybody waits for everybody: only one that stands out is a story.
             if story.confidence >= Confidence::Medium {
@@ -461,7 +515,12 @@ impl Asker<'_> {
             dur_ns_total: group.total,
             dur_ns_max: longest.dur,
             walked: 1,
+            compared: 0,
+            excess: Vec::new(),
         });
+        if !self.question.calls.is_empty() {
+            self.compare(group, &mut story)?;
+        }
         Ok(Some(story))
     }
 }

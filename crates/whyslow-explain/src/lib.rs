@@ -8,7 +8,9 @@ mod blocks;
 mod classify;
 mod detectors;
 mod holders;
+mod judged;
 mod leaf;
+mod many;
 mod moment;
 mod overlap;
 pub mod patterns;
@@ -23,8 +25,8 @@ mod why;
 
 pub use ask::{Question, STORIES, explain};
 pub use report::{
-    Activity, Actor, ActorKind, Also, Alternative, Baseline, Confidence, Finding, Grade, Group,
-    Hop, Missing, Neighbour, Part, Pattern, Report, SCHEMA, Story, Target, Thing,
+    Activity, Actor, ActorKind, Also, Alternative, Baseline, Confidence, Excess, Finding, Grade,
+    Group, Hop, Missing, Neighbour, Part, Pattern, Report, SCHEMA, Story, Target, Thing,
 };
 pub use why::{ALL as MECHANISMS_TOLD, Mechanism, why};
 

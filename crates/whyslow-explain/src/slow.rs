@@ -23,6 +23,8 @@ const DEVIATIONS: f64 = 4.0;
 const MEDIANS: f64 = 3.0;
 /// Slow operations that are remembered of each kind.
 const KEPT: usize = 64;
+/// Calls that are drawn from all.
+const DRAWN: usize = 48;
 /// Buckets of a duration: 16 an octave, which is 4 %.
 const PER_OCTAVE: f64 = 16.0;
 const BUCKETS: usize = 64 * 16;
@@ -88,6 +90,8 @@ pub(crate) struct SlowGroup {
     pub(crate) baseline: Option<Baseline>,
     /// The longest, in order of length.
     pub(crate) longest: Vec<Slow>,
+    /// Some that were not slow, from all of the recording.
+    pub(crate) usual: Vec<Slow>,
     pub(crate) count: u64,
     pub(crate) total: Ns,
     /// Time beyond the median.
@@ -98,6 +102,8 @@ struct Counts {
     buckets: Box<[u32]>,
     count: u64,
     longest: Vec<Slow>,
+    /// Each call is among these with the same probability.
+    drawn: Vec<Slow>,
 }
 
 fn bucket(dur: Ns) -> usize {
@@ -114,18 +120,33 @@ impl Counts {
             buckets: vec![0; BUCKETS].into_boxed_slice(),
             count: 0,
             longest: Vec::new(),
+            drawn: Vec::new(),
         }
     }
 
     fn add(&mut self, slow: Slow) {
         self.buckets[bucket(slow.dur)] += 1;
         self.count += 1;
+        self.draw(slow);
         if self.longest.len() == KEPT * 2 {
             self.longest.sort_unstable_by(|a, b| b.cmp(a));
             self.longest.truncate(KEPT);
         }
         if slow.dur >= SLOW_MIN_NS {
             self.longest.push(slow);
+        }
+    }
+
+    /// Keeps so many of all, by numbers that depend on nothing but how many came before.
+    fn draw(&mut self, call: Slow) {
+        if self.drawn.len() < DRAWN {
+            self.drawn.push(call);
+            return;
+        }
+        let number = self.count.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11;
+        let place = (number % self.count) as usize;
+        if let Some(drawn) = self.drawn.get_mut(place) {
+            *drawn = call;
         }
     }
 
@@ -233,6 +254,7 @@ pub(crate) fn groups(
         into.longest.extend(counts.longest);
         into.longest.sort_unstable_by(|a, b| b.cmp(a));
         into.longest.truncate(KEPT);
+        into.drawn.extend(counts.drawn);
     }
     let mut groups: Vec<SlowGroup> = programs
         .into_iter()
@@ -243,6 +265,11 @@ pub(crate) fn groups(
         by_excess.then_with(|| (&a.comm, &a.call).cmp(&(&b.comm, &b.call)))
     });
     Ok(groups)
+}
+
+/// Whether calls of this name, or about objects of this class, wait by nature.
+pub(crate) fn is_wait(call: &str, class: Option<&str>) -> bool {
+    WAITS.contains(&call) || is_waiting(class, || None)
 }
 
 fn is_wanted(wanted: &Wanted, call: &str, op: Option<&str>) -> bool {
@@ -286,8 +313,11 @@ fn group((comm, call): (String, String), mut counts: Counts, wanted: &Wanted) ->
     if longest.is_empty() {
         return None;
     }
+    let mut usual = counts.drawn;
+    usual.retain(|call| (call.dur as f64) < threshold.min(MEDIANS * median));
+    usual.sort_unstable_by_key(|call| (call.ts, call.id));
     let total: Ns = longest.iter().map(|slow| slow.dur).sum();
-    let usual = if has_baseline {
+    let expected = if has_baseline {
         median as Ns * longest.len() as Ns
     } else {
         0
@@ -302,8 +332,9 @@ fn group((comm, call): (String, String), mut counts: Counts, wanted: &Wanted) ->
         call,
         count: longest.len() as u64,
         total,
-        excess: total - usual,
+        excess: total - expected,
         longest,
+        usual,
     })
 }
 
