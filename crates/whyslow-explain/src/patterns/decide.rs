@@ -390,7 +390,7 @@ impl View<'_> {
             (self.is_mode(), self.facts.mode, &self.facts.gap)
         {
             // What is slow by wish may be less than what is far from the rest.
-            let of = if gap.above.len() as u64 <= rates.slow as u64 {
+            let of = if gap.above.len() as u64 <= rates.slow {
                 format!("{} slow ones", rates.slow)
             } else {
                 items.to_string()
