@@ -241,8 +241,28 @@ pub(crate) fn groups(
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    // Processes of one name are one program: a server has many, and each may have few calls.
+    let programs = by_program(found, &comms, &names);
+    let mut groups: Vec<SlowGroup> = programs
+        .into_iter()
+        .filter_map(|(key, counts)| group(key, counts, wanted))
+        .collect();
+    groups.sort_by(|a, b| {
+        let by_excess = b.excess.cmp(&a.excess);
+        by_excess.then_with(|| (&a.comm, &a.call).cmp(&(&b.comm, &b.call)))
+    });
+    Ok(groups)
+}
+
+/// Processes of one name are one program: a server has many, and each may have few calls.
+fn by_program(
+    found: FxHashMap<(i64, u32), Counts>,
+    comms: &FxHashMap<i64, String>,
+    names: &Words,
+) -> FxHashMap<(String, String), Counts> {
     let mut programs: FxHashMap<(String, String), Counts> = FxHashMap::default();
+    // What is drawn depends on the order.
+    let mut found: Vec<_> = found.into_iter().collect();
+    found.sort_by_key(|(key, _)| *key);
     for ((upid, call), counts) in found {
         let comm = comms.get(&upid).cloned().unwrap_or_default();
         let call = names.text_of(call).to_owned();
@@ -256,15 +276,7 @@ pub(crate) fn groups(
         into.longest.truncate(KEPT);
         into.drawn.extend(counts.drawn);
     }
-    let mut groups: Vec<SlowGroup> = programs
-        .into_iter()
-        .filter_map(|(key, counts)| group(key, counts, wanted))
-        .collect();
-    groups.sort_by(|a, b| {
-        let by_excess = b.excess.cmp(&a.excess);
-        by_excess.then_with(|| (&a.comm, &a.call).cmp(&(&b.comm, &b.call)))
-    });
-    Ok(groups)
+    programs
 }
 
 /// Whether calls of this name, or about objects of this class, wait by nature.

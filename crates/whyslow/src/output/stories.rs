@@ -236,19 +236,7 @@ impl Page<'_> {
         for other in &story.alternatives {
             self.wrapped("   also ", &other.says);
         }
-        for also in &story.also {
-            let words = format!(
-                "{} by {}: {} calls, the longest {}{}",
-                also.what,
-                actor(&also.actor),
-                also.count,
-                length(also.dur_ns),
-                also.id
-                    .as_ref()
-                    .map_or_else(String::new, |id| format!(" ({id})"))
-            );
-            self.wrapped("   same culprit ", &words);
-        }
+        self.also(story);
         for neighbour in &story.neighbours {
             let who = actor(&neighbour.actor);
             self.wrapped("   busy meanwhile ", &format!("{who}: {}", neighbour.what));
@@ -269,6 +257,23 @@ impl Page<'_> {
             self.wrapped("   try ", suggestion);
         }
         self.wrapped("   again ", &story.reproduce);
+    }
+
+    /// Other calls that the same culprit explains.
+    fn also(&mut self, story: &Story) {
+        for also in &story.also {
+            let words = format!(
+                "{} by {}: {} calls, the longest {}{}",
+                also.what,
+                actor(&also.actor),
+                also.count,
+                length(also.dur_ns),
+                also.id
+                    .as_ref()
+                    .map_or_else(String::new, |id| format!(" ({id})"))
+            );
+            self.wrapped("   same culprit ", &words);
+        }
     }
 
     /// What slow calls have more than others of their kind.
