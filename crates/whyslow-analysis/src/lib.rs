@@ -42,7 +42,7 @@ pub mod outliers {
 /// Typed reading of tables, for passes of other crates.
 pub mod read {
     pub use crate::fold::in_order;
-    pub use crate::scan::{ColumnRef, Ints, Projection, Texts};
+    pub use crate::scan::{ColumnRef, Ints, PerWord, Projection, Texts};
 }
 
 pub use error::AnalysisError;

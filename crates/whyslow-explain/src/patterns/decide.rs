@@ -389,10 +389,16 @@ impl View<'_> {
         if let (true, Some((middle, mad)), Some(gap)) =
             (self.is_mode(), self.facts.mode, &self.facts.gap)
         {
+            // What is slow by wish may be less than what is far from the rest.
+            let of = if gap.above.len() as u64 <= rates.slow {
+                format!("{} slow ones", rates.slow)
+            } else {
+                items.to_string()
+            };
             parts.push(format!(
-                "{} of {} slow ones take {} ± {} more",
+                "{} of {} take {} ± {} more",
                 gap.above.len(),
-                rates.slow,
+                of,
                 time(middle),
                 time(mad)
             ));
