@@ -379,6 +379,12 @@ impl View<'_> {
         if !exempt.is_empty() {
             parts.push(format!("never slow: {}", list(&exempt)));
         }
+        if !self.facts.hidden.is_empty() {
+            let hidden = count(self.facts.hidden.len() as u64, "kind");
+            parts.push(format!(
+                "not to be told of {hidden} that usually take as long"
+            ));
+        }
         if !only_of_slow.is_empty() {
             let names = only_of_slow
                 .iter()
@@ -430,6 +436,10 @@ impl View<'_> {
         }
         let mut lacks = Vec::new();
         let mut more = None;
+        if !self.facts.hidden.is_empty() {
+            let hidden = count(self.facts.hidden.len() as u64, "kind");
+            lacks.push(format!("{hidden} usually take too long to show it"));
+        }
         let witnesses = rates.witnesses();
         if witnesses < SLOW_MIN {
             let wanted = rates.items as f64 * (SLOW_MIN / witnesses - 1.0);

@@ -186,6 +186,7 @@ impl View<'_> {
             ("p", even.p),
             ("kinds", keys as f64),
             ("design_effect", rates.design_effect),
+            ("kinds_hidden", self.facts.hidden.len() as f64),
         ])
     }
 
