@@ -30,6 +30,7 @@ mod say;
 pub mod shifted;
 #[cfg(test)]
 mod simulation;
+mod since;
 mod words;
 
 pub use decide::{Class, Judgement, judge};

@@ -193,3 +193,28 @@ fn each_kind_of_slowness_is_given_its_class() {
         found.class
     });
 }
+
+/// Without a baseline the time before is one.
+#[test]
+fn load_that_begins_in_the_window_is_found_with_its_beginning() {
+    let begin = 0.6 * SERVICE.span;
+    let what = "classes, 2.5 times as long since 0.6 of the time, no baseline";
+    at_least(what, 0.98, runs(8), |dice| {
+        let items = SERVICE.items(dice, |item, _| {
+            if item.ts as f64 >= begin {
+                1.5 * item.dur as f64
+            } else {
+                0.0
+            }
+        });
+        let found = judge(&SERVICE.input(&items, &[]));
+        let is_near = |since: i64| (since as f64 - begin).abs() < 0.05 * SERVICE.span;
+        let slow_before = found
+            .slow
+            .iter()
+            .filter(|place| (items[**place].ts as f64) < 0.9 * begin);
+        found.class == Class::Shifted
+            && found.since.is_some_and(is_near)
+            && slow_before.count() == 0
+    });
+}
