@@ -111,16 +111,14 @@ impl Facts {
             let jobs = input.jobs.iter();
             jobs.map(move |one| job(rhythm, &one.starts))
         });
-        let resources = input.resources.iter();
         let stretches = || slow_items().map(|item| (item.ts, item.end()));
+        let saturated = |one| saturated(one, stretches(), window);
         let by_worker = slow_items().map(|item| (item.ts, item.dur, item.worker));
         let by_object = slow_items().map(|item| (item.ts, item.dur, item.object));
         let mut facts = Self {
             shifted: shifted(&items, input.baseline),
             concurrency: concurrency(&items, &normal.slow, &episodes),
-            saturated: resources
-                .map(|one| saturated(one, stretches(), window))
-                .collect(),
+            saturated: input.resources.iter().map(saturated).collect(),
             exposed: rates.exposed(),
             evenness: [rates.evenness(Keys::All), rates.evenness(Keys::EverSlow)],
             spared: rates.spared(),
