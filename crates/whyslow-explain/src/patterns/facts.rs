@@ -107,10 +107,8 @@ impl Facts {
         let job = |rhythm: &Rhythm, starts: &[Ns]| {
             matching(&episodes.onsets, starts, (rhythm.period, window))
         };
-        let jobs = rhythm.iter().flat_map(|rhythm| {
-            let jobs = input.jobs.iter();
-            jobs.map(move |one| job(rhythm, &one.starts))
-        });
+        let of_rhythm = |rhythm| input.jobs.iter().map(move |one| job(rhythm, &one.starts));
+        let jobs = rhythm.iter().flat_map(of_rhythm);
         let stretches = || slow_items().map(|item| (item.ts, item.end()));
         let saturated = |one| saturated(one, stretches(), window);
         let by_worker = slow_items().map(|item| (item.ts, item.dur, item.worker));
