@@ -49,6 +49,8 @@ pub(crate) fn shown(call: &str, flags: i64, machine: Machine) -> String {
                 (0o4000, "EFD_NONBLOCK"),
             ],
         ),
+        "poll" | "epoll_wait" | "epoll_pwait" if flags < 0 => "timeout none".to_owned(),
+        "poll" | "epoll_wait" | "epoll_pwait" => format!("timeout {flags} ms"),
         "epoll_create1" => bits(flags, &[(0o2_000_000, "EPOLL_CLOEXEC")]),
         "recvfrom" | "recvmsg" | "recv" | "recvmmsg" | "sendto" | "sendmsg" | "send"
         | "sendmmsg" => bits(flags, &MESSAGE),

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::errno;
 use crate::fold::{Spot, fold_spots, in_order};
 use crate::keys::{Key, KeyValue, unknown_object};
-use crate::kinds::{BLOCK, Cell, Field, Spec};
+use crate::kinds::{BLOCK, Cell, Field, PACKETS, Spec};
 use crate::query::Sort;
 use crate::scan::{ColumnRef, Projection};
 use crate::threads::Names;
@@ -48,11 +48,20 @@ enum BoundCell {
     Text(ColumnRef),
     Bool(ColumnRef),
     Thread(ColumnRef),
-    Object { path: ColumnRef, reason: ColumnRef },
+    Object {
+        path: ColumnRef,
+        reason: ColumnRef,
+    },
     Arguments(Box<Arguments>),
     Errno(ColumnRef),
     Id(ColumnRef),
-    Request(ColumnRef),
+    /// What woke a thread, if it was one of these causes: a row of the kind.
+    WokenBy {
+        causes: [&'static str; 2],
+        kind: &'static Spec,
+        cause: ColumnRef,
+        id: ColumnRef,
+    },
 }
 
 impl<'s> Cells<'s> {
@@ -76,7 +85,8 @@ impl<'s> Cells<'s> {
                 BoundCell::Arguments(Box::new(Arguments::new(names.machine, projection)))
             }
             Cell::Id => BoundCell::Id(projection.need("id")),
-            Cell::Request(name) => BoundCell::Request(projection.need(name)),
+            Cell::WokenByRequest => woken_by(["block_io", "worker"], &BLOCK, projection),
+            Cell::WokenByPacket => woken_by(["packet", "received"], &PACKETS, projection),
         };
         let bound = fields.iter().map(|field| bind(field.cell)).collect();
         Self { spec, names, bound }
@@ -149,10 +159,18 @@ impl<'s> Cells<'s> {
                 let texts = arguments.read(batch, rows)?;
                 texts.into_iter().map(Value::from).collect()
             }
-            BoundCell::Request(column) => {
-                let column = column.ints(batch)?;
-                let name = |id: i64| format!("{}:{id}", BLOCK.id_prefix);
-                rows.map(|row| column.get(row).map(name).into()).collect()
+            BoundCell::WokenBy {
+                causes,
+                kind,
+                cause,
+                id,
+            } => {
+                let (cause, id) = (cause.texts(batch)?, id.ints(batch)?);
+                let name = |row: u32| {
+                    cause.get(row).filter(|cause| causes.contains(cause))?;
+                    Some(format!("{}:{}", kind.id_prefix, id.get(row)?))
+                };
+                rows.map(|row| name(row).into()).collect()
             }
             BoundCell::Id(column) => {
                 let column = column.ints(batch)?;
@@ -161,6 +179,19 @@ impl<'s> Cells<'s> {
                     .collect()
             }
         })
+    }
+}
+
+fn woken_by(
+    causes: [&'static str; 2],
+    kind: &'static Spec,
+    projection: &mut Projection,
+) -> BoundCell {
+    BoundCell::WokenBy {
+        causes,
+        kind,
+        cause: projection.need("wake_cause"),
+        id: projection.need("wake_cause_id"),
     }
 }
 

@@ -81,6 +81,10 @@ pub struct SyscallArgs<'a> {
     pub value: Option<i64>,
     /// Address argument: mmap, munmap, msync, futex.
     pub address: Option<u64>,
+    /// Second address argument of futex: where waiters are moved to.
+    pub address2: Option<u64>,
+    /// Where the longest time to wait stands, for futex; 0 for no limit.
+    pub timeout: Option<u64>,
     /// Socket family (domain) and type.
     pub family: Option<i32>,
     pub socket_type: Option<i32>,
@@ -106,6 +110,8 @@ impl SyscallArgs<'_> {
         command: None,
         value: None,
         address: None,
+        address2: None,
+        timeout: None,
         family: None,
         socket_type: None,
         socket_address: None,

@@ -116,6 +116,10 @@ pub enum Role {
     Command,
     Value,
     Address,
+    Address2,
+    Timeout,
+    /// The longest time to wait in ms, a C `int`; goes where commands go.
+    TimeoutMs,
     Family,
     SocketType,
 }
@@ -295,6 +299,9 @@ impl SyscallArgs<'_> {
             Role::Command => self.command = Some(value),
             Role::Value => self.value = Some(value),
             Role::Address => self.address = Some(value as u64),
+            Role::Address2 => self.address2 = Some(value as u64),
+            Role::Timeout => self.timeout = Some(value as u64),
+            Role::TimeoutMs => self.command = Some(int),
             Role::Family => self.family = Some(value as i32),
             Role::SocketType => self.socket_type = Some(value as i32),
             Role::Path | Role::Path2 => {}

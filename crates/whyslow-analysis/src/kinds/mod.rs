@@ -208,8 +208,10 @@ pub(crate) enum Cell {
     Errno(&'static str),
     /// The row's id with the kind's prefix.
     Id,
-    /// The request to a device with this id.
-    Request(&'static str),
+    /// The request to a device whose end woke the thread.
+    WokenByRequest,
+    /// The packet that woke it.
+    WokenByPacket,
 }
 
 impl Field {

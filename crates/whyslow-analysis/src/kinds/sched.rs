@@ -64,8 +64,15 @@ const FIELDS: &[Field] = &[
         "request",
         "woken by the end of",
         Measure::Id,
-        Cell::Request("wake_cause_id"),
+        Cell::WokenByRequest,
     )
     .priority(5),
+    Field::new(
+        "packet",
+        "woken by the packet",
+        Measure::Id,
+        Cell::WokenByPacket,
+    )
+    .priority(7),
     Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
 ];

@@ -107,7 +107,10 @@ impl Maker<'_> {
             wakeup_id: woken.then_some(id),
             waker_utid: woken.then_some(waker),
             wake_context: woken.then(|| self.symbols.intern("task")),
-            wake_cause: (woken && id % 7 == 0).then(|| self.symbols.intern("block_io")),
+            wake_cause: (woken && id % 7 == 0).then(|| {
+                let causes = ["block_io", "worker", "packet", "received"];
+                self.symbols.intern(causes[id as usize % causes.len()])
+            }),
             wake_cause_id: (woken && id % 7 == 0).then_some(id / 7),
         });
     }

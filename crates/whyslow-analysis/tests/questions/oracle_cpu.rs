@@ -115,7 +115,8 @@ fn rows_of_scheduling_equal_sql() {
     let times = "ts AS ts_ns, ts_end AS ts_end_ns, dur AS dur_ns, comm, pid, tid, cpu";
     let waker = "(SELECT t.comm || ' (' || t.tid || ')' FROM thread t WHERE t.utid = waker_utid)";
     let waits = format!(
-        "{times}, reason, prio, {waker} AS waker, wake_context, 'block:' || wake_cause_id AS request, 'state:' || id AS id"
+        "{times}, reason, prio, {waker} AS waker, wake_context, CASE WHEN wake_cause IN ('block_io', 'worker') THEN 'block:' || wake_cause_id END AS request, \
+         CASE WHEN wake_cause IN ('packet', 'received') THEN 'packet:' || wake_cause_id END AS packet, 'state:' || id AS id"
     );
     let irqs = format!("{times}, self_ns, kind, nr, name, raise_ns, ret, 'irq:' || id AS id");
     let slices = format!(

@@ -23,6 +23,7 @@ mod marker;
 mod meter;
 mod net;
 mod object;
+mod packet;
 mod page;
 mod process;
 mod reclaim;
@@ -384,7 +385,9 @@ impl Topics {
             | Body::IpiRaise { .. }
             | Body::StateIrq { .. } => self.irq.event(event, here, out),
             Body::Net { .. } | Body::NetFault { .. } | Body::StateNetInterface { .. } => {
-                self.net.event(event, here, out);
+                if let Some(arrival) = self.net.event(event, here, out) {
+                    self.cause.arrived(arrival, here, &self.irq);
+                }
             }
             Body::PageAlloc { .. } | Body::PageFree { .. } | Body::Memory { .. } => {
                 self.page.event(&event.body, here, out);

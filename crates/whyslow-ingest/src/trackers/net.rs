@@ -15,6 +15,7 @@ use whyslow_model::tables::{EmitAll, NetInterfaceRow, NetPacketRow};
 use whyslow_model::{Sym, Symbols, stat};
 
 use super::identity::{Here, Output};
+use super::packet::{Arrival, Marks, Packets};
 
 /// Interfaces (and their addresses) of one machine.
 const INTERFACES_MAX: usize = 1 << 14;
@@ -25,6 +26,7 @@ pub(super) struct NetTracker {
     interfaces: FxHashSet<(Sym, Option<Sym>)>,
     /// Interfaces by address.
     by_address: FxHashMap<[u8; 4], Sym>,
+    packets: Packets,
     next_id: i64,
     /// Reused for texts made per packet.
     text: String,
@@ -36,19 +38,21 @@ impl NetTracker {
             kinds: ["receive", "queue", "transmit"].map(|name| symbols.intern(name)),
             interfaces: FxHashSet::default(),
             by_address: FxHashMap::default(),
+            packets: Packets::default(),
             next_id: 0,
             text: String::new(),
         }
     }
 
+    /// Takes an event about the network; gives the packet that arrives with it.
     pub(super) fn event<S: EmitAll>(
         &mut self,
         event: &Event<'_>,
         here: &Here,
         out: &mut Output<'_, S>,
-    ) {
+    ) -> Option<Arrival> {
         match event.body {
-            Body::Net { .. } => self.packet(event, here, out),
+            Body::Net { .. } => return self.packet(event, here, out),
             Body::NetFault { .. } => self.fault(event, here, out),
             Body::StateNetInterface {
                 name,
@@ -63,11 +67,11 @@ impl NetTracker {
                     out.symbols.intern(&self.text)
                 });
                 if self.interfaces.contains(&(name, address)) {
-                    return;
+                    return None;
                 }
                 if self.interfaces.len() == INTERFACES_MAX {
                     out.anomalies.count(&stat::MAP_LIMIT, here.ts);
-                    return;
+                    return None;
                 }
                 if let Some(bytes) = bytes {
                     self.by_address.insert(bytes, name);
@@ -82,9 +86,15 @@ impl NetTracker {
             }
             _ => {}
         }
+        None
     }
 
-    fn packet<S: EmitAll>(&mut self, event: &Event<'_>, here: &Here, out: &mut Output<'_, S>) {
+    fn packet<S: EmitAll>(
+        &mut self,
+        event: &Event<'_>,
+        here: &Here,
+        out: &mut Output<'_, S>,
+    ) -> Option<Arrival> {
         let Body::Net {
             kind,
             netif,
@@ -94,15 +104,18 @@ impl NetTracker {
             headers,
         } = event.body
         else {
-            return;
+            return None;
         };
         let owner = here
             .thread
             .filter(|_| kind != NetKind::Receive && !here.interrupted);
         let [source, destination] = self.ends(headers, out.symbols);
         let protocol = headers.map(|headers| self.protocol(headers.protocol, out.symbols));
+        let id = self.next_id;
+        self.next_id += 1;
+        let tcp_seq = headers.and_then(|headers| headers.tcp_seq).map(i64::from);
         out.sink.emit(NetPacketRow {
-            id: self.next_id,
+            id,
             ts: event.ts,
             kind: self.kinds[kind as usize],
             netif: (!netif.is_empty()).then(|| out.symbols.intern_bytes(netif)),
@@ -118,10 +131,25 @@ impl NetTracker {
             protocol,
             source,
             destination,
-            tcp_seq: headers.and_then(|headers| headers.tcp_seq).map(i64::from),
+            tcp_seq,
             drop_reason: None,
         });
-        self.next_id += 1;
+        let marks = Marks {
+            protocol,
+            source,
+            destination,
+            tcp_seq,
+            is_loopback: netif == b"lo",
+        };
+        match (kind, skbaddr) {
+            (NetKind::Queue, Some(skb)) => {
+                self.packets.queued(skb, id, marks, here.cpu);
+                None
+            }
+            (NetKind::Receive, Some(skb)) => Some(self.packets.received(skb, id, marks, here.cpu)),
+            (NetKind::Receive, None) => Some(Arrival::Received(id)),
+            _ => None,
+        }
     }
 
     fn fault<S: EmitAll>(&mut self, event: &Event<'_>, here: &Here, out: &mut Output<'_, S>) {

@@ -506,7 +506,7 @@ impl ThreadStates {
             waker_utid: wake.and_then(|wake| wake.waker_utid),
             wake_context: wake.map(|wake| wake.context),
             wake_cause: cause.map(|cause| cause.kind),
-            wake_cause_id: cause.map(|cause| cause.block_io),
+            wake_cause_id: cause.map(|cause| cause.id),
         }
     }
 }

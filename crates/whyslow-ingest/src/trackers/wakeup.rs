@@ -93,7 +93,7 @@ impl WakeupTracker {
             context,
             context_nr,
             cause: cause.map(|cause| cause.kind),
-            cause_id: cause.map(|cause| cause.block_io),
+            cause_id: cause.map(|cause| cause.id),
             spurious,
         });
         spurious

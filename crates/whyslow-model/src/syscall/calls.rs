@@ -51,6 +51,15 @@ macro_rules! role {
     (address) => {
         Some(Role::Address)
     };
+    (address2) => {
+        Some(Role::Address2)
+    };
+    (timeout) => {
+        Some(Role::Timeout)
+    };
+    (timeout_ms) => {
+        Some(Role::TimeoutMs)
+    };
     (family) => {
         Some(Role::Family)
     };
@@ -271,12 +280,12 @@ calls! {
     cachestat Metadata (fd fd)
 
     // Readiness and completion.
-    poll Wait (_ ufds, value nfds, _ timeout_msecs)
+    poll Wait (_ ufds, value nfds, timeout_ms timeout_msecs|timeout)
     ppoll Wait (_ ufds, value nfds, _ tsp, _ sigmask, _ sigsetsize)
     select Wait (value n, _ inp, _ outp, _ exp, _ tvp)
     pselect6 Wait (value n, _ inp, _ outp, _ exp, _ tsp, _ sig)
-    epoll_wait Wait (fd epfd, _ events, value maxevents, _ timeout)
-    epoll_pwait Wait (fd epfd, _ events, value maxevents, _ timeout, _ sigmask)
+    epoll_wait Wait (fd epfd, _ events, value maxevents, timeout_ms timeout)
+    epoll_pwait Wait (fd epfd, _ events, value maxevents, timeout_ms timeout, _ sigmask)
     epoll_pwait2 Wait (fd epfd, _ events, value maxevents, _ timeout, _ sigmask)
     epoll_wait_old Wait (fd epfd, _ events, value maxevents)
     io_getevents Wait (address ctx_id, _ min_nr, value nr, _ events, _ timeout)
@@ -315,9 +324,9 @@ calls! {
 
     // Locks.
     futex Lock
-        (address uaddr, command op, value val, _ utime, _ uaddr2, _ val3)
+        (address uaddr, command op, value val, timeout utime, address2 uaddr2, _ val3)
     futex_waitv Lock (_ waiters, value nr_futexes, flags flags)
-    futex_wait Lock (address uaddr, value val, _ mask, flags flags)
+    futex_wait Lock (address uaddr, value val, _ mask, flags flags, timeout timeout)
     futex_wake Lock (address uaddr, _ mask, value nr, flags flags)
     futex_requeue Lock (_ waiters, flags flags, value nr_wake)
     flock Lock (fd fd, command cmd)

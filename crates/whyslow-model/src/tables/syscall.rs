@@ -53,7 +53,7 @@ crate::table! {
         bytes: Option<i64> [Bytes],
         /// File offset argument.
         file_offset: Option<i64> [Bytes],
-        /// Flags, mode or command argument as passed.
+        /// Flags, mode or command argument as passed; of poll, epoll_wait and epoll_pwait the longest time to wait in ms (negative: no limit).
         flags: Option<i64>,
         /// Where the recording cuts it: `begin` (entry not recorded), `end` (exit not recorded).
         cut: Option<Sym>,

@@ -54,9 +54,9 @@ crate::table! {
         waker_utid: Option<i32> [Id],
         /// Context of the wakeup: task, irq, softirq, timer.
         wake_context: Option<Sym>,
-        /// What led to the wakeup: block_io, worker (see `wakeup.cause`).
+        /// What led to the wakeup: block_io, worker, packet, received (see `wakeup.cause`).
         wake_cause: Option<Sym>,
-        /// Id of the request.
+        /// Id of the request or packet (see `wakeup.cause_id`).
         wake_cause_id: Option<i64> [Id],
     }
 }

@@ -21,6 +21,7 @@ static __always_inline struct wire_net *begin_net(__u32 what, struct sk_buff *sk
 		return 0;
 	__builtin_memset((char *)record + sizeof(record->head), 0,
 			 sizeof(*record) - sizeof(record->head));
+	record->head.flags = context_here();
 	record->skb = (__u64)skb;
 	record->what = what;
 	return record;

@@ -28,6 +28,7 @@ mod live;
 mod live_outliers;
 mod lookups;
 mod memory;
+mod packets;
 mod pressure;
 mod resolvers;
 mod segments;

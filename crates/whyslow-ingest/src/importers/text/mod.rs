@@ -56,7 +56,7 @@
 //! | `other` | an event known by its time and context only |
 //!
 //! Arguments of system calls: `fd fd2 dirfd dirfd2 path path2 count offset flags command value
-//! address family socket_type`, `sockaddr` (`1.2.3.4:80`, `[::1]:80`, `unix:PATH`, `family:N`),
+//! address address2 timeout family socket_type`, `sockaddr` (`1.2.3.4:80`, `[::1]:80`, `unix:PATH`, `family:N`),
 //! `fds` (`3,4`: returned through memory), `raw` (six registers with commas).
 
 mod line;

@@ -488,6 +488,8 @@ impl<'a> Fields<'a> {
             command: self.optional("command")?,
             value: self.optional("value")?,
             address: self.optional("address")?,
+            address2: self.optional("address2")?,
+            timeout: self.optional("timeout")?,
             family: self.optional("family")?,
             socket_type: self.optional("socket_type")?,
             socket_address: self.special("sockaddr", socket_address)?,

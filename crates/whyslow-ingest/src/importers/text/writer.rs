@@ -401,6 +401,8 @@ impl LineWriter<'_> {
         self.some("command", args.command);
         self.some("value", args.value);
         self.some("address", args.address.map(Hex));
+        self.some("address2", args.address2.map(Hex));
+        self.some("timeout", args.timeout.map(Hex));
         self.some("family", args.family);
         self.some("socket_type", args.socket_type);
         match args.socket_address {

@@ -1,6 +1,7 @@
 //! Locks of programs: what a call said of the address that it was about.
 
 use whyslow_model::tables::{EmitAll, FutexCallRow, SyscallRow};
+use whyslow_model::{Sym, Symbols};
 
 use super::super::identity::Output;
 use super::Pending;
@@ -10,49 +11,89 @@ const FUTEX_PRIVATE_FLAG: i64 = 128;
 /// The bit that says by which clock a time is meant.
 const FUTEX_CLOCK_REALTIME: i64 = 256;
 
-/// Writes the row of a call about a futex, beside that of the call.
-pub(super) fn emit<S: EmitAll>(pending: &Pending, row: &SyscallRow, out: &mut Output<'_, S>) {
-    let Some(address) = pending.numbers.address else {
-        return;
-    };
-    let name = out.symbols.get(row.name);
-    let op = match name {
+/// The row of a call about a futex, beside that of the call.
+pub(super) fn row<S: EmitAll>(
+    pending: &Pending,
+    row: &SyscallRow,
+    out: &mut Output<'_, S>,
+) -> Option<FutexCallRow> {
+    let numbers = &pending.numbers;
+    let (op, has_second) = match out.symbols.get(row.name) {
         "futex" | "futex_time64" => of_command(row.flags),
-        "futex_wait" => "wait",
-        "futex_wake" => "wake",
-        "futex_requeue" => "requeue",
-        _ => return,
+        "futex_wait" => ("wait", false),
+        "futex_wake" => ("wake", false),
+        "futex_waitv" => ("wait", false),
+        "futex_requeue" => ("requeue", false),
+        _ => return None,
     };
-    let row = FutexCallRow {
+    let is_cut = row.dur.is_none() && row.ts_end.is_some();
+    let op = if is_cut { "unknown" } else { op };
+    let returned = row.ret.filter(|ret| *ret >= 0);
+    Some(FutexCallRow {
         id: row.id,
         ts: row.ts,
         dur: row.dur,
         ts_end: row.ts_end,
         op: out.symbols.intern_static(op),
-        private: row.flags.map(|flags| flags & FUTEX_PRIVATE_FLAG != 0),
-        address: out.symbols.intern(&format!("{address:x}")),
+        // Calls about several locks tell of each in memory.
+        private: row
+            .flags
+            .filter(|_| numbers.address.is_some())
+            .map(|flags| flags & FUTEX_PRIVATE_FLAG != 0),
+        address: numbers.address.map(|address| hex(address, out.symbols)),
+        address2: numbers
+            .address2
+            .filter(|_| has_second)
+            .map(|address| hex(address, out.symbols)),
         ret: row.ret,
         errno: row.errno,
+        woken: match op {
+            "wake" => returned,
+            // It counts those that were moved, too, and wakes as many as it may before it moves any.
+            "requeue" => returned.and_then(|ret| Some(ret.min(numbers.value?))),
+            _ => None,
+        },
+        has_timeout: numbers
+            .timeout
+            .filter(|_| op == "wait")
+            .map(|address| address != 0),
         utid: row.utid,
         upid: row.upid,
         tid: row.tid,
         pid: row.pid,
         comm: row.comm,
-    };
-    out.sink.emit(row);
+        cut: row.cut,
+    })
 }
 
-/// Commands by number, as `linux/futex.h` has them.
-fn of_command(command: Option<i64>) -> &'static str {
+/// Commands by number, as `linux/futex.h` has them, and whether they know a second address.
+fn of_command(command: Option<i64>) -> (&'static str, bool) {
     let command = command.map(|command| command & !(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME));
     match command {
-        // FUTEX_WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2
-        Some(0 | 6 | 9 | 11 | 13) => "wait",
-        // FUTEX_WAKE, WAKE_OP, WAKE_BITSET
-        Some(1 | 5 | 10) => "wake",
+        // FUTEX_WAIT, LOCK_PI, WAIT_BITSET, LOCK_PI2
+        Some(0 | 6 | 9 | 13) => ("wait", false),
+        // FUTEX_WAIT_REQUEUE_PI
+        Some(11) => ("wait", true),
+        // FUTEX_WAKE, WAKE_BITSET
+        Some(1 | 10) => ("wake", false),
+        // FUTEX_WAKE_OP
+        Some(5) => ("wake", true),
         // FUTEX_REQUEUE, CMP_REQUEUE, CMP_REQUEUE_PI
-        Some(3 | 4 | 12) => "requeue",
-        Some(7) => "unlock",
-        _ => "other",
+        Some(3 | 4 | 12) => ("requeue", true),
+        Some(7) => ("unlock", false),
+        _ => ("other", false),
     }
+}
+
+/// Hexadecimal digits, without a text made for each call.
+fn hex(address: u64, symbols: &mut Symbols) -> Sym {
+    let mut digits = [0; 16];
+    let mut first = digits.len();
+    let mut left = address;
+    while first == digits.len() || left != 0 {
+        first -= 1;
+        digits[first] = b"0123456789abcdef"[(left & 15) as usize];
+        left >>= 4;
+    }
+    symbols.intern_bytes(&digits[first..])
 }

@@ -1,7 +1,7 @@
 //! Rows of calls before the state dump has told the processes of threads and named descriptors.
 
 use rustc_hash::FxHashMap;
-use whyslow_model::tables::{EmitAll, SyscallRow};
+use whyslow_model::tables::{EmitAll, FutexCallRow, SyscallRow};
 
 use super::super::fd::{Owner, file_key};
 use super::super::file::{FileLives, FileRef, Use};
@@ -22,6 +22,7 @@ pub(super) struct Moved {
 #[derive(Debug)]
 struct HeldRow {
     row: Box<SyscallRow>,
+    futex: Option<Box<FutexCallRow>>,
     thread: ThreadRef,
     moved: Moved,
     moved2: Moved,
@@ -57,7 +58,7 @@ impl Held {
 
     pub(super) fn hold<S: EmitAll>(
         &mut self,
-        row: Box<SyscallRow>,
+        (row, futex): (Box<SyscallRow>, Option<Box<FutexCallRow>>),
         thread: ThreadRef,
         (moved, moved2): (Moved, Moved),
         files: &mut FileLives,
@@ -65,6 +66,7 @@ impl Held {
     ) {
         self.rows.push(HeldRow {
             row,
+            futex,
             thread,
             moved,
             moved2,
@@ -94,6 +96,11 @@ impl Held {
             if let Some((object, file)) = found(&held.moved2) {
                 held.row.path2 = object.path;
                 count(&held, held.moved2.bytes, (object, *file), files, out);
+            }
+            if let Some(mut futex) = held.futex.take() {
+                futex.upid = held.row.upid;
+                futex.pid = held.row.pid;
+                out.sink.emit(*futex);
             }
             out.sink.emit(*held.row);
         }

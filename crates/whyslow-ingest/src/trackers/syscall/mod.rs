@@ -72,6 +72,8 @@ struct Numbers {
     command: Option<i64>,
     value: Option<i64>,
     address: Option<u64>,
+    address2: Option<u64>,
+    timeout: Option<u64>,
     family: Option<i32>,
     socket_type: Option<i32>,
 }
@@ -537,6 +539,8 @@ impl Numbers {
             command: args.command,
             value: args.value,
             address: args.address,
+            address2: args.address2,
+            timeout: args.timeout,
             family: args.family,
             socket_type: args.socket_type,
         }

@@ -23,9 +23,10 @@ impl SyscallTracker {
         out: &mut Output<'_, S>,
     ) {
         let row = self.row(pending, now, end, out);
-        if pending.op == Op::Lock {
-            super::futex::emit(pending, &row, out);
-        }
+        let futex = match pending.op {
+            Op::Lock => super::futex::row(pending, &row, out),
+            _ => None,
+        };
         let may_be_named = |target: Option<Target>| {
             let target = target?;
             let waits = target.object.reason == Some(Reason::BeforeRecording);
@@ -45,13 +46,16 @@ impl SyscallTracker {
                 };
                 let held = &mut self.held;
                 return held.hold(
-                    Box::new(row),
+                    (Box::new(row), futex.map(Box::new)),
                     *thread,
                     (moved, moved2),
                     &mut self.files,
                     out,
                 );
             }
+        }
+        if let Some(futex) = futex {
+            out.sink.emit(futex);
         }
         out.sink.emit(row);
     }

@@ -1,12 +1,15 @@
 //! Sequences of events and the rows they must give.
 
 mod causes;
+mod futexes;
 mod identity;
 mod irq;
+mod packets;
 mod random;
 mod sched;
 mod script;
 mod states;
+mod text;
 mod topics;
 mod wakeups;
 
