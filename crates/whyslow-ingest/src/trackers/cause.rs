@@ -12,10 +12,12 @@
 //! tells whether the CPU is in an interrupt at all, no wakeup is taken to be a packet's.
 //!
 //! Some completions are handed to workers, which wake who waits in their turn. A worker that was
-//! woken by the end of a request passes it on until it sleeps again.
+//! woken by the end of a request passes it on until it sleeps again. Where it is recorded what workers
+//! do, one that was awake anyway passes on the request in whose completion its item of work was
+//! queued, and none passes on a request while it does something else.
 
 use rustc_hash::FxHashMap;
-use whyslow_model::event::{Body, Interrupt, PrevState};
+use whyslow_model::event::{Body, Interrupt, ItemPhase, PrevState, WorkItem};
 use whyslow_model::{Ns, Sym, Symbols};
 
 use super::identity::{Here, ThreadRef};
@@ -24,6 +26,9 @@ use super::packet::Arrival;
 
 /// After a completion in an interrupt whose end nobody recorded. Wakeups follow within 50 µs.
 const UNSEEN_END_NS: Ns = 200_000;
+
+/// Items of work that wait, queued where a request ended: more than that are not waited for at once.
+const ITEMS_MAX: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cause {
@@ -62,6 +67,8 @@ pub(super) struct CauseTracker {
     cpus: FxHashMap<i32, Done>,
     /// Requests that workers pass on, by thread.
     workers: FxHashMap<i32, i64>,
+    /// Items of work that were queued where a request ended, by address.
+    items: FxHashMap<u64, i64>,
 }
 
 impl CauseTracker {
@@ -73,6 +80,7 @@ impl CauseTracker {
             received: symbols.intern("received"),
             cpus: FxHashMap::default(),
             workers: FxHashMap::default(),
+            items: FxHashMap::default(),
         }
     }
 
@@ -127,7 +135,43 @@ impl CauseTracker {
             | Body::BlockRqIssue(_) => {
                 self.cpus.remove(&cpu);
             }
+            Body::WorkItem(item) => self.item(item, here, irq),
             _ => {}
+        }
+    }
+
+    fn item(&mut self, item: &WorkItem<'_>, here: &Here, irq: &IrqTracker) {
+        match item.phase {
+            ItemPhase::Queued => {
+                let cause = self.of_wakeup(here, irq);
+                match cause.filter(|cause| self.is_request(*cause)) {
+                    Some(cause) => {
+                        if self.items.len() >= ITEMS_MAX {
+                            self.items.clear();
+                        }
+                        self.items.insert(item.work, cause.id);
+                    }
+                    // What is queued anew is queued for another reason.
+                    None => {
+                        self.items.remove(&item.work);
+                    }
+                }
+            }
+            ItemPhase::Activated => {}
+            ItemPhase::Begin => {
+                let request = self.items.remove(&item.work);
+                if let Some(worker) = here.thread.filter(|_| item.is_worker) {
+                    match request {
+                        Some(request) => self.workers.insert(worker.utid, request),
+                        None => self.workers.remove(&worker.utid),
+                    };
+                }
+            }
+            ItemPhase::End => {
+                if let Some(worker) = here.thread.filter(|_| item.is_worker) {
+                    self.workers.remove(&worker.utid);
+                }
+            }
         }
     }
 

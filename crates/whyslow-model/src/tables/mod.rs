@@ -1,6 +1,7 @@
 //! The tables of a recording, one file each.
 
 mod block_io;
+mod block_share;
 mod cache_fill;
 mod callsite;
 mod clock_snapshot;
@@ -44,6 +45,7 @@ mod wakeup;
 mod work_item;
 
 pub use block_io::BlockIoRow;
+pub use block_share::BlockShareRow;
 pub use cache_fill::CacheFillRow;
 pub use callsite::CallsiteRow;
 pub use clock_snapshot::ClockSnapshotRow;
@@ -94,7 +96,7 @@ use crate::row::{Emit, Row};
 macro_rules! for_each_table {
     ($macro:ident) => {
         $macro! {
-            SyscallRow syscall, BlockIoRow block_io, SchedSliceRow sched_slice,
+            SyscallRow syscall, BlockIoRow block_io, BlockShareRow block_share, SchedSliceRow sched_slice,
             ThreadStateRow thread_state, WakeupRow wakeup, SignalRow signal, IrqRow irq, NetPacketRow net_packet,
             TcpConnectionRow tcp_connection,
             FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, CacheFillRow cache_fill, ReclaimRow reclaim, KernelWorkRow kernel_work, WorkItemRow work_item,

@@ -29,7 +29,7 @@ crate::table! {
         context: Sym,
         /// Number of the interrupt or softirq vector.
         context_nr: Option<i32>,
-        /// What led to it: block_io (the request ended here), worker (a worker of the kernel passed on the end of the request for which it was woken), packet (one that this machine sent arrived), received (one from elsewhere arrived); null if nothing is known.
+        /// What led to it: block_io (the request ended here), worker (a worker of the kernel passed on the end of the request for which it was woken, or in which its work was queued), packet (one that this machine sent arrived), received (one from elsewhere arrived); null if nothing is known.
         cause: Option<Sym>,
         /// Id of the request (block_io, worker) or of the row in `net_packet`: of packet when it was queued, with its sender, of received when it was received.
         cause_id: Option<i64> [Id],

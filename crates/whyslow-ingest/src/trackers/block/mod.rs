@@ -27,6 +27,7 @@ mod device;
 mod open;
 mod rows;
 mod sequence;
+mod shares;
 #[cfg(test)]
 mod tests;
 
@@ -39,7 +40,8 @@ use self::device::Devices;
 use self::open::{CHAIN_MAX, Io, OPEN_MAX, OpenIos, Slot, Stage, Submitter};
 use self::rows::{End, Rows};
 use self::sequence::Sequences;
-use super::identity::{Here, Output};
+use self::shares::Shares;
+use super::identity::{Here, Output, ThreadRef};
 
 /// Which event named the submitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +76,7 @@ pub(super) struct BlockTracker {
     devices: Devices,
     sequences: Sequences,
     rows: Rows,
+    shares: Shares,
     next_id: i64,
     /// The request that the present event completes, be it in part.
     completed: Option<i64>,
@@ -105,8 +108,8 @@ impl BlockTracker {
                 old_sector,
             } => self.bio_remap(here, &range, (old_dev, old_sector), out),
             Body::BlockSplit { range, new_sector } => self.split(&range, new_sector, out),
-            Body::BlockBioBackmerge(range) => self.back_merge(&range),
-            Body::BlockBioFrontmerge(range) => self.front_merge(&range),
+            Body::BlockBioBackmerge(range) => self.back_merge(here, &range),
+            Body::BlockBioFrontmerge(range) => self.front_merge(here, &range),
             Body::BlockBioComplete { range, error } => self.bio_complete(here, &range, error, out),
             Body::BlockGetRq(range) => self.get_rq(here, &range, out),
             Body::BlockRqInsert(range) => self.insert(here, &range, out),
@@ -251,16 +254,24 @@ impl BlockTracker {
         self.add(rest, out);
     }
 
-    fn back_merge(&mut self, range: &BlockRange<'_>) {
-        let (place, _) = self.placed(range);
+    /// The bio at this place goes into a request; whose it was.
+    fn take_bio(&mut self, here: &Here, place: &BlockRange<'_>) -> Option<ThreadRef> {
         let is_bio = |io: &Io| io.stage == Stage::Bio;
-        if let Some(bio) = self
+        let found = self
             .open
-            .find(place.dev, place.sector, place.sectors, is_bio)
-        {
-            self.open.close(bio);
+            .find(place.dev, place.sector, place.sectors, is_bio);
+        match found {
+            Some(bio) => self.open.close(bio).submitter.thread,
+            None => here.thread.filter(|_| !here.interrupted),
         }
+    }
+
+    fn back_merge(&mut self, here: &Here, range: &BlockRange<'_>) {
+        let (place, _) = self.placed(range);
+        let thread = self.take_bio(here, &place);
         if let Some(target) = self.open.ending_at(place.dev, place.sector) {
+            let into = self.open.get(target);
+            self.shares.merged(into, thread, here.ts, place.sectors);
             self.open.reshape(target, |io| {
                 io.sectors = io.sectors.saturating_add(place.sectors);
                 io.left = io.left.saturating_add(place.sectors);
@@ -269,17 +280,13 @@ impl BlockTracker {
         }
     }
 
-    fn front_merge(&mut self, range: &BlockRange<'_>) {
+    fn front_merge(&mut self, here: &Here, range: &BlockRange<'_>) {
         let (place, _) = self.placed(range);
-        let is_bio = |io: &Io| io.stage == Stage::Bio;
-        if let Some(bio) = self
-            .open
-            .find(place.dev, place.sector, place.sectors, is_bio)
-        {
-            self.open.close(bio);
-        }
+        let thread = self.take_bio(here, &place);
         let behind = place.sector.saturating_add(place.sectors);
         if let Some(target) = self.open.find(place.dev, behind, -1, Io::is_waiting) {
+            let into = self.open.get(target);
+            self.shares.merged(into, thread, here.ts, place.sectors);
             self.open.reshape(target, |io| {
                 io.sector = place.sector;
                 io.at = place.sector;
@@ -303,6 +310,9 @@ impl BlockTracker {
             .find(range.dev, range.sector, range.sectors, Io::is_waiting)
             .filter(|&next| next != target)
             .map(|next| self.open.close(next));
+        if let Some(next) = &next {
+            self.shares.joined(self.open.get(target), next);
+        }
         let merged = next.map_or(0, |next| next.merges);
         // One that went back to the queue may have been done in part.
         let completed = next.map_or(0, |next| next.completions);
@@ -754,6 +764,7 @@ impl BlockTracker {
 
     fn emit_completed<S: EmitAll>(&mut self, slot: Slot, ts: Ns, out: &mut Output<'_, S>) {
         let io = self.open.close(slot);
+        self.shares.emit(&io, out);
         self.rows
             .emit(&io, End::Completed(ts), &mut self.devices, out);
     }
@@ -761,6 +772,7 @@ impl BlockTracker {
     fn emit_cut<S: EmitAll>(&mut self, slot: Slot, out: &mut Output<'_, S>) {
         let io = self.open.close(slot);
         let end = io.ts_done.map_or(End::Unknown, End::Completed);
+        self.shares.emit(&io, out);
         self.rows.emit(&io, end, &mut self.devices, out);
     }
 

@@ -131,6 +131,62 @@ fn a_worker_passes_the_end_of_a_request_on_until_it_sleeps() {
 }
 
 #[test]
+fn a_worker_that_is_awake_passes_on_the_request_in_whose_end_its_work_was_queued() {
+    check_causes(
+        "
+        17 c1 dump 2/2:kthreadd 0 5
+        18 c1 fork 2/2:kthreadd 9/9:kworker/0:1
+        20 c1 switch 0:swapper/1 R 9:kworker/0:1
+        21 c1 in=none item begin 70 other worker
+        22 c0 in=hard block done 100
+        23 c0 in=hard item queued 71 end_io nobody
+        24 c0 in=none item queued 72 else nobody
+        25 c1 in=none waking 3:c 0
+        26 c1 in=none item end 70 other worker
+        27 c1 in=none item begin 71 end_io worker
+        28 c1 in=none waking 1:a 0
+        29 c1 in=hard waking 4:d 0
+        30 c1 in=none item end 71 end_io worker
+        31 c1 in=none waking 5:e 0
+        32 c1 in=none item begin 72 else worker
+        33 c1 in=none waking 6:f 0",
+        "
+        25 3 task - -
+        28 1 task worker 0
+        29 4 irq - -
+        31 5 task - -
+        33 6 task - -",
+    );
+}
+
+#[test]
+fn a_worker_that_the_end_of_a_request_woke_may_do_something_else_first() {
+    check_causes(
+        "
+        17 c1 dump 2/2:kthreadd 0 5
+        18 c1 fork 2/2:kthreadd 9/9:kworker/0:1
+        20 c0 in=hard block done 100
+        21 c0 in=hard item queued 71 end_io nobody
+        22 c0 in=hard waking 9:kworker/0:1 1
+        23 c1 switch 0:swapper/1 R 9:kworker/0:1
+        24 c1 in=none item begin 70 other worker
+        25 c1 in=none waking 3:c 0
+        26 c1 in=none item end 70 other worker
+        27 c1 in=none item begin 71 end_io worker
+        28 c1 in=none item queued 73 next nobody
+        29 c1 in=none waking 1:a 0
+        30 c1 in=none item end 71 end_io worker
+        31 c1 in=none item begin 73 next worker
+        32 c1 in=none waking 4:d 0",
+        "
+        22 9 irq block_io 0
+        25 3 task - -
+        29 1 task worker 0
+        32 4 task worker 0",
+    );
+}
+
+#[test]
 fn the_sleep_that_ends_knows_the_request() {
     let script = format!(
         "{ASKED}

@@ -8,6 +8,7 @@ mod packets;
 mod random;
 mod sched;
 mod script;
+mod shares;
 mod states;
 mod text;
 mod topics;
