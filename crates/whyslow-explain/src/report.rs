@@ -95,8 +95,10 @@ pub struct Thing {
 /// Time of the window that went to one culprit by one mechanism.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// Id of [`whyslow_model::mechanism::MECHANISMS`].
+    /// How the slow thread felt it: id of [`whyslow_model::mechanism::MECHANISMS`].
     pub mechanism: String,
+    /// What the culprit did at the end of the chain, by the same ids.
+    pub root: String,
     pub culprit: Actor,
     pub activity: Option<Activity>,
     pub object: Option<Thing>,
@@ -196,6 +198,17 @@ pub struct Group {
     pub walked: u64,
 }
 
+/// Other slow operations with the same culprit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Also {
+    pub what: String,
+    pub id: Option<String>,
+    pub actor: Actor,
+    /// Of the longest.
+    pub dur_ns: Ns,
+    pub count: u64,
+}
+
 /// Something known by name that somebody does: files made and deleted at once, a flooded log, …
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
@@ -245,6 +258,8 @@ pub struct Story {
     /// Without the culprit.
     pub saved_at_most_ns: Ns,
     pub alternatives: Vec<Alternative>,
+    /// Other slow operations that the same culprit explains.
+    pub also: Vec<Also>,
     pub neighbours: Vec<Neighbour>,
     pub missing: Vec<Missing>,
     pub suggestions: Vec<String>,

@@ -10,7 +10,7 @@ use whyslow_model::{Ns, stat};
 
 use super::ImportError;
 use super::account::{Account, LogEntry};
-use crate::importers::text::{self, Item, LINE_BYTES_MAX, Line};
+use crate::importers::text::{self, Item, LINE_BYTES_MAX, Line, Room};
 use crate::limits;
 
 /// What a line gives to the trackers.
@@ -120,8 +120,8 @@ impl TextQueue {
             self.next += 1;
             let text = &self.texts[place.text];
             let line = &text.content[place.begin..place.end];
-            let mut args = None;
-            match text::parse(line, &mut self.line, &mut args) {
+            let mut room = Room::default();
+            match text::parse(line, &mut self.line, &mut room) {
                 Ok(Item::Event { event, .. }) => {
                     let ts = place.ts;
                     take(Entry::Event(Event { ts, ..event }))?;
@@ -145,11 +145,11 @@ impl Text {
         let content = std::mem::take(&mut self.content);
         for (number, text) in content.split_inclusive('\n').enumerate() {
             let end = begin + text.len();
-            let mut args = None;
+            let mut room = Room::default();
             let parsed = if text.len() > LINE_BYTES_MAX {
                 Err(format!("longer than {LINE_BYTES_MAX} bytes"))
             } else {
-                text::parse(text, line, &mut args)
+                text::parse(text, line, &mut room)
             };
             let ts = match parsed {
                 Ok(Item::Nothing) => None,

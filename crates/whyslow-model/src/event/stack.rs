@@ -51,6 +51,16 @@ pub enum LockKind {
 }
 
 impl LockKind {
+    pub const ALL: [Self; 7] = [
+        Self::Mutex,
+        Self::Rwsem,
+        Self::PercpuRwsem,
+        Self::RtMutex,
+        Self::Semaphore,
+        Self::Spin,
+        Self::Rwlock,
+    ];
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Mutex => "mutex",

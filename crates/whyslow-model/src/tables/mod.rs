@@ -13,6 +13,7 @@ mod fd_life;
 mod file_life;
 mod frame;
 mod function_call;
+mod futex_call;
 mod import_log;
 mod irq;
 mod kernel_work;
@@ -55,6 +56,7 @@ pub use fd_life::FdLifeRow;
 pub use file_life::FileLifeRow;
 pub use frame::FrameRow;
 pub use function_call::FunctionCallRow;
+pub use futex_call::{FUTEX_OPS, FutexCallRow};
 pub use import_log::ImportLogRow;
 pub use irq::IrqRow;
 pub use kernel_work::KernelWorkRow;
@@ -96,7 +98,7 @@ macro_rules! for_each_table {
             ThreadStateRow thread_state, WakeupRow wakeup, SignalRow signal, IrqRow irq, NetPacketRow net_packet,
             TcpConnectionRow tcp_connection,
             FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, CacheFillRow cache_fill, ReclaimRow reclaim, KernelWorkRow kernel_work, WorkItemRow work_item,
-            DnsLookupRow dns_lookup, FunctionCallRow function_call,
+            DnsLookupRow dns_lookup, FunctionCallRow function_call, FutexCallRow futex_call,
             UsdtEventRow usdt_event,
             StackSampleRow stack_sample, LockWaitRow lock_wait, CallsiteRow callsite, FrameRow frame,
             CounterRow counter, MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,

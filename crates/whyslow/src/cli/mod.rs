@@ -1,12 +1,14 @@
 //! What can be typed: commands, flags and their help.
 
 mod ask;
+mod explain;
 mod flight;
 mod output;
 mod questions;
 mod record;
 
 pub(crate) use ask::AskArgs;
+pub(crate) use explain::ExplainArgs;
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
@@ -103,6 +105,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
 const EXAMPLES: &str = "\
 Examples:
   whyslow import trace/ -o web.wsl       an LTTng kernel trace becomes a recording
+  whyslow explain                        what was slow, and who did it
   whyslow io usage                       who read and wrote how much
   whyslow io stats                       how long opens, reads, writes, syncs took
   whyslow io top --op open -n 5          the five slowest opens, with file names
@@ -128,6 +131,9 @@ pub(crate) enum Command {
     /// What a recording holds, and what was lost
     #[command(before_help = INFO_EXAMPLES)]
     Info(InfoArgs),
+    /// Why something was slow, and who did it
+    #[command(before_help = explain::EXAMPLES)]
+    Explain(Box<ExplainArgs>),
     #[command(flatten)]
     Question(Box<QuestionCommand>),
     /// Answer in the columns of a tool you know: iostat, pidstat, opensnoop, lttng-iolatencytop, …

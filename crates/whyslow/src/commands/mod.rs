@@ -3,6 +3,7 @@
 mod ask;
 mod completions;
 mod doctor;
+mod explain;
 mod flight;
 mod import;
 mod info;
@@ -27,6 +28,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Held(args) => record::hold(&args),
         Command::Import(args) => import::run(&args, talk),
         Command::Info(args) => info::run(&args, talk),
+        Command::Explain(args) => explain::run(&args, talk),
         Command::Question(command) => Asked::new(*command).run(talk),
         Command::As(command) => command.run(talk),
         Command::Sql(args) => sql::run(&args, talk),

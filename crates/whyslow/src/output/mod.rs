@@ -21,6 +21,7 @@ mod printed;
 mod quantity;
 pub(crate) mod schema;
 mod select;
+pub(crate) mod stories;
 mod stream;
 mod table;
 mod terminal;

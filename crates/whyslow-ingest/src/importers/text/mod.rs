@@ -43,6 +43,8 @@
 //! | `reclaim_end` | `kind`, `pages node` |
 //! | `work` | `kind` (`journal_commit`, `writeback`, `dirty_throttle`, `log_wait`, `reclaim_throttle`, `buffer_stall`), `phase` (`begin`, `end`, `locking`, `flushing`, `logging`, `done`), `dev reason transaction pages dur` |
 //! | `work_item` | `phase` (`queued`, `activated`, `begin`, `end`), `work` (an address), `address function workqueue is_worker` |
+//! | `stack` | `kind` (`back`, `user`, `sample`) `since` (a time), of `back` `state` (as of a switch), `cpu user_follows`, `kernel user` (functions, innermost first, with semicolons) |
+//! | `lock_wait` | `kind` (`mutex`, `rwsem`, …) `lock` (an address) `since` (a time), `is_write slept ret kernel user` |
 //! | `state_process` | `tid`, `pid ppid comm is_kernel status cpu file_table` |
 //! | `state_fd` | `fd`, `pid file_table flags path` |
 //! | `state_block_device` | `dev name` |
@@ -59,10 +61,11 @@
 
 mod line;
 mod reader;
+mod stacks;
 mod writer;
 
 pub use line::{LINE_BYTES_MAX, Line};
-pub use reader::{Item, parse};
+pub use reader::{Item, Room, parse};
 pub use writer::{write_event, write_loss, write_metadata};
 
 /// First line of a file.

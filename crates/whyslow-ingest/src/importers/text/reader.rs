@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::str::FromStr;
 
 use whyslow_model::event::{
-    BlockRange, Body, Context, Event, Interrupt, IrqKind, ItemPhase, Loss, LossKind, MemoryKind,
-    NetAddress, NetFaultKind, NetHeaders, NetKind, PrevState, ReclaimKind, SocketAddress,
-    StateProcess, SyscallArgs, WakeupKind, Work, WorkItem, WorkKind, WorkPhase,
+    BlockRange, Body, Context, Event, Frame, Interrupt, IrqKind, ItemPhase, Loss, LossKind,
+    MemoryKind, NetAddress, NetFaultKind, NetHeaders, NetKind, PrevState, ReclaimKind,
+    SocketAddress, StateProcess, SyscallArgs, WakeupKind, Work, WorkItem, WorkKind, WorkPhase,
 };
 
 use super::line::{self, Line};
@@ -28,12 +28,19 @@ pub enum Item<'a> {
     Loss(Loss<'a>),
 }
 
-/// Reads one line, without its end; arguments of a system call are put into `args`. The error says
-/// what is wrong with it.
+/// Room for what an event points at.
+#[derive(Debug, Default)]
+pub struct Room<'a> {
+    args: Option<SyscallArgs<'a>>,
+    frames: Vec<Frame<'a>>,
+}
+
+/// Reads one line, without its end; what its event points at is put into `room`. The error says what
+/// is wrong with it.
 pub fn parse<'a>(
     text: &'a str,
     line: &'a mut Line,
-    args: &'a mut Option<SyscallArgs<'a>>,
+    room: &'a mut Room<'a>,
 ) -> Result<Item<'a>, String> {
     let text = text.trim();
     if text.is_empty() || text.starts_with('#') || text == super::MAGIC {
@@ -56,19 +63,19 @@ pub fn parse<'a>(
             ts: head.ts,
             cpu: head.cpu,
             context: fields.context()?,
-            body: fields.body(head.name, args)?,
+            body: fields.body(head.name, room)?,
         },
     })
 }
 
-struct Fields<'a> {
+pub(super) struct Fields<'a> {
     line: &'a Line,
 }
 
-type Read<T> = Result<T, String>;
+pub(super) type Read<T> = Result<T, String>;
 
 /// A value that a field can have.
-trait Parse<'a>: Sized {
+pub(super) trait Parse<'a>: Sized {
     fn parse(text: &'a [u8]) -> Option<Self>;
 }
 
@@ -123,14 +130,14 @@ impl Parse<'_> for bool {
 }
 
 impl<'a> Fields<'a> {
-    fn optional<T: Parse<'a>>(&self, key: &str) -> Read<Option<T>> {
+    pub(super) fn optional<T: Parse<'a>>(&self, key: &str) -> Read<Option<T>> {
         match self.line.bytes(key) {
             None => Ok(None),
             Some(text) => T::parse(text).map(Some).ok_or_else(|| bad(key, text)),
         }
     }
 
-    fn required<T: Parse<'a>>(&self, key: &str) -> Read<T> {
+    pub(super) fn required<T: Parse<'a>>(&self, key: &str) -> Read<T> {
         self.optional(key)?.ok_or_else(|| format!("no `{key}`"))
     }
 
@@ -139,7 +146,11 @@ impl<'a> Fields<'a> {
     }
 
     /// A value with a form of its own.
-    fn special<T>(&self, key: &str, read: impl Fn(&'a str) -> Option<T>) -> Read<Option<T>> {
+    pub(super) fn special<T>(
+        &self,
+        key: &str,
+        read: impl Fn(&'a str) -> Option<T>,
+    ) -> Read<Option<T>> {
         match self.optional::<&str>(key)? {
             None => Ok(None),
             Some(text) => read(text)
@@ -148,7 +159,11 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn special_required<T>(&self, key: &str, read: impl Fn(&'a str) -> Option<T>) -> Read<T> {
+    pub(super) fn special_required<T>(
+        &self,
+        key: &str,
+        read: impl Fn(&'a str) -> Option<T>,
+    ) -> Read<T> {
         self.special(key, read)?
             .ok_or_else(|| format!("no `{key}`"))
     }
@@ -189,7 +204,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    fn body(&self, name: &str, args: &'a mut Option<SyscallArgs<'a>>) -> Read<Body<'a>> {
+    fn body(&self, name: &str, room: &'a mut Room<'a>) -> Read<Body<'a>> {
         if let Some(block) = name.strip_prefix("block_") {
             return self.block(block);
         }
@@ -242,14 +257,14 @@ impl<'a> Fields<'a> {
                 name: self.required("name")?,
                 nr: self.optional("nr")?,
                 compat: self.optional("compat")?.unwrap_or(false),
-                args: args.insert(self.syscall_args()?),
+                args: room.args.insert(self.syscall_args()?),
             },
             "syscall_exit" => Body::SyscallExit {
                 name: self.optional("name")?,
                 nr: self.optional("nr")?,
                 compat: self.optional("compat")?.unwrap_or(false),
                 ret: self.optional("ret")?,
-                args: args.insert(self.syscall_args()?),
+                args: room.args.insert(self.syscall_args()?),
             },
             "irq_enter" => Body::IrqEnter {
                 kind: self.special_required("kind", irq_kind)?,
@@ -298,6 +313,8 @@ impl<'a> Fields<'a> {
                 pages: self.optional("pages")?,
                 node: self.optional("node")?,
             },
+            "stack" => Body::Stack(self.stack(&mut room.frames)?),
+            "lock_wait" => Body::LockWait(self.lock_wait(&mut room.frames)?),
             "work" => Body::Work(self.work()?),
             "work_item" => Body::WorkItem(self.work_item()?),
             "state_process" => Body::StateProcess(StateProcess {
@@ -480,11 +497,11 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn bad(key: &str, text: &[u8]) -> String {
+pub(super) fn bad(key: &str, text: &[u8]) -> String {
     format!("`{key}={}` cannot be", String::from_utf8_lossy(text))
 }
 
-fn prev_state(text: &str) -> Option<PrevState> {
+pub(super) fn prev_state(text: &str) -> Option<PrevState> {
     Some(match text {
         "R" => PrevState::Runnable { preempted: false },
         "R+" => PrevState::Runnable { preempted: true },

@@ -60,6 +60,10 @@ meta hostname=web1
 12.000000809 [0] work kind=reclaim_throttle phase=done reason=writeback dur=100000000
 12.000000810 [0] work_item phase=queued work=0xff0 address=0xff8 function=blk_mq_run_work_fn workqueue=kblockd is_worker=false
 12.000000810 [0] work_item phase=end work=0xff0 is_worker=true
+12.000000810 [0] stack kind=back since=11.900000000 state=D cpu=0 user_follows=true kernel=folio_wait_bit;ext4_sync_fs
+12.000000810 [0] stack kind=user since=11.900000000 user=fsync;main
+12.000000810 [0] stack kind=sample since=11.900000000 kernel=copy_page user=memcpy
+12.000000810 [0] lock_wait kind=rwsem lock=0xffff888000001000 since=11.900000000 is_write=true slept=true ret=0 kernel=xfs_ilock;xfs_file_buffered_write
 12.000000810 [0] net_fault kind=retransmit skbaddr=0xff protocol=6 source=10.0.0.1:80 destination=10.0.0.2:4711
 12.000000811 [0] net_fault kind=drop skbaddr=0xff reason=5 ethertype=2048
 12.000000900 [0] state_process tid=1 pid=1 ppid=0 comm=init is_kernel=false status=5 cpu=0 file_table=0xffff8880049cb600
@@ -77,8 +81,8 @@ meta hostname=web1
 
 fn rewrite(text: &str, line: &mut Line) -> String {
     let mut out = String::new();
-    let mut args = None;
-    match parse(text, line, &mut args).unwrap_or_else(|error| panic!("{text}: {error}")) {
+    let mut room = Room::default();
+    match parse(text, line, &mut room).unwrap_or_else(|error| panic!("{text}: {error}")) {
         Item::Nothing => {}
         Item::Metadata { key, value } => {
             write_metadata(key, std::str::from_utf8(value).expect("a test"), &mut out);
@@ -121,8 +125,8 @@ fn spelling_is_free_where_the_grammar_says_so() {
 fn bad_lines_say_what_is_wrong() {
     let check = |text: &str, expected: &str| {
         let mut line = Line::default();
-        let mut args = None;
-        let error = parse(text, &mut line, &mut args).err();
+        let mut room = Room::default();
+        let error = parse(text, &mut line, &mut room).err();
         assert_eq!(error.as_deref(), Some(expected), "{text}");
     };
     check("now [0] free tid=7", "`now` is not a time");

@@ -48,7 +48,7 @@ pub fn write_metadata(key: &str, value: &str, out: &mut String) {
     out.push('\n');
 }
 
-struct LineWriter<'o> {
+pub(super) struct LineWriter<'o> {
     out: &'o mut String,
 }
 
@@ -281,6 +281,8 @@ impl LineWriter<'_> {
                 self.some("pages", work.pages);
                 self.some("dur", work.dur);
             }
+            Body::Stack(ref stack) => self.stack(stack),
+            Body::LockWait(ref wait) => self.lock_wait(wait),
             Body::WorkItem(item) => {
                 self.name("work_item");
                 self.field("phase", item.phase.name());
@@ -425,16 +427,16 @@ impl LineWriter<'_> {
         }
     }
 
-    fn name(&mut self, name: &str) {
+    pub(super) fn name(&mut self, name: &str) {
         self.out.push(' ');
         self.out.push_str(name);
     }
 
-    fn field(&mut self, key: &str, value: impl fmt::Display) {
+    pub(super) fn field(&mut self, key: &str, value: impl fmt::Display) {
         self.push(format_args!(" {key}={value}"));
     }
 
-    fn some(&mut self, key: &str, value: Option<impl fmt::Display>) {
+    pub(super) fn some(&mut self, key: &str, value: Option<impl fmt::Display>) {
         if let Some(value) = value {
             self.field(key, value);
         }
@@ -452,7 +454,7 @@ impl LineWriter<'_> {
         }
     }
 
-    fn bytes(&mut self, key: &str, value: &[u8]) {
+    pub(super) fn bytes(&mut self, key: &str, value: &[u8]) {
         self.push(format_args!(" {key}="));
         let plain = |byte: &u8| byte.is_ascii_graphic() && !b"\"\\()".contains(byte);
         if value.iter().all(plain) {
@@ -534,7 +536,7 @@ fn irq_kind(kind: IrqKind) -> &'static str {
     }
 }
 
-struct Time(Ns);
+pub(super) struct Time(pub(super) Ns);
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -544,7 +546,7 @@ impl fmt::Display for Time {
     }
 }
 
-struct Hex(u64);
+pub(super) struct Hex(pub(super) u64);
 
 impl fmt::Display for Hex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -560,7 +562,7 @@ impl fmt::Display for Device {
     }
 }
 
-struct State(event::PrevState);
+pub(super) struct State(pub(super) event::PrevState);
 
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -23,6 +23,7 @@
 
 mod calls;
 mod effect;
+mod futex;
 mod held;
 mod path;
 mod perform;

@@ -1,6 +1,7 @@
 //! From a call that ended to its row.
 
 use whyslow_model::Ns;
+use whyslow_model::syscall::Op;
 use whyslow_model::tables::{EmitAll, SyscallRow};
 
 use super::super::file::Use;
@@ -22,6 +23,9 @@ impl SyscallTracker {
         out: &mut Output<'_, S>,
     ) {
         let row = self.row(pending, now, end, out);
+        if pending.op == Op::Lock {
+            super::futex::emit(pending, &row, out);
+        }
         let may_be_named = |target: Option<Target>| {
             let target = target?;
             let waits = target.object.reason == Some(Reason::BeforeRecording);
@@ -109,7 +113,6 @@ impl SyscallTracker {
 
 /// What a call counts for the file of its first and of its second descriptor.
 pub(super) fn moved(pending: &Pending, bytes: Option<i64>) -> (Option<Use>, Option<Use>) {
-    use whyslow_model::syscall::Op;
     let Some(bytes) = bytes else {
         return (None, None);
     };

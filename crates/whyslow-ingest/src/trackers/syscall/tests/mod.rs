@@ -14,7 +14,7 @@ mod model;
 use whyslow_model::tables::Collected;
 use whyslow_model::{Sym, Symbols};
 
-use crate::importers::text::{Item, Line, parse};
+use crate::importers::text::{Item, Line, Room, parse};
 use crate::trackers::Trackers;
 
 pub(super) struct Machine {
@@ -65,7 +65,9 @@ impl Machine {
     fn text(&mut self, text: &str) {
         let mut line = Line::default();
         let (trackers, symbols, rows) = (&mut self.trackers, &mut self.symbols, &mut self.rows);
-        match parse(text, &mut line, &mut None).unwrap_or_else(|error| panic!("{text}: {error}")) {
+        match parse(text, &mut line, &mut Room::default())
+            .unwrap_or_else(|error| panic!("{text}: {error}"))
+        {
             Item::Event { event, .. } => trackers.event(&event, symbols, rows),
             Item::Loss(loss) => trackers.loss(&loss, symbols, rows),
             _ => panic!("{text}: no event"),

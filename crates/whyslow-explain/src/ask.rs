@@ -1,0 +1,420 @@
+//! What can be asked, and its answer.
+
+use std::ops::ControlFlow;
+
+use whyslow_analysis::AnalysisError;
+use whyslow_analysis::read::{Projection, in_order};
+use whyslow_model::row::Row;
+use whyslow_model::tables::{SyscallRow, ThreadRow};
+use whyslow_model::{Ns, Window};
+use whyslow_store::Tables;
+
+use crate::report::{ActorKind, Also, Confidence, Group, Report, SCHEMA, Story};
+use crate::slow::{self, SlowGroup, Wanted};
+use crate::starved::{self, Starved};
+use crate::story::{Subject, story};
+
+/// Stories that are told where nobody asks for one.
+pub const STORIES: usize = 5;
+
+/// What to explain. Without anything, what is slowest.
+#[derive(Debug, Clone, Default)]
+pub struct Question {
+    /// Name of the recording, as commands take it.
+    pub recording: String,
+    pub window: Option<Window>,
+    /// Table and id of an operation.
+    pub operation: Option<(String, i64)>,
+    pub tids: Vec<i32>,
+    pub pids: Vec<i32>,
+    /// Names or classes of calls of which the slow ones are explained …
+    pub calls: Vec<String>,
+    /// … and how long they have to take for that.
+    pub min: Option<Ns>,
+    /// Stories at most; 0 for all.
+    pub limit: Option<usize>,
+}
+
+/// Explains what is asked for.
+pub fn explain(tables: &dyn Tables, question: &Question) -> Result<Report, AnalysisError> {
+    let info = tables.info();
+    let mut report = Report {
+        schema: SCHEMA,
+        recording: question.recording.clone(),
+        begin_ns: info.begin_ns,
+        end_ns: info.end_ns,
+        stories: Vec::new(),
+        findings: Vec::new(),
+        patterns: Vec::new(),
+        tracer_share: None,
+        caveats: Vec::new(),
+    };
+    let asker = Asker { tables, question };
+    if let Some((table, id)) = &question.operation {
+        report.stories.push(asker.operation(table, *id)?);
+    } else if let (Some(window), [_, ..]) = (question.window, question.tids.as_slice()) {
+        for tid in &question.tids {
+            report.stories.extend(asker.thread(*tid, window)?);
+        }
+    } else {
+        report.stories = asker.slow()?;
+    }
+    if report.stories.is_empty() {
+        report
+            .caveats
+            .push("no operation took much longer than others like it".into());
+    }
+    Ok(report)
+}
+
+/// Groups of slow operations that are looked into, to find those worth telling.
+const CANDIDATES: usize = 16;
+/// The same of threads that could not run.
+const STARVED: usize = 3;
+/// A story of less than this share of the greatest one's time is not worth reading.
+const WORTH_MIN: f64 = 0.02;
+
+/// Stories with a culprit before those without, each culprit once: what it did to others before how
+/// long it took itself, as that is the same story.
+fn ranked(stories: Vec<Story>) -> Vec<Story> {
+    let weight = |story: &Story| {
+        let (part, excess) = (
+            story.culprit.map(|place| &story.parts[place]),
+            excess(story),
+        );
+        let is_other = part.is_some_and(|part| part.culprit.kind != ActorKind::Own);
+        let told = match story.confidence {
+            Confidence::High | Confidence::Medium => 2,
+            Confidence::Low => 1,
+            Confidence::None => 0,
+        };
+        (told > 0 && is_other, told, excess)
+    };
+    let mut stories = stories;
+    stories.sort_by_key(|story| std::cmp::Reverse(weight(story)));
+    let most = stories.iter().map(excess).max().unwrap_or(0);
+    stories.retain(|story| excess(story) as f64 >= WORTH_MIN * most as f64);
+    let mut kept: Vec<Story> = Vec::new();
+    for story in stories {
+        let part = story.culprit.map(|place| &story.parts[place]);
+        let culprit = part.map(|part| match part.culprit.kind {
+            ActorKind::Own => (&story.target.actor, part),
+            _ => (&part.culprit, part),
+        });
+        let same = culprit.and_then(|(actor, _)| {
+            kept.iter_mut().find(|other| {
+                let theirs = other.culprit.map(|place| &other.parts[place].culprit);
+                theirs.is_some_and(|theirs| {
+                    theirs.pid.is_some() && theirs.pid == actor.pid && theirs.name == actor.name
+                })
+            })
+        });
+        match same {
+            // The longest that others did to it stands for all.
+            Some(other) if length(&story) > length(other) && of_other(&story) => {
+                let (also, mut before) = (std::mem::take(&mut other.also), story);
+                std::mem::swap(other, &mut before);
+                other.also = also;
+                other.also.insert(0, also_of(before));
+            }
+            Some(other) => other.also.push(also_of(story)),
+            None => kept.push(story),
+        }
+    }
+    kept
+}
+
+fn also_of(story: Story) -> Also {
+    Also {
+        dur_ns: length(&story),
+        count: story.group.map_or(1, |group| group.count),
+        what: story.target.what,
+        id: story.target.id,
+        actor: story.target.actor,
+    }
+}
+
+fn length(story: &Story) -> Ns {
+    story.target.end_ns - story.target.begin_ns
+}
+
+/// Whether somebody else is the culprit, of an operation.
+fn of_other(story: &Story) -> bool {
+    let part = story.culprit.map(|place| &story.parts[place]);
+    story.target.kind == "operation" && part.is_some_and(|part| part.culprit.kind != ActorKind::Own)
+}
+
+/// Time beyond the usual of all operations that a story stands for.
+fn excess(story: &Story) -> Ns {
+    let usual = story
+        .baseline
+        .as_ref()
+        .map_or(0, |baseline| baseline.median_ns);
+    match &story.group {
+        Some(group) => group.dur_ns_total - usual * group.count as Ns,
+        None => story.target.end_ns - story.target.begin_ns - usual,
+    }
+}
+
+struct Asker<'a> {
+    tables: &'a dyn Tables,
+    question: &'a Question,
+}
+
+/// A call as its story names it.
+#[derive(Debug, Clone)]
+struct Called {
+    utid: i32,
+    begin: Ns,
+    end: Option<Ns>,
+    name: String,
+    path: Option<String>,
+    cut: Option<String>,
+}
+
+impl Asker<'_> {
+    fn command(&self, rest: &str) -> String {
+        format!("whyslow explain {} {rest}", self.question.recording)
+            .trim_end()
+            .to_owned()
+    }
+
+    fn operation(&self, table: &str, id: i64) -> Result<Story, AnalysisError> {
+        let (_, window) = whyslow_analysis::interval_of(self.tables, table, id)?;
+        let Some(call) = self.call(id, window)?.filter(|_| table == "syscall") else {
+            return Err(AnalysisError::Query {
+                message: format!("`{table}` {id} is no system call of a known thread"),
+                hint: Some("explain takes op:ID, or a window and a thread: -w A..B -t TID".into()),
+            });
+        };
+        let groups = slow::groups(
+            self.tables,
+            &Wanted {
+                calls: vec![call.name.clone()],
+                min: Some(0),
+                utids: vec![call.utid],
+                ..Wanted::default()
+            },
+        )?;
+        let baseline = groups.into_iter().find_map(|group| group.baseline);
+        self.called(id, &call, baseline)
+    }
+
+    fn called(
+        &self,
+        id: i64,
+        call: &Called,
+        baseline: Option<crate::report::Baseline>,
+    ) -> Result<Story, AnalysisError> {
+        let what = match &call.path {
+            Some(path) => format!("{}({path})", call.name),
+            None => call.name.clone(),
+        };
+        let end = call.end.unwrap_or(self.tables.info().end_ns);
+        story(
+            self.tables,
+            &Subject {
+                utid: call.utid,
+                begin: call.begin,
+                end: end.max(call.begin + 1),
+                kind: "operation",
+                id: Some(format!("op:{id}")),
+                what,
+                cut: call.cut.clone(),
+                only_waits: false,
+                baseline,
+                reproduce: self.command(&format!("-w op:{id}")),
+                recording: self.question.recording.clone(),
+            },
+        )
+    }
+
+    fn call(&self, id: i64, window: Window) -> Result<Option<Called>, AnalysisError> {
+        let mut projection = Projection::new(SyscallRow::TABLE);
+        let [ids, ts, ts_end, utid] =
+            ["id", "ts", "ts_end", "utid"].map(|name| projection.need(name));
+        let [name, path, cut] = ["name", "path", "cut"].map(|name| projection.need(name));
+        let mut found = None;
+        let here = Window::new(window.begin, window.begin + 1);
+        in_order(self.tables, &projection.scan(Some(here)), |batch| {
+            let ids = ids.ints(batch)?;
+            let Some(row) = (0..batch.num_rows() as u32).find(|row| ids.at(*row) == id) else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            let Some(utid) = utid.ints(batch)?.get(row) else {
+                return Ok(ControlFlow::Break(()));
+            };
+            found = Some(Called {
+                utid: utid as i32,
+                begin: ts.ints(batch)?.at(row),
+                end: ts_end.ints(batch)?.get(row),
+                name: name.texts(batch)?.get(row).unwrap_or("").to_owned(),
+                path: path.texts(batch)?.get(row).map(str::to_owned),
+                cut: cut.texts(batch)?.get(row).map(str::to_owned),
+            });
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(found)
+    }
+
+    /// What a thread did in a window: as an operation if it was in one call all the time.
+    fn thread(&self, tid: i32, window: Window) -> Result<Vec<Story>, AnalysisError> {
+        let info = self.tables.info();
+        let (begin, end) = (window.begin.max(info.begin_ns), window.end.min(info.end_ns));
+        let mut stories = Vec::new();
+        for utid in self.utids(Some(tid), None)? {
+            stories.push(story(
+                self.tables,
+                &Subject {
+                    utid,
+                    begin,
+                    end: end.max(begin + 1),
+                    kind: "thread",
+                    id: None,
+                    what: "this stretch".into(),
+                    cut: None,
+                    only_waits: false,
+                    baseline: None,
+                    reproduce: self
+                        .command(&format!("-w {}..{} -t {tid}", window.begin, window.end)),
+                    recording: self.question.recording.clone(),
+                },
+            )?);
+        }
+        Ok(stories)
+    }
+
+    /// Threads of this id, of which there may have been several one after another.
+    fn utids(&self, tid: Option<i32>, pid: Option<i32>) -> Result<Vec<i32>, AnalysisError> {
+        let mut projection = Projection::new(ThreadRow::TABLE);
+        let [utids, tids, pids] = ["utid", "tid", "pid"].map(|name| projection.need(name));
+        let mut found = Vec::new();
+        in_order(self.tables, &projection.scan(None), |batch| {
+            let (utids, tids, pids) = (utids.ints(batch)?, tids.ints(batch)?, pids.ints(batch)?);
+            for row in 0..batch.num_rows() as u32 {
+                let is = |wanted: Option<i32>, has: Option<i64>| {
+                    wanted.is_none_or(|wanted| has == Some(i64::from(wanted)))
+                };
+                if is(tid, tids.get(row)) && is(pid, pids.get(row)) {
+                    found.push(utids.at(row) as i32);
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if found.is_empty() {
+            let (what, number) = match (tid, pid) {
+                (Some(tid), _) => ("thread", tid),
+                (_, pid) => ("process", pid.unwrap_or(0)),
+            };
+            return Err(AnalysisError::Query {
+                message: format!("the recording has no {what} {number}"),
+                hint: Some("`whyslow threads list` shows all".into()),
+            });
+        }
+        Ok(found)
+    }
+
+    fn slow(&self) -> Result<Vec<Story>, AnalysisError> {
+        let question = self.question;
+        let mut utids = Vec::new();
+        for tid in &question.tids {
+            utids.extend(self.utids(Some(*tid), None)?);
+        }
+        for pid in &question.pids {
+            utids.extend(self.utids(None, Some(*pid))?);
+        }
+        let wanted = Wanted {
+            calls: question.calls.clone(),
+            min: question.min,
+            window: question.window,
+            utids,
+        };
+        let groups = slow::groups(self.tables, &wanted)?;
+        let limit = match question.limit.unwrap_or(STORIES) {
+            0 => usize::MAX,
+            limit => limit,
+        };
+        let mut stories = Vec::new();
+        for group in groups.iter().take(limit.max(CANDIDATES)) {
+            stories.extend(self.of_group(group)?);
+        }
+        if question.calls.is_empty() {
+            let starved = self.starved(&stories)?;
+            stories.extend(starved);
+            stories = ranked(stories);
+        }
+        stories.truncate(limit);
+        Ok(stories)
+    }
+
+    /// Threads that could not run, or waited for memory.
+    fn starved(&self, told: &[Story]) -> Result<Vec<Story>, AnalysisError> {
+        let question = self.question;
+        // Whose calls are slow for the same reason has a story.
+        let is_told = |thread: &Starved| {
+            let of_thread = told
+                .iter()
+                .filter(|story| story.target.actor.tid == Some(thread.tid));
+            let groups = of_thread.filter_map(|story| story.group.as_ref());
+            groups.map(|group| group.dur_ns_total).sum::<Ns>() * 2 >= thread.total
+        };
+        let found = starved::threads(self.tables, question.window)?;
+        let is_asked =
+            |thread: &&Starved| question.tids.is_empty() || question.tids.contains(&thread.tid);
+        let mut stories = Vec::new();
+        let wanted = found
+            .iter()
+            .filter(is_asked)
+            .filter(|thread| !is_told(thread));
+        for thread in wanted.take(STARVED) {
+            let (begin, end, tid) = (thread.begin, thread.end, thread.tid);
+            let mut story = story(
+                self.tables,
+                &Subject {
+                    utid: thread.utid,
+                    begin,
+                    end,
+                    kind: "thread",
+                    id: None,
+                    what: format!(
+                        "going on, with {} waits of {} together,",
+                        thread.waits,
+                        crate::say::length(thread.total)
+                    ),
+                    cut: None,
+                    only_waits: true,
+                    baseline: None,
+                    reproduce: self
+                        .command(&format!("-w {} -t {tid}", crate::say::window(begin, end))),
+                    recording: question.recording.clone(),
+                },
+            )?;
+            story.group = Some(Group {
+                operation: "waits for a CPU or for memory".into(),
+                count: thread.waits,
+                dur_ns_total: thread.total,
+                dur_ns_max: thread.total,
+                walked: 1,
+            });
+            stories.push(story);
+        }
+        Ok(stories)
+    }
+
+    fn of_group(&self, group: &SlowGroup) -> Result<Option<Story>, AnalysisError> {
+        let longest = group.longest[0];
+        let window = Window::new(longest.ts, longest.ts + longest.dur.max(1));
+        let Some(call) = self.call(longest.id, window)? else {
+            return Ok(None);
+        };
+        let mut story = self.called(longest.id, &call, group.baseline.clone())?;
+        story.group = Some(Group {
+            operation: format!("{} by {}", group.call, group.comm),
+            count: group.count,
+            dur_ns_total: group.total,
+            dur_ns_max: longest.dur,
+            walked: 1,
+        });
+        Ok(Some(story))
+    }
+}

@@ -1,0 +1,161 @@
+//! For whom threads of the kernel work, and how devices serve what they are asked for.
+
+use std::cell::RefCell;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::Ns;
+
+use crate::leaf::Who;
+use crate::moment::{Call, Moment, Request, Utid};
+use crate::report::Grade;
+
+/// A commit is put down to a call that began so long before it, at most.
+const TRIGGER_NS: Ns = 60_000_000_000;
+
+/// Share of the bytes from which on pages are put down to one process.
+const DIRTIER_MIN: f64 = 0.5;
+
+pub(crate) struct Behalf<'m> {
+    moment: &'m Moment,
+    /// Whether a device serves one request after another.
+    serial: RefCell<FxHashMap<i64, bool>>,
+    /// What requests of an operation and size take alone on a device.
+    alone: RefCell<FxHashMap<(i64, crate::moment::Word, u32), Ns>>,
+    /// Who had files written, by thread of the kernel and moment.
+    known: RefCell<FxHashMap<(Utid, Ns), (Who, Grade)>>,
+}
+
+impl<'m> Behalf<'m> {
+    pub(crate) fn new(moment: &'m Moment) -> Self {
+        Self {
+            moment,
+            serial: RefCell::default(),
+            alone: RefCell::default(),
+            known: RefCell::default(),
+        }
+    }
+
+    /// For whom a thread made a request.
+    pub(crate) fn of(&self, utid: Utid, request: &Request, waiter: Utid) -> (Who, Grade) {
+        let people = &self.moment.people;
+        if !people.is_kernel(utid) {
+            return (Who::Thread(utid), Grade::A);
+        }
+        // A throttled read is let go by a worker: nobody but the waiter wants these blocks.
+        if self.moment.word(request.op) == "read" && people.comm(utid).starts_with("kworker") {
+            return (Who::Thread(waiter), Grade::B);
+        }
+        self.of_kernel(utid, request.begin)
+    }
+
+    /// For whom a thread of the kernel worked at a moment: who synchronises just then.
+    pub(crate) fn of_kernel(&self, utid: Utid, at: Ns) -> (Who, Grade) {
+        if let Some(known) = self.known.borrow().get(&(utid, at)) {
+            return *known;
+        }
+        let comm = self.moment.people.comm(utid);
+        let writes = comm.starts_with("jbd2/")
+            || comm.starts_with("xfsaild")
+            || comm.starts_with("btrfs")
+            || comm.starts_with("kworker")
+            || comm.starts_with("loop");
+        let found = writes.then(|| self.trigger(utid, at)).flatten();
+        // Without anybody who synchronises, pages are written because somebody made them dirty.
+        let written = || {
+            let (dirtier, share) = self.dirtiers(None)?;
+            (writes && share >= DIRTIER_MIN).then_some((Who::Thread(dirtier), Grade::B))
+        };
+        let found = found.or_else(written);
+        let found = found.unwrap_or((Who::Thread(utid), Grade::A));
+        self.known.borrow_mut().insert((utid, at), found);
+        found
+    }
+
+    /// Who made most of the pages dirty that a device has to write: the process with at least half of
+    /// the bytes, where there is one; else the thread that asks.
+    pub(crate) fn dirtier(&self, dev: Option<i64>, asks: Utid) -> (Who, Grade) {
+        self.dirtiers(dev)
+            .filter(|(_, share)| *share >= DIRTIER_MIN)
+            .map_or((Who::Thread(asks), Grade::B), |(utid, _)| {
+                if self.moment.people.same_process(utid, asks) {
+                    (Who::Thread(asks), Grade::A)
+                } else {
+                    (Who::Thread(utid), Grade::B)
+                }
+            })
+    }
+
+    /// The thread of the process that wrote most to files of a device, and that process's share.
+    fn dirtiers(&self, dev: Option<i64>) -> Option<(Utid, f64)> {
+        let moment = self.moment;
+        let mut by_process: FxHashMap<i32, (i64, FxHashMap<Utid, i64>)> = FxHashMap::default();
+        let mut total = 0;
+        for write in &moment.writes {
+            let is_elsewhere = |dev: i64| {
+                let on = moment.device_of(write.path);
+                on.is_some_and(|on| on != moment.disk_of(dev))
+            };
+            if dev.is_some_and(is_elsewhere) {
+                continue;
+            }
+            let upid = moment.people.get(write.utid).and_then(|person| person.upid);
+            let (sum, threads) = by_process.entry(upid.unwrap_or(-1)).or_default();
+            *sum += write.bytes;
+            *threads.entry(write.utid).or_default() += write.bytes;
+            total += write.bytes;
+        }
+        let (_, (sum, threads)) = by_process
+            .into_iter()
+            .max_by_key(|(upid, (sum, _))| (*sum, std::cmp::Reverse(*upid)))?;
+        let (utid, _) = threads
+            .into_iter()
+            .max_by_key(|(utid, bytes)| (*bytes, std::cmp::Reverse(*utid)))?;
+        Some((utid, sum as f64 / total.max(1) as f64))
+    }
+
+    /// Who asked for files to be written: a sync of everything before one of a file, the longest
+    /// first.
+    fn trigger(&self, utid: Utid, at: Ns) -> Option<(Who, Grade)> {
+        let moment = self.moment;
+        let works = moment.work_of(utid).iter();
+        let commit = works.rev().find(|work| work.begin <= at && at < work.end);
+        let before = commit
+            .map_or(at, |commit| commit.begin)
+            .max(moment.begin - TRIGGER_NS);
+        let syncing = moment.syncs().filter(|call| {
+            call.begin <= before.max(at)
+                && at < call.end
+                && !moment
+                    .people
+                    .get(call.utid)
+                    .is_some_and(|person| person.is_tracer)
+        });
+        let mut found: Vec<&Call> = syncing.collect();
+        found.sort_by_key(|call| (call.begin, call.id));
+        let of_all = |call: &&&Call| matches!(moment.word(call.name), "sync" | "syncfs");
+        let call = found.iter().find(of_all).or(found.first())?;
+        Some((Who::Thread(call.utid), Grade::B))
+    }
+
+    /// Whether a device serves requests one after another: then each waits for those before it, and
+    /// its time is a sum of slots between completions.
+    pub(crate) fn is_serial(&self, dev: i64) -> bool {
+        if let Some(known) = self.serial.borrow().get(&dev) {
+            return *known;
+        }
+        let found = crate::serial::is_serial(self.moment, dev);
+        self.serial.borrow_mut().insert(dev, found);
+        found
+    }
+
+    /// What a request like this takes when the device has no other.
+    pub(crate) fn alone(&self, request: &Request) -> Ns {
+        let key = (request.dev, request.op, crate::serial::size_class(request));
+        if let Some(known) = self.alone.borrow().get(&key) {
+            return *known;
+        }
+        let found = crate::serial::alone(self.moment, request);
+        self.alone.borrow_mut().insert(key, found);
+        found
+    }
+}

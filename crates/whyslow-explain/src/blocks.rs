@@ -1,0 +1,196 @@
+//! What a wait for a request to a block device consists of: held before the block layer, in its
+//! queue, behind requests of others in the device, and its own service.
+
+use whyslow_model::Ns;
+
+use crate::behalf::Behalf;
+use crate::leaf::{Object, Proof, Who, Why};
+use crate::moment::{Moment, Request, Utid};
+use crate::report::Grade;
+
+/// A piece of the wait with its reason.
+pub(crate) type Piece = (Ns, Ns, Why);
+
+/// Less than this between the begin of a wait and that of its request is the way through the kernel.
+const WAY_NS: Ns = 1_000_000;
+
+/// Splits the wait `[x, y)` of `waiter` that ended with the request. Pieces follow each other.
+pub(crate) fn split(
+    moment: &Moment,
+    behalf: &Behalf<'_>,
+    request: &Request,
+    waiter: Utid,
+    (x, y): (Ns, Ns),
+) -> Vec<Piece> {
+    let mut wait = Wait {
+        moment,
+        behalf,
+        waiter,
+        pieces: Vec::new(),
+    };
+    let start = request.begin.clamp(x, y);
+    if start > x {
+        wait.before(request, (x, start));
+    }
+    wait.through(request, (start, y));
+    wait.pieces
+}
+
+struct Wait<'m> {
+    moment: &'m Moment,
+    behalf: &'m Behalf<'m>,
+    waiter: Utid,
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Queue,
+    Device,
+}
+
+impl<'m> Wait<'m> {
+    /// Time of a wait before the request that ended it began: waits for the same thread's earlier
+    /// requests, or for nothing that the block layer knows of.
+    fn before(&mut self, request: &Request, (x, start): (Ns, Ns)) {
+        let moment = self.moment;
+        let mut at = x;
+        // Those of the same owner, one after another: a large transfer is many requests.
+        let mut earlier: Vec<&Request> = moment
+            .done_after(request.dev, x)
+            .take_while(|other| other.end <= start + WAY_NS)
+            .filter(|other| other.id != request.id && other.begin < start)
+            .filter(|other| other.utid == request.utid || other.utid == Some(self.waiter))
+            .collect();
+        earlier.sort_by_key(|other| (other.begin, other.id));
+        for other in earlier {
+            let begin = other.begin.max(at);
+            let end = other.end.min(start);
+            if end <= begin {
+                continue;
+            }
+            if begin > at {
+                self.held(request, (at, begin));
+            }
+            self.through(other, (begin, end));
+            at = end;
+        }
+        if start > at {
+            self.held(request, (at, start));
+        }
+    }
+
+    /// Nothing of it was with the block layer yet.
+    fn held(&mut self, request: &Request, (begin, end): (Ns, Ns)) {
+        let moment = self.moment;
+        let device = Some(Object::Device(request.dev_name));
+        let why = if end - begin < WAY_NS {
+            Why::new("io_wait", Who::Thread(self.waiter), Grade::A)
+        } else if let Some(owner) = request.utid.filter(|owner| moment.people.is_kernel(*owner))
+            && moment.word(request.op) == "write"
+        {
+            // Pages are written by workers: nobody had begun with these.
+            Why::new("writeback_wait", Who::Thread(owner), Grade::B)
+        } else {
+            Why::new("block_held", Who::Thread(self.waiter), Grade::B)
+        };
+        let why = why.about(device).by(Proof::Request(request.id));
+        self.pieces.push((begin, end, why));
+    }
+
+    /// In the queue, then in the device.
+    fn through(&mut self, request: &Request, (begin, end): (Ns, Ns)) {
+        let issue = request.issue.unwrap_or(request.begin).clamp(begin, end);
+        if issue > begin {
+            self.in_turn(request, (begin, issue), Stage::Queue);
+        }
+        if end > issue {
+            self.in_turn(request, (issue, end), Stage::Device);
+        }
+    }
+
+    /// Requests of a device that ended one after another while this one waited: each had the device
+    /// from the end of the one before to its own. The last piece is the request's own.
+    fn in_turn(&mut self, request: &Request, (begin, end): (Ns, Ns), stage: Stage) {
+        let mut at = begin;
+        if stage == Stage::Queue || self.behalf.is_serial(request.dev) {
+            for other in self.moment.done_after(request.dev, begin) {
+                if other.id == request.id || other.end >= end {
+                    break;
+                }
+                // One that came later did not stand before it, but it did have the device.
+                if other.end > at && !other.is_open {
+                    let why = self.queued_behind(other, Grade::A);
+                    self.pieces.push((at, other.end, why));
+                    at = other.end;
+                }
+            }
+        } else {
+            let alone = self.behalf.alone(request);
+            let excess = (end - begin) - alone;
+            let others = self.others_in_flight(request, (begin, end));
+            let weight: f64 = others.iter().map(|(_, weight)| weight).sum();
+            if excess > alone && weight > 0.0 {
+                // In a device that serves many at once each of the others slows this one down by as
+                // much as it asks for; the order of the shares in time has no meaning.
+                for (other, share) in others {
+                    let length = (excess as f64 * share / weight) as Ns;
+                    if length > 0 {
+                        let why = self.queued_behind(other, Grade::B);
+                        self.pieces.push((at, at + length, why));
+                        at += length;
+                    }
+                }
+            }
+        }
+        if end > at {
+            let mechanism = match stage {
+                Stage::Queue => "block_queue",
+                Stage::Device => "block_service",
+            };
+            let why = self.of_request(mechanism, request);
+            self.pieces.push((at, end, why));
+        }
+    }
+
+    fn queued_behind(&self, other: &Request, grade: Grade) -> Why {
+        let mut why = self.of_request("block_queue", other);
+        why.grade = why.grade.min(grade);
+        why
+    }
+
+    fn of_request(&self, mechanism: &'static str, request: &Request) -> Why {
+        let (who, grade) = match request.utid {
+            Some(utid) if utid == self.waiter => (Who::Thread(utid), Grade::A),
+            Some(utid) => self.behalf.of(utid, request, self.waiter),
+            None => (Who::Device(request.dev_name), Grade::B),
+        };
+        let is_guessed = request.is_owner_guessed && who != Who::Thread(self.waiter);
+        let grade = if is_guessed {
+            grade.min(Grade::B)
+        } else {
+            grade
+        };
+        Why::new(mechanism, who, grade)
+            .about(Some(Object::Device(request.dev_name)))
+            .by(Proof::Request(request.id))
+    }
+
+    /// Others that the device had at the same time, with how much of it: overlap × bytes.
+    fn others_in_flight(
+        &self,
+        request: &Request,
+        (begin, end): (Ns, Ns),
+    ) -> Vec<(&'m Request, f64)> {
+        let after = self.moment.done_after(request.dev, begin);
+        let others = after.filter(|other| other.id != request.id && other.begin < end);
+        others
+            .map(|other| {
+                let from = other.issue.unwrap_or(other.begin).max(begin);
+                let overlap = (other.end.min(end) - from).max(0);
+                (other, overlap as f64 * other.bytes.max(512) as f64)
+            })
+            .filter(|(_, weight)| *weight > 0.0)
+            .collect()
+    }
+}

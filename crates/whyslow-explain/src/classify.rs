@@ -1,0 +1,520 @@
+//! What one sleep was for. The first rule that matches decides; each needs less certain evidence
+//! than those before it.
+
+use whyslow_model::Ns;
+
+use crate::behalf::Behalf;
+use crate::holders::{self, Piece};
+use crate::leaf::{Object, Proof, Who, Why};
+use crate::moment::{Call, Cause, Context, LockWait, Moment, Segment, State, Utid, Wake, Word};
+use crate::report::Grade;
+
+/// Where a sleep leads.
+#[derive(Debug)]
+pub(crate) enum Sleep {
+    /// Nowhere: this is the reason.
+    Is(Why),
+    /// To the request that ended it; through a worker of the kernel that passed that on.
+    Request {
+        id: i64,
+        mechanism: Option<&'static str>,
+    },
+    /// To threads, each for a part of it.
+    For { why: Why, pieces: Vec<Piece> },
+}
+
+/// Softirq vectors by number (the order of `softirq_to_name` in the kernel).
+const TIMER_SOFTIRQ: i32 = 1;
+const NET_RX_SOFTIRQ: i32 = 3;
+const HRTIMER_SOFTIRQ: i32 = 8;
+
+const ETIMEDOUT: i32 = 110;
+const EAGAIN: i32 = 11;
+
+/// Functions of a journal in which threads wait for it.
+const JOURNAL: [&str; 9] = [
+    "jbd2_log_wait_commit",
+    "start_this_handle",
+    "add_transaction_credits",
+    "do_get_write_access",
+    "jbd2_journal_commit_transaction",
+    "wait_transaction_locked",
+    "xlog_",
+    "xfs_log_",
+    "jbd2_journal_lock_updates",
+];
+/// Functions in which threads wait until pages are written.
+const WRITEBACK: [&str; 5] = [
+    "wb_wait_for_completion",
+    "balance_dirty_pages",
+    "folio_wait_writeback",
+    "__filemap_fdatawait_range",
+    "wait_on_page_writeback",
+];
+const SWAP: [&str; 3] = ["do_swap_page", "swap_read", "swapin_"];
+/// Innermost functions that say nothing of what is waited for.
+const SCHEDULER: [&str; 16] = [
+    "__schedule",
+    "schedule",
+    "io_schedule",
+    "schedule_timeout",
+    "io_schedule_timeout",
+    "schedule_preempt_disabled",
+    "bit_wait",
+    "bit_wait_io",
+    "__wait_on_bit",
+    "out_of_line_wait_on_bit",
+    "preempt_schedule",
+    "__cond_resched",
+    "schedule_hrtimeout_range",
+    "schedule_hrtimeout_range_clock",
+    "context_switch",
+    "__wait_on_bit_lock",
+];
+
+pub(crate) fn classify(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) -> Sleep {
+    let call = moment.call_at(sleep.utid, sleep.begin);
+    let range = (sleep.begin, sleep.end);
+    if sleep.state == State::Stopped {
+        return Sleep::Is(stopped(moment, sleep));
+    }
+    if let Some(why) = imposed(moment, behalf, sleep) {
+        return why;
+    }
+    match sleep.cause {
+        Cause::Request(id) | Cause::Worker(id)
+            if moment.request(id).is_some()
+                && (sleep.cause == Cause::Request(id) || is_passed_on(moment, sleep)) =>
+        {
+            let mechanism = stack_has(moment, sleep.utid, range, &SWAP).then_some("swap_in");
+            return Sleep::Request { id, mechanism };
+        }
+        Cause::Packet(id) => {
+            if let Some(found) = sent_here(moment, sleep, id) {
+                return found;
+            }
+        }
+        _ => {}
+    }
+    let Some(wake) = sleep.wakeup else {
+        return Sleep::Is(without_wakeup(moment, sleep, call));
+    };
+    let wake = moment.wake(wake);
+    if sleep.context != Context::Task && sleep.context != Context::Unknown {
+        return in_interrupt(moment, sleep, call, wake);
+    }
+    let Some(waker) = sleep.waker else {
+        return Sleep::Is(Why::unknown("unknown"));
+    };
+    in_task(moment, sleep, call, waker)
+}
+
+/// Whether a worker did nothing but pass on the end of a request: threads of journals and writeback do
+/// work of their own between requests.
+fn is_passed_on(moment: &Moment, sleep: &Segment) -> bool {
+    let waker = sleep.waker.map_or("", |waker| moment.people.comm(waker));
+    let range = (sleep.begin, sleep.end);
+    (waker.starts_with("kworker") || waker.starts_with("ksoftirqd"))
+        && !stack_has(moment, sleep.utid, range, &JOURNAL)
+        && !stack_has(moment, sleep.utid, range, &WRITEBACK)
+}
+
+/// Waits that the kernel imposes and tells of itself: these end by a timer or a request, which are
+/// not the reason.
+fn imposed(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) -> Option<Sleep> {
+    let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
+    let covers = |begin: Ns, end: Ns| begin <= middle && middle < end;
+    for work in moment.work_of(sleep.utid) {
+        if !covers(work.begin, work.end) {
+            continue;
+        }
+        let object = work.dev_name.map(Object::Device);
+        let (mechanism, (who, grade)) = match moment.word(work.kind) {
+            // All that make pages of the device dirty are held back, not only those that make many.
+            "dirty_throttle" => ("dirty_throttle", behalf.dirtier(work.dev, sleep.utid)),
+            "reclaim_throttle" => ("memory_throttle", (Who::Thread(sleep.utid), Grade::A)),
+            _ => continue,
+        };
+        let why = Why::new(mechanism, who, grade);
+        return Some(Sleep::Is(why.about(object).by(Proof::Work(work.id))));
+    }
+    let reclaim = moment
+        .reclaims_of(sleep.utid)
+        .iter()
+        .find(|row| covers(row.begin, row.end))?;
+    if moment.word(reclaim.kind) == "kswapd" {
+        return None;
+    }
+    let why = Why::new("reclaim", Who::Thread(sleep.utid), Grade::A);
+    Some(Sleep::Is(why))
+}
+
+fn without_wakeup(moment: &Moment, sleep: &Segment, call: Option<&Call>) -> Why {
+    if moment.is_lossy(None, (sleep.end - 1, sleep.end + 1)) {
+        return Why::unknown("lost");
+    }
+    let why = Why::unknown("unknown");
+    match call {
+        Some(call) => why
+            .about(call.path.map(Object::File))
+            .by(Proof::Call(call.id)),
+        None => why,
+    }
+}
+
+/// Over loopback and between network namespaces packets arrive in the context of their sender.
+fn sent_here(moment: &Moment, sleep: &Segment, packet: i64) -> Option<Sleep> {
+    let packet = moment.packet(packet)?;
+    let sender = packet.utid?;
+    let peer = packet.source.map(Object::Peer);
+    let why = Why::new("local_ipc", Who::Thread(sender), Grade::A).about(peer);
+    Some(follow(sleep, sender, why))
+}
+
+fn follow(sleep: &Segment, waker: Utid, why: Why) -> Sleep {
+    let piece = Piece {
+        utid: waker,
+        begin: sleep.begin,
+        end: sleep.end,
+        grade: why.grade,
+    };
+    Sleep::For {
+        why,
+        pieces: vec![piece],
+    }
+}
+
+fn in_interrupt(
+    moment: &Moment,
+    sleep: &Segment,
+    call: Option<&Call>,
+    wake: Option<&Wake>,
+) -> Sleep {
+    let vector = wake.and_then(|wake| wake.vector);
+    let is_timer = sleep.context == Context::Timer
+        || (sleep.context == Context::Softirq
+            && matches!(vector, Some(TIMER_SOFTIRQ | HRTIMER_SOFTIRQ)));
+    let expired = call.filter(|call| has_expired(moment, call));
+    let is_plain_irq = sleep.context == Context::Irq && handler_name(moment, wake).is_none();
+    if let Some(call) = expired
+        && (is_timer || is_plain_irq)
+    {
+        let grade = if is_timer { Grade::A } else { Grade::B };
+        let object = call.path.or(Some(call.name)).map(|name| match call.path {
+            Some(_) => Object::Peer(name),
+            None => Object::Function(name),
+        });
+        let why = Why::new("timer_sleep", Who::Timer, grade);
+        return Sleep::Is(why.about(object).by(Proof::Call(call.id)));
+    }
+    if is_timer {
+        // The kernel itself waits for a time: a driver that polls, a limit of a queue.
+        let function = waiting_in(moment, sleep);
+        let why = Why::new("timer_sleep", Who::Timer, Grade::A);
+        return Sleep::Is(why.about(function.map(Object::Function)));
+    }
+    let is_net = sleep.context == Context::Softirq && vector.is_none_or(|nr| nr == NET_RX_SOFTIRQ);
+    if is_net {
+        return from_network(moment, sleep, call, wake);
+    }
+    let name = handler_name(moment, wake);
+    let who = name.map_or(Who::Unknown, Who::Interrupt);
+    Sleep::Is(Why::new("device_irq", who, Grade::B))
+}
+
+fn from_network(
+    moment: &Moment,
+    sleep: &Segment,
+    call: Option<&Call>,
+    wake: Option<&Wake>,
+) -> Sleep {
+    let peer = call.and_then(|call| call.path);
+    let lost = moment.resent.iter().find(|packet| {
+        let ends = [packet.source, packet.destination];
+        sleep.begin <= packet.ts
+            && packet.ts < sleep.end
+            && peer.is_none_or(|peer| ends.iter().flatten().any(|end| names(moment, peer, *end)))
+    });
+    if let Some(packet) = lost {
+        let peer = packet.destination.or(peer);
+        let who = peer.map_or(Who::Unknown, Who::Peer);
+        return Sleep::Is(
+            Why::new("network_retransmit", who, Grade::A).about(peer.map(Object::Peer)),
+        );
+    }
+    // Who was interrupted is a bystander, unless it is sending just then: what it sends over
+    // loopback arrives inside of its own call.
+    if let Some(wake) = wake
+        && let Some(sender) = bystander(moment, wake)
+        && sender != sleep.utid
+        && let Some(sending) = moment.call_at(sender, wake.ts)
+        && is_sending(moment, sending)
+    {
+        let peer = sending.path.map(Object::Peer);
+        let why = Why::new("local_ipc", Who::Thread(sender), Grade::B);
+        return follow(sleep, sender, why.about(peer).by(Proof::Call(sending.id)));
+    }
+    let is_socket = call.and_then(|call| call.fd_class);
+    let is_known = is_socket.is_some_and(|class| moment.word(class).starts_with("inet"));
+    let who = peer.map_or(Who::Unknown, Who::Peer);
+    let grade = if is_known { Grade::B } else { Grade::C };
+    Sleep::Is(Why::new("network_remote", who, grade).about(peer.map(Object::Peer)))
+}
+
+/// Whether one description of a connection names an address.
+fn names(moment: &Moment, connection: Word, address: Word) -> bool {
+    moment.word(connection).contains(moment.word(address))
+}
+
+/// The thread that ran on the CPU of a wakeup.
+fn bystander(moment: &Moment, wake: &Wake) -> Option<Utid> {
+    let on = moment.ran_on(wake.cpu?, (wake.ts, wake.ts + 1)).last();
+    on.map(|segment| segment.utid)
+}
+
+fn is_sending(moment: &Moment, call: &Call) -> bool {
+    let name = moment.word(call.name);
+    let is_socket = call
+        .fd_class
+        .is_none_or(|class| moment.word(class).starts_with("inet"));
+    is_socket
+        && matches!(
+            name,
+            "sendto"
+                | "sendmsg"
+                | "sendmmsg"
+                | "send"
+                | "write"
+                | "writev"
+                | "sendfile"
+                | "sendfile64"
+                | "splice"
+                | "connect"
+                | "shutdown"
+                | "close"
+        )
+}
+
+fn handler_name(moment: &Moment, wake: Option<&Wake>) -> Option<Word> {
+    let wake = wake?;
+    let handlers = moment.handlers(wake.cpu?, (wake.ts, wake.ts + 1));
+    let hard = handlers.filter(|handler| moment.word(handler.kind) == "hard");
+    hard.last().and_then(|handler| handler.name)
+}
+
+/// Whether the result of a call says that its time ran out.
+fn has_expired(moment: &Moment, call: &Call) -> bool {
+    match moment.word(call.name) {
+        "nanosleep" | "clock_nanosleep" => call.ret == Some(0),
+        "poll" | "ppoll" | "select" | "pselect6" | "epoll_wait" | "epoll_pwait"
+        | "epoll_pwait2" | "io_getevents" | "io_pgetevents" => call.ret == Some(0),
+        "futex" | "futex_wait" | "futex_waitv" => call.errno == Some(ETIMEDOUT),
+        "recvfrom" | "recvmsg" | "recvmmsg" | "read" | "accept" | "accept4" | "semtimedop"
+        | "rt_sigtimedwait" | "mq_timedreceive" => call.errno == Some(EAGAIN),
+        _ => false,
+    }
+}
+
+fn in_task(moment: &Moment, sleep: &Segment, call: Option<&Call>, waker: Utid) -> Sleep {
+    if let Some(lock) = lock_around(moment, sleep) {
+        let why = kernel_lock(moment, lock, waker);
+        let pieces = holders::of_lock(moment, sleep, lock, waker);
+        return Sleep::For { why, pieces };
+    }
+    if let Some((address, pieces)) = holders::of_futex(moment, sleep, waker) {
+        let grade = pieces.iter().map(|piece| piece.grade).min();
+        let why = Why::new("lock_futex", Who::Thread(waker), grade.unwrap_or(Grade::B));
+        let call = call.map(|call| Proof::Call(call.id));
+        let why = why.about(Some(Object::Futex(address)));
+        let why = call.map_or(why, |call| why.by(call));
+        return Sleep::For { why, pieces };
+    }
+    let name = call.map_or("", |call| moment.word(call.name));
+    if name.starts_with("futex") {
+        let why = Why::new("lock_futex", Who::Thread(waker), Grade::B);
+        return follow(sleep, waker, why);
+    }
+    let range = (sleep.begin, sleep.end);
+    if stack_has(moment, sleep.utid, range, &JOURNAL) {
+        let why = Why::new("journal_wait", Who::Thread(waker), Grade::B);
+        return follow(sleep, waker, with_stack(moment, sleep, why));
+    }
+    if stack_has(moment, sleep.utid, range, &WRITEBACK) {
+        let why = Why::new("writeback_wait", Who::Thread(waker), Grade::B);
+        return follow(sleep, waker, with_stack(moment, sleep, why));
+    }
+    if matches!(name, "wait4" | "waitid" | "waitpid") {
+        let why = Why::new("child_wait", Who::Thread(waker), Grade::A);
+        return follow(sleep, waker, why);
+    }
+    if let Some(why) = handed_over(moment, call, waker, sleep.end) {
+        return follow(sleep, waker, why);
+    }
+    if let Some(function) = waiting_in(moment, sleep) {
+        let why = Why::new("kernel_wait", Who::Thread(waker), Grade::B);
+        let why = why.about(Some(Object::Function(function)));
+        return follow(sleep, waker, why);
+    }
+    // A worker of the kernel serves anybody: that it woke somebody tells nothing of whom it worked for.
+    let is_kernel = moment.people.is_kernel(waker);
+    let grade = if is_kernel { Grade::C } else { Grade::B };
+    follow(
+        sleep,
+        waker,
+        Why::new("woken_by", Who::Thread(waker), grade),
+    )
+}
+
+fn kernel_lock(moment: &Moment, lock: &LockWait, waker: Utid) -> Why {
+    let functions = moment.functions(lock.callsite).iter();
+    let mut functions = functions.map(|word| moment.word(*word));
+    let is_inode = functions.any(|function| {
+        function.starts_with("xfs_ilock")
+            || function.starts_with("inode_lock")
+            || function.contains("file_buffered_write")
+            || function.contains("file_write_iter")
+            || function.contains("splice_read")
+            || function == "lookup_slow"
+            || function == "path_openat"
+    });
+    let mechanism = if is_inode {
+        "lock_inode"
+    } else {
+        "lock_kernel"
+    };
+    Why::new(mechanism, Who::Thread(waker), Grade::A)
+        .about(Some(Object::Lock(lock.lock)))
+        .by(Proof::LockWait(lock.id))
+}
+
+/// The wait for a lock of the kernel that a sleep is part of.
+fn lock_around<'m>(moment: &'m Moment, sleep: &Segment) -> Option<&'m LockWait> {
+    let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
+    moment
+        .lock_waits(sleep.utid)
+        .find(|lock| lock.begin <= middle && middle < lock.end)
+}
+
+/// A pipe, a socket of this machine or an event counter that one side waits at and the other one fills.
+fn handed_over(moment: &Moment, call: Option<&Call>, waker: Utid, at: Ns) -> Option<Why> {
+    let call = call?;
+    let is_waiting = matches!(
+        moment.word(call.name),
+        "read"
+            | "readv"
+            | "recvfrom"
+            | "recvmsg"
+            | "poll"
+            | "ppoll"
+            | "select"
+            | "pselect6"
+            | "epoll_wait"
+            | "epoll_pwait"
+            | "epoll_pwait2"
+            | "accept"
+            | "accept4"
+            | "write"
+            | "writev"
+            | "sendto"
+            | "sendmsg"
+            | "connect"
+            | "splice"
+            | "tee"
+    );
+    if !is_waiting {
+        return None;
+    }
+    let other = moment.call_at(waker, at)?;
+    let class = other.fd_class.map(|class| moment.word(class));
+    let mechanism = match class {
+        Some("pipe") => "pipe_wait",
+        Some("unix" | "eventfd" | "socket" | "inet" | "inet6") => "local_ipc",
+        _ => return None,
+    };
+    let is_same = call.path.is_some() && call.path == other.path;
+    let grade = if is_same || call.path.is_none() {
+        Grade::A
+    } else {
+        Grade::B
+    };
+    let object = other.path.map(Object::File);
+    Some(
+        Why::new(mechanism, Who::Thread(waker), grade)
+            .about(object)
+            .by(Proof::Call(other.id)),
+    )
+}
+
+fn stopped(moment: &Moment, sleep: &Segment) -> Why {
+    let pid = moment.people.get(sleep.utid).and_then(|person| person.pid);
+    let stops = moment.signals.iter().filter(|signal| {
+        moment.word(signal.action) == "stop"
+            && Some(signal.pid) == pid
+            && signal.ts <= sleep.begin + 1_000_000
+    });
+    match stops.max_by_key(|signal| signal.ts) {
+        Some(signal) => {
+            let who = signal.sender.map_or(Who::Unknown, Who::Thread);
+            Why::new("signal_stop", who, Grade::A).about(Some(Object::Function(signal.name)))
+        }
+        // The one that let it go on is most often the one that stopped it.
+        None => Why::new(
+            "signal_stop",
+            sleep.waker.map_or(Who::Unknown, Who::Thread),
+            Grade::B,
+        ),
+    }
+}
+
+/// Whether one of these functions (or one that begins so) is in the stack of a wait.
+fn stack_has(moment: &Moment, utid: Utid, range: (Ns, Ns), wanted: &[&str]) -> bool {
+    let Some(stack) = moment.stack_at(utid, range) else {
+        return false;
+    };
+    let functions = moment.functions(stack.callsite).iter();
+    functions
+        .map(|word| moment.word(*word))
+        .any(|function| wanted.iter().any(|wanted| function.starts_with(wanted)))
+}
+
+/// The function that the kernel waited in.
+fn waiting_in(moment: &Moment, sleep: &Segment) -> Option<Word> {
+    let stack = moment.stack_at(sleep.utid, (sleep.begin, sleep.end))?;
+    let mut functions = moment.functions(stack.callsite).iter();
+    functions
+        .find(|word| !SCHEDULER.contains(&moment.word(**word)))
+        .copied()
+}
+
+fn with_stack(moment: &Moment, sleep: &Segment, why: Why) -> Why {
+    let object = waiting_in(moment, sleep).map(Object::Function);
+    let why = why.about(object);
+    match moment.stack_at(sleep.utid, (sleep.begin, sleep.end)) {
+        Some(stack) => why.by(Proof::Stack(stack.id)),
+        None => why,
+    }
+}
+
+/// Whether a thread that lost the CPU did so because its control group had used up its time. Since
+/// Linux 6.18 such threads leave on their way back to user space, through work of their own.
+pub(crate) fn is_throttled(moment: &Moment, segment: &Segment) -> bool {
+    if segment.state != (State::Runnable { preempted: true }) {
+        return false;
+    }
+    let Some(stack) = moment.stack_at(segment.utid, (segment.begin, segment.end)) else {
+        return false;
+    };
+    let functions = moment.functions(stack.callsite).iter();
+    let functions: Vec<&str> = functions.map(|word| moment.word(*word)).collect();
+    functions.contains(&"task_work_run")
+        && functions.iter().any(|function| {
+            matches!(
+                *function,
+                "irqentry_exit_to_user_mode"
+                    | "exit_to_user_mode_loop"
+                    | "syscall_exit_to_user_mode"
+                    | "throttle_cfs_rq_work"
+                    | "do_syscall_64"
+            )
+        })
+}

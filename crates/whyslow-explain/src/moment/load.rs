@@ -1,0 +1,337 @@
+//! Reading the rows of a stretch of time.
+
+use whyslow_model::Window;
+use whyslow_model::row::Row;
+use whyslow_model::tables::{
+    BlockIoRow, IrqRow, LockWaitRow, StackSampleRow, SyscallRow, ThreadStateRow, WakeupRow,
+};
+use whyslow_store::Tables;
+
+use super::columns::{Result, ranges, rows};
+use super::{
+    Call, Cause, Context, Handler, LockWait, Moment, People, Recorded, Request, Segment, Stack,
+    State, Wake,
+};
+
+impl Moment {
+    /// All that happened in the window.
+    pub(crate) fn load(tables: &dyn Tables, window: Window) -> Result<Self> {
+        let info = tables.info();
+        let has = |name: &str| info.tables.get(name).is_some_and(|table| table.rows > 0);
+        let recorded = Recorded {
+            sched: has("thread_state"),
+            calls: has("syscall"),
+            requests: has("block_io"),
+            locks: has("lock_wait"),
+            stacks: has("stack_sample"),
+            work: has("kernel_work"),
+        };
+        let mut moment = Self {
+            begin: window.begin,
+            end: window.end,
+            recording_end: info.end_ns,
+            recorded,
+            ..Self::default()
+        };
+        moment.people = People::load(tables)?;
+        moment.load_states(tables)?;
+        moment.load_wakes(tables)?;
+        moment.load_calls(tables)?;
+        moment.load_requests(tables)?;
+        moment.load_locks(tables)?;
+        moment.load_stacks(tables)?;
+        moment.load_handlers(tables)?;
+        moment.load_work(tables)?;
+        moment.load_others(tables)?;
+        moment.load_frames(tables)?;
+        moment.load_writers(tables)?;
+        Ok(moment)
+    }
+
+    fn load_states(&mut self, tables: &dyn Tables) -> Result<()> {
+        let ints = [
+            "ts",
+            "ts_end",
+            "utid",
+            "cpu",
+            "wakeup_id",
+            "waker_utid",
+            "wake_cause_id",
+        ];
+        let texts = ["state", "reason", "wake_context", "wake_cause"];
+        let columns = (&ints[..], &texts[..]);
+        let (end, mut found) = (self.recording_end, Vec::new());
+        let window = Some(self.window());
+        rows(
+            tables,
+            ThreadStateRow::TABLE,
+            columns,
+            window,
+            |cells, row| {
+                let Some(utid) = cells.small(2, row) else {
+                    return;
+                };
+                let ended = cells.int(1, row);
+                found.push(Segment {
+                    utid,
+                    begin: cells.ints[0].at(row),
+                    end: ended.unwrap_or(end),
+                    state: state_of(cells.text(0, row), cells.text(1, row)),
+                    is_open: ended.is_none(),
+                    cpu: cells.small(3, row),
+                    wakeup: cells.int(4, row),
+                    waker: cells.small(5, row),
+                    context: context_of(cells.text(2, row)),
+                    cause: cause_of(cells.text(3, row), cells.int(6, row)),
+                });
+            },
+        )?;
+        found.sort_by_key(|row| (row.utid, row.begin, row.end));
+        self.segments_of = ranges(&found, |row| row.utid);
+        let mut ran: Vec<u32> = (0..found.len() as u32).collect();
+        let running = |row: &u32| {
+            found[*row as usize]
+                .cpu
+                .filter(|_| found[*row as usize].state == State::Running)
+        };
+        ran.retain(|row| running(row).is_some());
+        ran.sort_by_key(|row| (running(row), found[*row as usize].begin));
+        self.ran_on = ranges(&ran, |row| found[*row as usize].cpu.unwrap_or(-1));
+        self.ran = ran;
+        self.segments = found;
+        Ok(())
+    }
+
+    fn load_wakes(&mut self, tables: &dyn Tables) -> Result<()> {
+        let columns = (&["ts", "id", "cpu", "context_nr"][..], &[][..]);
+        let found = &mut self.wakes;
+        let window = Some(Window::new(self.begin, self.end));
+        rows(tables, WakeupRow::TABLE, columns, window, |cells, row| {
+            let id = cells.ints[1].at(row);
+            let wake = Wake {
+                ts: cells.ints[0].at(row),
+                cpu: cells.small(2, row),
+                vector: cells.small(3, row),
+            };
+            found.insert(id, wake);
+        })
+    }
+
+    fn load_calls(&mut self, tables: &dyn Tables) -> Result<()> {
+        let ints = ["ts", "ts_end", "id", "utid", "ret", "errno"];
+        let texts = ["name", "path", "fd_class"];
+        let columns = (&ints[..], &texts[..]);
+        let (end, window) = (self.recording_end, Some(self.window()));
+        let (words, mut found) = (&mut self.words, Vec::new());
+        rows(tables, SyscallRow::TABLE, columns, window, |cells, row| {
+            let Some(utid) = cells.small(3, row) else {
+                return;
+            };
+            let ended = cells.int(1, row);
+            let Some(name) = cells.word(0, row, words) else {
+                return;
+            };
+            found.push(Call {
+                id: cells.ints[2].at(row),
+                utid,
+                begin: cells.ints[0].at(row),
+                end: ended.unwrap_or(end),
+                is_open: ended.is_none(),
+                name,
+                path: cells.word(1, row, words),
+                fd_class: cells.word(2, row, words),
+                ret: cells.int(4, row),
+                errno: cells.small(5, row),
+            });
+        })?;
+        found.sort_by_key(|row| (row.utid, row.begin, row.end));
+        self.calls_of = ranges(&found, |row| row.utid);
+        let is_sync = |row: &u32| is_sync(self.words.text(found[*row as usize].name));
+        let mut syncs: Vec<u32> = (0..found.len() as u32).filter(is_sync).collect();
+        syncs.sort_by_key(|row| (found[*row as usize].begin, found[*row as usize].id));
+        self.syncs = syncs;
+        self.calls = found;
+        Ok(())
+    }
+
+    fn load_requests(&mut self, tables: &dyn Tables) -> Result<()> {
+        let ints = ["ts", "ts_end", "id", "ts_issue", "dev", "bytes", "utid"];
+        let texts = ["dev_name", "op", "submitter_source", "layer"];
+        let columns = (&ints[..], &texts[..]);
+        let (end, window) = (self.recording_end, Some(self.window()));
+        let (words, mut found) = (&mut self.words, Vec::new());
+        rows(tables, BlockIoRow::TABLE, columns, window, |cells, row| {
+            // What lies on top of other devices is served by their requests.
+            if cells.text(3, row) == "bio" {
+                return;
+            }
+            let ended = cells.int(1, row);
+            let dev_name = cells
+                .word(0, row, words)
+                .unwrap_or_else(|| words.intern("?"));
+            let op = cells.word(1, row, words).unwrap_or(dev_name);
+            found.push(Request {
+                id: cells.ints[2].at(row),
+                begin: cells.ints[0].at(row),
+                end: ended.unwrap_or(end),
+                is_open: ended.is_none(),
+                issue: cells.int(3, row),
+                dev: cells.ints[4].at(row),
+                dev_name,
+                bytes: cells.ints[5].at(row),
+                op,
+                utid: cells.small(6, row),
+                is_owner_guessed: matches!(cells.text(2, row), "issue" | "insert"),
+            });
+        })?;
+        let places = found.iter().enumerate();
+        self.request_of = places.map(|(place, row)| (row.id, place)).collect();
+        let mut done: Vec<u32> = (0..found.len() as u32).collect();
+        let key = |row: &u32| {
+            let request = &found[*row as usize];
+            (request.dev, request.end, request.id)
+        };
+        done.sort_by_key(key);
+        self.done_on = ranges(&done, |row| found[*row as usize].dev);
+        self.done = done;
+        self.requests = found;
+        Ok(())
+    }
+
+    fn load_locks(&mut self, tables: &dyn Tables) -> Result<()> {
+        let ints = ["ts", "ts_end", "id", "utid", "callsite_id"];
+        let columns = (&ints[..], &["lock"][..]);
+        let (end, window) = (self.recording_end, Some(self.window()));
+        let (words, mut found) = (&mut self.words, Vec::new());
+        rows(tables, LockWaitRow::TABLE, columns, window, |cells, row| {
+            let Some(utid) = cells.small(3, row) else {
+                return;
+            };
+            let Some(lock) = cells.word(0, row, words) else {
+                return;
+            };
+            found.push(LockWait {
+                id: cells.ints[2].at(row),
+                utid,
+                begin: cells.ints[0].at(row),
+                end: cells.int(1, row).unwrap_or(end),
+                lock,
+                callsite: cells.int(4, row),
+            });
+        })?;
+        found.sort_by_key(|row| (row.begin, row.id));
+        for (place, row) in found.iter().enumerate() {
+            self.locks_of
+                .entry(row.utid)
+                .or_default()
+                .push(place as u32);
+            self.waits_for
+                .entry(row.lock)
+                .or_default()
+                .push(place as u32);
+        }
+        self.locks = found;
+        Ok(())
+    }
+
+    fn load_stacks(&mut self, tables: &dyn Tables) -> Result<()> {
+        let columns = (
+            &["ts", "ts_end", "id", "utid", "callsite_id"][..],
+            &["kind"][..],
+        );
+        let (end, window) = (self.recording_end, Some(self.window()));
+        let mut found = Vec::new();
+        rows(
+            tables,
+            StackSampleRow::TABLE,
+            columns,
+            window,
+            |cells, row| {
+                let Some(utid) = cells.small(3, row) else {
+                    return;
+                };
+                if cells.text(0, row) != "offcpu" {
+                    return;
+                }
+                found.push(Stack {
+                    id: cells.ints[2].at(row),
+                    utid,
+                    begin: cells.ints[0].at(row),
+                    end: cells.int(1, row).unwrap_or(end),
+                    callsite: cells.int(4, row),
+                });
+            },
+        )?;
+        found.sort_by_key(|row| (row.utid, row.begin, row.end));
+        self.stacks_of = ranges(&found, |row| row.utid);
+        self.stacks = found;
+        Ok(())
+    }
+
+    fn load_handlers(&mut self, tables: &dyn Tables) -> Result<()> {
+        let columns = (&["ts", "ts_end", "cpu"][..], &["kind", "name"][..]);
+        let window = Some(self.window());
+        let (words, mut found) = (&mut self.words, Vec::new());
+        rows(tables, IrqRow::TABLE, columns, window, |cells, row| {
+            // Without an end nobody knows how long it lasted.
+            let Some(end) = cells.int(1, row) else { return };
+            let Some(kind) = cells.word(0, row, words) else {
+                return;
+            };
+            let handler = Handler {
+                begin: cells.ints[0].at(row),
+                end,
+                kind,
+                name: cells.word(1, row, words),
+            };
+            found.push((cells.small(2, row).unwrap_or(-1), handler));
+        })?;
+        found.sort_by_key(|(cpu, row)| (*cpu, row.begin, std::cmp::Reverse(row.end)));
+        self.handlers_on = ranges(&found, |(cpu, _)| *cpu);
+        self.handlers = found.into_iter().map(|(_, row)| row).collect();
+        Ok(())
+    }
+}
+
+fn state_of(state: &str, reason: &str) -> State {
+    match state {
+        "running" => State::Running,
+        "runnable" => State::Runnable {
+            preempted: reason == "preempted",
+        },
+        "sleeping" => State::Sleeping,
+        "uninterruptible" => State::Uninterruptible,
+        "stopped" | "traced" | "parked" => State::Stopped,
+        "idle" => State::Idle,
+        "dead" => State::Dead,
+        _ => State::Unknown,
+    }
+}
+
+fn context_of(context: &str) -> Context {
+    match context {
+        "task" => Context::Task,
+        "irq" => Context::Irq,
+        "softirq" => Context::Softirq,
+        "timer" => Context::Timer,
+        _ => Context::Unknown,
+    }
+}
+
+fn cause_of(cause: &str, id: Option<i64>) -> Cause {
+    match (cause, id) {
+        ("block_io", Some(id)) => Cause::Request(id),
+        ("worker", Some(id)) => Cause::Worker(id),
+        ("packet", Some(id)) => Cause::Packet(id),
+        ("received", Some(id)) => Cause::Received(id),
+        _ => Cause::None,
+    }
+}
+
+/// Calls that return when something has been written.
+fn is_sync(name: &str) -> bool {
+    matches!(
+        name,
+        "sync" | "syncfs" | "fsync" | "fdatasync" | "sync_file_range" | "msync"
+    )
+}

@@ -1,0 +1,448 @@
+//! What happened in one stretch of time, in memory: the rows of the tables that a walk looks at,
+//! ordered so that it finds them by thread, CPU, device or lock.
+//!
+//! A walk only ever narrows its window, so nothing outside of the stretch is needed for it, however
+//! long the recording is.
+
+mod columns;
+mod load;
+mod people;
+mod rare;
+mod words;
+
+pub(crate) use people::People;
+pub(crate) use words::{Word, Words};
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::{Ns, Window};
+
+/// Number of a thread that is unique in the recording.
+pub(crate) type Utid = i32;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Running,
+    /// Left without a CPU while it could run; whether another thread took it from it.
+    Runnable {
+        preempted: bool,
+    },
+    Sleeping,
+    Uninterruptible,
+    Stopped,
+    /// A worker of the kernel without work.
+    Idle,
+    Dead,
+    Unknown,
+}
+
+/// One state of a thread. `end` is the end of the recording where it was not recorded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Segment {
+    pub(crate) utid: Utid,
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) state: State,
+    pub(crate) is_open: bool,
+    pub(crate) cpu: Option<i32>,
+    pub(crate) wakeup: Option<i64>,
+    pub(crate) waker: Option<Utid>,
+    pub(crate) context: Context,
+    pub(crate) cause: Cause,
+}
+
+/// Where a wakeup came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Context {
+    Task,
+    Irq,
+    Softirq,
+    Timer,
+    #[default]
+    Unknown,
+}
+
+/// What led to a wakeup, by id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Cause {
+    /// The request ended there.
+    Request(i64),
+    /// A worker of the kernel passed on the end of the request.
+    Worker(i64),
+    /// A packet that a thread of this machine sent.
+    Packet(i64),
+    /// A packet from elsewhere.
+    Received(i64),
+    #[default]
+    None,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wake {
+    pub(crate) ts: Ns,
+    pub(crate) cpu: Option<i32>,
+    pub(crate) vector: Option<i32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call {
+    pub(crate) id: i64,
+    pub(crate) utid: Utid,
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) is_open: bool,
+    pub(crate) name: Word,
+    pub(crate) path: Option<Word>,
+    pub(crate) fd_class: Option<Word>,
+    pub(crate) ret: Option<i64>,
+    pub(crate) errno: Option<i32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request {
+    pub(crate) id: i64,
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) is_open: bool,
+    pub(crate) issue: Option<Ns>,
+    pub(crate) dev: i64,
+    pub(crate) dev_name: Word,
+    pub(crate) bytes: i64,
+    pub(crate) op: Word,
+    pub(crate) utid: Option<Utid>,
+    /// Only the issue told who it is from, which often is a worker of the kernel.
+    pub(crate) is_owner_guessed: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LockWait {
+    pub(crate) id: i64,
+    pub(crate) utid: Utid,
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) lock: Word,
+    pub(crate) callsite: Option<i64>,
+}
+
+/// A stack of a thread that was away from the CPU.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stack {
+    pub(crate) id: i64,
+    pub(crate) utid: Utid,
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) callsite: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Handler {
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) kind: Word,
+    pub(crate) name: Option<Word>,
+}
+
+/// Work of the kernel that others wait for, or a wait it imposes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Work {
+    pub(crate) id: i64,
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) kind: Word,
+    pub(crate) dev: Option<i64>,
+    pub(crate) dev_name: Option<Word>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reclaim {
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) kind: Word,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Signal {
+    pub(crate) ts: Ns,
+    pub(crate) action: Word,
+    pub(crate) name: Word,
+    pub(crate) pid: i32,
+    pub(crate) sender: Option<Utid>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Packet {
+    pub(crate) ts: Ns,
+    pub(crate) utid: Option<Utid>,
+    pub(crate) source: Option<Word>,
+    pub(crate) destination: Option<Word>,
+}
+
+/// A call about a lock of user space.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Futex {
+    pub(crate) utid: Utid,
+    pub(crate) upid: Option<i32>,
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) address: Word,
+}
+
+/// Bytes that a thread wrote to a file of the page cache.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Write {
+    pub(crate) utid: Utid,
+    pub(crate) bytes: i64,
+    pub(crate) path: Word,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Loss {
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) cpu: Option<i32>,
+}
+
+/// Tables that have rows in the recording: what has none cannot be told from what did not happen.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Recorded {
+    pub(crate) sched: bool,
+    pub(crate) calls: bool,
+    pub(crate) requests: bool,
+    pub(crate) locks: bool,
+    pub(crate) stacks: bool,
+    pub(crate) work: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Moment {
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) recording_end: Ns,
+    pub(crate) words: Words,
+    pub(crate) people: People,
+    pub(crate) recorded: Recorded,
+    segments: Vec<Segment>,
+    segments_of: FxHashMap<Utid, Range<usize>>,
+    /// Segments that ran, by CPU and begin.
+    ran: Vec<u32>,
+    ran_on: FxHashMap<i32, Range<usize>>,
+    calls: Vec<Call>,
+    calls_of: FxHashMap<Utid, Range<usize>>,
+    wakes: FxHashMap<i64, Wake>,
+    pub(crate) requests: Vec<Request>,
+    request_of: FxHashMap<i64, usize>,
+    /// Requests by device and completion.
+    done: Vec<u32>,
+    done_on: FxHashMap<i64, Range<usize>>,
+    locks: Vec<LockWait>,
+    locks_of: FxHashMap<Utid, Vec<u32>>,
+    waits_for: FxHashMap<Word, Vec<u32>>,
+    stacks: Vec<Stack>,
+    stacks_of: FxHashMap<Utid, Range<usize>>,
+    handlers: Vec<Handler>,
+    handlers_on: FxHashMap<i32, Range<usize>>,
+    /// Work of threads, by them.
+    work_of: FxHashMap<Utid, Vec<Work>>,
+    pub(crate) has_work: bool,
+    reclaims_of: FxHashMap<Utid, Vec<Reclaim>>,
+    pub(crate) signals: Vec<Signal>,
+    packets: FxHashMap<i64, Packet>,
+    /// Segments that were sent again, in order.
+    pub(crate) resent: Vec<Packet>,
+    futex_waits: FxHashMap<Utid, Vec<Futex>>,
+    /// Those that let a lock go, by process and address.
+    futex_wakes: FxHashMap<(Option<i32>, Word), Vec<Futex>>,
+    /// Calls that have files written, in order of begin.
+    syncs: Vec<u32>,
+    pub(crate) losses: Vec<Loss>,
+    /// Who wrote to files before and in the window.
+    pub(crate) writes: Vec<Write>,
+    /// Mount points by device, the longest first.
+    pub(crate) mounts: Vec<(i64, String)>,
+    /// Disk of each partition.
+    pub(crate) disks: FxHashMap<i64, i64>,
+    /// Functions of each stack that occurs, innermost first; those of the kernel only.
+    frames: FxHashMap<i64, Vec<Word>>,
+}
+
+/// Those of ordered intervals without overlap that touch `[begin, end)`.
+fn touching<T>(rows: &[T], (begin, end): (Ns, Ns), span: impl Fn(&T) -> (Ns, Ns)) -> &[T] {
+    let first = rows.partition_point(|row| span(row).1 <= begin);
+    let rows = &rows[first..];
+    let count = rows.partition_point(|row| span(row).0 < end);
+    &rows[..count]
+}
+
+impl Moment {
+    pub(crate) fn window(&self) -> Window {
+        Window::new(self.begin, self.end)
+    }
+
+    /// States of a thread that touch the range, in order.
+    pub(crate) fn states(&self, utid: Utid, range: (Ns, Ns)) -> &[Segment] {
+        let all = self.segments_of.get(&utid).cloned();
+        let rows = all.map_or(&[][..], |all| &self.segments[all]);
+        touching(rows, range, |row| (row.begin, row.end))
+    }
+
+    /// Who ran on a CPU, in order.
+    pub(crate) fn ran_on(&self, cpu: i32, range: (Ns, Ns)) -> impl Iterator<Item = &Segment> {
+        let all = self.ran_on.get(&cpu).cloned();
+        let rows = all.map_or(&[][..], |all| &self.ran[all]);
+        let span = |row: &u32| {
+            let segment = &self.segments[*row as usize];
+            (segment.begin, segment.end)
+        };
+        touching(rows, range, span)
+            .iter()
+            .map(|row| &self.segments[*row as usize])
+    }
+
+    /// The call that a thread is in.
+    pub(crate) fn call_at(&self, utid: Utid, ts: Ns) -> Option<&Call> {
+        self.calls(utid, (ts, ts + 1)).last()
+    }
+
+    /// Calls of a thread that touch the range, in order; they do not nest.
+    pub(crate) fn calls(&self, utid: Utid, range: (Ns, Ns)) -> &[Call] {
+        let all = self.calls_of.get(&utid).cloned();
+        let rows = all.map_or(&[][..], |all| &self.calls[all]);
+        touching(rows, range, |row| (row.begin, row.end))
+    }
+
+    pub(crate) fn wake(&self, id: i64) -> Option<&Wake> {
+        self.wakes.get(&id)
+    }
+
+    pub(crate) fn packet(&self, id: i64) -> Option<&Packet> {
+        self.packets.get(&id)
+    }
+
+    /// What the kernel did in a thread, or imposed on it.
+    pub(crate) fn work_of(&self, utid: Utid) -> &[Work] {
+        self.work_of.get(&utid).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn reclaims_of(&self, utid: Utid) -> &[Reclaim] {
+        self.reclaims_of.get(&utid).map_or(&[], Vec::as_slice)
+    }
+
+    /// Waits of a thread for locks of its program.
+    pub(crate) fn futex_waits(&self, utid: Utid) -> &[Futex] {
+        self.futex_waits.get(&utid).map_or(&[], Vec::as_slice)
+    }
+
+    /// Calls that let a lock of a program go and woke somebody, in order.
+    pub(crate) fn futex_wakes(&self, upid: Option<i32>, address: Word) -> &[Futex] {
+        self.futex_wakes
+            .get(&(upid, address))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// Calls that have files written, in order of begin.
+    pub(crate) fn syncs(&self) -> impl Iterator<Item = &Call> {
+        self.syncs.iter().map(|row| &self.calls[*row as usize])
+    }
+
+    pub(crate) fn request(&self, id: i64) -> Option<&Request> {
+        self.request_of.get(&id).map(|place| &self.requests[*place])
+    }
+
+    /// Requests of a device in the order in which they ended, from the first that ends after `begin`.
+    pub(crate) fn done_after(&self, dev: i64, begin: Ns) -> impl Iterator<Item = &Request> {
+        let all = self.done_on.get(&dev).cloned();
+        let rows = all.map_or(&[][..], |all| &self.done[all]);
+        let first = rows.partition_point(|row| self.requests[*row as usize].end <= begin);
+        rows[first..]
+            .iter()
+            .map(|row| &self.requests[*row as usize])
+    }
+
+    /// Waits of a thread for locks of the kernel.
+    pub(crate) fn lock_waits(&self, utid: Utid) -> impl Iterator<Item = &LockWait> {
+        let rows = self.locks_of.get(&utid).into_iter().flatten();
+        rows.map(|row| &self.locks[*row as usize])
+    }
+
+    /// Waits of all threads for one lock, in order of begin.
+    pub(crate) fn waits_for(&self, lock: Word) -> impl Iterator<Item = &LockWait> {
+        let rows = self.waits_for.get(&lock).into_iter().flatten();
+        rows.map(|row| &self.locks[*row as usize])
+    }
+
+    /// The stack of a thread that was away from the CPU then.
+    pub(crate) fn stack_at(&self, utid: Utid, range: (Ns, Ns)) -> Option<&Stack> {
+        let all = self.stacks_of.get(&utid).cloned()?;
+        let rows = touching(&self.stacks[all], range, |row| (row.begin, row.end));
+        rows.iter()
+            .max_by_key(|row| row.end.min(range.1) - row.begin.max(range.0))
+    }
+
+    /// Functions of the kernel in a stack, innermost first.
+    pub(crate) fn functions(&self, callsite: Option<i64>) -> &[Word] {
+        let frames = callsite.and_then(|callsite| self.frames.get(&callsite));
+        frames.map_or(&[], Vec::as_slice)
+    }
+
+    /// Handlers of interrupts on a CPU that touch the range; inner ones come after those around them.
+    pub(crate) fn handlers(
+        &self,
+        cpu: i32,
+        (begin, end): (Ns, Ns),
+    ) -> impl Iterator<Item = &Handler> {
+        let all = self.handlers_on.get(&cpu).cloned();
+        let rows = all.map_or(&[][..], |all| &self.handlers[all]);
+        // Handlers nest, so their ends are not in order; none lasts for longer than this.
+        const LONGEST: Ns = 50_000_000;
+        let first = rows.partition_point(|row| row.begin < begin - LONGEST);
+        let rows = rows[first..].iter().take_while(move |row| row.begin < end);
+        rows.filter(move |row| row.end > begin)
+    }
+
+    /// Whether events were lost in the range, on this CPU or one that is not known.
+    pub(crate) fn is_lossy(&self, cpu: Option<i32>, (begin, end): (Ns, Ns)) -> bool {
+        self.losses.iter().any(|loss| {
+            let is_there = loss.cpu.is_none() || cpu.is_none() || loss.cpu == cpu;
+            is_there && loss.begin < end && loss.end > begin
+        })
+    }
+
+    pub(crate) fn word(&self, word: Word) -> &str {
+        self.words.text(word)
+    }
+
+    /// Device of the file system that a path is on, as far as mounts are known.
+    pub(crate) fn device_of(&self, path: Word) -> Option<i64> {
+        let path = self.word(path);
+        let is_below = |mount: &str| {
+            mount == "/"
+                || path
+                    .strip_prefix(mount)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let mount = self.mounts.iter().find(|(_, mount)| is_below(mount))?;
+        Some(self.disk_of(mount.0))
+    }
+
+    /// The disk that a device is a partition of.
+    pub(crate) fn disk_of(&self, dev: i64) -> i64 {
+        self.disks.get(&dev).copied().unwrap_or(dev)
+    }
+
+    /// How long each thread ran in the range.
+    pub(crate) fn time_on_cpu(&self, (begin, end): (Ns, Ns)) -> FxHashMap<Utid, Ns> {
+        let mut found: FxHashMap<Utid, Ns> = FxHashMap::default();
+        for cpu in self.ran_on.keys() {
+            for segment in self.ran_on(*cpu, (begin, end)) {
+                let time = segment.end.min(end) - segment.begin.max(begin);
+                *found.entry(segment.utid).or_default() += time;
+            }
+        }
+        found
+    }
+
+    pub(crate) fn has_rows_of(&self, utid: Utid) -> bool {
+        self.segments_of.contains_key(&utid)
+    }
+}

@@ -1,0 +1,101 @@
+//! Threads by number.
+
+use std::ops::ControlFlow;
+
+use rustc_hash::FxHashMap;
+use whyslow_analysis::read::{Projection, in_order};
+use whyslow_model::row::Row;
+use whyslow_model::tables::{ProcessRow, ThreadRow};
+use whyslow_store::Tables;
+
+use super::Utid;
+use super::columns::{Result, rows};
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Person {
+    pub(crate) tid: i32,
+    pub(crate) pid: Option<i32>,
+    pub(crate) upid: Option<i32>,
+    pub(crate) comm: String,
+    pub(crate) is_kernel: bool,
+    /// Belongs to the recorder or tracer.
+    pub(crate) is_tracer: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct People {
+    by_utid: FxHashMap<Utid, Person>,
+    /// Name of the main thread of each process.
+    processes: FxHashMap<i32, String>,
+}
+
+impl People {
+    pub(super) fn load(tables: &dyn Tables) -> Result<Self> {
+        let mut people = Self::default();
+        let columns = (&["upid"][..], &["comm"][..]);
+        let processes = &mut people.processes;
+        rows(tables, ProcessRow::TABLE, columns, None, |cells, row| {
+            let upid = cells.ints[0].at(row) as i32;
+            processes.insert(upid, cells.text(0, row).to_owned());
+        })?;
+        let mut projection = Projection::new(ThreadRow::TABLE);
+        let ints = ["utid", "tid", "pid", "upid"].map(|name| projection.need(name));
+        let comm = projection.need("comm");
+        let flags = ["is_kernel", "is_tracer"].map(|name| projection.need(name));
+        in_order(tables, &projection.scan(None), |batch| {
+            let [utid, tid, pid, upid] = ints;
+            let (utid, tid) = (utid.ints(batch)?, tid.ints(batch)?);
+            let (pid, upid) = (pid.ints(batch)?, upid.ints(batch)?);
+            let (comm, kernel, tracer) = (
+                comm.texts(batch)?,
+                flags[0].bools(batch)?,
+                flags[1].bools(batch)?,
+            );
+            for row in 0..batch.num_rows() {
+                let at = row as u32;
+                let is = |column: &arrow_array::BooleanArray| {
+                    !arrow_array::Array::is_null(column, row) && column.value(row)
+                };
+                let upid = upid.get(at).map(|upid| upid as i32);
+                let person = Person {
+                    tid: tid.at(at) as i32,
+                    pid: pid.get(at).map(|pid| pid as i32),
+                    upid,
+                    comm: comm.get(at).unwrap_or("").to_owned(),
+                    is_kernel: is(kernel),
+                    is_tracer: is(tracer),
+                };
+                people.by_utid.insert(utid.at(at) as Utid, person);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(people)
+    }
+
+    pub(crate) fn get(&self, utid: Utid) -> Option<&Person> {
+        self.by_utid.get(&utid)
+    }
+
+    pub(crate) fn comm(&self, utid: Utid) -> &str {
+        self.get(utid).map_or("", |person| &person.comm)
+    }
+
+    /// Name of the process of a thread.
+    pub(crate) fn process_comm(&self, utid: Utid) -> &str {
+        let upid = self.get(utid).and_then(|person| person.upid);
+        let comm = upid.and_then(|upid| self.processes.get(&upid));
+        comm.map_or_else(|| self.comm(utid), String::as_str)
+    }
+
+    pub(crate) fn same_process(&self, a: Utid, b: Utid) -> bool {
+        a == b
+            || match (self.get(a), self.get(b)) {
+                (Some(a), Some(b)) => a.upid.is_some() && a.upid == b.upid,
+                _ => false,
+            }
+    }
+
+    pub(crate) fn is_kernel(&self, utid: Utid) -> bool {
+        self.get(utid).is_some_and(|person| person.is_kernel)
+    }
+}

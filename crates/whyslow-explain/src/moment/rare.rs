@@ -1,0 +1,280 @@
+//! Reading what most moments have few rows of.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use whyslow_model::Window;
+use whyslow_model::row::Row;
+use whyslow_model::tables::{
+    CallsiteRow, DeviceRow, FrameRow, FutexCallRow, KernelWorkRow, LostEventsRow, MountRow,
+    NetPacketRow, ReclaimRow, SignalRow, SyscallRow,
+};
+use whyslow_store::Tables;
+
+use super::columns::{Result, rows};
+use super::{Futex, Loss, Moment, Packet, Reclaim, Signal, Word, Work, Write};
+
+/// Pages are written back when they are so old (`dirty_expire_centisecs`).
+const DIRTY_NS: i64 = 30_000_000_000;
+
+impl Moment {
+    pub(super) fn load_work(&mut self, tables: &dyn Tables) -> Result<()> {
+        let ints = ["ts", "ts_end", "id", "utid", "dev"];
+        let columns = (&ints[..], &["kind", "dev_name"][..]);
+        let (end, window) = (self.recording_end, Some(self.window()));
+        let (words, found) = (&mut self.words, &mut self.work_of);
+        rows(
+            tables,
+            KernelWorkRow::TABLE,
+            columns,
+            window,
+            |cells, row| {
+                let Some(kind) = cells.word(0, row, words) else {
+                    return;
+                };
+                let Some(utid) = cells.small(3, row) else {
+                    return;
+                };
+                found.entry(utid).or_default().push(Work {
+                    id: cells.ints[2].at(row),
+                    begin: cells.ints[0].at(row),
+                    end: cells.int(1, row).unwrap_or(end),
+                    kind,
+                    dev: cells.int(4, row),
+                    dev_name: cells.word(1, row, words),
+                });
+            },
+        )?;
+        self.has_work = !self.work_of.is_empty();
+        Ok(())
+    }
+
+    pub(super) fn load_others(&mut self, tables: &dyn Tables) -> Result<()> {
+        self.load_reclaims(tables)?;
+        self.load_signals(tables)?;
+        self.load_packets(tables)?;
+        self.load_futexes(tables)?;
+        self.load_losses(tables)
+    }
+
+    pub(super) fn load_reclaims(&mut self, tables: &dyn Tables) -> Result<()> {
+        let (end, window) = (self.recording_end, Some(self.window()));
+        let words = &mut self.words;
+        let found = &mut self.reclaims_of;
+        let columns = (&["ts", "ts_end", "utid"][..], &["kind"][..]);
+        rows(tables, ReclaimRow::TABLE, columns, window, |cells, row| {
+            let Some(kind) = cells.word(0, row, words) else {
+                return;
+            };
+            let Some(utid) = cells.small(2, row) else {
+                return;
+            };
+            found.entry(utid).or_default().push(Reclaim {
+                begin: cells.ints[0].at(row),
+                end: cells.int(1, row).unwrap_or(end),
+                kind,
+            });
+        })
+    }
+
+    pub(super) fn load_signals(&mut self, tables: &dyn Tables) -> Result<()> {
+        let window = Some(self.window());
+        let words = &mut self.words;
+        let found = &mut self.signals;
+        let columns = (
+            &["ts", "ts_end", "pid", "sender_utid"][..],
+            &["action", "signal"][..],
+        );
+        rows(tables, SignalRow::TABLE, columns, window, |cells, row| {
+            let Some(action) = cells.word(0, row, words) else {
+                return;
+            };
+            let Some(name) = cells.word(1, row, words) else {
+                return;
+            };
+            found.push(Signal {
+                ts: cells.ints[0].at(row),
+                action,
+                name,
+                pid: cells.small(2, row).unwrap_or(-1),
+                sender: cells.small(3, row),
+            });
+        })
+    }
+
+    pub(super) fn load_packets(&mut self, tables: &dyn Tables) -> Result<()> {
+        let window = Some(self.window());
+        let words = &mut self.words;
+        let (found, resent) = (&mut self.packets, &mut self.resent);
+        let columns = (
+            &["ts", "id", "utid"][..],
+            &["kind", "source", "destination"][..],
+        );
+        rows(
+            tables,
+            NetPacketRow::TABLE,
+            columns,
+            window,
+            |cells, row| {
+                let id = cells.ints[1].at(row);
+                let packet = Packet {
+                    ts: cells.ints[0].at(row),
+                    utid: cells.small(2, row),
+                    source: cells.word(1, row, words),
+                    destination: cells.word(2, row, words),
+                };
+                if matches!(cells.text(0, row), "retransmit" | "retransmit_synack") {
+                    resent.push(packet);
+                }
+                found.insert(id, packet);
+            },
+        )
+    }
+
+    pub(super) fn load_futexes(&mut self, tables: &dyn Tables) -> Result<()> {
+        let ints = ["ts", "ts_end", "utid", "upid", "ret"];
+        let columns = (&ints[..], &["op", "address"][..]);
+        let (end, window) = (self.recording_end, Some(self.window()));
+        let words = &mut self.words;
+        let (waits, wakes) = (&mut self.futex_waits, &mut self.futex_wakes);
+        rows(
+            tables,
+            FutexCallRow::TABLE,
+            columns,
+            window,
+            |cells, row| {
+                let Some(utid) = cells.small(2, row) else {
+                    return;
+                };
+                let Some(address) = cells.word(1, row, words) else {
+                    return;
+                };
+                let futex = Futex {
+                    utid,
+                    upid: cells.small(3, row),
+                    begin: cells.ints[0].at(row),
+                    end: cells.int(1, row).unwrap_or(end),
+                    address,
+                };
+                let woken = cells.int(4, row).unwrap_or(0);
+                match cells.text(0, row) {
+                    "wait" => waits.entry(utid).or_default().push(futex),
+                    // Who unlocks what inherits priority wakes without counting.
+                    "wake" | "requeue" if woken == 0 => {}
+                    "wake" | "requeue" | "unlock" => {
+                        let key = (futex.upid, address);
+                        wakes.entry(key).or_default().push(futex);
+                    }
+                    _ => {}
+                }
+            },
+        )
+    }
+
+    pub(super) fn load_losses(&mut self, tables: &dyn Tables) -> Result<()> {
+        let (end, window) = (self.recording_end, Some(self.window()));
+        let found = &mut self.losses;
+        let columns = (&["ts", "ts_end", "cpu"][..], &[][..]);
+        rows(
+            tables,
+            LostEventsRow::TABLE,
+            columns,
+            window,
+            |cells, row| {
+                found.push(Loss {
+                    begin: cells.ints[0].at(row),
+                    end: cells.int(1, row).unwrap_or(end),
+                    cpu: cells.small(2, row),
+                });
+            },
+        )
+    }
+
+    /// Who wrote to files, also some time before: pages are written back later, on nobody's account.
+    pub(super) fn load_writers(&mut self, tables: &dyn Tables) -> Result<()> {
+        let is_needed = self.has_work
+            || self
+                .requests
+                .iter()
+                .any(|request| request.utid.is_some_and(|utid| self.people.is_kernel(utid)));
+        if !is_needed {
+            return Ok(());
+        }
+        let columns = (&["dev"][..], &["mount_point"][..]);
+        let mounts = &mut self.mounts;
+        rows(tables, MountRow::TABLE, columns, None, |cells, row| {
+            let path = cells.text(0, row);
+            if let Some(dev) = cells.int(0, row).filter(|_| !path.is_empty()) {
+                mounts.push((dev, path.to_owned()));
+            }
+        })?;
+        let disks = &mut self.disks;
+        let columns = (&["dev", "parent"][..], &[][..]);
+        rows(tables, DeviceRow::TABLE, columns, None, |cells, row| {
+            if let Some(parent) = cells.int(1, row) {
+                disks.insert(cells.ints[0].at(row), parent);
+            }
+        })?;
+        self.mounts
+            .sort_by_key(|(_, path)| std::cmp::Reverse(path.len()));
+        let (words, found) = (&mut self.words, &mut self.writes);
+        let window = Window::new(self.begin - DIRTY_NS, self.end);
+        let columns = (
+            &["ts", "ts_end", "utid", "bytes"][..],
+            &["op", "path", "fd_class"][..],
+        );
+        rows(
+            tables,
+            SyscallRow::TABLE,
+            columns,
+            Some(window),
+            |cells, row| {
+                if cells.text(0, row) != "write" || cells.text(2, row) != "file" {
+                    return;
+                }
+                let (Some(utid), Some(bytes)) = (cells.small(2, row), cells.int(3, row)) else {
+                    return;
+                };
+                let Some(path) = cells.word(1, row, words) else {
+                    return;
+                };
+                found.push(Write { utid, bytes, path });
+            },
+        )
+    }
+
+    /// Functions of the stacks that occur here. Both tables have as many rows as there are different
+    /// stacks, which is few.
+    pub(super) fn load_frames(&mut self, tables: &dyn Tables) -> Result<()> {
+        let of_stacks = self.stacks.iter().filter_map(|row| row.callsite);
+        let of_locks = self.locks.iter().filter_map(|row| row.callsite);
+        let wanted: FxHashSet<i64> = of_stacks.chain(of_locks).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let mut parents: FxHashMap<i64, (Option<i64>, i64)> = FxHashMap::default();
+        let columns = (&["id", "parent_id", "frame_id"][..], &[][..]);
+        rows(tables, CallsiteRow::TABLE, columns, None, |cells, row| {
+            let (id, frame) = (cells.ints[0].at(row), cells.ints[2].at(row));
+            parents.insert(id, (cells.int(1, row), frame));
+        })?;
+        let mut names: FxHashMap<i64, Word> = FxHashMap::default();
+        let words = &mut self.words;
+        let columns = (&["id"][..], &["function", "kind"][..]);
+        rows(tables, FrameRow::TABLE, columns, None, |cells, row| {
+            if cells.text(1, row) == "kernel"
+                && let Some(function) = cells.word(0, row, words)
+            {
+                names.insert(cells.ints[0].at(row), function);
+            }
+        })?;
+        for callsite in wanted {
+            let (mut at, mut functions) = (Some(callsite), Vec::new());
+            // Callers have smaller ids, so this ends.
+            while let Some((parent, frame)) = at.and_then(|at| parents.get(&at)) {
+                functions.extend(names.get(frame).copied());
+                at = parent.filter(|parent| Some(*parent) < at);
+            }
+            self.frames.insert(callsite, functions);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+//! What can be said without scheduling: the calls and requests that were under way at the same time.
+
+use rustc_hash::FxHashMap;
+use whyslow_model::Ns;
+
+use crate::behalf::Behalf;
+use crate::blame::Blame;
+use crate::leaf::{Leaf, Object, Proof, Who, Why};
+use crate::moment::{Moment, Utid};
+use crate::report::{Grade, Neighbour};
+use crate::walk::Walk;
+
+/// Neighbours that are named.
+const NEIGHBOURS_MAX: usize = 5;
+/// A process that wrote less than this, or ran for less than this share of the time, is not busy.
+const BYTES_MIN: i64 = 1 << 20;
+const CPU_MIN: f64 = 0.05;
+
+/// The window split by the calls of the thread; of each call the time of its own requests, and of the
+/// rest that in which somebody synchronised.
+pub(crate) fn leaves(
+    moment: &Moment,
+    behalf: &Behalf<'_>,
+    utid: Utid,
+    (begin, end): (Ns, Ns),
+) -> Walk {
+    let mut leaves = Vec::new();
+    let mut at = begin;
+    for call in moment.calls(utid, (begin, end)) {
+        let (from, to) = (call.begin.max(at), call.end.min(end));
+        if to <= from {
+            continue;
+        }
+        if from > at {
+            push(&mut leaves, (at, from), outside(utid));
+        }
+        in_call(moment, behalf, call.id, utid, (from, to), &mut leaves);
+        at = to;
+    }
+    if end > at {
+        push(&mut leaves, (at, end), outside(utid));
+    }
+    Walk {
+        leaves,
+        steps: Vec::new(),
+    }
+}
+
+fn push(leaves: &mut Vec<Leaf>, (begin, end): (Ns, Ns), why: Why) {
+    if end > begin {
+        leaves.push(Leaf {
+            begin,
+            end,
+            why,
+            hop: None,
+        });
+    }
+}
+
+/// Between calls a thread runs, or could.
+fn outside(utid: Utid) -> Why {
+    Why::new("cpu_running", Who::Thread(utid), Grade::C)
+}
+
+fn in_call(
+    moment: &Moment,
+    behalf: &Behalf<'_>,
+    call: i64,
+    utid: Utid,
+    (begin, end): (Ns, Ns),
+    leaves: &mut Vec<Leaf>,
+) {
+    let own = |from: Ns, to: Ns| {
+        moment.requests.iter().filter(move |request| {
+            request.utid == Some(utid)
+                && request.begin < to
+                && request.end > from
+                && request.begin >= begin
+        })
+    };
+    let mut at = begin;
+    let mut requests: Vec<_> = own(begin, end).collect();
+    requests.sort_by_key(|request| (request.begin, request.id));
+    for request in requests {
+        let (from, to) = (request.begin.max(at), request.end.min(end));
+        if to <= from {
+            continue;
+        }
+        rest(moment, behalf, call, utid, (at, from), leaves);
+        // Its own request is there; that the call waited for it is likely, and no more.
+        let pieces = crate::blocks::split(moment, behalf, request, utid, (from, to));
+        for (from, to, mut why) in pieces {
+            why.grade = why.grade.min(Grade::B);
+            push(leaves, (from, to), why);
+        }
+        at = to;
+    }
+    rest(moment, behalf, call, utid, (at, end), leaves);
+}
+
+/// Time of a call without requests of its own: who synchronised then.
+fn rest(
+    moment: &Moment,
+    _behalf: &Behalf<'_>,
+    call: i64,
+    utid: Utid,
+    (begin, end): (Ns, Ns),
+    leaves: &mut Vec<Leaf>,
+) {
+    if end <= begin {
+        return;
+    }
+    let mut syncs: Vec<_> = moment
+        .syncs()
+        .filter(|other| other.utid != utid)
+        .filter(|other| other.begin < end && other.end > begin)
+        .collect();
+    // The longest overlap first; those after it have what it leaves.
+    syncs.sort_by_key(|other| {
+        (
+            std::cmp::Reverse(other.end.min(end) - other.begin.max(begin)),
+            other.id,
+        )
+    });
+    let unknown = Why::unknown("unknown").by(Proof::Call(call));
+    let Some(sync) = syncs.first() else {
+        push(leaves, (begin, end), unknown);
+        return;
+    };
+    let (from, to) = (sync.begin.max(begin), sync.end.min(end));
+    push(leaves, (begin, from), unknown);
+    let device = moment
+        .requests
+        .iter()
+        .filter(|request| request.begin < to && request.end > from)
+        .max_by_key(|request| (request.bytes, request.id))
+        .map(|request| Object::Device(request.dev_name));
+    let why = Why::new("journal_wait", Who::Thread(sync.utid), Grade::C)
+        .about(device)
+        .by(Proof::Call(sync.id));
+    push(leaves, (from, to), why);
+    push(leaves, (to, end), unknown);
+}
+
+/// Who was busy in the window: that alone is no reason.
+pub(crate) fn neighbours(
+    moment: &Moment,
+    blame: &Blame<'_>,
+    (begin, end): (Ns, Ns),
+) -> Vec<Neighbour> {
+    let root = blame.root;
+    let mut bytes: FxHashMap<Utid, i64> = FxHashMap::default();
+    for request in &moment.requests {
+        let Some(utid) = request.utid else { continue };
+        if request.begin < end && request.end > begin {
+            let (who, _) = blame.behalf.of(utid, request, root);
+            let utid = match who {
+                Who::Thread(utid) => utid,
+                _ => utid,
+            };
+            *bytes.entry(utid).or_default() += request.bytes;
+        }
+    }
+    let mut busy: Vec<(Utid, i64)> = bytes
+        .into_iter()
+        .filter(|(utid, bytes)| *bytes >= BYTES_MIN && !moment.people.same_process(*utid, root))
+        .collect();
+    busy.sort_by_key(|(utid, bytes)| (std::cmp::Reverse(*bytes), *utid));
+    let mut found: Vec<Neighbour> = busy
+        .into_iter()
+        .take(NEIGHBOURS_MAX)
+        .map(|(utid, bytes)| Neighbour {
+            actor: blame.actor_of(utid),
+            what: format!(
+                "{:.1} MiB to and from disks",
+                bytes as f64 / (1 << 20) as f64
+            ),
+            bytes: Some(bytes),
+            cpu_ns: None,
+        })
+        .collect();
+    let mut ran: Vec<(Utid, Ns)> = moment.time_on_cpu((begin, end)).into_iter().collect();
+    ran.retain(|(utid, time)| {
+        *time as f64 >= CPU_MIN * (end - begin) as f64 && !moment.people.same_process(*utid, root)
+    });
+    ran.sort_by_key(|(utid, time)| (std::cmp::Reverse(*time), *utid));
+    found.extend(
+        ran.into_iter()
+            .take(NEIGHBOURS_MAX)
+            .map(|(utid, time)| Neighbour {
+                actor: blame.actor_of(utid),
+                what: format!("{} on CPUs", crate::say::length(time)),
+                bytes: None,
+                cpu_ns: Some(time),
+            }),
+    );
+    found
+}

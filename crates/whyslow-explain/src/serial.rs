@@ -1,0 +1,167 @@
+//! How a device serves what it is asked for: one request after another, or many at once.
+
+use whyslow_model::Ns;
+
+use crate::moment::{Moment, Request};
+
+/// Fewer requests tell nothing of a device.
+const REQUESTS_MIN: usize = 10;
+/// More are not looked at.
+const REQUESTS_MAX: usize = 20_000;
+/// Rank correlation of requests in flight at issue and time in the device.
+const CORRELATION_MIN: f64 = 0.5;
+/// Share of the variance that slots between completions explain.
+const EXPLAINED_MIN: f64 = 0.8;
+/// Requests without others in flight that make a baseline.
+const ALONE_MIN: usize = 20;
+
+/// Of a device that serves one request after another, the time that a request is in it is the time
+/// since its issue or the end of the request before, for each of those in front of it.
+pub(crate) fn is_serial(moment: &Moment, dev: i64) -> bool {
+    let mut requests: Vec<&Request> = of_device(moment, dev);
+    if requests.len() < REQUESTS_MIN {
+        // Nothing speaks against the simpler model, and own time is the same in both.
+        return true;
+    }
+    requests.sort_by_key(|request| (request.issue, request.id));
+    let issued: Vec<Ns> = requests
+        .iter()
+        .filter_map(|request| request.issue)
+        .collect();
+    let mut ends: Vec<Ns> = requests.iter().map(|request| request.end).collect();
+    ends.sort_unstable();
+    let in_flight: Vec<f64> = issued
+        .iter()
+        .enumerate()
+        .map(|(before, at)| (before - ends.partition_point(|end| end <= at).min(before)) as f64)
+        .collect();
+    let latency: Vec<f64> = requests
+        .iter()
+        .zip(&issued)
+        .map(|(request, issue)| (request.end - issue) as f64)
+        .collect();
+    if in_flight.iter().all(|number| *number < 1.0) {
+        return true;
+    }
+    if spearman(&in_flight, &latency) <= CORRELATION_MIN {
+        return false;
+    }
+    // Slots: a device that has room for one is idle or at work on the request that ends next.
+    let mut order: Vec<&Request> = requests.clone();
+    order.sort_by_key(|request| (request.end, request.id));
+    let slots: Vec<f64> = order
+        .iter()
+        .scan(Ns::MIN, |before, request| {
+            let issue = request.issue.unwrap_or(request.begin);
+            let slot = request.end - issue.max(*before);
+            *before = request.end;
+            Some(slot as f64)
+        })
+        .collect();
+    let usual = median(slots.clone());
+    // Then a request takes as long as those in front of it, and itself.
+    let predicted: Vec<f64> = in_flight
+        .iter()
+        .map(|number| (number + 1.0) * usual)
+        .collect();
+    explained(&latency, &predicted) > EXPLAINED_MIN
+        || spearman(&in_flight, &latency) > EXPLAINED_MIN
+}
+
+fn of_device(moment: &Moment, dev: i64) -> Vec<&Request> {
+    let all = moment.done_after(dev, Ns::MIN);
+    all.filter(|request| request.issue.is_some() && !request.is_open)
+        .take(REQUESTS_MAX)
+        .collect()
+}
+
+/// Requests of like size, by powers of two.
+pub(crate) fn size_class(request: &Request) -> u32 {
+    request.bytes.max(1).ilog2()
+}
+
+/// What a request like this takes on its device without others: the 20th percentile of those that
+/// had it to themselves, or where these are few the 5th of all.
+pub(crate) fn alone(moment: &Moment, request: &Request) -> Ns {
+    let like =
+        |other: &&Request| other.op == request.op && size_class(other) == size_class(request);
+    let all = of_device(moment, request.dev);
+    let mut ends: Vec<Ns> = all.iter().map(|other| other.end).collect();
+    ends.sort_unstable();
+    let mut begins: Vec<Ns> = all.iter().filter_map(|other| other.issue).collect();
+    begins.sort_unstable();
+    let in_flight = |at: Ns| {
+        let begun = begins.partition_point(|begin| *begin <= at);
+        begun.saturating_sub(ends.partition_point(|end| *end <= at))
+    };
+    let latency = |other: &&Request| Some(other.end - other.issue?);
+    let like: Vec<&Request> = all.iter().filter(|other| like(other)).copied().collect();
+    let mut single: Vec<Ns> = like
+        .iter()
+        .filter(|other| other.issue.is_some_and(|issue| in_flight(issue) <= 1))
+        .filter_map(latency)
+        .collect();
+    single.sort_unstable();
+    if single.len() >= ALONE_MIN {
+        return single[single.len() / 5];
+    }
+    let mut every: Vec<Ns> = like.iter().filter_map(latency).collect();
+    every.sort_unstable();
+    every.get(every.len() / 20).copied().unwrap_or(0)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Ranks, equal values sharing theirs.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut begin = 0;
+    for group in order.chunk_by(|a, b| values[*a] == values[*b]) {
+        let rank = begin as f64 + (group.len() as f64 - 1.0) / 2.0;
+        for place in group {
+            ranks[*place] = rank;
+        }
+        begin += group.len();
+    }
+    ranks
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Rank correlation, −1 to 1; 0 where one side does not vary.
+fn spearman(a: &[f64], b: &[f64]) -> f64 {
+    let (a, b) = (ranks(a), ranks(b));
+    let (mean_a, mean_b) = (mean(&a), mean(&b));
+    let both: f64 = a
+        .iter()
+        .zip(&b)
+        .map(|(a, b)| (a - mean_a) * (b - mean_b))
+        .sum();
+    let spread =
+        |values: &[f64], mean: f64| -> f64 { values.iter().map(|v| (v - mean) * (v - mean)).sum() };
+    let product = spread(&a, mean_a) * spread(&b, mean_b);
+    if product > 0.0 {
+        both / product.sqrt()
+    } else {
+        0.0
+    }
+}
+
+/// Share of the variance of `seen` that `predicted` explains.
+fn explained(seen: &[f64], predicted: &[f64]) -> f64 {
+    let mean = mean(seen);
+    let total: f64 = seen.iter().map(|v| (v - mean) * (v - mean)).sum();
+    let rest: f64 = seen
+        .iter()
+        .zip(predicted)
+        .map(|(v, p)| (v - p) * (v - p))
+        .sum();
+    if total > 0.0 { 1.0 - rest / total } else { 0.0 }
+}

@@ -1,0 +1,302 @@
+//! Operations that took much longer than others like them.
+
+use std::ops::ControlFlow;
+
+use rustc_hash::FxHashMap;
+use whyslow_analysis::AnalysisError;
+use whyslow_analysis::read::{Projection, in_order};
+use whyslow_model::row::Row;
+use whyslow_model::tables::{ProcessRow, SyscallRow};
+use whyslow_model::{Ns, Window};
+use whyslow_store::Tables;
+
+use crate::report::Baseline;
+
+/// Fewer like operations are no baseline.
+pub(crate) const BASELINE_MIN: u64 = 20;
+/// Less than this is slow for nobody.
+const SLOW_MIN_NS: Ns = 1_000_000;
+/// How far above the median, in robust standard deviations of the logarithm …
+const DEVIATIONS: f64 = 4.0;
+/// … and in medians at least.
+const MEDIANS: f64 = 3.0;
+/// Slow operations that are remembered of each kind.
+const KEPT: usize = 64;
+/// Buckets of a duration: 16 an octave, which is 4 %.
+const PER_OCTAVE: f64 = 16.0;
+const BUCKETS: usize = 64 * 16;
+
+/// Calls in which threads wait for something to do: that these last says nothing.
+const WAITS: [&str; 36] = [
+    "poll",
+    "ppoll",
+    "select",
+    "pselect6",
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "futex",
+    "futex_wait",
+    "futex_waitv",
+    "nanosleep",
+    "clock_nanosleep",
+    "wait4",
+    "waitid",
+    "pause",
+    "rt_sigtimedwait",
+    "rt_sigsuspend",
+    "accept",
+    "accept4",
+    "io_getevents",
+    "io_pgetevents",
+    "io_uring_enter",
+    "restart_syscall",
+    "sigsuspend",
+    "recvfrom",
+    "recvmsg",
+    "recvmmsg",
+    "msgrcv",
+    "semtimedop",
+    "semop",
+    "mq_timedreceive",
+    "vfork",
+    "clone",
+    "ptrace",
+    "exit",
+    "exit_group",
+];
+
+/// One slow call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Slow {
+    pub(crate) dur: Ns,
+    pub(crate) id: i64,
+    pub(crate) ts: Ns,
+    pub(crate) utid: i32,
+}
+
+/// Calls of one name of one program that were slow.
+#[derive(Debug, Clone)]
+pub(crate) struct SlowGroup {
+    pub(crate) comm: String,
+    pub(crate) call: String,
+    pub(crate) baseline: Option<Baseline>,
+    /// The longest, in order of length.
+    pub(crate) longest: Vec<Slow>,
+    pub(crate) count: u64,
+    pub(crate) total: Ns,
+    /// Time beyond the median.
+    pub(crate) excess: Ns,
+}
+
+struct Counts {
+    buckets: Box<[u32]>,
+    count: u64,
+    longest: Vec<Slow>,
+}
+
+fn bucket(dur: Ns) -> usize {
+    (((dur.max(1) as f64).log2() * PER_OCTAVE) as usize).min(BUCKETS - 1)
+}
+
+fn middle(bucket: usize) -> f64 {
+    f64::exp2((bucket as f64 + 0.5) / PER_OCTAVE)
+}
+
+impl Counts {
+    fn new() -> Self {
+        Self {
+            buckets: vec![0; BUCKETS].into_boxed_slice(),
+            count: 0,
+            longest: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, slow: Slow) {
+        self.buckets[bucket(slow.dur)] += 1;
+        self.count += 1;
+        if self.longest.len() == KEPT * 2 {
+            self.longest.sort_unstable_by(|a, b| b.cmp(a));
+            self.longest.truncate(KEPT);
+        }
+        if slow.dur >= SLOW_MIN_NS {
+            self.longest.push(slow);
+        }
+    }
+
+    fn median(&self) -> f64 {
+        let mut before = 0;
+        for (bucket, count) in self.buckets.iter().enumerate() {
+            before += u64::from(*count);
+            if before * 2 >= self.count {
+                return middle(bucket);
+            }
+        }
+        0.0
+    }
+
+    /// Above this an operation is slow, by the median and the median deviation of the logarithm.
+    fn threshold(&self) -> f64 {
+        let median = self.median();
+        let mut deviations: Vec<(f64, u32)> = self
+            .buckets
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(|(bucket, count)| ((middle(bucket) / median).ln().abs(), *count))
+            .collect();
+        deviations.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut before = 0;
+        let spread = deviations.iter().find(|(_, count)| {
+            before += u64::from(*count);
+            before * 2 >= self.count
+        });
+        let spread = 1.4826 * spread.map_or(0.0, |(deviation, _)| *deviation);
+        (median * (DEVIATIONS * spread).exp()).max(MEDIANS * median)
+    }
+}
+
+/// What to look for: all that is slow, or calls of a name that took so long.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wanted {
+    pub(crate) calls: Vec<String>,
+    pub(crate) min: Option<Ns>,
+    pub(crate) window: Option<Window>,
+    pub(crate) utids: Vec<i32>,
+}
+
+/// Groups of slow calls, that with the most time beyond the usual first.
+pub(crate) fn groups(
+    tables: &dyn Tables,
+    wanted: &Wanted,
+) -> Result<Vec<SlowGroup>, AnalysisError> {
+    let comms = process_names(tables)?;
+    let mut projection = Projection::new(SyscallRow::TABLE);
+    let [ts, dur, id, utid, upid] =
+        ["ts", "dur", "id", "utid", "upid"].map(|name| projection.need(name));
+    let [name, op, class, path] =
+        ["name", "op", "fd_class", "path"].map(|name| projection.need(name));
+    let mut found: FxHashMap<(i64, String), Counts> = FxHashMap::default();
+    in_order(tables, &projection.scan(None), |batch| {
+        let (ts, dur, id) = (ts.ints(batch)?, dur.ints(batch)?, id.ints(batch)?);
+        let (utid, upid) = (utid.ints(batch)?, upid.ints(batch)?);
+        let (name, op) = (name.texts(batch)?, op.texts(batch)?);
+        let (class, path) = (class.texts(batch)?, path.texts(batch)?);
+        for row in 0..batch.num_rows() as u32 {
+            let (Some(dur), Some(call)) = (dur.get(row), name.get(row)) else {
+                continue;
+            };
+            if !is_wanted(wanted, call, op.get(row))
+                || (wanted.calls.is_empty() && is_waiting(class.get(row), path.get(row)))
+            {
+                continue;
+            }
+            let slow = Slow {
+                dur,
+                id: id.at(row),
+                ts: ts.at(row),
+                utid: utid.get(row).unwrap_or(-1) as i32,
+            };
+            let key = (upid.get(row).unwrap_or(-1), call.to_owned());
+            found.entry(key).or_insert_with(Counts::new).add(slow);
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    // Processes of one name are one program: a server has many, and each may have few calls.
+    let mut programs: FxHashMap<(String, String), Counts> = FxHashMap::default();
+    for ((upid, call), counts) in found {
+        let comm = comms.get(&upid).cloned().unwrap_or_default();
+        let into = programs.entry((comm, call)).or_insert_with(Counts::new);
+        into.count += counts.count;
+        for (sum, more) in into.buckets.iter_mut().zip(&counts.buckets) {
+            *sum += more;
+        }
+        into.longest.extend(counts.longest);
+        into.longest.sort_unstable_by(|a, b| b.cmp(a));
+        into.longest.truncate(KEPT);
+    }
+    let mut groups: Vec<SlowGroup> = programs
+        .into_iter()
+        .filter_map(|(key, counts)| group(key, counts, wanted))
+        .collect();
+    groups.sort_by(|a, b| {
+        let by_excess = b.excess.cmp(&a.excess);
+        by_excess.then_with(|| (&a.comm, &a.call).cmp(&(&b.comm, &b.call)))
+    });
+    Ok(groups)
+}
+
+fn is_wanted(wanted: &Wanted, call: &str, op: Option<&str>) -> bool {
+    if wanted.calls.is_empty() {
+        return !WAITS.contains(&call);
+    }
+    let named = |wanted: &String| wanted == call || Some(wanted.as_str()) == op;
+    wanted.calls.iter().any(named)
+}
+
+/// Whether a call is about something that others have to fill or empty first, be it today or tomorrow.
+fn is_waiting(class: Option<&str>, path: Option<&str>) -> bool {
+    let by_others = [
+        "pipe", "unix", "inet", "inet6", "netlink", "socket", "eventfd", "epoll", "timerfd",
+        "signalfd", "inotify", "tty",
+    ];
+    class.is_some_and(|class| by_others.contains(&class)) || path == Some("/dev/fuse")
+}
+
+fn group((comm, call): (String, String), mut counts: Counts, wanted: &Wanted) -> Option<SlowGroup> {
+    counts.longest.sort_unstable_by(|a, b| b.cmp(a));
+    let has_baseline = counts.count >= BASELINE_MIN;
+    let median = counts.median();
+    let threshold = match wanted.min {
+        Some(min) => min as f64,
+        None if has_baseline => counts.threshold().max(SLOW_MIN_NS as f64),
+        // A single long call is worth a story all the same.
+        None => 100.0 * SLOW_MIN_NS as f64,
+    };
+    let mut longest = counts.longest;
+    longest.retain(|slow| {
+        let end = slow.ts + slow.dur;
+        slow.dur as f64 >= threshold
+            && wanted
+                .window
+                .is_none_or(|window| window.overlaps(slow.ts, Some(end)))
+            && (wanted.utids.is_empty() || wanted.utids.contains(&slow.utid))
+    });
+    if longest.is_empty() {
+        return None;
+    }
+    let total: Ns = longest.iter().map(|slow| slow.dur).sum();
+    let usual = if has_baseline {
+        median as Ns * longest.len() as Ns
+    } else {
+        0
+    };
+    Some(SlowGroup {
+        baseline: has_baseline.then(|| Baseline {
+            median_ns: median as Ns,
+            count: counts.count,
+            of: format!("{call} by {comm}"),
+        }),
+        comm,
+        call,
+        count: longest.len() as u64,
+        total,
+        excess: total - usual,
+        longest,
+    })
+}
+
+/// Name of each process.
+fn process_names(tables: &dyn Tables) -> Result<FxHashMap<i64, String>, AnalysisError> {
+    let mut projection = Projection::new(ProcessRow::TABLE);
+    let (upid, comm) = (projection.need("upid"), projection.need("comm"));
+    let mut found = FxHashMap::default();
+    in_order(tables, &projection.scan(None), |batch| {
+        let (upid, comm) = (upid.ints(batch)?, comm.texts(batch)?);
+        for row in 0..batch.num_rows() as u32 {
+            found.insert(upid.at(row), comm.get(row).unwrap_or("").to_owned());
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(found)
+}

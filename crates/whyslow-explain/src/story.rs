@@ -1,0 +1,351 @@
+//! One slow operation, or stretch of a thread, to its story.
+
+use whyslow_analysis::AnalysisError;
+use whyslow_model::{Ns, Window};
+use whyslow_store::Tables;
+
+use crate::behalf::Behalf;
+use crate::blame::{Blame, Blamed, by_culprit};
+use crate::moment::{Moment, Utid};
+use crate::report::{ActorKind, Alternative, Baseline, Confidence, Grade, Missing, Story, Target};
+use crate::walk::{Walk, walk};
+use crate::{overlap, say};
+
+/// What is slower than usual by less than this is usual.
+const SLOWER_MIN: f64 = 2.0;
+/// Explanations of less are no alternatives.
+const ALTERNATIVE_MIN: f64 = 0.15;
+/// What coincides with less of the time is not told.
+const COINCIDES_MIN: f64 = 0.75;
+/// Loss of more of the window than this leaves no high confidence.
+const LOSS_MAX: f64 = 0.05;
+
+/// What is to be explained.
+#[derive(Debug, Clone)]
+pub(crate) struct Subject {
+    pub(crate) utid: Utid,
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) kind: &'static str,
+    pub(crate) id: Option<String>,
+    pub(crate) what: String,
+    pub(crate) cut: Option<String>,
+    /// What the thread did itself on a CPU is its work, and no reason.
+    pub(crate) only_waits: bool,
+    pub(crate) baseline: Option<Baseline>,
+    /// The command that gives this story.
+    pub(crate) reproduce: String,
+    /// How the recording is named in commands.
+    pub(crate) recording: String,
+}
+
+/// Requests that were in flight before the window, and what others asked for then, tell how a device
+/// serves: so much before it is read, too.
+const BEFORE_NS: Ns = 1_000_000_000;
+
+pub(crate) fn story(tables: &dyn Tables, subject: &Subject) -> Result<Story, AnalysisError> {
+    let around = Window::new(subject.begin - BEFORE_NS, subject.end + 1);
+    let moment = Moment::load(tables, around)?;
+    Ok(told(&moment, subject))
+}
+
+/// The story of a subject in a moment that holds all of it.
+pub(crate) fn told(moment: &Moment, subject: &Subject) -> Story {
+    let behalf = Behalf::new(moment);
+    let blame = Blame {
+        moment,
+        behalf: &behalf,
+        root: subject.utid,
+    };
+    let window = (subject.begin, subject.end);
+    let walked = if moment.recorded.sched {
+        walk(moment, &behalf, subject.utid, window)
+    } else {
+        overlap::leaves(moment, &behalf, subject.utid, window)
+    };
+    let parts = blame.parts(&walked);
+    Teller {
+        moment,
+        subject,
+        blame: &blame,
+        walked: &walked,
+        parts,
+    }
+    .tell()
+}
+
+struct Teller<'t, 'm> {
+    moment: &'m Moment,
+    subject: &'t Subject,
+    blame: &'t Blame<'m>,
+    walked: &'t Walk,
+    parts: Vec<Blamed>,
+}
+
+/// The culprit: the part that stands for it, all that is put down to it, and how sure that is.
+struct Named {
+    place: usize,
+    sum: Ns,
+    share: f64,
+    score: f64,
+    grade: Grade,
+}
+
+impl Teller<'_, '_> {
+    fn tell(self) -> Story {
+        let subject = self.subject;
+        let length = (subject.end - subject.begin).max(1);
+        let target = Target {
+            kind: subject.kind.into(),
+            id: subject.id.clone(),
+            what: subject.what.clone(),
+            actor: self.blame.actor_of(subject.utid),
+            begin_ns: subject.begin,
+            end_ns: subject.end,
+            cut: subject.cut.clone(),
+        };
+        let baseline = subject.baseline.as_ref();
+        let is_usual = baseline.is_some_and(|baseline| {
+            (length as f64) < SLOWER_MIN * baseline.median_ns.max(1) as f64
+        });
+        let named = self.named();
+        let confidence = self.confidence(named.as_ref(), is_usual);
+        let named = named.filter(|_| confidence != Confidence::None);
+        let said = named.as_ref().map(|named| {
+            let part = &self.parts[named.place].part;
+            (part, named.sum, named.share, named.grade)
+        });
+        let verdict = say::verdict(&target, baseline, said, is_usual);
+        let unexplained = self.unexplained();
+        let chain = named
+            .as_ref()
+            .map(|named| self.blame.chain(self.walked, &self.parts[named.place]))
+            .unwrap_or_default();
+        let suggestions = named.as_ref().map_or_else(Vec::new, |named| {
+            let part = &self.parts[named.place].part;
+            crate::advice(&part.mechanism, &part.root)
+        });
+        let alternatives = self.alternatives(named.as_ref());
+        let mut parts: Vec<_> = self
+            .parts
+            .iter()
+            .map(|blamed| blamed.part.clone())
+            .collect();
+        for part in &mut parts {
+            part.shown_by = Some(self.shown_by(part));
+        }
+        Story {
+            verdict,
+            confidence,
+            score: named.as_ref().map_or(0.0, |named| named.score),
+            culprit: named.as_ref().map(|named| named.place),
+            chain,
+            unexplained_ns: unexplained,
+            saved_at_most_ns: named.as_ref().map_or(0, |named| named.sum),
+            alternatives,
+            neighbours: overlap::neighbours(self.moment, self.blame, (subject.begin, subject.end)),
+            missing: missing(self.moment),
+            suggestions,
+            caveats: self.caveats(),
+            reproduce: subject.reproduce.clone(),
+            baseline: subject.baseline.clone(),
+            group: None,
+            also: Vec::new(),
+            parts,
+            target,
+        }
+    }
+
+    /// The culprit that most of the time is put down to. Of what is the thread's own, only that is a
+    /// reason which is not its usual work.
+    fn named(&self) -> Option<Named> {
+        let length = (self.subject.end - self.subject.begin).max(1) as f64;
+        let is_work = |blamed: &Blamed| {
+            let part = &blamed.part;
+            self.subject.only_waits
+                && part.culprit.kind == ActorKind::Own
+                && matches!(part.root.as_str(), "cpu_running" | "timer_sleep")
+        };
+        let sums = by_culprit(&self.parts, &is_work);
+        let best = sums.into_iter().find(|(place, _)| {
+            let part = &self.parts[*place].part;
+            part.culprit.kind != ActorKind::Unknown
+                && !matches!(part.root.as_str(), "unknown" | "lost")
+        })?;
+        let (place, sums) = best;
+        let sum: Ns = sums.iter().sum();
+        let score = (sums[2] as f64 + 0.8 * sums[1] as f64 + 0.3 * sums[0] as f64) / length;
+        let grade = if sums[2] * 2 >= sum {
+            Grade::A
+        } else if (sums[2] + sums[1]) * 2 >= sum {
+            Grade::B
+        } else {
+            Grade::C
+        };
+        Some(Named {
+            place,
+            sum,
+            share: sum as f64 / length,
+            score,
+            grade,
+        })
+    }
+
+    fn confidence(&self, named: Option<&Named>, is_usual: bool) -> Confidence {
+        let Some(named) = named.filter(|_| !is_usual) else {
+            return Confidence::None;
+        };
+        let confidence = match named.score {
+            score if score >= 0.75 => Confidence::High,
+            score if score >= 0.5 => Confidence::Medium,
+            score if score >= 0.3 => Confidence::Low,
+            // What only coincided is worth telling where it did so nearly all the time.
+            _ if named.grade == Grade::C && named.share >= COINCIDES_MIN => Confidence::Low,
+            _ => Confidence::None,
+        };
+        let window = (self.subject.begin, self.subject.end);
+        let lost: Ns = self
+            .moment
+            .losses
+            .iter()
+            .map(|loss| (loss.end.min(window.1) - loss.begin.max(window.0)).max(0))
+            .sum();
+        let is_lossy = lost as f64 > LOSS_MAX * (window.1 - window.0) as f64;
+        let is_alone = self.subject.baseline.is_none() && self.subject.kind == "operation";
+        if is_lossy || !self.moment.recorded.sched || is_alone {
+            confidence.min(Confidence::Medium)
+        } else {
+            confidence
+        }
+    }
+
+    fn unexplained(&self) -> Ns {
+        let unknown = self.parts.iter().filter(|blamed| {
+            matches!(blamed.part.root.as_str(), "unknown" | "lost")
+                && blamed.part.culprit.kind != ActorKind::Process
+        });
+        unknown.map(|blamed| blamed.part.dur_ns).sum()
+    }
+
+    fn alternatives(&self, named: Option<&Named>) -> Vec<Alternative> {
+        let same = |blamed: &Blamed| {
+            named.is_some_and(|named| {
+                let part = &self.parts[named.place].part;
+                part.culprit.kind == blamed.part.culprit.kind
+                    && part.culprit.name == blamed.part.culprit.name
+                    && part.culprit.pid == blamed.part.culprit.pid
+            })
+        };
+        let parts = self.parts.iter().enumerate();
+        parts
+            .filter(|(_, blamed)| blamed.part.share >= ALTERNATIVE_MIN && !same(blamed))
+            .map(|(place, blamed)| Alternative {
+                part: place,
+                says: format!(
+                    "{} ({}) {} {}",
+                    say::length(blamed.part.dur_ns),
+                    say::percent(blamed.part.share),
+                    blamed.part.grade.verb(),
+                    say::clause(&blamed.part)
+                ),
+            })
+            .collect()
+    }
+
+    fn caveats(&self) -> Vec<String> {
+        let mut caveats = Vec::new();
+        if self.subject.cut.is_some() {
+            caveats.push("the recording cuts the operation: its length is at least this".into());
+        }
+        if self.subject.baseline.is_none() && self.subject.kind == "operation" {
+            caveats.push(
+                "fewer than 20 such operations were recorded: nothing tells how long they take otherwise".into(),
+            );
+        }
+        let lost = self
+            .parts
+            .iter()
+            .filter(|blamed| blamed.part.root == "lost");
+        let lost: Ns = lost.map(|blamed| blamed.part.dur_ns).sum();
+        if lost > 0 {
+            caveats.push(format!(
+                "events of {} of this time were lost",
+                say::length(lost)
+            ));
+        }
+        caveats
+    }
+
+    /// The command that shows what a part is made of.
+    fn shown_by(&self, part: &crate::report::Part) -> String {
+        let recording = &self.subject.recording;
+        let window = match &self.subject.id {
+            Some(id) => id.clone(),
+            None => crate::say::window(self.subject.begin, self.subject.end),
+        };
+        let kind = match part.root.as_str() {
+            "block_queue" | "block_service" | "block_held" | "swap_in" => "block top",
+            "cpu_runqueue" | "cpu_throttled" | "cpu_idle_delay" => "sched top",
+            "cpu_running" => "cpu usage",
+            "lock_kernel" | "lock_inode" => "locks top",
+            "writeback_wait" | "journal_wait" | "dirty_throttle" => "fs top",
+            "reclaim" | "memory_throttle" => "mem top",
+            "irq_stolen" => "irq top",
+            _ => "states log",
+        };
+        let tid = part.culprit.tid.filter(|_| matches!(kind, "states log"));
+        let tid = tid.map_or_else(String::new, |tid| format!(" --tid {tid}"));
+        format!("whyslow {kind} {recording} -w {window}{tid}")
+    }
+}
+
+/// Event classes that the recording does not have, and what they would decide.
+fn missing(moment: &Moment) -> Vec<Missing> {
+    let recorded = moment.recorded;
+    let classes = [
+        (
+            recorded.sched,
+            "sched",
+            "who waited for whom, and for how long",
+            "--what sched",
+        ),
+        (
+            recorded.calls,
+            "syscalls",
+            "which call and file it was about",
+            "--what syscalls",
+        ),
+        (
+            recorded.requests,
+            "block",
+            "whose requests a disk served meanwhile",
+            "--what block",
+        ),
+        (
+            recorded.stacks,
+            "stacks",
+            "what the kernel waited in: locks, journal, quota",
+            "--stacks 1ms",
+        ),
+        (
+            recorded.locks,
+            "locks",
+            "which lock of the kernel it was, and who held it",
+            "--what locks",
+        ),
+        (
+            recorded.work,
+            "fs",
+            "commits of journals, and writers that are held back",
+            "--what fs",
+        ),
+    ];
+    let missing = classes.into_iter().filter(|(is_there, ..)| !is_there);
+    missing
+        .map(|(_, events, decides, with)| Missing {
+            events: events.into(),
+            decides: decides.into(),
+            record_with: format!("whyslow record {with}"),
+        })
+        .collect()
+}

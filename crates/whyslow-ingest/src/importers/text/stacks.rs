@@ -1,0 +1,114 @@
+//! Stacks and waits for locks: their functions by name alone. Files, places in these and addresses are
+//! left out, and so are frames that have no name.
+
+use whyslow_model::event::{Frame, LockKind, LockWait, Stack, StackKind};
+
+use super::line;
+use super::reader::{Fields, Read, bad, prev_state};
+use super::writer::{Hex, LineWriter, State, Time};
+
+impl<'a> Fields<'a> {
+    pub(super) fn stack(&self, frames: &'a mut Vec<Frame<'a>>) -> Read<Stack<'a>> {
+        let state = self.special("state", prev_state)?;
+        let kind = match (self.required::<&str>("kind")?, state) {
+            ("back", Some(state)) => StackKind::Back {
+                state,
+                user_follows: self.optional("user_follows")?.unwrap_or(false),
+            },
+            ("back", None) => return Err("no `state`".into()),
+            ("user", _) => StackKind::User,
+            ("sample", _) => StackKind::Sample,
+            (kind, _) => return Err(bad("kind", kind.as_bytes())),
+        };
+        self.frames(frames)?;
+        Ok(Stack {
+            kind,
+            since: self.special_required("since", line::time_of)?,
+            cpu: self.optional("cpu")?,
+            frames,
+        })
+    }
+
+    pub(super) fn lock_wait(&self, frames: &'a mut Vec<Frame<'a>>) -> Read<LockWait<'a>> {
+        let kind = |text: &str| LockKind::ALL.into_iter().find(|kind| kind.name() == text);
+        self.frames(frames)?;
+        Ok(LockWait {
+            kind: self.special_required("kind", kind)?,
+            is_write: self.optional("is_write")?,
+            slept: self.optional("slept")?.unwrap_or(true),
+            lock: self.required("lock")?,
+            since: self.special_required("since", line::time_of)?,
+            ret: self.optional("ret")?.unwrap_or(0),
+            frames,
+        })
+    }
+
+    /// Functions, innermost first; those of the kernel are called by those of the program.
+    fn frames(&self, frames: &mut Vec<Frame<'a>>) -> Read<()> {
+        for (key, is_kernel) in [("kernel", true), ("user", false)] {
+            let functions: Option<&'a str> = self.optional(key)?;
+            let functions = functions
+                .into_iter()
+                .flat_map(|functions| functions.split(';'));
+            frames.extend(functions.map(|function| Frame {
+                is_kernel,
+                // Frames are told apart by it; one without is as good as any other of its name.
+                address: 0,
+                function: Some(function.as_bytes()),
+                module: None,
+                distance: None,
+            }));
+        }
+        Ok(())
+    }
+}
+
+impl LineWriter<'_> {
+    pub(super) fn stack(&mut self, stack: &Stack<'_>) {
+        self.name("stack");
+        let kind = match stack.kind {
+            StackKind::Back { .. } => "back",
+            StackKind::User => "user",
+            StackKind::Sample => "sample",
+        };
+        self.field("kind", kind);
+        self.field("since", Time(stack.since));
+        let follows = match stack.kind {
+            StackKind::Back {
+                state,
+                user_follows,
+            } => {
+                self.field("state", State(state));
+                user_follows
+            }
+            _ => false,
+        };
+        self.some("cpu", stack.cpu);
+        if follows {
+            self.field("user_follows", true);
+        }
+        self.frames(stack.frames);
+    }
+
+    pub(super) fn lock_wait(&mut self, wait: &LockWait<'_>) {
+        self.name("lock_wait");
+        self.field("kind", wait.kind.name());
+        self.field("lock", Hex(wait.lock));
+        self.field("since", Time(wait.since));
+        self.some("is_write", wait.is_write);
+        self.field("slept", wait.slept);
+        self.field("ret", wait.ret);
+        self.frames(wait.frames);
+    }
+
+    fn frames(&mut self, frames: &[Frame<'_>]) {
+        for (key, is_kernel) in [("kernel", true), ("user", false)] {
+            let of_kind = frames.iter().filter(|frame| frame.is_kernel == is_kernel);
+            let named = of_kind.filter_map(|frame| frame.function);
+            let functions: Vec<&[u8]> = named.collect();
+            if !functions.is_empty() {
+                self.bytes(key, &functions.join(&b';'));
+            }
+        }
+    }
+}

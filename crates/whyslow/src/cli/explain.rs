@@ -1,0 +1,66 @@
+use clap::Args;
+use whyslow_model::Ns;
+
+use super::OutputArgs;
+use super::ask::WindowArgs;
+use crate::time::parse_duration;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  whyslow explain web.wsl                      what was slow, and who did it
+  whyslow explain web.wsl -w op:17             why that call took so long
+  whyslow explain web.wsl -w 12:18:50+2s -t 31517
+  whyslow explain web.wsl --slow 'open>100ms'  all opens of more than 100 ms
+  whyslow explain web.wsl --format md          for the ticket";
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// Recording or trace [default: @last]
+    #[arg(value_name = "RECORDING")]
+    pub(crate) recording: Option<String>,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    /// Processes
+    #[arg(short, long, value_name = "PID", value_delimiter = ',')]
+    pub(crate) pid: Vec<i32>,
+    /// Threads; with a window, all that they did in it
+    #[arg(short, long, value_name = "TID", value_delimiter = ',')]
+    pub(crate) tid: Vec<i32>,
+    /// Calls of a name or class that took longer: `open>100ms`; several with `|`
+    #[arg(long, value_name = "CALL>TIME", value_parser = SlowCalls::parse)]
+    pub(crate) slow: Option<SlowCalls>,
+    /// Stories at most; 0 for all
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Calls, and how long they have to take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SlowCalls {
+    pub(crate) calls: Vec<String>,
+    pub(crate) min: Ns,
+}
+
+impl SlowCalls {
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut found = Self {
+            calls: Vec::new(),
+            min: Ns::MAX,
+        };
+        for word in text.split('|') {
+            let (call, min) = word.split_once('>').ok_or_else(|| {
+                format!("`{word}` is no call and time: write it as in `open>100ms`")
+            })?;
+            let call = call.trim();
+            if call.is_empty() {
+                return Err(format!("`{word}` names no call"));
+            }
+            found.calls.push(call.to_owned());
+            // One limit for all: the least, so that nothing that is asked for is missing.
+            found.min = found.min.min(parse_duration(min.trim())?);
+        }
+        Ok(found)
+    }
+}
