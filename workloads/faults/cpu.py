@@ -1,4 +1,4 @@
-"""Who computes while the victim wants to: a real-time spinner, a quota, a storm of programs, a job."""
+"""Who takes the CPU: a real-time spinner, a quota, a storm of programs, a job, a debugger."""
 
 from __future__ import annotations
 

@@ -129,4 +129,3 @@ def since(told: dict[str, int], offset: int) -> Span:
     """Of a workload that stamps with the calendar."""
     begin = told["begin_ns"] - offset
     return begin, begin + told["dur_ns"]
-
