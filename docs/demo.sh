@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The I/O story of the bundled incident. Called by ./dev demo with WHYSLOW, WORK and FIXTURE set.
+# The story of the bundled incident, and of one that is made now if LIVE is set. Called by ./dev demo with
+# WHYSLOW, WORK and FIXTURE set.
 set -euo pipefail
 
 rec="$WORK/web.wsl"
@@ -28,5 +29,25 @@ tell "Cut the window to that one open ($id): what else was running, and what did
 run io top "$rec" -w "$id" --op openat,sync --no-tracer -n 4
 run block top "$rec" -w "$id" -n 4
 
-tell "apache2's open of its session file took 158 ms while another process's sync ran across all of it (*),"
-echo "# and the disk it lives on was busy with the journal and the pages that this sync wrote."
+tell "All of that in one question."
+run explain "$rec" -n 1
+
+if [ -z "${LIVE:-}" ]; then
+    exit 0
+elif [ "$(id -u)" -ne 0 ]; then
+    tell "The same for real, on a slow disk of its own, needs root: sudo ./dev demo"
+    exit 0
+fi
+tell "The same for real: a service on a slow disk of its own, and somebody's sync."
+storm="$WORK/storm.wsl"
+status=0
+python3 workloads/run.py sync_storm --record "$storm" --whyslow "$WHYSLOW" >"$WORK/truth.json" 2>"$WORK/said" || status=$?
+if [ ! -d "$storm" ] || grep -q '"skipped"' "$WORK/truth.json"; then
+    tell "This machine cannot make it (exit $status):"
+    tail -n 5 "$WORK/said"
+    exit 0
+fi
+run explain "$storm" -n 1
+tell "What the incident itself says: guilty is $(python3 -c 'import json, sys
+guilty = json.load(open(sys.argv[1]))["guilty"]
+print(guilty["comm"], guilty["pid"])' "$WORK/truth.json")."

@@ -303,7 +303,7 @@ impl ColumnCoder {
                     codes.resize(rows.len(), self.null_code());
                     return Ok(());
                 }
-                let mut words = std::mem::replace(&mut self.words, PerWord::new());
+                let mut words = std::mem::take(&mut self.words);
                 let known = self.known(&mut words, &texts, (rows, derive));
                 self.word_codes((&texts, known, derive), rows, codes);
                 self.words = words;
@@ -315,8 +315,8 @@ impl ColumnCoder {
                 derive,
             } => {
                 let (paths, why) = (path.texts(batch)?, reason.texts(batch)?);
-                let mut words = std::mem::replace(&mut self.words, PerWord::new());
-                let mut reasons = std::mem::replace(&mut self.reasons, PerWord::new());
+                let mut words = std::mem::take(&mut self.words);
+                let mut reasons = std::mem::take(&mut self.reasons);
                 let known = self.known(&mut words, &paths, (rows, derive));
                 let known_why = reasons.of(&why, Seen::default());
                 if why.are_null() && !paths.are_null() {

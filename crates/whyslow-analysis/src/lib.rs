@@ -27,16 +27,22 @@ mod refuse;
 mod resolvers;
 mod rows;
 mod scan;
+pub mod statistics;
 mod sweep;
 mod threads;
 mod verbs;
 mod volumes;
 mod words;
 
+/// Which of several like objects (devices, hosts, files …) deviates, from what was done with them.
+pub mod outliers {
+    pub use crate::peers::{Deviation, Operation, deviations};
+}
+
 /// Typed reading of tables, for passes of other crates.
 pub mod read {
     pub use crate::fold::in_order;
-    pub use crate::scan::{ColumnRef, Ints, Projection, Texts};
+    pub use crate::scan::{ColumnRef, Ints, PerWord, Projection, Texts};
 }
 
 pub use error::AnalysisError;

@@ -259,13 +259,19 @@ pub(crate) fn per_row<T: Copy>(texts: &Texts<'_>, made: &[T], none: T) -> Vec<T>
 
 /// What was made of each word of a dictionary, kept while batches share the dictionary.
 #[derive(Debug, Clone)]
-pub(crate) struct PerWord<T> {
+pub struct PerWord<T> {
     dictionary: Option<ArrayRef>,
     made: Vec<T>,
 }
 
+impl<T: Clone> Default for PerWord<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T: Clone> PerWord<T> {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             dictionary: None,
             made: Vec::new(),
@@ -275,7 +281,7 @@ impl<T: Clone> PerWord<T> {
     /// The words' values, all `unset` if the dictionary is another one than before. Batches of a
     /// row group share the bytes of their dictionary, though not the array around them; the array
     /// kept here makes sure that no other one lies at the same address.
-    pub(crate) fn of(&mut self, texts: &Texts<'_>, unset: T) -> &mut [T] {
+    pub fn of(&mut self, texts: &Texts<'_>, unset: T) -> &mut [T] {
         self.of_new(texts, unset).0
     }
 

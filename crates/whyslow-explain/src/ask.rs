@@ -9,6 +9,8 @@ use whyslow_model::tables::{SyscallRow, ThreadRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
+use crate::many;
+use crate::patterns::Class;
 use crate::report::{ActorKind, Also, Confidence, Group, Report, SCHEMA, Story};
 use crate::slow::{self, SlowGroup, Wanted};
 use crate::starved::{self, Starved};
@@ -27,6 +29,8 @@ pub struct Question {
     pub operation: Option<(String, i64)>,
     pub tids: Vec<i32>,
     pub pids: Vec<i32>,
+    /// Devices: what the comparison with their peers says of them.
+    pub devices: Vec<String>,
     /// Names or classes of calls of which the slow ones are explained …
     pub calls: Vec<String>,
     /// … and how long they have to take for that.
@@ -56,10 +60,30 @@ pub fn explain(tables: &dyn Tables, question: &Question) -> Result<Report, Analy
         for tid in &question.tids {
             report.stories.extend(asker.thread(*tid, window)?);
         }
+    } else if !question.devices.is_empty() {
+        let (window, devices) = (question.window, &question.devices);
+        let mut found =
+            crate::detectors::devices::find(tables, window, devices, &question.recording)?;
+        found.retain(|finding| devices.contains(&finding.culprit.name));
+        if found.is_empty() {
+            report.caveats.push(format!(
+                "no requests to {} were recorded",
+                devices.join(", ")
+            ));
+        }
+        report.findings = found;
+        return Ok(report);
     } else {
-        report.stories = asker.slow()?;
+        let is_of_all =
+            question.calls.is_empty() && question.tids.is_empty() && question.pids.is_empty();
+        let find = || crate::detectors::run(tables, question.window, &question.recording);
+        // Each reads all calls once: at the same time.
+        let (stories, findings) = rayon::join(|| asker.slow(), || is_of_all.then(find));
+        report.stories = stories?;
+        asker.judge(&mut report)?;
+        report.findings = findings.transpose()?.unwrap_or_default();
     }
-    if report.stories.is_empty() {
+    if report.stories.is_empty() && report.findings.is_empty() {
         report
             .caveats
             .push("no operation took much longer than others like it".into());
@@ -69,6 +93,8 @@ pub fn explain(tables: &dyn Tables, question: &Question) -> Result<Report, Analy
 
 /// Groups of slow operations that are looked into, to find those worth telling.
 const CANDIDATES: usize = 16;
+/// Calls around one that are looked at for what such calls take.
+const COMPARED: u64 = 500_000;
 /// The same of threads that could not run.
 const STARVED: usize = 3;
 /// A story of less than this share of the greatest one's time is not worth reading.
@@ -94,6 +120,10 @@ fn ranked(stories: Vec<Story>) -> Vec<Story> {
     stories.sort_by_key(|story| std::cmp::Reverse(weight(story)));
     let most = stories.iter().map(excess).max().unwrap_or(0);
     stories.retain(|story| excess(story) as f64 >= WORTH_MIN * most as f64);
+    // One that names nobody is told where there is nothing else.
+    if stories.iter().any(|story| story.culprit.is_some()) {
+        stories.retain(|story| story.culprit.is_some());
+    }
     let mut kept: Vec<Story> = Vec::new();
     for story in stories {
         let part = story.culprit.map(|place| &story.parts[place]);
@@ -173,6 +203,32 @@ struct Called {
 }
 
 impl Asker<'_> {
+    /// Which kind of slowness it is: of the calls that are asked for, else of those of the first story.
+    fn judge(&self, report: &mut Report) -> Result<(), AnalysisError> {
+        let question = self.question;
+        let mut calls = question.calls.clone();
+        if calls.is_empty() {
+            let first = report
+                .stories
+                .iter()
+                .find(|story| story.target.kind == "operation");
+            let name = first.and_then(|story| story.target.what.split('(').next());
+            calls.extend(name.map(str::to_owned));
+        }
+        if calls.is_empty() {
+            return Ok(());
+        }
+        let judged = crate::judged::pattern(self.tables, question.window, &calls, question.min)?;
+        let Some(judged) = judged else {
+            return Ok(());
+        };
+        // Nobody asked: that there are too few to tell is no news.
+        if judged.class != Class::Insufficient || !question.calls.is_empty() {
+            report.patterns.push(judged.pattern());
+        }
+        Ok(())
+    }
+
     fn command(&self, rest: &str) -> String {
         format!("whyslow explain {} {rest}", self.question.recording)
             .trim_end()
@@ -193,11 +249,27 @@ impl Asker<'_> {
                 calls: vec![call.name.clone()],
                 min: Some(0),
                 utids: vec![call.utid],
+                near: Some(self.near(&call)),
                 ..Wanted::default()
             },
         )?;
         let baseline = groups.into_iter().find_map(|group| group.baseline);
         self.called(id, &call, baseline)
+    }
+
+    /// The stretch around a call that has enough others to compare it with.
+    fn near(&self, call: &Called) -> Window {
+        let info = self.tables.info();
+        let rows = info
+            .tables
+            .get(SyscallRow::TABLE.name)
+            .map_or(0, |table| table.rows);
+        let length = (info.end_ns - info.begin_ns).max(1) as f64;
+        let half = (length * (COMPARED as f64 / rows.max(1) as f64) / 2.0) as Ns;
+        Window::new(
+            call.begin.saturating_sub(half),
+            call.begin.saturating_add(half),
+        )
     }
 
     fn called(
@@ -328,6 +400,7 @@ impl Asker<'_> {
             min: question.min,
             window: question.window,
             utids,
+            near: None,
         };
         let groups = slow::groups(self.tables, &wanted)?;
         let limit = match question.limit.unwrap_or(STORIES) {
@@ -345,6 +418,29 @@ impl Asker<'_> {
         }
         stories.truncate(limit);
         Ok(stories)
+    }
+
+    /// What the slow calls of a group have more than others.
+    fn compare(&self, group: &SlowGroup, story: &mut Story) -> Result<(), AnalysisError> {
+        let walk = |calls: &[slow::Slow]| -> Result<Vec<Story>, AnalysisError> {
+            let mut walked = Vec::new();
+            for one in calls.iter().take(many::WALKED) {
+                let window = Window::new(one.ts, one.ts + one.dur.max(1));
+                if let Some(call) = self.call(one.id, window)? {
+                    walked.push(self.called(one.id, &call, group.baseline.clone())?);
+                }
+            }
+            Ok(walked)
+        };
+        let (slow, usual) = (walk(&group.longest)?, walk(&group.usual)?);
+        if let Some(of_group) = &mut story.group
+            && slow.len() > 1
+        {
+            of_group.walked = slow.len() as u64;
+            of_group.compared = usual.len() as u64;
+            of_group.excess = many::excess(&slow, &usual);
+        }
+        Ok(())
     }
 
     /// Threads that could not run, or waited for memory.
@@ -395,8 +491,13 @@ impl Asker<'_> {
                 dur_ns_total: thread.total,
                 dur_ns_max: thread.total,
                 walked: 1,
+                compared: 0,
+                excess: Vec::new(),
             });
-            stories.push(story);
+            // On a busy machine everybody waits for everybody: only one that stands out is a story.
+            if story.confidence >= Confidence::Medium {
+                stories.push(story);
+            }
         }
         Ok(stories)
     }
@@ -414,7 +515,12 @@ impl Asker<'_> {
             dur_ns_total: group.total,
             dur_ns_max: longest.dur,
             walked: 1,
+            compared: 0,
+            excess: Vec::new(),
         });
+        if !self.question.calls.is_empty() {
+            self.compare(group, &mut story)?;
+        }
         Ok(Some(story))
     }
 }

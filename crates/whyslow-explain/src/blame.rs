@@ -22,6 +22,8 @@ pub(crate) struct Blamed {
     pub(crate) by_grade: [Ns; 3],
     /// The longest of its leaves, by place.
     pub(crate) longest: usize,
+    /// It is the recorder's or tracer's.
+    pub(crate) is_tracer: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -89,6 +91,7 @@ impl Blame<'_> {
             },
             by_grade: [0; 3],
             longest: place,
+            is_tracer: self.is_tracer(who),
         });
         blamed.part.dur_ns += length;
         blamed.part.pieces += 1;
@@ -105,6 +108,14 @@ impl Blame<'_> {
                 evidence.push(proof);
             }
         }
+    }
+
+    fn is_tracer(&self, who: Who) -> bool {
+        let person = match who {
+            Who::Thread(utid) => self.moment.people.get(utid),
+            _ => None,
+        };
+        person.is_some_and(|person| person.is_tracer)
     }
 
     /// For whom threads of the kernel worked.

@@ -6,10 +6,14 @@ mod behalf;
 mod blame;
 mod blocks;
 mod classify;
+mod detectors;
 mod holders;
+mod judged;
 mod leaf;
+mod many;
 mod moment;
 mod overlap;
+pub mod patterns;
 mod report;
 mod say;
 mod serial;
@@ -17,14 +21,20 @@ mod slow;
 mod starved;
 mod story;
 mod walk;
+mod why;
 
 pub use ask::{Question, STORIES, explain};
 pub use report::{
-    Activity, Actor, ActorKind, Also, Alternative, Baseline, Confidence, Finding, Grade, Group,
-    Hop, Missing, Neighbour, Part, Pattern, Report, SCHEMA, Story, Target, Thing,
+    Activity, Actor, ActorKind, Also, Alternative, Baseline, Confidence, Excess, Finding, Grade,
+    Group, Hop, Missing, Neighbour, Part, Pattern, Report, SCHEMA, Story, Target, Thing,
 };
+pub use why::{ALL as MECHANISMS_TOLD, Mechanism, why};
 
 /// What to do about a mechanism, and about what the culprit did.
-fn advice(_mechanism: &str, _root: &str) -> Vec<String> {
-    Vec::new()
+fn advice(mechanism: &str, root: &str) -> Vec<String> {
+    let of = |id: &str| why::why(id).map_or(&[][..], |mechanism| mechanism.advice);
+    let both = of(mechanism)
+        .iter()
+        .chain(if root == mechanism { &[] } else { of(root) });
+    both.map(|advice| (*advice).to_owned()).collect()
 }

@@ -149,6 +149,13 @@ pub(crate) fn neighbours(
     (begin, end): (Ns, Ns),
 ) -> Vec<Neighbour> {
     let root = blame.root;
+    let is_left_out = |utid: Utid| {
+        moment.people.same_process(utid, root)
+            || moment
+                .people
+                .get(utid)
+                .is_some_and(|person| person.is_tracer)
+    };
     let mut bytes: FxHashMap<Utid, i64> = FxHashMap::default();
     for request in &moment.requests {
         let Some(utid) = request.utid else { continue };
@@ -163,7 +170,7 @@ pub(crate) fn neighbours(
     }
     let mut busy: Vec<(Utid, i64)> = bytes
         .into_iter()
-        .filter(|(utid, bytes)| *bytes >= BYTES_MIN && !moment.people.same_process(*utid, root))
+        .filter(|(utid, bytes)| *bytes >= BYTES_MIN && !is_left_out(*utid))
         .collect();
     busy.sort_by_key(|(utid, bytes)| (std::cmp::Reverse(*bytes), *utid));
     let mut found: Vec<Neighbour> = busy
@@ -181,7 +188,7 @@ pub(crate) fn neighbours(
         .collect();
     let mut ran: Vec<(Utid, Ns)> = moment.time_on_cpu((begin, end)).into_iter().collect();
     ran.retain(|(utid, time)| {
-        *time as f64 >= CPU_MIN * (end - begin) as f64 && !moment.people.same_process(*utid, root)
+        *time as f64 >= CPU_MIN * (end - begin) as f64 && !is_left_out(*utid)
     });
     ran.sort_by_key(|(utid, time)| (std::cmp::Reverse(*time), *utid));
     found.extend(

@@ -194,8 +194,27 @@ pub struct Group {
     pub count: u64,
     pub dur_ns_total: Ns,
     pub dur_ns_max: Ns,
-    /// Operations of the group that were walked for the parts.
+    /// Slow operations of the group that were walked, and others to compare them with.
     pub walked: u64,
+    pub compared: u64,
+    /// What the slow ones have more.
+    pub excess: Vec<Excess>,
+}
+
+/// What slow operations of a kind spend more than others of it, on average.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Excess {
+    pub mechanism: String,
+    pub culprit: Actor,
+    /// Of the mean.
+    pub delta_ns: Ns,
+    /// Of all that they take longer …
+    pub share: f64,
+    /// … and the 95 % interval of that.
+    pub share_low: f64,
+    pub share_high: f64,
+    /// Share of the slow operations in which nothing else is more.
+    pub dominance: f64,
 }
 
 /// Other slow operations with the same culprit.
@@ -236,6 +255,10 @@ pub struct Pattern {
     pub tests: Vec<(String, bool, String)>,
     /// Constants that durations come near to: hints, never verdicts.
     pub hints: Vec<String>,
+    /// Figures by name: `items`, `slow`, `episodes`, and those of tests as `T2.delta`.
+    pub numbers: Vec<(String, f64)>,
+    /// Operations more that would suffice where the evidence does not.
+    pub more: Option<u64>,
 }
 
 /// Why one operation, or a group of them, was slow.

@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 
 use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
-use whyslow_analysis::read::{Projection, in_order};
+use whyslow_analysis::read::{PerWord, Projection, in_order};
 use whyslow_model::row::Row;
 use whyslow_model::tables::{ProcessRow, SyscallRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
+use crate::moment::Words;
 use crate::report::Baseline;
 
 /// Fewer like operations are no baseline.
@@ -22,6 +23,8 @@ const DEVIATIONS: f64 = 4.0;
 const MEDIANS: f64 = 3.0;
 /// Slow operations that are remembered of each kind.
 const KEPT: usize = 64;
+/// Calls that are drawn from all.
+const DRAWN: usize = 48;
 /// Buckets of a duration: 16 an octave, which is 4 %.
 const PER_OCTAVE: f64 = 16.0;
 const BUCKETS: usize = 64 * 16;
@@ -66,6 +69,10 @@ const WAITS: [&str; 36] = [
     "exit_group",
 ];
 
+/// Of names of calls: not looked at yet, and of no interest.
+const UNKNOWN: u32 = u32::MAX;
+const UNWANTED: u32 = u32::MAX - 1;
+
 /// One slow call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slow {
@@ -83,6 +90,8 @@ pub(crate) struct SlowGroup {
     pub(crate) baseline: Option<Baseline>,
     /// The longest, in order of length.
     pub(crate) longest: Vec<Slow>,
+    /// Some that were not slow, from all of the recording.
+    pub(crate) usual: Vec<Slow>,
     pub(crate) count: u64,
     pub(crate) total: Ns,
     /// Time beyond the median.
@@ -93,6 +102,8 @@ struct Counts {
     buckets: Box<[u32]>,
     count: u64,
     longest: Vec<Slow>,
+    /// Each call is among these with the same probability.
+    drawn: Vec<Slow>,
 }
 
 fn bucket(dur: Ns) -> usize {
@@ -109,18 +120,33 @@ impl Counts {
             buckets: vec![0; BUCKETS].into_boxed_slice(),
             count: 0,
             longest: Vec::new(),
+            drawn: Vec::new(),
         }
     }
 
     fn add(&mut self, slow: Slow) {
         self.buckets[bucket(slow.dur)] += 1;
         self.count += 1;
+        self.draw(slow);
         if self.longest.len() == KEPT * 2 {
             self.longest.sort_unstable_by(|a, b| b.cmp(a));
             self.longest.truncate(KEPT);
         }
         if slow.dur >= SLOW_MIN_NS {
             self.longest.push(slow);
+        }
+    }
+
+    /// Keeps so many of all, by numbers that depend on nothing but how many came before.
+    fn draw(&mut self, call: Slow) {
+        if self.drawn.len() < DRAWN {
+            self.drawn.push(call);
+            return;
+        }
+        let number = self.count.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11;
+        let place = (number % self.count) as usize;
+        if let Some(drawn) = self.drawn.get_mut(place) {
+            *drawn = call;
         }
     }
 
@@ -163,6 +189,8 @@ pub(crate) struct Wanted {
     pub(crate) min: Option<Ns>,
     pub(crate) window: Option<Window>,
     pub(crate) utids: Vec<i32>,
+    /// Calls that are looked at; all if none.
+    pub(crate) near: Option<Window>,
 }
 
 /// Groups of slow calls, that with the most time beyond the usual first.
@@ -176,18 +204,29 @@ pub(crate) fn groups(
         ["ts", "dur", "id", "utid", "upid"].map(|name| projection.need(name));
     let [name, op, class, path] =
         ["name", "op", "fd_class", "path"].map(|name| projection.need(name));
-    let mut found: FxHashMap<(i64, String), Counts> = FxHashMap::default();
-    in_order(tables, &projection.scan(None), |batch| {
+    let mut found: FxHashMap<(i64, u32), Counts> = FxHashMap::default();
+    let (mut names, mut known) = (Words::default(), PerWord::new());
+    in_order(tables, &projection.scan(wanted.near), |batch| {
         let (ts, dur, id) = (ts.ints(batch)?, dur.ints(batch)?, id.ints(batch)?);
         let (utid, upid) = (utid.ints(batch)?, upid.ints(batch)?);
         let (name, op) = (name.texts(batch)?, op.texts(batch)?);
         let (class, path) = (class.texts(batch)?, path.texts(batch)?);
+        let calls = known.of(&name, UNKNOWN);
         for row in 0..batch.num_rows() as u32 {
-            let (Some(dur), Some(call)) = (dur.get(row), name.get(row)) else {
+            let (Some(dur), Some(word)) = (dur.get(row), name.key(row)) else {
                 continue;
             };
-            if !is_wanted(wanted, call, op.get(row))
-                || (wanted.calls.is_empty() && is_waiting(class.get(row), path.get(row)))
+            let call = &mut calls[word];
+            if *call == UNKNOWN {
+                let name = name.get(row).unwrap_or("");
+                *call = if is_wanted(wanted, name, op.get(row)) {
+                    names.intern(name).number()
+                } else {
+                    UNWANTED
+                };
+            }
+            if *call == UNWANTED
+                || (wanted.calls.is_empty() && is_waiting(class.get(row), || path.get(row)))
             {
                 continue;
             }
@@ -197,24 +236,12 @@ pub(crate) fn groups(
                 ts: ts.at(row),
                 utid: utid.get(row).unwrap_or(-1) as i32,
             };
-            let key = (upid.get(row).unwrap_or(-1), call.to_owned());
+            let key = (upid.get(row).unwrap_or(-1), *call);
             found.entry(key).or_insert_with(Counts::new).add(slow);
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    // Processes of one name are one program: a server has many, and each may have few calls.
-    let mut programs: FxHashMap<(String, String), Counts> = FxHashMap::default();
-    for ((upid, call), counts) in found {
-        let comm = comms.get(&upid).cloned().unwrap_or_default();
-        let into = programs.entry((comm, call)).or_insert_with(Counts::new);
-        into.count += counts.count;
-        for (sum, more) in into.buckets.iter_mut().zip(&counts.buckets) {
-            *sum += more;
-        }
-        into.longest.extend(counts.longest);
-        into.longest.sort_unstable_by(|a, b| b.cmp(a));
-        into.longest.truncate(KEPT);
-    }
+    let programs = by_program(found, &comms, &names);
     let mut groups: Vec<SlowGroup> = programs
         .into_iter()
         .filter_map(|(key, counts)| group(key, counts, wanted))
@@ -226,6 +253,37 @@ pub(crate) fn groups(
     Ok(groups)
 }
 
+/// Processes of one name are one program: a server has many, and each may have few calls.
+fn by_program(
+    found: FxHashMap<(i64, u32), Counts>,
+    comms: &FxHashMap<i64, String>,
+    names: &Words,
+) -> FxHashMap<(String, String), Counts> {
+    let mut programs: FxHashMap<(String, String), Counts> = FxHashMap::default();
+    // What is drawn depends on the order.
+    let mut found: Vec<_> = found.into_iter().collect();
+    found.sort_by_key(|(key, _)| *key);
+    for ((upid, call), counts) in found {
+        let comm = comms.get(&upid).cloned().unwrap_or_default();
+        let call = names.text_of(call).to_owned();
+        let into = programs.entry((comm, call)).or_insert_with(Counts::new);
+        into.count += counts.count;
+        for (sum, more) in into.buckets.iter_mut().zip(&counts.buckets) {
+            *sum += more;
+        }
+        into.longest.extend(counts.longest);
+        into.longest.sort_unstable_by(|a, b| b.cmp(a));
+        into.longest.truncate(KEPT);
+        into.drawn.extend(counts.drawn);
+    }
+    programs
+}
+
+/// Whether calls of this name, or about objects of this class, wait by nature.
+pub(crate) fn is_wait(call: &str, class: Option<&str>) -> bool {
+    WAITS.contains(&call) || is_waiting(class, || None)
+}
+
 fn is_wanted(wanted: &Wanted, call: &str, op: Option<&str>) -> bool {
     if wanted.calls.is_empty() {
         return !WAITS.contains(&call);
@@ -235,12 +293,14 @@ fn is_wanted(wanted: &Wanted, call: &str, op: Option<&str>) -> bool {
 }
 
 /// Whether a call is about something that others have to fill or empty first, be it today or tomorrow.
-fn is_waiting(class: Option<&str>, path: Option<&str>) -> bool {
+fn is_waiting<'p>(class: Option<&str>, path: impl Fn() -> Option<&'p str>) -> bool {
     let by_others = [
         "pipe", "unix", "inet", "inet6", "netlink", "socket", "eventfd", "epoll", "timerfd",
         "signalfd", "inotify", "tty",
     ];
-    class.is_some_and(|class| by_others.contains(&class)) || path == Some("/dev/fuse")
+    class.is_some_and(|class| {
+        by_others.contains(&class) || (class == "dev" && path() == Some("/dev/fuse"))
+    })
 }
 
 fn group((comm, call): (String, String), mut counts: Counts, wanted: &Wanted) -> Option<SlowGroup> {
@@ -265,8 +325,11 @@ fn group((comm, call): (String, String), mut counts: Counts, wanted: &Wanted) ->
     if longest.is_empty() {
         return None;
     }
+    let mut usual = counts.drawn;
+    usual.retain(|call| (call.dur as f64) < threshold.min(MEDIANS * median));
+    usual.sort_unstable_by_key(|call| (call.ts, call.id));
     let total: Ns = longest.iter().map(|slow| slow.dur).sum();
-    let usual = if has_baseline {
+    let expected = if has_baseline {
         median as Ns * longest.len() as Ns
     } else {
         0
@@ -281,8 +344,9 @@ fn group((comm, call): (String, String), mut counts: Counts, wanted: &Wanted) ->
         call,
         count: longest.len() as u64,
         total,
-        excess: total - usual,
+        excess: total - expected,
         longest,
+        usual,
     })
 }
 

@@ -166,7 +166,9 @@ impl Teller<'_, '_> {
                 && part.culprit.kind == ActorKind::Own
                 && matches!(part.root.as_str(), "cpu_running" | "timer_sleep")
         };
-        let sums = by_culprit(&self.parts, &is_work);
+        // What the recording itself costs is told apart, and is nobody's fault.
+        let is_left_out = |blamed: &Blamed| blamed.is_tracer || is_work(blamed);
+        let sums = by_culprit(&self.parts, &is_left_out);
         let best = sums.into_iter().find(|(place, _)| {
             let part = &self.parts[*place].part;
             part.culprit.kind != ActorKind::Unknown
@@ -238,7 +240,9 @@ impl Teller<'_, '_> {
         };
         let parts = self.parts.iter().enumerate();
         parts
-            .filter(|(_, blamed)| blamed.part.share >= ALTERNATIVE_MIN && !same(blamed))
+            .filter(|(_, blamed)| {
+                blamed.part.share >= ALTERNATIVE_MIN && !same(blamed) && !blamed.is_tracer
+            })
             .map(|(place, blamed)| Alternative {
                 part: place,
                 says: format!(

@@ -39,4 +39,12 @@ fn the_demo_finds_the_slow_open_and_the_sync_across_it() {
     assert!(sync.starts_with('*'), "{sync}");
     assert!(cut.contains("* began before, or ended after, the window"));
     assert!(row(cut, &["sda", "write", "jbd2"]).is_some(), "{cut}");
+    let (_, explained) = told.split_once("in one question").expect("it is explained");
+    let explained = explained.split_whitespace().collect::<Vec<_>>().join(" ");
+    for said in [
+        "apache2[243] took 158 ms",
+        "most likely because sync[339] had everything written on sda",
+    ] {
+        assert!(explained.contains(said), "{said}: {explained}");
+    }
 }

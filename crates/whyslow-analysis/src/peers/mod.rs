@@ -20,11 +20,10 @@
 //! requests are not told apart. `docs/outliers.md` has the rates at which the tests find what they look
 //! for, and fire for nothing.
 
-mod correction;
 mod dispersion;
-mod distributions;
 mod driver;
 mod in_flight;
+mod objects;
 mod shift;
 #[cfg(test)]
 mod simulation;
@@ -34,6 +33,7 @@ mod tail;
 pub(crate) use dispersion::Slices;
 pub(crate) use driver::driver;
 pub(crate) use in_flight::{InFlight, Issued, Told};
+pub use objects::{Deviation, Operation, deviations};
 pub(crate) use shift::{REQUESTS_MIN as SHIFT_REQUESTS_MIN, Shift};
 pub(crate) use strata::{Sample, Stratum};
 pub(crate) use tail::{Evidence, Tail};
@@ -43,8 +43,9 @@ use std::sync::OnceLock;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
-use correction::adjusted;
 use strata::Counts;
+
+use crate::statistics::adjusted;
 
 /// Share of false findings among all, over all tests of an answer.
 pub(crate) const LEVEL: f64 = 0.01;

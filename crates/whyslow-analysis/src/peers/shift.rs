@@ -13,10 +13,10 @@
 //! device. A device that is always 6 % slower has a delta of 1 if times vary little, but nobody
 //! minds; so delta counts from a ratio of 1.25 only.
 
-use super::distributions::normal_tail;
 use super::strata::Counts;
 use super::{LEVEL, Matched, median};
 use crate::histogram::middle;
+use crate::statistics::normal_tail;
 
 /// Fewer requests can be far off by chance, and the sum is not normal yet.
 pub(crate) const REQUESTS_MIN: u64 = 100;

@@ -32,6 +32,15 @@ impl Stratum {
         }
     }
 
+    /// Of operations of any kind that have no size.
+    pub(super) fn of_kind(kind: u8, depth: u64) -> Self {
+        Self {
+            op: 0,
+            size: kind,
+            depth: half_octave(depth),
+        }
+    }
+
     /// Least and greatest size, bytes.
     pub(crate) fn sizes(self) -> (u64, u64) {
         let (least, most) = class_bounds(self.size);

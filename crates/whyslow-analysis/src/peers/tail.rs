@@ -15,9 +15,9 @@
 //! be beyond five times as often as expected, five times at least, and twice as often as the median
 //! peer: peers of two sorts, half of them fast, would make all of the slow half exceptional.
 
-use super::distributions::{beta_binomial_tail, binomial_tail};
 use super::strata::{Counts, Stratum};
 use super::{LEVEL, Matched, Pair, median};
+use crate::statistics::{beta_binomial_tail, binomial_tail};
 
 /// Less than this is a coincidence, however improbable.
 const OVER_MIN: u64 = 5;

@@ -10,7 +10,7 @@ mod people;
 mod rare;
 mod words;
 
-pub(crate) use people::People;
+pub(crate) use people::{People, RECORDER};
 pub(crate) use words::{Word, Words};
 
 use std::ops::Range;

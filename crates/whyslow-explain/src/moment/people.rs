@@ -11,6 +11,9 @@ use whyslow_store::Tables;
 use super::Utid;
 use super::columns::{Result, rows};
 
+/// Name of our own recorder, which no source marks as a tracer.
+pub(crate) const RECORDER: &str = "whyslow";
+
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Person {
     pub(crate) tid: i32,
@@ -63,7 +66,10 @@ impl People {
                     upid,
                     comm: comm.get(at).unwrap_or("").to_owned(),
                     is_kernel: is(kernel),
-                    is_tracer: is(tracer),
+                    is_tracer: is(tracer)
+                        || upid
+                            .and_then(|upid| people.processes.get(&upid))
+                            .is_some_and(|comm| comm == RECORDER),
                 };
                 people.by_utid.insert(utid.at(at) as Utid, person);
             }

@@ -11,6 +11,12 @@ pub(crate) struct Words {
     texts: Vec<Box<str>>,
 }
 
+impl Word {
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+}
+
 impl Words {
     pub(crate) fn intern(&mut self, text: &str) -> Word {
         if let Some(number) = self.numbers.get(text) {
@@ -20,6 +26,10 @@ impl Words {
         self.texts.push(text.into());
         self.numbers.insert(text.into(), number);
         Word(number)
+    }
+
+    pub(crate) fn text_of(&self, number: u32) -> &str {
+        &self.texts[number as usize]
     }
 
     pub(crate) fn text(&self, word: Word) -> &str {

@@ -11,6 +11,7 @@ Examples:
   whyslow explain web.wsl -w op:17             why that call took so long
   whyslow explain web.wsl -w 12:18:50+2s -t 31517
   whyslow explain web.wsl --slow 'open>100ms'  all opens of more than 100 ms
+  whyslow explain web.wsl -d sdy               whether that disk is slow or busy
   whyslow explain web.wsl --format md          for the ticket";
 
 #[derive(Debug, Args)]
@@ -26,12 +27,18 @@ pub(crate) struct ExplainArgs {
     /// Threads; with a window, all that they did in it
     #[arg(short, long, value_name = "TID", value_delimiter = ',')]
     pub(crate) tid: Vec<i32>,
+    /// Block devices: how they compare with their peers
+    #[arg(short, long, value_name = "DEV", value_delimiter = ',')]
+    pub(crate) dev: Vec<String>,
     /// Calls of a name or class that took longer: `open>100ms`; several with `|`
     #[arg(long, value_name = "CALL>TIME", value_parser = SlowCalls::parse)]
     pub(crate) slow: Option<SlowCalls>,
     /// Stories at most; 0 for all
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<usize>,
+    /// What a mechanism is, how it is recognised and what helps; `list` names all
+    #[arg(long, value_name = "MECHANISM", exclusive = true)]
+    pub(crate) why: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use whyslow_explain::{Activity, Actor, ActorKind, Confidence, Finding, Hop, Part, Report, Story};
+use whyslow_explain::{
+    Activity, Actor, ActorKind, Confidence, Finding, Group, Hop, Part, Report, Story,
+};
 use whyslow_model::Ns;
 
 use super::escape::shown;
@@ -15,6 +17,8 @@ use crate::time::Calendar;
 
 /// Parts and hops of a story that are shown; all with `--wide`.
 const PARTS: usize = 6;
+/// Parts of less are not shown.
+const SHARE: f64 = 0.001;
 /// Functions of a stack.
 const FRAMES: usize = 4;
 const WIDTH: usize = 100;
@@ -123,7 +127,17 @@ fn text(report: &Report, subject: &Subject, look: &Look) -> String {
     }
     if !report.findings.is_empty() {
         out.push('\n');
-        say(&mut out, &look.paint(Paint::Header, "found besides"));
+        say(
+            &mut out,
+            &look.paint(
+                Paint::Header,
+                if report.stories.is_empty() {
+                    "found"
+                } else {
+                    "found besides"
+                },
+            ),
+        );
     }
     for finding in &report.findings {
         Page {
@@ -209,6 +223,9 @@ impl Page<'_> {
             ));
         }
         self.wrapped("   ", &facts.join("; "));
+        if let Some(group) = &story.group {
+            self.excess(group);
+        }
         self.parts(story);
         if !story.chain.is_empty() {
             self.line("   chain");
@@ -219,19 +236,7 @@ impl Page<'_> {
         for other in &story.alternatives {
             self.wrapped("   also ", &other.says);
         }
-        for also in &story.also {
-            let words = format!(
-                "{} by {}: {} calls, the longest {}{}",
-                also.what,
-                actor(&also.actor),
-                also.count,
-                length(also.dur_ns),
-                also.id
-                    .as_ref()
-                    .map_or_else(String::new, |id| format!(" ({id})"))
-            );
-            self.wrapped("   same culprit ", &words);
-        }
+        self.also(story);
         for neighbour in &story.neighbours {
             let who = actor(&neighbour.actor);
             self.wrapped("   busy meanwhile ", &format!("{who}: {}", neighbour.what));
@@ -254,11 +259,48 @@ impl Page<'_> {
         self.wrapped("   again ", &story.reproduce);
     }
 
+    /// Other calls that the same culprit explains.
+    fn also(&mut self, story: &Story) {
+        for also in &story.also {
+            let words = format!(
+                "{} by {}: {} calls, the longest {}{}",
+                also.what,
+                actor(&also.actor),
+                also.count,
+                length(also.dur_ns),
+                also.id
+                    .as_ref()
+                    .map_or_else(String::new, |id| format!(" ({id})"))
+            );
+            self.wrapped("   same culprit ", &words);
+        }
+    }
+
+    /// What slow calls have more than others of their kind.
+    fn excess(&mut self, group: &Group) {
+        for excess in &group.excess {
+            let words = format!(
+                "{} of the longest {} calls spend {} more on {} ({}) than {} others: {:.0} % of their excess (95 %: {:.0}–{:.0} %)",
+                percent(excess.dominance),
+                group.walked,
+                length(excess.delta_ns),
+                excess.mechanism,
+                actor(&excess.culprit),
+                group.compared,
+                excess.share * 100.0,
+                excess.share_low * 100.0,
+                excess.share_high * 100.0,
+            );
+            self.wrapped("   ", &words);
+        }
+    }
+
     fn parts(&mut self, story: &Story) {
+        let worth = story.parts.iter().take_while(|part| part.share >= SHARE);
         let count = if self.look.details {
             story.parts.len()
         } else {
-            PARTS
+            worth.count().clamp(1, PARTS)
         };
         self.line("   where the time went");
         for part in story.parts.iter().take(count) {
@@ -330,6 +372,10 @@ impl Page<'_> {
             self.wrapped("     try ", suggestion);
         }
     }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
 }
 
 fn grade(part: &Part) -> String {

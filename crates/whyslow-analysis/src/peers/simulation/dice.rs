@@ -1,43 +1,6 @@
-//! Random numbers, the same on every machine, and the distributions of times.
+//! The distributions of times.
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
-pub(super) struct Dice(u64);
-
-impl Dice {
-    /// Runs with different seeds have nothing in common.
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0xD134_2543_DE82_EF95) ^ 0x5851_F42D_4C95_7F2D)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// In (0, 1].
-    pub(super) fn unit(&mut self) -> f64 {
-        ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
-    }
-
-    pub(super) fn below(&mut self, sides: usize) -> usize {
-        (self.next() % sides as u64) as usize
-    }
-
-    pub(super) fn happens(&mut self, chance: f64) -> bool {
-        self.unit() <= chance
-    }
-
-    pub(super) fn exponential(&mut self) -> f64 {
-        -self.unit().ln()
-    }
-
-    /// By Box and Muller.
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
-    }
-}
+pub(super) use crate::statistics::Dice;
 
 /// How times vary, around 1.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,9 +1,8 @@
 //! The tests as they were first drawn up, to measure the others by: counts beyond the peers' 99th
 //! percentile with a plain binomial, and Mann and Whitney's test against all peers as one.
 
-use super::super::correction::adjusted;
-use super::super::distributions::{binomial_tail, normal_tail};
 use super::super::{LEVEL, median};
+use crate::statistics::{adjusted, binomial_tail, normal_tail};
 
 /// Times of each device: which are found by their tails.
 pub(super) fn tail(devices: &[Vec<f64>]) -> Vec<bool> {

@@ -4,7 +4,7 @@
 ///
 /// With the p values in ascending order, the `i`-th of `m` becomes the least `p_j m / j` of all
 /// `j >= i` (Benjamini, Hochberg 1995, as adjusted p values).
-pub(crate) fn adjusted(p: &[f64]) -> Vec<f64> {
+pub fn adjusted(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
     let mut adjusted = vec![1.0; p.len()];

@@ -1,0 +1,220 @@
+//! The tests of devices for any column of objects: interfaces, hosts, files, clients.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::Ns;
+
+use super::{
+    Compared, Comparison, InFlight, Issued, Sample, Slices, Stratum, Told, adjust, compare,
+};
+
+/// Each object is compared with each other one.
+const OBJECTS_MAX: usize = 100;
+/// Kinds of operations are numbered by a byte.
+const KINDS_MAX: usize = 256;
+/// As for devices: others are just before an operation for so many times the usual one's length.
+const LATELY: i64 = 4;
+
+/// What was done with one object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    pub ts: Ns,
+    /// ns, not negative.
+    pub dur: Ns,
+    pub object: u32,
+    /// Only operations of one kind are compared: what was done, and of which size.
+    pub kind: u32,
+}
+
+/// How one object lies against its peers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Deviation {
+    pub object: u32,
+    /// Operations that peers have like ones of, and those of them beyond the 99th percentile of the
+    /// peers' like ones.
+    pub compared: u64,
+    pub over: u64,
+    /// Times as many as expected if it was like its peers.
+    pub relative_risk: f64,
+    /// The least share of false findings at which the tail counts, over all tests of all objects.
+    pub tail_q: f64,
+    pub is_tail: bool,
+    /// Median in times of the median peer's; none with fewer than 100 operations.
+    pub median_ratio: Option<f64>,
+    pub shift_q: Option<f64>,
+    pub is_shifted: bool,
+    /// Found, but asked for so much more than its peers that slow and busy cannot be told apart.
+    pub is_excused: bool,
+    /// Operations of which one slow in five would be found nine times in ten; none if peers have too
+    /// few for that.
+    pub enough: Option<u64>,
+}
+
+/// Compares each object with the others; those that cannot be compared are left out. Objects with
+/// the most operations only, if there are more than a hundred.
+pub fn deviations(operations: &[Operation]) -> Vec<Deviation> {
+    let objects = commonest(operations.iter().map(|one| one.object), OBJECTS_MAX);
+    let kinds = commonest(operations.iter().map(|one| one.kind), KINDS_MAX);
+    let mut by_object: Vec<Vec<(Operation, u8)>> = vec![Vec::new(); objects.len()];
+    for one in operations {
+        if let (Some(place), Some(kind)) = (objects.get(&one.object), kinds.get(&one.kind)) {
+            by_object[*place].push((*one, *kind as u8));
+        }
+    }
+    let told: Vec<Vec<Told<(Ns, u8)>>> = by_object.into_iter().map(told).collect();
+    let samples: Vec<Sample> = told.iter().map(|told| sample(told)).collect();
+    let mut compared = compare(&samples);
+    let span = span(operations);
+    for (compared, told) in compared.iter_mut().zip(&told) {
+        for comparison in compared.comparisons_mut() {
+            let mut slices = Slices::new(span);
+            for one in told {
+                if let Some(is_over) = comparison.tail.is_over(stratum(one), bucket(one)) {
+                    slices.add(one.request.issue, is_over);
+                }
+            }
+            comparison.tail.disperse(slices.dispersion());
+        }
+    }
+    let tests = adjust(compared.iter_mut().flat_map(Compared::comparisons_mut));
+    let mut names: Vec<u32> = vec![0; objects.len()];
+    for (object, place) in objects {
+        names[place] = object;
+    }
+    let found = names.into_iter().zip(&compared);
+    let found = found.flat_map(|(object, compared)| {
+        let comparisons = compared.by_op.as_deref().unwrap_or_default();
+        let one = move |comparison| deviation(object, comparison, tests);
+        comparisons.iter().map(one)
+    });
+    found.collect()
+}
+
+fn deviation(object: u32, comparison: &Comparison, tests: usize) -> Deviation {
+    let (tail, shift) = (&comparison.tail, comparison.shift.as_ref());
+    Deviation {
+        object,
+        compared: tail.compared,
+        over: tail.over,
+        relative_risk: tail.relative_risk(),
+        tail_q: tail.q,
+        is_tail: comparison.tail_fires(),
+        median_ratio: shift.map(|shift| shift.ratio),
+        shift_q: shift.map(|shift| shift.q),
+        is_shifted: comparison.shift_fires(),
+        is_excused: comparison.is_excused(),
+        enough: tail.enough(tests),
+    }
+}
+
+/// Values with the most occurrences, each with a number.
+fn commonest(values: impl Iterator<Item = u32>, most: usize) -> FxHashMap<u32, usize> {
+    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+    for value in values {
+        *counts.entry(value).or_default() += 1;
+    }
+    let mut counts: Vec<(u32, u64)> = counts.into_iter().collect();
+    counts.sort_by_key(|(value, count)| (std::cmp::Reverse(*count), *value));
+    counts.truncate(most);
+    let places = counts.into_iter().enumerate();
+    places.map(|(place, (value, _))| (value, place)).collect()
+}
+
+/// Operations of one object with what else went on with it.
+fn told(mut operations: Vec<(Operation, u8)>) -> Vec<Told<(Ns, u8)>> {
+    operations.sort_by_key(|(one, _)| one.ts);
+    let mut lengths: Vec<Ns> = operations.iter().map(|(one, _)| one.dur).collect();
+    lengths.sort_unstable();
+    let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
+    let mut found = Vec::with_capacity(operations.len());
+    let mut in_flight = InFlight::new(LATELY.saturating_mul(usual));
+    for (id, (one, kind)) in (0..).zip(operations) {
+        let request = Issued {
+            issue: one.ts,
+            id,
+            end: one.ts.saturating_add(one.dur),
+            what: (one.dur, kind),
+        };
+        in_flight.add(one.ts, request, &mut |told| found.push(told));
+    }
+    in_flight.finish(&mut |told| found.push(told));
+    found
+}
+
+fn sample(told: &[Told<(Ns, u8)>]) -> Sample {
+    let mut sample = Sample::default();
+    for one in told {
+        sample.add(stratum(one), one.request.what.0, one.share_ns);
+        sample.ask(one.preceded);
+    }
+    sample
+}
+
+fn stratum(told: &Told<(Ns, u8)>) -> Stratum {
+    Stratum::of_kind(told.request.what.1, told.depth)
+}
+
+fn bucket(told: &Told<(Ns, u8)>) -> usize {
+    crate::histogram::bucket_of(told.request.what.0)
+}
+
+fn span(operations: &[Operation]) -> Ns {
+    let first = operations.iter().map(|one| one.ts).min().unwrap_or(0);
+    let last = operations.iter().map(|one| one.ts).max().unwrap_or(0);
+    last.saturating_sub(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::Dice;
+
+    /// Six hosts that are asked in turn, two kinds of questions, one after the other.
+    fn asked(time: impl Fn(u32, &mut Dice) -> f64) -> Vec<Operation> {
+        let mut dice = Dice::new(3);
+        let mut one = |number: u32| {
+            let (object, kind) = (number % 6 + 10, number / 6 % 2);
+            let usual = (f64::from(kind + 1) + 0.3 * dice.normal()).exp();
+            Operation {
+                ts: Ns::from(number) * 1_000_000_000,
+                dur: (1e6 * usual * time(object, &mut dice)) as Ns,
+                object,
+                kind,
+            }
+        };
+        (0..1800).map(&mut one).collect()
+    }
+
+    fn found(operations: &[Operation]) -> [Vec<u32>; 2] {
+        let deviations = deviations(operations);
+        assert_eq!(deviations.len(), 6);
+        let tails = deviations.iter().filter(|one| one.is_tail);
+        let shifts = deviations.iter().filter(|one| one.is_shifted);
+        [
+            tails.map(|one| one.object).collect(),
+            shifts.map(|one| one.object).collect(),
+        ]
+    }
+
+    #[test]
+    fn the_bad_one_of_several_is_found_by_its_tail_or_its_median() {
+        assert_eq!(found(&asked(|_, _| 1.0)), [[0; 0]; 2]);
+        let sometimes = |object, dice: &mut Dice| {
+            let is_slow = object == 13 && dice.happens(0.1);
+            if is_slow { 20.0 } else { 1.0 }
+        };
+        assert_eq!(found(&asked(sometimes)), [vec![13], Vec::new()]);
+        let always = |object, _: &mut Dice| if object == 11 { 1.6 } else { 1.0 };
+        assert_eq!(found(&asked(always))[1], [11]);
+    }
+
+    #[test]
+    fn few_objects_or_operations_are_not_compared() {
+        let all = asked(|_, _| 1.0);
+        assert!(deviations(&[]).is_empty());
+        assert!(deviations(&all[..60]).is_empty());
+        let three: Vec<_> = all.iter().filter(|one| one.object < 13).copied().collect();
+        assert!(deviations(&three).is_empty());
+    }
+}

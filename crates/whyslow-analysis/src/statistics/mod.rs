@@ -1,0 +1,13 @@
+//! What tests of any question share: tails of distributions, the correction for many tests, and
+//! random numbers that are the same on every machine.
+
+mod correction;
+mod dice;
+mod distributions;
+
+pub use correction::adjusted;
+pub use dice::Dice;
+pub use distributions::{
+    beta_binomial_tail, binomial_tail, chi_square_tail, f_tail_of_two, hypergeometric_tail,
+    normal_tail,
+};

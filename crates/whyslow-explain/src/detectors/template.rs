@@ -1,0 +1,79 @@
+//! Paths that differ only in numbers and ids are of one pattern.
+
+/// The path with what varies in each component replaced by `*`: runs of digits, and words of
+/// hexadecimal digits, of which ids consist.
+pub(crate) fn of_path(path: &str) -> String {
+    let parts: Vec<String> = path.split('/').map(component).collect();
+    parts.join("/")
+}
+
+fn component(part: &str) -> String {
+    let mut out = String::with_capacity(part.len());
+    let is_word = |c: char| c.is_ascii_alphanumeric();
+    let mut rest = part;
+    while !rest.is_empty() {
+        let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        if end == 0 {
+            let c = rest.chars().next().unwrap_or('-');
+            out.push(c);
+            rest = &rest[c.len_utf8()..];
+            continue;
+        }
+        let (word, after) = rest.split_at(end);
+        rest = after;
+        let word = of_word(word);
+        if !(word == "*" && out.ends_with('*')) {
+            out.push_str(&word);
+        }
+    }
+    // Separators inside of an id belong to it.
+    while out.contains("*-*") {
+        out = out.replace("*-*", "*");
+    }
+    out
+}
+
+fn of_word(word: &str) -> String {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let is_hex = word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    // An id: hexadecimal with digits in it, or a long mixture as mkstemp and session ids have.
+    let is_mixed = word.len() >= 8 && digits >= 2 && word.len() > digits;
+    if (is_hex && digits > 0 && word.len() >= 4) || is_mixed {
+        return "*".into();
+    }
+    let mut out = String::with_capacity(word.len());
+    for c in word.chars() {
+        match c {
+            '0'..='9' if out.ends_with('*') => {}
+            '0'..='9' => out.push('*'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_path;
+
+    #[test]
+    fn what_varies_is_a_star_and_what_does_not_stays() {
+        let check = |path: &str, expected: &str| assert_eq!(of_path(path), expected, "{path}");
+        check(
+            "/tmp/d7a1f0c2-9d52-4a6e-8a7b-0f1c2d3e4f50/17.txt",
+            "/tmp/*/*.txt",
+        );
+        check(
+            "/var/lib/php/sessions/sess_u77dj8kh3nvicqm50rjug6kbct",
+            "/var/lib/php/sessions/sess_*",
+        );
+        check("/data/00000000000000170210.log", "/data/*.log");
+        check("/var/log/app.log.3", "/var/log/app.log.*");
+        check("/etc/passwd", "/etc/passwd");
+        check(
+            "/usr/lib/x86_64-linux-gnu/libc.so.6",
+            "/usr/lib/x*_*-linux-gnu/libc.so.*",
+        );
+        check("/home/deadbeef/cafe", "/home/deadbeef/cafe");
+    }
+}

@@ -1,0 +1,200 @@
+//! Files that a program makes, reads back and deletes within a moment: all that is written there is
+//! for nothing.
+
+use std::ops::ControlFlow;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use whyslow_analysis::AnalysisError;
+use whyslow_analysis::read::{Projection, in_order};
+use whyslow_model::row::Row;
+use whyslow_model::tables::FileLifeRow;
+use whyslow_model::{Ns, Window};
+use whyslow_store::Tables;
+
+use super::calls::{Counted, Process, What};
+use super::{actor, mebibytes, template};
+use crate::report::{Finding, Thing};
+
+/// Fewer files are nobody's habit.
+const FILES_MIN: u64 = 50;
+/// So many are a habit however small they are.
+const FILES_MANY: u64 = 300;
+/// Less is written by every editor.
+const BYTES_MIN: i64 = 4 << 20;
+/// Share of the files that are deleted again: what stays is a result.
+const DELETED_MIN: f64 = 0.8;
+/// Files that live longer are a cache.
+const LIFE_MAX_NS: Ns = 120_000_000_000;
+/// A folder with so many of them is one of a request.
+const FILES_A_FOLDER: u64 = 5;
+const FOLDERS_MAX: usize = 10_000;
+/// A pause of so many usual distances, and this long, ends a burst.
+const PAUSE: f64 = 20.0;
+const PAUSE_MIN_NS: Ns = 50_000_000;
+
+#[derive(Debug, Default)]
+struct Files {
+    made: u64,
+    deleted: u64,
+    written: i64,
+    read: i64,
+    lives: Vec<Ns>,
+    /// When each was made, and what was written to it.
+    begins: Vec<(Ns, i64)>,
+    /// Folders they are in: one for each request, as many programs do it.
+    folders: FxHashSet<String>,
+    last: Ns,
+}
+
+pub(super) fn find(
+    tables: &dyn Tables,
+    window: Option<Window>,
+    counted: &Counted,
+    recording: &str,
+) -> Result<Vec<Finding>, AnalysisError> {
+    let mut found: FxHashMap<(i32, String), Files> = FxHashMap::default();
+    let mut projection = Projection::new(FileLifeRow::TABLE);
+    let [ts, ts_end, upid, read, written] =
+        ["ts", "ts_end", "upid", "bytes_read", "bytes_written"].map(|name| projection.need(name));
+    let path = projection.need("path");
+    let [created, deleted] = ["created", "deleted"].map(|name| projection.need(name));
+    in_order(tables, &projection.scan(window), |batch| {
+        let (ts, ts_end, upid) = (ts.ints(batch)?, ts_end.ints(batch)?, upid.ints(batch)?);
+        let (read, written) = (read.ints(batch)?, written.ints(batch)?);
+        let (path, created, deleted) = (
+            path.texts(batch)?,
+            created.bools(batch)?,
+            deleted.bools(batch)?,
+        );
+        for (number, (created, deleted)) in created.iter().zip(deleted.iter()).enumerate() {
+            let row = number as u32;
+            let (Some(upid), Some(path)) = (upid.get(row), path.get(row)) else {
+                continue;
+            };
+            // What was there before is not temporary; what is neither written nor made is only looked for.
+            if created == Some(false) || written.at(row) == 0 {
+                continue;
+            }
+            let files = found
+                .entry((upid as i32, template::of_path(path)))
+                .or_default();
+            files.made += 1;
+            files.written += written.at(row);
+            files.read += read.at(row);
+            files.begins.push((ts.at(row), written.at(row)));
+            if let Some((folder, _)) = path.rsplit_once('/')
+                && files.folders.len() < FOLDERS_MAX
+                && !files.folders.contains(folder)
+            {
+                files.folders.insert(folder.to_owned());
+            }
+            files.last = files.last.max(ts_end.get(row).unwrap_or(ts.at(row)));
+            if let (Some(true), Some(end)) = (deleted, ts_end.get(row)) {
+                files.deleted += 1;
+                files.lives.push(end - ts.at(row));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let mut found: Vec<((i32, String), Files)> = found.into_iter().collect();
+    found.retain(|((upid, pattern), files)| {
+        files.made >= FILES_MIN
+            && (files.written >= BYTES_MIN || files.made >= FILES_MANY)
+            && files.deleted as f64 >= DELETED_MIN * files.made as f64
+            && pattern.contains('*')
+            && !counted.process(*upid).is_tracer
+    });
+    found.sort_by_key(|((upid, pattern), files)| {
+        (std::cmp::Reverse(files.written), *upid, pattern.clone())
+    });
+    let told = found
+        .into_iter()
+        .filter_map(|((upid, pattern), files)| tell(upid, &pattern, files, counted, recording));
+    Ok(told.collect())
+}
+
+fn tell(
+    upid: i32,
+    pattern: &str,
+    mut files: Files,
+    counted: &Counted,
+    recording: &str,
+) -> Option<Finding> {
+    files.lives.sort_unstable();
+    let life = files.lives.get(files.lives.len() / 2).copied().unwrap_or(0);
+    if life > LIFE_MAX_NS {
+        return None;
+    }
+    let process = counted.process(upid);
+    let writes = counted.of(What::Write);
+    let of_pattern = writes
+        .iter()
+        .find(|(of, number, _)| *of == upid && counted.pattern(*number) == pattern);
+    let tid = of_pattern.and_then(|(_, _, sum)| sum.thread());
+    files.begins.sort_unstable();
+    let folders = files.folders.len();
+    let is_each = folders > 1 && folders as u64 * FILES_A_FOLDER <= files.made;
+    let bursts = if is_each {
+        folders
+    } else {
+        bursts(&files.begins)
+    };
+    let (first, last) = (files.begins.first()?.0, files.last);
+    let per_burst = files.written / bursts.max(1) as i64;
+    let who = named(&process, tid);
+    let says = format!(
+        "{who} made {} files {pattern}, wrote {} to them, read {} back and deleted {} of them; half lived for {} or less; {} in {bursts} burst{}, {} each",
+        files.made,
+        mebibytes(files.written),
+        mebibytes(files.read),
+        files.deleted,
+        crate::say::length(life),
+        mebibytes(files.written),
+        if bursts == 1 { "" } else { "s" },
+        mebibytes(per_burst),
+    );
+    let number = |name: &str, value: f64| (name.to_owned(), value);
+    Some(Finding {
+        kind: "temporary_files".into(),
+        culprit: actor(&process.comm, process.pid, tid),
+        object: Some(Thing {
+            kind: "file".into(),
+            name: pattern.to_owned(),
+        }),
+        begin_ns: first,
+        end_ns: last,
+        says,
+        numbers: vec![
+            number("files", files.made as f64),
+            number("deleted", files.deleted as f64),
+            number("bytes_written", files.written as f64),
+            number("bytes_read", files.read as f64),
+            number("life_ns_median", life as f64),
+            number("bursts", bursts as f64),
+            number("bytes_per_burst", per_burst as f64),
+        ],
+        evidence: Vec::new(),
+        shown_by: process.pid.map(|pid| format!("whyslow files top {recording} --pid {pid}")),
+        suggestions: vec![
+            "keep the data in memory, or put these files on a tmpfs: nothing of them is left afterwards".into(),
+        ],
+    })
+}
+
+fn named(process: &Process, tid: Option<i32>) -> String {
+    match (process.pid, tid) {
+        (Some(pid), Some(tid)) if tid != pid => format!("{}[{pid}] (thread {tid})", process.comm),
+        (Some(pid), _) => format!("{}[{pid}]", process.comm),
+        _ => process.comm.clone(),
+    }
+}
+
+/// How often a pause came between files.
+fn bursts(begins: &[(Ns, i64)]) -> usize {
+    let gaps = || begins.windows(2).map(|pair| pair[1].0 - pair[0].0);
+    let mut sorted: Vec<Ns> = gaps().collect();
+    sorted.sort_unstable();
+    let usual = sorted.get(sorted.len() / 2).copied().unwrap_or(0);
+    let pause = ((usual as f64 * PAUSE) as Ns).max(PAUSE_MIN_NS);
+    1 + gaps().filter(|gap| *gap > pause).count()
+}

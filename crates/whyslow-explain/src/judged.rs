@@ -1,0 +1,179 @@
+//! Which kind of slowness the calls of a recording show: what is read for the tests of
+//! [`crate::patterns`].
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use rustc_hash::FxHashMap;
+use whyslow_analysis::AnalysisError;
+use whyslow_analysis::read::{Projection, in_order};
+use whyslow_model::row::Row;
+use whyslow_model::tables::{MarkerRow, ProcessRow, SyscallRow};
+use whyslow_model::{Ns, Window};
+use whyslow_store::Tables;
+
+use crate::patterns::{Input, Item, Job, Judgement, Mark, NOBODY, judge};
+use crate::slow::is_wait;
+
+/// Calls that are looked at; of more, the first of the window.
+const ITEMS_MAX: usize = 300_000;
+/// Programs that are started so often may run by a clock.
+const JOB_STARTS_MIN: usize = 3;
+/// Marks that are remembered; a storm of programs has no single one that matters.
+const MARKS_MAX: usize = 10_000;
+
+/// Judges the calls of these names (or classes); of all that do not wait by nature if there are none.
+/// None where there is nothing to judge.
+pub(crate) fn pattern(
+    tables: &dyn Tables,
+    window: Option<Window>,
+    calls: &[String],
+    min: Option<Ns>,
+) -> Result<Option<Judgement>, AnalysisError> {
+    let read = Calls::read(tables, window, calls)?;
+    if read.items.is_empty() {
+        return Ok(None);
+    }
+    let (marks, jobs) = marks(tables, window)?;
+    let info = tables.info();
+    let span = window.map_or((info.begin_ns, info.end_ns), |window| {
+        (window.begin.max(info.begin_ns), window.end.min(info.end_ns))
+    });
+    let judgement = judge(&Input {
+        items: &read.items,
+        what: "call",
+        window: Some(span),
+        objective: min,
+        keys: &read.keys,
+        workers: &read.workers,
+        marks: &marks,
+        jobs: &jobs,
+        ..Input::default()
+    });
+    Ok(Some(judgement))
+}
+
+#[derive(Debug, Default)]
+struct Calls {
+    items: Vec<Item>,
+    keys: Vec<String>,
+    workers: Vec<String>,
+}
+
+impl Calls {
+    fn read(
+        tables: &dyn Tables,
+        window: Option<Window>,
+        calls: &[String],
+    ) -> Result<Self, AnalysisError> {
+        let mut found = Self::default();
+        let mut numbers: FxHashMap<String, u32> = FxHashMap::default();
+        let mut threads: FxHashMap<i64, u32> = FxHashMap::default();
+        let mut projection = Projection::new(SyscallRow::TABLE);
+        let [ts, dur, utid, tid, errno] =
+            ["ts", "dur", "utid", "tid", "errno"].map(|name| projection.need(name));
+        let [name, op, comm, class] =
+            ["name", "op", "comm", "fd_class"].map(|name| projection.need(name));
+        in_order(tables, &projection.scan(window), |batch| {
+            let (ts, dur, utid) = (ts.ints(batch)?, dur.ints(batch)?, utid.ints(batch)?);
+            let (tid, errno) = (tid.ints(batch)?, errno.ints(batch)?);
+            let (name, op) = (name.texts(batch)?, op.texts(batch)?);
+            let (comm, class) = (comm.texts(batch)?, class.texts(batch)?);
+            for row in 0..batch.num_rows() as u32 {
+                let (Some(dur), Some(call)) = (dur.get(row), name.get(row)) else {
+                    continue;
+                };
+                let begin = ts.at(row);
+                let is_named =
+                    |wanted: &String| wanted == call || Some(wanted.as_str()) == op.get(row);
+                let is_wanted = if calls.is_empty() {
+                    !is_wait(call, class.get(row))
+                } else {
+                    calls.iter().any(is_named)
+                };
+                if !is_wanted || window.is_some_and(|window| !window.contains(begin)) {
+                    continue;
+                }
+                let key = format!("{call} by {}", comm.get(row).unwrap_or("?"));
+                let next = found.keys.len() as u32;
+                let key = *numbers.entry(key).or_insert_with_key(|key| {
+                    found.keys.push(key.clone());
+                    next
+                });
+                let worker = utid.get(row).map_or(NOBODY, |utid| {
+                    let next = found.workers.len() as u32;
+                    *threads.entry(utid).or_insert_with(|| {
+                        found.workers.push(format!("thread {}", tid.or_zero(row)));
+                        next
+                    })
+                });
+                found.items.push(Item {
+                    ts: begin,
+                    dur,
+                    key,
+                    object: NOBODY,
+                    worker,
+                    failed: errno.get(row).is_some(),
+                    wait_ns_max: None,
+                });
+                if found.items.len() >= ITEMS_MAX {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+}
+
+/// What somebody noted, and programs that began: those that began often are jobs.
+fn marks(
+    tables: &dyn Tables,
+    window: Option<Window>,
+) -> Result<(Vec<Mark>, Vec<Job>), AnalysisError> {
+    let mut marks = Vec::new();
+    let mut starts: BTreeMap<String, Vec<Ns>> = BTreeMap::new();
+    let is_inside = |ts: Ns| window.is_none_or(|window| window.contains(ts));
+    let mut projection = Projection::new(MarkerRow::TABLE);
+    let (ts, text) = (projection.need("ts"), projection.need("text"));
+    in_order(tables, &projection.scan(window), |batch| {
+        let (ts, text) = (ts.ints(batch)?, text.texts(batch)?);
+        for row in 0..batch.num_rows() as u32 {
+            if is_inside(ts.at(row)) && marks.len() < MARKS_MAX {
+                let name = format!("mark `{}`", text.get(row).unwrap_or(""));
+                marks.push(Mark {
+                    ts: ts.at(row),
+                    name,
+                });
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let mut projection = Projection::new(ProcessRow::TABLE);
+    let (ts, comm) = (projection.need("ts_start"), projection.need("comm"));
+    in_order(tables, &projection.scan(None), |batch| {
+        let (ts, comm) = (ts.ints(batch)?, comm.texts(batch)?);
+        for row in 0..batch.num_rows() as u32 {
+            let (Some(ts), Some(comm)) = (ts.get(row), comm.get(row)) else {
+                continue;
+            };
+            if is_inside(ts) {
+                starts.entry(comm.to_owned()).or_default().push(ts);
+                if marks.len() < MARKS_MAX {
+                    let name = format!("{comm} was started");
+                    marks.push(Mark { ts, name });
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    marks.sort_by(|a, b| (a.ts, &a.name).cmp(&(b.ts, &b.name)));
+    let often = starts
+        .into_iter()
+        .filter(|(_, starts)| starts.len() >= JOB_STARTS_MIN);
+    let jobs = often.map(|(name, mut starts)| {
+        starts.sort_unstable();
+        Job { name, starts }
+    });
+    Ok((marks, jobs.collect()))
+}

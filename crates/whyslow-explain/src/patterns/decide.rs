@@ -1,0 +1,481 @@
+//! The conclusion: the first of a list of classes whose tests fired.
+
+use super::change::Change;
+use super::constants::Hint;
+use super::facts::{Facts, Test};
+use super::keys::{KEYS_MIN, SLOW_MIN};
+use super::modes;
+use super::periodic::EPISODES_MIN;
+use super::say::{Outcome, outcomes};
+use super::words::{count, list, name, p, percent, time};
+use super::{Input, LEVEL};
+use crate::report::Pattern;
+
+/// Kinds of slowness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Everything is slower than it was, the more the more goes on, or while a resource is at its
+    /// limit.
+    HeavyLoad,
+    /// Everything is slower than it was, without evidence of load.
+    Shifted,
+    /// One of several like objects deviates.
+    OneDevice,
+    /// One key holds most of what is slow.
+    OneOperation,
+    Periodic,
+    /// Now and then, whatever is done.
+    RareContention,
+    /// Nothing of these is shown.
+    Insufficient,
+}
+
+impl Class {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::HeavyLoad => "heavy_load",
+            Class::Shifted => "shifted",
+            Class::OneDevice => "one_device",
+            Class::OneOperation => "one_operation",
+            Class::Periodic => "periodic",
+            Class::RareContention => "rare_contention",
+            Class::Insufficient => "insufficient",
+        }
+    }
+}
+
+/// What items show, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    pub class: Class,
+    pub says: String,
+    /// Of every test that could be made, and of those that could not with what they lack.
+    pub outcomes: Vec<Outcome>,
+    pub hints: Vec<Hint>,
+    /// Items that were looked at.
+    pub items: usize,
+    /// Places of slow ones among [`Input::items`], ascending.
+    pub slow: Vec<usize>,
+    /// As so many the slow ones came.
+    pub episodes: usize,
+    /// Keys and objects that are named: the slow key, the deviating objects.
+    pub keys: Vec<u32>,
+    pub objects: Vec<u32>,
+    /// Keys that were never slow though they were asked often enough.
+    pub exempt: Vec<u32>,
+    /// What all slow keys do and exempt ones do not: places among [`Input::feature_names`].
+    pub only_of_slow: Vec<u32>,
+    pub changes: Vec<Change>,
+    /// Items more that would suffice, where that is known.
+    pub more: Option<u64>,
+}
+
+/// Which kind of slowness the items show. Deterministic: the same input gives the same judgement.
+pub fn judge(input: &Input<'_>) -> Judgement {
+    let facts = Facts::of(input);
+    let view = View {
+        facts: &facts,
+        input,
+    };
+    let class = view.class();
+    let keys: Vec<u32> = view.slow_key().into_iter().collect();
+    let objects = view.objects();
+    let exempt = view.exempt();
+    let ever_slow = facts.rates.rates.iter().filter(|rate| rate.slow > 0);
+    let ever_slow: Vec<u32> = ever_slow.map(|rate| rate.key).collect();
+    let only_of_slow = super::features::only_of_slow(input.features, &ever_slow, &exempt);
+    let (says, more) = view.says(class, &only_of_slow);
+    Judgement {
+        class,
+        says,
+        outcomes: outcomes(&view),
+        hints: facts.hints.clone(),
+        items: facts.items.len(),
+        slow: facts.slow.clone(),
+        episodes: facts.episodes.onsets.len(),
+        keys,
+        objects,
+        exempt,
+        only_of_slow,
+        changes: facts.changes.clone(),
+        more,
+    }
+}
+
+impl Judgement {
+    /// As a report has it.
+    pub fn pattern(&self) -> Pattern {
+        let tests = self.outcomes.iter();
+        let tests = tests.map(|one| (one.test.to_owned(), one.fired, one.says.clone()));
+        let numbers = self.outcomes.iter().flat_map(|one| {
+            let names = one.numbers.iter();
+            names.map(|(name, value)| (format!("{}.{name}", one.test), *value))
+        });
+        let counts = [
+            ("items", self.items),
+            ("slow", self.slow.len()),
+            ("episodes", self.episodes),
+        ];
+        let counts = counts.map(|(name, value)| (name.to_owned(), value as f64));
+        let hint = |hint: &Hint| {
+            format!(
+                "{}? {} of {} slow ones near {} ({}); would be confirmed by {}",
+                hint.known.cause,
+                hint.inside,
+                hint.slow,
+                time(hint.value),
+                p(hint.p),
+                hint.known.confirm
+            )
+        };
+        Pattern {
+            class: self.class.name().into(),
+            says: self.says.clone(),
+            tests: tests.collect(),
+            hints: self.hints.iter().map(hint).collect(),
+            numbers: counts.into_iter().chain(numbers).collect(),
+            more: self.more,
+        }
+    }
+}
+
+/// Figures with the names of what they are about.
+pub(super) struct View<'v> {
+    pub(super) facts: &'v Facts,
+    pub(super) input: &'v Input<'v>,
+}
+
+impl View<'_> {
+    pub(super) fn is_shifted(&self) -> bool {
+        let much = self.facts.shifted.is_some_and(|one| one.is_much());
+        much && self.facts.is_found(Test::Shifted)
+    }
+
+    pub(super) fn grows_with_concurrency(&self) -> bool {
+        let much = self.facts.concurrency.is_some_and(|one| one.is_much());
+        much && self.facts.is_found(Test::Concurrency)
+    }
+
+    /// Resources at their limit when items were slow, by place.
+    pub(super) fn saturated(&self) -> Vec<usize> {
+        let all = self.facts.saturated.iter().enumerate();
+        let found = all.filter(|(place, one)| {
+            one.is_some_and(|one| one.is_much()) && self.facts.is_found(Test::Saturated(*place))
+        });
+        found.map(|(place, _)| place).collect()
+    }
+
+    pub(super) fn slow_key(&self) -> Option<u32> {
+        let differ = self.facts.evenness[0].is_some_and(|one| one.p <= LEVEL);
+        let found = self
+            .facts
+            .exposed
+            .iter()
+            .find(|one| one.is_much() && self.facts.is_found(Test::Exposed(one.rate.key)));
+        found.filter(|_| differ).map(|one| one.rate.key)
+    }
+
+    pub(super) fn objects(&self) -> Vec<u32> {
+        let found = self.facts.deviations.iter();
+        let found = found.filter(|one| one.is_tail || one.is_shifted);
+        found.map(|one| one.object).collect()
+    }
+
+    pub(super) fn is_even(&self) -> bool {
+        let keys = self
+            .facts
+            .rates
+            .rates
+            .iter()
+            .filter(|rate| rate.slow > 0)
+            .count();
+        let even = self.facts.evenness[1].is_some_and(|one| one.p > LEVEL);
+        even && keys >= KEYS_MIN && self.facts.rates.witnesses() >= SLOW_MIN
+    }
+
+    pub(super) fn exempt(&self) -> Vec<u32> {
+        let keys = self.facts.spared.iter().map(|one| one.rate.key);
+        keys.filter(|key| self.facts.is_found(Test::Spared(*key)))
+            .collect()
+    }
+
+    pub(super) fn is_mode(&self) -> bool {
+        let much = self.facts.gap.as_ref().is_some_and(modes::Gap::is_much);
+        much && self.facts.is_found(Test::Gap)
+    }
+
+    pub(super) fn is_periodic(&self) -> bool {
+        let much = self.facts.rhythm.is_some_and(|one| one.is_much());
+        much && self.facts.is_found(Test::Rhythm)
+    }
+
+    pub(super) fn what(&self) -> &str {
+        if self.input.what.is_empty() {
+            "operation"
+        } else {
+            self.input.what
+        }
+    }
+
+    pub(super) fn key(&self, key: u32) -> String {
+        name(self.input.keys, key)
+    }
+
+    fn class(&self) -> Class {
+        let is_load = self.grows_with_concurrency() || !self.saturated().is_empty();
+        if self.is_shifted() {
+            return if is_load {
+                Class::HeavyLoad
+            } else {
+                Class::Shifted
+            };
+        }
+        if !self.objects().is_empty() {
+            Class::OneDevice
+        } else if self.slow_key().is_some() {
+            Class::OneOperation
+        } else if self.is_periodic() {
+            Class::Periodic
+        } else if self.is_even() && (self.is_mode() || !self.facts.hints.is_empty()) {
+            Class::RareContention
+        } else {
+            Class::Insufficient
+        }
+    }
+
+    /// The conclusion, and how many more items would give one.
+    fn says(&self, class: Class, only_of_slow: &[u32]) -> (String, Option<u64>) {
+        let says = match class {
+            Class::HeavyLoad => self.load(),
+            Class::Shifted => format!(
+                "everything is slower, {}; no evidence of load",
+                self.shift()
+            ),
+            Class::OneDevice => self.device(),
+            Class::OneOperation => self.operation(),
+            Class::Periodic => self.rhythm(),
+            Class::RareContention => self.contention(only_of_slow),
+            Class::Insufficient => return self.lacking(),
+        };
+        (says, None)
+    }
+
+    fn shift(&self) -> String {
+        let ratios = self.facts.shifted.map_or([1.0; 3], |one| one.ratios);
+        let [low, middle, _] = ratios;
+        format!("the fastest tenth {low:.1} times, the median {middle:.1} times what it was")
+    }
+
+    fn load(&self) -> String {
+        let mut reasons = Vec::new();
+        for place in self.saturated() {
+            if let Some(one) = self.facts.saturated[place] {
+                reasons.push(format!(
+                    "{} was at its limit for {} of the time in which {}s were slow, {} otherwise",
+                    self.input.resources[place].name,
+                    percent(one.slow),
+                    self.what(),
+                    percent(one.outside)
+                ));
+            }
+        }
+        if let (true, Some(one)) = (self.grows_with_concurrency(), self.facts.concurrency) {
+            reasons.push(format!(
+                "{}s are slow the more the more is in flight (delta {:.2})",
+                self.what(),
+                one.delta
+            ));
+        }
+        format!(
+            "heavy load: everything is slower, {}; {}",
+            self.shift(),
+            reasons.join("; ")
+        )
+    }
+
+    fn device(&self) -> String {
+        let one = |one: &whyslow_analysis::outliers::Deviation| {
+            let object = name(self.input.objects, one.object);
+            if one.is_tail {
+                format!(
+                    "{object}: {} of {} beyond its peers' p99, {:.0} times as many as expected",
+                    one.over, one.compared, one.relative_risk
+                )
+            } else {
+                let ratio = one.median_ratio.unwrap_or(1.0);
+                format!("{object}: {ratio:.1} times its peers' median throughout")
+            }
+        };
+        let found = self.facts.deviations.iter();
+        let found: Vec<String> = found
+            .filter(|one| one.is_tail || one.is_shifted)
+            .map(one)
+            .collect();
+        format!("one deviates from its peers: {}", found.join("; "))
+    }
+
+    fn operation(&self) -> String {
+        let key = self.slow_key();
+        let found = self
+            .facts
+            .exposed
+            .iter()
+            .find(|one| Some(one.rate.key) == key);
+        let Some(one) = found else {
+            return String::new();
+        };
+        format!(
+            "one of {} kinds is slow: {} has {} of all slow {}s, {} of {}, {:.0} times the rate of \
+             the others",
+            self.facts.rates.rates.len(),
+            self.key(one.rate.key),
+            percent(one.holds),
+            self.what(),
+            one.rate.slow,
+            one.rate.items,
+            one.relative_risk
+        )
+    }
+
+    fn rhythm(&self) -> String {
+        let Some(rhythm) = self.facts.rhythm else {
+            return String::new();
+        };
+        let jobs = self.facts.jobs.iter().enumerate();
+        let jobs = jobs.filter(|(_, one)| one.is_much()).map(|(place, one)| {
+            let job = &self.input.jobs[place].name;
+            format!("{job} started at {} of {}", one.near, one.onsets)
+        });
+        let jobs: Vec<String> = jobs.collect();
+        let known = super::constants::of_period(rhythm.period);
+        let reason = match (jobs.as_slice(), known) {
+            ([], None) => "no job is known that starts then".to_owned(),
+            ([], Some((cause, confirm))) => {
+                format!("{cause}? would be confirmed by {confirm}")
+            }
+            (jobs, _) => jobs.join("; "),
+        };
+        format!(
+            "every {}: {} agree in phase by {:.2}; {reason}",
+            time(rhythm.period),
+            count(rhythm.episodes as u64, "episode"),
+            rhythm.length
+        )
+    }
+
+    fn contention(&self, only_of_slow: &[u32]) -> String {
+        let rates = &self.facts.rates;
+        let slow = rates.rates.iter().filter(|rate| rate.slow > 0);
+        let items: u64 = slow.clone().map(|rate| rate.items).sum();
+        let mut parts = vec![format!(
+            "rare contention on a path that is shared: {} of {} kinds, slow rate {} alike ({})",
+            slow.count(),
+            rates.rates.len(),
+            percent(rates.slow as f64 / items.max(1) as f64),
+            p(self.facts.evenness[1].map_or(1.0, |one| one.p))
+        )];
+        let exempt: Vec<String> = self.exempt().into_iter().map(|key| self.key(key)).collect();
+        if !exempt.is_empty() {
+            parts.push(format!("never slow: {}", list(&exempt)));
+        }
+        if !only_of_slow.is_empty() {
+            let names = only_of_slow
+                .iter()
+                .map(|place| name(self.input.feature_names, *place));
+            let names: Vec<String> = names.collect();
+            parts.push(format!("what these do not do: {}", list(&names)));
+        }
+        if let (true, Some((middle, mad)), Some(gap)) =
+            (self.is_mode(), self.facts.mode, &self.facts.gap)
+        {
+            // What is slow by wish may be less than what is far from the rest.
+            let of = if gap.above.len() as u64 <= rates.slow {
+                format!("{} slow ones", rates.slow)
+            } else {
+                items.to_string()
+            };
+            parts.push(format!(
+                "{} of {} take {} ± {} more",
+                gap.above.len(),
+                of,
+                time(middle),
+                time(mad)
+            ));
+        }
+        if let Some(hint) = self.facts.hints.first() {
+            parts.push(format!("{}?", hint.known.cause));
+        }
+        if let (true, Some(one)) = (self.grows_with_concurrency(), self.facts.concurrency) {
+            parts.push(format!(
+                "likelier the more is in flight (delta {:.2})",
+                one.delta
+            ));
+        }
+        parts.join("; ")
+    }
+
+    /// What is missing for a conclusion.
+    fn lacking(&self) -> (String, Option<u64>) {
+        let (rates, what) = (&self.facts.rates, self.what());
+        if rates.slow == 0 {
+            let seen = count(rates.items, what);
+            // The rule of three: with a greater share one would be slow 19 times of 20.
+            let most = (3.0 / rates.items.max(1) as f64).min(1.0);
+            let says = format!(
+                "none of {seen} is slow; more than {} would show",
+                percent(most)
+            );
+            return (says, None);
+        }
+        let mut lacks = Vec::new();
+        let mut more = None;
+        let witnesses = rates.witnesses();
+        if witnesses < SLOW_MIN {
+            let wanted = rates.items as f64 * (SLOW_MIN / witnesses - 1.0);
+            more = Some(wanted.ceil() as u64);
+            lacks.push(format!(
+                "{} count as {witnesses:.1}, {SLOW_MIN:.0} are needed: about {} more",
+                count(rates.slow, "slow one"),
+                count(wanted.ceil() as u64, what)
+            ));
+        }
+        let keys = rates.rates.len();
+        if keys < KEYS_MIN {
+            lacks.push(format!(
+                "{} only, evenness takes {KEYS_MIN}",
+                count(keys as u64, "kind")
+            ));
+        } else if self.facts.evenness[1].is_some_and(|one| one.p <= LEVEL) {
+            lacks.push(
+                "slow rates differ between kinds, but no kind has most of the slow ones".into(),
+            );
+        }
+        if !self.is_mode() && self.facts.hints.is_empty() {
+            lacks.push(match self.facts.gap.as_ref().and_then(modes::Gap::enough) {
+                Some(enough)
+                    if self
+                        .facts
+                        .gap
+                        .as_ref()
+                        .is_some_and(|gap| enough > gap.above.len()) =>
+                {
+                    format!("a mode of their own would show with {enough} slow ones")
+                }
+                _ => "slow ones are the end of the usual times, no mode of their own".into(),
+            });
+        }
+        let episodes = self.facts.episodes.onsets.len();
+        if episodes < EPISODES_MIN {
+            lacks.push(format!(
+                "{episodes} episodes, a rhythm takes {EPISODES_MIN}"
+            ));
+        }
+        let all = percent(rates.slow as f64 / rates.items as f64);
+        let says = format!(
+            "insufficient evidence of any kind of slowness ({all} slow): {}",
+            lacks.join("; ")
+        );
+        (says, more)
+    }
+}

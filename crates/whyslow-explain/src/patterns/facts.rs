@@ -1,0 +1,245 @@
+//! All figures of a judgement, before any conclusion.
+
+use std::collections::BTreeMap;
+
+use whyslow_analysis::outliers::Deviation;
+use whyslow_analysis::statistics::adjusted;
+use whyslow_model::Ns;
+
+use super::change::{Change, Point, changes};
+use super::concurrency::{Concurrency, concurrency};
+use super::constants::{Hint, Waits, hints};
+use super::episodes::Episodes;
+use super::keys::{Evenness, Exposed, Keys, Rates, Spared};
+use super::modes::{Gap, gap, unrounded};
+use super::normal::Normal;
+use super::overlap::{Overlap, overlap};
+use super::periodic::{Matching, Rhythm, matching, rhythm};
+use super::ranks::{deviation, median, quantile};
+use super::saturation::{Saturated, saturated};
+use super::shifted::{Shifted, shifted};
+use super::{Input, Item, LEVEL};
+
+/// Keys with fewer items are not tested for holding most of the slow ones.
+const KEY_ITEMS_MIN: u64 = 5;
+
+#[derive(Debug, Clone)]
+pub(super) struct Facts {
+    /// By time, without failures that came soon.
+    pub(super) items: Vec<Item>,
+    pub(super) window: (Ns, Ns),
+    /// Places of slow items in the input.
+    pub(super) slow: Vec<usize>,
+    pub(super) episodes: Episodes,
+    pub(super) rates: Rates,
+    pub(super) shifted: Option<Shifted>,
+    pub(super) concurrency: Option<Concurrency>,
+    /// By resource.
+    pub(super) saturated: Vec<Option<Saturated>>,
+    pub(super) exposed: Vec<Exposed>,
+    pub(super) evenness: [Option<Evenness>; 2],
+    pub(super) spared: Vec<Spared>,
+    pub(super) gap: Option<Gap>,
+    /// Middle and MAD of what items above the gap took beyond the usual, ns.
+    pub(super) mode: Option<(f64, f64)>,
+    pub(super) hints: Vec<Hint>,
+    pub(super) rhythm: Option<Rhythm>,
+    /// By job.
+    pub(super) jobs: Vec<Matching>,
+    pub(super) deviations: Vec<Deviation>,
+    pub(super) changes: Vec<Change>,
+    /// By worker and by object.
+    pub(super) overlaps: [Option<Overlap>; 2],
+    levels: BTreeMap<Test, f64>,
+    tests: usize,
+}
+
+/// A test of the family over which levels are adjusted; with its key, resource or column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Test {
+    Shifted,
+    Concurrency,
+    Saturated(usize),
+    Exposed(u32),
+    Spared(u32),
+    Gap,
+    Rhythm,
+    Overlap(usize),
+}
+
+impl Facts {
+    pub(super) fn of(input: &Input<'_>) -> Self {
+        let mut normal = Normal::of(input.items, input.baseline, input.objective);
+        let flags = normal.slow.iter().enumerate();
+        let places = flags.filter(|(_, slow)| **slow).map(|(place, _)| place);
+        let places = places.collect();
+        let told = input.items.iter().zip(&normal.slow);
+        let mut told: Vec<(Item, bool)> = told.map(|(item, slow)| (*item, *slow)).collect();
+        // What failed soon is neither usual nor slow.
+        told.retain(|(item, slow)| *slow || !item.failed);
+        told.sort_by_key(|(item, _)| (item.ts, item.dur));
+        let (items, slow): (Vec<Item>, Vec<bool>) = told.iter().copied().unzip();
+        normal.slow = slow;
+        let window = input.span();
+        let slow_items = || told.iter().filter_map(|(item, slow)| slow.then_some(item));
+        let episodes = Episodes::of(slow_items());
+        let rates = rates(&told, &episodes);
+        let (gap, mode) = mode(&items, &normal);
+        let rhythm = rhythm(&episodes.onsets, window);
+        let job = |rhythm: &Rhythm, starts: &[Ns]| {
+            matching(&episodes.onsets, starts, (rhythm.period, window))
+        };
+        let jobs = rhythm.iter().flat_map(|rhythm| {
+            let jobs = input.jobs.iter();
+            jobs.map(move |one| job(rhythm, &one.starts))
+        });
+        let resources = input.resources.iter();
+        let stretches = || slow_items().map(|item| (item.ts, item.end()));
+        let by_worker = slow_items().map(|item| (item.ts, item.dur, item.worker));
+        let by_object = slow_items().map(|item| (item.ts, item.dur, item.object));
+        let mut facts = Self {
+            shifted: shifted(&items, input.baseline),
+            concurrency: concurrency(&items, &normal.slow, &episodes),
+            saturated: resources
+                .map(|one| saturated(one, stretches(), window))
+                .collect(),
+            exposed: rates.exposed(),
+            evenness: [rates.evenness(Keys::All), rates.evenness(Keys::EverSlow)],
+            spared: rates.spared(),
+            mode,
+            hints: waits(&items, &normal).map_or_else(Vec::new, |waits| hints(&waits)),
+            jobs: jobs.collect(),
+            rhythm,
+            deviations: super::objects::deviating(&items, input.groups),
+            changes: changes(&points(&items, &normal), window, input.marks),
+            overlaps: [overlap(by_worker), overlap(by_object)],
+            levels: BTreeMap::new(),
+            tests: 0,
+            gap,
+            rates,
+            episodes,
+            window,
+            slow: places,
+            items,
+        };
+        facts.adjust();
+        facts
+    }
+
+    /// The least share of false findings at which a test counts; 1 of one that was not made.
+    pub(super) fn q(&self, test: Test) -> f64 {
+        self.levels.get(&test).copied().unwrap_or(1.0)
+    }
+
+    pub(super) fn is_found(&self, test: Test) -> bool {
+        self.q(test) <= LEVEL
+    }
+
+    /// The level that one more test would have to reach.
+    pub(super) fn level(&self) -> f64 {
+        let found = self.levels.values().filter(|q| **q <= LEVEL).count();
+        LEVEL * (found + 1) as f64 / self.tests.max(1) as f64
+    }
+
+    /// All tests together, so that many keys do not make a finding of chance (Benjamini, Hochberg).
+    /// Comparisons of objects are adjusted to each other where they are made, and changes and known
+    /// constants have thresholds of their own for how many there are.
+    fn adjust(&mut self) {
+        let mut tests: Vec<(Test, f64)> = Vec::new();
+        let mut add = |test, p: Option<f64>| tests.extend(p.map(|p| (test, p)));
+        add(Test::Shifted, self.shifted.map(|one| one.p));
+        add(Test::Concurrency, self.concurrency.map(|one| one.p));
+        for (place, one) in self.saturated.iter().enumerate() {
+            add(Test::Saturated(place), one.map(|one| one.p));
+        }
+        for one in &self.exposed {
+            let p = (one.rate.items >= KEY_ITEMS_MIN).then_some(one.p);
+            add(Test::Exposed(one.rate.key), p);
+        }
+        // Keys with too few items to be found exempt at all are no tests (Tarone 1990); others are,
+        // also if they turned out to have slow items.
+        let share = self.rates.slow as f64 / self.rates.items.max(1) as f64;
+        let least = super::keys::enough(share, self.rates.design_effect, LEVEL);
+        for one in self.rates.rates.iter().filter(|rate| rate.items >= least) {
+            let spared = self.spared.iter().find(|spared| spared.rate.key == one.key);
+            add(
+                Test::Spared(one.key),
+                Some(spared.map_or(1.0, |spared| spared.p)),
+            );
+        }
+        add(Test::Gap, self.gap.as_ref().map(|one| one.p));
+        add(Test::Rhythm, self.rhythm.map(|one| one.p));
+        for (place, one) in self.overlaps.iter().enumerate() {
+            add(Test::Overlap(place), one.as_ref().map(|one| one.p));
+        }
+        let levels: Vec<f64> = tests.iter().map(|(_, p)| *p).collect();
+        self.tests = tests.len();
+        let tests = tests.into_iter().map(|(test, _)| test);
+        self.levels = tests.zip(adjusted(&levels)).collect();
+    }
+}
+
+fn rates(told: &[(Item, bool)], episodes: &Episodes) -> Rates {
+    let mut rates = Rates::of(told.iter().map(|(item, slow)| (item.key, *slow)));
+    // A key that is slow more often explains by itself that slow ones come when it is used.
+    let by_key: BTreeMap<u32, f64> = rates
+        .rates
+        .iter()
+        .map(|rate| (rate.key, rate.share()))
+        .collect();
+    let told = told
+        .iter()
+        .map(|(item, slow)| (item.ts, *slow, by_key[&item.key]));
+    let told: Vec<(Ns, bool, f64)> = told.collect();
+    rates.design_effect = episodes.design_effect(&told);
+    rates
+}
+
+fn mode(items: &[Item], normal: &Normal) -> (Option<Gap>, Option<(f64, f64)>) {
+    let times: Vec<Ns> = items.iter().map(|item| item.dur).collect();
+    // Keys differ in what is usual, which is no gap.
+    let usual = |place: usize| {
+        normal
+            .usual(items[place].key)
+            .map_or(1.0, |usual| usual.median)
+    };
+    let gap = gap(&unrounded(&times, usual));
+    let mode = gap.as_ref().and_then(|gap| {
+        let excess = || gap.above.iter().map(|place| normal.excess(&items[*place]));
+        let middle = median(excess().collect())?;
+        Some((middle, deviation(excess(), middle)?))
+    });
+    (gap, mode)
+}
+
+fn waits(items: &[Item], normal: &Normal) -> Option<Waits> {
+    let slow = || items.iter().zip(&normal.slow).filter(|(_, slow)| **slow);
+    let are_known = slow().all(|(item, _)| item.wait_ns_max.is_some());
+    let wait = |item: &Item| match item.wait_ns_max {
+        Some(wait) if are_known => wait as f64,
+        _ => normal.excess(item),
+    };
+    let usual = |of: fn(super::normal::Usual) -> f64| {
+        let usuals = slow().filter_map(|(item, _)| normal.usual(item.key));
+        median(usuals.map(of).collect())
+    };
+    let mut times: Vec<f64> = items.iter().map(|item| item.dur as f64).collect();
+    times.sort_by(f64::total_cmp);
+    let (usual, mad) = (usual(|usual| usual.median)?, usual(|usual| usual.mad)?);
+    let known = |value: f64| if are_known { 0.0 } else { value };
+    Some(Waits {
+        waits: slow().map(|(item, _)| wait(item)).collect(),
+        usual: known(usual),
+        mad: known(mad),
+        range: (quantile(&times, 0.5)?, quantile(&times, 1.0)?),
+    })
+}
+
+fn points(items: &[Item], normal: &Normal) -> Vec<Point> {
+    let one = |(item, slow): (&Item, &bool)| Point {
+        ts: item.ts,
+        log_ratio: normal.log_ratio(item),
+        slow: *slow,
+    };
+    items.iter().zip(&normal.slow).map(one).collect()
+}

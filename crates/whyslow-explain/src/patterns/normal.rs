@@ -1,0 +1,204 @@
+//! What is usual for a key, and what is slow.
+//!
+//! Times of operations are skewed, so the logarithm is looked at: its median, and the median of the
+//! distances from it (MAD), which half of the items may be slow without moving far. An item is slow
+//! beyond four standard deviations as the MAD tells them, and beyond three times the median, as
+//! nobody minds less where times hardly vary.
+
+use std::collections::BTreeMap;
+
+use whyslow_model::Ns;
+
+use super::Item;
+use super::ranks::{deviation, median, quantile};
+
+/// A key with fewer items borrows what is usual from all such keys together.
+pub const ITEMS_MIN: usize = 20;
+/// The MAD of a normal distribution in standard deviations, inverted.
+pub const MAD_TO_SIGMA: f64 = 1.4826;
+const SIGMAS: f64 = 4.0;
+const TIMES_MIN: f64 = 3.0;
+
+/// What is usual for a key.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Usual {
+    /// ns.
+    pub median: f64,
+    /// Median distance from the median, ns.
+    pub mad: f64,
+    /// Standard deviation of the logarithm, from its MAD.
+    pub sigma: f64,
+    /// Longer ones are slow, ns.
+    pub limit: f64,
+    /// Items this is known from.
+    pub count: usize,
+    /// By all keys with few items.
+    pub is_pooled: bool,
+}
+
+/// Items with what is usual for their keys.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Normal {
+    by_key: BTreeMap<u32, Usual>,
+    rest: Option<Usual>,
+    /// For each item.
+    pub slow: Vec<bool>,
+}
+
+impl Normal {
+    /// Slow is what is beyond the usual of the baseline, or of the items themselves for keys that it
+    /// has few of; `objective` (ns) is never slow.
+    pub fn of(items: &[Item], baseline: &[Item], objective: Option<Ns>) -> Self {
+        let mut times = times_by_key(baseline);
+        times.retain(|_, times| times.len() >= ITEMS_MIN);
+        for (key, own) in times_by_key(items) {
+            times.entry(key).or_insert(own);
+        }
+        let objective = objective.unwrap_or(0) as f64;
+        let (many, few): (Vec<_>, Vec<_>) = times
+            .into_iter()
+            .partition(|(_, times)| times.len() >= ITEMS_MIN);
+        let mut rest: Vec<f64> = few.into_iter().flat_map(|(_, times)| times).collect();
+        if rest.len() < ITEMS_MIN {
+            // Too few to know anything: what all do is the best guess.
+            rest.extend(many.iter().flat_map(|(_, times)| times));
+        }
+        let mut normal = Self {
+            by_key: BTreeMap::new(),
+            rest: Usual::of(rest, objective).map(|usual| Usual {
+                is_pooled: true,
+                ..usual
+            }),
+            slow: Vec::new(),
+        };
+        for (key, times) in many {
+            if let Some(usual) = Usual::of(times, objective) {
+                normal.by_key.insert(key, usual);
+            }
+        }
+        let is_slow = |item: &Item| {
+            let usual = normal.usual(item.key);
+            usual.is_some_and(|usual| item.dur as f64 > usual.limit)
+        };
+        let slow = items.iter().map(is_slow).collect();
+        Self { slow, ..normal }
+    }
+
+    pub fn usual(&self, key: u32) -> Option<Usual> {
+        self.by_key.get(&key).copied().or(self.rest)
+    }
+
+    /// What an item took beyond the median of its key, ns.
+    pub fn excess(&self, item: &Item) -> f64 {
+        item.dur as f64 - self.usual(item.key).map_or(0.0, |usual| usual.median)
+    }
+
+    /// Logarithm of what an item took in times of the median of its key.
+    pub fn log_ratio(&self, item: &Item) -> f64 {
+        let usual = self.usual(item.key).map_or(1.0, |usual| usual.median);
+        (at_least_one(item.dur) / usual.max(1.0)).ln()
+    }
+}
+
+impl Usual {
+    fn of(mut times: Vec<f64>, objective: f64) -> Option<Self> {
+        times.sort_by(f64::total_cmp);
+        let middle = quantile(&times, 0.5)?;
+        let log = median(times.iter().map(|time| time.ln()).collect())?;
+        let logs = times.iter().map(|time| time.ln());
+        let sigma = MAD_TO_SIGMA * deviation(logs, log)?;
+        let limit = middle * (SIGMAS * sigma).exp().max(TIMES_MIN);
+        Some(Self {
+            median: middle,
+            mad: deviation(times.iter().copied(), middle)?,
+            sigma,
+            limit: limit.max(objective),
+            count: times.len(),
+            is_pooled: false,
+        })
+    }
+}
+
+fn times_by_key(items: &[Item]) -> BTreeMap<u32, Vec<f64>> {
+    let mut times: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for item in items.iter().filter(|item| !item.failed) {
+        times
+            .entry(item.key)
+            .or_default()
+            .push(at_least_one(item.dur));
+    }
+    times
+}
+
+/// A time of 0 ns is the clock's resolution.
+fn at_least_one(dur: Ns) -> f64 {
+    dur.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(key: u32, dur: Ns) -> Item {
+        Item {
+            ts: 0,
+            dur,
+            key,
+            object: super::super::NOBODY,
+            worker: super::super::NOBODY,
+            failed: false,
+            wait_ns_max: None,
+        }
+    }
+
+    #[test]
+    fn slow_is_beyond_three_times_and_four_deviations() {
+        // Times 100 ± 10 %: σ of the logarithm about .07, so three times the median decides.
+        let mut items: Vec<Item> = (90..=110).map(|dur| item(1, dur)).collect();
+        items.extend([item(1, 299), item(1, 310)]);
+        let normal = Normal::of(&items, &[], None);
+        assert_eq!(normal.slow.iter().filter(|slow| **slow).count(), 1);
+        assert!(normal.slow[22]);
+        // Every wish of whoever asks is granted.
+        assert!(!Normal::of(&items, &[], Some(310)).slow[22]);
+        // From 1 to 1024 by powers of two: median 32, MAD of the logarithm ln 8.
+        let items: Vec<Item> = (0..=20).map(|at| item(2, 1 << (at / 2))).collect();
+        let usual = Normal::of(&items, &[], None).usual(2).unwrap();
+        assert_eq!((usual.median, usual.count), (32.0, 21));
+        let sigma = MAD_TO_SIGMA * 8f64.ln();
+        assert!((usual.sigma - sigma).abs() < 1e-9, "{usual:?}");
+        assert!((usual.limit / (32.0 * (4.0 * sigma).exp()) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn keys_with_few_items_are_judged_together() {
+        let mut items: Vec<Item> = (0..5).flat_map(|key| vec![item(key, 100); 6]).collect();
+        items.push(item(5, 1000));
+        let normal = Normal::of(&items, &[], None);
+        assert!(normal.usual(5).unwrap().is_pooled && normal.slow[30]);
+        assert_eq!(normal.excess(&items[30]), 900.0);
+    }
+
+    #[test]
+    fn a_baseline_tells_what_is_usual() {
+        let baseline = vec![item(1, 100); 20];
+        let items = [vec![item(1, 1000); 30], vec![item(2, 1000); 30]].concat();
+        let normal = Normal::of(&items, &baseline, None);
+        assert!(normal.slow[..30].iter().all(|slow| *slow));
+        assert!(!normal.slow[30..].contains(&true));
+        // What failed soon is not what is usual.
+        let failed = |dur| Item {
+            failed: true,
+            ..item(1, dur)
+        };
+        let items = [
+            vec![failed(1); 40],
+            vec![item(1, 100); 20],
+            vec![failed(900)],
+        ]
+        .concat();
+        let normal = Normal::of(&items, &[], None);
+        assert_eq!(normal.usual(1).unwrap().median, 100.0);
+        assert!(normal.slow[60] && !normal.slow[0]);
+    }
+}

@@ -1,0 +1,176 @@
+//! T3: was a resource at its limit while items were slow, and not otherwise?
+//!
+//! Both slowness and saturation come in stretches, so their coincidence is compared with that of the
+//! same stretches moved in time: the saturated times are turned around the window by random lengths,
+//! which keeps how long and how many they are.
+
+use whyslow_analysis::statistics::Dice;
+use whyslow_model::Ns;
+
+use super::Resource;
+
+const RATIO_MIN: f64 = 3.0;
+const SHARE_MIN: f64 = 0.3;
+/// With less time outside slow items there is nothing to compare with.
+const OUTSIDE_MIN: f64 = 0.1;
+/// Stretches are moved so often at first, and so often if that is not enough to tell how rare the
+/// coincidence is.
+const TURNS: [u32; 2] = [500, 4999];
+
+/// Saturation while items were slow, and otherwise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Saturated {
+    /// Share of the time in which items were slow that the resource was at its limit.
+    pub slow: f64,
+    /// Of the other time; of the baseline where there hardly is any.
+    pub outside: f64,
+    /// Chance of such a share in slow times, wherever the saturated times lie.
+    pub p: f64,
+    /// `outside` is that of the baseline, and `p` tells nothing.
+    pub is_by_baseline: bool,
+}
+
+impl Saturated {
+    pub fn is_much(&self) -> bool {
+        self.slow >= SHARE_MIN && self.slow >= RATIO_MIN * self.outside
+    }
+}
+
+/// `slow` are begin and end of slow items, in any order. None if nothing is slow, or always and no
+/// baseline is known.
+pub fn saturated(
+    resource: &Resource,
+    slow: impl Iterator<Item = (Ns, Ns)>,
+    window: (Ns, Ns),
+) -> Option<Saturated> {
+    let slow = union(slow, window);
+    let (slow_ns, all) = (length(&slow), (window.1 - window.0) as f64);
+    let at_limit = union(resource.saturated.iter().copied(), window);
+    if slow_ns <= 0.0 || all <= 0.0 {
+        return None;
+    }
+    let both = overlap(&slow, &at_limit);
+    if all - slow_ns < OUTSIDE_MIN * all {
+        return resource.baseline_share.map(|outside| Saturated {
+            slow: both / slow_ns,
+            outside,
+            p: 0.0,
+            is_by_baseline: true,
+        });
+    }
+    Some(Saturated {
+        slow: both / slow_ns,
+        outside: (length(&at_limit) - both) / (all - slow_ns),
+        p: chance(&slow, &at_limit, (window, both)),
+        is_by_baseline: false,
+    })
+}
+
+fn chance(slow: &[(Ns, Ns)], at_limit: &[(Ns, Ns)], (window, both): ((Ns, Ns), f64)) -> f64 {
+    let mut dice = Dice::new(3);
+    let span = window.1 - window.0;
+    let (mut turns, mut as_much) = (0, 0);
+    for wanted in TURNS {
+        while turns < wanted {
+            turns += 1;
+            let by = (dice.unit() * span as f64) as Ns;
+            let turned = at_limit.iter().flat_map(|(begin, end)| {
+                let (begin, end) = (begin + by, end + by);
+                [(begin, end), (begin - span, end - span)]
+            });
+            let turned = union(turned, window);
+            as_much += u32::from(overlap(slow, &turned) >= both);
+        }
+        if as_much > 2 {
+            break;
+        }
+    }
+    f64::from(as_much + 1) / f64::from(turns + 1)
+}
+
+/// What is inside the window, in order and apart.
+fn union(intervals: impl Iterator<Item = (Ns, Ns)>, window: (Ns, Ns)) -> Vec<(Ns, Ns)> {
+    let inside = intervals.map(|(begin, end)| (begin.max(window.0), end.min(window.1)));
+    let mut inside: Vec<(Ns, Ns)> = inside.filter(|(begin, end)| begin < end).collect();
+    inside.sort_unstable();
+    let mut found: Vec<(Ns, Ns)> = Vec::with_capacity(inside.len());
+    for (begin, end) in inside {
+        match found.last_mut() {
+            Some(last) if begin <= last.1 => last.1 = last.1.max(end),
+            _ => found.push((begin, end)),
+        }
+    }
+    found
+}
+
+fn length(intervals: &[(Ns, Ns)]) -> f64 {
+    intervals
+        .iter()
+        .map(|(begin, end)| (end - begin) as f64)
+        .sum()
+}
+
+fn overlap(ours: &[(Ns, Ns)], theirs: &[(Ns, Ns)]) -> f64 {
+    let (mut sum, mut at) = (0.0, 0);
+    for (begin, end) in ours {
+        while theirs.get(at).is_some_and(|other| other.1 <= *begin) {
+            at += 1;
+        }
+        for other in theirs[at..].iter().take_while(|other| other.0 < *end) {
+            sum += (other.1.min(*end) - other.0.max(*begin)) as f64;
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resource(saturated: Vec<(Ns, Ns)>) -> Resource {
+        Resource {
+            name: "sda".into(),
+            saturated,
+            baseline_share: None,
+        }
+    }
+
+    #[test]
+    fn shares_by_hand() {
+        let disk = resource(vec![(10, 30), (60, 70)]);
+        let slow = [(15, 25), (20, 35), (80, 90)];
+        let found = saturated(&disk, slow.into_iter(), (0, 100)).unwrap();
+        // Slow for 30, of which 15 saturated; otherwise 15 of 70.
+        assert_eq!((found.slow, found.outside), (0.5, 15.0 / 70.0));
+        assert!(!found.is_much() && found.p > 0.05);
+    }
+
+    #[test]
+    fn what_coincides_again_and_again_is_no_chance() {
+        let stretches = |every: Ns| (0..12).map(move |at| (at * every, at * every + 40));
+        let disk = resource(stretches(997).chain([(11_990, 11_999)]).collect());
+        let slow = stretches(997).map(|(begin, end)| (begin + 10, end + 20));
+        let found = saturated(&disk, slow, (0, 12_000)).unwrap();
+        assert!(found.is_much() && found.p < 0.05, "{found:?}");
+        let irregular = [100, 1500, 1900, 4000, 7200, 7700, 9300, 11_100];
+        let at = |from: Ns| {
+            irregular
+                .into_iter()
+                .map(move |at| (at + from, at + from + 40))
+        };
+        let disk = resource(at(0).collect());
+        let found = saturated(&disk, at(10), (0, 12_000)).unwrap();
+        assert!(found.is_much() && found.p < 0.01, "{found:?}");
+    }
+
+    #[test]
+    fn without_time_outside_only_a_baseline_tells() {
+        let mut disk = resource(vec![(0, 98)]);
+        let all = || [(0, 95)].into_iter();
+        assert_eq!(saturated(&disk, all(), (0, 100)), None);
+        disk.baseline_share = Some(0.02);
+        let found = saturated(&disk, all(), (0, 100)).unwrap();
+        assert!(found.is_by_baseline && found.is_much());
+        assert_eq!(saturated(&disk, [].into_iter(), (0, 100)), None);
+    }
+}

@@ -1,0 +1,411 @@
+//! Every test with its numbers, in words.
+
+use super::decide::View;
+use super::facts::Test;
+use super::keys::{KEYS_MIN, SLOW_MIN, enough};
+use super::words::{after, list, name, p, percent, time};
+use crate::patterns::periodic::EPISODES_MIN;
+
+/// A test, and what came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// T1 … T13.
+    pub test: &'static str,
+    pub fired: bool,
+    /// Its question's answer with all numbers, or what it lacks.
+    pub says: String,
+    /// Name with its unit, value.
+    pub numbers: Vec<(&'static str, f64)>,
+}
+
+impl Outcome {
+    fn new(test: &'static str, fired: bool, says: String) -> Self {
+        Self {
+            test,
+            fired,
+            says,
+            numbers: Vec::new(),
+        }
+    }
+
+    fn with(mut self, numbers: &[(&'static str, f64)]) -> Self {
+        self.numbers.extend_from_slice(numbers);
+        self
+    }
+}
+
+pub(super) fn outcomes(view: &View<'_>) -> Vec<Outcome> {
+    let mut all = vec![view.t1(), view.t2()];
+    all.extend(view.t3());
+    all.extend([
+        view.t4(),
+        view.t5(),
+        view.t6(),
+        view.t7(),
+        view.t8(),
+        view.t9(),
+    ]);
+    all.extend(view.t10_and_t11());
+    all.extend([view.t12(), view.t13()]);
+    all
+}
+
+impl View<'_> {
+    fn t1(&self) -> Outcome {
+        let Some(one) = self.facts.shifted else {
+            return Outcome::new(
+                "T1",
+                false,
+                "no baseline with 20 of a kind to compare with".into(),
+            );
+        };
+        let [low, middle, high] = one.ratios;
+        let says = format!(
+            "p10 {low:.2}, p50 {middle:.2}, p90 {high:.2} times the baseline; {} of {}s have both p10 \
+             and p50 at 1.5 times ({} kinds, {})",
+            percent(one.share),
+            self.what(),
+            one.keys,
+            p(one.p)
+        );
+        Outcome::new("T1", self.is_shifted(), says).with(&[
+            ("p10_ratio", low),
+            ("p50_ratio", middle),
+            ("p90_ratio", high),
+            ("share", one.share),
+            ("p", one.p),
+        ])
+    }
+
+    fn t2(&self) -> Outcome {
+        let Some(one) = self.facts.concurrency else {
+            return Outcome::new("T2", false, "all or none are slow".into());
+        };
+        let says = format!(
+            "{:.0} in flight when slow ones start, {:.0} otherwise: delta {:.2}, {}; {:.1} standard \
+             deviations more arrive before slow ones",
+            one.slow,
+            one.others,
+            one.delta,
+            p(one.p),
+            one.arrivals
+        );
+        Outcome::new("T2", self.grows_with_concurrency(), says).with(&[
+            ("in_flight_slow", one.slow),
+            ("in_flight_others", one.others),
+            ("delta", one.delta),
+            ("arrivals_z", one.arrivals),
+            ("p", one.p),
+        ])
+    }
+
+    fn t3(&self) -> Vec<Outcome> {
+        let found = self.saturated();
+        let one = |(place, resource): (usize, &super::Resource)| {
+            let Some(one) = self.facts.saturated[place] else {
+                let says = format!("{}: nothing to compare with", resource.name);
+                return Outcome::new("T3", false, says);
+            };
+            let says = format!(
+                "{} at its limit for {} of the time with slow {}s, {} {} ({})",
+                resource.name,
+                percent(one.slow),
+                self.what(),
+                percent(one.outside),
+                if one.is_by_baseline {
+                    "in the baseline"
+                } else {
+                    "otherwise"
+                },
+                p(one.p)
+            );
+            Outcome::new("T3", found.contains(&place), says).with(&[
+                ("share_slow", one.slow),
+                ("share_outside", one.outside),
+                ("p", one.p),
+            ])
+        };
+        let resources = self.input.resources.iter().enumerate();
+        let mut all: Vec<Outcome> = resources.map(one).collect();
+        if all.is_empty() {
+            all.push(Outcome::new("T3", false, "no resource was measured".into()));
+        }
+        all
+    }
+
+    fn t4(&self) -> Outcome {
+        let exposed = self.facts.exposed.iter();
+        let most = exposed.max_by(|a, b| a.rate.slow.cmp(&b.rate.slow).then(b.p.total_cmp(&a.p)));
+        let (Some(one), Some(even)) = (most, self.facts.evenness[0]) else {
+            return Outcome::new("T4", false, "fewer than two kinds, or none slow".into());
+        };
+        let says = format!(
+            "rates differ with {} (G {:.1}, {} degrees); {} has most: {} of {}, {} of all slow ones, \
+             {:.1} times the rate of the others ({})",
+            p(even.p),
+            even.g,
+            even.degrees,
+            self.key(one.rate.key),
+            one.rate.slow,
+            one.rate.items,
+            percent(one.holds),
+            one.relative_risk,
+            p(one.p)
+        );
+        Outcome::new("T4", self.slow_key().is_some(), says).with(&[
+            ("g", even.g),
+            ("g_p", even.p),
+            ("relative_risk", one.relative_risk),
+            ("holds", one.holds),
+            ("p", one.p),
+        ])
+    }
+
+    fn t5(&self) -> Outcome {
+        let rates = &self.facts.rates;
+        let keys = rates.rates.iter().filter(|rate| rate.slow > 0).count();
+        let Some(even) = self.facts.evenness[1] else {
+            let says = format!(
+                "{keys} of {} kinds ever slow: nothing to compare",
+                rates.rates.len()
+            );
+            return Outcome::new("T5", false, says);
+        };
+        let says = format!(
+            "{keys} of {} kinds ever slow, alike with {} (G {:.1}, {} degrees); {} slow ones count as \
+             {:.1}, {SLOW_MIN:.0} and {KEYS_MIN} kinds are needed",
+            rates.rates.len(),
+            p(even.p),
+            even.g,
+            even.degrees,
+            rates.slow,
+            rates.witnesses()
+        );
+        Outcome::new("T5", self.is_even(), says).with(&[
+            ("g", even.g),
+            ("p", even.p),
+            ("kinds", keys as f64),
+            ("design_effect", rates.design_effect),
+        ])
+    }
+
+    fn t6(&self) -> Outcome {
+        let exempt = self.exempt();
+        let level = self.facts.level();
+        let effect = self.facts.rates.design_effect;
+        let slow = self.facts.rates.slow as f64;
+        let one = |one: &super::keys::Spared| {
+            let key = self.key(one.rate.key);
+            let seen = format!("{key} 0 of {} ({})", one.rate.items, p(one.p));
+            if exempt.contains(&one.rate.key) {
+                return format!("{seen}: exempt");
+            }
+            let share = slow / (self.facts.rates.items - one.rate.items).max(1) as f64;
+            let enough = enough(share, effect, level);
+            format!("{seen}: not enough to call it exempt, {enough} are needed")
+        };
+        let told: Vec<String> = self.facts.spared.iter().map(one).collect();
+        let says = match told.as_slice() {
+            [] => "no kind is never slow".into(),
+            _ if slow == 0.0 => "nothing is slow".into(),
+            told => list(told),
+        };
+        let least = self
+            .facts
+            .spared
+            .iter()
+            .map(|one| one.p)
+            .fold(1.0, f64::min);
+        Outcome::new("T6", !exempt.is_empty(), says)
+            .with(&[("exempt", exempt.len() as f64), ("p", least)])
+    }
+
+    fn t7(&self) -> Outcome {
+        let (Some(gap), Some((middle, mad))) = (&self.facts.gap, self.facts.mode) else {
+            let says = format!("fewer than 21 {}s", self.what());
+            return Outcome::new("T7", false, says);
+        };
+        let mut says = format!(
+            "{} at {} ± {} above the usual, {:.1} times the next below ({} over {} places)",
+            gap.above.len(),
+            time(middle),
+            time(mad),
+            gap.ratio,
+            p(gap.p),
+            gap.ranks
+        );
+        if let (false, Some(enough)) = (self.is_mode(), gap.enough())
+            && enough > gap.above.len()
+        {
+            says = format!("{says}; {enough} would show a mode of their own");
+        }
+        Outcome::new("T7", self.is_mode(), says).with(&[
+            ("above", gap.above.len() as f64),
+            ("excess_ns", middle),
+            ("excess_mad_ns", mad),
+            ("ratio", gap.ratio),
+            ("p", gap.p),
+        ])
+    }
+
+    fn t8(&self) -> Outcome {
+        let Some(hint) = self.facts.hints.first() else {
+            return Outcome::new("T8", false, "near no known constant".into());
+        };
+        let says = format!(
+            "{} of {} slow ones near {} ({}): {}? a hint until there is {}",
+            hint.inside,
+            hint.slow,
+            time(hint.value),
+            p(hint.p),
+            hint.known.cause,
+            hint.known.confirm
+        );
+        Outcome::new("T8", true, says).with(&[
+            ("inside", hint.inside as f64),
+            ("value_ns", hint.value),
+            ("p", hint.p),
+        ])
+    }
+
+    fn t9(&self) -> Outcome {
+        let episodes = self.facts.episodes.onsets.len();
+        let Some(rhythm) = self.facts.rhythm else {
+            let says = format!("{episodes} episodes in too short a time: no rhythm can be told");
+            return Outcome::new("T9", false, says);
+        };
+        let mut says = format!(
+            "clearest rhythm every {}: {episodes} episodes agree in phase by {:.2} ({})",
+            time(rhythm.period),
+            rhythm.length,
+            p(rhythm.p)
+        );
+        if episodes < EPISODES_MIN {
+            says = format!("{says}; {EPISODES_MIN} are needed, some 30 are found for certain");
+        }
+        Outcome::new("T9", self.is_periodic(), says).with(&[
+            ("period_ns", rhythm.period),
+            ("phase_ns", rhythm.phase),
+            ("agreement", rhythm.length),
+            ("p", rhythm.p),
+        ])
+    }
+
+    fn t10_and_t11(&self) -> [Outcome; 2] {
+        let all = &self.facts.deviations;
+        if all.is_empty() {
+            let says = "fewer than 4 objects with like operations, or too few of these";
+            return ["T10", "T11"].map(|test| Outcome::new(test, false, says.into()));
+        }
+        let object = |object: u32| name(self.input.objects, object);
+        let tails = all.iter().filter(|one| one.is_tail).map(|one| {
+            let (over, of, risk) = (one.over, one.compared, one.relative_risk);
+            format!(
+                "{}: {over} of {of} beyond its peers' p99, {risk:.0} times as many as expected ({})",
+                object(one.object),
+                p(one.tail_q)
+            )
+        });
+        let shifts = all.iter().filter(|one| one.is_shifted).map(|one| {
+            format!(
+                "{}: {:.1} times its peers' median ({})",
+                object(one.object),
+                one.median_ratio.unwrap_or(1.0),
+                p(one.shift_q.unwrap_or(1.0))
+            )
+        });
+        let said = |found: Vec<String>| match found.as_slice() {
+            [] => format!(
+                "{} objects are like each other as far as can be told",
+                all.len()
+            ),
+            found => list(found),
+        };
+        let (tails, shifts): (Vec<String>, Vec<String>) = (tails.collect(), shifts.collect());
+        let least = |of: fn(&whyslow_analysis::outliers::Deviation) -> f64| {
+            all.iter().map(of).fold(1.0, f64::min)
+        };
+        let clearest = all.iter().min_by(|a, b| a.tail_q.total_cmp(&b.tail_q));
+        [
+            Outcome::new("T10", !tails.is_empty(), said(tails)).with(&[
+                ("q", least(|one| one.tail_q)),
+                ("objects", all.len() as f64),
+                ("over", clearest.map_or(0.0, |one| one.over as f64)),
+            ]),
+            Outcome::new("T11", !shifts.is_empty(), said(shifts))
+                .with(&[("q", least(|one| one.shift_q.unwrap_or(1.0)))]),
+        ]
+    }
+
+    fn t12(&self) -> Outcome {
+        let changes = &self.facts.changes;
+        let says: Vec<String> = changes
+            .iter()
+            .map(|one| {
+                let marks = one
+                    .marks
+                    .iter()
+                    .map(|place| self.input.marks[*place].name.clone());
+                let marks: Vec<String> = marks.collect();
+                let then = if marks.is_empty() {
+                    String::new()
+                } else {
+                    format!("; then: {}", list(&marks))
+                };
+                format!(
+                    "since {} (to {}): slow {} instead of {}, median {:.2} times what it was{then}",
+                    after(one.ts, self.facts.window.0),
+                    time(one.within as f64),
+                    percent(one.rates[1]),
+                    percent(one.rates[0]),
+                    one.ratios[1] / one.ratios[0]
+                )
+            })
+            .collect();
+        let says = if says.is_empty() {
+            "the same all the time".into()
+        } else {
+            says.join("; ")
+        };
+        let outcome = Outcome::new("T12", !changes.is_empty(), says);
+        match changes.first() {
+            Some(first) => outcome.with(&[
+                ("ts_ns", first.ts as f64),
+                ("rate_before", first.rates[0]),
+                ("rate_after", first.rates[1]),
+            ]),
+            None => outcome,
+        }
+    }
+
+    fn t13(&self) -> Outcome {
+        let columns = [
+            ("worker", self.input.workers),
+            ("object", self.input.objects),
+        ];
+        let found = |place: usize| {
+            let one = self.facts.overlaps[place].as_ref()?;
+            let fired = one.is_much() && self.facts.is_found(Test::Overlap(place));
+            let (what, names) = columns[place];
+            let says = format!(
+                "slow ones of one {what} overlap for {}, {} if dealt by chance ({}; most on {})",
+                time(one.together),
+                time(one.expected),
+                p(one.p),
+                name(names, one.group)
+            );
+            let outcome = Outcome::new("T13", fired, says);
+            Some(outcome.with(&[("together_ns", one.together), ("p", one.p)]))
+        };
+        let (by_worker, by_object) = (found(0), found(1));
+        match (by_worker, by_object) {
+            (Some(worker), Some(object)) if object.fired && !worker.fired => object,
+            (Some(one), _) | (None, Some(one)) => one,
+            (None, None) => Outcome::new(
+                "T13",
+                false,
+                "slow ones of one worker or object never overlap".into(),
+            ),
+        }
+    }
+}
