@@ -32,7 +32,9 @@ def parsed():
     parser.add_argument("whyslow", type=pathlib.Path)
     parser.add_argument("--seeds", type=int, default=3, help="runs of each fault")
     parser.add_argument("--first-seed", type=int, default=1)
-    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="may be repeated")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="may be repeated"
+    )
     parser.add_argument("--subset", action="store_true", help="a few faults once, in ten minutes")
     parser.add_argument("--again", action="store_true", help="ask what was recorded anew")
     parser.add_argument("--no-ablation", action="store_true", help="whole recordings only")

@@ -31,6 +31,7 @@ def judged(
     own = undisturbed(spans, faults)
     for span in spans:
         truth.add(who, "", span, [excess(span, faults, own)])
+    truth.needs_quiet = True
     truth.notes["own_ns"] = own
     return truth
 

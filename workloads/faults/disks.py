@@ -20,7 +20,7 @@ from faults.plan import (
     undisturbed,
 )
 from faults.truth import Culprit, Thing, Truth
-from lab import Lab, UnavailableError, needs
+from lab import Disk, Lab, UnavailableError, needs
 
 PAGE = 4096
 EXT4 = ["-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", "-J", "size=4"]
@@ -160,14 +160,7 @@ def flush(plan: Plan, path: Path, mib: int) -> dict[str, Any]:
 def log_flood(lab: Lab, plan: Plan) -> Truth:
     disk = lab.disk(192, "serial")
     folder = lab.mount(disk, "ext4", *EXT4)
-    bdi = Path(f"/sys/class/bdi/{disk.number}")
-    # So many dirty bytes of this disk are too many, whatever the machine could bear.
-    for name, value in (("strict_limit", "1"), ("max_bytes", str(8 << 20))):
-        setting = bdi / name
-        if not setting.exists():
-            raise UnavailableError("the kernel cannot limit dirty pages of one device (before 6.2)")
-        lab.will_undo("setting", str(setting), setting.read_text().strip())
-        setting.write_text(value)
+    allow_dirty(lab, disk, 8 << 20)
     disk.tell(write_us=500, mib_us=plan.whole(40, 90) * 1000)
     plan.begin()
     path = folder / "debug.log"
@@ -182,6 +175,18 @@ def log_flood(lab: Lab, plan: Plan) -> Truth:
     for span in told["spans"]:
         truth.add(told, "write", span, [excess(span, plan.windows, own)])
     return truth
+
+
+def allow_dirty(lab: Lab, disk: Disk, bytes_max: int) -> None:
+    """So many dirty bytes of this disk are too many, whatever the machine could bear."""
+    folder = Path(f"/sys/class/bdi/{disk.number}")
+    if not (folder / "max_ratio_fine").exists():
+        raise UnavailableError("the kernel cannot limit dirty pages of one device (before 6.2)")
+    # The limit in bytes cannot be given back as it was: it is a share of what is free at the time.
+    for name in ("max_ratio_fine", "strict_limit"):
+        lab.will_undo("setting", str(folder / name), (folder / name).read_text().strip())
+    (folder / "strict_limit").write_text("1")
+    (folder / "max_bytes").write_text(str(bytes_max))
 
 
 def log(plan: Plan, path: Path) -> dict[str, Any]:

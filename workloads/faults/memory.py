@@ -49,6 +49,7 @@ def reclaim(lab: Lab, plan: Plan) -> Truth:
     culprit = Culprit("cgroup", group.name, names, near=["container", "zram0"])
     culprit.objects = [Thing("cgroup", group.name), Thing("device", "zram0")]
     truth = Truth(plan, faults, [culprit])
+    truth.needs_quiet = True
     own = undisturbed(told["spans"], faults)
     for span in told["spans"]:
         truth.add(told, "", span, [excess(span, faults, own)])

@@ -184,7 +184,8 @@ def lost_packets(lab: Lab, plan: Plan) -> Truth:
     faults = plan.switch(lambda: net.nft(rule), net.clear)
     told = victim.result()
     server.result()
-    culprit = Culprit("peer", THERE, ["network_retransmit"], near=["shop-api", "webapp"])
+    culprit = Culprit("peer", THERE, ["network_retransmit"])
+    culprit.near = ["shop-api", "webapp", f"{HERE}:*"]
     culprit.objects = [Thing("peer", f"{THERE}:{PORT}")]
     truth = Truth(plan, faults, [culprit])
     own = undisturbed(told["spans"], faults)

@@ -18,6 +18,7 @@ PAGE = 4096
 
 def steady(plan: Plan, told: dict[str, Any], call: str) -> Truth:
     truth = Truth(plan, [], [])
+    truth.needs_quiet = True
     for begin, end in told["spans"]:
         truth.add(told, call, (begin, end), [])
     return truth

@@ -46,6 +46,8 @@ class Truth:
         self._faults = faults
         self._culprits = culprits
         self._ops: list[dict[str, Any]] = []
+        # Whatever else takes a CPU meanwhile would be put down to the culprit.
+        self.needs_quiet = False
         self.notes: dict[str, Any] = {}
 
     def add(self, who: dict[str, Any], call: str, span: Span, blame: list[int]) -> None:
@@ -70,6 +72,7 @@ class Truth:
             "calendar_offset_ns": offset,
             "faults": [[begin + offset, end + offset] for begin, end in self._faults],
             "culprits": [asdict(culprit) for culprit in self._culprits],
+            "needs_quiet": self.needs_quiet,
             "ops": self._ops,
             "notes": self.notes,
         }

@@ -87,7 +87,11 @@ class Walk:
                 "SELECT s.ts, coalesce(s.ts_end, ?), s.state, s.wakeup_id, w.ts, w.waker_utid, w.context"
                 " FROM thread_state s LEFT JOIN wakeup w ON w.id = s.wakeup_id"
                 " WHERE s.utid = ? AND s.ts < ? AND coalesce(s.ts_end, ?) > ? ORDER BY s.ts",
-                self.end, utid, self.end, self.end, self.begin,
+                self.end,
+                utid,
+                self.end,
+                self.end,
+                self.begin,
             )
         return self.states[utid]
 
@@ -132,7 +136,10 @@ class Flatten(Walk):
 def path(tables, op, kind):
     utid = tables.one(
         "SELECT utid FROM thread_state WHERE tid = ? AND ts < ? AND coalesce(ts_end, ?) > ? LIMIT 1",
-        op["tid"], op["end_ns"], op["end_ns"], op["begin_ns"],
+        op["tid"],
+        op["end_ns"],
+        op["end_ns"],
+        op["begin_ns"],
     )
     if utid is None:
         return None

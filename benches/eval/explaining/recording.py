@@ -35,7 +35,22 @@ class Recording:
         return row[0] if row else None
 
     def has(self, *names):
-        return all(name in self.names and self.one(f"SELECT count(*) FROM {name}") for name in names)
+        return all(
+            name in self.names and self.one(f"SELECT count(*) FROM {name}") for name in names
+        )
+
+    def strangers(self, op):
+        """Share of an operation in which processes outside of the run had a CPU."""
+        if not self.has("sched_slice"):
+            return 0.0
+        rows = self.all(
+            "SELECT pid, sum(least(coalesce(ts_end, $2), $2) - greatest(ts, $1)) FROM sched_slice"
+            " WHERE ts < $2 AND coalesce(ts_end, $2) > $1 AND pid IS NOT NULL GROUP BY pid",
+            op["begin_ns"],
+            op["end_ns"],
+        )
+        others = sum(ns for pid, ns in rows if pid not in self.known)
+        return others / max(op["end_ns"] - op["begin_ns"], 1)
 
     def descendants(self, pid):
         """Ids of a process and all that it began."""

@@ -46,7 +46,9 @@ def write(results, catalogue):
     text += ["\n## What is said wrong\n", *mistakes(done)]
     text += ["\n## Not made\n", *not_made(results, catalogue)]
     OUTPUT.write_text("\n".join(text) + "\n")
-    typos = subprocess.run(["git", "-C", str(ROOT), "diff", "--stat", "--", str(OUTPUT)], capture_output=True)
+    typos = subprocess.run(
+        ["git", "-C", str(ROOT), "diff", "--stat", "--", str(OUTPUT)], capture_output=True
+    )
     print(typos.stdout.decode().strip() or f"{pathlib.Path(OUTPUT).name} is as it was")
 
 
@@ -63,7 +65,9 @@ def confusion(done):
         ops = [op for _, op in ops_of(results)]
         found = counts(ops)
         known = lambda key: [op[key] for op in ops if op.get(key) is not None]  # noqa: E731
-        middle = lambda key: f"{sorted(known(key))[len(known(key)) // 2]:.2f}" if known(key) else "–"  # noqa: E731
+        middle = lambda key: (
+            f"{sorted(known(key))[len(known(key)) // 2]:.2f}" if known(key) else "–"
+        )  # noqa: E731
         cells = [str(found[verdict] or "") for verdict in tables.VERDICTS]
         cells.append(str(sum(op["confidence"] == "high" for op in ops)))
         cells += [brief(sum(known(key)), len(known(key))) for key in ("mechanism", "object")]
@@ -114,7 +118,11 @@ def beside(done):
         yield f"| {results[0]['number']} | {name} | {' | '.join(cells)} |"
     yield f"| | all | {' | '.join(f'{right}, {wrong} of {of}' for right, wrong, of in totals.values())} |"
     yield ""
-    yield "Faults where a simpler method is right more often:" if wins else "None of them is right more often."
+    yield (
+        "Faults where a simpler method is right more often:"
+        if wins
+        else "None of them is right more often."
+    )
     if wins:
         yield ""
         yield from wins
@@ -145,19 +153,19 @@ def overall(done):
     yield "| | fault | a story names it | sure and wrong | findings wanted, and found | others |"
     yield "|---|---|---|---|---|---|"
     for name, results in by_scenario(done).items():
-        alls = [result["asked"]["whole"]["overall"] for result in results]
-        alls = [one for one in alls if "failed" not in one]
-        named = sum(any(story["verdict"] == "right" for story in one["stories"]) for one in alls)
+        answers = [result["asked"]["whole"]["overall"] for result in results]
+        answers = [one for one in answers if "failed" not in one]
+        named = sum(any(story["verdict"] == "right" for story in one["stories"]) for one in answers)
         wrong = sum(
             story["verdict"] == "wrong" and story["confidence"] == "high"
-            for one in alls
+            for one in answers
             for story in one["stories"]
         )
-        wanted = sorted({kind for one in alls for kind in one["wanted"]})
-        found = sum(bool(one["found"]) for one in alls)
-        others = sorted({kind for one in alls for kind in one["findings"]} - set(wanted))
-        says = f"{', '.join(wanted)}: {brief(found, len(alls))}" if wanted else ""
-        names = brief(named, len(alls)) if results[0]["culprits"] else ""
+        wanted = sorted({kind for one in answers for kind in one["wanted"]})
+        found = sum(bool(one["found"]) for one in answers)
+        others = sorted({kind for one in answers for kind in one["findings"]} - set(wanted))
+        says = f"{', '.join(wanted)}: {brief(found, len(answers))}" if wanted else ""
+        names = brief(named, len(answers)) if results[0]["culprits"] else ""
         yield f"| {results[0]['number']} | {name} | {names} | {wrong or ''} | {says} | {', '.join(others)} |"
 
 
@@ -165,12 +173,18 @@ def mistakes(done):
     """One example of each: the surest and longest."""
     none = True
     for name, results in by_scenario(done).items():
-        bad = [(r, op) for r, op in ops_of(results) if op["verdict"] in ("wrong", "silent") and not is_null(r)]
+        bad = [
+            (r, op)
+            for r, op in ops_of(results)
+            if op["verdict"] in ("wrong", "silent") and not is_null(r)
+        ]
         bad += [(r, op) for r, op in ops_of(results) if is_null(r) and not tables.is_abstention(op)]
         if not bad:
             continue
         none = False
-        result, op = max(bad, key=lambda pair: (pair[1]["confidence"] == "high", pair[1]["took_ms"]))
+        result, op = max(
+            bad, key=lambda pair: (pair[1]["confidence"] == "high", pair[1]["took_ms"])
+        )
         true = ", ".join(
             f"{ms:.1f} ms {guilty['name']} ({guilty['mechanisms'][0]})"
             for guilty, ms in zip(result["culprits"], op["truth_ms"])

@@ -37,11 +37,33 @@ ABLATIONS = {
     "10 % lost": ["--lose", "10%"],
 }
 RETRIES = 2
+# Two seconds in which so much of the CPUs is idle are waited for before a run, but not forever.
+IDLE, PATIENCE_S = 0.8, 90
+# Of an operation whose truth is its excess: what may go to processes outside of the run.
+STRANGERS = 0.2
 
 
 def catalogue():
     done = subprocess.run([sys.executable, FAULT, "--list"], check=True, capture_output=True)
     return json.loads(done.stdout)
+
+
+def cpu_times():
+    """Idle time of all CPUs, and all time."""
+    times = [
+        int(word) for word in pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]
+    ]
+    return times[3] + times[4], sum(times)
+
+
+def wait_for_calm():
+    give_up = time.monotonic() + PATIENCE_S
+    while time.monotonic() < give_up:
+        idle, total = cpu_times()
+        time.sleep(2)
+        idle, total = (now - before for now, before in zip(cpu_times(), (idle, total)))
+        if idle >= IDLE * total:
+            return
 
 
 def moment(ns):
@@ -61,11 +83,15 @@ class Runner:
             return json.loads(done.read_text())
         for attempt in range(RETRIES):
             truth = self.recorded(folder, name, seed, kind)
-            if "skipped" in truth or chosen(truth) or attempt == RETRIES - 1:
+            if "skipped" in truth or candidates(truth) or attempt == RETRIES - 1:
                 break
             # The machine was busy, or chance spared the victim.
             shutil.rmtree(folder)
-        head = {key: truth[key] for key in ("scenario", "number", "seed", "load", "skipped") if key in truth}
+        head = {
+            key: truth[key]
+            for key in ("scenario", "number", "seed", "load", "skipped")
+            if key in truth
+        }
         if "skipped" not in truth:
             head["culprits"] = truth["culprits"]
             head["notes"] = truth["notes"]
@@ -83,6 +109,7 @@ class Runner:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         raw = folder / "truth.raw"
+        wait_for_calm()
         before = os.getloadavg()[0]
         command = [self.whyslow, "record", "-q", "-o", str(folder / "run.wsl"), "--no-import"]
         command += ["--what", kind["what"], "--stacks", kind["stacks"], "--"]
@@ -100,24 +127,33 @@ class Runner:
         return truth
 
     def asked(self, folder, truth):
-        found = {}
+        found, ops = {}, None
         for variant, options in self.ablations.items():
             recording = folder / "run.wsl"
             begin = time.monotonic()
-            command = [self.whyslow, "import", "-q", str(folder / "run.spool"), "-o", str(recording)]
+            command = [
+                self.whyslow,
+                "import",
+                "-q",
+                str(folder / "run.spool"),
+                "-o",
+                str(recording),
+            ]
             done = subprocess.run([*command, "--force", *options], capture_output=True, text=True)
             if done.returncode != 0:
                 raise RuntimeError(f"{folder.name}, {variant}: {done.stderr[-400:]}")
             took = time.monotonic() - begin
-            found[variant] = self.of_recording(recording, truth, variant == "whole")
+            tables = Recording(recording, truth["pid"])
+            # The same ones everywhere.
+            ops = ops if ops is not None else chosen(truth, tables)
+            found[variant] = self.of_recording(tables, truth, ops, variant == "whole")
             found[variant]["import_s"] = round(took, 3)
             shutil.rmtree(recording)
         return found
 
-    def of_recording(self, path, truth, is_whole):
-        tables = Recording(path, truth["pid"])
-        ops = []
-        for op in chosen(truth):
+    def of_recording(self, tables, truth, chosen_ops, is_whole):
+        path, ops = tables.path, []
+        for op in chosen_ops:
             window = f"{moment(op['begin_ns'])}..{moment(op['end_ns'])}"
             said, took = self.explained(path, "-w", window, "-t", str(op["tid"]))
             scored = score.of_operation(said, op, truth, tables)
@@ -146,14 +182,21 @@ class Runner:
         return json.loads(done.stdout), took
 
 
-def chosen(truth):
-    """Operations to be explained: slow ones, for the reason that was made; the slowest of nulls."""
+def candidates(truth):
+    """Slow operations, for the reason that was made, the slowest first; without a fault all."""
     ops = sorted(truth["ops"], key=lambda op: op["begin_ns"] - op["end_ns"])
-    if truth["culprits"]:
-        ops = [op for op in ops if is_victim(op)]
+    return [op for op in ops if is_victim(op)] if truth["culprits"] else ops
+
+
+def chosen(truth, tables):
+    """Operations to be explained; without a fault only the slowest, as nobody asks about others."""
+    ops = candidates(truth)
+    if truth["needs_quiet"]:
+        ops = [op for op in ops[:200] if tables.strangers(op) <= STRANGERS]
     rest = ops[SLOWEST:]
-    picked = random.Random(truth["seed"]).sample(rest, min(OTHERS, len(rest)))
-    return ops[:SLOWEST] + picked
+    if not truth["culprits"]:
+        return ops[: SLOWEST + OTHERS]
+    return ops[:SLOWEST] + random.Random(truth["seed"]).sample(rest, min(OTHERS, len(rest)))
 
 
 def is_victim(op):

@@ -67,14 +67,18 @@ def judged(actor, guilty, op, tables):
 
 def actor_of(part):
     """The culprit of a part, with what it is said to have done."""
-    return {**part["culprit"], "mechanism": part["mechanism"]}
+    thing = part["object"]
+    about = thing["name"] if thing else None
+    return {**part["culprit"], "mechanism": part["mechanism"], "object": about}
 
 
 def is_same(actor, guilty, op, tables):
     kind = guilty["kind"]
-    if kind == "cgroup" and actor["kind"] == "own":
-        # The limit is the victim's own: the mechanism says it, whether the group is named or not.
-        return actor.get("mechanism") in guilty["mechanisms"]
+    if kind in ("cgroup", "device") and actor["kind"] == "own":
+        # The limit is the victim's own, and so is what it asks a bad disk for: the mechanism says
+        # it, and of a disk which one.
+        is_it = actor.get("object") == guilty["name"] or kind == "cgroup"
+        return is_it and actor.get("mechanism") in guilty["mechanisms"]
     if kind == "own":
         return actor["kind"] == "own" and actor["tid"] in (None, op["tid"])
     if kind == "process":
@@ -118,8 +122,10 @@ def same_object(named, wanted, kind):
         # One is written as the program prints addresses, the other as the tables do.
         return named.lower().removeprefix("0x").lstrip("0") == wanted[2:].lower().lstrip("0")
     last = named.rpartition("/")[2]
-    return wanted in (named, last) or fnmatch.fnmatch(named, wanted) or (
-        kind in ("peer", "host", "any", "irq", "journal") and wanted.lower() in named.lower()
+    return (
+        wanted in (named, last)
+        or fnmatch.fnmatch(named, wanted)
+        or (kind in ("peer", "host", "any", "irq", "journal") and wanted.lower() in named.lower())
     )
 
 

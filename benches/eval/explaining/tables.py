@@ -45,7 +45,9 @@ def line(result):
     if "skipped" in result:
         return f"{head}: skipped: {result['skipped']}"
     ops = result["asked"]["whole"]["ops"]
-    words = [op["verdict"] + ("" if op["confidence"] == "high" else f"/{op['confidence']}") for op in ops]
+    words = [
+        op["verdict"] + ("" if op["confidence"] == "high" else f"/{op['confidence']}") for op in ops
+    ]
     load = "–".join(f"{load:.1f}" for load in result["load"])
     return f"{head}: {' '.join(words) or 'nothing was slow'}; load {load}"
 
@@ -54,10 +56,15 @@ def summary(results):
     ops = [(result, op) for result, op in ops_of(results) if not is_null(result)]
     judged = [op for _, op in ops if op["verdict"] != "outside"]
     yield f"{len(results)} runs, {len(ops)} slow operations of {len({r['scenario'] for r, _ in ops})} faults"
-    yield "culprit named:            " + share(sum(op["verdict"] == "right" for op in judged), len(judged))
+    yield "culprit named:            " + share(
+        sum(op["verdict"] == "right" for op in judged), len(judged)
+    )
     with_near = sum(op["verdict"] in ("right", "near") for op in judged)
     yield "  or who acts for it:     " + share(with_near, len(judged))
-    for key, what in (("mechanism", "mechanism, as a step:    "), ("mechanism_meant", "mechanism that is meant: ")):
+    for key, what in (
+        ("mechanism", "mechanism, as a step:    "),
+        ("mechanism_meant", "mechanism that is meant: "),
+    ):
         known = [op[key] for op in judged if key in op]
         yield f"{what} {share(sum(known), len(known))}"
     known = [op["object"] for op in judged if op.get("object") is not None]
@@ -81,7 +88,9 @@ def sums(judged):
     off = sum(op["sum_error_ns"] != 0 for op in exact)
     yield f"parts that do not add up: {off} of {len(exact)}"
     for key in ("precision", "recall"):
-        known = sorted(op[key] for op in judged if op.get(key) is not None and op["verdict"] != "silent")
+        known = sorted(
+            op[key] for op in judged if op.get(key) is not None and op["verdict"] != "silent"
+        )
         if known:
             within = sum(value >= 0.9 for value in known)
             yield f"blame {key} ≥ 0.9:      {share(within, len(known))}, median {known[len(known) // 2]:.2f}"
