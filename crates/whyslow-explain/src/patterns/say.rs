@@ -186,6 +186,7 @@ impl View<'_> {
             ("p", even.p),
             ("kinds", keys as f64),
             ("design_effect", rates.design_effect),
+            ("kinds_hidden", self.facts.hidden.len() as f64),
         ])
     }
 
@@ -275,12 +276,13 @@ impl View<'_> {
             return Outcome::new("T9", false, says);
         };
         let mut says = format!(
-            "clearest rhythm every {}: {episodes} episodes agree in phase by {:.2} ({})",
+            "clearest rhythm every {}: {} episodes agree in phase by {:.2} ({})",
             time(rhythm.period),
+            rhythm.episodes,
             rhythm.length,
             p(rhythm.p)
         );
-        if episodes < EPISODES_MIN {
+        if rhythm.episodes < EPISODES_MIN {
             says = format!("{says}; {EPISODES_MIN} are needed, some 30 are found for certain");
         }
         Outcome::new("T9", self.is_periodic(), says).with(&[
