@@ -1,5 +1,7 @@
 //! The conclusion: the first of a list of classes whose tests fired.
 
+use whyslow_model::Ns;
+
 use super::change::Change;
 use super::constants::Hint;
 use super::facts::{Facts, Test};
@@ -67,12 +69,26 @@ pub struct Judgement {
     /// What all slow keys do and exempt ones do not: places among [`Input::feature_names`].
     pub only_of_slow: Vec<u32>,
     pub changes: Vec<Change>,
+    /// Everything is slower from here on: the conclusion and the tests are about what came after,
+    /// against what was before.
+    pub since: Option<Ns>,
     /// Items more that would suffice, where that is known.
     pub more: Option<u64>,
 }
 
 /// Which kind of slowness the items show. Deterministic: the same input gives the same judgement.
+/// Without baseline, what was before a change for the worse is one.
 pub fn judge(input: &Input<'_>) -> Judgement {
+    let whole = judge_against(input);
+    let since = match input.baseline {
+        [] => super::since::judge_since(input, &whole),
+        _ => None,
+    };
+    since.unwrap_or(whole)
+}
+
+/// With the baseline of the input only.
+pub(super) fn judge_against(input: &Input<'_>) -> Judgement {
     let facts = Facts::of(input);
     let view = View {
         facts: &facts,
@@ -99,6 +115,7 @@ pub fn judge(input: &Input<'_>) -> Judgement {
         exempt,
         only_of_slow,
         changes: facts.changes.clone(),
+        since: None,
         more,
     }
 }
@@ -379,6 +396,12 @@ impl View<'_> {
         if !exempt.is_empty() {
             parts.push(format!("never slow: {}", list(&exempt)));
         }
+        if !self.facts.hidden.is_empty() {
+            let hidden = count(self.facts.hidden.len() as u64, "kind");
+            parts.push(format!(
+                "not to be told of {hidden} that usually take as long"
+            ));
+        }
         if !only_of_slow.is_empty() {
             let names = only_of_slow
                 .iter()
@@ -430,6 +453,10 @@ impl View<'_> {
         }
         let mut lacks = Vec::new();
         let mut more = None;
+        if !self.facts.hidden.is_empty() {
+            let hidden = count(self.facts.hidden.len() as u64, "kind");
+            lacks.push(format!("{hidden} usually take too long to show it"));
+        }
         let witnesses = rates.witnesses();
         if witnesses < SLOW_MIN {
             let wanted = rates.items as f64 * (SLOW_MIN / witnesses - 1.0);

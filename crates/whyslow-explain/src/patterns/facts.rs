@@ -1,6 +1,6 @@
 //! All figures of a judgement, before any conclusion.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use whyslow_analysis::outliers::Deviation;
 use whyslow_analysis::statistics::adjusted;
@@ -31,7 +31,10 @@ pub(super) struct Facts {
     /// Places of slow items in the input.
     pub(super) slow: Vec<usize>,
     pub(super) episodes: Episodes,
+    /// Of kinds that can show what the others do.
     pub(super) rates: Rates,
+    /// Kinds that take so long that what slow ones take more would not make them slow.
+    pub(super) hidden: BTreeSet<u32>,
     pub(super) shifted: Option<Shifted>,
     pub(super) concurrency: Option<Concurrency>,
     /// By resource.
@@ -71,42 +74,54 @@ impl Facts {
     pub(super) fn of(input: &Input<'_>) -> Self {
         let mut normal = Normal::of(input.items, input.baseline, input.objective);
         let flags = normal.slow.iter().enumerate();
-        let places = flags.filter(|(_, slow)| **slow).map(|(place, _)| place);
-        let places = places.collect();
-        let told = input.items.iter().zip(&normal.slow);
-        let mut told: Vec<(Item, bool)> = told.map(|(item, slow)| (*item, *slow)).collect();
+        let told = flags.map(|(place, slow)| (input.items[place], *slow, place));
+        let mut told: Vec<(Item, bool, usize)> = told.collect();
         // What failed soon is neither usual nor slow.
-        told.retain(|(item, slow)| *slow || !item.failed);
-        told.sort_by_key(|(item, _)| (item.ts, item.dur));
-        let (items, slow): (Vec<Item>, Vec<bool>) = told.iter().copied().unzip();
-        normal.slow = slow;
+        told.retain(|(item, slow, _)| *slow || !item.failed);
+        told.sort_by_key(|(item, _, place)| (item.ts, item.dur, *place));
+        let items: Vec<Item> = told.iter().map(|(item, ..)| *item).collect();
+        let (gap, mode) = mode(&items, &normal);
+        for place in gap
+            .iter()
+            .filter(|gap| gap.is_much())
+            .flat_map(|gap| &gap.above)
+        {
+            let (item, slow, _) = &mut told[*place];
+            *slow |= normal.may_be_slow(item);
+        }
+        normal.slow = told.iter().map(|(_, slow, _)| *slow).collect();
+        let places = told
+            .iter()
+            .filter(|(_, slow, _)| *slow)
+            .map(|(.., place)| *place);
+        let mut places: Vec<usize> = places.collect();
+        places.sort_unstable();
+        let told: Vec<(Item, bool)> = told.iter().map(|(item, slow, _)| (*item, *slow)).collect();
         let window = input.span();
         let slow_items = || told.iter().filter_map(|(item, slow)| slow.then_some(item));
         let episodes = Episodes::of(slow_items());
-        let rates = rates(&told, &episodes);
-        let (gap, mode) = mode(&items, &normal);
+        let hidden = hidden(&items, &normal, gap.as_ref());
+        let shown = told.iter().filter(|(item, _)| !hidden.contains(&item.key));
+        let rates = rates(&shown.copied().collect::<Vec<_>>(), &episodes);
         let rhythm = rhythm(&episodes.onsets, window);
         let job = |rhythm: &Rhythm, starts: &[Ns]| {
             matching(&episodes.onsets, starts, (rhythm.period, window))
         };
-        let jobs = rhythm.iter().flat_map(|rhythm| {
-            let jobs = input.jobs.iter();
-            jobs.map(move |one| job(rhythm, &one.starts))
-        });
-        let resources = input.resources.iter();
+        let of_rhythm = |rhythm| input.jobs.iter().map(move |one| job(rhythm, &one.starts));
+        let jobs = rhythm.iter().flat_map(of_rhythm);
         let stretches = || slow_items().map(|item| (item.ts, item.end()));
+        let saturated = |one| saturated(one, stretches(), window);
         let by_worker = slow_items().map(|item| (item.ts, item.dur, item.worker));
         let by_object = slow_items().map(|item| (item.ts, item.dur, item.object));
         let mut facts = Self {
             shifted: shifted(&items, input.baseline),
             concurrency: concurrency(&items, &normal.slow, &episodes),
-            saturated: resources
-                .map(|one| saturated(one, stretches(), window))
-                .collect(),
+            saturated: input.resources.iter().map(saturated).collect(),
             exposed: rates.exposed(),
             evenness: [rates.evenness(Keys::All), rates.evenness(Keys::EverSlow)],
             spared: rates.spared(),
             mode,
+            hidden,
             hints: waits(&items, &normal).map_or_else(Vec::new, |waits| hints(&waits)),
             jobs: jobs.collect(),
             rhythm,
@@ -161,11 +176,11 @@ impl Facts {
         let share = self.rates.slow as f64 / self.rates.items.max(1) as f64;
         let least = super::keys::enough(share, self.rates.design_effect, LEVEL);
         for one in self.rates.rates.iter().filter(|rate| rate.items >= least) {
-            let spared = self.spared.iter().find(|spared| spared.rate.key == one.key);
-            add(
-                Test::Spared(one.key),
-                Some(spared.map_or(1.0, |spared| spared.p)),
-            );
+            let found = self
+                .spared
+                .binary_search_by_key(&one.key, |spared| spared.rate.key);
+            let p = found.map_or(1.0, |place| self.spared[place].p);
+            add(Test::Spared(one.key), Some(p));
         }
         add(Test::Gap, self.gap.as_ref().map(|one| one.p));
         add(Test::Rhythm, self.rhythm.map(|one| one.p));
@@ -193,6 +208,34 @@ fn rates(told: &[(Item, bool)], episodes: &Episodes) -> Rates {
     let told: Vec<(Ns, bool, f64)> = told.collect();
     rates.design_effect = episodes.design_effect(&told);
     rates
+}
+
+/// An operation that usually takes 4 s is not slow with 5 s more, which does not make it exempt from
+/// whatever takes 5 s.
+fn hidden(items: &[Item], normal: &Normal, gap: Option<&Gap>) -> BTreeSet<u32> {
+    let gap = gap.filter(|gap| gap.is_much());
+    let of = |places: &mut dyn Iterator<Item = usize>| {
+        median(places.map(|place| normal.excess(&items[place])).collect())
+    };
+    let slow = || (0..items.len()).filter(|place| normal.slow[*place]);
+    let more = match gap {
+        Some(gap) => of(&mut gap.above.iter().copied()),
+        None => of(&mut slow()),
+    };
+    let least = gap.and_then(|gap| gap.above.last());
+    let least = least.map(|place| normal.log_ratio(&items[*place]));
+    let Some(more) = more else {
+        return BTreeSet::new();
+    };
+    let is_shown = |key: u32| {
+        normal.usual(key).is_some_and(|usual| {
+            let with_more = usual.median + more;
+            let is_above = least.is_some_and(|least| (with_more / usual.median).ln() >= least);
+            with_more > usual.limit || is_above
+        })
+    };
+    let keys: BTreeSet<u32> = items.iter().map(|item| item.key).collect();
+    keys.into_iter().filter(|key| !is_shown(*key)).collect()
 }
 
 fn mode(items: &[Item], normal: &Normal) -> (Option<Gap>, Option<(f64, f64)>) {

@@ -28,6 +28,9 @@ mod ranks;
 pub mod saturation;
 mod say;
 pub mod shifted;
+#[cfg(test)]
+mod simulation;
+mod since;
 mod words;
 
 pub use decide::{Class, Judgement, judge};

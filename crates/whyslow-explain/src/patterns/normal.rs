@@ -41,6 +41,7 @@ pub struct Usual {
 pub struct Normal {
     by_key: BTreeMap<u32, Usual>,
     rest: Option<Usual>,
+    objective: f64,
     /// For each item.
     pub slow: Vec<bool>,
 }
@@ -65,6 +66,7 @@ impl Normal {
         }
         let mut normal = Self {
             by_key: BTreeMap::new(),
+            objective,
             rest: Usual::of(rest, objective).map(|usual| Usual {
                 is_pooled: true,
                 ..usual
@@ -86,6 +88,13 @@ impl Normal {
 
     pub fn usual(&self, key: u32) -> Option<Usual> {
         self.by_key.get(&key).copied().or(self.rest)
+    }
+
+    /// Whether an item is slow if it belongs to a mode of slow ones.
+    pub fn may_be_slow(&self, item: &Item) -> bool {
+        let dur = item.dur as f64;
+        let is_long = |usual: Usual| dur > TIMES_MIN * usual.median && dur > self.objective;
+        self.usual(item.key).is_some_and(is_long)
     }
 
     /// What an item took beyond the median of its key, ns.

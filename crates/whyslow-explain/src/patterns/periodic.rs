@@ -3,6 +3,9 @@
 //! Onsets are laid on a circle for each of many frequencies; if they point one way, that is the
 //! frequency (Rayleigh's test, with power `P = |Σ e^(2πi f t)|² / n`, exponential by chance). The
 //! lowest of the frequencies that are as clear counts, as each multiple of a rhythm is one too.
+//!
+//! Onsets that come in clusters would be as many witnesses: the frequency that was found is asked
+//! again with those no closer than a quarter of its period.
 
 use whyslow_analysis::statistics::binomial_tail;
 use whyslow_model::Ns;
@@ -18,6 +21,8 @@ const LEVEL: f64 = 1e-3;
 const LENGTH_MIN: f64 = 0.7;
 /// Frequencies with so much of the greatest power are as clear.
 const AS_CLEAR: f64 = 0.8;
+/// Onsets that are closer, in periods, are one.
+const APART: f64 = 0.25;
 /// The clearest one is looked at again in so many parts of a step.
 const FINER: i32 = 20;
 /// More episodes add nothing to the answer but time.
@@ -39,6 +44,7 @@ pub struct Rhythm {
     pub length: f64,
     /// Over all frequencies.
     pub p: f64,
+    /// Those that are apart by a quarter of the period.
     pub episodes: usize,
 }
 
@@ -70,6 +76,8 @@ pub fn rhythm(onsets: &[Ns], window: (Ns, Ns)) -> Option<Rhythm> {
     {
         place += 1;
     }
+    let coarse = first + place as f64 * step;
+    let seconds = apart(&seconds, APART / coarse);
     let near = (-FINER..=FINER).map(|part| {
         let part = f64::from(part) / f64::from(FINER);
         first + (place as f64 + part) * step
@@ -81,9 +89,24 @@ pub fn rhythm(onsets: &[Ns], window: (Ns, Ns)) -> Option<Rhythm> {
         period: 1e9 / frequency,
         phase: turn.rem_euclid(1.0) * 1e9 / frequency,
         length: length((re, im)) / seconds.len() as f64,
-        p: -(powers.len() as f64 * (-(-powers[place]).exp()).ln_1p()).exp_m1(),
-        episodes: onsets.len(),
+        p: -(powers.len() as f64 * (-(-power(&seconds, coarse)).exp()).ln_1p()).exp_m1(),
+        episodes: seconds.len(),
     })
+}
+
+/// Those that are so far from the one before.
+fn apart(seconds: &[f64], far: f64) -> Vec<f64> {
+    let mut kept: Vec<f64> = Vec::with_capacity(seconds.len());
+    for at in seconds {
+        if kept.last().is_none_or(|last| at - last >= far) {
+            kept.push(*at);
+        }
+    }
+    kept
+}
+
+fn power(seconds: &[f64], frequency: f64) -> f64 {
+    length(sum(seconds, frequency)).powi(2) / seconds.len() as f64
 }
 
 /// At so many frequencies: the first, and the step.

@@ -163,6 +163,28 @@ fn five_seconds_now_and_then_whatever_is_asked() {
     }
 }
 
+/// Two more endpoints that usually take four seconds cannot show five more, and are not exempt.
+#[test]
+fn what_takes_long_anyhow_is_not_exempt() {
+    let mut items = stalled(5.0 * S, 4);
+    let mut dice = Dice::new(8);
+    for place in 0..400 {
+        let usual = 4.0 * S * (0.4 * dice.normal()).exp();
+        let more = if dice.happens(0.06) { 5.0 * S } else { 0.0 };
+        let ts = 240.0 * S * dice.unit();
+        items.push(item(ts, usual + more, 12 + place % 2));
+    }
+    let found = judge(&Input {
+        items: &items,
+        ..Input::default()
+    });
+    assert_eq!(found.class, Class::RareContention, "{}", found.says);
+    assert_eq!(found.exempt, [11]);
+    assert_eq!(number(&found, "T5.kinds_hidden"), 2.0);
+    let says = "not to be told of 2 kinds that usually take as long";
+    assert!(found.says.contains(says), "{}", found.says);
+}
+
 /// With three slow ones nothing is said but what is missing.
 #[test]
 fn too_few_slow_requests_are_no_verdict() {

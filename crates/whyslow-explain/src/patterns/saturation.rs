@@ -1,8 +1,10 @@
 //! T3: was a resource at its limit while items were slow, and not otherwise?
 //!
 //! Both slowness and saturation come in stretches, so their coincidence is compared with that of the
-//! same stretches moved in time: the saturated times are turned around the window by random lengths,
-//! which keeps how long and how many they are.
+//! same saturated stretches in another order, with the same gaps in another order between them, begun
+//! anywhere: how long and how many they are stays, and also that they come in clusters, as these are
+//! kept apart by the few long gaps. (To move them all by the same time is not enough: moved a little,
+//! they coincide as before, so that no chance is less than the share of little moves.)
 
 use whyslow_analysis::statistics::Dice;
 use whyslow_model::Ns;
@@ -13,9 +15,9 @@ const RATIO_MIN: f64 = 3.0;
 const SHARE_MIN: f64 = 0.3;
 /// With less time outside slow items there is nothing to compare with.
 const OUTSIDE_MIN: f64 = 0.1;
-/// Stretches are moved so often at first, and so often if that is not enough to tell how rare the
+/// Stretches are dealt so often at first, and so often if that is not enough to tell how rare the
 /// coincidence is.
-const TURNS: [u32; 2] = [500, 4999];
+const DEALS: [u32; 2] = [500, 4999];
 
 /// Saturation while items were slow, and otherwise.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,7 +26,7 @@ pub struct Saturated {
     pub slow: f64,
     /// Of the other time; of the baseline where there hardly is any.
     pub outside: f64,
-    /// Chance of such a share in slow times, wherever the saturated times lie.
+    /// Chance of such a share in slow times, in whatever order saturated times come.
     pub p: f64,
     /// `outside` is that of the baseline, and `p` tells nothing.
     pub is_by_baseline: bool,
@@ -68,24 +70,46 @@ pub fn saturated(
 
 fn chance(slow: &[(Ns, Ns)], at_limit: &[(Ns, Ns)], (window, both): ((Ns, Ns), f64)) -> f64 {
     let mut dice = Dice::new(3);
-    let span = window.1 - window.0;
-    let (mut turns, mut as_much) = (0, 0);
-    for wanted in TURNS {
-        while turns < wanted {
-            turns += 1;
-            let by = (dice.unit() * span as f64) as Ns;
-            let turned = at_limit.iter().flat_map(|(begin, end)| {
-                let (begin, end) = (begin + by, end + by);
-                [(begin, end), (begin - span, end - span)]
-            });
-            let turned = union(turned, window);
-            as_much += u32::from(overlap(slow, &turned) >= both);
+    let mut lengths: Vec<Ns> = at_limit.iter().map(|(begin, end)| end - begin).collect();
+    let mut gaps = gaps(at_limit, window);
+    let (mut deals, mut as_much) = (0, 0);
+    for wanted in DEALS {
+        while deals < wanted {
+            deals += 1;
+            dice.shuffle(&mut lengths);
+            dice.shuffle(&mut gaps);
+            let first = (dice.unit() * (window.1 - window.0) as f64) as Ns;
+            let dealt = dealt(&lengths, &gaps, (window, first));
+            as_much += u32::from(overlap(slow, &dealt) >= both);
         }
         if as_much > 2 {
             break;
         }
     }
-    f64::from(as_much + 1) / f64::from(turns + 1)
+    f64::from(as_much + 1) / f64::from(deals + 1)
+}
+
+/// Times between stretches, the one from the last around to the first at the end.
+fn gaps(at_limit: &[(Ns, Ns)], window: (Ns, Ns)) -> Vec<Ns> {
+    let between = at_limit.windows(2).map(|pair| pair[1].0 - pair[0].1);
+    let (Some(first), Some(last)) = (at_limit.first(), at_limit.last()) else {
+        return Vec::new();
+    };
+    let around = first.0 - window.0 + window.1 - last.1;
+    between.chain([around]).collect()
+}
+
+/// Stretches and gaps by turns from so far into the window, and on at its beginning.
+fn dealt(lengths: &[Ns], gaps: &[Ns], (window, first): ((Ns, Ns), Ns)) -> Vec<(Ns, Ns)> {
+    let span = window.1 - window.0;
+    let mut begin = window.0 + first;
+    let both = lengths.iter().zip(gaps).flat_map(|(length, gap)| {
+        let stretch = (begin, begin + length);
+        begin += length + gap;
+        [stretch, (stretch.0 - span, stretch.1 - span)]
+    });
+    let both: Vec<(Ns, Ns)> = both.collect();
+    union(both.into_iter(), window)
 }
 
 /// What is inside the window, in order and apart.
@@ -147,11 +171,6 @@ mod tests {
 
     #[test]
     fn what_coincides_again_and_again_is_no_chance() {
-        let stretches = |every: Ns| (0..12).map(move |at| (at * every, at * every + 40));
-        let disk = resource(stretches(997).chain([(11_990, 11_999)]).collect());
-        let slow = stretches(997).map(|(begin, end)| (begin + 10, end + 20));
-        let found = saturated(&disk, slow, (0, 12_000)).unwrap();
-        assert!(found.is_much() && found.p < 0.05, "{found:?}");
         let irregular = [100, 1500, 1900, 4000, 7200, 7700, 9300, 11_100];
         let at = |from: Ns| {
             irregular
@@ -161,6 +180,16 @@ mod tests {
         let disk = resource(at(0).collect());
         let found = saturated(&disk, at(10), (0, 12_000)).unwrap();
         assert!(found.is_much() && found.p < 0.01, "{found:?}");
+    }
+
+    #[test]
+    fn stretches_are_dealt_with_their_lengths_and_gaps() {
+        let at_limit = [(10, 20), (30, 35), (80, 95)];
+        assert_eq!(gaps(&at_limit, (0, 100)), [10, 45, 15]);
+        let found = dealt(&[15, 10, 5], &[45, 10, 15], ((0, 100), 70));
+        // From 70 to 85, 130 to 140, 150 to 155.
+        assert_eq!(found, [(30, 40), (50, 55), (70, 85)]);
+        assert!(gaps(&[], (0, 100)).is_empty());
     }
 
     #[test]

@@ -186,6 +186,7 @@ impl View<'_> {
             ("p", even.p),
             ("kinds", keys as f64),
             ("design_effect", rates.design_effect),
+            ("kinds_hidden", self.facts.hidden.len() as f64),
         ])
     }
 
@@ -204,7 +205,10 @@ impl View<'_> {
             let enough = enough(share, effect, level);
             format!("{seen}: not enough to call it exempt, {enough} are needed")
         };
-        let told: Vec<String> = self.facts.spared.iter().map(one).collect();
+        // The most telling first.
+        let mut spared: Vec<_> = self.facts.spared.iter().collect();
+        spared.sort_by(|a, b| a.p.total_cmp(&b.p));
+        let told: Vec<String> = spared.into_iter().map(one).collect();
         let says = match told.as_slice() {
             [] => "no kind is never slow".into(),
             _ if slow == 0.0 => "nothing is slow".into(),
@@ -275,12 +279,13 @@ impl View<'_> {
             return Outcome::new("T9", false, says);
         };
         let mut says = format!(
-            "clearest rhythm every {}: {episodes} episodes agree in phase by {:.2} ({})",
+            "clearest rhythm every {}: {} episodes agree in phase by {:.2} ({})",
             time(rhythm.period),
+            rhythm.episodes,
             rhythm.length,
             p(rhythm.p)
         );
-        if episodes < EPISODES_MIN {
+        if rhythm.episodes < EPISODES_MIN {
             says = format!("{says}; {EPISODES_MIN} are needed, some 30 are found for certain");
         }
         Outcome::new("T9", self.is_periodic(), says).with(&[

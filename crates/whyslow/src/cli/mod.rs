@@ -327,6 +327,8 @@ pub(crate) enum SchemaKind {
     Ndjson,
     /// One line of `--progress=json`
     Progress,
+    /// `explain --format json`
+    Explanation,
 }
 
 #[cfg(test)]

@@ -1,0 +1,81 @@
+//! Load that began inside the window: what was before is the baseline.
+
+use whyslow_model::Ns;
+
+use super::change::Change;
+use super::decide::judge_against;
+use super::{Class, Input, Item, Judgement, Resource};
+
+/// Medians have to grow so much for what was before to be another time than what came after.
+const RATIO_MIN: f64 = 1.5;
+
+/// The judgement of what came after the first change for the worse, against what was before it; none
+/// without such a change, or if it was not everything that became slower. Where one object or one
+/// kind deviates, times change with its share of what is done, which is no time of its own.
+pub(super) fn judge_since(input: &Input<'_>, whole: &Judgement) -> Option<Judgement> {
+    if matches!(whole.class, Class::OneDevice | Class::OneOperation) {
+        return None;
+    }
+    let is_worse = |one: &Change| one.ratios[1] >= RATIO_MIN * one.ratios[0];
+    let place = whole.changes.iter().position(is_worse)?;
+    let (window, at) = (input.span(), whole.changes[place].ts);
+    let before = place
+        .checked_sub(1)
+        .map_or(window.0, |before| whole.changes[before].ts);
+    let after = whole
+        .changes
+        .get(place + 1)
+        .map_or(window.1, |next| next.ts);
+    let of = |from: Ns, to: Ns| -> Vec<usize> {
+        let items = input.items.iter().enumerate();
+        let inside = items.filter(|(_, item)| (from..to).contains(&item.ts));
+        inside.map(|(place, _)| place).collect()
+    };
+    let places = of(at, after);
+    let items = |places: &[usize]| -> Vec<Item> {
+        places.iter().map(|place| input.items[*place]).collect()
+    };
+    let (items, baseline) = (items(&places), items(&of(before, at)));
+    let resource = |one: &Resource| Resource {
+        baseline_share: Some(share(&one.saturated, (before, at))),
+        ..one.clone()
+    };
+    let resources: Vec<Resource> = input.resources.iter().map(resource).collect();
+    let found = judge_against(&Input {
+        items: &items,
+        baseline: &baseline,
+        window: Some((at, after)),
+        resources: &resources,
+        ..*input
+    });
+    matches!(found.class, Class::HeavyLoad | Class::Shifted).then(|| Judgement {
+        says: format!(
+            "since {}: {}",
+            super::words::after(at, window.0),
+            found.says
+        ),
+        since: Some(at),
+        slow: found.slow.iter().map(|slow| places[*slow]).collect(),
+        changes: whole.changes.clone(),
+        ..found
+    })
+}
+
+/// Share of a time that intervals cover, which are apart.
+fn share(intervals: &[(Ns, Ns)], (from, to): (Ns, Ns)) -> f64 {
+    let inside = intervals
+        .iter()
+        .map(|(begin, end)| (end.min(&to) - begin.max(&from)).max(0));
+    inside.sum::<Ns>() as f64 / (to - from).max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn the_share_of_a_time_by_hand() {
+        assert_eq!(share(&[(0, 10), (20, 30), (90, 200)], (5, 105)), 0.3);
+        assert_eq!(share(&[], (0, 0)), 0.0);
+    }
+}
