@@ -116,13 +116,8 @@ fn account_clocks<S: RowSink>(window: &Window, shift_ns: Ns, session: &mut Sessi
     account.add_anomaly(&stat::MACHINE_SLEPT, slept, &sleeps);
 }
 
-/// Hands on what is in order; times are `offset` later on the calendar.
-fn emit<S: RowSink>(
-    window: &mut Window,
-    mapper: &mut Mapper,
-    (offset, at_end): (Ns, bool),
-    session: &mut Session<'_, S>,
-) -> ControlFlow<()> {
+/// Tells of what was left out on purpose.
+fn lose<S: RowSink>(window: &mut Window, offset: Ns, session: &mut Session<'_, S>) {
     for (ts, cpu) in window.lost.drain(..) {
         let ts = (ts as i64).saturating_add(offset);
         session.loss(&Loss {
@@ -134,6 +129,16 @@ fn emit<S: RowSink>(
             count: Some(1),
         });
     }
+}
+
+/// Hands on what is in order; times are `offset` later on the calendar.
+fn emit<S: RowSink>(
+    window: &mut Window,
+    mapper: &mut Mapper,
+    (offset, at_end): (Ns, bool),
+    session: &mut Session<'_, S>,
+) -> ControlFlow<()> {
+    lose(window, offset, session);
     let ready = window.ready(at_end);
     let mut unknown = 0;
     let begin = window.clocks.first().map_or(0, |first| first.monotonic);
