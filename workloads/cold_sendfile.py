@@ -19,6 +19,8 @@ from lab import Lab, next_prime
 MIB = 4
 WRITE = b"w" * 512
 READ_US = 400_000
+# A stall that is beyond doubt; normally a write takes microseconds.
+STALL_NS = 50_000_000
 READY, STOP = 0, 1
 
 
@@ -59,12 +61,15 @@ def write(path: Path, shared: mmap.mmap) -> dict[str, Any]:
     fd = os.open(path, os.O_WRONLY)
     while not shared[READY]:
         time.sleep(0.005)
-    number, goal, slowest = 0, None, (0, 0)
+    number, goal, slowest, stalls = 0, None, (0, 0), []
     while goal is None or number < goal:
         begin = time.time_ns()
         start = time.perf_counter_ns()
         os.pwrite(fd, WRITE, number * len(WRITE))
-        slowest = max(slowest, (time.perf_counter_ns() - start, begin))
+        dur = time.perf_counter_ns() - start
+        slowest = max(slowest, (dur, begin))
+        if dur >= STALL_NS:
+            stalls.append({"begin_ns": begin, "dur_ns": dur})
         number += 1
         if goal is None and shared[STOP]:
             goal = next_prime(max(number, 97))
@@ -74,6 +79,7 @@ def write(path: Path, shared: mmap.mmap) -> dict[str, Any]:
         "comm": "appender",
         "writes": number,
         "bytes": number * len(WRITE),
+        "stalls": stalls,
         "slowest_write": {"dur_ns": slowest[0], "begin_ns": slowest[1]},
     }
 

@@ -33,6 +33,7 @@ FIELDS = [
     "fsyncs",
     "slow",
     "calm",
+    "mib_us",
 ]
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -93,16 +94,19 @@ class Disk:
 class Actor:
     """A process of its own, which does something and tells what it did."""
 
-    def __init__(self, name: str, pid: int, pipe: int) -> None:
+    def __init__(
+        self, name: str, pid: int, pipe: int, child: subprocess.Popen[bytes] | None = None
+    ) -> None:
         self.name = name
         self.pid = pid
         self._pipe = pipe
+        self._child = child
 
     def result(self) -> Any:
         """What it told; waits for its end."""
         with open(self._pipe, encoding="utf-8") as pipe:
             text = pipe.read()
-        _, status = os.waitpid(self.pid, 0)
+        status = self._child.wait() if self._child else os.waitpid(self.pid, 0)[1]
         if status != 0 or not text:
             raise RuntimeError(f"{self.name} ended with status {status}")
         return json.loads(text)
@@ -142,8 +146,11 @@ class Lab:
         with open(self._list, "a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 
-    def disk(self, mib: int) -> Disk:
-        """A disk of so many MiB, which is as fast as memory until it is told otherwise."""
+    def disk(self, mib: int, *kind: str) -> Disk:
+        """A disk of so many MiB, which is as fast as memory until it is told otherwise.
+
+        One of the kind `serial` does one thing after another.
+        """
         needs("losetup", "cc", "pkg-config")
         self._disks += 1
         folder = self.folder / f"slow{self._disks}"
@@ -155,7 +162,7 @@ class Lab:
         size = str(mib << 20)
         with open(self.folder / "slowfs.log", "ab") as log:
             daemon = subprocess.Popen(
-                [str(self._compiled()), str(control), size, str(folder)],
+                [str(self._compiled()), str(control), size, str(folder), *kind],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -201,6 +208,16 @@ class Lab:
         if child.returncode != 0:
             raise UnavailableError(f"`{words[0]}` fails: {errors.strip()[-400:]}")
         return said
+
+    def start_program(self, name: str, command: list[str]) -> Actor:
+        """A process that runs a program, which prints what it did as JSON."""
+        read_end, write_end = os.pipe()
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=write_end)
+        os.close(write_end)
+        start = watchdog.start_of(child.pid)
+        if start is not None:
+            self.will_undo("process", child.pid, start)
+        return Actor(name, child.pid, read_end, child)
 
     def start(self, name: str, act: Callable[..., Any], *arguments: Any) -> Actor:
         """A process of that name, which calls a function and tells what it returns."""

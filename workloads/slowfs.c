@@ -4,9 +4,12 @@
  * Its bytes are in memory. A loop device over the file is a disk that can be made slow on any
  * machine: neither device mapper nor cgroups are needed.
  *
- *     slowfs CONTROL BYTES MOUNTPOINT
+ *     slowfs CONTROL BYTES MOUNTPOINT [serial]
  *
- * CONTROL is a file of ten native 64-bit numbers that both sides map, so that telling needs no
+ * A serial disk does one thing after another, as a disk with one head does; others do as many at
+ * once as they are asked.
+ *
+ * CONTROL is a file of eleven native 64-bit numbers that both sides map, so that telling needs no
  * call that might itself wait behind a slow one: what to do (struct told), and what was done.
  */
 #define _GNU_SOURCE
@@ -32,6 +35,8 @@ struct told {
 	_Atomic uint64_t reads, writes, fsyncs, slow;
 	/* Its end is near: nothing is slow any more. */
 	_Atomic uint64_t calm;
+	/* What it takes longer for each MiB, which limits the bytes of a second. */
+	_Atomic uint64_t mib_us;
 };
 
 static struct told *told;
@@ -49,9 +54,10 @@ static void wait_us(uint64_t us)
 	}
 }
 
-static void wait_for(_Atomic uint64_t *done, uint64_t us)
+static void wait_for(_Atomic uint64_t *done, uint64_t us, size_t bytes)
 {
 	atomic_fetch_add(done, 1);
+	us += told->mib_us * bytes >> 20;
 	uint64_t every = told->slow_every;
 	if (every > 0 && (told->reads + told->writes) % every == 0) {
 		atomic_fetch_add(&told->slow, 1);
@@ -99,7 +105,7 @@ static int slow_read(const char *path, char *buffer, size_t bytes, off_t offset,
 		     struct fuse_file_info *info)
 {
 	(void)path, (void)info;
-	wait_for(&told->reads, told->read_us);
+	wait_for(&told->reads, told->read_us, bytes);
 	ssize_t done = pread(data, buffer, bytes, offset);
 	return done < 0 ? -errno : (int)done;
 }
@@ -110,7 +116,7 @@ static int slow_write(const char *path, const char *buffer, size_t bytes, off_t 
 	(void)path, (void)info;
 	if (offset < 0 || offset > size || (off_t)bytes > size - offset)
 		return -ENOSPC;
-	wait_for(&told->writes, told->write_us);
+	wait_for(&told->writes, told->write_us, bytes);
 	ssize_t done = pwrite(data, buffer, bytes, offset);
 	return done < 0 ? -errno : (int)done;
 }
@@ -134,8 +140,9 @@ static const struct fuse_operations operations = {
 
 int main(int argc, char **argv)
 {
-	if (argc != 4) {
-		fprintf(stderr, "usage: slowfs CONTROL BYTES MOUNTPOINT\n");
+	int is_serial = argc == 5 && strcmp(argv[4], "serial") == 0;
+	if (argc != 4 && !is_serial) {
+		fprintf(stderr, "usage: slowfs CONTROL BYTES MOUNTPOINT [serial]\n");
 		return 2;
 	}
 	int control = open(argv[1], O_RDWR | O_CLOEXEC);
@@ -150,6 +157,6 @@ int main(int argc, char **argv)
 		perror("slowfs");
 		return 1;
 	}
-	char *words[] = { "slowfs", "-f", "-o", "fsname=whyslow-slowfs", argv[3], NULL };
-	return fuse_main(5, words, &operations, NULL);
+	char *words[] = { "slowfs", "-f", "-o", "fsname=whyslow-slowfs", argv[3], "-s", NULL };
+	return fuse_main(is_serial ? 6 : 5, words, &operations, NULL);
 }

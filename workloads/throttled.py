@@ -24,7 +24,6 @@ class Group:
             self.version = 1
             self._make(lab, old / name)
             (self.path / "cpu.cfs_period_us").write_text(str(PERIOD_US))
-            (self.path / "cpu.cfs_quota_us").write_text(str(QUOTA_US))
         elif (new / "cgroup.controllers").exists():
             if "cpu" not in (new / "cgroup.controllers").read_text().split():
                 raise UnavailableError("no cgroup of version 2 can limit the CPU")
@@ -34,9 +33,16 @@ class Group:
                 lab.will_undo("controller", str(control), "cpu")
                 control.write_text("+cpu")
             self._make(lab, new / name)
-            (self.path / "cpu.max").write_text(f"{QUOTA_US} {PERIOD_US}")
         else:
             raise UnavailableError("there are no cgroups for CPU time")
+        self.limit(QUOTA_US)
+
+    def limit(self, quota_us: int | None) -> None:
+        """CPU time in a period; none for as much as there is."""
+        if self.version == 1:
+            (self.path / "cpu.cfs_quota_us").write_text(str(quota_us or -1))
+        else:
+            (self.path / "cpu.max").write_text(f"{quota_us or 'max'} {PERIOD_US}")
 
     def _make(self, lab: Lab, path: Path) -> None:
         self.path = path

@@ -13,6 +13,9 @@ has a JSON array a line, written before the thing it names is made:
     ["process", PID, START]     ticks since boot, as ids of processes are used again
     ["group", PID, START]       the same, with all of the process group that it leads
     ["controller", FILE, NAME]  was turned on for the children of a cgroup
+    ["setting", FILE, TEXT]     what it said before
+    ["netns", NAME]             with the interfaces and rules in it
+    ["swap", DEVICE]            a compressed one in memory, which is emptied, too
 
 Only what the list names is touched.
 """
@@ -96,6 +99,17 @@ def is_undone(entry: list) -> bool:
             os.rmdir(name)
     elif kind == "controller":
         Path(name).write_text(f"-{rest[0]}")
+    elif kind == "setting":
+        if os.path.exists(name):
+            Path(name).write_text(rest[0])
+    elif kind == "netns":
+        if os.path.exists(f"/run/netns/{name}"):
+            calls("ip", "netns", "del", name)
+        return not os.path.exists(f"/run/netns/{name}")
+    elif kind == "swap":
+        if name in Path("/proc/swaps").read_text():
+            calls("swapoff", name)
+        Path(f"/sys/block/{name.rpartition('/')[2]}/reset").write_text("1")
     elif kind == "folder":
         shutil.rmtree(name, ignore_errors=True)
     return True

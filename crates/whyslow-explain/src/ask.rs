@@ -14,7 +14,7 @@ use crate::patterns::Class;
 use crate::report::{ActorKind, Also, Confidence, Group, Report, SCHEMA, Story};
 use crate::slow::{self, SlowGroup, Wanted};
 use crate::starved::{self, Starved};
-use crate::story::{Subject, story};
+use crate::story::{Subject, stories, story};
 
 /// Stories that are told where nobody asks for one.
 pub const STORIES: usize = 5;
@@ -278,27 +278,33 @@ impl Asker<'_> {
         call: &Called,
         baseline: Option<crate::report::Baseline>,
     ) -> Result<Story, AnalysisError> {
+        story(self.tables, &self.subject(id, call, baseline))
+    }
+
+    fn subject(
+        &self,
+        id: i64,
+        call: &Called,
+        baseline: Option<crate::report::Baseline>,
+    ) -> Subject {
         let what = match &call.path {
             Some(path) => format!("{}({path})", call.name),
             None => call.name.clone(),
         };
         let end = call.end.unwrap_or(self.tables.info().end_ns);
-        story(
-            self.tables,
-            &Subject {
-                utid: call.utid,
-                begin: call.begin,
-                end: end.max(call.begin + 1),
-                kind: "operation",
-                id: Some(format!("op:{id}")),
-                what,
-                cut: call.cut.clone(),
-                only_waits: false,
-                baseline,
-                reproduce: self.command(&format!("-w op:{id}")),
-                recording: self.question.recording.clone(),
-            },
-        )
+        Subject {
+            utid: call.utid,
+            begin: call.begin,
+            end: end.max(call.begin + 1),
+            kind: "operation",
+            id: Some(format!("op:{id}")),
+            what,
+            cut: call.cut.clone(),
+            only_waits: false,
+            baseline,
+            reproduce: self.command(&format!("-w op:{id}")),
+            recording: self.question.recording.clone(),
+        }
     }
 
     fn call(&self, id: i64, window: Window) -> Result<Option<Called>, AnalysisError> {
@@ -423,14 +429,14 @@ impl Asker<'_> {
     /// What the slow calls of a group have more than others.
     fn compare(&self, group: &SlowGroup, story: &mut Story) -> Result<(), AnalysisError> {
         let walk = |calls: &[slow::Slow]| -> Result<Vec<Story>, AnalysisError> {
-            let mut walked = Vec::new();
+            let mut subjects = Vec::new();
             for one in calls.iter().take(many::WALKED) {
                 let window = Window::new(one.ts, one.ts + one.dur.max(1));
                 if let Some(call) = self.call(one.id, window)? {
-                    walked.push(self.called(one.id, &call, group.baseline.clone())?);
+                    subjects.push(self.subject(one.id, &call, group.baseline.clone()));
                 }
             }
-            Ok(walked)
+            stories(self.tables, &subjects)
         };
         let (slow, usual) = (walk(&group.longest)?, walk(&group.usual)?);
         if let Some(of_group) = &mut story.group

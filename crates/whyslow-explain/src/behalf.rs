@@ -72,17 +72,19 @@ impl<'m> Behalf<'m> {
     }
 
     /// Who made most of the pages dirty that a device has to write: the process with at least half of
-    /// the bytes, where there is one; else the thread that asks.
+    /// the bytes, where there is one; where no writes were recorded the thread that asks.
     pub(crate) fn dirtier(&self, dev: Option<i64>, asks: Utid) -> (Who, Grade) {
-        self.dirtiers(dev)
-            .filter(|(_, share)| *share >= DIRTIER_MIN)
-            .map_or((Who::Thread(asks), Grade::B), |(utid, _)| {
-                if self.moment.people.same_process(utid, asks) {
-                    (Who::Thread(asks), Grade::A)
-                } else {
-                    (Who::Thread(utid), Grade::B)
-                }
-            })
+        let Some((utid, share)) = self.dirtiers(dev) else {
+            return (Who::Thread(asks), Grade::B);
+        };
+        if share < DIRTIER_MIN {
+            // Several write about as much: none of them is the one.
+            (Who::Unknown, Grade::B)
+        } else if self.moment.people.same_process(utid, asks) {
+            (Who::Thread(asks), Grade::A)
+        } else {
+            (Who::Thread(utid), Grade::B)
+        }
     }
 
     /// The thread of the process that wrote most to files of a device, and that process's share.
@@ -146,6 +148,11 @@ impl<'m> Behalf<'m> {
         let found = crate::serial::is_serial(self.moment, dev);
         self.serial.borrow_mut().insert(dev, found);
         found
+    }
+
+    /// Whether there are enough requests like this to say what they take.
+    pub(crate) fn has_like(&self, request: &Request) -> bool {
+        crate::serial::like(self.moment, request) >= crate::serial::ALONE_MIN
     }
 
     /// What a request like this takes when the device has no other.

@@ -130,6 +130,15 @@ impl Blame<'_> {
                 };
                 (who, grade.min(leaf.why.grade))
             }
+            // Who begins a thousand processes a second takes the CPU with each of them.
+            Who::Thread(utid) if leaf.why.mechanism == "cpu_runqueue" => {
+                match self.moment.people.spawner(utid) {
+                    Some(spawner) if !self.moment.people.same_process(spawner, self.root) => {
+                        (Who::Thread(spawner), leaf.why.grade.min(Grade::B))
+                    }
+                    _ => (leaf.why.who, leaf.why.grade),
+                }
+            }
             who => (who, leaf.why.grade),
         }
     }

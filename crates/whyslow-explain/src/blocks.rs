@@ -14,6 +14,10 @@ pub(crate) type Piece = (Ns, Ns, Why);
 /// Less than this between the begin of a wait and that of its request is the way through the kernel.
 const WAY_NS: Ns = 1_000_000;
 
+/// A device is slow for a request by so much more than for such ones alone, and so many times.
+const SLOW_MIN_NS: Ns = 5_000_000;
+const SLOW_TIMES: f64 = 4.0;
+
 /// Splits the wait `[x, y)` of `waiter` that ended with the request. Pieces follow each other.
 pub(crate) fn split(
     moment: &Moment,
@@ -144,13 +148,38 @@ impl<'m> Wait<'m> {
             }
         }
         if end > at {
-            let mechanism = match stage {
-                Stage::Queue => "block_queue",
-                Stage::Device => "block_service",
-            };
-            let why = self.of_request(mechanism, request);
-            self.pieces.push((at, end, why));
+            self.own(request, (at, end), stage);
         }
+    }
+
+    /// What is left is the request's own. A device that takes much longer for it than it does for such
+    /// requests, with nothing in front of it, is slow itself.
+    fn own(&mut self, request: &Request, (begin, end): (Ns, Ns), stage: Stage) {
+        let mechanism = match stage {
+            Stage::Queue => "block_queue",
+            Stage::Device => "block_service",
+        };
+        let why = self.of_request(mechanism, request);
+        let mut at = begin;
+        if stage == Stage::Device && request.utid == Some(self.waiter) {
+            let alone = if self.behalf.has_like(request) {
+                self.behalf.alone(request)
+            } else {
+                0
+            };
+            let slow = end - begin - alone;
+            if alone > 0 && slow >= SLOW_MIN_NS && slow as f64 >= SLOW_TIMES * alone as f64 {
+                self.pieces.push((begin, begin + alone, why));
+                at = begin + alone;
+                let device = Why {
+                    who: Who::Device(request.dev_name),
+                    ..why
+                };
+                self.pieces.push((at, end, device));
+                return;
+            }
+        }
+        self.pieces.push((at, end, why));
     }
 
     fn queued_behind(&self, other: &Request, grade: Grade) -> Why {

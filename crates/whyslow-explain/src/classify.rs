@@ -31,6 +31,9 @@ const HRTIMER_SOFTIRQ: i32 = 8;
 const ETIMEDOUT: i32 = 110;
 const EAGAIN: i32 = 11;
 
+/// A resolver waits so soon after it asked.
+const ASKED_NS: Ns = 50_000_000;
+
 /// Functions of a journal in which threads wait for it.
 const JOURNAL: [&str; 9] = [
     "jbd2_log_wait_commit",
@@ -199,6 +202,13 @@ fn in_interrupt(
     if let Some(call) = expired
         && (is_timer || is_plain_irq)
     {
+        if let Some(server) = name_server(moment, call) {
+            let why = Why::new("dns_lookup", Who::Peer(server), Grade::B);
+            return Sleep::Is(
+                why.about(Some(Object::Peer(server)))
+                    .by(Proof::Call(call.id)),
+            );
+        }
         let grade = if is_timer { Grade::A } else { Grade::B };
         let object = call.path.or(Some(call.name)).map(|name| match call.path {
             Some(_) => Object::Peer(name),
@@ -228,6 +238,10 @@ fn from_network(
     call: Option<&Call>,
     wake: Option<&Wake>,
 ) -> Sleep {
+    if let Some(server) = call.and_then(|call| name_server(moment, call)) {
+        let why = Why::new("dns_lookup", Who::Peer(server), Grade::B);
+        return Sleep::Is(why.about(Some(Object::Peer(server))));
+    }
     let peer = call.and_then(|call| call.path);
     let lost = moment.resent.iter().find(|packet| {
         let ends = [packet.source, packet.destination];
@@ -259,6 +273,28 @@ fn from_network(
     let who = peer.map_or(Who::Unknown, Who::Peer);
     let grade = if is_known { Grade::B } else { Grade::C };
     Sleep::Is(Why::new("network_remote", who, grade).about(peer.map(Object::Peer)))
+}
+
+/// A server of names that the thread asked just before this call: resolvers send, then wait.
+fn name_server(moment: &Moment, call: &Call) -> Option<Word> {
+    let before = moment.calls(call.utid, (call.begin - ASKED_NS, call.begin + 1));
+    let names = |call: &&Call| {
+        let path = call.path.map(|path| moment.word(path));
+        path.is_some_and(|path| path.ends_with(":53"))
+    };
+    // What else it sent since then, it does not wait for a name.
+    let others = |call: &&Call| {
+        let is_sent = matches!(
+            moment.word(call.name),
+            "connect" | "sendto" | "sendmsg" | "sendmmsg" | "write"
+        );
+        is_sent && call.path.is_some()
+    };
+    let last = before
+        .iter()
+        .rev()
+        .find(|call| names(call) || others(call))?;
+    names(&last).then_some(last.path)?
 }
 
 /// Whether one description of a connection names an address.

@@ -103,7 +103,7 @@ pub(crate) fn clause(part: &Part) -> String {
         "block_queue" => format!("it waited behind requests of {who}{}{doing}", on(object)),
         "block_service" if is_own => format!("{device} took that long for its requests"),
         "block_service" if part.culprit.kind == ActorKind::Device => {
-            format!("{device} took that long for a request of nobody known")
+            format!("{device} took much longer for its request than it does for others like it")
         }
         "block_service" => format!("it needed what {who} was writing{}{doing}", on(object)),
         "block_held" => format!(

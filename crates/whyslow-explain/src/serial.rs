@@ -13,7 +13,7 @@ const CORRELATION_MIN: f64 = 0.5;
 /// Share of the variance that slots between completions explain.
 const EXPLAINED_MIN: f64 = 0.8;
 /// Requests without others in flight that make a baseline.
-const ALONE_MIN: usize = 20;
+pub(crate) const ALONE_MIN: usize = 20;
 
 /// Of a device that serves one request after another, the time that a request is in it is the time
 /// since its issue or the end of the request before, for each of those in front of it.
@@ -78,6 +78,15 @@ fn of_device(moment: &Moment, dev: i64) -> Vec<&Request> {
 /// Requests of like size, by powers of two.
 pub(crate) fn size_class(request: &Request) -> u32 {
     request.bytes.max(1).ilog2()
+}
+
+/// How many requests like this its device had, up to what makes a baseline.
+pub(crate) fn like(moment: &Moment, request: &Request) -> usize {
+    let all = moment.done_after(request.dev, Ns::MIN);
+    let like = all.filter(|other| {
+        other.op == request.op && size_class(other) == size_class(request) && !other.is_open
+    });
+    like.take(ALONE_MIN).count()
 }
 
 /// What a request like this takes on its device without others: the 20th percentile of those that

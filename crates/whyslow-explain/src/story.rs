@@ -43,10 +43,44 @@ pub(crate) struct Subject {
 /// serves: so much before it is read, too.
 const BEFORE_NS: Ns = 1_000_000_000;
 
+/// Rows that may be in memory at a time: some 200 MB.
+const ROWS_MAX: f64 = 2_000_000.0;
+
 pub(crate) fn story(tables: &dyn Tables, subject: &Subject) -> Result<Story, AnalysisError> {
     let around = Window::new(subject.begin - BEFORE_NS, subject.end + 1);
     let moment = Moment::load(tables, around)?;
     Ok(told(&moment, subject))
+}
+
+/// Stories of several subjects. What lies close together is read once.
+pub(crate) fn stories(
+    tables: &dyn Tables,
+    subjects: &[Subject],
+) -> Result<Vec<Story>, AnalysisError> {
+    let (Some(begin), Some(end)) = (
+        subjects.iter().map(|subject| subject.begin).min(),
+        subjects.iter().map(|subject| subject.end).max(),
+    ) else {
+        return Ok(Vec::new());
+    };
+    let info = tables.info();
+    let rows: u64 = ["thread_state", "syscall", "wakeup", "block_io"]
+        .iter()
+        .filter_map(|name| info.tables.get(*name))
+        .map(|table| table.rows)
+        .sum();
+    let share = (end - begin) as f64 / (info.end_ns - info.begin_ns).max(1) as f64;
+    if rows as f64 * share <= ROWS_MAX {
+        let moment = Moment::load(tables, Window::new(begin - BEFORE_NS, end + 1))?;
+        return Ok(subjects
+            .iter()
+            .map(|subject| told(&moment, subject))
+            .collect());
+    }
+    subjects
+        .iter()
+        .map(|subject| story(tables, subject))
+        .collect()
 }
 
 /// The story of a subject in a moment that holds all of it.

@@ -11,6 +11,7 @@ mod pipeline;
 mod sorter;
 pub mod trackers;
 
+pub use importers::spool::LeaveOut;
 pub use pipeline::{
     AnomalyReport, ImportError, ImportOptions, ImportReport, InMemory, Progress, RecordCounts,
     Stage, import, import_in_memory,

@@ -26,6 +26,7 @@ use crate::detect::{DetectError, SourceKind, detect};
 use crate::digest;
 use crate::importers::ctf::error::CtfError;
 use crate::importers::ctf::reader::CtfReader;
+use crate::importers::spool::LeaveOut;
 
 /// How to import.
 #[derive(Debug, Clone)]
@@ -35,6 +36,8 @@ pub struct ImportOptions {
     pub existing: Existing,
     /// Added to all times of the n-th source; missing ones are 0.
     pub shifts_ns: Vec<Ns>,
+    /// What of a spool is passed over.
+    pub leave_out: LeaveOut,
     /// Set from a signal handler or another thread: the import ends soon, and leaves nothing.
     pub cancel: Arc<AtomicBool>,
 }
@@ -45,6 +48,7 @@ impl ImportOptions {
             output: output.into(),
             existing: Existing::Refuse,
             shifts_ns: Vec::new(),
+            leave_out: LeaveOut::default(),
             cancel: Arc::default(),
         }
     }
@@ -138,7 +142,10 @@ pub fn import(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ImportReport, ImportError> {
     let begin = Instant::now();
-    let opened = Opened::open(sources, &options.shifts_ns, &options.cancel, progress)?;
+    let mut opened = Opened::open(sources, &options.shifts_ns, &options.cancel, progress)?;
+    for spool in &mut opened.spools {
+        spool.leave_out = options.leave_out.clone();
+    }
     let writer = RecordingWriter::create(&options.output, options.existing)?;
     let digests = Digests::start(sources, &options.cancel);
     let outcome = opened.run(writer, &options.cancel, progress)?;
@@ -217,6 +224,7 @@ impl Opened {
                 SourceKind::Spool => spools.push(SpoolSource {
                     path: path.clone(),
                     shift_ns: shift(index),
+                    leave_out: LeaveOut::default(),
                 }),
                 SourceKind::Text => texts.add(index, path, shift(index))?,
             }

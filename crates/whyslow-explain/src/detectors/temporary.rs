@@ -19,6 +19,7 @@ use crate::report::{Finding, Thing};
 const FILES_MIN: u64 = 50;
 /// So many are a habit however small they are.
 const FILES_MANY: u64 = 300;
+const BYTES_OF_MANY: i64 = 512 << 10;
 /// Less is written by every editor.
 const BYTES_MIN: i64 = 4 << 20;
 /// Share of the files that are deleted again: what stays is a result.
@@ -99,7 +100,8 @@ pub(super) fn find(
     let mut found: Vec<((i32, String), Files)> = found.into_iter().collect();
     found.retain(|((upid, pattern), files)| {
         files.made >= FILES_MIN
-            && (files.written >= BYTES_MIN || files.made >= FILES_MANY)
+            && (files.written >= BYTES_MIN
+                || (files.made >= FILES_MANY && files.written >= BYTES_OF_MANY))
             && files.deleted as f64 >= DELETED_MIN * files.made as f64
             && pattern.contains('*')
             && !counted.process(*upid).is_tracer

@@ -25,21 +25,43 @@ pub(crate) struct Person {
     pub(crate) is_tracer: bool,
 }
 
+#[derive(Debug, Clone, Default)]
+struct Process {
+    /// Of its main thread.
+    comm: String,
+    parent: Option<i32>,
+    start: Option<i64>,
+    exit: Option<i64>,
+}
+
+/// A process that lives no longer than this is a step of whoever began it.
+const STEP_NS: i64 = 100_000_000;
+
 #[derive(Debug, Default)]
 pub(crate) struct People {
     by_utid: FxHashMap<Utid, Person>,
-    /// Name of the main thread of each process.
-    processes: FxHashMap<i32, String>,
+    processes: FxHashMap<i32, Process>,
+    /// First thread of each process.
+    mains: FxHashMap<i32, Utid>,
 }
 
 impl People {
     pub(super) fn load(tables: &dyn Tables) -> Result<Self> {
         let mut people = Self::default();
-        let columns = (&["upid"][..], &["comm"][..]);
+        let columns = (
+            &["upid", "parent_upid", "ts_start", "ts_exit"][..],
+            &["comm"][..],
+        );
         let processes = &mut people.processes;
         rows(tables, ProcessRow::TABLE, columns, None, |cells, row| {
             let upid = cells.ints[0].at(row) as i32;
-            processes.insert(upid, cells.text(0, row).to_owned());
+            let process = Process {
+                comm: cells.text(0, row).to_owned(),
+                parent: cells.small(1, row),
+                start: cells.int(2, row),
+                exit: cells.int(3, row),
+            };
+            processes.insert(upid, process);
         })?;
         let mut projection = Projection::new(ThreadRow::TABLE);
         let ints = ["utid", "tid", "pid", "upid"].map(|name| projection.need(name));
@@ -69,8 +91,11 @@ impl People {
                     is_tracer: is(tracer)
                         || upid
                             .and_then(|upid| people.processes.get(&upid))
-                            .is_some_and(|comm| comm == RECORDER),
+                            .is_some_and(|process| process.comm == RECORDER),
                 };
+                if let (Some(upid), true) = (person.upid, person.pid == Some(person.tid)) {
+                    people.mains.insert(upid, utid.at(at) as Utid);
+                }
                 people.by_utid.insert(utid.at(at) as Utid, person);
             }
             Ok(ControlFlow::Continue(()))
@@ -90,7 +115,15 @@ impl People {
     pub(crate) fn process_comm(&self, utid: Utid) -> &str {
         let upid = self.get(utid).and_then(|person| person.upid);
         let comm = upid.and_then(|upid| self.processes.get(&upid));
-        comm.map_or_else(|| self.comm(utid), String::as_str)
+        comm.map_or_else(|| self.comm(utid), |process| &process.comm)
+    }
+
+    /// Who began a process that lived for a moment only: its main thread.
+    pub(crate) fn spawner(&self, utid: Utid) -> Option<Utid> {
+        let process = self.processes.get(&self.get(utid)?.upid?)?;
+        let life = process.exit? - process.start?;
+        let parent = process.parent.filter(|_| life <= STEP_NS)?;
+        self.mains.get(&parent).copied()
     }
 
     pub(crate) fn same_process(&self, a: Utid, b: Utid) -> bool {

@@ -205,7 +205,10 @@ impl View<'_> {
             let enough = enough(share, effect, level);
             format!("{seen}: not enough to call it exempt, {enough} are needed")
         };
-        let told: Vec<String> = self.facts.spared.iter().map(one).collect();
+        // The most telling first.
+        let mut spared: Vec<_> = self.facts.spared.iter().collect();
+        spared.sort_by(|a, b| a.p.total_cmp(&b.p));
+        let told: Vec<String> = spared.into_iter().map(one).collect();
         let says = match told.as_slice() {
             [] => "no kind is never slow".into(),
             _ if slow == 0.0 => "nothing is slow".into(),

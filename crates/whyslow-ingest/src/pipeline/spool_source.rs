@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use whyslow_model::Ns;
-use whyslow_model::event::SyscallArgs;
+use whyslow_model::event::{Loss, LossKind, SyscallArgs};
 use whyslow_model::spool::{ELSEWHERE, Record};
 use whyslow_model::stat;
 
@@ -13,7 +13,7 @@ use super::account::LogEntry;
 use super::session::{RowSink, Session};
 use crate::clock::ClockRelation;
 use crate::importers::spool::{
-    Mapper, Names, Place, Reading, SpoolReader, Step, Told, Values, Window,
+    LeaveOut, Mapper, Names, Place, Reading, SpoolReader, Step, Told, Values, Window,
 };
 
 /// What the spool is called in tables.
@@ -26,6 +26,7 @@ const EXAMPLES_MAX: usize = 20;
 pub(super) struct SpoolSource {
     pub(super) path: PathBuf,
     pub(super) shift_ns: Ns,
+    pub(super) leave_out: LeaveOut,
 }
 
 impl SpoolSource {
@@ -36,6 +37,7 @@ impl SpoolSource {
         };
         let mut reader = SpoolReader::open(&self.path).map_err(failed)?;
         let (mut window, mut mapper) = (Window::default(), Mapper::new(Names::read(&self.path)));
+        window.leave_out = self.leave_out;
         let (mut clock, mut is_empty) = (None, true);
         while let Some((block, payload)) = reader.next().map_err(failed)? {
             is_empty = false;
@@ -114,6 +116,21 @@ fn account_clocks<S: RowSink>(window: &Window, shift_ns: Ns, session: &mut Sessi
     account.add_anomaly(&stat::MACHINE_SLEPT, slept, &sleeps);
 }
 
+/// Tells of what was left out on purpose.
+fn lose<S: RowSink>(window: &mut Window, offset: Ns, session: &mut Session<'_, S>) {
+    for (ts, cpu) in window.lost.drain(..) {
+        let ts = (ts as i64).saturating_add(offset);
+        session.loss(&Loss {
+            ts,
+            ts_end: Some(ts),
+            cpu: Some(i32::from(cpu)),
+            stream: "lost on purpose",
+            kind: LossKind::Events,
+            count: Some(1),
+        });
+    }
+}
+
 /// Hands on what is in order; times are `offset` later on the calendar.
 fn emit<S: RowSink>(
     window: &mut Window,
@@ -121,6 +138,7 @@ fn emit<S: RowSink>(
     (offset, at_end): (Ns, bool),
     session: &mut Session<'_, S>,
 ) -> ControlFlow<()> {
+    lose(window, offset, session);
     let ready = window.ready(at_end);
     let mut unknown = 0;
     let begin = window.clocks.first().map_or(0, |first| first.monotonic);

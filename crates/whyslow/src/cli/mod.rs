@@ -215,6 +215,20 @@ pub(crate) struct ImportArgs {
     /// Exit with 3 if the trace lost events or parts of it could not be read
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Of a spool, without these classes of events: to see what answers are worth without them
+    #[arg(long, hide = true, value_name = "CLASSES", value_delimiter = ',')]
+    pub(crate) leave_out: Vec<String>,
+    /// Of a spool, as if so many of a hundred events had been lost
+    #[arg(long, hide = true, value_name = "PERCENT", value_parser = parse_percent)]
+    pub(crate) lose: Option<f64>,
+}
+
+/// `1%`, of 0 to 100.
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|text| text.parse().ok());
+    number
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .ok_or_else(|| format!("`{text}` is not a share: write it like 1%"))
 }
 
 #[derive(Debug, Args)]
@@ -313,6 +327,8 @@ pub(crate) enum SchemaKind {
     Ndjson,
     /// One line of `--progress=json`
     Progress,
+    /// `explain --format json`
+    Explanation,
 }
 
 #[cfg(test)]

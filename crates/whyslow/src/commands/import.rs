@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use whyslow_ingest::{AnomalyReport, ImportOptions, ImportReport};
+use whyslow_ingest::{AnomalyReport, ImportOptions, ImportReport, LeaveOut};
 use whyslow_model::stat::Severity;
 use whyslow_store::Existing;
 
@@ -35,6 +35,7 @@ pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
             Existing::Refuse
         },
         cancel: interrupt::flag()?,
+        leave_out: leave_out(args)?,
         ..ImportOptions::new(&output)
     };
     let mut teller = Teller::new(talk);
@@ -49,6 +50,21 @@ pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
         refuse_losses(&report)?;
     }
     Ok(())
+}
+
+fn leave_out(args: &ImportArgs) -> Result<LeaveOut, Failure> {
+    let mut leave_out = LeaveOut::default();
+    for name in &args.leave_out {
+        if !leave_out.class(name) {
+            let known: Vec<&str> = LeaveOut::classes().collect();
+            return Err(
+                Failure::usage(format!("there are no events of the class `{name}`"))
+                    .hint(format!("one of {}", known.join(", "))),
+            );
+        }
+    }
+    leave_out.lose(args.lose.unwrap_or(0.0) / 100.0);
+    Ok(leave_out)
 }
 
 /// `trace.tar.zst` → `trace.wsl` in the current directory.

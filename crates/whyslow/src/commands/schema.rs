@@ -1,12 +1,13 @@
 use crate::cli::{SchemaArgs, SchemaKind};
 use crate::failure::Failure;
-use crate::output::{schema, to_stdout};
+use crate::output::{schema, schema_story, to_stdout};
 
 pub(super) fn run(args: &SchemaArgs) -> Result<(), Failure> {
     let schema = match args.what {
         SchemaKind::Answer => schema::answer(),
         SchemaKind::Ndjson => schema::ndjson(),
         SchemaKind::Progress => schema::progress(),
+        SchemaKind::Explanation => schema_story::report(),
     };
     to_stdout(&format!("{schema:#}\n"))
 }

@@ -20,6 +20,7 @@ mod pager;
 mod printed;
 mod quantity;
 pub(crate) mod schema;
+pub(crate) mod schema_story;
 mod select;
 pub(crate) mod stories;
 mod stream;

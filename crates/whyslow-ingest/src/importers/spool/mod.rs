@@ -10,6 +10,7 @@ mod clocks;
 mod fill;
 mod host;
 mod kernel;
+mod leave_out;
 mod map;
 mod names;
 mod order;
@@ -19,6 +20,7 @@ mod stacks;
 mod told;
 
 pub(crate) use clocks::{Reading, Step};
+pub use leave_out::LeaveOut;
 pub(crate) use map::{Mapper, Place, Told};
 pub(crate) use names::Names;
 pub(crate) use order::Window;

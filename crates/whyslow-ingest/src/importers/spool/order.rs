@@ -9,6 +9,7 @@ use whyslow_model::event::Event;
 use whyslow_model::spool::{Head, Kind, Record, SyscallRecord, TOLD, records};
 
 use super::clocks::{Clocks, Reading};
+use super::leave_out::{Fate, LeaveOut};
 use super::probes::{Probes, Values};
 use super::told::{Calls, ToldCall};
 
@@ -105,6 +106,9 @@ pub(crate) struct Window {
     pub(super) probes: Probes,
     /// Records about probes that nothing told of.
     pub(crate) probes_unknown: u64,
+    pub(crate) leave_out: LeaveOut,
+    /// Records that were lost on purpose: moment and CPU.
+    pub(crate) lost: Vec<(u64, u16)>,
     /// The architecture, which names calls.
     pub(crate) architecture: Option<Box<[u8]>>,
 }
@@ -119,6 +123,14 @@ impl Window {
                 self.damaged += 1;
                 continue;
             };
+            match self.leave_out.fate(&head) {
+                Fate::Kept => {}
+                Fate::LeftOut => continue,
+                Fate::Lost => {
+                    self.lost.push((head.ts, head.cpu));
+                    continue;
+                }
+            }
             self.kinds.add(head.kind);
             match record {
                 Record::Clock { boot, real } => self.clocks.add(Reading {

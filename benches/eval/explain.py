@@ -1,0 +1,72 @@
+"""How often `whyslow explain` names the right culprit, measured by faults made on purpose.
+
+Each fault of workloads/fault.py is made with several seeds and recorded; the slowest operations of its
+victim are explained, and what is said is compared with what the injector and the victim stamped
+themselves. Simpler methods answer the same from the same tables, and everything is asked again of
+recordings from which events were left out.
+
+    python3 benches/eval/explain.py WHYSLOW [--seeds 3] [--only NAME] [--subset] [--report]
+
+Each run is kept in its folder below --folder and not made again; --again asks what is there anew.
+"""
+
+import argparse
+import os
+import pathlib
+import signal
+import sys
+
+from explaining import report, runs, tables
+
+# What ten minutes suffice for: one of each way to be slow.
+SUBSET = (
+    "noisy_neighbour bad_disk rt_hog quota barging slow_server lost_packets held_io "
+    "null_computing null_messages two_faults"
+).split()
+
+
+def parsed():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("whyslow", type=pathlib.Path)
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each fault")
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="may be repeated"
+    )
+    parser.add_argument("--subset", action="store_true", help="a few faults once, in ten minutes")
+    parser.add_argument("--again", action="store_true", help="ask what was recorded anew")
+    parser.add_argument("--no-ablation", action="store_true", help="whole recordings only")
+    parser.add_argument("--report", action="store_true", help="write docs/evaluation.md")
+    cache = os.environ.get("WHYSLOW_CACHE", str(pathlib.Path.home() / ".cache/whyslow-dev"))
+    parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path(cache) / "eval")
+    return parser.parse_args()
+
+
+def main():
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, lambda number, _: sys.exit(128 + number))
+    arguments = parsed()
+    catalogue = runs.catalogue()
+    names = arguments.only or (SUBSET if arguments.subset else list(catalogue["faults"]))
+    unknown = [name for name in names if name not in catalogue["faults"]]
+    if unknown:
+        sys.exit(f"error: there is no fault {', '.join(unknown)}")
+    for what, why in catalogue["missing"].items():
+        print(f"not made: {what}: {why}")
+    seeds = 1 if arguments.subset else arguments.seeds
+    wanted = [(name, arguments.first_seed + n) for n in range(seeds) for name in names]
+    runner = runs.Runner(arguments.whyslow.resolve(), arguments.folder, not arguments.no_ablation)
+    results = []
+    for name, seed in wanted:
+        result = runner.result(name, seed, catalogue["faults"][name], arguments.again)
+        print(tables.line(result), flush=True)
+        results.append(result)
+    print()
+    print("\n".join(tables.summary(results)))
+    if arguments.report:
+        report.write(results, catalogue)
+
+
+main()

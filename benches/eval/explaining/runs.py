@@ -1,0 +1,204 @@
+"""One run: a fault is made and recorded, the recording is made from the spool, and asked.
+
+A run has a folder: `truth.json`, `run.spool`, and `result.json` once all was asked.
+"""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import time
+
+from . import baselines, score
+from .recording import Recording
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+FAULT = ROOT / "workloads/fault.py"
+# Operations of a run that are explained: the slowest, and some of the others that were slow.
+SLOWEST, OTHERS = 3, 2
+# Who is slow for less than this, or for another reason, is not asked about.
+SLOW_MS, GUILTY_SHARE = 4.0, 0.6
+SKIPPED = 77
+# Importing leaves out classes of events, or a share of all.
+ABLATIONS = {
+    "whole": [],
+    "no stacks": ["--leave-out", "stacks"],
+    "no wakeups": ["--leave-out", "wakeup"],
+    "no sched": ["--leave-out", "sched,wakeup"],
+    "no block": ["--leave-out", "block"],
+    "no syscalls": ["--leave-out", "syscalls"],
+    "no locks": ["--leave-out", "locks"],
+    "no irq": ["--leave-out", "irq"],
+    "no net": ["--leave-out", "net"],
+    "1 % lost": ["--lose", "1%"],
+    "10 % lost": ["--lose", "10%"],
+}
+RETRIES = 2
+# Two seconds in which so much of the CPUs is idle are waited for before a run, but not forever.
+IDLE, PATIENCE_S = 0.8, 90
+# Of an operation whose truth is its excess: what may go to processes outside of the run.
+STRANGERS = 0.2
+
+
+def catalogue():
+    done = subprocess.run([sys.executable, FAULT, "--list"], check=True, capture_output=True)
+    return json.loads(done.stdout)
+
+
+def cpu_times():
+    """Idle time of all CPUs, and all time."""
+    times = [
+        int(word) for word in pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]
+    ]
+    return times[3] + times[4], sum(times)
+
+
+def wait_for_calm():
+    give_up = time.monotonic() + PATIENCE_S
+    while time.monotonic() < give_up:
+        idle, total = cpu_times()
+        time.sleep(2)
+        idle, total = (now - before for now, before in zip(cpu_times(), (idle, total)))
+        if idle >= IDLE * total:
+            return
+
+
+def moment(ns):
+    return f"{ns // 10**9}.{ns % 10**9:09d}"
+
+
+class Runner:
+    def __init__(self, whyslow, folder, ablate):
+        self.whyslow = str(whyslow)
+        self.folder = folder
+        self.ablations = ABLATIONS if ablate else {"whole": []}
+
+    def result(self, name, seed, kind, again):
+        folder = self.folder / f"{name}-{seed}"
+        done = folder / "result.json"
+        if done.exists() and not again:
+            return json.loads(done.read_text())
+        for attempt in range(RETRIES):
+            truth = self.recorded(folder, name, seed, kind)
+            if "skipped" in truth or candidates(truth) or attempt == RETRIES - 1:
+                break
+            # The machine was busy, or chance spared the victim.
+            shutil.rmtree(folder)
+        head = {
+            key: truth[key]
+            for key in ("scenario", "number", "seed", "load", "skipped")
+            if key in truth
+        }
+        if "skipped" not in truth:
+            head["culprits"] = truth["culprits"]
+            head["notes"] = truth["notes"]
+            head["asked"] = self.asked(folder, truth)
+        text = json.dumps(head, indent=1)
+        (folder / "result.tmp").write_text(text)
+        os.replace(folder / "result.tmp", done)
+        return head
+
+    def recorded(self, folder, name, seed, kind):
+        """The truth, with a spool beside it."""
+        path = folder / "truth.json"
+        if path.exists():
+            return json.loads(path.read_text())
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        raw = folder / "truth.raw"
+        wait_for_calm()
+        before = os.getloadavg()[0]
+        command = [self.whyslow, "record", "-q", "-o", str(folder / "run.wsl"), "--no-import"]
+        command += ["--what", kind["what"], "--stacks", kind["stacks"], "--"]
+        command += [sys.executable, str(FAULT), name, "--seed", str(seed), "-o", str(raw)]
+        with (folder / "said.txt").open("wb") as said:
+            done = subprocess.run(command, stdout=said, stderr=said, check=False, timeout=120)
+        if not raw.exists():
+            text = (folder / "said.txt").read_text(errors="replace")[-600:]
+            raise RuntimeError(f"{name} was not recorded ({done.returncode}): {text}")
+        truth = json.loads(raw.read_text())
+        truth["load"] = [round(before, 2), round(os.getloadavg()[0], 2)]
+        (folder / "run.wsl.spool").rename(folder / "run.spool")
+        path.write_text(json.dumps(truth))
+        raw.unlink()
+        return truth
+
+    def asked(self, folder, truth):
+        found, ops = {}, None
+        for variant, options in self.ablations.items():
+            recording = folder / "run.wsl"
+            begin = time.monotonic()
+            command = [
+                self.whyslow,
+                "import",
+                "-q",
+                str(folder / "run.spool"),
+                "-o",
+                str(recording),
+            ]
+            done = subprocess.run([*command, "--force", *options], capture_output=True, text=True)
+            if done.returncode != 0:
+                raise RuntimeError(f"{folder.name}, {variant}: {done.stderr[-400:]}")
+            took = time.monotonic() - begin
+            tables = Recording(recording, truth["pid"])
+            # The same ones everywhere.
+            ops = ops if ops is not None else chosen(truth, tables)
+            found[variant] = self.of_recording(tables, truth, ops, variant == "whole")
+            found[variant]["import_s"] = round(took, 3)
+            shutil.rmtree(recording)
+        return found
+
+    def of_recording(self, tables, truth, chosen_ops, is_whole):
+        path, ops = tables.path, []
+        for op in chosen_ops:
+            window = f"{moment(op['begin_ns'])}..{moment(op['end_ns'])}"
+            said, took = self.explained(path, "-w", window, "-t", str(op["tid"]))
+            scored = score.of_operation(said, op, truth, tables)
+            scored["explain_ms"] = took
+            if is_whole:
+                scored["baselines"] = {
+                    name: score.of_name(answer, op, truth, tables)
+                    for name, answer in baselines.answers(tables, op).items()
+                }
+            ops.append(scored)
+        found = {"ops": ops}
+        if is_whole:
+            said, took = self.explained(path)
+            found["overall"] = score.of_recording(said, truth, tables)
+            found["overall"]["explain_ms"] = took
+            found["rows"] = tables.rows
+        return found
+
+    def explained(self, path, *words):
+        begin = time.monotonic()
+        command = [self.whyslow, "explain", str(path), *words, "--format", "json", "-q"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        took = round((time.monotonic() - begin) * 1000, 1)
+        if done.returncode != 0:
+            return {"failed": done.stderr.strip()[-300:]}, took
+        return json.loads(done.stdout), took
+
+
+def candidates(truth):
+    """Slow operations, for the reason that was made, the slowest first; without a fault all."""
+    ops = sorted(truth["ops"], key=lambda op: op["begin_ns"] - op["end_ns"])
+    return [op for op in ops if is_victim(op)] if truth["culprits"] else ops
+
+
+def chosen(truth, tables):
+    """Operations to be explained; without a fault only the slowest, as nobody asks about others."""
+    ops = candidates(truth)
+    if truth["needs_quiet"]:
+        ops = [op for op in ops[:200] if tables.strangers(op) <= STRANGERS]
+    rest = ops[SLOWEST:]
+    if not truth["culprits"]:
+        return ops[: SLOWEST + OTHERS]
+    return ops[:SLOWEST] + random.Random(truth["seed"]).sample(rest, min(OTHERS, len(rest)))
+
+
+def is_victim(op):
+    took_ms = (op["end_ns"] - op["begin_ns"]) / 1e6
+    return took_ms >= SLOW_MS and sum(op["true_blame_ms"]) >= GUILTY_SHARE * took_ms

@@ -1,0 +1,90 @@
+"""A control group whose memory is not enough."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from faults.plan import Plan, excess, repeat, undisturbed
+from faults.truth import Culprit, Thing, Truth
+from lab import Lab, UnavailableError, needs, run
+
+MIB = 1 << 20
+TOUCHED = 128
+CHUNK = 8
+
+
+def swap(lab: Lab) -> None:
+    """Compressed memory as swap; only who has a limit of memory comes to use it."""
+    needs("mkswap", "swapon")
+    device = Path("/sys/block/zram0")
+    if not device.exists() or (device / "disksize").read_text().strip() != "0":
+        raise UnavailableError("there is no zram that is free")
+    if len(Path("/proc/swaps").read_text().splitlines()) > 1:
+        raise UnavailableError("the machine has swap of its own")
+    lab.will_undo("swap", "/dev/zram0")
+    (device / "disksize").write_text(str(256 * MIB))
+    run("mkswap", "/dev/zram0")
+    run("swapon", "/dev/zram0")
+
+
+def reclaim(lab: Lab, plan: Plan) -> Truth:
+    root = Path("/sys/fs/cgroup/memory")
+    if not (root / "memory.limit_in_bytes").exists():
+        raise UnavailableError("there is no control group for memory of version 1")
+    swap(lab)
+    group = root / f"whyslow-lab-{os.getpid()}"
+    lab.will_undo("cgroup", str(group))
+    group.mkdir()
+    limit = group / "memory.limit_in_bytes"
+    bytes_max = plan.whole(56, 80) * MIB
+    plan.begin()
+    victim = lab.start("container", touch, plan, group)
+    faults = plan.switch(lambda: shrink(limit, bytes_max), lambda: limit.write_text("-1"))
+    told = victim.result()
+    names = ["reclaim", "swap_in", "memory_throttle"]
+    culprit = Culprit("cgroup", group.name, names, near=["container", "zram0"])
+    culprit.objects = [Thing("cgroup", group.name), Thing("device", "zram0")]
+    truth = Truth(plan, faults, [culprit])
+    truth.needs_quiet = True
+    own = undisturbed(told["spans"], faults)
+    for span in told["spans"]:
+        truth.add(told, "", span, [excess(span, faults, own)])
+    return truth
+
+
+def shrink(limit: Path, bytes_max: int) -> None:
+    """The kernel gives up while pages come faster than it frees them; so little by little."""
+    give_up = time.monotonic() + 2
+    at = (TOUCHED + 16) * MIB
+    while at > bytes_max:
+        at = max(at - 8 * MIB, bytes_max)
+        while time.monotonic() < give_up:
+            try:
+                limit.write_text(str(at))
+                break
+            except OSError:
+                time.sleep(0.01)
+        else:
+            raise UnavailableError("the kernel does not get the group below its limit")
+
+
+def touch(plan: Plan, group: Path) -> dict[str, Any]:
+    (group / "cgroup.procs").write_text(str(os.getpid()))
+    memory = mmap.mmap(-1, TOUCHED * MIB)
+    pages = [bytes([1 + n % 250]) * 16 + os.urandom(48) for n in range(64)]
+    turn = 0
+
+    def some() -> None:
+        nonlocal turn
+        begin = turn % (TOUCHED // CHUNK) * CHUNK * MIB
+        for at in range(begin, begin + CHUNK * MIB, 4096):
+            memory[at : at + 64] = pages[at // 4096 % 64]
+        turn += 1
+
+    for _ in range(TOUCHED // CHUNK):
+        some()
+    return repeat(plan, some, 0.01)
