@@ -39,8 +39,9 @@ def reclaim(lab: Lab, plan: Plan) -> Truth:
     group = root / f"whyslow-lab-{os.getpid()}"
     lab.will_undo("cgroup", str(group))
     group.mkdir()
+    (group / "memory.swappiness").write_text("100")
     limit = group / "memory.limit_in_bytes"
-    bytes_max = plan.whole(56, 80) * MIB
+    bytes_max = plan.whole(72, 96) * MIB
     plan.begin()
     victim = lab.start("container", touch, plan, group)
     faults = plan.switch(lambda: shrink(limit, bytes_max), lambda: limit.write_text("-1"))

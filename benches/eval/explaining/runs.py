@@ -70,6 +70,10 @@ def moment(ns):
     return f"{ns // 10**9}.{ns % 10**9:09d}"
 
 
+class FailedError(Exception):
+    """A fault was not made, or not recorded, for a reason that is none of the machine."""
+
+
 class Runner:
     def __init__(self, whyslow, folder, ablate):
         self.whyslow = str(whyslow)
@@ -82,7 +86,12 @@ class Runner:
         if done.exists() and not again:
             return json.loads(done.read_text())
         for attempt in range(RETRIES):
-            truth = self.recorded(folder, name, seed, kind)
+            try:
+                truth = self.recorded(folder, name, seed, kind)
+            except FailedError as error:
+                # Not kept: next time it is tried again.
+                why = f"failed: {error}"
+                return {"scenario": name, "number": kind["number"], "seed": seed, "skipped": why}
             if "skipped" in truth or candidates(truth) or attempt == RETRIES - 1:
                 break
             # The machine was busy, or chance spared the victim.
@@ -118,7 +127,7 @@ class Runner:
             done = subprocess.run(command, stdout=said, stderr=said, check=False, timeout=120)
         if not raw.exists():
             text = (folder / "said.txt").read_text(errors="replace")[-600:]
-            raise RuntimeError(f"{name} was not recorded ({done.returncode}): {text}")
+            raise FailedError(f"{name} was not recorded ({done.returncode}): {text}")
         truth = json.loads(raw.read_text())
         truth["load"] = [round(before, 2), round(os.getloadavg()[0], 2)]
         (folder / "run.wsl.spool").rename(folder / "run.spool")
