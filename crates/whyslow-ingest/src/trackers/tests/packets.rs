@@ -1,5 +1,7 @@
 //! Wakeups by packets: of this machine, and from elsewhere.
 
+use std::fmt::Write as _;
+
 use super::text::check;
 
 const CAUSES: &str = "ts tid context cause cause_id";
@@ -20,7 +22,7 @@ fn script(events: &[(&str, String)]) -> String {
             "" => "(tid=20 pid=20 comm=server)".to_owned(),
             interrupt => format!("(tid=20 pid=20 comm=server interrupt={interrupt})"),
         };
-        text += &format!("0.{ts:09} [0] {context} {event}\n");
+        let _ = writeln!(text, "0.{ts:09} [0] {context} {event}");
     }
     text
 }
