@@ -62,6 +62,7 @@
 mod line;
 mod reader;
 mod stacks;
+mod values;
 mod writer;
 
 pub use line::{LINE_BYTES_MAX, Line};

@@ -5,7 +5,8 @@ use whyslow_model::event::{Frame, LockKind, LockWait, Stack, StackKind};
 
 use super::line;
 use super::reader::{Fields, Read, bad, prev_state};
-use super::writer::{Hex, LineWriter, State, Time};
+use super::values::{Hex, State, Time};
+use super::writer::LineWriter;
 
 impl<'a> Fields<'a> {
     pub(super) fn stack(&self, frames: &'a mut Vec<Frame<'a>>) -> Read<Stack<'a>> {

@@ -1,13 +1,15 @@
 //! From an event to its line.
 
 use std::fmt::{self, Write as _};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
+use std::net::Ipv4Addr;
 
+use whyslow_model::Ns;
 use whyslow_model::event::{
     BlockRange, Body, Context, Event, Interrupt, IrqKind, Loss, LossKind, NetAddress, NetHeaders,
-    NetKind, PrevState, SocketAddress, StateProcess, SyscallArgs, WakeupKind,
+    NetKind, SocketAddress, StateProcess, SyscallArgs, WakeupKind,
 };
-use whyslow_model::{Ns, event};
+
+use super::values::{Device, Endpoint, Hex, State, Time};
 
 /// Appends the line of an event, with its end.
 pub fn write_event(event: &Event<'_>, out: &mut String) {
@@ -535,68 +537,5 @@ fn irq_kind(kind: IrqKind) -> &'static str {
         IrqKind::Soft => "soft",
         IrqKind::Hrtimer => "hrtimer",
         IrqKind::Ipi => "ipi",
-    }
-}
-
-pub(super) struct Time(pub(super) Ns);
-
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = if self.0 < 0 { "-" } else { "" };
-        let ns = self.0.unsigned_abs();
-        write!(f, "{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
-    }
-}
-
-pub(super) struct Hex(pub(super) u64);
-
-impl fmt::Display for Hex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#x}", self.0)
-    }
-}
-
-struct Device(i64);
-
-impl fmt::Display for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", (self.0 >> 20) & 0xfff, self.0 & 0xf_ffff)
-    }
-}
-
-pub(super) struct State(pub(super) event::PrevState);
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            PrevState::Runnable { preempted: false } => "R",
-            PrevState::Runnable { preempted: true } => "R+",
-            PrevState::Sleeping => "S",
-            PrevState::Uninterruptible => "D",
-            PrevState::Stopped => "T",
-            PrevState::Traced => "t",
-            PrevState::Dead => "X",
-            PrevState::Zombie => "Z",
-            PrevState::Parked => "P",
-            PrevState::Idle => "I",
-            PrevState::Unknown(state) => return write!(f, "{state}"),
-        })
-    }
-}
-
-struct Endpoint(NetAddress, Option<u16>);
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.0, self.1) {
-            (NetAddress::V4(address), Some(port)) => {
-                SocketAddrV4::new(Ipv4Addr::from(address), port).fmt(f)
-            }
-            (NetAddress::V4(address), None) => Ipv4Addr::from(address).fmt(f),
-            (NetAddress::V6(address), Some(port)) => {
-                SocketAddrV6::new(Ipv6Addr::from(address), port, 0, 0).fmt(f)
-            }
-            (NetAddress::V6(address), None) => Ipv6Addr::from(address).fmt(f),
-        }
     }
 }
