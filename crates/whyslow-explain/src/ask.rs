@@ -11,10 +11,12 @@ use whyslow_store::Tables;
 
 use crate::many;
 use crate::patterns::Class;
-use crate::report::{ActorKind, Also, Confidence, Group, Report, SCHEMA, Story};
-use crate::slow::{self, SlowGroup, Wanted};
+use crate::ranked::ranked;
+use crate::report::{Confidence, Group, Report, SCHEMA, Story};
+use crate::slow::{self, Programs, SlowGroup, Wanted};
 use crate::starved::{self, Starved};
 use crate::story::{Subject, stories, story};
+use crate::versus::{Other, Per, versus};
 
 /// Stories that are told where nobody asks for one.
 pub const STORIES: usize = 5;
@@ -39,8 +41,12 @@ pub struct Question {
     pub limit: Option<usize>,
 }
 
-/// Explains what is asked for.
-pub fn explain(tables: &dyn Tables, question: &Question) -> Result<Report, AnalysisError> {
+/// Explains what is asked for, if need be beside what it is compared with.
+pub fn explain(
+    tables: &dyn Tables,
+    question: &Question,
+    other: Option<Other<'_>>,
+) -> Result<Report, AnalysisError> {
     let info = tables.info();
     let mut report = Report {
         schema: SCHEMA,
@@ -53,7 +59,11 @@ pub fn explain(tables: &dyn Tables, question: &Question) -> Result<Report, Analy
         tracer_share: None,
         caveats: Vec::new(),
     };
-    let asker = Asker { tables, question };
+    let asker = Asker {
+        tables,
+        question,
+        other: other.as_ref(),
+    };
     if let Some((table, id)) = &question.operation {
         report.stories.push(asker.operation(table, *id)?);
     } else if let (Some(window), [_, ..]) = (question.window, question.tids.as_slice()) {
@@ -95,100 +105,15 @@ pub fn explain(tables: &dyn Tables, question: &Question) -> Result<Report, Analy
 const CANDIDATES: usize = 16;
 /// Calls around one that are looked at for what such calls take.
 const COMPARED: u64 = 500_000;
+/// Threads of a name that stand for one of another recording.
+const NAMESAKES: usize = 16;
 /// The same of threads that could not run.
 const STARVED: usize = 3;
-/// A story of less than this share of the greatest one's time is not worth reading.
-const WORTH_MIN: f64 = 0.02;
-
-/// Stories with a culprit before those without, each culprit once: what it did to others before how
-/// long it took itself, as that is the same story.
-fn ranked(stories: Vec<Story>) -> Vec<Story> {
-    let weight = |story: &Story| {
-        let (part, excess) = (
-            story.culprit.map(|place| &story.parts[place]),
-            excess(story),
-        );
-        let is_other = part.is_some_and(|part| part.culprit.kind != ActorKind::Own);
-        let told = match story.confidence {
-            Confidence::High | Confidence::Medium => 2,
-            Confidence::Low => 1,
-            Confidence::None => 0,
-        };
-        (told > 0 && is_other, told, excess)
-    };
-    let mut stories = stories;
-    stories.sort_by_key(|story| std::cmp::Reverse(weight(story)));
-    let most = stories.iter().map(excess).max().unwrap_or(0);
-    stories.retain(|story| excess(story) as f64 >= WORTH_MIN * most as f64);
-    // One that names nobody is told where there is nothing else.
-    if stories.iter().any(|story| story.culprit.is_some()) {
-        stories.retain(|story| story.culprit.is_some());
-    }
-    let mut kept: Vec<Story> = Vec::new();
-    for story in stories {
-        let part = story.culprit.map(|place| &story.parts[place]);
-        let culprit = part.map(|part| match part.culprit.kind {
-            ActorKind::Own => (&story.target.actor, part),
-            _ => (&part.culprit, part),
-        });
-        let same = culprit.and_then(|(actor, _)| {
-            kept.iter_mut().find(|other| {
-                let theirs = other.culprit.map(|place| &other.parts[place].culprit);
-                theirs.is_some_and(|theirs| {
-                    theirs.pid.is_some() && theirs.pid == actor.pid && theirs.name == actor.name
-                })
-            })
-        });
-        match same {
-            // The longest that others did to it stands for all.
-            Some(other) if length(&story) > length(other) && of_other(&story) => {
-                let (also, mut before) = (std::mem::take(&mut other.also), story);
-                std::mem::swap(other, &mut before);
-                other.also = also;
-                other.also.insert(0, also_of(before));
-            }
-            Some(other) => other.also.push(also_of(story)),
-            None => kept.push(story),
-        }
-    }
-    kept
-}
-
-fn also_of(story: Story) -> Also {
-    Also {
-        dur_ns: length(&story),
-        count: story.group.map_or(1, |group| group.count),
-        what: story.target.what,
-        id: story.target.id,
-        actor: story.target.actor,
-    }
-}
-
-fn length(story: &Story) -> Ns {
-    story.target.end_ns - story.target.begin_ns
-}
-
-/// Whether somebody else is the culprit, of an operation.
-fn of_other(story: &Story) -> bool {
-    let part = story.culprit.map(|place| &story.parts[place]);
-    story.target.kind == "operation" && part.is_some_and(|part| part.culprit.kind != ActorKind::Own)
-}
-
-/// Time beyond the usual of all operations that a story stands for.
-fn excess(story: &Story) -> Ns {
-    let usual = story
-        .baseline
-        .as_ref()
-        .map_or(0, |baseline| baseline.median_ns);
-    match &story.group {
-        Some(group) => group.dur_ns_total - usual * group.count as Ns,
-        None => story.target.end_ns - story.target.begin_ns - usual,
-    }
-}
 
 struct Asker<'a> {
     tables: &'a dyn Tables,
     question: &'a Question,
+    other: Option<&'a Other<'a>>,
 }
 
 /// A call as its story names it.
@@ -243,18 +168,62 @@ impl Asker<'_> {
                 hint: Some("explain takes op:ID, or a window and a thread: -w A..B -t TID".into()),
             });
         };
-        let groups = slow::groups(
-            self.tables,
-            &Wanted {
-                calls: vec![call.name.clone()],
-                min: Some(0),
-                utids: vec![call.utid],
-                near: Some(self.near(&call)),
+        let elsewhere = self.elsewhere(std::slice::from_ref(&call.name))?;
+        let wanted = Wanted {
+            calls: vec![call.name.clone()],
+            min: Some(0),
+            utids: vec![call.utid],
+            near: Some(self.near(&call)),
+            ..Wanted::default()
+        };
+        let groups = slow::groups(self.tables, &wanted, elsewhere.as_ref())?;
+        let group = groups.into_iter().next();
+        let baseline = group.as_ref().and_then(|group| group.baseline.clone());
+        let mut story = self.called(id, &call, baseline)?;
+        if let (Some(other), Some(group)) = (self.other, &group) {
+            let there = self.there(other).walked(&group.usual, None)?;
+            let here = std::slice::from_ref(&story);
+            story.versus = Some(versus(here, &there, Per::Call, other));
+        }
+        Ok(story)
+    }
+
+    /// How long calls take where it is compared with.
+    fn elsewhere(&self, calls: &[String]) -> Result<Option<Programs>, AnalysisError> {
+        let of = |other: &Other<'_>| {
+            let wanted = Wanted {
+                calls: calls.to_vec(),
+                near: other.window,
                 ..Wanted::default()
-            },
-        )?;
-        let baseline = groups.into_iter().find_map(|group| group.baseline);
-        self.called(id, &call, baseline)
+            };
+            slow::programs(other.tables, &wanted)
+        };
+        self.other.map(of).transpose()
+    }
+
+    /// The same questions there.
+    fn there<'o>(&'o self, other: &'o Other<'o>) -> Asker<'o> {
+        Asker {
+            tables: other.tables,
+            question: self.question,
+            other: None,
+        }
+    }
+
+    /// Stories of some calls.
+    fn walked(
+        &self,
+        calls: &[slow::Slow],
+        baseline: Option<&crate::report::Baseline>,
+    ) -> Result<Vec<Story>, AnalysisError> {
+        let mut subjects = Vec::new();
+        for one in calls.iter().take(many::WALKED) {
+            let window = Window::new(one.ts, one.ts + one.dur.max(1));
+            if let Some(call) = self.call(one.id, window)? {
+                subjects.push(self.subject(one.id, &call, baseline.cloned()));
+            }
+        }
+        stories(self.tables, &subjects)
     }
 
     /// The stretch around a call that has enough others to compare it with.
@@ -337,29 +306,67 @@ impl Asker<'_> {
 
     /// What a thread did in a window: as an operation if it was in one call all the time.
     fn thread(&self, tid: i32, window: Window) -> Result<Vec<Story>, AnalysisError> {
+        let mut found = Vec::new();
+        for utid in self.utids(Some(tid), None)? {
+            let mut story = self.stretch(utid, window, tid)?;
+            if let Some(other) = self.other {
+                let there = self.there(other);
+                let utids = if other.is_same {
+                    vec![utid]
+                } else {
+                    there.namesakes(&story.target.actor.name)?
+                };
+                let stretches = utids.iter().take(NAMESAKES);
+                let stretches: Vec<Story> = stretches
+                    .map(|utid| there.stretch(*utid, other.range(), tid))
+                    .collect::<Result<_, _>>()?;
+                if stretches.is_empty() {
+                    let (name, recording) = (&story.target.actor.name, other.recording);
+                    story.caveats.push(format!(
+                        "no thread of {recording} is named {name}: nothing to compare with"
+                    ));
+                }
+                let here = std::slice::from_ref(&story);
+                story.versus = Some(versus(here, &stretches, Per::Second, other));
+            }
+            found.push(story);
+        }
+        Ok(found)
+    }
+
+    fn stretch(&self, utid: i32, window: Window, tid: i32) -> Result<Story, AnalysisError> {
         let info = self.tables.info();
         let (begin, end) = (window.begin.max(info.begin_ns), window.end.min(info.end_ns));
-        let mut stories = Vec::new();
-        for utid in self.utids(Some(tid), None)? {
-            stories.push(story(
-                self.tables,
-                &Subject {
-                    utid,
-                    begin,
-                    end: end.max(begin + 1),
-                    kind: "thread",
-                    id: None,
-                    what: "this stretch".into(),
-                    cut: None,
-                    only_waits: false,
-                    baseline: None,
-                    reproduce: self
-                        .command(&format!("-w {}..{} -t {tid}", window.begin, window.end)),
-                    recording: self.question.recording.clone(),
-                },
-            )?);
-        }
-        Ok(stories)
+        story(
+            self.tables,
+            &Subject {
+                utid,
+                begin,
+                end: end.max(begin + 1),
+                kind: "thread",
+                id: None,
+                what: "this stretch".into(),
+                cut: None,
+                only_waits: false,
+                baseline: None,
+                reproduce: self.command(&format!("-w {}..{} -t {tid}", window.begin, window.end)),
+                recording: self.question.recording.clone(),
+            },
+        )
+    }
+
+    /// Threads of a name.
+    fn namesakes(&self, name: &str) -> Result<Vec<i32>, AnalysisError> {
+        let mut projection = Projection::new(ThreadRow::TABLE);
+        let [utids, comms] = ["utid", "comm"].map(|name| projection.need(name));
+        let mut found = Vec::new();
+        in_order(self.tables, &projection.scan(None), |batch| {
+            let (utids, comms) = (utids.ints(batch)?, comms.texts(batch)?);
+            let named = (0..batch.num_rows() as u32).filter(|row| comms.get(*row) == Some(name));
+            found.extend(named.map(|row| utids.at(row) as i32));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
     }
 
     /// Threads of this id, of which there may have been several one after another.
@@ -408,13 +415,16 @@ impl Asker<'_> {
             utids,
             near: None,
         };
-        let groups = slow::groups(self.tables, &wanted)?;
+        let elsewhere = self.elsewhere(&question.calls)?;
+        let groups = slow::groups(self.tables, &wanted, elsewhere.as_ref())?;
         let limit = match question.limit.unwrap_or(STORIES) {
             0 => usize::MAX,
             limit => limit,
         };
         let mut stories = Vec::new();
-        for group in groups.iter().take(limit.max(CANDIDATES)) {
+        // Each of those that are compared is walked often.
+        let candidates = if self.other.is_some() { 0 } else { CANDIDATES };
+        for group in groups.iter().take(limit.max(candidates)) {
             stories.extend(self.of_group(group)?);
         }
         if question.calls.is_empty() {
@@ -428,17 +438,20 @@ impl Asker<'_> {
 
     /// What the slow calls of a group have more than others.
     fn compare(&self, group: &SlowGroup, story: &mut Story) -> Result<(), AnalysisError> {
-        let walk = |calls: &[slow::Slow]| -> Result<Vec<Story>, AnalysisError> {
-            let mut subjects = Vec::new();
-            for one in calls.iter().take(many::WALKED) {
-                let window = Window::new(one.ts, one.ts + one.dur.max(1));
-                if let Some(call) = self.call(one.id, window)? {
-                    subjects.push(self.subject(one.id, &call, group.baseline.clone()));
-                }
-            }
-            stories(self.tables, &subjects)
+        let slow = self.walked(&group.longest, group.baseline.as_ref())?;
+        let usual = match self.other {
+            Some(other) => self.there(other).walked(&group.usual, None)?,
+            None => self.walked(&group.usual, group.baseline.as_ref())?,
         };
-        let (slow, usual) = (walk(&group.longest)?, walk(&group.usual)?);
+        if let Some(other) = self.other {
+            story.versus = Some(versus(&slow, &usual, Per::Call, other));
+            if group.elsewhere == Some(0) {
+                let (call, comm, recording) = (&group.call, &group.comm, other.recording);
+                story.caveats.push(format!(
+                    "there is no {call} by {comm} in {recording} to compare with"
+                ));
+            }
+        }
         if let Some(of_group) = &mut story.group
             && slow.len() > 1
         {
@@ -524,7 +537,7 @@ impl Asker<'_> {
             compared: 0,
             excess: Vec::new(),
         });
-        if !self.question.calls.is_empty() {
+        if !self.question.calls.is_empty() || self.other.is_some() {
             self.compare(group, &mut story)?;
         }
         Ok(Some(story))

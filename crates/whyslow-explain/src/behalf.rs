@@ -45,11 +45,11 @@ impl<'m> Behalf<'m> {
         if self.moment.word(request.op) == "read" && people.comm(utid).starts_with("kworker") {
             return (Who::Thread(waiter), Grade::B);
         }
-        self.of_kernel(utid, request.begin)
+        self.of_kernel(utid, request.begin, Some(request.dev))
     }
 
     /// For whom a thread of the kernel worked at a moment: who synchronises just then.
-    pub(crate) fn of_kernel(&self, utid: Utid, at: Ns) -> (Who, Grade) {
+    pub(crate) fn of_kernel(&self, utid: Utid, at: Ns, dev: Option<i64>) -> (Who, Grade) {
         if let Some(known) = self.known.borrow().get(&(utid, at)) {
             return *known;
         }
@@ -62,7 +62,7 @@ impl<'m> Behalf<'m> {
         let found = writes.then(|| self.trigger(utid, at)).flatten();
         // Without anybody who synchronises, pages are written because somebody made them dirty.
         let written = || {
-            let (dirtier, share) = self.dirtiers(None)?;
+            let (dirtier, share) = self.dirtiers(dev)?;
             (writes && share >= DIRTIER_MIN).then_some((Who::Thread(dirtier), Grade::B))
         };
         let found = found.or_else(written);
@@ -93,11 +93,7 @@ impl<'m> Behalf<'m> {
         let mut by_process: FxHashMap<i32, (i64, FxHashMap<Utid, i64>)> = FxHashMap::default();
         let mut total = 0;
         for write in &moment.writes {
-            let is_elsewhere = |dev: i64| {
-                let on = moment.device_of(write.path);
-                on.is_some_and(|on| on != moment.disk_of(dev))
-            };
-            if dev.is_some_and(is_elsewhere) {
+            if dev.is_some_and(|dev| moment.is_elsewhere(write.path, dev)) {
                 continue;
             }
             let upid = moment.people.get(write.utid).and_then(|person| person.upid);
@@ -135,7 +131,14 @@ impl<'m> Behalf<'m> {
         let mut found: Vec<&Call> = syncing.collect();
         found.sort_by_key(|call| (call.begin, call.id));
         let of_all = |call: &&&Call| matches!(moment.word(call.name), "sync" | "syncfs");
-        let call = found.iter().find(of_all).or(found.first())?;
+        // Who has one file written does that itself, but for the journal: what is flushed meanwhile is
+        // written because somebody made it dirty.
+        let is_flushing = moment.people.comm(utid).contains("flush")
+            || moment.work_of(utid).iter().any(|work| {
+                moment.word(work.kind) == "writeback" && work.begin <= at && at < work.end
+            });
+        let first = found.first().filter(|_| !is_flushing);
+        let call = found.iter().find(of_all).or(first)?;
         Some((Who::Thread(call.utid), Grade::B))
     }
 

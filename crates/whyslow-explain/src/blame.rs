@@ -122,7 +122,12 @@ impl Blame<'_> {
     fn resolved(&self, leaf: &Leaf) -> (Who, Grade) {
         match leaf.why.who {
             Who::Thread(utid) if self.moment.people.is_kernel(utid) && utid != self.root => {
-                let (who, grade) = self.behalf.of_kernel(utid, leaf.begin);
+                let request = match leaf.why.proof {
+                    Some(Proof::Request(id)) => self.moment.request(id),
+                    _ => None,
+                };
+                let dev = request.map(|request| request.dev);
+                let (who, grade) = self.behalf.of_kernel(utid, leaf.begin, dev);
                 let grade = if who == leaf.why.who {
                     leaf.why.grade
                 } else {

@@ -104,7 +104,7 @@ pub(crate) fn classify(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) ->
     };
     let wake = moment.wake(wake);
     if sleep.context != Context::Task && sleep.context != Context::Unknown {
-        return in_interrupt(moment, sleep, call, wake);
+        return in_interrupt(moment, behalf, sleep, call, wake);
     }
     let Some(waker) = sleep.waker else {
         return Sleep::Is(Why::unknown("unknown"));
@@ -153,10 +153,12 @@ fn imposed(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) -> Option<Slee
 }
 
 fn without_wakeup(moment: &Moment, sleep: &Segment, call: Option<&Call>) -> Why {
-    if moment.is_lossy(None, (sleep.end - 1, sleep.end + 1)) {
+    let is_last = sleep.end >= moment.recording_end;
+    // A wakeup that was lost came before the thread ran again, and how long before nobody knows.
+    if !is_last && moment.is_lossy(None, (sleep.begin, sleep.end + 1)) {
         return Why::unknown("lost");
     }
-    let why = Why::unknown("unknown");
+    let why = Why::unknown(if is_last { "still_blocked" } else { "unknown" });
     match call {
         Some(call) => why
             .about(call.path.map(Object::File))
@@ -187,8 +189,23 @@ fn follow(sleep: &Segment, waker: Utid, why: Why) -> Sleep {
     }
 }
 
+/// What the kernel imposes, as far as a stack tells where it was not recorded as such.
+fn held_back(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) -> Option<Why> {
+    let has = |function: &str| stack_has(moment, sleep.utid, (sleep.begin, sleep.end), &[function]);
+    let (mechanism, who) = if has("balance_dirty_pages") {
+        ("dirty_throttle", behalf.dirtier(None, sleep.utid).0)
+    } else if has("reclaim_throttle") || has("throttle_direct_reclaim") {
+        ("memory_throttle", Who::Thread(sleep.utid))
+    } else {
+        return None;
+    };
+    let why = Why::new(mechanism, who, Grade::B);
+    Some(with_stack(moment, sleep, why))
+}
+
 fn in_interrupt(
     moment: &Moment,
+    behalf: &Behalf<'_>,
     sleep: &Segment,
     call: Option<&Call>,
     wake: Option<&Wake>,
@@ -216,6 +233,9 @@ fn in_interrupt(
         });
         let why = Why::new("timer_sleep", Who::Timer, grade);
         return Sleep::Is(why.about(object).by(Proof::Call(call.id)));
+    }
+    if let Some(why) = held_back(moment, behalf, sleep) {
+        return Sleep::Is(why);
     }
     if is_timer {
         // The kernel itself waits for a time: a driver that polls, a limit of a queue.
@@ -379,8 +399,10 @@ fn in_task(moment: &Moment, sleep: &Segment, call: Option<&Call>, waker: Utid) -
         let why = Why::new("writeback_wait", Who::Thread(waker), Grade::B);
         return follow(sleep, waker, with_stack(moment, sleep, why));
     }
-    if matches!(name, "wait4" | "waitid" | "waitpid") {
-        let why = Why::new("child_wait", Who::Thread(waker), Grade::A);
+    if matches!(name, "wait4" | "waitid" | "waitpid")
+        && let Some(grade) = moment.people.is_child(waker, sleep.utid)
+    {
+        let why = Why::new("child_wait", Who::Thread(waker), grade);
         return follow(sleep, waker, why);
     }
     if let Some(why) = handed_over(moment, call, waker, sleep.end) {

@@ -14,20 +14,24 @@ mod many;
 mod moment;
 mod overlap;
 pub mod patterns;
+mod ranked;
 mod report;
 mod say;
 mod serial;
 mod slow;
 mod starved;
 mod story;
+mod versus;
 mod walk;
 mod why;
 
 pub use ask::{Question, STORIES, explain};
 pub use report::{
-    Activity, Actor, ActorKind, Also, Alternative, Baseline, Confidence, Excess, Finding, Grade,
-    Group, Hop, Missing, Neighbour, Part, Pattern, Report, SCHEMA, Story, Target, Thing,
+    Activity, Actor, ActorKind, Also, Alternative, Baseline, Confidence, Difference, Excess,
+    Finding, Grade, Group, Hop, Missing, Neighbour, Part, Pattern, Report, SCHEMA, Story, Target,
+    Thing, Versus,
 };
+pub use versus::Other;
 pub use why::{ALL as MECHANISMS_TOLD, Mechanism, why};
 
 /// What to do about a mechanism, and about what the culprit did.

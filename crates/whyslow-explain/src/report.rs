@@ -217,6 +217,33 @@ pub struct Excess {
     pub dominance: f64,
 }
 
+/// How it is in another window, or another recording.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Versus {
+    pub recording: String,
+    pub begin_ns: Ns,
+    pub end_ns: Ns,
+    /// What lengths are told of: call, or second of a stretch.
+    pub per: String,
+    /// Operations or threads that were walked here, and there.
+    pub here: u64,
+    pub there: u64,
+    /// Length, on average; null where there is none to compare with.
+    pub mean_here_ns: Ns,
+    pub mean_there_ns: Option<Ns>,
+    /// Greatest first.
+    pub differences: Vec<Difference>,
+}
+
+/// Time put down to one culprit by one mechanism, here and there.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    pub mechanism: String,
+    pub culprit: Actor,
+    pub here_ns: Ns,
+    pub there_ns: Ns,
+}
+
 /// Other slow operations with the same culprit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Also {
@@ -266,6 +293,8 @@ pub struct Pattern {
 pub struct Story {
     pub target: Target,
     pub group: Option<Group>,
+    /// Null where nothing is to be compared with.
+    pub versus: Option<Versus>,
     pub baseline: Option<Baseline>,
     pub verdict: String,
     pub confidence: Confidence,

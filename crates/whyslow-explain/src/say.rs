@@ -133,15 +133,28 @@ pub(crate) fn clause(part: &Part) -> String {
             name_of(object, "a name")
         ),
         "network_remote" => format!("{} had not answered", name_of(object, "the other host")),
-        "network_retransmit" => format!(
+        _ if part.root == "network_retransmit" => format!(
             "packets to {} were lost and sent again",
             name_of(object, "the other host")
+        ),
+        "send_delayed" if is_own => format!(
+            "what it had sent to {} was held back by the kernel",
+            name_of(object, "the other side")
+        ),
+        "send_delayed" => format!("what {who} had sent was held back by the kernel"),
+        "local_ipc" | "pipe_wait" if part.root == "send_delayed" => format!(
+            "what was sent to {} was held back by the kernel until an acknowledgement came",
+            name_of(object, "the other side")
         ),
         "local_ipc" | "pipe_wait" => format!("{who} had not answered{doing}"),
         "child_wait" => format!("its child {who} had not ended{doing}"),
         "signal_stop" => format!("{who} had stopped it ({})", name_of(object, "signal")),
         "reclaim" => "memory had to be reclaimed first".into(),
         "memory_throttle" => "it was held back because memory was short".into(),
+        "dirty_throttle" if part.culprit.kind == ActorKind::Process => format!(
+            "it was held back because {who} makes pages dirty faster than they are written{}{doing}",
+            on(object)
+        ),
         "dirty_throttle" => format!(
             "it was held back because pages are made dirty faster than they are written{}",
             on(object)
@@ -155,6 +168,7 @@ pub(crate) fn clause(part: &Part) -> String {
         "device_irq" => format!("{who} of a device had not come"),
         "woken_by" => format!("{who} had not woken it{doing}"),
         "io_wait" => "it was on its way to the block layer".into(),
+        "still_blocked" => "what it waits for had not come when the recording ended".into(),
         "lost" => "events of that time were lost".into(),
         _ => "nothing that was recorded tells why".into(),
     }

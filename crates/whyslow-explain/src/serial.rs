@@ -1,22 +1,23 @@
 //! How a device serves what it is asked for: one request after another, or many at once.
 
+use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 
-use crate::moment::{Moment, Request};
+use crate::moment::{Moment, Request, Word};
 
 /// Fewer requests tell nothing of a device.
 const REQUESTS_MIN: usize = 10;
 /// More are not looked at.
 const REQUESTS_MAX: usize = 20_000;
-/// Rank correlation of requests in flight at issue and time in the device.
+/// Rank correlation of what is in front at issue and time in the device.
 const CORRELATION_MIN: f64 = 0.5;
-/// Share of the variance that slots between completions explain.
-const EXPLAINED_MIN: f64 = 0.8;
+/// How far from what slots between completions predict half of the requests may be.
+const OFF_MAX: f64 = 0.3;
 /// Requests without others in flight that make a baseline.
 pub(crate) const ALONE_MIN: usize = 20;
 
-/// Of a device that serves one request after another, the time that a request is in it is the time
-/// since its issue or the end of the request before, for each of those in front of it.
+/// Of a device that serves one request after another, the time that a request is in it is its own and
+/// that of those in front of it.
 pub(crate) fn is_serial(moment: &Moment, dev: i64) -> bool {
     let mut requests: Vec<&Request> = of_device(moment, dev);
     if requests.len() < REQUESTS_MIN {
@@ -28,44 +29,57 @@ pub(crate) fn is_serial(moment: &Moment, dev: i64) -> bool {
         .iter()
         .filter_map(|request| request.issue)
         .collect();
-    let mut ends: Vec<Ns> = requests.iter().map(|request| request.end).collect();
-    ends.sort_unstable();
-    let in_flight: Vec<f64> = issued
+    let mut order: Vec<&Request> = requests.clone();
+    order.sort_by_key(|request| (request.end, request.id));
+    let ends: Vec<Ns> = order.iter().map(|request| request.end).collect();
+    let ended = |before: usize, at: Ns| ends.partition_point(|end| *end <= at).min(before);
+    if (0..issued.len()).all(|before| ended(before, issued[before]) == before) {
+        return true;
+    }
+    let usual = slots(&order);
+    let own = |request: &&Request| usual[&class(request)];
+    // What was issued before and has not ended is in front.
+    let (begun, done) = (sums(requests.iter().map(own)), sums(order.iter().map(own)));
+    let predicted: Vec<f64> = issued
         .iter()
         .enumerate()
-        .map(|(before, at)| (before - ends.partition_point(|end| end <= at).min(before)) as f64)
+        .map(|(place, at)| (begun[place + 1] - done[ended(place, *at)]).max(0.0))
         .collect();
     let latency: Vec<f64> = requests
         .iter()
         .zip(&issued)
         .map(|(request, issue)| (request.end - issue) as f64)
         .collect();
-    if in_flight.iter().all(|number| *number < 1.0) {
-        return true;
+    let seen = latency.iter().zip(&predicted);
+    let off = median(
+        seen.map(|(seen, told)| (seen - told).abs() / seen.max(1.0))
+            .collect(),
+    );
+    spearman(&predicted, &latency) > CORRELATION_MIN && off < OFF_MAX
+}
+
+/// A device that has room for one is idle or at work on the request that ends next: what that usually
+/// takes, by class.
+fn slots(order: &[&Request]) -> FxHashMap<(Word, u32), f64> {
+    let mut slots: FxHashMap<(Word, u32), Vec<f64>> = FxHashMap::default();
+    let mut before = Ns::MIN;
+    for request in order {
+        let issue = request.issue.unwrap_or(request.begin);
+        let slot = (request.end - issue.max(before)) as f64;
+        slots.entry(class(request)).or_default().push(slot);
+        before = request.end;
     }
-    if spearman(&in_flight, &latency) <= CORRELATION_MIN {
-        return false;
+    let usual = slots.into_iter();
+    usual.map(|(class, slots)| (class, median(slots))).collect()
+}
+
+/// Sums of the first, of the first two, …; of none first.
+fn sums(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut sums = vec![0.0];
+    for value in values {
+        sums.push(sums[sums.len() - 1] + value);
     }
-    // Slots: a device that has room for one is idle or at work on the request that ends next.
-    let mut order: Vec<&Request> = requests.clone();
-    order.sort_by_key(|request| (request.end, request.id));
-    let slots: Vec<f64> = order
-        .iter()
-        .scan(Ns::MIN, |before, request| {
-            let issue = request.issue.unwrap_or(request.begin);
-            let slot = request.end - issue.max(*before);
-            *before = request.end;
-            Some(slot as f64)
-        })
-        .collect();
-    let usual = median(slots.clone());
-    // Then a request takes as long as those in front of it, and itself.
-    let predicted: Vec<f64> = in_flight
-        .iter()
-        .map(|number| (number + 1.0) * usual)
-        .collect();
-    explained(&latency, &predicted) > EXPLAINED_MIN
-        || spearman(&in_flight, &latency) > EXPLAINED_MIN
+    sums
 }
 
 fn of_device(moment: &Moment, dev: i64) -> Vec<&Request> {
@@ -80,20 +94,22 @@ pub(crate) fn size_class(request: &Request) -> u32 {
     request.bytes.max(1).ilog2()
 }
 
+/// What takes about as long.
+fn class(request: &Request) -> (Word, u32) {
+    (request.op, size_class(request))
+}
+
 /// How many requests like this its device had, up to what makes a baseline.
 pub(crate) fn like(moment: &Moment, request: &Request) -> usize {
     let all = moment.done_after(request.dev, Ns::MIN);
-    let like = all.filter(|other| {
-        other.op == request.op && size_class(other) == size_class(request) && !other.is_open
-    });
+    let like = all.filter(|other| class(other) == class(request) && !other.is_open);
     like.take(ALONE_MIN).count()
 }
 
 /// What a request like this takes on its device without others: the 20th percentile of those that
 /// had it to themselves, or where these are few the 5th of all.
 pub(crate) fn alone(moment: &Moment, request: &Request) -> Ns {
-    let like =
-        |other: &&Request| other.op == request.op && size_class(other) == size_class(request);
+    let like = |other: &&Request| class(other) == class(request);
     let all = of_device(moment, request.dev);
     let mut ends: Vec<Ns> = all.iter().map(|other| other.end).collect();
     ends.sort_unstable();
@@ -161,16 +177,4 @@ fn spearman(a: &[f64], b: &[f64]) -> f64 {
     } else {
         0.0
     }
-}
-
-/// Share of the variance of `seen` that `predicted` explains.
-fn explained(seen: &[f64], predicted: &[f64]) -> f64 {
-    let mean = mean(seen);
-    let total: f64 = seen.iter().map(|v| (v - mean) * (v - mean)).sum();
-    let rest: f64 = seen
-        .iter()
-        .zip(predicted)
-        .map(|(v, p)| (v - p) * (v - p))
-        .sum();
-    if total > 0.0 { 1.0 - rest / total } else { 0.0 }
 }

@@ -90,15 +90,17 @@ pub(crate) struct SlowGroup {
     pub(crate) baseline: Option<Baseline>,
     /// The longest, in order of length.
     pub(crate) longest: Vec<Slow>,
-    /// Some that were not slow, from all of the recording.
+    /// Some that were not slow, from all of the recording, or any from what it is compared with.
     pub(crate) usual: Vec<Slow>,
+    /// Calls like these in what it is compared with, all told.
+    pub(crate) elsewhere: Option<u64>,
     pub(crate) count: u64,
     pub(crate) total: Ns,
     /// Time beyond the median.
     pub(crate) excess: Ns,
 }
 
-struct Counts {
+pub(crate) struct Counts {
     buckets: Box<[u32]>,
     count: u64,
     longest: Vec<Slow>,
@@ -193,11 +195,34 @@ pub(crate) struct Wanted {
     pub(crate) near: Option<Window>,
 }
 
-/// Groups of slow calls, that with the most time beyond the usual first.
+/// Calls of each name by each program.
+pub(crate) struct Programs(FxHashMap<(String, String), Counts>);
+
+/// Groups of slow calls, that with the most time beyond the usual first. What is usual may be that of
+/// elsewhere.
 pub(crate) fn groups(
     tables: &dyn Tables,
     wanted: &Wanted,
+    elsewhere: Option<&Programs>,
 ) -> Result<Vec<SlowGroup>, AnalysisError> {
+    let programs = programs(tables, wanted)?.0;
+    let nothing = Counts::new();
+    let mut groups: Vec<SlowGroup> = programs
+        .into_iter()
+        .filter_map(|(key, counts)| {
+            let there = elsewhere.map(|programs| programs.0.get(&key).unwrap_or(&nothing));
+            group(key, counts, there, wanted)
+        })
+        .collect();
+    groups.sort_by(|a, b| {
+        let by_excess = b.excess.cmp(&a.excess);
+        by_excess.then_with(|| (&a.comm, &a.call).cmp(&(&b.comm, &b.call)))
+    });
+    Ok(groups)
+}
+
+/// How long calls take, by program and name.
+pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs, AnalysisError> {
     let comms = process_names(tables)?;
     let mut projection = Projection::new(SyscallRow::TABLE);
     let [ts, dur, id, utid, upid] =
@@ -241,16 +266,7 @@ pub(crate) fn groups(
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    let programs = by_program(found, &comms, &names);
-    let mut groups: Vec<SlowGroup> = programs
-        .into_iter()
-        .filter_map(|(key, counts)| group(key, counts, wanted))
-        .collect();
-    groups.sort_by(|a, b| {
-        let by_excess = b.excess.cmp(&a.excess);
-        by_excess.then_with(|| (&a.comm, &a.call).cmp(&(&b.comm, &b.call)))
-    });
-    Ok(groups)
+    Ok(Programs(by_program(found, &comms, &names)))
 }
 
 /// Processes of one name are one program: a server has many, and each may have few calls.
@@ -288,7 +304,9 @@ fn is_wanted(wanted: &Wanted, call: &str, op: Option<&str>) -> bool {
     if wanted.calls.is_empty() {
         return !WAITS.contains(&call);
     }
-    let named = |wanted: &String| wanted == call || Some(wanted.as_str()) == op;
+    // Of a class only those that do not wait by nature: accept opens a descriptor, too.
+    let is_of = |class: &String| Some(class.as_str()) == op && !WAITS.contains(&call);
+    let named = |wanted: &String| wanted == call || is_of(wanted);
     wanted.calls.iter().any(named)
 }
 
@@ -303,16 +321,29 @@ fn is_waiting<'p>(class: Option<&str>, path: impl Fn() -> Option<&'p str>) -> bo
     })
 }
 
-fn group((comm, call): (String, String), mut counts: Counts, wanted: &Wanted) -> Option<SlowGroup> {
+fn group(
+    (comm, call): (String, String),
+    mut counts: Counts,
+    there: Option<&Counts>,
+    wanted: &Wanted,
+) -> Option<SlowGroup> {
     counts.longest.sort_unstable_by(|a, b| b.cmp(a));
-    let has_baseline = counts.count >= BASELINE_MIN;
-    let median = counts.median();
+    let elsewhere = there.map(|there| there.count);
+    let usual_of = there.filter(|there| there.count >= BASELINE_MIN);
+    let basis = usual_of.unwrap_or(&counts);
+    let has_baseline = basis.count >= BASELINE_MIN;
+    let (median, count) = (basis.median(), basis.count);
     let threshold = match wanted.min {
         Some(min) => min as f64,
-        None if has_baseline => counts.threshold().max(SLOW_MIN_NS as f64),
+        None if has_baseline => basis.threshold().max(SLOW_MIN_NS as f64),
         // A single long call is worth a story all the same.
         None => 100.0 * SLOW_MIN_NS as f64,
     };
+    let mut usual = there.map_or(counts.drawn, |there| there.drawn.clone());
+    if there.is_none() {
+        usual.retain(|call| (call.dur as f64) < threshold.min(MEDIANS * median));
+    }
+    usual.sort_unstable_by_key(|call| (call.ts, call.id));
     let mut longest = counts.longest;
     longest.retain(|slow| {
         let end = slow.ts + slow.dur;
@@ -325,9 +356,6 @@ fn group((comm, call): (String, String), mut counts: Counts, wanted: &Wanted) ->
     if longest.is_empty() {
         return None;
     }
-    let mut usual = counts.drawn;
-    usual.retain(|call| (call.dur as f64) < threshold.min(MEDIANS * median));
-    usual.sort_unstable_by_key(|call| (call.ts, call.id));
     let total: Ns = longest.iter().map(|slow| slow.dur).sum();
     let expected = if has_baseline {
         median as Ns * longest.len() as Ns
@@ -337,8 +365,11 @@ fn group((comm, call): (String, String), mut counts: Counts, wanted: &Wanted) ->
     Some(SlowGroup {
         baseline: has_baseline.then(|| Baseline {
             median_ns: median as Ns,
-            count: counts.count,
-            of: format!("{call} by {comm}"),
+            count,
+            of: match usual_of {
+                Some(_) => format!("{call} by {comm}, there"),
+                None => format!("{call} by {comm}"),
+            },
         }),
         comm,
         call,
@@ -347,6 +378,7 @@ fn group((comm, call): (String, String), mut counts: Counts, wanted: &Wanted) ->
         excess: total - expected,
         longest,
         usual,
+        elsewhere,
     })
 }
 

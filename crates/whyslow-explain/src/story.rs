@@ -17,6 +17,8 @@ const SLOWER_MIN: f64 = 2.0;
 const ALTERNATIVE_MIN: f64 = 0.15;
 /// What coincides with less of the time is not told.
 const COINCIDES_MIN: f64 = 0.75;
+/// What takes less is slow only beside others like it.
+const SHORT_NS: Ns = 1_000_000;
 /// Loss of more of the window than this leaves no high confidence.
 const LOSS_MAX: f64 = 0.05;
 
@@ -184,6 +186,7 @@ impl Teller<'_, '_> {
             reproduce: subject.reproduce.clone(),
             baseline: subject.baseline.clone(),
             group: None,
+            versus: None,
             also: Vec::new(),
             parts,
             target,
@@ -206,7 +209,7 @@ impl Teller<'_, '_> {
         let best = sums.into_iter().find(|(place, _)| {
             let part = &self.parts[*place].part;
             part.culprit.kind != ActorKind::Unknown
-                && !matches!(part.root.as_str(), "unknown" | "lost")
+                && !matches!(part.root.as_str(), "unknown" | "lost" | "still_blocked")
         })?;
         let (place, sums) = best;
         let sum: Ns = sums.iter().sum();
@@ -248,17 +251,24 @@ impl Teller<'_, '_> {
             .sum();
         let is_lossy = lost as f64 > LOSS_MAX * (window.1 - window.0) as f64;
         let is_alone = self.subject.baseline.is_none() && self.subject.kind == "operation";
-        if is_lossy || !self.moment.recorded.sched || is_alone {
+        if is_lossy || !self.moment.recorded.sched || is_alone || self.is_short() {
             confidence.min(Confidence::Medium)
         } else {
             confidence
         }
     }
 
+    /// Whether it may not be slow at all: short, and nothing to compare with.
+    fn is_short(&self) -> bool {
+        self.subject.baseline.is_none() && self.subject.end - self.subject.begin < SHORT_NS
+    }
+
     fn unexplained(&self) -> Ns {
         let unknown = self.parts.iter().filter(|blamed| {
-            matches!(blamed.part.root.as_str(), "unknown" | "lost")
-                && blamed.part.culprit.kind != ActorKind::Process
+            matches!(
+                blamed.part.root.as_str(),
+                "unknown" | "lost" | "still_blocked"
+            ) && blamed.part.culprit.kind != ActorKind::Process
         });
         unknown.map(|blamed| blamed.part.dur_ns).sum()
     }
@@ -300,6 +310,9 @@ impl Teller<'_, '_> {
                 "fewer than 20 such operations were recorded: nothing tells how long they take otherwise".into(),
             );
         }
+        if self.is_short() && self.subject.kind != "operation" {
+            caveats.push("less than a millisecond, and nothing to compare it with: that this is slow is not known".into());
+        }
         let lost = self
             .parts
             .iter()
@@ -329,6 +342,7 @@ impl Teller<'_, '_> {
             "writeback_wait" | "journal_wait" | "dirty_throttle" => "fs top",
             "reclaim" | "memory_throttle" => "mem top",
             "irq_stolen" => "irq top",
+            "send_delayed" | "network_retransmit" => "net log",
             _ => "states log",
         };
         let tid = part.culprit.tid.filter(|_| matches!(kind, "states log"));

@@ -9,7 +9,7 @@ use crate::behalf::Behalf;
 use crate::blocks;
 use crate::classify::{Sleep, classify, is_throttled};
 use crate::leaf::{Leaf, Object, Proof, Step, Who, Why};
-use crate::moment::{Handler, Moment, Segment, State, Utid};
+use crate::moment::{Cause, Handler, Moment, Segment, State, Utid};
 use crate::report::Grade;
 
 /// Hops in a row at most.
@@ -134,7 +134,7 @@ impl Walker<'_> {
                 why.who,
                 Who::Unknown | Who::Timer | Who::Peer(_) | Who::Interrupt(_)
             )
-            && why.mechanism != "lost"
+            && !matches!(why.mechanism, "lost" | "network_retransmit")
         {
             why.who = Who::Thread(task.utid);
         }
@@ -264,6 +264,10 @@ impl Walker<'_> {
     }
 
     fn sleeping(&mut self, task: &Task, segment: &Segment, (begin, end): (Ns, Ns)) {
+        if let Some(why) = self.sent_late(task, segment) {
+            self.leaf(task, (begin, end), why);
+            return;
+        }
         if task.hop.is_some() && segment.begin <= task.begin && self.is_idle_wait(segment) {
             // It had nothing to do with it yet when the wait for it began.
             self.not_begun(task, (begin, end));
@@ -317,6 +321,37 @@ impl Walker<'_> {
                 }
             }
         }
+    }
+
+    /// A packet of this machine woke the thread, but no thread sent it: the kernel did, later than it
+    /// might have. Lost and sent again, or held back what another one had sent before it began to wait
+    /// for an answer on that very connection.
+    fn sent_late(&self, task: &Task, segment: &Segment) -> Option<Why> {
+        let moment = self.moment;
+        let Cause::Packet(came) = segment.cause else {
+            return None;
+        };
+        let came = moment.packet(came).filter(|packet| packet.utid.is_none())?;
+        let peer = came.destination?;
+        let is_resent = moment.resent.iter().any(|packet| {
+            (packet.source, packet.destination) == (came.source, came.destination)
+                && segment.begin <= packet.ts
+                && packet.ts < segment.end
+        });
+        let object = Some(Object::Peer(peer));
+        if is_resent {
+            let why = Why::new("network_retransmit", Who::Peer(peer), Grade::A);
+            return Some(why.about(object));
+        }
+        let step = &self.walk.steps[task.hop? as usize];
+        let waits = moment.states(step.waiter, (step.begin, step.end)).last()?;
+        let Cause::Packet(answer) = waits.cause else {
+            return None;
+        };
+        let answer = moment.packet(answer)?;
+        let is_of_both = (came.source, came.destination) == (answer.destination, answer.source);
+        let why = Why::new("send_delayed", Who::Thread(step.waiter), Grade::B);
+        is_of_both.then_some(why.about(object))
     }
 
     /// On to the thread that was waited for.

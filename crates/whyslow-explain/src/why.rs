@@ -224,6 +224,16 @@ pub static ALL: &[Mechanism] = &[
         "Documentation/networking/ip-sysctl.rst; net/ipv4/tcp_timer.c",
     ),
     of(
+        "send_delayed",
+        "The thread had sent something, but the kernel held it back: Nagle's algorithm waits for the acknowledgement of what was sent before, which the other side delays by up to 40 ms and more; or the other side's window was full.",
+        "Both sides waited, and the packet that woke the other side on the same connection left in no call of any thread.",
+        &[
+            "send what belongs together in one call (writev, MSG_MORE, TCP_CORK), or set TCP_NODELAY",
+            "whyslow net log shows the packets of that time",
+        ],
+        "RFC 896; RFC 9293, 3.7.4 and 3.8.6.3",
+    ),
+    of(
         "dns_lookup",
         "A name was looked up. The resolver of glibc waits 5 s for each server before it asks the next (options timeout, attempts); musl asks all at once and 2.5 s each.",
         "The function that looked it up was recorded, or a wait for port 53 that ran out.",
@@ -332,6 +342,13 @@ pub static ALL: &[Mechanism] = &[
         "Another thread woke it. What it waited for is not known.",
         "Nothing but the wakeup: no stack, no lock, no call that tells.",
         &["record with stacks and locks, as `whyslow record` does unless told otherwise"],
+        "docs/guide.md",
+    ),
+    of(
+        "still_blocked",
+        "It still waited when the recording ended: what would have ended the wait is not in it.",
+        "A wait without wakeup at the end of the recording.",
+        &["record for longer; `whyslow threads list` shows who waits like it, its stack where"],
         "docs/guide.md",
     ),
     of(

@@ -36,6 +36,10 @@ pub static MECHANISMS: &[(&str, &str)] = &[
     ("local_ipc", "another local process had not answered yet"),
     ("network_remote", "a remote host had not answered yet"),
     ("network_retransmit", "packets were lost and sent again"),
+    (
+        "send_delayed",
+        "what it had sent left later: the kernel waited for an acknowledgement or for room",
+    ),
     ("dns_lookup", "a name was being resolved"),
     (
         "timer_sleep",
@@ -80,6 +84,10 @@ pub static MECHANISMS: &[(&str, &str)] = &[
     (
         "woken_by",
         "another thread woke it; what it waited for is not known",
+    ),
+    (
+        "still_blocked",
+        "it waited until the recording ended; what for is not in it",
     ),
     ("lost", "events of that time were lost"),
     ("unknown", "cannot tell from what was recorded"),

@@ -7,12 +7,16 @@ use std::path::Path;
 use common::Place;
 use serde_json::Value;
 
-/// The bundled incident, imported.
-fn incident(place: &Place) -> String {
+fn recording_of_fixture() -> String {
     let trace =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/web-incident/trace.tar.zst");
-    let trace = trace.to_str().expect("a path");
-    place.stdout(&["import", trace, "-o", "web.wsl", "--quiet"]);
+    trace.to_str().expect("a path").to_owned()
+}
+
+/// The bundled incident, imported.
+fn incident(place: &Place) -> String {
+    let trace = recording_of_fixture();
+    place.stdout(&["import", &trace, "-o", "web.wsl", "--quiet"]);
     "web.wsl".to_owned()
 }
 
@@ -130,12 +134,77 @@ fn the_json_form_is_as_its_schema_says() {
             "--slow",
             "open>100ms|sync>1s",
         ],
+        vec!["explain", &recording, "--json", "--vs", "+0s..+5s"],
         vec!["explain", &recording, "--json", "-d", "sda"],
         vec!["explain", &recording, "--json", "-w", "+9s+1s", "-t", "243"],
     ] {
         let report: Value = serde_json::from_str(&place.stdout(&asked)).expect("JSON");
         let wrong = wrong(&schema, &report, "report");
         assert!(wrong.is_empty(), "{asked:?}: {wrong:#?}");
+    }
+}
+
+#[test]
+fn what_is_different_from_another_window_is_the_excess() {
+    let place = Place::new();
+    let recording = incident(&place);
+    let slow = ["explain", &recording, "--json", "--slow", "openat>100ms"];
+    let before = [&slow[..], &["--vs", "+0s..+5s"]].concat();
+    let report: Value = serde_json::from_str(&place.stdout(&before)).expect("JSON");
+    let versus = &report["stories"][0]["versus"];
+    assert_eq!(versus["per"], "call");
+    let mean = versus["mean_there_ns"].as_i64().expect("ns");
+    assert!((5_000..100_000).contains(&mean), "{mean}");
+    let first = &versus["differences"][0];
+    assert_eq!(first["mechanism"], "sync_storm");
+    assert_eq!(first["culprit"]["name"], "sync");
+    assert_eq!(first["there_ns"], 0);
+    let here = first["here_ns"].as_i64().expect("ns");
+    assert!((157_000_000..158_200_000).contains(&here), "{here}");
+
+    // A copy is another recording: its processes are known by their names only.
+    let window = ["explain", &recording, "--json", "-w", "+9s+1s", "-t", "243"];
+    place.stdout(&[
+        "import",
+        &recording_of_fixture(),
+        "-o",
+        "other.wsl",
+        "--quiet",
+    ]);
+    let beside = [&window[..], &["--vs", "other.wsl", "--vs", "+9s+1s"]].concat();
+    let report: Value = serde_json::from_str(&place.stdout(&beside)).expect("JSON");
+    let versus = &report["stories"][0]["versus"];
+    assert_eq!(versus["per"], "second");
+    assert!(
+        versus["there"].as_i64().expect("a number") > 1,
+        "all apache2"
+    );
+    for difference in versus["differences"].as_array().expect("differences") {
+        assert!(difference["culprit"]["pid"].is_null(), "{difference}");
+    }
+    // It is not the last one used, though it was opened after it.
+    let last: Value = serde_json::from_str(&place.stdout(&["explain", "--json"])).expect("JSON");
+    assert_eq!(last["recording"], "web.wsl");
+}
+
+#[test]
+fn what_to_compare_with_is_one_window_and_one_recording() {
+    let place = Place::new();
+    let recording = incident(&place);
+    for (asked, says) in [
+        (vec!["--vs", "nonsense"], "there is no recording `nonsense`"),
+        (vec!["--vs", "gone.wsl"], "gone.wsl"),
+        (
+            vec!["--vs", "+0s..+1s", "--vs", "+1s..+2s"],
+            "one window and one recording",
+        ),
+        (vec!["--vs", "+0s..+1s", "-d", "sda"], "--dev"),
+    ] {
+        let all = [&["explain", recording.as_str()], asked.as_slice()].concat();
+        let output = place.whyslow().args(&all).output().expect("a run");
+        assert!(!output.status.success(), "{asked:?}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains(says), "{asked:?}: {said}");
     }
 }
 

@@ -1,10 +1,10 @@
 //! Reading the rows of a stretch of time.
 
-use whyslow_model::Window;
 use whyslow_model::row::Row;
 use whyslow_model::tables::{
     BlockIoRow, IrqRow, LockWaitRow, StackSampleRow, SyscallRow, ThreadStateRow, WakeupRow,
 };
+use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use super::columns::{Result, ranges, rows};
@@ -12,6 +12,19 @@ use super::{
     Call, Cause, Context, Handler, LockWait, Moment, People, Recorded, Request, Segment, Stack,
     State, Wake,
 };
+
+/// How a device serves is seen from what it was asked for some time before …
+const HISTORY_NS: Ns = 10_000_000_000;
+/// … or from so many requests.
+const HISTORY_ROWS: f64 = 50_000.0;
+
+fn history(tables: &dyn Tables) -> Ns {
+    let info = tables.info();
+    let rows = info.tables.get(BlockIoRow::TABLE.name);
+    let rows = rows.map_or(0, |table| table.rows).max(1);
+    let length = (info.end_ns - info.begin_ns) as f64;
+    HISTORY_NS.min((length * HISTORY_ROWS / rows as f64) as Ns)
+}
 
 impl Moment {
     /// All that happened in the window.
@@ -158,7 +171,8 @@ impl Moment {
         let ints = ["ts", "ts_end", "id", "ts_issue", "dev", "bytes", "utid"];
         let texts = ["dev_name", "op", "submitter_source", "layer"];
         let columns = (&ints[..], &texts[..]);
-        let (end, window) = (self.recording_end, Some(self.window()));
+        let end = self.recording_end;
+        let window = Some(Window::new(self.begin - history(tables), self.end));
         let (words, mut found) = (&mut self.words, Vec::new());
         rows(tables, BlockIoRow::TABLE, columns, window, |cells, row| {
             // What lies on top of other devices is served by their requests.

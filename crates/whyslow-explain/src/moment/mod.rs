@@ -412,8 +412,22 @@ impl Moment {
         self.words.text(word)
     }
 
+    /// Whether a file is on another device, as far as mounts are known. What was mounted while it was
+    /// recorded is not: files there seem to be below the root.
+    pub(crate) fn is_elsewhere(&self, path: Word, dev: i64) -> bool {
+        let disk = self.disk_of(dev);
+        let is_mounted = self
+            .mounts
+            .iter()
+            .any(|(dev, _)| self.disk_of(*dev) == disk);
+        let root = self.mounts.iter().find(|(_, mount)| mount == "/");
+        let root = root.map(|(dev, _)| self.disk_of(*dev));
+        let on = self.device_of(path);
+        on.is_some_and(|on| on != disk && (is_mounted || Some(on) != root))
+    }
+
     /// Device of the file system that a path is on, as far as mounts are known.
-    pub(crate) fn device_of(&self, path: Word) -> Option<i64> {
+    fn device_of(&self, path: Word) -> Option<i64> {
         let path = self.word(path);
         let is_below = |mount: &str| {
             mount == "/"

@@ -10,6 +10,7 @@ use whyslow_store::Tables;
 
 use super::Utid;
 use super::columns::{Result, rows};
+use crate::report::Grade;
 
 /// Name of our own recorder, which no source marks as a tracer.
 pub(crate) const RECORDER: &str = "whyslow";
@@ -124,6 +125,20 @@ impl People {
         let life = process.exit? - process.start?;
         let parent = process.parent.filter(|_| life <= STEP_NS)?;
         self.mains.get(&parent).copied()
+    }
+
+    /// Whether one thread is of a child of the other one's process, and how sure that is: of a child
+    /// whose parent is not known, that it has ended tells as much.
+    pub(crate) fn is_child(&self, child: Utid, of: Utid) -> Option<Grade> {
+        let process = |utid| {
+            let upid = self.get(utid)?.upid?;
+            Some((upid, self.processes.get(&upid)?))
+        };
+        let (_, child) = process(child)?;
+        match (child.parent, process(of)) {
+            (Some(parent), Some((of, _))) => (parent == of).then_some(Grade::A),
+            _ => child.exit.map(|_| Grade::B),
+        }
     }
 
     pub(crate) fn same_process(&self, a: Utid, b: Utid) -> bool {

@@ -194,6 +194,7 @@ impl Moment {
             || self
                 .requests
                 .iter()
+                .filter(|request| request.end > self.begin)
                 .any(|request| request.utid.is_some_and(|utid| self.people.is_kernel(utid)));
         if !is_needed {
             return Ok(());

@@ -96,7 +96,7 @@ fn story_of(case: &Case<'_>, folder: &Path) -> Story {
         tids: vec![tid.parse().expect("a number")],
         ..Question::default()
     };
-    let report = explain(&tables, &question).expect("an answer");
+    let report = explain(&tables, &question, None).expect("an answer");
     report.stories.into_iter().next().expect("a story")
 }
 

@@ -116,7 +116,7 @@ fn every_moment_of_a_window_counts_once_whatever_happened() {
                 tids: vec![tid],
                 ..Question::default()
             };
-            let report = explain(&tables, &question).expect("an answer");
+            let report = explain(&tables, &question, None).expect("an answer");
             for story in report.stories {
                 let length = story.target.end_ns - story.target.begin_ns;
                 let sum: i64 = story.parts.iter().map(|part| part.dur_ns).sum();

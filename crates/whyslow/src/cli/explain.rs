@@ -1,9 +1,11 @@
+use std::path::Path;
+
 use clap::Args;
 use whyslow_model::Ns;
 
 use super::OutputArgs;
 use super::ask::WindowArgs;
-use crate::time::parse_duration;
+use crate::time::{WindowText, parse_duration};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -11,6 +13,7 @@ Examples:
   whyslow explain web.wsl -w op:17             why that call took so long
   whyslow explain web.wsl -w 12:18:50+2s -t 31517
   whyslow explain web.wsl --slow 'open>100ms'  all opens of more than 100 ms
+  whyslow explain web.wsl --vs yesterday.wsl   what is different from then
   whyslow explain web.wsl -d sdy               whether that disk is slow or busy
   whyslow explain web.wsl --format md          for the ticket";
 
@@ -33,6 +36,16 @@ pub(crate) struct ExplainArgs {
     /// Calls of a name or class that took longer: `open>100ms`; several with `|`
     #[arg(long, value_name = "CALL>TIME", value_parser = SlowCalls::parse)]
     pub(crate) slow: Option<SlowCalls>,
+    /// Compare with another window, another recording, or both (given twice): what is slower than there,
+    /// and what the time goes to that it does not go to there
+    #[arg(
+        long = "vs",
+        value_name = "WINDOW|RECORDING",
+        value_parser = Versus::parse,
+        allow_hyphen_values = true,
+        conflicts_with = "dev"
+    )]
+    pub(crate) versus: Vec<Versus>,
     /// Stories at most; 0 for all
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<usize>,
@@ -41,6 +54,25 @@ pub(crate) struct ExplainArgs {
     pub(crate) why: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// What to compare with.
+#[derive(Debug, Clone)]
+pub(crate) enum Versus {
+    Recording(String),
+    Window(WindowText),
+}
+
+impl Versus {
+    fn parse(text: &str) -> Result<Self, String> {
+        let is_named = text.starts_with('@') || text.trim_end_matches('/').ends_with(".wsl");
+        if is_named || Path::new(text).exists() {
+            return Ok(Self::Recording(text.to_owned()));
+        }
+        WindowText::parse(text).map(Self::Window).map_err(|error| {
+            format!("there is no recording `{text}`, and it is no window: {error}")
+        })
+    }
 }
 
 /// Calls, and how long they have to take.

@@ -8,7 +8,7 @@ mod questions;
 mod record;
 
 pub(crate) use ask::AskArgs;
-pub(crate) use explain::ExplainArgs;
+pub(crate) use explain::{ExplainArgs, Versus};
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};

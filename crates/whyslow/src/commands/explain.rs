@@ -1,9 +1,9 @@
 use std::fmt::Write as _;
 
-use whyslow_explain::{MECHANISMS_TOLD, Question, explain, why};
+use whyslow_explain::{MECHANISMS_TOLD, Other, Question, explain, why};
 use whyslow_model::mechanism::MECHANISMS;
 
-use crate::cli::{ExplainArgs, TalkArgs};
+use crate::cli::{ExplainArgs, TalkArgs, Versus};
 use crate::failure::Failure;
 use crate::output;
 use crate::recording::Opened;
@@ -14,12 +14,7 @@ pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
         return told(mechanism);
     }
     let opened = Opened::find(args.recording.as_deref(), talk)?;
-    let wanted = if args.output.utc {
-        Some(Zone::utc())
-    } else {
-        args.output.tz.clone()
-    };
-    let calendar = opened.calendar(wanted);
+    let calendar = opened.calendar(zone(args));
     let mut question = Question {
         recording: opened.subject().name,
         tids: args.tid.clone(),
@@ -42,8 +37,75 @@ pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
         }
         None => {}
     }
-    let report = explain(&*opened.tables, &question)?;
+    let beside = Beside::find(args, talk)?;
+    let other = match &beside {
+        Some(beside) => Some(beside.other(&opened, args)?),
+        None => None,
+    };
+    let report = explain(&*opened.tables, &question, other)?;
     output::stories::write(&report, &opened.subject(), &calendar, &args.output, talk)
+}
+
+/// What it is to be compared with, of `--vs`.
+struct Beside {
+    /// The recording itself if none.
+    opened: Option<Opened>,
+    name: String,
+    window: Option<WindowText>,
+}
+
+impl Beside {
+    fn find(args: &ExplainArgs, talk: &TalkArgs) -> Result<Option<Self>, Failure> {
+        let (mut recording, mut window) = (None, None);
+        for given in &args.versus {
+            let is_twice = match given {
+                Versus::Recording(name) => recording.replace(name.as_str()).is_some(),
+                Versus::Window(text) => window.replace(text.clone()).is_some(),
+            };
+            if is_twice {
+                let message = "--vs takes one window and one recording at most";
+                return Err(Failure::usage(message));
+            }
+        }
+        if args.versus.is_empty() {
+            return Ok(None);
+        }
+        let opened = recording
+            .map(|name| Opened::beside(name, talk))
+            .transpose()?;
+        let name = recording.unwrap_or_default().to_owned();
+        Ok(Some(Self {
+            opened,
+            name,
+            window,
+        }))
+    }
+
+    fn other<'o>(&'o self, asked: &'o Opened, args: &ExplainArgs) -> Result<Other<'o>, Failure> {
+        let opened = self.opened.as_ref().unwrap_or(asked);
+        let calendar = opened.calendar(zone(args));
+        let resolve =
+            |text: &WindowText| text.resolve(&calendar, |operation| opened.window_of(operation));
+        let window = self.window.as_ref().map(resolve).transpose()?;
+        Ok(Other {
+            tables: &*opened.tables,
+            window,
+            recording: if self.opened.is_some() {
+                &self.name
+            } else {
+                asked.name()
+            },
+            is_same: self.opened.is_none(),
+        })
+    }
+}
+
+fn zone(args: &ExplainArgs) -> Option<Zone> {
+    if args.output.utc {
+        Some(Zone::utc())
+    } else {
+        args.output.tz.clone()
+    }
 }
 
 /// What is known of a mechanism in general.

@@ -132,6 +132,26 @@ fn hop() -> Value {
     ])
 }
 
+fn versus() -> Value {
+    let difference = object(vec![
+        ("mechanism", text()),
+        ("culprit", actor()),
+        ("here_ns", ns()),
+        ("there_ns", ns()),
+    ]);
+    object(vec![
+        ("recording", text()),
+        ("begin_ns", ns()),
+        ("end_ns", ns()),
+        ("per", one_of(&["call", "second"])),
+        ("here", whole()),
+        ("there", whole()),
+        ("mean_here_ns", ns()),
+        ("mean_there_ns", or_null(ns())),
+        ("differences", list(difference)),
+    ])
+}
+
 fn group() -> Value {
     let excess = object(vec![
         ("mechanism", text()),
@@ -190,6 +210,7 @@ fn story() -> Value {
     object(vec![
         ("target", target),
         ("group", or_null(group())),
+        ("versus", or_null(versus())),
         ("baseline", or_null(baseline)),
         ("verdict", text()),
         ("confidence", one_of(&["none", "low", "medium", "high"])),

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use whyslow_explain::{
-    Activity, Actor, ActorKind, Confidence, Finding, Group, Hop, Part, Report, Story,
+    Activity, Actor, ActorKind, Confidence, Excess, Finding, Group, Hop, Part, Report, Story,
+    Versus,
 };
 use whyslow_model::Ns;
 
@@ -224,7 +225,14 @@ impl Page<'_> {
         }
         self.wrapped("   ", &facts.join("; "));
         if let Some(group) = &story.group {
-            self.excess(group);
+            for line in excess_lines(group) {
+                self.wrapped("   ", &line);
+            }
+        }
+        if let Some(versus) = &story.versus {
+            for line in versus_lines(versus, self.look) {
+                self.wrapped("   ", &line);
+            }
         }
         self.parts(story);
         if !story.chain.is_empty() {
@@ -273,25 +281,6 @@ impl Page<'_> {
                     .map_or_else(String::new, |id| format!(" ({id})"))
             );
             self.wrapped("   same culprit ", &words);
-        }
-    }
-
-    /// What slow calls have more than others of their kind.
-    fn excess(&mut self, group: &Group) {
-        for excess in &group.excess {
-            let words = format!(
-                "{} of the longest {} calls spend {} more on {} ({}) than {} others: {:.0} % of their excess (95 %: {:.0}–{:.0} %)",
-                percent(excess.dominance),
-                group.walked,
-                length(excess.delta_ns),
-                excess.mechanism,
-                actor(&excess.culprit),
-                group.compared,
-                excess.share * 100.0,
-                excess.share_low * 100.0,
-                excess.share_high * 100.0,
-            );
-            self.wrapped("   ", &words);
         }
     }
 
@@ -374,6 +363,59 @@ impl Page<'_> {
     }
 }
 
+/// What slow calls have more than others of their kind.
+fn excess_lines(group: &Group) -> Vec<String> {
+    let line = |excess: &Excess| {
+        format!(
+            "{} of the longest {} calls spend {} more on {} ({}) than {} others: {:.0} % of their excess (95 %: {:.0}–{:.0} %)",
+            percent(excess.dominance),
+            group.walked,
+            length(excess.delta_ns),
+            excess.mechanism,
+            actor(&excess.culprit),
+            group.compared,
+            excess.share * 100.0,
+            excess.share_low * 100.0,
+            excess.share_high * 100.0,
+        )
+    };
+    group.excess.iter().map(line).collect()
+}
+
+/// A head, then a line for each difference.
+fn versus_lines(versus: &Versus, look: &Look) -> Vec<String> {
+    let mut lines = vec![format!(
+        "versus {} {} .. {}: {}",
+        versus.recording,
+        moment(look, versus.begin_ns),
+        time_of_day(look, versus.end_ns),
+        match (versus.per.as_str(), versus.mean_there_ns) {
+            (_, None) => "nothing to compare with".to_owned(),
+            ("call", Some(there)) => format!(
+                "{} a call (mean of {}) instead of {} (mean of {})",
+                length(versus.mean_here_ns),
+                versus.here,
+                length(there),
+                versus.there
+            ),
+            _ => "of a second".to_owned(),
+        }
+    )];
+    if versus.mean_there_ns.is_some() {
+        let told = versus.differences.iter().take(PARTS).map(|one| {
+            format!(
+                "  {} ({}): {} instead of {}",
+                one.mechanism,
+                actor(&one.culprit),
+                length(one.here_ns),
+                length(one.there_ns)
+            )
+        });
+        lines.extend(told);
+    }
+    lines
+}
+
 fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
@@ -419,68 +461,86 @@ fn about(part: &Part) -> String {
     words.trim().to_owned()
 }
 
-fn markdown(report: &Report, subject: &Subject, look: &Look) -> String {
-    let plain = |text: &str| {
-        let text = shown(text, look.ascii).into_owned();
-        text.replace('|', "\\|")
-            .replace('<', "&lt;")
-            .replace('`', "'")
-    };
-    let mut out = format!("# {}\n", plain(&head(report, subject, look)));
-    for (number, story) in report.stories.iter().enumerate() {
-        let _ = write!(out, "\n## {}. {}\n\n", number + 1, plain(&story.verdict));
+/// Text that means nothing to Markdown.
+fn plain(text: &str, look: &Look) -> String {
+    let text = shown(text, look.ascii).into_owned();
+    text.replace('|', "\\|")
+        .replace('<', "&lt;")
+        .replace('`', "'")
+}
+
+fn markdown_story(out: &mut String, number: usize, story: &Story, look: &Look) {
+    let plain = |text: &str| plain(text, look);
+    let _ = write!(out, "\n## {}. {}\n\n", number, plain(&story.verdict));
+    let _ = writeln!(
+        out,
+        "Confidence {}, unexplained {}, at most {} less without it.\n",
+        format!("{:?}", story.confidence).to_lowercase(),
+        length(story.unexplained_ns),
+        length(story.saved_at_most_ns)
+    );
+    let compared = story.group.as_ref().map(excess_lines).unwrap_or_default();
+    let versus = story.versus.as_ref();
+    let versus = versus.map(|versus| versus_lines(versus, look));
+    for line in compared.iter().chain(versus.iter().flatten()) {
+        let _ = writeln!(out, "- {}", plain(line.trim_start()));
+    }
+    if !compared.is_empty() || versus.is_some() {
+        out.push('\n');
+    }
+    out.push_str("| time | share | grade | mechanism | who and what |\n|---:|---:|---|---|---|\n");
+    for part in &story.parts {
         let _ = writeln!(
             out,
-            "Confidence {}, unexplained {}, at most {} less without it.\n",
-            format!("{:?}", story.confidence).to_lowercase(),
-            length(story.unexplained_ns),
-            length(story.saved_at_most_ns)
+            "| {} | {:.1} % | {} | {} | {} |",
+            length(part.dur_ns),
+            part.share * 100.0,
+            grade(part),
+            part.mechanism,
+            plain(&about(part))
         );
-        out.push_str(
-            "| time | share | grade | mechanism | who and what |\n|---:|---:|---|---|---|\n",
+    }
+    out.push('\n');
+    for hop in &story.chain {
+        let _ = writeln!(
+            out,
+            "- {} .. {} {} {}: {}{}",
+            time_of_day(look, hop.begin_ns),
+            time_of_day(look, hop.end_ns),
+            plain(&actor(&hop.actor)),
+            hop.what,
+            hop.mechanism,
+            hop.activity
+                .as_ref()
+                .map_or_else(String::new, |activity| format!(
+                    ", in {}",
+                    plain(&call(activity))
+                ))
         );
-        for part in &story.parts {
-            let _ = writeln!(
-                out,
-                "| {} | {:.1} % | {} | {} | {} |",
-                length(part.dur_ns),
-                part.share * 100.0,
-                grade(part),
-                part.mechanism,
-                plain(&about(part))
-            );
-        }
-        out.push('\n');
-        for hop in &story.chain {
-            let _ = writeln!(
-                out,
-                "- {} .. {} {} {}: {}{}",
-                time_of_day(look, hop.begin_ns),
-                time_of_day(look, hop.end_ns),
-                plain(&actor(&hop.actor)),
-                hop.what,
-                hop.mechanism,
-                hop.activity
-                    .as_ref()
-                    .map_or_else(String::new, |activity| format!(
-                        ", in {}",
-                        plain(&call(activity))
-                    ))
-            );
-        }
-        for other in &story.alternatives {
-            let _ = writeln!(out, "- also: {}", plain(&other.says));
-        }
-        for caveat in &story.caveats {
-            let _ = writeln!(out, "- note: {}", plain(caveat));
-        }
-        for suggestion in &story.suggestions {
-            let _ = writeln!(out, "- try: {}", plain(suggestion));
-        }
-        let _ = write!(out, "\n```\n{}\n```\n", shown(&story.reproduce, look.ascii));
+    }
+    for other in &story.alternatives {
+        let _ = writeln!(out, "- also: {}", plain(&other.says));
+    }
+    for caveat in &story.caveats {
+        let _ = writeln!(out, "- note: {}", plain(caveat));
+    }
+    for suggestion in &story.suggestions {
+        let _ = writeln!(out, "- try: {}", plain(suggestion));
+    }
+    let _ = write!(out, "\n```\n{}\n```\n", shown(&story.reproduce, look.ascii));
+}
+
+fn markdown(report: &Report, subject: &Subject, look: &Look) -> String {
+    let plain = |text: &str| plain(text, look);
+    let mut out = format!("# {}\n", plain(&head(report, subject, look)));
+    for (number, story) in report.stories.iter().enumerate() {
+        markdown_story(&mut out, number + 1, story, look);
     }
     for finding in &report.findings {
         let _ = write!(out, "\n## {}\n\n", plain(&finding.says));
+    }
+    for pattern in &report.patterns {
+        let _ = writeln!(out, "\nPattern: {}", plain(&pattern.says));
     }
     for caveat in &report.caveats {
         let _ = writeln!(out, "\nNote: {}", plain(caveat));

@@ -39,6 +39,17 @@ pub(crate) struct Opened {
 impl Opened {
     /// Opens what the argument names: a recording, a trace (imported into the cache), or @last.
     pub(crate) fn find(argument: Option<&str>, args: &TalkArgs) -> Result<Self, Failure> {
+        let (opened, named) = Self::named(argument, args)?;
+        remember(&named);
+        Ok(opened)
+    }
+
+    /// Opens what another one is compared with: that is not the last one after it.
+    pub(crate) fn beside(argument: &str, args: &TalkArgs) -> Result<Self, Failure> {
+        Ok(Self::named(Some(argument), args)?.0)
+    }
+
+    fn named(argument: Option<&str>, args: &TalkArgs) -> Result<(Self, PathBuf), Failure> {
         let named = match argument {
             Some(word) if Whom::of(word).is_some() => {
                 return Err(Failure::usage("this machine cannot be asked live here")
@@ -55,18 +66,18 @@ impl Opened {
             Err(_) => import_into_cache(&named, args)?,
         };
         let recording = Recording::open(&path).map_err(|error| cannot_open(&path, error))?;
-        remember(&named);
         let name = named.file_name().map_or_else(
             || named.display().to_string(),
             |name| name.to_string_lossy().into_owned(),
         );
-        Ok(Self {
+        let opened = Self {
             tables: Box::new(recording),
             path,
             name,
             is_live: false,
             is_part: false,
-        })
+        };
+        Ok((opened, named))
     }
 
     /// Opens what was recorded of this machine a moment ago.
@@ -96,6 +107,11 @@ impl Opened {
             host: info.host.clone(),
             zone: info.zone.clone(),
         }
+    }
+
+    /// As the user would name it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Directory of the recording.

@@ -1,0 +1,142 @@
+//! What is different from another window, or another recording.
+
+use rustc_hash::FxHashMap;
+use whyslow_model::{Ns, Window};
+use whyslow_store::Tables;
+
+use crate::report::{Actor, Difference, Story, Versus};
+
+/// Of all that is different, what is less than this share of the longer time is not told.
+const SHARE_MIN: f64 = 0.01;
+const SECOND: f64 = 1e9;
+
+/// What a question is compared with.
+#[derive(Clone, Copy)]
+pub struct Other<'t> {
+    pub tables: &'t dyn Tables,
+    /// All of the recording if none.
+    pub window: Option<Window>,
+    pub recording: &'t str,
+    /// It is the recording that is explained: processes have the same ids.
+    pub is_same: bool,
+}
+
+impl Other<'_> {
+    pub(crate) fn range(&self) -> Window {
+        let info = self.tables.info();
+        let all = Window::new(info.begin_ns, info.end_ns);
+        self.window.map_or(all, |window| {
+            Window::new(window.begin.max(all.begin), window.end.min(all.end))
+        })
+    }
+}
+
+/// What lengths are told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Per {
+    Call,
+    /// Of the time looked at: stretches have different lengths.
+    Second,
+}
+
+/// Compares stories of here with those of there, by mechanism and culprit.
+pub(crate) fn versus(here: &[Story], there: &[Story], per: Per, other: &Other<'_>) -> Versus {
+    let mut times = Times::default();
+    for (stories, is_here) in [(here, true), (there, false)] {
+        let all = divisor(stories, per);
+        for part in stories.iter().flat_map(|story| &story.parts) {
+            let culprit = comparable(&part.culprit, other.is_same);
+            let of_both = times.entry((part.mechanism.clone(), culprit)).or_default();
+            let mean = part.dur_ns as f64 / all;
+            *(if is_here {
+                &mut of_both.0
+            } else {
+                &mut of_both.1
+            }) += mean;
+        }
+    }
+    let times = by_name(times);
+    let mean = |stories: &[Story]| {
+        let length: Ns = stories.iter().map(length).sum();
+        (!stories.is_empty()).then(|| (length as f64 / divisor(stories, per)) as Ns)
+    };
+    let longer = mean(here).max(mean(there)).unwrap_or(0) as f64;
+    let mut differences: Vec<Difference> = times
+        .into_iter()
+        .filter(|(_, (here, there))| (here - there).abs() >= SHARE_MIN * longer)
+        .map(|((mechanism, culprit), (here, there))| Difference {
+            mechanism,
+            culprit,
+            here_ns: here as Ns,
+            there_ns: there as Ns,
+        })
+        .collect();
+    differences.sort_by_key(|one| {
+        let less = -(one.here_ns - one.there_ns).abs();
+        (less, one.mechanism.clone(), one.culprit.clone())
+    });
+    let range = other.range();
+    Versus {
+        recording: other.recording.to_owned(),
+        begin_ns: range.begin,
+        end_ns: range.end,
+        per: match per {
+            Per::Call => "call",
+            Per::Second => "second",
+        }
+        .to_owned(),
+        here: here.len() as u64,
+        there: there.len() as u64,
+        mean_here_ns: mean(here).unwrap_or(0),
+        mean_there_ns: mean(there),
+        differences,
+    }
+}
+
+fn length(story: &Story) -> Ns {
+    story.target.end_ns - story.target.begin_ns
+}
+
+fn divisor(stories: &[Story], per: Per) -> f64 {
+    match per {
+        Per::Call => stories.len() as f64,
+        Per::Second => stories.iter().map(length).sum::<Ns>() as f64 / SECOND,
+    }
+}
+
+type Times = FxHashMap<(String, Actor), (f64, f64)>;
+
+/// Several processes of one name are one culprit: short-lived ones are never the same in both.
+fn by_name(times: Times) -> Times {
+    let nameless = |(mechanism, actor): &(String, Actor)| {
+        let pid = None;
+        (
+            mechanism.clone(),
+            Actor {
+                pid,
+                ..actor.clone()
+            },
+        )
+    };
+    let mut processes: FxHashMap<(String, Actor), usize> = FxHashMap::default();
+    for key in times.keys() {
+        *processes.entry(nameless(key)).or_default() += 1;
+    }
+    let mut merged = Times::default();
+    for (key, (here, there)) in times {
+        let name = nameless(&key);
+        let key = if processes[&name] > 1 { name } else { key };
+        let sums = merged.entry(key).or_default();
+        *sums = (sums.0 + here, sums.1 + there);
+    }
+    merged
+}
+
+/// A culprit is a process, whichever of its threads it was; another recording has other ids.
+fn comparable(actor: &Actor, keeps_pid: bool) -> Actor {
+    Actor {
+        pid: actor.pid.filter(|_| keeps_pid),
+        tid: None,
+        ..actor.clone()
+    }
+}
