@@ -20,7 +20,8 @@ from explaining import report, runs, tables
 
 # What ten minutes suffice for: one of each way to be slow.
 SUBSET = (
-    "noisy_neighbour bad_disk rt_hog quota barging slow_server lost_packets held_io "
+    "sync_storm noisy_neighbour bad_disk rt_hog quota futex_convoy barging slow_server lost_packets "
+    "fsync_neighbour held_io stop_signal delayed_acknowledgement "
     "null_computing null_messages two_faults"
 ).split()
 
@@ -38,6 +39,9 @@ def parsed():
     parser.add_argument("--subset", action="store_true", help="a few faults once, in ten minutes")
     parser.add_argument("--again", action="store_true", help="ask what was recorded anew")
     parser.add_argument("--no-ablation", action="store_true", help="whole recordings only")
+    parser.add_argument(
+        "--check", action="store_true", help="fail if much of it is wrong: with --subset, for tests"
+    )
     parser.add_argument("--report", action="store_true", help="write docs/evaluation.md")
     cache = os.environ.get("WHYSLOW_CACHE", str(pathlib.Path.home() / ".cache/whyslow-dev"))
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path(cache) / "eval")
@@ -57,7 +61,9 @@ def main():
         print(f"not made: {what}: {why}")
     seeds = 1 if arguments.subset else arguments.seeds
     wanted = [(name, arguments.first_seed + n) for n in range(seeds) for name in names]
-    runner = runs.Runner(arguments.whyslow.resolve(), arguments.folder, not arguments.no_ablation)
+    variants = runs.FEW if arguments.subset else list(runs.ABLATIONS)
+    variants = ["whole"] if arguments.no_ablation else variants
+    runner = runs.Runner(arguments.whyslow.resolve(), arguments.folder, variants)
     results = []
     for name, seed in wanted:
         result = runner.result(name, seed, catalogue["faults"][name], arguments.again)
@@ -67,6 +73,10 @@ def main():
     print("\n".join(tables.summary(results)))
     if arguments.report:
         report.write(results, catalogue)
+    if arguments.check:
+        complaints = [f"error: {text}" for text in tables.complaints(results, variants)]
+        if complaints:
+            sys.exit("\n".join(complaints))
 
 
 main()

@@ -36,6 +36,8 @@ ABLATIONS = {
     "1 % lost": ["--lose", "1%"],
     "10 % lost": ["--lose", "10%"],
 }
+# Those of a quick look.
+FEW = ("whole", "no sched", "no wakeups", "10 % lost")
 RETRIES = 2
 # Two seconds in which so much of the CPUs is idle are waited for before a run, but not forever.
 IDLE, PATIENCE_S = 0.8, 90
@@ -75,10 +77,10 @@ class FailedError(Exception):
 
 
 class Runner:
-    def __init__(self, whyslow, folder, ablate):
+    def __init__(self, whyslow, folder, variants):
         self.whyslow = str(whyslow)
         self.folder = folder
-        self.ablations = ABLATIONS if ablate else {"whole": []}
+        self.ablations = {name: ABLATIONS[name] for name in variants}
 
     def result(self, name, seed, kind, again):
         folder = self.folder / f"{name}-{seed}"

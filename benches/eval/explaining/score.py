@@ -62,7 +62,10 @@ def judged(actor, guilty, op, tables):
     elif is_near(actor, guilty):
         return "near"
     is_process = actor["kind"] == "process" and actor["pid"] is not None
-    return "outside" if is_process and actor["pid"] not in tables.known else "wrong"
+    is_outside = is_process and actor["pid"] not in tables.known
+    # A thread of the kernel that had the CPU did have it, whatever for.
+    is_outside |= actor["kind"] == "kernel" and actor.get("mechanism") == "cpu_runqueue"
+    return "outside" if is_outside else "wrong"
 
 
 def actor_of(part):

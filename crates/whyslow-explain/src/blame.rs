@@ -354,17 +354,19 @@ pub(crate) fn told_proof(proof: Proof) -> String {
     }
 }
 
-/// Sums of parts by culprit: one process may be guilty in several ways.
+/// Sums of parts by culprit: one process may be guilty in several ways. What the thread itself did on a
+/// CPU and what it waited for on its own account are two: neither is the reason of the other.
 pub(crate) fn by_culprit(
     parts: &[Blamed],
     without: &dyn Fn(&Blamed) -> bool,
 ) -> Vec<(usize, [Ns; 3])> {
     let mut order: Vec<(usize, [Ns; 3])> = Vec::new();
-    let mut places: FxHashMap<(ActorKind, &str, Option<i32>), usize> = FxHashMap::default();
+    let mut places: FxHashMap<(ActorKind, &str, Option<i32>, bool), usize> = FxHashMap::default();
     let parts = parts.iter().enumerate();
     for (place, blamed) in parts.filter(|(_, blamed)| !without(blamed)) {
         let actor = &blamed.part.culprit;
-        let key = (actor.kind, actor.name.as_str(), actor.pid);
+        let is_work = actor.kind == ActorKind::Own && blamed.part.root == "cpu_running";
+        let key = (actor.kind, actor.name.as_str(), actor.pid, is_work);
         let at = *places.entry(key).or_insert_with(|| {
             order.push((place, [0; 3]));
             order.len() - 1

@@ -270,7 +270,7 @@ fn from_network(
             && peer.is_none_or(|peer| ends.iter().flatten().any(|end| names(moment, peer, *end)))
     });
     if let Some(packet) = lost {
-        let peer = packet.destination.or(peer);
+        let peer = peer.or(packet.destination);
         let who = peer.map_or(Who::Unknown, Who::Peer);
         return Sleep::Is(
             Why::new("network_retransmit", who, Grade::A).about(peer.map(Object::Peer)),

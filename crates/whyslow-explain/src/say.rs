@@ -134,7 +134,7 @@ pub(crate) fn clause(part: &Part) -> String {
         ),
         "network_remote" => format!("{} had not answered", name_of(object, "the other host")),
         _ if part.root == "network_retransmit" => format!(
-            "packets to {} were lost and sent again",
+            "packets to or from {} were lost and sent again",
             name_of(object, "the other host")
         ),
         "send_delayed" if is_own => format!(

@@ -280,6 +280,8 @@ impl Teller<'_, '_> {
                 part.culprit.kind == blamed.part.culprit.kind
                     && part.culprit.name == blamed.part.culprit.name
                     && part.culprit.pid == blamed.part.culprit.pid
+                    && (part.culprit.kind != ActorKind::Own
+                        || (part.root == "cpu_running") == (blamed.part.root == "cpu_running"))
             })
         };
         let parts = self.parts.iter().enumerate();

@@ -332,7 +332,12 @@ impl Walker<'_> {
             return None;
         };
         let came = moment.packet(came).filter(|packet| packet.utid.is_none())?;
-        let peer = came.destination?;
+        // The other end, seen from the thread that is explained: it received the packet, or what it
+        // waits for did.
+        let peer = match task.hop {
+            None => came.source?,
+            Some(_) => came.destination?,
+        };
         let is_resent = moment.resent.iter().any(|packet| {
             (packet.source, packet.destination) == (came.source, came.destination)
                 && segment.begin <= packet.ts
