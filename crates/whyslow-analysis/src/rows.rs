@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use arrow_array::{Array, RecordBatch};
 use rustc_hash::FxHashMap;
 use whyslow_model::answer::{AnswerTable, Value};
-use whyslow_model::{Ns, Shape, Window, tables};
+use whyslow_model::{Ns, Shape, Table, Window, tables};
 use whyslow_store::Tables;
 
 use crate::AnalysisError;
@@ -342,17 +342,10 @@ pub fn interval_of(
                 "give the id as an answer prints it, such as `op:17`",
             )
         })?;
-    let mut projection = Projection::new(known);
-    let [ids, ts, ts_end] = ["id", "ts", "ts_end"].map(|name| projection.need(name));
-    let mut found = None;
-    in_order(tables, &projection.scan(None), |batch| {
-        let ids = ids.ints(batch)?;
-        let Some(row) = (0..batch.num_rows() as u32).find(|row| ids.at(*row) == id) else {
-            return Ok(ControlFlow::Continue(()));
-        };
-        found = Some((ts.ints(batch)?.at(row), ts_end.ints(batch)?.get(row)));
-        Ok(ControlFlow::Break(()))
-    })?;
+    let found = match near(tables, known, id)? {
+        Some(found) => Some(found),
+        None => find(tables, known, id, None)?.found,
+    };
     let (begin, end) = found.ok_or_else(|| {
         AnalysisError::query(
             format!("the recording has no operation {id} in table `{table}`"),
@@ -363,6 +356,79 @@ pub fn interval_of(
     // A window is open at its end, an operation is not: one that begins as this one ends touches it
     // only by the clock's resolution and is left out; one of no length keeps its moment.
     Ok((known.name, Window::new(begin, end.max(begin + 1))))
+}
+
+/// Begin and end of an operation.
+type Ends = (Ns, Option<Ns>);
+
+/// What a look at some rows found.
+#[derive(Default)]
+struct Looked {
+    /// The row before the moment looked at: id and begin.
+    before: Option<(i64, Ns)>,
+    found: Option<Ends>,
+}
+
+/// Looks for a row where it is if ids ascend with time, as they do in most tables: between two moments
+/// whose ids are known, as far from each as its own id from theirs. A few looks at some pages each
+/// take the place of reading the whole table; none if that is small.
+fn near(
+    tables: &dyn Tables,
+    table: &'static Table,
+    id: i64,
+) -> Result<Option<Ends>, AnalysisError> {
+    const LOOKS: usize = 6;
+    const ROWS_MIN: u64 = 100_000;
+    let info = tables.info();
+    let rows = info.tables.get(table.name).map_or(0, |table| table.rows);
+    if rows < ROWS_MIN {
+        return Ok(None);
+    }
+    let (mut low, mut high) = ((0, info.begin_ns), (rows as i64, info.end_ns));
+    for _ in 0..LOOKS {
+        if !(low.0..=high.0).contains(&id) || low.0 == high.0 {
+            break;
+        }
+        let share = (id - low.0) as f64 / (high.0 - low.0) as f64;
+        let at = low.1 + ((high.1 - low.1) as f64 * share) as Ns;
+        let looked = find(tables, table, id, Some(at))?;
+        if looked.found.is_some() {
+            return Ok(looked.found);
+        }
+        match looked.before {
+            Some(seen) if seen.0 < id && seen > low => low = seen,
+            Some(seen) if seen.0 > id && seen < high => high = seen,
+            _ => break,
+        }
+    }
+    Ok(None)
+}
+
+/// Looks for a row by its id among all, or in the pages that have some of a moment.
+fn find(
+    tables: &dyn Tables,
+    table: &'static Table,
+    id: i64,
+    at: Option<Ns>,
+) -> Result<Looked, AnalysisError> {
+    let mut projection = Projection::new(table);
+    let [ids, ts, ts_end] = ["id", "ts", "ts_end"].map(|name| projection.need(name));
+    let mut looked = Looked::default();
+    let window = at.map(|at| Window::new(at, at + 1));
+    in_order(tables, &projection.scan(window), |batch| {
+        let (ids, ts) = (ids.ints(batch)?, ts.ints(batch)?);
+        for row in 0..batch.num_rows() as u32 {
+            if ids.at(row) == id {
+                looked.found = Some((ts.at(row), ts_end.ints(batch)?.get(row)));
+                return Ok(ControlFlow::Break(()));
+            }
+            if at.is_some_and(|at| ts.at(row) <= at) {
+                looked.before = Some((ids.at(row), ts.at(row)));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(looked)
 }
 
 /// Orders the rows of a table by one of its columns, nulls last, equal rows as they stood.

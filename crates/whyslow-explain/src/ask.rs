@@ -104,7 +104,7 @@ pub fn explain(
 /// Groups of slow operations that are looked into, to find those worth telling.
 const CANDIDATES: usize = 16;
 /// Calls around one that are looked at for what such calls take.
-const COMPARED: u64 = 500_000;
+const COMPARED: u64 = 100_000;
 /// Threads of a name that stand for one of another recording.
 const NAMESAKES: usize = 16;
 /// The same of threads that could not run.

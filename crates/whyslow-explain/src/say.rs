@@ -146,6 +146,7 @@ pub(crate) fn clause(part: &Part) -> String {
             "what was sent to {} was held back by the kernel until an acknowledgement came",
             name_of(object, "the other side")
         ),
+        "local_ipc" | "pipe_wait" if is_own => "both sides waited for each other".into(),
         "local_ipc" | "pipe_wait" => format!("{who} had not answered{doing}"),
         "child_wait" => format!("its child {who} had not ended{doing}"),
         "signal_stop" => format!("{who} had stopped it ({})", name_of(object, "signal")),

@@ -323,9 +323,9 @@ impl Walker<'_> {
         }
     }
 
-    /// A packet of this machine woke the thread, but no thread sent it: the kernel did, later than it
-    /// might have. Lost and sent again, or held back what another one had sent before it began to wait
-    /// for an answer on that very connection.
+    /// A packet of this machine woke the thread, later than it might have: it had been lost and was sent
+    /// again; or no thread sent it but the kernel, which had held back what another one sent before it
+    /// began to wait for an answer on that very connection.
     fn sent_late(&self, task: &Task, segment: &Segment) -> Option<Why> {
         let moment = self.moment;
         let Cause::Packet(came) = segment.cause else {
@@ -347,6 +347,9 @@ impl Walker<'_> {
         if is_resent {
             let why = Why::new("network_retransmit", Who::Peer(peer), Grade::A);
             return Some(why.about(object));
+        }
+        if came.utid.is_some() {
+            return None;
         }
         let step = &self.walk.steps[task.hop? as usize];
         let waits = moment.states(step.waiter, (step.begin, step.end)).last()?;
