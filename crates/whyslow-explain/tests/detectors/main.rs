@@ -1,0 +1,259 @@
+//! What has a name is found where it is, not where something like it is, and not when what would tell
+//! was not recorded.
+
+use std::fmt::Write as _;
+
+use whyslow_explain::{Finding, Question, explain};
+use whyslow_ingest::{ImportOptions, import};
+use whyslow_store::Recording;
+
+/// A trace that is written call by call.
+struct Trace {
+    text: String,
+    at_us: u64,
+}
+
+const BEGIN_US: u64 = 1_000_000;
+
+impl Trace {
+    fn new() -> Self {
+        let text = "whyslow-text 1\n\
+             1.000000 [0] state_process tid=10 pid=10 comm=server\n\
+             1.000000 [0] state_process tid=11 pid=10 comm=worker\n\
+             1.000000 [0] state_process tid=20 pid=20 comm=other\n"
+            .to_owned();
+        Self {
+            text,
+            at_us: BEGIN_US,
+        }
+    }
+
+    fn event(&mut self, tid: u32, event: &str) {
+        let (pid, comm) = match tid {
+            10 => (10, "server"),
+            11 => (10, "worker"),
+            _ => (20, "other"),
+        };
+        let (seconds, us) = (self.at_us / 1_000_000, self.at_us % 1_000_000);
+        let _ = writeln!(
+            self.text,
+            "{seconds}.{us:06} [0] (tid={tid} pid={pid} comm={comm}) {event}"
+        );
+        self.at_us += 1;
+    }
+
+    /// A call that takes so long, up to its return.
+    fn call(&mut self, tid: u32, name: &str, arguments: &str, ret: i64, us: u64) {
+        self.event(tid, &format!("syscall_enter name={name} {arguments}"));
+        self.at_us += us;
+        self.event(tid, &format!("syscall_exit name={name} ret={ret}"));
+    }
+
+    fn open(&mut self, tid: u32, path: &str, flags: u32, fd: i64) {
+        let arguments = format!("path={path} flags={flags}");
+        self.call(tid, "openat", &arguments, fd, 5);
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let folder = tempfile::tempdir().expect("room");
+        let (source, output) = (folder.path().join("trace.txt"), folder.path().join("t.wsl"));
+        std::fs::write(&source, &self.text).expect("room");
+        import(&[source], &ImportOptions::new(&output), &mut |_| {}).expect("a trace");
+        let tables = Recording::open(&output).expect("a recording");
+        let report = explain(&tables, &Question::default(), None).expect("an answer");
+        report.findings
+    }
+
+    fn found(&self, kind: &str) -> Option<Finding> {
+        let mut findings = self.findings();
+        findings.retain(|finding| finding.kind == kind);
+        assert!(findings.len() <= 1, "{findings:#?}");
+        findings.pop()
+    }
+}
+
+fn number(finding: &Finding, name: &str) -> f64 {
+    let found = finding.numbers.iter().find(|(of, _)| of == name);
+    found.expect("a number").1
+}
+
+/// O_WRONLY | O_CREAT, O_APPEND with them.
+const CREATE: u32 = 0o101;
+const APPEND: u32 = 0o2001;
+
+/// Files of 2 KiB that are written and read again, 70 in each of five folders.
+fn temporary(deletes: bool, opens: bool) -> Trace {
+    let mut trace = Trace::new();
+    for folder in 0..5 {
+        trace.at_us += 400_000;
+        for file in 0..70 {
+            let path = format!("/srv/cache/req-{folder}/part-{file:05}");
+            if opens {
+                trace.open(11, &path, CREATE, 7);
+            }
+            trace.call(11, "write", "fd=7 count=2048", 2048, 10);
+            trace.call(11, "pread64", "fd=7 count=2048 offset=0", 2048, 10);
+            trace.call(11, "close", "fd=7", 0, 1);
+            if deletes {
+                trace.call(11, "unlink", &format!("path={path}"), 0, 3);
+            }
+        }
+    }
+    trace
+}
+
+#[test]
+fn files_that_live_for_a_moment_are_found_with_thread_and_bytes_a_burst() {
+    let finding = temporary(true, true)
+        .found("temporary_files")
+        .expect("found");
+    assert_eq!(finding.culprit.pid, Some(10));
+    assert_eq!(finding.culprit.tid, Some(11));
+    assert_eq!(
+        finding.object.as_ref().expect("a pattern").name,
+        "/srv/cache/req-*/part-*"
+    );
+    assert_eq!(number(&finding, "files"), 350.0);
+    assert_eq!(number(&finding, "deleted"), 350.0);
+    assert_eq!(number(&finding, "bytes_written"), 350.0 * 2048.0);
+    assert_eq!(number(&finding, "bursts"), 5.0);
+    assert_eq!(number(&finding, "bytes_per_burst"), 70.0 * 2048.0);
+}
+
+#[test]
+fn files_that_stay_are_results() {
+    assert!(temporary(false, true).found("temporary_files").is_none());
+}
+
+#[test]
+fn without_the_opens_nobody_knows_that_files_were_made() {
+    assert!(temporary(true, false).found("temporary_files").is_none());
+}
+
+/// Writes of 16 KiB to one file, every so many µs.
+fn flood(path: &str, every_us: u64, returns: bool) -> Trace {
+    let mut trace = Trace::new();
+    trace.open(10, path, APPEND, 5);
+    for _ in 0..2_500 {
+        if returns {
+            trace.call(10, "write", "fd=5 count=16384", 16384, 50);
+        } else {
+            trace.event(10, "syscall_enter name=write fd=5 count=16384");
+        }
+        trace.at_us += every_us - 50;
+    }
+    trace
+}
+
+#[test]
+fn a_log_that_gets_more_than_a_disk_takes_is_found() {
+    let finding = flood("/var/log/app.log", 500, true)
+        .found("log_flood")
+        .expect("found");
+    assert_eq!(finding.culprit.name, "server");
+    assert_eq!(finding.object.expect("a file").name, "/var/log/app.log");
+}
+
+#[test]
+fn a_log_at_half_of_that_rate_and_a_file_that_is_no_log_are_none() {
+    assert!(
+        flood("/var/log/app.log", 2_000, true)
+            .found("log_flood")
+            .is_none()
+    );
+    assert!(
+        flood("/srv/data/table.db", 500, true)
+            .found("log_flood")
+            .is_none()
+    );
+}
+
+#[test]
+fn without_the_returns_nobody_knows_what_was_written() {
+    assert!(
+        flood("/var/log/app.log", 500, false)
+            .found("log_flood")
+            .is_none()
+    );
+}
+
+fn syncs(call: &str, each_us: u64) -> Trace {
+    let mut trace = Trace::new();
+    trace.open(20, "/srv/data/wal", CREATE, 4);
+    for _ in 0..20 {
+        trace.call(20, call, "fd=4", 0, each_us);
+        trace.at_us += 100_000 - each_us;
+    }
+    trace
+}
+
+#[test]
+fn who_synchronises_most_of_the_time_is_found() {
+    let finding = syncs("fsync", 80_000)
+        .found("fsync_neighbour")
+        .expect("found");
+    assert_eq!(finding.culprit.pid, Some(20));
+    assert!((number(&finding, "busy_ratio") - 0.8).abs() < 0.05);
+    assert!((number(&finding, "syncs_per_second") - 10.0).abs() < 1.0);
+}
+
+#[test]
+fn quick_syncs_at_the_same_rate_disturb_nobody() {
+    assert!(syncs("fsync", 10_000).found("fsync_neighbour").is_none());
+    assert!(syncs("lseek", 80_000).found("fsync_neighbour").is_none());
+}
+
+fn names(every_us: u64) -> Trace {
+    let mut trace = Trace::new();
+    for place in 0..52_000 {
+        let path = format!("path=/srv/app/lib-{place}.so");
+        trace.call(10, "newfstatat", &path, -2, 1);
+        trace.at_us += every_us - 3;
+    }
+    trace
+}
+
+#[test]
+fn a_storm_of_names_is_found_and_the_same_names_slowly_are_none() {
+    let finding = names(20).found("metadata_storm").expect("found");
+    assert_eq!(finding.culprit.name, "server");
+    assert_eq!(number(&finding, "failed_ratio"), 1.0);
+    assert!(names(100).found("metadata_storm").is_none());
+}
+
+/// One sends old parts of a file, another one appends to it.
+fn old_data(from_disk: bool, appends: bool) -> Trace {
+    let mut trace = Trace::new();
+    trace.open(10, "/srv/log/segment", 0, 6);
+    trace.open(20, "/srv/log/segment", APPEND, 8);
+    for place in 0..8 {
+        trace.event(10, "syscall_enter name=pread64 fd=6 count=262144 offset=0");
+        if from_disk {
+            let sector = 1000 + place * 512;
+            let about = format!("dev=8:0 sector={sector} sectors=512 rwbs=R");
+            trace.event(10, &format!("block_getrq {about}"));
+            trace.event(10, &format!("block_rq_issue {about}"));
+            trace.at_us += 20_000;
+            trace.event(10, &format!("block_rq_complete {about} error=0"));
+        }
+        trace.event(10, "syscall_exit name=pread64 ret=262144");
+        if appends {
+            trace.call(20, "write", "fd=8 count=4096", 4096, 10);
+        }
+    }
+    trace
+}
+
+#[test]
+fn old_data_from_the_disk_is_found_with_who_writes_meanwhile() {
+    let finding = old_data(true, true).found("old_data").expect("found");
+    assert_eq!(finding.culprit.name, "server");
+    assert_eq!(number(&finding, "bytes_from_device"), 8.0 * 262_144.0);
+    assert!(finding.says.contains("other[20]"), "{}", finding.says);
+}
+
+#[test]
+fn data_from_memory_and_files_nobody_writes_are_no_such_thing() {
+    assert!(old_data(false, true).found("old_data").is_none());
+    assert!(old_data(true, false).found("old_data").is_none());
+}
