@@ -92,6 +92,7 @@ pub fn explain(
         report.stories = stories?;
         asker.judge(&mut report)?;
         report.findings = findings.transpose()?.unwrap_or_default();
+        report.tracer_share = crate::tracer::share(tables, question.window)?;
     }
     if report.stories.is_empty() && report.findings.is_empty() {
         report

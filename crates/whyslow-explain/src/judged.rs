@@ -12,6 +12,7 @@ use whyslow_model::tables::{MarkerRow, ProcessRow, SyscallRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
+use crate::limits;
 use crate::patterns::{Input, Item, Job, Judgement, Mark, NOBODY, judge};
 use crate::slow::is_wait;
 
@@ -19,6 +20,8 @@ use crate::slow::is_wait;
 const ITEMS_MAX: usize = 300_000;
 /// Programs that are started so often may run by a clock.
 const JOB_STARTS_MIN: usize = 3;
+/// Of more peers than this none is called often enough to be compared.
+const OBJECTS_MAX: usize = 1000;
 /// Marks that are remembered; a storm of programs has no single one that matters.
 const MARKS_MAX: usize = 10_000;
 
@@ -30,10 +33,12 @@ pub(crate) fn pattern(
     calls: &[String],
     min: Option<Ns>,
 ) -> Result<Option<Judgement>, AnalysisError> {
-    let read = Calls::read(tables, window, calls)?;
+    let mut read = Calls::read(tables, window, calls)?;
     if read.items.is_empty() {
         return Ok(None);
     }
+    let (resources, waits) = limits::read(tables, window)?;
+    limits::put_waits(&mut read.items, &read.utids, &waits);
     let (marks, jobs) = marks(tables, window)?;
     let info = tables.info();
     let span = window.map_or((info.begin_ns, info.end_ns), |window| {
@@ -45,7 +50,9 @@ pub(crate) fn pattern(
         window: Some(span),
         objective: min,
         keys: &read.keys,
+        objects: &read.objects,
         workers: &read.workers,
+        resources: &resources,
         marks: &marks,
         jobs: &jobs,
         ..Input::default()
@@ -56,11 +63,28 @@ pub(crate) fn pattern(
 #[derive(Debug, Default)]
 struct Calls {
     items: Vec<Item>,
+    /// Who did each.
+    utids: Vec<i32>,
     keys: Vec<String>,
+    /// Other ends of connections: files and disks are compared elsewhere, and better.
+    objects: Vec<String>,
     workers: Vec<String>,
 }
 
 impl Calls {
+    fn object(&mut self, peers: &mut FxHashMap<String, u32>, peer: &str) -> u32 {
+        if let Some(number) = peers.get(peer) {
+            return *number;
+        }
+        if self.objects.len() >= OBJECTS_MAX {
+            return NOBODY;
+        }
+        let number = self.objects.len() as u32;
+        peers.insert(peer.to_owned(), number);
+        self.objects.push(peer.to_owned());
+        number
+    }
+
     fn read(
         tables: &dyn Tables,
         window: Option<Window>,
@@ -72,13 +96,14 @@ impl Calls {
         let mut projection = Projection::new(SyscallRow::TABLE);
         let [ts, dur, utid, tid, errno] =
             ["ts", "dur", "utid", "tid", "errno"].map(|name| projection.need(name));
-        let [name, op, comm, class] =
-            ["name", "op", "comm", "fd_class"].map(|name| projection.need(name));
+        let [name, op, comm, class, path] =
+            ["name", "op", "comm", "fd_class", "path"].map(|name| projection.need(name));
+        let mut peers: FxHashMap<String, u32> = FxHashMap::default();
         in_order(tables, &projection.scan(window), |batch| {
             let (ts, dur, utid) = (ts.ints(batch)?, dur.ints(batch)?, utid.ints(batch)?);
             let (tid, errno) = (tid.ints(batch)?, errno.ints(batch)?);
             let (name, op) = (name.texts(batch)?, op.texts(batch)?);
-            let (comm, class) = (comm.texts(batch)?, class.texts(batch)?);
+            let (comm, class, path) = (comm.texts(batch)?, class.texts(batch)?, path.texts(batch)?);
             for row in 0..batch.num_rows() as u32 {
                 let (Some(dur), Some(call)) = (dur.get(row), name.get(row)) else {
                     continue;
@@ -107,11 +132,16 @@ impl Calls {
                         next
                     })
                 });
+                let peer = path
+                    .get(row)
+                    .filter(|_| matches!(class.get(row), Some("inet" | "inet6")));
+                let object = peer.map_or(NOBODY, |peer| found.object(&mut peers, peer));
+                found.utids.push(utid.or_zero(row) as i32);
                 found.items.push(Item {
                     ts: begin,
                     dur,
                     key,
-                    object: NOBODY,
+                    object,
                     worker,
                     failed: errno.get(row).is_some(),
                     wait_ns_max: None,

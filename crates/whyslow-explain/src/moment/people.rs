@@ -47,7 +47,7 @@ pub(crate) struct People {
 }
 
 impl People {
-    pub(super) fn load(tables: &dyn Tables) -> Result<Self> {
+    pub(crate) fn load(tables: &dyn Tables) -> Result<Self> {
         let mut people = Self::default();
         let columns = (
             &["upid", "parent_upid", "ts_start", "ts_exit"][..],

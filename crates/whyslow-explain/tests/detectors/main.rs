@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use whyslow_explain::{Finding, Question, explain};
+use whyslow_explain::{Finding, Question, Report, explain};
 use whyslow_ingest::{ImportOptions, import};
 use whyslow_store::Recording;
 
@@ -54,14 +54,17 @@ impl Trace {
         self.call(tid, "openat", &arguments, fd, 5);
     }
 
-    fn findings(&self) -> Vec<Finding> {
+    fn report(&self, question: &Question) -> Report {
         let folder = tempfile::tempdir().expect("room");
         let (source, output) = (folder.path().join("trace.txt"), folder.path().join("t.wsl"));
         std::fs::write(&source, &self.text).expect("room");
         import(&[source], &ImportOptions::new(&output), &mut |_| {}).expect("a trace");
         let tables = Recording::open(&output).expect("a recording");
-        let report = explain(&tables, &Question::default(), None).expect("an answer");
-        report.findings
+        explain(&tables, question, None).expect("an answer")
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        self.report(&Question::default()).findings
     }
 
     fn found(&self, kind: &str) -> Option<Finding> {
@@ -256,4 +259,43 @@ fn old_data_from_the_disk_is_found_with_who_writes_meanwhile() {
 fn data_from_memory_and_files_nobody_writes_are_no_such_thing() {
     assert!(old_data(false, true).found("old_data").is_none());
     assert!(old_data(true, false).found("old_data").is_none());
+}
+
+/// Calls to six peers, of which one answers a third of them late.
+fn peers(bad: Option<usize>) -> Trace {
+    let mut trace = Trace::new();
+    for peer in 0..6 {
+        let fd = 20 + peer;
+        trace.call(10, "socket", "family=2 socket_type=1", fd as i64, 5);
+        let arguments = format!("fd={fd} sockaddr=10.0.0.{}:80", peer + 1);
+        trace.call(10, "connect", &arguments, 0, 20);
+    }
+    for round in 0..120 {
+        for peer in 0..6 {
+            // Different lengths, in an order without a period that is the peers'.
+            let usual = 900 + (round * 7919 + peer * 104_729) % 200;
+            let is_late = bad == Some(peer) && round % 3 == 0;
+            let us = if is_late { 25_000 } else { usual as u64 };
+            trace.call(10, "recvfrom", &format!("fd={}", 20 + peer), 10, us);
+        }
+    }
+    trace
+}
+
+fn pattern(trace: &Trace) -> whyslow_explain::Pattern {
+    let question = Question {
+        calls: vec!["recvfrom".into()],
+        min: Some(5_000_000),
+        ..Question::default()
+    };
+    trace.report(&question).patterns.remove(0)
+}
+
+#[test]
+fn one_of_six_peers_that_is_late_is_told() {
+    let found = pattern(&peers(Some(3)));
+    assert_eq!(found.class, "one_device", "{found:#?}");
+    assert!(found.says.contains("10.0.0.4:80"), "{}", found.says);
+    let found = pattern(&peers(None));
+    assert_ne!(found.class, "one_device", "{found:#?}");
 }

@@ -20,6 +20,8 @@ use crate::time::Calendar;
 const PARTS: usize = 6;
 /// Parts of less are not shown.
 const SHARE: f64 = 0.001;
+/// A recorder that takes less of the CPUs disturbs nobody.
+const TRACER_MIN: f64 = 0.01;
 /// Functions of a stack.
 const FRAMES: usize = 4;
 const WIDTH: usize = 100;
@@ -153,6 +155,14 @@ fn text(report: &Report, subject: &Subject, look: &Look) -> String {
             out: &mut out,
         };
         page.wrapped("", &format!("pattern: {}", pattern.says));
+    }
+    if let Some(share) = report.tracer_share.filter(|share| *share >= TRACER_MIN) {
+        let mut page = Page {
+            look,
+            out: &mut out,
+        };
+        let words = format!("note: the recorder took {:.1} % of the CPUs", share * 100.0);
+        page.wrapped("", &words);
     }
     for caveat in &report.caveats {
         let mut page = Page {

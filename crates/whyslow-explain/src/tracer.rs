@@ -1,0 +1,47 @@
+//! What the recorder itself took of the CPUs: it is nobody's fault, but it is told.
+
+use std::ops::ControlFlow;
+
+use whyslow_analysis::AnalysisError;
+use whyslow_analysis::read::{Projection, in_order};
+use whyslow_model::row::Row;
+use whyslow_model::tables::SchedSliceRow;
+use whyslow_model::{Ns, Window};
+use whyslow_store::Tables;
+
+use crate::moment::People;
+
+/// Share of the time of all CPUs on which anything ran that threads of the recorder ran, 0–1. Its
+/// programs in the kernel run on account of those they watch and are not in it. None without scheduling.
+pub(crate) fn share(
+    tables: &dyn Tables,
+    window: Option<Window>,
+) -> Result<Option<f64>, AnalysisError> {
+    let people = People::load(tables)?;
+    let info = tables.info();
+    let all = Window::new(info.begin_ns, info.end_ns);
+    let span = window.map_or(all, |window| {
+        Window::new(window.begin.max(all.begin), window.end.min(all.end))
+    });
+    let mut projection = Projection::new(SchedSliceRow::TABLE);
+    let [ts, ts_end, utid, cpu] = ["ts", "ts_end", "utid", "cpu"].map(|name| projection.need(name));
+    let (mut taken, mut cpus) = (0, 0);
+    in_order(tables, &projection.scan(window), |batch| {
+        let (ts, ts_end) = (ts.ints(batch)?, ts_end.ints(batch)?);
+        let (utid, cpu) = (utid.ints(batch)?, cpu.ints(batch)?);
+        for row in 0..batch.num_rows() as u32 {
+            cpus = cpus.max(cpu.or_zero(row) + 1);
+            let is_tracer = utid
+                .get(row)
+                .and_then(|utid| people.get(utid as i32))
+                .is_some_and(|person| person.is_tracer);
+            if is_tracer {
+                let end = ts_end.get(row).unwrap_or(span.end).min(span.end);
+                taken += (end - ts.at(row).max(span.begin)).max(0);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let time = cpus * (span.end - span.begin).max(1);
+    Ok((cpus > 0).then(|| taken as Ns as f64 / time as f64))
+}
