@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
+use whyslow_model::Window;
 use whyslow_model::row::Row;
 use whyslow_model::tables::SchedSliceRow;
-use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use crate::moment::People;
@@ -25,9 +25,9 @@ pub(crate) fn share(
     });
     let mut projection = Projection::new(SchedSliceRow::TABLE);
     let [ts, ts_end, utid, cpu] = ["ts", "ts_end", "utid", "cpu"].map(|name| projection.need(name));
-    let (mut taken, mut cpus) = (0, 0);
+    let (mut taken, mut cpus) = (0_i64, 0);
     in_order(tables, &projection.scan(window), |batch| {
-        let (ts, ts_end) = (ts.ints(batch)?, ts_end.ints(batch)?);
+        let (ts, dur) = (ts.ints(batch)?, dur.ints(batch)?);
         let (utid, cpu) = (utid.ints(batch)?, cpu.ints(batch)?);
         for row in 0..batch.num_rows() as u32 {
             cpus = cpus.max(cpu.or_zero(row) + 1);
@@ -35,13 +35,14 @@ pub(crate) fn share(
                 .get(row)
                 .and_then(|utid| people.get(utid as i32))
                 .is_some_and(|person| person.is_tracer);
-            if is_tracer {
-                let end = ts_end.get(row).unwrap_or(span.end).min(span.end);
-                taken += (end - ts.at(row).max(span.begin)).max(0);
+            // A slice that the recording cuts counts nowhere.
+            if let (true, Some(dur)) = (is_tracer, dur.get(row)) {
+                let (begin, end) = (ts.at(row), ts.at(row) + dur);
+                taken += (end.min(span.end) - begin.max(span.begin)).max(0);
             }
         }
         Ok(ControlFlow::Continue(()))
     })?;
     let time = cpus * (span.end - span.begin).max(1);
-    Ok((cpus > 0).then(|| taken as Ns as f64 / time as f64))
+    Ok((cpus > 0).then(|| taken as f64 / time as f64))
 }

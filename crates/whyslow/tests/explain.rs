@@ -117,9 +117,10 @@ fn the_slow_open_of_the_incident_is_put_down_to_sync() {
     let [begin, end] =
         ["begin_ns", "end_ns"].map(|name| story["target"][name].as_i64().expect("ns"));
     assert_eq!(sum, end - begin);
-    // LTTng's daemons wrote the trace on the same machine: 98 ms on one CPU of 14.8 s.
+    // LTTng's daemons wrote the trace on the same machine: 32.898 ms on one CPU of 14.802 s, by a sum
+    // over the table with another program.
     let share = report["tracer_share"].as_f64().expect("a share");
-    assert!((0.005..0.008).contains(&share), "{share}");
+    assert!((share - 0.002_223).abs() < 0.000_002, "{share}");
 }
 
 #[test]
