@@ -2,7 +2,8 @@
 """Ratios against the peers, measured in one run: CPU seconds, medians of interleaved runs.
 
     ./dev bench              all parts
-    ./dev bench decode       only those parts: decode, import, scale, questions, views, cost, load
+    ./dev bench decode       only those parts: decode, import, scale, questions, views, explain, cost,
+                             load
     ./dev bench --write      and put the tables into docs/performance.md, those of the parts measured
     ./dev bench views --only 'block|irq'    only the questions with such names
 
@@ -24,6 +25,7 @@ from pathlib import Path
 
 import cost
 import load
+import stories
 import views
 
 RUNS = 5
@@ -35,6 +37,8 @@ WHYSLOW = TARGET / "whyslow"
 XTASK = TARGET / "xtask"
 LARGE_EVENTS = [1_000_000, 10_000_000, 50_000_000]
 SYNTHETIC_ROWS = 10_000_000
+# Single calls that are explained, one after another.
+CALLS_ASKED = 5
 
 
 MACHINE = (f"{os.cpu_count()} CPUs, Linux {os.uname().release.split('-')[0]}, {time.strftime('%Y-%m-%d')}; "
@@ -354,6 +358,25 @@ def bench_views(work, traces):
     return "\n".join(texts)
 
 
+def bench_explain(work, _):
+    """Wall time of a question; of single calls the mean over several, from all of the recording."""
+    rows, before = [], {}
+    for size in stories.SIZES:
+        recording, _ = machine(work, size, "together")
+        ask = lambda words: subprocess.run([WHYSLOW, *words], check=True, stdout=subprocess.PIPE).stdout  # noqa: E731
+        asked = stories.questions(recording, stories.calls(ask, recording, CALLS_ASKED))
+        contestants = {name: [[WHYSLOW, *words] for words in all_words] for name, all_words in asked.items()}
+        for name, result in interleaved(contestants).items():
+            wall, cells = stories.row(name, size, result, len(asked[name]), before.get(name))
+            before[name] = wall
+            rows.append(cells)
+    return table(
+        "Explanations, warm, process start included (ms)",
+        ["rows of all tables", "question", "wall", "CPU", "MiB", "of a tenth of the rows", "mark", "missed"],
+        rows,
+    )
+
+
 def machine(work, rows, *spread):
     """A recording with so many rows of each kind, or of all kinds together, and what it has."""
     rec = Path(os.environ.get("WHYSLOW_BENCH_MACHINES", work)) / ("-".join(["machine", str(rows), *spread]) + ".wsl")
@@ -435,7 +458,7 @@ def said(notes):
 
 ONLY = re.compile("")
 PARTS = {"decode": bench_decode, "import": bench_import, "scale": bench_scale, "questions": bench_questions, "views": bench_views,
-         "cost": bench_cost, "load": bench_load}
+         "explain": bench_explain, "cost": bench_cost, "load": bench_load}
 BEGIN = "<!-- measured by `./dev bench --write` from here to the end -->\n"
 
 
@@ -451,7 +474,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="whyslow-bench-") as folder:
         work = Path(folder)
         # What is recorded needs none.
-        traces = {} if set(arguments.parts) and set(arguments.parts) <= {"cost", "load"} else find_traces(work)
+        traces = {} if set(arguments.parts) and set(arguments.parts) <= {"cost", "explain", "load"} else find_traces(work)
         for name in arguments.parts or PARTS:
             texts.append(PARTS[name](work, traces))
     if arguments.write:

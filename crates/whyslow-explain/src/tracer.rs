@@ -24,7 +24,7 @@ pub(crate) fn share(
         Window::new(window.begin.max(all.begin), window.end.min(all.end))
     });
     let mut projection = Projection::new(SchedSliceRow::TABLE);
-    let [ts, ts_end, utid, cpu] = ["ts", "ts_end", "utid", "cpu"].map(|name| projection.need(name));
+    let [ts, dur, utid, cpu] = ["ts", "dur", "utid", "cpu"].map(|name| projection.need(name));
     let (mut taken, mut cpus) = (0_i64, 0);
     in_order(tables, &projection.scan(window), |batch| {
         let (ts, dur) = (ts.ints(batch)?, dur.ints(batch)?);
