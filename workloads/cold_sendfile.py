@@ -1,7 +1,8 @@
 """A large file that is not in memory is sent, and who writes to the same file has to wait.
 
 XFS holds the lock of the file while it reads for sendfile(), and the disk is slow. The write
-needs the lock for itself, though its bytes would only go to memory.
+needs the lock for itself, though its bytes would only go to memory. Who writes holds a lock of the
+program meanwhile, for which a producer waits.
 """
 
 from __future__ import annotations
@@ -57,15 +58,43 @@ def send(path: Path, shared: mmap.mmap) -> dict[str, Any]:
     }
 
 
+class Producer(threading.Thread):
+    """Needs the lock under which is written, again and again."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        super().__init__()
+        self.lock = lock
+        self.is_over = False
+        self.told: dict[str, Any] = {"comm": "producer", "stalls": []}
+
+    def run(self) -> None:
+        tid = threading.get_native_id()
+        self.told["tid"] = tid
+        Path(f"/proc/self/task/{tid}/comm").write_text("producer")
+        while not self.is_over:
+            begin = time.time_ns()
+            start = time.perf_counter_ns()
+            with self.lock:
+                pass
+            dur = time.perf_counter_ns() - start
+            if dur >= STALL_NS:
+                self.told["stalls"].append({"begin_ns": begin, "dur_ns": dur})
+            time.sleep(0.01)
+
+
 def write(path: Path, shared: mmap.mmap) -> dict[str, Any]:
     fd = os.open(path, os.O_WRONLY)
+    lock = threading.Lock()
+    producer = Producer(lock)
+    producer.start()
     while not shared[READY]:
         time.sleep(0.005)
     number, goal, slowest, stalls = 0, None, (0, 0), []
     while goal is None or number < goal:
         begin = time.time_ns()
         start = time.perf_counter_ns()
-        os.pwrite(fd, WRITE, number * len(WRITE))
+        with lock:
+            os.pwrite(fd, WRITE, number * len(WRITE))
         dur = time.perf_counter_ns() - start
         slowest = max(slowest, (dur, begin))
         if dur >= STALL_NS:
@@ -74,9 +103,12 @@ def write(path: Path, shared: mmap.mmap) -> dict[str, Any]:
         if goal is None and shared[STOP]:
             goal = next_prime(max(number, 97))
         time.sleep(0.01)
+    producer.is_over = True
+    producer.join()
     return {
         "pid": os.getpid(),
         "comm": "appender",
+        "producer": producer.told,
         "writes": number,
         "bytes": number * len(WRITE),
         "stalls": stalls,

@@ -226,7 +226,9 @@ def delayed_acknowledgement(lab: Lab, plan: Plan) -> Truth:
     victim = net.start("webapp", 0, write_write_read, plan)
     told = victim.result()
     server.result()
-    culprit = Culprit("own", "webapp", ["send_delayed", "timer_sleep", "network_remote", "local_ipc"])
+    culprit = Culprit(
+        "own", "webapp", ["send_delayed", "timer_sleep", "network_remote", "local_ipc"]
+    )
     culprit.near = ["shop-api", f"{THERE}*", "timer"]
     culprit.pid = victim.pid
     culprit.objects = [Thing("peer", f"{THERE}:{PORT}")]

@@ -3,7 +3,7 @@
 
 use whyslow_model::Ns;
 
-use crate::report::{Activity, Actor, ActorKind, Baseline, Grade, Part, Target, Thing};
+use crate::report::{Activity, Actor, ActorKind, Baseline, Grade, Hop, Part, Target, Thing};
 
 /// A length of time for people: three digits.
 pub(crate) fn length(ns: Ns) -> String {
@@ -175,13 +175,49 @@ pub(crate) fn clause(part: &Part) -> String {
     }
 }
 
+/// The same where the thread waited for another one than the culprit, which held that one up.
+fn clause_through(part: &Part, held_up: &Actor) -> String {
+    let direct = Part {
+        culprit: held_up.clone(),
+        activity: None,
+        ..part.clone()
+    };
+    let doing = match &part.activity {
+        Some(doing) => format!(", in {}", activity(doing)),
+        None => String::new(),
+    };
+    format!(
+        "{}, held up by {}{doing}",
+        clause(&direct),
+        actor(&part.culprit)
+    )
+}
+
+/// Whether a mechanism leads to another thread first.
+fn leads_on(mechanism: &str) -> bool {
+    mechanism.starts_with("lock_") || matches!(mechanism, "local_ipc" | "pipe_wait" | "child_wait")
+}
+
 /// The sentence of a story.
 pub(crate) fn verdict(
     target: &Target,
     baseline: Option<&Baseline>,
     named: Option<(&Part, Ns, f64, Grade)>,
+    chain: &[Hop],
     is_usual: bool,
 ) -> String {
+    let clause = |part: &Part| {
+        let direct = chain.get(1).map(|hop| &hop.actor);
+        let is_process = part.culprit.kind == ActorKind::Process;
+        match direct {
+            Some(direct)
+                if is_process && leads_on(&part.mechanism) && direct.tid != part.culprit.tid =>
+            {
+                clause_through(part, direct)
+            }
+            _ => clause(part),
+        }
+    };
     let took = length(target.end_ns - target.begin_ns);
     let usually = match baseline {
         Some(baseline) => format!(

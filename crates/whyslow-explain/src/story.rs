@@ -151,12 +151,12 @@ impl Teller<'_, '_> {
             let part = &self.parts[named.place].part;
             (part, named.sum, named.share, named.grade)
         });
-        let verdict = say::verdict(&target, baseline, said, is_usual);
         let unexplained = self.unexplained();
         let chain = named
             .as_ref()
             .map(|named| self.blame.chain(self.walked, &self.parts[named.place]))
             .unwrap_or_default();
+        let verdict = say::verdict(&target, baseline, said, &chain, is_usual);
         let suggestions = named.as_ref().map_or_else(Vec::new, |named| {
             let part = &self.parts[named.place].part;
             crate::advice(&part.mechanism, &part.root)

@@ -287,6 +287,43 @@ fn a_write_stalls_beside_the_sendfile_of_the_same_cold_file() {
     };
     let bytes = number(&reads["bytes"]);
     assert!((1..=sent).contains(&bytes), "{reads}");
+    the_producer_is_led_to_the_cold_read(&place, &truth);
+}
+
+/// Two locks and a disk away: the producer waits for the one who writes, which waits for the one who
+/// sends, which waits for the disk.
+fn the_producer_is_led_to_the_cold_read(place: &Place, truth: &Value) {
+    let producer = &truth["victim"]["producer"];
+    let stalls = producer["stalls"].as_array().expect("a list");
+    let longest = stalls.iter().max_by_key(|stall| number(&stall["dur_ns"]));
+    let (begin, end) = told(longest.expect("the producer had to wait"));
+    let window = format!(
+        "{}.{:09}..{}.{:09}",
+        begin / 1_000_000_000,
+        begin % 1_000_000_000,
+        end / 1_000_000_000,
+        end % 1_000_000_000
+    );
+    let tid = number(&producer["tid"]).to_string();
+    let report = place.stdout(&["explain", "rec.wsl", "-w", &window, "-t", &tid, "--json"]);
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    let story = &report["stories"][0];
+    let chain = story["chain"].as_array().expect("a chain");
+    let steps: Vec<(&str, &str)> = chain
+        .iter()
+        .map(|hop| (text(&hop["actor"]["name"]), text(&hop["mechanism"])))
+        .collect();
+    let wanted = [("producer", "lock_futex"), ("appender", "lock_inode")];
+    assert_eq!(steps[..2], wanted, "{story:#}");
+    // In the disk, or behind another request of its own.
+    let (name, mechanism) = steps[2];
+    assert_eq!(name, "downloadd", "{story:#}");
+    assert!(mechanism.starts_with("block_"), "{story:#}");
+    assert_eq!(chain[2]["activity"]["path"], truth["file"]);
+    let culprit = &story["parts"][number(&story["culprit"]) as usize];
+    assert_eq!(culprit["culprit"]["pid"], truth["guilty"]["pid"]);
+    let share = culprit["dur_ns"].as_i64().unwrap_or(0) as f64 / (end - begin) as f64;
+    assert!(share > 0.9, "{share} {story:#}");
 }
 
 #[test]
