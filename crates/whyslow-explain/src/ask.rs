@@ -493,8 +493,9 @@ impl Asker<'_> {
                     kind: "thread",
                     id: None,
                     what: format!(
-                        "going on, with {} waits of {} together,",
+                        "a stretch with {} wait{} for a CPU or for memory ({} together)",
                         thread.waits,
+                        if thread.waits == 1 { "" } else { "s" },
                         crate::say::length(thread.total)
                     ),
                     cut: None,
