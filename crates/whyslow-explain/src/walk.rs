@@ -14,6 +14,8 @@ use crate::report::Grade;
 
 /// Hops in a row at most.
 const DEPTH_MAX: u16 = 24;
+/// What is sent again to this machine itself has arrived after so long.
+const ARRIVES_NS: Ns = 10_000_000;
 /// Leaves of one walk at most: what would be more is left as it is known so far.
 const LEAVES_MAX: usize = 1_000_000;
 
@@ -331,7 +333,7 @@ impl Walker<'_> {
         let Cause::Packet(came) = segment.cause else {
             return None;
         };
-        let came = moment.packet(came).filter(|packet| packet.utid.is_none())?;
+        let came = moment.packet(came)?;
         // The other end, seen from the thread that is explained: it received the packet, or what it
         // waits for did.
         let peer = match task.hop {
@@ -340,7 +342,7 @@ impl Walker<'_> {
         };
         let is_resent = moment.resent.iter().any(|packet| {
             (packet.source, packet.destination) == (came.source, came.destination)
-                && segment.begin <= packet.ts
+                && packet.ts >= segment.begin.max(segment.end - ARRIVES_NS)
                 && packet.ts < segment.end
         });
         let object = Some(Object::Peer(peer));
