@@ -124,8 +124,7 @@ impl<'m> Wait<'m> {
                 }
                 // One that came later did not stand before it, but it did have the device.
                 if other.end > at && !other.is_open {
-                    let why = self.queued_behind(other, Grade::A);
-                    self.pieces.push((at, other.end, why));
+                    self.behind(other, (at, other.end), Grade::A);
                     at = other.end;
                 }
             }
@@ -140,8 +139,7 @@ impl<'m> Wait<'m> {
                 for (other, share) in others {
                     let length = (excess as f64 * share / weight) as Ns;
                     if length > 0 {
-                        let why = self.queued_behind(other, Grade::B);
-                        self.pieces.push((at, at + length, why));
+                        self.behind(other, (at, at + length), Grade::B);
                         at += length;
                     }
                 }
@@ -182,10 +180,31 @@ impl<'m> Wait<'m> {
         self.pieces.push((at, end, why));
     }
 
-    fn queued_behind(&self, other: &Request, grade: Grade) -> Why {
+    /// Time behind another request. Of one that holds sectors of several threads each has as much of it
+    /// as it has sectors; their order in it has no meaning.
+    fn behind(&mut self, other: &Request, (begin, end): (Ns, Ns), grade: Grade) {
         let mut why = self.of_request("block_queue", other);
         why.grade = why.grade.min(grade);
-        why
+        let shares = self.moment.shares_of(other.id);
+        let all: i64 = shares.iter().map(|(_, sectors)| sectors).sum();
+        let mut at = begin;
+        for (utid, sectors) in shares {
+            let length = (end - begin) as f64 * *sectors as f64 / all.max(1) as f64;
+            let until = (at + length as Ns).min(end);
+            let (who, of_owner) = match utid {
+                Some(utid) if *utid == self.waiter => (Who::Thread(*utid), Grade::A),
+                Some(utid) => self.behalf.of(*utid, other, self.waiter),
+                None => (Who::Device(other.dev_name), Grade::B),
+            };
+            if until > at {
+                let grade = why.grade.min(of_owner).min(Grade::B);
+                self.pieces.push((at, until, Why { who, grade, ..why }));
+                at = until;
+            }
+        }
+        if end > at {
+            self.pieces.push((at, end, why));
+        }
     }
 
     fn of_request(&self, mechanism: &'static str, request: &Request) -> Why {

@@ -2,7 +2,8 @@
 
 use whyslow_model::row::Row;
 use whyslow_model::tables::{
-    BlockIoRow, IrqRow, LockWaitRow, StackSampleRow, SyscallRow, ThreadStateRow, WakeupRow,
+    BlockIoRow, BlockShareRow, IrqRow, LockWaitRow, StackSampleRow, SyscallRow, ThreadStateRow,
+    WakeupRow,
 };
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
@@ -198,6 +199,18 @@ impl Moment {
                 is_owner_guessed: matches!(cells.text(2, row), "issue" | "insert"),
             });
         })?;
+        let columns = (&["block_io_id", "utid", "sectors"][..], &[][..]);
+        let shares = &mut self.shares;
+        rows(
+            tables,
+            BlockShareRow::TABLE,
+            columns,
+            window,
+            |cells, row| {
+                let share = (cells.small(1, row), cells.ints[2].at(row));
+                shares.entry(cells.ints[0].at(row)).or_default().push(share);
+            },
+        )?;
         let places = found.iter().enumerate();
         self.request_of = places.map(|(place, row)| (row.id, place)).collect();
         let mut done: Vec<u32> = (0..found.len() as u32).collect();

@@ -231,6 +231,7 @@ pub(crate) struct Moment {
     calls_of: FxHashMap<Utid, Range<usize>>,
     wakes: FxHashMap<i64, Wake>,
     pub(crate) requests: Vec<Request>,
+    shares: FxHashMap<i64, Vec<(Option<Utid>, i64)>>,
     request_of: FxHashMap<i64, usize>,
     /// Requests by device and completion.
     done: Vec<u32>,
@@ -347,6 +348,11 @@ impl Moment {
 
     pub(crate) fn request(&self, id: i64) -> Option<&Request> {
         self.request_of.get(&id).map(|place| &self.requests[*place])
+    }
+
+    /// Whose sectors a request holds, if it holds those of several threads.
+    pub(crate) fn shares_of(&self, id: i64) -> &[(Option<Utid>, i64)] {
+        self.shares.get(&id).map_or(&[], Vec::as_slice)
     }
 
     /// Requests of a device in the order in which they ended, from the first that ends after `begin`.
