@@ -316,8 +316,12 @@ fn is_waiting<'p>(class: Option<&str>, path: impl Fn() -> Option<&'p str>) -> bo
         "pipe", "unix", "inet", "inet6", "netlink", "socket", "eventfd", "epoll", "timerfd",
         "signalfd", "inotify", "tty",
     ];
+    // What these names stand for is not known, and most often a pipe (of make and cargo, say).
+    let is_alias = |path: &str| {
+        path == "/dev/fuse" || path.starts_with("/dev/fd/") || path.starts_with("/dev/std")
+    };
     class.is_some_and(|class| {
-        by_others.contains(&class) || (class == "dev" && path() == Some("/dev/fuse"))
+        by_others.contains(&class) || (class == "dev" && path().is_some_and(is_alias))
     })
 }
 
