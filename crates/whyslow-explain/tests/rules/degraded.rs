@@ -124,6 +124,25 @@ fn without_calls_and_requests_no_file_or_device_is_named() {
 }
 
 #[test]
+fn without_requests_no_queue_of_a_device_is_told() {
+    let story = without(BLOCK, "the disk serves", &["block_"]);
+    let mechanisms = mechanisms(&story);
+    assert!(
+        !mechanisms.iter().any(|name| name.starts_with("block_")),
+        "{mechanisms:?}"
+    );
+    // That a device woke it is still known, and from its interrupt which.
+    assert_eq!(mechanisms[0], "device_irq");
+    assert!(strongest(&story) <= Grade::B);
+    let missing = story.missing.iter();
+    assert!(
+        missing.into_iter().any(|missing| missing.events == "block"),
+        "{:?}",
+        story.missing
+    );
+}
+
+#[test]
 fn without_wakeups_nobody_is_blamed_for_a_sleep() {
     for (text, title) in [(LOCK, "the one that reads"), (FUTEX, "the one that wakes")] {
         let story = without(text, title, &["sched_waking"]);
