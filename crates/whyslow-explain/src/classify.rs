@@ -6,7 +6,9 @@ use whyslow_model::Ns;
 use crate::behalf::Behalf;
 use crate::holders::{self, Piece};
 use crate::leaf::{Object, Proof, Who, Why};
-use crate::moment::{Call, Cause, Context, LockWait, Moment, Segment, State, Utid, Wake, Word};
+use crate::moment::{
+    Call, Cause, Context, LockWait, Moment, Packet, Segment, State, Utid, Wake, Word,
+};
 use crate::report::Grade;
 
 /// Where a sleep leads.
@@ -263,18 +265,28 @@ fn from_network(
         return Sleep::Is(why.about(Some(Object::Peer(server))));
     }
     let peer = call.and_then(|call| call.path);
-    let lost = moment.resent.iter().find(|packet| {
+    // Whoever waits for several at once has spoken to one of them just before, most often.
+    let asked = peer.or_else(|| call.and_then(|call| last_peer(moment, call)));
+    let sent_again = || {
+        let inside = |packet: &&Packet| sleep.begin <= packet.ts && packet.ts < sleep.end;
+        moment.resent.iter().filter(inside)
+    };
+    let is_of = |packet: &Packet, peer: Word| {
         let ends = [packet.source, packet.destination];
-        sleep.begin <= packet.ts
-            && packet.ts < sleep.end
-            && peer.is_none_or(|peer| ends.iter().flatten().any(|end| names(moment, peer, *end)))
-    });
-    if let Some(packet) = lost {
-        let peer = peer.or(packet.destination);
-        let who = peer.map_or(Who::Unknown, Who::Peer);
-        return Sleep::Is(
-            Why::new("network_retransmit", who, Grade::A).about(peer.map(Object::Peer)),
-        );
+        ends.iter().flatten().any(|end| names(moment, peer, *end))
+    };
+    if let Some(asked) = asked
+        && sent_again().any(|packet| is_of(packet, asked))
+    {
+        let why = Why::new("network_retransmit", Who::Peer(asked), Grade::A);
+        return Sleep::Is(why.about(Some(Object::Peer(asked))));
+    }
+    if peer.is_none()
+        && let Some(packet) = sent_again().next()
+    {
+        let who = packet.destination.map_or(Who::Unknown, Who::Peer);
+        let why = Why::new("network_retransmit", who, Grade::B);
+        return Sleep::Is(why.about(packet.destination.map(Object::Peer)));
     }
     // Who was interrupted is a bystander, unless it is sending just then: what it sends over
     // loopback arrives inside of its own call.
@@ -315,6 +327,17 @@ fn name_server(moment: &Moment, call: &Call) -> Option<Word> {
         .rev()
         .find(|call| names(call) || others(call))?;
     names(&last).then_some(last.path)?
+}
+
+/// The other end of the connection that the thread used last before this call.
+fn last_peer(moment: &Moment, call: &Call) -> Option<Word> {
+    let before = moment.calls(call.utid, (call.begin - ASKED_NS, call.begin + 1));
+    let is_net = |class: &Word| moment.word(*class).starts_with("inet");
+    let of_net = before
+        .iter()
+        .rev()
+        .find(|call| call.fd_class.as_ref().is_some_and(is_net) && call.path.is_some());
+    of_net?.path
 }
 
 /// Whether one description of a connection names an address.
