@@ -13,6 +13,7 @@ mod leaf;
 mod limits;
 mod many;
 mod moment;
+mod network;
 mod overlap;
 pub mod patterns;
 mod ranked;
