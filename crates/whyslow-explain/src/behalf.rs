@@ -72,10 +72,10 @@ impl<'m> Behalf<'m> {
     }
 
     /// Who made most of the pages dirty that a device has to write: the process with at least half of
-    /// the bytes, where there is one; where no writes were recorded the thread that asks.
+    /// the bytes, where there is one; nobody where no writes were recorded.
     pub(crate) fn dirtier(&self, dev: Option<i64>, asks: Utid) -> (Who, Grade) {
         let Some((utid, share)) = self.dirtiers(dev) else {
-            return (Who::Thread(asks), Grade::B);
+            return (Who::Unknown, Grade::B);
         };
         if share < DIRTIER_MIN {
             // Several write about as much: none of them is the one.

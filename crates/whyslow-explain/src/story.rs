@@ -19,8 +19,6 @@ const ALTERNATIVE_MIN: f64 = 0.15;
 const COINCIDES_MIN: f64 = 0.75;
 /// What takes less is slow only beside others like it.
 const SHORT_NS: Ns = 1_000_000;
-/// Loss of more of the window than this leaves no high confidence.
-const LOSS_MAX: f64 = 0.05;
 
 /// What is to be explained.
 #[derive(Debug, Clone)]
@@ -243,15 +241,20 @@ impl Teller<'_, '_> {
             _ => Confidence::None,
         };
         let window = (self.subject.begin, self.subject.end);
-        let lost: Ns = self
-            .moment
-            .losses
-            .iter()
-            .map(|loss| (loss.end.min(window.1) - loss.begin.max(window.0)).max(0))
-            .sum();
-        let is_lossy = lost as f64 > LOSS_MAX * (window.1 - window.0) as f64;
         let is_alone = self.subject.baseline.is_none() && self.subject.kind == "operation";
-        if is_lossy || !self.moment.recorded.sched || is_alone || self.is_short() {
+        let part = &self.parts[named.place].part;
+        let on_cpu = matches!(part.root.as_str(), "cpu_running" | "cpu_runqueue");
+        // Whose work a thread of the kernel did is not known.
+        let is_errand = part.culprit.kind == ActorKind::Kernel && !on_cpu;
+        // What interrupts took of a CPU is not told apart from what ran on it.
+        let is_mixed = part.root == "cpu_running" && !self.moment.recorded.handlers;
+        let is_unsure = self.moment.is_lossy(None, window)
+            || !self.moment.recorded.sched
+            || is_alone
+            || is_errand
+            || is_mixed
+            || self.is_short();
+        if is_unsure {
             confidence.min(Confidence::Medium)
         } else {
             confidence

@@ -39,6 +39,7 @@ impl Moment {
             locks: has("lock_wait"),
             stacks: has("stack_sample"),
             work: has("kernel_work"),
+            handlers: has("irq"),
         };
         let mut moment = Self {
             begin: window.begin,

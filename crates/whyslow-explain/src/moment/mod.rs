@@ -212,6 +212,8 @@ pub(crate) struct Recorded {
     pub(crate) locks: bool,
     pub(crate) stacks: bool,
     pub(crate) work: bool,
+    /// Interrupts, hard and soft.
+    pub(crate) handlers: bool,
 }
 
 #[derive(Debug, Default)]

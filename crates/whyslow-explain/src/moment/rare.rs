@@ -190,7 +190,9 @@ impl Moment {
 
     /// Who wrote to files, also some time before: pages are written back later, on nobody's account.
     pub(super) fn load_writers(&mut self, tables: &dyn Tables) -> Result<()> {
+        let holds_back = |function: &Word| self.word(*function) == "balance_dirty_pages";
         let is_needed = self.has_work
+            || self.frames.values().flatten().any(holds_back)
             || self
                 .requests
                 .iter()
