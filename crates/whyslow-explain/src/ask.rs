@@ -424,7 +424,8 @@ impl Asker<'_> {
         };
         let mut stories = Vec::new();
         // Each of those that are compared is walked often.
-        let candidates = if self.other.is_some() { 0 } else { CANDIDATES };
+        let is_compared = self.other.is_some() || !question.calls.is_empty();
+        let candidates = if is_compared { 0 } else { CANDIDATES };
         for group in groups.iter().take(limit.max(candidates)) {
             stories.extend(self.of_group(group)?);
         }

@@ -39,15 +39,16 @@ pub(crate) struct Subject {
     pub(crate) recording: String,
 }
 
-/// Requests that were in flight before the window, and what others asked for then, tell how a device
-/// serves: so much before it is read, too.
+/// What led to the window is read, too: so much before it …
 const BEFORE_NS: Ns = 1_000_000_000;
+/// … or, where more happens, so many rows.
+const BEFORE_ROWS: f64 = 50_000.0;
 
 /// Rows that may be in memory at a time: some 200 MB.
 const ROWS_MAX: f64 = 2_000_000.0;
 
 pub(crate) fn story(tables: &dyn Tables, subject: &Subject) -> Result<Story, AnalysisError> {
-    let around = Window::new(subject.begin - BEFORE_NS, subject.end + 1);
+    let around = Window::new(subject.begin - before(tables), subject.end + 1);
     let moment = Moment::load(tables, around)?;
     Ok(told(&moment, subject))
 }
@@ -63,15 +64,8 @@ pub(crate) fn stories(
     ) else {
         return Ok(Vec::new());
     };
-    let info = tables.info();
-    let rows: u64 = ["thread_state", "syscall", "wakeup", "block_io"]
-        .iter()
-        .filter_map(|name| info.tables.get(*name))
-        .map(|table| table.rows)
-        .sum();
-    let share = (end - begin) as f64 / (info.end_ns - info.begin_ns).max(1) as f64;
-    if rows as f64 * share <= ROWS_MAX {
-        let moment = Moment::load(tables, Window::new(begin - BEFORE_NS, end + 1))?;
+    if rows_in(tables, end - begin) <= ROWS_MAX {
+        let moment = Moment::load(tables, Window::new(begin - before(tables), end + 1))?;
         return Ok(subjects
             .iter()
             .map(|subject| told(&moment, subject))
@@ -81,6 +75,22 @@ pub(crate) fn stories(
         .iter()
         .map(|subject| story(tables, subject))
         .collect()
+}
+
+/// About how many rows lie in a stretch of such a length.
+fn rows_in(tables: &dyn Tables, length: Ns) -> f64 {
+    let info = tables.info();
+    let rows: u64 = ["thread_state", "syscall", "wakeup", "block_io"]
+        .iter()
+        .filter_map(|name| info.tables.get(*name))
+        .map(|table| table.rows)
+        .sum();
+    rows as f64 * length as f64 / (info.end_ns - info.begin_ns).max(1) as f64
+}
+
+fn before(tables: &dyn Tables) -> Ns {
+    let rows = rows_in(tables, BEFORE_NS);
+    BEFORE_NS.min((BEFORE_NS as f64 * BEFORE_ROWS / rows.max(1.0)) as Ns)
 }
 
 /// The story of a subject in a moment that holds all of it.
