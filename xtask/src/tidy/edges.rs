@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Crate, and the crates of ours that it may name.
-const ALLOWED: [(&str, &[&str]); 8] = [
+const ALLOWED: [(&str, &[&str]); 10] = [
     ("whyslow-model", &[]),
     ("whyslow-store", &["whyslow-model"]),
     ("whyslow-ingest", &["whyslow-model", "whyslow-store"]),
@@ -11,6 +11,19 @@ const ALLOWED: [(&str, &[&str]); 8] = [
     (
         "whyslow-explain",
         &["whyslow-model", "whyslow-store", "whyslow-analysis"],
+    ),
+    (
+        "whyslow-tiles",
+        &["whyslow-model", "whyslow-store", "whyslow-analysis"],
+    ),
+    (
+        "whyslow-export",
+        &[
+            "whyslow-model",
+            "whyslow-store",
+            "whyslow-analysis",
+            "whyslow-explain",
+        ],
     ),
     ("whyslow-record", &["whyslow-model"]),
     (
@@ -21,6 +34,8 @@ const ALLOWED: [(&str, &[&str]); 8] = [
             "whyslow-ingest",
             "whyslow-analysis",
             "whyslow-explain",
+            "whyslow-tiles",
+            "whyslow-export",
             "whyslow-record",
         ],
     ),

@@ -1,0 +1,1 @@
+//! Recordings for other tools: trace viewers, profilers, and people elsewhere.
