@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::common::Place;
 
 /// No answer takes that long.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// `whyslow serve`, until it is dropped.
 pub(crate) struct Server {
