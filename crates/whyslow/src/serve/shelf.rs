@@ -1,15 +1,20 @@
 //! The recordings that a server shows: those it was started with, and no others.
 
-use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use axum::http::StatusCode;
+use whyslow_store::StoreError;
+use whyslow_tiles::Place;
 
+use super::charts::Charts;
+use super::lanes::Names;
 use super::reply::Refusal;
 use super::words::Query;
 use crate::cli::TalkArgs;
 use crate::failure::Failure;
-use crate::recording::Opened;
+use crate::recording::{self, Opened};
 
 /// What tells a recording from all others, in hexadecimal digits.
 const DIGEST_DIGITS: usize = 32;
@@ -19,6 +24,8 @@ pub(super) struct Held {
     pub(super) opened: Arc<Opened>,
     /// Of its content: what was made from it before can be used again.
     pub(super) digest: String,
+    pub(super) charts: Charts,
+    names: OnceLock<Arc<Names>>,
 }
 
 impl Held {
@@ -30,7 +37,29 @@ impl Held {
         Ok(Self {
             opened: Arc::new(opened),
             digest,
+            charts: Charts::new(),
+            names: OnceLock::new(),
         })
+    }
+
+    /// What explanations of it are known by: they have its name in them.
+    pub(super) fn identity(&self) -> String {
+        format!("{} {}", self.digest, self.opened.name())
+    }
+
+    /// Names of threads, read when they are first asked for.
+    pub(super) fn names(&self) -> Result<Arc<Names>, StoreError> {
+        if let Some(names) = self.names.get() {
+            return Ok(Arc::clone(names));
+        }
+        let names = Arc::new(Names::read(&*self.opened.tables)?);
+        Ok(Arc::clone(self.names.get_or_init(|| names)))
+    }
+
+    /// Makes what charts are drawn from, or opens what was made before.
+    pub(super) fn prepare(&self, cache: Option<&Path>, is_over: &AtomicBool) {
+        let place = Place::of(self.opened.path(), cache).map_err(Failure::from);
+        self.charts.prepare(place, &*self.opened.tables, is_over);
     }
 }
 
@@ -46,6 +75,17 @@ pub(super) struct Book {
 impl Book {
     pub(super) fn now(&self) -> Arc<Held> {
         Arc::clone(&self.held.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Where they lie that are named so.
+pub(super) fn places(words: &[String]) -> Result<Vec<PathBuf>, Failure> {
+    match words {
+        [] => Ok(vec![recording::place(None)?]),
+        words => words
+            .iter()
+            .map(|word| recording::place(Some(word)))
+            .collect(),
     }
 }
 

@@ -5,5 +5,8 @@ mod common;
 
 mod answers;
 mod client;
+mod described;
+mod more;
 mod refused;
+mod schema;
 mod whole;

@@ -1,0 +1,214 @@
+//! Names of things, of which there are few: threads, processes, devices, functions, stories.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use whyslow_model::tables::{
+    CallsiteRow, DeviceRow, FrameRow, ProcessRow, ThreadCommRow, ThreadRow,
+};
+use whyslow_model::{Ns, Row, Sym, Symbols};
+use whyslow_store::{StoreError, Tables, rows};
+
+use super::{Hit, Needle};
+
+/// All rows of a table that may be missing.
+fn all<R: Row>(tables: &dyn Tables, symbols: &mut Symbols) -> Result<Vec<R>, StoreError> {
+    let known = tables.info().tables.get(R::TABLE.name);
+    match known {
+        Some(table) if table.rows > 0 => rows(tables, symbols),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Processes and threads: by name, command line, or number.
+pub(super) fn tasks(
+    tables: &dyn Tables,
+    needle: &Needle,
+) -> Result<(Vec<Hit>, Vec<Hit>), StoreError> {
+    let mut symbols = Symbols::new();
+    let threads: Vec<ThreadRow> = all(tables, &mut symbols)?;
+    let processes: Vec<ProcessRow> = all(tables, &mut symbols)?;
+    let names: Vec<ThreadCommRow> = all(tables, &mut symbols)?;
+    let mut earlier: HashMap<i32, Sym> = HashMap::new();
+    for name in &names {
+        if needle.is_in(symbols.get(name.comm)) {
+            earlier.entry(name.utid).or_insert(name.comm);
+        }
+    }
+    let mut of_process: HashMap<i32, (u64, Ns, Ns)> = HashMap::new();
+    for thread in &threads {
+        let Some(upid) = thread.upid else {
+            continue;
+        };
+        let life = (0, thread.ts_first, thread.ts_last);
+        let known = of_process.entry(upid).or_insert(life);
+        known.0 += 1;
+        known.1 = known.1.min(thread.ts_first);
+        known.2 = known.2.max(thread.ts_last);
+    }
+    let text = |sym: Option<Sym>| sym.map(|sym| symbols.get(sym));
+    let is_in = |sym: Option<Sym>| text(sym).is_some_and(|text| needle.is_in(text));
+    let is_process = |process: &&ProcessRow| {
+        needle.number == Some(i64::from(process.pid))
+            || [
+                process.comm,
+                process.exe,
+                process.command_line,
+                process.cgroup,
+            ]
+            .into_iter()
+            .any(is_in)
+    };
+    let found = processes.iter().filter(is_process).map(|process| {
+        let life = of_process.get(&process.upid).copied();
+        let (count, first, last) = life.unwrap_or((0, 0, 0));
+        Hit {
+            kind: "process",
+            text: text(process.comm).unwrap_or("?").to_owned(),
+            detail: Some(match text(process.command_line.or(process.exe)) {
+                Some(line) => format!("{}: {line}", process.pid),
+                None => process.pid.to_string(),
+            }),
+            count: Some(count),
+            begin_ns: life.map(|_| first),
+            end_ns: life.map(|_| last),
+            filter: json!({"pid": process.pid}),
+        }
+    });
+    let found: Vec<Hit> = found.collect();
+    let is_thread = |thread: &&ThreadRow| {
+        needle.number == Some(i64::from(thread.tid))
+            || is_in(thread.comm)
+            || earlier.contains_key(&thread.utid)
+    };
+    let found_threads = threads.iter().filter(is_thread).map(|thread| {
+        let name = thread.comm.filter(|comm| needle.is_in(symbols.get(*comm)));
+        let name = name.or_else(|| earlier.get(&thread.utid).copied());
+        Hit {
+            kind: "thread",
+            text: text(name.or(thread.comm)).unwrap_or("?").to_owned(),
+            detail: Some(match thread.pid {
+                Some(pid) => format!("{} of process {pid}", thread.tid),
+                None => thread.tid.to_string(),
+            }),
+            count: None,
+            begin_ns: Some(thread.ts_first),
+            end_ns: Some(thread.ts_last),
+            filter: json!({"tid": thread.tid}),
+        }
+    });
+    Ok((found, found_threads.collect()))
+}
+
+pub(super) fn devices(tables: &dyn Tables, needle: &Needle) -> Result<Vec<Hit>, StoreError> {
+    let mut symbols = Symbols::new();
+    let devices: Vec<DeviceRow> = all(tables, &mut symbols)?;
+    let text = |sym: Option<Sym>| sym.map(|sym| symbols.get(sym));
+    let found = devices.iter().filter_map(|device| {
+        let number = format!("{}:{}", device.major, device.minor);
+        let name = symbols.get(device.name);
+        let more = [text(device.label), text(device.backing)];
+        let is_hit = needle.is_in(name)
+            || needle.is_in(&number)
+            || more.iter().flatten().any(|text| needle.is_in(text));
+        let more: Vec<&str> = [text(device.kind)]
+            .into_iter()
+            .chain(more)
+            .flatten()
+            .collect();
+        is_hit.then(|| Hit {
+            kind: "device",
+            text: name.to_owned(),
+            detail: Some(format!("{number} {}", more.join(" ")).trim_end().to_owned()),
+            count: None,
+            begin_ns: None,
+            end_ns: None,
+            filter: json!({"dev": number}),
+        })
+    });
+    Ok(found.collect())
+}
+
+/// Functions of stacks, counted by stacks they are in as the innermost of a part.
+pub(super) fn functions(tables: &dyn Tables, needle: &Needle) -> Result<Vec<Hit>, StoreError> {
+    let mut symbols = Symbols::new();
+    let frames: Vec<FrameRow> = all(tables, &mut symbols)?;
+    let mut found: HashMap<(Sym, Option<Sym>), (Vec<i64>, Sym)> = HashMap::new();
+    for frame in &frames {
+        let Some(function) = frame.function else {
+            continue;
+        };
+        if needle.is_in(symbols.get(function)) {
+            let key = (function, frame.module);
+            let known = found.entry(key).or_insert((Vec::new(), frame.kind));
+            known.0.push(frame.id);
+        }
+    }
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut of_frame: HashMap<i64, u64> = HashMap::new();
+    for callsite in all::<CallsiteRow>(tables, &mut symbols)? {
+        *of_frame.entry(callsite.frame_id).or_default() += 1;
+    }
+    let hits = found.into_iter().map(|((function, module), (ids, kind))| {
+        let stacks = ids.iter().filter_map(|id| of_frame.get(id)).sum();
+        Hit {
+            kind: "function",
+            text: symbols.get(function).to_owned(),
+            detail: Some(symbols.get(module.unwrap_or(kind)).to_owned()),
+            count: Some(stacks),
+            begin_ns: None,
+            end_ns: None,
+            filter: json!({}),
+        }
+    });
+    Ok(hits.collect())
+}
+
+/// Stories of an explanation that was made before.
+pub(super) fn stories(report: &[u8], needle: &Needle) -> Vec<Hit> {
+    let report: Value = serde_json::from_slice(report).unwrap_or_default();
+    let stories = report["stories"].as_array().into_iter().flatten();
+    let found = stories.filter_map(|story| {
+        let verdict = story["verdict"].as_str()?;
+        let target = &story["target"];
+        let tid = &target["actor"]["tid"];
+        needle.is_in(verdict).then(|| Hit {
+            kind: "story",
+            text: verdict.to_owned(),
+            detail: target["id"].as_str().map(str::to_owned),
+            count: None,
+            begin_ns: target["begin_ns"].as_i64(),
+            end_ns: target["end_ns"].as_i64(),
+            filter: if tid.is_null() {
+                json!({})
+            } else {
+                json!({"tid": tid})
+            },
+        })
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stories_are_found_by_what_they_say() {
+        let report = json!({"stories": [
+            {"verdict": "open by Apache2 was slow", "target": {
+                "id": "op:17", "begin_ns": 5, "end_ns": 9, "actor": {"tid": 20}}},
+            {"verdict": "something else", "target": {}},
+        ]});
+        let hits = stories(report.to_string().as_bytes(), &Needle::new("apache", 9));
+        let hits = serde_json::to_value(&hits).expect("JSON");
+        assert_eq!(
+            hits,
+            json!([{"kind": "story", "text": "open by Apache2 was slow", "detail": "op:17",
+                "count": null, "begin_ns": 5, "end_ns": 9, "filter": {"tid": 20}}])
+        );
+        assert!(stories(b"", &Needle::new("a", 9)).is_empty());
+    }
+}
