@@ -34,6 +34,9 @@ pub enum StoreError {
     },
     #[error("table `{table}` has no column `{column}`")]
     NoColumn { table: String, column: String },
+    /// Whoever asked does not want the answer any more, or it would cost more than is allowed.
+    #[error("the question was stopped")]
+    Stopped,
 }
 
 impl StoreError {

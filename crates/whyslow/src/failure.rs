@@ -67,6 +67,16 @@ impl Failure {
         &self.message
     }
 
+    /// Whether the asker can mend it by asking otherwise.
+    pub(crate) fn is_usage(&self) -> bool {
+        self.kind == Kind::Usage
+    }
+
+    /// Message, causes and hint.
+    pub(crate) fn into_parts(self) -> (String, Vec<String>, Option<String>) {
+        (self.message, self.causes, self.hint)
+    }
+
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self {
             hint: Some(hint.into()),

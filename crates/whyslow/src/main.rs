@@ -8,6 +8,7 @@ mod live;
 mod output;
 mod progress;
 mod recording;
+mod serve;
 mod talk;
 mod time;
 mod tools;

@@ -6,12 +6,14 @@ mod flight;
 mod output;
 mod questions;
 mod record;
+mod serve;
 
 pub(crate) use ask::AskArgs;
 pub(crate) use explain::{ExplainArgs, Versus};
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
+pub(crate) use serve::{ListenArg, ServeArgs};
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -55,6 +57,22 @@ impl Cli {
         let explain = |error: clap::Error| error.format(&mut Self::whole());
         let found = matches.and_then(|matches| read(matches).map_err(explain));
         found.unwrap_or_else(|error| with_tip(error).exit())
+    }
+
+    /// What other programs ask, in the words of the command line; nothing is printed.
+    pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        let command = Self::of(Asked::Among(words));
+        Self::from_arg_matches(&command.try_get_matches_from(words)?)
+    }
+
+    /// The definition of a command: `io top`, `explain`.
+    pub(crate) fn definition(path: &[&str]) -> Option<clap::Command> {
+        let words: Vec<OsString> = path.iter().map(OsString::from).collect();
+        let mut command = Self::of(Asked::Among(&words));
+        for name in path {
+            command = command.find_subcommand(name)?.clone();
+        }
+        Some(command)
     }
 
     /// Every command with everything it takes, for its manual.
@@ -142,6 +160,9 @@ pub(crate) enum Command {
     /// Ask in SQL (needs the duckdb command line)
     #[command(before_help = SQL_EXAMPLES)]
     Sql(SqlArgs),
+    /// Show recordings in a browser, or answer programs over HTTP
+    #[command(before_help = serve::EXAMPLES)]
+    Serve(ServeArgs),
     /// Print a completion script for a shell
     #[command(before_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),

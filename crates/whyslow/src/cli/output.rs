@@ -123,6 +123,18 @@ pub(crate) struct TalkArgs {
     pub(crate) no_progress: bool,
 }
 
+impl TalkArgs {
+    /// Of who answers other programs.
+    pub(crate) fn silent() -> Self {
+        Self {
+            color: ColorChoice::Never,
+            quiet: true,
+            progress: ProgressChoice::Auto,
+            no_progress: true,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorChoice {
     Auto,

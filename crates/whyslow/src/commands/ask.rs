@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use whyslow_analysis::{
     AnalysisError, Bins, DeviceRef, Filter, HostPaths, Kind, Question, Sort, TOPICS, Verb, Weight,
 };
+use whyslow_model::answer::Answer;
 use whyslow_model::{Ns, Window};
 use whyslow_record::Topic;
 use whyslow_store::Tables;
@@ -82,6 +83,39 @@ impl Asked {
         self.run_live(whom, &target, talk)
     }
 
+    /// The answer from `tables`, which are those of `opened` with limits, for other programs.
+    pub(crate) fn answer_from(
+        &self,
+        opened: &Opened,
+        tables: &dyn Tables,
+        rows_max: usize,
+    ) -> Result<(Answer, Zone), Failure> {
+        let target = Target::parse(&self.args.positional)?;
+        let calendar = opened.calendar(wanted_zone(&self.args.output));
+        let mut question = self.question(&target, opened, &calendar)?;
+        let is_more = |limit: usize| limit == 0 || limit > rows_max;
+        if question.limit.is_some_and(is_more) {
+            question.limit = Some(rows_max);
+        }
+        let host_paths = self.host_paths(tables)?;
+        let tables: &dyn Tables = match &host_paths {
+            Some(paths) => paths,
+            None => tables,
+        };
+        let mut answer = whyslow_analysis::ask(tables, &question)?;
+        let caveat = host_paths.as_ref().and_then(HostPaths::caveat);
+        answer.caveats.extend(caveat);
+        Ok((answer, calendar.zone))
+    }
+
+    pub(crate) fn output(&self) -> &OutputArgs {
+        &self.args.output
+    }
+
+    pub(crate) fn weight(&self) -> Weight {
+        self.weight
+    }
+
     fn answer(
         &self,
         opened: &Opened,
@@ -89,14 +123,9 @@ impl Asked {
         output: &OutputArgs,
         talk: &TalkArgs,
     ) -> Result<(), Failure> {
-        let wanted_zone = if output.utc {
-            Some(Zone::utc())
-        } else {
-            output.tz.clone()
-        };
-        let calendar = opened.calendar(wanted_zone);
+        let calendar = opened.calendar(wanted_zone(output));
         let question = self.question(target, opened, &calendar)?;
-        let host_paths = self.host_paths(opened)?;
+        let host_paths = self.host_paths(&*opened.tables)?;
         let tables: &dyn Tables = match &host_paths {
             Some(paths) => paths,
             None => &*opened.tables,
@@ -141,11 +170,11 @@ impl Asked {
     }
 
     /// The tables with paths of the host, if these are asked for.
-    fn host_paths<'o>(&self, opened: &'o Opened) -> Result<Option<HostPaths<'o>>, Failure> {
+    fn host_paths<'o>(&self, tables: &'o dyn Tables) -> Result<Option<HostPaths<'o>>, Failure> {
         if !self.args.host_paths {
             return Ok(None);
         }
-        let paths = HostPaths::new(&*opened.tables).map_err(AnalysisError::from)?;
+        let paths = HostPaths::new(tables).map_err(AnalysisError::from)?;
         match paths {
             Some(paths) => Ok(Some(paths)),
             None => Err(Failure::usage(
@@ -292,6 +321,14 @@ impl Asked {
             begin,
             end.min(begin.saturating_add(length)),
         )))
+    }
+}
+
+fn wanted_zone(output: &OutputArgs) -> Option<Zone> {
+    if output.utc {
+        Some(Zone::utc())
+    } else {
+        output.tz.clone()
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn run(args: &DoctorArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let subject = Subject {
         name: "this machine".into(),
         host: host.map(|name| name.trim_end().to_owned()),
-        zone: None,
+        ..Subject::default()
     };
     let mut tables = vec![table(&checks)];
     let mut caveats = Vec::new();

@@ -1,19 +1,33 @@
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use whyslow_explain::{MECHANISMS_TOLD, Other, Question, explain, why};
+use whyslow_explain::{MECHANISMS_TOLD, Other, Question, Report, explain, why};
 use whyslow_model::mechanism::MECHANISMS;
+use whyslow_store::Tables;
 
 use crate::cli::{ExplainArgs, TalkArgs, Versus};
 use crate::failure::Failure;
 use crate::output;
 use crate::recording::Opened;
-use crate::time::{WindowText, Zone};
+use crate::time::{Calendar, WindowText, Zone};
 
 pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
     if let Some(mechanism) = &args.why {
         return told(mechanism);
     }
     let opened = Opened::find(args.recording.as_deref(), talk)?;
+    let beside = Beside::find(args, talk)?;
+    let (report, calendar) = report(args, &opened, &*opened.tables, beside.as_ref())?;
+    output::stories::write(&report, &opened.subject(), &calendar, &args.output, talk)
+}
+
+/// What is said of `opened`, whose tables are `tables`, perhaps with limits.
+pub(crate) fn report(
+    args: &ExplainArgs,
+    opened: &Opened,
+    tables: &dyn Tables,
+    beside: Option<&Beside>,
+) -> Result<(Report, Calendar), Failure> {
     let calendar = opened.calendar(zone(args));
     let mut question = Question {
         recording: opened.subject().name,
@@ -37,25 +51,31 @@ pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
         }
         None => {}
     }
-    let beside = Beside::find(args, talk)?;
-    let other = match &beside {
-        Some(beside) => Some(beside.other(&opened, args)?),
+    let other = match beside {
+        Some(beside) => Some(beside.other((opened, tables), args)?),
         None => None,
     };
-    let report = explain(&*opened.tables, &question, other)?;
-    output::stories::write(&report, &opened.subject(), &calendar, &args.output, talk)
+    Ok((explain(tables, &question, other)?, calendar))
 }
 
 /// What it is to be compared with, of `--vs`.
-struct Beside {
+pub(crate) struct Beside {
     /// The recording itself if none.
-    opened: Option<Opened>,
+    opened: Option<Arc<Opened>>,
     name: String,
     window: Option<WindowText>,
 }
 
 impl Beside {
     fn find(args: &ExplainArgs, talk: &TalkArgs) -> Result<Option<Self>, Failure> {
+        Self::opened_by(args, |name| Ok(Arc::new(Opened::beside(name, talk)?)))
+    }
+
+    /// Of recordings that `open` knows.
+    pub(crate) fn opened_by(
+        args: &ExplainArgs,
+        open: impl FnOnce(&str) -> Result<Arc<Opened>, Failure>,
+    ) -> Result<Option<Self>, Failure> {
         let (mut recording, mut window) = (None, None);
         for given in &args.versus {
             let is_twice = match given {
@@ -70,9 +90,7 @@ impl Beside {
         if args.versus.is_empty() {
             return Ok(None);
         }
-        let opened = recording
-            .map(|name| Opened::beside(name, talk))
-            .transpose()?;
+        let opened = recording.map(open).transpose()?;
         let name = recording.unwrap_or_default().to_owned();
         Ok(Some(Self {
             opened,
@@ -81,14 +99,21 @@ impl Beside {
         }))
     }
 
-    fn other<'o>(&'o self, asked: &'o Opened, args: &ExplainArgs) -> Result<Other<'o>, Failure> {
-        let opened = self.opened.as_ref().unwrap_or(asked);
+    fn other<'o>(
+        &'o self,
+        (asked, tables): (&'o Opened, &'o dyn Tables),
+        args: &ExplainArgs,
+    ) -> Result<Other<'o>, Failure> {
+        let (opened, tables) = match &self.opened {
+            Some(opened) => (&**opened, &*opened.tables),
+            None => (asked, tables),
+        };
         let calendar = opened.calendar(zone(args));
         let resolve =
             |text: &WindowText| text.resolve(&calendar, |operation| opened.window_of(operation));
         let window = self.window.as_ref().map(resolve).transpose()?;
         Ok(Other {
-            tables: &*opened.tables,
+            tables,
             window,
             recording: if self.opened.is_some() {
                 &self.name

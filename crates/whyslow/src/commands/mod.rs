@@ -1,9 +1,9 @@
 //! One file a command: what it does with what was typed.
 
-mod ask;
+pub(crate) mod ask;
 mod completions;
 mod doctor;
-mod explain;
+pub(crate) mod explain;
 mod flight;
 mod import;
 mod info;
@@ -11,12 +11,13 @@ mod man;
 mod mark;
 mod record;
 mod schema;
-mod sql;
+pub(crate) mod sql;
 
 use std::process::ExitCode;
 
 use crate::cli::{Cli, Command};
 use crate::failure::Failure;
+use crate::serve;
 use ask::Asked;
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
@@ -32,6 +33,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Question(command) => Asked::new(*command).run(talk),
         Command::As(command) => command.run(talk),
         Command::Sql(args) => sql::run(&args, talk),
+        Command::Serve(args) => serve::run(&args, talk),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Schema(args) => schema::run(&args),

@@ -182,7 +182,7 @@ impl<'p> Printer<'p> {
             subject: Subject {
                 name: "@live".to_owned(),
                 host: Some(host),
-                zone: None,
+                ..Subject::default()
             },
         }
     }

@@ -164,6 +164,7 @@ fn head(answer: &Answer, subject: &Subject) -> Map<String, Json> {
         .window
         .map(|(begin, end)| json!({"begin_ns": begin, "end_ns": end}));
     head.insert("window".into(), window.into());
+    head.extend(subject.more.clone());
     head
 }
 

@@ -63,6 +63,8 @@ pub(crate) struct Subject {
     pub(crate) name: String,
     pub(crate) host: Option<String>,
     pub(crate) zone: Option<String>,
+    /// What the JSON document says besides.
+    pub(crate) more: serde_json::Map<String, serde_json::Value>,
 }
 
 /// Writes an answer where and how the flags say.
@@ -102,15 +104,56 @@ pub(crate) fn write(
         }
         return to_stdout(&text);
     }
-    if let Some(path) = &args.output {
-        return to_file(path, |out| encode(&answer, subject, &look, format, out));
+    if matches!(format, Format::Arrow | Format::Parquet) && args.output.is_none() {
+        refuse_terminal(&look)?;
     }
-    let mut out = BufWriter::with_capacity(BUFFER_BYTES, io::stdout());
-    encode(&answer, subject, &look, format, &mut out)?;
-    out.flush()?;
+    if let Some(path) = &args.output {
+        to_file(path, |out| encode(&answer, subject, &look, format, out))?;
+    } else {
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, io::stdout());
+        encode(&answer, subject, &look, format, &mut out)?;
+        out.flush()?;
+    }
+    if !has_room_for_notes(format) {
+        talk_beside(&answer, &look);
+    }
     // An answer may have hundreds of thousands of texts: nobody waits until they are given back.
     rayon::spawn(move || drop(answer));
     Ok(())
+}
+
+/// The same for another program: into `out`, whatever standard output is. What the form has no room
+/// for is the caller's to tell.
+pub(crate) fn write_into(
+    answer: &mut Answer,
+    subject: &Subject,
+    (zone, weight): (Zone, Weight),
+    args: &OutputArgs,
+    out: &mut (impl Write + Send),
+) -> Result<(), Failure> {
+    let selection = args.cols.as_deref().map(Selection::parse);
+    let selection = selection.unwrap_or_default();
+    choose_table(answer, args.table.as_deref())?;
+    if selection.help {
+        out.write_all(select::names(answer).as_bytes())?;
+        return Ok(());
+    }
+    selection.apply(answer).map_err(Failure::usage)?;
+    let look = Look {
+        weight,
+        rel: answer.window.map(|(begin, _)| begin).filter(|_| args.rel),
+        ascii: args.ascii,
+        ..look(zone, &selection, None, args, &TalkArgs::silent())
+    };
+    encode(answer, subject, &look, args.chosen_format(), out)
+}
+
+/// Whether losses and caveats are part of a form.
+pub(crate) fn has_room_for_notes(format: Format) -> bool {
+    !matches!(
+        format,
+        Format::Csv | Format::Tsv | Format::Arrow | Format::Parquet
+    )
 }
 
 fn look(
@@ -208,18 +251,9 @@ fn encode(
                     csv::write_rows(table, separator, look.group, out)?;
                 }
             }
-            talk_beside(answer, look);
         }
-        Format::Arrow => {
-            refuse_terminal(look)?;
-            columnar::write_arrow(answer, only_table(answer)?, out)?;
-            talk_beside(answer, look);
-        }
-        Format::Parquet => {
-            refuse_terminal(look)?;
-            columnar::write_parquet(answer, only_table(answer)?, out)?;
-            talk_beside(answer, look);
-        }
+        Format::Arrow => columnar::write_arrow(answer, only_table(answer)?, out)?,
+        Format::Parquet => columnar::write_parquet(answer, only_table(answer)?, out)?,
     }
     Ok(())
 }

@@ -84,6 +84,9 @@ fn head() -> Value {
                 "end_ns": {"type": "integer"},
             },
         },
+        "cli": {"description": "Of `serve`: the command that gives the same answer.", "type": "string"},
+        "cut": {"description": "Of `serve`: whether rows were left out because there were too many.",
+            "type": "boolean"},
     })
 }
 

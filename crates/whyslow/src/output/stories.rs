@@ -44,19 +44,7 @@ pub(crate) fn write(
         args,
         talk,
     );
-    let text = match args.chosen_format() {
-        Format::Text => text(report, subject, &look),
-        Format::Md => markdown(report, subject, &look),
-        Format::Json => {
-            let mut text = serde_json::to_string_pretty(report)
-                .map_err(|error| Failure::new(format!("failed to write JSON: {error}")))?;
-            text.push('\n');
-            text
-        }
-        _ => {
-            return Err(Failure::usage("explain has the forms text, json and md"));
-        }
-    };
+    let text = encode(report, subject, &look, args.chosen_format())?;
     if let Some(path) = &args.output {
         return to_file(path, |out| {
             std::io::Write::write_all(out, text.as_bytes()).map_err(Failure::from)
@@ -67,6 +55,45 @@ pub(crate) fn write(
         return pager::show(&text).map_err(Failure::from);
     }
     to_stdout(&text)
+}
+
+/// The same for another program.
+pub(crate) fn to_text(
+    report: &Report,
+    subject: &Subject,
+    calendar: &Calendar,
+    args: &OutputArgs,
+) -> Result<String, Failure> {
+    let look = Look {
+        ascii: args.ascii,
+        ..look(
+            calendar.zone.clone(),
+            &Selection::default(),
+            None,
+            args,
+            &TalkArgs::silent(),
+        )
+    };
+    encode(report, subject, &look, args.chosen_format())
+}
+
+fn encode(
+    report: &Report,
+    subject: &Subject,
+    look: &Look,
+    format: Format,
+) -> Result<String, Failure> {
+    match format {
+        Format::Text => Ok(text(report, subject, look)),
+        Format::Md => Ok(markdown(report, subject, look)),
+        Format::Json => {
+            let mut text = serde_json::to_string_pretty(report)
+                .map_err(|error| Failure::new(format!("failed to write JSON: {error}")))?;
+            text.push('\n');
+            Ok(text)
+        }
+        _ => Err(Failure::usage("explain has the forms text, json and md")),
+    }
 }
 
 fn head(report: &Report, subject: &Subject, look: &Look) -> String {

@@ -14,6 +14,7 @@ fn subject() -> Subject {
         name: "web.wsl".into(),
         host: Some("julien-ubuntu".into()),
         zone: Some("-05:00".into()),
+        ..Subject::default()
     }
 }
 

@@ -106,6 +106,7 @@ impl Opened {
             name: self.name.clone(),
             host: info.host.clone(),
             zone: info.zone.clone(),
+            ..Subject::default()
         }
     }
 

@@ -31,6 +31,9 @@ impl Moment {
         if let Some(rest) = text.strip_prefix('-') {
             return parse_duration(rest).map(Moment::FromEnd);
         }
+        if let Some(ns) = text.strip_suffix("ns").and_then(parse_ns) {
+            return Ok(Moment::Absolute(ns));
+        }
         if let Some(ns) = parse_epoch(text) {
             return Ok(Moment::Absolute(ns));
         }
@@ -133,6 +136,12 @@ fn face(time: Time) -> String {
         time.minute(),
         time.second()
     )
+}
+
+/// Exactly so many nanoseconds since the epoch, however few: what programs write.
+fn parse_ns(digits: &str) -> Option<Ns> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().ok())?
 }
 
 /// Seconds, milli-, micro- or nanoseconds since the epoch, told apart by size: each range is over
@@ -244,6 +253,9 @@ mod tests {
         check("1421342330432950", 1_421_342_330_432_950_000);
         check("1421342330432950815", 1_421_342_330_432_950_815);
         check("1421342330.5", 1_421_342_330_500_000_000);
+        check("1421342330432950815ns", 1_421_342_330_432_950_815);
+        check("5000ns", 5_000);
+        check("0ns", 0);
     }
 
     #[test]

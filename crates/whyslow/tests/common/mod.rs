@@ -78,6 +78,20 @@ impl Place {
         command
     }
 
+    /// The same for whoever talks to it while it runs.
+    pub(crate) fn program(&self) -> std::process::Command {
+        let prepared = self.whyslow();
+        let mut command = std::process::Command::new(prepared.get_program());
+        command.current_dir(self.path());
+        for (name, value) in prepared.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
+    }
+
     /// Standard output of a command that must succeed.
     pub(crate) fn stdout(&self, args: &[&str]) -> String {
         let output = self.whyslow().args(args).assert().success();

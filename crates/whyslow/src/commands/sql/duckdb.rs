@@ -14,7 +14,7 @@ const WHEEL: &str = "import os, duckdb_cli; \
 
 /// The program itself: from `WHYSLOW_DUCKDB`, PATH, or the Python package `duckdb-cli`, whose
 /// `duckdb` in PATH is only a script (and a script would need Python inside of the confinement).
-pub(super) fn find() -> Result<PathBuf, Failure> {
+pub(crate) fn find() -> Result<PathBuf, Failure> {
     let named = std::env::var_os("WHYSLOW_DUCKDB").filter(|path| !path.is_empty());
     if let Some(path) = named.map(PathBuf::from) {
         return if is_program(&path) {

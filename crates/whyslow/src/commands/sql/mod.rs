@@ -8,7 +8,7 @@
 //! kernel has no Landlock, the tables are copied into memory and no file may be opened at all.
 
 mod confine;
-mod duckdb;
+pub(crate) mod duckdb;
 mod views;
 
 use std::ffi::OsString;

@@ -1,0 +1,180 @@
+//! `serve`: recordings for browsers and programs, over HTTP on this machine alone.
+//!
+//! Nothing can be written but notes, nothing can be read but the recordings that were named, and
+//! nothing is answered without the token.
+
+mod app;
+mod assets;
+mod desk;
+mod form;
+mod guard;
+mod limited;
+mod listen;
+mod questions;
+mod recordings;
+mod reply;
+mod shelf;
+mod sql;
+mod told;
+mod words;
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::cli::{ServeArgs, TalkArgs};
+use crate::failure::Failure;
+use crate::{interrupt, talk};
+use desk::{Costs, Desk};
+use guard::Token;
+use listen::Socket;
+use shelf::Shelf;
+use sql::Sql;
+
+/// The only place that takes anything.
+const NOTES_PATH: &str = "/api/v1/notes";
+/// Between two looks whether somebody said stop.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// For answers under way when the server ends.
+const GRACE: Duration = Duration::from_secs(2);
+const SSH_PORT: &str = "22";
+
+/// What all connections have in common.
+type Shared = Arc<Server>;
+
+struct Server {
+    token: Token,
+    shelf: Shelf,
+    desk: Arc<Desk>,
+    sql: Sql,
+}
+
+pub(crate) fn run(args: &ServeArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    let is_over = interrupt::flag()?;
+    let shelf = Shelf::open(&args.recordings, talk)?;
+    let sql = Sql::find();
+    let socket = Socket::bind(&args.listen, args.port)?;
+    let token = Token::random()?;
+    say_where(&socket, &token, talk)?;
+    let costs = Costs {
+        time: args.query_time,
+        memory_bytes: args.query_memory.max(0) as u64,
+    };
+    let shared = Arc::new(Server {
+        token,
+        shelf,
+        desk: Arc::new(Desk::new(costs, Arc::clone(&is_over))),
+        sql,
+    });
+    let left = match &socket {
+        Socket::Unix(_, path) => Some(path.clone()),
+        Socket::Tcp(..) => None,
+    };
+    let served = serve(socket, shared, &is_over);
+    if let Some(path) = left {
+        let _ = std::fs::remove_file(path);
+    }
+    served
+}
+
+/// Until somebody says stop.
+fn serve(socket: Socket, shared: Shared, is_over: &Arc<AtomicBool>) -> Result<(), Failure> {
+    let failed = |error| Failure::new("failed to serve").caused_by(&error);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("serve")
+        .enable_all()
+        .build()
+        .map_err(failed)?;
+    let (end, ends) = watch::channel(false);
+    let is_over = Arc::clone(is_over);
+    let served = runtime.block_on(async move {
+        let serving = tokio::spawn(listen::serve(socket, app::router(shared), ends.clone()));
+        while !is_over.load(Ordering::Relaxed) && !serving.is_finished() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        let _ = end.send(true);
+        match serving.await {
+            Ok(served) => served,
+            Err(panic) => Err(std::io::Error::other(panic)),
+        }
+    });
+    runtime.shutdown_timeout(GRACE);
+    served.map_err(failed)
+}
+
+/// The address on standard output, and how to get there on standard error.
+fn say_where(socket: &Socket, token: &Token, talk: &TalkArgs) -> Result<(), Failure> {
+    let (line, hints) = match socket {
+        Socket::Tcp(_, address) => at_port(*address, token),
+        Socket::Unix(_, path) => at_path(path, token),
+    };
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{line}")?;
+    stdout.flush()?;
+    if talk.quiet {
+        return Ok(());
+    }
+    for hint in hints {
+        talk::line(&hint);
+    }
+    if !assets::are_there() {
+        talk::line(
+            "note: this build has no pages: ./dev ui makes them; programs are answered all the same",
+        );
+    }
+    talk::line("Ctrl-C ends it");
+    Ok(())
+}
+
+fn at_port(address: SocketAddr, token: &Token) -> (String, Vec<String>) {
+    // What stands behind `#` stays in the browser: no log and no proxy has it.
+    let line = format!("http://{address}/#token={}", token.text());
+    let port = address.port();
+    let hints = ssh_hosts()
+        .into_iter()
+        .map(|host| {
+            format!(
+                "from your machine, first: ssh -L {port}:{address} {host}\n\
+                 then open: http://127.0.0.1:{port}/#token={}",
+                token.text()
+            )
+        })
+        .collect();
+    (line, hints)
+}
+
+fn at_path(path: &Path, token: &Token) -> (String, Vec<String>) {
+    let shown = words::quoted(&path.display().to_string());
+    let line = format!("unix:{shown} token={}", token.text());
+    let mut hints = vec![format!(
+        "ask it: curl --unix-socket {shown} -H 'Authorization: Bearer {}' http://localhost/api/v1/recordings",
+        token.text()
+    )];
+    hints.extend(ssh_hosts().into_iter().map(|host| {
+        format!(
+            "from your machine: ssh -L 7000:{shown} {host}, then open http://127.0.0.1:7000/#token={}",
+            token.text()
+        )
+    }));
+    (line, hints)
+}
+
+/// How ssh came here, if it did.
+fn ssh_hosts() -> Option<String> {
+    let connection = std::env::var("SSH_CONNECTION").ok()?;
+    let mut words = connection.split_whitespace().skip(2);
+    let (host, port) = (words.next()?, words.next()?);
+    let user = std::env::var("USER").ok().filter(|user| !user.is_empty());
+    let user = user.map_or_else(String::new, |user| format!("{user}@"));
+    let port = match port {
+        SSH_PORT => String::new(),
+        port => format!("-p {} ", words::quoted(port)),
+    };
+    Some(format!("{port}{}", words::quoted(&format!("{user}{host}"))))
+}

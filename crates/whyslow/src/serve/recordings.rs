@@ -1,0 +1,91 @@
+//! `recordings` and `status`: what there is, and how busy the server is.
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+use whyslow_analysis::{TOPICS, Verb};
+use whyslow_model::Symbols;
+use whyslow_model::tables::LostEventsRow;
+use whyslow_store::{StoreError, Tables, rows};
+
+use super::Shared;
+use super::reply::{self, Refusal};
+use super::shelf::{Book, Held};
+use super::words::Query;
+
+pub(super) async fn recordings(
+    State(shared): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    Query::of(request.uri())?.only(&[])?;
+    let asked = shared.clone();
+    let all = shared.desk.ask(move |_| {
+        let books = asked.shelf.books().iter();
+        books
+            .map(|book| about(book, &book.now(), &asked))
+            .collect::<Result<Vec<Value>, Refusal>>()
+    });
+    reply::json_document(&json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "recordings": all.await?,
+    }))
+}
+
+pub(super) async fn status(State(shared): State<Shared>) -> Result<Response, Refusal> {
+    reply::json_document(&json!({"questions": shared.desk.status()}))
+}
+
+fn about(book: &Book, held: &Held, shared: &Shared) -> Result<Value, Refusal> {
+    let info = held.opened.tables.info();
+    let counted = info.tables.iter().filter(|(_, table)| table.rows > 0);
+    let rows: Map<String, Value> = counted
+        .map(|(name, table)| (name.clone(), json!(table.rows)))
+        .collect();
+    Ok(json!({
+        "id": book.id,
+        "name": held.opened.name(),
+        "digest": held.digest,
+        "host": info.host,
+        "zone": info.zone,
+        "begin_ns": info.begin_ns,
+        "end_ns": info.end_ns,
+        "live": book.is_live,
+        "rows": rows,
+        "kinds": kinds(),
+        "lost": lost(&*held.opened.tables)?,
+        "tiles": {"state": "building", "done": 0.0},
+        "sql": shared.sql.about(),
+    }))
+}
+
+/// What can be asked; whether it was recorded is told by the answer.
+fn kinds() -> Vec<Value> {
+    let topics = TOPICS.iter().map(|topic| {
+        let verbs: Vec<&str> = topic.views.iter().map(|view| view.verb.name()).collect();
+        let by_time = topic.views.iter().filter(|view| view.by_time);
+        let by_time: Vec<&str> = by_time.map(|view| view.verb.name()).collect();
+        json!({
+            "kind": topic.kind.name(),
+            "about": topic.about,
+            "verbs": verbs,
+            "default": topic.default.map(Verb::name),
+            "by_time": by_time,
+        })
+    });
+    topics.collect()
+}
+
+fn lost(tables: &dyn Tables) -> Result<Vec<Value>, StoreError> {
+    let mut symbols = Symbols::new();
+    let found = rows::<LostEventsRow>(tables, &mut symbols)?;
+    let ranges = found.iter().map(|row| {
+        json!({
+            "kind": symbols.get(row.kind),
+            "count": row.count,
+            "cpu": row.cpu,
+            "begin_ns": row.ts,
+            "end_ns": row.ts_end,
+        })
+    });
+    Ok(ranges.collect())
+}

@@ -1,0 +1,109 @@
+//! `explain` and `why`.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::{Value, json};
+use whyslow_explain::{MECHANISMS_TOLD, why};
+use whyslow_model::mechanism::MECHANISMS;
+
+use super::limited::{Gauge, Limited};
+use super::questions::wrong_words;
+use super::reply::{self, Refusal};
+use super::shelf::Held;
+use super::words::{self, Query};
+use super::{Shared, form};
+use crate::cli::{Cli, Command, ExplainArgs, Format, OutputArgs};
+use crate::commands::explain::{Beside, report};
+use crate::failure::Failure;
+use crate::output;
+
+pub(super) async fn explain(
+    State(shared): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let query = Query::of(request.uri())?;
+    let format = form::of(request.headers(), &query)?;
+    if !matches!(format, Format::Json | Format::Md | Format::Text) {
+        let error = "explanations have the forms json, md and text";
+        return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, error));
+    }
+    let book = shared.shelf.find(&query)?;
+    let held = book.now();
+    let place = std::path::absolute(held.opened.path()).unwrap_or_default();
+    let spoken = words::spoken(&["explain"], (&place, &book.word), &query)?;
+    let read = Cli::read(&spoken.words).map_err(wrong_words)?;
+    let Command::Explain(args) = read.command else {
+        return Err(Refusal::wrong("that is no question"));
+    };
+    let beside = Beside::opened_by(&args, |name| {
+        let found = shared.shelf.named(name);
+        let unknown = || Failure::usage("the server does not show the recording of `vs`");
+        found
+            .map(|held| Arc::clone(&held.opened))
+            .ok_or_else(unknown)
+    })?;
+    let command = spoken.command;
+    let shown = command.clone();
+    let written = shared
+        .desk
+        .ask(move |gauge| write(&args, &held, (beside.as_ref(), gauge), (format, &shown)));
+    let body = written.await?;
+    Ok(reply::with_command(
+        form::media_type(format),
+        &command,
+        body,
+    ))
+}
+
+fn write(
+    args: &ExplainArgs,
+    held: &Held,
+    (beside, gauge): (Option<&Beside>, &Gauge),
+    (format, command): (Format, &str),
+) -> Result<Vec<u8>, Refusal> {
+    let opened = &held.opened;
+    let tables = Limited::new(&*opened.tables, gauge);
+    let (report, calendar) = report(args, opened, &tables, beside)?;
+    if format == Format::Json {
+        let failed = |error| Failure::new(format!("failed to write JSON: {error}"));
+        let mut document = serde_json::to_value(&report).map_err(failed)?;
+        document["cli"] = json!(command);
+        return Ok(serde_json::to_vec(&document).map_err(failed)?);
+    }
+    let output = OutputArgs {
+        format,
+        ..args.output.clone()
+    };
+    let text = output::stories::to_text(&report, &opened.subject(), &calendar, &output)?;
+    Ok(text.into_bytes())
+}
+
+/// What is known of a mechanism in general, or of all.
+pub(super) async fn mechanism(request: Request) -> Result<Response, Refusal> {
+    let query = Query::of(request.uri())?;
+    query.only(&["mechanism"])?;
+    let Some(id) = query.get("mechanism") else {
+        let all: Vec<Value> = MECHANISMS_TOLD.iter().map(about).collect();
+        return reply::json_document(&json!({"mechanisms": all}));
+    };
+    let unknown = || {
+        let error = format!("there is no mechanism `{id}`");
+        Refusal::new(StatusCode::NOT_FOUND, error).hint("without `mechanism` all are told")
+    };
+    reply::json_document(&about(why(id).ok_or_else(unknown)?))
+}
+
+fn about(told: &whyslow_explain::Mechanism) -> Value {
+    let short = MECHANISMS.iter().find(|(id, _)| *id == told.id);
+    json!({
+        "id": told.id,
+        "short": short.map(|(_, meaning)| meaning),
+        "what": told.what,
+        "recognised": told.recognised,
+        "advice": told.advice,
+        "reference": told.reference,
+    })
+}

@@ -1,0 +1,288 @@
+//! From the keys of an address to the words of the command line, which are read by its definitions:
+//! what can be asked, and how it is said to be wrong, cannot differ.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use axum::http::Uri;
+use clap::Arg;
+
+use super::reply::Refusal;
+use crate::cli::Cli;
+
+/// Keys that are the server's own.
+const OWN: &[&str] = &[
+    "rec", "what", "view", "format", "interval", "count", "digest",
+];
+/// What would write files, or change what is said on the server's terminal.
+const REFUSED: &[&str] = &[
+    "output",
+    "json",
+    "csv",
+    "no-pager",
+    "strict",
+    "why",
+    "color",
+    "quiet",
+    "progress",
+    "no-progress",
+    "help",
+    "version",
+];
+/// A number of fewer digits could be meant in seconds.
+const DIGITS_OF_NS: usize = 18;
+
+/// Keys with their values, in order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(super) fn of(uri: &Uri) -> Result<Self, Refusal> {
+        axum::extract::Query::try_from_uri(uri)
+            .map(|axum::extract::Query(pairs)| Self(pairs))
+            .map_err(|_| Refusal::wrong("what stands behind `?` is no list of keys and values"))
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(name, _)| name == key);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub(super) fn need(&self, key: &str) -> Result<&str, Refusal> {
+        let missing = || Refusal::wrong(format!("`{key}` is missing"));
+        self.get(key).ok_or_else(missing)
+    }
+
+    /// Refuses keys that mean nothing here.
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
+        let is_known = |key: &String| known.contains(&key.as_str()) || key == "rec";
+        match self.0.iter().find(|(key, _)| !is_known(key)) {
+            None => Ok(()),
+            Some((key, _)) => Err(unknown(key, known.iter().copied())),
+        }
+    }
+}
+
+fn unknown<'k>(key: &str, known: impl Iterator<Item = &'k str>) -> Refusal {
+    let mut known: Vec<&str> = known.collect();
+    known.sort_unstable();
+    known.dedup();
+    Refusal::wrong(format!("`{key}` is no key of this question"))
+        .hint(format!("there are: {}", known.join(", ")))
+}
+
+/// What was asked, in words.
+#[derive(Debug)]
+pub(super) struct Spoken {
+    pub(super) words: Vec<OsString>,
+    /// The same for people to paste.
+    pub(super) command: String,
+}
+
+/// The words of a question: `path` is what is asked, as in `io top`; `recording` where it lies and
+/// how it was named.
+pub(super) fn spoken(
+    path: &[&str],
+    recording: (&Path, &str),
+    query: &Query,
+) -> Result<Spoken, Refusal> {
+    let nothing = || {
+        Refusal::new(
+            axum::http::StatusCode::NOT_FOUND,
+            format!("there is no question `{}`", path.join(" ")),
+        )
+        .hint("`recordings` lists what can be asked")
+    };
+    let command = Cli::definition(path).ok_or_else(nothing)?;
+    let mut flags = Vec::new();
+    for (key, value) in &query.0 {
+        let key = if key == "w" { "window" } else { key.as_str() };
+        if OWN.contains(&key) {
+            continue;
+        }
+        if REFUSED.contains(&key) {
+            return Err(Refusal::wrong(format!(
+                "`{key}` cannot be asked of a server"
+            )));
+        }
+        let is_it = |arg: &&Arg| has_name(arg, key);
+        let Some(arg) = command.get_arguments().find(is_it) else {
+            let names = command.get_arguments().filter_map(Arg::get_long);
+            let taken = names.filter(|name| !REFUSED.contains(name));
+            return Err(unknown(key, taken.chain(OWN.iter().copied())));
+        };
+        flags.extend(flag(arg, key, value)?);
+    }
+    let behind: Vec<&str> = ["interval", "count"]
+        .iter()
+        .filter_map(|key| query.get(key))
+        .collect();
+    Ok(join(path, recording, &flags, &behind))
+}
+
+fn has_name(arg: &Arg, name: &str) -> bool {
+    let aliases = arg.get_all_aliases().unwrap_or_default();
+    arg.get_long() == Some(name) || arg.get_long().is_some() && aliases.contains(&name)
+}
+
+/// `--key=value`, `--key`, or nothing if it is switched off.
+fn flag(arg: &Arg, key: &str, value: &str) -> Result<Option<String>, Refusal> {
+    let name = arg.get_long().unwrap_or(key);
+    if arg.get_action().takes_values() {
+        return Ok(Some(match name {
+            "window" | "vs" => format!("--{name}={}", exact(value)),
+            _ => format!("--{name}={value}"),
+        }));
+    }
+    match value {
+        "" | "1" | "true" => Ok(Some(format!("--{name}"))),
+        "0" | "false" => Ok(None),
+        _ => Err(Refusal::wrong(format!(
+            "`{key}` is on (1) or off (0), not `{value}`"
+        ))),
+    }
+}
+
+fn join(path: &[&str], (place, shown): (&Path, &str), flags: &[String], behind: &[&str]) -> Spoken {
+    let mut words: Vec<OsString> = vec!["whyslow".into()];
+    words.extend(path.iter().map(OsString::from));
+    words.extend(flags.iter().map(OsString::from));
+    words.extend(["--".into(), place.as_os_str().to_owned()]);
+    words.extend(behind.iter().map(OsString::from));
+    let shown = if shown.starts_with('-') {
+        format!("./{shown}")
+    } else {
+        shown.to_owned()
+    };
+    let mut command = String::from("whyslow");
+    let said = path.iter().copied().chain([shown.as_str()]);
+    let said = said.chain(behind.iter().copied());
+    for word in said.chain(flags.iter().map(String::as_str)) {
+        command.push(' ');
+        command.push_str(&quoted(word));
+    }
+    Spoken { words, command }
+}
+
+/// `BEGIN..END` in whole numbers is in nanoseconds; with few digits that has to be said.
+fn exact(window: &str) -> String {
+    let side = |text: &str| {
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        (text.is_empty() || is_number).then(|| match text.len() {
+            1..DIGITS_OF_NS => format!("{text}ns"),
+            _ => text.to_owned(),
+        })
+    };
+    let sides = window
+        .split_once("..")
+        .and_then(|(begin, end)| Some((side(begin)?, side(end)?)));
+    match sides {
+        Some((begin, end)) => format!("{begin}..{end}"),
+        None => window.to_owned(),
+    }
+}
+
+/// A word as shells take it, in printable ASCII.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| {
+        c.is_ascii_alphanumeric()
+            || matches!(c, '_' | '-' | '.' | '/' | ':' | '=' | ',' | '+' | '@' | '%')
+    };
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    if word.chars().all(|c| matches!(c, ' '..='~')) {
+        return format!("'{}'", word.replace('\'', r"'\''"));
+    }
+    let mut text = String::from("$'");
+    for c in word.chars() {
+        match c {
+            '\'' | '\\' => text.extend(['\\', c]),
+            ' '..='~' => text.push(c),
+            // Bytes, because not every shell knows of characters here.
+            c => {
+                let mut bytes = [0_u8; 4];
+                for byte in c.encode_utf8(&mut bytes).bytes() {
+                    let _ = write!(text, "\\{byte:03o}");
+                }
+            }
+        }
+    }
+    text.push('\'');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(text: &str) -> Query {
+        let uri: Uri = format!("/api/v1/table?{text}").parse().expect("an address");
+        Query::of(&uri).expect("keys")
+    }
+
+    fn command(path: &[&str], text: &str) -> Result<String, String> {
+        let recording = (Path::new("/r/web.wsl"), "web.wsl");
+        spoken(path, recording, &query(text))
+            .map(|spoken| spoken.command)
+            .map_err(|refusal| format!("{refusal:?}"))
+    }
+
+    #[test]
+    fn keys_become_flags_of_the_command() {
+        let check = |path: &[&str], text: &str, want: &str| {
+            assert_eq!(command(path, text).as_deref(), Ok(want), "{text}");
+        };
+        check(&["io", "top"], "what=io&view=top", "whyslow io top web.wsl");
+        check(
+            &["io", "top"],
+            "min=5ms&errors=1&wide=0&w=%2B1s..%2B2s",
+            "whyslow io top web.wsl --min=5ms --errors --window=+1s..+2s",
+        );
+        check(
+            &["io", "stats"],
+            "w=1421342317216484041..1421342333821580313&interval=1&count=5",
+            "whyslow io stats web.wsl 1 5 --window=1421342317216484041..1421342333821580313",
+        );
+        check(
+            &["io", "log"],
+            "w=5..7000",
+            "whyslow io log web.wsl --window=5ns..7000ns",
+        );
+        check(
+            &["files", "top"],
+            "file=/tmp/it's+*.txt",
+            r"whyslow files top web.wsl '--file=/tmp/it'\''s *.txt'",
+        );
+        check(
+            &["io", "top"],
+            "comm=%C3%A4%1b",
+            r"whyslow io top web.wsl $'--comm=\303\244\033'",
+        );
+        check(
+            &["io", "hist"],
+            "freq-resolution=5",
+            "whyslow io hist web.wsl --linear=5",
+        );
+        check(
+            &["explain"],
+            "slow=open%3E100ms",
+            "whyslow explain web.wsl '--slow=open>100ms'",
+        );
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        let check = |path: &[&str], text: &str, part: &str| {
+            let message = command(path, text).expect_err(text);
+            assert!(message.contains(part), "{text}: {message}");
+        };
+        check(&["io", "top"], "pids=5", "no key of this question");
+        check(&["io", "top"], "output=/etc/passwd", "cannot be asked");
+        check(&["io", "top"], "color=always", "cannot be asked");
+        check(&["io", "top"], "errors=maybe", "on (1) or off (0)");
+        check(&["io", "no-such"], "", "no question");
+        check(&["sql"], "query-file=/etc/passwd&tables2", "no key");
+    }
+}
