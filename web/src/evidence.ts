@@ -23,7 +23,8 @@ export function pageOf(evidence: string): PageId {
 /** Opens it, with the window around and the row chosen. */
 export function openEvidence(evidence: string, window: Span): void {
     const page = pageOf(evidence);
-    go({ page, window: clamp(withMargin(window), clock.value.length), filter: {}, options: page === "threads" ? {} : { tab: "top" } });
+    const options: Record<string, string> = page === "threads" ? {} : { tab: `${page}-top` };
+    go({ page, window: clamp(withMargin(window), clock.value.length), filter: {}, options });
     choose({ id: evidence });
 }
 

@@ -3,13 +3,13 @@
 /** A whole number: a number while that is exact, else its digits. */
 export type Exact = number | string;
 
-/** Strings (to be left alone), or whole numbers too long for a double. */
-const STRING_OR_LONG = /"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/g;
+/** Strings (to be left alone), or numbers with at least 16 characters, all of each. */
+const STRING_OR_LONG = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]{15,}/g;
+const WHOLE = /^-?\d+$/;
 
 /** Like `JSON.parse`, but whole numbers of 16 digits and more come as text. */
 export function parseExact(text: string): unknown {
-    const quoted = text.replace(STRING_OR_LONG, (found) => (found.startsWith('"') ? found : `"${found}"`));
-    return JSON.parse(quoted);
+    return JSON.parse(text.replace(STRING_OR_LONG, (found) => (WHOLE.test(found) ? `"${found}"` : found)));
 }
 
 export function toBig(value: Exact): bigint {

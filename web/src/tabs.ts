@@ -25,7 +25,7 @@ export interface PageInfo {
 }
 
 const view = (what: string, verb: string, title: string, parameters?: Parameters, chart?: Tab["chart"]): Tab => ({
-    id: parameters?.["by"] ? `${verb}-${String(parameters["by"])}` : verb,
+    id: [what, verb, parameters?.["by"]].filter(Boolean).join("-"),
     title,
     what,
     verb,

@@ -8,9 +8,9 @@ const DURATIONS: readonly (readonly [number, string])[] = [
 ];
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
-/** Three significant digits, without zeros that say nothing. */
+/** Three significant digits, whole numbers with all of theirs. */
 export function digits(value: number): string {
-    const size = Math.abs(value);
+    const size = Math.abs(Number(value.toPrecision(3)));
     if (size >= 100 || Number.isInteger(value)) return grouped(Math.round(value));
     return value.toFixed(size >= 10 ? 1 : size >= 1 ? 2 : 3);
 }

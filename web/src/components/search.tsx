@@ -81,5 +81,5 @@ export function Search() {
 function open(hit: Hit): void {
     closeDialog();
     const filter = Object.fromEntries(Object.entries(hit.filter ?? {}).map(([key, value]) => [key, String(value)]));
-    go({ page: PAGE_OF[hit.kind] ?? "io", filter, options: hit.kind === "function" ? { tab: "top" } : {} });
+    go({ page: PAGE_OF[hit.kind] ?? "io", filter, options: hit.kind === "function" ? { tab: "stacks-top" } : {} });
 }

@@ -22,5 +22,5 @@ export function KindPage({ page }: { readonly page: PageInfo }) {
 /** Another device beside, where one is chosen for it. */
 function beside(page: PageInfo, tab: string): Parameters {
     const other = view.value.options["beside"];
-    return page.id === "block" && tab === "hist" && other && view.value.filter["dev"] ? { vs: other } : {};
+    return page.id === "block" && tab === "block-hist" && other && view.value.filter["dev"] ? { vs: other } : {};
 }
