@@ -9,7 +9,7 @@ export interface Tab {
     readonly verb: string;
     readonly parameters?: Parameters;
     /** Drawn as a chart, with the table as its twin. */
-    readonly chart?: "heat" | "lines" | "lanes";
+    readonly chart?: "heat" | "flame";
 }
 
 export interface PageInfo {
@@ -45,6 +45,7 @@ export const PAGE_LIST: readonly PageInfo[] = [
             view("states", "usage", "states"),
             view("threads", "list", "threads"),
             view("states", "top", "longest"),
+            view("stacks", "usage", "flame graph", {}, "flame"),
             view("stacks", "top", "stacks"),
         ],
     },

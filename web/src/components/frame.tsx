@@ -12,6 +12,7 @@ import { visible } from "../visible";
 import { Chips } from "./chips";
 import { Drawer } from "./drawer";
 import { openDialog } from "./dialogs";
+import { Overview } from "./overview";
 import { Toast } from "./toast";
 
 /** What stands around every page. */
@@ -37,6 +38,7 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
                 <Chips />
                 <Tools />
             </header>
+            <Overview />
             <main id="main" tabIndex={-1}>
                 <h1>{pageInfo(view.value.page).title}</h1>
                 <Losses />

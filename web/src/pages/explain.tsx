@@ -1,11 +1,12 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import { clock, recording } from "../app";
 import { useAnswer } from "../ask";
 import { Pending, Problem } from "../components/problem";
 import { StoryCard } from "../components/story";
 import { actorName } from "../evidence";
-import { common, go } from "../state";
+import { explanation } from "../marks";
+import { common, go, view } from "../state";
 import { clamp, span, withMargin } from "../times";
 import type { Explanation, Finding } from "../types";
 import { ratio } from "../units";
@@ -14,6 +15,10 @@ import { visible } from "../visible";
 /** Home: what was slow, and who did it. */
 export function ExplainPage() {
     const asked = useAnswer<Explanation>("explain", explainParameters(common.value));
+    const isWhole = !view.value.window && Object.keys(view.value.filter).length === 0;
+    useEffect(() => {
+        if (isWhole && asked.answer && !asked.isPending) explanation.value = asked.answer;
+    }, [asked.answer, asked.isPending, isWhole]);
     if (asked.failure) return <Problem failure={asked.failure} />;
     if (!asked.answer) return <Pending what="looking for what was slow, and why" />;
     return <Told explanation={asked.answer} isStale={asked.isPending} />;
@@ -25,8 +30,8 @@ export function explainParameters(from: Readonly<Record<string, string>>): Recor
     return Object.fromEntries(Object.entries(from).filter(([key]) => known.includes(key)));
 }
 
-export function Told({ explanation, isStale }: { readonly explanation: Explanation; readonly isStale: boolean }) {
-    const { stories, findings, patterns, caveats, tracer_share: share } = explanation;
+export function Told({ explanation: told, isStale }: { readonly explanation: Explanation; readonly isStale: boolean }) {
+    const { stories, findings, patterns, caveats, tracer_share: share } = told;
     const isQuiet = stories.length + findings.length + patterns.length === 0;
     return (
         <div class={isStale ? "told stale" : "told"}>
