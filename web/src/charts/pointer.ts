@@ -37,6 +37,9 @@ export function listen(element: HTMLElement, gestures: Gestures): () => void {
     };
     const down = (event: PointerEvent) => {
         if (event.button !== 0) return;
+        // No text is to be selected; the focus, which goes with that, is given by hand.
+        event.preventDefault();
+        element.closest<HTMLElement>("[tabindex='0']")?.focus({ preventScroll: true });
         const { x, y } = place(event);
         const isBaseline = event.ctrlKey || event.metaKey;
         begin = { x, y, window: gestures.scale().window, isPan: event.shiftKey, isBaseline };

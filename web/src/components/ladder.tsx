@@ -31,7 +31,7 @@ export function Ladder({ story }: { readonly story: Story }) {
         <section class="ladder" aria-label="the chain on a time line">
             <svg viewBox={`0 0 ${WIDTH} ${height}`} aria-hidden="true">
                 <Axis frame={frame} whole={whole} x={x} height={height} />
-                <Name row={0} text={actorName(story.target.actor)} isStrong />
+                <Name row={0} text="slow" isStrong />
                 <rect class="target" x={x(whole.begin)} y={TOP + 6} width={Math.max(x(whole.end) - x(whole.begin), 2)} height={LANE - 14} />
                 <text class="label" x={x(whole.begin) + 6} y={TOP + 22}>
                     {shortened(visible(story.target.what), 92)}
@@ -63,6 +63,7 @@ export function Ladder({ story }: { readonly story: Story }) {
                             >
                                 <title>{title(`${hop.what}: ${hop.mechanism}, ${duration(window.end - window.begin)}`)}</title>
                             </rect>
+                            <BarText hop={hop} left={x(window.begin)} width={x(window.end) - x(window.begin)} row={row} />
                             {next && next.row !== row && (
                                 <path class="step" d={`M${x(next.window.begin) + 1} ${TOP + row * LANE + LANE - 8}V${TOP + next.row * LANE + 6}`} />
                             )}
@@ -98,6 +99,20 @@ export function Ladder({ story }: { readonly story: Story }) {
                 ))}
             </ol>
         </section>
+    );
+}
+
+/** About so wide is a character of a label. */
+const CHARACTER = 6.6;
+
+function BarText({ hop, left, width, row }: { hop: Hop; left: number; width: number; row: number }) {
+    const text = `${hop.mechanism}${hop.object ? `, ${hop.object.kind} ${hop.object.name}` : ""}`;
+    const room = Math.floor((width - 12) / CHARACTER);
+    if (room < 8) return null;
+    return (
+        <text class="label in-bar" x={left + 6} y={TOP + row * LANE + 22}>
+            {shortened(visible(text), room)}
+        </text>
     );
 }
 

@@ -37,7 +37,7 @@ export function StoryCard({ story, number, isOpen }: { readonly story: Story; re
                 <button type="button" class="number" aria-expanded={open} aria-controls={body} onClick={() => setOpen(!open)}>
                     <span aria-hidden="true">{open ? "▾" : "▸"}</span> {number}
                 </button>
-                <p class="verdict">{visible(story.verdict)}</p>
+                <Verdict story={story} />
             </header>
             <p class="badges">
                 <span class={`badge confidence-${story.confidence}`}>{CONFIDENCE[story.confidence]}</span>
@@ -59,6 +59,31 @@ export function StoryCard({ story, number, isOpen }: { readonly story: Story; re
                 {open && <Body story={story} onShow={show} />}
             </div>
         </article>
+    );
+}
+
+/** The sentence, with the culprit as the way to it. */
+function Verdict({ story }: { story: Story }) {
+    const part = story.culprit === null ? null : story.parts[story.culprit];
+    const name = part && part.culprit.kind !== "own" ? actorName(part.culprit) : null;
+    const at = name === null ? -1 : story.verdict.lastIndexOf(name);
+    if (!part || name === null || at < 0) return <p class="verdict">{visible(story.verdict)}</p>;
+    const window = span(clock.value, story.target.begin_ns, story.target.end_ns);
+    const show = () =>
+        go({
+            page: "threads",
+            window: clamp(withMargin(window), clock.value.length),
+            filter: {},
+            options: part.culprit.tid === null ? {} : { at: String(part.culprit.tid) },
+        });
+    return (
+        <p class="verdict">
+            {visible(story.verdict.slice(0, at))}
+            <button type="button" class="link strong culprit" onClick={show}>
+                {visible(name)}
+            </button>
+            {visible(story.verdict.slice(at + name.length))}
+        </p>
     );
 }
 
