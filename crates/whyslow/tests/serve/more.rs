@@ -23,8 +23,8 @@ fn hostile() -> (Place, Vec<String>) {
         for byte in name.bytes() {
             match byte {
                 b'"' | b'\\' | 0..=0x1f | 0x7f.. => {
-                    let _ = write!(quoted, "\x{byte:02x}");
-                },
+                    let _ = write!(quoted, "\\x{byte:02x}");
+                }
                 byte => quoted.push(char::from(byte)),
             }
         }
