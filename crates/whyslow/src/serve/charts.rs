@@ -43,15 +43,16 @@ impl Charts {
         tables: &dyn Tables,
         is_over: &AtomicBool,
     ) {
-        let made = place.and_then(|place| match place.open() {
-            Ok(Some(tiles)) => Ok(tiles),
+        let made = place.and_then(|place| {
             // What cannot be used is built anew.
-            Ok(None) | Err(_) => {
-                let progress = |done: f64| {
-                    self.done.store((done * MILLION) as u64, Ordering::Relaxed);
-                };
-                Ok(place.build(tables, &progress, is_over)?)
+            if let Ok(Some(tiles)) = place.open() {
+                return Ok(tiles);
             }
+            let progress = |done: f64| {
+                let done = (done * MILLION) as u64;
+                self.done.store(done, Ordering::Relaxed);
+            };
+            Ok(place.build(tables, &progress, is_over)?)
         });
         let state = match made {
             Ok(tiles) => State::Ready(Arc::new(tiles)),

@@ -32,7 +32,8 @@ struct Note {
     ts_ns: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     end_ns: Option<i64>,
-    note: String,
+    #[serde(rename = "note")]
+    text: String,
 }
 
 /// Where notes are kept; nowhere for who has no home.
@@ -144,7 +145,7 @@ fn checked(body: &[u8]) -> Result<Vec<Note>, Refusal> {
         Refusal::wrong(format!("these are no notes: {error}"))
             .hint("a list of {\"ts_ns\": …, \"end_ns\": …, \"note\": \"…\"}; end_ns may be missing")
     })?;
-    let is_long = |note: &Note| note.note.len() > NOTE_BYTES_MAX;
+    let is_long = |note: &Note| note.text.len() > NOTE_BYTES_MAX;
     if notes.len() > NOTES_MAX || notes.iter().any(is_long) {
         return Err(too_much());
     }
@@ -167,7 +168,7 @@ mod tests {
         let some = vec![Note {
             ts_ns: i64::MIN,
             end_ns: Some(i64::MAX),
-            note: "<b>\u{202e}\n".to_owned(),
+            text: "<b>\u{202e}\n".to_owned(),
         }];
         assert_eq!(notes.read("a").expect("none yet"), []);
         notes.write("a", &some).expect("it can be written");
