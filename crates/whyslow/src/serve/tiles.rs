@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use whyslow_model::Window;
-use whyslow_tiles::{CELLS, LEVEL_MAX, Run, Series};
+use whyslow_tiles::{CELLS, LEVEL_MAX, Run, Series, Tiles};
 
 use super::reply::{self, Refusal};
 use super::shelf::Held;
@@ -49,6 +49,43 @@ struct Wanted {
     lanes: Vec<i32>,
 }
 
+impl Wanted {
+    fn of(query: &Query) -> Result<Self, Refusal> {
+        let wanted = Self {
+            track: query.need("track")?.to_owned(),
+            level: query.number("level", LEVEL_MAX + 1)?,
+            index: query.number("index", 0)?,
+            lanes: query.numbers("lanes")?,
+        };
+        if wanted.level > LEVEL_MAX {
+            return Err(Refusal::wrong(format!("`level` is 0 to {LEVEL_MAX}")));
+        }
+        if wanted.lanes.len() > LANES_MAX {
+            let error = format!("a tile has {LANES_MAX} lanes at most");
+            return Err(Refusal::wrong(error));
+        }
+        Ok(wanted)
+    }
+
+    fn runs(&self, tiles: &Tiles) -> Result<Vec<Run>, Refusal> {
+        let name = &self.track;
+        let mut tracks = tiles.tracks().iter();
+        let track = tracks.find(|track| track.name == name).ok_or_else(|| {
+            Refusal::new(StatusCode::NOT_FOUND, format!("there is no track `{name}`"))
+        })?;
+        let all: Vec<i32>;
+        let lanes = if self.lanes.is_empty() {
+            let ids = track.lanes.iter().map(|lane| lane.id);
+            all = ids.take(LANES_MAX).collect();
+            &all
+        } else {
+            &self.lanes
+        };
+        let runs = tiles.tile(name, self.level, self.index, lanes);
+        Ok(runs.map_err(Failure::from)?)
+    }
+}
+
 pub(super) async fn tile(
     State(shared): State<Shared>,
     request: Request,
@@ -62,53 +99,14 @@ pub(super) async fn tile(
     }
     let held = shared.shelf.find(&query)?.now();
     let is_pinned = is_pinned(&query, &held)?;
-    let wanted = Wanted {
-        track: query.need("track")?.to_owned(),
-        level: query.number("level", LEVEL_MAX + 1)?,
-        index: query.number("index", 0)?,
-        lanes: query.numbers("lanes")?,
-    };
-    if wanted.level > LEVEL_MAX {
-        return Err(Refusal::wrong(format!("`level` is 0 to {LEVEL_MAX}")));
-    }
-    if wanted.lanes.len() > LANES_MAX {
-        let error = format!("a tile has {LANES_MAX} lanes at most");
-        return Err(Refusal::wrong(error));
-    }
+    let wanted = Wanted::of(&query)?;
     let etag = etag(&held.digest, request.uri().query(), format);
     if is_pinned && has(request.headers(), &etag) {
         return Ok(pinned(StatusCode::NOT_MODIFIED.into_response(), &etag));
     }
     let tiles = held.charts.tiles()?;
     let made = shared.quick.ask(move |_| {
-        let Wanted {
-            track,
-            level,
-            index,
-            lanes,
-        } = &wanted;
-        let known = tiles.tracks().iter().find(|known| known.name == track);
-        let known = known.ok_or_else(|| {
-            Refusal::new(
-                StatusCode::NOT_FOUND,
-                format!("there is no track `{track}`"),
-            )
-        })?;
-        let all: Vec<i32>;
-        let lanes = if lanes.is_empty() {
-            all = known
-                .lanes
-                .iter()
-                .map(|lane| lane.id)
-                .take(LANES_MAX)
-                .collect();
-            &all
-        } else {
-            lanes
-        };
-        let runs = tiles
-            .tile(track, *level, *index, lanes)
-            .map_err(Failure::from)?;
+        let runs = wanted.runs(&tiles)?;
         Ok(match format {
             Format::Arrow => arrow(&runs).map_err(Failure::from)?,
             _ => json_text(&runs, &wanted, &held),

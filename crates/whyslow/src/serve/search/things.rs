@@ -35,33 +35,48 @@ pub(super) fn tasks(
             earlier.entry(name.utid).or_insert(name.comm);
         }
     }
-    let mut of_process: HashMap<i32, (u64, Ns, Ns)> = HashMap::new();
-    for thread in &threads {
+    let found = found_processes(&processes, &lives(&threads), (&symbols, needle));
+    let found_threads = found_threads(&threads, &earlier, (&symbols, needle));
+    Ok((found, found_threads))
+}
+
+/// Threads of each process, and from when to when they were seen.
+fn lives(threads: &[ThreadRow]) -> HashMap<i32, (u64, Ns, Ns)> {
+    let mut lives: HashMap<i32, (u64, Ns, Ns)> = HashMap::new();
+    for thread in threads {
         let Some(upid) = thread.upid else {
             continue;
         };
-        let life = (0, thread.ts_first, thread.ts_last);
-        let known = of_process.entry(upid).or_insert(life);
+        let first = (0, thread.ts_first, thread.ts_last);
+        let known = lives.entry(upid).or_insert(first);
         known.0 += 1;
         known.1 = known.1.min(thread.ts_first);
         known.2 = known.2.max(thread.ts_last);
     }
+    lives
+}
+
+fn found_processes(
+    processes: &[ProcessRow],
+    lives: &HashMap<i32, (u64, Ns, Ns)>,
+    (symbols, needle): (&Symbols, &Needle),
+) -> Vec<Hit> {
     let text = |sym: Option<Sym>| sym.map(|sym| symbols.get(sym));
-    let is_in = |sym: Option<Sym>| text(sym).is_some_and(|text| needle.is_in(text));
-    let is_process = |process: &&ProcessRow| {
+    let is_hit = |process: &&ProcessRow| {
+        let texts = [
+            process.comm,
+            process.exe,
+            process.command_line,
+            process.cgroup,
+        ];
         needle.number == Some(i64::from(process.pid))
-            || [
-                process.comm,
-                process.exe,
-                process.command_line,
-                process.cgroup,
-            ]
-            .into_iter()
-            .any(is_in)
+            || texts
+                .into_iter()
+                .filter_map(text)
+                .any(|text| needle.is_in(text))
     };
-    let found = processes.iter().filter(is_process).map(|process| {
-        let life = of_process.get(&process.upid).copied();
-        let (count, first, last) = life.unwrap_or((0, 0, 0));
+    let found = processes.iter().filter(is_hit).map(|process| {
+        let life = lives.get(&process.upid).copied();
         Hit {
             kind: "process",
             text: text(process.comm).unwrap_or("?").to_owned(),
@@ -69,20 +84,29 @@ pub(super) fn tasks(
                 Some(line) => format!("{}: {line}", process.pid),
                 None => process.pid.to_string(),
             }),
-            count: Some(count),
-            begin_ns: life.map(|_| first),
-            end_ns: life.map(|_| last),
+            count: Some(life.map_or(0, |(count, ..)| count)),
+            begin_ns: life.map(|(_, first, _)| first),
+            end_ns: life.map(|(.., last)| last),
             filter: json!({"pid": process.pid}),
         }
     });
-    let found: Vec<Hit> = found.collect();
-    let is_thread = |thread: &&ThreadRow| {
+    found.collect()
+}
+
+fn found_threads(
+    threads: &[ThreadRow],
+    earlier: &HashMap<i32, Sym>,
+    (symbols, needle): (&Symbols, &Needle),
+) -> Vec<Hit> {
+    let text = |sym: Option<Sym>| sym.map(|sym| symbols.get(sym));
+    let has_it = |comm: &Sym| needle.is_in(symbols.get(*comm));
+    let is_hit = |thread: &&ThreadRow| {
         needle.number == Some(i64::from(thread.tid))
-            || is_in(thread.comm)
+            || thread.comm.as_ref().is_some_and(has_it)
             || earlier.contains_key(&thread.utid)
     };
-    let found_threads = threads.iter().filter(is_thread).map(|thread| {
-        let name = thread.comm.filter(|comm| needle.is_in(symbols.get(*comm)));
+    let found = threads.iter().filter(is_hit).map(|thread| {
+        let name = thread.comm.filter(has_it);
         let name = name.or_else(|| earlier.get(&thread.utid).copied());
         Hit {
             kind: "thread",
@@ -97,7 +121,7 @@ pub(super) fn tasks(
             filter: json!({"tid": thread.tid}),
         }
     });
-    Ok((found, found_threads.collect()))
+    found.collect()
 }
 
 pub(super) fn devices(tables: &dyn Tables, needle: &Needle) -> Result<Vec<Hit>, StoreError> {
