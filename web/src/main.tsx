@@ -2,7 +2,48 @@ import "./app.css";
 
 import { render } from "preact";
 
+import { onKey } from "./actions";
+import { Api, Http, takeToken } from "./api";
+import { clock, failure, load, recording, recordings } from "./app";
+import { Bookmarks } from "./components/bookmarks";
+import { dialog } from "./components/dialogs";
+import { Frame } from "./components/frame";
+import { Help, Palette } from "./components/palette";
+import { Pending, Problem } from "./components/problem";
+import { Search } from "./components/search";
+import { ExplainPage } from "./pages/explain";
+import { KindPage } from "./pages/kind";
+import { SqlPage } from "./pages/sql";
+import { view } from "./state";
+import { pageInfo } from "./tabs";
+
+function App() {
+    return (
+        <>
+            <Frame>
+                <Page />
+            </Frame>
+            {dialog.value === "search" && <Search />}
+            {dialog.value === "bookmarks" && <Bookmarks />}
+            {dialog.value === "palette" && <Palette />}
+            {dialog.value === "help" && <Help />}
+        </>
+    );
+}
+
+function Page() {
+    if (failure.value) return <Problem failure={failure.value} />;
+    if (!recordings.value || clock.value.begin === 0n) return <Pending what="opening the recording" />;
+    document.title = `${recording.value?.name ?? ""} – whyslow`;
+    const { page } = view.value;
+    if (page === "explain") return <ExplainPage />;
+    if (page === "sql") return <SqlPage />;
+    return <KindPage key={page} page={pageInfo(page)} />;
+}
+
 const place = document.getElementById("app");
 if (place) {
-    render(<h1>whyslow</h1>, place);
+    render(<App />, place);
+    addEventListener("keydown", onKey);
+    void load(new Api(new Http(takeToken())));
 }

@@ -1,0 +1,94 @@
+// Everything that keys do. Single letters act only where they do not hinder typing, and can be switched off.
+import { signal } from "@preact/signals";
+
+import { clock, shown } from "./app";
+import { copy } from "./clipboard";
+import { commandOf } from "./commands";
+import { closeDialog, dialog, openDialog } from "./components/dialogs";
+import { choose, chosen } from "./selection";
+import { go, view } from "./state";
+import { PAGE_LIST } from "./tabs";
+import { theme } from "./theme";
+import { clamp, length, zoomed } from "./times";
+
+export interface Action {
+    readonly name: string;
+    /** As shown: `g t`, `Ctrl+K`. */
+    readonly keys: string;
+    readonly run: () => void;
+}
+
+/** Whether single letters act; some people's tools send them by accident. */
+export const lettersAct = signal(true);
+
+const ZOOM = 0.6;
+const PAN = 0.25;
+
+function moveWindow(by: number): void {
+    const size = length(shown.value);
+    const window = clamp({ begin: shown.value.begin + by * size, end: shown.value.end + by * size }, clock.value.length);
+    go({ window });
+}
+
+export function zoomWindow(factor: number, at?: number): void {
+    const window = clamp(zoomed(shown.value, factor, at), clock.value.length);
+    const isAll = window.begin <= 0 && window.end >= clock.value.length;
+    go({ window: isAll ? null : window });
+}
+
+function copyTable(): void {
+    document.querySelector<HTMLButtonElement>("main .table .tools button")?.click();
+}
+
+export const ACTIONS: readonly Action[] = [
+    ...PAGE_LIST.map((page) => ({ name: `go to ${page.title}`, keys: `g ${page.key}`, run: () => go({ page: page.id }) })),
+    { name: "search threads, files, devices, functions", keys: "/", run: () => openDialog("search") },
+    { name: "all actions", keys: "Ctrl+K", run: () => openDialog("palette") },
+    { name: "zoom in", keys: "w", run: () => zoomWindow(ZOOM) },
+    { name: "zoom out", keys: "s", run: () => zoomWindow(1 / ZOOM) },
+    { name: "earlier", keys: "a", run: () => moveWindow(-PAN) },
+    { name: "later", keys: "d", run: () => moveWindow(PAN) },
+    { name: "the whole recording", keys: "0", run: () => go({ window: null }) },
+    { name: "back", keys: "Backspace", run: () => history.back() },
+    { name: "keep the window as baseline", keys: "v", run: () => go({ baseline: view.value.baseline ? null : shown.value }) },
+    { name: "bookmarks", keys: "m", run: () => openDialog("bookmarks") },
+    { name: "copy the table", keys: "y", run: copyTable },
+    { name: "copy this view as a command line", keys: "Y", run: () => void copy(commandOf(), "command") },
+    { name: "copy the link", keys: "l", run: () => void copy(location.href, "link") },
+    { name: "light or dark", keys: "", run: theme.toggle },
+    { name: "switch single-letter keys off or on", keys: "", run: () => (lettersAct.value = !lettersAct.value) },
+    { name: "help", keys: "?", run: () => openDialog("help") },
+];
+
+const BY_KEY = new Map(ACTIONS.filter((action) => action.keys).map((action) => [action.keys, action]));
+
+/** Keys after `g` count for so long, ms. */
+const CHORD_MS = 1200;
+let chord = 0;
+
+/** Handles keys for the whole page; charts take what is theirs before. */
+export function onKey(event: KeyboardEvent): void {
+    if (event.defaultPrevented || event.altKey) return;
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        openDialog("palette");
+        return;
+    }
+    if (event.ctrlKey || event.metaKey) return;
+    if (event.key === "Escape") {
+        if (dialog.value) closeDialog();
+        else if (chosen.value) choose(null);
+        return;
+    }
+    if (dialog.value || !lettersAct.value || isTyping(event.target)) return;
+    const isChord = performance.now() - chord < CHORD_MS;
+    const action = BY_KEY.get(isChord ? `g ${event.key}` : event.key);
+    chord = !isChord && event.key === "g" ? performance.now() : 0;
+    if (!action) return;
+    event.preventDefault();
+    action.run();
+}
+
+function isTyping(target: EventTarget | null): boolean {
+    return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+}

@@ -1,0 +1,68 @@
+// What all pages share: the recordings, the one that is looked at, and what is told about them.
+import { computed, signal } from "@preact/signals";
+
+import { type Api, ApiError } from "./api";
+import { toBig } from "./exact";
+import { view } from "./state";
+import type { Clock, Span } from "./times";
+import type { RecordingInfo, Recordings } from "./types";
+
+export const api = signal<Api | null>(null);
+export const recordings = signal<Recordings | null>(null);
+export const failure = signal<ApiError | null>(null);
+/** Said once to those who cannot see what changed. */
+export const announced = signal("");
+
+export const recording = computed<RecordingInfo | null>(() => {
+    const all = recordings.value?.recordings ?? [];
+    return all.find((one) => one.id === view.value.recording) ?? all[0] ?? null;
+});
+
+export const clock = computed<Clock>(() => {
+    const of = recording.value;
+    if (!of) return { begin: 0n, length: 1, zone: null };
+    const begin = toBig(of.begin_ns);
+    return { begin, length: Math.max(Number(toBig(of.end_ns) - begin), 1), zone: of.zone };
+});
+
+/** The window, or all of the recording. */
+export const shown = computed<Span>(() => view.value.window ?? { begin: 0, end: clock.value.length });
+
+export function kindsOf(of: RecordingInfo | null): ReadonlySet<string> {
+    return new Set(of?.kinds.map((kind) => kind.kind));
+}
+
+const LIVE_MS = 2000;
+const BUILDING_MS = 1000;
+
+/** Asks what there is, and again while that changes. */
+export async function load(from: Api): Promise<void> {
+    api.value = from;
+    try {
+        from.forget("recordings");
+        const before = recordings.value;
+        // Shape as in docs/openapi.json, which the tests of the server check.
+        const now = (await from.json("recordings", {})) as Recordings;
+        if (before && hasChanged(before, now)) from.forget();
+        recordings.value = now;
+        failure.value = null;
+    } catch (error) {
+        failure.value = error instanceof ApiError ? error : new ApiError(String(error), 0);
+    }
+    if (from.isReport) return;
+    const all = recordings.value?.recordings ?? [];
+    const isLive = all.some((one) => one.live);
+    const isBuilding = all.some((one) => one.tiles.state === "building");
+    if (isLive || isBuilding || failure.value) {
+        setTimeout(() => void load(from), isLive && !isBuilding ? LIVE_MS : BUILDING_MS);
+    }
+}
+
+function hasChanged(before: Recordings, now: Recordings): boolean {
+    const states = (of: Recordings) => of.recordings.map((one) => `${one.id} ${one.digest} ${one.end_ns}`).join();
+    return states(before) !== states(now);
+}
+
+export function announce(text: string): void {
+    announced.value = text;
+}

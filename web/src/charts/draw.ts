@@ -1,0 +1,83 @@
+// The two layers of a chart of lanes: what happened, and what lies over it.
+import type { Clock, Span } from "../times";
+import type { Palette } from "./colour";
+import { type Arrow, AXIS_HEIGHT, drawArrows, drawAxis, drawCursor, drawMarks, drawRange, type Mark } from "./overlay";
+import { Columns, gather, type Image, paint, type TrackName } from "./raster";
+import type { ChartRow } from "./rows";
+import { nsPerPixel, type TimeScale } from "./scale";
+import { levelOf, type TileStore } from "./tiles";
+
+/** One raster of a lane: its track, and pixels from the top of the row. */
+export interface Band {
+    readonly track: TrackName;
+    readonly top: number;
+    readonly height: number;
+}
+
+export interface Stored {
+    readonly band: Band;
+    readonly store: TileStore;
+}
+
+export interface Drawn {
+    readonly scale: TimeScale;
+    readonly seen: readonly ChartRow[];
+    readonly top: number;
+    readonly height: number;
+    readonly ratio: number;
+    readonly palette: Palette;
+}
+
+export function drawBase(canvas: HTMLCanvasElement, drawn: Drawn & { readonly stores: readonly Stored[] }): void {
+    const { scale, seen, top, ratio, palette, stores } = drawn;
+    const width = Math.max(Math.round(scale.width * ratio), 1);
+    const height = Math.max(Math.round((drawn.height + AXIS_HEIGHT) * ratio), 1);
+    if (canvas.width !== width || canvas.height !== height) {
+        canvas.width = width;
+        canvas.height = height;
+    }
+    const context = canvas.getContext("2d", { alpha: false });
+    if (!context) return;
+    const data = context.createImageData(width, height);
+    const image: Image = { words: new Uint32Array(data.data.buffer), width, height };
+    image.words.fill(palette.card);
+    const columns = new Columns(width);
+    const fine = { window: scale.window, width };
+    const level = levelOf(nsPerPixel(scale));
+    const clip = Math.round(AXIS_HEIGHT * ratio);
+    for (const row of seen) {
+        if (row.kind === "group") continue;
+        for (const { band, store } of stores) {
+            gather(columns, store, row.lane.lane, fine, level);
+            const y = Math.round((row.top - top + AXIS_HEIGHT + band.top) * ratio);
+            if (y >= clip) paint(image, columns, { top: y, height: Math.round(band.height * ratio) }, band.track, palette);
+        }
+    }
+    context.putImageData(data, 0, 0);
+}
+
+export type Over = Drawn & {
+        readonly clock: Clock;
+        readonly baseline: Span | null;
+        readonly marks: readonly Mark[];
+        readonly arrows: readonly Arrow[];
+        readonly cursor: { readonly at: number; readonly y: number } | null;
+        readonly range: { readonly span: Span; readonly isBaseline: boolean } | null;
+    };
+
+export function drawOver(canvas: HTMLCanvasElement, drawn: Over): void {
+    const { scale, seen, top, ratio, palette, clock } = drawn;
+    const height = drawn.height + AXIS_HEIGHT;
+    canvas.width = Math.max(Math.round(scale.width * ratio), 1);
+    canvas.height = Math.max(Math.round(height * ratio), 1);
+    const context = canvas.getContext("2d");
+    if (!context) return;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    drawAxis(context, scale, clock, palette, height);
+    drawMarks(context, scale, palette, drawn.marks, height);
+    if (drawn.baseline) drawRange(context, scale, drawn.baseline, palette.select, height);
+    if (drawn.range) drawRange(context, scale, drawn.range.span, drawn.range.isBaseline ? palette.select : palette.accent, height);
+    const middle = new Map(seen.flatMap((row) => (row.kind === "lane" ? [[row.lane.lane, row.top - top + AXIS_HEIGHT + row.height / 2] as const] : [])));
+    drawArrows(context, scale, palette, drawn.arrows, (lane) => middle.get(lane) ?? null);
+    if (drawn.cursor) drawCursor(context, scale, clock, palette, drawn.cursor.at, height);
+}

@@ -1,0 +1,115 @@
+// What lies over the raster: axis, cursor, ranges, marks, arrows.
+import { css, type Palette } from "./colour";
+import { ticks, toX, type TimeScale } from "./scale";
+import { type Clock, type Span, timeOfDay } from "../times";
+import { duration } from "../units";
+
+export const AXIS_HEIGHT = 20;
+
+export interface Mark {
+    readonly at: number;
+    readonly text: string;
+    readonly kind: "story" | "bookmark" | "hit";
+}
+
+export interface Arrow {
+    readonly at: number;
+    /** Lanes from and to; null is an interrupt. */
+    readonly from: number | null;
+    readonly to: number;
+}
+
+export function drawAxis(context: CanvasRenderingContext2D, scale: TimeScale, clock: Clock, palette: Palette, height: number): void {
+    const { step, at } = ticks(scale, 110, clock.begin);
+    context.font = palette.font;
+    context.textBaseline = "middle";
+    for (const ns of at) {
+        const x = Math.round(toX(scale, ns)) + 0.5;
+        context.fillStyle = css(palette.line);
+        context.globalAlpha = 0.6;
+        context.fillRect(x, AXIS_HEIGHT, 1, height);
+        context.globalAlpha = 1;
+        context.fillStyle = palette.quiet;
+        context.fillText(timeOfDay(clock, ns, step), x + 3, AXIS_HEIGHT / 2);
+    }
+}
+
+/** A range of time, with its length. */
+export function drawRange(context: CanvasRenderingContext2D, scale: TimeScale, range: Span, colour: string, height: number): void {
+    const left = toX(scale, range.begin);
+    const right = toX(scale, range.end);
+    context.fillStyle = colour;
+    context.globalAlpha = 0.18;
+    context.fillRect(left, 0, right - left, height);
+    context.globalAlpha = 1;
+    context.fillRect(left, 0, 1, height);
+    context.fillRect(right, 0, 1, height);
+    if (right - left > 50) {
+        context.textBaseline = "middle";
+        context.textAlign = "center";
+        context.fillText(duration(range.end - range.begin), (left + right) / 2, AXIS_HEIGHT / 2);
+        context.textAlign = "start";
+    }
+}
+
+export function drawCursor(context: CanvasRenderingContext2D, scale: TimeScale, clock: Clock, palette: Palette, at: number, height: number): void {
+    const x = Math.round(toX(scale, at)) + 0.5;
+    const step = (scale.window.end - scale.window.begin) / Math.max(scale.width, 1);
+    const text = timeOfDay(clock, at, step * 10);
+    context.font = palette.font;
+    const width = context.measureText(text).width + 8;
+    const left = Math.min(Math.max(x - width / 2, 0), scale.width - width);
+    context.fillStyle = palette.accent;
+    context.fillRect(x, AXIS_HEIGHT - 2, 1, height);
+    context.fillRect(left, 1, width, AXIS_HEIGHT - 3);
+    context.fillStyle = css(palette.card);
+    context.textBaseline = "middle";
+    context.fillText(text, left + 4, AXIS_HEIGHT / 2);
+}
+
+export function drawMarks(context: CanvasRenderingContext2D, scale: TimeScale, palette: Palette, marks: readonly Mark[], height: number): void {
+    for (const mark of marks) {
+        const x = toX(scale, mark.at);
+        if (x < 0 || x > scale.width) continue;
+        context.fillStyle = mark.kind === "story" ? css(palette.blocked) : mark.kind === "hit" ? css(palette.runnable) : palette.accent;
+        context.beginPath();
+        context.moveTo(x - 4, AXIS_HEIGHT - 8);
+        context.lineTo(x + 4, AXIS_HEIGHT - 8);
+        context.lineTo(x, AXIS_HEIGHT);
+        context.fill();
+        context.globalAlpha = 0.5;
+        context.fillRect(x, AXIS_HEIGHT, 1, height);
+        context.globalAlpha = 1;
+    }
+}
+
+/** From who woke to who was woken. */
+export function drawArrows(
+    context: CanvasRenderingContext2D,
+    scale: TimeScale,
+    palette: Palette,
+    arrows: readonly Arrow[],
+    middleOf: (lane: number) => number | null,
+): void {
+    context.strokeStyle = palette.text;
+    context.fillStyle = palette.text;
+    context.globalAlpha = 0.75;
+    for (const arrow of arrows) {
+        const x = toX(scale, arrow.at);
+        const to = middleOf(arrow.to);
+        if (x < 0 || x > scale.width || to === null) continue;
+        const from = arrow.from === null ? to - 9 : middleOf(arrow.from);
+        if (from === null) continue;
+        const sign = to > from ? 1 : -1;
+        context.beginPath();
+        context.moveTo(x, from);
+        context.lineTo(x, to - sign * 3);
+        context.stroke();
+        context.beginPath();
+        context.moveTo(x, to);
+        context.lineTo(x - 3, to - sign * 6);
+        context.lineTo(x + 3, to - sign * 6);
+        context.fill();
+    }
+    context.globalAlpha = 1;
+}

@@ -1,0 +1,199 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import type { Clock, Span } from "../times";
+import { clamp, zoomed } from "../times";
+import { visible } from "../visible";
+import { readPalette } from "./colour";
+import { type Band, drawBase, drawOver, type Stored } from "./draw";
+import { type Arrow, AXIS_HEIGHT, type Mark } from "./overlay";
+import { Labels } from "./labels";
+import { listen } from "./pointer";
+import { between, type Lane, rowAt, rowsOf } from "./rows";
+import { nsPerPixel, toTime, type TimeScale } from "./scale";
+import { type Fetch, levelOf, TileStore } from "./tiles";
+import { useSize } from "./size";
+
+export interface BandOf extends Band {
+    readonly fetch: Fetch;
+}
+
+export interface TrackChartProps {
+    readonly label: string;
+    readonly clock: Clock;
+    readonly window: Span;
+    readonly lanes: readonly Lane[];
+    readonly bands: readonly BandOf[];
+    readonly rowHeight: number;
+    /** Pixels of rows at most; more are scrolled. */
+    readonly height: number;
+    readonly baseline: Span | null;
+    readonly marks: readonly Mark[];
+    readonly arrows: readonly Arrow[];
+    /** Lane that is looked at: scrolled to, and marked. */
+    readonly active: number | null;
+    /** Changes with what tiles are made of. */
+    readonly version: string;
+    readonly theme: number;
+    readonly onWindow: (window: Span, isDone: boolean) => void;
+    readonly onAll: () => void;
+    /** A box was drawn: time, and lanes in it. */
+    readonly onBox: (box: { readonly range: Span; readonly lanes: readonly Lane[] } | null) => void;
+    readonly onBaseline: (window: Span) => void;
+    readonly onItem: (lane: Lane, at: number) => void;
+    readonly onFailure: (error: unknown) => void;
+    /** What is under the cursor, in words. */
+    readonly describe: (lane: Lane, at: number, window: Span) => string;
+}
+
+/** Lanes over time, of any number and at any zoom. */
+export function TrackChart(props: TrackChartProps) {
+    const { lanes, rowHeight, window } = props;
+    const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
+    const [top, setTop] = useState(0);
+    const [tick, setTick] = useState(0);
+    const [cursor, setCursor] = useState<{ readonly at: number; readonly y: number } | null>(null);
+    const [range, setRange] = useState<{ readonly span: Span; readonly isBaseline: boolean } | null>(null);
+    const [keyed, setKeyed] = useState(0);
+    const scroller = useRef<HTMLDivElement>(null);
+    const surface = useRef<HTMLDivElement>(null);
+    const base = useRef<HTMLCanvasElement>(null);
+    const over = useRef<HTMLCanvasElement>(null);
+    const [width, ratio] = useSize(surface);
+    const laid = useMemo(() => rowsOf(lanes, folded, rowHeight), [lanes, folded, rowHeight]);
+    const palette = useMemo(readPalette, [props.theme]);
+    const height = Math.min(Math.max(laid.height, rowHeight), props.height);
+    const scale: TimeScale = { window, width: Math.max(width, 1) };
+    const stores = useStores(props, () => setTick((before) => before + 1));
+    const live = useRef({ scale, laid, top, props });
+    live.current = { scale, laid, top, props };
+
+    const seen = between(laid.rows, top - rowHeight, top + height + rowHeight);
+    useEffect(() => {
+        if (width === 0) return;
+        const wanted = seen.flatMap((row) => (row.kind === "lane" ? [row.lane.lane] : []));
+        const level = levelOf(nsPerPixel(scale));
+        for (const { store } of stores) store.want(window, level, wanted);
+        const frame = requestAnimationFrame(() => {
+            if (base.current) drawBase(base.current, { scale, seen, top, height, ratio, palette, stores });
+        });
+        return () => cancelAnimationFrame(frame);
+    }, [window.begin, window.end, width, ratio, top, height, laid, palette, stores, tick]);
+    useEffect(() => {
+        if (over.current) drawOver(over.current, { ...props, scale, seen, top, height, ratio, palette, cursor, range });
+    });
+    useEffect(() => {
+        const row = laid.rows.find((one) => one.kind === "lane" && one.lane.lane === props.active);
+        const part = scroller.current;
+        if (row && part && (row.top < part.scrollTop || row.top + row.height > part.scrollTop + height)) part.scrollTop = Math.max(row.top - height / 3, 0);
+    }, [props.active, laid]);
+    useEffect(() => {
+        const element = surface.current;
+        if (!element) return;
+        const laneAt = (y: number) => rowAt(live.current.laid.rows, y - AXIS_HEIGHT + live.current.top);
+        return listen(element, {
+            scale: () => live.current.scale,
+            onHover: (place) => setCursor(place ? { at: toTime(live.current.scale, place.x), y: place.y } : null),
+            onClick: (x, y) => {
+                setRange(null);
+                live.current.props.onBox(null);
+                const row = laneAt(y);
+                if (row?.kind === "lane") live.current.props.onItem(row.lane, Math.floor(toTime(live.current.scale, x)));
+            },
+            onRange: (span, [from, to], isDone, isBaseline) => {
+                setRange(isDone && isBaseline ? null : { span, isBaseline });
+                if (!isDone) return;
+                if (isBaseline) return live.current.props.onBaseline(span);
+                const inside = between(live.current.laid.rows, from - AXIS_HEIGHT + live.current.top, to - AXIS_HEIGHT + live.current.top);
+                live.current.props.onBox({ range: span, lanes: inside.flatMap((row) => (row.kind === "lane" ? [row.lane] : [])) });
+            },
+            onWindow: (to, isDone) => live.current.props.onWindow(clamp(to, live.current.props.clock.length), isDone),
+            onAll: () => live.current.props.onAll(),
+        });
+    }, []);
+
+    const laneRows = laid.rows.filter((row) => row.kind === "lane");
+    const current = laneRows[Math.min(keyed, laneRows.length - 1)];
+    const onKeyDown = (event: KeyboardEvent) => {
+        if (event.ctrlKey || event.metaKey || event.altKey) return;
+        const size = window.end - window.begin;
+        const at = cursor?.at ?? (window.begin + window.end) / 2;
+        const move = (by: number) => props.onWindow(clamp({ begin: window.begin + by * size, end: window.end + by * size }, props.clock.length), true);
+        const zoom = (factor: number) => props.onWindow(clamp(zoomed(window, factor, at), props.clock.length), true);
+        const step = (by: number) => {
+            const next = Math.min(Math.max(keyed + by, 0), laneRows.length - 1);
+            setKeyed(next);
+            const row = laneRows[next];
+            const part = scroller.current;
+            if (row && part) {
+                if (row.top < part.scrollTop) part.scrollTop = row.top;
+                else if (row.top + row.height > part.scrollTop + height) part.scrollTop = row.top + row.height - height;
+                setCursor({ at, y: row.top - part.scrollTop + AXIS_HEIGHT + row.height / 2 });
+            }
+        };
+        const creep = (by: number) => setCursor({ at: Math.min(Math.max(at + by * size, window.begin), window.end), y: cursor?.y ?? 0 });
+        const edge = (which: "begin" | "end") => {
+            const span = { ...(range?.span ?? window), [which]: Math.round(at) };
+            if (span.end > span.begin) {
+                setRange({ span, isBaseline: false });
+                props.onBox({ range: span, lanes: current?.kind === "lane" ? [current.lane] : [] });
+            }
+        };
+        const keys: Readonly<Record<string, () => void>> = {
+            w: () => zoom(0.6),
+            "+": () => zoom(0.6),
+            s: () => zoom(1 / 0.6),
+            "-": () => zoom(1 / 0.6),
+            a: () => move(-0.25),
+            d: () => move(0.25),
+            ArrowLeft: () => move(-0.1),
+            ArrowRight: () => move(0.1),
+            ArrowUp: () => step(-1),
+            ArrowDown: () => step(1),
+            ",": () => creep(-0.01),
+            ".": () => creep(0.01),
+            "[": () => edge("begin"),
+            "]": () => edge("end"),
+            z: () => range && props.onWindow(range.span, true),
+            "0": () => props.onAll(),
+            Enter: () => current?.kind === "lane" && props.onItem(current.lane, Math.floor(at)),
+        };
+        const run = keys[event.key];
+        if (!run) return;
+        event.preventDefault();
+        event.stopPropagation();
+        run();
+    };
+    const hovered = cursor ? rowAt(laid.rows, cursor.y - AXIS_HEIGHT + top) : null;
+    const told = cursor && hovered?.kind === "lane" ? props.describe(hovered.lane, cursor.at, window) : "";
+    return (
+        <div class="chart track-chart" role="group" aria-label={props.label} tabIndex={0} onKeyDown={onKeyDown}>
+            <div class="chart-scroll" ref={scroller} style={{ height: `${height + AXIS_HEIGHT}px` }} onScroll={(event) => setTop(event.currentTarget.scrollTop)} tabIndex={-1}>
+                <div class="chart-inner" style={{ height: `${Math.max(laid.height, rowHeight) + AXIS_HEIGHT}px` }}>
+                    <div class="chart-stick" style={{ height: `${height + AXIS_HEIGHT}px` }}>
+                        <Labels rows={seen} top={top} active={props.active} keyed={current?.kind === "lane" ? current.lane.lane : null} folded={folded} onFold={setFolded} />
+                        <div class="chart-surface" ref={surface}>
+                            <canvas ref={base} aria-hidden="true" />
+                            <canvas ref={over} aria-hidden="true" />
+                        </div>
+                    </div>
+                </div>
+            </div>
+            <p class="chart-told" aria-live="polite">
+                {visible(told) || "\u00a0"}
+            </p>
+        </div>
+    );
+}
+
+function useStores(props: TrackChartProps, changed: () => void): readonly Stored[] {
+    const call = useRef(changed);
+    call.current = changed;
+    const fail = useRef(props.onFailure);
+    fail.current = props.onFailure;
+    const stores = useMemo(
+        () => props.bands.map((band) => ({ band, store: new TileStore(band.fetch, () => call.current(), (error) => fail.current(error)) })),
+        [props.version, props.bands.map((band) => band.track).join()],
+    );
+    useEffect(() => () => stores.forEach(({ store }) => store.clear()), [stores]);
+    return stores;
+}

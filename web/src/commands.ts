@@ -1,0 +1,21 @@
+// The view as a command line: what the page shows, the terminal shows too.
+import { recording } from "./app";
+import { filterWords, quoted, view } from "./state";
+import { offsetText, type Span } from "./times";
+import { tabOf } from "./tabs";
+
+/** The question behind the current page. */
+export function commandOf(): string {
+    const { page, filter, window, baseline } = view.value;
+    const name = quoted(recording.value?.name ?? "@last");
+    const rest = filterWords(filter, window);
+    const tab = tabOf(view.value);
+    const words = page === "explain" || !tab ? ["explain"] : [tab.what, tab.verb];
+    const own = Object.entries(tab?.parameters ?? {}).map(([key, value]) => `--${key} ${quoted(String(value))}`);
+    const beside = baseline && page === "explain" ? [`--vs ${spanWords(baseline)}`] : [];
+    return ["whyslow", ...words, name, ...own, rest, ...beside].filter((word) => word !== "").join(" ");
+}
+
+function spanWords(window: Span): string {
+    return `${offsetText(window.begin)}..${offsetText(window.end)}`;
+}

@@ -1,0 +1,136 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+
+import type { Parameters } from "../api";
+import { clock } from "../app";
+import { type Asked, useAnswer } from "../ask";
+import { shownCell } from "../cells";
+import { choose, chosen } from "../selection";
+import { go } from "../state";
+import { sinceBegin, type Span, withMargin } from "../times";
+import type { Answer, AnswerTable, Cell, Row } from "../types";
+import { visible } from "../visible";
+import { Histogram } from "./histogram";
+import { Pending, Problem } from "./problem";
+import { Table } from "./table";
+
+interface Props {
+    /** `io`, `block`, … */
+    readonly what: string;
+    /** `stats`, `top`, … */
+    readonly verb: string;
+    readonly parameters: Parameters;
+    /** Only these tables. */
+    readonly only?: (table: AnswerTable) => boolean;
+    /** Drawn instead of the usual form; the usual one is its twin. */
+    readonly draw?: (table: AnswerTable) => ComponentChildren | null;
+    readonly rowsShown?: number;
+}
+
+/** The answer to a question as the terminal has it, in tables and bars. */
+export function AnswerView(props: Props) {
+    const { what, verb, parameters } = props;
+    const asked = useAnswer<Answer>("table", { what, view: verb, ...parameters });
+    return <Answered {...props} asked={asked} />;
+}
+
+/** The same of an answer that somebody else asked for. */
+export function Answered({ asked, only, draw, rowsShown }: Omit<Props, "what" | "verb" | "parameters"> & { asked: Asked<Answer> }) {
+    if (asked.failure) return <Problem failure={asked.failure} />;
+    if (!asked.answer) return <Pending what="asking" />;
+    const tables = asked.answer.tables.filter((table) => only?.(table) ?? true);
+    return (
+        <div class={asked.isPending ? "answer stale" : "answer"}>
+            {tables.map((table) => (
+                <One key={table.name} table={table} draw={draw} rowsShown={rowsShown} />
+            ))}
+            {tables.length === 0 && asked.answer.caveats.length === 0 && <p class="quiet none">nothing in this window</p>}
+            <Caveats answer={asked.answer} />
+        </div>
+    );
+}
+
+function One({ table, draw, rowsShown }: { table: AnswerTable; draw?: Props["draw"]; rowsShown?: number | undefined }) {
+    const [isTwin, setTwin] = useState(false);
+    const drawn = draw?.(table) ?? null;
+    const usual = <Usual table={table} rowsShown={rowsShown} />;
+    if (drawn === null) return usual;
+    return (
+        <div class="twins">
+            <button type="button" class="twin" aria-pressed={isTwin} onClick={() => setTwin(!isTwin)}>
+                {isTwin ? "chart" : "table"}
+            </button>
+            {isTwin ? usual : drawn}
+        </div>
+    );
+}
+
+function Usual({ table, rowsShown }: { table: AnswerTable; rowsShown?: number | undefined }) {
+    if (table.form === "histogram") return <Histogram table={table} />;
+    if (table.form === "facts" || table.columns.length === 0) return <Facts table={table} />;
+    const enter = (row: Row) => {
+        const window = spanOf(row);
+        if (window) go({ window: withMargin(window) });
+    };
+    return (
+        <Table
+            table={table}
+            {...(rowsShown ? { rowsShown } : {})}
+            selected={(row) => typeof row["id"] === "string" && row["id"] === chosen.value?.id}
+            onSelect={(row) => choose({ id: textOf(row["id"]), row, table })}
+            onEnter={enter}
+        />
+    );
+}
+
+function Facts({ table }: { table: AnswerTable }) {
+    const facts = Object.entries(table.facts);
+    return (
+        <section class="facts" aria-label={visible(table.title)}>
+            <h3>{visible(table.title)}</h3>
+            <dl>
+                {facts.map(([key, value]) => (
+                    <div key={key}>
+                        <dt>{key.replace(/_ns$/, "").replace(/_/g, " ")}</dt>
+                        <dd>{factText(key, value)}</dd>
+                    </div>
+                ))}
+            </dl>
+        </section>
+    );
+}
+
+function factText(key: string, value: Cell): string {
+    const measure = key.endsWith("_ns") ? "duration_ns" : typeof value === "number" ? "number" : "text";
+    return shownCell(value, { name: key, title: key, measure }, clock.value);
+}
+
+function Caveats({ answer }: { answer: Answer }) {
+    const { caveats, losses } = answer;
+    if (caveats.length === 0 && losses.length === 0) return null;
+    return (
+        <ul class="caveats">
+            {losses.map((loss, at) => (
+                <li key={`loss-${at}`}>
+                    ! {loss.count ?? "some"} events were lost in this window ({visible(loss.kind)})
+                </li>
+            ))}
+            {caveats.map((caveat) => (
+                <li key={caveat}>{visible(caveat)}</li>
+            ))}
+        </ul>
+    );
+}
+
+/** From begin to end of a row that has both. */
+export function spanOf(row: Row): Span | null {
+    const { ts_ns: ts, ts_end_ns: end, dur_ns: dur } = row;
+    if (ts === null || ts === undefined || typeof ts === "object" || typeof ts === "boolean") return null;
+    const begin = sinceBegin(clock.value, ts);
+    if (typeof end === "string" || typeof end === "number") return { begin, end: sinceBegin(clock.value, end) };
+    return typeof dur === "number" ? { begin, end: begin + dur } : { begin, end: clock.value.length };
+}
+
+function textOf(cell: Cell | undefined): string | null {
+    return typeof cell === "string" ? cell : null;
+}

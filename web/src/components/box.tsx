@@ -1,0 +1,106 @@
+import { useState } from "preact/hooks";
+
+import type { Parameters } from "../api";
+import { clock, recording } from "../app";
+import { useAnswer } from "../ask";
+import { bookmarks, saveBookmarks } from "../bookmarks";
+import { copy } from "../clipboard";
+import { Told } from "../pages/explain";
+import { filterWords, go, quoted, view } from "../state";
+import { type Span, spanText, timeOfDay } from "../times";
+import type { Explanation } from "../types";
+import { duration } from "../units";
+import { AnswerView } from "./answer";
+import { Flames } from "./flames";
+import { Pending, Problem } from "./problem";
+
+/** What somebody drew on a chart. */
+export interface BoxOf {
+    readonly window: Span;
+    /** Who is in it, and for heat maps how long their operations took. */
+    readonly filter: Readonly<Record<string, string>>;
+}
+
+interface Props {
+    readonly box: BoxOf;
+    /** Kind of the operations in it. */
+    readonly what: string;
+    readonly onClose: () => void;
+}
+
+type Asked = "explain" | "differs" | "flame" | null;
+
+/** What can be done with a box: go there, have it explained, compare with it. */
+export function Box({ box, what, onClose }: Props) {
+    const [asked, setAsked] = useState<Asked>(null);
+    const { begin, end } = box.window;
+    const parameters: Parameters = { w: spanText(box.window), ...view.value.filter, ...box.filter };
+    const command = `whyslow explain ${quoted(recording.value?.name ?? "@last")} ${filterWords(explainable(box.filter), box.window)}`;
+    const toggle = (to: Asked) => setAsked(asked === to ? null : to);
+    const keep = () => void saveBookmarks([...bookmarks.value, { begin, end, note: "box" }]);
+    return (
+        <section class="card box" aria-label="box">
+            <p class="actions">
+                <b>
+                    {timeOfDay(clock.value, begin, (end - begin) / 100)} + {duration(end - begin)}
+                </b>
+                {Object.entries(box.filter).map(([key, value]) => (
+                    <span class="badge" key={key}>
+                        {key} {value.length > 40 ? `${value.slice(0, 38)}…` : value}
+                    </span>
+                ))}
+                <button type="button" onClick={() => go({ window: box.window })}>
+                    zoom
+                </button>
+                <button type="button" class="primary" aria-expanded={asked === "explain"} onClick={() => toggle("explain")}>
+                    explain this box
+                </button>
+                <button type="button" aria-expanded={asked === "differs"} onClick={() => toggle("differs")}>
+                    what differs
+                </button>
+                <button type="button" aria-expanded={asked === "flame"} onClick={() => toggle("flame")}>
+                    flame graph
+                </button>
+                <button type="button" onClick={() => go({ baseline: box.window })}>
+                    as baseline
+                </button>
+                <button type="button" onClick={keep}>
+                    bookmark
+                </button>
+                <button type="button" onClick={() => void copy(command, "command")}>
+                    copy command
+                </button>
+                <button type="button" aria-label="close" onClick={onClose}>
+                    ×
+                </button>
+            </p>
+            {asked === "explain" && <Explained parameters={{ w: spanText(box.window), ...explainable(box.filter) }} slow={slowOf(what, box)} />}
+            {asked === "differs" && <AnswerView what={what} verb="differs" parameters={{ ...parameters, ...versus() }} />}
+            {asked === "flame" && <Flames parameters={parameters} />}
+        </section>
+    );
+}
+
+function versus(): Parameters {
+    return view.value.baseline ? { vs: spanText(view.value.baseline) } : {};
+}
+
+/** Of filters, those that explain takes. */
+function explainable(filter: Readonly<Record<string, string>>): Record<string, string> {
+    return Object.fromEntries(Object.entries(filter).filter(([key]) => ["pid", "tid", "dev"].includes(key)));
+}
+
+/** A box on a heat map asks for the slow operations in it. */
+function slowOf(what: string, box: BoxOf): string | undefined {
+    const { min, op } = box.filter;
+    if (what !== "io" || !min) return undefined;
+    const calls = op ? op.split(",") : ["open", "read", "write", "sync", "metadata"];
+    return calls.map((call) => `${call}>${min}`).join("|");
+}
+
+function Explained({ parameters, slow }: { parameters: Parameters; slow: string | undefined }) {
+    const asked = useAnswer<Explanation>("explain", { ...parameters, slow });
+    if (asked.failure) return <Problem failure={asked.failure} />;
+    if (!asked.answer || asked.isPending) return <Pending what="looking for why" />;
+    return <Told explanation={asked.answer} isStale={false} />;
+}

@@ -1,0 +1,124 @@
+import { useState } from "preact/hooks";
+
+import { clock, kindsOf, recording } from "../app";
+import { useAnswer } from "../ask";
+import { exactCell, shownCell } from "../cells";
+import { copy } from "../clipboard";
+import { type Chosen, choose, chosen } from "../selection";
+import { go, quoted } from "../state";
+import { clamp, withMargin } from "../times";
+import type { Explanation } from "../types";
+import { title, visible } from "../visible";
+import { AnswerView, spanOf } from "./answer";
+import { Pending, Problem } from "./problem";
+import { StoryCard } from "./story";
+import { Tabs } from "./tabs";
+
+const TABS = [
+    { id: "item", title: "details" },
+    { id: "explain", title: "explain" },
+    { id: "beside", title: "what ran meanwhile" },
+    { id: "stack", title: "stacks" },
+] as const;
+
+/** Details of what is chosen. */
+export function Drawer() {
+    const one = chosen.value;
+    const [tab, setTab] = useState<string>("item");
+    if (!one) return null;
+    const isOperation = one.id?.startsWith("op:") ?? false;
+    const kinds = kindsOf(recording.value);
+    const tabs = TABS.map((of) => ({
+        ...of,
+        isMissing: of.id === "item" ? false : of.id === "stack" ? !kinds.has("stacks") || !one.id : of.id === "explain" ? !isOperation : !one.id,
+    }));
+    const usable = tabs.find((of) => of.id === tab && !of.isMissing) ?? tabs[0];
+    const active = !one.row && tab === "item" && isOperation ? "explain" : (usable?.id ?? "item");
+    return (
+        <aside class="drawer" aria-label="selection">
+            <header>
+                <h2>
+                    <bdi>{visible(one.id ?? "row")}</bdi>
+                </h2>
+                <Actions one={one} />
+                <button type="button" aria-label="close" onClick={() => choose(null)}>
+                    ×
+                </button>
+            </header>
+            <Tabs label="selection" tabs={tabs} active={active} onChoose={setTab}>
+                {active === "item" && <Item one={one} />}
+                {active === "explain" && one.id && <Explained id={one.id} />}
+                {active === "beside" && one.id && (
+                    <AnswerView what="io" verb="top" parameters={{ overlaps: one.id, limit: 12 }} rowsShown={8} />
+                )}
+                {active === "stack" && one.id && <AnswerView what="stacks" verb="top" parameters={stackParameters(one)} rowsShown={8} />}
+            </Tabs>
+        </aside>
+    );
+}
+
+function stackParameters(one: Chosen): Record<string, string> {
+    const tid = one.row?.["tid"];
+    return { w: one.id ?? "", ...(typeof tid === "number" ? { tid: String(tid) } : {}) };
+}
+
+function Actions({ one }: { one: Chosen }) {
+    const window = one.row ? spanOf(one.row) : null;
+    const tid = one.row?.["tid"];
+    const command = `whyslow explain ${quoted(recording.value?.name ?? "@last")} -w ${one.id ?? ""}`;
+    return (
+        <p class="actions">
+            {window && (
+                <button type="button" onClick={() => go({ window: clamp(withMargin(window), clock.value.length) })}>
+                    zoom to it
+                </button>
+            )}
+            {window && (
+                <button
+                    type="button"
+                    onClick={() =>
+                        go({
+                            page: "threads",
+                            window: clamp(withMargin(window), clock.value.length),
+                            options: typeof tid === "number" ? { at: String(tid) } : {},
+                        })
+                    }
+                >
+                    on the time line
+                </button>
+            )}
+            {one.id?.startsWith("op:") && (
+                <button type="button" onClick={() => void copy(command, "command")}>
+                    copy command
+                </button>
+            )}
+        </p>
+    );
+}
+
+function Item({ one }: { one: Chosen }) {
+    const { row, table } = one;
+    if (!row || !table) return <p class="quiet">chosen by its id; open one of the other tabs</p>;
+    return (
+        <dl class="item">
+            {table.columns
+                .filter((column) => (row[column.name] ?? null) !== null)
+                .map((column) => (
+                    <div key={column.name}>
+                        <dt>{visible(column.title)}</dt>
+                        <dd title={title(exactCell(row[column.name]))}>
+                            <bdi>{shownCell(row[column.name], column, clock.value)}</bdi>
+                        </dd>
+                    </div>
+                ))}
+        </dl>
+    );
+}
+
+function Explained({ id }: { id: string }) {
+    const asked = useAnswer<Explanation>("explain", { w: id });
+    if (asked.failure) return <Problem failure={asked.failure} />;
+    const story = asked.answer?.stories[0];
+    if (!asked.answer || asked.isPending) return <Pending what="looking for why" />;
+    return story ? <StoryCard story={story} number={1} isOpen /> : <p class="quiet">nothing is known about it</p>;
+}

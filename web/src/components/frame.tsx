@@ -1,0 +1,158 @@
+import type { ComponentChildren } from "preact";
+
+import { announced, api, clock, kindsOf, recording, recordings, shown } from "../app";
+import { commandOf } from "../commands";
+import { copy } from "../clipboard";
+import { go, view } from "../state";
+import { PAGE_LIST, type PageInfo, pageInfo } from "../tabs";
+import { theme } from "../theme";
+import { dateOf, timeOfDay } from "../times";
+import { duration, grouped } from "../units";
+import { visible } from "../visible";
+import { Chips } from "./chips";
+import { Drawer } from "./drawer";
+import { openDialog } from "./dialogs";
+import { Overview } from "./overview";
+import { Toast } from "./toast";
+
+/** What stands around every page. */
+export function Frame({ children }: { readonly children: ComponentChildren }) {
+    return (
+        <>
+            <a class="skip" href="#main" onClick={focusMain}>
+                to the content
+            </a>
+            <nav class="rail" aria-label="pages">
+                <p class="brand">whyslow</p>
+                <ul>
+                    {PAGE_LIST.map((page) => (
+                        <li key={page.id}>
+                            <PageLink page={page} />
+                        </li>
+                    ))}
+                </ul>
+            </nav>
+            <header class="top">
+                <Recording />
+                <WindowBox />
+                <Chips />
+                <Tools />
+            </header>
+            <Overview />
+            <main id="main" tabIndex={-1}>
+                <h1>{pageInfo(view.value.page).title}</h1>
+                <Losses />
+                {children}
+            </main>
+            <Drawer />
+            <Toast />
+            <div class="unseen" role="status" aria-live="polite">
+                {announced.value}
+            </div>
+        </>
+    );
+}
+
+function focusMain(event: Event): void {
+    event.preventDefault();
+    document.getElementById("main")?.focus();
+}
+
+function PageLink({ page }: { page: PageInfo }) {
+    const kinds = kindsOf(recording.value);
+    const isMissing = page.kinds.length > 0 && !page.kinds.some((kind) => kinds.has(kind));
+    const isHere = view.value.page === page.id;
+    if (api.value?.isReport && page.id === "sql") return null;
+    return (
+        <button
+            type="button"
+            aria-current={isHere ? "page" : undefined}
+            disabled={isMissing && !isHere}
+            title={isMissing ? "not recorded" : `g ${page.key}`}
+            onClick={() => go({ page: page.id })}
+        >
+            {page.title}
+        </button>
+    );
+}
+
+function Recording() {
+    const all = recordings.value?.recordings ?? [];
+    const of = recording.value;
+    if (!of) return <p class="recording">no recording</p>;
+    const name = `${visible(of.name)}${of.host ? ` · ${visible(of.host)}` : ""}`;
+    if (all.length === 1) {
+        return (
+            <p class="recording">
+                <b>{name}</b> {of.live && <span class="badge live">live</span>}
+            </p>
+        );
+    }
+    return (
+        <label class="recording">
+            <span class="unseen">recording</span>
+            <select value={of.id} onChange={(event) => go({ recording: event.currentTarget.value, window: null, selected: null, baseline: null })}>
+                {all.map((one) => (
+                    <option key={one.id} value={one.id}>
+                        {visible(one.name)}
+                    </option>
+                ))}
+            </select>
+        </label>
+    );
+}
+
+function WindowBox() {
+    const { begin, end } = shown.value;
+    const isAll = view.value.window === null;
+    const step = (end - begin) / 1000;
+    return (
+        <p class="window" aria-label="window">
+            <span title={dateOf(clock.value, begin)}>
+                {timeOfDay(clock.value, begin, step)} … {timeOfDay(clock.value, end, step)}
+            </span>{" "}
+            <b>{duration(end - begin)}</b> <span class="quiet">{clock.value.zone ?? "UTC"}</span>
+            {!isAll && (
+                <button type="button" class="small" onClick={() => go({ window: null })}>
+                    all
+                </button>
+            )}
+        </p>
+    );
+}
+
+function Tools() {
+    return (
+        <p class="tools">
+            <button type="button" onClick={() => openDialog("search")} title="/">
+                search
+            </button>
+            <button type="button" onClick={() => openDialog("bookmarks")}>
+                bookmarks
+            </button>
+            <button type="button" onClick={() => void copy(commandOf(), "command")} title="Y: this view as a command line">
+                copy command
+            </button>
+            <button type="button" onClick={() => void copy(location.href, "link")}>
+                copy link
+            </button>
+            <button type="button" onClick={theme.toggle} aria-label="light or dark">
+                {theme.name.value === "dark" ? "light" : "dark"}
+            </button>
+            <button type="button" onClick={() => openDialog("help")} title="?" aria-label="help">
+                ?
+            </button>
+        </p>
+    );
+}
+
+function Losses() {
+    const lost = recording.value?.lost ?? [];
+    if (lost.length === 0) return null;
+    const count = lost.reduce((sum, one) => sum + (one.count ?? 0), 0);
+    return (
+        <p class="banner" role="note">
+            ! {count ? grouped(count) : "some"} events were lost while this was recorded: what happened then may be missing or cut
+        </p>
+    );
+}

@@ -1,0 +1,36 @@
+import { api, clock, recording } from "../app";
+import { useAnswer } from "../ask";
+import { Minimap } from "../charts/index";
+import { marks } from "../marks";
+import { go, view } from "../state";
+import { theme } from "../theme";
+
+interface Series {
+    readonly series: readonly { readonly name: string; readonly unit: string; readonly values: readonly (number | null)[] }[];
+}
+
+const POINTS = 600;
+/** What is told in small: busy CPUs, threads that wait uninterruptibly, bytes of disks. */
+const SHOWN = ["cpu", "blocked", "block_bytes"];
+
+/** The whole recording, always in sight. */
+export function Overview() {
+    const isReady = recording.value?.tiles.state === "ready" || api.value?.isReport === true;
+    const asked = useAnswer<Series>("series", isReady ? { name: "activity", points: POINTS } : null);
+    const series = (asked.answer?.series ?? [])
+        .filter((one) => SHOWN.includes(one.name))
+        .map((one) => ({ name: one.name, values: one.values.map((value) => value ?? 0) }));
+    return (
+        <div class="overview">
+            <Minimap
+                series={series}
+                length={clock.value.length}
+                window={view.value.window}
+                baseline={view.value.baseline}
+                marks={marks.value}
+                theme={theme.version.value}
+                onWindow={(window, isDone) => go({ window: window && window.begin <= 0 && window.end >= clock.value.length ? null : window }, !isDone)}
+            />
+        </div>
+    );
+}

@@ -1,0 +1,85 @@
+import { useEffect, useState } from "preact/hooks";
+
+import { clock } from "../app";
+import { useAnswer } from "../ask";
+import { go, type PageId } from "../state";
+import { sinceBegin, timeOfDay } from "../times";
+import type { Hit } from "../types";
+import { grouped } from "../units";
+import { visible } from "../visible";
+import { closeDialog, Dialog } from "./dialogs";
+import { Pending, Problem } from "./problem";
+
+/** How long somebody has to stop typing, ms. */
+const STILL_MS = 200;
+const PAGE_OF: Readonly<Record<string, PageId>> = {
+    thread: "threads",
+    process: "threads",
+    file: "files",
+    device: "block",
+    function: "threads",
+    host: "io",
+    story: "explain",
+};
+
+/** Threads, files, devices, functions by a part of their name. */
+export function Search() {
+    const [text, setText] = useState("");
+    const [asked, setAsked] = useState("");
+    const [active, setActive] = useState(0);
+    useEffect(() => {
+        const timer = setTimeout(() => setAsked(text.trim()), STILL_MS);
+        return () => clearTimeout(timer);
+    }, [text]);
+    const found = useAnswer<{ readonly hits: readonly Hit[]; readonly cut: boolean }>("search", asked.length > 0 ? { q: asked, limit: 100 } : null);
+    const hits = asked ? (found.answer?.hits ?? []) : [];
+    const onKeyDown = (event: KeyboardEvent) => {
+        if (event.key === "ArrowDown") setActive(Math.min(active + 1, hits.length - 1));
+        else if (event.key === "ArrowUp") setActive(Math.max(active - 1, 0));
+        else if (event.key === "Enter" && hits[active]) open(hits[active]);
+        else return;
+        event.preventDefault();
+    };
+    return (
+        <Dialog label="search">
+            <input
+                type="text"
+                list={undefined}
+                role="combobox"
+                aria-label="a part of a name"
+                aria-expanded={hits.length > 0}
+                aria-controls="hits"
+                aria-activedescendant={hits.length ? `hit-${active}` : undefined}
+                autofocus
+                value={text}
+                placeholder="thread, file, device, function, host"
+                onInput={(event) => {
+                    setText(event.currentTarget.value);
+                    setActive(0);
+                }}
+                onKeyDown={onKeyDown}
+            />
+            {found.failure && <Problem failure={found.failure} />}
+            {asked && found.isPending && <Pending what="searching" />}
+            <ul id="hits" role="listbox" aria-label="found">
+                {hits.map((hit, at) => (
+                    <li key={`${hit.kind}-${hit.text}-${at}`} id={`hit-${at}`} role="option" aria-selected={at === active} onClick={() => open(hit)}>
+                        <span class="kind">{hit.kind}</span> <bdi>{visible(hit.text)}</bdi>{" "}
+                        <span class="quiet">
+                            {hit.detail && visible(hit.detail)} {hit.count !== null && grouped(hit.count)}{" "}
+                            {hit.begin_ns !== null && timeOfDay(clock.value, sinceBegin(clock.value, hit.begin_ns), 1e6)}
+                        </span>
+                    </li>
+                ))}
+            </ul>
+            {asked && found.answer && hits.length === 0 && !found.isPending && <p class="quiet none">nothing has that in its name</p>}
+            {found.answer?.cut && asked && <p class="quiet">more than these; write more of the name</p>}
+        </Dialog>
+    );
+}
+
+function open(hit: Hit): void {
+    closeDialog();
+    const filter = Object.fromEntries(Object.entries(hit.filter ?? {}).map(([key, value]) => [key, String(value)]));
+    go({ page: PAGE_OF[hit.kind] ?? "io", filter, options: hit.kind === "function" ? { tab: "stacks-top" } : {} });
+}

@@ -1,0 +1,250 @@
+import { useId, useState } from "preact/hooks";
+
+import { clock } from "../app";
+import { useAnswer } from "../ask";
+import { copy } from "../clipboard";
+import { actorName, openEvidence } from "../evidence";
+import { go } from "../state";
+import { clamp, span, timeOfDay, withMargin } from "../times";
+import type { Part, Story } from "../types";
+import { bytes, duration, plural, ratio } from "../units";
+import { title, visible } from "../visible";
+import { Ladder } from "./ladder";
+
+const CONFIDENCE: Readonly<Record<Story["confidence"], string>> = {
+    high: "confidence high",
+    medium: "confidence medium",
+    low: "confidence low",
+};
+
+/** A slow operation, where its time went, and who did it. */
+export function StoryCard({ story, number, isOpen }: { readonly story: Story; readonly number: number; readonly isOpen: boolean }) {
+    const [open, setOpen] = useState(isOpen);
+    const body = useId();
+    const { target, group } = story;
+    const window = span(clock.value, target.begin_ns, target.end_ns);
+    const show = () =>
+        go({
+            page: "threads",
+            window: clamp(withMargin(window), clock.value.length),
+            selected: target.id,
+            filter: {},
+            options: target.actor.tid === null ? {} : { at: String(target.actor.tid) },
+        });
+    return (
+        <article class="card story" aria-label={`story ${number}`}>
+            <header>
+                <button type="button" class="number" aria-expanded={open} aria-controls={body} onClick={() => setOpen(!open)}>
+                    <span aria-hidden="true">{open ? "▾" : "▸"}</span> {number}
+                </button>
+                <Verdict story={story} />
+            </header>
+            <p class="badges">
+                <span class={`badge confidence-${story.confidence}`}>{CONFIDENCE[story.confidence]}</span>
+                <span class="badge" title={`grades: A seen, B most likely, C coincided, D guess`}>
+                    grade {story.culprit === null ? "–" : (story.parts[story.culprit]?.grade ?? "–")}
+                </span>
+                {group && group.count > 1 && (
+                    <span class="badge">
+                        {plural(group.count, "such call")}, {duration(group.dur_ns_total)} together
+                    </span>
+                )}
+                <span class="quiet">
+                    {timeOfDay(clock.value, window.begin)} · {duration(window.end - window.begin)}
+                    {story.unexplained_ns > 0 && ` · unexplained ${duration(story.unexplained_ns)}`}
+                </span>
+            </p>
+            <Shares parts={story.parts} />
+            <div id={body} hidden={!open}>
+                {open && <Body story={story} onShow={show} />}
+            </div>
+        </article>
+    );
+}
+
+/** The sentence, with the culprit as the way to it. */
+function Verdict({ story }: { story: Story }) {
+    const part = story.culprit === null ? null : story.parts[story.culprit];
+    const name = part && part.culprit.kind !== "own" ? actorName(part.culprit) : null;
+    const at = name === null ? -1 : story.verdict.lastIndexOf(name);
+    if (!part || name === null || at < 0) return <p class="verdict">{visible(story.verdict)}</p>;
+    const window = span(clock.value, story.target.begin_ns, story.target.end_ns);
+    const show = () =>
+        go({
+            page: "threads",
+            window: clamp(withMargin(window), clock.value.length),
+            filter: {},
+            options: part.culprit.tid === null ? {} : { at: String(part.culprit.tid) },
+        });
+    return (
+        <p class="verdict">
+            {visible(story.verdict.slice(0, at))}
+            <button type="button" class="link strong culprit" onClick={show}>
+                {visible(name)}
+            </button>
+            {visible(story.verdict.slice(at + name.length))}
+        </p>
+    );
+}
+
+function Body({ story, onShow }: { story: Story; onShow: () => void }) {
+    return (
+        <>
+            <Ladder story={story} />
+            <p class="actions">
+                <button type="button" class="primary" onClick={onShow}>
+                    show on the time line
+                </button>
+                {story.reproduce && (
+                    <button type="button" onClick={() => void copy(story.reproduce ?? "", "command")} title={title(story.reproduce)}>
+                        copy the command
+                    </button>
+                )}
+            </p>
+            <Parts story={story} />
+            <More story={story} />
+        </>
+    );
+}
+
+/** Parts shown one by one; the rest is one. */
+const PARTS_SHOWN = 8;
+
+function Shares({ parts }: { parts: readonly Part[] }) {
+    const shown = parts.filter((part) => part.share >= 0.005).slice(0, PARTS_SHOWN);
+    const label = shown.map((part) => `${ratio(part.share)} ${part.mechanism}`).join(", ");
+    return (
+        <div class="shares" role="img" aria-label={`where the time went: ${label}`}>
+            {shown.map((part, at) => (
+                <i
+                    key={at}
+                    class={`share-${at % 8}`}
+                    style={{ flexGrow: String(part.share) }}
+                    title={title(`${ratio(part.share)} ${part.mechanism} ${actorName(part.culprit)}`)}
+                />
+            ))}
+        </div>
+    );
+}
+
+function Parts({ story }: { story: Story }) {
+    const [all, setAll] = useState(false);
+    const shown = all ? story.parts : story.parts.slice(0, PARTS_SHOWN);
+    const window = span(clock.value, story.target.begin_ns, story.target.end_ns);
+    return (
+        <section class="parts">
+            <h3>Where the time went</h3>
+            <div class="wide" tabIndex={0} role="region" aria-label="where the time went">
+            <table>
+                <thead>
+                    <tr>
+                        <th class="number" scope="col">time</th>
+                        <th class="number" scope="col">share</th>
+                        <th scope="col">grade</th>
+                        <th scope="col">as</th>
+                        <th scope="col">because of</th>
+                        <th scope="col">evidence</th>
+                    </tr>
+                </thead>
+                <tbody>
+                    {shown.map((part, at) => (
+                        <tr key={at} class={at === story.culprit ? "culprit" : undefined}>
+                            <td class="number">
+                                <i class={`swatch share-${at % 8}`} aria-hidden="true" /> {duration(part.dur_ns)}
+                            </td>
+                            <td class="number">{ratio(part.share)}</td>
+                            <td>{part.grade}</td>
+                            <td>
+                                <Mechanism id={part.mechanism} />
+                                {part.root !== part.mechanism && <> ← <Mechanism id={part.root} /></>}
+                            </td>
+                            <td>
+                                <bdi>{visible(because(part))}</bdi>
+                            </td>
+                            <td>
+                                {part.evidence.slice(0, 3).map((evidence) => (
+                                    <button type="button" class="link" key={evidence} onClick={() => openEvidence(evidence, window)}>
+                                        {visible(evidence)}
+                                    </button>
+                                ))}
+                            </td>
+                        </tr>
+                    ))}
+                </tbody>
+            </table>
+            </div>
+            {story.parts.length > PARTS_SHOWN && (
+                <button type="button" class="link" onClick={() => setAll(!all)}>
+                    {all ? "fewer" : `${story.parts.length - PARTS_SHOWN} more`}
+                </button>
+            )}
+        </section>
+    );
+}
+
+function because(part: Part): string {
+    const who = part.culprit.kind === "own" ? "itself" : actorName(part.culprit);
+    const thing = part.object ? ` ${part.object.kind} ${part.object.name}` : "";
+    const call = part.activity && part.culprit.kind !== "own" ? ` in ${part.activity.call}` : "";
+    const path = part.activity?.path && part.culprit.kind !== "own" ? `(${part.activity.path})` : "";
+    return `${who}${thing}${call}${path}`;
+}
+
+interface Why {
+    readonly id: string;
+    readonly what: string;
+    readonly recognised: string;
+    readonly advice: readonly string[];
+    readonly reference: string;
+}
+
+/** The name of a mechanism, and on demand what it is. */
+function Mechanism({ id }: { id: string }) {
+    const [isOpen, setOpen] = useState(false);
+    const asked = useAnswer<Why>("why", isOpen ? { mechanism: id } : null);
+    return (
+        <span class="mechanism">
+            <button type="button" class="link" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+                {id}
+            </button>
+            {isOpen && asked.answer && (
+                <span class="aside" role="note">
+                    {asked.answer.what} <em>Recognised:</em> {asked.answer.recognised} <em>See:</em> {asked.answer.reference}
+                </span>
+            )}
+        </span>
+    );
+}
+
+function More({ story }: { story: Story }) {
+    const { alternatives, also, neighbours, missing, suggestions, caveats } = story;
+    const neighbour = (one: Story["neighbours"][number]) =>
+        `${actorName(one.actor)}: ${one.what}${one.bytes === null ? "" : ` ${bytes(one.bytes)}`}${one.cpu_ns === null ? "" : ` ${duration(one.cpu_ns)} on CPUs`}`;
+    return (
+        <div class="more">
+            <List name="Other causes" items={alternatives.map((one) => one.says)} />
+            <List name="What to try" items={suggestions} />
+            <List
+                name="Same culprit elsewhere"
+                items={also.map((one) => `${one.what} by ${actorName(one.actor)}: ${plural(one.count, "call")}, longest ${duration(one.dur_ns)}`)}
+            />
+            <List name="Busy meanwhile" items={neighbours.map(neighbour)} />
+            <List name="Not recorded" items={missing.map((one) => `${one.events} (${one.decides}): ${one.record_with}`)} />
+            <List name="To know" items={caveats} />
+        </div>
+    );
+}
+
+function List({ name, items }: { name: string; items: readonly string[] }) {
+    if (items.length === 0) return null;
+    return (
+        <section>
+            <h4>{name}</h4>
+            <ul>
+                {items.map((item) => (
+                    <li key={item}>{visible(item)}</li>
+                ))}
+            </ul>
+        </section>
+    );
+}

@@ -1,0 +1,20 @@
+// What is flagged on time lines: stories, bookmarks.
+import { computed, signal } from "@preact/signals";
+
+import { clock } from "./app";
+import { bookmarks } from "./bookmarks";
+import type { Mark } from "./charts/index";
+import { sinceBegin } from "./times";
+import type { Explanation } from "./types";
+
+/** What the page found slow in the whole recording. */
+export const explanation = signal<Explanation | null>(null);
+
+export const marks = computed<readonly Mark[]>(() => [
+    ...(explanation.value?.stories ?? []).map((story) => ({
+        at: sinceBegin(clock.value, story.target.begin_ns),
+        text: story.verdict,
+        kind: "story" as const,
+    })),
+    ...bookmarks.value.map((one) => ({ at: one.begin, text: one.note, kind: "bookmark" as const })),
+]);

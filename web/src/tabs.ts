@@ -1,0 +1,137 @@
+// Pages and the questions on them. A report is made from the same list.
+import type { Parameters } from "./api";
+import type { PageId, View } from "./state";
+
+export interface Tab {
+    readonly id: string;
+    readonly title: string;
+    readonly what: string;
+    readonly verb: string;
+    readonly parameters?: Parameters;
+    /** Drawn as a chart, with the table as its twin. */
+    readonly chart?: "heat" | "flame";
+}
+
+export interface PageInfo {
+    readonly id: PageId;
+    readonly title: string;
+    /** Key after `g`. */
+    readonly key: string;
+    /** Kinds of which the recording must have one. */
+    readonly kinds: readonly string[];
+    readonly tabs: readonly Tab[];
+    /** The track drawn above the tabs. */
+    readonly track?: "states" | "cpus" | "locks" | "block";
+}
+
+const view = (what: string, verb: string, title: string, parameters?: Parameters, chart?: Tab["chart"]): Tab => ({
+    id: [what, verb, parameters?.["by"]].filter(Boolean).join("-"),
+    title,
+    what,
+    verb,
+    ...(parameters ? { parameters } : {}),
+    ...(chart ? { chart } : {}),
+});
+
+export const PAGE_LIST: readonly PageInfo[] = [
+    { id: "explain", title: "Explain", key: "e", kinds: [], tabs: [] },
+    {
+        id: "threads",
+        title: "Threads",
+        key: "t",
+        kinds: ["threads", "states"],
+        track: "states",
+        tabs: [
+            view("states", "usage", "states"),
+            view("threads", "list", "threads"),
+            view("states", "top", "longest"),
+            view("stacks", "usage", "flame graph", {}, "flame"),
+            view("stacks", "top", "stacks"),
+        ],
+    },
+    {
+        id: "io",
+        title: "I/O",
+        key: "i",
+        kinds: ["io"],
+        tabs: [
+            view("io", "usage", "who and what"),
+            view("io", "stats", "latency"),
+            view("io", "hist", "histograms"),
+            view("io", "heat", "heat map", {}, "heat"),
+            view("io", "top", "slowest"),
+            view("io", "log", "log", { limit: 2000 }),
+        ],
+    },
+    {
+        id: "block",
+        title: "Block devices",
+        key: "b",
+        kinds: ["block"],
+        track: "block",
+        tabs: [
+            view("block", "stats", "devices"),
+            view("block", "heat", "heat maps", {}, "heat"),
+            view("block", "hist", "histograms"),
+            view("block", "outliers", "outliers"),
+            view("block", "top", "slowest"),
+            view("block", "log", "log", { limit: 2000 }),
+        ],
+    },
+    {
+        id: "files",
+        title: "Files",
+        key: "f",
+        kinds: ["files"],
+        tabs: [
+            view("files", "top", "by pattern", { by: "pattern" }),
+            view("files", "top", "by file", { by: "file" }),
+            view("files", "top", "by directory", { by: "dir" }),
+            view("files", "tree", "tree"),
+            view("files", "open", "open at the end"),
+            view("files", "log", "log", { limit: 2000 }),
+        ],
+    },
+    {
+        id: "locks",
+        title: "Locks",
+        key: "l",
+        kinds: ["locks"],
+        track: "locks",
+        tabs: [
+            view("locks", "usage", "who waited"),
+            view("locks", "stats", "locks"),
+            view("locks", "top", "longest"),
+            view("locks", "hist", "histogram"),
+            view("locks", "heat", "heat map", {}, "heat"),
+            view("locks", "log", "log", { limit: 2000 }),
+        ],
+    },
+    {
+        id: "sched",
+        title: "Scheduling",
+        key: "s",
+        kinds: ["sched", "cpu"],
+        track: "cpus",
+        tabs: [
+            view("sched", "stats", "waits for a CPU"),
+            view("cpu", "usage", "who used the CPUs"),
+            view("sched", "top", "longest"),
+            view("sched", "hist", "histogram"),
+            view("sched", "heat", "heat map", {}, "heat"),
+            view("sched", "log", "log", { limit: 2000 }),
+        ],
+    },
+    { id: "sql", title: "SQL", key: "q", kinds: [], tabs: [] },
+];
+
+export function pageInfo(id: PageId): PageInfo {
+    // Every id is in the list, which a test checks.
+    return PAGE_LIST.find((page) => page.id === id) as PageInfo;
+}
+
+/** The tab that an address names, else the first. */
+export function tabOf(of: View): Tab | null {
+    const { tabs } = pageInfo(of.page);
+    return tabs.find((tab) => tab.id === of.options["tab"]) ?? tabs[0] ?? null;
+}

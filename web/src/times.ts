@@ -1,0 +1,146 @@
+// Times inside the pages are ns since the begin of the recording: doubles hold 104 days of them exactly.
+import { toBig, type Exact } from "./exact";
+
+/** From `begin` to `end`, ns since the begin of the recording. */
+export interface Span {
+    readonly begin: number;
+    readonly end: number;
+}
+
+export interface Clock {
+    /** Begin of the recording, ns since 1970. */
+    readonly begin: bigint;
+    readonly length: number;
+    /** Name of a zone, or an offset such as `+05:30`. */
+    readonly zone: string | null;
+}
+
+export function sinceBegin(clock: Clock, ns: Exact): number {
+    return Number(toBig(ns) - clock.begin);
+}
+
+export function span(clock: Clock, begin: Exact, end: Exact): Span {
+    return { begin: sinceBegin(clock, begin), end: sinceBegin(clock, end) };
+}
+
+/** `+9.3180166s`, as the command line takes it; exact. */
+export function offsetText(ns: number): string {
+    const whole = BigInt(Math.round(ns));
+    const size = whole < 0n ? -whole : whole;
+    const fraction = (size % 1_000_000_000n).toString().padStart(9, "0").replace(/0+$/, "");
+    return `+${size / 1_000_000_000n}${fraction ? `.${fraction}` : ""}s`;
+}
+
+/** `A..B` for `-w` and for addresses. */
+export function spanText(window: Span): string {
+    return `${offsetText(window.begin)}..${offsetText(window.end)}`;
+}
+
+export function parseSpan(text: string): Span | null {
+    const found = /^\+(\d+(?:\.\d{1,9})?)s\.\.\+(\d+(?:\.\d{1,9})?)s$/.exec(text);
+    if (!found?.[1] || !found[2]) return null;
+    const window = { begin: parseSeconds(found[1]), end: parseSeconds(found[2]) };
+    return window.end > window.begin ? window : null;
+}
+
+function parseSeconds(text: string): number {
+    const [whole = "0", fraction = ""] = text.split(".");
+    return Number(BigInt(whole) * 1_000_000_000n + BigInt(fraction.padEnd(9, "0")));
+}
+
+/** Minutes east of Greenwich of a fixed offset; null for names of zones. */
+function fixedOffset(zone: string): number | null {
+    const found = /^([+-])(\d{2}):?(\d{2})$/.exec(zone);
+    if (!found?.[2] || !found[3]) return null;
+    return (found[1] === "-" ? -1 : 1) * (Number(found[2]) * 60 + Number(found[3]));
+}
+
+const FORMATS = new Map<string, Intl.DateTimeFormat | null>();
+
+function format(zone: string): Intl.DateTimeFormat | null {
+    const known = FORMATS.get(zone);
+    if (known !== undefined) return known;
+    let made: Intl.DateTimeFormat | null = null;
+    try {
+        made = new Intl.DateTimeFormat("en-CA", {
+            timeZone: zone,
+            hourCycle: "h23",
+            year: "numeric",
+            month: "2-digit",
+            day: "2-digit",
+            hour: "2-digit",
+            minute: "2-digit",
+            second: "2-digit",
+        });
+    } catch {
+        // A zone this browser does not know: times are in UTC then, and say so.
+    }
+    FORMATS.set(zone, made);
+    return made;
+}
+
+interface Civil {
+    readonly date: string;
+    readonly time: string;
+    /** ns within the second, nine digits. */
+    readonly fraction: string;
+    readonly zone: string;
+}
+
+export function civil(clock: Clock, ns: number): Civil {
+    const absolute = clock.begin + BigInt(Math.round(ns));
+    const fraction = (((absolute % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n).toString().padStart(9, "0");
+    const seconds = Number((absolute - BigInt(fraction)) / 1_000_000_000n);
+    const zone = clock.zone ?? "+00:00";
+    const minutes = fixedOffset(zone);
+    const known = minutes === null ? format(zone) : null;
+    if (known) {
+        const parts = new Map(known.formatToParts(seconds * 1000).map((part) => [part.type, part.value]));
+        const part = (name: Intl.DateTimeFormatPartTypes) => parts.get(name) ?? "";
+        return {
+            date: `${part("year")}-${part("month")}-${part("day")}`,
+            time: `${part("hour")}:${part("minute")}:${part("second")}`,
+            fraction,
+            zone,
+        };
+    }
+    const text = new Date((seconds + (minutes ?? 0) * 60) * 1000).toISOString();
+    return { date: text.slice(0, 10), time: text.slice(11, 19), fraction, zone: minutes === null ? "UTC" : zone };
+}
+
+/** Time of day with as many decimals as tell moments of the given step apart. */
+export function timeOfDay(clock: Clock, ns: number, step = 1000): string {
+    const { time, fraction } = civil(clock, ns);
+    const decimals = step >= 1e9 ? 0 : step >= 1e6 ? 3 : step >= 1e3 ? 6 : 9;
+    return decimals ? `${time}.${fraction.slice(0, decimals)}` : time;
+}
+
+export function dateOf(clock: Clock, ns: number): string {
+    return civil(clock, ns).date;
+}
+
+export function length(window: Span): number {
+    return window.end - window.begin;
+}
+
+export function contains(window: Span, ns: number): boolean {
+    return ns >= window.begin && ns < window.end;
+}
+
+/** Within the recording, at least so long, and of whole ns. */
+export function clamp(window: Span, total: number, least = 10): Span {
+    const size = Math.min(Math.max(length(window), least), Math.max(total, least));
+    const begin = Math.min(Math.max(window.begin, 0), Math.max(total - size, 0));
+    return { begin: Math.round(begin), end: Math.round(begin + size) };
+}
+
+/** So many times as long around the same moment. */
+export function zoomed(window: Span, factor: number, at = (window.begin + window.end) / 2): Span {
+    return { begin: at - (at - window.begin) * factor, end: at + (window.end - at) * factor };
+}
+
+/** With some of what came before and after. */
+export function withMargin(window: Span, share = 0.15): Span {
+    const margin = Math.max(length(window) * share, 1000);
+    return { begin: window.begin - margin, end: window.end + margin };
+}

@@ -1,0 +1,43 @@
+// Lanes of tracks, and their tiles.
+import { ARROW_FORM } from "./api";
+import { api, recording } from "./app";
+import type { Lane, TrackName } from "./charts/index";
+
+interface ToldLane {
+    readonly lane: number;
+    readonly name: string | null;
+    readonly tid?: number | null;
+    readonly pid?: number | null;
+    readonly process?: string | null;
+    readonly busy_ns?: number;
+}
+
+export interface Track {
+    readonly track: TrackName;
+    readonly values: readonly string[];
+    readonly groups: readonly string[];
+    readonly total: number;
+    readonly lanes: readonly ToldLane[];
+}
+
+export function lanesOf(track: Track): Lane[] {
+    return track.lanes.map((lane) => ({
+        lane: lane.lane,
+        name: lane.name ?? `${track.track === "block" ? "device" : "thread"} ${lane.lane}`,
+        tid: lane.tid ?? null,
+        pid: lane.pid ?? null,
+        process: lane.process ?? null,
+        ...(lane.busy_ns === undefined ? {} : { busy_ns: lane.busy_ns }),
+    }));
+}
+
+/** What fetches tiles of a track: their addresses name the recording's digest, so that browsers may keep them. */
+export function fetchTiles(track: TrackName) {
+    return (level: number, index: number, lanes: readonly number[], signal: AbortSignal): Promise<ArrayBuffer> => {
+        const from = api.value;
+        const of = recording.value;
+        if (!from || !of) return Promise.reject(new Error("no recording"));
+        const parameters = { rec: of.id, digest: of.digest, track, level, index, lanes: lanes.join(",") };
+        return from.bytes("tile", parameters, ARROW_FORM, signal);
+    };
+}
