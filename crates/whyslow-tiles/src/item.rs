@@ -112,17 +112,35 @@ impl Sum {
     }
 }
 
-/// Shares of 255 of a cell. Each is within one of the true one, and together they are no more than
-/// the cell, because sums are rounded and not parts.
+/// Shares of 255 of a cell, together no more than that. Each is less than one from the true one.
 pub(crate) fn shares(times: &Times, cell_ns: u64) -> [u8; 4] {
-    let mut sum = 0u128;
-    let mut before = 0u128;
-    let cell = u128::from(cell_ns.max(1));
-    times.map(|time| {
-        sum += u128::from(time);
-        let reached = ((sum + cell / 2) / cell).min(u128::from(WHOLE));
-        let share = reached - before;
-        before = reached;
-        share as u8
-    })
+    let cell = i128::from(cell_ns.max(1));
+    let whole = i128::from(WHOLE);
+    let times = times.map(i128::from);
+    let mut shares = times.map(|time| ((time + cell / 2) / cell).min(whole));
+    while shares.iter().sum::<i128>() > whole {
+        // The one that rounding has added most to.
+        let added = |group: &usize| shares[*group] * cell - times[*group];
+        let most = (0..4).filter(|group| shares[*group] > 0).max_by_key(added);
+        shares[most.unwrap_or(0)] -= 1;
+    }
+    shares.map(|share| share as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_no_more_than_the_cell() {
+        let check = |times, cell, expected| assert_eq!(shares(&times, cell), expected);
+        check([0; 4], 0, [0; 4]);
+        check([255, 0, 0, 0], 1, [255, 0, 0, 0]);
+        check([51, 51, 102, 51], 1, [51, 51, 102, 51]);
+        // Each a quarter: of 63.75, three are rounded up, and one down.
+        check([255; 4], 4, [64, 64, 64, 63]);
+        check([u64::MAX, u64::MAX, 0, 0], 1, [128, 127, 0, 0]);
+        check([0, 0, 127, 0], 255, [0; 4]);
+        check([0, 0, 128, 0], 255, [0, 0, 1, 0]);
+    }
 }

@@ -78,6 +78,12 @@ impl Frame {
         first < self.end && (end > self.begin || (end == first && first >= self.begin))
     }
 
+    /// Whether sums of that level lie within its cells.
+    #[inline]
+    fn can_use(self, finest: u8) -> bool {
+        2 * u16::from(finest) <= u16::from(self.level)
+    }
+
     #[inline]
     fn cell(self, at: u64) -> usize {
         ((at - self.begin) >> self.level) as usize
@@ -139,7 +145,7 @@ impl<'f> LaneReader<'f> {
             else {
                 break;
             };
-            if self.frame.meets(entry.first, entry.end) {
+            if self.frame.can_use(entry.finest) && self.frame.meets(entry.first, entry.end) {
                 let segment = self.pages.segment(&entry)?;
                 if add_segment(segment, self.frame, &mut self.cells).is_none() {
                     let reason = "a block in it cannot be read";
@@ -193,14 +199,17 @@ fn add_segment(segment: &[u8], frame: Frame, cells: &mut [Cell]) -> Option<()> {
     let mut rest = Cursor(segment);
     while !rest.0.is_empty() {
         let block = Block::next(&mut rest)?;
-        if !is_needed(block.mark, frame.level) {
+        let is_used = is_needed(block.mark, frame.level) && frame.can_use(block.finest);
+        if !is_used || !frame.meets(block.first, block.end) {
             continue;
         }
         match block.sort {
             Sort::Interval => {
-                block.intervals(&mut |interval| add_interval(interval, frame, cells))?;
+                block.intervals(frame.end, &mut |interval| {
+                    add_interval(interval, frame, cells);
+                })?;
             }
-            Sort::Sum => block.sums(&mut |sum| add_sum(sum, frame, cells))?,
+            Sort::Sum => block.sums(frame.end, &mut |sum| add_sum(sum, frame, cells))?,
             Sort::Heat => return None,
         }
     }
@@ -242,7 +251,7 @@ fn add_interval(interval: &Interval, frame: Frame, cells: &mut [Cell]) {
 #[inline]
 fn add_sum(sum: &Sum, frame: Frame, cells: &mut [Cell]) {
     let begin = level::begin_of(sum.cell, sum.level);
-    if 2 * sum.level > frame.level || begin < frame.begin || begin >= frame.end {
+    if !frame.can_use(sum.level) || begin < frame.begin || begin >= frame.end {
         return;
     }
     let Some(cell) = cells.get_mut(frame.cell(begin)) else {

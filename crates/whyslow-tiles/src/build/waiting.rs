@@ -138,10 +138,12 @@ fn write(slot: u32, pending: &mut [Pending], store: &mut Store<'_>) {
             track: store.track,
             lane: slot,
             marks: (mark, mark),
+            finest: pending.finest,
             first,
             end,
         });
         about.marks = (about.marks.0.min(mark), about.marks.1.max(mark));
+        about.finest = about.finest.min(pending.finest);
         (about.first, about.end) = (about.first.min(first), about.end.max(end));
         pending.encode(&mut store.block);
     }

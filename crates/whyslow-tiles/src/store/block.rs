@@ -1,13 +1,17 @@
 //! Blocks: items of one lane with one mark, in order of time.
 //!
-//! A block is its mark, its sort (a byte each), the number of its items, its first moment, the bytes
-//! that follow, and the columns of its items. Moments are told as what lies between them.
+//! A block is its mark, its sort, the least level of its sums (a byte each), the number of its items,
+//! its first moment, its length, the bytes that follow, and the columns of its items. Moments are told
+//! as what lies between them.
 //!
 //! | sort | columns |
 //! |---|---|
 //! | interval | from the end of the one before, length, value, mix |
-//! | sum | level, cells from the begin of the one before, count, longest, its value, ns of four groups |
+//! | sum | level, cells from the begin of the one before, count, longest, its value, time of four groups |
 //! | cell of a heat map | columns from the one before, octave, rows, ns |
+//!
+//! Time of a sum is in parts of its cell, of which there are [`PARTS`]: that is finer than what a
+//! tile tells.
 
 use crate::item::{Interval, Longest, Mix, Sum, WHOLE};
 use crate::level;
@@ -20,6 +24,9 @@ pub(crate) enum Sort {
     Sum = 1,
     Heat = 2,
 }
+
+/// Parts of a cell, as a power of two.
+const PARTS: u8 = 10;
 
 const INTERVAL: usize = 4;
 const SUM: usize = 9;
@@ -39,6 +46,8 @@ pub(crate) struct HeatItem {
 pub(crate) struct Pending {
     pub(crate) mark: u8,
     pub(crate) sort: Sort,
+    /// The least level of sums: coarser tiles alone can use them.
+    pub(crate) finest: u8,
     items: u32,
     pub(crate) first: u64,
     reached: u64,
@@ -51,6 +60,7 @@ impl Pending {
         Self {
             mark,
             sort,
+            finest: if sort == Sort::Sum { u8::MAX } else { 0 },
             items: 0,
             first: 0,
             reached: 0,
@@ -91,7 +101,11 @@ impl Pending {
     pub(crate) fn sum(&mut self, sum: &Sum) {
         let begin = level::begin_of(sum.cell, sum.level);
         self.begin(begin);
-        let [a, b, c, d] = sum.times.map(|time| time / WHOLE + time % WHOLE / 128);
+        self.finest = self.finest.min(sum.level);
+        let unit = WHOLE << unit_bits(sum.level);
+        let [a, b, c, d] = sum
+            .times
+            .map(|time| time / unit + (time % unit) / unit.div_ceil(2));
         self.record([
             u64::from(sum.level),
             sum.cell - level::cell_of(self.reached, sum.level),
@@ -135,17 +149,26 @@ impl Pending {
 
     /// Appends the block, and is empty.
     pub(crate) fn encode(&mut self, block: &mut Vec<u8>) {
-        block.extend([self.mark, self.sort as u8]);
+        block.extend([self.mark, self.sort as u8, self.finest]);
         put(block, u64::from(self.items));
         put(block, self.first);
+        put(block, self.end - self.first);
         match self.sort {
             Sort::Interval => append::<INTERVAL>(&self.records, block),
             Sort::Sum => append::<SUM>(&self.records, block),
             Sort::Heat => append::<HEAT>(&self.records, block),
         }
-        self.items = 0;
+        *self = Self {
+            records: std::mem::take(&mut self.records),
+            ..Self::new(self.mark, self.sort)
+        };
         self.records.clear();
     }
+}
+
+/// What a part of a cell is, as a power of two.
+fn unit_bits(level: u8) -> u8 {
+    (2 * level).saturating_sub(PARTS)
 }
 
 fn append<const N: usize>(records: &[u8], block: &mut Vec<u8>) {
@@ -167,8 +190,10 @@ fn append<const N: usize>(records: &[u8], block: &mut Vec<u8>) {
 pub(crate) struct Block<'b> {
     pub(crate) mark: u8,
     pub(crate) sort: Sort,
+    pub(crate) finest: u8,
     items: u64,
-    first: u64,
+    pub(crate) first: u64,
+    pub(crate) end: u64,
     content: Cursor<'b>,
 }
 
@@ -182,25 +207,32 @@ impl<'b> Block<'b> {
             2 => Sort::Heat,
             _ => return None,
         };
+        let finest = segment.taken()?;
         let items = segment.number()?;
         let first = segment.number()?;
+        let end = first.checked_add(segment.number()?)?;
         let length = usize::try_from(segment.number()?).ok()?;
         Some(Self {
             mark,
             sort,
+            finest,
             items,
             first,
+            end,
             content: Cursor(segment.take(length)?),
         })
     }
 
-    /// `None` if it is damaged.
-    pub(crate) fn intervals(mut self, each: &mut impl FnMut(&Interval)) -> Option<()> {
+    /// Those that begin before `until`. `None` if it is damaged.
+    pub(crate) fn intervals(mut self, until: u64, each: &mut impl FnMut(&Interval)) -> Option<()> {
         let [mut gaps, mut lengths, mut values, mut mixes] =
             columns::split::<INTERVAL>(&mut self.content)?;
         let mut reached = self.first;
         for _ in 0..self.items {
             let begin = reached.checked_add(gaps.number()?)?;
+            if begin >= until {
+                break;
+            }
             let end = begin.checked_add(lengths.number()?)?;
             let mix = match mixes.number()? {
                 group @ 0..4 => Mix::Of(group as u8),
@@ -220,8 +252,8 @@ impl<'b> Block<'b> {
         Some(())
     }
 
-    /// `None` if it is damaged.
-    pub(crate) fn sums(mut self, each: &mut impl FnMut(&Sum)) -> Option<()> {
+    /// Those that begin before `until`. `None` if it is damaged.
+    pub(crate) fn sums(mut self, until: u64, each: &mut impl FnMut(&Sum)) -> Option<()> {
         let [mut levels, mut cells, mut rest @ ..] = columns::split::<SUM>(&mut self.content)?;
         let mut reached = self.first;
         for _ in 0..self.items {
@@ -232,6 +264,9 @@ impl<'b> Block<'b> {
             let cell = level::cell_of(reached, level).checked_add(cells.number()?)?;
             if cell > level::cell_of(u64::MAX, level) {
                 return None;
+            }
+            if level::begin_of(cell, level) >= until {
+                break;
             }
             let [counts, lengths, values, times @ ..] = &mut rest;
             let mut sum = Sum {
@@ -245,7 +280,7 @@ impl<'b> Block<'b> {
                 times: [0; 4],
             };
             for (time, column) in sum.times.iter_mut().zip(times) {
-                *time = column.number()?.checked_mul(WHOLE)?;
+                *time = column.number()?.checked_mul(WHOLE << unit_bits(level))?;
             }
             each(&sum);
             reached = level::begin_of(cell, level);

@@ -12,6 +12,8 @@ pub(crate) struct Entry {
     pub(crate) lane: u32,
     /// Least and greatest mark of the blocks.
     pub(crate) marks: (u8, u8),
+    /// The least level of its sums, 0 if there are others than sums.
+    pub(crate) finest: u8,
     /// Begin of the first item, and where the last one ends.
     pub(crate) first: u64,
     pub(crate) end: u64,
@@ -27,7 +29,7 @@ pub(crate) fn encode(entries: &[Entry]) -> Vec<u8> {
     let mut encoded = Vec::new();
     let (mut page, mut first) = (0, 0);
     for entry in entries {
-        encoded.extend([entry.marks.1, entry.marks.0]);
+        encoded.extend([entry.marks.1, entry.marks.0, entry.finest]);
         put(&mut encoded, folded(entry.page.wrapping_sub(page) as i64));
         put(&mut encoded, u64::from(entry.stored));
         put(&mut encoded, u64::from(entry.at));
@@ -78,7 +80,7 @@ impl<'b> Entries<'b> {
 
     fn entry(&mut self) -> Option<Entry> {
         let rest = &mut self.rest;
-        let (most, least) = (rest.taken()?, rest.taken()?);
+        let (most, least, finest) = (rest.taken()?, rest.taken()?, rest.taken()?);
         self.page = self.page.wrapping_add(rest.signed()? as u64);
         let stored = u32::try_from(rest.number()?).ok()?;
         let at = u32::try_from(rest.number()?).ok()?;
@@ -88,6 +90,7 @@ impl<'b> Entries<'b> {
             track: 0,
             lane: 0,
             marks: (least, most),
+            finest,
             first: self.first,
             end: self.first.checked_add(rest.number()?)?,
             page: self.page,

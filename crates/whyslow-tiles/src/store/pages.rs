@@ -10,7 +10,7 @@ use crate::store::index::Entry;
 use crate::store::{FILE_NAME, MAGIC};
 
 /// Segments of so many bytes have a page of their own.
-const ALONE_BYTES: usize = 4 << 10;
+const ALONE_BYTES: usize = 2 << 10;
 
 /// The file while it is written.
 pub(crate) struct PageWriter {
@@ -33,6 +33,7 @@ pub(crate) struct About {
     pub(crate) track: u8,
     pub(crate) lane: u32,
     pub(crate) marks: (u8, u8),
+    pub(crate) finest: u8,
     pub(crate) first: u64,
     pub(crate) end: u64,
 }
@@ -68,6 +69,7 @@ impl PageWriter {
             track: about.track,
             lane: about.lane,
             marks: about.marks,
+            finest: about.finest,
             first: about.first,
             end: about.end,
             page: 0,

@@ -98,7 +98,7 @@ proptest! {
         levels in proptest::collection::vec(0u8..=50, 12),
         pick: u64,
     ) {
-        // Parts are stored in 255ths of the slice: no shorter slice can have them exactly.
+        // Parts are stored as so many of 255: only a multiple of that can have them exactly.
         let mut scaled: Vec<Piece> = pieces
             .iter()
             .map(|piece| Piece { begin: piece.begin * 255, end: piece.end * 255, ..*piece })
