@@ -37,23 +37,16 @@ impl Charts {
     }
 
     /// Opens tiles of before, or builds them.
-    pub(super) fn prepare(
-        &self,
-        place: Result<Place, Failure>,
-        tables: &dyn Tables,
-        is_over: &AtomicBool,
-    ) {
-        let made = place.and_then(|place| {
-            // What cannot be used is built anew.
-            if let Ok(Some(tiles)) = place.open() {
-                return Ok(tiles);
-            }
-            let progress = |done: f64| {
-                let done = (done * MILLION) as u64;
-                self.done.store(done, Ordering::Relaxed);
-            };
-            Ok(place.build(tables, &progress, is_over)?)
-        });
+    pub(super) fn prepare(&self, place: &Place, tables: &dyn Tables, is_over: &AtomicBool) {
+        let progress = |done: f64| {
+            let done = (done * MILLION) as u64;
+            self.done.store(done, Ordering::Relaxed);
+        };
+        let made = match place.open() {
+            Some(tiles) => Ok(tiles),
+            None => place.build(tables, &progress, is_over),
+        };
+        let made = made.map_err(Failure::from);
         let state = match made {
             Ok(tiles) => State::Ready(Arc::new(tiles)),
             Err(failure) => {

@@ -186,13 +186,18 @@ fn is_wanted(lane: &Lane, thread: Option<&Thread>, wanted: &Wanted) -> bool {
     is_then && thread.is_none_or(named)
 }
 
-/// Time in which something was done or waited for: not asleep, not idle.
+/// Time in which something went on: not that asleep, idle, or in calls that wait.
 fn busy_ns(track: &Track, lane: &Lane) -> u64 {
-    let times = match track.name {
-        "states" | "cpus" => &lane.times_ns[..3],
-        _ => &lane.times_ns[..],
+    let quiet = match track.name {
+        "states" | "cpus" => Some(3),
+        "calls" => Some(2),
+        _ => None,
     };
-    times.iter().sum()
+    let times = lane.times_ns.iter().enumerate();
+    times
+        .filter(|(group, _)| Some(*group) != quiet)
+        .map(|(_, time)| time)
+        .sum()
 }
 
 /// Busy processes first, their threads together; CPUs by number.

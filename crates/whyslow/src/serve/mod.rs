@@ -88,7 +88,7 @@ pub(crate) fn run(args: &ServeArgs, talk: &TalkArgs) -> Result<(), Failure> {
     // On a thread that may: this one may not any more when the server ends.
     let _leaving = socket.leaving();
     let is_confined = confine::to(&places, sql.program(), &folders)?;
-    let shelf = Shelf::open(&args.recordings, talk)?;
+    let shelf = Shelf::open(&args.recordings, folders.cache.as_deref(), talk)?;
     let token = Token::random()?;
     say_where(&socket, &token, talk)?;
     let desks = Desks::new(args, &is_over);
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &ServeArgs, talk: &TalkArgs) -> Result<(), Failure> {
         memo: Memo::new(folders.cache.as_deref()),
         is_confined,
     });
-    let preparing = prepare(&shared, &folders, &is_over);
+    let preparing = prepare(&shared, &is_over);
     let served = serve(socket, shared, &is_over);
     // Whatever ended it, what is built beside ends, too.
     is_over.store(true, Ordering::Relaxed);
@@ -146,12 +146,11 @@ impl Desks {
 }
 
 /// Builds beside what charts are drawn from, one recording after the other.
-fn prepare(shared: &Shared, folders: &Folders, is_over: &Arc<AtomicBool>) -> JoinHandle<()> {
+fn prepare(shared: &Shared, is_over: &Arc<AtomicBool>) -> JoinHandle<()> {
     let (shared, is_over) = (Arc::clone(shared), Arc::clone(is_over));
-    let cache = folders.cache.clone();
     thread::spawn(move || {
         for book in shared.shelf.books() {
-            book.now().prepare(cache.as_deref(), &is_over);
+            book.now().prepare(&is_over);
         }
     })
 }

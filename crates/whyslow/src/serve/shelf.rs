@@ -16,27 +16,24 @@ use crate::cli::TalkArgs;
 use crate::failure::Failure;
 use crate::recording::{self, Opened};
 
-/// What tells a recording from all others, in hexadecimal digits.
-const DIGEST_DIGITS: usize = 32;
-
 /// A recording as it is now.
 pub(super) struct Held {
     pub(super) opened: Arc<Opened>,
     /// Of its content: what was made from it before can be used again.
     pub(super) digest: String,
     pub(super) charts: Charts,
+    place: Place,
     names: OnceLock<Arc<Names>>,
 }
 
 impl Held {
-    pub(super) fn new(opened: Opened) -> Result<Self, Failure> {
-        let manifest = opened.path().join("manifest.json");
-        let content =
-            std::fs::read(&manifest).map_err(|error| Failure::reading(&manifest, error))?;
-        let digest = blake3::hash(&content).to_hex()[..DIGEST_DIGITS].to_owned();
+    /// `cache` is the user's folder for what can be made again.
+    pub(super) fn new(opened: Opened, cache: Option<&Path>) -> Result<Self, Failure> {
+        let place = Place::of(opened.path(), cache)?;
         Ok(Self {
             opened: Arc::new(opened),
-            digest,
+            digest: place.digest().to_owned(),
+            place,
             charts: Charts::new(),
             names: OnceLock::new(),
         })
@@ -57,9 +54,9 @@ impl Held {
     }
 
     /// Makes what charts are drawn from, or opens what was made before.
-    pub(super) fn prepare(&self, cache: Option<&Path>, is_over: &AtomicBool) {
-        let place = Place::of(self.opened.path(), cache).map_err(Failure::from);
-        self.charts.prepare(place, &*self.opened.tables, is_over);
+    pub(super) fn prepare(&self, is_over: &AtomicBool) {
+        self.charts
+            .prepare(&self.place, &*self.opened.tables, is_over);
     }
 }
 
@@ -92,7 +89,11 @@ pub(super) fn places(words: &[String]) -> Result<Vec<PathBuf>, Failure> {
 pub(super) struct Shelf(Vec<Book>);
 
 impl Shelf {
-    pub(super) fn open(words: &[String], talk: &TalkArgs) -> Result<Self, Failure> {
+    pub(super) fn open(
+        words: &[String],
+        cache: Option<&Path>,
+        talk: &TalkArgs,
+    ) -> Result<Self, Failure> {
         let mut books: Vec<Book> = Vec::new();
         let words: Vec<Option<&str>> = match words {
             [] => vec![None],
@@ -109,7 +110,7 @@ impl Shelf {
                 id,
                 word: shown,
                 is_live: false,
-                held: RwLock::new(Arc::new(Held::new(opened)?)),
+                held: RwLock::new(Arc::new(Held::new(opened, cache)?)),
             });
         }
         Ok(Self(books))

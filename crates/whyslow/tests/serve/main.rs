@@ -4,6 +4,7 @@
 mod common;
 
 mod answers;
+mod charts;
 mod client;
 mod described;
 mod more;
