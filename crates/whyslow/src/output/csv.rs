@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use whyslow_model::answer::{AnswerTable, Value};
 
-use super::escape::shown;
+use whyslow_model::text::shown;
 use super::marks::Marks;
 
 /// How cells are told apart.

@@ -4,7 +4,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
-use super::escape::shown;
+use whyslow_model::text::shown;
 use super::look::Look;
 use super::moments::TimeForm;
 use super::quantity::{Scale, grouped};

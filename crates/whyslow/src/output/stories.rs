@@ -8,7 +8,7 @@ use whyslow_explain::{
 };
 use whyslow_model::Ns;
 
-use super::escape::shown;
+use whyslow_model::text::shown;
 use super::look::{Look, Paint};
 use super::select::Selection;
 use super::{Subject, look, pager, quantity, terminal, to_file, to_stdout};

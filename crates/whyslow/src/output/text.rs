@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use whyslow_model::answer::{Answer, AnswerTable, Form, LossNote};
 
-use super::escape::shown;
+use whyslow_model::text::shown;
 use super::look::{Look, Paint};
 use super::moments::clock_face;
 use super::{Subject, facts, heat, histogram, printed, table, tree};
