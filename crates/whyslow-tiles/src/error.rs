@@ -37,3 +37,17 @@ pub enum TilesError {
     #[error("given up as asked")]
     Cancelled,
 }
+
+impl TilesError {
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+        source: std::io::Error,
+    ) -> Self {
+        TilesError::Io {
+            action,
+            path: path.into(),
+            source,
+        }
+    }
+}

@@ -1,14 +1,26 @@
 //! A recording at every scale: what a chart of any width needs, without reading it all.
 //!
 //! [`Place::build`] makes tiles in one pass over the tables, [`Place::open`] opens those of before.
+//! A tile is a row of cells for each lane (a thread, a CPU, a device); see [`Run`].
 
+mod about;
+mod build;
 mod error;
+mod heat;
+mod item;
+mod kinds;
+mod level;
+mod limits;
 mod place;
+mod series;
+mod store;
+mod tile;
 mod tiles;
 mod told;
 
+pub use build::build;
 pub use error::TilesError;
-pub use place::{Place, build};
+pub use place::Place;
 pub use tiles::Tiles;
 pub use told::{Heat, HeatCell, Lane, LeftOut, Run, Series, Track};
 

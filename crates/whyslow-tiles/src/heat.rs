@@ -1,0 +1,179 @@
+//! Heat maps, from stored cells.
+
+use whyslow_model::Window;
+use whyslow_model::syscall::Op;
+
+use crate::build::{UNKNOWN, WIDTHS, bounds};
+use crate::kinds::{BLOCK_OPS, HEAT_BLOCK, OPS_OF_DEVICE};
+use crate::store::block::{Block, HeatItem, Sort};
+use crate::store::columns::Cursor;
+use crate::store::directory::LaneAt;
+use crate::store::index::Entries;
+use crate::store::reader::PageReader;
+use crate::{Heat, HeatCell, Tiles, TilesError};
+
+/// Octaves, and rows of unknown length.
+const ROWS: usize = UNKNOWN as usize + 1;
+
+/// Which stored columns are told, and how many as one.
+#[derive(Debug, Clone, Copy)]
+struct Grid {
+    /// Number of the width that is read.
+    width: usize,
+    /// Stored columns from here to there.
+    first: u64,
+    end: u64,
+    together: u64,
+}
+
+pub(crate) fn heat(
+    tiles: &Tiles,
+    track: u8,
+    window: Window,
+    columns: usize,
+) -> Result<Option<Heat>, TilesError> {
+    let directory = &tiles.directory;
+    let Some((begin, end)) = directory.clip(window) else {
+        return Ok(Some(Heat::default()));
+    };
+    let Some(grid) = Grid::of(directory.column_bits, (begin, end), columns) else {
+        return Ok(None);
+    };
+    let bits = grid.bits(directory.column_bits);
+    let mut heat = Heat {
+        begin_ns: directory.moment(grid.first << bits),
+        width_ns: (grid.together << bits).min(i64::MAX as u64) as i64,
+        columns: grid.columns(),
+        cells: Vec::new(),
+        unknown: 0,
+    };
+    let mut pages = PageReader::new(&tiles.file)?;
+    for lane in tiles.lanes(track) {
+        let map = read(tiles, lane, grid, &mut pages)?;
+        tell(&map, track, lane.id, &mut heat);
+    }
+    Ok(Some(heat))
+}
+
+impl Grid {
+    fn of(column_bits: u8, (begin, end): (u64, u64), columns: usize) -> Option<Self> {
+        let wanted = (end - begin).div_ceil(columns.max(1) as u64).max(1);
+        let width = (0..WIDTHS).rev().find(|width| {
+            Self::bits_of(column_bits, *width) < 64
+                && wanted >> Self::bits_of(column_bits, *width) > 0
+        })?;
+        let bits = Self::bits_of(column_bits, width);
+        let together = wanted.div_ceil(1 << bits);
+        let column = |at: u64| at >> bits;
+        // The begin of the recording is that of a column, and so is every multiple of them.
+        let first = column(begin) / together * together;
+        let end = (column(end.max(begin + 1) - 1) / together + 1) * together;
+        Some(Self {
+            width,
+            first,
+            end,
+            together,
+        })
+    }
+
+    fn bits_of(column_bits: u8, width: usize) -> u32 {
+        u32::from(column_bits) + 2 * width as u32
+    }
+
+    fn bits(self, column_bits: u8) -> u32 {
+        Self::bits_of(column_bits, self.width)
+    }
+
+    fn columns(self) -> usize {
+        ((self.end - self.first) / self.together) as usize
+    }
+}
+
+/// Count and sum of lengths, by column and octave.
+type Map = Vec<[(u64, u64); ROWS]>;
+
+fn read(
+    tiles: &Tiles,
+    lane: &LaneAt,
+    grid: Grid,
+    pages: &mut PageReader<'_>,
+) -> Result<Map, TilesError> {
+    let mut map = vec![[(0, 0); ROWS]; grid.columns()];
+    if lane.index.bytes == 0 {
+        return Ok(map);
+    }
+    let index = tiles.file.summed("the index of a map", lane.index)?;
+    let damaged = |what, offset| tiles.file.damaged(what, offset, "it cannot be read");
+    let mut entries = Entries::new(&index);
+    let width = grid.width as u8;
+    while let Some(entry) = entries
+        .next()
+        .map_err(|()| damaged("the index of a map", lane.index.offset))?
+    {
+        let has_width = (entry.marks.0..=entry.marks.1).contains(&width);
+        // Moments of several widths in one segment are none to be compared.
+        let is_one = entry.marks.0 == entry.marks.1;
+        if !has_width || (is_one && (entry.first >= grid.end || entry.end <= grid.first)) {
+            continue;
+        }
+        let mut rest = Cursor(pages.segment(&entry)?);
+        while !rest.0.is_empty() {
+            let block = Block::next(&mut rest).filter(|block| block.sort == Sort::Heat);
+            let block = block.ok_or_else(|| damaged("a page", entry.page))?;
+            if block.mark == width {
+                block
+                    .heat(&mut |item| add(&item, grid, &mut map))
+                    .ok_or_else(|| damaged("a page", entry.page))?;
+            }
+        }
+    }
+    Ok(map)
+}
+
+fn add(item: &HeatItem, grid: Grid, map: &mut Map) {
+    if item.column < grid.first || item.column >= grid.end {
+        return;
+    }
+    let column = ((item.column - grid.first) / grid.together) as usize;
+    let row = usize::from(item.octave);
+    if let Some(cell) = map.get_mut(column).and_then(|column| column.get_mut(row)) {
+        cell.0 = cell.0.saturating_add(item.count);
+        cell.1 = cell.1.saturating_add(item.intensity);
+    }
+}
+
+fn tell(map: &Map, track: u8, lane: i32, heat: &mut Heat) {
+    let op = if track == HEAT_BLOCK {
+        let place = lane.rem_euclid(OPS_OF_DEVICE) as usize;
+        BLOCK_OPS.get(place).copied()
+    } else {
+        let op = usize::try_from(lane)
+            .ok()
+            .and_then(|place| Op::ALL.get(place));
+        op.map(|op| op.name())
+    };
+    let device = (track == HEAT_BLOCK).then(|| lane.div_euclid(OPS_OF_DEVICE));
+    for (column, rows) in (0i64..).zip(map) {
+        for (octave, (count, intensity)) in (0u8..).zip(rows) {
+            if *count == 0 {
+                continue;
+            }
+            if octave == UNKNOWN {
+                heat.unknown = heat.unknown.saturating_add(*count);
+                continue;
+            }
+            let (from_ns, to_ns) = bounds(octave);
+            heat.cells.push(HeatCell {
+                device,
+                op: op.unwrap_or("other"),
+                time_ns: heat
+                    .begin_ns
+                    .saturating_add(column.saturating_mul(heat.width_ns)),
+                from_ns,
+                to_ns,
+                count: *count,
+                intensity_ns: i64::try_from(*intensity).unwrap_or(i64::MAX),
+            });
+        }
+    }
+}

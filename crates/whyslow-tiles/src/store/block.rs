@@ -1,0 +1,307 @@
+//! Blocks: items of one lane with one mark, in order of time.
+//!
+//! A block is its mark, its sort, the least level of its sums (a byte each), the number of its items,
+//! its first moment, its length, the bytes that follow, and the columns of its items. Moments are told
+//! as what lies between them.
+//!
+//! | sort | columns |
+//! |---|---|
+//! | interval | from the end of the one before, length, value, mix |
+//! | sum | level, cells from the begin of the one before, count, longest, its value, time of four groups |
+//! | cell of a heat map | columns from the one before, octave, rows, ns |
+//!
+//! Time of a sum is in parts of its cell, of which there are [`PARTS`]: that is finer than what a
+//! tile tells.
+
+use crate::item::{Interval, Longest, Mix, Sum, WHOLE};
+use crate::level;
+use crate::limits;
+use crate::store::columns::{self, Cursor, folded, put};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sort {
+    Interval = 0,
+    Sum = 1,
+    Heat = 2,
+}
+
+/// Parts of a cell, as a power of two.
+const PARTS: u8 = 10;
+
+const INTERVAL: usize = 4;
+const SUM: usize = 9;
+const HEAT: usize = 4;
+
+/// Rows of one column of a heat map that last about as long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeatItem {
+    pub(crate) column: u64,
+    pub(crate) octave: u8,
+    pub(crate) count: u64,
+    pub(crate) intensity: u64,
+}
+
+/// Items that wait until there is a block of them.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) mark: u8,
+    pub(crate) sort: Sort,
+    /// The least level of sums: coarser tiles alone can use them.
+    pub(crate) finest: u8,
+    items: u32,
+    pub(crate) first: u64,
+    reached: u64,
+    pub(crate) end: u64,
+    records: Vec<u8>,
+}
+
+impl Pending {
+    pub(crate) fn new(mark: u8, sort: Sort) -> Self {
+        Self {
+            mark,
+            sort,
+            finest: if sort == Sort::Sum { u8::MAX } else { 0 },
+            items: 0,
+            first: 0,
+            reached: 0,
+            end: 0,
+            records: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.items >= limits::BLOCK_ITEMS || self.records.len() >= limits::BLOCK_BYTES
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items == 0
+    }
+
+    /// Bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.records.capacity()
+    }
+
+    pub(crate) fn interval(&mut self, interval: &Interval) {
+        self.begin(interval.begin);
+        let mix = match interval.mix {
+            Mix::Of(group) => u64::from(group),
+            Mix::Parts(second, third) => 4 + (u64::from(second) | u64::from(third) << 8),
+        };
+        self.record([
+            interval.begin - self.reached,
+            interval.end - interval.begin,
+            folded(i64::from(interval.value)),
+            mix,
+        ]);
+        self.reached = interval.end;
+        self.end = self.end.max(interval.end);
+    }
+
+    pub(crate) fn sum(&mut self, sum: &Sum) {
+        let begin = level::begin_of(sum.cell, sum.level);
+        self.begin(begin);
+        self.finest = self.finest.min(sum.level);
+        let unit = WHOLE << unit_bits(sum.level);
+        let [a, b, c, d] = sum
+            .times
+            .map(|time| time / unit + (time % unit) / unit.div_ceil(2));
+        self.record([
+            u64::from(sum.level),
+            sum.cell - level::cell_of(self.reached, sum.level),
+            sum.count,
+            sum.longest.length,
+            folded(i64::from(sum.longest.value)),
+            a,
+            b,
+            c,
+            d,
+        ]);
+        self.reached = begin;
+        let length = 1 << (2 * sum.level);
+        self.end = self.end.max(begin.saturating_add(length));
+    }
+
+    pub(crate) fn heat(&mut self, item: &HeatItem) {
+        self.begin(item.column);
+        self.record([
+            item.column - self.reached,
+            u64::from(item.octave),
+            item.count,
+            item.intensity,
+        ]);
+        self.reached = item.column;
+        self.end = self.end.max(item.column.saturating_add(1));
+    }
+
+    fn begin(&mut self, first: u64) {
+        if self.items == 0 {
+            (self.first, self.reached, self.end) = (first, first, first);
+        }
+        self.items += 1;
+    }
+
+    fn record<const N: usize>(&mut self, numbers: [u64; N]) {
+        for number in numbers {
+            put(&mut self.records, number);
+        }
+    }
+
+    /// Appends the block, and is empty.
+    pub(crate) fn encode(&mut self, block: &mut Vec<u8>) {
+        block.extend([self.mark, self.sort as u8, self.finest]);
+        put(block, u64::from(self.items));
+        put(block, self.first);
+        put(block, self.end - self.first);
+        match self.sort {
+            Sort::Interval => append::<INTERVAL>(&self.records, block),
+            Sort::Sum => append::<SUM>(&self.records, block),
+            Sort::Heat => append::<HEAT>(&self.records, block),
+        }
+        *self = Self {
+            records: std::mem::take(&mut self.records),
+            ..Self::new(self.mark, self.sort)
+        };
+        self.records.clear();
+    }
+}
+
+/// What a part of a cell is, as a power of two.
+fn unit_bits(level: u8) -> u8 {
+    (2 * level).saturating_sub(PARTS)
+}
+
+fn append<const N: usize>(records: &[u8], block: &mut Vec<u8>) {
+    let mut columns = [const { Vec::new() }; N];
+    columns::transpose(records, &mut columns);
+    let mut lengths = Vec::new();
+    for column in &columns {
+        put(&mut lengths, column.len() as u64);
+    }
+    put(block, (lengths.len() + records.len()) as u64);
+    block.extend(lengths);
+    for column in &columns {
+        block.extend_from_slice(column);
+    }
+}
+
+/// A block, read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block<'b> {
+    pub(crate) mark: u8,
+    pub(crate) sort: Sort,
+    pub(crate) finest: u8,
+    items: u64,
+    pub(crate) first: u64,
+    pub(crate) end: u64,
+    content: Cursor<'b>,
+}
+
+impl<'b> Block<'b> {
+    /// The next one of a segment. `None` if there is none.
+    pub(crate) fn next(segment: &mut Cursor<'b>) -> Option<Self> {
+        let mark = segment.taken()?;
+        let sort = match segment.taken()? {
+            0 => Sort::Interval,
+            1 => Sort::Sum,
+            2 => Sort::Heat,
+            _ => return None,
+        };
+        let finest = segment.taken()?;
+        let items = segment.number()?;
+        let first = segment.number()?;
+        let end = first.checked_add(segment.number()?)?;
+        let length = usize::try_from(segment.number()?).ok()?;
+        Some(Self {
+            mark,
+            sort,
+            finest,
+            items,
+            first,
+            end,
+            content: Cursor(segment.take(length)?),
+        })
+    }
+
+    /// Those that begin before `until`. `None` if it is damaged.
+    pub(crate) fn intervals(mut self, until: u64, each: &mut impl FnMut(&Interval)) -> Option<()> {
+        let [mut gaps, mut lengths, mut values, mut mixes] =
+            columns::split::<INTERVAL>(&mut self.content)?;
+        let mut reached = self.first;
+        for _ in 0..self.items {
+            let begin = reached.checked_add(gaps.number()?)?;
+            if begin >= until {
+                break;
+            }
+            let end = begin.checked_add(lengths.number()?)?;
+            let mix = match mixes.number()? {
+                group @ 0..4 => Mix::Of(group as u8),
+                parts => {
+                    let parts = u16::try_from(parts - 4).ok()?;
+                    Mix::Parts(parts as u8, (parts >> 8) as u8)
+                }
+            };
+            each(&Interval {
+                begin,
+                end,
+                value: i32::try_from(values.signed()?).ok()?,
+                mix,
+            });
+            reached = end;
+        }
+        Some(())
+    }
+
+    /// Those that begin before `until`. `None` if it is damaged.
+    pub(crate) fn sums(mut self, until: u64, each: &mut impl FnMut(&Sum)) -> Option<()> {
+        let [mut levels, mut cells, mut rest @ ..] = columns::split::<SUM>(&mut self.content)?;
+        let mut reached = self.first;
+        for _ in 0..self.items {
+            let level = u8::try_from(levels.number()?).ok()?;
+            if !(level::LOWEST..level::TOP).contains(&level) {
+                return None;
+            }
+            let cell = level::cell_of(reached, level).checked_add(cells.number()?)?;
+            if cell > level::cell_of(u64::MAX, level) {
+                return None;
+            }
+            if level::begin_of(cell, level) >= until {
+                break;
+            }
+            let [counts, lengths, values, times @ ..] = &mut rest;
+            let mut sum = Sum {
+                level,
+                cell,
+                count: counts.number()?,
+                longest: Longest {
+                    length: lengths.number()?,
+                    value: i32::try_from(values.signed()?).ok()?,
+                },
+                times: [0; 4],
+            };
+            for (time, column) in sum.times.iter_mut().zip(times) {
+                *time = column.number()?.checked_mul(WHOLE << unit_bits(level))?;
+            }
+            each(&sum);
+            reached = level::begin_of(cell, level);
+        }
+        Some(())
+    }
+
+    /// `None` if it is damaged.
+    pub(crate) fn heat(mut self, each: &mut impl FnMut(HeatItem)) -> Option<()> {
+        let [mut columns, mut octaves, mut counts, mut intensities] =
+            columns::split::<HEAT>(&mut self.content)?;
+        let mut reached = self.first;
+        for _ in 0..self.items {
+            reached = reached.checked_add(columns.number()?)?;
+            each(HeatItem {
+                column: reached,
+                octave: u8::try_from(octaves.number()?).ok()?,
+                count: counts.number()?,
+                intensity: intensities.number()?,
+            });
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,112 @@
+//! Where the blocks of a lane lie.
+
+use crate::store::columns::{Cursor, folded, put};
+use crate::store::directory::{LaneAt, Stretch};
+use crate::store::pages::PageWriter;
+
+/// Blocks of one lane in one page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) track: u8,
+    /// Place of the lane among those of its track.
+    pub(crate) lane: u32,
+    /// Least and greatest mark of the blocks.
+    pub(crate) marks: (u8, u8),
+    /// The least level of its sums, 0 if there are others than sums.
+    pub(crate) finest: u8,
+    /// Begin of the first item, and where the last one ends.
+    pub(crate) first: u64,
+    pub(crate) end: u64,
+    /// Where the page begins, how many bytes it has in the file, and where in it the blocks begin.
+    pub(crate) page: u64,
+    pub(crate) stored: u32,
+    pub(crate) at: u32,
+    pub(crate) bytes: u32,
+}
+
+/// Entries of one lane, those of the greatest marks first.
+pub(crate) fn encode(entries: &[Entry]) -> Vec<u8> {
+    let mut encoded = Vec::new();
+    let (mut page, mut first) = (0, 0);
+    for entry in entries {
+        encoded.extend([entry.marks.1, entry.marks.0, entry.finest]);
+        put(&mut encoded, folded(entry.page.wrapping_sub(page) as i64));
+        put(&mut encoded, u64::from(entry.stored));
+        put(&mut encoded, u64::from(entry.at));
+        put(&mut encoded, u64::from(entry.bytes));
+        put(&mut encoded, folded(entry.first.wrapping_sub(first) as i64));
+        put(&mut encoded, entry.end - entry.first);
+        (page, first) = (entry.page, entry.first);
+    }
+    encoded
+}
+
+/// The order in which entries are written.
+pub(crate) fn sort(entries: &mut [Entry]) {
+    entries.sort_unstable_by_key(|entry| {
+        (
+            entry.lane,
+            u8::MAX - entry.marks.1,
+            entry.first,
+            entry.page,
+            entry.at,
+        )
+    });
+}
+
+/// Reads entries one by one.
+pub(crate) struct Entries<'b> {
+    rest: Cursor<'b>,
+    page: u64,
+    first: u64,
+}
+
+impl<'b> Entries<'b> {
+    pub(crate) fn new(encoded: &'b [u8]) -> Self {
+        Self {
+            rest: Cursor(encoded),
+            page: 0,
+            first: 0,
+        }
+    }
+
+    /// `Err` if what is left is no entry.
+    pub(crate) fn next(&mut self) -> Result<Option<Entry>, ()> {
+        if self.rest.0.is_empty() {
+            return Ok(None);
+        }
+        self.entry().map(Some).ok_or(())
+    }
+
+    fn entry(&mut self) -> Option<Entry> {
+        let rest = &mut self.rest;
+        let (most, least, finest) = (rest.taken()?, rest.taken()?, rest.taken()?);
+        self.page = self.page.wrapping_add(rest.signed()? as u64);
+        let stored = u32::try_from(rest.number()?).ok()?;
+        let at = u32::try_from(rest.number()?).ok()?;
+        let bytes = u32::try_from(rest.number()?).ok()?;
+        self.first = self.first.wrapping_add(rest.signed()? as u64);
+        Some(Entry {
+            track: 0,
+            lane: 0,
+            marks: (least, most),
+            finest,
+            first: self.first,
+            end: self.first.checked_add(rest.number()?)?,
+            page: self.page,
+            stored,
+            at,
+            bytes,
+        })
+    }
+}
+
+/// Writes the index of each lane of a track.
+pub(crate) fn write(pages: &mut PageWriter, track: u8, lanes: &mut [LaneAt]) {
+    let mut entries = pages.take_entries(track);
+    sort(&mut entries);
+    for entries in entries.chunk_by(|a, b| a.lane == b.lane) {
+        let (offset, bytes) = pages.summed(&encode(entries));
+        lanes[entries[0].lane as usize].index = Stretch { offset, bytes };
+    }
+}

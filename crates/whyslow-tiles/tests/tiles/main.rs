@@ -1,0 +1,9 @@
+//! Tiles against what rows say, one by one.
+
+mod charts;
+mod damage;
+mod edges;
+mod places;
+mod property;
+mod recordings;
+mod support;
