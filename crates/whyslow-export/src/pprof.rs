@@ -237,7 +237,11 @@ pub fn write_pprof(
         let mut label = vec![text_label(&mut texts, "thread", &who.comm)];
         label.extend(who.tid.map(|tid| number_label(&mut texts, "tid", tid)));
         label.extend(who.pid.map(|pid| number_label(&mut texts, "pid", pid)));
-        label.extend(state.as_ref().map(|state| text_label(&mut texts, "state", state)));
+        label.extend(
+            state
+                .as_ref()
+                .map(|state| text_label(&mut texts, "state", state)),
+        );
         samples.push(Sample {
             location_id,
             value: vec![weight.count, weight.time],
@@ -252,8 +256,16 @@ pub fn write_pprof(
         r#type: texts.place(name),
         unit: texts.place(unit),
     };
-    let sample_type = vec![value_type("waits", "count"), value_type(kind, "nanoseconds")];
-    let comment = read.about.caveats.iter().map(|caveat| texts.place(caveat)).collect();
+    let sample_type = vec![
+        value_type("waits", "count"),
+        value_type(kind, "nanoseconds"),
+    ];
+    let comment = read
+        .about
+        .caveats
+        .iter()
+        .map(|caveat| texts.place(caveat))
+        .collect();
     let default_sample_type = texts.place(kind);
     let profile = Profile {
         sample_type,

@@ -45,10 +45,7 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    pub(crate) fn read(
-        tables: &dyn Tables,
-        question: &StackQuestion,
-    ) -> Result<Self, ExportError> {
+    pub(crate) fn read(tables: &dyn Tables, question: &StackQuestion) -> Result<Self, ExportError> {
         let callsites = Callsites::read(tables)?;
         let mut threads = Threads::default();
         let mut weights: BTreeMap<_, Weight> = BTreeMap::new();
@@ -76,7 +73,12 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    pub(crate) fn place(&mut self, comm: Option<&str>, pid: Option<i64>, tid: Option<i64>) -> usize {
+    pub(crate) fn place(
+        &mut self,
+        comm: Option<&str>,
+        pid: Option<i64>,
+        tid: Option<i64>,
+    ) -> usize {
         let thread = Thread {
             comm: comm.unwrap_or("?").to_owned(),
             pid,

@@ -61,7 +61,10 @@ pub fn write_speedscope(
         .iter()
         .zip(&samples)
         .map(|(thread, of)| {
-            let end: i64 = of.weights.iter().fold(0, |sum, weight| sum.saturating_add(*weight));
+            let end: i64 = of
+                .weights
+                .iter()
+                .fold(0, |sum, weight| sum.saturating_add(*weight));
             let stacks: Vec<&Vec<usize>> = of.samples.iter().map(|stack| &stacks[*stack]).collect();
             json!({
                 "type": "sampled",

@@ -102,7 +102,9 @@ impl Callsites {
         }
         for row in rows::<FrameRow>(tables, &mut symbols)? {
             let module = row.module.map(|module| symbols.get(module).to_owned());
-            let function = row.function.map(|function| symbols.get(function).to_owned());
+            let function = row
+                .function
+                .map(|function| symbols.get(function).to_owned());
             let name = match (function, &module, row.function_offset) {
                 (Some(function), ..) => function,
                 (None, Some(module), Some(offset)) => {
@@ -164,7 +166,15 @@ pub struct About {
     pub caveats: Vec<String>,
 }
 
-const COLUMNS: [&str; 7] = ["ts_ns", "dur_ns", "comm", "pid", "tid", "state", "callsite_id"];
+const COLUMNS: [&str; 7] = [
+    "ts_ns",
+    "dur_ns",
+    "comm",
+    "pid",
+    "tid",
+    "state",
+    "callsite_id",
+];
 
 /// Shows the samples of a question, in order of begin.
 pub fn each_sample(

@@ -101,7 +101,8 @@ impl FlameGraph {
         for (place, node) in self.nodes.iter().enumerate() {
             let parent = places[node.parent];
             let of_equals = weight(node) == least && room > 0;
-            let is_kept = place == ROOT || (parent.is_some() && (weight(node) > least || of_equals));
+            let is_kept =
+                place == ROOT || (parent.is_some() && (weight(node) > least || of_equals));
             if !is_kept {
                 continue;
             }

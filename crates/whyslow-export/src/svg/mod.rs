@@ -106,7 +106,12 @@ fn write_box(graph: &FlameGraph, placed: &Placed, out: &mut dyn Write) -> io::Re
         let _ = write!(told, " in {}", shown(module, false));
     }
     let share = node.total_ns as f64 / graph.total_ns().max(1) as f64 * 100.0;
-    let _ = write!(told, ": {} ({share:.1} %), {} ns", length(node.total_ns), node.total_ns);
+    let _ = write!(
+        told,
+        ": {} ({share:.1} %), {} ns",
+        length(node.total_ns),
+        node.total_ns
+    );
     if node.self_ns > 0 {
         let _ = write!(told, ", itself {}", length(node.self_ns));
     }
@@ -124,7 +129,11 @@ fn write_box(graph: &FlameGraph, placed: &Placed, out: &mut dyn Write) -> io::Re
         out,
         "<g class=\"{}\"><title>{}</title><rect x=\"{:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"{}\"/>\
          <text x=\"{:.2}\" y=\"{}\">{}</text></g>",
-        class(graph, node, frame.map_or(FrameKind::Thread, |frame| frame.kind)),
+        class(
+            graph,
+            node,
+            frame.map_or(FrameKind::Thread, |frame| frame.kind)
+        ),
         escaped(&told),
         placed.left,
         placed.width,

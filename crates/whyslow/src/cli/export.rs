@@ -48,10 +48,20 @@ pub(crate) struct StackArgs {
     #[command(flatten)]
     pub(crate) export: ExportArgs,
     /// What is counted: time away from the CPU, or samples of what ran (record --sample)
-    #[arg(long, value_name = "WHAT", default_value = "offcpu", help_heading = "Stacks")]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "offcpu",
+        help_heading = "Stacks"
+    )]
     pub(crate) weight: StackWeight,
     /// Only where threads were left in these states: uninterruptible, sleeping, runnable …
-    #[arg(long, value_name = "STATE", value_delimiter = ',', help_heading = "Stacks")]
+    #[arg(
+        long,
+        value_name = "STATE",
+        value_delimiter = ',',
+        help_heading = "Stacks"
+    )]
     pub(crate) state: Vec<String>,
 }
 

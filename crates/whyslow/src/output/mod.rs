@@ -31,11 +31,11 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use whyslow_model::text::shown;
 pub(crate) use live::{args_of_many, write_rows_alone};
 pub(crate) use look::Look;
 pub(crate) use stream::{streams, write_streamed};
 pub(crate) use terminal::wants_color;
+pub(crate) use whyslow_model::text::shown;
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};

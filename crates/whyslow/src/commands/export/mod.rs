@@ -34,7 +34,11 @@ fn write<T>(
     form: Form,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let Some(path) = args.output.as_deref().filter(|path| path.as_os_str() != "-") else {
+    let Some(path) = args
+        .output
+        .as_deref()
+        .filter(|path| path.as_os_str() != "-")
+    else {
         if form == Form::Binary && io::stdout().is_terminal() {
             return Err(
                 Failure::usage("this form is binary and standard output is a terminal")

@@ -63,7 +63,10 @@ pub(super) fn svg(args: &SvgArgs, talk: &TalkArgs) -> Result<(), Failure> {
         Weight::Samples => "samples of what ran",
     };
     let look = SvgLook {
-        title: args.title.clone().unwrap_or_else(|| opened.name().to_owned()),
+        title: args
+            .title
+            .clone()
+            .unwrap_or_else(|| opened.name().to_owned()),
         subtitle: format!("{counted}, {} .. {}", face(about.begin), face(about.end)),
     };
     write(&args.stacks.export, Form::Text, |out| {
@@ -97,7 +100,9 @@ fn export(
 fn tell(about: &About, talk: &TalkArgs) {
     if !about.losses.is_empty() {
         let ranges = about.losses.len();
-        crate::talk::line(&format!("! events were lost in the window ({ranges} ranges)"));
+        crate::talk::line(&format!(
+            "! events were lost in the window ({ranges} ranges)"
+        ));
     }
     for caveat in about.caveats.iter().filter(|_| !talk.quiet) {
         crate::talk::line(&format!("note: {}", output::shown(caveat, false)));
