@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use whyslow_analysis::{AnalysisError, Filter, Kind, LogRow, Question, Verb, each_row};
+use whyslow_analysis::{Filter, Kind, LogRow, Question, Verb, each_row};
 use whyslow_model::answer::LossNote;
 use whyslow_model::tables::{CallsiteRow, FrameRow};
 use whyslow_model::{Ns, Symbols, Window};
@@ -201,7 +201,7 @@ pub fn each_sample(
         }
         ControlFlow::Continue(())
     });
-    let header = header.map_err(AnalysisError::from)?;
+    let header = header?;
     let (begin, end) = header.window.unwrap_or((window.begin, window.end));
     Ok(About {
         begin,
