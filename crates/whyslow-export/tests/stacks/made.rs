@@ -60,7 +60,10 @@ pub(crate) fn trace(stacks: &[(Vec<u8>, i64)]) -> String {
     let mut trace = String::new();
     let mut at = 0;
     for (functions, ms) in stacks {
-        let names: Vec<String> = functions.iter().map(|number| format!("f{number}")).collect();
+        let names: Vec<String> = functions
+            .iter()
+            .map(|number| format!("f{number}"))
+            .collect();
         wait(&mut trace, at, *ms, &names.join(";"));
         at += ms + 1;
     }

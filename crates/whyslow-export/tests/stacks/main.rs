@@ -41,7 +41,10 @@ fn told(recorded: &Recorded) -> i64 {
     question.filter.ops = vec!["offcpu".to_owned()];
     let answer = ask(&recorded.tables, &question).expect("an answer");
     let table = &answer.tables[0];
-    let at = table.columns.iter().position(|column| column.name == "total_ns");
+    let at = table
+        .columns
+        .iter()
+        .position(|column| column.name == "total_ns");
     let at = at.expect("a total");
     let totals = table.rows.iter().filter_map(|row| match row[at] {
         Value::Int(ns) => Some(ns),
@@ -77,7 +80,9 @@ fn every_form_has_the_time_that_the_program_tells() {
     write_speedscope(&recorded.tables, &question, "x", &mut out).expect("written");
     let document: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
     let profiles = document["profiles"].as_array().expect("profiles");
-    let weights = profiles.iter().flat_map(|profile| profile["weights"].as_array().expect("weights"));
+    let weights = profiles
+        .iter()
+        .flat_map(|profile| profile["weights"].as_array().expect("weights"));
     let sum: i64 = weights.filter_map(serde_json::Value::as_i64).sum();
     assert_eq!((profiles.len(), sum), (2, 150_000_000));
 }
@@ -104,7 +109,10 @@ fn a_window_cuts_the_time_and_a_baseline_stands_beside() {
     let recorded = Recorded::of(STACKS);
     let second = 1_000_000_000;
     let window = |begin_ms: i64, end_ms: i64| StackQuestion {
-        window: Some(Window::new(second + begin_ms * 1_000_000, second + end_ms * 1_000_000)),
+        window: Some(Window::new(
+            second + begin_ms * 1_000_000,
+            second + end_ms * 1_000_000,
+        )),
         ..StackQuestion::default()
     };
     let graph = FlameGraph::of(&recorded.tables, &window(10, 50), Some(&window(100, 160)))
@@ -140,7 +148,8 @@ fn thin_nodes_go_and_their_time_stays() {
 fn the_same_recording_makes_the_same_bytes() {
     let [first, second] = [Recorded::of(STACKS), Recorded::of(STACKS)].map(|recorded| {
         let mut out = Vec::new();
-        let graph = FlameGraph::of(&recorded.tables, &asked(Weight::OffCpu), None).expect("a graph");
+        let graph =
+            FlameGraph::of(&recorded.tables, &asked(Weight::OffCpu), None).expect("a graph");
         write_svg(&graph, &SvgLook::default(), &mut out).expect("written");
         write_pprof(&recorded.tables, &asked(Weight::OffCpu), &mut out).expect("written");
         write_speedscope(&recorded.tables, &asked(Weight::OffCpu), "x", &mut out).expect("written");
@@ -172,7 +181,9 @@ fn hostile_names_are_text_in_every_form() {
     let mut packed = Vec::new();
     write_pprof(&recorded.tables, &question, &mut packed).expect("written");
     let mut bytes = Vec::new();
-    flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).expect("gzip");
+    flate2::read::GzDecoder::new(&packed[..])
+        .read_to_end(&mut bytes)
+        .expect("gzip");
     assert!(!bytes.is_empty());
 }
 
