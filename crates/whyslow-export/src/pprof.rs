@@ -215,24 +215,9 @@ pub fn write_pprof(
     let read = Read::read(tables, question)?;
     let mut texts = Texts::new();
     let mut places = Places::default();
-    let unknown = Frame {
-        name: "[no stack]".to_owned(),
-        module: None,
-        kind: FrameKind::User,
-        address: 0,
-    };
     let mut samples = Vec::new();
     for ((thread, state, callsite), weight) in &read.weights {
-        let stack = read.callsites.stack(*callsite);
-        // Innermost first, as the format wants it.
-        let mut location_id: Vec<u64> = stack
-            .iter()
-            .rev()
-            .map(|place| places.location(*place, &read.callsites.frames[*place], &mut texts))
-            .collect();
-        if location_id.is_empty() {
-            location_id.push(places.location(usize::MAX, &unknown, &mut texts));
-        }
+        let location_id = locations(&read, *callsite, &mut places, &mut texts);
         let who = &read.threads[*thread];
         let mut label = vec![text_label(&mut texts, "thread", &who.comm)];
         label.extend(who.tid.map(|tid| number_label(&mut texts, "tid", tid)));
@@ -283,6 +268,29 @@ pub fn write_pprof(
     packer.write_all(&profile.encode_to_vec())?;
     packer.finish()?;
     Ok(read.about)
+}
+
+/// Places of a stack, innermost first, as the format wants it.
+fn locations(
+    read: &Read,
+    callsite: Option<i64>,
+    places: &mut Places,
+    texts: &mut Texts,
+) -> Vec<u64> {
+    let stack = read.callsites.stack(callsite);
+    if stack.is_empty() {
+        let unknown = Frame {
+            name: "[no stack]".to_owned(),
+            module: None,
+            kind: FrameKind::User,
+            address: 0,
+        };
+        return vec![places.location(usize::MAX, &unknown, texts)];
+    }
+    let frames = stack.iter().rev();
+    frames
+        .map(|place| places.location(*place, &read.callsites.frames[*place], texts))
+        .collect()
 }
 
 fn text_label(texts: &mut Texts, key: &str, text: &str) -> Label {
