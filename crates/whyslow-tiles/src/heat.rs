@@ -42,7 +42,7 @@ pub(crate) fn heat(
     let bits = grid.bits(directory.column_bits);
     let mut heat = Heat {
         begin_ns: directory.moment(grid.first << bits),
-        width_ns: (grid.together << bits).min(i64::MAX as u64) as i64,
+        width_ns: i64::try_from(u128::from(grid.together) << bits).unwrap_or(i64::MAX),
         columns: grid.columns(),
         cells: Vec::new(),
         unknown: 0,

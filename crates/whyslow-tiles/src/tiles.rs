@@ -44,6 +44,12 @@ impl Tiles {
         })
     }
 
+    /// The same, in a folder of another name.
+    pub(crate) fn at(mut self, folder: &Path) -> Self {
+        self.file.at(folder);
+        self
+    }
+
     /// Digest of the recording that they were built from; empty if nobody told.
     pub fn recording(&self) -> &str {
         &self.recording

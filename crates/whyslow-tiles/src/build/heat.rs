@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::LeftOut;
-use crate::build::waiting::{Store, Waiting};
+use crate::build::waiting::{Holder, Store, Waiting};
 use crate::limits;
 use crate::store::block::{HeatItem, Sort};
 use crate::store::directory::{LaneAt, Lanes};
@@ -96,13 +96,7 @@ impl<'p> HeatBuilder<'p> {
         };
         map.turn_to(item.column, slot, &mut self.store);
         map.columns[0].add(item);
-        if self.store.is_too_much() {
-            self.store.relieve(
-                (0..)
-                    .zip(&mut self.maps)
-                    .map(|(slot, map)| (slot, &mut map.waiting)),
-            );
-        }
+        self.store.relieve(&mut self.maps);
     }
 
     #[inline]
@@ -124,7 +118,7 @@ impl<'p> HeatBuilder<'p> {
     }
 
     /// Writes what is left. `name` tells the id that a map has in the end.
-    pub(crate) fn finish(mut self, name: impl Fn(i32) -> i32) -> Lanes {
+    pub(crate) fn finish(mut self, name: impl Fn(i32) -> i32) -> (Lanes, usize) {
         for (slot, map) in (0..).zip(&mut self.maps) {
             for width in 0..WIDTHS {
                 map.end_column(width, slot, &mut self.store);
@@ -136,7 +130,18 @@ impl<'p> HeatBuilder<'p> {
             intervals: map.rows,
             ..LaneAt::default()
         });
-        self.store.finish(LeftOut::default(), lanes.collect())
+        let lanes = self.store.finish(LeftOut::default(), lanes.collect());
+        (lanes, self.store.most_held())
+    }
+}
+
+impl Holder for Map {
+    fn bytes(&self) -> usize {
+        self.waiting.bytes()
+    }
+
+    fn write(&mut self, slot: u32, store: &mut Store<'_>) {
+        self.waiting.flush(slot, store);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use whyslow_model::Window;
 
-use crate::LeftOut;
 use crate::store::columns::{Cursor, folded, put};
+use crate::{LeftOut, limits};
 
 /// What the whole file is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -104,7 +104,8 @@ impl Directory {
             }
             directory.tracks.push(track);
         }
-        rest.0.is_empty().then_some(directory)
+        let columns = directory.length >> directory.column_bits;
+        (rest.0.is_empty() && columns < limits::COLUMNS).then_some(directory)
     }
 }
 
