@@ -71,6 +71,7 @@ test("hostile names are text in search results and in the drawer", { skip }, asy
     await page.locator("tbody tr[role=row]").first().click();
     await page.locator(".drawer").waitFor();
     await page.keyboard.press("/");
+    await page.locator("dialog input:focus").waitFor();
     await page.keyboard.type("alert");
     await page.locator("[role=option]").first().waitFor();
     assert.equal(await page.locator("img, iframe").count(), 0);

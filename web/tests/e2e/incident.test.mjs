@@ -65,6 +65,7 @@ test("by keyboard alone: from the home page to the culprit's thread, and its cal
     await settled(page);
     assert.match(page.url(), /page=io/);
     await page.keyboard.press("/");
+    await page.locator("dialog input:focus").waitFor();
     await page.keyboard.type("apache2");
     await page.locator("[role=option]").first().waitFor();
     await page.keyboard.press("Enter");

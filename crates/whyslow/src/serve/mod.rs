@@ -9,6 +9,7 @@ mod charts;
 mod confine;
 mod desk;
 mod folders;
+mod flame;
 mod form;
 mod guard;
 mod lanes;

@@ -42,7 +42,35 @@ pub(super) fn pprof(args: &StackArgs, talk: &TalkArgs) -> Result<(), Failure> {
 
 pub(super) fn svg(args: &SvgArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let opened = Opened::find(args.stacks.export.recording.as_deref(), talk)?;
-    let question = question(&args.stacks, &opened)?;
+    let graph = graph(args, &opened, &*opened.tables)?;
+    let about = graph.about.clone();
+    let calendar = opened.calendar(None);
+    let face = |ts| {
+        let civil = calendar.zone.civil(ts);
+        format!("{} {}", civil.date(), civil.time())
+    };
+    let counted = match args.stacks.weight {
+        StackWeight::Offcpu => "time away from the CPU",
+        StackWeight::Samples => "samples of what ran",
+    };
+    let look = SvgLook {
+        title: args.title.clone().unwrap_or_else(|| opened.name().to_owned()),
+        subtitle: format!("{counted}, {} .. {}", face(about.begin), face(about.end)),
+    };
+    write(&args.stacks.export, Form::Text, |out| {
+        Ok(write_svg(&graph, &look, out)?)
+    })?;
+    tell(&about, talk);
+    Ok(())
+}
+
+/// The graph that is asked for, of these tables of the recording.
+pub(crate) fn graph(
+    args: &SvgArgs,
+    opened: &Opened,
+    tables: &dyn Tables,
+) -> Result<FlameGraph, Failure> {
+    let question = question(&args.stacks, opened)?;
     let calendar = opened.calendar(None);
     let baseline = match &args.versus {
         None => None,
@@ -51,29 +79,9 @@ pub(super) fn svg(args: &SvgArgs, talk: &TalkArgs) -> Result<(), Failure> {
             ..question.clone()
         }),
     };
-    let mut graph = FlameGraph::of(&*opened.tables, &question, baseline.as_ref())?;
+    let mut graph = FlameGraph::of(tables, &question, baseline.as_ref())?;
     graph.prune(NODES_MAX);
-    let about = graph.about.clone();
-    let face = |ts| {
-        let civil = calendar.zone.civil(ts);
-        format!("{} {}", civil.date(), civil.time())
-    };
-    let counted = match question.weight {
-        Weight::OffCpu => "time away from the CPU",
-        Weight::Samples => "samples of what ran",
-    };
-    let look = SvgLook {
-        title: args
-            .title
-            .clone()
-            .unwrap_or_else(|| opened.name().to_owned()),
-        subtitle: format!("{counted}, {} .. {}", face(about.begin), face(about.end)),
-    };
-    write(&args.stacks.export, Form::Text, |out| {
-        Ok(write_svg(&graph, &look, out)?)
-    })?;
-    tell(&about, talk);
-    Ok(())
+    Ok(graph)
 }
 
 fn export(
