@@ -35,5 +35,9 @@ pub(super) async fn flame(
         Ok(answer)
     });
     let body = serde_json::to_vec(&merged.await?).unwrap_or_default();
-    Ok(reply::with_command("application/json", &spoken.command, body))
+    Ok(reply::with_command(
+        "application/json",
+        &spoken.command,
+        body,
+    ))
 }

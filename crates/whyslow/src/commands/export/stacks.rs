@@ -54,7 +54,10 @@ pub(super) fn svg(args: &SvgArgs, talk: &TalkArgs) -> Result<(), Failure> {
         StackWeight::Samples => "samples of what ran",
     };
     let look = SvgLook {
-        title: args.title.clone().unwrap_or_else(|| opened.name().to_owned()),
+        title: args
+            .title
+            .clone()
+            .unwrap_or_else(|| opened.name().to_owned()),
         subtitle: format!("{counted}, {} .. {}", face(about.begin), face(about.end)),
     };
     write(&args.stacks.export, Form::Text, |out| {
