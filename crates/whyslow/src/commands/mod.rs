@@ -4,7 +4,7 @@ pub(crate) mod ask;
 mod completions;
 mod doctor;
 pub(crate) mod explain;
-mod export;
+pub(crate) mod export;
 mod flight;
 mod import;
 mod info;

@@ -1,6 +1,6 @@
 //! `export`: a recording, or a window of it, for other tools.
 
-mod stacks;
+pub(crate) mod stacks;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 

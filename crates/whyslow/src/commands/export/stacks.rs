@@ -42,25 +42,16 @@ pub(super) fn pprof(args: &StackArgs, talk: &TalkArgs) -> Result<(), Failure> {
 
 pub(super) fn svg(args: &SvgArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let opened = Opened::find(args.stacks.export.recording.as_deref(), talk)?;
-    let question = question(&args.stacks, &opened)?;
-    let calendar = opened.calendar(None);
-    let baseline = match &args.versus {
-        None => None,
-        Some(text) => Some(StackQuestion {
-            window: Some(text.resolve(&calendar, |operation| opened.window_of(operation))?),
-            ..question.clone()
-        }),
-    };
-    let mut graph = FlameGraph::of(&*opened.tables, &question, baseline.as_ref())?;
-    graph.prune(NODES_MAX);
+    let graph = graph(args, &opened, &*opened.tables)?;
     let about = graph.about.clone();
+    let calendar = opened.calendar(None);
     let face = |ts| {
         let civil = calendar.zone.civil(ts);
         format!("{} {}", civil.date(), civil.time())
     };
-    let counted = match question.weight {
-        Weight::OffCpu => "time away from the CPU",
-        Weight::Samples => "samples of what ran",
+    let counted = match args.stacks.weight {
+        StackWeight::Offcpu => "time away from the CPU",
+        StackWeight::Samples => "samples of what ran",
     };
     let look = SvgLook {
         title: args
@@ -74,6 +65,26 @@ pub(super) fn svg(args: &SvgArgs, talk: &TalkArgs) -> Result<(), Failure> {
     })?;
     tell(&about, talk);
     Ok(())
+}
+
+/// The graph that is asked for, of these tables of the recording.
+pub(crate) fn graph(
+    args: &SvgArgs,
+    opened: &Opened,
+    tables: &dyn Tables,
+) -> Result<FlameGraph, Failure> {
+    let question = question(&args.stacks, opened)?;
+    let calendar = opened.calendar(None);
+    let baseline = match &args.versus {
+        None => None,
+        Some(text) => Some(StackQuestion {
+            window: Some(text.resolve(&calendar, |operation| opened.window_of(operation))?),
+            ..question.clone()
+        }),
+    };
+    let mut graph = FlameGraph::of(tables, &question, baseline.as_ref())?;
+    graph.prune(NODES_MAX);
+    Ok(graph)
 }
 
 fn export(
