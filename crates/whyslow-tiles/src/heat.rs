@@ -36,7 +36,8 @@ pub(crate) fn heat(
     let Some((begin, end)) = directory.clip(window) else {
         return Ok(Some(Heat::default()));
     };
-    let Some(grid) = Grid::of(directory.column_bits, (begin, end), columns) else {
+    let stored = (directory.column_bits, tiles.narrowest(track));
+    let Some(grid) = Grid::of(stored, (begin, end), columns) else {
         return Ok(None);
     };
     let bits = grid.bits(directory.column_bits);
@@ -56,9 +57,13 @@ pub(crate) fn heat(
 }
 
 impl Grid {
-    fn of(column_bits: u8, (begin, end): (u64, u64), columns: usize) -> Option<Self> {
+    fn of(
+        (column_bits, narrowest): (u8, usize),
+        (begin, end): (u64, u64),
+        columns: usize,
+    ) -> Option<Self> {
         let wanted = (end - begin).div_ceil(columns.max(1) as u64).max(1);
-        let width = (0..WIDTHS).rev().find(|width| {
+        let width = (narrowest..WIDTHS).rev().find(|width| {
             Self::bits_of(column_bits, *width) < 64
                 && wanted >> Self::bits_of(column_bits, *width) > 0
         })?;

@@ -21,6 +21,9 @@ pub(crate) const APART: usize = 7;
 pub(crate) const HELD: usize = 64;
 /// Columns of stored heat maps and series: more than any chart has.
 pub(crate) const COLUMNS: u64 = 1 << 16;
+/// Rows that a column of a heat map has on average at least, unless there are few columns.
+pub(crate) const ROWS_OF_COLUMN: u64 = 128;
+pub(crate) const COLUMNS_LEAST: u64 = 2048;
 /// Compression level of zstd.
 pub(crate) const ZSTD_LEVEL: i32 = 1;
 /// Bytes of the files of a recording that say what is in all others.

@@ -109,6 +109,11 @@ impl Tiles {
         heat::heat(self, track, window, columns)
     }
 
+    /// The narrowest columns of its heat maps.
+    pub(crate) fn narrowest(&self, track: u8) -> usize {
+        lanes(&self.directory, track).map_or(0, |found| usize::from(found.narrowest))
+    }
+
     pub(crate) fn lanes(&self, track: u8) -> &[LaneAt] {
         lanes(&self.directory, track).map_or(&[], |found| &found.all)
     }

@@ -126,8 +126,10 @@ impl<'b> Builder<'b> {
         Store::new(track, self.pages, self.held_max)
     }
 
-    fn heat(&self, track: u8) -> HeatBuilder<'b> {
-        HeatBuilder::new(self.column_bits, self.store(track))
+    fn heat(&self, track: u8, table: &str) -> HeatBuilder<'b> {
+        let rows = self.work.tables.info().tables.get(table);
+        let rows = rows.map_or(0, |table| table.rows);
+        HeatBuilder::new(self.column_bits, rows, self.store(track))
     }
 
     fn done(&mut self, (lanes, most_held): (Lanes, usize)) -> Result<(), TilesError> {
@@ -163,7 +165,7 @@ impl<'b> Builder<'b> {
     }
 
     fn calls(&mut self) -> Result<(), TilesError> {
-        let mut heat = self.heat(kinds::HEAT_IO);
+        let mut heat = self.heat(kinds::HEAT_IO, "syscall");
         let mut watch = |_: &Interval| ();
         let mut lanes = LanesBuilder::new(self.axis, self.store(kinds::CALLS), &mut watch);
         let series = &mut self.series;
@@ -182,7 +184,7 @@ impl<'b> Builder<'b> {
     }
 
     fn block(&mut self) -> Result<(), TilesError> {
-        let mut heat = self.heat(kinds::HEAT_BLOCK);
+        let mut heat = self.heat(kinds::HEAT_BLOCK, "block_io");
         let mut watch = |_: &Interval| ();
         let mut lanes = LanesBuilder::new(self.axis, self.store(kinds::BLOCK), &mut watch);
         let series = &mut self.series;

@@ -86,6 +86,7 @@ impl<'p> Store<'p> {
         Lanes {
             track: self.track,
             left_out,
+            narrowest: 0,
             all: lanes,
         }
     }

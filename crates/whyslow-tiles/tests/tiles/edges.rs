@@ -220,7 +220,7 @@ fn devices_may_have_any_name() {
         ]
     );
     let heat = tiles
-        .heat("block", Window::new(0, 100), 10)
+        .heat("block", Window::new(0, 100), 1)
         .unwrap()
         .unwrap();
     assert_eq!(heat.cells.iter().map(|cell| cell.count).sum::<u64>(), 3);
