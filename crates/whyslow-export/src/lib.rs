@@ -1,1 +1,16 @@
 //! Recordings for other tools: trace viewers, profilers, and people elsewhere.
+
+mod collapsed;
+mod error;
+pub mod flame;
+mod pprof;
+mod profile;
+mod speedscope;
+pub mod stacks;
+mod svg;
+
+pub use collapsed::write_collapsed;
+pub use error::ExportError;
+pub use pprof::write_pprof;
+pub use speedscope::write_speedscope;
+pub use svg::{SvgLook, write_svg};

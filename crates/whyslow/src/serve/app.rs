@@ -10,7 +10,8 @@ use tower_http::compression::CompressionLayer;
 
 use super::reply::{self, Refusal};
 use super::{
-    Shared, assets, guard, lanes, notes, questions, recordings, search, sql, tiles, told, wakeups,
+    Shared, assets, flame, guard, lanes, notes, questions, recordings, search, sql, tiles, told,
+    wakeups,
 };
 
 pub(super) fn router(shared: Shared) -> Router {
@@ -21,6 +22,7 @@ pub(super) fn router(shared: Shared) -> Router {
         .route("/table", get(questions::table))
         .route("/hist", get(questions::hist))
         .route("/heat", get(questions::heat))
+        .route("/flame", get(flame::flame))
         .route("/explain", get(told::explain))
         .route("/why", get(told::mechanism))
         .route("/tracks", get(lanes::tracks))

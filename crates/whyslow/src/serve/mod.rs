@@ -8,6 +8,7 @@ mod assets;
 mod charts;
 mod confine;
 mod desk;
+mod flame;
 mod folders;
 mod form;
 mod guard;
