@@ -27,13 +27,16 @@ pub(super) struct Live {
     is_over: Arc<AtomicBool>,
 }
 
+/// What goes on, and the thread that sees to it.
+type Begun = (Arc<Live>, JoinHandle<()>);
+
 impl Live {
     /// Begins to record if one of the words means this machine.
     pub(super) fn start(
         words: &[String],
         is_over: &Arc<AtomicBool>,
         talk: &TalkArgs,
-    ) -> Result<Option<(Arc<Self>, JoinHandle<()>)>, Failure> {
+    ) -> Result<Option<Begun>, Failure> {
         let mut named = words.iter().filter_map(|word| Whom::of(word));
         let Some(whom) = named.next() else {
             return Ok(None);
