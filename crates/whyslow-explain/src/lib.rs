@@ -28,6 +28,7 @@ mod versus;
 mod walk;
 mod why;
 
+pub use detectors::template_of;
 pub use ask::{Question, STORIES, explain};
 pub use report::{
     Activity, Actor, ActorKind, Also, Alternative, Baseline, Confidence, Difference, Excess,

@@ -1,1 +1,3 @@
 //! Recordings for other tools: trace viewers, profilers, and people elsewhere.
+
+pub mod redact;
