@@ -2,8 +2,8 @@
 """Ratios against the peers, measured in one run: CPU seconds, medians of interleaved runs.
 
     ./dev bench              all parts
-    ./dev bench decode       only those parts: decode, import, scale, questions, views, explain, cost,
-                             load
+    ./dev bench decode       only those parts: decode, import, scale, questions, views, explain, tiles,
+                             cost, load
     ./dev bench --write      and put the tables into docs/performance.md, those of the parts measured
     ./dev bench views --only 'block|irq'    only the questions with such names
 
@@ -26,6 +26,7 @@ from pathlib import Path
 import cost
 import load
 import stories
+import tiles
 import views
 
 RUNS = 5
@@ -377,6 +378,21 @@ def bench_explain(work, _):
     )
 
 
+def bench_tiles(work, _):
+    """What charts are drawn from: built and read by a program of its own, in one process each."""
+    subprocess.run(tiles.BUILD, cwd=ROOT, check=True)
+    rows, notes = [], []
+    for size in tiles.SIZES:
+        if not tiles.fits(size, work):
+            notes.append(f"skipped: {size:,} rows, there is no room for them")
+            continue
+        recording, _ = machine(work, size, "together")
+        told = tiles.measure(TARGET / "examples/bench", recording, work / f"tiles-{size}")
+        rows.append(tiles.row(size, told))
+    title = "Tiles of all kinds of rows together: built once, then 40 lanes of up to 1024 cells, the worst of all scales"
+    return table(title, tiles.HEADER, rows) + said(notes)
+
+
 def machine(work, rows, *spread):
     """A recording with so many rows of each kind, or of all kinds together, and what it has."""
     rec = Path(os.environ.get("WHYSLOW_BENCH_MACHINES", work)) / ("-".join(["machine", str(rows), *spread]) + ".wsl")
@@ -458,7 +474,7 @@ def said(notes):
 
 ONLY = re.compile("")
 PARTS = {"decode": bench_decode, "import": bench_import, "scale": bench_scale, "questions": bench_questions, "views": bench_views,
-         "explain": bench_explain, "cost": bench_cost, "load": bench_load}
+         "explain": bench_explain, "tiles": bench_tiles, "cost": bench_cost, "load": bench_load}
 BEGIN = "<!-- measured by `./dev bench --write` from here to the end -->\n"
 
 
@@ -474,7 +490,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="whyslow-bench-") as folder:
         work = Path(folder)
         # What is recorded needs none.
-        traces = {} if set(arguments.parts) and set(arguments.parts) <= {"cost", "explain", "load"} else find_traces(work)
+        traces = {} if set(arguments.parts) and set(arguments.parts) <= {"cost", "explain", "load", "tiles"} else find_traces(work)
         for name in arguments.parts or PARTS:
             texts.append(PARTS[name](work, traces))
     if arguments.write:

@@ -1,3 +1,17 @@
 //! Recordings for other tools: trace viewers, profilers, and people elsewhere.
 
+mod collapsed;
+mod error;
+pub mod flame;
+mod pprof;
+mod profile;
 pub mod redact;
+mod speedscope;
+pub mod stacks;
+mod svg;
+
+pub use collapsed::write_collapsed;
+pub use error::ExportError;
+pub use pprof::write_pprof;
+pub use speedscope::write_speedscope;
+pub use svg::{SvgLook, write_svg};

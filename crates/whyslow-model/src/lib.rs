@@ -15,6 +15,7 @@ pub mod stat;
 pub mod symbol;
 pub mod syscall;
 pub mod tables;
+pub mod text;
 pub mod window;
 
 pub use row::{Column, ColumnType, Feed, Row, Shape, Sink, Table, Unit};

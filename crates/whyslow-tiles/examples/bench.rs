@@ -78,12 +78,16 @@ fn worst(tiles: &Tiles, track: &Track) -> Result<(u8, f64, usize, f64), AnyError
         let count = length / (CELLS << level) + 1;
         for number in 0..TILES.min(count) {
             let index = count * number / TILES.min(count);
-            let begin = Instant::now();
-            let runs = tiles.tile(track.name, level, index, &lanes)?;
-            let took = begin.elapsed().as_secs_f64() * 1e3;
+            let (mut took, mut runs) = (f64::INFINITY, 0);
+            // The best of a few: what else the machine does is no part of a tile.
+            for _ in 0..3 {
+                let begin = Instant::now();
+                runs = tiles.tile(track.name, level, index, &lanes)?.len();
+                took = took.min(begin.elapsed().as_secs_f64() * 1e3);
+            }
             all.push(took);
             if took > slowest.1 {
-                slowest = (level, took, runs.len());
+                slowest = (level, took, runs);
             }
         }
     }

@@ -36,13 +36,14 @@ pub(crate) fn heat(
     let Some((begin, end)) = directory.clip(window) else {
         return Ok(Some(Heat::default()));
     };
-    let Some(grid) = Grid::of(directory.column_bits, (begin, end), columns) else {
+    let stored = (directory.column_bits, tiles.narrowest(track));
+    let Some(grid) = Grid::of(stored, (begin, end), columns) else {
         return Ok(None);
     };
     let bits = grid.bits(directory.column_bits);
     let mut heat = Heat {
         begin_ns: directory.moment(grid.first << bits),
-        width_ns: (grid.together << bits).min(i64::MAX as u64) as i64,
+        width_ns: i64::try_from(u128::from(grid.together) << bits).unwrap_or(i64::MAX),
         columns: grid.columns(),
         cells: Vec::new(),
         unknown: 0,
@@ -56,9 +57,13 @@ pub(crate) fn heat(
 }
 
 impl Grid {
-    fn of(column_bits: u8, (begin, end): (u64, u64), columns: usize) -> Option<Self> {
+    fn of(
+        (column_bits, narrowest): (u8, usize),
+        (begin, end): (u64, u64),
+        columns: usize,
+    ) -> Option<Self> {
         let wanted = (end - begin).div_ceil(columns.max(1) as u64).max(1);
-        let width = (0..WIDTHS).rev().find(|width| {
+        let width = (narrowest..WIDTHS).rev().find(|width| {
             Self::bits_of(column_bits, *width) < 64
                 && wanted >> Self::bits_of(column_bits, *width) > 0
         })?;

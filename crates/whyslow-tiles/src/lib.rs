@@ -14,6 +14,7 @@ mod limits;
 mod place;
 mod series;
 mod store;
+mod sweeping;
 mod tile;
 mod tiles;
 mod told;

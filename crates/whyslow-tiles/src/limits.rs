@@ -21,5 +21,16 @@ pub(crate) const APART: usize = 7;
 pub(crate) const HELD: usize = 64;
 /// Columns of stored heat maps and series: more than any chart has.
 pub(crate) const COLUMNS: u64 = 1 << 16;
+/// Rows that a column of a heat map has on average at least, unless there are few columns.
+pub(crate) const ROWS_OF_COLUMN: u64 = 128;
+pub(crate) const COLUMNS_LEAST: u64 = 2048;
 /// Compression level of zstd.
 pub(crate) const ZSTD_LEVEL: i32 = 1;
+/// Bytes of the files of a recording that say what is in all others.
+pub(crate) const TELLING_BYTES_MAX: u64 = 1 << 30;
+/// Tiles kept in the cache, together.
+pub(crate) const CACHE_BYTES_MAX: u64 = 4 << 30;
+/// Tiles in the cache that were opened this recently are never removed.
+pub(crate) const IN_USE_SECONDS: u64 = 600;
+/// What a build that was killed has left is removed after this time.
+pub(crate) const BEGUN_SECONDS: u64 = 24 * 3600;

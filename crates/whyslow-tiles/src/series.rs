@@ -53,7 +53,7 @@ pub(crate) fn series(
         if line.is_empty() {
             continue;
         }
-        let step = together << bits;
+        let step = u64::try_from(u128::from(together) << bits).unwrap_or(u64::MAX);
         let values = (first..=last).step_by(together as usize).map(|column| {
             let sums = line.iter().skip(column as usize).take(together as usize);
             let sum = sums.fold(0u64, |sum, value| sum.saturating_add(*value));

@@ -243,7 +243,7 @@ fn add_interval(interval: &Interval, frame: Frame, cells: &mut [Cell]) {
         cell.is_known = true;
     }
     if interval.begin >= frame.begin {
-        touched[0].count += 1;
+        touched[0].count = touched[0].count.saturating_add(1);
     }
 }
 

@@ -44,6 +44,12 @@ impl Tiles {
         })
     }
 
+    /// The same, in a folder of another name.
+    pub(crate) fn at(mut self, folder: &Path) -> Self {
+        self.file.at(folder);
+        self
+    }
+
     /// Digest of the recording that they were built from; empty if nobody told.
     pub fn recording(&self) -> &str {
         &self.recording
@@ -101,6 +107,11 @@ impl Tiles {
             }
         };
         heat::heat(self, track, window, columns)
+    }
+
+    /// The narrowest columns of its heat maps.
+    pub(crate) fn narrowest(&self, track: u8) -> usize {
+        lanes(&self.directory, track).map_or(0, |found| usize::from(found.narrowest))
     }
 
     pub(crate) fn lanes(&self, track: u8) -> &[LaneAt] {

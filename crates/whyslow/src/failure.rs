@@ -8,6 +8,7 @@ use whyslow_ingest::ImportError;
 use whyslow_ingest::detect::DetectError;
 use whyslow_record::RecordError;
 use whyslow_store::StoreError;
+use whyslow_tiles::TilesError;
 
 /// Why a command did not do what was asked, as it is told: `error:`, causes, `hint:`.
 #[derive(Debug)]
@@ -216,6 +217,23 @@ impl From<StoreError> for Failure {
             StoreError::TooOld { .. } => failure.hint("import the trace again"),
             StoreError::Damaged { .. } => failure.hint("import the trace again, with --force"),
             _ => failure,
+        }
+    }
+}
+
+impl From<TilesError> for Failure {
+    fn from(error: TilesError) -> Self {
+        match error {
+            TilesError::Store(error) => error.into(),
+            TilesError::Tables(error) => error.into(),
+            TilesError::Cancelled => Self::interrupted(),
+            error @ (TilesError::NoTrack { .. }
+            | TilesError::NoLevel { .. }
+            | TilesError::NoHeat { .. }) => Self::usage(error.to_string()),
+            error @ TilesError::NoPlace { .. } => {
+                Self::new(error.to_string()).hint("set XDG_CACHE_HOME or HOME")
+            }
+            error => Self::new(error.to_string()).caused_by_chain(&error),
         }
     }
 }

@@ -41,7 +41,7 @@ export function FlameGraph({ data, theme }: FlameGraphProps) {
     return (
         <section class="chart flame" aria-label="flame graph">
             <header>
-                <h3>flame graph</h3>
+                <h2>flame graph</h2>
                 <label>
                     <span class="unseen">function</span>
                     <input type="search" placeholder="function" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />

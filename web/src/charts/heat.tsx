@@ -119,7 +119,7 @@ export function HeatMap(props: HeatMapProps) {
     };
     return (
         <div class="chart heat-chart" role="group" aria-label={`heat map: ${props.label}`} tabIndex={0} onKeyDown={onKeyDown}>
-            <h3>{visible(props.label)}</h3>
+            <h2>{visible(props.label)}</h2>
             <div class="heat-frame" style={{ height: `${props.height + AXIS_HEIGHT}px` }}>
                 <Latencies scale={scale} />
                 <div class="chart-surface" ref={surface} style={{ left: `${LEFT}px` }}>

@@ -87,7 +87,7 @@ function Facts({ table }: { table: AnswerTable }) {
     const facts = Object.entries(table.facts);
     return (
         <section class="facts" aria-label={visible(table.title)}>
-            <h3>{visible(table.title)}</h3>
+            <h2>{visible(table.title)}</h2>
             <dl>
                 {facts.map(([key, value]) => (
                     <div key={key}>

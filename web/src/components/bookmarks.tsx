@@ -25,7 +25,7 @@ export function Bookmarks() {
     return (
         <Dialog label="bookmarks">
             <form onSubmit={add} class="actions">
-                <input aria-label="note about this window" placeholder="note about this window" autofocus value={note} onInput={(event) => setNote(event.currentTarget.value)} />
+                <input aria-label="note about this window" placeholder="note about this window" value={note} onInput={(event) => setNote(event.currentTarget.value)} />
                 <button type="submit">keep this window</button>
             </form>
             <ul class="plain">

@@ -21,6 +21,8 @@ export function Dialog({ label, children }: { readonly label: string; readonly c
     useEffect(() => {
         const before = document.activeElement;
         element.current?.showModal();
+        // Browsers disagree about which element that gives the focus to.
+        element.current?.querySelector<HTMLElement>("input")?.focus();
         return () => {
             if (before instanceof HTMLElement) before.focus();
         };

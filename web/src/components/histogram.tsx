@@ -20,7 +20,7 @@ export function Histogram({ table }: { readonly table: AnswerTable }) {
     return (
         <section class="histogram" aria-label={visible(table.title)}>
             <header>
-                <h3>{visible(table.title)}</h3>
+                <h2>{visible(table.title)}</h2>
                 <Facts facts={table.facts} />
             </header>
             <table>

@@ -21,7 +21,7 @@ export function Overview() {
         .filter((one) => SHOWN.includes(one.name))
         .map((one) => ({ name: one.name, values: one.values.map((value) => value ?? 0) }));
     return (
-        <div class="overview">
+        <section class="overview" aria-label="the whole recording">
             <Minimap
                 series={series}
                 length={clock.value.length}
@@ -31,6 +31,6 @@ export function Overview() {
                 theme={theme.version.value}
                 onWindow={(window, isDone) => go({ window: window && window.begin <= 0 && window.end >= clock.value.length ? null : window }, !isDone)}
             />
-        </div>
+        </section>
     );
 }

@@ -31,7 +31,6 @@ export function Palette() {
                 aria-expanded="true"
                 aria-controls="actions"
                 aria-activedescendant={`action-${active}`}
-                autofocus
                 value={text}
                 placeholder="what to do"
                 onInput={(event) => {

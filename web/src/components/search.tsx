@@ -50,7 +50,6 @@ export function Search() {
                 aria-expanded={hits.length > 0}
                 aria-controls="hits"
                 aria-activedescendant={hits.length ? `hit-${active}` : undefined}
-                autofocus
                 value={text}
                 placeholder="thread, file, device, function, host"
                 onInput={(event) => {

@@ -133,7 +133,7 @@ function Parts({ story }: { story: Story }) {
     const window = span(clock.value, story.target.begin_ns, story.target.end_ns);
     return (
         <section class="parts">
-            <h3>Where the time went</h3>
+            <h2>Where the time went</h2>
             <div class="wide" tabIndex={0} role="region" aria-label="where the time went">
             <table>
                 <thead>
@@ -239,7 +239,7 @@ function List({ name, items }: { name: string; items: readonly string[] }) {
     if (items.length === 0) return null;
     return (
         <section>
-            <h4>{name}</h4>
+            <h3>{name}</h3>
             <ul>
                 {items.map((item) => (
                     <li key={item}>{visible(item)}</li>

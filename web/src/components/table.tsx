@@ -65,7 +65,7 @@ export function Table(props: Props) {
     return (
         <section class="table" aria-label={visible(table.title)}>
             <header>
-                <h3>{visible(table.title)}</h3>
+                <h2>{visible(table.title)}</h2>
                 <span class="quiet">{plural(rows.length, "row")}</span>
                 <Copies table={table} columns={columns} rows={rows} />
             </header>

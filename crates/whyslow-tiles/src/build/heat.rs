@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::LeftOut;
-use crate::build::waiting::{Store, Waiting};
+use crate::build::waiting::{Holder, Store, Waiting};
 use crate::limits;
 use crate::store::block::{HeatItem, Sort};
 use crate::store::directory::{LaneAt, Lanes};
@@ -64,6 +64,8 @@ struct Map {
 /// The maps of one kind, each of a device and an operation.
 pub(crate) struct HeatBuilder<'p> {
     column_bits: u8,
+    /// The narrowest columns that are written.
+    narrowest: usize,
     store: Store<'p>,
     maps: Vec<Map>,
     by_id: FxHashMap<i32, u32>,
@@ -71,9 +73,11 @@ pub(crate) struct HeatBuilder<'p> {
 }
 
 impl<'p> HeatBuilder<'p> {
-    pub(crate) fn new(column_bits: u8, store: Store<'p>) -> Self {
+    /// Of so many rows.
+    pub(crate) fn new(column_bits: u8, rows: u64, store: Store<'p>) -> Self {
         Self {
             column_bits,
+            narrowest: narrowest(rows),
             store,
             maps: Vec::new(),
             by_id: FxHashMap::default(),
@@ -94,15 +98,9 @@ impl<'p> HeatBuilder<'p> {
             count: 1,
             intensity: dur.map_or(0, |dur| dur.max(0) as u64),
         };
-        map.turn_to(item.column, slot, &mut self.store);
+        map.turn_to(item.column, (slot, self.narrowest), &mut self.store);
         map.columns[0].add(item);
-        if self.store.is_too_much() {
-            self.store.relieve(
-                (0..)
-                    .zip(&mut self.maps)
-                    .map(|(slot, map)| (slot, &mut map.waiting)),
-            );
-        }
+        self.store.relieve(&mut self.maps);
     }
 
     #[inline]
@@ -124,10 +122,10 @@ impl<'p> HeatBuilder<'p> {
     }
 
     /// Writes what is left. `name` tells the id that a map has in the end.
-    pub(crate) fn finish(mut self, name: impl Fn(i32) -> i32) -> Lanes {
+    pub(crate) fn finish(mut self, name: impl Fn(i32) -> i32) -> (Lanes, usize) {
         for (slot, map) in (0..).zip(&mut self.maps) {
             for width in 0..WIDTHS {
-                map.end_column(width, slot, &mut self.store);
+                map.end_column(width, (slot, self.narrowest), &mut self.store);
             }
             map.waiting.flush(slot, &mut self.store);
         }
@@ -136,26 +134,40 @@ impl<'p> HeatBuilder<'p> {
             intervals: map.rows,
             ..LaneAt::default()
         });
-        self.store.finish(LeftOut::default(), lanes.collect())
+        let lanes = Lanes {
+            narrowest: self.narrowest as u8,
+            ..self.store.finish(LeftOut::default(), lanes.collect())
+        };
+        (lanes, self.store.most_held())
+    }
+}
+
+impl Holder for Map {
+    fn bytes(&self) -> usize {
+        self.waiting.bytes()
+    }
+
+    fn write(&mut self, slot: u32, store: &mut Store<'_>) {
+        self.waiting.flush(slot, store);
     }
 }
 
 impl Map {
     /// Ends columns that are over.
     #[inline]
-    fn turn_to(&mut self, column: u64, slot: u32, store: &mut Store<'_>) {
+    fn turn_to(&mut self, column: u64, place: (u32, usize), store: &mut Store<'_>) {
         for width in 0..WIDTHS {
             let at = column >> (2 * width);
             if self.columns[width].at == at {
                 return;
             }
-            self.end_column(width, slot, store);
+            self.end_column(width, place, store);
             self.columns[width].at = at;
         }
     }
 
     /// Its cells wait to be written, and count in the wider column.
-    fn end_column(&mut self, width: usize, slot: u32, store: &mut Store<'_>) {
+    fn end_column(&mut self, width: usize, (slot, narrowest): (u32, usize), store: &mut Store<'_>) {
         let Self {
             columns, waiting, ..
         } = self;
@@ -164,7 +176,9 @@ impl Map {
         narrow.cells.sort_unstable_by_key(|cell| cell.octave);
         let kind = (width as u8, Sort::Heat);
         for cell in narrow.cells.drain(..) {
-            waiting.put(slot, kind, store, |pending| pending.heat(&cell));
+            if width >= narrowest {
+                waiting.put(slot, kind, store, |pending| pending.heat(&cell));
+            }
             if let Some(wide) = wide.first_mut() {
                 wide.add(HeatItem {
                     column: cell.column >> 2,
@@ -173,6 +187,15 @@ impl Map {
             }
         }
     }
+}
+
+/// The narrowest columns that are worth it: of few rows each would have a cell of its own, and these
+/// are soon read.
+fn narrowest(rows: u64) -> usize {
+    let columns = (rows / limits::ROWS_OF_COLUMN).max(limits::COLUMNS_LEAST);
+    (0..WIDTHS)
+        .find(|width| limits::COLUMNS >> (2 * width) <= columns)
+        .unwrap_or(WIDTHS - 1)
 }
 
 /// Width of the narrowest columns, as a power of two.
@@ -193,6 +216,16 @@ mod tests {
             assert!(length >> bits < limits::COLUMNS);
             assert!(bits == 0 || length >> (bits - 1) >= limits::COLUMNS);
         }
+    }
+
+    #[test]
+    fn few_rows_have_few_columns() {
+        let check = |rows, columns| assert_eq!(limits::COLUMNS >> (2 * narrowest(rows)), columns);
+        check(0, 1024);
+        check(500_000, 1024);
+        check(600_000, 4096);
+        check(5_000_000, 16_384);
+        check(50_000_000, 65_536);
     }
 
     #[test]

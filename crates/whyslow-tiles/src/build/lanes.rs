@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::LeftOut;
 use crate::build::axis::Axis;
 use crate::build::tree::{Sink, Tree};
-use crate::build::waiting::{Store, Waiting};
+use crate::build::waiting::{Holder, Store, Waiting};
 use crate::item::{Interval, Mix, Sum, Times, WHOLE};
 use crate::store::block::Sort;
 use crate::store::directory::{LaneAt, Lanes};
@@ -55,6 +55,23 @@ struct Row {
     times: Times,
 }
 
+impl Holder for Lane {
+    fn bytes(&self) -> usize {
+        self.waiting.bytes() + self.row.tree.bytes()
+    }
+
+    fn write(&mut self, slot: u32, store: &mut Store<'_>) {
+        let before = self.row.tree.bytes();
+        self.row.tree.finish(&mut LaneSink {
+            slot,
+            waiting: &mut self.waiting,
+            store,
+        });
+        store.hold(before, 0);
+        self.waiting.flush(slot, store);
+    }
+}
+
 struct LaneSink<'l, 'p> {
     slot: u32,
     waiting: &'l mut Waiting,
@@ -89,7 +106,9 @@ impl Row {
             *whole = whole.saturating_add(*rest / WHOLE);
             *rest %= WHOLE;
         }
+        let before = self.tree.bytes();
         self.tree.push(interval, sink);
+        sink.store.hold(before, self.tree.bytes());
     }
 }
 
@@ -123,13 +142,7 @@ impl<'p, 'w> LanesBuilder<'p, 'w> {
         };
         let slot = self.slot(id);
         self.put(slot, interval, told.ts_end.is_none());
-        if self.store.is_too_much() {
-            self.store.relieve(
-                (0..)
-                    .zip(&mut self.lanes)
-                    .map(|(slot, lane)| (slot, &mut lane.waiting)),
-            );
-        }
+        self.store.relieve(&mut self.lanes);
     }
 
     /// A row that lies outside of the recording's time, as whoever read it has found.
@@ -178,7 +191,10 @@ impl<'p, 'w> LanesBuilder<'p, 'w> {
 
     /// Writes what is left, and the lanes' indexes. `name` tells the id and the device that lanes
     /// of this id have in the end.
-    pub(crate) fn finish(mut self, name: impl Fn(i32) -> (i32, Option<(i64, String)>)) -> Lanes {
+    pub(crate) fn finish(
+        mut self,
+        name: impl Fn(i32) -> (i32, Option<(i64, String)>),
+    ) -> (Lanes, usize) {
         let mut order: Vec<(i32, u32)> = self.by_id.drain().collect();
         order.sort_unstable();
         for (_, slot) in order {
@@ -191,8 +207,7 @@ impl<'p, 'w> LanesBuilder<'p, 'w> {
             if let Some(last) = lane.unfinished.take() {
                 lane.row.push(last, &mut sink, self.watch);
             }
-            lane.row.tree.finish(&mut sink);
-            lane.waiting.flush(slot, &mut self.store);
+            lane.write(slot, &mut self.store);
         }
         let lanes = self.lanes.iter().map(|lane| {
             let (id, device) = name(lane.id);
@@ -207,6 +222,7 @@ impl<'p, 'w> LanesBuilder<'p, 'w> {
                 ..LaneAt::default()
             }
         });
-        self.store.finish(self.left_out, lanes.collect())
+        let lanes = self.store.finish(self.left_out, lanes.collect());
+        (lanes, self.store.most_held())
     }
 }

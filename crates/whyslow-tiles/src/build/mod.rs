@@ -7,6 +7,8 @@ mod lanes;
 mod locks;
 mod rows;
 mod series;
+#[cfg(test)]
+mod tests;
 mod tracks;
 mod tree;
 mod waiting;
@@ -42,22 +44,41 @@ pub fn build(
     progress: &dyn Fn(f64),
     cancel: &AtomicBool,
 ) -> Result<(), TilesError> {
-    build_of(tables, "", out, progress, cancel)
+    let order = Order {
+        recording: "",
+        out,
+        held_max: limits::PENDING_BYTES,
+    };
+    build_within(tables, &order, progress, cancel).map(drop)
 }
 
-/// The same, of a recording with that digest.
-pub(crate) fn build_of(
+/// What is built, and within what.
+pub(crate) struct Order<'o> {
+    /// Digest of the recording.
+    pub(crate) recording: &'o str,
+    pub(crate) out: &'o Path,
+    /// Bytes of items that may wait.
+    pub(crate) held_max: usize,
+}
+
+/// The most bytes that waited.
+pub(crate) fn build_within(
     tables: &dyn Tables,
-    recording: &str,
-    out: &Path,
+    order: &Order<'_>,
     progress: &dyn Fn(f64),
     cancel: &AtomicBool,
-) -> Result<(), TilesError> {
+) -> Result<usize, TilesError> {
     let work = Work::new(tables, progress, cancel, &tracks::READ);
-    let pages = Mutex::new(PageWriter::create(out)?);
-    let mut directory = all(&work, &pages)?;
+    let pages = Mutex::new(PageWriter::create(order.out)?);
+    let mut builder = Builder::new(&work, &pages, order.held_max);
+    builder.states()?;
+    builder.cpus()?;
+    builder.calls()?;
+    builder.locks()?;
+    builder.block()?;
+    let most_held = builder.most_held;
+    let directory = builder.finish()?;
     let mut pages = pages.into_inner().unwrap_or_else(PoisonError::into_inner);
-    directory.tracks.sort_unstable_by_key(|track| track.track);
     let (offset, bytes) = pages.summed(&directory.encode());
     let mut end = Vec::new();
     end.extend(offset.to_le_bytes());
@@ -66,97 +87,143 @@ pub(crate) fn build_of(
     end.extend(MAGIC);
     pages.write(&end);
     let bytes = pages.finish()?;
-    About::new(recording, bytes).write(out)?;
+    About::new(order.recording, bytes).write(order.out)?;
     progress(1.0);
-    Ok(())
+    Ok(most_held)
 }
 
-fn all(work: &Work<'_>, pages: &Mutex<PageWriter>) -> Result<Directory, TilesError> {
-    let axis = Axis::of(work.tables.info());
-    let column_bits = heat::column_bits(axis.length);
-    let mut series = SeriesBuilder::new(column_bits, axis.length);
-    let store = |track| Store::new(track, pages, limits::PENDING_BYTES);
-    let check = || {
-        let mut pages = pages.lock().unwrap_or_else(PoisonError::into_inner);
-        pages.check()
-    };
-    let mut tracks = Vec::new();
+struct Builder<'b> {
+    work: &'b Work<'b>,
+    pages: &'b Mutex<PageWriter>,
+    held_max: usize,
+    most_held: usize,
+    axis: Axis,
+    column_bits: u8,
+    cpus: u64,
+    series: SeriesBuilder,
+    tracks: Vec<Lanes>,
+}
 
-    let mut watch = |interval: &Interval| {
-        if interval.value == tracks::UNINTERRUPTIBLE {
-            series.blocked(interval.begin, interval.end);
+impl<'b> Builder<'b> {
+    fn new(work: &'b Work<'b>, pages: &'b Mutex<PageWriter>, held_max: usize) -> Self {
+        let axis = Axis::of(work.tables.info());
+        let column_bits = heat::column_bits(axis.length);
+        let cpus = work.tables.info().tables.get("cpu");
+        Self {
+            work,
+            pages,
+            held_max,
+            most_held: 0,
+            axis,
+            column_bits,
+            cpus: cpus.map_or(0, |table| table.rows),
+            series: SeriesBuilder::new(column_bits, axis.length),
+            tracks: Vec::new(),
         }
-    };
-    let mut lanes = LanesBuilder::new(axis, store(kinds::STATES), &mut watch);
-    tracks::states(work, &mut lanes)?;
-    tracks.push(lanes.finish(tracks::plain));
-    check()?;
+    }
 
-    let mut watch = |interval: &Interval| series.busy(interval.begin, interval.end);
-    let mut lanes = LanesBuilder::new(axis, store(kinds::CPUS), &mut watch);
-    tracks::cpus(work, &mut lanes)?;
-    let cpus = lanes.finish(tracks::plain);
-    let known = work.tables.info().tables.get("cpu");
-    let known = known.map_or(0, |table| table.rows);
-    let cpus_all = known.max(cpus.all.len() as u64);
-    tracks.push(cpus);
-    check()?;
+    fn store(&self, track: u8) -> Store<'b> {
+        Store::new(track, self.pages, self.held_max)
+    }
 
-    let mut heat = HeatBuilder::new(column_bits, store(kinds::HEAT_IO));
-    let mut watch = |_: &Interval| ();
-    let mut lanes = LanesBuilder::new(axis, store(kinds::CALLS), &mut watch);
-    tracks::calls(work, axis, &mut lanes, &mut heat, &mut series)?;
-    tracks.extend([lanes.finish(tracks::plain), heat.finish(|id| id)]);
-    check()?;
+    fn heat(&self, track: u8, table: &str) -> HeatBuilder<'b> {
+        let rows = self.work.tables.info().tables.get(table);
+        let rows = rows.map_or(0, |table| table.rows);
+        HeatBuilder::new(self.column_bits, rows, self.store(track))
+    }
 
-    let mut watch = |_: &Interval| ();
-    let mut lanes = LanesBuilder::new(axis, store(kinds::LOCKS), &mut watch);
-    locks::locks(work, &mut lanes)?;
-    tracks.push(lanes.finish(tracks::plain));
-    check()?;
+    fn done(&mut self, (lanes, most_held): (Lanes, usize)) -> Result<(), TilesError> {
+        self.most_held = self.most_held.max(most_held);
+        self.tracks.push(lanes);
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.check()
+    }
 
-    tracks.extend(requests(work, (axis, column_bits), store, &mut series)?);
-    let is_recorded = [
-        "sched_slice",
-        "thread_state",
-        "block_io",
-        "block_io",
-        "syscall",
-    ]
-    .map(|table| work.has(table));
-    let mut pages = pages.lock().unwrap_or_else(PoisonError::into_inner);
-    let series = series
-        .finish(is_recorded, &mut pages)
-        .map_err(|error| TilesError::io("write", FILE_NAME, error))?;
-    pages.check()?;
-    Ok(Directory {
-        begin: axis.begin,
-        length: axis.length,
-        series,
-        column_bits,
-        cpus: cpus_all,
-        tracks,
-    })
-}
+    fn states(&mut self) -> Result<(), TilesError> {
+        let store = self.store(kinds::STATES);
+        let series = &mut self.series;
+        let mut watch = |interval: &Interval| {
+            if interval.value == tracks::UNINTERRUPTIBLE {
+                series.blocked(interval.begin, interval.end);
+            }
+        };
+        let mut lanes = LanesBuilder::new(self.axis, store, &mut watch);
+        tracks::states(self.work, &mut lanes)?;
+        let lanes = lanes.finish(tracks::plain);
+        self.done(lanes)
+    }
 
-fn requests<'p>(
-    work: &Work<'_>,
-    (axis, column_bits): (Axis, u8),
-    store: impl Fn(u8) -> Store<'p>,
-    series: &mut SeriesBuilder,
-) -> Result<[Lanes; 2], TilesError> {
-    let mut heat = HeatBuilder::new(column_bits, store(kinds::HEAT_BLOCK));
-    let mut watch = |_: &Interval| ();
-    let mut lanes = LanesBuilder::new(axis, store(kinds::BLOCK), &mut watch);
-    let devices = block::block(work, axis, &mut lanes, &mut heat, series)?;
-    let (places, found) = (devices.places(), devices.found());
-    let lanes = lanes.finish(|slot| {
-        let slot = slot as usize;
-        (places[slot], Some(found[slot].clone()))
-    });
-    let heat = heat.finish(|id| {
-        let (slot, op) = (id / OPS_OF_DEVICE, id % OPS_OF_DEVICE);
-        places[slot as usize] * OPS_OF_DEVICE + op
-    });
-    Ok([lanes, heat])
+    fn cpus(&mut self) -> Result<(), TilesError> {
+        let store = self.store(kinds::CPUS);
+        let series = &mut self.series;
+        let mut watch = |interval: &Interval| series.busy(interval.begin, interval.end);
+        let mut lanes = LanesBuilder::new(self.axis, store, &mut watch);
+        tracks::cpus(self.work, &mut lanes)?;
+        let lanes = lanes.finish(tracks::plain);
+        self.cpus = self.cpus.max(lanes.0.all.len() as u64);
+        self.done(lanes)
+    }
+
+    fn calls(&mut self) -> Result<(), TilesError> {
+        let mut heat = self.heat(kinds::HEAT_IO, "syscall");
+        let mut watch = |_: &Interval| ();
+        let mut lanes = LanesBuilder::new(self.axis, self.store(kinds::CALLS), &mut watch);
+        let series = &mut self.series;
+        tracks::calls(self.work, self.axis, &mut lanes, &mut heat, series)?;
+        let lanes = lanes.finish(tracks::plain);
+        self.done(lanes)?;
+        self.done(heat.finish(|id| id))
+    }
+
+    fn locks(&mut self) -> Result<(), TilesError> {
+        let mut watch = |_: &Interval| ();
+        let mut lanes = LanesBuilder::new(self.axis, self.store(kinds::LOCKS), &mut watch);
+        locks::locks(self.work, &mut lanes)?;
+        let lanes = lanes.finish(tracks::plain);
+        self.done(lanes)
+    }
+
+    fn block(&mut self) -> Result<(), TilesError> {
+        let mut heat = self.heat(kinds::HEAT_BLOCK, "block_io");
+        let mut watch = |_: &Interval| ();
+        let mut lanes = LanesBuilder::new(self.axis, self.store(kinds::BLOCK), &mut watch);
+        let series = &mut self.series;
+        let devices = block::block(self.work, self.axis, &mut lanes, &mut heat, series)?;
+        let (places, found) = (devices.places(), devices.found());
+        let lanes = lanes.finish(|slot| {
+            let slot = slot as usize;
+            (places[slot], Some(found[slot].clone()))
+        });
+        self.done(lanes)?;
+        self.done(heat.finish(|id| {
+            let (slot, op) = (id / OPS_OF_DEVICE, id % OPS_OF_DEVICE);
+            places[slot as usize] * OPS_OF_DEVICE + op
+        }))
+    }
+
+    fn finish(mut self) -> Result<Directory, TilesError> {
+        let tables = [
+            "sched_slice",
+            "thread_state",
+            "block_io",
+            "block_io",
+            "syscall",
+        ];
+        let is_recorded = tables.map(|table| self.work.has(table));
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let series = self
+            .series
+            .finish(is_recorded, &mut pages)
+            .map_err(|error| TilesError::io("write", FILE_NAME, error))?;
+        pages.check()?;
+        self.tracks.sort_unstable_by_key(|track| track.track);
+        Ok(Directory {
+            begin: self.axis.begin,
+            length: self.axis.length,
+            series,
+            column_bits: self.column_bits,
+            cpus: self.cpus,
+            tracks: self.tracks,
+        })
+    }
 }

@@ -9,7 +9,8 @@
 //! What lies across the border of a cell moves on up undivided; there is one such interval a border
 //! at most, as intervals of a lane do not overlap.
 //!
-//! Memory of a lane is that of the cells that are not over: a few items a level.
+//! Memory of a lane is that of the cells that are not over: a few items a level. Where even that is
+//! too much, everything can be handed on early: several sums of one cell are as good as one.
 
 use crate::item::{Interval, Sum};
 use crate::level::{self, LOWEST, NEVER, TOP};
@@ -49,6 +50,8 @@ struct Open {
 pub(crate) struct Tree {
     items: Vec<Item>,
     open: Vec<Open>,
+    /// How many of the items are sums.
+    sums: usize,
 }
 
 impl Tree {
@@ -75,12 +78,21 @@ impl Tree {
         }
     }
 
+    /// Bytes on the heap.
+    #[inline]
+    pub(crate) fn bytes(&self) -> usize {
+        self.items.capacity() * size_of::<Item>()
+            + self.open.capacity() * size_of::<Open>()
+            + self.sums * size_of::<Sum>()
+    }
+
     /// Hands on everything.
     pub(crate) fn finish(&mut self, sink: &mut impl Sink) {
         while self.open.last().is_some_and(|open| open.level < TOP) {
             self.close(TOP, sink);
         }
-        self.open.clear();
+        self.open = Vec::new();
+        self.sums = 0;
         for item in std::mem::take(&mut self.items) {
             hand_on(NEVER, &item, sink);
         }
@@ -126,10 +138,14 @@ impl Tree {
             }
             match item {
                 Item::Interval(interval) => all.add_interval(&interval),
-                Item::Sum(sum) => all.add_sum(&sum),
+                Item::Sum(sum) => {
+                    all.add_sum(&sum);
+                    self.sums -= 1;
+                }
             }
         }
         self.items.push(Item::Sum(Box::new(all)));
+        self.sums += 1;
     }
 
     /// Any number of intervals without length may lie in a smallest cell.

@@ -15,6 +15,7 @@ pub(crate) struct Store<'p> {
     pages: &'p Mutex<PageWriter>,
     held: usize,
     held_max: usize,
+    most_held: usize,
     block: Vec<u8>,
 }
 
@@ -25,6 +26,14 @@ pub(crate) struct Waiting {
     bytes: usize,
 }
 
+/// A lane whose items wait.
+pub(crate) trait Holder {
+    /// What it holds that can be written.
+    fn bytes(&self) -> usize;
+    /// Writes everything.
+    fn write(&mut self, slot: u32, store: &mut Store<'_>);
+}
+
 impl<'p> Store<'p> {
     pub(crate) fn new(track: u8, pages: &'p Mutex<PageWriter>, held_max: usize) -> Self {
         Self {
@@ -32,32 +41,41 @@ impl<'p> Store<'p> {
             pages,
             held: 0,
             held_max,
+            most_held: 0,
             block: Vec::new(),
         }
     }
 
-    /// Whether more waits than may.
+    /// Writes what waits, the largest lanes first, until half of what may wait is free, if more waits
+    /// than may.
     #[inline]
-    pub(crate) fn is_too_much(&self) -> bool {
-        self.held > self.held_max
+    pub(crate) fn relieve<H: Holder>(&mut self, holders: &mut [H]) {
+        if self.held > self.held_max {
+            self.write_largest(holders);
+        }
     }
 
-    /// Writes lanes, the largest first, until half of what may wait is free.
-    pub(crate) fn relieve<'l>(&mut self, lanes: impl Iterator<Item = (u32, &'l mut Waiting)>) {
-        let mut lanes: Vec<_> = lanes.filter(|(_, waiting)| waiting.bytes > 0).collect();
-        lanes.sort_unstable_by_key(|(slot, waiting)| (usize::MAX - waiting.bytes, *slot));
-        let mut written = 0;
-        for (slot, waiting) in &mut lanes {
+    fn write_largest<H: Holder>(&mut self, holders: &mut [H]) {
+        let mut lanes: Vec<(u32, &mut H)> = (0..).zip(holders).collect();
+        lanes.sort_unstable_by_key(|(slot, holder)| (usize::MAX - holder.bytes(), *slot));
+        for (slot, holder) in lanes {
             if self.held <= self.held_max / 2 {
                 break;
             }
-            waiting.flush(*slot, self);
-            written += 1;
+            holder.write(slot, self);
         }
-        debug_assert!(
-            written > 0 || lanes.is_empty(),
-            "what waits is of some lane"
-        );
+    }
+
+    /// Notes that something of a lane takes more or less than before.
+    #[inline]
+    pub(crate) fn hold(&mut self, before: usize, after: usize) {
+        self.held = self.held + after - before;
+        self.most_held = self.most_held.max(self.held);
+    }
+
+    /// The most bytes that ever waited.
+    pub(crate) fn most_held(&self) -> usize {
+        self.most_held
     }
 
     /// Writes where the blocks of lanes lie, when all are written.
@@ -68,6 +86,7 @@ impl<'p> Store<'p> {
         Lanes {
             track: self.track,
             left_out,
+            narrowest: 0,
             all: lanes,
         }
     }
@@ -102,8 +121,13 @@ impl Waiting {
 
     #[inline]
     fn grow(&mut self, before: usize, after: usize, store: &mut Store<'_>) {
-        self.bytes += after - before;
-        store.held += after - before;
+        self.bytes = self.bytes + after - before;
+        store.hold(before, after);
+    }
+
+    /// Bytes that wait.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Writes everything.
@@ -123,7 +147,7 @@ impl Waiting {
             write(slot, &mut rest[..count], store);
             rest.drain(..count);
         }
-        store.held -= self.bytes;
+        store.hold(self.bytes, 0);
         self.bytes = 0;
     }
 }

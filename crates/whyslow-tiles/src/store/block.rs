@@ -26,7 +26,7 @@ pub(crate) enum Sort {
 }
 
 /// Parts of a cell, as a power of two.
-const PARTS: u8 = 10;
+const PARTS: u8 = 12;
 
 const INTERVAL: usize = 4;
 const SUM: usize = 9;

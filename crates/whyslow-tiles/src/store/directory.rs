@@ -2,8 +2,8 @@
 
 use whyslow_model::Window;
 
-use crate::LeftOut;
 use crate::store::columns::{Cursor, folded, put};
+use crate::{LeftOut, limits};
 
 /// What the whole file is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub(crate) struct Lanes {
     /// Number of the track.
     pub(crate) track: u8,
     pub(crate) left_out: LeftOut,
+    /// Of heat maps: the narrowest columns that are there.
+    pub(crate) narrowest: u8,
     pub(crate) all: Vec<LaneAt>,
 }
 
@@ -55,7 +57,7 @@ impl Directory {
         put(&mut bytes, self.cpus);
         put(&mut bytes, self.tracks.len() as u64);
         for track in &self.tracks {
-            bytes.push(track.track);
+            bytes.extend([track.track, track.narrowest]);
             let left_out = track.left_out;
             for number in [
                 left_out.cut,
@@ -90,6 +92,7 @@ impl Directory {
         for _ in 0..rest.number()? {
             let mut track = Lanes {
                 track: rest.taken()?,
+                narrowest: rest.taken()?,
                 left_out: LeftOut {
                     cut: rest.number()?,
                     hidden: rest.number()?,
@@ -104,7 +107,8 @@ impl Directory {
             }
             directory.tracks.push(track);
         }
-        rest.0.is_empty().then_some(directory)
+        let columns = directory.length >> directory.column_bits;
+        (rest.0.is_empty() && columns < limits::COLUMNS).then_some(directory)
     }
 }
 

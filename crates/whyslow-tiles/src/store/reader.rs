@@ -105,6 +105,11 @@ impl TileFile {
         Ok((file, directory))
     }
 
+    /// The folder has another name now.
+    pub(crate) fn at(&mut self, folder: &Path) {
+        self.path = folder.join(FILE_NAME);
+    }
+
     pub(crate) fn damaged(
         &self,
         what: &'static str,

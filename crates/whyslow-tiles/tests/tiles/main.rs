@@ -1,6 +1,5 @@
 //! Tiles against what rows say, one by one.
 
-mod charts;
 mod damage;
 mod edges;
 mod places;

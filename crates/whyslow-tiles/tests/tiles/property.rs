@@ -65,12 +65,12 @@ fn indexes(lanes: &[(i32, Vec<Piece>)], level: u8, pick: u64) -> Vec<u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
     fn tiles_of_states_are_what_the_rows_say(
         drawn in proptest::collection::vec(lane(of_state), 1..4),
-        levels in proptest::collection::vec(0u8..=50, 12),
+        levels in proptest::collection::vec(0u8..=50, 8),
         pick: u64,
     ) {
         let lanes: Vec<_> = (-1..).zip(drawn).map(|(lane, pieces)| (lane * 1000, pieces)).collect();
@@ -95,7 +95,7 @@ proptest! {
     #[test]
     fn tiles_of_slices_are_what_the_rows_say(
         pieces in lane(of_slice),
-        levels in proptest::collection::vec(0u8..=50, 12),
+        levels in proptest::collection::vec(0u8..=50, 8),
         pick: u64,
     ) {
         // Parts are stored as so many of 255: only a multiple of that can have them exactly.

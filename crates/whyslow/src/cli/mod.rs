@@ -2,14 +2,16 @@
 
 mod ask;
 mod explain;
+mod export;
 mod flight;
 mod output;
 mod questions;
 mod record;
 mod serve;
 
-pub(crate) use ask::AskArgs;
+pub(crate) use ask::{AskArgs, FilterArgs};
 pub(crate) use explain::{ExplainArgs, Versus};
+pub(crate) use export::{ExportArgs, ExportCommand, StackArgs, StackWeight, SvgArgs};
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
@@ -152,6 +154,9 @@ pub(crate) enum Command {
     /// Why something was slow, and who did it
     #[command(before_help = explain::EXAMPLES)]
     Explain(Box<ExplainArgs>),
+    /// Write a recording for other tools: flame graphs, profiles
+    #[command(subcommand, before_help = export::EXAMPLES, arg_required_else_help = true)]
+    Export(Box<ExportCommand>),
     #[command(flatten)]
     Question(Box<QuestionCommand>),
     /// Answer in the columns of a tool you know: iostat, pidstat, opensnoop, lttng-iolatencytop, …

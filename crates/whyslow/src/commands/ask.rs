@@ -10,7 +10,7 @@ use whyslow_model::{Ns, Window};
 use whyslow_record::Topic;
 use whyslow_store::Tables;
 
-use crate::cli::{AskArgs, OutputArgs, QuestionCommand, TalkArgs, ViewArgs};
+use crate::cli::{AskArgs, FilterArgs, OutputArgs, QuestionCommand, TalkArgs, ViewArgs};
 use crate::failure::Failure;
 use crate::live::{self, Plan, Segment, Watched, Whom};
 use crate::output;
@@ -436,7 +436,11 @@ impl Target {
 }
 
 fn filter(args: &AskArgs) -> Result<Filter, Failure> {
-    let filter = &args.filter;
+    filter_of(&args.filter)
+}
+
+/// What the flags let through.
+pub(super) fn filter_of(filter: &FilterArgs) -> Result<Filter, Failure> {
     if let (Some(min), Some(max)) = (filter.min, filter.max)
         && min > max
     {

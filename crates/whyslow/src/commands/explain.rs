@@ -1,4 +1,5 @@
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use whyslow_explain::{MECHANISMS_TOLD, Other, Question, Report, explain, why};
@@ -97,6 +98,11 @@ impl Beside {
             name,
             window,
         }))
+    }
+
+    /// Where another recording lies, if it is one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.opened.as_ref().map(|opened| opened.path())
     }
 
     fn other<'o>(

@@ -4,6 +4,7 @@ pub(crate) mod ask;
 mod completions;
 mod doctor;
 pub(crate) mod explain;
+pub(crate) mod export;
 mod flight;
 mod import;
 mod info;
@@ -30,6 +31,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Import(args) => import::run(&args, talk),
         Command::Info(args) => info::run(&args, talk),
         Command::Explain(args) => explain::run(&args, talk),
+        Command::Export(command) => export::run(&command, talk),
         Command::Question(command) => Asked::new(*command).run(talk),
         Command::As(command) => command.run(talk),
         Command::Sql(args) => sql::run(&args, talk),

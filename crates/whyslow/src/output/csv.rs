@@ -10,8 +10,8 @@ use std::io::{self, Write};
 
 use whyslow_model::answer::{AnswerTable, Value};
 
-use super::escape::shown;
 use super::marks::Marks;
+use whyslow_model::text::shown;
 
 /// How cells are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

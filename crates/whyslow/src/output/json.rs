@@ -11,10 +11,10 @@ use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
 use whyslow_model::answer::{Answer, AnswerTable, Form, LossNote, Value};
 
-use super::escape::is_hostile;
 use super::facts::series_label;
 use super::marks::Marks;
 use super::{SCHEMA_VERSION, Subject};
+use whyslow_model::text::is_hostile;
 
 pub(super) fn write_document(
     answer: &Answer,

@@ -8,7 +8,7 @@ use whyslow_model::answer::{AnswerTable, Measure, Value};
 use super::look::Paint;
 use super::moments::clock_face;
 use super::select::Selection;
-use super::{escape, json, look, printed, terminal};
+use super::{json, look, printed, shown, terminal};
 use crate::cli::{Format, OutputArgs, TalkArgs};
 use crate::failure::Failure;
 use crate::time::Zone;
@@ -64,7 +64,7 @@ pub(crate) fn write_rows_alone(
                 (Value::Int(ts), Measure::Time) => clock_face(*ts, &look, DECIMALS, false),
                 _ => printed::single(column, value, &look),
             };
-            let title = escape::shown(&column.title, look.ascii);
+            let title = shown(&column.title, look.ascii);
             let _ = match column.measure {
                 Measure::Time => write!(line, "  {text}"),
                 _ => write!(line, "  {title} {text}"),

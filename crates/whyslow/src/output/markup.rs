@@ -159,7 +159,7 @@ fn notes(answer: &Answer, look: &Look) -> Vec<String> {
     let caveats = answer
         .caveats
         .iter()
-        .map(|caveat| format!("note: {}", super::escape::shown(caveat, look.ascii)));
+        .map(|caveat| format!("note: {}", super::shown(caveat, look.ascii)));
     let cut = answer.tables.iter().any(|table| !table.cut.is_empty());
     let footnote = cut.then(|| "* not wholly inside the window or the recording".to_owned());
     footnote.into_iter().chain(losses).chain(caveats).collect()

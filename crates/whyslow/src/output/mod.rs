@@ -6,7 +6,6 @@
 
 mod columnar;
 mod csv;
-mod escape;
 mod facts;
 mod heat;
 mod histogram;
@@ -32,11 +31,11 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use escape::shown;
 pub(crate) use live::{args_of_many, write_rows_alone};
 pub(crate) use look::Look;
 pub(crate) use stream::{streams, write_streamed};
 pub(crate) use terminal::wants_color;
+pub(crate) use whyslow_model::text::shown;
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -55,7 +54,7 @@ use select::Selection;
 pub(crate) const SCHEMA_VERSION: u32 = 1;
 
 /// Written to standard output at once.
-const BUFFER_BYTES: usize = 64 << 10;
+pub(crate) const BUFFER_BYTES: usize = 64 << 10;
 
 /// What an answer is about.
 #[derive(Debug, Clone, Default)]
@@ -198,7 +197,7 @@ pub(crate) fn stdout_by(
 }
 
 /// Writes beside the target and renames, so that a full disk leaves no half of a file.
-fn to_file(
+pub(crate) fn to_file(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -264,7 +263,7 @@ fn talk_beside(answer: &Answer, look: &Look) {
         crate::talk::line(&text::loss_line(loss, look));
     }
     for caveat in &answer.caveats {
-        crate::talk::line(&format!("note: {}", escape::shown(caveat, look.ascii)));
+        crate::talk::line(&format!("note: {}", shown(caveat, look.ascii)));
     }
 }
 

@@ -4,10 +4,10 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
-use super::escape::shown;
 use super::look::Look;
 use super::moments::TimeForm;
 use super::quantity::{Scale, grouped};
+use whyslow_model::text::shown;
 
 /// A column ready to print.
 #[derive(Debug, Clone)]

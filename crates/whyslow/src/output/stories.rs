@@ -8,13 +8,13 @@ use whyslow_explain::{
 };
 use whyslow_model::Ns;
 
-use super::escape::shown;
 use super::look::{Look, Paint};
 use super::select::Selection;
 use super::{Subject, look, pager, quantity, terminal, to_file, to_stdout};
 use crate::cli::{Format, OutputArgs, TalkArgs, UnitChoice};
 use crate::failure::Failure;
 use crate::time::Calendar;
+use whyslow_model::text::shown;
 
 /// Parts and hops of a story that are shown; all with `--wide`.
 const PARTS: usize = 6;

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use whyslow_model::answer::{Answer, AnswerTable, Form, LossNote};
 
-use super::escape::shown;
 use super::look::{Look, Paint};
 use super::moments::clock_face;
 use super::{Subject, facts, heat, histogram, printed, table, tree};
+use whyslow_model::text::shown;
 
 /// Lost ranges printed one by one; further ones are summed up.
 const LOSSES_SHOWN: usize = 5;

@@ -38,7 +38,7 @@ fn os_string(bytes: Vec<u8>) -> std::ffi::OsString {
     std::os::unix::ffi::OsStringExt::from_vec(bytes)
 }
 
-fn state_folder() -> Option<PathBuf> {
+pub(crate) fn state_folder() -> Option<PathBuf> {
     let absolute = |name: &str| {
         std::env::var_os(name)
             .map(PathBuf::from)

@@ -17,7 +17,7 @@ use crate::progress::Teller;
 use crate::time::{Calendar, OperationRef, Zone};
 use crate::{interrupt, talk};
 
-pub(crate) use last::remember;
+pub(crate) use last::{remember, state_folder};
 
 /// Name that stands for the recording written or used last.
 const LAST: &str = "@last";
@@ -50,14 +50,7 @@ impl Opened {
     }
 
     fn named(argument: Option<&str>, args: &TalkArgs) -> Result<(Self, PathBuf), Failure> {
-        let named = match argument {
-            Some(word) if Whom::of(word).is_some() => {
-                return Err(Failure::usage("this machine cannot be asked live here")
-                    .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"));
-            }
-            None | Some(LAST) => last::recall()?,
-            Some(path) => PathBuf::from(path),
-        };
+        let named = place(argument)?;
         let path = match named.join(MANIFEST).metadata() {
             Ok(_) => named.clone(),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -136,6 +129,18 @@ impl Opened {
             end: info.end_ns,
             zone: wanted.or_else(recorded).unwrap_or_else(Zone::unknown),
         }
+    }
+}
+
+/// Where a recording or trace lies that is named so.
+pub(crate) fn place(argument: Option<&str>) -> Result<PathBuf, Failure> {
+    match argument {
+        Some(word) if Whom::of(word).is_some() => {
+            Err(Failure::usage("this machine cannot be asked live here")
+                .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"))
+        }
+        None | Some(LAST) => last::recall(),
+        Some(path) => Ok(PathBuf::from(path)),
     }
 }
 

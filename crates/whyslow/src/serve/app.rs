@@ -1,27 +1,37 @@
 //! Which address is answered by what.
 
 use axum::Router;
+use axum::http::header;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 
-use super::reply::Refusal;
-use super::{Shared, assets, guard, questions, recordings, told};
+use super::reply::{self, Refusal};
+use super::{
+    Shared, assets, flame, guard, lanes, notes, questions, recordings, search, sql, tiles, told,
+    wakeups,
+};
 
 pub(super) fn router(shared: Shared) -> Router {
     let api = Router::new()
+        .route("/openapi.json", get(description))
         .route("/recordings", get(recordings::recordings))
         .route("/status", get(recordings::status))
         .route("/table", get(questions::table))
         .route("/hist", get(questions::hist))
         .route("/heat", get(questions::heat))
+        .route("/flame", get(flame::flame))
         .route("/explain", get(told::explain))
         .route("/why", get(told::mechanism))
-        .route("/tracks", get(not_yet))
-        .route("/tile", get(not_yet))
-        .route("/series", get(not_yet))
+        .route("/tracks", get(lanes::tracks))
+        .route("/tile", get(tiles::tile))
+        .route("/series", get(tiles::series))
+        .route("/wakeups", get(wakeups::wakeups))
+        .route("/search", get(search::search))
+        .route("/sql", get(sql::sql))
+        .route("/notes", get(notes::get).put(notes::put))
         .fallback(nothing);
     Router::new()
         .nest("/api/v1", api)
@@ -33,6 +43,13 @@ pub(super) fn router(shared: Shared) -> Router {
         .with_state(shared)
 }
 
+/// What can be asked, for programs.
+pub(super) const DESCRIPTION: &str = include_str!("../../../../docs/openapi.json");
+
+async fn description() -> Response {
+    ([(header::CONTENT_TYPE, reply::JSON)], DESCRIPTION).into_response()
+}
+
 async fn nothing() -> Response {
     Refusal::new(
         axum::http::StatusCode::NOT_FOUND,
@@ -40,9 +57,4 @@ async fn nothing() -> Response {
     )
     .hint("/api/v1/openapi.json lists all")
     .into_response()
-}
-
-async fn not_yet() -> Response {
-    let status = axum::http::StatusCode::SERVICE_UNAVAILABLE;
-    Refusal::new(status, "building").into_response()
 }

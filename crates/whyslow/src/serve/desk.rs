@@ -38,9 +38,12 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    /// `is_over` ends everything.
-    pub(super) fn new(costs: Costs, is_over: Arc<AtomicBool>) -> Self {
-        let places_max = std::thread::available_parallelism().map_or(1, usize::from);
+    /// So many questions at once; `is_over` ends them all.
+    pub(super) fn new(
+        places_max: usize,
+        costs: Costs,
+        (resident, is_over): (Arc<Resident>, Arc<AtomicBool>),
+    ) -> Self {
         Self {
             places: Semaphore::new(places_max),
             places_max,
@@ -52,7 +55,7 @@ impl Desk {
             turned_away: AtomicU64::new(0),
             rows: AtomicU64::new(0),
             costs,
-            resident: Arc::new(Resident::new()),
+            resident,
             is_over,
         }
     }
@@ -125,7 +128,6 @@ impl Desk {
             "abandoned": count(&self.abandoned),
             "turned_away": count(&self.turned_away),
             "rows_read": count(&self.rows),
-            "memory_bytes": self.resident.bytes(),
             "time_max_ns": self.costs.time.as_nanos() as u64,
             "memory_max_bytes": self.costs.memory_bytes,
         })

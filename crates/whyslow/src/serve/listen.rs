@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use axum::Router;
@@ -36,7 +38,33 @@ pub(super) enum Socket {
     Unix(std::os::unix::net::UnixListener, PathBuf),
 }
 
+/// Takes the socket out of the file system when it is dropped.
+pub(super) struct Leaving(Option<(Sender<()>, JoinHandle<()>)>);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if let Some((sender, thread)) = self.0.take() {
+            drop(sender);
+            let _ = thread.join();
+        }
+    }
+}
+
 impl Socket {
+    /// What a socket in the file system needs at the end.
+    pub(super) fn leaving(&self) -> Leaving {
+        let Self::Unix(_, path) = self else {
+            return Leaving(None);
+        };
+        let path = path.clone();
+        let (sender, receiver) = channel::<()>();
+        let thread = thread::spawn(move || {
+            let _ = receiver.recv();
+            let _ = std::fs::remove_file(path);
+        });
+        Leaving(Some((sender, thread)))
+    }
+
     pub(super) fn bind(listen: &ListenArg, port: Option<u16>) -> Result<Self, Failure> {
         match (listen, port) {
             (ListenArg::Unix(path), _) => bind_unix(path),

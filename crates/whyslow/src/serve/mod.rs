@@ -5,17 +5,27 @@
 
 mod app;
 mod assets;
+mod charts;
+mod confine;
 mod desk;
+mod flame;
+mod folders;
 mod form;
 mod guard;
+mod lanes;
 mod limited;
 mod listen;
+mod memo;
+mod notes;
 mod questions;
 mod recordings;
 mod reply;
+mod search;
 mod shelf;
 mod sql;
+mod tiles;
 mod told;
+mod wakeups;
 mod words;
 
 use std::io::Write as _;
@@ -23,6 +33,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -31,8 +42,12 @@ use crate::cli::{ServeArgs, TalkArgs};
 use crate::failure::Failure;
 use crate::{interrupt, talk};
 use desk::{Costs, Desk};
+use folders::Folders;
 use guard::Token;
+use limited::Resident;
 use listen::Socket;
+use memo::Memo;
+use notes::Notes;
 use shelf::Shelf;
 use sql::Sql;
 
@@ -43,6 +58,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// For answers under way when the server ends.
 const GRACE: Duration = Duration::from_secs(2);
 const SSH_PORT: &str = "22";
+/// An explanation may take so many times as long as another question.
+const EXPLAIN_TIMES: u32 = 10;
 
 /// What all connections have in common.
 type Shared = Arc<Server>;
@@ -51,35 +68,92 @@ struct Server {
     token: Token,
     shelf: Shelf,
     desk: Arc<Desk>,
+    /// For what takes milliseconds and must not wait behind what takes seconds.
+    quick: Arc<Desk>,
+    /// For explanations, which may take longer, and are kept.
+    slow: Arc<Desk>,
     sql: Sql,
+    notes: Notes,
+    memo: Memo,
+    resident: Arc<Resident>,
+    /// Whether the kernel keeps it from other files.
+    is_confined: bool,
 }
 
 pub(crate) fn run(args: &ServeArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let is_over = interrupt::flag()?;
-    let shelf = Shelf::open(&args.recordings, talk)?;
+    let folders = Folders::of_user();
     let sql = Sql::find();
+    let places = shelf::places(&args.recordings)?;
     let socket = Socket::bind(&args.listen, args.port)?;
+    // On a thread that may: this one may not any more when the server ends.
+    let _leaving = socket.leaving();
+    let is_confined = confine::to(&places, sql.program(), &folders)?;
+    let shelf = Shelf::open(&args.recordings, folders.cache.as_deref(), talk)?;
     let token = Token::random()?;
     say_where(&socket, &token, talk)?;
-    let costs = Costs {
-        time: args.query_time,
-        memory_bytes: args.query_memory.max(0) as u64,
-    };
+    let desks = Desks::new(args, &is_over);
     let shared = Arc::new(Server {
         token,
         shelf,
-        desk: Arc::new(Desk::new(costs, Arc::clone(&is_over))),
+        desk: desks.usual,
+        quick: desks.quick,
+        slow: desks.slow,
+        resident: desks.resident,
         sql,
+        notes: Notes::new(folders.state.as_deref()),
+        memo: Memo::new(folders.cache.as_deref()),
+        is_confined,
     });
-    let left = match &socket {
-        Socket::Unix(_, path) => Some(path.clone()),
-        Socket::Tcp(..) => None,
-    };
+    let preparing = prepare(&shared, &is_over);
     let served = serve(socket, shared, &is_over);
-    if let Some(path) = left {
-        let _ = std::fs::remove_file(path);
-    }
+    // Whatever ended it, what is built beside ends, too.
+    is_over.store(true, Ordering::Relaxed);
+    let _ = preparing.join();
     served
+}
+
+/// Where questions wait, by how long they may take.
+struct Desks {
+    usual: Arc<Desk>,
+    quick: Arc<Desk>,
+    slow: Arc<Desk>,
+    resident: Arc<Resident>,
+}
+
+impl Desks {
+    fn new(args: &ServeArgs, is_over: &Arc<AtomicBool>) -> Self {
+        let resident = Arc::new(Resident::new());
+        let costs = Costs {
+            time: args.query_time,
+            memory_bytes: args.query_memory.max(0) as u64,
+        };
+        let patient = Costs {
+            time: args.query_time.saturating_mul(EXPLAIN_TIMES),
+            ..costs
+        };
+        let desk = |places, costs| {
+            let common = (Arc::clone(&resident), Arc::clone(is_over));
+            Arc::new(Desk::new(places, costs, common))
+        };
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            usual: desk(cpus, costs),
+            quick: desk(cpus * 2, costs),
+            slow: desk(1, patient),
+            resident: Arc::clone(&resident),
+        }
+    }
+}
+
+/// Builds beside what charts are drawn from, one recording after the other.
+fn prepare(shared: &Shared, is_over: &Arc<AtomicBool>) -> JoinHandle<()> {
+    let (shared, is_over) = (Arc::clone(shared), Arc::clone(is_over));
+    thread::spawn(move || {
+        for book in shared.shelf.books() {
+            book.now().prepare(&is_over);
+        }
+    })
 }
 
 /// Until somebody says stop.

@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
-use whyslow_analysis::TOPICS;
+use whyslow_analysis::{TOPICS, Verb};
 use whyslow_model::answer::Answer;
 
 use super::Shared;
@@ -22,6 +22,8 @@ use crate::output::{self, Subject};
 
 /// Rows of an answer, all tables together.
 const ROWS_MAX: usize = 200_000;
+/// Columns of a heat map.
+const COLUMNS_MAX: i64 = 10_000;
 /// Bytes of an answer.
 const BYTES_MAX: usize = 64 << 20;
 
@@ -47,24 +49,26 @@ pub(super) async fn heat(
 }
 
 async fn answer(shared: Shared, request: Request, view: Option<&str>) -> Result<Response, Refusal> {
-    let query = Query::of(request.uri())?;
+    let mut query = Query::of(request.uri())?;
     let format = form::of(request.headers(), &query)?;
-    let kind = query.need("what")?;
+    let kind = query.need("what")?.to_owned();
+    let kind = kind.as_str();
     let topic = TOPICS.iter().find(|topic| topic.kind.name() == kind);
     let default = topic.and_then(|topic| topic.default);
-    let view = match (view.or_else(|| query.get("view")), default) {
-        (Some(view), _) => view,
-        (None, Some(default)) => default.name(),
-        (None, None) => return Err(Refusal::wrong("`view` is missing")),
-    };
+    let view = view.or_else(|| query.get("view"));
+    let view = view.or_else(|| default.map(Verb::name)).map(str::to_owned);
+    let view = view.ok_or_else(|| Refusal::wrong("`view` is missing"))?;
     if topic.is_none() {
         let error = format!("there is no kind `{kind}`");
         return Err(Refusal::new(StatusCode::NOT_FOUND, error).hint("`recordings` lists the kinds"));
     }
     let book = shared.shelf.find(&query)?;
     let held = book.now();
+    if view == Verb::Heat.name() {
+        query = by_columns(query.renamed("band", "dev"), &held)?;
+    }
     let place = std::path::absolute(held.opened.path()).unwrap_or_default();
-    let spoken = words::spoken(&[kind, view], (&place, &book.word), &query)?;
+    let spoken = words::spoken(&[kind, view.as_str()], (&place, &book.word), &query)?;
     let command = spoken.command;
     let asked = match Cli::read(&spoken.words).map_err(wrong_words)?.command {
         Command::Question(question) => Asked::new(*question),
@@ -80,6 +84,33 @@ async fn answer(shared: Shared, request: Request, view: Option<&str>) -> Result<
         response.headers_mut().insert(reply::NOTES, notes);
     }
     Ok(response)
+}
+
+/// So many columns of time as an interval.
+fn by_columns(query: Query, held: &Held) -> Result<Query, Refusal> {
+    if query.get("columns").is_none() {
+        return Ok(query);
+    }
+    if query.get("interval").is_some() {
+        return Err(Refusal::wrong(
+            "`columns` stands for an interval: one of the two",
+        ));
+    }
+    let columns = query.number("columns", 0_i64)?;
+    if !(1..=COLUMNS_MAX).contains(&columns) {
+        return Err(Refusal::wrong(format!("`columns` is 1 to {COLUMNS_MAX}")));
+    }
+    let info = held.opened.tables.info();
+    let (begin, end) = match query.window(&held.opened)? {
+        Some(window) => (window.begin, window.end),
+        None => (info.begin_ns, info.end_ns.saturating_add(1)),
+    };
+    let width = end.saturating_sub(begin).max(1).div_euclid(columns).max(1);
+    // The last column ends with the window or after it.
+    let width = width.saturating_add(i64::from(
+        width.saturating_mul(columns) < end.saturating_sub(begin),
+    ));
+    Ok(query.with("interval", format!("{width}ns")))
 }
 
 /// What is wrong with the words, as the command line says it.

@@ -19,7 +19,7 @@ pub(super) async fn recordings(
 ) -> Result<Response, Refusal> {
     Query::of(request.uri())?.only(&[])?;
     let asked = shared.clone();
-    let all = shared.desk.ask(move |_| {
+    let all = shared.quick.ask(move |_| {
         let books = asked.shelf.books().iter();
         books
             .map(|book| about(book, &book.now(), &asked))
@@ -32,7 +32,13 @@ pub(super) async fn recordings(
 }
 
 pub(super) async fn status(State(shared): State<Shared>) -> Result<Response, Refusal> {
-    reply::json_document(&json!({"questions": shared.desk.status()}))
+    reply::json_document(&json!({
+        "questions": shared.desk.status(),
+        "charts": shared.quick.status(),
+        "explanations": shared.slow.status(),
+        "memory_bytes": shared.resident.bytes(),
+        "confined": shared.is_confined,
+    }))
 }
 
 fn about(book: &Book, held: &Held, shared: &Shared) -> Result<Value, Refusal> {
@@ -53,7 +59,7 @@ fn about(book: &Book, held: &Held, shared: &Shared) -> Result<Value, Refusal> {
         "rows": rows,
         "kinds": kinds(),
         "lost": lost(&*held.opened.tables)?,
-        "tiles": {"state": "building", "done": 0.0},
+        "tiles": held.charts.about(),
         "sql": shared.sql.about(),
     }))
 }

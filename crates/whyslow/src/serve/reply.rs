@@ -48,6 +48,10 @@ impl Refusal {
         }
     }
 
+    pub(super) fn causes(self, causes: Vec<String>) -> Self {
+        Self { causes, ..self }
+    }
+
     pub(super) fn stopped(stop: Stop) -> Self {
         match stop {
             Stop::Time => Self::new(

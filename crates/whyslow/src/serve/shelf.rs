@@ -1,36 +1,62 @@
 //! The recordings that a server shows: those it was started with, and no others.
 
-use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use axum::http::StatusCode;
+use whyslow_store::StoreError;
+use whyslow_tiles::Place;
 
+use super::charts::Charts;
+use super::lanes::Names;
 use super::reply::Refusal;
 use super::words::Query;
 use crate::cli::TalkArgs;
 use crate::failure::Failure;
-use crate::recording::Opened;
-
-/// What tells a recording from all others, in hexadecimal digits.
-const DIGEST_DIGITS: usize = 32;
+use crate::recording::{self, Opened};
 
 /// A recording as it is now.
 pub(super) struct Held {
     pub(super) opened: Arc<Opened>,
     /// Of its content: what was made from it before can be used again.
     pub(super) digest: String,
+    pub(super) charts: Charts,
+    place: Place,
+    names: OnceLock<Arc<Names>>,
 }
 
 impl Held {
-    pub(super) fn new(opened: Opened) -> Result<Self, Failure> {
-        let manifest = opened.path().join("manifest.json");
-        let content =
-            std::fs::read(&manifest).map_err(|error| Failure::reading(&manifest, error))?;
-        let digest = blake3::hash(&content).to_hex()[..DIGEST_DIGITS].to_owned();
+    /// `cache` is the user's folder for what can be made again.
+    pub(super) fn new(opened: Opened, cache: Option<&Path>) -> Result<Self, Failure> {
+        let place = Place::of(opened.path(), cache)?;
         Ok(Self {
             opened: Arc::new(opened),
-            digest,
+            digest: place.digest().to_owned(),
+            place,
+            charts: Charts::new(),
+            names: OnceLock::new(),
         })
+    }
+
+    /// What explanations of it are known by: they have its name in them.
+    pub(super) fn identity(&self) -> String {
+        format!("{} {}", self.digest, self.opened.name())
+    }
+
+    /// Names of threads, read when they are first asked for.
+    pub(super) fn names(&self) -> Result<Arc<Names>, StoreError> {
+        if let Some(names) = self.names.get() {
+            return Ok(Arc::clone(names));
+        }
+        let names = Arc::new(Names::read(&*self.opened.tables)?);
+        Ok(Arc::clone(self.names.get_or_init(|| names)))
+    }
+
+    /// Makes what charts are drawn from, or opens what was made before.
+    pub(super) fn prepare(&self, is_over: &AtomicBool) {
+        self.charts
+            .prepare(&self.place, &*self.opened.tables, is_over);
     }
 }
 
@@ -49,10 +75,25 @@ impl Book {
     }
 }
 
+/// Where they lie that are named so.
+pub(super) fn places(words: &[String]) -> Result<Vec<PathBuf>, Failure> {
+    match words {
+        [] => Ok(vec![recording::place(None)?]),
+        words => words
+            .iter()
+            .map(|word| recording::place(Some(word)))
+            .collect(),
+    }
+}
+
 pub(super) struct Shelf(Vec<Book>);
 
 impl Shelf {
-    pub(super) fn open(words: &[String], talk: &TalkArgs) -> Result<Self, Failure> {
+    pub(super) fn open(
+        words: &[String],
+        cache: Option<&Path>,
+        talk: &TalkArgs,
+    ) -> Result<Self, Failure> {
         let mut books: Vec<Book> = Vec::new();
         let words: Vec<Option<&str>> = match words {
             [] => vec![None],
@@ -69,7 +110,7 @@ impl Shelf {
                 id,
                 word: shown,
                 is_live: false,
-                held: RwLock::new(Arc::new(Held::new(opened)?)),
+                held: RwLock::new(Arc::new(Held::new(opened, cache)?)),
             });
         }
         Ok(Self(books))

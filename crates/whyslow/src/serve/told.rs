@@ -46,32 +46,65 @@ pub(super) async fn explain(
             .ok_or_else(unknown)
     })?;
     let command = spoken.command;
-    let shown = command.clone();
-    let written = shared
-        .desk
-        .ask(move |gauge| write(&args, &held, (beside.as_ref(), gauge), (format, &shown)));
-    let body = written.await?;
-    Ok(reply::with_command(
-        form::media_type(format),
-        &command,
-        body,
-    ))
+    let key = key(&shared, &held, &spoken.flags, (format, beside.as_ref()));
+    let turn = shared.memo.turn(&key);
+    let _turn = turn.lock().await;
+    let body = if let Some(body) = shared.memo.get(&key) {
+        body
+    } else {
+        let written = shared
+            .slow
+            .ask(move |gauge| write(&args, &held, (beside.as_ref(), gauge), format));
+        let body = Arc::new(written.await?);
+        shared.memo.put(&key, &body);
+        body
+    };
+    let body = said(&body, format, &command);
+    let media_type = form::media_type(format);
+    Ok(reply::with_command(media_type, &command, body))
+}
+
+/// The same whatever the recording is called, and in whatever order it is asked.
+fn key(
+    shared: &Shared,
+    held: &Held,
+    flags: &[String],
+    (format, beside): (Format, Option<&Beside>),
+) -> String {
+    let mut flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    flags.sort_unstable();
+    // That of the default is looked for by others, too: it has no more than the recording.
+    let form = (format != Format::Json).then(|| form::media_type(format));
+    flags.extend(form);
+    let path = beside.and_then(Beside::path);
+    let other = path.and_then(|path| shared.shelf.named(&path.display().to_string()));
+    let other = other.map(|held| held.digest.clone());
+    flags.extend(other.as_deref());
+    shared.memo.key(&held.identity(), &flags)
+}
+
+/// The document with the command, which is not kept with it: the recording may be named otherwise.
+fn said(body: &[u8], format: Format, command: &str) -> Vec<u8> {
+    let Some(rest) = body.strip_prefix(b"{").filter(|_| format == Format::Json) else {
+        return body.to_vec();
+    };
+    let mut text = format!("{{\"cli\":{},", json!(command)).into_bytes();
+    text.extend_from_slice(rest);
+    text
 }
 
 fn write(
     args: &ExplainArgs,
     held: &Held,
     (beside, gauge): (Option<&Beside>, &Gauge),
-    (format, command): (Format, &str),
+    format: Format,
 ) -> Result<Vec<u8>, Refusal> {
     let opened = &held.opened;
     let tables = Limited::new(&*opened.tables, gauge);
     let (report, calendar) = report(args, opened, &tables, beside)?;
     if format == Format::Json {
         let failed = |error| Failure::new(format!("failed to write JSON: {error}"));
-        let mut document = serde_json::to_value(&report).map_err(failed)?;
-        document["cli"] = json!(command);
-        return Ok(serde_json::to_vec(&document).map_err(failed)?);
+        return Ok(serde_json::to_vec(&report).map_err(failed)?);
     }
     let output = OutputArgs {
         format,

@@ -4,16 +4,20 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::str::FromStr;
 
 use axum::http::Uri;
 use clap::Arg;
+use whyslow_model::Window;
 
 use super::reply::Refusal;
 use crate::cli::Cli;
+use crate::recording::Opened;
+use crate::time::WindowText;
 
 /// Keys that are the server's own.
 const OWN: &[&str] = &[
-    "rec", "what", "view", "format", "interval", "count", "digest",
+    "rec", "what", "view", "format", "interval", "count", "columns", "digest",
 ];
 /// What would write files, or change what is said on the server's terminal.
 const REFUSED: &[&str] = &[
@@ -54,6 +58,46 @@ impl Query {
         self.get(key).ok_or_else(missing)
     }
 
+    /// A number, or what it is without.
+    pub(super) fn number<N: FromStr>(&self, key: &str, or: N) -> Result<N, Refusal> {
+        self.get(key).map_or(Ok(or), |text| number(key, text))
+    }
+
+    /// Numbers with commas between them.
+    pub(super) fn numbers<N: FromStr>(&self, key: &str) -> Result<Vec<N>, Refusal> {
+        let text = self.get(key).unwrap_or("");
+        let words = text.split(',').filter(|word| !word.is_empty());
+        words.map(|word| number(key, word)).collect()
+    }
+
+    /// With another value for a key.
+    pub(super) fn with(mut self, key: &str, value: String) -> Self {
+        self.0.retain(|(name, _)| name != key);
+        self.0.push((key.to_owned(), value));
+        self
+    }
+
+    /// With another name for a key.
+    pub(super) fn renamed(mut self, from: &str, to: &str) -> Self {
+        for (key, _) in &mut self.0 {
+            if key == from {
+                to.clone_into(key);
+            }
+        }
+        self
+    }
+
+    /// The window asked for, if one is.
+    pub(super) fn window(&self, opened: &Opened) -> Result<Option<Window>, Refusal> {
+        let Some(text) = self.get("w").or_else(|| self.get("window")) else {
+            return Ok(None);
+        };
+        let text = WindowText::parse(&exact(text)).map_err(Refusal::wrong)?;
+        let calendar = opened.calendar(None);
+        let window = text.resolve(&calendar, |operation| opened.window_of(operation))?;
+        Ok(Some(window))
+    }
+
     /// Refuses keys that mean nothing here.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
         let is_known = |key: &String| known.contains(&key.as_str()) || key == "rec";
@@ -62,6 +106,15 @@ impl Query {
             Some((key, _)) => Err(unknown(key, known.iter().copied())),
         }
     }
+}
+
+fn number<N: FromStr>(key: &str, text: &str) -> Result<N, Refusal> {
+    let wrong = |_| {
+        Refusal::wrong(format!(
+            "`{text}` is no number for `{key}`, or out of range"
+        ))
+    };
+    text.trim().parse().map_err(wrong)
 }
 
 fn unknown<'k>(key: &str, known: impl Iterator<Item = &'k str>) -> Refusal {
@@ -76,6 +129,8 @@ fn unknown<'k>(key: &str, known: impl Iterator<Item = &'k str>) -> Refusal {
 #[derive(Debug)]
 pub(super) struct Spoken {
     pub(super) words: Vec<OsString>,
+    /// The keys, as flags.
+    pub(super) flags: Vec<String>,
     /// The same for people to paste.
     pub(super) command: String,
 }
@@ -118,7 +173,7 @@ pub(super) fn spoken(
         .iter()
         .filter_map(|key| query.get(key))
         .collect();
-    Ok(join(path, recording, &flags, &behind))
+    Ok(join(path, recording, flags, &behind))
 }
 
 fn has_name(arg: &Arg, name: &str) -> bool {
@@ -144,7 +199,12 @@ fn flag(arg: &Arg, key: &str, value: &str) -> Result<Option<String>, Refusal> {
     }
 }
 
-fn join(path: &[&str], (place, shown): (&Path, &str), flags: &[String], behind: &[&str]) -> Spoken {
+fn join(
+    path: &[&str],
+    (place, shown): (&Path, &str),
+    flags: Vec<String>,
+    behind: &[&str],
+) -> Spoken {
     let mut words: Vec<OsString> = vec!["whyslow".into()];
     words.extend(path.iter().map(OsString::from));
     words.extend(flags.iter().map(OsString::from));
@@ -162,7 +222,11 @@ fn join(path: &[&str], (place, shown): (&Path, &str), flags: &[String], behind: 
         command.push(' ');
         command.push_str(&quoted(word));
     }
-    Spoken { words, command }
+    Spoken {
+        words,
+        flags,
+        command,
+    }
 }
 
 /// `BEGIN..END` in whole numbers is in nanoseconds; with few digits that has to be said.
@@ -215,6 +279,8 @@ pub(super) fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn query(text: &str) -> Query {
@@ -270,6 +336,50 @@ mod tests {
             "slow=open%3E100ms",
             "whyslow explain web.wsl '--slow=open>100ms'",
         );
+    }
+
+    /// Names of the parameters of a path, as the description of the API has them.
+    fn described(path: &str) -> BTreeSet<String> {
+        let text = crate::serve::app::DESCRIPTION;
+        let document: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        let parameters = document["paths"][path]["get"]["parameters"].as_array();
+        let parameters = parameters.expect("a list").iter().map(|parameter| {
+            let at = parameter["$ref"].as_str().map(|at| at.replace('#', ""));
+            let found = at.map_or(Some(parameter), |at| document.pointer(&at));
+            found.expect("it is there")["name"]
+                .as_str()
+                .expect("a name")
+                .to_owned()
+        });
+        parameters.collect()
+    }
+
+    /// Keys that the definitions of the command line take.
+    fn taken(paths: &[Vec<&str>]) -> BTreeSet<String> {
+        let mut keys = BTreeSet::from(["rec", "w", "format", "digest"].map(str::to_owned));
+        for path in paths {
+            let command = Cli::definition(path).expect("it is there");
+            for arg in command.get_arguments() {
+                let names = arg.get_long().into_iter();
+                let names = names.chain(arg.get_all_aliases().unwrap_or_default());
+                let names = names.filter(|name| !REFUSED.contains(name));
+                keys.extend(names.map(str::to_owned));
+            }
+        }
+        keys
+    }
+
+    #[test]
+    fn the_description_of_the_api_has_every_flag_and_no_other() {
+        let all: Vec<Vec<&str>> = whyslow_analysis::TOPICS
+            .iter()
+            .flat_map(|topic| topic.views.iter().map(|view| (topic.kind, view.verb)))
+            .map(|(kind, verb)| vec![kind.name(), verb.name()])
+            .collect();
+        let mut keys = taken(&all);
+        keys.extend(["what", "view", "interval", "count"].map(str::to_owned));
+        assert_eq!(described("/table"), keys);
+        assert_eq!(described("/explain"), taken(&[vec!["explain"]]));
     }
 
     #[test]

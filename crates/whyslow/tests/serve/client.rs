@@ -74,6 +74,10 @@ impl Server {
         }
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// A connection on which somebody else says what.
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
@@ -114,6 +118,19 @@ impl Server {
         reply.json()
     }
 
+    /// Until there are charts, or it is said why there are none.
+    pub(crate) fn await_charts(&self) {
+        let is_building = || {
+            let found = self.json("recordings");
+            let recordings = found["recordings"].as_array().expect("a list").iter();
+            let mut states = recordings.map(|recording| &recording["tiles"]["state"]);
+            states.any(|state| state == "building")
+        };
+        while is_building() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Ends it as Ctrl-C does; what it exits with.
     pub(crate) fn interrupt(mut self) -> Option<i32> {
         let pid = rustix::process::Pid::from_child(&self.child);
@@ -127,6 +144,14 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Text as it stands in addresses.
+pub(crate) fn encoded(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut encoded, byte| {
+        let _ = std::fmt::Write::write_fmt(&mut encoded, format_args!("%{byte:02x}"));
+        encoded
+    })
 }
 
 /// Port and token of `http://127.0.0.1:PORT/#token=…`.

@@ -4,6 +4,10 @@
 mod common;
 
 mod answers;
+mod charts;
 mod client;
+mod described;
+mod more;
 mod refused;
+mod schema;
 mod whole;

@@ -109,3 +109,38 @@ fn a_trace_of_another_tool_is_served_too() {
     // Of one another they can be told apart, too.
     server.json("explain?vs=t.txt");
 }
+
+/// What the kernel says of the threads of a process, by a key of their status.
+fn of_threads(pid: u32, key: &str) -> Vec<String> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+    let of = |path: std::path::PathBuf| {
+        let text = std::fs::read_to_string(path.join("status")).ok()?;
+        let line = text.lines().find(|line| line.starts_with(key))?.to_owned();
+        Some(line[key.len()..].trim().to_owned())
+    };
+    threads
+        .filter_map(|thread| of(thread.ok()?.path()))
+        .collect()
+}
+
+#[test]
+fn privileges_are_given_up() {
+    let server = Server::start(recorded(), &["t.wsl"]);
+    if server.json("status")["confined"] == false {
+        println!("skipped: this kernel has no Landlock");
+        return;
+    }
+    server.json("table?what=io&view=top");
+    server.json("explain");
+    let pid = server.pid();
+    let seen = of_threads(pid, "NoNewPrivs:");
+    assert!(
+        seen.len() > 2 && seen.iter().all(|value| value == "1"),
+        "{seen:?}"
+    );
+    // Reading what others own is all that is left of root.
+    for effective in of_threads(pid, "CapEff:") {
+        let effective = u64::from_str_radix(&effective, 16).expect("a mask");
+        assert_eq!(effective & !(1 << 2), 0, "{effective:x}");
+    }
+}

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 
 /// Whether the kernel confines us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Confined {
+pub(crate) enum Confined {
     Yes,
     /// The kernel has no Landlock, or it is switched off.
     No,
@@ -47,12 +47,21 @@ pub(super) fn to_reading(recording: &Path, program: &Path) -> Result<Confined, F
     readable.push(recording.to_path_buf());
     readable.push(program.to_path_buf());
     readable.push(std::fs::canonicalize(program).unwrap_or_else(|_| program.to_path_buf()));
-    restrict(&readable).map_err(|error| {
+    restrict(&readable, &[]).map_err(|error| {
         Failure::new("failed to confine the query to the recording").caused_by(&error)
     })
 }
 
-fn restrict(readable: &[PathBuf]) -> Result<Confined, RulesetError> {
+/// Confines this thread, and those it starts, to reading what is named and what programs need to start,
+/// and to changing folders that are named.
+pub(crate) fn to_paths(readable: &[PathBuf], changeable: &[PathBuf]) -> Result<Confined, Failure> {
+    let mut all: Vec<PathBuf> = READABLE.iter().map(PathBuf::from).collect();
+    all.extend_from_slice(readable);
+    restrict(&all, changeable)
+        .map_err(|error| Failure::new("failed to confine the server").caused_by(&error))
+}
+
+fn restrict(readable: &[PathBuf], changeable: &[PathBuf]) -> Result<Confined, RulesetError> {
     let abi = ABI::V5;
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -61,6 +70,7 @@ fn restrict(readable: &[PathBuf]) -> Result<Confined, RulesetError> {
         .create()?
         .add_rules(path_beneath_rules(readable, AccessFs::from_read(abi)))?
         .add_rules(path_beneath_rules(WRITABLE, AccessFs::from_file(abi)))?
+        .add_rules(path_beneath_rules(changeable, AccessFs::from_all(abi)))?
         .restrict_self()?;
     Ok(match status.ruleset {
         RulesetStatus::NotEnforced => Confined::No,

@@ -7,7 +7,7 @@
 //! and Landlock knows nothing of `.shell`, which would run in the same confinement. Where the
 //! kernel has no Landlock, the tables are copied into memory and no file may be opened at all.
 
-mod confine;
+pub(crate) mod confine;
 pub(crate) mod duckdb;
 mod views;
 
@@ -25,6 +25,7 @@ use crate::live::{self, Plan, Whom};
 use crate::output::to_stdout;
 use crate::recording::Opened;
 use confine::Confined;
+pub(crate) use views::describe;
 
 pub(super) fn run(args: &SqlArgs, talk: &TalkArgs) -> Result<(), Failure> {
     if args.tables {

@@ -132,7 +132,7 @@ fn type_name(kind: ColumnType) -> &'static str {
 }
 
 /// `--tables`: what can be asked for, and what the columns mean.
-pub(super) fn describe() -> String {
+pub(crate) fn describe() -> String {
     let mut out = String::new();
     for (_, text) in VIEWS {
         for line in text.lines().map_while(|line| line.strip_prefix("--")) {

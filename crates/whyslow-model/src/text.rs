@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Characters that a terminal acts upon or that hide or reorder others.
-pub(super) fn is_hostile(c: char) -> bool {
+pub fn is_hostile(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{00ad}' | '\u{061c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
@@ -13,7 +13,7 @@ pub(super) fn is_hostile(c: char) -> bool {
 }
 
 /// The text with hostile characters spelled out; with `ascii`, everything beyond ASCII too.
-pub(crate) fn shown(text: &str, ascii: bool) -> Cow<'_, str> {
+pub fn shown(text: &str, ascii: bool) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Cow::Borrowed(text);
     }

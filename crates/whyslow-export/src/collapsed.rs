@@ -1,0 +1,82 @@
+//! Collapsed stacks: a line each, frames from the outermost inwards, and the time in ns.
+//!
+//! `java 812/831;main;read;[k] vfs_read 158092790`. The last blank is before the weight, so names may
+//! have blanks; semicolons and line ends in names are replaced, because nothing could tell them
+//! from those of the format.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use whyslow_store::Tables;
+
+use crate::ExportError;
+use crate::profile::Profile;
+use crate::stacks::{About, Frame, FrameKind, StackQuestion};
+
+/// Writes the stacks of a question; returns what is to be said beside.
+pub fn write_collapsed(
+    tables: &dyn Tables,
+    question: &StackQuestion,
+    out: &mut dyn Write,
+) -> Result<About, ExportError> {
+    let profile = Profile::read(tables, question)?;
+    let mut lines: BTreeMap<String, i64> = BTreeMap::new();
+    for ((thread, _, callsite), weight) in &profile.weights {
+        let mut line = word(&profile.threads[*thread].label());
+        let stack = profile.callsites.stack(*callsite);
+        for place in &stack {
+            line.push(';');
+            line.push_str(&frame_word(&profile.callsites.frames[*place]));
+        }
+        if stack.is_empty() {
+            line.push_str(";[no stack]");
+        }
+        let time = lines.entry(line).or_default();
+        *time = time.saturating_add(weight.time);
+    }
+    for (line, time) in &lines {
+        writeln!(out, "{line} {time}")?;
+    }
+    Ok(profile.about)
+}
+
+/// Functions of the kernel are marked as flame graph tools expect: `_[k]` behind the name.
+fn frame_word(frame: &Frame) -> String {
+    let name = word(&frame.name);
+    if frame.kind == FrameKind::Kernel {
+        format!("{name}_[k]")
+    } else {
+        name
+    }
+}
+
+/// A name that separates nothing.
+fn word(name: &str) -> String {
+    name.chars()
+        .map(|c| match c {
+            ';' => ':',
+            c if c.is_control() => '?',
+            c => c,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_be_taken_for_separators() {
+        let check = |name: &str, want: &str| assert_eq!(word(name), want);
+        check("std::vector<int>::push_back", "std::vector<int>::push_back");
+        check("a;b\nc\0d 12", "a:b?c?d 12");
+        let frame = |kind| Frame {
+            name: "vfs_read".to_owned(),
+            module: None,
+            kind,
+            address: 0,
+        };
+        assert_eq!(frame_word(&frame(FrameKind::Kernel)), "vfs_read_[k]");
+        assert_eq!(frame_word(&frame(FrameKind::User)), "vfs_read");
+    }
+}

@@ -1,0 +1,311 @@
+//! Flame graphs: time by stack, merged from the outermost caller inwards.
+
+mod json;
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::Ns;
+use whyslow_store::Tables;
+
+use crate::ExportError;
+use crate::stacks::{About, Callsites, Frame, FrameKind, StackQuestion, each_sample};
+
+/// Most nodes that somebody is handed; the thinnest go first.
+pub const NODES_MAX: usize = 20_000;
+/// Place of the root among the nodes, which has no frame.
+pub const ROOT: usize = 0;
+/// Stands for stacks that were not taken.
+const NO_STACK: &str = "[no stack]";
+
+/// Time of a function where it was called by those above it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Node {
+    /// Place of the caller; of the root, its own.
+    pub parent: usize,
+    /// Place among the frames; of the root nothing that counts.
+    pub frame: usize,
+    /// Time in itself.
+    pub self_ns: Ns,
+    /// Time in it and all that it called.
+    pub total_ns: Ns,
+    /// The same in the baseline.
+    pub base_self_ns: Ns,
+    pub base_total_ns: Ns,
+}
+
+/// Stacks of a window merged, callers first. A caller stands before those that it called.
+#[derive(Debug, Clone, Default)]
+pub struct FlameGraph {
+    pub frames: Vec<Frame>,
+    pub nodes: Vec<Node>,
+    /// Whether there is a baseline.
+    pub is_compared: bool,
+    /// Time in nodes that are left out because they are thin; it counts for who called them.
+    pub pruned_ns: Ns,
+    /// Samples merged.
+    pub samples: u64,
+    pub about: About,
+}
+
+impl FlameGraph {
+    /// Merges the stacks of a question, and beside them those of a baseline.
+    pub fn of(
+        tables: &dyn Tables,
+        question: &StackQuestion,
+        baseline: Option<&StackQuestion>,
+    ) -> Result<Self, ExportError> {
+        let callsites = Callsites::read(tables)?;
+        let mut merged = Merged::new();
+        let about = merged.add(tables, question, Side::Here)?;
+        if let Some(baseline) = baseline {
+            merged.add(tables, baseline, Side::There)?;
+        }
+        Ok(merged.graph(callsites, about, baseline.is_some()))
+    }
+
+    pub fn total_ns(&self) -> Ns {
+        self.nodes.first().map_or(0, |root| root.total_ns)
+    }
+
+    pub fn base_total_ns(&self) -> Ns {
+        self.nodes.first().map_or(0, |root| root.base_total_ns)
+    }
+
+    /// Frames of a node, outermost first.
+    pub fn path(&self, node: usize) -> Vec<usize> {
+        let mut path = Vec::new();
+        let mut at = node;
+        while at != ROOT {
+            path.push(self.nodes[at].frame);
+            at = self.nodes[at].parent;
+        }
+        path.reverse();
+        path
+    }
+
+    /// Leaves out the thinnest nodes, so that at most so many are left. What is left out counts as
+    /// time of its caller, and stands in `pruned_ns`.
+    pub fn prune(&mut self, nodes_max: usize) {
+        if self.nodes.len() <= nodes_max.max(1) {
+            return;
+        }
+        let weight = |node: &Node| node.total_ns.max(node.base_total_ns);
+        let mut weights: Vec<Ns> = self.nodes.iter().map(weight).collect();
+        weights.sort_unstable_by(|a, b| b.cmp(a));
+        let least = weights[nodes_max.max(1) - 1];
+        // Of nodes of just that weight, only as many as there is room for.
+        let mut room = nodes_max.max(1) - weights.iter().filter(|weight| **weight > least).count();
+        let mut places = vec![None; self.nodes.len()];
+        let mut kept: Vec<Node> = Vec::new();
+        for (place, node) in self.nodes.iter().enumerate() {
+            let parent = places[node.parent];
+            let of_equals = weight(node) == least && room > 0;
+            let is_kept =
+                place == ROOT || (parent.is_some() && (weight(node) > least || of_equals));
+            if !is_kept {
+                continue;
+            }
+            if weight(node) == least {
+                room = room.saturating_sub(1);
+            }
+            places[place] = Some(kept.len());
+            let parent = parent.unwrap_or(ROOT);
+            kept.push(Node { parent, ..*node });
+        }
+        for (place, node) in self.nodes.iter().enumerate() {
+            let parent = places[node.parent];
+            if let (None, Some(parent)) = (places[place], parent) {
+                self.pruned_ns = self.pruned_ns.saturating_add(node.total_ns);
+                kept[parent].self_ns = kept[parent].self_ns.saturating_add(node.total_ns);
+                let base = &mut kept[parent].base_self_ns;
+                *base = base.saturating_add(node.base_total_ns);
+            }
+        }
+        self.nodes = kept;
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Here,
+    There,
+}
+
+/// Time by thread's name, stack and side, before frames are merged.
+struct Merged {
+    names: Names,
+    times: FxHashMap<(usize, Option<i64>), [Ns; 2]>,
+    samples: u64,
+}
+
+impl Merged {
+    fn new() -> Self {
+        Self {
+            names: Names::default(),
+            times: FxHashMap::default(),
+            samples: 0,
+        }
+    }
+
+    fn add(
+        &mut self,
+        tables: &dyn Tables,
+        question: &StackQuestion,
+        side: Side,
+    ) -> Result<About, ExportError> {
+        each_sample(tables, question, &mut |sample| {
+            let name = self.names.place(sample.comm.unwrap_or("?"));
+            let times = self.times.entry((name, sample.callsite)).or_default();
+            let time = &mut times[usize::from(side == Side::There)];
+            *time = time.saturating_add(sample.dur);
+            self.samples += u64::from(side == Side::Here);
+        })
+    }
+
+    fn graph(self, callsites: Callsites, about: About, is_compared: bool) -> FlameGraph {
+        let mut frames = Frames::default();
+        let mut tree = Tree::default();
+        for ((name, callsite), [here, there]) in &self.times {
+            let stack = callsites.stack(*callsite);
+            let mut path = vec![frames.named(&self.names.all[*name], FrameKind::Thread)];
+            path.extend(
+                stack
+                    .iter()
+                    .map(|place| frames.merged(&callsites.frames[*place])),
+            );
+            if stack.is_empty() {
+                path.push(frames.named(NO_STACK, FrameKind::User));
+            }
+            tree.add(&path, *here, *there);
+        }
+        let (frames, nodes) = tree.in_order(frames);
+        FlameGraph {
+            frames,
+            nodes,
+            is_compared,
+            pruned_ns: 0,
+            samples: self.samples,
+            about,
+        }
+    }
+}
+
+/// Frames of one name, module and kind are one, wherever in the function they stand.
+#[derive(Default)]
+struct Frames {
+    all: Vec<Frame>,
+    known: FxHashMap<(String, Option<String>, FrameKind), usize>,
+}
+
+impl Frames {
+    fn merged(&mut self, frame: &Frame) -> usize {
+        let key = (frame.name.clone(), frame.module.clone(), frame.kind);
+        *self.known.entry(key).or_insert_with(|| {
+            self.all.push(frame.clone());
+            self.all.len() - 1
+        })
+    }
+
+    fn named(&mut self, name: &str, kind: FrameKind) -> usize {
+        self.merged(&Frame {
+            name: name.to_owned(),
+            module: None,
+            kind,
+            address: 0,
+        })
+    }
+}
+
+/// Names of threads, each once.
+#[derive(Default)]
+struct Names {
+    all: Vec<String>,
+    known: FxHashMap<String, usize>,
+}
+
+impl Names {
+    fn place(&mut self, name: &str) -> usize {
+        if let Some(place) = self.known.get(name) {
+            return *place;
+        }
+        self.all.push(name.to_owned());
+        self.known.insert(name.to_owned(), self.all.len() - 1);
+        self.all.len() - 1
+    }
+}
+
+/// A tree that grows.
+#[derive(Default)]
+struct Tree {
+    here: Ns,
+    there: Ns,
+    children: FxHashMap<usize, Tree>,
+}
+
+impl Tree {
+    fn add(&mut self, path: &[usize], here: Ns, there: Ns) {
+        let mut at = self;
+        for frame in path {
+            at = at.children.entry(*frame).or_default();
+        }
+        at.here = at.here.saturating_add(here);
+        at.there = at.there.saturating_add(there);
+    }
+
+    /// Frames in the order of their names, nodes in that of their callers' places: the same stacks
+    /// make the same bytes whatever the order in which they came.
+    fn in_order(self, frames: Frames) -> (Vec<Frame>, Vec<Node>) {
+        let mut places: Vec<usize> = (0..frames.all.len()).collect();
+        places.sort_by(|a, b| frames.all[*a].cmp(&frames.all[*b]));
+        let mut renamed = vec![0; places.len()];
+        for (new, old) in places.iter().enumerate() {
+            renamed[*old] = new;
+        }
+        let mut nodes = Vec::new();
+        // Deep stacks must not fill ours.
+        let mut waiting: Vec<(usize, usize, Tree)> = vec![(ROOT, 0, self)];
+        while let Some((parent, frame, mut tree)) = waiting.pop() {
+            let place = nodes.len();
+            nodes.push(Node {
+                parent,
+                frame,
+                self_ns: tree.here,
+                total_ns: tree.here,
+                base_self_ns: tree.there,
+                base_total_ns: tree.there,
+            });
+            let children: BTreeMap<usize, Tree> = tree
+                .children
+                .drain()
+                .map(|(frame, child)| (renamed[frame], child))
+                .collect();
+            let children = children.into_iter().rev();
+            waiting.extend(children.map(|(frame, child)| (place, frame, child)));
+        }
+        for place in (1..nodes.len()).rev() {
+            let Node {
+                parent,
+                total_ns,
+                base_total_ns,
+                ..
+            } = nodes[place];
+            let above: &mut Node = &mut nodes[parent];
+            above.total_ns = above.total_ns.saturating_add(total_ns);
+            above.base_total_ns = above.base_total_ns.saturating_add(base_total_ns);
+        }
+        let mut sorted = frames.all;
+        sorted.sort();
+        (sorted, nodes)
+    }
+}
+
+impl Drop for Tree {
+    /// Without this, a stack of a thousand frames would be freed by as many calls within each other.
+    fn drop(&mut self) {
+        let mut waiting: Vec<Tree> = self.children.drain().map(|(_, child)| child).collect();
+        while let Some(mut tree) = waiting.pop() {
+            waiting.extend(tree.children.drain().map(|(_, child)| child));
+        }
+    }
+}

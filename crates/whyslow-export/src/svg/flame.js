@@ -1,0 +1,85 @@
+
+"use strict";
+(() => {
+    const whole = 1200;
+    const character = 6.7;
+    const groups = Array.from(document.querySelectorAll("#boxes > g"));
+    const boxes = groups.map((group) => {
+        const rect = group.querySelector("rect");
+        const title = group.querySelector("title").textContent;
+        const number = (name) => Number(rect.getAttribute(name));
+        return { group, rect, title, text: group.querySelector("text"), x: number("x"), y: number("y"), w: number("width") };
+    });
+    const name = (box) => box.title.slice(0, Math.max(box.title.lastIndexOf(": "), 0));
+    const told = document.getElementById("told");
+    const found = document.getElementById("found");
+    let at = boxes[0];
+
+    const place = (box, left, width) => {
+        box.rect.setAttribute("x", left);
+        box.rect.setAttribute("width", Math.max(width, 0));
+        box.text.setAttribute("x", left + 3);
+        const room = Math.floor((width - 6) / character);
+        const letters = Array.from(name(box));
+        box.text.textContent = room < 3 ? "" : letters.length <= room ? letters.join("") : letters.slice(0, room - 1).join("") + "…";
+    };
+    const zoom = (to) => {
+        const scale = whole / to.w;
+        for (const box of boxes) {
+            const isAbove = box.y < to.y && box.x <= to.x + 0.01 && box.x + box.w >= to.x + to.w - 0.01;
+            const isBelow = box.y >= to.y && box.x >= to.x - 0.01 && box.x + box.w <= to.x + to.w + 0.01;
+            box.group.style.display = isAbove || isBelow ? "" : "none";
+            box.group.classList.toggle("above", isAbove);
+            if (isAbove) place(box, 0, whole);
+            else if (isBelow) place(box, (box.x - to.x) * scale, box.w * scale);
+        }
+    };
+    const choose = (box) => {
+        if (!box) return;
+        at.group.classList.remove("at");
+        at = box;
+        at.group.classList.add("at");
+        told.textContent = box.title;
+    };
+    const search = () => {
+        const text = prompt("function");
+        if (text === null) return;
+        const wanted = text.toLowerCase();
+        let sum = 0;
+        let reached = 0;
+        const hits = boxes.filter((box) => wanted !== "" && name(box).toLowerCase().includes(wanted));
+        for (const box of boxes) box.group.classList.toggle("hit", hits.includes(box));
+        // Of hits below each other, only the outermost counts.
+        const outer = hits.slice().sort((a, b) => a.x - b.x || a.y - b.y);
+        for (const box of outer) {
+            if (box.x < reached - 0.01) continue;
+            sum += box.w;
+            reached = box.x + box.w;
+        }
+        found.textContent = wanted === "" ? "" : ((sum / whole) * 100).toFixed(1) + " %";
+    };
+    const near = (key) => {
+        const middle = at.x + at.w / 2;
+        const holds = (box) => box.x <= middle && box.x + box.w >= middle;
+        const row = boxes.filter((box) => box.y === at.y && box.group.style.display !== "none").sort((a, b) => a.x - b.x);
+        if (key === "ArrowUp") return boxes.filter((box) => box.y < at.y && holds(box)).sort((a, b) => b.y - a.y)[0];
+        if (key === "ArrowDown") return boxes.filter((box) => box.y > at.y && box.x >= at.x - 0.01 && box.x + box.w <= at.x + at.w + 0.01).sort((a, b) => a.y - b.y || b.w - a.w)[0];
+        return row[row.indexOf(at) + (key === "ArrowLeft" ? -1 : 1)];
+    };
+    for (const box of boxes) {
+        box.group.addEventListener("mouseenter", () => { told.textContent = box.title; });
+        box.group.addEventListener("click", () => { choose(box); zoom(box); });
+    }
+    document.getElementById("all").addEventListener("click", () => zoom(boxes[0]));
+    document.getElementById("search").addEventListener("click", search);
+    document.addEventListener("keydown", (event) => {
+        if (event.key.startsWith("Arrow")) choose(near(event.key));
+        else if (event.key === "Enter" && event.target.id === "search") search();
+        else if (event.key === "Enter" && event.target.id === "all") zoom(boxes[0]);
+        else if (event.key === "Enter") zoom(at);
+        else if (event.key === "Escape") zoom(boxes[0]);
+        else if (event.key === "/") search();
+        else return;
+        event.preventDefault();
+    });
+})();

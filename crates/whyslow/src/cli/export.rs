@@ -1,0 +1,90 @@
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::ask::{FilterArgs, WindowArgs};
+use crate::time::WindowText;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  whyslow export svg web.wsl -w op:17 -o flame.svg        where threads waited in that call
+  whyslow export svg web.wsl -w +9s..+10s --vs +1s..+2s   what is different from then
+  whyslow export collapsed web.wsl | flamegraph.pl        for other tools
+  whyslow export pprof web.wsl -o web.pb.gz               go tool pprof -http : web.pb.gz
+  whyslow export speedscope web.wsl -o web.json           https://www.speedscope.app, offline too
+Tables: every answer is written as a file by its own command
+  whyslow io top web.wsl --format parquet -o top.parquet  also csv, tsv, ndjson, arrow, md, html";
+
+/// For whom a recording is written.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExportCommand {
+    /// Flame graph of where threads waited, one file that zooms and searches offline
+    Svg(SvgArgs),
+    /// Stacks, a line each, for flamegraph.pl, inferno and the like
+    Collapsed(StackArgs),
+    /// Stacks for speedscope
+    Speedscope(StackArgs),
+    /// Stacks for `go tool pprof`
+    Pprof(StackArgs),
+}
+
+/// What every export takes.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// Recording or trace [default: @last]
+    #[arg(value_name = "RECORDING")]
+    pub(crate) recording: Option<String>,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// Write to a file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StackArgs {
+    #[command(flatten)]
+    pub(crate) export: ExportArgs,
+    /// What is counted: time away from the CPU, or samples of what ran (record --sample)
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "offcpu",
+        help_heading = "Stacks"
+    )]
+    pub(crate) weight: StackWeight,
+    /// Only where threads were left in these states: uninterruptible, sleeping, runnable …
+    #[arg(
+        long,
+        value_name = "STATE",
+        value_delimiter = ',',
+        help_heading = "Stacks"
+    )]
+    pub(crate) state: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SvgArgs {
+    #[command(flatten)]
+    pub(crate) stacks: StackArgs,
+    /// Colour what takes more of the time than in this window, and what less
+    #[arg(
+        long = "vs",
+        value_name = "WINDOW",
+        value_parser = WindowText::parse,
+        allow_hyphen_values = true,
+        help_heading = "Stacks"
+    )]
+    pub(crate) versus: Option<WindowText>,
+    /// Title of the picture [default: name of the recording]
+    #[arg(long, value_name = "TEXT", help_heading = "Output")]
+    pub(crate) title: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StackWeight {
+    Offcpu,
+    Samples,
+}

@@ -1,0 +1,80 @@
+//! `export`: a recording, or a window of it, for other tools.
+
+pub(crate) mod stacks;
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+use whyslow_export::ExportError;
+use whyslow_model::Window;
+
+use crate::cli::{ExportArgs, ExportCommand, TalkArgs};
+use crate::failure::Failure;
+use crate::output;
+use crate::recording::Opened;
+
+pub(super) fn run(command: &ExportCommand, talk: &TalkArgs) -> Result<(), Failure> {
+    match command {
+        ExportCommand::Svg(args) => stacks::svg(args, talk),
+        ExportCommand::Collapsed(args) => stacks::collapsed(args, talk),
+        ExportCommand::Speedscope(args) => stacks::speedscope(args, talk),
+        ExportCommand::Pprof(args) => stacks::pprof(args, talk),
+    }
+}
+
+/// Whether people can read a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Text,
+    Binary,
+}
+
+/// Writes where the flags say: a file is there whole or not at all.
+fn write<T>(
+    args: &ExportArgs,
+    form: Form,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let Some(path) = args
+        .output
+        .as_deref()
+        .filter(|path| path.as_os_str() != "-")
+    else {
+        if form == Form::Binary && io::stdout().is_terminal() {
+            return Err(
+                Failure::usage("this form is binary and standard output is a terminal")
+                    .hint("add -o FILE, or pipe it into another program"),
+            );
+        }
+        let mut out = BufWriter::with_capacity(output::BUFFER_BYTES, io::stdout());
+        let done = write(&mut out)?;
+        out.flush()?;
+        return Ok(done);
+    };
+    let mut done = None;
+    output::to_file(path, |out| {
+        done = Some(write(out)?);
+        Ok(())
+    })?;
+    done.ok_or_else(|| Failure::new("nothing was written"))
+}
+
+/// The window of the flags in this recording.
+fn window(args: &ExportArgs, opened: &Opened) -> Result<Option<Window>, Failure> {
+    let calendar = opened.calendar(None);
+    let resolve = |text: crate::time::WindowText| {
+        text.resolve(&calendar, |operation| opened.window_of(operation))
+    };
+    args.window.text().map(resolve).transpose()
+}
+
+impl From<ExportError> for Failure {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::Analysis(error) => error.into(),
+            ExportError::Store(error) => error.into(),
+            ExportError::Write(error) => error.into(),
+            ExportError::Json(error) if error.is_io() => io::Error::from(error).into(),
+            other => Failure::new(other.to_string()).caused_by_chain(&other),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+use whyslow_export::flame::{FlameGraph, NODES_MAX};
+use whyslow_export::stacks::{About, StackQuestion, Weight};
+use whyslow_export::{SvgLook, write_collapsed, write_pprof, write_speedscope, write_svg};
+use whyslow_store::Tables;
+
+use super::{Form, window, write};
+use crate::cli::{StackArgs, StackWeight, SvgArgs, TalkArgs};
+use crate::commands::ask::filter_of;
+use crate::failure::Failure;
+use crate::output;
+use crate::recording::Opened;
+
+fn question(args: &StackArgs, opened: &Opened) -> Result<StackQuestion, Failure> {
+    Ok(StackQuestion {
+        window: window(&args.export, opened)?,
+        filter: filter_of(&args.export.filter)?,
+        weight: match args.weight {
+            StackWeight::Offcpu => Weight::OffCpu,
+            StackWeight::Samples => Weight::Samples,
+        },
+        states: args.state.clone(),
+    })
+}
+
+pub(super) fn collapsed(args: &StackArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    export(args, Form::Text, talk, |tables, question, _, out| {
+        Ok(write_collapsed(tables, question, out)?)
+    })
+}
+
+pub(super) fn speedscope(args: &StackArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    export(args, Form::Text, talk, |tables, question, name, out| {
+        Ok(write_speedscope(tables, question, name, out)?)
+    })
+}
+
+pub(super) fn pprof(args: &StackArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    export(args, Form::Binary, talk, |tables, question, _, out| {
+        Ok(write_pprof(tables, question, out)?)
+    })
+}
+
+pub(super) fn svg(args: &SvgArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    let opened = Opened::find(args.stacks.export.recording.as_deref(), talk)?;
+    let graph = graph(args, &opened, &*opened.tables)?;
+    let about = graph.about.clone();
+    let calendar = opened.calendar(None);
+    let face = |ts| {
+        let civil = calendar.zone.civil(ts);
+        format!("{} {}", civil.date(), civil.time())
+    };
+    let counted = match args.stacks.weight {
+        StackWeight::Offcpu => "time away from the CPU",
+        StackWeight::Samples => "samples of what ran",
+    };
+    let look = SvgLook {
+        title: args
+            .title
+            .clone()
+            .unwrap_or_else(|| opened.name().to_owned()),
+        subtitle: format!("{counted}, {} .. {}", face(about.begin), face(about.end)),
+    };
+    write(&args.stacks.export, Form::Text, |out| {
+        Ok(write_svg(&graph, &look, out)?)
+    })?;
+    tell(&about, talk);
+    Ok(())
+}
+
+/// The graph that is asked for, of these tables of the recording.
+pub(crate) fn graph(
+    args: &SvgArgs,
+    opened: &Opened,
+    tables: &dyn Tables,
+) -> Result<FlameGraph, Failure> {
+    let question = question(&args.stacks, opened)?;
+    let calendar = opened.calendar(None);
+    let baseline = match &args.versus {
+        None => None,
+        Some(text) => Some(StackQuestion {
+            window: Some(text.resolve(&calendar, |operation| opened.window_of(operation))?),
+            ..question.clone()
+        }),
+    };
+    let mut graph = FlameGraph::of(tables, &question, baseline.as_ref())?;
+    graph.prune(NODES_MAX);
+    Ok(graph)
+}
+
+fn export(
+    args: &StackArgs,
+    form: Form,
+    talk: &TalkArgs,
+    export: impl FnOnce(
+        &dyn Tables,
+        &StackQuestion,
+        &str,
+        &mut dyn std::io::Write,
+    ) -> Result<About, Failure>,
+) -> Result<(), Failure> {
+    let opened = Opened::find(args.export.recording.as_deref(), talk)?;
+    let question = question(args, &opened)?;
+    let about = write(&args.export, form, |out| {
+        export(&*opened.tables, &question, opened.name(), out)
+    })?;
+    tell(&about, talk);
+    Ok(())
+}
+
+/// What the forms have no room for and the reader must know.
+fn tell(about: &About, talk: &TalkArgs) {
+    if !about.losses.is_empty() {
+        let ranges = about.losses.len();
+        crate::talk::line(&format!(
+            "! events were lost in the window ({ranges} ranges)"
+        ));
+    }
+    for caveat in about.caveats.iter().filter(|_| !talk.quiet) {
+        crate::talk::line(&format!("note: {}", output::shown(caveat, false)));
+    }
+}

@@ -1,0 +1,110 @@
+// A server of our own on recordings of our own, and a browser that tells everything it should not do.
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const root = join(import.meta.dirname, "../../..");
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** A page of ours needs less than this on a slow machine; it is a limit, not a measurement. */
+const PATIENCE_MS = 60_000;
+
+/** Without these, Chromium asks hosts of its maker things of its own. */
+const FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+];
+
+export function chromiumPath() {
+    return ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/snap/bin/chromium"].find((path) => existsSync(path)) ?? null;
+}
+
+export function fixture(name) {
+    return join(root, "fixtures", name);
+}
+
+/** Starts `whyslow serve` on recordings or traces; ends with `stop`. */
+export async function serve(...recordings) {
+    const program = process.env["WHYSLOW"];
+    if (!program) throw new Error("WHYSLOW must name the program");
+    const home = mkdtempSync(join(tmpdir(), "whyslow-e2e-"));
+    const env = { ...process.env, HOME: home, XDG_CACHE_HOME: join(home, "cache"), XDG_STATE_HOME: join(home, "state") };
+    delete env["SSH_CONNECTION"];
+    const child = spawn(program, ["serve", ...recordings], { env, stdio: ["ignore", "pipe", "pipe"] });
+    let told = "";
+    const url = await new Promise((resolve, reject) => {
+        const hear = (piece) => {
+            told += piece;
+            const found = /http:\/\/\S+#token=\w+/.exec(told);
+            if (found) resolve(found[0]);
+        };
+        child.stdout.on("data", hear);
+        child.stderr.on("data", hear);
+        child.on("exit", (code) => reject(new Error(`whyslow serve ended with ${code}: ${told}`)));
+    });
+    return {
+        url,
+        stop: async () => {
+            child.removeAllListeners("exit");
+            const ended = new Promise((resolve) => child.on("exit", resolve));
+            child.kill("SIGINT");
+            await ended;
+            rmSync(home, { recursive: true, force: true });
+        },
+    };
+}
+
+export async function browser() {
+    return chromium.launch({ executablePath: chromiumPath(), args: FLAGS });
+}
+
+/** Opens an address of a server. What a page must not do is collected in `wrong`. */
+export async function open(of, server, query = "", options = {}) {
+    const context = await of.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+    const page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
+    const [base, token] = server.url.split("#");
+    const wrong = [];
+    page.on("console", (message) => {
+        if (message.type() === "error") wrong.push(`console: ${message.text()}`);
+    });
+    page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
+    page.on("request", (request) => {
+        const isOurs = request.url().startsWith(base) || request.url().startsWith("data:") || request.url().startsWith("blob:");
+        if (!isOurs) wrong.push(`asked somebody else: ${request.url()}`);
+    });
+    page.on("dialog", (dialog) => {
+        wrong.push(`dialog: ${dialog.message()}`);
+        void dialog.dismiss();
+    });
+    await page.goto(`${base}${query}#${token}`);
+    return { page, wrong, context };
+}
+
+/** Until nothing is awaited any more. */
+export async function settled(page) {
+    await page.waitForFunction(() => !document.querySelector("main .pending, main .stale") && document.querySelector("main h1"));
+    await page.waitForTimeout(150);
+}
+
+/** What axe finds wrong, in short. */
+export async function axe(page) {
+    // The page's own rules forbid scripts of others, and so they should: axe runs beside them.
+    await page.evaluate(axeSource);
+    const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+    return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target.join(" ")).slice(0, 3).join(" | ")}`);
+}
+
+/** Keeps a picture where somebody asked for it. */
+export async function picture(page, name) {
+    const folder = process.env["WHYSLOW_PICTURES"];
+    if (folder) await page.screenshot({ path: join(folder, `${name}.png`) });
+}

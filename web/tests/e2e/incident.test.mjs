@@ -1,0 +1,117 @@
+// From the home page to who did it: in three clicks, and by keyboard alone.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { browser, chromiumPath, fixture, open, picture, serve, settled } from "./harness.mjs";
+
+const skip = chromiumPath() ? false : "chromium is not installed";
+let of;
+let server;
+
+before(async () => {
+    if (skip) return;
+    server = await serve(fixture("web-incident/trace.tar.zst"));
+    of = await browser();
+});
+after(async () => {
+    await of?.close();
+    await server?.stop();
+});
+
+test("the story names the culprit, and one click shows its thread", { skip }, async () => {
+    const { page, wrong, context } = await open(of, server);
+    await settled(page);
+    const story = page.locator(".story").first();
+    const verdict = await story.locator(".verdict").innerText();
+    assert.match(verdict, /openat\(\/var\/lib\/php\/sessions\/.*apache2\[243\] took 158 ms/);
+    assert.match(verdict, /sync\[339\]/);
+    await story.locator("button.culprit").click();
+    await settled(page);
+    assert.match(page.url(), /page=threads/);
+    assert.match(await page.locator(".chart-labels .active").innerText(), /sync 339/);
+    await picture(page, "culprit");
+    assert.deepEqual(wrong, []);
+    await context.close();
+});
+
+test("evidence is one click away, with its window", { skip }, async () => {
+    const { page, wrong, context } = await open(of, server);
+    await settled(page);
+    await page.locator(".story .evidence").first().click();
+    await settled(page);
+    assert.match(page.url(), /page=block/);
+    assert.match(page.url(), /sel=block/);
+    assert.match(page.url(), /w=/);
+    await page.goBack();
+    await settled(page);
+    assert.equal(await page.locator(".story").count() > 0, true);
+    assert.deepEqual(wrong, []);
+    await context.close();
+});
+
+test("by keyboard alone: from the home page to the culprit's thread, and its call", { skip }, async () => {
+    const { page, wrong, context } = await open(of, server);
+    await settled(page);
+    for (let presses = 0; presses < 60; presses += 1) {
+        await page.keyboard.press("Tab");
+        if (await page.evaluate(() => document.activeElement?.classList.contains("culprit"))) break;
+    }
+    assert.equal(await page.evaluate(() => document.activeElement?.textContent), "sync[339]");
+    await page.keyboard.press("Enter");
+    await settled(page);
+    assert.match(await page.locator(".chart-labels .active").innerText(), /sync 339/);
+    await page.keyboard.press("g");
+    await page.keyboard.press("i");
+    await settled(page);
+    assert.match(page.url(), /page=io/);
+    await page.keyboard.press("/");
+    await page.locator("dialog input:focus").waitFor();
+    await page.keyboard.type("apache2");
+    await page.locator("[role=option]").first().waitFor();
+    for (let presses = 0; presses < 30; presses += 1) {
+        if (/^thread/.test(await page.locator("[role=option][aria-selected=true]").innerText())) break;
+        await page.keyboard.press("ArrowDown");
+    }
+    await page.keyboard.press("Enter");
+    await settled(page);
+    assert.match(page.url(), /page=threads/);
+    assert.match(page.url(), /tid=/);
+    assert.deepEqual(wrong, []);
+    await context.close();
+});
+
+test("a box on the time line is explained", { skip }, async () => {
+    const { page, wrong, context } = await open(of, server, "?page=threads&w=%2B9.2s..%2B9.6s&at=243");
+    await settled(page);
+    const box = await page.locator(".track-chart .chart-surface").boundingBox();
+    const label = await page.locator(".chart-labels .active").boundingBox();
+    const y = label.y + label.height / 2;
+    await page.mouse.move(box.x + box.width * 0.28, y - 2);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.5, y);
+    await page.mouse.move(box.x + box.width * 0.68, y + 2);
+    await page.mouse.up();
+    await page.getByRole("button", { name: "explain this box" }).click();
+    await settled(page);
+    assert.match(await page.locator(".box .verdict").first().innerText(), /sync\[339\]/);
+    await picture(page, "box");
+    assert.deepEqual(wrong, []);
+    await context.close();
+});
+
+test("zoom and pan by keys change the address, and Back undoes them", { skip }, async () => {
+    const { page, wrong, context } = await open(of, server, "?page=threads");
+    await settled(page);
+    const chart = page.locator(".track-chart");
+    await chart.focus();
+    await page.keyboard.press("w");
+    await settled(page);
+    const zoomed = page.url();
+    assert.match(zoomed, /w=/);
+    await page.keyboard.press("d");
+    assert.notEqual(page.url(), zoomed);
+    await page.goBack();
+    assert.equal(page.url(), zoomed);
+    assert.deepEqual(wrong, []);
+    await context.close();
+});

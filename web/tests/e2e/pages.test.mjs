@@ -1,0 +1,71 @@
+// Each page opens, in light and dark, without an error, and without anything that axe complains of.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { axe, browser, chromiumPath, fixture, open, picture, serve, settled } from "./harness.mjs";
+
+const skip = chromiumPath() ? false : "chromium is not installed";
+const PAGES = ["explain", "threads", "io", "block", "files", "locks", "sched", "sql"];
+let of;
+let server;
+
+before(async () => {
+    if (skip) return;
+    server = await serve(fixture("web-incident/trace.tar.zst"));
+    of = await browser();
+});
+after(async () => {
+    await of?.close();
+    await server?.stop();
+});
+
+for (const scheme of ["light", "dark"]) {
+    for (const name of PAGES) {
+        test(`${name} in ${scheme}`, { skip }, async () => {
+            const { page, wrong, context } = await open(of, server, name === "explain" ? "" : `?page=${name}`, { colorScheme: scheme });
+            await settled(page);
+            assert.equal(await page.locator("main h1").count(), 1);
+            assert.equal(await page.locator(".problem").count(), 0, await page.locator("main").innerText());
+            await picture(page, `${name}-${scheme}`);
+            assert.deepEqual(await axe(page), []);
+            assert.deepEqual(wrong, []);
+            await context.close();
+        });
+    }
+}
+
+test("each tab of each page answers", { skip }, async () => {
+    for (const name of PAGES) {
+        const { page, wrong, context } = await open(of, server, `?page=${name}`);
+        await settled(page);
+        const tabs = await page.locator("main [role=tab]:not([disabled])").all();
+        for (const tab of tabs) {
+            await tab.click();
+            await settled(page);
+            assert.equal(await page.locator("main .problem").count(), 0, `${name}: ${await tab.innerText()}`);
+        }
+        assert.deepEqual(wrong, [], name);
+        await context.close();
+    }
+});
+
+test("a narrow window loses nothing", { skip }, async () => {
+    const { page, wrong, context } = await open(of, server, "", { viewport: { width: 720, height: 900 } });
+    await settled(page);
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(overflow <= 0, `${overflow} pixels too wide`);
+    await picture(page, "explain-narrow");
+    assert.deepEqual(wrong, []);
+    await context.close();
+});
+
+test("the token leaves the address bar, and without it nothing is told", { skip }, async () => {
+    const { page, context } = await open(of, server);
+    await settled(page);
+    assert.ok(!page.url().includes("token"), page.url());
+    const other = await context.newPage();
+    await other.goto(server.url.split("#")[0]);
+    await other.locator(".problem").waitFor();
+    assert.equal(await other.locator(".story").count(), 0);
+    await context.close();
+});
