@@ -102,6 +102,8 @@ impl Scope {
     }
 }
 
+type Remembered = FxHashMap<Box<str>, Box<str>>;
+
 /// Replaces texts; any number of threads may ask it.
 #[derive(Debug)]
 pub struct Redactor {
@@ -109,7 +111,8 @@ pub struct Redactor {
     scope: Scope,
     /// Functions of the kernel, whose names stay.
     kernel: BTreeSet<String>,
-    words: RwLock<FxHashMap<Lexicon, FxHashMap<Box<str>, Box<str>>>>,
+    /// What stands for words, by [`Lexicon`].
+    words: [RwLock<Remembered>; 2],
 }
 
 impl Redactor {
@@ -118,7 +121,7 @@ impl Redactor {
             cipher: Cipher::new(key),
             scope,
             kernel: BTreeSet::new(),
-            words: RwLock::default(),
+            words: Default::default(),
         }
     }
 
@@ -224,13 +227,14 @@ impl Redactor {
     }
 
     fn remembered(&self, word: &str, lexicon: Lexicon) -> Option<String> {
-        let words = self.words.read().unwrap_or_else(PoisonError::into_inner);
-        words.get(&lexicon)?.get(word).map(ToString::to_string)
+        let words = self.words[lexicon as usize].read();
+        let words = words.unwrap_or_else(PoisonError::into_inner);
+        words.get(word).map(ToString::to_string)
     }
 
     fn remember(&self, word: &str, lexicon: Lexicon, new: &str) {
-        let mut words = self.words.write().unwrap_or_else(PoisonError::into_inner);
-        let words = words.entry(lexicon).or_default();
+        let words = self.words[lexicon as usize].write();
+        let mut words = words.unwrap_or_else(PoisonError::into_inner);
         if words.len() < REMEMBERED {
             words.insert(word.into(), new.into());
         }

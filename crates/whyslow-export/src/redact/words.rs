@@ -154,7 +154,7 @@ impl Redactor {
         if public::is_public(letters) {
             return self.token(letters);
         }
-        let is_wanted = |new: &str| !public::is_public(new) && !(is_never_hex && is_hex(new));
+        let is_wanted = |new: &str| !(public::is_public(new) || is_never_hex && is_hex(new));
         let purpose = match (is_never_hex, is_hex(letters)) {
             (true, _) => "letters, not hexadecimal",
             (false, true) => "letters, hexadecimal",
