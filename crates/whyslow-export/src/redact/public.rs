@@ -87,7 +87,7 @@ const ALL: &str = "\
     mapper mapping mappings maps mariadb master maxproto mbox md mdadm mdns media mem member \
     members memcached memfd memory menu merged message messages meta metadata metainfo metrics \
     mgmt micro migrate migration migrations mime min mingw minimal minor minproto mirror mirrors \
-    misc mjs mk mkdir mke mkfs mkswap mmc mnt mod mode model models modes modified modinfo \
+    misc mjs mk mkdir mkfs mkswap mmc mnt mod mode model models modes modified modinfo \
     modprobe module modules mon mongo mongod mongodb monitor mono monthly more mount mountaddr \
     mountinfo mountpoint mountport mountproto mounts mountvers mozilla mp mpm mqueue mr msg msgs \
     mtab mtrr multi multiarch multipath multiprocessing musl mutex mv my mydumper myhostname \
@@ -152,7 +152,7 @@ const ALL: &str = "\
     volume volumes voluntary vsock vulkan w wait wal war warn warning warnings was watch watchdog \
     wc web webapp webdav webp weekly were wget what wheel wheels when whereis which whl whoami \
     whyslow wide wifi will win window windows wins with wlan wls woff word work workdir worker \
-    workers workload workloads workspace world wrapper write writeback wrk wsgi wsize wsl wtmp www \
+    workers workload workloads workspace world wrapper write writeback wsgi wsize wsl wtmp www \
     x xargs xattr xauth xen xfs xfsaild xinetd xls xlsx xml xorg xsd xsl xvd xxd xz y yaml yarn \
     yes yml yum z zabbix zd zero zip zlib zone zoneinfo zones zookeeper zram zsh zst zstd \
 ";
