@@ -305,3 +305,84 @@ impl<'b> Block<'b> {
         Some(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read_all(bytes: &[u8], sort: Option<u8>) {
+        let mut bytes = bytes.to_vec();
+        if let (Some(sort), Some(place)) = (sort, bytes.get_mut(1)) {
+            *place = sort;
+        }
+        let mut rest = Cursor(&bytes);
+        while let Some(block) = Block::next(&mut rest) {
+            let _ = block.intervals(u64::MAX, &mut |_| ());
+            let _ = block.sums(u64::MAX, &mut |_| ());
+            let _ = block.heat(&mut |_| ());
+        }
+    }
+
+    fn intervals() -> impl Strategy<Value = Vec<Interval>> {
+        let mix = prop_oneof![
+            (0u8..4).prop_map(Mix::Of),
+            (any::<u8>(), any::<u8>()).prop_map(|(a, b)| Mix::Parts(a, b)),
+        ];
+        let one = (0u64..1 << 50, 0u64..1 << 50, any::<i32>(), mix);
+        proptest::collection::vec(one, 1..30).prop_map(|drawn| {
+            let mut at = 0;
+            let interval = |(gap, length, value, mix)| {
+                let begin = at + gap;
+                at = begin + length;
+                Interval {
+                    begin,
+                    end: at,
+                    value,
+                    mix,
+                }
+            };
+            drawn.into_iter().map(interval).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn intervals_come_back(intervals in intervals()) {
+            let mut pending = Pending::new(9, Sort::Interval);
+            for interval in &intervals {
+                pending.interval(interval);
+            }
+            let mut bytes = Vec::new();
+            pending.encode(&mut bytes);
+            let mut rest = Cursor(&bytes);
+            let block = Block::next(&mut rest).expect("a block");
+            prop_assert!(rest.0.is_empty());
+            let first = intervals.first().map(|interval| interval.begin);
+            prop_assert_eq!((block.mark, Some(block.first)), (9, first));
+            prop_assert_eq!(Some(block.end), intervals.last().map(|interval| interval.end));
+            let mut read = Vec::new();
+            block.intervals(u64::MAX, &mut |interval| read.push(*interval)).expect("whole");
+            prop_assert_eq!(read, intervals);
+        }
+
+        #[test]
+        fn any_bytes_are_survived(bytes: Vec<u8>, sort in proptest::option::of(0u8..3)) {
+            read_all(&bytes, sort);
+        }
+
+        #[test]
+        fn any_change_is_survived(intervals in intervals(), at: usize, change: u8, sort in 0u8..3) {
+            let mut pending = Pending::new(9, Sort::Interval);
+            for interval in &intervals {
+                pending.interval(interval);
+            }
+            let mut bytes = Vec::new();
+            pending.encode(&mut bytes);
+            let at = at % bytes.len();
+            bytes[at] ^= change;
+            read_all(&bytes, Some(sort));
+            read_all(&bytes[..at], None);
+        }
+    }
+}

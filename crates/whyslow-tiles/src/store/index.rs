@@ -110,3 +110,46 @@ pub(crate) fn write(pages: &mut PageWriter, track: u8, lanes: &mut [LaneAt]) {
         lanes[entries[0].lane as usize].index = Stretch { offset, bytes };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn entry() -> impl Strategy<Value = Entry> {
+        let place = (any::<u64>(), any::<u32>(), any::<u32>(), any::<u32>());
+        let about = ((any::<u8>(), any::<u8>(), any::<u8>()), any::<(u64, u64)>());
+        (place, about).prop_map(
+            |((page, stored, at, bytes), ((a, b, finest), (x, y)))| Entry {
+                track: 0,
+                lane: 0,
+                marks: (a.min(b), a.max(b)),
+                finest,
+                first: x.min(y),
+                end: x.max(y),
+                page,
+                stored,
+                at,
+                bytes,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn entries_come_back(entries in proptest::collection::vec(entry(), 0..20)) {
+            let bytes = encode(&entries);
+            let mut read = Entries::new(&bytes);
+            for entry in &entries {
+                prop_assert_eq!(read.next(), Ok(Some(*entry)));
+            }
+            prop_assert_eq!(read.next(), Ok(None));
+        }
+
+        #[test]
+        fn any_bytes_are_survived(bytes: Vec<u8>) {
+            let mut entries = Entries::new(&bytes);
+            while let Ok(Some(_)) = entries.next() {}
+        }
+    }
+}

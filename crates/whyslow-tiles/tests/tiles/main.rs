@@ -2,6 +2,7 @@
 
 mod damage;
 mod edges;
+mod locks;
 mod places;
 mod property;
 mod recordings;
