@@ -67,11 +67,7 @@ impl Cpus {
     }
 }
 
-fn write(
-    writer: &mut Writer<'_>,
-    cpu: i64,
-    event: Vec<FtraceEvent>,
-) -> Result<(), ExportError> {
+fn write(writer: &mut Writer<'_>, cpu: i64, event: Vec<FtraceEvent>) -> Result<(), ExportError> {
     writer.packet(&TracePacket {
         ftrace_events: Some(FtraceEventBundle {
             cpu: Some(cpu as u32),
@@ -98,7 +94,14 @@ fn state_bits(state: Option<&str>) -> i64 {
 }
 
 const COLUMNS: [&str; 8] = [
-    "ts_ns", "dur_ns", "cpu", "comm", "pid", "tid", "prio", "end_state",
+    "ts_ns",
+    "dur_ns",
+    "cpu",
+    "comm",
+    "pid",
+    "tid",
+    "prio",
+    "end_state",
 ];
 
 /// Writes switches; returns how many slices they are.

@@ -12,7 +12,7 @@ use whyslow_store::Tables;
 
 use super::proto::{
     COUNTER, CounterDescriptor, DebugAnnotation, INSTANT, SLICE_BEGIN, SLICE_END, ThreadDescriptor,
-    TrackDescriptor, TracePacket, TrackEvent,
+    TracePacket, TrackDescriptor, TrackEvent,
 };
 use super::writer::Writer;
 use crate::ExportError;
@@ -167,7 +167,16 @@ fn each(
 }
 
 const CALL: [&str; 10] = [
-    "ts_ns", "dur_ns", "name", "comm", "pid", "tid", "path", "path2", "bytes_requested", "ret",
+    "ts_ns",
+    "dur_ns",
+    "name",
+    "comm",
+    "pid",
+    "tid",
+    "path",
+    "path2",
+    "bytes_requested",
+    "ret",
 ];
 
 /// System calls, on the tracks of their threads.
@@ -178,25 +187,40 @@ pub(super) fn calls(
     writer: &mut Writer<'_>,
 ) -> Result<u64, ExportError> {
     let mut tracks = Tracks::default();
-    each(tables, (Kind::Syscalls, window, filter), &CALL, &mut |row| {
-        let [ts, dur, name, comm, pid, tid, path, path2, size, ret] = CALL;
-        let Some(begin) = row.int(ts) else {
-            return Ok(());
-        };
-        let track = tracks.thread(writer, (row.int(pid), row.int(tid)), row.text(comm))?;
-        let facts = [
-            Fact::Text("path", row.text(path)),
-            Fact::Text("path2", row.text(path2)),
-            Fact::Number("size", row.int(size)),
-            Fact::Number("ret", row.int(ret)),
-        ];
-        let names = ("syscall", row.text(name).unwrap_or("?"));
-        slice(writer, names, (track, begin, row.int(dur)), &facts)
-    })
+    each(
+        tables,
+        (Kind::Syscalls, window, filter),
+        &CALL,
+        &mut |row| {
+            let [ts, dur, name, comm, pid, tid, path, path2, size, ret] = CALL;
+            let Some(begin) = row.int(ts) else {
+                return Ok(());
+            };
+            let track = tracks.thread(writer, (row.int(pid), row.int(tid)), row.text(comm))?;
+            let facts = [
+                Fact::Text("path", row.text(path)),
+                Fact::Text("path2", row.text(path2)),
+                Fact::Number("size", row.int(size)),
+                Fact::Number("ret", row.int(ret)),
+            ];
+            let names = ("syscall", row.text(name).unwrap_or("?"));
+            slice(writer, names, (track, begin, row.int(dur)), &facts)
+        },
+    )
 }
 
 const REQUEST: [&str; 11] = [
-    "ts_ns", "dur_ns", "queue_ns", "device_ns", "dev", "op", "sector", "bytes", "comm", "pid", "tid",
+    "ts_ns",
+    "dur_ns",
+    "queue_ns",
+    "device_ns",
+    "dev",
+    "op",
+    "sector",
+    "bytes",
+    "comm",
+    "pid",
+    "tid",
 ];
 
 /// Requests to block devices. Those in flight at the same time have a track each: slices of one track
@@ -209,35 +233,54 @@ pub(super) fn requests(
 ) -> Result<u64, ExportError> {
     let mut tracks = Tracks::default();
     let mut slots: FxHashMap<String, Vec<Ns>> = FxHashMap::default();
-    each(tables, (Kind::Block, window, filter), &REQUEST, &mut |row| {
-        let [ts, dur, queue, device, dev, op, sector, bytes, comm, pid, tid] = REQUEST;
-        let Some(begin) = row.int(ts) else {
-            return Ok(());
-        };
-        let name = row.text(dev).unwrap_or("?");
-        let end = row.int(dur).map_or(Ns::MAX, |dur| begin.saturating_add(dur));
-        let of_device = slots.entry(name.to_owned()).or_default();
-        let slot = of_device.iter().position(|until| *until <= begin);
-        let slot = slot.unwrap_or_else(|| {
-            of_device.push(Ns::MIN);
-            of_device.len() - 1
-        });
-        of_device[slot] = end;
-        let parent = tracks.named(writer, "block devices", (None, uuid(&["devices"])))?;
-        let own = uuid(&["device", name, &slot.to_string()]);
-        let track = tracks.named(writer, name, (Some(parent), own))?;
-        let facts = [
-            Fact::Number("bytes", row.int(bytes)),
-            Fact::Number("sector", row.int(sector)),
-            Fact::Number("queue_ns", row.int(queue)),
-            Fact::Number("device_ns", row.int(device)),
-            Fact::Text("comm", row.text(comm)),
-            Fact::Number("pid", row.int(pid)),
-            Fact::Number("tid", row.int(tid)),
-        ];
-        let names = ("block", row.text(op).unwrap_or("?"));
-        slice(writer, names, (track, begin, row.int(dur)), &facts)
-    })
+    each(
+        tables,
+        (Kind::Block, window, filter),
+        &REQUEST,
+        &mut |row| {
+            let [
+                ts,
+                dur,
+                queue,
+                device,
+                dev,
+                op,
+                sector,
+                bytes,
+                comm,
+                pid,
+                tid,
+            ] = REQUEST;
+            let Some(begin) = row.int(ts) else {
+                return Ok(());
+            };
+            let name = row.text(dev).unwrap_or("?");
+            let end = row
+                .int(dur)
+                .map_or(Ns::MAX, |dur| begin.saturating_add(dur));
+            let of_device = slots.entry(name.to_owned()).or_default();
+            let slot = of_device.iter().position(|until| *until <= begin);
+            let slot = slot.unwrap_or_else(|| {
+                of_device.push(Ns::MIN);
+                of_device.len() - 1
+            });
+            of_device[slot] = end;
+            let parent = tracks.named(writer, "block devices", (None, uuid(&["devices"])))?;
+            let own = uuid(&["device", name, &slot.to_string()]);
+            let track = tracks.named(writer, name, (Some(parent), own))?;
+            let facts = [
+                Fact::Number("bytes", row.int(bytes)),
+                Fact::Number("sector", row.int(sector)),
+                Fact::Number("queue_ns", row.int(queue)),
+                Fact::Number("device_ns", row.int(device)),
+                Fact::Text("comm", row.text(comm)),
+                Fact::Number("pid", row.int(pid)),
+                Fact::Number("tid", row.int(tid)),
+            ];
+            let names = ("block", row.text(op).unwrap_or("?"));
+            slice(writer, names, (track, begin, row.int(dur)), &facts)
+        },
+    )
 }
 
 const WAIT: [&str; 9] = [
