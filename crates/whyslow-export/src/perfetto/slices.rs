@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_analysis::{Filter, Kind, LogRow, Question, Verb, each_row};
 use whyslow_model::row::Row as _;
@@ -28,7 +28,7 @@ fn uuid(parts: &[&str]) -> u64 {
 
 /// Tracks that were described before.
 #[derive(Default)]
-struct Tracks(FxHashMap<u64, ()>);
+struct Tracks(FxHashSet<u64>);
 
 impl Tracks {
     fn describe(
@@ -37,7 +37,7 @@ impl Tracks {
         descriptor: TrackDescriptor,
     ) -> Result<u64, ExportError> {
         let uuid = descriptor.uuid.unwrap_or_default();
-        if self.0.insert(uuid, ()).is_none() {
+        if self.0.insert(uuid) {
             writer.packet(&TracePacket {
                 track_descriptor: Some(descriptor),
                 ..TracePacket::default()
