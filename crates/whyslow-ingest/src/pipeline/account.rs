@@ -55,8 +55,11 @@ impl Account {
         if key == "trace_creation_datetime" && self.zone.is_none() {
             self.zone = crate::clock::zone_of_creation(value);
         }
-        self.facts
-            .push((label.to_owned(), key.to_owned(), value.to_owned()));
+        let fact = (label.to_owned(), key.to_owned(), value.to_owned());
+        // Spools that go on in another one tell it again.
+        if !self.facts.contains(&fact) {
+            self.facts.push(fact);
+        }
     }
 
     pub(super) fn add_clock(&mut self, label: &str, clock: ClockRelation) {

@@ -8,6 +8,7 @@
 mod answers;
 mod outliers;
 mod recorder;
+mod rolling;
 mod room;
 mod whom;
 
@@ -28,7 +29,8 @@ use crate::interrupt;
 use answers::Answers;
 pub(crate) use outliers::{Watched, watch};
 use recorder::Recorder;
-use room::Room;
+pub(crate) use rolling::{Shown, roll};
+pub(crate) use room::Room;
 pub(crate) use whom::Whom;
 
 /// Recorded when no interval is asked for.

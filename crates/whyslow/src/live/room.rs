@@ -17,14 +17,14 @@ const LOCK: &str = "lock";
 const MEMORY: &str = "/dev/shm";
 
 #[derive(Debug)]
-pub(super) struct Room {
+pub(crate) struct Room {
     folder: TempDir,
     /// Held as long as the folder is used.
     _lock: File,
 }
 
 impl Room {
-    pub(super) fn new() -> Result<Self, Failure> {
+    pub(crate) fn new() -> Result<Self, Failure> {
         Self::below(&base())
     }
 
@@ -44,8 +44,17 @@ impl Room {
         })
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub(super) fn spool(&self, number: u64) -> PathBuf {
         self.folder.path().join(format!("{number}.spool"))
+    }
+
+    /// Where spools lie together that are imported as one.
+    pub(super) fn together(&self, number: u64) -> PathBuf {
+        self.folder.path().join(format!("{number}.together"))
     }
 
     pub(super) fn recording(&self, number: u64) -> PathBuf {

@@ -20,10 +20,10 @@ const MANIFEST: &str = "manifest.json";
 const DERIVED: &str = "derived";
 
 /// Confines this thread and those it starts, to these recordings and traces, the program that answers in
-/// SQL, and the user's folders. Whether the kernel does it.
+/// SQL, the folder of what is live, and the user's folders. Whether the kernel does it.
 pub(super) fn to(
     recordings: &[PathBuf],
-    program: Option<&Path>,
+    (program, room): (Option<&Path>, Option<&Path>),
     folders: &Folders,
 ) -> Result<bool, Failure> {
     let mut readable = recordings.to_vec();
@@ -35,11 +35,9 @@ pub(super) fn to(
         readable.push(program.to_path_buf());
         readable.extend(std::fs::canonicalize(program).ok());
     }
-    let mut changeable: Vec<PathBuf> = [&folders.cache, &folders.state]
-        .into_iter()
-        .flatten()
-        .cloned()
-        .collect();
+    let folders = [folders.cache.as_deref(), folders.state.as_deref(), room];
+    let folders = folders.into_iter().flatten().map(Path::to_path_buf);
+    let mut changeable: Vec<PathBuf> = folders.collect();
     for recording in recordings {
         if recording.join(MANIFEST).exists() {
             changeable.push(recording.join(DERIVED));
@@ -56,6 +54,13 @@ pub(super) fn to(
     let confined = confine::to_paths(&readable, &changeable)?;
     drop_capabilities();
     Ok(confined == Confined::Yes)
+}
+
+/// Confines this thread, which imports what a recorder wrote into a folder.
+pub(super) fn to_room(room: &Path) {
+    // What the kernel cannot do it does not do for the server either, which tells.
+    let _ = confine::to_paths(&[PathBuf::from("/proc")], &[room.to_path_buf()]);
+    drop_capabilities();
 }
 
 /// What cannot be given up stays: nothing depends on it.

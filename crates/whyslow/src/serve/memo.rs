@@ -83,6 +83,11 @@ impl Memo {
         Some(document)
     }
 
+    /// For as long as this process lives.
+    pub(super) fn hold(&self, key: &str, document: &Document) {
+        self.held().put(key, document);
+    }
+
     /// What cannot be kept is made again another time.
     pub(super) fn put(&self, key: &str, document: &Document) {
         self.held().put(key, document);

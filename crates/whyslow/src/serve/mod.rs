@@ -15,6 +15,7 @@ mod guard;
 mod lanes;
 mod limited;
 mod listen;
+mod live;
 mod memo;
 mod notes;
 mod questions;
@@ -46,6 +47,7 @@ use folders::Folders;
 use guard::Token;
 use limited::Resident;
 use listen::Socket;
+use live::Live;
 use memo::Memo;
 use notes::Notes;
 use shelf::Shelf;
@@ -88,8 +90,14 @@ pub(crate) fn run(args: &ServeArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let socket = Socket::bind(&args.listen, args.port)?;
     // On a thread that may: this one may not any more when the server ends.
     let _leaving = socket.leaving();
-    let is_confined = confine::to(&places, sql.program(), &folders)?;
-    let shelf = Shelf::open(&args.recordings, folders.cache.as_deref(), talk)?;
+    // Recording needs what is given up next.
+    let (live, recording) = Live::start(&args.recordings, &is_over, talk)?.unzip();
+    let room = live.as_ref().map(|live| live.room());
+    let is_confined = confine::to(&places, (sql.program(), room), &folders)?;
+    // Threads for all work together, confined as this one is.
+    let _ = rayon::current_num_threads();
+    let cache = folders.cache.as_deref();
+    let shelf = Shelf::open(&args.recordings, (cache, live.as_ref()), talk)?;
     let token = Token::random()?;
     say_where(&socket, &token, talk)?;
     let desks = Desks::new(args, &is_over);
@@ -110,6 +118,9 @@ pub(crate) fn run(args: &ServeArgs, talk: &TalkArgs) -> Result<(), Failure> {
     // Whatever ended it, what is built beside ends, too.
     is_over.store(true, Ordering::Relaxed);
     let _ = preparing.join();
+    if let Some(recording) = recording {
+        let _ = recording.join();
+    }
     served
 }
 
@@ -150,7 +161,9 @@ impl Desks {
 fn prepare(shared: &Shared, is_over: &Arc<AtomicBool>) -> JoinHandle<()> {
     let (shared, is_over) = (Arc::clone(shared), Arc::clone(is_over));
     thread::spawn(move || {
-        for book in shared.shelf.books() {
+        // What is live is shown when it is prepared.
+        let books = shared.shelf.books().iter();
+        for book in books.filter(|book| !book.is_live()) {
             book.now().prepare(&is_over);
         }
     })

@@ -112,7 +112,7 @@ pub(super) async fn put(
     let query = Query::of(request.uri())?;
     query.only(&[])?;
     let book = shared.shelf.find(&query)?;
-    if book.is_live {
+    if book.is_live() {
         return Err(Refusal::wrong("what is live keeps no notes: it goes by"));
     }
     let held = book.now();

@@ -47,7 +47,7 @@ fn about(book: &Book, held: &Held, shared: &Shared) -> Result<Value, Refusal> {
     let rows: Map<String, Value> = counted
         .map(|(name, table)| (name.clone(), json!(table.rows)))
         .collect();
-    Ok(json!({
+    let mut about = json!({
         "id": book.id,
         "name": held.opened.name(),
         "digest": held.digest,
@@ -55,13 +55,17 @@ fn about(book: &Book, held: &Held, shared: &Shared) -> Result<Value, Refusal> {
         "zone": info.zone,
         "begin_ns": info.begin_ns,
         "end_ns": info.end_ns,
-        "live": book.is_live,
+        "live": book.is_live(),
         "rows": rows,
         "kinds": kinds(),
         "lost": lost(&*held.opened.tables)?,
         "tiles": held.charts.about(),
         "sql": shared.sql.about(),
-    }))
+    });
+    if let Some(why) = book.live.as_ref().and_then(|live| live.ended()) {
+        about["ended"] = json!(why);
+    }
+    Ok(about)
 }
 
 /// What can be asked; whether it was recorded is told by the answer.

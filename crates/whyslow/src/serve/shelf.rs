@@ -10,10 +10,12 @@ use whyslow_tiles::Place;
 
 use super::charts::Charts;
 use super::lanes::Names;
+use super::live::Live;
 use super::reply::Refusal;
 use super::words::Query;
 use crate::cli::TalkArgs;
 use crate::failure::Failure;
+use crate::live::Whom;
 use crate::recording::{self, Opened};
 
 /// A recording as it is now.
@@ -24,6 +26,39 @@ pub(super) struct Held {
     pub(super) charts: Charts,
     place: Place,
     names: OnceLock<Arc<Names>>,
+    /// Of what is live: it goes with the last who asks it.
+    _passing: Option<Passing>,
+}
+
+/// A folder that goes when nobody needs it any more.
+struct Passing(PathBuf);
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A recording that may be another one later.
+pub(super) struct Slot(RwLock<Arc<Held>>);
+
+impl Slot {
+    pub(super) fn new(held: Held) -> Self {
+        Self(RwLock::new(Arc::new(held)))
+    }
+
+    pub(super) fn put(&self, held: Held) {
+        let held = Arc::new(held);
+        let before = {
+            let mut place = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *place, held)
+        };
+        drop(before);
+    }
+
+    fn now(&self) -> Arc<Held> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Held {
@@ -36,6 +71,16 @@ impl Held {
             place,
             charts: Charts::new(),
             names: OnceLock::new(),
+            _passing: None,
+        })
+    }
+
+    /// What was recorded of this machine until a moment ago, at a place of its own.
+    pub(super) fn passing(recording: &Path) -> Result<Self, Failure> {
+        let opened = Opened::unremembered(recording)?;
+        Ok(Self {
+            _passing: Some(Passing(recording.to_owned())),
+            ..Self::new(opened, None)?
         })
     }
 
@@ -60,27 +105,32 @@ impl Held {
     }
 }
 
-/// One recording, which goes on growing if it is live.
+/// One recording, which goes on if it is live.
 pub(super) struct Book {
     pub(super) id: String,
     /// As it was named when the server began.
     pub(super) word: String,
-    pub(super) is_live: bool,
-    held: RwLock<Arc<Held>>,
+    pub(super) live: Option<Arc<Live>>,
+    slot: Arc<Slot>,
 }
 
 impl Book {
     pub(super) fn now(&self) -> Arc<Held> {
-        Arc::clone(&self.held.read().unwrap_or_else(PoisonError::into_inner))
+        self.slot.now()
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.live.is_some()
     }
 }
 
-/// Where they lie that are named so.
+/// Where they lie that are named so; what is live lies nowhere yet.
 pub(super) fn places(words: &[String]) -> Result<Vec<PathBuf>, Failure> {
     match words {
         [] => Ok(vec![recording::place(None)?]),
         words => words
             .iter()
+            .filter(|word| Whom::of(word).is_none())
             .map(|word| recording::place(Some(word)))
             .collect(),
     }
@@ -91,7 +141,7 @@ pub(super) struct Shelf(Vec<Book>);
 impl Shelf {
     pub(super) fn open(
         words: &[String],
-        cache: Option<&Path>,
+        (cache, live): (Option<&Path>, Option<&Arc<Live>>),
         talk: &TalkArgs,
     ) -> Result<Self, Failure> {
         let mut books: Vec<Book> = Vec::new();
@@ -99,18 +149,29 @@ impl Shelf {
             [] => vec![None],
             words => words.iter().map(|word| Some(word.as_str())).collect(),
         };
+        let mut remembered = false;
         for word in words {
-            let opened = match (word, books.is_empty()) {
-                (Some(word), false) => Opened::beside(word, talk)?,
-                (word, _) => Opened::find(word, talk)?,
+            if let (Some(word), Some(live)) = (word.filter(|word| Whom::of(word).is_some()), live) {
+                books.push(Book {
+                    id: free_id(word, &books),
+                    word: word.to_owned(),
+                    slot: live.first()?,
+                    live: Some(Arc::clone(live)),
+                });
+                continue;
+            }
+            let opened = match word.filter(|_| remembered) {
+                Some(word) => Opened::beside(word, talk)?,
+                None => Opened::find(word, talk)?,
             };
+            remembered = true;
             let id = free_id(opened.name(), &books);
             let shown = word.map_or_else(|| opened.path().display().to_string(), str::to_owned);
             books.push(Book {
                 id,
                 word: shown,
-                is_live: false,
-                held: RwLock::new(Arc::new(Held::new(opened, cache)?)),
+                live: None,
+                slot: Arc::new(Slot::new(Held::new(opened, cache)?)),
             });
         }
         Ok(Self(books))

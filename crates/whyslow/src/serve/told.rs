@@ -45,7 +45,7 @@ pub(super) async fn explain(
             .map(|held| Arc::clone(&held.opened))
             .ok_or_else(unknown)
     })?;
-    let command = spoken.command;
+    let (command, is_live) = (spoken.command, book.is_live());
     let key = key(&shared, &held, &spoken.flags, (format, beside.as_ref()));
     let turn = shared.memo.turn(&key);
     let _turn = turn.lock().await;
@@ -56,7 +56,11 @@ pub(super) async fn explain(
             .slow
             .ask(move |gauge| write(&args, &held, (beside.as_ref(), gauge), format));
         let body = Arc::new(written.await?);
-        shared.memo.put(&key, &body);
+        if is_live {
+            shared.memo.hold(&key, &body);
+        } else {
+            shared.memo.put(&key, &body);
+        }
         body
     };
     let body = said(&body, format, &command);

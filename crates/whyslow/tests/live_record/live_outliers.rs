@@ -49,6 +49,10 @@ impl Running {
         Self { child }
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it writes from here on.
     pub(crate) fn take_stdout(&mut self) -> std::process::ChildStdout {
         self.child.stdout.take().expect("it is piped")

@@ -1,6 +1,9 @@
 //! `record` on this machine: what it holds against what strace, the kernel's counters and the
 //! programs themselves say.
 
+#[path = "../serve/client.rs"]
+#[allow(dead_code)] // a part of it is used here
+mod client;
 #[path = "../common/mod.rs"]
 mod common;
 
@@ -32,6 +35,7 @@ mod packets;
 mod pressure;
 mod resolvers;
 mod segments;
+mod served;
 mod signals;
 mod storms;
 mod tcp;

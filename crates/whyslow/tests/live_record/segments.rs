@@ -99,10 +99,53 @@ fn each_call_is_in_one_spool_and_those_under_way_in_all() {
         "{opens:?}"
     );
     assert!(last.is_some_and(|(_, dur)| dur.is_some()), "{opens:?}");
+    together(&place, &spools, (&imported, &opens));
     // Descriptors of calls under way are known from each spool's own snapshot.
     for imported in &imported {
         assert!(!imported.rows.fd_life.is_empty());
     }
+}
+
+/// When it began, and how long it took, if it is told.
+type Open = Option<(i64, Option<i64>)>;
+
+/// In one folder they are one recording, in which everything is once.
+fn together(place: &Place, spools: &[std::path::PathBuf], (apart, opens): (&[InMemory], &[Open])) {
+    let folder = place.join("together.spool");
+    std::fs::create_dir(&folder).expect("there is room");
+    for (number, spool) in spools.iter().enumerate() {
+        for file in std::fs::read_dir(spool).expect("a folder") {
+            let file = file.expect("it can be read");
+            let name = format!("{number:06}-{}", file.file_name().to_string_lossy());
+            std::fs::hard_link(file.path(), folder.join(name)).expect("the same file system");
+        }
+    }
+    let whole = import_in_memory(&[folder]).expect("it is whole");
+    let mut made = folders(&whole);
+    assert_eq!(made.len(), FOLDERS);
+    made.sort();
+    made.dedup();
+    assert_eq!(made.len(), FOLDERS);
+    // The calendar is that of the first.
+    let length = |open: &Open| open.and_then(|(_, length)| length);
+    assert_eq!(length(&open_of_pipe(&whole)), opens.last().and_then(length));
+    // What ends is there once, wherever it began. Apart, calls that never return may be told again
+    // of threads that are gone.
+    let ended = |imported: &InMemory| {
+        let rows = imported.rows.syscall.iter();
+        let ended = rows
+            .filter(|row| row.ts_end.is_some() && imported.symbols.get(row.name) != "exit_group");
+        ended.count()
+    };
+    let apart: usize = apart.iter().map(ended).sum();
+    let together = ended(&whole);
+    assert!(apart - together <= 4, "{together} {apart}");
+    let facts = &whole.rows.metadata;
+    let keys: std::collections::BTreeSet<_> = facts
+        .iter()
+        .map(|row| (row.source, row.key, row.value))
+        .collect();
+    assert_eq!(keys.len(), facts.len());
 }
 
 /// Whether it has become the command that waits.
@@ -122,8 +165,7 @@ fn folders(imported: &InMemory) -> Vec<String> {
     imported.rows.syscall.iter().filter_map(of_row).collect()
 }
 
-/// When it began, and how long it took.
-fn open_of_pipe(imported: &InMemory) -> Option<(i64, Option<i64>)> {
+fn open_of_pipe(imported: &InMemory) -> Open {
     let row = imported.rows.syscall.iter().find(|row| {
         let path = row.path.map(|path| imported.symbols.get(path));
         let is_open = imported.symbols.get(row.name).starts_with("open");

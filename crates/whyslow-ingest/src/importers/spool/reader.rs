@@ -1,5 +1,9 @@
 //! Blocks of a spool, file after file. A recorder that was killed leaves a last block that is cut
 //! short, or none; whatever else is damaged is passed over up to the next good block.
+//!
+//! Files of spools that follow each other may lie in one folder, in the order of their names: they are
+//! one recording, as the chapters of the flight recorder are. What each begins with (block 0: facts, the
+//! calls and requests under way) is needed of the first alone, and only the last one's end is the end.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -93,8 +97,16 @@ impl SpoolReader {
                 self.offset = 0;
             }
             match self.block()? {
-                Found::Block(block, payload) => {
+                Found::Block(mut block, payload) => {
+                    if self.begins_another(&block) {
+                        self.next_number = 1;
+                        continue;
+                    }
                     self.check_number(&block);
+                    if block.complete_until == u64::MAX && self.at + 1 < self.files.len() {
+                        // It goes on in the next spool; what was said of earlier blocks stands.
+                        block.complete_until = 0;
+                    }
                     return Ok(Some((block, payload)));
                 }
                 Found::Other => {}
@@ -199,6 +211,11 @@ impl SpoolReader {
             }
             from += (count - (MAGIC.len() - 1)) as u64;
         }
+    }
+
+    fn begins_another(&self, block: &Block) -> bool {
+        let end = BLOCK_BYTES as u64 + u64::from(block.payload_bytes);
+        self.at > 0 && block.number == 0 && self.offset == end
     }
 
     fn check_number(&mut self, block: &Block) {
