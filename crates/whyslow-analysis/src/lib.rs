@@ -48,6 +48,7 @@ pub mod read {
 pub use error::AnalysisError;
 pub use host_paths::HostPaths;
 pub use kinds::{TOPICS, Topic, View};
+pub use pattern::pattern_of;
 pub use query::{Bins, DeviceRef, Filter, Kind, Question, Sort, Verb, Weight};
 pub use resolvers::{Resolver, resolvers};
 pub use rows::interval_of;

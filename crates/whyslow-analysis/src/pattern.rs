@@ -19,7 +19,7 @@
 use std::borrow::Cow;
 
 /// `/tmp/<uuid>/<n>.txt` for `/tmp/0b2c…/17.txt`.
-pub(crate) fn pattern_of(path: &str) -> Cow<'_, str> {
+pub fn pattern_of(path: &str) -> Cow<'_, str> {
     if !path.starts_with('/') || !path.bytes().any(|byte| byte.is_ascii_digit()) {
         return Cow::Borrowed(path);
     }

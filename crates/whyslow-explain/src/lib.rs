@@ -29,6 +29,7 @@ mod walk;
 mod why;
 
 pub use ask::{Question, STORIES, explain};
+pub use detectors::template_of;
 pub use report::{
     Activity, Actor, ActorKind, Also, Alternative, Baseline, Confidence, Difference, Excess,
     Finding, Grade, Group, Hop, Missing, Neighbour, Part, Pattern, Report, SCHEMA, Story, Target,

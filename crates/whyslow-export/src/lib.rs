@@ -3,14 +3,17 @@
 mod collapsed;
 mod error;
 pub mod flame;
+mod perfetto;
 mod pprof;
 mod profile;
+pub mod redact;
 mod speedscope;
 pub mod stacks;
 mod svg;
 
 pub use collapsed::write_collapsed;
 pub use error::ExportError;
+pub use perfetto::{Written, write_perfetto};
 pub use pprof::write_pprof;
 pub use speedscope::write_speedscope;
 pub use svg::{SvgLook, write_svg};

@@ -17,6 +17,7 @@ use whyslow_store::Tables;
 
 use crate::report::{Actor, ActorKind, Finding};
 use calls::Counted;
+pub use template::of_path as template_of;
 
 /// All that is found in the window, what took most time or bytes first.
 pub(crate) fn run(

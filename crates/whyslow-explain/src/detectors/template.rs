@@ -2,7 +2,7 @@
 
 /// The path with what varies in each component replaced by `*`: runs of digits, and words of
 /// hexadecimal digits, of which ids consist.
-pub(crate) fn of_path(path: &str) -> String {
+pub fn of_path(path: &str) -> String {
     let parts: Vec<String> = path.split('/').map(component).collect();
     parts.join("/")
 }

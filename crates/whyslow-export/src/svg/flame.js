@@ -14,6 +14,7 @@
     const told = document.getElementById("told");
     const found = document.getElementById("found");
     let at = boxes[0];
+    if (!at) return;
 
     const place = (box, left, width) => {
         box.rect.setAttribute("x", left);

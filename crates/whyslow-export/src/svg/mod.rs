@@ -60,6 +60,13 @@ pub fn write_svg(graph: &FlameGraph, look: &SvgLook, out: &mut dyn Write) -> io:
     for one in &boxes {
         write_box(graph, one, out)?;
     }
+    if boxes.is_empty() {
+        let y = TOP + 12;
+        writeln!(
+            out,
+            "<text x=\"8\" y=\"{y}\">no stacks in this window</text>"
+        )?;
+    }
     write!(out, "</g>\n<script><![CDATA[{SCRIPT}]]></script>\n</svg>\n")
 }
 

@@ -12,6 +12,7 @@ Examples:
   whyslow export collapsed web.wsl | flamegraph.pl        for other tools
   whyslow export pprof web.wsl -o web.pb.gz               go tool pprof -http : web.pb.gz
   whyslow export speedscope web.wsl -o web.json           https://www.speedscope.app, offline too
+  whyslow export perfetto web.wsl -w +8s..+11s -o web.perfetto-trace
 Tables: every answer is written as a file by its own command
   whyslow io top web.wsl --format parquet -o top.parquet  also csv, tsv, ndjson, arrow, md, html";
 
@@ -20,6 +21,8 @@ Tables: every answer is written as a file by its own command
 pub(crate) enum ExportCommand {
     /// Flame graph of where threads waited, one file that zooms and searches offline
     Svg(SvgArgs),
+    /// Time lines of threads, CPUs, calls and devices for ui.perfetto.dev and trace_processor
+    Perfetto(ExportArgs),
     /// Stacks, a line each, for flamegraph.pl, inferno and the like
     Collapsed(StackArgs),
     /// Stacks for speedscope

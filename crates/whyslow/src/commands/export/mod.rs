@@ -1,6 +1,7 @@
 //! `export`: a recording, or a window of it, for other tools.
 
 pub(crate) mod stacks;
+mod timeline;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 
@@ -15,6 +16,7 @@ use crate::recording::Opened;
 pub(super) fn run(command: &ExportCommand, talk: &TalkArgs) -> Result<(), Failure> {
     match command {
         ExportCommand::Svg(args) => stacks::svg(args, talk),
+        ExportCommand::Perfetto(args) => timeline::perfetto(args, talk),
         ExportCommand::Collapsed(args) => stacks::collapsed(args, talk),
         ExportCommand::Speedscope(args) => stacks::speedscope(args, talk),
         ExportCommand::Pprof(args) => stacks::pprof(args, talk),

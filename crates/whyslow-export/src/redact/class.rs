@@ -1,0 +1,361 @@
+//! What the texts of each column are: whoever adds a column has to say it here.
+
+/// What a text may tell of those whose machine was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// Words of the kernel and of this program: stays.
+    Public,
+    /// What a call acted on or a file is: path, address of a socket, pipe.
+    Object,
+    Address,
+    Host,
+    /// A command line.
+    Command,
+    /// Text that a program or a function was told.
+    Argument,
+    /// Names that people give: of users, containers, volumes, interfaces.
+    Name,
+    /// Name of a thread: stays unless names are hidden, too.
+    Comm,
+    /// Name of a function or static probe: the same; those of the kernel always stay.
+    Function,
+    /// Name of an event: the same where it is one of a program (`provider:event`).
+    Event,
+    /// What people or programs wrote.
+    Text,
+    /// What the import says.
+    Log,
+    /// A file that says how names are looked up.
+    ResolverFile,
+    /// Value of a fact about the recording, whose key says what it is ([`of_fact`]).
+    Fact,
+    /// What is mounted: a device, a folder of a server.
+    MountSource,
+    MountOptions,
+}
+
+type Columns = &'static [(&'static str, Class)];
+
+use Class::{
+    Address, Argument, Comm, Command, Event, Fact, Function, Host, Log, MountOptions, MountSource,
+    Name, Object, Public, ResolverFile, Text,
+};
+
+/// Every text column of every table.
+pub(super) const COLUMNS: &[(&str, Columns)] = &[
+    (
+        "syscall",
+        &[
+            ("comm", Comm),
+            ("name", Public),
+            ("op", Public),
+            ("path", Object),
+            ("path2", Object),
+            ("fd_class", Public),
+            ("unknown_reason", Public),
+            ("cut", Public),
+        ],
+    ),
+    (
+        "block_io",
+        &[
+            ("dev_name", Public),
+            ("part_name", Public),
+            ("op", Public),
+            ("rwbs", Public),
+            ("layer", Public),
+            ("comm", Comm),
+            ("submitter_source", Public),
+            ("cut", Public),
+        ],
+    ),
+    ("block_share", &[("comm", Comm)]),
+    ("sched_slice", &[("comm", Comm), ("end_state", Public)]),
+    (
+        "thread_state",
+        &[
+            ("comm", Comm),
+            ("state", Public),
+            ("reason", Public),
+            ("wake_context", Public),
+            ("wake_cause", Public),
+        ],
+    ),
+    (
+        "wakeup",
+        &[
+            ("kind", Public),
+            ("comm", Comm),
+            ("context", Public),
+            ("cause", Public),
+        ],
+    ),
+    (
+        "signal",
+        &[
+            ("signal", Public),
+            ("action", Public),
+            ("origin", Public),
+            ("result", Public),
+            ("comm", Comm),
+            ("sender_comm", Comm),
+        ],
+    ),
+    ("irq", &[("kind", Public), ("name", Public), ("comm", Comm)]),
+    (
+        "net_packet",
+        &[
+            ("kind", Public),
+            ("netif", Name),
+            ("comm", Comm),
+            ("protocol", Public),
+            ("source", Address),
+            ("destination", Address),
+        ],
+    ),
+    (
+        "tcp_connection",
+        &[
+            ("kind", Public),
+            ("outcome", Public),
+            ("closed_by", Public),
+            ("local", Address),
+            ("peer", Address),
+            ("state", Public),
+            ("comm", Comm),
+        ],
+    ),
+    (
+        "fd_life",
+        &[
+            ("comm", Comm),
+            ("fd_class", Public),
+            ("path", Object),
+            ("unknown_reason", Public),
+            ("origin", Public),
+            ("closed_by", Public),
+        ],
+    ),
+    (
+        "file_life",
+        &[("path", Object), ("renamed_from", Object), ("comm", Comm)],
+    ),
+    ("mapping", &[("comm", Comm), ("path", Object)]),
+    ("page_count", &[("comm", Comm)]),
+    (
+        "cache_fill",
+        &[("comm", Comm), ("path", Object), ("cause", Public)],
+    ),
+    ("reclaim", &[("kind", Public), ("comm", Comm)]),
+    (
+        "kernel_work",
+        &[
+            ("kind", Public),
+            ("dev_name", Public),
+            ("reason", Public),
+            ("comm", Comm),
+        ],
+    ),
+    (
+        "work_item",
+        &[
+            ("function", Public),
+            ("workqueue", Public),
+            ("comm", Comm),
+            ("worker_comm", Comm),
+        ],
+    ),
+    (
+        "dns_lookup",
+        &[
+            ("host", Host),
+            ("service", Name),
+            ("function", Public),
+            ("result", Public),
+            ("address", Address),
+            ("comm", Comm),
+        ],
+    ),
+    (
+        "function_call",
+        &[
+            ("function", Function),
+            ("module", Object),
+            ("text", Argument),
+            ("text2", Argument),
+            ("comm", Comm),
+        ],
+    ),
+    (
+        "futex_call",
+        &[
+            ("op", Public),
+            ("address", Public),
+            ("address2", Public),
+            ("comm", Comm),
+            ("cut", Public),
+        ],
+    ),
+    (
+        "usdt_event",
+        &[
+            ("provider", Function),
+            ("name", Function),
+            ("module", Object),
+            ("text", Argument),
+            ("text2", Argument),
+            ("comm", Comm),
+        ],
+    ),
+    (
+        "stack_sample",
+        &[
+            ("kind", Public),
+            ("state", Public),
+            ("comm", Comm),
+            ("function", Function),
+            ("user_function", Function),
+        ],
+    ),
+    (
+        "lock_wait",
+        &[
+            ("kind", Public),
+            ("mode", Public),
+            ("lock", Public),
+            ("comm", Comm),
+            ("function", Function),
+        ],
+    ),
+    ("callsite", &[]),
+    (
+        "frame",
+        &[("function", Function), ("module", Object), ("kind", Public)],
+    ),
+    (
+        "counter",
+        &[
+            ("name", Public),
+            ("unit", Public),
+            ("comm", Comm),
+            ("mount_point", Object),
+        ],
+    ),
+    ("marker", &[("comm", Comm), ("name", Event), ("text", Text)]),
+    ("lost_events", &[("stream", Object), ("kind", Public)]),
+    ("thread", &[("comm", Comm)]),
+    ("thread_comm", &[("comm", Comm)]),
+    (
+        "process",
+        &[
+            ("comm", Comm),
+            ("exe", Object),
+            ("command_line", Command),
+            ("user_name", Name),
+            ("cgroup", Object),
+            ("container", Name),
+        ],
+    ),
+    ("process_view", &[("root", Object)]),
+    ("cpu", &[]),
+    (
+        "device",
+        &[
+            ("name", Public),
+            ("kind", Public),
+            ("label", Name),
+            ("backing", Object),
+        ],
+    ),
+    ("device_link", &[("kind", Public)]),
+    (
+        "mount",
+        &[
+            ("root", Object),
+            ("mount_point", Object),
+            ("fs_type", Name),
+            ("source", MountSource),
+            ("options", MountOptions),
+        ],
+    ),
+    ("resolver_file", &[("path", Object), ("text", ResolverFile)]),
+    ("net_interface", &[("name", Name), ("address", Address)]),
+    ("clock_snapshot", &[("source", Object), ("clock", Public)]),
+    (
+        "import_log",
+        &[
+            ("severity", Public),
+            ("name", Public),
+            ("source", Object),
+            ("text", Log),
+        ],
+    ),
+    (
+        "trace_stat",
+        &[
+            ("kind", Public),
+            ("name", Event),
+            ("severity", Public),
+            ("source", Object),
+        ],
+    ),
+    (
+        "metadata",
+        &[("source", Object), ("key", Public), ("value", Fact)],
+    ),
+];
+
+/// Class of a column; what nobody classified is not public.
+pub(super) fn of_column(table: &str, column: &str) -> Class {
+    let columns = COLUMNS.iter().find(|(name, _)| *name == table);
+    let found = columns.and_then(|(_, columns)| columns.iter().find(|(name, _)| *name == column));
+    found.map_or(Text, |(_, class)| *class)
+}
+
+/// Class of the value of a fact, by its key.
+pub(super) fn of_fact(key: &str) -> Class {
+    match key {
+        "hostname" => Host,
+        "zone"
+        | "mount_ns"
+        | "topics"
+        | "architecture"
+        | "machine"
+        | "domain"
+        | "sysname"
+        | "tracer_name"
+        | "tracer_major"
+        | "tracer_minor"
+        | "tracer_patch"
+        | "tracer_patchlevel"
+        | "trace_buffering_scheme"
+        | "trace_creation_datetime" => Public,
+        "lookup_file" => Object,
+        _ => Text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use whyslow_model::{ColumnType, tables};
+
+    use super::*;
+
+    /// Whoever adds a text column decides here what it may tell.
+    #[test]
+    fn every_text_column_has_a_class() {
+        let declared = tables::ALL.iter().map(|table| {
+            let texts = table
+                .columns
+                .iter()
+                .filter(|column| column.kind == ColumnType::Utf8);
+            let columns: Vec<&str> = texts.map(|column| column.name).collect();
+            (table.name, columns)
+        });
+        let classified = COLUMNS.iter().map(|(table, columns)| {
+            let columns: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+            (*table, columns)
+        });
+        assert_eq!(declared.collect::<Vec<_>>(), classified.collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,242 @@
+//! Hides what texts tell of people and their machines, so that what is found in a recording can be
+//! shown to others.
+//!
+//! Each text is replaced by what its [`Class`] says, always by the same within one key: what was equal
+//! is equal, what was below a folder is below it, and what had one pattern has one. The key is random
+//! and forgotten, unless somebody keeps it to make several exports that go together; without it nobody
+//! can try out what a word may have stood for. What stays and what does not is written in
+//! `docs/redaction.md`.
+
+mod address;
+mod class;
+mod lines;
+mod path;
+mod permute;
+mod public;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::{PoisonError, RwLock};
+
+use rustc_hash::FxHashMap;
+use whyslow_store::{RecordingInfo, SourceInfo};
+
+pub use class::Class;
+pub use tables::RedactedTables;
+
+use permute::Cipher;
+use words::Lexicon;
+
+/// Words that are remembered; more are worked out anew.
+const REMEMBERED: usize = 1 << 18;
+/// Bytes of a file with a key: enough for any, and no disk by mistake.
+const KEY_FILE_BYTES: u64 = 1 << 20;
+const KEY_BYTES_MIN: usize = 16;
+
+/// What decides which word stands for which.
+#[derive(Clone)]
+pub struct Key([u8; 32]);
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Key(…)")
+    }
+}
+
+impl Key {
+    /// Nobody knows it, and nobody will.
+    pub fn random() -> io::Result<Self> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+        Ok(Self(bytes))
+    }
+
+    /// From a file with at least 16 bytes that nobody guesses.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        let mut content = Vec::new();
+        File::open(path)?
+            .take(KEY_FILE_BYTES)
+            .read_to_end(&mut content)?;
+        if content.len() < KEY_BYTES_MIN {
+            let reason = format!(
+                "it has {} bytes; a key has {KEY_BYTES_MIN} at least",
+                content.len()
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
+        Ok(Self::of(&content))
+    }
+
+    pub(crate) fn of(content: &[u8]) -> Self {
+        Self(blake3::derive_key("whyslow redaction 1", content))
+    }
+
+    fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// How much is hidden.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// Paths, arguments, addresses, hosts, users, containers and what people wrote.
+    #[default]
+    Texts,
+    /// Also names of threads, of functions of programs, and of their events.
+    Names,
+}
+
+impl Scope {
+    /// As a manifest and the command line call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Texts => "texts",
+            Self::Names => "names",
+        }
+    }
+}
+
+type Remembered = FxHashMap<Box<str>, Box<str>>;
+
+/// Replaces texts; any number of threads may ask it.
+#[derive(Debug)]
+pub struct Redactor {
+    cipher: Cipher,
+    scope: Scope,
+    /// Functions of the kernel, whose names stay.
+    kernel: BTreeSet<String>,
+    /// What stands for words, by [`Lexicon`].
+    words: [RwLock<Remembered>; 2],
+}
+
+impl Redactor {
+    pub fn new(key: Key, scope: Scope) -> Self {
+        Self {
+            cipher: Cipher::new(key),
+            scope,
+            kernel: BTreeSet::new(),
+            words: Default::default(),
+        }
+    }
+
+    /// Lets names of functions stay.
+    pub fn with_kernel(mut self, functions: BTreeSet<String>) -> Self {
+        self.kernel = functions;
+        self
+    }
+
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// What is shown instead of a text.
+    pub fn text(&self, class: Class, text: &str) -> String {
+        let hides_names = self.scope == Scope::Names;
+        match class {
+            Class::Object => self.object(text),
+            Class::Address => self.addresses(text),
+            Class::Host => self.host(text),
+            Class::Command => self.command(text),
+            Class::Argument => self.argument(text),
+            Class::Name => self.words(text, Lexicon::Common),
+            Class::Text | Class::Fact => self.free(text),
+            Class::Log => self.log(text),
+            Class::ResolverFile => self.resolver(text),
+            Class::MountSource => self.mount_source(text),
+            Class::MountOptions => self.mount_options(text),
+            Class::Comm if hides_names => self.comm(text),
+            Class::Function if hides_names && !self.kernel.contains(text) => {
+                self.words(text, Lexicon::Common)
+            }
+            Class::Event if hides_names && text.contains(':') => self.words(text, Lexicon::Common),
+            Class::Public | Class::Comm | Class::Function | Class::Event => text.to_owned(),
+        }
+    }
+
+    /// What a recording says of itself. Where it is in time and how large its tables are stays.
+    pub fn info(&self, info: &RecordingInfo) -> RecordingInfo {
+        let source = |source: &SourceInfo| SourceInfo {
+            path: self.object(&source.path),
+            kind: source.kind.clone(),
+            bytes: source.bytes,
+            digest: self.token(&source.digest),
+        };
+        // Field by field: whoever adds one decides here.
+        let RecordingInfo {
+            format_version,
+            written_by,
+            sources,
+            host,
+            zone,
+            begin_ns,
+            end_ns,
+            tables,
+        } = info;
+        RecordingInfo {
+            format_version: *format_version,
+            written_by: written_by.clone(),
+            sources: sources.iter().map(source).collect(),
+            host: host.as_deref().map(|host| self.host(host)),
+            zone: zone.clone(),
+            begin_ns: *begin_ns,
+            end_ns: *end_ns,
+            tables: tables.clone(),
+        }
+    }
+
+    /// Threads of the kernel are called what they are everywhere.
+    fn comm(&self, comm: &str) -> String {
+        const KERNEL: [&str; 22] = [
+            "kworker/",
+            "ksoftirqd/",
+            "migration/",
+            "cpuhp/",
+            "idle_inject/",
+            "rcu_",
+            "rcuog/",
+            "rcuop/",
+            "rcuob/",
+            "kswapd",
+            "kcompactd",
+            "jbd2/",
+            "xfs-",
+            "xfsaild/",
+            "btrfs-",
+            "ext4-",
+            "irq/",
+            "scsi_",
+            "swapper",
+            "dmcrypt_write",
+            "kdmflush",
+            "nvme-",
+        ];
+        if KERNEL.iter().any(|name| comm.starts_with(name)) {
+            return comm.to_owned();
+        }
+        self.words(comm, Lexicon::Common)
+    }
+
+    fn cipher(&self) -> &Cipher {
+        &self.cipher
+    }
+
+    fn remembered(&self, word: &str, lexicon: Lexicon) -> Option<String> {
+        let words = self.words[lexicon as usize].read();
+        let words = words.unwrap_or_else(PoisonError::into_inner);
+        words.get(word).map(ToString::to_string)
+    }
+
+    fn remember(&self, word: &str, lexicon: Lexicon, new: &str) {
+        let words = self.words[lexicon as usize].write();
+        let mut words = words.unwrap_or_else(PoisonError::into_inner);
+        if words.len() < REMEMBERED {
+            words.insert(word.into(), new.into());
+        }
+    }
+}

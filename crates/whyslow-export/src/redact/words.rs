@@ -1,0 +1,330 @@
+//! Words within names, one by one.
+//!
+//! A name is cut into runs of ASCII letters and digits, runs of what is not ASCII, and single
+//! characters between them, which stay. That is how the patterns of paths are found
+//! (`/tmp/<uuid>/<n>.txt`), and what a pattern makes of a word must not change:
+//!
+//! - public words stay (`log`, `txt`, `usr`), also with a number behind them (`part00017`: the number
+//!   is replaced if it is long);
+//! - numbers of one or two digits stay, longer ones become others with as many digits;
+//! - UUIDs become UUIDs: digits become digits, letters become letters;
+//! - words with digits keep their length and where the digits are; hexadecimal ones stay so, others
+//!   do not become so; letters and digits of `name17` are replaced by themselves, so that `name18` has
+//!   the same letters;
+//! - words of one to three letters keep their length;
+//! - longer ones become ten letters that can be spoken;
+//! - what is not ASCII becomes six Greek letters, wherever it comes from.
+
+use std::net::Ipv4Addr;
+
+use super::Redactor;
+use super::public;
+
+/// Longer numbers are replaced.
+const DIGITS_MAX: usize = 2;
+/// Longer words of letters become [`Redactor::token`].
+const LETTERS_MAX: usize = 3;
+/// Hexadecimal words with digits are a pattern from this length on, mixtures with two digits from the
+/// other one on.
+const HEX_MIN: usize = 4;
+const MIXED_MIN: usize = 8;
+
+const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+const UUID_LENGTH: usize = 36;
+
+/// Which words stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Lexicon {
+    /// Those that many systems have.
+    Common,
+    /// In names of hosts: the fewest.
+    Hosts,
+}
+
+impl Lexicon {
+    fn has(self, word: &str) -> bool {
+        match self {
+            Self::Common => public::is_public(word),
+            Self::Hosts => public::is_public_label(word),
+        }
+    }
+}
+
+impl Redactor {
+    pub(super) fn words(&self, text: &str, lexicon: Lexicon) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(first) = rest.chars().next() {
+            let length = if let Some(length) = uuid_length(rest) {
+                out.push_str(&self.uuid(&rest[..length]));
+                length
+            } else if let Some((address, mark, length)) = dotted(text, text.len() - rest.len()) {
+                let new = self.ipv4(address).to_string();
+                out.push_str(&new.replace('.', mark));
+                length
+            } else if first.is_ascii_alphanumeric() {
+                let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
+                let word = &rest[..end.unwrap_or(rest.len())];
+                out.push_str(&self.known_word(word, lexicon));
+                word.len()
+            } else if first.is_ascii() {
+                out.push(first);
+                1
+            } else {
+                let run = &rest[..rest.find(|c: char| c.is_ascii()).unwrap_or(rest.len())];
+                out.push_str(&self.greek(run));
+                run.len()
+            };
+            rest = &rest[length..];
+        }
+        out
+    }
+
+    /// Group by group: one of letters alone is no number to a pattern.
+    fn uuid(&self, uuid: &str) -> String {
+        let group = |group: &str| self.shaped("mixed", group, |_| true);
+        uuid.split('-').map(group).collect::<Vec<_>>().join("-")
+    }
+
+    /// Words come again and again.
+    fn known_word(&self, word: &str, lexicon: Lexicon) -> String {
+        if let Some(known) = self.remembered(word, lexicon) {
+            return known;
+        }
+        let new = self.word(word, lexicon);
+        self.remember(word, lexicon, &new);
+        new
+    }
+
+    fn word(&self, word: &str, lexicon: Lexicon) -> String {
+        if lexicon.has(word) {
+            return word.to_owned();
+        }
+        let digits = word.bytes().filter(u8::is_ascii_digit).count();
+        if digits == word.len() {
+            return self.number(word);
+        }
+        if digits == 0 {
+            return self.letters(word);
+        }
+        let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        if word.len() - letters.len() == digits {
+            let new = if lexicon.has(letters) {
+                letters.to_owned()
+            } else {
+                self.few_letters(letters, !is_hex(letters))
+            };
+            return new + &self.number(&word[letters.len()..]);
+        }
+        let is_pattern =
+            is_hex(word) && word.len() >= HEX_MIN || word.len() >= MIXED_MIN && digits >= 2;
+        if is_pattern {
+            let is_wanted = |new: &str| is_hex(word) || !is_hex(new);
+            return self.shaped("mixed", word, is_wanted);
+        }
+        self.scattered(word, lexicon)
+    }
+
+    pub(super) fn number(&self, digits: &str) -> String {
+        if digits.len() <= DIGITS_MAX {
+            return digits.to_owned();
+        }
+        self.shaped("number", digits, |_| true)
+    }
+
+    fn letters(&self, word: &str) -> String {
+        if word.len() <= LETTERS_MAX && !public::is_public(word) {
+            return self.few_letters(word, false);
+        }
+        // Logs are known by these parts of their names, and what else there is in a name stays hidden.
+        let token = self.token(word);
+        if word.starts_with("trace") {
+            return format!("trace{token}");
+        }
+        match ["log", "out"].iter().find(|part| word.contains(**part)) {
+            Some(part) => token + part,
+            None => token,
+        }
+    }
+
+    /// Letters for as many letters. Those of hexadecimal numbers stay such, others do not become it
+    /// where that matters.
+    fn few_letters(&self, letters: &str, is_never_hex: bool) -> String {
+        // A public word that must not stay: what stays may be met elsewhere.
+        if public::is_public(letters) {
+            return self.token(letters);
+        }
+        let is_wanted = |new: &str| !(public::is_public(new) || is_never_hex && is_hex(new));
+        let purpose = match (is_never_hex, is_hex(letters)) {
+            (true, _) => "letters, not hexadecimal",
+            (false, true) => "letters, hexadecimal",
+            (false, false) => "letters",
+        };
+        if is_never_hex {
+            self.permuted(purpose, letters, &radixes(letters, false), is_wanted)
+        } else {
+            // Of few letters all that are hexadecimal are among themselves, so the others are, too.
+            let is_like = |new: &str| is_wanted(new) && is_hex(new) == is_hex(letters);
+            self.permuted(
+                purpose,
+                letters,
+                &radixes(letters, is_hex(letters)),
+                is_like,
+            )
+        }
+    }
+
+    /// Letters and digits here and there: each sort by itself.
+    fn scattered(&self, word: &str, lexicon: Lexicon) -> String {
+        let is_digit = |byte: &u8| byte.is_ascii_digit();
+        let letters: String = word.chars().filter(char::is_ascii_alphabetic).collect();
+        let new = match (public::is_public(&letters), lexicon) {
+            (true, Lexicon::Common) => letters,
+            (true, Lexicon::Hosts) => return self.token(word),
+            (false, _) => self.few_letters(&letters, !is_hex(&letters)),
+        };
+        let mut new = new.chars();
+        let mut out = String::with_capacity(word.len());
+        for run in word.as_bytes().chunk_by(|a, b| is_digit(a) == is_digit(b)) {
+            let run = std::str::from_utf8(run).unwrap_or_default();
+            if run.starts_with(|c: char| c.is_ascii_digit()) {
+                out.push_str(&self.number(run));
+            } else {
+                out.extend(new.by_ref().take(run.len()));
+            }
+        }
+        out
+    }
+
+    /// Digits for digits, letters for letters; those of hexadecimal numbers for themselves.
+    fn shaped(&self, purpose: &str, word: &str, is_wanted: impl Fn(&str) -> bool) -> String {
+        self.permuted(purpose, word, &radixes(word, is_hex(word)), is_wanted)
+    }
+
+    fn permuted(
+        &self,
+        purpose: &str,
+        word: &str,
+        radixes: &[u32],
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> String {
+        let mut digits: Vec<u32> = word.bytes().map(digit).collect();
+        let written = |digits: &[u32]| -> String {
+            let pairs = digits.iter().zip(word.bytes());
+            pairs.map(|(digit, like)| letter(*digit, like)).collect()
+        };
+        self.cipher().digits(purpose, radixes, &mut digits, |new| {
+            is_wanted(&written(new))
+        });
+        written(&digits)
+    }
+
+    /// Ten letters that stand for anything: two that are the same stand for the same.
+    pub(super) fn token(&self, text: &str) -> String {
+        // Without `l`: `log` is what logs are known by. Without what does not look like a word.
+        const CONSONANTS: &[u8; 18] = b"bcdfghjkmnprstvwyz";
+        const VOWELS: &[u8; 5] = b"aeiou";
+        let mut bytes = [0; 20];
+        self.cipher()
+            .bytes("token", text.as_bytes())
+            .fill(&mut bytes);
+        let pick = |letters: &[u8], bytes: &[u8]| {
+            let number = u16::from_le_bytes([bytes[0], bytes[1]]);
+            char::from(letters[usize::from(number) % letters.len()])
+        };
+        let syllables = bytes.chunks_exact(4);
+        syllables
+            .flat_map(|bytes| [pick(CONSONANTS, &bytes[..2]), pick(VOWELS, &bytes[2..])])
+            .collect()
+    }
+
+    fn greek(&self, text: &str) -> String {
+        const LETTERS: [char; 24] = [
+            'α', 'β', 'γ', 'δ', 'ε', 'ζ', 'η', 'θ', 'ι', 'κ', 'λ', 'μ', 'ν', 'ξ', 'ο', 'π', 'ρ',
+            'σ', 'τ', 'υ', 'φ', 'χ', 'ψ', 'ω',
+        ];
+        let mut bytes = [0; 6];
+        self.cipher()
+            .bytes("greek", text.as_bytes())
+            .fill(&mut bytes);
+        let letter = |byte: u8| LETTERS[usize::from(byte) % LETTERS.len()];
+        bytes.into_iter().map(letter).collect()
+    }
+}
+
+fn is_hex(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// How many characters may stand in each place.
+fn radixes(word: &str, is_hex: bool) -> Vec<u32> {
+    let radix = |byte: u8| match byte {
+        b'0'..=b'9' => 10,
+        _ if is_hex => 6,
+        _ => 26,
+    };
+    word.bytes().map(radix).collect()
+}
+
+fn digit(byte: u8) -> u32 {
+    u32::from(match byte {
+        b'0'..=b'9' => byte - b'0',
+        b'a'..=b'z' => byte - b'a',
+        b'A'..=b'Z' => byte - b'A',
+        _ => 0,
+    })
+}
+
+fn letter(digit: u32, like: u8) -> char {
+    let first = match like {
+        b'0'..=b'9' => b'0',
+        b'a'..=b'z' => b'a',
+        b'A'..=b'Z' => b'A',
+        other => other,
+    };
+    char::from(first + digit as u8)
+}
+
+/// Four numbers that may be an address, as in `ip-10-0-1-23`: it, the mark between them, its length.
+fn dotted(text: &str, at: usize) -> Option<(Ipv4Addr, &str, usize)> {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric();
+    let rest = &text[at..];
+    let before = text.as_bytes()[..at].last();
+    if !rest.starts_with(|c: char| c.is_ascii_digit()) || before.is_some_and(is_word) {
+        return None;
+    }
+    let first = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let mark = rest
+        .get(first..first + 1)
+        .filter(|mark| matches!(*mark, "." | "-" | "_"))?;
+    let mut length = 0;
+    let mut octets = [0; 4];
+    for (place, octet) in octets.iter_mut().enumerate() {
+        if place > 0 {
+            length += rest[length..].starts_with(mark).then_some(1)?;
+        }
+        let digits = rest[length..]
+            .bytes()
+            .take_while(u8::is_ascii_digit)
+            .count();
+        *octet = rest[length..length + digits].parse().ok()?;
+        length += digits;
+    }
+    let ends = |number: &str| number.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let after = &rest[length..];
+    let goes_on = ends(after) || after.strip_prefix(mark).is_some_and(ends);
+    (!goes_on).then(|| (Ipv4Addr::from(octets), mark, length))
+}
+
+fn uuid_length(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes().get(..UUID_LENGTH)?;
+    let mut groups = bytes.split(|byte| *byte == b'-');
+    let is_like = UUID_GROUPS.iter().all(|length| {
+        groups
+            .next()
+            .is_some_and(|group| group.len() == *length && group.iter().all(u8::is_ascii_hexdigit))
+    });
+    let ends = text.as_bytes().get(UUID_LENGTH);
+    let ends = ends.is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    (is_like && groups.next().is_none() && ends).then_some(UUID_LENGTH)
+}

@@ -1,0 +1,89 @@
+"""What is exported is read by the tools it is for, or by their own definitions of the format."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[4]
+TRACES = ["web-incident/trace.tar.zst"]
+
+
+@pytest.fixture(scope="session")
+def program():
+    named = os.environ.get("WHYSLOW_BINARY")
+    if not named:
+        pytest.skip("WHYSLOW_BINARY does not name the program")
+    return named
+
+
+@pytest.fixture(scope="session", params=[*TRACES, "stacks"])
+def recording(request, program, tmp_path_factory):
+    """A recording, made from a trace that comes with the project."""
+    folder = tmp_path_factory.mktemp("recorded")
+    source = ROOT / "fixtures" / request.param
+    if request.param == "stacks":
+        source = folder / "stacks.txt"
+        source.write_text(stacks())
+    path = folder / "made.wsl"
+    subprocess.run([program, "import", source, "-o", path, "-q"], check=True)
+    return path
+
+
+@pytest.fixture
+def export(program, recording, tmp_path):
+    def run(form, *flags):
+        path = tmp_path / form
+        subprocess.run([program, "export", form, recording, "-q", "-o", path, *flags], check=True)
+        return path
+
+    return run
+
+
+@pytest.fixture
+def ask(program, recording):
+    def run(*words):
+        kind, verb, *flags = words
+        answer = subprocess.run(
+            [program, kind, verb, recording, "--json", "-q", *flags],
+            check=True,
+            stdout=subprocess.PIPE,
+        )
+        return json.loads(answer.stdout)
+
+    return run
+
+
+@pytest.fixture
+def rows_of(program, recording):
+    """Rows of each table, as `info` counts them."""
+    answer = subprocess.run(
+        [program, "info", recording, "--json", "-q"], check=True, stdout=subprocess.PIPE
+    )
+    tables = json.loads(answer.stdout)["tables"]
+    listed = next(table for table in tables if table["name"] == "tables")
+    counted = {row["table"]: row["rows"] for row in listed["rows"]}
+    return lambda table: counted.get(table, 0)
+
+
+def stacks():
+    """Three threads that wait with stacks, one of them with names that are no names."""
+    lines = ["whyslow-text 1"]
+    names = ["web", "db", "<b>;x 1"]
+    for number in range(60):
+        tid = 10 + number % 3
+        comm = json.dumps(names[number % 3])
+        begin, end = f"{1 + number}.000000000", f"{1 + number}.{5 + number:03}000000"
+        who = f"(tid={tid} pid=10 comm={comm})"
+        lines += [
+            f"{begin} [0] {who} sched_switch prev={tid} prev_comm={comm} prev_state=D next=0",
+            f"{end} [0] sched_switch prev=0 prev_state=R next={tid} next_comm={comm}",
+            f"{end} [0] {who} stack kind=back since={begin} state=D cpu=0 "
+            f"kernel=io_schedule;k{number % 5} user=u{number % 4};main",
+            f"{1 + number}.900000000 [0] {who} sched_switch prev={tid} prev_comm={comm} "
+            f"prev_state=S next={10 + (number + 1) % 3} "
+            f"next_comm={json.dumps(names[(number + 1) % 3])}",
+        ]
+    return "\n".join(lines) + "\n"

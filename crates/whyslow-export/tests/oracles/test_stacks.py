@@ -1,0 +1,68 @@
+"""Profiles are read by the tools they are for; each finds the time that `stacks` tells."""
+
+import json
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as tree
+
+import pytest
+
+
+@pytest.fixture
+def told(ask):
+    """Time away from the CPU, ns, of the whole recording."""
+    tables = ask("stacks", "usage", "--op", "offcpu", "-n", "0")["tables"]
+    return sum(row["total_ns"] for table in tables for row in table["rows"])
+
+
+def test_collapsed(export, told):
+    lines = export("collapsed").read_text().splitlines()
+    weights = [int(re.fullmatch(r"[^;]+(?:;[^;]+)* (\d+)", line)[1]) for line in lines]
+    assert sum(weights) == told
+
+
+def test_pprof(export, told):
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("go is not installed")
+    path = export("pprof")
+    top = subprocess.run(
+        [go, "tool", "pprof", "-sample_index=offcpu", "-unit=ns", "-nodecount=100000", "-top", path],
+        check=True,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ).stdout
+    if told == 0:
+        assert "Total samples = 0" in top or "profile is empty" in top, top
+        return
+    flat = re.findall(r"^\s*(\d+)ns\s", top, re.MULTILINE)
+    assert sum(int(ns) for ns in flat) == told, top[:2000]
+
+
+def test_speedscope(export, told):
+    document = json.loads(export("speedscope").read_text())
+    assert document["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+    frames = document["shared"]["frames"]
+    total = 0
+    for profile in document["profiles"]:
+        assert profile["type"] == "sampled" and profile["unit"] == "nanoseconds"
+        assert len(profile["samples"]) == len(profile["weights"])
+        assert all(0 <= frame < len(frames) for stack in profile["samples"] for frame in stack)
+        assert profile["endValue"] - profile["startValue"] == sum(profile["weights"])
+        total += sum(profile["weights"])
+    assert total == told
+
+
+def test_svg(export, told):
+    root = tree.parse(export("svg")).getroot()
+    name = "{http://www.w3.org/2000/svg}"
+    titles = [group.find(f"{name}title").text for group in root.iter(f"{name}g") if group.find(f"{name}title") is not None]
+    if told == 0:
+        assert titles == []
+        return
+    whole = next(title for title in titles if title.startswith("all: "))
+    assert int(re.search(r"(\d+) ns", whole)[1]) == told
+    outside = [value for element in root.iter() for key, value in element.items() if "href" in key or value.startswith("http")]
+    assert outside == []

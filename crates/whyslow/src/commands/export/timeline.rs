@@ -1,0 +1,34 @@
+use whyslow_export::write_perfetto;
+
+use super::{Form, window, write};
+use crate::cli::{ExportArgs, TalkArgs};
+use crate::commands::ask::filter_of;
+use crate::failure::Failure;
+use crate::recording::Opened;
+
+pub(super) fn perfetto(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    let opened = Opened::find(args.recording.as_deref(), talk)?;
+    let window = window(args, &opened)?;
+    let filter = filter_of(&args.filter)?;
+    let written = write(args, Form::Binary, |out| {
+        Ok(write_perfetto(&*opened.tables, window, &filter, out)?)
+    })?;
+    if !talk.quiet {
+        crate::talk::line(&format!(
+            "{} time slices, {} wakeups, {} calls, {} requests, {} waits for locks, {} counts",
+            written.slices_of_cpus,
+            written.wakeups,
+            written.calls,
+            written.requests,
+            written.lock_waits,
+            written.counters,
+        ));
+    }
+    if written.losses > 0 {
+        crate::talk::line(&format!(
+            "! events were lost in the window ({} ranges): they are marked",
+            written.losses
+        ));
+    }
+    Ok(())
+}
