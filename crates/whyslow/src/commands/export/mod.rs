@@ -1,9 +1,11 @@
 //! `export`: a recording, or a window of it, for other tools.
 
+mod snapshot;
 pub(crate) mod stacks;
 mod timeline;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
 
 use whyslow_export::ExportError;
 use whyslow_model::Window;
@@ -15,6 +17,7 @@ use crate::recording::Opened;
 
 pub(super) fn run(command: &ExportCommand, talk: &TalkArgs) -> Result<(), Failure> {
     match command {
+        ExportCommand::Snapshot(args) => snapshot::run(args, talk),
         ExportCommand::Svg(args) => stacks::svg(args, talk),
         ExportCommand::Perfetto(args) => timeline::perfetto(args, talk),
         ExportCommand::Collapsed(args) => stacks::collapsed(args, talk),
@@ -32,15 +35,11 @@ enum Form {
 
 /// Writes where the flags say: a file is there whole or not at all.
 fn write<T>(
-    args: &ExportArgs,
+    output: Option<&Path>,
     form: Form,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let Some(path) = args
-        .output
-        .as_deref()
-        .filter(|path| path.as_os_str() != "-")
-    else {
+    let Some(path) = output.filter(|path| path.as_os_str() != "-") else {
         if form == Form::Binary && io::stdout().is_terminal() {
             return Err(
                 Failure::usage("this form is binary and standard output is a terminal")
@@ -63,10 +62,7 @@ fn write<T>(
 /// The window of the flags in this recording.
 fn window(args: &ExportArgs, opened: &Opened) -> Result<Option<Window>, Failure> {
     let calendar = opened.calendar(None);
-    let resolve = |text: crate::time::WindowText| {
-        text.resolve(&calendar, |operation| opened.window_of(operation))
-    };
-    args.window.text().map(resolve).transpose()
+    opened.window(args.window.text().as_ref(), &calendar)
 }
 
 impl From<ExportError> for Failure {
