@@ -49,8 +49,10 @@ pub(crate) fn heat(
         unknown: 0,
     };
     let mut pages = PageReader::new(&tiles.file)?;
+    let mut map = vec![[(0, 0); ROWS]; grid.columns()];
     for lane in tiles.lanes(track) {
-        let map = read(tiles, lane, grid, &mut pages)?;
+        map.fill([(0, 0); ROWS]);
+        read(tiles, lane, grid, &mut pages, &mut map)?;
         tell(&map, track, lane.id, &mut heat);
     }
     Ok(Some(heat))
@@ -95,17 +97,17 @@ impl Grid {
 }
 
 /// Count and sum of lengths, by column and octave.
-type Map = Vec<[(u64, u64); ROWS]>;
+type Map = [[(u64, u64); ROWS]];
 
 fn read(
     tiles: &Tiles,
     lane: &LaneAt,
     grid: Grid,
     pages: &mut PageReader<'_>,
-) -> Result<Map, TilesError> {
-    let mut map = vec![[(0, 0); ROWS]; grid.columns()];
+    map: &mut Map,
+) -> Result<(), TilesError> {
     if lane.index.bytes == 0 {
-        return Ok(map);
+        return Ok(());
     }
     let index = tiles.file.summed("the index of a map", lane.index)?;
     let damaged = |what, offset| tiles.file.damaged(what, offset, "it cannot be read");
@@ -127,12 +129,12 @@ fn read(
             let block = block.ok_or_else(|| damaged("a page", entry.page))?;
             if block.mark == width {
                 block
-                    .heat(&mut |item| add(&item, grid, &mut map))
+                    .heat(&mut |item| add(&item, grid, map))
                     .ok_or_else(|| damaged("a page", entry.page))?;
             }
         }
     }
-    Ok(map)
+    Ok(())
 }
 
 fn add(item: &HeatItem, grid: Grid, map: &mut Map) {
