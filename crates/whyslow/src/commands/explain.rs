@@ -18,7 +18,12 @@ pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
     }
     let opened = Opened::find(args.recording.as_deref(), talk)?;
     let beside = Beside::find(args, talk)?;
-    let (report, calendar) = report(args, &opened, &*opened.tables, beside.as_ref())?;
+    let tables = &*opened.tables;
+    let other = beside
+        .as_ref()
+        .map(|beside| beside.other((&opened, tables), beside.tables(), args))
+        .transpose()?;
+    let (report, calendar) = report(args, &opened, tables, other)?;
     output::stories::write(&report, &opened.subject(), &calendar, &args.output, talk)
 }
 
@@ -27,7 +32,7 @@ pub(crate) fn report(
     args: &ExplainArgs,
     opened: &Opened,
     tables: &dyn Tables,
-    beside: Option<&Beside>,
+    other: Option<Other<'_>>,
 ) -> Result<(Report, Calendar), Failure> {
     let calendar = opened.calendar(zone(args));
     let mut question = Question {
@@ -52,10 +57,6 @@ pub(crate) fn report(
         }
         None => {}
     }
-    let other = match beside {
-        Some(beside) => Some(beside.other((opened, tables), args)?),
-        None => None,
-    };
     Ok((explain(tables, &question, other)?, calendar))
 }
 
@@ -105,14 +106,21 @@ impl Beside {
         self.opened.as_ref().map(|opened| opened.path())
     }
 
-    fn other<'o>(
+    /// Of another recording, its tables.
+    pub(crate) fn tables(&self) -> Option<&dyn Tables> {
+        self.opened.as_ref().map(|opened| &*opened.tables)
+    }
+
+    /// What `asked` is compared with; `tables` are those of the other recording, perhaps with limits.
+    pub(crate) fn other<'o>(
         &'o self,
-        (asked, tables): (&'o Opened, &'o dyn Tables),
+        asked: (&'o Opened, &'o dyn Tables),
+        tables: Option<&'o dyn Tables>,
         args: &ExplainArgs,
     ) -> Result<Other<'o>, Failure> {
-        let (opened, tables) = match &self.opened {
-            Some(opened) => (&**opened, &*opened.tables),
-            None => (asked, tables),
+        let (opened, tables) = match (&self.opened, tables) {
+            (Some(opened), Some(tables)) => (&**opened, tables),
+            _ => asked,
         };
         let calendar = opened.calendar(zone(args));
         let resolve =
@@ -124,7 +132,7 @@ impl Beside {
             recording: if self.opened.is_some() {
                 &self.name
             } else {
-                asked.name()
+                asked.0.name()
             },
             is_same: self.opened.is_none(),
         })

@@ -8,6 +8,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use whyslow_explain::{MECHANISMS_TOLD, why};
 use whyslow_model::mechanism::MECHANISMS;
+use whyslow_store::Tables;
 
 use super::limited::{Gauge, Limited};
 use super::questions::wrong_words;
@@ -105,7 +106,13 @@ fn write(
 ) -> Result<Vec<u8>, Refusal> {
     let opened = &held.opened;
     let tables = Limited::new(&*opened.tables, gauge);
-    let (report, calendar) = report(args, opened, &tables, beside)?;
+    let others = beside.and_then(Beside::tables);
+    let others = others.map(|others| Limited::new(others, gauge));
+    let other = beside.map(|beside| {
+        let others = others.as_ref().map(|others| -> &dyn Tables { others });
+        beside.other((opened, &tables), others, args)
+    });
+    let (report, calendar) = report(args, opened, &tables, other.transpose()?)?;
     if format == Format::Json {
         let failed = |error| Failure::new(format!("failed to write JSON: {error}"));
         return Ok(serde_json::to_vec(&report).map_err(failed)?);

@@ -27,6 +27,7 @@ const REFUSED: &[&str] = &[
     "no-pager",
     "strict",
     "why",
+    "title",
     "color",
     "quiet",
     "progress",
@@ -380,6 +381,9 @@ mod tests {
         keys.extend(["what", "view", "interval", "count"].map(str::to_owned));
         assert_eq!(described("/table"), keys);
         assert_eq!(described("/explain"), taken(&[vec!["explain"]]));
+        let mut keys = taken(&[vec!["export", "svg"]]);
+        keys.remove("format");
+        assert_eq!(described("/flame"), keys);
     }
 
     #[test]
