@@ -1,20 +1,24 @@
 //! `export`: a recording, or a window of it, for other tools.
 
+mod report;
 pub(crate) mod stacks;
 mod timeline;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
 
 use whyslow_export::ExportError;
 use whyslow_model::Window;
 
-use crate::cli::{ExportArgs, ExportCommand, TalkArgs};
+use crate::cli::{ExportArgs, ExportCommand, TalkArgs, WindowArgs};
 use crate::failure::Failure;
 use crate::output;
 use crate::recording::Opened;
 
 pub(super) fn run(command: &ExportCommand, talk: &TalkArgs) -> Result<(), Failure> {
     match command {
+        ExportCommand::Html(args) => report::html(args, talk),
+        ExportCommand::Md(args) => report::markdown(args, talk),
         ExportCommand::Svg(args) => stacks::svg(args, talk),
         ExportCommand::Perfetto(args) => timeline::perfetto(args, talk),
         ExportCommand::Collapsed(args) => stacks::collapsed(args, talk),
@@ -36,11 +40,15 @@ fn write<T>(
     form: Form,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let Some(path) = args
-        .output
-        .as_deref()
-        .filter(|path| path.as_os_str() != "-")
-    else {
+    write_to(args.output.as_deref(), form, write)
+}
+
+fn write_to<T>(
+    output: Option<&Path>,
+    form: Form,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let Some(path) = output.filter(|path| path.as_os_str() != "-") else {
         if form == Form::Binary && io::stdout().is_terminal() {
             return Err(
                 Failure::usage("this form is binary and standard output is a terminal")
@@ -62,11 +70,15 @@ fn write<T>(
 
 /// The window of the flags in this recording.
 fn window(args: &ExportArgs, opened: &Opened) -> Result<Option<Window>, Failure> {
+    window_of(&args.window, opened)
+}
+
+fn window_of(args: &WindowArgs, opened: &Opened) -> Result<Option<Window>, Failure> {
     let calendar = opened.calendar(None);
     let resolve = |text: crate::time::WindowText| {
         text.resolve(&calendar, |operation| opened.window_of(operation))
     };
-    args.window.text().map(resolve).transpose()
+    args.text().map(resolve).transpose()
 }
 
 impl From<ExportError> for Failure {
