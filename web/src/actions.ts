@@ -64,7 +64,7 @@ const BY_KEY = new Map(ACTIONS.filter((action) => action.keys).map((action) => [
 
 /** Keys after `g` count for so long, ms. */
 const CHORD_MS = 1200;
-let chord = 0;
+let chord = Number.NEGATIVE_INFINITY;
 
 /** Handles keys for the whole page; charts take what is theirs before. */
 export function onKey(event: KeyboardEvent): void {
@@ -83,7 +83,7 @@ export function onKey(event: KeyboardEvent): void {
     if (dialog.value || !lettersAct.value || isTyping(event.target)) return;
     const isChord = performance.now() - chord < CHORD_MS;
     const action = BY_KEY.get(isChord ? `g ${event.key}` : event.key);
-    chord = !isChord && event.key === "g" ? performance.now() : 0;
+    chord = !isChord && event.key === "g" ? performance.now() : Number.NEGATIVE_INFINITY;
     if (!action) return;
     event.preventDefault();
     action.run();

@@ -10,7 +10,7 @@ export function hostileTrace() {
         const time = (ms) => `${1 + at}.${String(ms).padStart(3, "0")}000000`;
         lines.push(
             `${time(0)} [0] sched_switch prev=0 next=${tid} prev_state=R next_comm=${comm}`,
-            `${time(1)} [0] (tid=${tid} pid=${tid} comm=${comm}) syscall_enter name=openat filename=${quoted}`,
+            `${time(1)} [0] (tid=${tid} pid=${tid} comm=${comm}) syscall_enter name=openat path=${quoted}`,
             `${time(2)} [0] (tid=${tid} comm=${comm}) sched_switch prev=${tid} prev_comm=${comm} prev_state=D next=0`,
             `${time(402)} [0] sched_switch prev=0 prev_state=R next=${tid} next_comm=${comm}`,
             `${time(402)} [0] (tid=${tid} comm=${comm}) stack kind=back since=${time(2)} state=D cpu=0 kernel=${quoted} user=${quoted}`,

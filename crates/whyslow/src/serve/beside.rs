@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 
 /// Nobody waits in front of a browser.
-const QUESTION_MAX: Duration = Duration::from_secs(600);
+const QUESTION_MAX: Duration = Duration::from_mins(10);
 const MEMORY_MAX: i64 = 8 << 30;
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 

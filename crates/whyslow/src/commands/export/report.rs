@@ -91,7 +91,7 @@ fn assembled(parts: &Parts<'_>) -> Result<String, Failure> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
         .map_err(|error| Failure::new(format!("there are no random numbers: {error}")))?;
-    let nonce: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let nonce = BASE64.encode(bytes);
     let policy = format!(
         "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; \
          img-src data: blob:; base-uri 'none'; form-action 'none'"

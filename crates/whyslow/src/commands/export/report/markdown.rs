@@ -70,19 +70,20 @@ fn written(answers: &Answers, span: Option<Span>) -> Result<String, Failure> {
             }
         }
         if !part.is_empty() {
-            document.push_str(&format!("\n## {title}\n{part}"));
+            document.extend(["\n## ", title, "\n", &part]);
         }
     }
     notes.sort();
     notes.dedup();
     if !notes.is_empty() {
         document.push_str("\n## Notes\n\n");
-        document.extend(notes.iter().map(|note| format!("- {note}\n")));
+        document.extend(notes.iter().flat_map(|note| ["- ", note, "\n"]));
     }
-    document.push_str(&format!(
-        "\nMade by whyslow {}, from the recording alone.\n",
-        env!("CARGO_PKG_VERSION")
-    ));
+    document.extend([
+        "\nMade by whyslow ",
+        env!("CARGO_PKG_VERSION"),
+        ", from the recording alone.\n",
+    ]);
     Ok(document)
 }
 
