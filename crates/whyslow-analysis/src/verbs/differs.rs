@@ -304,10 +304,7 @@ fn chance((k, n): (i64, i64), (other, rest): (i64, i64)) -> f64 {
 
 /// Of values of one family that the same operations have, the first.
 fn distinct(found: Vec<(Difference, f64)>) -> Vec<(Difference, f64)> {
-    let family = |key: Key| {
-        let place = |family: &&[Key]| family.contains(&key);
-        FAMILIES.iter().position(|family| place(&family))
-    };
+    let family = |key: Key| FAMILIES.iter().position(|family| family.contains(&key));
     let rank = |key: Key| {
         let all = FAMILIES.iter().flat_map(|family| family.iter());
         all.into_iter().position(|known| *known == key)

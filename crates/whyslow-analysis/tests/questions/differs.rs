@@ -88,11 +88,19 @@ fn what_says_the_same_is_said_once() {
 
 #[test]
 fn counts_are_those_of_statistics_over_the_same_windows() {
-    let tables = recording(&calls());
-    let (inside, others) = (
-        Window::new(0, 101_000_000),
-        Window::new(200_000_000, 400_000_000),
-    );
+    // A backup in the first half, between the others' calls.
+    let mut lines = String::new();
+    let plain = calls().replace(" write write backup", " read read web");
+    for (number, line) in (0..).zip(plain.lines()) {
+        let begin = 6001 + number * 10_000;
+        writeln!(lines, "{line}").unwrap();
+        if number < 19 {
+            writeln!(lines, "{begin} {} write write backup - 1 /b", begin + 1).unwrap();
+        }
+    }
+    let tables = recording(&lines);
+    let inside = Window::new(0, 200_000_000);
+    let others = Window::new(200_000_000, 400_000_000);
     let mut question = Question::new(Kind::Io, Verb::Differs);
     question.window = Some(inside);
     question.baseline = Some(others);
