@@ -53,6 +53,7 @@ export async function serve(...recordings) {
     });
     return {
         url,
+        pid: child.pid,
         stop: async () => {
             child.removeAllListeners("exit");
             const ended = new Promise((resolve) => child.on("exit", resolve));
