@@ -65,6 +65,16 @@ test("its charts pan and zoom", { skip }, async () => {
     await context.close();
 });
 
+test("devices stand beside each other in it", { skip }, async () => {
+    const { page, wrong, context } = await openFile(of, report, "#?page=block&tab=block-heat");
+    await settled(page);
+    assert.ok((await page.locator(".maps canvas").count()) >= 3);
+    assert.equal(await page.locator(".problem").count(), 0, await page.locator("main").innerText());
+    await picture(page, "report-heat");
+    assert.deepEqual(wrong, []);
+    await context.close();
+});
+
 for (const scheme of ["light", "dark"]) {
     test(`every page of it opens in ${scheme}`, { skip }, async () => {
         for (const name of PAGES) {

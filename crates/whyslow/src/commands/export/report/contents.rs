@@ -19,6 +19,10 @@ const ARROW: &str = "application/vnd.apache.arrow.stream";
 const STORIES: usize = 6;
 /// Lanes of a track.
 const LANES: usize = 120;
+/// Devices with a map each.
+const DEVICES: usize = 12;
+/// In a question of the pages, each device in turn.
+const EACH_DEVICE: &str = "dev=EACH&";
 /// Cells over the width of a window.
 const CELLS: f64 = 1500.0;
 const TILE_CELLS: f64 = 1024.0;
@@ -54,8 +58,16 @@ impl Contents {
             .iter()
             .filter(|one| !one.contains(LEFT_OUT))
             .collect();
-        for question in &usual {
+        for question in usual.iter().filter(|one| !one.contains(EACH_DEVICE)) {
             found.ask(answers, question, whole.filter(|_| takes_window(question)))?;
+        }
+        let devices = found.devices();
+        for question in usual.iter().filter(|one| one.contains(EACH_DEVICE)) {
+            for device in &devices {
+                let name: String = form_urlencoded::byte_serialize(device.as_bytes()).collect();
+                let question = question.replace(EACH_DEVICE, &format!("dev={name}&"));
+                found.ask(answers, &question, whole)?;
+            }
         }
         let spans = found.spans(info.begin_ns, total);
         for (span, pages) in &spans {
@@ -108,6 +120,16 @@ impl Contents {
             .map_err(|error| Failure::new(format!("{address} has no answer")).caused_by(&error))?;
         self.answers.insert(address.to_owned(), answer);
         Ok(())
+    }
+
+    /// Devices that did anything, as far as the pages draw them beside each other.
+    fn devices(&self) -> Vec<String> {
+        let usage = self.answers.get("table?view=usage&what=block");
+        let rows = usage.and_then(|usage| usage["tables"][0]["rows"].as_array());
+        let names = rows.into_iter().flatten();
+        let names = names.filter_map(|row| row["dev"].as_str());
+        let names: BTreeSet<&str> = names.collect();
+        names.into_iter().take(DEVICES).map(str::to_owned).collect()
     }
 
     /// Windows that the stories lead to, with the pages that show them.
