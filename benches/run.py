@@ -3,7 +3,7 @@
 
     ./dev bench              all parts
     ./dev bench decode       only those parts: decode, import, scale, questions, views, explain, tiles,
-                             cost, load
+                             ui, cost, load
     ./dev bench --write      and put the tables into docs/performance.md, those of the parts measured
     ./dev bench views --only 'block|irq'    only the questions with such names
 
@@ -25,6 +25,7 @@ from pathlib import Path
 
 import cost
 import load
+import pages
 import stories
 import tiles
 import views
@@ -393,6 +394,21 @@ def bench_tiles(work, _):
     return table(title, tiles.HEADER, rows) + said(notes)
 
 
+def bench_ui(work, _):
+    """Pages in a browser, frames while somebody zooms, tiles over HTTP."""
+    rows, notes = [], []
+    for size in pages.SIZES:
+        if not pages.fits(size, work):
+            notes.append(f"skipped: {size:,} rows, there is no room for them")
+            continue
+        recording, _ = machine(work, size, "together")
+        rows.append(pages.row(pages.measure(ROOT, WHYSLOW, recording)))
+    size = pages.bundle_kb(ROOT)
+    notes.append(f"Pages, scripts and styles are {size:.0f} kB compressed (mark {pages.BUNDLE_KB} kB)")
+    title = "Pages in Chromium without a graphics card, 1920 by 1080, server and browser on the same CPUs"
+    return table(title, pages.HEADER, rows) + said(notes)
+
+
 def machine(work, rows, *spread):
     """A recording with so many rows of each kind, or of all kinds together, and what it has."""
     rec = Path(os.environ.get("WHYSLOW_BENCH_MACHINES", work)) / ("-".join(["machine", str(rows), *spread]) + ".wsl")
@@ -474,7 +490,7 @@ def said(notes):
 
 ONLY = re.compile("")
 PARTS = {"decode": bench_decode, "import": bench_import, "scale": bench_scale, "questions": bench_questions, "views": bench_views,
-         "explain": bench_explain, "tiles": bench_tiles, "cost": bench_cost, "load": bench_load}
+         "explain": bench_explain, "tiles": bench_tiles, "ui": bench_ui, "cost": bench_cost, "load": bench_load}
 BEGIN = "<!-- measured by `./dev bench --write` from here to the end -->\n"
 
 
@@ -490,7 +506,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="whyslow-bench-") as folder:
         work = Path(folder)
         # What is recorded needs none.
-        traces = {} if set(arguments.parts) and set(arguments.parts) <= {"cost", "explain", "load", "tiles"} else find_traces(work)
+        traces = {} if set(arguments.parts) and set(arguments.parts) <= {"cost", "explain", "load", "tiles", "ui"} else find_traces(work)
         for name in arguments.parts or PARTS:
             texts.append(PARTS[name](work, traces))
     if arguments.write:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The story of the bundled incident, and of one that is made now if LIVE is set. Called by ./dev demo with
-# WHYSLOW, WORK and FIXTURE set.
+# The story of the bundled incident, and of one that is made now if LIVE is set; a report of the last of
+# them, and with SERVE it is served. Called by ./dev demo with WHYSLOW, WORK and FIXTURE set.
 set -euo pipefail
 
 rec="$WORK/web.wsl"
@@ -32,11 +32,24 @@ run block top "$rec" -w "$id" -n 4
 tell "All of that in one question."
 run explain "$rec" -n 1
 
-if [ -z "${LIVE:-}" ]; then
+# What is left to look at; the end of everything.
+finish() {
+    tell "To send to a colleague: one file, which opens in any browser, without a network."
+    run export html "$1" -o "$WORK/incident.html"
+    printf '\n  report     %s\n  recording  %s\n' "$WORK/incident.html" "$1"
+    if [ -n "${SERVE:-}" ]; then
+        tell "In the browser, until Ctrl-C."
+        exec "$WHYSLOW" serve "$1"
+    fi
+    printf '  browser    whyslow serve, or ./dev demo --serve\n'
     exit 0
+}
+
+if [ -z "${LIVE:-}" ]; then
+    finish "$rec"
 elif [ "$(id -u)" -ne 0 ]; then
     tell "The same for real, on a slow disk of its own, needs root: sudo ./dev demo"
-    exit 0
+    finish "$rec"
 fi
 tell "The same for real: a service on a slow disk of its own, and somebody's sync."
 storm="$WORK/storm.wsl"
@@ -45,9 +58,10 @@ python3 workloads/run.py sync_storm --record "$storm" --whyslow "$WHYSLOW" >"$WO
 if [ ! -d "$storm" ] || grep -q '"skipped"' "$WORK/truth.json"; then
     tell "This machine cannot make it (exit $status):"
     tail -n 5 "$WORK/said"
-    exit 0
+    finish "$rec"
 fi
 run explain "$storm" -n 1
 tell "What the incident itself says: guilty is $(python3 -c 'import json, sys
 guilty = json.load(open(sys.argv[1]))["guilty"]
 print(guilty["comm"], guilty["pid"])' "$WORK/truth.json")."
+finish "$storm"

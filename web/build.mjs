@@ -25,6 +25,11 @@ await build({
     legalComments: "none",
     logLevel: "warning",
 });
+// What a report has to hold: the questions of the pages, from the pages themselves.
+await build({ entryPoints: [join(root, "src/requests.ts")], outfile: join(out, "requests.mjs"), bundle: true, format: "esm", logLevel: "warning" });
+const { questions } = await import(join(out, "requests.mjs"));
+rmSync(join(out, "requests.mjs"));
+const asked = JSON.stringify(questions(), null, 1);
 cpSync(join(root, "src/index.html"), join(out, "index.html"));
 
 let bytes = 0;
@@ -36,6 +41,8 @@ if (bytes > GZIP_BYTES_MAX) {
     console.error(`error: more than the ${GZIP_BYTES_MAX} bytes that a slow line is to wait for`);
     process.exit(1);
 }
+
+writeFileSync(join(out, "questions.json"), `${asked}\n`);
 
 /** Everything a bundle is made from, in one order. */
 function sources(folder) {

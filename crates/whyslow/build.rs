@@ -8,7 +8,7 @@ use std::{env, fs};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-const NAMES: [&str; 3] = ["index.html", "app.js", "app.css"];
+const NAMES: [&str; 4] = ["index.html", "app.js", "app.css", "questions.json"];
 
 fn main() {
     let folder = Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"))

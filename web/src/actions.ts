@@ -5,6 +5,7 @@ import { clock, shown } from "./app";
 import { copy } from "./clipboard";
 import { commandOf } from "./commands";
 import { closeDialog, dialog, openDialog } from "./components/dialogs";
+import { savePicture } from "./picture";
 import { choose, chosen } from "./selection";
 import { go, view } from "./state";
 import { PAGE_LIST } from "./tabs";
@@ -54,6 +55,7 @@ export const ACTIONS: readonly Action[] = [
     { name: "bookmarks", keys: "m", run: () => openDialog("bookmarks") },
     { name: "copy the table", keys: "y", run: copyTable },
     { name: "copy this view as a command line", keys: "Y", run: () => void copy(commandOf(), "command") },
+    { name: "save this page as a picture (PNG)", keys: "P", run: () => void savePicture() },
     { name: "copy the link", keys: "l", run: () => void copy(location.href, "link") },
     { name: "light or dark", keys: "", run: theme.toggle },
     { name: "switch single-letter keys off or on", keys: "", run: () => (lettersAct.value = !lettersAct.value) },
@@ -64,7 +66,7 @@ const BY_KEY = new Map(ACTIONS.filter((action) => action.keys).map((action) => [
 
 /** Keys after `g` count for so long, ms. */
 const CHORD_MS = 1200;
-let chord = 0;
+let chord = Number.NEGATIVE_INFINITY;
 
 /** Handles keys for the whole page; charts take what is theirs before. */
 export function onKey(event: KeyboardEvent): void {
@@ -83,7 +85,7 @@ export function onKey(event: KeyboardEvent): void {
     if (dialog.value || !lettersAct.value || isTyping(event.target)) return;
     const isChord = performance.now() - chord < CHORD_MS;
     const action = BY_KEY.get(isChord ? `g ${event.key}` : event.key);
-    chord = !isChord && event.key === "g" ? performance.now() : 0;
+    chord = !isChord && event.key === "g" ? performance.now() : Number.NEGATIVE_INFINITY;
     if (!action) return;
     event.preventDefault();
     action.run();

@@ -14,8 +14,10 @@ import { Search } from "./components/search";
 import { ExplainPage } from "./pages/explain";
 import { KindPage } from "./pages/kind";
 import { SqlPage } from "./pages/sql";
-import { view } from "./state";
+import { openIsland, reportElement } from "./island";
+import { go, view } from "./state";
 import { pageInfo } from "./tabs";
+import { parseSpan } from "./times";
 
 function App() {
     return (
@@ -45,5 +47,15 @@ const place = document.getElementById("app");
 if (place) {
     render(<App />, place);
     addEventListener("keydown", onKey);
-    void load(new Api(new Http(takeToken())));
+    void begin();
+}
+
+/** A report has its answers in itself; other pages ask the server that they came from. */
+async function begin(): Promise<void> {
+    const element = reportElement();
+    if (!element) return load(new Api(new Http(takeToken())));
+    const island = await openIsland(element);
+    await load(new Api(island));
+    const window = parseSpan(island.window ?? "");
+    if (window && !view.value.window) go({ window }, true);
 }

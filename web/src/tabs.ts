@@ -135,3 +135,8 @@ export function tabOf(of: View): Tab | null {
     const { tabs } = pageInfo(of.page);
     return tabs.find((tab) => tab.id === of.options["tab"]) ?? tabs[0] ?? null;
 }
+
+/** Columns of a heat map: one for the whole width, or one of several beside each other. */
+export function heatColumns(isOneOfSeveral: boolean): number {
+    return isOneOfSeveral ? 100 : 200;
+}

@@ -1,7 +1,9 @@
 // Lanes of tracks, and their tiles.
 import { ARROW_FORM } from "./api";
 import { api, recording } from "./app";
-import type { Lane, TrackName } from "./charts/index";
+import { type Lane, tilesOf, type TrackName } from "./charts/index";
+import { Island } from "./island";
+import type { Span } from "./times";
 
 interface ToldLane {
     readonly lane: number;
@@ -39,5 +41,15 @@ export function fetchTiles(track: TrackName) {
         if (!from || !of) return Promise.reject(new Error("no recording"));
         const parameters = { rec: of.id, digest: of.digest, track, level, index, lanes: lanes.join(",") };
         return from.bytes("tile", parameters, ARROW_FORM, signal);
+    };
+}
+
+/** A report has tiles of some levels only: the finest that covers the window, or a coarser one. */
+export function levelsOf(track: TrackName): ((wanted: number, window: Span) => number) | undefined {
+    const from = api.value?.transport;
+    if (!(from instanceof Island)) return undefined;
+    return (wanted, window) => {
+        const levels = from.levels(track, (level) => tilesOf(window, level)[0], (level) => tilesOf(window, level)[1]);
+        return levels.find((level) => level >= wanted) ?? levels[levels.length - 1] ?? wanted;
     };
 }

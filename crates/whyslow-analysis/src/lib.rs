@@ -241,6 +241,7 @@ fn answer_tables(
             let keys = keys(&[Key::Thread])?;
             Ok(vec![verbs::timeline::table(context, &keys)?])
         }
+        (_, Verb::Differs) => Ok(vec![verbs::differs::table(context, spec, &keys(&[])?)?]),
         (_, Verb::Outliers) => verbs::outliers::tables(context),
         (_, Verb::Log) => Ok(Vec::new()),
     }

@@ -54,6 +54,8 @@ pub enum Verb {
     Outliers,
     /// `locks stacks`: time by stack.
     Stacks,
+    /// What is more frequent among these than among others.
+    Differs,
 }
 
 impl Kind {
@@ -104,6 +106,7 @@ impl Verb {
             Verb::Timeline => "timeline",
             Verb::Outliers => "outliers",
             Verb::Stacks => "stacks",
+            Verb::Differs => "differs",
         }
     }
 }
@@ -192,6 +195,8 @@ pub struct Question {
     pub bins: Bins,
     /// Compare with the same question for this device.
     pub versus: Option<DeviceRef>,
+    /// `differs`: the others are those of this window.
+    pub baseline: Option<Window>,
     /// Only rows that overlap this operation: table name and id (`--overlaps op:ID`).
     pub overlaps: Option<(String, i64)>,
     /// Moment for `files open`.
@@ -217,6 +222,7 @@ impl Question {
             weight: Weight::default(),
             bins: Bins::default(),
             versus: None,
+            baseline: None,
             overlaps: None,
             at: None,
             wide: false,

@@ -77,16 +77,12 @@ fn without_a_window_a_part_is_asked_about_what_it_was_cut_for() {
         };
         assert!(caveats.iter().any(is_told), "{caveats:?}");
     }
-    // What is around is there for those who ask for it, by the same times.
-    let around = ["-w", "+4s..+7s"];
-    let part = json(place, &[&["io", "stats", PART], &around[..]].concat());
-    let whole = json(
-        place,
-        &[&["io", "stats", "whole.wsl"], &around[..]].concat(),
-    );
+    // What is around is there for those who ask for it: it begins five seconds before.
+    let part = json(place, &["io", "stats", PART, "-w", "+1s..+4s"]);
+    let whole = json(place, &["io", "stats", "whole.wsl", "-w", "+4s..+7s"]);
     assert_eq!(part["tables"], whole["tables"]);
     // And what was cut away is not nothing.
-    let gone = ["io", "stats", PART, "-w", "+0s..+1s"];
+    let gone = ["io", "stats", PART, "-w", "2026-11-21 00:28:46+1s"];
     let refused = place.whyslow().args(gone).assert().code(2);
     let told = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
     assert!(told.contains("cut from a longer one"), "{told}");
@@ -108,7 +104,8 @@ fn explanations_exports_tools_and_facts_are_about_it_too() {
     let named = part["stories"][0]["parts"]
         .to_string()
         .replace(PART, "whole.wsl");
-    assert!(named == whole["stories"][0]["parts"].to_string(), "{named}");
+    let wanted = whole["stories"][0]["parts"].to_string();
+    assert!(named == wanted, "{named}");
     let folded = |args: &[&str]| stdout(place, &[&["export", "collapsed"], args].concat());
     assert_eq!(folded(&[PART]), folded(&["whole.wsl", "-w", WINDOW]));
     let tool = |args: &[&str]| stdout(place, &[&["as", "iotop"], args].concat());
@@ -122,7 +119,7 @@ fn a_part_can_be_cut_again_and_piped() {
     let place = made();
     let mut child = place
         .program()
-        .args(["export", "snapshot", PART, "-w", "+8.2s..+8.4s", "-q"])
+        .args(["export", "snapshot", PART, "-w", "+5.2s..+5.4s", "-q"])
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");
@@ -158,7 +155,7 @@ fn ended_by(place: &Place, signal: rustix::process::Signal) {
     let mut child = place
         .program()
         .env("TMPDIR", place.join("tmp"))
-        .args(["sched", "log", PART, "-w", "+4s..+12s", "--csv", "-q"])
+        .args(["sched", "log", PART, "-w", "+1s..+9s", "--csv", "-q"])
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");

@@ -24,6 +24,8 @@ _TAKEN = frozenset(
 )
 # Integers in these are ns since the epoch; the program would take short ones for seconds.
 _TIMES = frozenset({"at", "begin", "end"})
+# `as` prints what other tools print, `export` writes files for them: neither answers with tables.
+_NO_KINDS = frozenset({"as", "export"})
 _WORD = re.compile(r"[a-z][a-z0-9_-]*")
 _FLAG = re.compile(r"[a-z][a-z0-9_]+")
 
@@ -92,15 +94,15 @@ class Kind:
 
 def kinds() -> dict[str, dict[str, str]]:
     """Kinds with their verbs, and what each verb is about."""
-    # What `as` prints imitates other tools: text, no tables.
-    found = {name: program.commands(name) for name in program.commands() if name != "as"}
+    found = {name: program.commands(name) for name in program.commands() if name not in _NO_KINDS}
     return {name: verbs for name, verbs in found.items() if verbs}
 
 
 def kind(name: str, ask: Callable[..., Answer]) -> Kind | None:
     """A kind; None if the program has none of that name."""
     word = name.replace("_", "-")
-    verbs = program.commands(word) if word != "as" and word in program.commands() else {}
+    known = word not in _NO_KINDS and word in program.commands()
+    verbs = program.commands(word) if known else {}
     return Kind(word, verbs, ask) if verbs else None
 
 

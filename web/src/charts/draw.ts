@@ -12,6 +12,14 @@ export interface Band {
     readonly track: TrackName;
     readonly top: number;
     readonly height: number;
+    /** Where not every level is there: which of them a window has instead of the one wanted. */
+    readonly levelFor?: (wanted: number, window: Span) => number;
+}
+
+/** The level at which a band is drawn. */
+export function levelIn(band: Band, scale: TimeScale): number {
+    const wanted = levelOf(nsPerPixel(scale));
+    return band.levelFor ? band.levelFor(wanted, scale.window) : wanted;
 }
 
 export interface Stored {
@@ -43,12 +51,11 @@ export function drawBase(canvas: HTMLCanvasElement, drawn: Drawn & { readonly st
     image.words.fill(palette.card);
     const columns = new Columns(width);
     const fine = { window: scale.window, width };
-    const level = levelOf(nsPerPixel(scale));
     const clip = Math.round(AXIS_HEIGHT * ratio);
     for (const row of seen) {
         if (row.kind === "group") continue;
         for (const { band, store } of stores) {
-            gather(columns, store, row.lane.lane, fine, level);
+            gather(columns, store, row.lane.lane, fine, levelIn(band, scale));
             const y = Math.round((row.top - top + AXIS_HEIGHT + band.top) * ratio);
             if (y >= clip) paint(image, columns, { top: y, height: Math.round(band.height * ratio) }, band.track, palette);
         }

@@ -8,3 +8,4 @@ export type { Arrow, Mark } from "./overlay";
 export type { TrackName } from "./raster";
 export type { Lane } from "./rows";
 export { type BandOf, TrackChart } from "./track";
+export { tilesOf } from "./tiles";

@@ -4,13 +4,13 @@ import type { Clock, Span } from "../times";
 import { clamp, zoomed } from "../times";
 import { visible } from "../visible";
 import { readPalette } from "./colour";
-import { type Band, drawBase, drawOver, type Stored } from "./draw";
+import { type Band, drawBase, drawOver, levelIn, type Stored } from "./draw";
 import { type Arrow, AXIS_HEIGHT, type Mark } from "./overlay";
 import { Labels } from "./labels";
 import { listen } from "./pointer";
 import { between, type Lane, rowAt, rowsOf } from "./rows";
-import { nsPerPixel, toTime, type TimeScale } from "./scale";
-import { type Fetch, levelOf, TileStore } from "./tiles";
+import { toTime, type TimeScale } from "./scale";
+import { type Fetch, TileStore } from "./tiles";
 import { useSize } from "./size";
 
 export interface BandOf extends Band {
@@ -71,8 +71,7 @@ export function TrackChart(props: TrackChartProps) {
     useEffect(() => {
         if (width === 0) return;
         const wanted = seen.flatMap((row) => (row.kind === "lane" ? [row.lane.lane] : []));
-        const level = levelOf(nsPerPixel(scale));
-        for (const { store } of stores) store.want(window, level, wanted);
+        for (const { band, store } of stores) store.want(window, levelIn(band, scale), wanted);
         const frame = requestAnimationFrame(() => {
             if (base.current) drawBase(base.current, { scale, seen, top, height, ratio, palette, stores });
         });

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { announced, api, clock, kindsOf, recording, recordings, shown } from "../app";
 import { commandOf } from "../commands";
 import { copy } from "../clipboard";
+import { savePicture } from "../picture";
 import { go, view } from "../state";
 import { PAGE_LIST, type PageInfo, pageInfo } from "../tabs";
 import { theme } from "../theme";
@@ -135,6 +136,9 @@ function Tools() {
             </button>
             <button type="button" onClick={() => void copy(location.href, "link")}>
                 copy link
+            </button>
+            <button type="button" onClick={() => void savePicture()} title="P: this page as a picture">
+                PNG
             </button>
             <button type="button" onClick={theme.toggle} aria-label="light or dark">
                 {theme.name.value === "dark" ? "light" : "dark"}

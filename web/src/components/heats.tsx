@@ -5,6 +5,7 @@ import { clock, shown } from "../app";
 import { useAnswer } from "../ask";
 import { HeatMap, latencyRange, readGrid } from "../charts/index";
 import { go, setOption, view } from "../state";
+import { heatColumns } from "../tabs";
 import { theme } from "../theme";
 import type { Answer, AnswerTable } from "../types";
 import { Box, type BoxOf } from "./box";
@@ -69,7 +70,13 @@ function Maps(props: MapsProps) {
                 const parameters = value === null ? props.parameters : { ...props.parameters, [props.keyed]: value };
                 const grid = grids[key];
                 return (
-                    <OneMap key={key} what={props.what} parameters={parameters} onTable={(table) => setTables((before) => ({ ...before, [key]: table }))}>
+                    <OneMap
+                        key={key}
+                        what={props.what}
+                        isOneOfSeveral={value !== null}
+                        parameters={parameters}
+                        onTable={(table) => setTables((before) => ({ ...before, [key]: table }))}
+                    >
                         {grid && (
                             <HeatMap
                                 label={value ?? props.what}
@@ -104,14 +111,15 @@ function Maps(props: MapsProps) {
 
 interface OneProps {
     readonly what: string;
+    readonly isOneOfSeveral: boolean;
     readonly parameters: Parameters;
     readonly onTable: (table: AnswerTable) => void;
     readonly children: preact.ComponentChildren;
 }
 
-function OneMap({ what, parameters, onTable, children }: OneProps) {
+function OneMap({ what, isOneOfSeveral, parameters, onTable, children }: OneProps) {
     const [isTable, setTable] = useState(false);
-    const asked = useAnswer<Answer>("heat", { what, ...parameters });
+    const asked = useAnswer<Answer>("heat", { what, columns: heatColumns(isOneOfSeveral), ...parameters });
     const table = asked.answer?.tables[0] ?? null;
     useMemo(() => table && queueMicrotask(() => onTable(table)), [table]);
     if (asked.failure) return <Problem failure={asked.failure} />;

@@ -10,7 +10,7 @@ import { choose } from "../selection";
 import { common, go, setOption, view } from "../state";
 import { theme } from "../theme";
 import { offsetText, sinceBegin, type Span } from "../times";
-import { fetchTiles, lanesOf, type Track } from "../tracks";
+import { fetchTiles, lanesOf, levelsOf, type Track } from "../tracks";
 import type { Answer } from "../types";
 import { duration } from "../units";
 import { AnswerView, spanOf } from "./answer";
@@ -91,7 +91,10 @@ export function LaneChart({ track }: { readonly track: TrackName }) {
 }
 
 function bandsOf(track: TrackName): readonly BandOf[] {
-    const band = (of: TrackName, top: number, height: number): BandOf => ({ track: of, top, height, fetch: fetchTiles(of) });
+    const band = (of: TrackName, top: number, height: number): BandOf => {
+        const levelFor = levelsOf(of);
+        return { track: of, top, height, fetch: fetchTiles(of), ...(levelFor ? { levelFor } : {}) };
+    };
     if (track === "states") return [band("states", 3, 12), band("calls", 17, 5)];
     return [band(track, 2, HEIGHT[track] - 4)];
 }

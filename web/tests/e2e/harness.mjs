@@ -1,8 +1,9 @@
 // A server of our own on recordings of our own, and a browser that tells everything it should not do.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 
@@ -52,6 +53,7 @@ export async function serve(...recordings) {
     });
     return {
         url,
+        pid: child.pid,
         stop: async () => {
             child.removeAllListeners("exit");
             const ended = new Promise((resolve) => child.on("exit", resolve));
@@ -66,12 +68,34 @@ export async function browser() {
     return chromium.launch({ executablePath: chromiumPath(), args: FLAGS });
 }
 
+/** Runs the program to its end; returns what it printed. */
+export function run(...words) {
+    const program = process.env["WHYSLOW"];
+    if (!program) throw new Error("WHYSLOW must name the program");
+    const home = mkdtempSync(join(tmpdir(), "whyslow-e2e-"));
+    const env = { ...process.env, HOME: home, XDG_CACHE_HOME: join(home, "cache"), XDG_STATE_HOME: join(home, "state") };
+    const done = spawnSync(program, words, { env, encoding: "utf8" });
+    rmSync(home, { recursive: true, force: true });
+    if (done.status !== 0) throw new Error(`whyslow ${words.join(" ")} ended with ${done.status}: ${done.stderr}`);
+    return done.stdout;
+}
+
 /** Opens an address of a server. What a page must not do is collected in `wrong`. */
 export async function open(of, server, query = "", options = {}) {
+    const [base, token] = server.url.split("#");
+    return openAt(of, `${base}${query}#${token}`, base, options);
+}
+
+/** Opens a report from the disk, with no network at all. */
+export async function openFile(of, path, query = "", options = {}) {
+    const base = pathToFileURL(path).href;
+    return openAt(of, `${base}${query}`, base, { offline: true, ...options });
+}
+
+async function openAt(of, address, base, options) {
     const context = await of.newContext({ viewport: { width: 1440, height: 900 }, ...options });
     const page = await context.newPage();
     page.setDefaultTimeout(PATIENCE_MS);
-    const [base, token] = server.url.split("#");
     const wrong = [];
     page.on("console", (message) => {
         if (message.type() === "error") wrong.push(`console: ${message.text()}`);
@@ -85,7 +109,7 @@ export async function open(of, server, query = "", options = {}) {
         wrong.push(`dialog: ${dialog.message()}`);
         void dialog.dismiss();
     });
-    await page.goto(`${base}${query}#${token}`);
+    await page.goto(address);
     return { page, wrong, context };
 }
 

@@ -1,5 +1,6 @@
 // Each page opens, in light and dark, without an error, and without anything that axe complains of.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import { axe, browser, chromiumPath, fixture, open, picture, serve, settled } from "./harness.mjs";
@@ -67,5 +68,21 @@ test("the token leaves the address bar, and without it nothing is told", { skip 
     await other.goto(server.url.split("#")[0]);
     await other.locator(".problem").waitFor();
     assert.equal(await other.locator(".story").count(), 0);
+    await context.close();
+});
+
+test("a page can be saved as a picture, by its button and by a key", { skip }, async () => {
+    const { page, wrong, context } = await open(of, server, "?page=threads", { acceptDownloads: true });
+    await settled(page);
+    for (const save of [() => page.getByRole("button", { name: "PNG" }).click(), () => page.keyboard.press("Shift+P")]) {
+        const waiting = page.waitForEvent("download");
+        await save();
+        const bytes = readFileSync(await (await waiting).path());
+        assert.equal(bytes.subarray(1, 4).toString(), "PNG");
+        assert.ok(bytes.readUInt32BE(16) > 1000 && bytes.readUInt32BE(20) > 400, "it is as large as the page");
+        // One colour alone would be packed to nothing.
+        assert.ok(bytes.length > 20_000, `${bytes.length} bytes`);
+    }
+    assert.deepEqual(wrong, []);
     await context.close();
 });

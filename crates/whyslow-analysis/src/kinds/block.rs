@@ -36,6 +36,11 @@ pub(crate) static TOPIC: Topic = Topic {
         View::new(Verb::Hist, "Latency histogram with percentiles", &BLOCK),
         View::new(Verb::Top, "The longest requests", &BLOCK),
         View::new(Verb::Log, "Requests in order of time", &BLOCK),
+        View::new(
+            Verb::Differs,
+            "What these requests have that others have not: -w, --min, --vs",
+            &BLOCK,
+        ),
         View::new(Verb::Heat, "Latency over time", &BLOCK),
     ],
     default: None,

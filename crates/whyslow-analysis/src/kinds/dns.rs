@@ -25,6 +25,11 @@ pub(crate) static TOPIC: Topic = Topic {
         View::new(Verb::Hist, "Latency histogram with percentiles", &LOOKUPS),
         View::new(Verb::Top, "The longest lookups", &LOOKUPS),
         View::new(Verb::Log, "Lookups in order of time", &LOOKUPS),
+        View::new(
+            Verb::Differs,
+            "What these lookups have that others have not: -w, --min, --vs",
+            &LOOKUPS,
+        ),
         View::new(Verb::Heat, "Latency over time", &LOOKUPS),
     ],
     default: Some(Verb::Stats),

@@ -22,6 +22,11 @@ pub(crate) static TOPIC: Topic = Topic {
         View::new(Verb::Hist, "Latency histogram with percentiles", &FUNCTIONS),
         View::new(Verb::Top, "The longest calls", &FUNCTIONS),
         View::new(Verb::Log, "Calls in order of time", &FUNCTIONS),
+        View::new(
+            Verb::Differs,
+            "What these calls have that others have not: -w, --min, --vs",
+            &FUNCTIONS,
+        ),
         View::new(Verb::Heat, "Latency over time", &FUNCTIONS),
     ],
     default: Some(Verb::Stats),

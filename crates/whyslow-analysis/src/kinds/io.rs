@@ -31,6 +31,11 @@ pub(crate) static TOPIC: Topic = Topic {
         View::new(Verb::Hist, "Latency histogram with percentiles", &IO),
         View::new(Verb::Top, "The longest operations", &IO),
         View::new(Verb::Log, "Operations in order of time", &IO),
+        View::new(
+            Verb::Differs,
+            "What these operations have that others have not: -w, --min, --vs",
+            &IO,
+        ),
         View::new(Verb::Heat, "Latency over time", &IO),
         View::new(
             Verb::Syscalls,

@@ -28,6 +28,11 @@ pub(crate) static TOPIC: Topic = Topic {
             &LOCKS,
         ),
         View::new(Verb::Log, "Waits in order of time", &LOCKS),
+        View::new(
+            Verb::Differs,
+            "What these waits have that others have not: -w, --min, --vs",
+            &LOCKS,
+        ),
         View::new(Verb::Heat, "Length of waits over time", &LOCKS),
     ],
     default: Some(Verb::Stats),

@@ -23,6 +23,11 @@ pub(crate) static TOPIC: Topic = Topic {
         View::new(Verb::Hist, "Latency histogram with percentiles", &SCHED),
         View::new(Verb::Top, "The longest waits", &SCHED),
         View::new(Verb::Log, "Waits in order of time, with wakers", &SCHED),
+        View::new(
+            Verb::Differs,
+            "What these waits have that others have not: -w, --min, --vs",
+            &SCHED,
+        ),
         View::new(Verb::Heat, "Latency over time", &SCHED),
     ],
     default: None,

@@ -25,6 +25,11 @@ pub(crate) static TOPIC: Topic = Topic {
         View::new(Verb::Hist, "Histogram of lengths with percentiles", &STATES),
         View::new(Verb::Top, "The longest states", &STATES),
         View::new(Verb::Log, "States in order of time", &STATES),
+        View::new(
+            Verb::Differs,
+            "What these states have that others have not: -w, --min, --vs",
+            &STATES,
+        ),
         View::new(Verb::Heat, "Length over time", &STATES),
     ],
     default: Some(Verb::Usage),

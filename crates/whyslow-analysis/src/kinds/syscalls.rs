@@ -22,6 +22,11 @@ pub(crate) static TOPIC: Topic = Topic {
             "Calls with arguments and results in order of time",
             &SYSCALLS,
         ),
+        View::new(
+            Verb::Differs,
+            "What these calls have that others have not: -w, --min, --vs",
+            &SYSCALLS,
+        ),
         View::new(Verb::Heat, "Latency over time", &SYSCALLS),
     ],
     default: Some(Verb::Stats),

@@ -30,6 +30,11 @@ pub(crate) static TOPIC: Topic = Topic {
         ),
         View::new(Verb::Top, "The longest connections", &CONNECTIONS),
         View::new(Verb::Log, "Connections in order of time", &CONNECTIONS),
+        View::new(
+            Verb::Differs,
+            "What these connections have that others have not: -w, --min, --vs",
+            &CONNECTIONS,
+        ),
         View::new(Verb::Heat, "Length over time", &CONNECTIONS),
     ],
     default: Some(Verb::Stats),

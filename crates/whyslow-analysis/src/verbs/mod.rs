@@ -2,6 +2,7 @@
 
 pub(crate) mod cpu;
 pub(crate) mod devices;
+pub(crate) mod differs;
 pub(crate) mod files;
 pub(crate) mod fills;
 pub(crate) mod heat;

@@ -10,7 +10,7 @@ use whyslow_store::{MemoryTables, RecordingInfo};
 use crate::shown::{columns, table};
 
 /// One line a call: `begin end name op comm errno bytes path`, times in us; `-` is nothing.
-fn recording(calls: &str) -> MemoryTables {
+pub(crate) fn recording(calls: &str) -> MemoryTables {
     let mut symbols = Symbols::new();
     let mut rows = Collected::default();
     for (id, line) in calls.trim().lines().enumerate() {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod by_hand;
+mod differs;
 mod duckdb;
 mod made;
 mod made_sched;

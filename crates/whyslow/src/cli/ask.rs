@@ -151,6 +151,22 @@ pub(crate) struct VersusArgs {
 }
 
 #[derive(Debug, Clone, Args)]
+pub(crate) struct DiffersArgs {
+    #[command(flatten)]
+    pub(crate) ask: AskArgs,
+    /// The others are those of this window, by the same filters [default: all of the recording that
+    /// is not asked about]
+    #[arg(
+        long = "vs",
+        value_name = "WINDOW",
+        value_parser = WindowText::parse,
+        allow_hyphen_values = true,
+        help_heading = "Shape"
+    )]
+    pub(crate) baseline: Option<WindowText>,
+}
+
+#[derive(Debug, Clone, Args)]
 pub(crate) struct HistArgs {
     #[command(flatten)]
     pub(crate) ask: AskArgs,

@@ -9,6 +9,9 @@ use crate::time::{WindowText, parse_duration};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
+  whyslow export html web.wsl -o incident.html            a report that opens in any browser
+  whyslow export md web.wsl -w +9s..+10s                  the same as text for a ticket
+  whyslow export html web.wsl -o incident.html            a report for everybody, one file
   whyslow export svg web.wsl -w op:17 -o flame.svg        where threads waited in that call
   whyslow export svg web.wsl -w +9s..+10s --vs +1s..+2s   what is different from then
   whyslow export collapsed web.wsl | flamegraph.pl        for other tools
@@ -24,6 +27,10 @@ Tables: every answer is written as a file by its own command
 pub(crate) enum ExportCommand {
     /// A window as a recording of its own, one small file to send
     Snapshot(SnapshotArgs),
+    /// What was slow and why, with charts and tables, in one file that opens in any browser offline
+    Html(ReportArgs),
+    /// The same as text for tickets and mails: what was slow and why, with tables
+    Md(ReportArgs),
     /// Flame graph of where threads waited, one file that zooms and searches offline
     Svg(SvgArgs),
     /// Time lines of threads, CPUs, calls and devices for ui.perfetto.dev and trace_processor
@@ -61,6 +68,18 @@ pub(crate) struct SnapshotArgs {
     /// Keep so much before and after the window, too [default: as long as it is, 5 s at least]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, help_heading = "Window")]
     pub(crate) around: Option<Ns>,
+    /// Write to a file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Recording or trace [default: @last]
+    #[arg(value_name = "RECORDING")]
+    pub(crate) recording: Option<String>,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,

@@ -9,9 +9,11 @@ mod questions;
 mod record;
 mod serve;
 
-pub(crate) use ask::{AskArgs, FilterArgs};
+pub(crate) use ask::{AskArgs, FilterArgs, WindowArgs};
 pub(crate) use explain::{ExplainArgs, Versus};
-pub(crate) use export::{ExportArgs, ExportCommand, SnapshotArgs, StackArgs, StackWeight, SvgArgs};
+pub(crate) use export::{
+    ExportArgs, ExportCommand, ReportArgs, SnapshotArgs, StackArgs, StackWeight, SvgArgs,
+};
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};

@@ -6,7 +6,7 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use whyslow_analysis::{Kind, TOPICS, Topic, Verb, View};
 
 use super::Asked;
-use super::ask::{AskArgs, HeatArgs, HistArgs, OpenArgs, VersusArgs};
+use super::ask::{AskArgs, DiffersArgs, HeatArgs, HistArgs, OpenArgs, VersusArgs};
 
 /// A question as typed.
 #[derive(Debug, Clone)]
@@ -24,6 +24,7 @@ pub(crate) enum ViewArgs {
     Hist(HistArgs),
     Heat(HeatArgs),
     Open(OpenArgs),
+    Differs(DiffersArgs),
 }
 
 impl Subcommand for QuestionCommand {
@@ -97,6 +98,7 @@ fn with_args(command: Command, kind: Kind, verb: Verb, about: &'static str) -> C
         Verb::Hist => HistArgs::augment_args(command),
         Verb::Heat => HeatArgs::augment_args(command),
         Verb::Open => OpenArgs::augment_args(command),
+        Verb::Differs => DiffersArgs::augment_args(command),
         _ => AskArgs::augment_args(command),
     };
     let command = if takes_versus(kind, verb) {
@@ -132,6 +134,7 @@ impl FromArgMatches for QuestionCommand {
             Verb::Hist => ViewArgs::Hist(HistArgs::from_arg_matches(matches)?),
             Verb::Heat => ViewArgs::Heat(HeatArgs::from_arg_matches(matches)?),
             Verb::Open => ViewArgs::Open(OpenArgs::from_arg_matches(matches)?),
+            Verb::Differs => ViewArgs::Differs(DiffersArgs::from_arg_matches(matches)?),
             _ => ViewArgs::Plain(AskArgs::from_arg_matches(matches)?),
         };
         let versus = if takes_versus(topic.kind, verb) {

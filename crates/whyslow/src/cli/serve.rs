@@ -38,6 +38,18 @@ pub(crate) struct ServeArgs {
     pub(crate) query_memory: i64,
 }
 
+impl Default for ServeArgs {
+    fn default() -> Self {
+        Self {
+            recordings: Vec::new(),
+            listen: ListenArg::Address(SocketAddr::from(([127, 0, 0, 1], 0))),
+            port: None,
+            query_time: Duration::from_secs(30),
+            query_memory: 4 << 30,
+        }
+    }
+}
+
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListenArg {

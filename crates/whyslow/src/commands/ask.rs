@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::live::{self, Plan, Segment, Watched, Whom};
 use crate::output;
 use crate::recording::Opened;
-use crate::time::{Calendar, Moment, Zone, parse_seconds_or_duration};
+use crate::time::{Calendar, Moment, WindowText, Zone, parse_seconds_or_duration};
 
 /// Buckets of `--uniform` without a number, as lttng-analyses has them.
 const BINS_DEFAULT: usize = 20;
@@ -29,13 +29,14 @@ pub(crate) struct Asked {
     stage: Option<String>,
     weight: Weight,
     versus: Option<String>,
+    baseline: Option<WindowText>,
     at: Option<Moment>,
 }
 
 impl Asked {
     pub(crate) fn new(command: QuestionCommand) -> Self {
         let (mut bins, mut weight, mut at) = (Bins::default(), Weight::default(), None);
-        let mut stage = None;
+        let (mut stage, mut baseline) = (None, None);
         let args = match command.args {
             ViewArgs::Plain(args) => args,
             ViewArgs::Hist(args) => {
@@ -57,6 +58,10 @@ impl Asked {
                 at = args.at;
                 args.ask
             }
+            ViewArgs::Differs(args) => {
+                baseline = args.baseline;
+                args.ask
+            }
         };
         Self {
             kind: command.kind,
@@ -66,6 +71,7 @@ impl Asked {
             stage,
             weight,
             versus: command.versus,
+            baseline,
             at,
         }
     }
@@ -268,6 +274,11 @@ impl Asked {
     ) -> Result<Question, Failure> {
         let args = &self.args;
         let window = self.window(target, opened, calendar)?;
+        let resolve = |text: &WindowText| {
+            let text = text.clone();
+            text.resolve(calendar, |operation| opened.window_of(operation))
+        };
+        let baseline = self.baseline.as_ref().map(resolve).transpose()?;
         let overlaps = args
             .window
             .overlaps
@@ -290,6 +301,7 @@ impl Asked {
             weight: self.weight,
             bins: self.bins,
             versus: self.versus.as_deref().map(device),
+            baseline,
             overlaps,
             at,
             wide: args.output.wide,

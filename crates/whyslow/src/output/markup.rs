@@ -183,7 +183,8 @@ fn markdown(text: &str) -> String {
     out
 }
 
-fn html(text: &str) -> String {
+/// Text that HTML takes as text.
+pub(crate) fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

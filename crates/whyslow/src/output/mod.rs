@@ -33,6 +33,7 @@ mod tests;
 
 pub(crate) use live::{args_of_many, write_rows_alone};
 pub(crate) use look::Look;
+pub(crate) use markup::html as html_text;
 pub(crate) use stream::{streams, write_streamed};
 pub(crate) use terminal::wants_color;
 pub(crate) use whyslow_model::text::shown;

@@ -170,14 +170,13 @@ impl Opened {
         Ok(window)
     }
 
-    /// Range and zone of the recording; a zone nobody knows (an abbreviation, say) counts as none. Of a
-    /// part the range is that of the whole: times from the begin are the same in both.
+    /// Range and zone of the recording; a zone nobody knows (an abbreviation, say) counts as none.
     pub(crate) fn calendar(&self, wanted: Option<Zone>) -> Calendar {
         let info = self.tables.info();
         let recorded = || info.zone.as_deref().and_then(|zone| Zone::parse(zone).ok());
         Calendar {
-            begin: info.whole().begin,
-            end: info.whole().end,
+            begin: info.begin_ns,
+            end: info.end_ns,
             zone: wanted.or_else(recorded).unwrap_or_else(Zone::unknown),
         }
     }

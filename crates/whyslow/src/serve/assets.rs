@@ -26,6 +26,15 @@ pub(super) fn are_there() -> bool {
     !ASSETS.is_empty()
 }
 
+/// One of the pages' files.
+pub(super) fn text(name: &str) -> Option<String> {
+    let asset = ASSETS.iter().find(|asset| asset.name == name)?;
+    let mut text = String::new();
+    let mut decoder = flate2::read::GzDecoder::new(asset.gzip);
+    std::io::Read::read_to_string(&mut decoder, &mut text).ok()?;
+    Some(text)
+}
+
 pub(super) async fn page(request: Request) -> Response {
     let path = request.uri().path();
     let name = match path.strip_prefix('/') {

@@ -5,6 +5,7 @@
 
 mod app;
 mod assets;
+pub(crate) mod beside;
 mod charts;
 mod confine;
 mod desk;

@@ -1,5 +1,6 @@
 //! `export`: a recording, or a window of it, for other tools.
 
+mod report;
 mod snapshot;
 pub(crate) mod stacks;
 mod timeline;
@@ -10,7 +11,7 @@ use std::path::Path;
 use whyslow_export::ExportError;
 use whyslow_model::Window;
 
-use crate::cli::{ExportArgs, ExportCommand, TalkArgs};
+use crate::cli::{ExportArgs, ExportCommand, TalkArgs, WindowArgs};
 use crate::failure::Failure;
 use crate::output;
 use crate::recording::Opened;
@@ -18,6 +19,8 @@ use crate::recording::Opened;
 pub(super) fn run(command: &ExportCommand, talk: &TalkArgs) -> Result<(), Failure> {
     match command {
         ExportCommand::Snapshot(args) => snapshot::run(args, talk),
+        ExportCommand::Html(args) => report::html(args, talk),
+        ExportCommand::Md(args) => report::markdown(args, talk),
         ExportCommand::Svg(args) => stacks::svg(args, talk),
         ExportCommand::Perfetto(args) => timeline::perfetto(args, talk),
         ExportCommand::Collapsed(args) => stacks::collapsed(args, talk),
@@ -35,6 +38,14 @@ enum Form {
 
 /// Writes where the flags say: a file is there whole or not at all.
 fn write<T>(
+    args: &ExportArgs,
+    form: Form,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    write_to(args.output.as_deref(), form, write)
+}
+
+fn write_to<T>(
     output: Option<&Path>,
     form: Form,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
@@ -61,8 +72,12 @@ fn write<T>(
 
 /// The window of the flags in this recording.
 fn window(args: &ExportArgs, opened: &Opened) -> Result<Option<Window>, Failure> {
+    window_of(&args.window, opened)
+}
+
+fn window_of(args: &WindowArgs, opened: &Opened) -> Result<Option<Window>, Failure> {
     let calendar = opened.calendar(None);
-    opened.window(args.window.text().as_ref(), &calendar)
+    opened.window(args.text().as_ref(), &calendar)
 }
 
 impl From<ExportError> for Failure {

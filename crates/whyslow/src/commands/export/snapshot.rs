@@ -7,7 +7,7 @@ use whyslow_export::snapshot::{CutQuestion, cut};
 use whyslow_model::Window;
 use whyslow_store::{Recording, RecordingInfo, packed};
 
-use super::{Form, write};
+use super::{Form, window_of, write_to};
 use crate::cli::{SnapshotArgs, TalkArgs};
 use crate::failure::Failure;
 use crate::recording::Opened;
@@ -20,8 +20,7 @@ const NAME: &str = "cut.wsl";
 
 pub(super) fn run(args: &SnapshotArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let opened = Opened::find(args.recording.as_deref(), talk)?;
-    let calendar = opened.calendar(None);
-    let window = opened.window(args.window.text().as_ref(), &calendar)?;
+    let window = window_of(&args.window, &opened)?;
     let info = opened.tables.info();
     let all = || Window::new(info.begin_ns, info.end_ns.saturating_add(1));
     let question = CutQuestion {
@@ -31,7 +30,7 @@ pub(super) fn run(args: &SnapshotArgs, talk: &TalkArgs) -> Result<(), Failure> {
     };
     let mut made = None;
     // First of all: who may not write there need not wait.
-    let bytes = write(args.output.as_deref(), Form::Binary, |out| {
+    let bytes = write_to(args.output.as_deref(), Form::Binary, |out| {
         let mut out = Counted { out, bytes: 0 };
         made = Some(packed_into(&opened, &question, &mut out)?);
         Ok(out.bytes)

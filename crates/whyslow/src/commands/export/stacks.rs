@@ -60,7 +60,7 @@ pub(super) fn svg(args: &SvgArgs, talk: &TalkArgs) -> Result<(), Failure> {
             .unwrap_or_else(|| opened.name().to_owned()),
         subtitle: format!("{counted}, {} .. {}", face(about.begin), face(about.end)),
     };
-    write(args.stacks.export.output.as_deref(), Form::Text, |out| {
+    write(&args.stacks.export, Form::Text, |out| {
         Ok(write_svg(&graph, &look, out)?)
     })?;
     tell(&about, talk);
@@ -100,7 +100,7 @@ fn export(
 ) -> Result<(), Failure> {
     let opened = Opened::find(args.export.recording.as_deref(), talk)?;
     let question = question(args, &opened)?;
-    let about = write(args.export.output.as_deref(), form, |out| {
+    let about = write(&args.export, form, |out| {
         export(&*opened.tables, &question, opened.name(), out)
     })?;
     tell(&about, talk);

@@ -10,7 +10,7 @@ pub(super) fn perfetto(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Failure
     let opened = Opened::find(args.recording.as_deref(), talk)?;
     let window = window(args, &opened)?;
     let filter = filter_of(&args.filter)?;
-    let written = write(args.output.as_deref(), Form::Binary, |out| {
+    let written = write(args, Form::Binary, |out| {
         Ok(write_perfetto(&*opened.tables, window, &filter, out)?)
     })?;
     if !talk.quiet {

@@ -1,0 +1,134 @@
+//! `export html`: one file with the pages and their answers, for people who have neither the
+//! recording nor this program.
+
+mod contents;
+mod markdown;
+mod windows;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::{Form, window_of, write_to};
+use crate::cli::{ReportArgs, TalkArgs};
+use crate::failure::Failure;
+use crate::output::{self, shown};
+use crate::recording::Opened;
+use crate::serve::beside::{Answers, page};
+use contents::Contents;
+pub(super) use markdown::markdown;
+
+/// What a file should not be larger than, to be sent around.
+const BYTES_WISHED: usize = 15 << 20;
+
+pub(super) fn html(args: &ReportArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    let parts = ["index.html", "app.js", "app.css", "questions.json"].map(page);
+    let [Some(frame), Some(script), Some(style), Some(questions)] = parts else {
+        return Err(
+            Failure::new("this build has no pages, which a report is made of")
+                .hint("./dev ui makes them; whyslow explain --format html needs none"),
+        );
+    };
+    let recording = args.recording.as_deref();
+    let opened = Opened::find(recording, talk)?;
+    let answers = Answers::of(recording, talk)?;
+    let window = window_of(&args.window, &opened)?;
+    let contents = Contents::collect(&answers, &opened, window, &questions)?;
+    let told = contents.verdicts();
+    let island = packed(&contents.into_json())?;
+    let document = assembled(&Parts {
+        frame: &frame,
+        script: &script,
+        style: &style,
+        island: &island,
+        title: opened.name(),
+        told: &told,
+    })?;
+    let bytes = document.len();
+    write_to(args.output.as_deref(), Form::Text, |out| {
+        Ok(out.write_all(document.as_bytes())?)
+    })?;
+    if !talk.quiet {
+        let size = bytes as f64 / f64::from(1 << 20);
+        crate::talk::line(&format!(
+            "{size:.1} MiB; it opens in any browser, without a network"
+        ));
+        if bytes > BYTES_WISHED {
+            crate::talk::line(
+                "note: large to be sent around; a shorter window (-w) makes it smaller",
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Compressed, in letters that no page takes for its own.
+fn packed(contents: &serde_json::Value) -> Result<String, Failure> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+    serde_json::to_writer(&mut packer, contents)
+        .map_err(|error| Failure::new("failed to pack the report").caused_by(&error))?;
+    let bytes = packer.finish()?;
+    Ok(BASE64.encode(&bytes))
+}
+
+struct Parts<'p> {
+    frame: &'p str,
+    script: &'p str,
+    style: &'p str,
+    island: &'p str,
+    title: &'p str,
+    told: &'p [String],
+}
+
+/// Where the frame has the pages' own files.
+const STYLE_PLACE: &str = "<link rel=\"stylesheet\" href=\"app.css\">";
+const SCRIPT_PLACE: &str = "<script src=\"app.js\"></script>";
+
+/// One document. Its policy allows its own script and nothing from anywhere: what a name could hide
+/// in it has no number that fits.
+fn assembled(parts: &Parts<'_>) -> Result<String, Failure> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Failure::new(format!("there are no random numbers: {error}")))?;
+    let nonce = BASE64.encode(bytes);
+    let policy = format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; \
+         img-src data: blob:; base-uri 'none'; form-action 'none'"
+    );
+    // Within a script or style nothing is escaped but its own end.
+    let script = parts.script.replace("</script", "<\\/script");
+    let style = parts.style.replace("</style", "<\\/style");
+    let paragraphs = parts
+        .told
+        .iter()
+        .map(|text| format!("<p>{}</p>", output::html_text(&shown(text, false))));
+    let told: String = paragraphs.collect();
+    let title = format!(
+        "<title>{} – whyslow</title>",
+        output::html_text(&shown(parts.title, false))
+    );
+    let document = parts
+        .frame
+        .replace("<title>whyslow</title>", &title)
+        .replace(
+            STYLE_PLACE,
+            &format!(
+                "<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+                 <style nonce=\"{nonce}\">{style}</style>"
+            ),
+        );
+    let document = document.replace("<noscript>", &format!("<noscript>{told}"));
+    let scripts = format!(
+        "<script type=\"text/plain\" id=\"whyslow-report\">{}</script>\n\
+         <script nonce=\"{nonce}\">{script}</script>",
+        parts.island
+    );
+    let whole = document.replacen(SCRIPT_PLACE, &scripts, 1);
+    if whole.contains(SCRIPT_PLACE) || whole.contains(STYLE_PLACE) {
+        return Err(Failure::new(
+            "the pages of this build have another frame than expected",
+        ));
+    }
+    Ok(whole)
+}

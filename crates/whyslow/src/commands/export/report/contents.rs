@@ -1,0 +1,300 @@
+//! The answers that a report holds: those of its window, those of each story's, and the time lines of
+//! whoever matters at several scales.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Map, Value, json};
+use whyslow_model::Window;
+
+use super::windows::Span;
+use crate::failure::Failure;
+use crate::recording::Opened;
+use crate::serve::beside::Answers;
+
+const JSON: &str = "application/json";
+const ARROW: &str = "application/vnd.apache.arrow.stream";
+/// Stories whose windows can be looked into.
+const STORIES: usize = 6;
+/// Lanes of a track.
+const LANES: usize = 120;
+/// Devices with a map each.
+const DEVICES: usize = 12;
+/// In a question of the pages, each device in turn.
+const EACH_DEVICE: &str = "dev=EACH&";
+/// Cells over the width of a window.
+const CELLS: f64 = 1500.0;
+const TILE_CELLS: f64 = 1024.0;
+const TRACKS: [&str; 5] = ["states", "calls", "cpus", "block", "locks"];
+/// Logs are long, and tables of the slowest say more.
+const LEFT_OUT: &str = "view=log";
+
+pub(super) struct Contents {
+    answers: Map<String, Value>,
+    tiles: BTreeMap<String, String>,
+    window: Option<String>,
+}
+
+impl Contents {
+    pub(super) fn collect(
+        answers: &Answers,
+        opened: &Opened,
+        window: Option<Window>,
+        questions: &str,
+    ) -> Result<Self, Failure> {
+        let info = opened.tables.info();
+        let total = info.end_ns.saturating_sub(info.begin_ns).max(1) as f64;
+        let whole = window.map(|window| Span::of(window.begin, window.end, info.begin_ns));
+        let questions: Vec<String> = serde_json::from_str(questions).map_err(|error| {
+            Failure::new("the pages' questions cannot be read").caused_by(&error)
+        })?;
+        let mut found = Self {
+            answers: Map::new(),
+            tiles: BTreeMap::new(),
+            window: whole.map(Span::text),
+        };
+        let usual: Vec<&String> = questions
+            .iter()
+            .filter(|one| !one.contains(LEFT_OUT))
+            .collect();
+        for question in usual.iter().filter(|one| !one.contains(EACH_DEVICE)) {
+            found.ask(answers, question, whole.filter(|_| takes_window(question)))?;
+        }
+        let devices = found.devices();
+        for question in usual.iter().filter(|one| one.contains(EACH_DEVICE)) {
+            for device in &devices {
+                let name: String = form_urlencoded::byte_serialize(device.as_bytes()).collect();
+                let question = question.replace(EACH_DEVICE, &format!("dev={name}&"));
+                found.ask(answers, &question, whole)?;
+            }
+        }
+        let spans = found.spans(info.begin_ns, total);
+        for (span, pages) in &spans {
+            for question in usual.iter().filter(|one| is_of(one, pages)) {
+                found.ask_within(answers, question, *span)?;
+            }
+            found.ask_within(answers, "wakeups?limit=301", *span)?;
+        }
+        let all = whole.unwrap_or(Span {
+            begin: 0.0,
+            end: total,
+        });
+        let mut views = vec![all];
+        views.extend(spans.iter().map(|(span, _)| *span));
+        for track in TRACKS {
+            found.tiles_of(answers, track, &views)?;
+        }
+        Ok(found)
+    }
+
+    /// An answer under the address without the window: it is that of the report.
+    fn ask(
+        &mut self,
+        answers: &Answers,
+        question: &str,
+        within: Option<Span>,
+    ) -> Result<(), Failure> {
+        let asked = within.map_or_else(|| question.to_owned(), |span| with_window(question, span));
+        let asked = bounded(&asked);
+        // What was not recorded has no answer, and the page says so itself.
+        if let Some(bytes) = answers.get(&asked, JSON)? {
+            self.keep(question, &bytes)?;
+        }
+        Ok(())
+    }
+
+    fn ask_within(&mut self, answers: &Answers, question: &str, span: Span) -> Result<(), Failure> {
+        let asked = with_window(question, span);
+        if self.answers.contains_key(&asked) {
+            return Ok(());
+        }
+        if let Some(bytes) = answers.get(&bounded(&asked), JSON)? {
+            self.keep(&asked, &bytes)?;
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, address: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let answer = serde_json::from_slice(bytes)
+            .map_err(|error| Failure::new(format!("{address} has no answer")).caused_by(&error))?;
+        self.answers.insert(address.to_owned(), answer);
+        Ok(())
+    }
+
+    /// Devices that did anything, as far as the pages draw them beside each other.
+    fn devices(&self) -> Vec<String> {
+        let usage = self.answers.get("table?view=usage&what=block");
+        let rows = usage.and_then(|usage| usage["tables"][0]["rows"].as_array());
+        let names = rows.into_iter().flatten();
+        let names = names.filter_map(|row| row["dev"].as_str());
+        let names: BTreeSet<&str> = names.collect();
+        names.into_iter().take(DEVICES).map(str::to_owned).collect()
+    }
+
+    /// Windows that the stories lead to, with the pages that show them.
+    fn spans(&self, origin: i64, total: f64) -> Vec<(Span, Vec<&'static str>)> {
+        let stories = self
+            .answers
+            .get("explain")
+            .and_then(|told| told["stories"].as_array());
+        let mut spans = Vec::new();
+        for story in stories.into_iter().flatten().take(STORIES) {
+            let of = |value: &Value| {
+                Some(Span::of(
+                    value["begin_ns"].as_i64()?,
+                    value["end_ns"].as_i64()?,
+                    origin,
+                ))
+            };
+            if let Some(span) = of(&story["target"]) {
+                spans.push((
+                    span.with_margin(total),
+                    vec!["states", "io", "block", "sched", "locks"],
+                ));
+            }
+            for hop in story["chain"].as_array().into_iter().flatten() {
+                if let Some(span) = of(hop) {
+                    spans.push((
+                        span.with_margin(total),
+                        vec!["io", "block", "locks", "sched"],
+                    ));
+                }
+            }
+        }
+        spans
+    }
+
+    /// The time line of a track, coarse over the whole and finer where stories are.
+    fn tiles_of(&mut self, answers: &Answers, track: &str, views: &[Span]) -> Result<(), Failure> {
+        let lanes = self.lanes(track);
+        if lanes.is_empty() {
+            return Ok(());
+        }
+        for (level, index) in places(views) {
+            let address = format!("tile?track={track}&level={level}&index={index}&lanes={lanes}");
+            if let Some(bytes) = answers.get(&address, ARROW)? {
+                let name = format!("{track}/{level}/{index}");
+                self.tiles.insert(name, BASE64.encode(&bytes));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lanes that the lists of a track name, in any window.
+    fn lanes(&self, track: &str) -> String {
+        // Calls are drawn in the lanes of their threads.
+        let listed = if track == "calls" { "states" } else { track };
+        let of = format!("track={listed}");
+        let lists = self
+            .answers
+            .iter()
+            .filter(|(address, _)| address.starts_with("tracks?") && address.contains(&of));
+        let lanes: BTreeSet<i64> = lists
+            .flat_map(|(_, list)| list["tracks"].as_array().into_iter().flatten())
+            .flat_map(|track| track["lanes"].as_array().into_iter().flatten())
+            .filter_map(|lane| lane["lane"].as_i64())
+            .collect();
+        let lanes: Vec<String> = lanes.iter().map(i64::to_string).collect();
+        lanes.join(",")
+    }
+
+    /// What was found, for those whose browser runs no scripts.
+    pub(super) fn verdicts(&self) -> Vec<String> {
+        let told = self.answers.get("explain");
+        let list = |key: &str, text: &str| -> Vec<String> {
+            let items = told.and_then(|told| told[key].as_array());
+            let items = items.into_iter().flatten();
+            items
+                .filter_map(|item| item[text].as_str())
+                .map(str::to_owned)
+                .collect()
+        };
+        [list("stories", "verdict"), list("findings", "says")].concat()
+    }
+
+    pub(super) fn into_json(self) -> Value {
+        json!({
+            "answers": self.answers,
+            "tiles": self.tiles,
+            "version": env!("CARGO_PKG_VERSION"),
+            "window": self.window,
+        })
+    }
+}
+
+/// Tiles that show these views, the first of them the whole, as levels and indexes.
+fn places(views: &[Span]) -> BTreeSet<(u8, u64)> {
+    let Some((whole, parts)) = views.split_first() else {
+        return BTreeSet::new();
+    };
+    let top = level(*whole);
+    // Each zoom on the way has something to show.
+    let on_the_way = parts
+        .iter()
+        .flat_map(|part| (level(*part)..top).step_by(2).map(|level| (level, *part)));
+    let mut places = BTreeSet::new();
+    for (level, span) in on_the_way.chain([(top, *whole)]) {
+        let size = 2_f64.powi(i32::from(level)) * TILE_CELLS;
+        let first = (span.begin / size).floor().max(0.0) as u64;
+        let last = ((span.end / size).ceil() - 1.0).max(0.0) as u64;
+        places.extend((first..=last).map(|index| (level, index)));
+    }
+    places
+}
+
+/// Lists of lanes as long as there are tiles for: the pages say how many there are in all.
+fn bounded(question: &str) -> String {
+    question.replace("tracks?limit=2000&", &format!("tracks?limit={LANES}&"))
+}
+
+/// The level whose cells are as fine as pixels over this window.
+fn level(span: Span) -> u8 {
+    let cell = ((span.end - span.begin) / CELLS).max(1.0);
+    cell.log2().floor().clamp(0.0, 50.0) as u8
+}
+
+fn takes_window(question: &str) -> bool {
+    !question.starts_with("recordings") && !question.starts_with("series")
+}
+
+/// Whether a question is about one of these kinds, or lists the lanes of a chart.
+fn is_of(question: &str, kinds: &[&str]) -> bool {
+    let is_kind = |kind: &&str| {
+        question.ends_with(&format!("what={kind}")) || question.contains(&format!("what={kind}&"))
+    };
+    let is_heavy = question.starts_with("heat") || question.contains("view=hist");
+    kinds.iter().any(is_kind) && !is_heavy
+}
+
+/// The address with a window, its keys in order as the pages have them.
+pub(super) fn with_window(question: &str, span: Span) -> String {
+    let (endpoint, query) = question.split_once('?').unwrap_or((question, ""));
+    let window = span.text().replace('+', "%2B");
+    let mut keys: Vec<String> = query
+        .split('&')
+        .filter(|key| !key.is_empty())
+        .map(str::to_owned)
+        .collect();
+    keys.push(format!("w={window}"));
+    keys.sort_by(|a, b| a.split('=').next().cmp(&b.split('=').next()));
+    format!("{endpoint}?{}", keys.join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_their_keys_in_order() {
+        let span = Span {
+            begin: 0.0,
+            end: 1e9,
+        };
+        assert_eq!(
+            with_window("table?view=top&what=io", span),
+            "table?view=top&w=%2B0s..%2B1s&what=io"
+        );
+        assert_eq!(with_window("explain", span), "explain?w=%2B0s..%2B1s");
+    }
+}

@@ -1,0 +1,112 @@
+// A report holds the answers it was made with: pages ask it as they ask a server.
+import { ApiError, type Transport } from "./api";
+import { parseExact } from "./exact";
+
+/** What stands in the page, compressed. */
+interface Contents {
+    /** Answers by their addresses. */
+    readonly answers: Readonly<Record<string, unknown>>;
+    /** Tiles by `track/level/index`, in base64. */
+    readonly tiles: Readonly<Record<string, string>>;
+    readonly version: string;
+    /** Window of the report, as questions name it; nothing for the whole recording. */
+    readonly window: string | null;
+}
+
+/** The element of the page that holds them. */
+const PLACE = "whyslow-report";
+
+export function reportElement(): HTMLElement | null {
+    return document.getElementById(PLACE);
+}
+
+export async function openIsland(element: HTMLElement): Promise<Island> {
+    const packed = fromBase64(element.textContent?.trim() ?? "");
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Island(parseExact(await new Response(stream).text()) as Contents);
+}
+
+function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+    const letters = atob(text);
+    const bytes = new Uint8Array(letters.length);
+    for (let at = 0; at < letters.length; at += 1) bytes[at] = letters.charCodeAt(at);
+    return bytes;
+}
+
+export class Island implements Transport {
+    readonly isReport = true;
+
+    constructor(private readonly contents: Contents) {}
+
+    get window(): string | null {
+        return this.contents.window;
+    }
+
+    /** Levels of a track that have all tiles of a range. */
+    levels(track: string, first: (level: number) => number, last: (level: number) => number): number[] {
+        const found = new Map<number, Set<number>>();
+        for (const place of Object.keys(this.contents.tiles)) {
+            const [of, level, index] = place.split("/");
+            if (of !== track) continue;
+            const known = found.get(Number(level)) ?? new Set<number>();
+            known.add(Number(index));
+            found.set(Number(level), known);
+        }
+        return [...found.keys()]
+            .filter((level) => {
+                for (let index = first(level); index <= last(level); index += 1) if (!found.get(level)?.has(index)) return false;
+                return true;
+            })
+            .sort((a, b) => a - b);
+    }
+
+    get(path: string): Promise<ArrayBuffer> {
+        const [endpoint = "", query = ""] = path.split("?");
+        const words = new URLSearchParams(query);
+        if (endpoint === "tile") return this.#tile(words);
+        const answer = this.#answer(endpoint, words);
+        if (answer === undefined) {
+            const hint = "ask the recording: the terminal has the same question under “copy command”";
+            return Promise.reject(new ApiError("this report does not hold that", 404, hint));
+        }
+        return Promise.resolve(new TextEncoder().encode(JSON.stringify(answer)).buffer);
+    }
+
+    put(): Promise<void> {
+        return Promise.reject(new ApiError("a report cannot be changed", 405));
+    }
+
+    /** What was asked for, else the same of the whole report, which says so. */
+    #answer(endpoint: string, words: URLSearchParams): unknown {
+        words.delete("rec");
+        words.delete("digest");
+        const exact = this.contents.answers[place(endpoint, words)];
+        if (exact !== undefined) return exact;
+        if (!words.has("w")) return undefined;
+        const isWhole = words.get("w") === this.contents.window;
+        words.delete("w");
+        const whole = this.contents.answers[place(endpoint, words)];
+        if (isWhole || endpoint === "tracks" || whole === undefined) return whole;
+        return withCaveat(whole, "of the whole report: it does not hold this window alone");
+    }
+
+    #tile(words: URLSearchParams): Promise<ArrayBuffer> {
+        const name = `${words.get("track")}/${words.get("level")}/${words.get("index")}`;
+        const packed = this.contents.tiles[name];
+        if (packed === undefined) return Promise.reject(new ApiError("this report does not hold that part of the time line", 404));
+        return Promise.resolve(fromBase64(packed).buffer);
+    }
+}
+
+/** The address of a question, its keys in order. */
+function place(endpoint: string, words: URLSearchParams): string {
+    const sorted = new URLSearchParams([...words].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
+    const text = sorted.toString();
+    return text ? `${endpoint}?${text}` : endpoint;
+}
+
+function withCaveat(answer: unknown, caveat: string): unknown {
+    if (typeof answer !== "object" || answer === null) return answer;
+    const caveats = "caveats" in answer && Array.isArray(answer.caveats) ? (answer.caveats as readonly unknown[]) : [];
+    return { ...answer, caveats: [caveat, ...caveats] };
+}

@@ -1,0 +1,127 @@
+// A report is one file: it tells the story from the disk, without a network and without whyslow.
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { hostileTrace } from "./hostile.mjs";
+import { axe, browser, chromiumPath, fixture, openFile, picture, run, settled } from "./harness.mjs";
+
+const skip = chromiumPath() ? false : "chromium is not installed";
+const PAGES = ["explain", "threads", "io", "block", "files", "sched"];
+/** A report is sent by mail. */
+const BYTES_MAX = 2 << 20;
+let of;
+let folder;
+let report;
+
+before(async () => {
+    if (skip) return;
+    folder = mkdtempSync(join(tmpdir(), "whyslow-report-"));
+    report = join(folder, "incident.html");
+    run("export", "html", fixture("web-incident/trace.tar.zst"), "-o", report);
+    of = await browser();
+});
+after(async () => {
+    await of?.close();
+    if (folder) rmSync(folder, { recursive: true });
+});
+
+test("the story, its culprit and the chart of both, from the disk and offline", { skip }, async () => {
+    assert.ok(statSync(report).size <= BYTES_MAX, `${statSync(report).size} bytes`);
+    const { page, wrong, context } = await openFile(of, report);
+    await settled(page);
+    const story = page.locator(".story").first();
+    assert.match(await story.locator(".verdict").innerText(), /apache2\[243\] took 158 ms .* sync\[339\]/s);
+    await story.locator("button.culprit").click();
+    await settled(page);
+    assert.match(page.url(), /page=threads/);
+    assert.match(await page.locator(".chart-labels .active").innerText(), /sync 339/);
+    await drawn(page);
+    await picture(page, "report-threads");
+    assert.equal(await page.locator(".problem").count(), 0, await page.locator("main").innerText());
+    assert.deepEqual(wrong, []);
+    await context.close();
+});
+
+test("its charts pan and zoom", { skip }, async () => {
+    const { page, wrong, context } = await openFile(of, report);
+    await settled(page);
+    await page.locator(".story").first().getByText("show on the time line").click();
+    await settled(page);
+    await drawn(page);
+    const before = page.url();
+    await page.locator("main canvas").first().focus();
+    for (const key of ["w", "w", "d", "s", "a"]) {
+        await page.keyboard.press(key);
+        await page.waitForTimeout(400);
+        await drawn(page);
+    }
+    await settled(page);
+    assert.notEqual(page.url(), before);
+    assert.equal(await page.locator(".problem").count(), 0, await page.locator("main").innerText());
+    assert.deepEqual(wrong, []);
+    await context.close();
+});
+
+test("devices stand beside each other in it", { skip }, async () => {
+    const { page, wrong, context } = await openFile(of, report, "#?page=block&tab=block-heat");
+    await settled(page);
+    assert.ok((await page.locator(".maps canvas").count()) >= 3);
+    assert.equal(await page.locator(".problem").count(), 0, await page.locator("main").innerText());
+    await picture(page, "report-heat");
+    assert.deepEqual(wrong, []);
+    await context.close();
+});
+
+for (const scheme of ["light", "dark"]) {
+    test(`every page of it opens in ${scheme}`, { skip }, async () => {
+        for (const name of PAGES) {
+            const { page, wrong, context } = await openFile(of, report, name === "explain" ? "" : `#?page=${name}`, { colorScheme: scheme });
+            await settled(page);
+            assert.equal(await page.locator("main h1").count(), 1, name);
+            assert.equal(await page.locator(".problem").count(), 0, await page.locator("main").innerText());
+            assert.deepEqual(await axe(page), [], name);
+            assert.deepEqual(wrong, [], name);
+            await context.close();
+        }
+    });
+}
+
+test("without scripts it says what was found", { skip }, async () => {
+    const { page, wrong, context } = await openFile(of, report, "", { javaScriptEnabled: false });
+    assert.match(await page.locator("noscript").first().innerText(), /sync\[339\]/);
+    assert.deepEqual(wrong, []);
+    await context.close();
+});
+
+test("hostile names are text in it", { skip }, async () => {
+    const trace = join(folder, "hostile.txt");
+    writeFileSync(trace, hostileTrace());
+    const output = join(folder, "hostile.html");
+    run("export", "html", trace, "-o", output);
+    const text = readFileSync(output, "utf8");
+    assert.ok(!text.includes("alert(2)</script>"));
+    for (const name of PAGES) {
+        const { page, wrong, context } = await openFile(of, output, `#?page=${name}`);
+        await settled(page);
+        assert.equal(await page.locator("main img, main script, main iframe, main a[href^='javascript']").count(), 0, name);
+        assert.ok(!/[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u001b]/.test(await page.locator("body").innerText()), name);
+        assert.deepEqual(wrong, [], name);
+        await context.close();
+    }
+});
+
+/** Some of a chart is painted: not all of it has one colour. */
+async function drawn(page) {
+    const colours = await page.evaluate(() => {
+        const found = new Set();
+        for (const canvas of document.querySelectorAll("main canvas")) {
+            const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+            for (let at = 0; at < data.length; at += 4 * 97) found.add(data[at] << 16 | data[at + 1] << 8 | data[at + 2]);
+        }
+        return found.size;
+    });
+    assert.ok(colours > 3, `only ${colours} colours in the charts`);
+}
