@@ -148,14 +148,14 @@ impl<'q> Context<'q> {
         self.span.length() as f64 / 1e9
     }
 
+    /// Where what has no end reaches to.
     pub(crate) fn recording_end(&self) -> Ns {
-        self.tables.info().end_ns
+        self.tables.info().whole().end
     }
 
-    /// Whether the recording holds any row of the table.
+    /// Whether the recording holds any row of the table; of a part, whether the whole does.
     pub(crate) fn has(&self, table: &str) -> bool {
-        let info = self.tables.info();
-        info.tables.get(table).is_some_and(|table| table.rows > 0)
+        self.tables.info().rows_of_whole(table) > 0
     }
 
     /// Rows of the question, grouped by `keys`, and by interval where it asks for one.

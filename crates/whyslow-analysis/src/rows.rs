@@ -352,7 +352,7 @@ pub fn interval_of(
             "ids are those of this recording's `top` and `log`",
         )
     })?;
-    let end = end.unwrap_or(tables.info().end_ns);
+    let end = end.unwrap_or(tables.info().whole().end);
     // A window is open at its end, an operation is not: one that begins as this one ends touches it
     // only by the clock's resolution and is left out; one of no length keeps its moment.
     Ok((known.name, Window::new(begin, end.max(begin + 1))))
@@ -380,11 +380,11 @@ fn near(
     const LOOKS: usize = 6;
     const ROWS_MIN: u64 = 100_000;
     let info = tables.info();
-    let rows = info.tables.get(table.name).map_or(0, |table| table.rows);
+    let (rows, whole) = (info.rows_of_whole(table.name), info.whole());
     if rows < ROWS_MIN {
         return Ok(None);
     }
-    let (mut low, mut high) = ((0, info.begin_ns), (rows as i64, info.end_ns));
+    let (mut low, mut high) = ((0, whole.begin), (rows as i64, whole.end));
     for _ in 0..LOOKS {
         if !(low.0..=high.0).contains(&id) || low.0 == high.0 {
             break;

@@ -99,7 +99,29 @@ pub fn explain(
             .caveats
             .push("no operation took much longer than others like it".into());
     }
+    say_cut(tables, &mut report);
     Ok(report)
+}
+
+/// What a part of a recording cannot tell.
+fn say_cut(tables: &dyn Tables, report: &mut Report) {
+    let info = tables.info();
+    if info.cut.is_none() {
+        return;
+    }
+    report
+        .caveats
+        .push("this is a part of a longer recording: what is usual is what was usual in it".into());
+    let (whole, begin) = (info.whole().begin, info.begin_ns);
+    for story in &mut report.stories {
+        if story.target.begin_ns < begin && begin > whole {
+            let missing = begin - story.target.begin_ns;
+            story.caveats.push(format!(
+                "what happened in its first {:.3} s was not kept in this part of the recording",
+                missing as f64 / 1e9
+            ));
+        }
+    }
 }
 
 /// Groups of slow operations that are looked into, to find those worth telling.
@@ -230,11 +252,8 @@ impl Asker<'_> {
     /// The stretch around a call that has enough others to compare it with.
     fn near(&self, call: &Called) -> Window {
         let info = self.tables.info();
-        let rows = info
-            .tables
-            .get(SyscallRow::TABLE.name)
-            .map_or(0, |table| table.rows);
-        let length = (info.end_ns - info.begin_ns).max(1) as f64;
+        let rows = info.rows_of_whole(SyscallRow::TABLE.name);
+        let length = info.whole().length().max(1) as f64;
         let half = (length * (COMPARED as f64 / rows.max(1) as f64) / 2.0) as Ns;
         Window::new(
             call.begin.saturating_sub(half),
@@ -261,7 +280,7 @@ impl Asker<'_> {
             Some(path) => format!("{}({path})", call.name),
             None => call.name.clone(),
         };
-        let end = call.end.unwrap_or(self.tables.info().end_ns);
+        let end = call.end.unwrap_or(self.tables.info().whole().end);
         Subject {
             utid: call.utid,
             begin: call.begin,

@@ -82,10 +82,9 @@ fn rows_in(tables: &dyn Tables, length: Ns) -> f64 {
     let info = tables.info();
     let rows: u64 = ["thread_state", "syscall", "wakeup", "block_io"]
         .iter()
-        .filter_map(|name| info.tables.get(*name))
-        .map(|table| table.rows)
+        .map(|name| info.rows_of_whole(name))
         .sum();
-    rows as f64 * length as f64 / (info.end_ns - info.begin_ns).max(1) as f64
+    rows as f64 * length as f64 / info.whole().length().max(1) as f64
 }
 
 fn before(tables: &dyn Tables) -> Ns {

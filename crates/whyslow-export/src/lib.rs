@@ -7,6 +7,7 @@ mod perfetto;
 mod pprof;
 mod profile;
 pub mod redact;
+pub mod snapshot;
 mod speedscope;
 pub mod stacks;
 mod svg;

@@ -32,6 +32,21 @@ pub enum StoreError {
         table: String,
         reason: String,
     },
+    #[error("`{}` is no packed recording that can be read: byte {offset} unpacked: {reason}", path.display())]
+    Packed {
+        path: PathBuf,
+        /// Byte of what is unpacked.
+        offset: u64,
+        reason: String,
+    },
+    #[error("`{}` unpacks to {bytes} bytes; there is room for {bytes_max}", path.display())]
+    TooLarge {
+        path: PathBuf,
+        bytes: u64,
+        bytes_max: u64,
+    },
+    #[error("failed to write")]
+    Write { source: std::io::Error },
     #[error("table `{table}` has no column `{column}`")]
     NoColumn { table: String, column: String },
     /// Whoever asked does not want the answer any more, or it would cost more than is allowed.

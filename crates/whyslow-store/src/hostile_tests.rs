@@ -13,7 +13,7 @@ use crate::{
     Existing, Limits, Recording, RecordingInfo, RecordingWriter, Scan, StoreError, Tables,
 };
 
-fn written(target: &Path) {
+pub(crate) fn written(target: &Path) {
     let mut symbols = Symbols::new();
     let limits = Limits {
         row_group_rows_small: 500,

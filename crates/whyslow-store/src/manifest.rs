@@ -83,6 +83,21 @@ fn read_file(
     Ok(Some(content))
 }
 
+/// The files that say what is in all others: manifest and checksums.
+pub(crate) fn telling(directory: &OwnedFd, path: &Path) -> Result<[Vec<u8>; 2], StoreError> {
+    let read = |name: &str, bytes_max| {
+        let missing = || StoreError::NotARecording {
+            path: path.to_path_buf(),
+            reason: format!("it has no `{name}`"),
+        };
+        read_file(directory, path, name, bytes_max)?.ok_or_else(missing)
+    };
+    Ok([
+        read(FILE_NAME, limits::MANIFEST_BYTES)?,
+        read(checksums::FILE_NAME, limits::CHECKSUMS_BYTES)?,
+    ])
+}
+
 /// The checksums of all files of a recording.
 pub(crate) fn read_checksums(directory: &OwnedFd, path: &Path) -> Result<ByFile, StoreError> {
     let name = checksums::FILE_NAME;
@@ -106,7 +121,7 @@ pub(crate) fn read(directory: &OwnedFd, path: &Path) -> Result<RecordingInfo, St
     parse(&json, path)
 }
 
-fn parse(json: &[u8], path: &Path) -> Result<RecordingInfo, StoreError> {
+pub(crate) fn parse(json: &[u8], path: &Path) -> Result<RecordingInfo, StoreError> {
     #[derive(Deserialize)]
     struct Version {
         format_version: u32,

@@ -71,6 +71,18 @@ impl Recording {
         &self.path
     }
 
+    /// Number of what is in it, in 32 hexadecimal digits: BLAKE3 of its manifest and checksums, each
+    /// behind its length (8 bytes, little-endian).
+    pub fn digest(&self) -> Result<String, StoreError> {
+        const DIGITS: usize = 32;
+        let mut hasher = blake3::Hasher::new();
+        for content in manifest::telling(&self.directory, &self.path)? {
+            hasher.update(&(content.len() as u64).to_le_bytes());
+            hasher.update(&content);
+        }
+        Ok(hasher.finalize().to_hex()[..DIGITS].to_owned())
+    }
+
     fn files(&self, scan: &Scan) -> Result<Arc<TableFiles>, StoreError> {
         let page_index = scan.window.is_some();
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -227,7 +239,10 @@ impl Tables for Recording {
             window: None,
         };
         let files = self.files(&scan)?;
-        let mut words = BTreeSet::new();
+        // Of a cut also those of the whole, where these tell what was recorded.
+        let cut = self.info.cut.as_ref();
+        let told = cut.and_then(|cut| cut.told.get(&format!("{}.{column}", table.name)));
+        let mut words = told.cloned().unwrap_or_default();
         for file in files.main.iter().chain(&files.long) {
             match file.words(column)? {
                 Some(of_file) => words.extend(of_file),

@@ -24,6 +24,56 @@ pub struct RecordingInfo {
     pub begin_ns: i64,
     pub end_ns: i64,
     pub tables: BTreeMap<String, TableInfo>,
+    /// If it is a part of another recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Cut>,
+    /// What was hidden in its texts: `texts`, or `names` too; none if nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<String>,
+}
+
+/// Where a part of a recording was cut out. The part holds every row that touches the time of its
+/// manifest, whole, and what these rows name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cut {
+    /// Of the manifest and checksums of the whole recording.
+    pub digest: String,
+    /// Its first and last time.
+    pub begin_ns: i64,
+    pub end_ns: i64,
+    /// What was asked for: the rest was kept around it, and is not looked at unless asked for.
+    pub focus_begin_ns: i64,
+    pub focus_end_ns: i64,
+    /// Rows of the tables of the whole: what was recorded at all, and how densely.
+    pub rows: BTreeMap<String, u64>,
+    /// What else tells what was recorded at all: the words of columns by `table.column`, and by `table`
+    /// the columns that count anything.
+    pub told: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl RecordingInfo {
+    /// From the first to the last time of what was recorded, of which a cut has a part.
+    pub fn whole(&self) -> Window {
+        let kept = Window::new(self.begin_ns, self.end_ns);
+        self.cut
+            .as_ref()
+            .map_or(kept, |cut| Window::new(cut.begin_ns, cut.end_ns))
+    }
+
+    /// What questions are about that name no window; all of it if none.
+    pub fn focus(&self) -> Option<Window> {
+        let cut = self.cut.as_ref()?;
+        Some(Window::new(cut.focus_begin_ns, cut.focus_end_ns))
+    }
+
+    /// Rows that a table has in what was recorded, of which a cut has a part.
+    pub fn rows_of_whole(&self, table: &str) -> u64 {
+        let here = || self.tables.get(table).map_or(0, |table| table.rows);
+        match &self.cut {
+            Some(cut) => cut.rows.get(table).copied().unwrap_or(0),
+            None => here(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -214,6 +214,15 @@ impl From<StoreError> for Failure {
             StoreError::TooNew { .. } => {
                 failure.hint("use a newer whyslow, or import the trace again")
             }
+            StoreError::Packed { .. } => {
+                failure.hint("send or copy it again; `zstd -t FILE` tells whether it is whole")
+            }
+            StoreError::TooLarge { .. } => failure.hint("TMPDIR names a place with more room"),
+            StoreError::Write { source } if source.kind() == io::ErrorKind::BrokenPipe => Self {
+                kind: Kind::ReaderGone,
+                ..failure
+            },
+            StoreError::Stopped => Self::interrupted(),
             StoreError::TooOld { .. } => failure.hint("import the trace again"),
             StoreError::Damaged { .. } => failure.hint("import the trace again, with --force"),
             _ => failure,

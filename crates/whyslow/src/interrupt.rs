@@ -1,11 +1,13 @@
 //! Ctrl-C, or a request to end, while something is written: stop, clean up, and exit with 128 + the
 //! number of the signal, as shells do. A second one ends at once.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::{flag, low_level};
 
 use crate::failure::Failure;
 
@@ -14,6 +16,7 @@ static CAME: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 
 /// A flag that is set by Ctrl-C or a request to end.
 pub(crate) fn flag() -> Result<Arc<AtomicBool>, Failure> {
+    IS_AWAITED.store(true, Ordering::Relaxed);
     let cancel = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // In this order: the first signal finds the flag unset and only sets it.
@@ -23,6 +26,44 @@ pub(crate) fn flag() -> Result<Arc<AtomicBool>, Failure> {
             .map_err(|error| Failure::new("failed to watch for signals").caused_by(&error))?;
     }
     Ok(cancel)
+}
+
+/// Folders that must not be left behind.
+static PASSING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// Somebody looks whether a signal came, and ends in order.
+static IS_AWAITED: AtomicBool = AtomicBool::new(false);
+
+/// Removes the folder when a signal ends the program, or it ends by itself.
+pub(crate) fn remove_at_end(folder: &Path) -> Result<(), Failure> {
+    static WATCHING: Once = Once::new();
+    let folders = || PASSING.lock().unwrap_or_else(PoisonError::into_inner);
+    folders().push(folder.to_owned());
+    let mut watched = Ok(());
+    WATCHING.call_once(|| watched = watch());
+    watched.map_err(|error| Failure::new("failed to watch for signals").caused_by(&error))
+}
+
+/// What those left who did not come to remove it themselves.
+pub(crate) fn remove_all() {
+    let mut folders = PASSING.lock().unwrap_or_else(PoisonError::into_inner);
+    for folder in folders.drain(..) {
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}
+
+fn watch() -> std::io::Result<()> {
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            for signal in signals.forever() {
+                if signal == SIGHUP || !IS_AWAITED.load(Ordering::Relaxed) {
+                    remove_all();
+                    let _ = low_level::emulate_default_handler(signal);
+                }
+            }
+        })
+        .map(drop)
 }
 
 /// What to exit with after an interruption.

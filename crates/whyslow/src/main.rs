@@ -8,6 +8,7 @@ mod live;
 mod output;
 mod progress;
 mod recording;
+mod room;
 mod serve;
 mod talk;
 mod time;
@@ -20,8 +21,10 @@ use cli::Cli;
 fn main() -> ExitCode {
     // A closed pipe comes back as an error from writing (Rust ignores SIGPIPE), and an error that
     // says so is exit code 0.
-    match commands::run(Cli::from_words()) {
+    let code = match commands::run(Cli::from_words()) {
         Ok(code) => code,
         Err(failure) => failure.report(),
-    }
+    };
+    interrupt::remove_all();
+    code
 }

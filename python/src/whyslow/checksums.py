@@ -28,7 +28,7 @@ def verify(files: RecordingFiles, names: Iterable[str]) -> None:
     Raises:
         RecordingError: a file or the checksums are damaged or missing.
     """
-    sums = _read(files)
+    sums = read(files)
     for name in names:
         try:
             file = files.open(name)
@@ -54,7 +54,7 @@ def _compare(
             block += 1
 
 
-def _read(files: RecordingFiles) -> dict[str, tuple[int, tuple[int, ...]]]:
+def read(files: RecordingFiles) -> dict[str, tuple[int, tuple[int, ...]]]:
     """Size and sums of the blocks, by file."""
     try:
         encoded = files.open(FILE_NAME).read()

@@ -64,7 +64,10 @@ class TableInfo:
 
 @dataclass(frozen=True)
 class Manifest:
-    """`begin_ns` and `end_ns` are the first and last time, ns since the Unix epoch."""
+    """`begin_ns` and `end_ns` are the first and last time, ns since the Unix epoch.
+
+    `focus` is what a part of a recording was cut out for.
+    """
 
     format_version: int
     written_by: str
@@ -74,6 +77,7 @@ class Manifest:
     begin_ns: int
     end_ns: int
     tables: Mapping[str, TableInfo]
+    focus: tuple[int, int] | None
 
 
 def read(files: RecordingFiles) -> Manifest:
@@ -157,6 +161,7 @@ def parse(content: bytes, recording: str) -> Manifest:
         begin_ns=reader.integer(whole, "begin_ns"),
         end_ns=reader.integer(whole, "end_ns"),
         tables=MappingProxyType({name: reader.table(tables[name]) for name in sorted(tables)}),
+        focus=reader.focus(whole.get("cut")),
     )
 
 
@@ -181,6 +186,12 @@ class _Reader:
         if not isinstance(value, dict):
             raise _damaged(self._recording, f"{what} is no object")
         return value
+
+    def focus(self, cut: Any) -> tuple[int, int] | None:
+        if cut is None:
+            return None
+        cut = self.mapping(cut, "cut")
+        return self.integer(cut, "focus_begin_ns"), self.integer(cut, "focus_end_ns")
 
     def sequence(self, value: Any, what: str) -> list[Any]:
         if not isinstance(value, list):

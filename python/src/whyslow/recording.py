@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
-from . import checksums, manifest, program, questions, session, views
+from . import checksums, manifest, packed, program, questions, session, views
 from .answer import Answer, Loss
 from .errors import WhyslowError
 from .files import RecordingFiles
@@ -43,7 +43,12 @@ class Recording:
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path = Path(os.path.abspath(os.fspath(path)))
-        self._files = RecordingFiles(self.path)
+        self._unpacked = packed.unpack(self.path) if packed.is_packed(self.path) else None
+        # Where it lies now.
+        self._place = self.path
+        if self._unpacked is not None:
+            self._place = Path(self._unpacked.name) / self.path.name
+        self._files = RecordingFiles(self._place)
         self._manifest = manifest.read(self._files)
         self._reader = TableReader(self._files, self._manifest)
 
@@ -66,6 +71,11 @@ class Recording:
     def end_ns(self) -> int:
         """Last time, ns since the epoch."""
         return self._manifest.end_ns
+
+    @property
+    def focus(self) -> tuple[int, int] | None:
+        """Window that questions without one are about, of a part of a recording; else None."""
+        return self._manifest.focus
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -212,7 +222,7 @@ class Recording:
             QuestionError: with the message and the hint of the program.
             ProgramError: the program is not installed.
         """
-        return questions.ask(self.path, question, window, interval, count, flags)
+        return questions.ask(self._place, question, window, interval, count, flags)
 
     def kinds(self) -> dict[str, dict[str, str]]:
         """Kinds the program knows, with their verbs and what each is about."""
@@ -243,6 +253,8 @@ class Recording:
         if connection is not None:
             connection.close()
         self._files.close()
+        if self._unpacked is not None:
+            self._unpacked.cleanup()
 
     def __enter__(self) -> Recording:
         return self
@@ -262,7 +274,8 @@ class Recording:
 
 
 def open_recording(path: str | os.PathLike[str]) -> Recording:
-    """Opens a recording (a folder `NAME.wsl`) for reading.
+    """Opens a recording for reading: a folder `NAME.wsl`, or a file `NAME.wsl.tar.zst`, which is
+    unpacked into a temporary folder until the recording is closed.
 
     Raises:
         RecordingError: there is none, or it is incomplete, damaged or of a later format.

@@ -218,6 +218,9 @@ fn others(
             "say which: -w WINDOW, --min 100ms, --errors; or with which to compare: --vs WINDOW",
         ));
     }
+    if context.tables.info().cut.is_some() {
+        context.note("the others are those that were kept in this part of a recording".into());
+    }
     let pass = context.pass_in(spec, &[], &all, None)?;
     let mut whole = counted(context, spec, keys, pass)?;
     whole.all.count -= inside.all.count;

@@ -57,6 +57,10 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
         for sums in pass.run(context.tables, &counts)?.into_values() {
             known = sums.map(|sum| sum != 0);
         }
+        if let Some(cut) = &context.tables.info().cut {
+            let told = cut.told.get(PAGES.table.name);
+            known = COUNTS.map(|name| told.is_some_and(|told| told.contains(name)));
+        }
     }
     let has_reclaim = context.has(RECLAIM.table.name);
     if has_reclaim {

@@ -21,9 +21,8 @@ const HISTORY_ROWS: f64 = 50_000.0;
 
 fn history(tables: &dyn Tables) -> Ns {
     let info = tables.info();
-    let rows = info.tables.get(BlockIoRow::TABLE.name);
-    let rows = rows.map_or(0, |table| table.rows).max(1);
-    let length = (info.end_ns - info.begin_ns) as f64;
+    let rows = info.rows_of_whole(BlockIoRow::TABLE.name).max(1);
+    let length = info.whole().length() as f64;
     HISTORY_NS.min((length * HISTORY_ROWS / rows as f64) as Ns)
 }
 
@@ -31,7 +30,7 @@ impl Moment {
     /// All that happened in the window.
     pub(crate) fn load(tables: &dyn Tables, window: Window) -> Result<Self> {
         let info = tables.info();
-        let has = |name: &str| info.tables.get(name).is_some_and(|table| table.rows > 0);
+        let has = |name: &str| info.rows_of_whole(name) > 0;
         let recorded = Recorded {
             sched: has("thread_state"),
             calls: has("syscall"),
@@ -44,7 +43,7 @@ impl Moment {
         let mut moment = Self {
             begin: window.begin,
             end: window.end,
-            recording_end: info.end_ns,
+            recording_end: info.whole().end,
             recorded,
             ..Self::default()
         };

@@ -177,6 +177,8 @@ impl Redactor {
             begin_ns,
             end_ns,
             tables,
+            cut,
+            redacted,
         } = info;
         RecordingInfo {
             format_version: *format_version,
@@ -187,6 +189,12 @@ impl Redactor {
             begin_ns: *begin_ns,
             end_ns: *end_ns,
             tables: tables.clone(),
+            cut: cut.clone(),
+            redacted: Some(match (redacted.as_deref(), self.scope) {
+                // What was hidden before stays hidden.
+                (Some(before), Scope::Texts) => before.to_owned(),
+                (_, scope) => scope.name().to_owned(),
+            }),
         }
     }
 

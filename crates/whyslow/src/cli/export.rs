@@ -3,7 +3,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::ask::{FilterArgs, WindowArgs};
-use crate::time::WindowText;
+use whyslow_model::Ns;
+
+use crate::time::{WindowText, parse_duration};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -15,6 +17,7 @@ Examples:
   whyslow export collapsed web.wsl | flamegraph.pl        for other tools
   whyslow export pprof web.wsl -o web.pb.gz               go tool pprof -http : web.pb.gz
   whyslow export speedscope web.wsl -o web.json           https://www.speedscope.app, offline too
+  whyslow export snapshot web.wsl -w op:17 -o web.wsl.tar.zst   to send; every command opens it
   whyslow export perfetto web.wsl -w +8s..+11s -o web.perfetto-trace
 Tables: every answer is written as a file by its own command
   whyslow io top web.wsl --format parquet -o top.parquet  also csv, tsv, ndjson, arrow, md, html";
@@ -22,6 +25,8 @@ Tables: every answer is written as a file by its own command
 /// For whom a recording is written.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExportCommand {
+    /// A window as a recording of its own, one small file to send
+    Snapshot(SnapshotArgs),
     /// What was slow and why, with charts and tables, in one file that opens in any browser offline
     Html(ReportArgs),
     /// The same as text for tickets and mails: what was slow and why, with tables
@@ -48,6 +53,21 @@ pub(crate) struct ExportArgs {
     pub(crate) window: WindowArgs,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
+    /// Write to a file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SnapshotArgs {
+    /// Recording or trace [default: @last]
+    #[arg(value_name = "RECORDING")]
+    pub(crate) recording: Option<String>,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    /// Keep so much before and after the window, too [default: as long as it is, 5 s at least]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, help_heading = "Window")]
+    pub(crate) around: Option<Ns>,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,

@@ -11,7 +11,9 @@ mod serve;
 
 pub(crate) use ask::{AskArgs, FilterArgs, WindowArgs};
 pub(crate) use explain::{ExplainArgs, Versus};
-pub(crate) use export::{ExportArgs, ExportCommand, ReportArgs, StackArgs, StackWeight, SvgArgs};
+pub(crate) use export::{
+    ExportArgs, ExportCommand, ReportArgs, SnapshotArgs, StackArgs, StackWeight, SvgArgs,
+};
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
@@ -301,9 +303,9 @@ pub(crate) struct SqlArgs {
     /// Threads the query may use [default: all CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
-    /// It is not to be known as @last
+    /// Where the recording lies that goes when it has been asked; it is not to be known as @last
     #[arg(long, hide = true)]
-    pub(crate) forget: bool,
+    pub(crate) at: Option<std::path::PathBuf>,
 }
 
 /// Forms the duckdb command line prints.

@@ -110,7 +110,8 @@ impl Asked {
         };
         let mut answer = whyslow_analysis::ask(tables, &question)?;
         let caveat = host_paths.as_ref().and_then(HostPaths::caveat);
-        answer.caveats.extend(caveat);
+        let cut = opened.note(&calendar, question.window);
+        answer.caveats.extend(cut.into_iter().chain(caveat));
         Ok((answer, calendar.zone))
     }
 
@@ -136,7 +137,9 @@ impl Asked {
             Some(paths) => paths,
             None => &*opened.tables,
         };
+        let cut = opened.note(&calendar, question.window);
         let caveat = || host_paths.as_ref().and_then(HostPaths::caveat);
+        let notes = || cut.into_iter().chain(caveat());
         // Rows in order of time are handed on as they are found; to be sorted they are collected.
         let streams = question.verb == Verb::Log && question.sort.is_none();
         let (lost, next) = if streams && output::streams(output) {
@@ -144,13 +147,13 @@ impl Asked {
             let answer = output::write_streamed(place, output, talk, |each| {
                 Ok(whyslow_analysis::ask_streaming(tables, &question, each)?)
             })?;
-            if let Some(caveat) = caveat().filter(|_| !talk.quiet) {
-                crate::talk::line(&format!("note: {caveat}"));
+            for note in notes().filter(|_| !talk.quiet) {
+                crate::talk::line(&format!("note: {note}"));
             }
             (!answer.losses.is_empty(), answer.next)
         } else {
             let mut answer = whyslow_analysis::ask(tables, &question)?;
-            answer.caveats.extend(caveat());
+            answer.caveats.extend(notes());
             let (lost, next) = (!answer.losses.is_empty(), answer.next.clone());
             output::write(
                 answer,
@@ -314,15 +317,7 @@ impl Asked {
         opened: &Opened,
         calendar: &Calendar,
     ) -> Result<Option<Window>, Failure> {
-        let window = match self.args.window.text() {
-            Some(text) => Some(text.resolve(calendar, |operation| opened.window_of(operation))?),
-            None => None,
-        };
-        if let Some(window) = window
-            && (window.begin > calendar.end || window.end <= calendar.begin)
-        {
-            return Err(outside(window, calendar));
-        }
+        let window = opened.window(self.args.window.text().as_ref(), calendar)?;
         let (Some(interval), Some(count)) = (target.interval, target.count) else {
             return Ok(window);
         };
@@ -375,24 +370,6 @@ fn takes_interval(kind: Kind, verb: Verb) -> bool {
     let views = topic.into_iter().flat_map(|topic| topic.views);
     let mut of_verb = views.filter(|view| view.verb == verb);
     of_verb.next().is_some_and(|view| view.by_time)
-}
-
-fn outside(window: Window, calendar: &Calendar) -> Failure {
-    let face = |ts: Ns| {
-        let civil = calendar.zone.civil(ts);
-        format!("{} {}", civil.date(), civil.time())
-    };
-    Failure::usage(format!(
-        "the window {} .. {} lies outside of the recording",
-        face(window.begin),
-        face(window.end)
-    ))
-    .hint(format!(
-        "it reaches from {} to {} {}",
-        face(calendar.begin),
-        face(calendar.end),
-        calendar.zone.offset(calendar.begin)
-    ))
 }
 
 /// `[RECORDING] [INTERVAL [COUNT]]`

@@ -51,13 +51,15 @@ pub(crate) fn report(
         Some(WindowText::Operation(operation)) => {
             question.operation = Some((operation.table.to_owned(), operation.id));
         }
-        Some(text) => {
-            let window = text.resolve(&calendar, |operation| opened.window_of(operation))?;
-            question.window = Some(window);
-        }
-        None => {}
+        text => question.window = opened.window(text.as_ref(), &calendar)?,
     }
-    Ok((explain(tables, &question, other)?, calendar))
+    let mut report = explain(tables, &question, other)?;
+    if question.operation.is_none() {
+        report
+            .caveats
+            .extend(opened.note(&calendar, question.window));
+    }
+    Ok((report, calendar))
 }
 
 /// What it is to be compared with, of `--vs`.

@@ -1,23 +1,25 @@
 //! The recording a command is about.
 
 mod last;
+mod unpacked;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use whyslow_ingest::{ImportOptions, cache};
 use whyslow_model::Window;
-use whyslow_store::{Recording, StoreError, Tables};
+use whyslow_store::{Recording, RecordingInfo, StoreError, Tables, packed};
 
 use crate::cli::TalkArgs;
 use crate::failure::Failure;
 use crate::live::{Segment, Whom};
 use crate::output::{Subject, shown};
 use crate::progress::Teller;
-use crate::time::{Calendar, OperationRef, Zone};
+use crate::time::{Calendar, OperationRef, WindowText, Zone};
 use crate::{interrupt, talk};
 
 pub(crate) use last::{remember, state_folder};
+use unpacked::Unpacked;
 
 /// Name that stands for the recording written or used last.
 const LAST: &str = "@last";
@@ -34,6 +36,8 @@ pub(crate) struct Opened {
     pub(crate) is_live: bool,
     /// One of several intervals: the next begins where it ends.
     pub(crate) is_part: bool,
+    /// Of a packed recording: goes after what reads it.
+    unpacked: Option<Unpacked>,
 }
 
 impl Opened {
@@ -51,11 +55,13 @@ impl Opened {
 
     fn named(argument: Option<&str>, args: &TalkArgs) -> Result<(Self, PathBuf), Failure> {
         let named = place(argument)?;
+        let mut unpacked = None;
         let path = match named.join(MANIFEST).metadata() {
             Ok(_) => named.clone(),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Err(Failure::denied(&named, &error));
             }
+            Err(_) if packed::is_packed(&named) => unpacked.insert(Unpacked::new(&named)?).path(),
             Err(_) => import_into_cache(&named, args)?,
         };
         let recording = Recording::open(&path).map_err(|error| cannot_open(&path, error))?;
@@ -69,6 +75,7 @@ impl Opened {
             name,
             is_live: false,
             is_part: false,
+            unpacked,
         };
         Ok((opened, named))
     }
@@ -90,6 +97,7 @@ impl Opened {
             name: "@live".to_owned(),
             is_live: true,
             is_part: false,
+            unpacked: None,
         })
     }
 
@@ -113,6 +121,48 @@ impl Opened {
         &self.path
     }
 
+    /// Whether it is a packed one: where it lies now is nothing to remember.
+    pub(crate) fn is_unpacked(&self) -> bool {
+        self.unpacked.is_some()
+    }
+
+    /// The window that is meant, of whoever names one or none: the one place that knows what a part of
+    /// a recording is about. None for all of it.
+    pub(crate) fn window(
+        &self,
+        text: Option<&WindowText>,
+        calendar: &Calendar,
+    ) -> Result<Option<Window>, Failure> {
+        let info = self.tables.info();
+        let Some(text) = text else {
+            return Ok(info.focus());
+        };
+        let window = text.resolve(calendar, |operation| self.window_of(operation))?;
+        if window.begin > info.end_ns || window.end <= info.begin_ns {
+            return Err(outside(window, info, calendar));
+        }
+        Ok(Some(within_kept(window, info)))
+    }
+
+    /// What a reader must know of an answer about this window, if it is a part of a recording.
+    pub(crate) fn note(&self, calendar: &Calendar, window: Option<Window>) -> Option<String> {
+        let info = self.tables.info();
+        info.cut.as_ref()?;
+        let face = |ts: i64| {
+            let civil = calendar.zone.civil(ts);
+            format!("{} {}", civil.date(), civil.time())
+        };
+        let range = |window: Window| format!("{} .. {}", face(window.begin), face(window.end));
+        let kept = Window::new(info.begin_ns, info.end_ns);
+        let looked_at = window.unwrap_or(kept);
+        Some(format!(
+            "cut from a recording of {}, of which it has {}; looks at {}",
+            range(info.whole()),
+            range(kept),
+            range(looked_at),
+        ))
+    }
+
     /// From begin to end of an operation.
     pub(crate) fn window_of(&self, operation: &OperationRef) -> Result<Window, Failure> {
         let (_, window) =
@@ -130,6 +180,46 @@ impl Opened {
             zone: wanted.or_else(recorded).unwrap_or_else(Zone::unknown),
         }
     }
+}
+
+/// Without what was cut away: there one could not tell nothing happening from nothing known.
+fn within_kept(window: Window, info: &RecordingInfo) -> Window {
+    let whole = info.whole();
+    let begin = if info.begin_ns > whole.begin {
+        window.begin.max(info.begin_ns)
+    } else {
+        window.begin
+    };
+    let end = if info.end_ns < whole.end {
+        window.end.min(info.end_ns.saturating_add(1))
+    } else {
+        window.end
+    };
+    Window::new(begin, end)
+}
+
+fn outside(window: Window, info: &RecordingInfo, calendar: &Calendar) -> Failure {
+    let face = |ts: i64| {
+        let civil = calendar.zone.civil(ts);
+        format!("{} {}", civil.date(), civil.time())
+    };
+    let (begin, end) = (info.begin_ns, info.end_ns);
+    let failure = Failure::usage(format!(
+        "the window {} .. {} lies outside of the recording",
+        face(window.begin),
+        face(window.end)
+    ));
+    let of_what = if info.cut.is_some() {
+        ", cut from a longer one"
+    } else {
+        ""
+    };
+    failure.hint(format!(
+        "it reaches from {} to {} {}{of_what}",
+        face(begin),
+        face(end),
+        calendar.zone.offset(begin)
+    ))
 }
 
 /// Where a recording or trace lies that is named so.

@@ -62,6 +62,18 @@ fn about(book: &Book, held: &Held, shared: &Shared) -> Result<Value, Refusal> {
         "tiles": held.charts.about(),
         "sql": shared.sql.about(),
     });
+    if let (Some(cut), Some(focus)) = (&info.cut, info.focus()) {
+        about["cut"] = json!({
+            "digest": cut.digest,
+            "begin_ns": cut.begin_ns,
+            "end_ns": cut.end_ns,
+        });
+        // What questions without a window are about.
+        about["focus"] = json!({"begin_ns": focus.begin, "end_ns": focus.end});
+    }
+    if let Some(hidden) = &info.redacted {
+        about["redacted"] = json!(hidden);
+    }
     if let Some(why) = book.live.as_ref().and_then(|live| live.ended()) {
         about["ended"] = json!(why);
     }

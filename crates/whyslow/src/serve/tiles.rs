@@ -238,7 +238,7 @@ pub(super) async fn series(
     let held = shared.shelf.find(&query)?.now();
     let info = held.opened.tables.info();
     let whole = Window::new(info.begin_ns, info.end_ns.saturating_add(1));
-    let window = query.window(&held.opened)?.unwrap_or(whole);
+    let window = query.named_window(&held.opened)?.unwrap_or(whole);
     let tiles = held.charts.tiles()?;
     let found = shared.quick.ask(move |_| {
         let all = tiles.series(window, points).map_err(Failure::from)?;

@@ -88,8 +88,14 @@ impl Query {
         self
     }
 
-    /// The window asked for, if one is.
+    /// The window asked for, or that a part of a recording is about; none for all of it.
     pub(super) fn window(&self, opened: &Opened) -> Result<Option<Window>, Refusal> {
+        let named = self.named_window(opened)?;
+        Ok(named.or_else(|| opened.tables.info().focus()))
+    }
+
+    /// The window asked for, if one is.
+    pub(super) fn named_window(&self, opened: &Opened) -> Result<Option<Window>, Refusal> {
         let Some(text) = self.get("w").or_else(|| self.get("window")) else {
             return Ok(None);
         };

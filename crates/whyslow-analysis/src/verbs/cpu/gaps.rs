@@ -196,7 +196,7 @@ impl Summing for OnCpus<'_> {
 
 /// CPU and interval: before its first event, and where events of it were lost.
 fn unknown(context: &Context<'_>, cpus: &[(i64, Ns)]) -> Result<Vec<(i64, Ns, Ns)>, AnalysisError> {
-    let begin = context.tables.info().begin_ns;
+    let begin = context.tables.info().whole().begin;
     let before = cpus.iter().map(|(cpu, first)| (*cpu, begin, *first));
     let mut unknown: Vec<_> = before.collect();
     for loss in losses::inside(context)? {

@@ -1,6 +1,7 @@
 //! `export`: a recording, or a window of it, for other tools.
 
 mod report;
+mod snapshot;
 pub(crate) mod stacks;
 mod timeline;
 
@@ -17,6 +18,7 @@ use crate::recording::Opened;
 
 pub(super) fn run(command: &ExportCommand, talk: &TalkArgs) -> Result<(), Failure> {
     match command {
+        ExportCommand::Snapshot(args) => snapshot::run(args, talk),
         ExportCommand::Html(args) => report::html(args, talk),
         ExportCommand::Md(args) => report::markdown(args, talk),
         ExportCommand::Svg(args) => stacks::svg(args, talk),
@@ -75,10 +77,7 @@ fn window(args: &ExportArgs, opened: &Opened) -> Result<Option<Window>, Failure>
 
 fn window_of(args: &WindowArgs, opened: &Opened) -> Result<Option<Window>, Failure> {
     let calendar = opened.calendar(None);
-    let resolve = |text: crate::time::WindowText| {
-        text.resolve(&calendar, |operation| opened.window_of(operation))
-    };
-    args.text().map(resolve).transpose()
+    opened.window(args.text().as_ref(), &calendar)
 }
 
 impl From<ExportError> for Failure {

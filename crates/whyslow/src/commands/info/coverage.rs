@@ -174,7 +174,7 @@ pub(super) fn table(info: &RecordingInfo, counts: &[Met], topics: &str) -> Answe
 impl Shows {
     fn present(&self, info: &RecordingInfo, counts: &[Met]) -> bool {
         match self {
-            Shows::Table(name) => info.tables.get(*name).is_some_and(|table| table.rows > 0),
+            Shows::Table(name) => info.rows_of_whole(name) > 0,
             Shows::Event(prefix) => has_event(counts, |name| name.starts_with(prefix)),
             Shows::EventOr(prefix, record) => {
                 has_event(counts, |name| name.starts_with(prefix) || name == *record)

@@ -147,6 +147,20 @@ fn recording(tables: &dyn Tables) -> Result<AnswerTable, StoreError> {
         Measure::Count,
         i64::from(info.format_version).into(),
     );
+    let hidden = info.redacted.clone();
+    fact("redacted", "hidden", Measure::Text, hidden.into());
+    if let Some(cut) = &info.cut {
+        let digest = cut.digest.clone().into();
+        fact("cut_from", "cut from", Measure::Text, digest);
+        for (name, title, ts) in [
+            ("whole_begin_ns", "its begin", cut.begin_ns),
+            ("whole_end_ns", "its end", cut.end_ns),
+            ("focus_begin_ns", "looks at", cut.focus_begin_ns),
+            ("focus_end_ns", "until", cut.focus_end_ns),
+        ] {
+            fact(name, title, Measure::Time, ts.into());
+        }
+    }
     Ok(table)
 }
 

@@ -32,16 +32,24 @@ pub(super) fn run(args: &SqlArgs, talk: &TalkArgs) -> Result<(), Failure> {
         return to_stdout(&views::describe());
     }
     let statement = statement(args)?;
-    if let Some(whom) = args.recording.as_deref().and_then(Whom::of) {
-        return live::run(&Plan::of(whom, Topic::DEFAULT), talk, &mut |segment| {
-            ask_beside(segment.recording)
-        });
-    }
-    let opened = if args.forget {
-        Opened::unremembered(args.recording.as_deref().unwrap_or_default())?
-    } else {
-        Opened::find(args.recording.as_deref(), talk)?
+    let opened = match (&args.at, args.recording.as_deref().and_then(Whom::of)) {
+        (Some(place), _) => Opened::unremembered(place)?,
+        (None, Some(whom)) => {
+            return live::run(&Plan::of(whom, Topic::DEFAULT), talk, &mut |segment| {
+                ask_beside(segment.recording)
+            });
+        }
+        (None, None) => Opened::find(args.recording.as_deref(), talk)?,
     };
+    if opened.is_unpacked() {
+        return ask_beside(opened.path());
+    }
+    if let Some(note) = opened
+        .note(&opened.calendar(None), None)
+        .filter(|_| !talk.quiet)
+    {
+        crate::talk::line(&format!("note: {note}"));
+    }
     let program = duckdb::find()?;
     // DuckDB does not know of our checksums, and would answer from what is damaged.
     Recording::open(opened.path())?.verify()?;
@@ -70,12 +78,10 @@ pub(super) fn run(args: &SqlArgs, talk: &TalkArgs) -> Result<(), Failure> {
 /// DuckDB cannot take the recording away afterwards.
 fn ask_beside(recording: &Path) -> Result<(), Failure> {
     let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let is_live = |word: &&mut OsString| word.to_str().and_then(Whom::of).is_some();
-    if let Some(word) = words.iter_mut().find(is_live) {
-        recording.as_os_str().clone_into(word);
-    }
     let place = words.iter().position(|word| word == "sql").unwrap_or(0);
-    words.insert(place + 1, "--forget".into());
+    let at = ["--at".into(), recording.as_os_str().to_owned()];
+    let rest = words.split_off(place + 1);
+    words.extend(at.into_iter().chain(rest));
     let status = Command::new("/proc/self/exe").args(words).status();
     let status = status
         .map_err(|error| Failure::new("failed to start another whyslow").caused_by(&error))?;

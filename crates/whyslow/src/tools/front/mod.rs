@@ -110,28 +110,14 @@ impl<'c> Front<'c> {
             (None, None, None) => None,
             (None, begin, end) => Some(WindowText::Between(begin.clone(), end.clone())),
         };
-        let window = text
-            .map(|text| text.resolve(&calendar, |operation| opened.window_of(operation)))
-            .transpose()?;
-        if let Some(window) = window
-            && (window.begin > calendar.end || window.end <= calendar.begin)
-        {
-            return Err(
-                Failure::usage("the window lies outside of the recording").hint(format!(
-                    "it reaches from {} {} to {} {}",
-                    calendar.zone.civil(calendar.begin).date(),
-                    calendar.zone.civil(calendar.begin).time(),
-                    calendar.zone.civil(calendar.end).date(),
-                    calendar.zone.civil(calendar.end).time(),
-                )),
-            );
-        }
+        let window = opened.window(text.as_ref(), &calendar)?;
+        let notes = opened.note(&calendar, window);
         Ok(Self {
             opened,
             calendar,
             window,
             call,
-            notes: RefCell::default(),
+            notes: RefCell::new(notes.into_iter().collect()),
             first: OnceLock::new(),
             answers: RefCell::default(),
             out: RefCell::new(BufWriter::with_capacity(64 << 10, std::io::stdout())),

@@ -271,9 +271,13 @@ fn answer(
     let calendar = opened.calendar(args.gmt.then(Zone::utc));
     let wanted = Wanted::of(args).unwrap_or(wanted);
     let mut tables: Vec<Table> = Vec::new();
-    let windows = windows(args, analysis, &calendar)?;
+    let asked = asked_window(args, &opened, &calendar)?;
+    let windows = windows(args, analysis, (asked, &calendar))?;
     let count = windows.len();
-    let notes = RefCell::new(Answer::default());
+    let notes = RefCell::new(Answer {
+        caveats: opened.note(&calendar, asked).into_iter().collect(),
+        ..Answer::default()
+    });
     let progress = |done: usize, what: &str| {
         if !(is_machine && args.machine.output_progress) {
             return Ok(());
@@ -322,24 +326,29 @@ fn answer(
     Ok(())
 }
 
-/// The range asked for, in parts where a refresh is wanted.
-fn windows(
+/// The range asked for; none for all of it.
+fn asked_window(
     args: &LttngArgs,
-    analysis: &Analysis,
+    opened: &Opened,
     calendar: &Calendar,
-) -> Result<Vec<Option<Window>>, Failure> {
+) -> Result<Option<Window>, Failure> {
     let text = match (&args.timerange, &args.begin, &args.end) {
         (Some(range), _, _) => Some(range.clone()),
         (None, None, None) => None,
         (None, begin, end) => Some(WindowText::Between(begin.clone(), end.clone())),
     };
-    let whole = text
-        .map(|text| {
-            text.resolve(calendar, |_| {
-                Err(Failure::usage("a range is made of two times here"))
-            })
-        })
-        .transpose()?;
+    if let Some(WindowText::Operation(_)) = text {
+        return Err(Failure::usage("a range is made of two times here"));
+    }
+    opened.window(text.as_ref(), calendar)
+}
+
+/// The range in parts where a refresh is wanted.
+fn windows(
+    args: &LttngArgs,
+    analysis: &Analysis,
+    (whole, calendar): (Option<Window>, &Calendar),
+) -> Result<Vec<Option<Window>>, Failure> {
     let Some(length) = args.refresh else {
         return Ok(vec![whole]);
     };

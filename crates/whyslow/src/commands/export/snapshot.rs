@@ -1,0 +1,84 @@
+//! `export snapshot`: a window as a recording of its own, packed to be sent.
+
+use std::io::Write;
+use std::path::Path;
+
+use whyslow_export::snapshot::{CutQuestion, cut};
+use whyslow_model::Window;
+use whyslow_store::{Recording, RecordingInfo, packed};
+
+use super::{Form, window_of, write_to};
+use crate::cli::{SnapshotArgs, TalkArgs};
+use crate::failure::Failure;
+use crate::recording::Opened;
+use crate::room::PrivateFolder;
+use crate::{interrupt, output};
+
+const PREFIX: &str = "whyslow-snapshot-";
+/// In the folder for the time it is made.
+const NAME: &str = "cut.wsl";
+
+pub(super) fn run(args: &SnapshotArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    let opened = Opened::find(args.recording.as_deref(), talk)?;
+    let window = window_of(&args.window, &opened)?;
+    let info = opened.tables.info();
+    let all = || Window::new(info.begin_ns, info.end_ns.saturating_add(1));
+    let question = CutQuestion {
+        focus: window.unwrap_or_else(all),
+        around: args.around,
+        digest: Recording::open(opened.path())?.digest()?,
+    };
+    let mut made = None;
+    // First of all: who may not write there need not wait.
+    let bytes = write_to(args.output.as_deref(), Form::Binary, |out| {
+        let mut out = Counted { out, bytes: 0 };
+        made = Some(packed_into(&opened, &question, &mut out)?);
+        Ok(out.bytes)
+    })?;
+    if let (Some(made), false) = (made, talk.quiet) {
+        tell(&made, bytes, args.output.as_deref());
+    }
+    Ok(())
+}
+
+fn packed_into(
+    opened: &Opened,
+    question: &CutQuestion,
+    out: &mut dyn Write,
+) -> Result<RecordingInfo, Failure> {
+    let cancel = interrupt::flag()?;
+    let room = PrivateFolder::passing(&std::env::temp_dir(), PREFIX)?;
+    let target = room.path().join(NAME);
+    let made = cut(&*opened.tables, question, &target, &cancel)?;
+    packed::pack(&target, out)?;
+    Ok(made)
+}
+
+fn tell(made: &RecordingInfo, bytes: u64, output: Option<&Path>) {
+    let rows: u64 = made.tables.values().map(|table| table.rows).sum();
+    let length = made.end_ns.saturating_sub(made.begin_ns) as f64 / 1e9;
+    let mebibytes = bytes as f64 / f64::from(1 << 20);
+    crate::talk::line(&format!("{rows} rows of {length:.1} s, {mebibytes:.1} MiB"));
+    if let Some(path) = output.filter(|path| path.as_os_str() != "-") {
+        let name = output::shown(&path.display().to_string(), false).into_owned();
+        crate::talk::line(&format!("ask it: whyslow explain {name}"));
+    }
+}
+
+/// How much was written.
+struct Counted<'w> {
+    out: &'w mut dyn Write,
+    bytes: u64,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, buffer: &[u8]) -> std::io::Result<usize> {
+        let written = self.out.write(buffer)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
+}
