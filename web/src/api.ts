@@ -1,5 +1,6 @@
 // Questions to whoever holds the recording: the server, or the report this page is part of.
 import { parseExact } from "./exact";
+import { Turns } from "./turns";
 
 export type Parameters = Readonly<Record<string, string | number | boolean | undefined>>;
 
@@ -101,10 +102,15 @@ const AGAIN_MS = 700;
 
 export class Http implements Transport {
     readonly isReport = false;
+    readonly #turns = new Turns();
 
     constructor(private readonly token: string) {}
 
-    async get(path: string, accept: string, signal?: AbortSignal): Promise<ArrayBuffer> {
+    get(path: string, accept: string, signal?: AbortSignal): Promise<ArrayBuffer> {
+        return this.#turns.take(path, () => this.#get(path, accept, signal));
+    }
+
+    async #get(path: string, accept: string, signal?: AbortSignal): Promise<ArrayBuffer> {
         for (;;) {
             const response = await this.#fetch(path, { headers: { Accept: accept }, ...(signal ? { signal } : {}) });
             if (response.ok) return response.arrayBuffer();
