@@ -2,6 +2,7 @@
 
 mod collapsed;
 mod error;
+mod firefox;
 pub mod flame;
 mod perfetto;
 mod pprof;
@@ -14,6 +15,7 @@ mod svg;
 
 pub use collapsed::write_collapsed;
 pub use error::ExportError;
+pub use firefox::write_firefox;
 pub use perfetto::{Written, write_perfetto};
 pub use pprof::write_pprof;
 pub use speedscope::write_speedscope;

@@ -18,6 +18,7 @@ Examples:
   whyslow export pprof web.wsl -o web.pb.gz               go tool pprof -http : web.pb.gz
   whyslow export speedscope web.wsl -o web.json           https://www.speedscope.app, offline too
   whyslow export snapshot web.wsl -w op:17 -o web.wsl.tar.zst   to send; every command opens it
+  whyslow export firefox web.wsl -o web.json              https://profiler.firefox.com
   whyslow export perfetto web.wsl -w +8s..+11s -o web.perfetto-trace
 Tables: every answer is written as a file by its own command
   whyslow io top web.wsl --format parquet -o top.parquet  also csv, tsv, ndjson, arrow, md, html";
@@ -39,6 +40,8 @@ pub(crate) enum ExportCommand {
     Collapsed(StackArgs),
     /// Stacks for speedscope
     Speedscope(StackArgs),
+    /// Stacks, and calls of 1 ms or more (--min), for profiler.firefox.com
+    Firefox(StackArgs),
     /// Stacks for `go tool pprof`
     Pprof(StackArgs),
 }

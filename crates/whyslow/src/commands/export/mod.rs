@@ -25,6 +25,7 @@ pub(super) fn run(command: &ExportCommand, talk: &TalkArgs) -> Result<(), Failur
         ExportCommand::Perfetto(args) => timeline::perfetto(args, talk),
         ExportCommand::Collapsed(args) => stacks::collapsed(args, talk),
         ExportCommand::Speedscope(args) => stacks::speedscope(args, talk),
+        ExportCommand::Firefox(args) => stacks::firefox(args, talk),
         ExportCommand::Pprof(args) => stacks::pprof(args, talk),
     }
 }
