@@ -213,3 +213,84 @@ fn what_is_no_packed_recording_is_told_with_the_byte() {
     );
     assert!(told.contains("byte "), "{told}");
 }
+
+const STACKS: &str = "\
+whyslow-text 1
+1.000000000 [0] (tid=10 pid=10 comm=acmeshop) sched_switch prev=10 prev_comm=acmeshop prev_state=D next=0
+1.030000000 [0] sched_switch prev=0 prev_state=R next=10 next_comm=acmeshop
+1.030000000 [0] (tid=10 comm=acmeshop) stack kind=back since=1.000000000 state=D cpu=0 kernel=io_schedule;submit user=acme_orders;main
+";
+
+#[test]
+fn exports_hide_what_they_are_told_to() {
+    let place = made();
+    place.write("stacks.txt", STACKS);
+    let svg = |flags: &[&str]| {
+        let all = [&["export", "svg", "stacks.txt"], flags].concat();
+        stdout(place, &all)
+    };
+    assert!(svg(&[]).contains("stacks.txt") && svg(&[]).contains("acmeshop"));
+    let texts = svg(&["--redact"]);
+    assert!(!texts.contains("stacks.txt") && texts.contains("acmeshop"));
+    let names = svg(&["--redact=names"]);
+    assert!(!names.contains("acmeshop") && !names.contains("acme_orders"));
+    assert!(names.contains("io_schedule"));
+    assert!(svg(&["--redact=names", "--keep", "acme*"]).contains("acmeshop"));
+
+    let collapsed = |flags: &[&str]| {
+        let all = [
+            &["export", "collapsed", "stacks.txt", "--redact=names"],
+            flags,
+        ]
+        .concat();
+        stdout(place, &all)
+    };
+    place.write("key", [7; 32]);
+    let key = ["--redact-key", "key"];
+    assert_eq!(collapsed(&key), collapsed(&key));
+    assert_ne!(collapsed(&[]), collapsed(&[]));
+
+    let part = [
+        "export",
+        "snapshot",
+        "whole.wsl",
+        "-w",
+        WINDOW,
+        "--redact",
+        "-o",
+        "hidden",
+    ];
+    let _ = stdout(place, &part);
+    let whole = stdout(
+        place,
+        &["io", "log", "whole.wsl", "-w", WINDOW, "--csv", "-n", "0"],
+    );
+    let hidden = stdout(place, &["io", "log", "hidden", "--csv", "-n", "0"]);
+    assert_eq!(hidden.lines().count(), whole.lines().count());
+    assert!(whole.contains("/var/lib/board/board.db") && !hidden.contains("board.db"));
+    assert!(stdout(place, &["info", "hidden"]).contains("texts"));
+    assert!(!stdout(place, &["info", "hidden", "--json"]).contains("boardhost"));
+}
+
+#[test]
+fn filters_by_what_is_hidden_are_refused() {
+    let place = made();
+    let check = |flags: &[&str], is_refused: bool| {
+        let all = [&["export", "collapsed", "whole.wsl", "-w", WINDOW], flags].concat();
+        let ended = place.whyslow().args(all).assert();
+        if is_refused {
+            ended.code(2);
+        } else {
+            ended.success();
+        }
+    };
+    check(&["--redact", "-c", "apache2"], false);
+    check(&["--redact=names", "-c", "apache2"], true);
+    check(
+        &["--redact=names", "-c", "apache2", "--keep", "apache2"],
+        false,
+    );
+    check(&["--redact=names", "--keep", "apache[2"], true);
+    check(&["--keep", "apache2"], true);
+    check(&["--redact-key", "key"], true);
+}

@@ -183,3 +183,34 @@ fn nothing_outside_can_be_read_and_nothing_written() {
     ]);
     assert_eq!(text, "n\n6\n");
 }
+
+#[test]
+fn a_packed_part_is_asked_like_a_recording_and_goes() {
+    if !has_duckdb() {
+        return;
+    }
+    let place = Place::new();
+    place.write("t.txt", common::TRACE);
+    std::fs::create_dir(place.join("tmp")).expect("a temporary folder takes it");
+    let run = |args: &[&str]| {
+        let mut command = place.whyslow();
+        command.env("TMPDIR", place.join("tmp")).args(args);
+        let done = command.assert().success();
+        String::from_utf8(done.get_output().stdout.clone()).expect("UTF-8")
+    };
+    let window = "2015-01-15 12:18:37+900ms";
+    run(&[
+        "export",
+        "snapshot",
+        "t.txt",
+        "-w",
+        window,
+        "-o",
+        "t.wsl.tar.zst",
+    ]);
+    let count = "SELECT count(*) AS calls FROM syscall WHERE name = 'openat'";
+    let told = run(&["sql", "t.wsl.tar.zst", count, "--csv"]);
+    assert_eq!(told, "calls\n3\n");
+    let left = std::fs::read_dir(place.join("tmp")).expect("it is there");
+    assert_eq!(left.count(), 0);
+}

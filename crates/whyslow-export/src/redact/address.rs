@@ -24,6 +24,9 @@ const EPHEMERAL: u16 = 32768;
 impl Redactor {
     /// None if it is no address.
     pub(super) fn address(&self, text: &str) -> Option<String> {
+        if self.keep.name(text) {
+            return Some(text.to_owned());
+        }
         if let Some(rest) = text.strip_prefix('[') {
             let (host, rest) = rest.split_once(']')?;
             let host = self.ipv6_scoped(host)?;

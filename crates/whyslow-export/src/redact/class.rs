@@ -34,6 +34,16 @@ pub enum Class {
     MountOptions,
 }
 
+impl Class {
+    /// Whether what else is in such a text is about others than what it is named by.
+    pub(super) fn holds_others(self) -> bool {
+        matches!(
+            self,
+            Self::Command | Self::Text | Self::Log | Self::ResolverFile | Self::MountOptions
+        )
+    }
+}
+
 type Columns = &'static [(&'static str, Class)];
 
 use Class::{

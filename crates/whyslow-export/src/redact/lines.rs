@@ -42,6 +42,9 @@ impl Redactor {
         if text.starts_with('/') {
             return self.path(text);
         }
+        if self.keep.name(text) {
+            return text.to_owned();
+        }
         self.address(text).unwrap_or_else(|| self.token(text))
     }
 

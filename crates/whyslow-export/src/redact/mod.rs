@@ -9,6 +9,7 @@
 
 mod address;
 mod class;
+mod keep;
 mod lines;
 mod path;
 mod permute;
@@ -28,6 +29,7 @@ use rustc_hash::FxHashMap;
 use whyslow_store::{RecordingInfo, SourceInfo};
 
 pub use class::Class;
+pub use keep::Keep;
 pub use tables::RedactedTables;
 
 use permute::Cipher;
@@ -111,6 +113,7 @@ pub struct Redactor {
     scope: Scope,
     /// Functions of the kernel, whose names stay.
     kernel: BTreeSet<String>,
+    keep: Keep,
     /// What stands for words, by [`Lexicon`].
     words: [RwLock<Remembered>; 2],
 }
@@ -121,6 +124,7 @@ impl Redactor {
             cipher: Cipher::new(key),
             scope,
             kernel: BTreeSet::new(),
+            keep: Keep::default(),
             words: Default::default(),
         }
     }
@@ -131,6 +135,12 @@ impl Redactor {
         self
     }
 
+    /// Lets these names stay.
+    pub fn keeping(mut self, keep: Keep) -> Self {
+        self.keep = keep;
+        self
+    }
+
     pub fn scope(&self) -> Scope {
         self.scope
     }
@@ -138,6 +148,9 @@ impl Redactor {
     /// What is shown instead of a text.
     pub fn text(&self, class: Class, text: &str) -> String {
         let hides_names = self.scope == Scope::Names;
+        if self.keep.name(text) && !class.holds_others() {
+            return text.to_owned();
+        }
         match class {
             Class::Object => self.object(text),
             Class::Address => self.addresses(text),

@@ -55,6 +55,9 @@ impl Redactor {
             Some(path) => (path, DELETED),
             None => (path, ""),
         };
+        if self.keep.path(path) {
+            return path.to_owned() + deleted;
+        }
         let mut place = if path.starts_with('/') {
             Place::Root
         } else {

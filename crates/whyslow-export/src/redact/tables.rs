@@ -20,7 +20,7 @@ const DICTIONARIES: usize = 64;
 
 /// A source of tables in front of another one.
 pub struct RedactedTables<'t> {
-    inner: &'t dyn Tables,
+    inner: Box<dyn Tables + 't>,
     redactor: Redactor,
     info: RecordingInfo,
     known: Mutex<VecDeque<Known>>,
@@ -42,10 +42,10 @@ struct Words {
 }
 
 impl<'t> RedactedTables<'t> {
-    pub fn new(inner: &'t dyn Tables, redactor: Redactor) -> Result<Self, StoreError> {
+    pub fn new(inner: Box<dyn Tables + 't>, redactor: Redactor) -> Result<Self, StoreError> {
         let redactor = match redactor.scope() {
             Scope::Texts => redactor,
-            Scope::Names => redactor.with_kernel(kernel_functions(inner)?),
+            Scope::Names => redactor.with_kernel(kernel_functions(&*inner)?),
         };
         Ok(Self {
             info: redactor.info(inner.info()),
@@ -340,9 +340,8 @@ mod tests {
 
     #[test]
     fn no_way_to_read_a_table_shows_what_is_hidden() {
-        let planted = planted();
         let redactor = Redactor::new(Key::of(b"a test"), Scope::Names);
-        let redacted = RedactedTables::new(&planted, redactor).expect("a test");
+        let redacted = RedactedTables::new(Box::new(planted()), redactor).expect("a test");
         let mut found = Vec::new();
         for table in tables::ALL {
             let all: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
@@ -394,7 +393,7 @@ mod tests {
         }
         let memory = MemoryTables::new(&rows, &symbols, RecordingInfo::default());
         let redactor = Redactor::new(Key::of(b"a test"), Scope::Texts);
-        let redacted = RedactedTables::new(&memory, redactor).expect("a test");
+        let redacted = RedactedTables::new(Box::new(memory), redactor).expect("a test");
         let mut symbols = Symbols::new();
         let rows = whyslow_store::rows::<MetadataRow>(&redacted, &mut symbols).expect("a test");
         let values: Vec<&str> = rows.iter().map(|row| symbols.get(row.value)).collect();

@@ -23,12 +23,15 @@ pub(crate) fn incident() -> &'static Whole {
 /// at the end, and events that were lost.
 pub(crate) fn text() -> &'static Whole {
     static MADE: OnceLock<Whole> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let trace = folder.path().join("made.txt");
-        std::fs::write(&trace, lines()).expect("a temporary folder takes it");
-        imported(&trace)
-    })
+    MADE.get_or_init(|| imported_text(&lines()))
+}
+
+pub(crate) fn imported_text(lines: &str) -> Whole {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let trace = folder.path().join("made.txt");
+    std::fs::write(&trace, format!("whyslow-text 1\n{lines}"))
+        .expect("a temporary folder takes it");
+    imported(&trace)
 }
 
 fn imported(trace: &Path) -> Whole {
@@ -46,7 +49,7 @@ const STEPS: i64 = 45_000;
 const STEP_US: i64 = 200;
 
 fn lines() -> String {
-    let mut text = String::from("whyslow-text 1\nmeta hostname=made\n");
+    let mut text = String::from("meta hostname=made\n");
     let begin = 1_421_342_317_000_000_i64;
     for step in 0..STEPS {
         let at = |us: i64| {

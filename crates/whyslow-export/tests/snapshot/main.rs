@@ -1,6 +1,7 @@
 //! A part of a recording answers about its window what the whole answers.
 
 mod made;
+mod redacted;
 
 use std::sync::atomic::AtomicBool;
 

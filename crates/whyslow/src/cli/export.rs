@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::ask::{FilterArgs, WindowArgs};
+use super::redact::RedactArgs;
 use whyslow_model::Ns;
 
 use crate::time::{WindowText, parse_duration};
@@ -11,14 +12,14 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   whyslow export html web.wsl -o incident.html            a report that opens in any browser
   whyslow export md web.wsl -w +9s..+10s                  the same as text for a ticket
-  whyslow export html web.wsl -o incident.html            a report for everybody, one file
   whyslow export svg web.wsl -w op:17 -o flame.svg        where threads waited in that call
   whyslow export svg web.wsl -w +9s..+10s --vs +1s..+2s   what is different from then
   whyslow export collapsed web.wsl | flamegraph.pl        for other tools
   whyslow export pprof web.wsl -o web.pb.gz               go tool pprof -http : web.pb.gz
   whyslow export speedscope web.wsl -o web.json           https://www.speedscope.app, offline too
-  whyslow export snapshot web.wsl -w op:17 -o web.wsl.tar.zst   to send; every command opens it
   whyslow export firefox web.wsl -o web.json              https://profiler.firefox.com
+  whyslow export snapshot web.wsl -w op:17 -o s.wsl.tar.zst   to send; every command opens it
+  whyslow export snapshot web.wsl --redact -o s.wsl.tar.zst   with paths, hosts and users hidden
   whyslow export perfetto web.wsl -w +8s..+11s -o web.perfetto-trace
 Tables: every answer is written as a file by its own command
   whyslow io top web.wsl --format parquet -o top.parquet  also csv, tsv, ndjson, arrow, md, html";
@@ -56,6 +57,8 @@ pub(crate) struct ExportArgs {
     pub(crate) window: WindowArgs,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
+    #[command(flatten)]
+    pub(crate) redact: RedactArgs,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
@@ -71,6 +74,8 @@ pub(crate) struct SnapshotArgs {
     /// Keep so much before and after the window, too [default: as long as it is, 5 s at least]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, help_heading = "Window")]
     pub(crate) around: Option<Ns>,
+    #[command(flatten)]
+    pub(crate) redact: RedactArgs,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,

@@ -7,6 +7,7 @@ mod flight;
 mod output;
 mod questions;
 mod record;
+mod redact;
 mod serve;
 
 pub(crate) use ask::{AskArgs, FilterArgs, WindowArgs};
@@ -17,6 +18,7 @@ pub(crate) use export::{
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
+pub(crate) use redact::{RedactArgs, RedactScope};
 pub(crate) use serve::{ListenArg, ServeArgs};
 
 use std::ffi::OsString;

@@ -1,6 +1,7 @@
 //! The recording a command is about.
 
 mod last;
+mod redacted;
 mod unpacked;
 
 use std::io;

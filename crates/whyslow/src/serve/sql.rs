@@ -112,7 +112,9 @@ fn run(program: &Path, recording: &Path, statement: &str, gauge: &Gauge) -> Resu
         Refusal::new(status, format!("failed to ask DuckDB: {error}"))
     };
     let child = Command::new("/proc/self/exe")
-        .args(["sql", "--forget", "--memory", MEMORY, "--format", "ndjson"])
+        .args(["sql", "--quiet", "--memory", MEMORY, "--format", "ndjson"])
+        .arg("--at")
+        .arg(recording)
         .arg("--")
         .args([recording.as_os_str(), with_columns(statement).as_ref()])
         .env("WHYSLOW_DUCKDB", program)

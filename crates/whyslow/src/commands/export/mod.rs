@@ -71,6 +71,12 @@ fn write_to<T>(
     done.ok_or_else(|| Failure::new("nothing was written"))
 }
 
+/// The recording of the flags, with what they hide.
+fn opened(args: &ExportArgs, talk: &TalkArgs) -> Result<Opened, Failure> {
+    args.redact.check(&args.filter)?;
+    Opened::find(args.recording.as_deref(), talk)?.redacted(&args.redact)
+}
+
 /// The window of the flags in this recording.
 fn window(args: &ExportArgs, opened: &Opened) -> Result<Option<Window>, Failure> {
     window_of(&args.window, opened)

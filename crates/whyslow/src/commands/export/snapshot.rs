@@ -21,12 +21,14 @@ const NAME: &str = "cut.wsl";
 pub(super) fn run(args: &SnapshotArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let opened = Opened::find(args.recording.as_deref(), talk)?;
     let window = window_of(&args.window, &opened)?;
+    let digest = Recording::open(opened.path())?.digest()?;
+    let opened = opened.redacted(&args.redact)?;
     let info = opened.tables.info();
     let all = || Window::new(info.begin_ns, info.end_ns.saturating_add(1));
     let question = CutQuestion {
         focus: window.unwrap_or_else(all),
         around: args.around,
-        digest: Recording::open(opened.path())?.digest()?,
+        digest,
     };
     let mut made = None;
     // First of all: who may not write there need not wait.

@@ -5,7 +5,7 @@ use whyslow_export::{
 };
 use whyslow_store::Tables;
 
-use super::{Form, window, write};
+use super::{Form, opened, window, write};
 use crate::cli::{StackArgs, StackWeight, SvgArgs, TalkArgs};
 use crate::commands::ask::filter_of;
 use crate::failure::Failure;
@@ -49,7 +49,7 @@ pub(super) fn pprof(args: &StackArgs, talk: &TalkArgs) -> Result<(), Failure> {
 }
 
 pub(super) fn svg(args: &SvgArgs, talk: &TalkArgs) -> Result<(), Failure> {
-    let opened = Opened::find(args.stacks.export.recording.as_deref(), talk)?;
+    let opened = opened(&args.stacks.export, talk)?;
     let graph = graph(args, &opened, &*opened.tables)?;
     let about = graph.about.clone();
     let calendar = opened.calendar(None);
@@ -106,7 +106,7 @@ fn export(
         &mut dyn std::io::Write,
     ) -> Result<About, Failure>,
 ) -> Result<(), Failure> {
-    let opened = Opened::find(args.export.recording.as_deref(), talk)?;
+    let opened = opened(&args.export, talk)?;
     let question = question(args, &opened)?;
     let about = write(&args.export, form, |out| {
         export(&*opened.tables, &question, opened.name(), out)

@@ -1,13 +1,12 @@
 use whyslow_export::write_perfetto;
 
-use super::{Form, window, write};
+use super::{Form, opened, window, write};
 use crate::cli::{ExportArgs, TalkArgs};
 use crate::commands::ask::filter_of;
 use crate::failure::Failure;
-use crate::recording::Opened;
 
 pub(super) fn perfetto(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Failure> {
-    let opened = Opened::find(args.recording.as_deref(), talk)?;
+    let opened = opened(args, talk)?;
     let window = window(args, &opened)?;
     let filter = filter_of(&args.filter)?;
     let written = write(args, Form::Binary, |out| {

@@ -1,0 +1,51 @@
+//! A recording of which is shown only what tells nothing of people and machines.
+
+use whyslow_export::redact::{Keep, Key, RedactedTables, Redactor, Scope};
+
+use super::Opened;
+use crate::cli::{FilterArgs, RedactArgs, RedactScope};
+use crate::failure::Failure;
+
+/// Its own name may be that of a machine.
+const NAME: &str = "recording";
+
+impl Opened {
+    /// The same, with what the flags say hidden: whatever is asked of it, the answer has no other texts
+    /// in it. What it is called is hidden, too.
+    pub(crate) fn redacted(self, args: &RedactArgs) -> Result<Self, Failure> {
+        let Some(scope) = args.redact else {
+            return Ok(self);
+        };
+        let scope = match scope {
+            RedactScope::Texts => Scope::Texts,
+            RedactScope::Names => Scope::Names,
+        };
+        let key = match &args.redact_key {
+            Some(path) => Key::read(path).map_err(|error| Failure::reading(path, error))?,
+            None => Key::random().map_err(|error| {
+                Failure::new("there are no random numbers for a key").caused_by(&error)
+            })?,
+        };
+        let keep = Keep::new(args.keep.iter().map(String::as_str)).map_err(Failure::usage)?;
+        let redactor = Redactor::new(key, scope).keeping(keep);
+        Ok(Self {
+            tables: Box::new(RedactedTables::new(self.tables, redactor)?),
+            name: NAME.to_owned(),
+            ..self
+        })
+    }
+}
+
+impl RedactArgs {
+    /// Refuses filters by names that are hidden: they would find nothing, or what others are called.
+    pub(crate) fn check(&self, filter: &FilterArgs) -> Result<(), Failure> {
+        let by_text = !filter.file.is_empty() || !filter.cgroup.is_empty();
+        let by_name = !filter.comm.is_empty() && self.redact == Some(RedactScope::Names);
+        if self.redact.is_none() || !self.keep.is_empty() || !(by_text || by_name) {
+            return Ok(());
+        }
+        let message = "--redact hides what this filter is about";
+        Err(Failure::usage(message)
+            .hint("--keep GLOB leaves these names as they are; or filter by -p, -t, -w"))
+    }
+}
