@@ -2,7 +2,9 @@
 
 mod collapsed;
 mod error;
+mod firefox;
 pub mod flame;
+mod otlp;
 mod perfetto;
 mod pprof;
 mod profile;
@@ -14,6 +16,8 @@ mod svg;
 
 pub use collapsed::write_collapsed;
 pub use error::ExportError;
+pub use firefox::write_firefox;
+pub use otlp::{Spans, write_otlp};
 pub use perfetto::{Written, write_perfetto};
 pub use pprof::write_pprof;
 pub use speedscope::write_speedscope;

@@ -55,6 +55,31 @@ def test_speedscope(export, told):
     assert total == told
 
 
+def test_firefox(export, ask, told):
+    """As the Firefox Profiler walks it: from a sample along prefixes to frames, functions and names."""
+    document = json.loads(export("firefox").read_text())
+    assert document["meta"]["symbolicated"] is True
+    weights, markers, seen = 0.0, 0, set()
+    for thread in document["threads"]:
+        samples, stacks = thread["samples"], thread["stackTable"]
+        assert len(samples["stack"]) == len(samples["weight"]) == samples["length"]
+        assert samples["weightType"] == "tracing-ms"
+        weights += sum(samples["weight"])
+        markers += thread["markers"]["length"]
+        for stack in samples["stack"]:
+            while stack is not None:
+                function = thread["frameTable"]["func"][stacks["frame"][stack]]
+                seen.add(thread["stringArray"][thread["funcTable"]["name"][function]])
+                prefix = stacks["prefix"][stack]
+                assert prefix is None or prefix < stack
+                stack = prefix
+    # Sums of milliseconds as doubles.
+    assert round(weights * 1e6) == pytest.approx(told, abs=1000)
+    assert bool(seen) == (told > 0)
+    long = [table for kind in ("syscalls", "block") for table in ask(kind, "log", "--min", "1ms", "-n", "0")["tables"]]
+    assert markers == sum(row["dur_ns"] is not None for table in long for row in table["rows"])
+
+
 def test_svg(export, told):
     root = tree.parse(export("svg")).getroot()
     name = "{http://www.w3.org/2000/svg}"

@@ -17,6 +17,8 @@ Examples:
   whyslow export collapsed web.wsl | flamegraph.pl        for other tools
   whyslow export pprof web.wsl -o web.pb.gz               go tool pprof -http : web.pb.gz
   whyslow export speedscope web.wsl -o web.json           https://www.speedscope.app, offline too
+  whyslow export otlp web.wsl --min 10ms -o spans.jsonl   for collectors of OpenTelemetry
+  whyslow export firefox web.wsl -o web.json              https://profiler.firefox.com
   whyslow export snapshot web.wsl -w op:17 -o s.wsl.tar.zst   to send; every command opens it
   whyslow export snapshot web.wsl --redact -o s.wsl.tar.zst   with paths, hosts and users hidden
   whyslow export perfetto web.wsl -w +8s..+11s -o web.perfetto-trace
@@ -36,10 +38,14 @@ pub(crate) enum ExportCommand {
     Svg(SvgArgs),
     /// Time lines of threads, CPUs, calls and devices for ui.perfetto.dev and trace_processor
     Perfetto(ExportArgs),
+    /// Operations of 1 ms or more (--min) with their waits, as OpenTelemetry spans (OTLP, JSON lines)
+    Otlp(ExportArgs),
     /// Stacks, a line each, for flamegraph.pl, inferno and the like
     Collapsed(StackArgs),
     /// Stacks for speedscope
     Speedscope(StackArgs),
+    /// Stacks, and calls of 1 ms or more (--min), for profiler.firefox.com
+    Firefox(StackArgs),
     /// Stacks for `go tool pprof`
     Pprof(StackArgs),
 }

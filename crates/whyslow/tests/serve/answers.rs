@@ -1,15 +1,15 @@
 //! What is answered: the same that the command line says.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, Weak};
 
 use serde_json::Value;
 
 use crate::client::Server;
 use crate::common::recorded;
 
-fn server() -> &'static Server {
-    static SERVER: OnceLock<Server> = OnceLock::new();
-    SERVER.get_or_init(|| Server::start(recorded(), &["t.wsl"]))
+fn server() -> Arc<Server> {
+    static SERVER: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+    Server::shared(&SERVER)
 }
 
 /// The same question of both; of the server's answer without what it has besides.
@@ -28,6 +28,7 @@ fn check(query: &str, words: &[&str]) {
 
 #[test]
 fn answers_are_those_of_the_command_line() {
+    let _kept = server();
     let at = |words: &str| {
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         words
@@ -86,6 +87,7 @@ fn answers_are_those_of_the_command_line() {
 
 #[test]
 fn a_window_in_nanoseconds_is_that_of_both() {
+    let _kept = server();
     let window = "1421342317200000000..1421342317650000000";
     check(
         &format!("table?what=io&view=log&w={window}"),
@@ -95,6 +97,7 @@ fn a_window_in_nanoseconds_is_that_of_both() {
 
 #[test]
 fn other_forms_are_those_of_the_command_line() {
+    let _kept = server();
     let query = "/api/v1/table?what=io&view=log";
     for (form, media_type) in [
         ("csv", "text/csv; charset=utf-8"),
@@ -128,6 +131,7 @@ fn other_forms_are_those_of_the_command_line() {
 
 #[test]
 fn arrow_is_that_of_the_command_line() {
+    let _kept = server();
     let accept = "Accept: application/vnd.apache.arrow.stream";
     let reply = server().get_with("/api/v1/table?what=io&view=log", &[accept]);
     assert_eq!(reply.status, 200);
@@ -142,6 +146,7 @@ fn arrow_is_that_of_the_command_line() {
 
 #[test]
 fn the_command_that_is_told_gives_the_same_answer() {
+    let _kept = server();
     let query = "/api/v1/table?what=io&view=log&file=%3Dcmd%7C%27+%2FC*&min=1us";
     let reply = server().get(query);
     let command = reply.header("whyslow-cli").expect("a command").to_owned();

@@ -3,11 +3,12 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::Place;
+use crate::common::{Place, recorded};
 
 /// No answer takes that long.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -129,6 +130,16 @@ impl Server {
         while is_building() {
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// One for all tests that run meanwhile; the last of them ends it, which a static would not.
+    pub(crate) fn shared(place: &Mutex<Weak<Self>>) -> Arc<Self> {
+        let mut known = place.lock().unwrap_or_else(PoisonError::into_inner);
+        known.upgrade().unwrap_or_else(|| {
+            let server = Arc::new(Self::start(recorded(), &["t.wsl"]));
+            *known = Arc::downgrade(&server);
+            server
+        })
     }
 
     /// Ends it as Ctrl-C does; what it exits with.

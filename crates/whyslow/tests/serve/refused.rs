@@ -1,13 +1,12 @@
 //! What is not answered.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, Weak};
 
 use crate::client::{Reply, Server};
-use crate::common::recorded;
 
-fn server() -> &'static Server {
-    static SERVER: OnceLock<Server> = OnceLock::new();
-    SERVER.get_or_init(|| Server::start(recorded(), &["t.wsl"]))
+fn server() -> Arc<Server> {
+    static SERVER: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+    Server::shared(&SERVER)
 }
 
 fn check(reply: &Reply, status: u16) {

@@ -22,9 +22,11 @@ pub(super) fn run(command: &ExportCommand, talk: &TalkArgs) -> Result<(), Failur
         ExportCommand::Html(args) => report::html(args, talk),
         ExportCommand::Md(args) => report::markdown(args, talk),
         ExportCommand::Svg(args) => stacks::svg(args, talk),
+        ExportCommand::Otlp(args) => timeline::otlp(args, talk),
         ExportCommand::Perfetto(args) => timeline::perfetto(args, talk),
         ExportCommand::Collapsed(args) => stacks::collapsed(args, talk),
         ExportCommand::Speedscope(args) => stacks::speedscope(args, talk),
+        ExportCommand::Firefox(args) => stacks::firefox(args, talk),
         ExportCommand::Pprof(args) => stacks::pprof(args, talk),
     }
 }

@@ -1,6 +1,8 @@
 use whyslow_export::flame::{FlameGraph, NODES_MAX};
 use whyslow_export::stacks::{About, StackQuestion, Weight};
-use whyslow_export::{SvgLook, write_collapsed, write_pprof, write_speedscope, write_svg};
+use whyslow_export::{
+    SvgLook, write_collapsed, write_firefox, write_pprof, write_speedscope, write_svg,
+};
 use whyslow_store::Tables;
 
 use super::{Form, opened, window, write};
@@ -31,6 +33,12 @@ pub(super) fn collapsed(args: &StackArgs, talk: &TalkArgs) -> Result<(), Failure
 pub(super) fn speedscope(args: &StackArgs, talk: &TalkArgs) -> Result<(), Failure> {
     export(args, Form::Text, talk, |tables, question, name, out| {
         Ok(write_speedscope(tables, question, name, out)?)
+    })
+}
+
+pub(super) fn firefox(args: &StackArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    export(args, Form::Text, talk, |tables, question, name, out| {
+        Ok(write_firefox(tables, question, name, out)?)
     })
 }
 

@@ -1,4 +1,4 @@
-use whyslow_export::write_perfetto;
+use whyslow_export::{write_otlp, write_perfetto};
 
 use super::{Form, opened, window, write};
 use crate::cli::{ExportArgs, TalkArgs};
@@ -28,6 +28,25 @@ pub(super) fn perfetto(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Failure
             "! events were lost in the window ({} ranges): they are marked",
             written.losses
         ));
+    }
+    Ok(())
+}
+
+pub(super) fn otlp(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    let opened = opened(args, talk)?;
+    let window = window(args, &opened)?;
+    let filter = filter_of(&args.filter)?;
+    let spans = write(args, Form::Text, |out| {
+        Ok(write_otlp(&*opened.tables, window, &filter, out)?)
+    })?;
+    if !talk.quiet {
+        let (operations, waits) = (spans.operations, spans.waits);
+        crate::talk::line(&format!(
+            "{operations} operations with {waits} waits in them"
+        ));
+    }
+    if spans.is_cut {
+        crate::talk::line("! there were more operations: --min, -w or a filter chooses others");
     }
     Ok(())
 }

@@ -1,0 +1,278 @@
+//! The processed profile of the Firefox Profiler: stacks as samples whose weight is the time they stand
+//! for, long calls and requests as markers.
+//!
+//! <https://github.com/firefox-devtools/profiler/blob/main/docs-developer/CHANGELOG-formats.md>
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use fxprof_processed_profile::{
+    CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, MarkerFieldFlags,
+    MarkerFieldFormat, MarkerTiming, Profile, ReferenceTimestamp, SamplingInterval,
+    StaticSchemaMarker, StaticSchemaMarkerField, StringHandle, ThreadHandle, Timestamp, WeightType,
+};
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+use whyslow_analysis::{Filter, Kind, Question, Verb, each_row};
+use whyslow_model::{Ns, Window};
+use whyslow_store::Tables;
+
+use crate::ExportError;
+use crate::profile::Thread;
+use crate::stacks::{About, Callsites, FrameKind, StackQuestion, each_sample};
+
+/// Calls and requests that are shown: a browser holds all of them at once.
+const MARKERS_MAX: u64 = 200_000;
+/// What is shorter is nothing that anybody looks for, unless it is asked for.
+const MARKER_MIN: Ns = 1_000_000;
+
+/// Writes the stacks of a question, and what calls and requests took long; returns what is to be said
+/// beside.
+pub fn write_firefox(
+    tables: &dyn Tables,
+    question: &StackQuestion,
+    name: &str,
+    out: &mut dyn Write,
+) -> Result<About, ExportError> {
+    let mut made = Made::new(tables, question, name);
+    let mut about = made.samples(tables, question)?;
+    let wanted = Filter {
+        dur_min: Some(question.filter.dur_min.unwrap_or(MARKER_MIN)),
+        ..question.filter.clone()
+    };
+    let mut left = MARKERS_MAX;
+    for kind in [Kind::Syscalls, Kind::Block] {
+        left = made.markers(tables, (kind, question.window, &wanted), left)?;
+    }
+    if left == 0 {
+        about.caveats.push(format!(
+            "only the first {MARKERS_MAX} calls and requests are in it: --min or -w chooses others"
+        ));
+    }
+    let document = made.into_json()?;
+    serde_json::to_writer(&mut *out, &document)?;
+    Ok(about)
+}
+
+struct Made {
+    profile: Profile,
+    begin: Ns,
+    threads: FxHashMap<Thread, ThreadHandle>,
+    processes: FxHashMap<Option<i64>, fxprof_processed_profile::ProcessHandle>,
+    kernel: CategoryHandle,
+    user: CategoryHandle,
+    calls: CategoryHandle,
+    /// What samples stand for, ns, by the number that is their weight for the time being: the library
+    /// takes whole numbers only.
+    weights: Vec<Ns>,
+}
+
+impl Made {
+    fn new(tables: &dyn Tables, question: &StackQuestion, name: &str) -> Self {
+        let begin = question
+            .window
+            .map_or(tables.info().begin_ns, |window| window.begin);
+        let since = Duration::from_nanos(begin.max(0).unsigned_abs());
+        let reference = ReferenceTimestamp::from_duration_since_unix_epoch(since);
+        let mut profile = Profile::new(name, reference, SamplingInterval::from_millis(1));
+        profile.set_os_name("Linux");
+        // There is nothing to look up: names come from the recording.
+        profile.set_symbolicated(true);
+        let kernel = profile.add_category("Kernel", CategoryColor::Orange);
+        let user = profile.add_category("User", CategoryColor::Yellow);
+        let calls = profile.add_category("Calls", CategoryColor::Blue);
+        Self {
+            profile,
+            begin,
+            threads: FxHashMap::default(),
+            processes: FxHashMap::default(),
+            kernel,
+            user,
+            calls,
+            weights: Vec::new(),
+        }
+    }
+
+    fn samples(
+        &mut self,
+        tables: &dyn Tables,
+        question: &StackQuestion,
+    ) -> Result<About, ExportError> {
+        let callsites = Callsites::read(tables)?;
+        let frames: Vec<(StringHandle, CategoryHandle)> = callsites
+            .frames
+            .iter()
+            .map(|frame| {
+                let category = match frame.kind {
+                    FrameKind::Kernel => self.kernel,
+                    FrameKind::User | FrameKind::Thread => self.user,
+                };
+                (self.profile.intern_string(&frame.name), category)
+            })
+            .collect();
+        let none = [(
+            self.profile.intern_string("[no stack]"),
+            CategoryHandle::OTHER,
+        )];
+        each_sample(tables, question, &mut |sample| {
+            let thread = self.thread(sample.comm, sample.pid, sample.tid);
+            let mut stack: Vec<_> = callsites
+                .stack(sample.callsite)
+                .into_iter()
+                .filter_map(|place| frames.get(place).copied())
+                .collect();
+            if stack.is_empty() {
+                stack.extend(none);
+            }
+            let frames = stack.into_iter().map(|(name, category)| FrameInfo {
+                frame: Frame::Label(name),
+                category_pair: category.into(),
+                flags: FrameFlags::empty(),
+            });
+            let stack = self.profile.intern_stack_frames(thread, frames);
+            let at = self.time(sample.begin);
+            // Samples beyond are too many for any browser.
+            if let Ok(number) = i32::try_from(self.weights.len()) {
+                self.weights.push(sample.dur);
+                self.profile
+                    .add_sample(thread, at, stack, CpuDelta::ZERO, number);
+            }
+        })
+    }
+
+    /// Rows of a log as markers; returns how many more there may be.
+    fn markers(
+        &mut self,
+        tables: &dyn Tables,
+        (kind, window, filter): (Kind, Option<Window>, &Filter),
+        mut left: u64,
+    ) -> Result<u64, ExportError> {
+        let info = tables.info();
+        let table = if kind == Kind::Block {
+            "block_io"
+        } else {
+            "syscall"
+        };
+        if info.tables.get(table).is_none_or(|table| table.rows == 0) {
+            return Ok(left);
+        }
+        let question = Question {
+            window,
+            filter: filter.clone(),
+            ..Question::new(kind, Verb::Log)
+        };
+        let columns: [&str; 7] = match kind {
+            Kind::Block => ["ts_ns", "dur_ns", "comm", "pid", "tid", "op", "dev"],
+            _ => ["ts_ns", "dur_ns", "comm", "pid", "tid", "name", "path"],
+        };
+        let [ts, dur, comm, pid, tid, what, whom] = columns;
+        each_row(tables, &question, &columns, &mut |row| {
+            let (Some(begin), Some(dur)) = (row.int(ts), row.int(dur)) else {
+                return ControlFlow::Continue(());
+            };
+            if left == 0 {
+                return ControlFlow::Break(());
+            }
+            left -= 1;
+            let thread = self.thread(row.text(comm), row.int(pid), row.int(tid));
+            let what = row.text(what).unwrap_or("?");
+            let name = match kind {
+                Kind::Block => self.profile.intern_string(&format!("block {what}")),
+                _ => self.profile.intern_string(what),
+            };
+            let marker = Call {
+                name,
+                object: self.profile.intern_string(row.text(whom).unwrap_or("")),
+                category: self.calls,
+            };
+            let end = self.time(begin.saturating_add(dur));
+            let timing = MarkerTiming::Interval(self.time(begin), end);
+            self.profile.add_marker(thread, timing, marker);
+            ControlFlow::Continue(())
+        })?;
+        Ok(left)
+    }
+
+    fn time(&self, ts: Ns) -> Timestamp {
+        let since = ts.saturating_sub(self.begin).max(0);
+        Timestamp::from_nanos_since_reference(since.unsigned_abs())
+    }
+
+    fn thread(&mut self, comm: Option<&str>, pid: Option<i64>, tid: Option<i64>) -> ThreadHandle {
+        let thread = Thread {
+            comm: comm.unwrap_or("?").to_owned(),
+            pid,
+            tid,
+        };
+        if let Some(handle) = self.threads.get(&thread) {
+            return *handle;
+        }
+        let number = |id: Option<i64>| id.and_then(|id| u32::try_from(id).ok()).unwrap_or(0);
+        let begin = Timestamp::from_nanos_since_reference(0);
+        let profile = &mut self.profile;
+        let process = *self
+            .processes
+            .entry(pid)
+            .or_insert_with(|| profile.add_process(&thread.comm, number(pid), begin));
+        let handle = profile.add_thread(process, number(tid), begin, pid == tid);
+        profile.set_thread_name(handle, &thread.comm);
+        profile.set_thread_samples_weight_type(handle, WeightType::TracingMs);
+        self.threads.insert(thread, handle);
+        handle
+    }
+
+    /// The document, with the weights that the samples have.
+    fn into_json(self) -> Result<Value, ExportError> {
+        let mut document = serde_json::to_value(&self.profile)?;
+        let threads = document["threads"].as_array_mut();
+        for thread in threads.into_iter().flatten() {
+            let weights = thread["samples"]["weight"].as_array_mut();
+            for weight in weights.into_iter().flatten() {
+                let number = weight
+                    .as_u64()
+                    .and_then(|number| usize::try_from(number).ok());
+                let dur = number.and_then(|number| self.weights.get(number));
+                // ms; doubles have every nanosecond of a hundred days.
+                *weight = dur.map_or(0.0, |dur| *dur as f64 / 1e6).into();
+            }
+        }
+        Ok(document)
+    }
+}
+
+/// A call or request that took long.
+struct Call {
+    name: StringHandle,
+    object: StringHandle,
+    category: CategoryHandle,
+}
+
+impl StaticSchemaMarker for Call {
+    const UNIQUE_MARKER_TYPE_NAME: &'static str = "call";
+    const DESCRIPTION: Option<&'static str> = Some("A system call, or a request to a block device");
+    const CHART_LABEL: Option<&'static str> = Some("{marker.name} {marker.data.object}");
+    const TABLE_LABEL: Option<&'static str> = Some("{marker.name} {marker.data.object}");
+    const FIELDS: &'static [StaticSchemaMarkerField] = &[StaticSchemaMarkerField {
+        key: "object",
+        label: "File or device",
+        format: MarkerFieldFormat::String,
+        flags: MarkerFieldFlags::SEARCHABLE,
+    }];
+
+    fn name(&self, _: &mut Profile) -> StringHandle {
+        self.name
+    }
+
+    fn category(&self, _: &mut Profile) -> CategoryHandle {
+        self.category
+    }
+
+    fn string_field_value(&self, _: u32) -> StringHandle {
+        self.object
+    }
+
+    fn number_field_value(&self, _: u32) -> f64 {
+        0.0
+    }
+}
