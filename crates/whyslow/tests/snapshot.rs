@@ -200,6 +200,13 @@ fn readers_that_leave_and_full_disks_are_met_as_everywhere() {
 }
 
 #[test]
+fn what_is_packed_is_imported_no_more() {
+    let refused = made().whyslow().args(["import", PART]).assert().code(2);
+    let told = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(told.contains("is a recording already"), "{told}");
+}
+
+#[test]
 fn what_is_no_packed_recording_is_told_with_the_byte() {
     let place = made();
     let packed = std::fs::read(place.join(PART)).expect("it was made");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use whyslow_ingest::{AnomalyReport, ImportOptions, ImportReport, LeaveOut};
 use whyslow_model::stat::Severity;
-use whyslow_store::Existing;
+use whyslow_store::{Existing, packed};
 
 use crate::cli::{ImportArgs, TalkArgs};
 use crate::failure::Failure;
@@ -23,6 +23,11 @@ pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     if words.any(|word| Whom::of(word).is_some()) {
         return Err(Failure::usage("what happens now is no trace")
             .hint("record it: sudo whyslow record -o NAME.wsl"));
+    }
+    if let Some(packed) = args.sources.iter().find(|source| packed::is_packed(source)) {
+        let name = crate::output::shown(&packed.display().to_string(), false).into_owned();
+        return Err(Failure::usage(format!("`{name}` is a recording already"))
+            .hint(format!("ask it as it is: whyslow info {name}")));
     }
     let output = match &args.output {
         Some(output) => output.clone(),
