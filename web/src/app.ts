@@ -28,8 +28,9 @@ export const clock = computed<Clock>(() => {
 /** The window, or all of the recording. */
 export const shown = computed<Span>(() => view.value.window ?? { begin: 0, end: clock.value.length });
 
+/** Kinds of which anything was recorded. */
 export function kindsOf(of: RecordingInfo | null): ReadonlySet<string> {
-    return new Set(of?.kinds.map((kind) => kind.kind));
+    return new Set(of?.kinds.flatMap((kind) => (kind.recorded ? [kind.kind] : [])));
 }
 
 const LIVE_MS = 2000;

@@ -55,6 +55,7 @@ export interface Answer {
 export interface Kind {
     readonly kind: string;
     readonly verbs: readonly string[];
+    readonly recorded: boolean;
 }
 
 export interface RecordingInfo {

@@ -1,3 +1,5 @@
+import { useEffect, useState } from "preact/hooks";
+
 import type { ApiError } from "../api";
 import { visible } from "../visible";
 
@@ -11,10 +13,20 @@ export function Problem({ failure }: { readonly failure: ApiError }) {
     );
 }
 
+/** Nobody counts the first seconds. */
+const COUNTED_FROM = 3;
+
+/** What is awaited, and for how long already where it takes longer than people expect. */
 export function Pending({ what }: { readonly what: string }) {
+    const [seconds, setSeconds] = useState(0);
+    useEffect(() => {
+        const ticking = setInterval(() => setSeconds((before) => before + 1), 1000);
+        return () => clearInterval(ticking);
+    }, []);
     return (
-        <p class="pending" role="status">
-            <span class="spinner" aria-hidden="true" /> {what}
+        <p class="pending">
+            <span class="spinner" aria-hidden="true" /> <span role="status">{what}</span>
+            {seconds >= COUNTED_FROM && <span class="quiet"> {seconds} s</span>}
         </p>
     );
 }

@@ -86,6 +86,13 @@ impl View {
     }
 }
 
+impl View {
+    /// The table that it reads first of all.
+    pub fn table(&self) -> &'static Table {
+        self.spec.table
+    }
+}
+
 /// Every kind that can be asked about.
 pub static TOPICS: [&Topic; 22] = [
     &io::TOPIC,

@@ -3,10 +3,10 @@
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde_json::{Map, Value, json};
-use whyslow_analysis::{TOPICS, Verb};
+use whyslow_analysis::{TOPICS, Verb, View};
 use whyslow_model::Symbols;
 use whyslow_model::tables::LostEventsRow;
-use whyslow_store::{StoreError, Tables, rows};
+use whyslow_store::{RecordingInfo, StoreError, Tables, rows};
 
 use super::Shared;
 use super::reply::{self, Refusal};
@@ -57,7 +57,7 @@ fn about(book: &Book, held: &Held, shared: &Shared) -> Result<Value, Refusal> {
         "end_ns": info.end_ns,
         "live": book.is_live(),
         "rows": rows,
-        "kinds": kinds(),
+        "kinds": kinds(info),
         "lost": lost(&*held.opened.tables)?,
         "tiles": held.charts.about(),
         "sql": shared.sql.about(),
@@ -80,8 +80,12 @@ fn about(book: &Book, held: &Held, shared: &Shared) -> Result<Value, Refusal> {
     Ok(about)
 }
 
-/// What can be asked; whether it was recorded is told by the answer.
-fn kinds() -> Vec<Value> {
+/// What can be asked, and whether there is anything of it; why not is told by the answer.
+fn kinds(info: &RecordingInfo) -> Vec<Value> {
+    let has_rows = |view: &View| {
+        let table = info.tables.get(view.table().name);
+        table.is_some_and(|table| table.rows > 0)
+    };
     let topics = TOPICS.iter().map(|topic| {
         let verbs: Vec<&str> = topic.views.iter().map(|view| view.verb.name()).collect();
         let by_time = topic.views.iter().filter(|view| view.by_time);
@@ -92,6 +96,7 @@ fn kinds() -> Vec<Value> {
             "verbs": verbs,
             "default": topic.default.map(Verb::name),
             "by_time": by_time,
+            "recorded": topic.views.iter().any(has_rows),
         })
     });
     topics.collect()
