@@ -91,6 +91,8 @@ pub(crate) struct ReportArgs {
     pub(crate) recording: Option<String>,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) redact: RedactArgs,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,

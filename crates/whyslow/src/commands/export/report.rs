@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use super::snapshot::{Hidden, hidden};
 use super::{Form, window_of, write_to};
 use crate::cli::{ReportArgs, TalkArgs};
 use crate::failure::Failure;
@@ -30,7 +31,9 @@ pub(super) fn html(args: &ReportArgs, talk: &TalkArgs) -> Result<(), Failure> {
                 .hint("./dev ui makes them; whyslow explain --format html needs none"),
         );
     };
-    let recording = args.recording.as_deref();
+    let hidden = hidden(args.recording.as_deref(), &args.redact, talk)?;
+    let recording = source(args, hidden.as_ref());
+    let recording = recording.as_deref();
     let opened = Opened::find(recording, talk)?;
     let answers = Answers::of(recording, talk)?;
     let window = window_of(&args.window, &opened)?;
@@ -61,6 +64,14 @@ pub(super) fn html(args: &ReportArgs, talk: &TalkArgs) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// What a report is made of: the recording, or a copy with its texts hidden.
+fn source(args: &ReportArgs, hidden: Option<&Hidden>) -> Option<String> {
+    match hidden {
+        Some(hidden) => Some(hidden.path().display().to_string()),
+        None => args.recording.clone(),
+    }
 }
 
 /// Compressed, in letters that no page takes for its own.

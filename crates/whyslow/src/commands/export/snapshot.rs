@@ -1,14 +1,14 @@
 //! `export snapshot`: a window as a recording of its own, packed to be sent.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use whyslow_export::snapshot::{CutQuestion, cut};
 use whyslow_model::Window;
 use whyslow_store::{Recording, RecordingInfo, packed};
 
 use super::{Form, window_of, write_to};
-use crate::cli::{SnapshotArgs, TalkArgs};
+use crate::cli::{RedactArgs, SnapshotArgs, TalkArgs};
 use crate::failure::Failure;
 use crate::recording::Opened;
 use crate::room::PrivateFolder;
@@ -17,6 +17,8 @@ use crate::{interrupt, output};
 const PREFIX: &str = "whyslow-snapshot-";
 /// In the folder for the time it is made.
 const NAME: &str = "cut.wsl";
+/// As people read it in a report: the file's own name may tell what is to be hidden.
+const HIDDEN_NAME: &str = "redacted.wsl";
 
 pub(super) fn run(args: &SnapshotArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let opened = Opened::find(args.recording.as_deref(), talk)?;
@@ -41,6 +43,43 @@ pub(super) fn run(args: &SnapshotArgs, talk: &TalkArgs) -> Result<(), Failure> {
         tell(&made, bytes, args.output.as_deref());
     }
     Ok(())
+}
+
+/// A recording with its texts hidden, for who reads it from a folder; it goes with the folder.
+pub(super) struct Hidden {
+    _room: PrivateFolder,
+    path: PathBuf,
+}
+
+impl Hidden {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// All of a recording with its texts hidden, where that is asked for.
+pub(super) fn hidden(
+    recording: Option<&str>,
+    redact: &RedactArgs,
+    talk: &TalkArgs,
+) -> Result<Option<Hidden>, Failure> {
+    if redact.redact.is_none() {
+        return Ok(None);
+    }
+    let opened = Opened::find(recording, talk)?;
+    let digest = Recording::open(opened.path())?.digest()?;
+    let opened = opened.redacted(redact)?;
+    let info = opened.tables.info();
+    let question = CutQuestion {
+        focus: Window::new(info.begin_ns, info.end_ns.saturating_add(1)),
+        around: Some(0),
+        digest,
+    };
+    let cancel = interrupt::flag()?;
+    let room = PrivateFolder::passing(&std::env::temp_dir(), PREFIX)?;
+    let path = room.path().join(HIDDEN_NAME);
+    cut(&*opened.tables, &question, &path, &cancel)?;
+    Ok(Some(Hidden { _room: room, path }))
 }
 
 fn packed_into(

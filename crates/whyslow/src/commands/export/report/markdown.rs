@@ -1,5 +1,6 @@
 //! `export md`: the same findings as text, for tickets and mails.
 
+use super::super::snapshot::hidden;
 use super::super::{Form, window_of, write_to};
 use super::contents::with_window;
 use super::windows::Span;
@@ -40,11 +41,13 @@ const PARTS: &[(&str, &[&str])] = &[
 ];
 
 pub(in super::super) fn markdown(args: &ReportArgs, talk: &TalkArgs) -> Result<(), Failure> {
-    let opened = Opened::find(args.recording.as_deref(), talk)?;
+    let hidden = hidden(args.recording.as_deref(), &args.redact, talk)?;
+    let recording = super::source(args, hidden.as_ref());
+    let opened = Opened::find(recording.as_deref(), talk)?;
     let window = window_of(&args.window, &opened)?;
     let origin = opened.tables.info().begin_ns;
     let span = window.map(|window| Span::of(window.begin, window.end, origin));
-    let answers = Answers::without_charts(args.recording.as_deref(), talk)?;
+    let answers = Answers::without_charts(recording.as_deref(), talk)?;
     let document = written(&answers, span)?;
     write_to(args.output.as_deref(), Form::Text, |out| {
         Ok(out.write_all(document.as_bytes())?)
