@@ -18,6 +18,7 @@ Examples:
   whyslow export pprof web.wsl -o web.pb.gz               go tool pprof -http : web.pb.gz
   whyslow export speedscope web.wsl -o web.json           https://www.speedscope.app, offline too
   whyslow export otlp web.wsl --min 10ms -o spans.jsonl   for collectors of OpenTelemetry
+  whyslow export openmetrics web.wsl -o web.prom          counters and histograms for Prometheus
   whyslow export firefox web.wsl -o web.json              https://profiler.firefox.com
   whyslow export snapshot web.wsl -w op:17 -o s.wsl.tar.zst   to send; every command opens it
   whyslow export snapshot web.wsl --redact -o s.wsl.tar.zst   with paths, hosts and users hidden
@@ -40,6 +41,8 @@ pub(crate) enum ExportCommand {
     Perfetto(ExportArgs),
     /// Operations of 1 ms or more (--min) with their waits, as OpenTelemetry spans (OTLP, JSON lines)
     Otlp(ExportArgs),
+    /// Counters and histograms of latency for Prometheus and the like, as OpenMetrics text
+    Openmetrics(ExportArgs),
     /// Stacks, a line each, for flamegraph.pl, inferno and the like
     Collapsed(StackArgs),
     /// Stacks for speedscope

@@ -10,7 +10,7 @@ use tower_http::compression::CompressionLayer;
 
 use super::reply::{self, Refusal};
 use super::{
-    Shared, assets, flame, guard, lanes, notes, questions, recordings, search, sql, tiles, told,
+    Shared, assets, flame, guard, lanes, metrics, notes, questions, recordings, search, sql, tiles, told,
     wakeups,
 };
 
@@ -35,6 +35,7 @@ pub(super) fn router(shared: Shared) -> Router {
         .fallback(nothing);
     Router::new()
         .nest("/api/v1", api)
+        .route(super::METRICS_PATH, get(metrics::metrics))
         .route("/api", get(nothing))
         .route("/api/{*rest}", get(nothing))
         .fallback(assets::page)

@@ -48,7 +48,8 @@ impl Token {
 
 /// Lets through what may be answered, and says to browsers what may be done with it.
 pub(super) async fn check(State(shared): State<Shared>, request: Request, next: Next) -> Response {
-    let is_api = request.uri().path().starts_with("/api");
+    let path = request.uri().path();
+    let is_api = path.starts_with("/api") || path == super::METRICS_PATH;
     let mut response = match refuse(&request, &shared.token, is_api) {
         Some(refusal) => refusal.into_response(),
         None => next.run(request).await,

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use whyslow_export::openmetrics::Metrics;
+
 use super::confine;
 use super::shelf::{Held, Slot};
 use crate::cli::TalkArgs;
@@ -22,6 +24,8 @@ pub(super) struct Live {
     /// The first recording, or why there is none.
     begun: Mutex<Receiver<Result<Arc<Slot>, Failure>>>,
     slot: OnceLock<Arc<Slot>>,
+    /// Of all that was recorded since the beginning.
+    metrics: Arc<Mutex<Metrics>>,
     /// Why it does not go on.
     ended: Arc<OnceLock<String>>,
     is_over: Arc<AtomicBool>,
@@ -50,16 +54,21 @@ impl Live {
         }
         let place = room.path().to_owned();
         let ended = Arc::new(OnceLock::new());
+        let metrics = Arc::new(Mutex::new(Metrics::default()));
         let (sender, begun) = channel();
         let thread = {
             let (is_over, ended) = (Arc::clone(is_over), Arc::clone(&ended));
-            let talk = talk.clone();
-            thread::spawn(move || record(whom, &room, (&is_over, &talk), &sender, &ended))
+            let (talk, metrics) = (talk.clone(), Arc::clone(&metrics));
+            thread::spawn(move || {
+                let followed = (sender, &*metrics);
+                record(whom, &room, (&is_over, &talk), &followed, &ended);
+            })
         };
         let live = Self {
             room: place,
             begun: Mutex::new(begun),
             slot: OnceLock::new(),
+            metrics,
             ended,
             is_over: Arc::clone(is_over),
         };
@@ -89,6 +98,12 @@ impl Live {
         }
     }
 
+    /// Counters of all that was recorded since the server began.
+    pub(super) fn metrics(&self) -> Metrics {
+        let metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
+        metrics.clone()
+    }
+
     /// Why it does not go on, if it does not.
     pub(super) fn ended(&self) -> Option<&str> {
         self.ended.get().map(String::as_str)
@@ -100,7 +115,7 @@ fn record(
     whom: Whom,
     room: &Room,
     (is_over, talk): (&Arc<AtomicBool>, &TalkArgs),
-    sender: &Sender<Result<Arc<Slot>, Failure>>,
+    (sender, metrics): &(Sender<Result<Arc<Slot>, Failure>>, &Mutex<Metrics>),
     ended: &OnceLock<String>,
 ) {
     let mut slot: Option<Arc<Slot>> = None;
@@ -108,6 +123,9 @@ fn record(
         let held = Held::passing(recording)?;
         // What is shown has its charts.
         held.prepare(is_over);
+        let mut counted = metrics.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        counted.follow(&*held.opened.tables)?;
+        *metrics.lock().unwrap_or_else(PoisonError::into_inner) = counted;
         if let Some(slot) = &slot {
             slot.put(held);
         } else {

@@ -18,6 +18,7 @@ mod limited;
 mod listen;
 mod live;
 mod memo;
+mod metrics;
 mod notes;
 mod questions;
 mod recordings;
@@ -54,6 +55,8 @@ use notes::Notes;
 use shelf::Shelf;
 use sql::Sql;
 
+/// Where those who collect figures expect them.
+const METRICS_PATH: &str = "/metrics";
 /// The only place that takes anything.
 const NOTES_PATH: &str = "/api/v1/notes";
 /// Between two looks whether somebody said stop.

@@ -24,6 +24,7 @@ pub(super) fn run(command: &ExportCommand, talk: &TalkArgs) -> Result<(), Failur
         ExportCommand::Svg(args) => stacks::svg(args, talk),
         ExportCommand::Otlp(args) => timeline::otlp(args, talk),
         ExportCommand::Perfetto(args) => timeline::perfetto(args, talk),
+        ExportCommand::Openmetrics(args) => timeline::openmetrics(args, talk),
         ExportCommand::Collapsed(args) => stacks::collapsed(args, talk),
         ExportCommand::Speedscope(args) => stacks::speedscope(args, talk),
         ExportCommand::Firefox(args) => stacks::firefox(args, talk),

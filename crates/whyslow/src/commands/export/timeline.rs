@@ -1,3 +1,4 @@
+use whyslow_export::openmetrics::Metrics;
 use whyslow_export::{write_otlp, write_perfetto};
 
 use super::{Form, opened, window, write};
@@ -47,6 +48,19 @@ pub(super) fn otlp(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     }
     if spans.is_cut {
         crate::talk::line("! there were more operations: --min, -w or a filter chooses others");
+    }
+    Ok(())
+}
+
+pub(super) fn openmetrics(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    let opened = opened(args, talk)?;
+    let window = window(args, &opened)?;
+    let filter = filter_of(&args.filter)?;
+    let mut metrics = Metrics::default();
+    metrics.add(&*opened.tables, window, &filter)?;
+    write(args, Form::Text, |out| Ok(metrics.write(out)?))?;
+    if metrics.has_losses() {
+        crate::talk::line("! events were lost in the window: whyslow_losses_total has how often");
     }
     Ok(())
 }

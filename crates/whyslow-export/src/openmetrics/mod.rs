@@ -1,0 +1,248 @@
+//! Figures for alerts and dashboards, in the text format of OpenMetrics 1.0
+//! (<https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md>).
+//!
+//! An operation is counted once, when it has ended; time in states is counted as it passes. So a
+//! recording that grows, or whose beginning goes by, can be added part by part, and counters are those
+//! of all of it.
+
+mod families;
+mod text;
+
+pub use text::MEDIA_TYPE;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use rustc_hash::FxHashMap;
+use whyslow_analysis::{Filter, Kind, LogRow, Question, Verb, each_row};
+use whyslow_model::answer::LossNote;
+use whyslow_model::{Ns, Window};
+use whyslow_store::Tables;
+
+use crate::ExportError;
+use families::{BUCKETS, MEASURED, Measured};
+
+/// Series of a family; what comes later is counted together. Commands can be as many as somebody likes.
+const SERIES_MAX: usize = 1_000;
+const OTHERS: &str = "(others)";
+
+/// Counters of what was added so far.
+#[derive(Debug, Clone, Default)]
+pub struct Metrics {
+    measured: Vec<Series<Operations>>,
+    states: Series<u64>,
+    /// Named by the manifest.
+    about: BTreeMap<&'static str, String>,
+    begin: Option<Ns>,
+    end: Ns,
+    /// Time between parts that nobody saw.
+    unseen_ns: u64,
+    lost_events: BTreeMap<String, u64>,
+    losses: BTreeMap<String, u64>,
+}
+
+/// By the values of labels, joined by a character that ends none of them.
+#[derive(Debug, Clone)]
+struct Series<T>(FxHashMap<String, T>);
+
+impl<T> Default for Series<T> {
+    fn default() -> Self {
+        Self(FxHashMap::default())
+    }
+}
+
+/// Calls are told of up to a tenth of a second after they were made: what is younger than this is counted
+/// with what comes next.
+const SETTLED: Ns = 200_000_000;
+
+const BETWEEN: char = '\0';
+
+#[derive(Debug, Clone, Default)]
+struct Operations {
+    /// Ended, with a length.
+    count: u64,
+    sum_ns: u64,
+    /// Those not above the end of each bucket and above the one before; last those above all.
+    buckets: [u64; BUCKETS.len() + 1],
+    bytes: u64,
+    errors: u64,
+}
+
+impl<T: Default> Series<T> {
+    fn of<'t>(&mut self, key: &mut String, values: impl Iterator<Item = &'t str>) -> &mut T {
+        key.clear();
+        let mut labels = 0;
+        for value in values {
+            if labels > 0 {
+                key.push(BETWEEN);
+            }
+            key.extend(value.chars().filter(|c| *c != BETWEEN));
+            labels += 1;
+        }
+        if self.0.len() >= SERIES_MAX && !self.0.contains_key(key.as_str()) {
+            *key = vec![OTHERS; labels].join(&String::from(BETWEEN));
+        }
+        if !self.0.contains_key(key.as_str()) {
+            self.0.insert(key.clone(), T::default());
+        }
+        self.0.get_mut(key.as_str()).expect("it is there now")
+    }
+}
+
+impl Operations {
+    fn add(&mut self, dur: Ns) {
+        let seconds = dur as f64 / 1e9;
+        self.count += 1;
+        self.sum_ns = self.sum_ns.saturating_add(dur.max(0) as u64);
+        self.buckets[BUCKETS.partition_point(|end| *end < seconds)] += 1;
+    }
+}
+
+impl Metrics {
+    /// Adds what ended within the window, or the whole recording.
+    pub fn add(
+        &mut self,
+        tables: &dyn Tables,
+        window: Option<Window>,
+        filter: &Filter,
+    ) -> Result<(), ExportError> {
+        let info = tables.info();
+        let kept = info.focus().unwrap_or_else(|| info.whole());
+        // Its end is inside.
+        let whole = Window::new(kept.begin, kept.end.saturating_add(1));
+        let span = window.unwrap_or(whole);
+        self.measured.resize_with(MEASURED.len(), Series::default);
+        for (number, measured) in MEASURED.iter().enumerate() {
+            self.operations(tables, span, filter, (number, measured))?;
+        }
+        // Nothing is known of what goes on after the last moment.
+        let seen = Window::new(span.begin, span.end.min(kept.end));
+        self.states(tables, seen, filter)?;
+        self.tell(tables, span);
+        Ok(())
+    }
+
+    /// Adds what a recording has beyond the end of those added before. Where it begins later, what was
+    /// between is told as unseen.
+    pub fn follow(&mut self, tables: &dyn Tables) -> Result<(), ExportError> {
+        let info = tables.info();
+        let end = info.end_ns.saturating_sub(SETTLED);
+        let begin = if self.begin.is_some() {
+            self.unseen_ns += info.begin_ns.saturating_sub(self.end).max(0) as u64;
+            self.end.max(info.begin_ns)
+        } else {
+            info.begin_ns
+        };
+        if begin >= end {
+            return Ok(());
+        }
+        self.add(tables, Some(Window::new(begin, end)), &Filter::default())
+    }
+
+    /// Whether events were lost that any figure is made from.
+    pub fn has_losses(&self) -> bool {
+        self.losses.values().any(|count| *count > 0)
+    }
+
+    fn operations(
+        &mut self,
+        tables: &dyn Tables,
+        span: Window,
+        filter: &Filter,
+        (number, measured): (usize, &Measured),
+    ) -> Result<(), ExportError> {
+        let columns = measured.columns();
+        let series = &mut self.measured[number];
+        let mut key = String::new();
+        let of = (measured.table, measured.kind, span, filter);
+        let losses = each(tables, of, &columns, &mut |row| {
+            let (Some(ts), Some(dur)) = (row.int("ts_ns"), row.int(measured.dur)) else {
+                return ControlFlow::Continue(());
+            };
+            let end = ts.saturating_add(dur);
+            if end < span.begin || end >= span.end {
+                return ControlFlow::Continue(());
+            }
+            let labels = measured.labels.iter();
+            let values = labels.map(|(_, column)| row.text(column).unwrap_or(""));
+            let operations = series.of(&mut key, values);
+            operations.add(dur);
+            if let Some(bytes) = measured.bytes.and_then(|column| row.int(column)) {
+                let bytes = bytes.max(0) as u64;
+                operations.bytes = operations.bytes.saturating_add(bytes);
+            }
+            let error = measured.error.and_then(|column| row.int(column));
+            operations.errors += u64::from(error.is_some_and(|error| error != 0));
+            ControlFlow::Continue(())
+        })?;
+        if let Some(losses) = losses {
+            self.losses_of(measured.name, &losses);
+        }
+        Ok(())
+    }
+
+    /// What was lost may be any operation that these events tell of.
+    fn losses_of(&mut self, name: &str, losses: &[LossNote]) {
+        *self.losses.entry(name.to_owned()).or_default() += losses.len() as u64;
+        let counted = losses.iter().filter_map(|loss| loss.count);
+        let counted: u64 = counted.map(|count| count.max(0) as u64).sum();
+        *self.lost_events.entry(name.to_owned()).or_default() += counted;
+    }
+
+    fn states(
+        &mut self,
+        tables: &dyn Tables,
+        span: Window,
+        filter: &Filter,
+    ) -> Result<(), ExportError> {
+        let columns = ["ts_ns", "ts_end_ns", "comm", "state"];
+        let mut key = String::new();
+        let states = &mut self.states;
+        let of = ("thread_state", Kind::States, span, filter);
+        each(tables, of, &columns, &mut |row| {
+            let ts = row.int("ts_ns").unwrap_or(span.begin);
+            // What was not seen to end goes on.
+            let end = row.int("ts_end_ns").unwrap_or(span.end);
+            let inside = end.min(span.end).saturating_sub(ts.max(span.begin));
+            if inside > 0 {
+                let values = ["comm", "state"].map(|column| row.text(column).unwrap_or(""));
+                *states.of(&mut key, values.into_iter()) += inside as u64;
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(())
+    }
+
+    fn tell(&mut self, tables: &dyn Tables, span: Window) {
+        let info = tables.info();
+        self.begin = Some(self.begin.map_or(span.begin, |begin| begin.min(span.begin)));
+        self.end = self.end.max(span.end);
+        let sources: Vec<&str> = info.sources.iter().map(|one| one.kind.as_str()).collect();
+        self.about.insert("source", sources.join(","));
+        if let Some(host) = &info.host {
+            self.about.insert("host", host.clone());
+        }
+        self.about
+            .insert("version", env!("CARGO_PKG_VERSION").to_owned());
+    }
+}
+
+/// Rows of a log, where the recording has any; returns what was lost in the window.
+fn each(
+    tables: &dyn Tables,
+    (table, kind, window, filter): (&str, Kind, Window, &Filter),
+    columns: &[&'static str],
+    row: &mut dyn FnMut(&LogRow<'_>) -> ControlFlow<()>,
+) -> Result<Option<Vec<LossNote>>, ExportError> {
+    let info = tables.info().tables.get(table);
+    if info.is_none_or(|table| table.rows == 0) {
+        return Ok(None);
+    }
+    let question = Question {
+        window: Some(window),
+        filter: filter.clone(),
+        ..Question::new(kind, Verb::Log)
+    };
+    let answer = each_row(tables, &question, columns, row)?;
+    Ok(Some(answer.losses))
+}
