@@ -30,6 +30,9 @@ pub(crate) struct ServeArgs {
     /// Port of 127.0.0.1 [default: one that is free]
     #[arg(long, value_name = "PORT", conflicts_with = "listen")]
     pub(crate) port: Option<u16>,
+    /// Keep the token in this file, for programs that ask again and again [made if it is not there]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
     /// Longest time for one question
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_length)]
     pub(crate) query_time: Duration,
@@ -44,6 +47,7 @@ impl Default for ServeArgs {
             recordings: Vec::new(),
             listen: ListenArg::Address(SocketAddr::from(([127, 0, 0, 1], 0))),
             port: None,
+            token_file: None,
             query_time: Duration::from_secs(30),
             query_memory: 4 << 30,
         }

@@ -22,6 +22,7 @@ pub(super) fn router(shared: Shared) -> Router {
         .route("/table", get(questions::table))
         .route("/hist", get(questions::hist))
         .route("/heat", get(questions::heat))
+        .route("/metrics", get(metrics::metrics))
         .route("/flame", get(flame::flame))
         .route("/explain", get(told::explain))
         .route("/why", get(told::mechanism))

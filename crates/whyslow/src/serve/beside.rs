@@ -9,7 +9,7 @@ use axum::http::{Request, StatusCode, header};
 use tower::ServiceExt as _;
 
 use super::folders::Folders;
-use super::guard::Token;
+use super::token::Token;
 use super::memo::Memo;
 use super::notes::Notes;
 use super::shelf::Shelf;
@@ -57,7 +57,7 @@ impl Answers {
         let shelf = Shelf::open(&args.recordings, (folders.cache.as_deref(), None), talk)?;
         let desks = Desks::new(&args, &is_over);
         let shared = Arc::new(Server {
-            token: Token::random()?,
+            token: Token::new(None)?,
             shelf,
             desk: desks.usual,
             quick: desks.quick,

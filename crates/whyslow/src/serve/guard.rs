@@ -9,42 +9,17 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use subtle::ConstantTimeEq as _;
 
 use super::Shared;
 use super::reply::Refusal;
-use crate::failure::Failure;
+use super::token::Token;
 
 /// Longest path with question.
 const URL_BYTES_MAX: usize = 16 << 10;
-const TOKEN_BYTES: usize = 16;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
                       img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
-/// What whoever asks has to know.
-#[derive(Debug)]
-pub(super) struct Token(String);
-
-impl Token {
-    pub(super) fn random() -> Result<Self, Failure> {
-        let mut bytes = [0_u8; TOKEN_BYTES];
-        getrandom::fill(&mut bytes)
-            .map_err(|error| Failure::new(format!("there are no random numbers: {error}")))?;
-        let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
-        Ok(Self(digits.collect()))
-    }
-
-    pub(super) fn text(&self) -> &str {
-        &self.0
-    }
-
-    /// In the same time whatever it is compared with.
-    fn is(&self, text: &str) -> bool {
-        bool::from(self.0.as_bytes().ct_eq(text.as_bytes()))
-    }
-}
 
 /// Lets through what may be answered, and says to browsers what may be done with it.
 pub(super) async fn check(State(shared): State<Shared>, request: Request, next: Next) -> Response {
@@ -172,16 +147,5 @@ mod tests {
         ] {
             check(host, false);
         }
-    }
-
-    #[test]
-    fn a_token_is_that_token() {
-        let token = Token::random().expect("random numbers");
-        assert_eq!(token.text().len(), 32);
-        assert!(token.is(token.text()));
-        for wrong in ["", "x", &token.text()[1..], &format!("{}0", token.text())] {
-            assert!(!token.is(wrong), "{wrong}");
-        }
-        assert_ne!(Token::random().expect("more").text(), token.text());
     }
 }

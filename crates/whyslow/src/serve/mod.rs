@@ -27,6 +27,7 @@ mod search;
 mod shelf;
 mod sql;
 mod tiles;
+mod token;
 mod told;
 mod wakeups;
 mod words;
@@ -46,7 +47,6 @@ use crate::failure::Failure;
 use crate::{interrupt, talk};
 use desk::{Costs, Desk};
 use folders::Folders;
-use guard::Token;
 use limited::Resident;
 use listen::Socket;
 use live::Live;
@@ -54,6 +54,7 @@ use memo::Memo;
 use notes::Notes;
 use shelf::Shelf;
 use sql::Sql;
+use token::Token;
 
 /// Where those who collect figures expect them.
 const METRICS_PATH: &str = "/metrics";
@@ -90,6 +91,7 @@ pub(crate) fn run(args: &ServeArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let is_over = interrupt::flag()?;
     let folders = Folders::of_user();
     let sql = Sql::find();
+    let token = Token::new(args.token_file.as_deref())?;
     let places = shelf::places(&args.recordings)?;
     let socket = Socket::bind(&args.listen, args.port)?;
     // On a thread that may: this one may not any more when the server ends.
@@ -102,7 +104,6 @@ pub(crate) fn run(args: &ServeArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let _ = rayon::current_num_threads();
     let cache = folders.cache.as_deref();
     let shelf = Shelf::open(&args.recordings, (cache, live.as_ref()), talk)?;
-    let token = Token::random()?;
     say_where(&socket, &token, talk)?;
     let desks = Desks::new(args, &is_over);
     let shared = Arc::new(Server {

@@ -36,6 +36,25 @@ fn recording_until(server: &Server, end_ns: i64) -> Value {
     panic!("it never goes on");
 }
 
+/// Counters go on, whatever was shown twice: each folder once.
+fn all_are_counted(server: &Server) {
+    let made = |line: &str| {
+        let count = line.strip_prefix("whyslow_syscall_duration_seconds_count{syscall=\"mkdir");
+        count.and_then(|rest| rest.rsplit(' ').next()?.parse::<usize>().ok())
+    };
+    for _ in 0..600 {
+        let reply = server.get("/metrics");
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        let count: usize = reply.text().lines().filter_map(made).sum();
+        assert!(count <= FOLDERS, "{count}");
+        if count == FOLDERS {
+            return;
+        }
+        sleep(Duration::from_millis(100));
+    }
+    panic!("they are never all there");
+}
+
 /// A shell that begins when it is told to, and a recorder of what it does: a machine at work has more
 /// than a build for tests imports in time.
 fn recorded_shell(place: &Place) -> (Child, Running) {
@@ -85,6 +104,7 @@ fn what_is_live_goes_on_and_tells_everything_once() {
     paths.dedup();
     assert_eq!(paths.len(), FOLDERS);
     assert!(rows.clone().all(|row| row["dur_ns"].is_i64()));
+    all_are_counted(&server);
     // What is asked of the one before is refused rather than answered from another.
     let digest = first["digest"].as_str().expect("a digest");
     let tile = format!("/api/v1/tile?track=calls&level=30&index=0&digest={digest}");

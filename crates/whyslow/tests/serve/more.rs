@@ -274,3 +274,31 @@ fn many_questions_at_once_are_all_answered_the_same() {
         }
     });
 }
+
+#[test]
+fn figures_are_those_of_the_export_for_who_has_the_token() {
+    let place = recorded();
+    let token = place.path().join("token");
+    let token = token.to_str().expect("UTF-8");
+    let server = Server::start(place, &["t.wsl", "--token-file", token]);
+    let kept = std::fs::read_to_string(token).expect("it was made");
+    assert_eq!(kept.trim_end(), server.token);
+    for (path, flags) in [
+        ("/metrics", [].as_slice()),
+        ("/api/v1/metrics?w=%2B0s..%2B1ms", &["-w", "+0s..+1ms"]),
+    ] {
+        let reply = server.get(path);
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        let content = reply.header("content-type").expect("a type").to_owned();
+        assert!(content.starts_with("application/openmetrics-text; version=1.0.0"));
+        let mut words = vec!["export", "openmetrics", "t.wsl", "-q"];
+        words.extend(flags);
+        let told = place.program().args(&words).output().expect("it runs");
+        assert_eq!(reply.text(), String::from_utf8_lossy(&told.stdout));
+        assert!(reply.text().contains("\nwhyslow_"), "{}", reply.text());
+    }
+    let ask = |header: &str| server.say(&["GET /metrics HTTP/1.1", header], b"").status;
+    assert_eq!(ask("Host: localhost"), 401);
+    assert_eq!(ask("Host: evil.example"), 403);
+    assert_eq!(server.get("/metrics?no-such-key=1").status, 400);
+}
