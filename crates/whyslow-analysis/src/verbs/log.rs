@@ -121,7 +121,9 @@ pub(crate) fn each_row(
     let mut bind = |name: &&str| {
         let field = spec.fields.iter().find(|field| field.name == *name);
         match field.map(|field| field.cell) {
-            Some(Cell::Int(column) | Cell::Errno(column)) => Ok(Bound::Int(pass.projection.need(column))),
+            Some(Cell::Int(column) | Cell::Errno(column)) => {
+                Ok(Bound::Int(pass.projection.need(column)))
+            }
             Some(Cell::Text(column)) => Ok(Bound::Text(pass.projection.need(column))),
             Some(Cell::Object) => Ok(Bound::Text(pass.projection.need("path"))),
             _ => Err(AnalysisError::query(

@@ -127,7 +127,10 @@ fn operations(
         counter(encoder, about, &series, &|one| one.bytes)?;
     }
     if measured.error.is_some() {
-        let (name, text) = (format!("{name}_errors"), format!("{help}: those that failed"));
+        let (name, text) = (
+            format!("{name}_errors"),
+            format!("{help}: those that failed"),
+        );
         counter(encoder, (&name, &text, None), &series, &|one| one.errors)?;
     }
     Ok(())

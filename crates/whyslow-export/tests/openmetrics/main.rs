@@ -24,9 +24,8 @@ fn samples(metrics: &Metrics) -> Vec<String> {
     metrics.write(&mut text).expect("a vector takes everything");
     let text = String::from_utf8(text).expect("UTF-8");
     assert!(text.ends_with("# EOF\n"));
-    let sample = |line: &&str| {
-        !line.starts_with("whyslow_recording_") && !line.starts_with("whyslow_los")
-    };
+    let sample =
+        |line: &&str| !line.starts_with("whyslow_recording_") && !line.starts_with("whyslow_los");
     text.lines().filter(sample).map(str::to_owned).collect()
 }
 

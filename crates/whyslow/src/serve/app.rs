@@ -10,8 +10,8 @@ use tower_http::compression::CompressionLayer;
 
 use super::reply::{self, Refusal};
 use super::{
-    Shared, assets, flame, guard, lanes, metrics, notes, questions, recordings, search, sql, tiles, told,
-    wakeups,
+    Shared, assets, flame, guard, lanes, metrics, notes, questions, recordings, search, sql, tiles,
+    told, wakeups,
 };
 
 pub(super) fn router(shared: Shared) -> Router {

@@ -9,11 +9,11 @@ use axum::http::{Request, StatusCode, header};
 use tower::ServiceExt as _;
 
 use super::folders::Folders;
-use super::token::Token;
 use super::memo::Memo;
 use super::notes::Notes;
 use super::shelf::Shelf;
 use super::sql::Sql;
+use super::token::Token;
 use super::{Desks, Server, Shared, app, assets};
 use crate::cli::{ServeArgs, TalkArgs};
 use crate::failure::Failure;

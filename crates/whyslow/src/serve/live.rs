@@ -123,7 +123,10 @@ fn record(
         let held = Held::passing(recording)?;
         // What is shown has its charts.
         held.prepare(is_over);
-        let mut counted = metrics.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut counted = metrics
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         counted.follow(&*held.opened.tables)?;
         *metrics.lock().unwrap_or_else(PoisonError::into_inner) = counted;
         if let Some(slot) = &slot {

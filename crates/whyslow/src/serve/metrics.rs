@@ -23,7 +23,9 @@ pub(super) async fn metrics(
     let held = book.now();
     let live = book.live.clone();
     if live.is_some() && query.get("w").is_some() {
-        return Err(Refusal::wrong("what is live has no window: its counters go on"));
+        return Err(Refusal::wrong(
+            "what is live has no window: its counters go on",
+        ));
     }
     let window = query.window(&held.opened)?;
     let written = shared.desk.ask(move |gauge| {
