@@ -1,7 +1,7 @@
 // Where what somebody claims can be seen.
 import { clock } from "./app";
 import { choose } from "./selection";
-import { go, type PageId } from "./state";
+import { type Change, go, type PageId } from "./state";
 import { clamp, type Span, withMargin } from "./times";
 import type { Actor } from "./types";
 
@@ -26,6 +26,12 @@ export function openEvidence(evidence: string, window: Span): void {
     const options: Record<string, string> = page === "threads" ? {} : { tab: `${page}-top` };
     go({ page, window: clamp(withMargin(window), clock.value.length), filter: {}, options });
     choose({ id: evidence });
+}
+
+/** Where somebody can be seen at work: a device beside its like, and all the time; others when they did it. */
+export function placeOf(actor: Actor, window: Span): Change {
+    if (actor.kind === "device") return { page: "block", filter: {}, options: { tab: "block-heat", at: actor.name } };
+    return { page: "threads", window, filter: {}, options: actor.tid === null ? {} : { at: String(actor.tid) } };
 }
 
 /** `apache2[243]`, `java[812/831]`. */

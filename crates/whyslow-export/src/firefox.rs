@@ -227,6 +227,11 @@ impl Made {
         let mut document = serde_json::to_value(&self.profile)?;
         let threads = document["threads"].as_array_mut();
         for thread in threads.into_iter().flatten() {
+            // Nothing is known of CPU time. Zeros would be drawn as an idle thread, and a thread that has
+            // markers alone and no zeros at all is read for ever.
+            if let Some(samples) = thread["samples"].as_object_mut() {
+                samples.remove("threadCPUDelta");
+            }
             let weights = thread["samples"]["weight"].as_array_mut();
             for weight in weights.into_iter().flatten() {
                 let number = weight

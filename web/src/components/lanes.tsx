@@ -37,8 +37,8 @@ export function LaneChart({ track }: { readonly track: TrackName }) {
     const lanes = useMemo(() => (told ? lanesOf(told) : []), [told]);
     const bands = useMemo(() => bandsOf(track), [track, of?.digest]);
     const arrows = useArrows(track, lanes);
-    const active = Number(view.value.options["at"] ?? Number.NaN);
-    const lane = lanes.find((one) => one.tid === active)?.lane ?? null;
+    const active = view.value.options["at"];
+    const lane = lanes.find((one) => (one.tid === null ? one.name : String(one.tid)) === active)?.lane ?? null;
     if (of?.tiles.state === "failed") return <Problem failure={new ApiError(of.tiles.error ?? "the time line could not be made", 500)} />;
     if (!isReady) return <Building done={of?.tiles.done ?? 0} />;
     if (asked.failure) return <Problem failure={asked.failure} />;

@@ -3,11 +3,11 @@ import { useId, useState } from "preact/hooks";
 import { clock } from "../app";
 import { useAnswer } from "../ask";
 import { copy } from "../clipboard";
-import { actorName, openEvidence } from "../evidence";
+import { actorName, openEvidence, placeOf } from "../evidence";
 import { go } from "../state";
 import { clamp, span, timeOfDay, withMargin } from "../times";
 import type { Part, Story } from "../types";
-import { bytes, duration, plural, ratio } from "../units";
+import { duration, plural, ratio } from "../units";
 import { title, visible } from "../visible";
 import { Ladder } from "./ladder";
 
@@ -69,13 +69,7 @@ function Verdict({ story }: { story: Story }) {
     const at = name === null ? -1 : story.verdict.lastIndexOf(name);
     if (!part || name === null || at < 0) return <p class="verdict">{visible(story.verdict)}</p>;
     const window = span(clock.value, story.target.begin_ns, story.target.end_ns);
-    const show = () =>
-        go({
-            page: "threads",
-            window: clamp(withMargin(window), clock.value.length),
-            filter: {},
-            options: part.culprit.tid === null ? {} : { at: String(part.culprit.tid) },
-        });
+    const show = () => go(placeOf(part.culprit, clamp(withMargin(window), clock.value.length)));
     return (
         <p class="verdict">
             {visible(story.verdict.slice(0, at))}
@@ -218,8 +212,6 @@ function Mechanism({ id }: { id: string }) {
 
 function More({ story }: { story: Story }) {
     const { alternatives, also, neighbours, missing, suggestions, caveats } = story;
-    const neighbour = (one: Story["neighbours"][number]) =>
-        `${actorName(one.actor)}: ${one.what}${one.bytes === null ? "" : ` ${bytes(one.bytes)}`}${one.cpu_ns === null ? "" : ` ${duration(one.cpu_ns)} on CPUs`}`;
     return (
         <div class="more">
             <List name="Other causes" items={alternatives.map((one) => one.says)} />
@@ -228,7 +220,7 @@ function More({ story }: { story: Story }) {
                 name="Same culprit elsewhere"
                 items={also.map((one) => `${one.what} by ${actorName(one.actor)}: ${plural(one.count, "call")}, longest ${duration(one.dur_ns)}`)}
             />
-            <List name="Busy meanwhile" items={neighbours.map(neighbour)} />
+            <List name="Busy meanwhile" items={neighbours.map((one) => `${actorName(one.actor)}: ${one.what}`)} />
             <List name="Not recorded" items={missing.map((one) => `${one.events} (${one.decides}): ${one.record_with}`)} />
             <List name="To know" items={caveats} />
         </div>

@@ -1,0 +1,206 @@
+// Profiles are opened by the programs they are for: speedscope itself in the browser, and the reader of the
+// Firefox Profiler. What they have to say is known from how the trace is made.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, extname, join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { browser, chromiumPath, run } from "./harness.mjs";
+
+const resolve = (name) => {
+    try {
+        return createRequire(import.meta.url).resolve(name);
+    } catch {
+        return null;
+    }
+};
+const speedscope = resolve("speedscope/package.json");
+const profiler = resolve("@firefox-devtools/profiler-cli");
+const THREADS = ["web", "db", 'two words;<b>"'];
+const ROUNDS = 60;
+let folder;
+
+before(() => {
+    folder = mkdtempSync(join(tmpdir(), "whyslow-x-"));
+    writeFileSync(join(folder, "stacks.txt"), trace());
+    run("import", join(folder, "stacks.txt"), "-o", join(folder, "stacks.wsl"), "-q");
+});
+after(() => {
+    if (folder) rmSync(folder, { recursive: true });
+});
+
+/** How long the wait of a round is, and below which functions. */
+function wait(round) {
+    return { thread: round % 3, ms: 5 + round, stack: ["main", `u${round % 4}`, `k${round % 5}`, "io_schedule"] };
+}
+
+/** Each second one of three threads waits, in calls that are known. */
+function trace() {
+    const lines = ["whyslow-text 1"];
+    for (let round = 0; round < ROUNDS; round++) {
+        const { thread, ms, stack } = wait(round);
+        const who = (of) => ({ tid: 10 + of, comm: JSON.stringify(THREADS[of]) });
+        const { tid, comm } = who(thread);
+        const next = who((thread + 1) % 3);
+        const task = `(tid=${tid} pid=10 comm=${comm})`;
+        const begin = `${1 + round}.000000000`;
+        const end = `${1 + round}.${String(ms).padStart(3, "0")}000000`;
+        const [top, caller, called, leaf] = stack;
+        lines.push(
+            `${begin} [0] ${task} sched_switch prev=${tid} prev_comm=${comm} prev_state=D next=0`,
+            `${end} [0] sched_switch prev=0 prev_state=R next=${tid} next_comm=${comm}`,
+            `${end} [0] ${task} stack kind=back since=${begin} state=D cpu=0 kernel=${leaf};${called} user=${caller};${top}`,
+            `${1 + round}.900000000 [0] ${task} sched_switch prev=${tid} prev_comm=${comm} prev_state=S next=${next.tid} next_comm=${next.comm}`,
+        );
+    }
+    return `${lines.join("\n")}\n`;
+}
+
+/** What each function of a thread has in all and itself, ms. */
+function wanted(thread) {
+    const sums = new Map();
+    for (let round = 0; round < ROUNDS; round++) {
+        const one = wait(round);
+        if (one.thread !== thread) continue;
+        one.stack.forEach((name, depth) => {
+            const [all, self] = sums.get(name) ?? [0, 0];
+            sums.set(name, [all + one.ms, self + (depth === one.stack.length - 1 ? one.ms : 0)]);
+        });
+    }
+    return sums;
+}
+
+/** The files of speedscope and a profile for it, on this machine alone. */
+async function hosted(profile) {
+    const release = join(dirname(speedscope), "dist/release");
+    const types = { ".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".json": "application/json" };
+    const server = createServer((request, response) => {
+        const { pathname } = new URL(request.url, "http://localhost");
+        const path = pathname === "/profile.json" ? profile : join(release, pathname === "/" ? "index.html" : pathname);
+        try {
+            const body = readFileSync(path);
+            response.setHeader("content-type", types[extname(path)] ?? "application/octet-stream");
+            response.end(body);
+        } catch {
+            response.statusCode = 404;
+            response.end();
+        }
+    });
+    await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+    return { base: `http://127.0.0.1:${server.address().port}/`, end: () => server.close() };
+}
+
+const noSpeedscope = !speedscope ? "speedscope is not installed" : chromiumPath() ? false : "chromium is not installed";
+
+test("speedscope finds the same time in each function", { skip: noSpeedscope }, async () => {
+    const profile = join(folder, "speedscope.json");
+    run("export", "speedscope", join(folder, "stacks.wsl"), "-q", "-o", profile);
+    const { base, end } = await hosted(profile);
+    const of = await browser();
+    try {
+        const page = await of.newPage();
+        const wrong = [];
+        page.on("pageerror", (error) => wrong.push(error.message));
+        await page.goto(`${base}#profileURL=${encodeURIComponent(`${base}profile.json`)}`);
+        await page.getByText("(1/3)").waitFor();
+        await page.keyboard.press("3");
+        const seen = [];
+        for (let number = 1; number <= 3; number++) {
+            await page.getByText(`(${number}/3)`).waitFor();
+            const lines = (await page.locator("body").innerText()).split("\n");
+            const name = lines.find((line) => line.includes(`(${number}/3)`)).trim();
+            const thread = THREADS.findIndex((one) => name.startsWith(one));
+            seen.push(thread);
+            const cells = (all) => all.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.innerText.trim()));
+            const rows = await page.locator("tr:has(td)").evaluateAll(cells);
+            // The list of threads is a table, too.
+            const timed = rows.filter(([all]) => all.endsWith("%)"));
+            const told = new Map(timed.map(([all, self, symbol]) => [symbol, [milliseconds(all), milliseconds(self)]]));
+            assert.deepEqual(sorted(told), sorted(wanted(thread)), name);
+            await page.keyboard.press("n");
+        }
+        assert.deepEqual(seen.sort(), [0, 1, 2]);
+        assert.deepEqual(wrong, []);
+    } finally {
+        await of.close();
+        end();
+    }
+});
+
+function milliseconds(text) {
+    const found = /^([\d.]+)(ms|s|ns|µs)/.exec(text);
+    assert.ok(found, text);
+    return Math.round(Number(found[1]) * { ns: 1e-6, "µs": 1e-3, ms: 1, s: 1e3 }[found[2]] * 100) / 100;
+}
+
+const sorted = (sums) => [...sums].sort(([one], [other]) => (one < other ? -1 : 1));
+
+/** Questions to the reader, which keeps a profile in a process of its own until it is told to end. */
+function reader() {
+    // The address of a socket has room for hundred letters.
+    const place = mkdtempSync(join(tmpdir(), "ff-"));
+    const env = { ...process.env, PROFILER_CLI_SESSION_DIR: place, PROFILER_CLI_NO_SYMBOLICATE: "1" };
+    const ask = (...words) => {
+        const done = spawnSync(process.execPath, [profiler, ...words], { env, encoding: "utf8", timeout: 60_000 });
+        assert.equal(done.status, 0, `${words.join(" ")}: ${done.stderr}`);
+        return done.stdout;
+    };
+    return {
+        ask: (...words) => JSON.parse(ask(...words, "--json")),
+        load: (path) => ask("load", path),
+        end: () => {
+            spawnSync(process.execPath, [profiler, "stop", "--all"], { env });
+            rmSync(place, { recursive: true, force: true });
+        },
+    };
+}
+
+const noProfiler = profiler ? false : "the reader of the Firefox Profiler is not installed";
+
+test("the Firefox Profiler finds the same time in each function", { skip: noProfiler }, () => {
+    const path = join(folder, "firefox.json");
+    run("export", "firefox", join(folder, "stacks.wsl"), "-q", "-o", path);
+    const of = reader();
+    try {
+        of.load(path);
+        const { threads } = of.ask("thread", "list");
+        assert.deepEqual(threads.map((thread) => thread.name).sort(), [...THREADS].sort());
+        for (const thread of threads) {
+            const { functions, weightType } = of.ask("thread", "functions", "--include-idle", "--limit", "1000", "--thread", thread.threadHandle);
+            assert.equal(weightType, "tracing-ms");
+            const told = new Map(functions.map((one) => [one.name, [one.totalSamples, one.selfSamples]]));
+            assert.deepEqual(sorted(told), sorted(wanted(THREADS.indexOf(thread.name))), thread.name);
+        }
+    } finally {
+        of.end();
+    }
+});
+
+test("the Firefox Profiler reads calls of threads without any stack", { skip: noProfiler }, () => {
+    const lines = ["whyslow-text 1"];
+    for (let call = 0; call < 20; call++) {
+        lines.push(
+            `${call + 1}.000000000 [0] (tid=7 pid=7 comm=db) syscall_enter name=fsync fd=3`,
+            `${call + 1}.0${10 + call}000000 [0] (tid=7 pid=7 comm=db) syscall_exit name=fsync ret=0`,
+        );
+    }
+    const [source, path] = [join(folder, "calls.txt"), join(folder, "calls.json")];
+    writeFileSync(source, `${lines.join("\n")}\n`);
+    run("export", "firefox", source, "-q", "-o", path);
+    const of = reader();
+    try {
+        of.load(path);
+        assert.equal(of.ask("thread", "info").markerCount, 20);
+        const { markers, totalCount } = of.ask("profile", "markers", "--limit", "100");
+        assert.equal(totalCount, 20);
+        const lengths = markers.map((marker) => Math.round(marker.duration * 1e3) / 1e3).sort((one, other) => one - other);
+        assert.deepEqual(lengths, Array.from({ length: 20 }, (_, call) => 10 + call));
+        assert.ok(markers.every((marker) => marker.name === "fsync"));
+    } finally {
+        of.end();
+    }
+});

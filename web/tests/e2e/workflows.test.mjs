@@ -1,0 +1,113 @@
+// Incidents made on this machine, recorded, and opened: who did it is three clicks away at most, and can be
+// reached by keyboard. What each workload did it tells itself.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { axe, browser, chromiumPath, open, picture, serve, settled } from "./harness.mjs";
+
+const run = join(import.meta.dirname, "../../../workloads/run.py");
+/** Seconds of load, import and cleaning up. */
+const PATIENCE_MS = 240_000;
+const CANNOT = 77;
+
+/** How the culprit is called, and what shows it. */
+const INCIDENTS = [
+    { name: "sync_storm", culprit: ({ guilty }) => `${guilty.comm}[${guilty.pid}]`, page: "threads" },
+    { name: "temp_files", culprit: ({ service }) => new RegExp(`^${service.comm}\\[${service.pid}/\\d+\\]$`), page: "files" },
+    { name: "cold_sendfile", culprit: ({ guilty }) => `${guilty.comm}[${guilty.pid}]`, page: "threads" },
+    { name: "bad_disk", culprit: ({ guilty }) => guilty, page: "block" },
+];
+
+let of;
+let folder;
+
+before(async () => {
+    folder = mkdtempSync(join(tmpdir(), "whyslow-made-"));
+    if (chromiumPath()) of = await browser();
+});
+after(async () => {
+    await of?.close();
+    rmSync(folder, { recursive: true });
+});
+
+/** Makes an incident and records it: what is true of it, or why it cannot be made. */
+function made(name) {
+    if (!chromiumPath()) return { skipped: "chromium is not installed" };
+    if (process.getuid?.() !== 0) return { skipped: "only root may record" };
+    if (!existsSync("/sys/kernel/btf/vmlinux")) return { skipped: "this kernel has no BTF" };
+    const path = join(folder, `${name}.wsl`);
+    const words = [run, name, "--record", path, "--whyslow", process.env["WHYSLOW"]];
+    const done = spawnSync("python3", words, { encoding: "utf8", timeout: PATIENCE_MS });
+    if (done.error) return { skipped: `python3: ${done.error.message}` };
+    if (done.status === CANNOT) return { skipped: JSON.parse(done.stdout).skipped };
+    assert.equal(done.status, 0, done.stderr);
+    return { path, truth: JSON.parse(done.stdout) };
+}
+
+for (const { name, culprit, page: wanted } of INCIDENTS) {
+    test(`${name}: from the home page to the culprit`, async (context) => {
+        const { skipped, path, truth } = made(name);
+        if (skipped) return context.skip(skipped);
+        const server = await serve(path);
+        try {
+            await byClick(server, culprit(truth), wanted, name);
+            await byKeyboard(server, culprit(truth), wanted);
+        } finally {
+            await server.stop();
+        }
+    });
+}
+
+const isAt = (page, wanted) => assert.equal(new URL(page.url()).searchParams.get("page"), wanted);
+
+/** The name stands on the home page: one click shows what it did, another the call or request itself. */
+async function byClick(server, name, wanted, picturedAs) {
+    const { page, wrong, context } = await open(of, server);
+    await settled(page);
+    const culprit = page.locator("button.culprit").filter({ hasText: name }).first();
+    await culprit.click();
+    await settled(page);
+    isAt(page, wanted);
+    const said = await culprit.count();
+    assert.equal(said, 0, "it is another page");
+    await isShown(page, name, wanted);
+    assert.equal(await page.locator(".problem").count(), 0, await page.locator("main").innerText());
+    assert.deepEqual(await axe(page), []);
+    await picture(page, `culprit-${picturedAs}`);
+    assert.deepEqual(wrong, []);
+    await context.close();
+}
+
+/** A lane that is marked as the culprit's, or a row with what it did. */
+async function isShown(page, name, wanted) {
+    if (wanted === "files") {
+        const row = await page.locator("main table tbody tr").first().innerText();
+        assert.match(row, /<n>\.txt\s/, row);
+        return;
+    }
+    const active = (await page.locator(".chart-labels .active").innerText()).replace(/\s+/g, " ");
+    const [, comm, id] = /^(.*?)(?:\[(?:\d+\/)?(\d+)\])?$/.exec(name);
+    assert.ok(active.includes(id ? `${comm} ${id}` : comm), `${active} is not ${name}`);
+    if (wanted !== "block") return;
+    assert.ok((await page.locator(".maps canvas").count()) >= 6, "its peers stand beside it");
+}
+
+/** Tab to the name, Enter: nothing else. */
+async function byKeyboard(server, name, wanted) {
+    const { page, wrong, context } = await open(of, server);
+    await settled(page);
+    const focused = () => page.evaluate(() => (document.activeElement?.classList.contains("culprit") ? document.activeElement.textContent : ""));
+    const isIt = (text) => (name instanceof RegExp ? name.test(text) : text === name);
+    let presses = 0;
+    for (; presses < 200 && !isIt(await focused()); presses += 1) await page.keyboard.press("Tab");
+    assert.ok(isIt(await focused()), `not after ${presses} times Tab`);
+    await page.keyboard.press("Enter");
+    await settled(page);
+    isAt(page, wanted);
+    assert.deepEqual(wrong, []);
+    await context.close();
+}
