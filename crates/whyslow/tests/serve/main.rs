@@ -7,6 +7,7 @@ mod answers;
 mod charts;
 mod client;
 mod described;
+mod drawn;
 mod more;
 mod refused;
 mod schema;
