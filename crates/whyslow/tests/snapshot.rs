@@ -221,6 +221,63 @@ fn what_is_no_packed_recording_is_told_with_the_byte() {
     assert!(told.contains("byte "), "{told}");
 }
 
+const SECRETS: [&str; 4] = ["acmeshop", "acme_orders", "Wolpertinger", "zwiebel.example"];
+
+/// Whatever the form is, no name is left. What a report has is packed: its own test looks into it.
+#[test]
+fn every_form_hides_what_it_is_told_to() {
+    let place = Place::new();
+    place.write(
+        "secret.txt",
+        format!(
+            "{STACKS}\
+             2.000000000 [0] (tid=10 pid=10 comm=acmeshop) syscall_enter name=openat \
+             path=/srv/Wolpertinger/zwiebel.example flags=0\n\
+             2.030000000 [0] (tid=10 pid=10 comm=acmeshop) syscall_exit name=openat ret=3\n\
+             2.040000000 [0] (tid=10 pid=10 comm=acmeshop) syscall_enter name=read fd=3 bytes=10\n\
+             2.060000000 [0] (tid=10 pid=10 comm=acmeshop) syscall_exit name=read ret=10\n"
+        ),
+    );
+    let written = |form: &str, flags: &[&str]| {
+        let words = [&["export", form, "secret.txt", "-q", "-o", "out"], flags].concat();
+        place.whyslow().args(words).assert().success();
+        let bytes = std::fs::read(place.join("out")).expect("it was written");
+        if form == "pprof" {
+            let mut plain = Vec::new();
+            let mut packed = flate2::read::GzDecoder::new(&*bytes);
+            std::io::copy(&mut packed, &mut plain).expect("it is packed");
+            return plain;
+        }
+        bytes
+    };
+    let has = |bytes: &[u8], word: &str| {
+        bytes
+            .windows(word.len())
+            .any(|part| part == word.as_bytes())
+    };
+    let mut shown = 0;
+    for form in [
+        "md",
+        "svg",
+        "perfetto",
+        "otlp",
+        "openmetrics",
+        "collapsed",
+        "speedscope",
+        "firefox",
+        "pprof",
+    ] {
+        let plain = written(form, &[]);
+        assert!(has(&plain, "acmeshop"), "{form} does not name it");
+        shown += SECRETS.iter().filter(|word| has(&plain, word)).count();
+        let hidden = written(form, &["--redact=names"]);
+        for word in SECRETS {
+            assert!(!has(&hidden, word), "{form} has {word}");
+        }
+    }
+    assert!(shown > 20, "only {shown} names were there to be hidden");
+}
+
 const STACKS: &str = "\
 whyslow-text 1
 1.000000000 [0] (tid=10 pid=10 comm=acmeshop) sched_switch prev=10 prev_comm=acmeshop prev_state=D next=0
