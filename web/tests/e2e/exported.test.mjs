@@ -80,7 +80,7 @@ async function hosted(profile) {
     const types = { ".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".json": "application/json" };
     const server = createServer((request, response) => {
         const { pathname } = new URL(request.url, "http://localhost");
-        const path = pathname === "/profile.json" ? profile : join(release, pathname === "/" ? "index.html" : pathname);
+        const path = pathname === "/profile" ? profile : join(release, pathname === "/" ? "index.html" : pathname);
         try {
             const body = readFileSync(path);
             response.setHeader("content-type", types[extname(path)] ?? "application/octet-stream");
@@ -96,18 +96,39 @@ async function hosted(profile) {
 
 const noSpeedscope = !speedscope ? "speedscope is not installed" : chromiumPath() ? false : "chromium is not installed";
 
-test("speedscope finds the same time in each function", { skip: noSpeedscope }, async () => {
-    const profile = join(folder, "speedscope.json");
-    run("export", "speedscope", join(folder, "stacks.wsl"), "-q", "-o", profile);
+/** Opens a profile in speedscope, which lists functions with their times. */
+async function inSpeedscope(form, sign, look) {
+    const profile = join(folder, `of-${form}`);
+    run("export", form, join(folder, "stacks.wsl"), "-q", "-o", profile);
     const { base, end } = await hosted(profile);
     const of = await browser();
     try {
         const page = await of.newPage();
         const wrong = [];
         page.on("pageerror", (error) => wrong.push(error.message));
-        await page.goto(`${base}#profileURL=${encodeURIComponent(`${base}profile.json`)}`);
-        await page.getByText("(1/3)").waitFor();
+        await page.goto(`${base}#profileURL=${encodeURIComponent(`${base}profile`)}`);
+        await page.getByText(sign).first().waitFor();
         await page.keyboard.press("3");
+        await page.locator("tr:has(td)").filter({ hasText: "io_schedule" }).first().waitFor();
+        await look(page);
+        assert.deepEqual(wrong, []);
+    } finally {
+        await of.close();
+        end();
+    }
+}
+
+/** Times of each function in the profile that is shown, ms. */
+async function listed(page) {
+    const cells = (all) => all.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.innerText.trim()));
+    const rows = await page.locator("tr:has(td)").evaluateAll(cells);
+    // The list of threads is a table, too.
+    const timed = rows.filter(([all]) => all.endsWith("%)"));
+    return new Map(timed.map(([all, self, symbol]) => [symbol, [all, self]]));
+}
+
+test("speedscope finds the same time in each function", { skip: noSpeedscope }, () =>
+    inSpeedscope("speedscope", "(1/3)", async (page) => {
         const seen = [];
         for (let number = 1; number <= 3; number++) {
             await page.getByText(`(${number}/3)`).waitFor();
@@ -115,21 +136,46 @@ test("speedscope finds the same time in each function", { skip: noSpeedscope }, 
             const name = lines.find((line) => line.includes(`(${number}/3)`)).trim();
             const thread = THREADS.findIndex((one) => name.startsWith(one));
             seen.push(thread);
-            const cells = (all) => all.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.innerText.trim()));
-            const rows = await page.locator("tr:has(td)").evaluateAll(cells);
-            // The list of threads is a table, too.
-            const timed = rows.filter(([all]) => all.endsWith("%)"));
-            const told = new Map(timed.map(([all, self, symbol]) => [symbol, [milliseconds(all), milliseconds(self)]]));
+            const told = [...(await listed(page))].map(([symbol, times]) => [symbol, times.map(milliseconds)]);
             assert.deepEqual(sorted(told), sorted(wanted(thread)), name);
             await page.keyboard.press("n");
         }
         assert.deepEqual(seen.sort(), [0, 1, 2]);
-        assert.deepEqual(wrong, []);
-    } finally {
-        await of.close();
-        end();
+    }),
+);
+
+/** All threads together. */
+function together() {
+    const sums = new Map();
+    for (const thread of THREADS.keys()) {
+        for (const [name, [all, self]] of wanted(thread)) {
+            const [more, itself] = sums.get(name) ?? [0, 0];
+            sums.set(name, [all + more, self + itself]);
+        }
     }
-});
+    return sums;
+}
+
+for (const form of ["collapsed", "pprof"]) {
+    test(`speedscope finds it in ${form}, too`, { skip: noSpeedscope }, () =>
+        inSpeedscope(form, "Sandwich", async (page) => {
+            const told = await listed(page);
+            for (const [name, times] of together()) {
+                // Functions of the kernel are marked, and weights without a unit are samples.
+                const found = told.get(name) ?? told.get(`${name}_[k]`);
+                assert.ok(found, `${name} is not among ${[...told.keys()]}`);
+                assert.deepEqual(found.map(form === "pprof" ? milliseconds : nanoseconds), times, name);
+            }
+        }),
+    );
+}
+
+/** `670,000,000 (100%)`, in ms. */
+function nanoseconds(text) {
+    const found = /^([\d,]+)/.exec(text);
+    assert.ok(found, text);
+    return Number(found[1].replaceAll(",", "")) / 1e6;
+}
 
 function milliseconds(text) {
     const found = /^([\d.]+)(ms|s|ns|µs)/.exec(text);

@@ -1,7 +1,7 @@
 // Incidents made on this machine, recorded, and opened: who did it is three clicks away at most, and can be
 // reached by keyboard. What each workload did it tells itself.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,11 +34,18 @@ after(async () => {
     rmSync(folder, { recursive: true });
 });
 
+/** Why nothing can be recorded or shown here. */
+function impossible() {
+    if (!chromiumPath()) return "chromium is not installed";
+    if (process.getuid?.() !== 0) return "only root may record";
+    if (!existsSync("/sys/kernel/btf/vmlinux")) return "this kernel has no BTF";
+    return null;
+}
+
 /** Makes an incident and records it: what is true of it, or why it cannot be made. */
 function made(name) {
-    if (!chromiumPath()) return { skipped: "chromium is not installed" };
-    if (process.getuid?.() !== 0) return { skipped: "only root may record" };
-    if (!existsSync("/sys/kernel/btf/vmlinux")) return { skipped: "this kernel has no BTF" };
+    const why = impossible();
+    if (why) return { skipped: why };
     const path = join(folder, `${name}.wsl`);
     const words = [run, name, "--record", path, "--whyslow", process.env["WHYSLOW"]];
     const done = spawnSync("python3", words, { encoding: "utf8", timeout: PATIENCE_MS });
@@ -60,6 +67,41 @@ for (const { name, culprit, page: wanted } of INCIDENTS) {
             await server.stop();
         }
     });
+}
+
+test("live: an incident shows up on the page that is open, and time goes on", async (context) => {
+    const why = impossible();
+    if (why) return context.skip(why);
+    const server = await serve("@live");
+    try {
+        const { page, wrong, context: shown } = await open(of, server);
+        await settled(page);
+        const header = page.locator("header").first();
+        assert.match(await header.innerText(), /@live .*live/s);
+        const before = await header.innerText();
+        const { status, said } = await incident("cold_sendfile");
+        if (status === CANNOT) return context.skip(said);
+        const culprit = page.locator("button.culprit").filter({ hasText: /^downloadd\[/ }).first();
+        await culprit.waitFor({ timeout: PATIENCE_MS });
+        assert.notEqual(await header.innerText(), before);
+        await culprit.click();
+        await settled(page);
+        isAt(page, "threads");
+        assert.deepEqual(wrong, []);
+        await picture(page, "live");
+        await shown.close();
+    } finally {
+        await server.stop();
+    }
+});
+
+/** Lets the page go on meanwhile. */
+async function incident(name) {
+    const child = spawn("python3", [run, name], { stdio: ["ignore", "pipe", "inherit"] });
+    let said = "";
+    child.stdout.on("data", (piece) => (said += piece));
+    const status = await new Promise((ended) => child.on("exit", ended));
+    return { status, said };
 }
 
 const isAt = (page, wanted) => assert.equal(new URL(page.url()).searchParams.get("page"), wanted);

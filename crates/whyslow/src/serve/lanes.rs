@@ -1,6 +1,6 @@
 //! `tracks`: which lanes there are, with names, in an order for people.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -29,6 +29,8 @@ struct Thread {
     upid: Option<i32>,
     process: Option<String>,
     is_kernel: Option<bool>,
+    /// Of the recorder, whose work nobody came to see.
+    is_tracer: bool,
 }
 
 /// Names of all threads of a recording, read once.
@@ -57,6 +59,14 @@ impl Names {
         };
         let of_process: HashMap<i32, &ProcessRow> =
             processes.iter().map(|row| (row.upid, row)).collect();
+        let of_tracer = |row: &&ProcessRow| row.is_tracer;
+        let mut tracers: HashSet<i32> = processes
+            .iter()
+            .filter(of_tracer)
+            .map(|row| row.upid)
+            .collect();
+        let threads_of_tracer = threads.iter().filter(|row| row.is_tracer);
+        tracers.extend(threads_of_tracer.filter_map(|row| row.upid));
         let named = threads.iter().map(|row| {
             let process = row.upid.and_then(|upid| of_process.get(&upid));
             let thread = Thread {
@@ -68,6 +78,7 @@ impl Names {
                     .and_then(|process| process.comm)
                     .map(|comm| symbols.get(comm).to_owned()),
                 is_kernel: row.is_kernel,
+                is_tracer: row.is_tracer || row.upid.is_some_and(|upid| tracers.contains(&upid)),
             };
             (row.utid, thread)
         });
@@ -200,7 +211,7 @@ fn busy_ns(track: &Track, lane: &Lane) -> u64 {
         .sum()
 }
 
-/// Busy processes first, their threads together; CPUs by number.
+/// Busy processes first, their threads together, the recorder's behind all others; CPUs by number.
 fn order(track: &Track, lanes: &mut [(&Lane, Option<&Thread>)]) {
     if track.name == "cpus" {
         return;
@@ -218,7 +229,9 @@ fn order(track: &Track, lanes: &mut [(&Lane, Option<&Thread>)]) {
         let process = process(*thread, lane);
         let of_process = busy.get(&process).copied().unwrap_or(0);
         let tid = thread.map(|thread| thread.tid);
-        (std::cmp::Reverse(of_process), process, tid, lane.id)
+        let is_tracer = thread.is_some_and(|thread| thread.is_tracer);
+        let rank = (is_tracer, std::cmp::Reverse(of_process));
+        (rank, process, tid, lane.id)
     });
 }
 
@@ -262,6 +275,8 @@ mod tests {
         }
     }
 
+    const TRACER: i32 = 9;
+
     fn thread(tid: i32, upid: i32) -> Thread {
         Thread {
             name: Some(format!("t{tid}")),
@@ -270,6 +285,7 @@ mod tests {
             upid: Some(upid),
             process: None,
             is_kernel: Some(false),
+            is_tracer: upid == TRACER,
         }
     }
 
@@ -278,7 +294,9 @@ mod tests {
             name: "states",
             values: Vec::new(),
             groups: [""; 4],
-            lanes: vec![lane(1, 5), lane(2, 1), lane(3, 7), lane(4, 6), lane(5, 50)],
+            lanes: [(1, 5), (2, 1), (3, 7), (4, 6), (5, 50), (6, 90)]
+                .map(|(id, busy)| lane(id, busy))
+                .into(),
             left_out: whyslow_tiles::LeftOut::default(),
         };
         let names = [
@@ -286,6 +304,7 @@ mod tests {
             (2, thread(11, 1)),
             (3, thread(30, 2)),
             (4, thread(10, 1)),
+            (6, thread(60, TRACER)),
         ];
         let names = Arc::new(Names(HashMap::from(names)));
         let about = about(&track, &names, wanted);
@@ -307,13 +326,13 @@ mod tests {
 
     #[test]
     fn threads_stand_with_their_process_and_busy_ones_first() {
-        assert_eq!(lanes(&all()), (5, vec![5, 4, 2, 1, 3]));
+        assert_eq!(lanes(&all()), (6, vec![5, 4, 2, 1, 3, 6]));
         let some = Wanted {
             offset: 1,
             limit: 2,
             ..all()
         };
-        assert_eq!(lanes(&some), (5, vec![4, 2]));
+        assert_eq!(lanes(&some), (6, vec![4, 2]));
         let of_process = Wanted {
             pids: vec![200],
             ..all()
