@@ -22,6 +22,16 @@ const INCIDENTS = [
     { name: "bad_disk", culprit: ({ guilty }) => guilty, page: "block" },
 ];
 
+const KEYS = [
+    ["t", "threads"],
+    ["i", "io"],
+    ["b", "block"],
+    ["f", "files"],
+    ["l", "locks"],
+    ["s", "sched"],
+    ["e", "explain"],
+];
+
 let of;
 let folder;
 
@@ -63,6 +73,7 @@ for (const { name, culprit, page: wanted } of INCIDENTS) {
         try {
             await byClick(server, culprit(truth), wanted, name);
             await byKeyboard(server, culprit(truth), wanted);
+            await everyPage(server);
         } finally {
             await server.stop();
         }
@@ -94,6 +105,25 @@ test("live: an incident shows up on the page that is open, and time goes on", as
         await server.stop();
     }
 });
+
+/** All that it holds, by the keys for it, in light and dark. */
+async function everyPage(server) {
+    const { page, wrong, context } = await open(of, server);
+    await settled(page);
+    for (const [key, name] of KEYS) {
+        await page.keyboard.press("g");
+        await page.keyboard.press(key);
+        await page.waitForURL((url) => url.searchParams.get("page") === name || name === "explain");
+        for (const colorScheme of ["light", "dark"]) {
+            await page.emulateMedia({ colorScheme });
+            await settled(page);
+            assert.equal(await page.locator(".problem").count(), 0, `${name}: ${await page.locator("main").innerText()}`);
+            assert.deepEqual(await axe(page), [], `${name} in ${colorScheme}`);
+        }
+    }
+    assert.deepEqual(wrong, []);
+    await context.close();
+}
 
 /** Lets the page go on meanwhile. */
 async function incident(name) {
