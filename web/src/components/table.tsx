@@ -12,6 +12,9 @@ const ROW_HEIGHT = 24;
 /** Rows drawn above and below what is seen, so that scrolling shows no gaps. */
 const BESIDE = 12;
 const TEXT_LENGTH = 64;
+/** Many columns stand beside each other only if names are shorter. */
+const SHORT_LENGTH = 34;
+const COLUMNS_MANY = 9;
 
 interface Order {
     readonly column: string;
@@ -37,6 +40,7 @@ export function Table(props: Props) {
     const scroller = useRef<HTMLDivElement>(null);
     const rows = useMemo(() => sorted(table, order), [table, order]);
     const columns = useMemo(() => filled(table), [table]);
+    const room = columns.length < COLUMNS_MANY ? TEXT_LENGTH : SHORT_LENGTH;
     useEffect(() => setActive((at) => Math.min(at, Math.max(rows.length - 1, 0))), [rows]);
 
     const first = Math.max(Math.floor(top / ROW_HEIGHT) - BESIDE, 0);
@@ -104,7 +108,7 @@ export function Table(props: Props) {
                                 onDblClick={() => props.onEnter?.(row)}
                             >
                                 {columns.map((column, place) => (
-                                    <Value key={column.name} row={row} column={column} isFirst={place === 0} />
+                                    <Value key={column.name} row={row} column={column} isFirst={place === 0} room={room} />
                                 ))}
                                 {props.actions && <td role="gridcell">{props.actions(row)}</td>}
                             </tr>
@@ -154,7 +158,7 @@ function Head({ column, order, onOrder }: { column: Column; order: Order | null;
     );
 }
 
-function Value({ row, column, isFirst }: { row: Row; column: Column; isFirst: boolean }) {
+function Value({ row, column, isFirst, room }: { row: Row; column: Column; isFirst: boolean; room: number }) {
     const cell = row[column.name];
     const text = shownCell(cell, column, clock.value);
     const depth = column.measure === "path" && typeof row["depth"] === "number" ? row["depth"] : 0;
@@ -167,7 +171,7 @@ function Value({ row, column, isFirst }: { row: Row; column: Column; isFirst: bo
             title={title(exact)}
             style={depth ? { paddingLeft: `${Math.min(depth, 24) * 12 + 8}px` } : undefined}
         >
-            <bdi>{shortened(text, TEXT_LENGTH)}</bdi>
+            <bdi>{shortened(text, room)}</bdi>
             {marks && <b class="marks">{marks}</b>}
         </td>
     );
