@@ -4,6 +4,7 @@ mod collapsed;
 mod error;
 mod firefox;
 pub mod flame;
+mod logged;
 pub mod openmetrics;
 mod otlp;
 mod perfetto;

@@ -10,11 +10,12 @@ use std::ops::ControlFlow;
 
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
-use whyslow_analysis::{Filter, Kind, LogRow, Question, Verb, each_row};
+use whyslow_analysis::{Filter, Kind, LogRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use crate::ExportError;
+use crate::logged::each_logged;
 
 /// What is shorter has no wait worth a span, unless it is asked for.
 const SPAN_MIN: Ns = 1_000_000;
@@ -133,7 +134,7 @@ fn operations(
     let [ts, dur, name, comm, pid, tid, path, ret] = columns;
     let mut found = Found::default();
     let mut left = OPERATIONS_MAX;
-    each(
+    each_logged(
         tables,
         ("syscall", Kind::Syscalls, window, &filter),
         &columns,
@@ -176,7 +177,7 @@ fn states(
         dur_min: Some(WAIT_MIN),
         ..Filter::default()
     };
-    each(
+    each_logged(
         tables,
         ("thread_state", Kind::States, window, &filter),
         &columns,
@@ -196,7 +197,8 @@ fn states(
             });
             ControlFlow::Continue(())
         },
-    )
+    )?;
+    Ok(())
 }
 
 /// Requests to devices that a thread made, below the operation it was in.
@@ -207,7 +209,7 @@ fn requests(
 ) -> Result<(), ExportError> {
     let columns = ["ts_ns", "dur_ns", "op", "dev", "bytes", "pid", "tid"];
     let [ts, dur, op, dev, bytes, pid, tid] = columns;
-    each(
+    each_logged(
         tables,
         ("block_io", Kind::Block, window, &Filter::default()),
         &columns,
@@ -224,7 +226,8 @@ fn requests(
             });
             ControlFlow::Continue(())
         },
-    )
+    )?;
+    Ok(())
 }
 
 /// Adds what touches operations of its thread to each of them, cut to it.
@@ -251,26 +254,6 @@ fn add(
         let (begin, end) = (begin.max(operation.begin), end.min(operation.end));
         operation.waits.push(wait(begin, end));
     }
-}
-
-/// Rows of a log, where the recording has any.
-fn each(
-    tables: &dyn Tables,
-    (table, kind, window, filter): (&str, Kind, Option<Window>, &Filter),
-    columns: &[&'static str],
-    row: &mut dyn FnMut(&LogRow<'_>) -> ControlFlow<()>,
-) -> Result<(), ExportError> {
-    let info = tables.info().tables.get(table);
-    if info.is_none_or(|table| table.rows == 0) {
-        return Ok(());
-    }
-    let question = Question {
-        window,
-        filter: filter.clone(),
-        ..Question::new(kind, Verb::Log)
-    };
-    each_row(tables, &question, columns, row)?;
-    Ok(())
 }
 
 impl Operation {

@@ -14,12 +14,13 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use rustc_hash::FxHashMap;
-use whyslow_analysis::{Filter, Kind, LogRow, Question, Verb, each_row};
+use whyslow_analysis::{Filter, Kind};
 use whyslow_model::answer::LossNote;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use crate::ExportError;
+use crate::logged::each_logged;
 use families::{BUCKETS, MEASURED, Measured};
 
 /// Series of a family; what comes later is counted together. Commands can be as many as somebody likes.
@@ -154,8 +155,8 @@ impl Metrics {
         let columns = measured.columns();
         let series = &mut self.measured[number];
         let mut key = String::new();
-        let of = (measured.table, measured.kind, span, filter);
-        let losses = each(tables, of, &columns, &mut |row| {
+        let of = (measured.table, measured.kind, Some(span), filter);
+        let losses = each_logged(tables, of, &columns, &mut |row| {
             let (Some(ts), Some(dur)) = (row.int("ts_ns"), row.int(measured.dur)) else {
                 return ControlFlow::Continue(());
             };
@@ -198,8 +199,8 @@ impl Metrics {
         let columns = ["ts_ns", "ts_end_ns", "comm", "state"];
         let mut key = String::new();
         let states = &mut self.states;
-        let of = ("thread_state", Kind::States, span, filter);
-        each(tables, of, &columns, &mut |row| {
+        let of = ("thread_state", Kind::States, Some(span), filter);
+        each_logged(tables, of, &columns, &mut |row| {
             let ts = row.int("ts_ns").unwrap_or(span.begin);
             // What was not seen to end goes on.
             let end = row.int("ts_end_ns").unwrap_or(span.end);
@@ -225,24 +226,4 @@ impl Metrics {
         self.about
             .insert("version", env!("CARGO_PKG_VERSION").to_owned());
     }
-}
-
-/// Rows of a log, where the recording has any; returns what was lost in the window.
-fn each(
-    tables: &dyn Tables,
-    (table, kind, window, filter): (&str, Kind, Window, &Filter),
-    columns: &[&'static str],
-    row: &mut dyn FnMut(&LogRow<'_>) -> ControlFlow<()>,
-) -> Result<Option<Vec<LossNote>>, ExportError> {
-    let info = tables.info().tables.get(table);
-    if info.is_none_or(|table| table.rows == 0) {
-        return Ok(None);
-    }
-    let question = Question {
-        window: Some(window),
-        filter: filter.clone(),
-        ..Question::new(kind, Verb::Log)
-    };
-    let answer = each_row(tables, &question, columns, row)?;
-    Ok(Some(answer.losses))
 }

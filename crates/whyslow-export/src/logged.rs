@@ -1,0 +1,30 @@
+//! Rows of answers, for exports that go through all of them.
+
+use std::ops::ControlFlow;
+
+use whyslow_analysis::{Filter, Kind, LogRow, Question, Verb, each_row};
+use whyslow_model::Window;
+use whyslow_model::answer::LossNote;
+use whyslow_store::Tables;
+
+use crate::ExportError;
+
+/// Shows the rows of a log, where the recording has any; returns what was lost in the window.
+pub(crate) fn each_logged(
+    tables: &dyn Tables,
+    (table, kind, window, filter): (&str, Kind, Option<Window>, &Filter),
+    columns: &[&'static str],
+    row: &mut dyn FnMut(&LogRow<'_>) -> ControlFlow<()>,
+) -> Result<Option<Vec<LossNote>>, ExportError> {
+    let info = tables.info().tables.get(table);
+    if info.is_none_or(|table| table.rows == 0) {
+        return Ok(None);
+    }
+    let question = Question {
+        window,
+        filter: filter.clone(),
+        ..Question::new(kind, Verb::Log)
+    };
+    let answer = each_row(tables, &question, columns, row)?;
+    Ok(Some(answer.losses))
+}
