@@ -165,8 +165,17 @@ export function TrackChart(props: TrackChartProps) {
     const hovered = cursor ? rowAt(laid.rows, cursor.y - AXIS_HEIGHT + top) : null;
     const told = cursor && hovered?.kind === "lane" ? props.describe(hovered.lane, cursor.at, window) : "";
     return (
-        <div class="chart track-chart" role="group" aria-label={props.label} tabIndex={0} onKeyDown={onKeyDown}>
-            <div class="chart-scroll" ref={scroller} style={{ height: `${height + AXIS_HEIGHT}px` }} onScroll={(event) => setTop(event.currentTarget.scrollTop)} tabIndex={-1}>
+        <div class="chart track-chart">
+            <div
+                class="chart-scroll"
+                role="group"
+                aria-label={props.label}
+                tabIndex={0}
+                onKeyDown={onKeyDown}
+                ref={scroller}
+                style={{ height: `${height + AXIS_HEIGHT}px` }}
+                onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+            >
                 <div class="chart-inner" style={{ height: `${Math.max(laid.height, rowHeight) + AXIS_HEIGHT}px` }}>
                     <div class="chart-stick" style={{ height: `${height + AXIS_HEIGHT}px` }}>
                         <Labels rows={seen} top={top} active={props.active} keyed={current?.kind === "lane" ? current.lane.lane : null} folded={folded} onFold={setFolded} />

@@ -102,7 +102,7 @@ test("a box on the time line is explained", { skip }, async () => {
 test("zoom and pan by keys change the address, and Back undoes them", { skip }, async () => {
     const { page, wrong, context } = await open(of, server, "?page=threads");
     await settled(page);
-    const chart = page.locator(".track-chart");
+    const chart = page.locator(".chart-scroll");
     await chart.focus();
     await page.keyboard.press("w");
     await settled(page);
