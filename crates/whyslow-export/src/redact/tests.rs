@@ -323,8 +323,7 @@ proptest! {
     }
 }
 
-/// Words that nothing else can be: eight consonants are in no word that stands for another, and ids
-/// are long.
+/// Words of consonants alone: no word that identifies nobody has a part of one.
 fn secret() -> impl Strategy<Value = String> {
     prop_oneof!["[bcdfghjkmnpqrtvwxz]{9,14}", "[BCDFGHJKMNPQRTVWXZ]{9,14}"]
 }
@@ -332,7 +331,9 @@ fn secret() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn no_part_of_a_secret_is_shown(secret in secret(), other in secret()) {
-        let redactor = redactor(Scope::Names);
+        // What letters become may have four of them in common by chance, but not under each key.
+        let keys: [&[u8]; 2] = [b"a key of tests", b"another"];
+        let redactors = keys.map(|key| Redactor::new(Key::of(key), Scope::Names));
         let planted = [
             (Class::Object, format!("/home/{secret}/{other}.txt")),
             (Class::Object, format!("/opt/{secret}-{other}/lib{secret}.so.1 (deleted)")),
@@ -370,11 +371,12 @@ proptest! {
             (Class::MountOptions, format!("{secret},lowerdir=/{secret}:/{other},user={other}")),
         ];
         for (class, text) in planted {
-            let new = redactor.text(class, &text);
+            let new = redactors.each_ref().map(|redactor| redactor.text(class, &text));
             for part in [&secret, &other] {
                 for begin in 0..=part.len() - 4 {
                     let part = &part[begin..begin + 4];
-                    prop_assert!(!new.contains(part), "{text} became {new}, with {part} in it");
+                    let is_shown = new.iter().all(|new| new.contains(part));
+                    prop_assert!(!is_shown || part == "http", "{text} became {new:?}, with {part} in it");
                 }
             }
         }

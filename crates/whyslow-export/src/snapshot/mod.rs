@@ -198,7 +198,7 @@ impl Cutting<'_> {
             }
             named.take(&told);
             if is_call {
-                named.note_end(&told);
+                named.note_end(&told, (ts, id));
             }
             if is_request && !told.lies_in(ts, kept) {
                 crossing.add(id, ts, told.ts_end());
@@ -228,14 +228,15 @@ impl Cutting<'_> {
     }
 
     /// Of threads whose last call that is kept has no end, the one after it: whether there is one tells
-    /// whether the thread was in the call to the end.
+    /// whether the thread was in the call to the end. It may lie after the time that is kept, and
+    /// before it too, where the call began earlier still.
     fn next_calls(&mut self) -> Result<(), StoreError> {
         let mut wanted = std::mem::take(&mut self.named.unfinished);
-        if wanted.is_empty() {
+        let Some(first) = wanted.values().map(|(ts, _)| *ts).min() else {
             return Ok(());
-        }
+        };
         let mut found = Vec::new();
-        let after = Window::new(self.kept.end, Ns::MAX);
+        let after = Window::new(first, Ns::MAX);
         let scan = Scan {
             table: SyscallRow::TABLE,
             columns: vec!["ts", "id", "utid"],
@@ -248,9 +249,11 @@ impl Cutting<'_> {
                 id.as_primitive::<Int64Type>(),
             );
             let utids = batch.column(2).as_primitive::<Int32Type>();
-            for row in (0..batch.num_rows()).filter(|row| ts.value(*row) >= after.begin) {
-                if utids.is_valid(row) && wanted.remove(&utids.value(row)) {
-                    found.push((ts.value(row), id.value(row)));
+            for row in (0..batch.num_rows()).filter(|row| utids.is_valid(*row)) {
+                let (utid, key) = (utids.value(row), (ts.value(row), id.value(row)));
+                if wanted.get(&utid).is_some_and(|call| *call < key) {
+                    wanted.remove(&utid);
+                    found.push(key);
                 }
             }
             let is_over = wanted.is_empty() || self.cancel.load(Ordering::Relaxed);

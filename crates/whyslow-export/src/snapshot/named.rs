@@ -8,8 +8,8 @@ pub(super) struct Named {
     pub(super) threads: FxHashSet<i32>,
     pub(super) processes: FxHashSet<i32>,
     pub(super) callsites: FxHashSet<i64>,
-    /// Threads whose last call met so far has no end.
-    pub(super) unfinished: FxHashSet<i32>,
+    /// Threads whose last call met so far has no end, with its `ts` and id.
+    pub(super) unfinished: FxHashMap<i32, (Ns, i64)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,13 +107,13 @@ impl Named {
         }
     }
 
-    /// Of a call; they come in order.
-    pub(super) fn note_end(&mut self, told: &Told) {
+    /// Of a call, by `ts` and id; they come in order.
+    pub(super) fn note_end(&mut self, told: &Told, key: (Ns, i64)) {
         let of_thread = |(role, id): &(Role, i64)| (*role == Role::Thread).then_some(*id as i32);
         if let Some(utid) = told.things.iter().find_map(of_thread) {
             match told.ts_end {
                 Some(_) => self.unfinished.remove(&utid),
-                None => self.unfinished.insert(utid),
+                None => self.unfinished.insert(utid, key),
             };
         }
     }

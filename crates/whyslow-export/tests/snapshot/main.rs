@@ -135,6 +135,17 @@ proptest! {
     }
 }
 
+/// The call after one without an end may be over before what is kept begins.
+#[test]
+fn late_instants_answer_as_the_whole() {
+    let whole = text();
+    for share in [0.6, 0.8, 0.930_267_699, 0.97] {
+        let window = window(whole, share, 0.0);
+        let (part, _folder) = cut_of(whole, window, Some(0));
+        same_answers(&whole.recording, &part, window);
+    }
+}
+
 #[test]
 fn the_text_trace_has_what_it_is_made_for() {
     let info = text().recording.info();
