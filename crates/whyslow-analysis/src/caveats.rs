@@ -83,6 +83,14 @@ pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
             "who waited for locks",
         ),
         "stack_sample" => ("stacks (record --stacks, --sample)", "where threads waited"),
+        "sample_gap" => (
+            "times without samples of a sampler that goes round all threads (import a wall-clock profile), or there were none",
+            "who waited unseen",
+        ),
+        "runtime_event" => (
+            "what a runtime tells of its threads (import a JFR file)",
+            "which locks of the program they waited for",
+        ),
         "kernel_work" => (
             "work of file systems (jbd2, writeback, balance_dirty_pages), or there was none",
             "what file systems waited for",

@@ -6,11 +6,11 @@ use whyslow_model::answer::{AnswerColumn, Measure, Value};
 use whyslow_model::syscall::Op;
 
 use crate::AnalysisError;
-use crate::errno;
 use crate::kinds::Spec;
 use crate::owners::Whose;
 use crate::pattern::pattern_of;
 use crate::threads::Names;
+use whyslow_model::errno;
 
 /// A key of `--by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,6 @@
 mod arguments;
 mod caveats;
 mod context;
-mod errno;
 mod error;
 mod facts;
 mod filter;
@@ -241,6 +240,8 @@ fn answer_tables(
             let keys = keys(&[Key::Thread])?;
             Ok(vec![verbs::timeline::table(context, &keys)?])
         }
+        (_, Verb::Dump) => Ok(vec![verbs::dump::table(context)?]),
+        (_, Verb::Gaps) => verbs::gaps::tables(context),
         (_, Verb::Differs) => Ok(vec![verbs::differs::table(context, spec, &keys(&[])?)?]),
         (_, Verb::Outliers) => verbs::outliers::tables(context),
         (_, Verb::Log) => Ok(Vec::new()),

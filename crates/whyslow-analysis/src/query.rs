@@ -50,6 +50,10 @@ pub enum Verb {
     States,
     /// `threads timeline`: states over time.
     Timeline,
+    /// `threads dump --at`: stacks of all threads.
+    Dump,
+    /// `threads gaps`: times without samples.
+    Gaps,
     /// `block outliers`: long requests, and devices that deviate from their peers.
     Outliers,
     /// `locks stacks`: time by stack.
@@ -104,6 +108,8 @@ impl Verb {
             Verb::List => "list",
             Verb::States => "states",
             Verb::Timeline => "timeline",
+            Verb::Dump => "dump",
+            Verb::Gaps => "gaps",
             Verb::Outliers => "outliers",
             Verb::Stacks => "stacks",
             Verb::Differs => "differs",

@@ -13,13 +13,13 @@ use whyslow_store::Tables;
 use crate::AnalysisError;
 use crate::arguments::Arguments;
 use crate::context::Context;
-use crate::errno;
 use crate::fold::{Spot, fold_spots, in_order};
 use crate::keys::{Key, KeyValue, unknown_object};
 use crate::kinds::{BLOCK, Cell, Field, PACKETS, Spec};
 use crate::query::Sort;
 use crate::scan::{ColumnRef, Projection};
 use crate::threads::Names;
+use whyslow_model::errno;
 
 /// Which row it is, in the order of the table, and where it was met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,9 +4,11 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use flate2::read::GzDecoder;
+
 use crate::archive;
 use crate::importers::ctf::layout;
-use crate::importers::{spool, text};
+use crate::importers::{jfr, spool, strace, text};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
@@ -16,6 +18,10 @@ pub enum SourceKind {
     Spool,
     /// Lines of text, see [`crate::importers::text`].
     Text,
+    /// A log, see [`crate::importers::strace`].
+    Strace,
+    /// A recording of the Java Flight Recorder or of async-profiler, see [`crate::importers::jfr`].
+    Jfr,
 }
 
 impl SourceKind {
@@ -24,6 +30,8 @@ impl SourceKind {
             SourceKind::Ctf => "ctf",
             SourceKind::Spool => "spool",
             SourceKind::Text => "text",
+            SourceKind::Strace => "strace",
+            SourceKind::Jfr => "jfr",
         }
     }
 }
@@ -31,8 +39,9 @@ impl SourceKind {
 /// What [`detect`] can find, for messages.
 pub const SUPPORTED: &str = "an LTTng or other CTF 1.8 or CTF 2 trace (its directory, or a \
                              .tar, .tar.gz, .tar.xz, .tar.zst or .zip of it), a spool of \
-                             `whyslow record`, or a text file that begins with \
-                             `whyslow-text 1`";
+                             `whyslow record`, a JFR file of async-profiler or the JDK (also \
+                             .gz), a log of `strace -f -ttt -T -y`, or a text file \
+                             that begins with `whyslow-text 1`";
 
 #[derive(Debug, thiserror::Error)]
 pub enum DetectError {
@@ -82,6 +91,12 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     if spool::is_spool(path) {
         return Ok(SourceKind::Spool);
     }
+    if jfr::is_recording(&head) || jfr::is_recording(&inflated_head(&head)) {
+        return Ok(SourceKind::Jfr);
+    }
+    if strace::is_log(&String::from_utf8_lossy(&head)) {
+        return Ok(SourceKind::Strace);
+    }
     if path.file_name().is_some_and(|name| name == "metadata") || archive::is_archive(path) {
         return Ok(SourceKind::Ctf);
     }
@@ -89,12 +104,20 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
 }
 
 /// Enough for any magic number and a first line.
-const HEAD_BYTES: u64 = 512;
+const HEAD_BYTES: u64 = 8 << 10;
 
 fn read_head(path: &Path) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     File::open(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;
     Ok(head)
+}
+
+/// What a compressed file begins with.
+fn inflated_head(head: &[u8]) -> Vec<u8> {
+    let mut begin = Vec::new();
+    // What was inflated before an error is what is wanted.
+    let _ = GzDecoder::new(head).take(16).read_to_end(&mut begin);
+    begin
 }
 
 fn is_text(head: &[u8]) -> bool {
@@ -104,11 +127,10 @@ fn is_text(head: &[u8]) -> bool {
 
 /// Names what people are likely to try, so that they know what they have in hand.
 fn describe(head: &[u8]) -> String {
-    const MAGICS: [(&[u8], &str); 11] = [
+    const MAGICS: [(&[u8], &str); 10] = [
         (b"", "an empty file"),
         (b"PERFILE2", "a perf.data file"),
         (b"\x17\x08\x44tracing", "a trace.dat file of trace-cmd"),
-        (b"FLR\0", "a recording of the Java Flight Recorder"),
         (b"PAR1", "a Parquet file"),
         (b"\x7fELF", "an ELF file"),
         (
@@ -157,6 +179,10 @@ mod tests {
         };
         check(b"whyslow-text 1\n1 [0] other\n", "text");
         check(b"whyslow-text 1", "text");
+        check(
+            b"7 1795485216.1 getpid() = 7 <0.000007>\n7 17954852",
+            "strace",
+        );
         check(b"", "an empty file");
         check(b"PERFILE2\x68", "a perf.data file");
         check(

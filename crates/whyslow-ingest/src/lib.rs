@@ -8,6 +8,7 @@ mod digest;
 pub mod importers;
 mod limits;
 mod pipeline;
+pub mod profile;
 mod sorter;
 pub mod trackers;
 

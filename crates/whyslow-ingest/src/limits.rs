@@ -4,6 +4,8 @@
 pub(crate) const EVENTS_PER_CHECK: u32 = 4096;
 /// Text sources are held in memory while they are merged.
 pub(crate) const TEXT_BYTES_MAX: u64 = 256 << 20;
+/// Profiles are held in memory while they are merged.
+pub(crate) const PROFILE_BYTES_MAX: u64 = 4 << 30;
 /// Examples of bad records that the log keeps for each kind.
 pub(crate) const LOG_EXAMPLES_MAX: usize = 5;
 /// Folders in folders of a source.

@@ -2,6 +2,7 @@
 
 mod account;
 mod ctf_source;
+mod profile_source;
 mod session;
 mod spool_source;
 mod text_source;
@@ -18,6 +19,7 @@ use whyslow_model::tables::Collected;
 use whyslow_model::{Ns, Symbols};
 use whyslow_store::{Existing, RecordingInfo, RecordingWriter, SourceInfo, StoreError};
 
+use self::profile_source::ProfileQueue;
 use self::session::{Outcome, Session};
 use self::spool_source::SpoolSource;
 use self::text_source::TextQueue;
@@ -121,6 +123,12 @@ pub enum ImportError {
         bytes: u64,
         limit: u64,
     },
+    #[error("`{}` has {bytes} bytes; a profile may have {limit}", path.display())]
+    ProfileTooLarge {
+        path: PathBuf,
+        bytes: u64,
+        limit: u64,
+    },
     #[error("`{}` has no whole block: its recorder ended before it wrote one", path.display())]
     EmptySpool { path: PathBuf },
     #[error("a spool is imported by itself")]
@@ -200,6 +208,7 @@ struct Opened {
     traces: Option<CtfReader>,
     spools: Vec<SpoolSource>,
     texts: TextQueue,
+    profiles: ProfileQueue,
     kinds: Vec<SourceKind>,
 }
 
@@ -217,6 +226,7 @@ impl Opened {
         let mut traces: Vec<(usize, &Path, Ns)> = Vec::new();
         let (mut texts, mut kinds) = (TextQueue::default(), Vec::new());
         let mut spools: Vec<SpoolSource> = Vec::new();
+        let mut profiles = ProfileQueue::default();
         for (index, path) in sources.iter().enumerate() {
             let kind = detect(path)?;
             match kind {
@@ -227,6 +237,8 @@ impl Opened {
                     leave_out: LeaveOut::default(),
                 }),
                 SourceKind::Text => texts.add(index, path, shift(index))?,
+                SourceKind::Strace => texts.add_strace(index, path, shift(index))?,
+                SourceKind::Jfr => profiles.add_jfr(index, path, shift(index))?,
             }
             kinds.push(kind);
         }
@@ -259,6 +271,7 @@ impl Opened {
             traces,
             spools,
             texts,
+            profiles,
             kinds,
         })
     }
@@ -269,7 +282,7 @@ impl Opened {
         cancel: &AtomicBool,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Outcome<S>, ImportError> {
-        let mut session = Session::new(sink, self.texts, cancel, progress);
+        let mut session = Session::new(sink, (self.texts, self.profiles), cancel, progress);
         session.name_sources(&self.kinds);
         if let Some(mut reader) = self.traces {
             ctf_source::read(&mut reader, &mut session)?;

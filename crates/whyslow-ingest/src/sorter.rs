@@ -15,6 +15,7 @@ pub(crate) struct Sorter {
     last: Ns,
     /// What the source says it tells of, also where nothing happened.
     covered: Option<(Ns, Ns)>,
+    reached: Option<Ns>,
     late: u64,
     distance_max: Ns,
 }
@@ -49,6 +50,12 @@ impl Sorter {
         self.last
     }
 
+    /// The range goes on until then at least, as what was told of lasts that long.
+    #[inline]
+    pub(crate) fn reach(&mut self, end: Ns) {
+        self.reached = self.reached.max(Some(end));
+    }
+
     /// The range goes from here to there at least.
     pub(crate) fn cover(&mut self, begin: Ns, end: Ns) {
         self.covered = Some((begin, end));
@@ -57,10 +64,11 @@ impl Sorter {
     /// First and last time; the same if there was one event, 0 if there was none and nobody said
     /// what was covered.
     pub(crate) fn range(&self) -> (Ns, Ns) {
+        let last = self.reached.map_or(self.last, |end| end.max(self.last));
         match (self.first, self.covered) {
-            (Some(first), Some((begin, end))) => (first.min(begin), self.last.max(end)),
+            (Some(first), Some((begin, end))) => (first.min(begin), last.max(end)),
             (None, Some(covered)) => covered,
-            (first, None) => (first.unwrap_or(0), self.last),
+            (first, None) => (first.unwrap_or(0), last),
         }
     }
 

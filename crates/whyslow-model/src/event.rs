@@ -403,6 +403,8 @@ pub enum Body<'a> {
         compat: bool,
         ret: Option<i64>,
         args: &'a SyscallArgs<'a>,
+        /// Whether the time of the event is that of the return; else it returned then or later.
+        is_timed: bool,
     },
 
     BlockBioQueue(BlockRange<'a>),

@@ -5,6 +5,7 @@
 
 pub mod answer;
 pub mod counter;
+pub mod errno;
 pub mod event;
 pub mod lookup;
 pub mod mechanism;

@@ -39,7 +39,7 @@ pub(crate) static STACKS: Spec = Spec {
     table: StackSampleRow::TABLE,
     only: Only::Everything,
     class: "kind",
-    classes: &["offcpu", "sample"],
+    classes: &["offcpu", "sample", "wall", "execution", "native"],
     group: &[Key::Kind, Key::State, Key::Function],
     series: &[Key::Kind],
     size: None,

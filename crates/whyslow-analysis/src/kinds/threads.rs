@@ -4,7 +4,7 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::ThreadRow;
 
-use super::{Cell, Field, Only, STATES, Spec, Topic, View};
+use super::{Cell, Field, GAPS, Only, STACKS, STATES, Spec, Topic, View};
 use crate::query::{Kind, Verb};
 
 pub(crate) static TOPIC: Topic = Topic {
@@ -12,7 +12,9 @@ pub(crate) static TOPIC: Topic = Topic {
     about: "Threads and what they did with their time",
     examples: "\
   whyslow threads list web.wsl
-  whyslow threads states web.wsl --comm 'apache*'",
+  whyslow threads states web.wsl --comm 'apache*'
+  whyslow threads dump kafka.jfr --at 13:05:21.3
+  whyslow threads gaps kafka.jfr --min 200ms",
     views: &[
         View::new(
             Verb::List,
@@ -28,6 +30,16 @@ pub(crate) static TOPIC: Topic = Topic {
             Verb::Timeline,
             "States over time, a letter a part of the window",
             &STATES,
+        ),
+        View::new(
+            Verb::Dump,
+            "Stacks of all threads at a moment, identical ones once: --at",
+            &STACKS,
+        ),
+        View::new(
+            Verb::Gaps,
+            "Times in which a wall-clock profile has no samples of a thread, and why",
+            &GAPS,
         ),
     ],
     default: None,

@@ -3,8 +3,10 @@
 pub(crate) mod cpu;
 pub(crate) mod devices;
 pub(crate) mod differs;
+pub(crate) mod dump;
 pub(crate) mod files;
 pub(crate) mod fills;
+pub(crate) mod gaps;
 pub(crate) mod heat;
 pub(crate) mod hist;
 pub(crate) mod interfaces;

@@ -161,7 +161,7 @@ impl Summing for Times {
 }
 
 /// Frames and who calls them, by id.
-struct Frames {
+pub(super) struct Frames {
     /// Caller and frame.
     callsites: Vec<(Option<usize>, usize)>,
     /// As they are shown: function, kind, module.
@@ -169,7 +169,7 @@ struct Frames {
 }
 
 impl Frames {
-    fn read(context: &Context<'_>) -> Result<Self, AnalysisError> {
+    pub(super) fn read(context: &Context<'_>) -> Result<Self, AnalysisError> {
         let mut found = Self {
             callsites: Vec::new(),
             frames: Vec::new(),
@@ -218,7 +218,7 @@ impl Frames {
     }
 
     /// The frames of a stack, innermost first.
-    fn stack(&self, callsite: i64) -> Vec<[Value; 3]> {
+    pub(super) fn stack(&self, callsite: i64) -> Vec<[Value; 3]> {
         let mut lines = Vec::new();
         let mut next = usize::try_from(callsite).ok();
         while let Some((parent, frame)) = next.and_then(|place| self.callsites.get(place)) {

@@ -8,10 +8,10 @@ use super::sharers::Calls;
 use super::stats;
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::errno;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::SYSCALLS;
 use crate::query::Filter;
+use whyslow_model::errno;
 
 pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
     let mut table = stats::table(context, &SYSCALLS, "syscalls", "system calls", keys)?;

@@ -102,6 +102,8 @@ impl Maker<'_> {
             function: self.sometimes(2, "io_schedule"),
             user_function: self.sometimes(3, "main"),
             callsite_id: None,
+            credits: None,
+            is_assumed: None,
         });
     }
 }

@@ -228,6 +228,25 @@ pub(super) const COLUMNS: &[(&str, Columns)] = &[
         ],
     ),
     (
+        "sample_gap",
+        &[
+            ("class", Public),
+            ("comm", Comm),
+            ("function", Function),
+            ("before_function", Function),
+        ],
+    ),
+    (
+        "runtime_event",
+        &[
+            ("kind", Public),
+            ("object", Object),
+            ("address", Public),
+            ("comm", Comm),
+            ("function", Function),
+        ],
+    ),
+    (
         "lock_wait",
         &[
             ("kind", Public),

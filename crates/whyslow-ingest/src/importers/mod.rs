@@ -1,7 +1,10 @@
 //! Readers of foreign formats, one folder or file each.
 
 pub mod ctf;
+pub mod jfr;
 pub mod rwbs;
 pub(crate) mod spool;
+
+pub mod strace;
 pub mod task_state;
 pub mod text;

@@ -9,6 +9,7 @@ use whyslow_model::{Ns, Symbols};
 use whyslow_store::{RecordingWriter, StoreError};
 
 use super::account::Account;
+use super::profile_source::ProfileQueue;
 use super::text_source::{Entry, TextQueue};
 use super::{AnomalyReport, ImportError, Progress, RecordCounts, Stage};
 use crate::detect::SourceKind;
@@ -42,6 +43,7 @@ pub(super) struct Session<'o, S> {
     sink: S,
     sorter: Sorter,
     texts: TextQueue,
+    profiles: ProfileQueue,
     cancel: &'o AtomicBool,
     progress: &'o mut dyn FnMut(Progress),
     events: u64,
@@ -65,13 +67,14 @@ pub(super) struct Outcome<S> {
 impl<'o, S: RowSink> Session<'o, S> {
     pub(super) fn new(
         sink: S,
-        texts: TextQueue,
+        (texts, profiles): (TextQueue, ProfileQueue),
         cancel: &'o AtomicBool,
         progress: &'o mut dyn FnMut(Progress),
     ) -> Session<'o, S> {
         let mut symbols = Symbols::new();
         let mut account = Account::default();
         texts.open_account(&mut account);
+        profiles.open_account(&mut account);
         Session {
             account,
             trackers: Trackers::new(&mut symbols),
@@ -79,6 +82,7 @@ impl<'o, S: RowSink> Session<'o, S> {
             sink,
             sorter: Sorter::default(),
             texts,
+            profiles,
             cancel,
             progress,
             events: 0,
@@ -98,6 +102,9 @@ impl<'o, S: RowSink> Session<'o, S> {
     pub(super) fn event(&mut self, event: Event<'_>) -> ControlFlow<()> {
         if self.texts.is_due(event.ts) {
             self.texts_until(Some(event.ts))?;
+        }
+        if self.profiles.is_due(event.ts) {
+            self.profiles_until(Some(event.ts))?;
         }
         self.track(event)
     }
@@ -130,6 +137,9 @@ impl<'o, S: RowSink> Session<'o, S> {
     pub(super) fn finish(mut self) -> Result<Outcome<S>, ImportError> {
         if self.failed.is_none() {
             let _ = self.texts_until(None);
+        }
+        if self.failed.is_none() {
+            let _ = self.profiles_until(None);
         }
         if let Some(error) = self.failed {
             return Err(error);
@@ -196,13 +206,40 @@ impl<'o, S: RowSink> Session<'o, S> {
         // out of the way while its lines are borrowed
         let mut texts = std::mem::take(&mut self.texts);
         let flow = texts.until(ts, &mut |entry| match entry {
-            Entry::Event(event) => self.track(event),
+            Entry::Event(event) => {
+                if self.profiles.is_due(event.ts) {
+                    self.profiles_until(Some(event.ts))?;
+                }
+                self.track(event)
+            }
             Entry::Loss(loss) => {
                 self.loss(&loss);
                 ControlFlow::Continue(())
             }
         });
         self.texts = texts;
+        flow
+    }
+
+    #[cold]
+    fn profiles_until(&mut self, ts: Option<Ns>) -> ControlFlow<()> {
+        let mut profiles = std::mem::take(&mut self.profiles);
+        let flow = profiles.until(ts, &mut |source, told| {
+            self.sorter.place(told.ts());
+            self.sorter.reach(told.ts_end());
+            self.events += 1;
+            let (symbols, sink) = (&mut self.symbols, &mut self.sink);
+            self.trackers.sampled(source, told, symbols, sink);
+            if let Err(error) = self.sink.flush_ready(&self.symbols) {
+                return self.fail(error.into());
+            }
+            self.until_check -= 1;
+            if self.until_check == 0 {
+                return self.check();
+            }
+            ControlFlow::Continue(())
+        });
+        self.profiles = profiles;
         flow
     }
 }

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
+use whyslow_model::Ns;
 use whyslow_model::event::{Event, Loss};
-use whyslow_model::{Ns, stat};
+use whyslow_model::stat::{self, Stat};
 
 use super::ImportError;
 use super::account::{Account, LogEntry};
+use crate::importers::strace::{self, Origin};
 use crate::importers::text::{self, Item, LINE_BYTES_MAX, Line, Room};
 use crate::limits;
 
@@ -37,6 +40,32 @@ struct Text {
     counts: BTreeMap<String, u64>,
     bad: Vec<LogEntry>,
     bad_count: u64,
+    bad_stat: &'static Stat,
+    /// What is to be said of the whole of it.
+    remarks: Vec<(&'static Stat, u64)>,
+    kind: &'static str,
+}
+
+/// The whole file; bytes that are not UTF-8 cannot be in a line of ours or of strace: names escape them.
+fn read(path: &Path) -> Result<String, ImportError> {
+    let failed = |source| ImportError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let bytes = fs::metadata(path).map_err(failed)?.len();
+    let limit = limits::TEXT_BYTES_MAX;
+    if bytes > limit {
+        return Err(ImportError::TextTooLarge {
+            path: path.to_owned(),
+            bytes,
+            limit,
+        });
+    }
+    let content = fs::read(path).map_err(failed)?;
+    Ok(match String::from_utf8(content) {
+        Ok(content) => content,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    })
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -54,39 +83,54 @@ impl TextQueue {
         path: &Path,
         shift_ns: Ns,
     ) -> Result<(), ImportError> {
-        let read = |source| ImportError::Read {
-            path: path.to_owned(),
-            source,
+        let content = read(path)?;
+        self.index(Text::new(("text", source), content, shift_ns));
+        Ok(())
+    }
+
+    /// A log of strace, as the lines that it means.
+    pub(super) fn add_strace(
+        &mut self,
+        source: usize,
+        path: &Path,
+        shift_ns: Ns,
+    ) -> Result<(), ImportError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let tid = name.rsplit('.').next().and_then(|end| end.parse().ok());
+        let modified = fs::metadata(path).and_then(|about| about.modified()).ok();
+        let written = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let origin = Origin {
+            tid,
+            written: written.map(|since| since.as_nanos() as Ns),
         };
-        let bytes = fs::metadata(path).map_err(read)?.len();
-        let limit = limits::TEXT_BYTES_MAX;
-        if bytes > limit {
-            return Err(ImportError::TextTooLarge {
-                path: path.to_owned(),
-                bytes,
-                limit,
-            });
-        }
-        let content = fs::read(path).map_err(read)?;
-        let mut text = Text {
-            // bytes that are not UTF-8 cannot be in a line of ours: names escape them
-            content: String::from_utf8_lossy(&content).into_owned(),
-            shift_ns,
-            source,
-            facts: Vec::new(),
-            counts: BTreeMap::new(),
-            bad: Vec::new(),
-            bad_count: 0,
-        };
+        let log = strace::translate(&read(path)?, origin, limits::LOG_EXAMPLES_MAX);
+        let mut text = Text::new(("strace", source), log.text, shift_ns);
+        text.bad_count = log.bad_count;
+        text.bad = log
+            .bad
+            .into_iter()
+            .map(|bad| text.bad_line(bad.line, bad.offset, &bad.what))
+            .collect();
+        text.bad_stat = &stat::STRACE_LINE_BAD;
+        text.remarks = vec![
+            (&stat::STRACE_LINE_NOT_USED, log.unused),
+            (&stat::STRACE_NO_DURATIONS, log.lacks.durations),
+            (&stat::STRACE_NO_THREADS, log.lacks.threads),
+            (&stat::STRACE_NO_DATES, log.lacks.dates),
+        ];
+        self.index(text);
+        Ok(())
+    }
+
+    fn index(&mut self, mut text: Text) {
         text.index(self.texts.len(), &mut self.line, &mut self.places);
         self.texts.push(text);
         self.places.sort_by_key(|place| place.ts);
-        Ok(())
     }
 
     pub(super) fn open_account(&self, account: &mut Account) {
         for text in &self.texts {
-            let label = format!("text {}", text.source + 1);
+            let label = text.label();
             for (key, value) in &text.facts {
                 account.add_fact(&label, key, value);
             }
@@ -95,7 +139,10 @@ impl TextQueue {
             }
             let accepted: u64 = text.counts.values().sum();
             account.add_records(accepted + text.bad_count, text.bad_count);
-            account.add_anomaly(&stat::TEXT_LINE_BAD, text.bad_count, &text.bad);
+            account.add_anomaly(text.bad_stat, text.bad_count, &text.bad);
+            for (remark, count) in &text.remarks {
+                account.add_anomaly(remark, *count, &[]);
+            }
         }
     }
 
@@ -140,6 +187,34 @@ impl TextQueue {
 }
 
 impl Text {
+    fn new((kind, source): (&'static str, usize), content: String, shift_ns: Ns) -> Self {
+        Self {
+            content,
+            shift_ns,
+            source,
+            facts: Vec::new(),
+            counts: BTreeMap::new(),
+            bad: Vec::new(),
+            bad_count: 0,
+            bad_stat: &stat::TEXT_LINE_BAD,
+            remarks: Vec::new(),
+            kind,
+        }
+    }
+
+    fn label(&self) -> String {
+        format!("{} {}", self.kind, self.source + 1)
+    }
+
+    fn bad_line(&self, number: usize, begin: usize, what: &str) -> LogEntry {
+        LogEntry {
+            source: Some(self.label()),
+            byte_offset: Some(begin as i64),
+            ts: None,
+            text: format!("line {number}: {what}"),
+        }
+    }
+
     fn index(&mut self, index: usize, line: &mut Line, places: &mut Vec<Place>) {
         let mut begin = 0;
         let content = std::mem::take(&mut self.content);
@@ -184,12 +259,8 @@ impl Text {
     fn count_bad(&mut self, number: usize, begin: usize, what: &str) {
         self.bad_count += 1;
         if self.bad.len() < limits::LOG_EXAMPLES_MAX {
-            self.bad.push(LogEntry {
-                source: Some(format!("text {}", self.source + 1)),
-                byte_offset: Some(begin as i64),
-                ts: None,
-                text: format!("line {number}: {what}"),
-            });
+            let entry = self.bad_line(number, begin, what);
+            self.bad.push(entry);
         }
     }
 }

@@ -10,13 +10,15 @@ use whyslow_model::tables::{CallsiteRow, EmitAll, FrameRow};
 use whyslow_model::{Ns, Sym, stat};
 
 use super::identity::Output;
+use crate::profile::{CodeFrame, CodeKind};
 
 /// Stacks that go on beyond this lose their innermost frames.
 const CALLSITES_MAX: usize = 2_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct FrameKey {
-    is_kernel: bool,
+    kind: CodeKind,
+    line: Option<i32>,
     function: Option<Sym>,
     module: Option<Sym>,
     /// In its file or in memory, if it has no name.
@@ -52,33 +54,71 @@ impl Callsites {
             (None, Some(_), Some(distance)) => distance,
             _ => frame.address,
         };
+        let kind = if frame.is_kernel {
+            CodeKind::Kernel
+        } else {
+            CodeKind::User
+        };
         let key = FrameKey {
-            is_kernel: frame.is_kernel,
+            kind,
+            line: None,
             function,
             module,
             place,
         };
+        if function.is_none() && !self.frames.contains_key(&key) {
+            out.anomalies.count(&stat::FRAME_UNNAMED, ts);
+        }
+        self.known(key, (frame.distance, frame.address), out)
+    }
+
+    /// A frame that has a name, of whatever language.
+    pub(super) fn code<S: EmitAll>(
+        &mut self,
+        frame: &CodeFrame,
+        out: &mut Output<'_, S>,
+    ) -> KnownFrame {
+        let key = FrameKey {
+            kind: frame.kind,
+            line: frame.line,
+            function: Some(out.symbols.intern(&frame.function)),
+            module: frame
+                .module
+                .as_ref()
+                .map(|module| out.symbols.intern(module)),
+            place: 0,
+        };
+        self.known(key, (None, 0), out)
+    }
+
+    fn known<S: EmitAll>(
+        &mut self,
+        key: FrameKey,
+        (distance, address): (Option<u64>, u64),
+        out: &mut Output<'_, S>,
+    ) -> KnownFrame {
         let next = self.frames.len() as u32;
         let id = *self.frames.entry(key).or_insert(next);
         if id == next {
-            if function.is_none() {
-                out.anomalies.count(&stat::FRAME_UNNAMED, ts);
-            }
-            let kind = if frame.is_kernel { "kernel" } else { "user" };
-            let kind = out.symbols.intern_static(kind);
+            let kind = out.symbols.intern_static(match key.kind {
+                CodeKind::Kernel => "kernel",
+                CodeKind::User => "user",
+                CodeKind::Managed => "managed",
+            });
             out.sink.emit(FrameRow {
                 id: i64::from(id),
-                function,
-                function_offset: frame.distance.map(|distance| distance as i64),
-                module,
-                address: frame.address as i64,
+                function: key.function,
+                function_offset: distance.map(|distance| distance as i64),
+                module: key.module,
+                address: address as i64,
                 kind,
+                line: key.line,
             });
         }
         KnownFrame {
             id,
-            is_kernel: frame.is_kernel,
-            function,
+            is_kernel: key.kind == CodeKind::Kernel,
+            function: key.function,
         }
     }
 

@@ -27,6 +27,7 @@ mod packet;
 mod page;
 mod process;
 mod reclaim;
+mod sampled;
 mod sched;
 mod seat;
 mod signal;
@@ -46,6 +47,9 @@ use whyslow_model::event::{Body, Event, Interrupt, Loss, StateProcess};
 use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, Symbols};
 
+use crate::profile::gaps::Gap;
+use crate::profile::{Point, RuntimeEvent};
+
 pub use anomalies::{Anomalies, Anomaly};
 pub use identity::{Change, Here, Output, ProcessRef, Running, ThreadRef};
 pub use process::Processes;
@@ -63,6 +67,8 @@ use meter::{Inside, Mode};
 use net::NetTracker;
 use page::PageTracker;
 use reclaim::ReclaimTracker;
+use sampled::{Lent, SampledTracker};
+pub use sampled::{RUNTIME_TID, Source};
 use sched::SchedTracker;
 use signal::SignalTracker;
 use stack::StackTracker;
@@ -108,6 +114,24 @@ impl Trackers {
         );
     }
 
+    /// Takes what a profile tells next.
+    #[inline]
+    pub fn sampled<S: EmitAll>(
+        &mut self,
+        source: Source<'_>,
+        told: &Sampled<'_>,
+        symbols: &mut Symbols,
+        sink: &mut S,
+    ) {
+        let anomalies = &mut self.anomalies;
+        let out = &mut Output {
+            symbols,
+            anomalies,
+            sink,
+        };
+        self.topics.sampled(source, told, out);
+    }
+
     /// Takes a range of time in which something was lost, at the latest before the first event
     /// after it.
     pub fn loss<S: EmitAll>(&mut self, loss: &Loss<'_>, symbols: &mut Symbols, sink: &mut S) {
@@ -136,6 +160,35 @@ impl Trackers {
     }
 }
 
+/// What a profile tells.
+#[derive(Debug, Clone, Copy)]
+pub enum Sampled<'p> {
+    /// A sample with when the time begins that it stands for.
+    Point(&'p Point, Ns),
+    /// The time is shifted by so much.
+    Gap(&'p Gap, Ns),
+    Runtime(&'p RuntimeEvent, Ns),
+}
+
+impl Sampled<'_> {
+    pub fn ts(&self) -> Ns {
+        match self {
+            Self::Point(point, _) => point.ts,
+            Self::Gap(gap, shift) => gap.ts.saturating_add(*shift),
+            Self::Runtime(event, shift) => event.ts.saturating_add(*shift),
+        }
+    }
+
+    pub fn ts_end(&self) -> Ns {
+        let dur = match self {
+            Self::Point(point, _) => point.span,
+            Self::Gap(gap, _) => gap.dur(),
+            Self::Runtime(event, _) => event.dur,
+        };
+        self.ts().saturating_add(dur)
+    }
+}
+
 #[derive(Debug)]
 struct Topics {
     processes: Processes,
@@ -153,6 +206,7 @@ struct Topics {
     function: FunctionTracker,
     usdt: UsdtTracker,
     stack: StackTracker,
+    sampled: SampledTracker,
     work: WorkTracker,
     work_item: WorkItemTracker,
     marker: MarkerTracker,
@@ -181,6 +235,7 @@ impl Topics {
             function: FunctionTracker::default(),
             usdt: UsdtTracker::default(),
             stack: StackTracker::default(),
+            sampled: SampledTracker::default(),
             work: WorkTracker::default(),
             work_item: WorkItemTracker::default(),
             marker: MarkerTracker::default(),
@@ -228,6 +283,44 @@ impl Topics {
         self.processes
             .after(event, |slot| sched.is_running(slot), out);
         self.change(changed, &here, out);
+    }
+
+    #[inline]
+    fn sampled<S: EmitAll>(
+        &mut self,
+        source: Source<'_>,
+        told: &Sampled<'_>,
+        out: &mut Output<'_, S>,
+    ) {
+        self.processes.begin();
+        let id = match told {
+            Sampled::Point(..) => self.stack.take_id(),
+            Sampled::Gap(..) | Sampled::Runtime(..) => 0,
+        };
+        let lent = &mut Lent {
+            processes: &mut self.processes,
+            sites: &mut self.stack.sites,
+        };
+        match told {
+            Sampled::Point(point, since) => {
+                self.sampled.point(source, (point, *since, id), lent, out);
+            }
+            Sampled::Gap(gap, shift) => self.sampled.gap(source, (gap, *shift), lent, out),
+            Sampled::Runtime(event, shift) => {
+                self.sampled.runtime(source, (event, *shift), lent, out);
+            }
+        }
+        if !self.processes.changes().is_empty() {
+            let here = Here {
+                ts: told.ts(),
+                cpu: None,
+                thread: None,
+                idle: false,
+                interrupted: false,
+                interrupt: None,
+            };
+            self.change(0, &here, out);
+        }
     }
 
     /// An exec that only the return of its system call tells of.

@@ -79,6 +79,34 @@ impl Processes {
         self.by_slot(slot)
     }
 
+    /// Whether a thread found before is what its number stands for now.
+    #[inline]
+    pub(super) fn still_is(&self, thread: ThreadRef) -> bool {
+        self.threads.is_current(thread.slot, thread.utid)
+    }
+
+    /// A thread that a profile tells of: number, process, name. `is_other` if the number stood for
+    /// another one of the runtime before. The kernel's own name for it is kept.
+    pub(super) fn sampled<S: EmitAll>(
+        &mut self,
+        (tid, pid, name): (i32, Option<i32>, Option<&str>),
+        is_other: bool,
+        ts: Ns,
+        out: &mut Output<'_, S>,
+    ) -> ThreadRef {
+        if is_other && let Some(slot) = self.threads.find(tid) {
+            self.threads.retire(slot, out);
+        }
+        let slot = self.know(tid, pid, ts, out);
+        if let Some(name) = name
+            && self.by_slot(slot).comm.is_none()
+        {
+            self.threads
+                .set_comm(slot, name.as_bytes(), (ts, false), out);
+        }
+        self.by_slot(slot)
+    }
+
     /// Who runs, as the contexts of an event tell; `Unknown` if they do not.
     pub(super) fn told_by_context<S: EmitAll>(
         &mut self,

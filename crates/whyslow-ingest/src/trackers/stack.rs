@@ -32,7 +32,7 @@ struct Waiting {
 
 #[derive(Debug, Default)]
 pub(super) struct StackTracker {
-    sites: Callsites,
+    pub(super) sites: Callsites,
     /// By utid.
     waiting: BTreeMap<i32, Vec<Waiting>>,
     next_id: i64,
@@ -129,7 +129,7 @@ impl StackTracker {
             .collect()
     }
 
-    fn take_id(&mut self) -> i64 {
+    pub(super) fn take_id(&mut self) -> i64 {
         self.next_id += 1;
         self.next_id - 1
     }
@@ -157,6 +157,8 @@ impl StackTracker {
             function: outside_of_scheduler(frames, out),
             user_function: of_program(frames),
             callsite_id: self.sites.stack(frames.iter(), here.ts, out),
+            credits: Some(1),
+            is_assumed: None,
         };
         out.sink.emit(row);
     }
@@ -186,6 +188,8 @@ impl StackTracker {
             function: outside_of_scheduler(&waiting.frames, out).or(of_program),
             user_function: of_program,
             callsite_id: self.sites.stack(both, waiting.ts_end, out),
+            credits: None,
+            is_assumed: None,
         };
         out.sink.emit(row);
     }

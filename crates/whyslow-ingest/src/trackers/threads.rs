@@ -124,6 +124,13 @@ impl Threads {
         &self.records[slot as usize]
     }
 
+    /// Whether a slot is that of the thread still, and it was not seen to end.
+    #[inline]
+    pub(super) fn is_current(&self, slot: u32, utid: i32) -> bool {
+        let thread = self.records.get(slot as usize);
+        thread.is_some_and(|thread| thread.utid == utid && !thread.gone && !thread.dead)
+    }
+
     pub(super) fn get_mut(&mut self, slot: u32) -> &mut Thread {
         &mut self.records[slot as usize]
     }

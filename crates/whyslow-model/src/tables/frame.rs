@@ -13,7 +13,9 @@ crate::table! {
         module: Option<Sym>,
         /// Address in the stack met first, as a 64-bit pattern.
         address: i64,
-        /// kernel, user.
+        /// kernel, user, managed (of a language with a runtime of its own, as Java).
         kind: Sym,
+        /// Line in the source; null if it is not known.
+        line: Option<i32>,
     }
 }

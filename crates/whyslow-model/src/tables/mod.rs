@@ -31,6 +31,8 @@ mod process;
 mod process_view;
 mod reclaim;
 mod resolver_file;
+mod runtime_event;
+mod sample_gap;
 mod sched_slice;
 mod signal;
 mod stack_sample;
@@ -75,6 +77,8 @@ pub use process::ProcessRow;
 pub use process_view::ProcessViewRow;
 pub use reclaim::ReclaimRow;
 pub use resolver_file::ResolverFileRow;
+pub use runtime_event::RuntimeEventRow;
+pub use sample_gap::SampleGapRow;
 pub use sched_slice::SchedSliceRow;
 pub use signal::SignalRow;
 pub use stack_sample::StackSampleRow;
@@ -102,7 +106,7 @@ macro_rules! for_each_table {
             FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, CacheFillRow cache_fill, ReclaimRow reclaim, KernelWorkRow kernel_work, WorkItemRow work_item,
             DnsLookupRow dns_lookup, FunctionCallRow function_call, FutexCallRow futex_call,
             UsdtEventRow usdt_event,
-            StackSampleRow stack_sample, LockWaitRow lock_wait, CallsiteRow callsite, FrameRow frame,
+            StackSampleRow stack_sample, SampleGapRow sample_gap, RuntimeEventRow runtime_event, LockWaitRow lock_wait, CallsiteRow callsite, FrameRow frame,
             CounterRow counter, MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,
             ThreadCommRow thread_comm, ProcessRow process, ProcessViewRow process_view, CpuRow cpu, DeviceRow device,
             DeviceLinkRow device_link, MountRow mount, ResolverFileRow resolver_file,

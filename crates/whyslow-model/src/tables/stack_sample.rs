@@ -5,15 +5,15 @@ crate::table! {
     StackSampleRow = "stack_sample", Interval by id {
         /// Id, in order of the moment at which the stack was taken.
         id: i64 [Id],
-        /// When the thread left the CPU; of a sample, one period before it was taken.
+        /// When the thread left the CPU; of a sample, when the time begins that it stands for.
         ts: i64 [Time],
-        /// Time away from the CPU; of a sample, the period it stands for.
+        /// Time away from the CPU; of a sample, the time it stands for.
         dur: Option<i64> [Duration],
         /// When the thread came back, or was sampled.
         ts_end: Option<i64> [Time],
-        /// offcpu (away from the CPU for at least as long as the recorder was told), sample (on it).
+        /// offcpu (away from the CPU for at least as long as the recorder was told), sample (on it), wall (whatever the thread did), execution (in code of its language), native (in native code called from there).
         kind: Sym,
-        /// State it was left in: sleeping, uninterruptible, runnable (it lost the CPU), …; null for samples.
+        /// State it was left in: sleeping, uninterruptible, runnable (it lost the CPU), …; of samples of wall time what the sampler said, where running may be waiting for a CPU; null for others.
         state: Option<Sym>,
         /// Thread (recording-unique id).
         utid: Option<i32> [Id],
@@ -33,5 +33,9 @@ crate::table! {
         user_function: Option<Sym>,
         /// The stack: its innermost frame with all that called it, those of the kernel called by those of the program.
         callsite_id: Option<i64> [Id],
+        /// How many samples it stands for; null where there is no sampler.
+        credits: Option<i32> [Count],
+        /// Whether the stack was taken for that of the sample before without another look.
+        is_assumed: Option<bool>,
     }
 }

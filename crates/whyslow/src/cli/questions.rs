@@ -97,7 +97,7 @@ fn with_args(command: Command, kind: Kind, verb: Verb, about: &'static str) -> C
     let command = match verb {
         Verb::Hist => HistArgs::augment_args(command),
         Verb::Heat => HeatArgs::augment_args(command),
-        Verb::Open => OpenArgs::augment_args(command),
+        Verb::Open | Verb::Dump => OpenArgs::augment_args(command),
         Verb::Differs => DiffersArgs::augment_args(command),
         _ => AskArgs::augment_args(command),
     };
@@ -133,7 +133,7 @@ impl FromArgMatches for QuestionCommand {
         let args = match verb {
             Verb::Hist => ViewArgs::Hist(HistArgs::from_arg_matches(matches)?),
             Verb::Heat => ViewArgs::Heat(HeatArgs::from_arg_matches(matches)?),
-            Verb::Open => ViewArgs::Open(OpenArgs::from_arg_matches(matches)?),
+            Verb::Open | Verb::Dump => ViewArgs::Open(OpenArgs::from_arg_matches(matches)?),
             Verb::Differs => ViewArgs::Differs(DiffersArgs::from_arg_matches(matches)?),
             _ => ViewArgs::Plain(AskArgs::from_arg_matches(matches)?),
         };

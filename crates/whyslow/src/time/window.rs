@@ -30,6 +30,8 @@ impl OperationRef {
             "tcp" | "tcp_connection" => "tcp_connection",
             "signal" => "signal",
             "stack" | "stack_sample" => "stack_sample",
+            "gap" | "sample_gap" => "sample_gap",
+            "runtime" | "runtime_event" => "runtime_event",
             "finding" | "request" => {
                 return Some(Err(format!(
                     "`{kind}:` needs findings or requests, which this version does not make yet; \

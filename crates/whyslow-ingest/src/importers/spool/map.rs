@@ -387,6 +387,7 @@ impl Mapper {
             compat: head.flags & COMPAT != 0,
             ret: Some(call.ret),
             args,
+            is_timed: true,
         }
     }
 

@@ -30,7 +30,7 @@
 //! | `comm` | `tid comm` |
 //! | `prio` | `tid prio` |
 //! | `syscall_enter` | `name`, `nr compat` and arguments |
-//! | `syscall_exit` | `name nr compat ret` and arguments |
+//! | `syscall_exit` | `name nr compat ret` and arguments, `untimed` (1 if it returned then or later) |
 //! | `block_bio_queue`, `block_bio_backmerge`, `block_bio_frontmerge`, `block_bio_complete`, `block_bio_remap`, `block_split`, `block_getrq`, `block_rq_insert`, `block_rq_issue`, `block_rq_merge`, `block_rq_requeue`, `block_rq_complete` | `dev` (`8:0`) `sector sectors rwbs` (as the kernel prints it), `bytes tid comm`; completions `error`; remap `old_dev old_sector`; split `new_sector` |
 //! | `irq_enter` | `kind` (`hard`, `soft`, `hrtimer`, `ipi`) `nr`, `name` |
 //! | `irq_exit` | `kind nr`, `ret` |

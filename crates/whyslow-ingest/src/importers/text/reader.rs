@@ -265,6 +265,7 @@ impl<'a> Fields<'a> {
                 compat: self.optional("compat")?.unwrap_or(false),
                 ret: self.optional("ret")?,
                 args: room.args.insert(self.syscall_args()?),
+                is_timed: !self.optional("untimed")?.unwrap_or(false),
             },
             "irq_enter" => Body::IrqEnter {
                 kind: self.special_required("kind", irq_kind)?,

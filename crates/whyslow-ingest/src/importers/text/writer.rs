@@ -183,12 +183,14 @@ impl LineWriter<'_> {
                 compat,
                 ret,
                 args,
+                is_timed,
             } => {
                 self.name("syscall_exit");
                 self.some_bytes("name", name.map(str::as_bytes));
                 self.some("nr", nr);
                 self.flag("compat", compat);
                 self.some("ret", ret);
+                self.flag("untimed", !is_timed);
                 self.syscall_args(args);
             }
             Body::IrqEnter { kind, nr, name } => {

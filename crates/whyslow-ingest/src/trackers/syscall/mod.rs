@@ -103,12 +103,16 @@ struct Pending {
     /// Named by path or address; shown before the descriptor's.
     named: Option<Object>,
     named2: Option<Object>,
+    /// Whether the source tells when it returned, if it does tell that it did.
+    is_timed: bool,
 }
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Returned(Ns, Option<i64>),
+    /// Returned at some time that nobody told.
+    Sometime(Option<i64>),
     /// Entry not recorded; the time is the first at which it can have begun.
     OfUnknownBegin(Ns, Option<i64>),
     Unknown,
@@ -221,8 +225,12 @@ impl SyscallTracker {
                 compat,
                 ret,
                 args,
+                is_timed,
             } => match here.thread {
                 Some(thread) => {
+                    if let Some(pending) = &mut self.calls_of(&thread).pending {
+                        pending.is_timed = is_timed;
+                    }
                     let called = name.map(|name| self.called(name, nr, compat, out));
                     self.exit(here, &thread, (called, nr), (ret, args), out);
                 }
@@ -486,6 +494,7 @@ impl SyscallTracker {
             target2: None,
             named: None,
             named2: None,
+            is_timed: true,
         };
         self.resolve(&mut pending, args, out);
         pending

@@ -73,7 +73,11 @@ impl SyscallTracker {
         self.meet(&mut call, out);
         self.apply(&mut call, out);
         self.account(&mut call, out);
-        let end = End::Returned(here.ts, ret);
+        let end = if pending.is_timed {
+            End::Returned(here.ts, ret)
+        } else {
+            End::Sometime(ret)
+        };
         self.emit(&call.pending, Some(thread), end, out);
     }
 

@@ -69,6 +69,7 @@ impl SyscallTracker {
     ) -> SyscallRow {
         let (ts_end, ret, cut) = match end {
             End::Returned(ts, ret) => (Some(ts), ret, None),
+            End::Sometime(ret) => (None, ret, Some("end")),
             End::OfUnknownBegin(ts, ret) => (Some(ts), ret, Some("begin")),
             End::Unknown => (None, None, Some("end")),
         };

@@ -177,6 +177,7 @@ fn body<'a>(words: &[&'a str]) -> Body<'a> {
             compat: false,
             ret: Some(0),
             args: &SyscallArgs::NONE,
+            is_timed: true,
         },
         ["irq+", nr, name] => irq_enter(IrqKind::Hard, nr, Some(name)),
         ["irq+", nr] => irq_enter(IrqKind::Hard, nr, None),

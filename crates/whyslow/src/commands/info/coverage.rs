@@ -121,6 +121,12 @@ const CLASSES: &[Class] = &[
         without: "no `stacks`: where in the code threads waited is unknown",
     },
     Class {
+        name: "what runtimes tell of their threads",
+        shows: Shows::Table("runtime_event"),
+        topic: "locks",
+        without: "waits for locks of a language (Java) are unknown",
+    },
+    Class {
         name: "work of file systems",
         shows: Shows::Table("kernel_work"),
         topic: "fs",

@@ -187,6 +187,7 @@ impl SyscallClass {
                 compat,
                 ret: self.ret.and_then(|slot| fields.i64(slot)),
                 args,
+                is_timed: true,
             },
         }
     }

@@ -1,12 +1,21 @@
 //! Names of error numbers: those of x86, ARM and RISC-V, as every recording holds numbers only.
 
 /// `ENOENT` for 2; the number itself where it has no name.
-pub(crate) fn name(number: i64) -> String {
+pub fn name(number: i64) -> String {
     usize::try_from(number)
         .ok()
         .and_then(|number| NAMES.get(number.checked_sub(1)?))
         .filter(|name| !name.is_empty())
         .map_or_else(|| restarts(number), |name| (*name).to_owned())
+}
+
+/// 2 for `ENOENT`.
+pub fn number(name: &str) -> Option<i64> {
+    let listed = NAMES.iter().position(|known| *known == name);
+    let listed = listed.filter(|_| !name.is_empty());
+    let numbers = [512, 513, 514, 516, 529];
+    let alone = || numbers.into_iter().find(|number| restarts(*number) == name);
+    listed.map(|at| at as i64 + 1).or_else(alone)
 }
 
 /// Numbers that the kernel keeps to itself, but a trace of its returns shows.
@@ -41,7 +50,7 @@ const NAMES: [&str; 133] = [
 
 #[cfg(test)]
 mod tests {
-    use super::name;
+    use super::{name, number};
 
     #[test]
     fn numbers_have_the_names_of_errno_h() {
@@ -61,5 +70,17 @@ mod tests {
         ] {
             assert_eq!(name(number), expected);
         }
+    }
+
+    #[test]
+    fn names_have_numbers() {
+        for number_of in (1..134)
+            .chain([512, 529])
+            .filter(|one| !matches!(one, 41 | 58))
+        {
+            assert_eq!(number(&name(number_of)), Some(number_of));
+        }
+        assert_eq!(number(""), None);
+        assert_eq!(number("ENONE"), None);
     }
 }

@@ -1,0 +1,73 @@
+//! Times without samples: rows of `threads gaps`.
+
+use whyslow_model::answer::Measure;
+use whyslow_model::row::Row;
+use whyslow_model::tables::SampleGapRow;
+
+use super::{Cell, Field, Only, Spec};
+use crate::keys::Key;
+use crate::query::Kind;
+
+pub(crate) static GAPS: Spec = Spec {
+    kind: Kind::Threads,
+    name: "gaps",
+    rows: "times without samples",
+    table: SampleGapRow::TABLE,
+    only: Only::Everything,
+    class: "class",
+    classes: &[
+        "kernel_wait",
+        "page_fault",
+        "sampler_late",
+        "cpu_starved",
+        "process_stopped",
+    ],
+    group: &[Key::Function],
+    series: &[],
+    size: None,
+    errno: None,
+    lasting: false,
+    owner: "utid",
+    stages: &[],
+    id_prefix: "gap",
+    fields: FIELDS,
+};
+
+const FIELDS: &[Field] = &[
+    Field::new("comm", "thread", Measure::Text, Cell::Text("comm")),
+    Field::new("tid", "tid", Measure::Count, Cell::Int("tid")).priority(2),
+    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(4),
+    Field::new("dur_ns", "length", Measure::Duration, Cell::Int("dur")),
+    Field::new(
+        "function",
+        "ended in",
+        Measure::Text,
+        Cell::Text("function"),
+    ),
+    Field::new("class", "class", Measure::Text, Cell::Text("class")),
+    Field::new("group_id", "group", Measure::Count, Cell::Int("group_id")).priority(1),
+    Field::new(
+        "cycles",
+        "rounds missed",
+        Measure::Count,
+        Cell::Int("cycles"),
+    )
+    .priority(3),
+    Field::new("queued", "queued", Measure::Count, Cell::Int("queued")).priority(5),
+    Field::new(
+        "before_function",
+        "before it",
+        Measure::Text,
+        Cell::Text("before_function"),
+    )
+    .priority(6),
+    Field::new(
+        "callsite_id",
+        "stack",
+        Measure::Count,
+        Cell::Int("callsite_id"),
+    )
+    .priority(8),
+    Field::new("id", "id", Measure::Id, Cell::Id).priority(7),
+];

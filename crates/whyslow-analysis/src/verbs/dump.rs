@@ -1,0 +1,318 @@
+//! `threads dump`: the stacks of all threads at a moment, identical ones once, as a thread dump has them.
+//!
+//! A thread's stack is that of the sample whose time holds the moment. Where it had none for longer, it is
+//! that of the sample after, because a thread that no signal reaches shows its call only when that ends.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::row::Row;
+use whyslow_model::tables::RuntimeEventRow;
+use whyslow_model::{Ns, Window};
+
+use super::stacks::Frames;
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::facts;
+use crate::fold::in_order;
+use crate::kinds::{GAPS, STACKS, STATES, Spec};
+use crate::scan::Projection;
+
+const ROWS: usize = 0;
+
+/// What is known of a thread at the moment.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    name: String,
+    tid: Option<i64>,
+    state: Option<String>,
+    /// Since when.
+    since: Ns,
+    callsite: Option<i64>,
+    is_assumed: bool,
+    is_gap: bool,
+    waits_for: Option<String>,
+}
+
+pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
+    let at = context.question.at.unwrap_or(context.span.begin);
+    let mut threads: BTreeMap<i64, Known> = BTreeMap::new();
+    samples(context, at, &mut threads)?;
+    if context.has("sample_gap") {
+        gaps(context, at, &mut threads)?;
+    }
+    if context.has("thread_state") {
+        states(context, at, &mut threads)?;
+    }
+    if context.has("runtime_event") {
+        waits(context, at, &mut threads)?;
+    }
+    let mut groups: BTreeMap<(Option<i64>, String), Vec<&Known>> = BTreeMap::new();
+    for known in threads.values() {
+        let state = known.state.clone().unwrap_or_else(|| "unknown".to_owned());
+        groups
+            .entry((known.callsite, state))
+            .or_default()
+            .push(known);
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by(|((callsite_a, state_a), a), ((callsite_b, state_b), b)| {
+        // Many in one place first: that is where something is wrong.
+        let by_count = b.len().cmp(&a.len());
+        by_count.then_with(|| (callsite_a, state_a).cmp(&(callsite_b, state_b)))
+    });
+    let frames = Frames::read(context)?;
+    let mut table = AnswerTable::new("dump", "threads", columns());
+    facts::push(&mut table, "at_ns", "at", Measure::Time, at);
+    facts::push(
+        &mut table,
+        "threads",
+        "threads",
+        Measure::Count,
+        threads.len() as i64,
+    );
+    for (number, ((callsite, state), members)) in (1_i64..).zip(&groups) {
+        let lines = callsite.map_or_else(Vec::new, |callsite| frames.stack(callsite));
+        push(&mut table, (number, at), (state, members), lines);
+    }
+    if threads.values().any(|known| known.is_gap) {
+        context.note(
+            "a thread without samples at the moment has the stack of the sample after: the call that kept \
+             signals away"
+                .into(),
+        );
+    }
+    if threads.values().any(|known| known.is_assumed) {
+        context.note(
+            "assumed: the sampler took the stack for unchanged, as the thread had hardly run"
+                .into(),
+        );
+    }
+    context.finish(&mut table, context.limit(ROWS));
+    Ok(table)
+}
+
+fn columns() -> Vec<AnswerColumn> {
+    let column = AnswerColumn::new;
+    vec![
+        column("rank", "#", Measure::Count),
+        column("threads", "threads", Measure::Count),
+        column("state", "state", Measure::Text),
+        column("for_ns", "for", Measure::Duration),
+        column("function", "function, and who called it", Measure::Text),
+        column("frame_kind", "in", Measure::Text).priority(3),
+        column("module", "module", Measure::Path).priority(4),
+        column("names", "who", Measure::Text).priority(1),
+        column("waits_for", "waits for", Measure::Text).priority(2),
+    ]
+}
+
+fn push(
+    table: &mut AnswerTable,
+    (number, at): (i64, Ns),
+    (state, members): (&str, &[&Known]),
+    lines: Vec<[Value; 3]>,
+) {
+    let longest = members
+        .iter()
+        .map(|known| at.saturating_sub(known.since))
+        .max();
+    let list = |mut all: Vec<String>| {
+        all.sort();
+        Value::List(all.into_iter().map(Value::Text).collect())
+    };
+    let names = members.iter().map(|known| match known.tid {
+        Some(tid) if known.name.is_empty() => tid.to_string(),
+        Some(tid) => format!("{} {tid}", known.name),
+        None => known.name.clone(),
+    });
+    let mut waits: Vec<String> = members
+        .iter()
+        .filter_map(|known| known.waits_for.clone())
+        .collect();
+    waits.sort();
+    waits.dedup();
+    let mut figures = vec![
+        Value::from(members.len() as i64),
+        Value::Text(state.to_owned()),
+        longest.into(),
+    ];
+    let mut ends = vec![list(names.collect()), list(waits)];
+    let nothing = [[Value::Text("no stack".into()), Value::Null, Value::Null]];
+    let lines = if lines.is_empty() {
+        nothing.to_vec()
+    } else {
+        lines
+    };
+    for line in lines {
+        let mut row = vec![Value::from(number)];
+        row.append(&mut figures);
+        row.extend(line);
+        row.append(&mut ends);
+        table.rows.push(row);
+        figures = vec![Value::Null; 3];
+        ends = vec![Value::Null; 2];
+    }
+}
+
+/// The moment, and what is read of a table then.
+fn moment(at: Ns) -> Window {
+    Window::new(at, at.saturating_add(1))
+}
+
+fn samples(
+    context: &Context<'_>,
+    at: Ns,
+    threads: &mut BTreeMap<i64, Known>,
+) -> Result<(), AnalysisError> {
+    let read = |spec: &'static Spec, state: &'static str, threads: &mut BTreeMap<i64, Known>| {
+        each(context, (spec, state), at, &mut |row| {
+            let known = threads.entry(row.utid).or_default();
+            // Of samples that meet there the later one; it begins where the other ends.
+            if known.callsite.is_some() && known.since > row.ts {
+                return;
+            }
+            known.name = row.comm;
+            known.tid = row.tid;
+            known.callsite = row.callsite;
+            known.since = row.ts;
+            known.is_assumed = row.is_assumed;
+            known.state = row.state.or_else(|| Some("running".to_owned()));
+        })
+    };
+    read(&STACKS, "state", threads)
+}
+
+fn gaps(
+    context: &Context<'_>,
+    at: Ns,
+    threads: &mut BTreeMap<i64, Known>,
+) -> Result<(), AnalysisError> {
+    each(context, (&GAPS, "class"), at, &mut |row| {
+        let known = threads.entry(row.utid).or_default();
+        known.name = row.comm;
+        known.tid = row.tid;
+        known.callsite = row.callsite;
+        known.since = row.ts;
+        known.is_gap = true;
+        known.is_assumed = false;
+        known.state = Some(match row.state.as_deref() {
+            Some("kernel_wait" | "page_fault") => "uninterruptible (inferred)".to_owned(),
+            _ => "not sampled".to_owned(),
+        });
+    })
+}
+
+/// What the kernel says is right where it says anything.
+fn states(
+    context: &Context<'_>,
+    at: Ns,
+    threads: &mut BTreeMap<i64, Known>,
+) -> Result<(), AnalysisError> {
+    each(context, (&STATES, "state"), at, &mut |row| {
+        if let Some(known) = threads.get_mut(&row.utid) {
+            known.state = row.state;
+            known.since = row.ts;
+        }
+    })
+}
+
+fn waits(
+    context: &Context<'_>,
+    at: Ns,
+    threads: &mut BTreeMap<i64, Known>,
+) -> Result<(), AnalysisError> {
+    let mut projection = Projection::new(RuntimeEventRow::TABLE);
+    let [ts, ts_end, utid] = ["ts", "ts_end", "utid"].map(|name| projection.need(name));
+    let [kind, object, address] = ["kind", "object", "address"].map(|name| projection.need(name));
+    in_order(
+        context.tables,
+        &projection.scan(Some(moment(at))),
+        |batch| {
+            let (ts, ts_end, utid) = (ts.ints(batch)?, ts_end.ints(batch)?, utid.ints(batch)?);
+            let (kind, object, address) = (
+                kind.texts(batch)?,
+                object.texts(batch)?,
+                address.texts(batch)?,
+            );
+            for row in 0..batch.num_rows() as u32 {
+                let holds = ts.at(row) <= at && ts_end.get(row).is_some_and(|end| at < end);
+                let known = utid.get(row).filter(|_| holds);
+                let Some(known) = known.and_then(|utid| threads.get_mut(&utid)) else {
+                    continue;
+                };
+                let object = object.get(row).unwrap_or_default();
+                let what = match (kind.get(row).unwrap_or_default(), address.get(row)) {
+                    (kind @ ("monitor_enter" | "park"), Some(address)) => {
+                        format!("{kind} {object} <0x{address}>")
+                    }
+                    (kind, _) => format!("{kind} {object}").trim_end().to_owned(),
+                };
+                known.waits_for = Some(what);
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )
+}
+
+/// A row that holds the moment.
+struct Held {
+    utid: i64,
+    ts: Ns,
+    comm: String,
+    tid: Option<i64>,
+    state: Option<String>,
+    callsite: Option<i64>,
+    is_assumed: bool,
+}
+
+fn each(
+    context: &Context<'_>,
+    (spec, state): (&'static Spec, &'static str),
+    at: Ns,
+    take: &mut dyn FnMut(Held),
+) -> Result<(), AnalysisError> {
+    let filter = &context.question.filter;
+    let mut pass = context.pass_in(spec, &[], filter, Some(moment(at)))?;
+    let projection = &mut pass.projection;
+    let has = |name: &str| spec.table.column(name).is_some();
+    let [ts, ts_end, utid, tid] = ["ts", "ts_end", "utid", "tid"].map(|name| projection.need(name));
+    let [comm, state] = ["comm", state].map(|name| projection.need(name));
+    let callsite = has("callsite_id").then(|| projection.need("callsite_id"));
+    let credits = has("credits").then(|| projection.need("credits"));
+    let mut verdicts = pass.selector.verdicts();
+    let mut selected = Vec::new();
+    in_order(
+        context.tables,
+        &pass.projection.scan(Some(moment(at))),
+        |batch| {
+            pass.selector.select(&mut verdicts, batch, &mut selected)?;
+            let (ts, ts_end) = (ts.ints(batch)?, ts_end.ints(batch)?);
+            let (utid, tid) = (utid.ints(batch)?, tid.ints(batch)?);
+            let (comm, state) = (comm.texts(batch)?, state.texts(batch)?);
+            let callsite = callsite.map(|column| column.ints(batch)).transpose()?;
+            let credits = credits.map(|column| column.ints(batch)).transpose()?;
+            for row in selected.iter().copied() {
+                let ends = ts_end.get(row).unwrap_or(Ns::MAX);
+                let Some(utid) = utid.get(row).filter(|_| ts.at(row) <= at && at < ends) else {
+                    continue;
+                };
+                take(Held {
+                    utid,
+                    ts: ts.at(row),
+                    comm: comm.get(row).unwrap_or_default().to_owned(),
+                    tid: tid.get(row),
+                    state: state.get(row).map(str::to_owned),
+                    callsite: callsite.as_ref().and_then(|column| column.get(row)),
+                    is_assumed: credits
+                        .as_ref()
+                        .and_then(|column| column.get(row))
+                        .unwrap_or(1)
+                        > 1,
+                });
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )
+}

@@ -1,0 +1,191 @@
+//! Reading of bytes that may end or lie anywhere: everything that cannot be read is `None`.
+
+/// Longest text that is taken from a file; a longer one is cut.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cursor<'b> {
+    bytes: &'b [u8],
+    at: usize,
+}
+
+/// Of [`Cursor::text`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Text {
+    Null,
+    Plain(String),
+    /// A key in the pool of strings.
+    Pooled(i64),
+}
+
+impl<'b> Cursor<'b> {
+    pub(super) fn new(bytes: &'b [u8], at: usize) -> Self {
+        Self { bytes, at }
+    }
+
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.at)
+    }
+
+    #[inline]
+    pub(super) fn byte(&mut self) -> Option<u8> {
+        let byte = *self.bytes.get(self.at)?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    /// Seven bits a byte, the lowest first; the ninth byte has eight.
+    #[inline]
+    pub(super) fn varint(&mut self) -> Option<i64> {
+        let first = self.byte()?;
+        if first < 0x80 {
+            return Some(i64::from(first));
+        }
+        let mut value = u64::from(first & 0x7f);
+        for shift in (7..56).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value as i64);
+            }
+        }
+        let last = self.byte()?;
+        Some((value | u64::from(last) << 56) as i64)
+    }
+
+    /// A number of things of at least one byte each: more cannot be there than bytes are left.
+    pub(super) fn count(&mut self) -> Option<usize> {
+        let count = usize::try_from(self.varint()?).ok()?;
+        (count <= self.left()).then_some(count)
+    }
+
+    #[inline]
+    pub(super) fn skip(&mut self, bytes: usize) -> Option<()> {
+        if bytes > self.left() {
+            return None;
+        }
+        self.at += bytes;
+        Some(())
+    }
+
+    fn take(&mut self, bytes: usize) -> Option<&'b [u8]> {
+        let begin = self.at;
+        self.skip(bytes)?;
+        Some(&self.bytes[begin..self.at])
+    }
+
+    /// Strings say how they are written; what is no UTF-8 is replaced, as one bad string must not cost
+    /// the others.
+    pub(super) fn text(&mut self) -> Option<Text> {
+        Some(match self.byte()? {
+            0 => Text::Null,
+            1 => Text::Plain(String::new()),
+            2 => Text::Pooled(self.varint()?),
+            3 => {
+                let length = self.count()?;
+                let bytes = self.take(length)?;
+                let shown = &bytes[..length.min(TEXT_BYTES_MAX)];
+                Text::Plain(String::from_utf8_lossy(shown).into_owned())
+            }
+            4 => {
+                let mut units = Vec::new();
+                for _ in 0..self.count()? {
+                    let unit = self.varint()? as u16;
+                    if units.len() < TEXT_BYTES_MAX {
+                        units.push(unit);
+                    }
+                }
+                Text::Plain(String::from_utf16_lossy(&units))
+            }
+            5 => {
+                let length = self.count()?;
+                let bytes = self.take(length)?;
+                let shown = &bytes[..length.min(TEXT_BYTES_MAX)];
+                Text::Plain(shown.iter().copied().map(char::from).collect())
+            }
+            _ => return None,
+        })
+    }
+
+    /// The same without making anything of it.
+    pub(super) fn skip_text(&mut self) -> Option<()> {
+        match self.byte()? {
+            0 | 1 => Some(()),
+            2 => self.varint().map(|_| ()),
+            3 | 5 => {
+                let length = self.count()?;
+                self.skip(length)
+            }
+            4 => {
+                for _ in 0..self.count()? {
+                    self.varint()?;
+                }
+                Some(())
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn written(mut value: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for _ in 0..8 {
+            if value < 0x80 {
+                bytes.push(value as u8);
+                return bytes;
+            }
+            bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        bytes.push(value as u8);
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_come_back(value: i64) {
+            let bytes = written(value as u64);
+            let mut cursor = Cursor::new(&bytes, 0);
+            prop_assert_eq!(cursor.varint(), Some(value));
+            prop_assert_eq!(cursor.left(), 0);
+            for end in 0..bytes.len() {
+                prop_assert_eq!(Cursor::new(&bytes[..end], 0).varint(), None);
+            }
+        }
+
+        #[test]
+        fn texts_are_skipped_as_they_are_read(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            let (mut read, mut skipped) = (Cursor::new(&bytes, 0), Cursor::new(&bytes, 0));
+            let text = read.text();
+            prop_assert_eq!(text.is_some(), skipped.skip_text().is_some());
+            if text.is_some() {
+                prop_assert_eq!(read.at(), skipped.at());
+            }
+        }
+    }
+
+    #[test]
+    fn texts_of_each_kind() {
+        let of = |bytes: &[u8]| Cursor::new(bytes, 0).text();
+        let plain = |text: &str| Some(Text::Plain(text.to_owned()));
+        assert_eq!(of(&[0]), Some(Text::Null));
+        assert_eq!(of(&[1]), plain(""));
+        assert_eq!(of(&[2, 0x81, 0x01]), Some(Text::Pooled(129)));
+        assert_eq!(of(&[3, 2, 0xc3, 0xa9]), plain("é"));
+        assert_eq!(of(&[3, 2, 0xc3, 0x28]), plain("\u{fffd}("));
+        assert_eq!(of(&[4, 2, 0x41, 0xe9, 0x01]), plain("Aé"));
+        assert_eq!(of(&[5, 1, 0xe9]), plain("é"));
+        assert_eq!(of(&[6]), None);
+        assert_eq!(of(&[3, 3, 0x41]), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! Chunks: where they begin and end, also where what they say of themselves is wrong.
+
+use whyslow_model::Ns;
+
+pub(super) const MAGIC: &[u8; 4] = b"FLR\0";
+/// Bytes of a header.
+pub(super) const HEADER_BYTES: usize = 68;
+
+/// Times and lengths beyond this (the year 2116) are none, and sums of them overflow.
+const TIME_MAX: Ns = 1 << 62;
+
+/// What a chunk says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) major: u16,
+    pub(super) minor: u16,
+    pub(super) size: i64,
+    pub(super) pools_at: i64,
+    pub(super) metadata_at: i64,
+    pub(super) start_ns: Ns,
+    pub(super) start_ticks: i64,
+    pub(super) ticks_per_second: i64,
+    /// Integers are of seven bits a byte: all writers do so, though they need not.
+    pub(super) is_compressed: bool,
+}
+
+impl Header {
+    /// Of the bytes where a chunk begins.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.get(..HEADER_BYTES)?;
+        let short = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+        let long = |at: usize| {
+            let field = bytes[at..at + 8].try_into();
+            field.map(i64::from_be_bytes).unwrap_or_default()
+        };
+        (bytes[..4] == *MAGIC).then(|| Self {
+            major: short(4),
+            minor: short(6),
+            size: long(8),
+            pools_at: long(16),
+            metadata_at: long(24),
+            start_ns: long(32),
+            start_ticks: long(48),
+            ticks_per_second: long(56),
+            is_compressed: bytes[67] & 1 != 0,
+        })
+    }
+
+    /// Whether a reader can make anything of it.
+    pub(super) fn is_known(&self) -> bool {
+        matches!(self.major, 1..=2) && self.ticks_per_second > 0 && self.start_ns >= 0
+    }
+
+    /// The time of a tick of its clock.
+    #[inline]
+    pub(super) fn time(&self, ticks: i64) -> Ns {
+        let since = ticks.wrapping_sub(self.start_ticks);
+        let ts = self.start_ns.saturating_add(self.span(since));
+        ts.clamp(0, TIME_MAX)
+    }
+
+    /// Nanoseconds of so many ticks.
+    #[inline]
+    pub(super) fn span(&self, ticks: i64) -> Ns {
+        const NS: i64 = 1_000_000_000;
+        if self.ticks_per_second == NS {
+            return ticks.clamp(-TIME_MAX, TIME_MAX);
+        }
+        let ns = i128::from(ticks) * i128::from(NS) / i128::from(self.ticks_per_second);
+        ns.clamp(-i128::from(TIME_MAX), i128::from(TIME_MAX)) as i64
+    }
+}
+
+/// One chunk in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Chunk {
+    pub(super) begin: usize,
+    pub(super) end: usize,
+    pub(super) header: Header,
+    /// It ends where it says: what it says of its parts can be believed, too.
+    pub(super) is_whole: bool,
+}
+
+/// What lies between chunks: bytes that are none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stray {
+    pub(super) begin: usize,
+    pub(super) end: usize,
+}
+
+/// All chunks, and what lies between them.
+pub(super) fn chunks(bytes: &[u8]) -> (Vec<Chunk>, Vec<Stray>) {
+    let (mut chunks, mut strays) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    while at < bytes.len() {
+        let header = Header::read(&bytes[at..]).filter(Header::is_known);
+        let Some(header) = header else {
+            let end = next_header(bytes, at + 1).unwrap_or(bytes.len());
+            strays.push(Stray { begin: at, end });
+            at = end;
+            continue;
+        };
+        let said = usize::try_from(header.size)
+            .ok()
+            .and_then(|size| at.checked_add(size));
+        let said = said.filter(|end| {
+            let is_border = *end == bytes.len() || begins_chunk(bytes, *end);
+            *end >= at + HEADER_BYTES && is_border
+        });
+        // Written while it is made: the size is a guess until it ends.
+        let end = said.or_else(|| next_header(bytes, at + HEADER_BYTES));
+        chunks.push(Chunk {
+            begin: at,
+            end: end.unwrap_or(bytes.len()),
+            header,
+            is_whole: said.is_some() && header.pools_at > 0 && header.metadata_at > 0,
+        });
+        at = end.unwrap_or(bytes.len());
+    }
+    (chunks, strays)
+}
+
+fn begins_chunk(bytes: &[u8], at: usize) -> bool {
+    bytes
+        .get(at..)
+        .and_then(Header::read)
+        .is_some_and(|header| header.is_known())
+}
+
+fn next_header(bytes: &[u8], from: usize) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    memchr::memmem::find_iter(rest, MAGIC)
+        .map(|at| from + at)
+        .find(|at| begins_chunk(bytes, *at))
+}

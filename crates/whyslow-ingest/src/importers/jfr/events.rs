@@ -1,0 +1,305 @@
+//! Events: which of them are read, and where in their bytes the fields lie that matter.
+
+use super::bytes::Cursor;
+use super::metadata::{Class, Field, Shape, Types};
+use super::pools::Value;
+use crate::profile::{RuntimeKind, SampleKind};
+
+/// What an event is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meaning {
+    Sample(SampleKind),
+    Runtime(RuntimeKind),
+    ThreadStart,
+    ThreadEnd,
+    /// A setting of the recording.
+    Setting,
+    /// Of the virtual machine: its process and arguments.
+    Machine,
+    /// Text of a thread dump.
+    ThreadDump,
+}
+
+const MEANINGS: [(&str, Meaning); 25] = [
+    (
+        "jdk.ExecutionSample",
+        Meaning::Sample(SampleKind::Execution),
+    ),
+    (
+        "jdk.NativeMethodSample",
+        Meaning::Sample(SampleKind::Native),
+    ),
+    (
+        "profiler.WallClockSample",
+        Meaning::Sample(SampleKind::Wall),
+    ),
+    (
+        "jdk.JavaMonitorEnter",
+        Meaning::Runtime(RuntimeKind::MonitorEnter),
+    ),
+    (
+        "jdk.JavaMonitorWait",
+        Meaning::Runtime(RuntimeKind::MonitorWait),
+    ),
+    ("jdk.ThreadPark", Meaning::Runtime(RuntimeKind::Park)),
+    ("jdk.ThreadSleep", Meaning::Runtime(RuntimeKind::Sleep)),
+    ("jdk.FileRead", Meaning::Runtime(RuntimeKind::FileRead)),
+    ("jdk.FileWrite", Meaning::Runtime(RuntimeKind::FileWrite)),
+    ("jdk.FileForce", Meaning::Runtime(RuntimeKind::FileForce)),
+    ("jdk.SocketRead", Meaning::Runtime(RuntimeKind::SocketRead)),
+    (
+        "jdk.SocketWrite",
+        Meaning::Runtime(RuntimeKind::SocketWrite),
+    ),
+    (
+        "profiler.NativeLock",
+        Meaning::Runtime(RuntimeKind::NativeLock),
+    ),
+    ("jdk.GCPhasePause", Meaning::Runtime(RuntimeKind::GcPause)),
+    (
+        "jdk.SafepointBegin",
+        Meaning::Runtime(RuntimeKind::Safepoint),
+    ),
+    (
+        "jdk.ExecuteVMOperation",
+        Meaning::Runtime(RuntimeKind::VmOperation),
+    ),
+    (
+        "jdk.ObjectAllocationInNewTLAB",
+        Meaning::Runtime(RuntimeKind::Allocation),
+    ),
+    (
+        "jdk.ObjectAllocationOutsideTLAB",
+        Meaning::Runtime(RuntimeKind::Allocation),
+    ),
+    (
+        "jdk.ObjectAllocationSample",
+        Meaning::Runtime(RuntimeKind::Allocation),
+    ),
+    (
+        "profiler.LiveObject",
+        Meaning::Runtime(RuntimeKind::LiveObject),
+    ),
+    ("jdk.ThreadStart", Meaning::ThreadStart),
+    ("jdk.ThreadEnd", Meaning::ThreadEnd),
+    ("jdk.ActiveSetting", Meaning::Setting),
+    ("jdk.JVMInformation", Meaning::Machine),
+    ("jdk.ThreadDump", Meaning::ThreadDump),
+];
+
+/// What a field is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Start,
+    Duration,
+    Thread,
+    Stack,
+    State,
+    Samples,
+    Span,
+    /// What a lock is of, a path, a host, the name of a phase.
+    Object,
+    Address,
+    Owner,
+    Bytes,
+    Port,
+    /// Of a setting: its name and value.
+    Name,
+    Value,
+    Pid,
+    Arguments,
+    /// The event it is a setting of.
+    Of,
+}
+
+impl Role {
+    const COUNT: usize = 17;
+
+    fn of(meaning: Meaning, name: &str) -> Option<Self> {
+        Some(match (meaning, name) {
+            (_, "startTime") => Self::Start,
+            (_, "duration") => Self::Duration,
+            (Meaning::ThreadStart | Meaning::ThreadEnd, "thread") => Self::Thread,
+            (Meaning::ThreadStart, "eventThread" | "stackTrace") => return None,
+            (_, "sampledThread" | "eventThread") => Self::Thread,
+            (_, "stackTrace") => Self::Stack,
+            (_, "state") => Self::State,
+            (_, "samples") => Self::Samples,
+            (_, "timeSpan") => Self::Span,
+            (Meaning::Setting, "name") => Self::Name,
+            (Meaning::Setting, "value") => Self::Value,
+            (Meaning::Setting, "id") => Self::Of,
+            (Meaning::Machine, "pid") => Self::Pid,
+            (Meaning::Machine, "javaArguments") => Self::Arguments,
+            (Meaning::Machine, "jvmVersion") => Self::Value,
+            (Meaning::Machine, "jvmName") => Self::Name,
+            (Meaning::ThreadDump, "result") => Self::Object,
+            (Meaning::Runtime(RuntimeKind::SocketRead | RuntimeKind::SocketWrite), "address") => {
+                return None;
+            }
+            (Meaning::Runtime(_), name) => match name {
+                "monitorClass" | "parkedClass" | "objectClass" | "path" | "host" | "name"
+                | "operation" => Self::Object,
+                "address" => Self::Address,
+                "previousOwner" => Self::Owner,
+                "bytesRead" | "bytesWritten" | "allocationSize" | "weight" => Self::Bytes,
+                "port" => Self::Port,
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// How one kind of event is read.
+pub(super) struct Plan<'t> {
+    pub(super) meaning: Meaning,
+    steps: Vec<(Option<Role>, &'t Field)>,
+}
+
+/// The fields of one event. Only those are meant that the kind of event has; the others are zero.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fields<'b> {
+    numbers: [i64; Role::COUNT],
+    values: [Option<Value<'b>>; Role::COUNT],
+}
+
+impl<'b> Fields<'b> {
+    pub(super) fn new() -> Self {
+        Self {
+            numbers: [0; Role::COUNT],
+            values: [None; Role::COUNT],
+        }
+    }
+
+    #[inline]
+    pub(super) fn number(&self, role: Role) -> i64 {
+        self.numbers[role as usize]
+    }
+
+    /// Where it stands; none if the kind of event has no such field.
+    pub(super) fn value(&self, role: Role) -> Option<Value<'b>> {
+        self.values[role as usize]
+    }
+}
+
+impl<'t> Plan<'t> {
+    fn of(class: &'t Class) -> Option<Self> {
+        let (_, meaning) = MEANINGS.iter().find(|(name, _)| *name == class.name)?;
+        let mut steps: Vec<_> = class
+            .fields
+            .iter()
+            .map(|field| (Role::of(*meaning, &field.name), field))
+            .collect();
+        // What follows the last field that matters is not looked at.
+        while steps.last().is_some_and(|(role, _)| role.is_none()) {
+            steps.pop();
+        }
+        Some(Self {
+            meaning: *meaning,
+            steps,
+        })
+    }
+
+    /// Reads the fields of an event whose fields begin here.
+    #[inline]
+    pub(super) fn read<'b>(
+        &self,
+        types: &Types,
+        cursor: &mut Cursor<'b>,
+        fields: &mut Fields<'b>,
+    ) -> Option<()> {
+        *fields = Fields::new();
+        for (role, field) in &self.steps {
+            let Some(role) = role else {
+                types.skip(cursor, field)?;
+                continue;
+            };
+            let at = *role as usize;
+            match field.shape {
+                Shape::Number if !field.is_array => {
+                    let value = Value {
+                        cursor: *cursor,
+                        class: field.class,
+                        is_key: field.is_key,
+                    };
+                    fields.numbers[at] = cursor.varint()?;
+                    fields.values[at] = Some(value);
+                }
+                _ => {
+                    fields.values[at] = Some(Value {
+                        cursor: *cursor,
+                        class: field.class,
+                        is_key: field.is_key,
+                    });
+                    types.skip(cursor, field)?;
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// The same for events of which only numbers matter.
+    #[inline]
+    pub(super) fn read_numbers(
+        &self,
+        types: &Types,
+        cursor: &mut Cursor<'_>,
+        fields: &mut Fields<'_>,
+    ) -> Option<()> {
+        fields.numbers = [0; Role::COUNT];
+        for (role, field) in &self.steps {
+            match role {
+                Some(role) if field.shape == Shape::Number && !field.is_array => {
+                    fields.numbers[*role as usize] = cursor.varint()?;
+                }
+                _ => types.skip(cursor, field)?,
+            }
+        }
+        Some(())
+    }
+
+    pub(super) fn has(&self, role: Role) -> bool {
+        self.steps.iter().any(|(of, _)| *of == Some(role))
+    }
+}
+
+/// Plans by the id of the event's class.
+pub(super) struct Plans<'t> {
+    /// Ids are small numbers; larger ones are looked for.
+    by_id: Vec<Option<Plan<'t>>>,
+    rest: Vec<(i64, Plan<'t>)>,
+}
+
+const SMALL_IDS: i64 = 4096;
+
+impl<'t> Plans<'t> {
+    pub(super) fn new(types: &'t Types) -> Self {
+        let mut plans = Self {
+            by_id: Vec::new(),
+            rest: Vec::new(),
+        };
+        plans.by_id.resize_with(SMALL_IDS as usize, || None);
+        for class in &types.classes {
+            let Some(plan) = Plan::of(class) else {
+                continue;
+            };
+            match usize::try_from(class.id) {
+                Ok(id) if class.id < SMALL_IDS => plans.by_id[id] = Some(plan),
+                _ => plans.rest.push((class.id, plan)),
+            }
+        }
+        plans
+    }
+
+    #[inline]
+    pub(super) fn get(&self, id: i64) -> Option<&Plan<'t>> {
+        if (0..SMALL_IDS).contains(&id) {
+            return self.by_id[id as usize].as_ref();
+        }
+        self.rest
+            .iter()
+            .find(|(of, _)| *of == id)
+            .map(|(_, plan)| plan)
+    }
+}

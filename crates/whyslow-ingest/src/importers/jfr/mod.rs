@@ -1,0 +1,469 @@
+//! Recordings of the Java Flight Recorder and of async-profiler.
+//!
+//! A file is chunks, each with a header, events, the types that say how these are laid out, and the constants
+//! (threads, stacks, names) that they point at. Chunks stand alone: keys of one mean nothing in the next,
+//! except those of async-profiler, which stay.
+//!
+//! Nothing a file says of itself is believed: lengths are checked before anything is made of them, a chunk
+//! whose header does not fit (it is written when the chunk ends, and a killed program ends none) is searched
+//! for what it has. What is lost is counted ([`Damage`]).
+
+mod bytes;
+mod chunk;
+mod events;
+mod metadata;
+mod pools;
+mod stacks;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use whyslow_model::Ns;
+
+use self::bytes::Cursor;
+use self::chunk::{Chunk, HEADER_BYTES, MAGIC};
+use self::events::{Fields, Meaning, Plans, Role};
+use self::metadata::Types;
+use self::pools::{Constants, Pools};
+use self::stacks::{Carried, Known, StateWord};
+use crate::profile::{
+    NO_STACK, Point, Profile, RuntimeEvent, RuntimeKind, SampleKind, SampledState,
+};
+
+/// Whether a file begins as one.
+pub fn is_recording(head: &[u8]) -> bool {
+    head.starts_with(MAGIC)
+}
+
+/// What of a file could not be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Chunks that were never finished, and how many events they had nevertheless.
+    pub unfinished: Vec<Place>,
+    /// Bytes that are no part of any chunk, or of no event.
+    pub lost: Vec<Place>,
+    /// Chunks that nothing says how to read.
+    pub unreadable: Vec<Place>,
+    /// Constants of which a part could not be read.
+    pub constants: u64,
+    /// Threads, stacks and methods that nothing explains.
+    pub unresolved: u64,
+    /// Stacks that were cut when they were taken.
+    pub truncated: u64,
+    /// Samples without a thread.
+    pub no_thread: u64,
+}
+
+/// Where, and how much of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    pub offset: usize,
+    pub count: u64,
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub struct Read {
+    pub profile: Profile,
+    pub damage: Damage,
+    /// Events by name, used or not.
+    pub counts: BTreeMap<String, u64>,
+    /// Texts of thread dumps.
+    pub dumps: Vec<(Ns, String)>,
+}
+
+/// Reads all that there is.
+pub fn read(bytes: &[u8]) -> Read {
+    let mut reader = Reader::default();
+    let (chunks, strays) = chunk::chunks(bytes);
+    for stray in strays {
+        reader.lose(&bytes[stray.begin..stray.end], stray.begin);
+    }
+    for chunk in &chunks {
+        reader.chunk(bytes, chunk);
+    }
+    reader.finish()
+}
+
+#[derive(Default)]
+struct Reader {
+    out: Read,
+    /// Types of the chunk before, with its version: a cut chunk may have none of its own.
+    types: Option<((u16, u16), Types)>,
+    carried: Carried,
+    settings: BTreeMap<String, String>,
+    is_wall: bool,
+}
+
+/// What a look at all events of a chunk finds.
+#[derive(Default)]
+struct Walk {
+    metadata: Vec<usize>,
+    checkpoints: Vec<usize>,
+}
+
+impl Reader {
+    fn lose(&mut self, bytes: &[u8], offset: usize) {
+        // A file that was made large before it was written ends with zeros.
+        let count = bytes
+            .iter()
+            .rposition(|byte| *byte != 0)
+            .map_or(0, |last| last + 1);
+        if count > 0 {
+            let count = count as u64;
+            self.out.damage.lost.push(Place { offset, count });
+        }
+    }
+
+    fn chunk(&mut self, file: &[u8], chunk: &Chunk) {
+        let bytes = &file[chunk.begin..chunk.end];
+        let version = (chunk.header.major, chunk.header.minor);
+        let mut walk = None;
+        let types = chunk_types(bytes, chunk, &mut walk).or_else(|| {
+            let before = self.types.take();
+            before.and_then(|(of, types)| (of == version).then_some(types))
+        });
+        let Some(types) = types.filter(|_| chunk.header.is_compressed) else {
+            let count = bytes.len() as u64;
+            self.out.damage.unreadable.push(Place {
+                offset: chunk.begin,
+                count,
+            });
+            return;
+        };
+        let pools = chunk_pools(bytes, chunk, &types, &mut walk);
+        let constants = Constants {
+            bytes,
+            types: &types,
+            pools: &pools,
+        };
+        let is_async = types
+            .classes
+            .iter()
+            .any(|class| class.name.starts_with("profiler."));
+        let mut known = Known::new(constants, is_async);
+        if is_async && !chunk.is_whole {
+            known.carry(&self.carried);
+        }
+        let events = self.events(chunk, bytes, is_async, &mut known);
+        if is_async {
+            known.hand_on(&mut self.carried);
+        }
+        if !chunk.is_whole {
+            let place = Place {
+                offset: chunk.begin,
+                count: events,
+            };
+            self.out.damage.unfinished.push(place);
+        }
+        self.out.damage.unresolved += known.unresolved;
+        self.out.damage.truncated += known.truncated;
+        self.out.damage.constants += pools.damaged;
+        self.types = Some((version, types));
+    }
+
+    /// All events of a chunk; how many there were.
+    fn events(
+        &mut self,
+        chunk: &Chunk,
+        bytes: &[u8],
+        is_async: bool,
+        known: &mut Known<'_>,
+    ) -> u64 {
+        let types = known.constants().types;
+        let plans = Plans::new(types);
+        let mut fields = Fields::new();
+        let mut counts: rustc_hash::FxHashMap<i64, u64> = rustc_hash::FxHashMap::default();
+        let (mut at, mut events) = (HEADER_BYTES, 0);
+        let mut last = (i64::MIN, 0_u64);
+        while let Some((id, body, next)) = event_at(bytes, at) {
+            if id == last.0 {
+                last.1 += 1;
+            } else {
+                *counts.entry(last.0).or_default() += last.1;
+                last = (id, 1);
+            }
+            if let Some(plan) = plans.get(id) {
+                // An event is no longer than it says, whatever its fields say.
+                let mut cursor = Cursor::new(&bytes[..next], body);
+                let read = if let Meaning::Sample(kind) = plan.meaning {
+                    let read = plan.read_numbers(types, &mut cursor, &mut fields);
+                    read.map(|()| {
+                        let kind = if is_async { SampleKind::Wall } else { kind };
+                        let has_span = plan.has(Role::Samples);
+                        self.sample(chunk, (kind, is_async, has_span), &fields, known);
+                    })
+                } else {
+                    let read = plan.read(types, &mut cursor, &mut fields);
+                    read.map(|()| self.other(chunk, plan.meaning, &fields, known))
+                };
+                if read.is_none() {
+                    let place = Place {
+                        offset: chunk.begin + at,
+                        count: (next - at) as u64,
+                    };
+                    self.out.damage.lost.push(place);
+                }
+            }
+            at = next;
+            events += 1;
+        }
+        *counts.entry(last.0).or_default() += last.1;
+        self.lose(&bytes[at..], chunk.begin + at);
+        for (id, count) in counts {
+            if count > 0 && id > 1 {
+                let name = types.class(id).map(|class| class.name.clone());
+                let name = name.unwrap_or_else(|| format!("unknown type {id}"));
+                *self.out.counts.entry(name).or_default() += count;
+            }
+        }
+        events
+    }
+
+    #[inline]
+    fn sample(
+        &mut self,
+        chunk: &Chunk,
+        (kind, is_async, has_span): (SampleKind, bool, bool),
+        fields: &Fields<'_>,
+        known: &mut Known<'_>,
+    ) {
+        let profile = &mut self.out.profile;
+        let Some(thread) = known.thread(fields.number(Role::Thread), profile) else {
+            self.out.damage.no_thread += 1;
+            return;
+        };
+        let word = known.state(fields.number(Role::State));
+        let credits = if has_span {
+            fields.number(Role::Samples).clamp(1, 1 << 30)
+        } else {
+            1
+        };
+        let span = chunk.header.span(fields.number(Role::Span)).max(0);
+        let kind = match word {
+            // async-profiler samples what uses a CPU: nobody sleeps.
+            StateWord::Default if is_async => SampleKind::Cpu,
+            _ => kind,
+        };
+        self.is_wall |= is_async && kind == SampleKind::Wall;
+        let point = Point {
+            ts: chunk.header.time(fields.number(Role::Start)),
+            span,
+            thread,
+            stack: known.stack(fields.number(Role::Stack), profile),
+            credits: credits as u32,
+            kind,
+            state: match word {
+                StateWord::Sleeping => SampledState::Sleeping,
+                StateWord::Runnable | StateWord::Default => SampledState::Running,
+                StateWord::Other => SampledState::Unknown,
+            },
+            is_assumed: credits > 1,
+        };
+        profile.points.push(point);
+    }
+
+    #[cold]
+    fn other(
+        &mut self,
+        chunk: &Chunk,
+        meaning: Meaning,
+        fields: &Fields<'_>,
+        known: &mut Known<'_>,
+    ) {
+        let ts = chunk.header.time(fields.number(Role::Start));
+        let text = |known: &Known<'_>, role: Role| {
+            let value = fields.value(role)?;
+            known.constants().text(value)
+        };
+        match meaning {
+            Meaning::Sample(_) => {}
+            Meaning::Runtime(kind) => self.runtime(chunk, kind, fields, known),
+            Meaning::ThreadStart | Meaning::ThreadEnd => {
+                let profile = &mut self.out.profile;
+                if let Some(thread) = known.thread(fields.number(Role::Thread), profile) {
+                    profile.lives.push(match meaning {
+                        Meaning::ThreadStart => (thread, Some(ts), None),
+                        _ => (thread, None, Some(ts)),
+                    });
+                }
+            }
+            Meaning::Setting => {
+                if let (Some(name), Some(value)) =
+                    (text(known, Role::Name), text(known, Role::Value))
+                {
+                    let class = known.constants().types.class(fields.number(Role::Of));
+                    let of = class.map_or("", |class| class.name.as_str());
+                    self.settings.insert(format!("{of}#{name}"), value);
+                }
+            }
+            Meaning::Machine => {
+                let profile = &mut self.out.profile;
+                let pid = i32::try_from(fields.number(Role::Pid))
+                    .ok()
+                    .filter(|pid| *pid > 0);
+                profile.pid = profile.pid.or(pid);
+                for (role, fact) in [
+                    (Role::Name, "jvm"),
+                    (Role::Value, "jvm_version"),
+                    (Role::Arguments, "java_arguments"),
+                ] {
+                    let text = text(known, role);
+                    if let Some(text) =
+                        text.filter(|_| profile.facts.iter().all(|(of, _)| of != fact))
+                    {
+                        profile.facts.push((fact.to_owned(), text));
+                    }
+                }
+            }
+            Meaning::ThreadDump => {
+                if let Some(dump) = text(known, Role::Object) {
+                    self.out.dumps.push((ts, dump));
+                }
+            }
+        }
+    }
+
+    fn runtime(
+        &mut self,
+        chunk: &Chunk,
+        kind: RuntimeKind,
+        fields: &Fields<'_>,
+        known: &mut Known<'_>,
+    ) {
+        let object = fields.value(Role::Object);
+        let object = object.and_then(|value| known.constants().text(value));
+        let port = fields.number(Role::Port);
+        let object = object.map(|object| match kind {
+            RuntimeKind::SocketRead | RuntimeKind::SocketWrite if port > 0 => {
+                format!("{object}:{port}")
+            }
+            RuntimeKind::MonitorEnter | RuntimeKind::MonitorWait | RuntimeKind::Park => {
+                object.replace('/', ".")
+            }
+            _ => object,
+        });
+        let profile = &mut self.out.profile;
+        let owner = match fields.number(Role::Owner) {
+            0 => None,
+            key => known.thread(key, profile),
+        };
+        let thread = match fields.number(Role::Thread) {
+            0 => None,
+            key => known.thread(key, profile),
+        };
+        let stack = match fields.number(Role::Stack) {
+            0 => NO_STACK,
+            key => known.stack(key, profile),
+        };
+        let address = fields.number(Role::Address) as u64;
+        profile.events.push(RuntimeEvent {
+            ts: chunk.header.time(fields.number(Role::Start)),
+            dur: chunk.header.span(fields.number(Role::Duration)).max(0),
+            kind,
+            thread,
+            stack,
+            object: object.filter(|object| !object.is_empty()),
+            address: (address != 0).then_some(address),
+            owner,
+            bytes: fields
+                .value(Role::Bytes)
+                .map(|_| fields.number(Role::Bytes)),
+        });
+    }
+
+    fn finish(mut self) -> Read {
+        let profile = &mut self.out.profile;
+        profile.interval = interval(&self.settings, self.is_wall);
+        let interval = profile.interval.unwrap_or(0);
+        for point in &mut profile.points {
+            // Until 4.2 the length was not told beside the count.
+            if point.credits > 1 && point.span == 0 {
+                point.span = interval.saturating_mul(i64::from(point.credits));
+            }
+        }
+        for (name, value) in self.settings {
+            let is_of_profiler = name.starts_with("jdk.ActiveSetting#");
+            if let (true, Some((_, name))) = (is_of_profiler, name.split_once('#')) {
+                profile.facts.push((format!("setting.{name}"), value));
+            }
+        }
+        profile.sort();
+        self.out
+    }
+}
+
+/// How a chunk's events are laid out: as its header says, as async-profiler puts it first, or as a look at
+/// all of it finds.
+fn chunk_types(bytes: &[u8], chunk: &Chunk, walk: &mut Option<Walk>) -> Option<Types> {
+    let said = usize::try_from(chunk.header.metadata_at).ok();
+    let said = said.filter(|at| *at >= HEADER_BYTES);
+    let mut first = said.into_iter().chain([HEADER_BYTES]);
+    first.find_map(|at| Types::read(bytes, at)).or_else(|| {
+        let walk = walk.get_or_insert_with(|| look_at_all(bytes));
+        let mut last = walk.metadata.iter().rev();
+        last.find_map(|at| Types::read(bytes, *at))
+    })
+}
+
+fn chunk_pools(bytes: &[u8], chunk: &Chunk, types: &Types, walk: &mut Option<Walk>) -> Pools {
+    let mut pools = Pools::default();
+    let said = usize::try_from(chunk.header.pools_at).ok();
+    let said = said.filter(|at| *at >= HEADER_BYTES && chunk.is_whole);
+    if let Some(last) = said
+        && pools.add_chain(bytes, last, types).is_some()
+    {
+        return pools;
+    }
+    let walk = walk.get_or_insert_with(|| look_at_all(bytes));
+    for at in &walk.checkpoints {
+        if pools.add(bytes, *at, types).is_none() {
+            pools.damaged += 1;
+        }
+    }
+    pools
+}
+
+fn look_at_all(bytes: &[u8]) -> Walk {
+    let mut walk = Walk::default();
+    let mut at = HEADER_BYTES;
+    while let Some((id, _, next)) = event_at(bytes, at) {
+        match id {
+            0 => walk.metadata.push(at),
+            1 => walk.checkpoints.push(at),
+            _ => {}
+        }
+        at = next;
+    }
+    walk
+}
+
+/// The type of the event that lies there, where its fields begin and where the next one does.
+#[inline]
+fn event_at(bytes: &[u8], at: usize) -> Option<(i64, usize, usize)> {
+    let mut cursor = Cursor::new(bytes, at);
+    let size = usize::try_from(cursor.varint()?).ok()?;
+    let next = at.checked_add(size).filter(|next| *next <= bytes.len())?;
+    let id = cursor.varint()?;
+    (cursor.at() <= next).then_some((id, cursor.at(), next))
+}
+
+/// Time between samples of a thread, as the profiler was told.
+fn interval(settings: &BTreeMap<String, String>, is_wall: bool) -> Option<Ns> {
+    let number = |name: &str| {
+        let found = settings
+            .iter()
+            .find(|(of, _)| of.split_once('#').is_some_and(|(_, of)| of == name));
+        found
+            .and_then(|(_, value)| value.parse::<i64>().ok())
+            .filter(|ns| *ns > 0)
+    };
+    let own = number("wall").filter(|_| is_wall);
+    // `wall` stands for itself beside another event, `interval` for the event that was asked for.
+    own.or_else(|| number("interval"))
+        .or(is_wall.then_some(WALL_INTERVAL))
+}
+
+/// Of async-profiler, if nobody tells.
+const WALL_INTERVAL: Ns = 50_000_000;

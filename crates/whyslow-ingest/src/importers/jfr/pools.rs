@@ -1,0 +1,158 @@
+//! Constants: what the keys in events stand for. They belong to one chunk.
+
+use rustc_hash::FxHashMap;
+
+use super::bytes::{Cursor, Text};
+use super::metadata::{Class, Field, Shape, Types};
+
+/// Checkpoints in a chain; a chain that goes in circles ends there.
+const CHAIN_MAX: usize = 1 << 16;
+
+/// Where each constant lies, by the id of its class and its key.
+#[derive(Debug, Default)]
+pub(super) struct Pools {
+    places: FxHashMap<i64, FxHashMap<i64, usize>>,
+    /// Checkpoints of which a part could not be read.
+    pub(super) damaged: u64,
+}
+
+impl Pools {
+    /// Those of the checkpoint that lies there, and of all that it names as before it.
+    pub(super) fn add_chain(&mut self, bytes: &[u8], last: usize, types: &Types) -> Option<()> {
+        let mut at = last;
+        for _ in 0..CHAIN_MAX {
+            let delta = self.add(bytes, at, types)?;
+            if delta == 0 {
+                return Some(());
+            }
+            // Deltas go back; each step must, or the chain would not end.
+            let before = i64::try_from(at).ok()?.checked_add(delta)?;
+            let before = usize::try_from(before).ok()?;
+            if before >= at {
+                return None;
+            }
+            at = before;
+        }
+        None
+    }
+
+    /// Those of one checkpoint; the distance to the one before it.
+    pub(super) fn add(&mut self, bytes: &[u8], at: usize, types: &Types) -> Option<i64> {
+        let mut cursor = Cursor::new(bytes, at);
+        let size = usize::try_from(cursor.varint()?).ok()?;
+        let end = at.checked_add(size).filter(|end| *end <= bytes.len())?;
+        let mut cursor = Cursor::new(&bytes[..end], cursor.at());
+        if cursor.varint()? != 1 {
+            return None;
+        }
+        // Start, duration.
+        cursor.varint()?;
+        cursor.varint()?;
+        let delta = cursor.varint()?;
+        cursor.byte()?;
+        if self.values(&mut cursor, types).is_none() {
+            self.damaged += 1;
+        }
+        Some(delta)
+    }
+
+    fn values(&mut self, cursor: &mut Cursor<'_>, types: &Types) -> Option<()> {
+        for _ in 0..cursor.count()? {
+            let class = types.class(cursor.varint()?)?;
+            let count = cursor.count()?;
+            let places = self.places.entry(class.id).or_default();
+            for _ in 0..count {
+                let key = cursor.varint()?;
+                let place = cursor.at();
+                types.skip_value(cursor, class.shape)?;
+                places.insert(key, place);
+            }
+        }
+        Some(())
+    }
+
+    pub(super) fn place(&self, class: i64, key: i64) -> Option<usize> {
+        self.places.get(&class)?.get(&key).copied()
+    }
+}
+
+/// A chunk's bytes with what its keys stand for.
+#[derive(Clone, Copy)]
+pub(super) struct Constants<'c> {
+    pub(super) bytes: &'c [u8],
+    pub(super) types: &'c Types,
+    pub(super) pools: &'c Pools,
+}
+
+impl<'c> Constants<'c> {
+    /// The field of a constant.
+    pub(super) fn field(&self, class: &Class, key: i64, name: &str) -> Option<Value<'c>> {
+        let place = self.pools.place(class.id, key)?;
+        let class = self.types.class(class.id)?;
+        let (cursor, field) = self.types.field_of((self.bytes, place), class, name)?;
+        Some(Value {
+            cursor,
+            class: field.class,
+            is_key: field.is_key,
+        })
+    }
+
+    /// What the value says: of a symbol its text, of a class its name, of a state its word.
+    pub(super) fn text(&self, value: Value<'_>) -> Option<String> {
+        self.text_within(value, 0)
+    }
+
+    fn text_within(&self, mut value: Value<'_>, depth: usize) -> Option<String> {
+        // A class names a symbol, a symbol holds a string, a string may be one of the pool.
+        if depth > 4 {
+            return None;
+        }
+        if !value.is_key {
+            return match value.cursor.text()? {
+                Text::Plain(text) => Some(text),
+                Text::Null => None,
+                Text::Pooled(key) => {
+                    let class = self.types.named("java.lang.String")?;
+                    let place = self.pools.place(class.id, key)?;
+                    match Cursor::new(self.bytes, place).text()? {
+                        Text::Plain(text) => Some(text),
+                        Text::Null | Text::Pooled(_) => None,
+                    }
+                }
+            };
+        }
+        let key = value.cursor.varint()?;
+        self.constant_text(value.class, key, depth)
+    }
+
+    /// The text of a constant: that of the field which names it, else of the first that is one.
+    pub(super) fn constant_text(&self, class: i64, key: i64, depth: usize) -> Option<String> {
+        let class = self.types.class(class)?;
+        if class.name == "java.lang.String" {
+            let place = self.pools.place(class.id, key)?;
+            let cursor = Cursor::new(self.bytes, place);
+            let value = Value {
+                cursor,
+                class: class.id,
+                is_key: false,
+            };
+            return self.text_within(value, depth + 1);
+        }
+        let names = ["name", "string", "description"];
+        let named = class
+            .fields
+            .iter()
+            .find(|field| names.contains(&field.name.as_str()));
+        let is_text = |field: &&Field| field.shape == Shape::Text && !field.is_array;
+        let field = named.or_else(|| class.fields.iter().find(is_text))?;
+        self.text_within(self.field(class, key, &field.name)?, depth + 1)
+    }
+}
+
+/// A value that has been found and not yet read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Value<'b> {
+    pub(super) cursor: Cursor<'b>,
+    pub(super) class: i64,
+    pub(super) is_key: bool,
+}

@@ -1,0 +1,311 @@
+//! Threads, methods and stacks of a chunk, as those of the profile.
+
+use rustc_hash::FxHashMap;
+
+use super::bytes::Cursor;
+use super::metadata::{Class, Field, Types};
+use super::pools::Constants;
+use crate::profile::{CodeFrame, CodeKind, NO_STACK, Profile, SampledThread};
+
+/// Frames that are taken of one stack.
+const FRAMES_MAX: usize = 4096;
+
+/// Words of async-profiler for what a thread does, and of the JDK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StateWord {
+    Runnable,
+    Sleeping,
+    /// Of samples of what uses a CPU.
+    Default,
+    Other,
+}
+
+impl StateWord {
+    fn of(word: &str) -> Self {
+        match word {
+            "STATE_RUNNABLE" => Self::Runnable,
+            "STATE_SLEEPING" => Self::Sleeping,
+            "STATE_DEFAULT" => Self::Default,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What other chunks of a profiler said, whose keys stay the same: for a chunk that was never finished.
+#[derive(Debug, Default)]
+pub(super) struct Carried {
+    threads: FxHashMap<i64, u32>,
+    stacks: FxHashMap<i64, u32>,
+}
+
+/// What the keys of one chunk turned out to be.
+pub(super) struct Known<'c> {
+    constants: Constants<'c>,
+    keys_are_tids: bool,
+    classes: Classes<'c>,
+    threads: FxHashMap<i64, Option<u32>>,
+    states: FxHashMap<i64, StateWord>,
+    stacks: FxHashMap<i64, u32>,
+    /// Frames by method, line and type.
+    frames: FxHashMap<(i64, i32, i64), u32>,
+    /// Methods by key: name and whether it is code of the machine, of the kernel, or of Java.
+    methods: FxHashMap<i64, Option<(String, String)>>,
+    pub(super) unresolved: u64,
+    /// Stacks that their writer cut.
+    pub(super) truncated: u64,
+}
+
+/// Classes that are looked at.
+#[derive(Clone, Copy)]
+struct Classes<'c> {
+    thread: Option<&'c Class>,
+    state: Option<&'c Class>,
+    trace: Option<&'c Class>,
+    frame: Option<&'c Class>,
+    method: Option<&'c Class>,
+}
+
+impl<'c> Classes<'c> {
+    fn of(types: &'c Types) -> Self {
+        let trace = types.named("jdk.types.StackTrace");
+        Self {
+            thread: types.named("java.lang.Thread"),
+            state: types.named("jdk.types.ThreadState"),
+            trace,
+            frame: types.named("jdk.types.StackFrame"),
+            method: types.named("jdk.types.Method"),
+        }
+    }
+}
+
+impl<'c> Known<'c> {
+    pub(super) fn new(constants: Constants<'c>, keys_are_tids: bool) -> Self {
+        Self {
+            constants,
+            keys_are_tids,
+            classes: Classes::of(constants.types),
+            threads: FxHashMap::default(),
+            states: FxHashMap::default(),
+            stacks: FxHashMap::default(),
+            frames: FxHashMap::default(),
+            methods: FxHashMap::default(),
+            unresolved: 0,
+            truncated: 0,
+        }
+    }
+
+    pub(super) fn constants(&self) -> &Constants<'c> {
+        &self.constants
+    }
+
+    /// Takes over what other chunks said of keys that this one does not explain.
+    pub(super) fn carry(&mut self, carried: &Carried) {
+        let pools = self.constants.pools;
+        let is_known = |class: Option<&Class>, key: i64| {
+            class.is_some_and(|class| pools.place(class.id, key).is_some())
+        };
+        let threads = carried
+            .threads
+            .iter()
+            .map(|(key, thread)| (*key, Some(*thread)));
+        let classes = self.classes;
+        self.threads
+            .extend(threads.filter(|(key, _)| !is_known(classes.thread, *key)));
+        let stacks = carried.stacks.iter().map(|(key, stack)| (*key, *stack));
+        self.stacks
+            .extend(stacks.filter(|(key, _)| !is_known(classes.trace, *key)));
+    }
+
+    /// Hands on what it said.
+    pub(super) fn hand_on(&self, carried: &mut Carried) {
+        let threads = self.threads.iter();
+        carried
+            .threads
+            .extend(threads.filter_map(|(key, thread)| Some((*key, (*thread)?))));
+        let known = self.stacks.iter().filter(|(_, stack)| **stack != NO_STACK);
+        carried
+            .stacks
+            .extend(known.map(|(key, stack)| (*key, *stack)));
+    }
+
+    /// The thread of this key; keys that nothing explains are numbers of threads if the writer says so.
+    #[inline]
+    pub(super) fn thread(&mut self, key: i64, profile: &mut Profile) -> Option<u32> {
+        if let Some(known) = self.threads.get(&key) {
+            return *known;
+        }
+        let mut found = self.read_thread(key);
+        if found.is_none() && key != 0 {
+            self.unresolved += 1;
+            let tid = i32::try_from(key)
+                .ok()
+                .filter(|tid| self.keys_are_tids && *tid > 0);
+            found = tid.map(|tid| SampledThread {
+                tid: Some(tid),
+                ..SampledThread::default()
+            });
+        }
+        let found = found.map(|thread| profile.thread(thread));
+        self.threads.insert(key, found);
+        found
+    }
+
+    fn read_thread(&self, key: i64) -> Option<SampledThread> {
+        let class = self.classes.thread?;
+        let number = |name| {
+            let mut value = self.constants.field(class, key, name)?;
+            value.cursor.varint()
+        };
+        let text = |name| {
+            let value = self.constants.field(class, key, name)?;
+            self.constants.text(value).filter(|text| !text.is_empty())
+        };
+        let tid = number("osThreadId").and_then(|tid| i32::try_from(tid).ok());
+        let thread = SampledThread {
+            tid: tid.filter(|tid| *tid > 0),
+            runtime_id: number("javaThreadId").filter(|id| *id > 0),
+            name: text("javaName").or_else(|| text("osName")),
+        };
+        (thread != SampledThread::default()).then_some(thread)
+    }
+
+    #[inline]
+    pub(super) fn state(&mut self, key: i64) -> StateWord {
+        if let Some(known) = self.states.get(&key) {
+            return *known;
+        }
+        let class = self.classes.state;
+        let word = class.and_then(|class| self.constants.constant_text(class.id, key, 0));
+        let state = word.map_or(StateWord::Other, |word| StateWord::of(&word));
+        self.states.insert(key, state);
+        state
+    }
+
+    #[inline]
+    pub(super) fn stack(&mut self, key: i64, profile: &mut Profile) -> u32 {
+        if let Some(known) = self.stacks.get(&key) {
+            return *known;
+        }
+        let stack = self.read_stack(key, profile).unwrap_or_else(|| {
+            self.unresolved += u64::from(key != 0);
+            NO_STACK
+        });
+        self.stacks.insert(key, stack);
+        stack
+    }
+
+    fn read_stack(&mut self, key: i64, profile: &mut Profile) -> Option<u32> {
+        let class = self.classes.trace?;
+        let frame_class = self.classes.frame?;
+        let place = self.constants.pools.place(class.id, key)?;
+        let types = self.constants.types;
+        let mut cursor = Cursor::new(self.constants.bytes, place);
+        let mut frames = Vec::new();
+        for field in &class.fields {
+            match field.name.as_str() {
+                "truncated" => self.truncated += u64::from(cursor.byte()? != 0),
+                "frames" if field.is_array && !field.is_key => {
+                    for _ in 0..cursor.count()? {
+                        let frame = self.read_frame(&mut cursor, frame_class, profile)?;
+                        if frames.len() < FRAMES_MAX {
+                            frames.push(frame);
+                        }
+                    }
+                }
+                _ => types.skip(&mut cursor, field)?,
+            }
+        }
+        Some(profile.stack(&frames))
+    }
+
+    fn read_frame(
+        &mut self,
+        cursor: &mut Cursor<'c>,
+        class: &'c Class,
+        profile: &mut Profile,
+    ) -> Option<u32> {
+        let (mut method, mut line, mut kind) = (0, 0, (0, 0));
+        for field in &class.fields {
+            match field.name.as_str() {
+                "method" if is_number(field) => method = cursor.varint()?,
+                "lineNumber" if is_number(field) => line = cursor.varint()? as i32,
+                "type" if is_number(field) => kind = (field.class, cursor.varint()?),
+                _ => self.constants.types.skip(cursor, field)?,
+            }
+        }
+        if let Some(known) = self.frames.get(&(method, line, kind.1)) {
+            return Some(*known);
+        }
+        let word = self.constants.constant_text(kind.0, kind.1, 0);
+        let frame = self.code_frame(method, line, word.as_deref());
+        let id = profile.frame(frame);
+        self.frames.insert((method, line, kind.1), id);
+        Some(id)
+    }
+
+    fn code_frame(&mut self, method: i64, line: i32, kind: Option<&str>) -> CodeFrame {
+        let kind = match kind {
+            Some("Kernel") => CodeKind::Kernel,
+            Some("Native" | "C++") => CodeKind::User,
+            _ => CodeKind::Managed,
+        };
+        let Some((class, name)) = self.method(method) else {
+            self.unresolved += 1;
+            return CodeFrame {
+                kind,
+                function: format!("unresolved 0x{method:x}"),
+                module: None,
+                line: None,
+            };
+        };
+        if kind == CodeKind::Managed {
+            let class = class.replace('/', ".");
+            let function = if class.is_empty() {
+                name
+            } else {
+                format!("{class}.{name}")
+            };
+            let line = (line > 0).then_some(line);
+            return CodeFrame {
+                kind,
+                function,
+                module: None,
+                line,
+            };
+        }
+        // async-profiler marks functions of the kernel in their names.
+        let name = name
+            .strip_suffix("_[k]")
+            .map_or(name.clone(), str::to_owned);
+        CodeFrame {
+            kind,
+            function: name,
+            module: (!class.is_empty()).then_some(class),
+            line: None,
+        }
+    }
+
+    /// Class and name of a method.
+    fn method(&mut self, key: i64) -> Option<(String, String)> {
+        if let Some(known) = self.methods.get(&key) {
+            return known.clone();
+        }
+        let read = || {
+            let class = self.classes.method?;
+            let name = self.constants.field(class, key, "name")?;
+            let name = self.constants.text(name)?;
+            let of = self.constants.field(class, key, "type");
+            let of = of
+                .and_then(|of| self.constants.text(of))
+                .unwrap_or_default();
+            Some((of, name))
+        };
+        let method = read();
+        self.methods.insert(key, method.clone());
+        method
+    }
+}
+
+fn is_number(field: &Field) -> bool {
+    !field.is_array && field.shape == super::metadata::Shape::Number
+}

@@ -1,0 +1,257 @@
+//! The arguments of a call as strace writes them, one by one.
+//!
+//! Commas separate arguments, but not within strings, structures, lists and the annotations of
+//! descriptors (`3</tmp/a,b>`). A string that was cut ends with `"...`; comments stand between `/*` and
+//! `*/`.
+
+/// Deeper nesting is no argument of any call.
+const DEPTH_MAX: usize = 64;
+
+/// One by one, without the blanks around; ends at the parenthesis that closes the call, or with the text.
+pub(super) struct Args<'t> {
+    rest: &'t str,
+    /// What stands behind the closing parenthesis, once it was met.
+    after: Option<&'t str>,
+    is_over: bool,
+}
+
+impl<'t> Args<'t> {
+    /// Of what stands behind the parenthesis that opens.
+    pub(super) fn new(text: &'t str) -> Self {
+        Self {
+            rest: text,
+            after: None,
+            is_over: false,
+        }
+    }
+
+    /// What follows the call, after all arguments were taken.
+    pub(super) fn after(&self) -> Option<&'t str> {
+        self.after
+    }
+}
+
+impl<'t> Iterator for Args<'t> {
+    type Item = &'t str;
+
+    fn next(&mut self) -> Option<&'t str> {
+        if self.is_over {
+            return None;
+        }
+        let (end, stop) = extent(self.rest);
+        let argument = self.rest[..end].trim();
+        match stop {
+            Stop::Comma => self.rest = &self.rest[end + 1..],
+            Stop::Close => {
+                self.is_over = true;
+                self.after = Some(&self.rest[end + 1..]);
+            }
+            Stop::End => {
+                self.is_over = true;
+                self.rest = "";
+            }
+        }
+        // `getpid()` has none.
+        (stop == Stop::Comma || !argument.is_empty()).then_some(argument)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Comma,
+    Close,
+    End,
+}
+
+/// How far the first argument goes, and what ends it.
+fn extent(text: &str) -> (usize, Stop) {
+    let bytes = text.as_bytes();
+    let (mut at, mut depth) = (0, 0_usize);
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'"' => at = string_end(bytes, at),
+            b'<' if is_annotation(bytes, at) => at = annotation_end(bytes, at),
+            b'/' if bytes.get(at + 1) == Some(&b'*') => at = comment_end(bytes, at),
+            b'(' | b'[' | b'{' if depth < DEPTH_MAX => depth += 1,
+            b')' if depth == 0 => return (at, Stop::Close),
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => return (at, Stop::Comma),
+            _ => {}
+        }
+        at += 1;
+    }
+    (text.len(), Stop::End)
+}
+
+/// The quote that ends the string, or the last byte.
+fn string_end(bytes: &[u8], begin: usize) -> usize {
+    let mut at = begin + 1;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 1,
+            b'"' => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    bytes.len() - 1
+}
+
+/// Behind a number or a name, as in `AT_FDCWD</tmp>`; else it is a sign of an expression.
+fn is_annotation(bytes: &[u8], at: usize) -> bool {
+    let before = at.checked_sub(1).map(|before| bytes[before]);
+    before.is_some_and(|byte| byte.is_ascii_alphanumeric()) && bytes.get(at + 1) != Some(&b'<')
+}
+
+/// The angle that ends the annotation: that of an arrow (`->`) does not. Names have theirs escaped.
+fn annotation_end(bytes: &[u8], begin: usize) -> usize {
+    let mut depth = 0_usize;
+    for at in begin..bytes.len() {
+        match bytes[at] {
+            b'<' => depth += 1,
+            b'>' if bytes[at - 1] != b'-' => {
+                depth -= 1;
+                if depth == 0 {
+                    return at;
+                }
+            }
+            _ => {}
+        }
+    }
+    // Of a line that was cut: what follows may be an argument.
+    begin
+}
+
+fn comment_end(bytes: &[u8], begin: usize) -> usize {
+    let found = bytes[begin..].windows(2).position(|two| two == b"*/");
+    found.map_or(begin, |found| begin + found + 1)
+}
+
+/// What a string stands for, and whether strace left some of it out.
+pub(super) fn string(text: &str) -> Option<(Vec<u8>, bool)> {
+    let inner = text.strip_prefix('"')?;
+    let bytes = inner.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    loop {
+        match *bytes.get(at)? {
+            b'"' => return Some((out, inner[at + 1..].starts_with("..."))),
+            b'\\' => at += unescaped(&bytes[at + 1..], &mut out)?,
+            byte => out.push(byte),
+        }
+        at += 1;
+    }
+}
+
+/// Pushes what an escape stands for; how many bytes it has behind the backslash.
+pub(super) fn unescaped(rest: &[u8], out: &mut Vec<u8>) -> Option<usize> {
+    let first = *rest.first()?;
+    let plain = match first {
+        b'n' => b'\n',
+        b't' => b'\t',
+        b'r' => b'\r',
+        b'f' => 0x0c,
+        b'v' => 0x0b,
+        b'x' => {
+            let digits = std::str::from_utf8(rest.get(1..3)?).ok()?;
+            out.push(u8::from_str_radix(digits, 16).ok()?);
+            return Some(3);
+        }
+        b'0'..=b'7' => {
+            let octal = rest.iter().take(3);
+            let digits = octal.take_while(|byte| matches!(byte, b'0'..=b'7'));
+            let (count, value) = digits.fold((0, 0_u32), |(count, value), digit| {
+                (count + 1, value * 8 + u32::from(digit - b'0'))
+            });
+            out.push(value as u8);
+            return Some(count);
+        }
+        other => other,
+    };
+    out.push(plain);
+    Some(1)
+}
+
+/// A number, with what is known of it behind: `3</etc/passwd>`, `AT_FDCWD</tmp>`.
+pub(super) fn annotated(text: &str) -> (&str, Option<&str>) {
+    let Some(begin) = text
+        .find('<')
+        .filter(|at| is_annotation(text.as_bytes(), *at))
+    else {
+        return (text, None);
+    };
+    let end = annotation_end(text.as_bytes(), begin);
+    let inner = (end > begin).then(|| &text[begin + 1..end]);
+    (&text[..begin], inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_told_apart() {
+        let check = |text: &str, want: &[&str], after: Option<&str>| {
+            let mut args = Args::new(text);
+            let found: Vec<&str> = args.by_ref().collect();
+            assert_eq!(found, want, "{text}");
+            assert_eq!(args.after(), after, "{text}");
+        };
+        check(") = 5", &[], Some(" = 5"));
+        check(
+            "3, \"a, b)\", 10) = 5",
+            &["3", "\"a, b)\"", "10"],
+            Some(" = 5"),
+        );
+        check(
+            "3</tmp/a,b)>, [{fd=3}, {fd=4}], 0) = 0",
+            &["3</tmp/a,b)>", "[{fd=3}, {fd=4}]", "0"],
+            Some(" = 0"),
+        );
+        check(
+            "5<TCP:[127.0.0.1:60437->127.0.0.1:44450]>, NULL) = 0",
+            &["5<TCP:[127.0.0.1:60437->127.0.0.1:44450]>", "NULL"],
+            Some(" = 0"),
+        );
+        check(
+            "\"/bin/x\", [\"x\"], 0x7f /* 35 vars */) = 0",
+            &["\"/bin/x\"", "[\"x\"]", "0x7f /* 35 vars */"],
+            Some(" = 0"),
+        );
+        check(
+            "{f(1, 2)}, \"\\\")\"...) = 0",
+            &["{f(1, 2)}", "\"\\\")\"..."],
+            Some(" = 0"),
+        );
+        check("3, \"abc", &["3", "\"abc"], None);
+        check("3, ", &["3"], None);
+        check("1<<2, 4) = 0", &["1<<2", "4"], Some(" = 0"));
+        check("3<cut, 4) = 0", &["3<cut", "4"], Some(" = 0"));
+        check("\"", &["\""], None);
+        check("/*", &["/*"], None);
+    }
+
+    #[test]
+    fn strings_are_what_they_stand_for() {
+        let check = |text: &str, want: &[u8], is_cut: bool| {
+            assert_eq!(string(text), Some((want.to_vec(), is_cut)), "{text}");
+        };
+        check(r#""/etc/passwd""#, b"/etc/passwd", false);
+        check(r#""a\n\t\"\\b"..."#, b"a\n\t\"\\b", true);
+        check(r#""\303\2444\0x\x41""#, b"\xc3\xa44\0xA", false);
+        for wrong in ["", "\"", "x", r#""\x4""#, r#""\"#] {
+            assert_eq!(string(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_known_of_a_number_stands_behind_it() {
+        let check = |text: &str, want| assert_eq!(annotated(text), want, "{text}");
+        check("3", ("3", None));
+        check("3</etc/passwd>", ("3", Some("/etc/passwd")));
+        check("3</tmp/x>(deleted)", ("3", Some("/tmp/x")));
+        check("AT_FDCWD</tmp>", ("AT_FDCWD", Some("/tmp")));
+        check("1<<2", ("1<<2", None));
+        check("3<cut", ("3", None));
+    }
+}

@@ -1,0 +1,326 @@
+//! Profiles: held in memory, sorted, and let in between the events of traces.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use whyslow_model::Ns;
+use whyslow_model::stat::{self, Stat};
+
+use super::ImportError;
+use super::account::{Account, LogEntry};
+use crate::importers::jfr;
+use crate::limits;
+use crate::profile::gaps::{self, Gaps, Off};
+use crate::profile::{Point, Profile};
+use crate::trackers::{Sampled, Source};
+
+/// What profiles are called in tables.
+const LABEL: &str = "profile";
+
+/// What all profiles tell, in order of time.
+#[derive(Default)]
+pub(super) struct ProfileQueue {
+    sources: Vec<Queued>,
+}
+
+struct Queued {
+    source: usize,
+    profile: Profile,
+    gaps: Gaps,
+    shift: Ns,
+    next_point: usize,
+    next_gap: usize,
+    next_event: usize,
+    facts: Vec<(String, String)>,
+    counts: Vec<(String, u64)>,
+    remarks: Vec<(&'static Stat, u64, Vec<LogEntry>)>,
+}
+
+impl ProfileQueue {
+    pub(super) fn add_jfr(
+        &mut self,
+        source: usize,
+        path: &Path,
+        shift: Ns,
+    ) -> Result<(), ImportError> {
+        let (bytes, remark) = read(path)?;
+        let read = jfr::read(&bytes);
+        drop(bytes);
+        let mut remarks = damage(&read.damage, source);
+        remarks
+            .extend(remark.map(|text| (&stat::PROFILE_LOST, 1, vec![entry(source, None, text)])));
+        let counts = read.counts.into_iter().collect();
+        self.add(Queued::new(source, (read.profile, shift), counts, remarks));
+        Ok(())
+    }
+
+    fn add(&mut self, queued: Queued) {
+        self.sources.push(queued);
+    }
+
+    pub(super) fn open_account(&self, account: &mut Account) {
+        for queued in &self.sources {
+            let label = match queued.source {
+                0 => LABEL.to_owned(),
+                number => format!("{LABEL}{number}"),
+            };
+            for (key, value) in &queued.facts {
+                account.add_fact(&label, key, value);
+            }
+            let mut all = 0;
+            for (name, count) in &queued.counts {
+                account.add_events(&label, name, *count);
+                all += count;
+            }
+            account.add_records(all, 0);
+            for (stat, count, examples) in &queued.remarks {
+                account.add_anomaly(stat, *count, examples);
+            }
+        }
+    }
+
+    /// Whether anything comes before this time.
+    #[inline]
+    pub(super) fn is_due(&self, ts: Ns) -> bool {
+        let nexts = self.sources.iter().filter_map(Queued::next_ts);
+        nexts.min().is_some_and(|next| next < ts)
+    }
+
+    /// Gives all that comes before that time, or all that is left.
+    pub(super) fn until(
+        &mut self,
+        ts: Option<Ns>,
+        take: &mut dyn FnMut(Source<'_>, &Sampled<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        loop {
+            let nexts = self.sources.iter().enumerate();
+            let nexts = nexts.filter_map(|(number, queued)| Some((queued.next_ts()?, number)));
+            let Some((next, number)) = nexts.min() else {
+                break;
+            };
+            if ts.is_some_and(|ts| next >= ts) {
+                break;
+            }
+            // As long as it is the turn of this one: with one profile, that is all of it.
+            let others = self
+                .sources
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != number);
+            let until = others
+                .filter_map(|(_, queued)| queued.next_ts())
+                .chain(ts)
+                .min();
+            self.sources[number].until((number, until.unwrap_or(Ns::MAX)), take)?;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Queued {
+    fn new(
+        source: usize,
+        (mut profile, shift): (Profile, Ns),
+        counts: Vec<(String, u64)>,
+        mut remarks: Vec<(&'static Stat, u64, Vec<LogEntry>)>,
+    ) -> Self {
+        let mut facts = profile.facts.clone();
+        if let Some(interval) = profile.interval {
+            facts.push(("sample_interval_ns".to_owned(), interval.to_string()));
+        }
+        let gaps = gaps::find(&mut profile).unwrap_or_else(|off| {
+            let reason = match off {
+                Off::NotWall => "no sampler went round all threads",
+                Off::NoInterval => "nobody tells how often each thread should have been sampled",
+            };
+            let remark = entry(source, None, reason.to_owned());
+            if !profile.points.is_empty() {
+                remarks.push((&stat::GAPS_NOT_LOOKED_FOR, 1, vec![remark]));
+            }
+            Gaps::default()
+        });
+        Self {
+            source,
+            profile,
+            gaps,
+            shift,
+            next_point: 0,
+            next_gap: 0,
+            next_event: 0,
+            facts,
+            counts,
+            remarks,
+        }
+    }
+
+    #[inline]
+    fn point_ts(&self) -> Ns {
+        self.profile
+            .points
+            .get(self.next_point)
+            .map_or(Ns::MAX, |point| point.ts)
+    }
+
+    #[inline]
+    fn event_ts(&self) -> Ns {
+        self.profile
+            .events
+            .get(self.next_event)
+            .map_or(Ns::MAX, |event| event.ts)
+    }
+
+    #[inline]
+    fn gap_ts(&self) -> Ns {
+        self.gaps
+            .gaps
+            .get(self.next_gap)
+            .map_or(Ns::MAX, |gap| gap.ts)
+    }
+
+    #[inline]
+    fn next_ts(&self) -> Option<Ns> {
+        let next = self.point_ts().min(self.event_ts()).min(self.gap_ts());
+        (next < Ns::MAX).then(|| next.saturating_add(self.shift))
+    }
+
+    fn until(
+        &mut self,
+        (number, until): (usize, Ns),
+        take: &mut dyn FnMut(Source<'_>, &Sampled<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut is_first = true;
+        while let Some(next) = self.next_ts() {
+            // At least one, as others may begin at the same time.
+            if next >= until && !is_first {
+                break;
+            }
+            is_first = false;
+            let source = Source {
+                number,
+                profile: &self.profile,
+            };
+            let (point, event, gap) = (self.point_ts(), self.event_ts(), self.gap_ts());
+            if gap <= point && gap <= event {
+                take(
+                    source,
+                    &Sampled::Gap(&self.gaps.gaps[self.next_gap], self.shift),
+                )?;
+                self.next_gap += 1;
+            } else if event <= point {
+                let event = &self.profile.events[self.next_event];
+                take(source, &Sampled::Runtime(event, self.shift))?;
+                self.next_event += 1;
+            } else {
+                let at = self.next_point;
+                self.next_point += 1;
+                if self.gaps.is_queued.get(at).copied().unwrap_or(false) {
+                    continue;
+                }
+                let (point, since) = self.stretch(at);
+                take(source, &Sampled::Point(&point, since))?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// A sample as it is written, and since when its time counts.
+    #[inline]
+    fn stretch(&self, at: usize) -> (Point, Ns) {
+        let mut point = self.profile.points[at];
+        let since = match self.gaps.since.get(at) {
+            Some(since) => *since,
+            // Where gaps mean nothing, each stands for one interval.
+            None => point.ts.saturating_sub(self.profile.interval.unwrap_or(0)),
+        };
+        point.ts = point.ts.saturating_add(self.shift);
+        (point, since.saturating_add(self.shift))
+    }
+}
+
+fn entry(source: usize, byte_offset: Option<u64>, text: String) -> LogEntry {
+    LogEntry {
+        source: Some(format!("{LABEL}{source}")),
+        byte_offset: byte_offset.map(|offset| offset as i64),
+        ts: None,
+        text,
+    }
+}
+
+/// What of a JFR file could not be read, as it is told.
+fn damage(damage: &jfr::Damage, source: usize) -> Vec<(&'static Stat, u64, Vec<LogEntry>)> {
+    let places = |places: &[jfr::Place], what: &str| {
+        let shown = places.iter().take(limits::LOG_EXAMPLES_MAX);
+        let entries = shown.map(|place| {
+            entry(
+                source,
+                Some(place.offset as u64),
+                format!("{} {what}", place.count),
+            )
+        });
+        entries.collect::<Vec<_>>()
+    };
+    let (unfinished, lost) = (&damage.unfinished, &damage.lost);
+    let lost_bytes = lost.iter().map(|place| place.count).sum();
+    vec![
+        (
+            &stat::PROFILE_UNFINISHED,
+            unfinished.len() as u64,
+            places(unfinished, "events kept"),
+        ),
+        (&stat::PROFILE_LOST, lost_bytes, places(lost, "bytes")),
+        (
+            &stat::PROFILE_UNREADABLE,
+            damage.unreadable.len() as u64,
+            places(&damage.unreadable, "bytes"),
+        ),
+        (
+            &stat::PROFILE_CONSTANTS_DAMAGED,
+            damage.constants,
+            Vec::new(),
+        ),
+        (&stat::PROFILE_UNRESOLVED, damage.unresolved, Vec::new()),
+        (&stat::PROFILE_STACK_CUT, damage.truncated, Vec::new()),
+        (&stat::SAMPLE_WITHOUT_THREAD, damage.no_thread, Vec::new()),
+    ]
+}
+
+/// The whole file, inflated; and what is to be said of it.
+fn read(path: &Path) -> Result<(Vec<u8>, Option<String>), ImportError> {
+    let failed = |source| ImportError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let limit = limits::PROFILE_BYTES_MAX;
+    let too_large = |bytes| ImportError::ProfileTooLarge {
+        path: path.to_owned(),
+        bytes,
+        limit,
+    };
+    let bytes = fs::metadata(path).map_err(failed)?.len();
+    if bytes > limit {
+        return Err(too_large(bytes));
+    }
+    let content = fs::read(path).map_err(failed)?;
+    if !content.starts_with(&[0x1f, 0x8b]) {
+        return Ok((content, None));
+    }
+    let mut inflated = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    let read = MultiGzDecoder::new(file)
+        .take(limit + 1)
+        .read_to_end(&mut inflated);
+    if inflated.len() as u64 > limit {
+        return Err(too_large(inflated.len() as u64));
+    }
+    // What was inflated before the error is used.
+    let remark = read.err().map(|error| {
+        format!(
+            "the compressed file ends or breaks after {} bytes: {error}",
+            inflated.len()
+        )
+    });
+    Ok((inflated, remark))
+}

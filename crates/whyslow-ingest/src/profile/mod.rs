@@ -1,0 +1,251 @@
+//! Samples of stacks as any profiler takes them: what every reader of a profile ends in, and what everything
+//! after it begins with.
+
+mod cycles;
+pub mod gaps;
+pub mod leaf;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::Ns;
+
+/// What a frame is code of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CodeKind {
+    Kernel,
+    /// Machine code of a program or library.
+    User,
+    /// A function of a language with a runtime of its own: Java, Python, Ruby, ….
+    Managed,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CodeFrame {
+    pub kind: CodeKind,
+    pub function: String,
+    /// File or library, where it is known.
+    pub module: Option<String>,
+    pub line: Option<i32>,
+}
+
+/// A thread of one profile.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SampledThread {
+    /// Number that the kernel knows it by; none for threads of a runtime alone.
+    pub tid: Option<i32>,
+    /// Number that the runtime gave it.
+    pub runtime_id: Option<i64>,
+    pub name: Option<String>,
+}
+
+/// What a sampler says the thread did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SampledState {
+    Unknown,
+    /// On a CPU, or waiting for one: samplers cannot tell which.
+    Running,
+    Sleeping,
+}
+
+/// How the sampler chooses its moments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SampleKind {
+    /// All threads, whatever they do, in turn.
+    Wall,
+    /// Threads that use a CPU.
+    Cpu,
+    /// Threads that are in code of the runtime's language.
+    Execution,
+    /// Threads that are in native code called from there.
+    Native,
+}
+
+impl SampleKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Wall => "wall",
+            Self::Cpu => "sample",
+            Self::Execution => "execution",
+            Self::Native => "native",
+        }
+    }
+}
+
+/// A sample, or several equal ones that the sampler wrote as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Point {
+    /// When it was taken; the first of several.
+    pub ts: Ns,
+    /// From there to the last of several.
+    pub span: Ns,
+    /// In [`Profile::threads`].
+    pub thread: u32,
+    /// In [`Profile::stacks`]; [`NO_STACK`] if the sampler got none.
+    pub stack: u32,
+    /// How many samples it stands for.
+    pub credits: u32,
+    pub kind: SampleKind,
+    pub state: SampledState,
+    /// The stack was not looked at again: the thread had hardly run since it was taken.
+    pub is_assumed: bool,
+}
+
+pub const NO_STACK: u32 = u32::MAX;
+
+/// What a runtime tells of one of its threads, or of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RuntimeKind {
+    MonitorEnter,
+    MonitorWait,
+    Park,
+    Sleep,
+    FileRead,
+    FileWrite,
+    FileForce,
+    SocketRead,
+    SocketWrite,
+    NativeLock,
+    GcPause,
+    Safepoint,
+    VmOperation,
+    Allocation,
+    LiveObject,
+}
+
+impl RuntimeKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MonitorEnter => "monitor_enter",
+            Self::MonitorWait => "monitor_wait",
+            Self::Park => "park",
+            Self::Sleep => "sleep",
+            Self::FileRead => "file_read",
+            Self::FileWrite => "file_write",
+            Self::FileForce => "file_force",
+            Self::SocketRead => "socket_read",
+            Self::SocketWrite => "socket_write",
+            Self::NativeLock => "native_lock",
+            Self::GcPause => "gc_pause",
+            Self::Safepoint => "safepoint",
+            Self::VmOperation => "vm_operation",
+            Self::Allocation => "allocation",
+            Self::LiveObject => "live_object",
+        }
+    }
+}
+
+/// Something that a runtime tells of, with its begin and length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuntimeEvent {
+    pub ts: Ns,
+    pub dur: Ns,
+    pub kind: RuntimeKind,
+    pub thread: Option<u32>,
+    pub stack: u32,
+    /// Class of the lock, path, host, name of the phase or operation.
+    pub object: Option<String>,
+    /// Address of the lock.
+    pub address: Option<u64>,
+    /// Who had the lock last before.
+    pub owner: Option<u32>,
+    /// Bytes moved or allocated.
+    pub bytes: Option<i64>,
+}
+
+/// All that was read of one profile.
+#[derive(Debug, Default)]
+pub struct Profile {
+    pub threads: Vec<SampledThread>,
+    pub frames: Vec<CodeFrame>,
+    /// Frames of each stack, the innermost first.
+    pub stacks: Vec<Box<[u32]>>,
+    /// In order of time once [`Profile::sort`] was called.
+    pub points: Vec<Point>,
+    pub events: Vec<RuntimeEvent>,
+    /// Process, where the profile tells.
+    pub pid: Option<i32>,
+    /// Time between samples of one thread as the sampler was told; none if that is not known.
+    pub interval: Option<Ns>,
+    /// Numbers of threads with the life that the profile tells: begin, end.
+    pub lives: Vec<(u32, Option<Ns>, Option<Ns>)>,
+    /// What it says of itself: settings, the program.
+    pub facts: Vec<(String, String)>,
+    known_threads: FxHashMap<SampledThread, u32>,
+    known_frames: FxHashMap<CodeFrame, u32>,
+    known_stacks: FxHashMap<Box<[u32]>, u32>,
+}
+
+impl Profile {
+    pub fn thread(&mut self, thread: SampledThread) -> u32 {
+        place(&mut self.known_threads, &mut self.threads, thread)
+    }
+
+    pub fn frame(&mut self, frame: CodeFrame) -> u32 {
+        place(&mut self.known_frames, &mut self.frames, frame)
+    }
+
+    pub fn stack(&mut self, frames: &[u32]) -> u32 {
+        if frames.is_empty() {
+            return NO_STACK;
+        }
+        match self.known_stacks.get(frames) {
+            Some(known) => *known,
+            None => place(&mut self.known_stacks, &mut self.stacks, frames.into()),
+        }
+    }
+
+    /// Of a stack, innermost first.
+    pub fn frames_of(&self, stack: u32) -> impl DoubleEndedIterator<Item = &CodeFrame> + Clone {
+        let frames = self.stacks.get(stack as usize);
+        let frames = frames.map_or(&[][..], |frames| frames);
+        frames.iter().map(|frame| &self.frames[*frame as usize])
+    }
+
+    /// By time; what is of one time by thread and kind, so that the order in the file does not matter.
+    pub fn sort(&mut self) {
+        let threads = &self.threads;
+        // The file comes in runs that are nearly sorted: this sort takes what is.
+        self.points.sort_by(|one, other| {
+            one.ts.cmp(&other.ts).then_with(|| {
+                let of = |point: &Point| {
+                    let thread = &threads[point.thread as usize];
+                    (
+                        thread.tid,
+                        thread.runtime_id,
+                        point.kind,
+                        point.state,
+                        point.span,
+                    )
+                };
+                of(one).cmp(&of(other))
+            })
+        });
+        self.events.sort_by(|one, other| {
+            let of = |event: &RuntimeEvent| {
+                let thread = event.thread.map(|at| &threads[at as usize]);
+                (
+                    event.ts,
+                    thread.map(|of| (of.tid, of.runtime_id)),
+                    event.kind,
+                    event.dur,
+                )
+            };
+            of(one)
+                .cmp(&of(other))
+                .then_with(|| one.object.cmp(&other.object))
+        });
+    }
+}
+
+fn place<T: Clone + Eq + std::hash::Hash>(
+    known: &mut FxHashMap<T, u32>,
+    all: &mut Vec<T>,
+    new: T,
+) -> u32 {
+    if let Some(at) = known.get(&new) {
+        return *at;
+    }
+    let at = all.len() as u32;
+    all.push(new.clone());
+    known.insert(new, at);
+    at
+}

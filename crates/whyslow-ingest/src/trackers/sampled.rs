@@ -1,0 +1,328 @@
+//! What profilers and runtimes tell: samples of stacks, times without any, waits for locks of a language.
+//!
+//! These come whole, so nothing is tracked: rows are made, for threads that are those of the kernel's events
+//! where there are such.
+
+use rustc_hash::FxHashMap;
+use whyslow_model::tables::{EmitAll, RuntimeEventRow, SampleGapRow, StackSampleRow};
+use whyslow_model::{Ns, Sym, stat};
+
+use super::callsites::{Callsites, KnownFrame};
+use super::identity::{Output, ThreadRef};
+use super::process::Processes;
+use crate::profile::gaps::Gap;
+use crate::profile::{CodeKind, NO_STACK, Point, Profile, RuntimeEvent, SampledState};
+
+/// Threads that only a runtime knows are shown with its number and this: greater than any of the kernel.
+pub const RUNTIME_TID: i32 = 10_000_000;
+
+/// Code that waits for locks or keeps them, which tells nothing of who wanted one.
+const LOCK_CODE: &[&str] = &[
+    "jdk.internal.misc.Unsafe.park",
+    "sun.misc.Unsafe.park",
+    "java.util.concurrent.locks.",
+    "java.lang.Object.wait",
+    "java.lang.Thread.sleep",
+    "jdk.internal.misc.Blocker.",
+];
+
+/// A stack that has its rows.
+#[derive(Debug, Clone, Copy)]
+struct KnownStack {
+    callsite: Option<i64>,
+    /// The innermost function, that of the program, and that outside of the code of locks.
+    innermost: Option<Sym>,
+    program: Option<Sym>,
+    wanting: Option<Sym>,
+}
+
+/// What of one profile has its place in the recording.
+#[derive(Debug, Default)]
+struct Placed {
+    threads: Vec<Option<ThreadRef>>,
+    names: Vec<Option<Sym>>,
+    frames: Vec<Option<KnownFrame>>,
+    stacks: Vec<Option<KnownStack>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct SampledTracker {
+    profiles: Vec<Placed>,
+    /// Which thread of its runtime a number of the kernel stands for.
+    runtime_ids: FxHashMap<i32, i64>,
+    next_gap_id: i64,
+    next_runtime_id: i64,
+}
+
+/// A profile and its number.
+#[derive(Clone, Copy)]
+pub struct Source<'p> {
+    pub number: usize,
+    pub profile: &'p Profile,
+}
+
+/// What the other trackers lend.
+pub(super) struct Lent<'t> {
+    pub(super) processes: &'t mut Processes,
+    pub(super) sites: &'t mut Callsites,
+}
+
+/// A thread with the name that its runtime gave it.
+#[derive(Clone, Copy)]
+struct Named {
+    thread: Option<ThreadRef>,
+    name: Option<Sym>,
+}
+
+impl SampledTracker {
+    /// A sample, and since when its time counts.
+    #[inline]
+    pub(super) fn point<S: EmitAll>(
+        &mut self,
+        source: Source<'_>,
+        (point, since, id): (&Point, Ns, i64),
+        lent: &mut Lent<'_>,
+        out: &mut Output<'_, S>,
+    ) {
+        let of = self.thread(source, point.thread, point.ts, lent, out);
+        let stack = self.stack(source, point.stack, point.ts, lent, out);
+        let ts_end = point.ts.saturating_add(point.span);
+        let state = match point.state {
+            SampledState::Running => Some("running"),
+            SampledState::Sleeping => Some("sleeping"),
+            SampledState::Unknown => None,
+        };
+        let thread = of.thread;
+        let row = StackSampleRow {
+            id,
+            ts: since,
+            dur: Some(ts_end.saturating_sub(since)),
+            ts_end: Some(ts_end),
+            kind: out.symbols.intern_static(point.kind.name()),
+            state: state.map(|state| out.symbols.intern_static(state)),
+            utid: thread.map(|thread| thread.utid),
+            upid: thread.and_then(|thread| thread.upid),
+            tid: thread.map(|thread| thread.tid),
+            pid: thread.and_then(|thread| thread.pid),
+            comm: of.name,
+            cpu: None,
+            function: stack.and_then(|stack| stack.innermost),
+            user_function: stack.and_then(|stack| stack.program),
+            callsite_id: stack.and_then(|stack| stack.callsite),
+            credits: Some(point.credits as i32),
+            is_assumed: Some(point.is_assumed),
+        };
+        out.sink.emit(row);
+    }
+
+    pub(super) fn gap<S: EmitAll>(
+        &mut self,
+        source: Source<'_>,
+        (gap, shift): (&Gap, Ns),
+        lent: &mut Lent<'_>,
+        out: &mut Output<'_, S>,
+    ) {
+        let ts = gap.ts.saturating_add(shift);
+        let of = gap
+            .thread
+            .map(|thread| self.thread(source, thread, ts, lent, out));
+        let thread = of.and_then(|of| of.thread);
+        let before = self.stack(source, gap.before, ts, lent, out);
+        let after = self.stack(source, gap.after, ts, lent, out);
+        let row = SampleGapRow {
+            id: self.next_gap_id,
+            ts,
+            dur: Some(gap.dur()),
+            ts_end: Some(gap.ts_end.saturating_add(shift)),
+            class: out.symbols.intern_static(gap.class.name()),
+            utid: thread.map(|thread| thread.utid),
+            upid: thread.and_then(|thread| thread.upid),
+            tid: thread.map(|thread| thread.tid),
+            pid: thread.and_then(|thread| thread.pid),
+            comm: of.and_then(|of| of.name),
+            cycles: gap.thread.map(|_| gap.cycles as i32),
+            queued: gap.thread.map(|_| gap.queued as i32),
+            group_id: gap.group.map(|group| group as i32),
+            function: after.and_then(|stack| stack.innermost),
+            before_function: before.and_then(|stack| stack.innermost),
+            callsite_id: after.and_then(|stack| stack.callsite),
+            before_callsite_id: before.and_then(|stack| stack.callsite),
+        };
+        self.next_gap_id += 1;
+        out.sink.emit(row);
+    }
+
+    pub(super) fn runtime<S: EmitAll>(
+        &mut self,
+        source: Source<'_>,
+        (event, shift): (&RuntimeEvent, Ns),
+        lent: &mut Lent<'_>,
+        out: &mut Output<'_, S>,
+    ) {
+        let ts = event.ts.saturating_add(shift);
+        let of = event
+            .thread
+            .map(|thread| self.thread(source, thread, ts, lent, out));
+        let owner = event
+            .owner
+            .map(|thread| self.thread(source, thread, ts, lent, out));
+        let thread = of.and_then(|of| of.thread);
+        let stack = self.stack(source, event.stack, ts, lent, out);
+        let address = event.address.map(|address| format!("{address:x}"));
+        let row = RuntimeEventRow {
+            id: self.next_runtime_id,
+            ts,
+            dur: Some(event.dur),
+            ts_end: Some(ts.saturating_add(event.dur)),
+            kind: out.symbols.intern_static(event.kind.name()),
+            object: event
+                .object
+                .as_ref()
+                .map(|object| out.symbols.intern(object)),
+            address: address.map(|address| out.symbols.intern(&address)),
+            bytes: event.bytes,
+            owner_utid: owner.and_then(|of| of.thread).map(|thread| thread.utid),
+            utid: thread.map(|thread| thread.utid),
+            upid: thread.and_then(|thread| thread.upid),
+            tid: thread.map(|thread| thread.tid),
+            pid: thread.and_then(|thread| thread.pid),
+            comm: of.and_then(|of| of.name),
+            function: stack.and_then(|stack| stack.wanting),
+            callsite_id: stack.and_then(|stack| stack.callsite),
+        };
+        self.next_runtime_id += 1;
+        out.sink.emit(row);
+    }
+
+    fn placed(&mut self, source: Source<'_>) -> &mut Placed {
+        if self.profiles.len() <= source.number {
+            self.profiles
+                .resize_with(source.number + 1, Placed::default);
+        }
+        let placed = &mut self.profiles[source.number];
+        if placed.threads.is_empty() {
+            placed.threads = vec![None; source.profile.threads.len()];
+            placed.names = vec![None; source.profile.threads.len()];
+            placed.frames = vec![None; source.profile.frames.len()];
+            placed.stacks = vec![None; source.profile.stacks.len()];
+        }
+        placed
+    }
+
+    #[inline]
+    fn thread<S: EmitAll>(
+        &mut self,
+        source: Source<'_>,
+        thread: u32,
+        ts: Ns,
+        lent: &mut Lent<'_>,
+        out: &mut Output<'_, S>,
+    ) -> Named {
+        let at = thread as usize;
+        let placed = self.placed(source);
+        if let Some(known) = placed.threads[at]
+            && lent.processes.still_is(known)
+        {
+            return Named {
+                thread: Some(lent.processes.seen(known.slot, ts)),
+                name: placed.names[at].or(known.comm),
+            };
+        }
+        self.place_thread(source, at, ts, lent, out)
+    }
+
+    #[cold]
+    fn place_thread<S: EmitAll>(
+        &mut self,
+        source: Source<'_>,
+        at: usize,
+        ts: Ns,
+        lent: &mut Lent<'_>,
+        out: &mut Output<'_, S>,
+    ) -> Named {
+        let of = &source.profile.threads[at];
+        let of_runtime = || {
+            let id = i32::try_from(of.runtime_id?).ok()?;
+            RUNTIME_TID.checked_add(id)
+        };
+        let Some(tid) = of.tid.or_else(of_runtime) else {
+            out.anomalies.count(&stat::THREAD_UNKNOWN, ts);
+            let name = of.name.as_deref().map(|name| out.symbols.intern(name));
+            return Named { thread: None, name };
+        };
+        // The kernel gives numbers again; a runtime does not.
+        let is_other = of.runtime_id.is_some_and(|id| {
+            let before = self.runtime_ids.insert(tid, id);
+            before.is_some_and(|before| before != id)
+        });
+        let name = of.name.as_deref().filter(|name| !name.starts_with("[tid="));
+        let told = (tid, source.profile.pid, name);
+        let thread = lent.processes.sampled(told, is_other, ts, out);
+        let name = name.map(|name| out.symbols.intern(name)).or(thread.comm);
+        let placed = self.placed(source);
+        placed.threads[at] = Some(thread);
+        placed.names[at] = name;
+        Named {
+            thread: Some(thread),
+            name,
+        }
+    }
+
+    #[inline]
+    fn stack<S: EmitAll>(
+        &mut self,
+        source: Source<'_>,
+        stack: u32,
+        ts: Ns,
+        lent: &mut Lent<'_>,
+        out: &mut Output<'_, S>,
+    ) -> Option<KnownStack> {
+        if stack == NO_STACK {
+            return None;
+        }
+        let at = stack as usize;
+        if let Some(known) = self.placed(source).stacks.get(at)? {
+            return Some(*known);
+        }
+        Some(self.place_stack(source, at, ts, lent, out))
+    }
+
+    #[cold]
+    fn place_stack<S: EmitAll>(
+        &mut self,
+        source: Source<'_>,
+        at: usize,
+        ts: Ns,
+        lent: &mut Lent<'_>,
+        out: &mut Output<'_, S>,
+    ) -> KnownStack {
+        let profile = source.profile;
+        let placed = self.placed(source);
+        let mut known = Vec::with_capacity(profile.stacks[at].len());
+        for frame in &profile.stacks[at] {
+            let place = *frame as usize;
+            let of = &profile.frames[place];
+            let found = *placed.frames[place].get_or_insert_with(|| lent.sites.code(of, out));
+            known.push((found, of));
+        }
+        let function = |of: Option<&(KnownFrame, &crate::profile::CodeFrame)>| {
+            of.and_then(|(known, _)| known.function)
+        };
+        let is_managed = |kind| kind == CodeKind::Managed;
+        let mut managed = known.iter().filter(|(_, of)| is_managed(of.kind));
+        let mut user = known.iter().filter(|(_, of)| of.kind == CodeKind::User);
+        let mut wanting = managed
+            .clone()
+            .filter(|(_, of)| !LOCK_CODE.iter().any(|code| of.function.starts_with(code)));
+        let stack = KnownStack {
+            innermost: function(known.first()),
+            program: function(managed.next()).or_else(|| function(user.next())),
+            wanting: function(wanting.next()).or_else(|| function(known.first())),
+            callsite: lent
+                .sites
+                .stack(known.iter().map(|(known, _)| known), ts, out),
+        };
+        placed.stacks[at] = Some(stack);
+        stack
+    }
+}

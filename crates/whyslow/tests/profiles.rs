@@ -1,0 +1,173 @@
+//! Questions to wall-clock profiles of a program that wrote down who waited for whom.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use common::{Place, recorded};
+use serde_json::Value;
+
+const MS: i64 = 1_000_000;
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fixtures/jfr")
+        .join(name)
+}
+
+/// What a thread did with a lock, as the program itself wrote it down.
+#[derive(Debug)]
+struct Held {
+    lock: String,
+    thread: String,
+    asked: i64,
+    entered: i64,
+    left: i64,
+}
+
+fn truth(name: &str) -> Vec<Held> {
+    let table = fs::read_to_string(fixture(&format!("{name}.truth.csv"))).expect("a log");
+    let lines = table.lines().skip(1).map(|line| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let time = |at: usize| cells[at].parse().expect("a time");
+        Held {
+            lock: cells[0].to_owned(),
+            thread: cells[1].to_owned(),
+            asked: time(2),
+            entered: time(3),
+            left: time(4),
+        }
+    });
+    lines.collect()
+}
+
+/// A stack of a dump: who has it, its functions, what it waits for.
+#[derive(Debug, Default)]
+struct Stack {
+    names: Vec<String>,
+    functions: Vec<String>,
+    waits_for: Vec<String>,
+}
+
+fn dump(place: &Place, recording: &str, at: i64) -> Vec<Stack> {
+    let at = format!("{at}ns");
+    let args = ["threads", "dump", recording, "--at", &at, "--json"];
+    let answer: Value = serde_json::from_str(&place.stdout(&args)).expect("one JSON document");
+    let rows = answer["tables"][0]["rows"].as_array().expect("rows");
+    let texts = |value: &Value| -> Vec<String> {
+        let all = value.as_array().into_iter().flatten();
+        all.map(|text| text.as_str().expect("a text").to_owned())
+            .collect()
+    };
+    let mut stacks: Vec<Stack> = Vec::new();
+    for row in rows {
+        if !row["threads"].is_null() {
+            stacks.push(Stack {
+                names: texts(&row["names"]),
+                waits_for: texts(&row["waits_for"]),
+                functions: Vec::new(),
+            });
+        }
+        let stack = stacks.last_mut().expect("a first row of it");
+        stack
+            .functions
+            .push(row["function"].as_str().expect("a name").to_owned());
+    }
+    stacks
+}
+
+#[test]
+fn who_waits_for_a_lock_is_seen_waiting_in_a_dump() {
+    let place = recorded();
+    for name in ["each", "batches", "chunks"] {
+        let recording = fixture(&format!("{name}.jfr"));
+        let recording = recording.to_str().expect("a path");
+        let held = truth(name);
+        let waits = held
+            .iter()
+            .filter(|one| one.lock == "ledger" && one.entered - one.asked > 80 * MS);
+        let mut checked = 0;
+        for wait in waits.step_by(3).take(6) {
+            let at = i64::midpoint(wait.asked, wait.entered);
+            let stacks = dump(place, recording, at);
+            let of = |thread: &str| {
+                let is_of = |name: &String| name.starts_with(&format!("{thread} "));
+                stacks.iter().find(|stack| stack.names.iter().any(is_of))
+            };
+            let stack =
+                of(&wait.thread).unwrap_or_else(|| panic!("{name}: {} is not in it", wait.thread));
+            let first = stack
+                .functions
+                .iter()
+                .find(|function| function.contains("LockProgram"));
+            assert!(
+                first.is_some_and(|first| first.contains("$Ledger.")),
+                "{name} {wait:?}: {stack:?}"
+            );
+            assert!(
+                stack
+                    .waits_for
+                    .iter()
+                    .any(|what| what.contains("LockProgram$Ledger")),
+                "{stack:?}"
+            );
+            // Who had it then waits for nobody.
+            let holder = held.iter().find(|one| {
+                one.lock == "ledger"
+                    && one.entered <= at
+                    && at < one.left
+                    && one.thread != wait.thread
+            });
+            if let Some(stack) = holder.and_then(|holder| of(&holder.thread)) {
+                assert!(
+                    stack.waits_for.iter().all(|what| !what.contains("Ledger")),
+                    "{name}: {stack:?}"
+                );
+            }
+            checked += 1;
+        }
+        assert!(checked >= 3, "{name}: {checked}");
+    }
+}
+
+#[test]
+fn each_thread_is_in_a_dump_once() {
+    let recording = fixture("batches.jfr");
+    let begin = truth("batches")[0].asked;
+    for after in [300, 900, 1500, 2100] {
+        let stacks = dump(
+            recorded(),
+            recording.to_str().expect("a path"),
+            begin + after * MS,
+        );
+        let names: Vec<&String> = stacks.iter().flat_map(|stack| &stack.names).collect();
+        let distinct: BTreeSet<_> = names.iter().collect();
+        assert_eq!(names.len(), distinct.len());
+        assert!(
+            names
+                .iter()
+                .filter(|name| name.starts_with("request-handler-"))
+                .count()
+                == 8,
+            "{names:?}"
+        );
+    }
+}
+
+#[test]
+fn gaps_are_told_with_what_they_mean_and_what_is_missing() {
+    let place = recorded();
+    let answer = place.stdout(&[
+        "threads",
+        "gaps",
+        fixture("each.jfr").to_str().expect("a path"),
+    ]);
+    assert!(
+        answer.contains("kernel_wait and page_fault are inferred"),
+        "{answer}"
+    );
+    let info = place.stdout(&["info", fixture("jdk.jfr").to_str().expect("a path")]);
+    assert!(info.contains("GAPS_NOT_LOOKED_FOR"), "{info}");
+}
