@@ -157,17 +157,18 @@ fn each_thread_is_in_a_dump_once() {
 }
 
 #[test]
-fn gaps_are_told_with_what_they_mean_and_what_is_missing() {
+fn where_there_are_no_gaps_it_is_said_why() {
     let place = recorded();
-    let answer = place.stdout(&[
-        "threads",
-        "gaps",
-        fixture("each.jfr").to_str().expect("a path"),
-    ]);
+    let asked = |question: &[&str], name: &str| {
+        let recording = fixture(name);
+        let recording = recording.to_str().expect("a path");
+        place.stdout(&[question, &[recording]].concat())
+    };
+    let none = asked(&["threads", "gaps"], "each.jfr");
     assert!(
-        answer.contains("kernel_wait and page_fault are inferred"),
-        "{answer}"
+        none.contains("who waited unseen") && none.contains("or there were none"),
+        "{none}"
     );
-    let info = place.stdout(&["info", fixture("jdk.jfr").to_str().expect("a path")]);
+    let info = asked(&["info"], "jdk.jfr");
     assert!(info.contains("GAPS_NOT_LOOKED_FOR"), "{info}");
 }
