@@ -1,7 +1,11 @@
-"""What the JDK's own `jfr` prints of a recording, as a small table: python3 printed.py NAME.jfr > NAME.printed.csv
-With --count, how many events of each kind it prints (`jfr summary` takes the names of one chunk for those of all).
+"""What the JDK's own `jfr` prints of a recording, as a small table.
 
-Lock events all, samples every thirtieth. Times in nanoseconds since 1970."""
+    python3 printed.py NAME.jfr > NAME.printed.csv
+    python3 printed.py --count NAME.jfr > NAME.counts
+
+Lock events all, samples every thirtieth. Times in nanoseconds since 1970. With --count, how many
+events of each kind it prints (`jfr summary` takes the names of one chunk for those of all).
+"""
 
 import csv
 import json
@@ -11,7 +15,12 @@ import sys
 from collections import Counter
 from datetime import datetime
 
-EVENTS = ["jdk.JavaMonitorEnter", "jdk.ThreadPark", "jdk.ExecutionSample", "profiler.WallClockSample"]
+EVENTS = [
+    "jdk.JavaMonitorEnter",
+    "jdk.ThreadPark",
+    "jdk.ExecutionSample",
+    "profiler.WallClockSample",
+]
 EVERY = 30
 
 
@@ -44,7 +53,9 @@ def leaf(values: dict) -> tuple[str, int]:
 
 def printed(options: list[str]) -> list[dict]:
     command = ["jfr", "print", "--json", *options, sys.argv[-1]]
-    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["recording"]["events"]
+    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["recording"][
+        "events"
+    ]
 
 
 def main() -> None:
@@ -64,7 +75,14 @@ def main() -> None:
             continue
         thread = values["sampledThread" if is_sample else "eventThread"]
         duration = "" if is_sample else duration_ns(values["duration"])
-        row = [event["type"], time_ns(values["startTime"]), duration, name(thread), thread["osThreadId"], *leaf(values)]
+        row = [
+            event["type"],
+            time_ns(values["startTime"]),
+            duration,
+            name(thread),
+            thread["osThreadId"],
+            *leaf(values),
+        ]
         out.writerow(row)
 
 

@@ -69,9 +69,11 @@ pub(crate) enum Key {
     Action,
     Origin,
     Sender,
+    Class,
+    Object,
 }
 
-const KEYS: [(Key, &str); 54] = [
+const KEYS: [(Key, &str); 56] = [
     (Key::Comm, "comm"),
     (Key::Pid, "pid"),
     (Key::Tid, "tid"),
@@ -126,6 +128,8 @@ const KEYS: [(Key, &str); 54] = [
     (Key::Action, "action"),
     (Key::Origin, "origin"),
     (Key::Sender, "sender"),
+    (Key::Class, "class"),
+    (Key::Object, "object"),
 ];
 
 impl Key {
@@ -222,6 +226,8 @@ impl Key {
             Key::Origin => Shape::Text("origin", Derive::Same),
             Key::Sender => Shape::Int("sender_utid"),
             Key::ClosedBy => Shape::Text("closed_by", Derive::Same),
+            Key::Class => Shape::Text("class", Derive::Same),
+            Key::Object => Shape::Text("object", Derive::Same),
         };
         let column = match shape {
             Shape::Text(column, _) | Shape::Int(column) => column,

@@ -25,6 +25,8 @@ pub enum Kind {
     Usdt,
     Locks,
     Stacks,
+    Gaps,
+    Runtime,
     Use,
     Counters,
 }
@@ -86,6 +88,8 @@ impl Kind {
             Kind::Usdt => "usdt",
             Kind::Locks => "locks",
             Kind::Stacks => "stacks",
+            Kind::Gaps => "gaps",
+            Kind::Runtime => "runtime",
             Kind::Use => "use",
             Kind::Counters => "counters",
         }

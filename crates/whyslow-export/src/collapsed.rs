@@ -21,9 +21,9 @@ pub fn write_collapsed(
 ) -> Result<About, ExportError> {
     let profile = Profile::read(tables, question)?;
     let mut lines: BTreeMap<String, i64> = BTreeMap::new();
-    for ((thread, _, callsite), weight) in &profile.weights {
+    for ((thread, _, place), weight) in &profile.weights {
         let mut line = word(&profile.threads[*thread].label());
-        let stack = profile.callsites.stack(*callsite);
+        let stack = profile.callsites.stack(*place);
         for place in &stack {
             line.push(';');
             line.push_str(&frame_word(&profile.callsites.frames[*place]));

@@ -106,7 +106,7 @@ impl Made {
             .map(|frame| {
                 let category = match frame.kind {
                     FrameKind::Kernel => self.kernel,
-                    FrameKind::User | FrameKind::Thread => self.user,
+                    _ => self.user,
                 };
                 (self.profile.intern_string(&frame.name), category)
             })
@@ -118,7 +118,7 @@ impl Made {
         each_sample(tables, question, &mut |sample| {
             let thread = self.thread(sample.comm, sample.pid, sample.tid);
             let mut stack: Vec<_> = callsites
-                .stack(sample.callsite)
+                .stack(sample.place())
                 .into_iter()
                 .filter_map(|place| frames.get(place).copied())
                 .collect();

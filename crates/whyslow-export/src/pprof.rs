@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use whyslow_store::Tables;
 
 use crate::ExportError;
-use crate::profile::Profile as Read;
+use crate::profile::{Place, Profile as Read};
 use crate::stacks::{About, Frame, FrameKind, StackQuestion, Weight};
 
 #[derive(Clone, PartialEq, Message)]
@@ -216,8 +216,8 @@ pub fn write_pprof(
     let mut texts = Texts::new();
     let mut places = Places::default();
     let mut samples = Vec::new();
-    for ((thread, state, callsite), weight) in &read.weights {
-        let location_id = locations(&read, *callsite, &mut places, &mut texts);
+    for ((thread, state, place), weight) in &read.weights {
+        let location_id = locations(&read, *place, &mut places, &mut texts);
         let who = &read.threads[*thread];
         let mut label = vec![text_label(&mut texts, "thread", &who.comm)];
         label.extend(who.tid.map(|tid| number_label(&mut texts, "tid", tid)));
@@ -236,6 +236,7 @@ pub fn write_pprof(
     let kind = match question.weight {
         Weight::OffCpu => "offcpu",
         Weight::Samples => "cpu",
+        Weight::Time => "wall",
     };
     let mut value_type = |name: &str, unit: &str| ValueType {
         r#type: texts.place(name),
@@ -271,13 +272,8 @@ pub fn write_pprof(
 }
 
 /// Places of a stack, innermost first, as the format wants it.
-fn locations(
-    read: &Read,
-    callsite: Option<i64>,
-    places: &mut Places,
-    texts: &mut Texts,
-) -> Vec<u64> {
-    let stack = read.callsites.stack(callsite);
+fn locations(read: &Read, place: Place, places: &mut Places, texts: &mut Texts) -> Vec<u64> {
+    let stack = read.callsites.stack(place);
     if stack.is_empty() {
         let unknown = Frame {
             name: "[no stack]".to_owned(),

@@ -7,7 +7,7 @@ use whyslow_model::Ns;
 use whyslow_store::Tables;
 
 use crate::ExportError;
-use crate::stacks::{About, Callsites, StackQuestion, each_sample};
+use crate::stacks::{About, Callsites, Mark, StackQuestion, each_sample};
 
 /// A thread as profiles name it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,6 +29,9 @@ impl Thread {
     }
 }
 
+/// A stack, and why it has no sample.
+pub(crate) type Place = (Option<i64>, Option<Mark>);
+
 /// Stacks that are equal, of one thread in one state.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Weight {
@@ -39,7 +42,7 @@ pub(crate) struct Weight {
 pub(crate) struct Profile {
     pub(crate) callsites: Callsites,
     /// By thread, state and stack, in that order.
-    pub(crate) weights: BTreeMap<(usize, Option<String>, Option<i64>), Weight>,
+    pub(crate) weights: BTreeMap<(usize, Option<String>, Place), Weight>,
     pub(crate) threads: Vec<Thread>,
     pub(crate) about: About,
 }
@@ -52,7 +55,7 @@ impl Profile {
         let about = each_sample(tables, question, &mut |sample| {
             let thread = threads.place(sample.comm, sample.pid, sample.tid);
             let state = sample.state.map(str::to_owned);
-            let weight = weights.entry((thread, state, sample.callsite)).or_default();
+            let weight = weights.entry((thread, state, sample.place())).or_default();
             weight.time = weight.time.saturating_add(sample.dur);
             weight.count += 1;
         })?;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use whyslow_store::Tables;
 
 use crate::ExportError;
-use crate::profile::Threads;
+use crate::profile::{Place, Threads};
 use crate::stacks::{About, Callsites, StackQuestion, each_sample};
 
 #[derive(Default)]
@@ -29,15 +29,15 @@ pub fn write_speedscope(
     let mut threads = Threads::default();
     let mut samples: Vec<OfThread> = Vec::new();
     let mut stacks: Vec<Vec<usize>> = Vec::new();
-    let mut known: FxHashMap<Option<i64>, usize> = FxHashMap::default();
+    let mut known: FxHashMap<Place, usize> = FxHashMap::default();
     let no_stack = callsites.frames.len();
     let about = each_sample(tables, question, &mut |sample| {
         let thread = threads.place(sample.comm, sample.pid, sample.tid);
         if samples.len() <= thread {
             samples.resize_with(thread + 1, OfThread::default);
         }
-        let stack = *known.entry(sample.callsite).or_insert_with(|| {
-            let mut stack = callsites.stack(sample.callsite);
+        let stack = *known.entry(sample.place()).or_insert_with(|| {
+            let mut stack = callsites.stack(sample.place());
             if stack.is_empty() {
                 stack.push(no_stack);
             }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use whyslow_analysis::{Filter, Kind, LogRow, Question, Verb, each_row};
 use whyslow_model::answer::LossNote;
-use whyslow_model::tables::{CallsiteRow, FrameRow};
+use whyslow_model::tables::{CallsiteRow, FrameRow, MetadataRow};
 use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, rows};
 
@@ -13,21 +13,80 @@ use crate::ExportError;
 /// What stacks are wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Weight {
-    /// Time away from the CPU.
+    /// Time away from the CPU; of a wall-clock profile, time asleep and in gaps.
     #[default]
     OffCpu,
-    /// Samples of what ran, each for the time it stands for.
+    /// Samples as their sampler counted them, each for one of its intervals.
     Samples,
+    /// All time of a wall-clock profile: of samples, and of gaps between them.
+    Time,
 }
 
 impl Weight {
-    /// Value of the column `kind`.
-    pub fn kind(self) -> &'static str {
+    /// What is counted, in words.
+    pub fn about(self) -> &'static str {
         match self {
-            Self::OffCpu => "offcpu",
-            Self::Samples => "sample",
+            Self::OffCpu => "time away from the CPU",
+            Self::Samples => "samples, each for the time between two",
+            Self::Time => "time, also of threads that could not be sampled",
         }
     }
+
+    /// What suits a recording: all time where all threads were sampled, else time away from the CPU.
+    pub fn of(tables: &dyn Tables) -> Self {
+        let has = |name: &str| {
+            let info = tables.info().tables.get(name);
+            info.is_some_and(|table| table.rows > 0)
+        };
+        // Only wall-clock profiles have gaps, and of those without any nothing is hidden.
+        match interval(tables) {
+            Some(_) if has("stack_sample") && !has("thread_state") => Self::Time,
+            _ => Self::OffCpu,
+        }
+    }
+
+    /// Values of the column `kind`.
+    fn kinds(self) -> &'static [&'static str] {
+        match self {
+            Self::OffCpu => &["offcpu", "wall"],
+            Self::Samples => &["sample", "wall", "execution", "native"],
+            Self::Time => &["wall"],
+        }
+    }
+}
+
+/// Why there is a stack though no sample was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mark {
+    /// The thread waited where no signal reached it, in the call that the next sample shows.
+    Blocked,
+    /// It was not sampled for another reason.
+    NotSampled,
+    /// The process was stopped, or the sampler.
+    Stopped,
+}
+
+impl Mark {
+    const ALL: [Self; 3] = [Self::Blocked, Self::NotSampled, Self::Stopped];
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Blocked => "[blocked, not sampled]",
+            Self::NotSampled => "[not sampled]",
+            Self::Stopped => "[process stopped]",
+        }
+    }
+}
+
+/// Time between two samples of a thread, as the profiler was told.
+fn interval(tables: &dyn Tables) -> Option<Ns> {
+    let mut symbols = Symbols::new();
+    let facts = rows::<MetadataRow>(tables, &mut symbols).ok()?;
+    let of = |row: &&MetadataRow| symbols.get(row.key) == "sample_interval_ns";
+    facts
+        .iter()
+        .find(of)
+        .and_then(|row| symbols.get(row.value).parse().ok())
 }
 
 /// Which stacks count.
@@ -47,6 +106,10 @@ pub enum FrameKind {
     Thread,
     User,
     Kernel,
+    /// Of a language with a runtime of its own.
+    Managed,
+    /// No function: why there is no sample.
+    Mark,
 }
 
 impl FrameKind {
@@ -55,6 +118,8 @@ impl FrameKind {
             Self::Thread => "thread",
             Self::User => "user",
             Self::Kernel => "kernel",
+            Self::Managed => "managed",
+            Self::Mark => "mark",
         }
     }
 }
@@ -76,6 +141,8 @@ pub struct Callsites {
     pub frames: Vec<Frame>,
     /// Caller and frame, by id.
     sites: Vec<(Option<usize>, usize)>,
+    /// Frames that stand for marks.
+    marks: [usize; Mark::ALL.len()],
 }
 
 /// No stack has more frames: a recording that says so goes in circles.
@@ -90,7 +157,7 @@ impl Callsites {
         };
         let mut found = Self::default();
         if !has("callsite") || !has("frame") {
-            return Ok(found);
+            return Ok(found.with_marks());
         }
         for row in rows::<CallsiteRow>(tables, &mut symbols)? {
             // Ids are given one after another; a gap is no reason to make room for it.
@@ -118,16 +185,42 @@ impl Callsites {
                 module,
                 kind: match symbols.get(row.kind) {
                     "kernel" => FrameKind::Kernel,
+                    "managed" => FrameKind::Managed,
                     _ => FrameKind::User,
                 },
                 address: row.address,
             });
         }
-        Ok(found)
+        Ok(found.with_marks())
+    }
+
+    fn with_marks(mut self) -> Self {
+        for (place, mark) in self.marks.iter_mut().zip(Mark::ALL) {
+            *place = self.frames.len();
+            self.frames.push(Frame {
+                name: mark.text().to_owned(),
+                module: None,
+                kind: FrameKind::Mark,
+                address: 0,
+            });
+        }
+        self
     }
 
     /// Places in `frames` of a stack, outermost first; nothing for one that is not known.
-    pub fn stack(&self, callsite: Option<i64>) -> Vec<usize> {
+    pub fn stack(&self, (callsite, mark): (Option<i64>, Option<Mark>)) -> Vec<usize> {
+        let mut stack = self.plain(callsite);
+        if let Some(mark) = mark {
+            let place = self.marks[mark as usize];
+            match mark {
+                Mark::Blocked => stack.push(place),
+                Mark::NotSampled | Mark::Stopped => stack = vec![place],
+            }
+        }
+        stack
+    }
+
+    fn plain(&self, callsite: Option<i64>) -> Vec<usize> {
         let mut stack = Vec::new();
         let mut next = callsite.and_then(|id| usize::try_from(id).ok());
         while let Some((parent, frame)) = next.and_then(|place| self.sites.get(place)) {
@@ -155,6 +248,14 @@ pub struct Sample<'r> {
     pub tid: Option<i64>,
     pub state: Option<&'r str>,
     pub callsite: Option<i64>,
+    pub mark: Option<Mark>,
+}
+
+impl Sample<'_> {
+    /// What [`Callsites::stack`] takes.
+    pub fn place(&self) -> (Option<i64>, Option<Mark>) {
+        (self.callsite, self.mark)
+    }
 }
 
 /// What is known of all samples.
@@ -166,43 +267,33 @@ pub struct About {
     pub caveats: Vec<String>,
 }
 
-const COLUMNS: [&str; 7] = [
-    "ts_ns",
-    "dur_ns",
-    "comm",
-    "pid",
-    "tid",
-    "state",
-    "callsite_id",
-];
-
-/// Shows the samples of a question, in order of begin.
+/// Shows the samples of a question and what stands for gaps between them, in order of begin.
 pub fn each_sample(
     tables: &dyn Tables,
     question: &StackQuestion,
     each: &mut dyn FnMut(&Sample<'_>),
 ) -> Result<About, ExportError> {
-    let asked = Question {
-        window: question.window,
-        filter: Filter {
-            ops: vec![question.weight.kind().to_owned()],
-            ..question.filter.clone()
-        },
-        ..Question::new(Kind::Stacks, Verb::Log)
-    };
     let info = tables.info();
-    let whole = Window::new(info.begin_ns, info.end_ns.saturating_add(1));
-    let window = question.window.unwrap_or(whole);
+    // The first sample of a thread stands for a time before it.
+    let whole = Window::new(Ns::MIN, Ns::MAX);
+    let counting = Counting {
+        question,
+        window: question.window.unwrap_or(whole),
+        interval: interval(tables).unwrap_or(0),
+    };
+    let mut gaps = counting.gaps(tables)?.into_iter().peekable();
+    let asked = counting.asked(Kind::Stacks, question.weight.kinds());
     let header = each_row(tables, &asked, &COLUMNS, &mut |row| {
-        if let Some(sample) = sample(row, window)
-            && (question.states.is_empty() || is_in(sample.state, &question.states))
-        {
+        if let Some(sample) = counting.sample(row) {
+            while let Some(gap) = gaps.next_if(|gap| gap.begin <= sample.begin) {
+                each(&gap.sample());
+            }
             each(&sample);
         }
         ControlFlow::Continue(())
-    });
-    let header = header?;
-    let (begin, end) = header.window.unwrap_or((window.begin, window.end));
+    })?;
+    gaps.for_each(|gap| each(&gap.sample()));
+    let (begin, end) = header.window.unwrap_or((info.begin_ns, info.end_ns));
     Ok(About {
         begin,
         end,
@@ -211,22 +302,149 @@ pub fn each_sample(
     })
 }
 
-fn is_in(state: Option<&str>, states: &[String]) -> bool {
-    state.is_some_and(|state| states.iter().any(|wanted| wanted == state))
+const COLUMNS: [&str; 9] = [
+    "ts_ns",
+    "dur_ns",
+    "comm",
+    "pid",
+    "tid",
+    "state",
+    "callsite_id",
+    "kind",
+    "credits",
+];
+const GAP_COLUMNS: [&str; 7] = [
+    "ts_ns",
+    "dur_ns",
+    "comm",
+    "pid",
+    "tid",
+    "callsite_id",
+    "class",
+];
+
+/// Time without samples.
+struct GapSample {
+    begin: Ns,
+    dur: Ns,
+    comm: Option<String>,
+    pid: Option<i64>,
+    tid: Option<i64>,
+    callsite: Option<i64>,
+    mark: Mark,
 }
 
-fn sample<'r>(row: &'r LogRow<'_>, window: Window) -> Option<Sample<'r>> {
-    let [ts, dur, comm, pid, tid, state, callsite] = COLUMNS;
-    let begin = row.int(ts)?;
-    let end = begin.saturating_add(row.int(dur).unwrap_or(0));
-    let inside = end.min(window.end).saturating_sub(begin.max(window.begin));
-    Some(Sample {
-        begin: begin.max(window.begin),
-        dur: inside.max(0),
-        comm: row.text(comm),
-        pid: row.int(pid),
-        tid: row.int(tid),
-        state: row.text(state),
-        callsite: row.int(callsite),
-    })
+impl GapSample {
+    fn sample(&self) -> Sample<'_> {
+        Sample {
+            begin: self.begin,
+            dur: self.dur,
+            comm: self.comm.as_deref(),
+            pid: self.pid,
+            tid: self.tid,
+            state: None,
+            callsite: self.callsite,
+            mark: Some(self.mark),
+        }
+    }
+}
+
+/// What of a row counts.
+struct Counting<'q> {
+    question: &'q StackQuestion,
+    window: Window,
+    interval: Ns,
+}
+
+impl Counting<'_> {
+    fn asked(&self, kind: Kind, ops: &[&str]) -> Question {
+        Question {
+            window: self.question.window,
+            filter: Filter {
+                ops: ops.iter().map(|op| (*op).to_owned()).collect(),
+                ..self.question.filter.clone()
+            },
+            ..Question::new(kind, Verb::Log)
+        }
+    }
+
+    /// What of the time from there on lies in the window: its begin and length.
+    fn inside(&self, begin: Ns, dur: Ns) -> (Ns, Ns) {
+        let end = begin.saturating_add(dur).min(self.window.end);
+        let begin = begin.max(self.window.begin);
+        (begin, end.saturating_sub(begin).max(0))
+    }
+
+    fn sample<'r>(&self, row: &'r LogRow<'_>) -> Option<Sample<'r>> {
+        let state = row.text("state");
+        let states = &self.question.states;
+        if !states.is_empty() && !state.is_some_and(|state| states.iter().any(|of| of == state)) {
+            return None;
+        }
+        let kind = row.text("kind").unwrap_or_default();
+        let weight = self.question.weight;
+        // A sampler's word for who runs: not away from a CPU, as far as it can tell.
+        if weight == Weight::OffCpu && kind == "wall" && state == Some("running") {
+            return None;
+        }
+        let (ts, length) = (row.int("ts_ns")?, row.int("dur_ns").unwrap_or(0));
+        let (begin, mut dur) = self.inside(ts, length);
+        if weight == Weight::Samples && kind != "sample" {
+            // Where the window cuts it, as much of its samples as of its time.
+            let counted = self
+                .interval
+                .saturating_mul(row.int("credits").unwrap_or(1));
+            let share = dur as f64 / length.max(1) as f64;
+            dur = (counted as f64 * share) as Ns;
+        }
+        Some(Sample {
+            begin,
+            dur,
+            comm: row.text("comm"),
+            pid: row.int("pid"),
+            tid: row.int("tid"),
+            state,
+            callsite: row.int("callsite_id"),
+            mark: None,
+        })
+    }
+
+    /// Those that count, in order of begin.
+    fn gaps(&self, tables: &dyn Tables) -> Result<Vec<GapSample>, ExportError> {
+        let mut gaps = Vec::new();
+        let has_gaps = tables.info().tables.get("sample_gap");
+        let has_gaps = has_gaps.is_some_and(|table| table.rows > 0);
+        let question = self.question;
+        if !has_gaps || question.weight == Weight::Samples || !question.states.is_empty() {
+            return Ok(gaps);
+        }
+        let asked = self.asked(Kind::Gaps, &[]);
+        each_row(tables, &asked, &GAP_COLUMNS, &mut |row| {
+            gaps.extend(self.gap(row));
+            ControlFlow::Continue(())
+        })?;
+        gaps.sort_by_key(|gap| gap.begin);
+        Ok(gaps)
+    }
+
+    fn gap(&self, row: &LogRow<'_>) -> Option<GapSample> {
+        let mark = match row.text("class").unwrap_or_default() {
+            "kernel_wait" | "page_fault" => Mark::Blocked,
+            "process_stopped" => Mark::Stopped,
+            _ => Mark::NotSampled,
+        };
+        if self.question.weight == Weight::OffCpu && mark != Mark::Blocked {
+            return None;
+        }
+        let (begin, dur) = self.inside(row.int("ts_ns")?, row.int("dur_ns").unwrap_or(0));
+        Some(GapSample {
+            begin,
+            dur,
+            comm: row.text("comm").map(str::to_owned),
+            pid: row.int("pid"),
+            tid: row.int("tid"),
+            callsite: row.int("callsite_id"),
+            mark,
+        })
+    }
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -171,4 +171,54 @@ fn where_there_are_no_gaps_it_is_said_why() {
     );
     let info = asked(&["info"], "jdk.jfr");
     assert!(info.contains("GAPS_NOT_LOOKED_FOR"), "{info}");
+}
+
+/// Nanoseconds by thread, of stacks that have a function.
+fn collapsed(name: &str, weight: &str) -> BTreeMap<String, i64> {
+    let recording = fixture(&format!("{name}.jfr"));
+    let recording = recording.to_str().expect("a path");
+    let text = recorded().stdout(&["export", "collapsed", recording, "--weight", weight]);
+    let mut times = BTreeMap::new();
+    for line in text.lines() {
+        let (stack, time) = line.rsplit_once(' ').expect("a time");
+        let (thread, _) = stack.split_once(';').expect("a stack");
+        let time: i64 = time.parse().expect("a number");
+        *times.entry(thread.to_owned()).or_default() += time;
+    }
+    times
+}
+
+#[test]
+fn samples_weigh_what_their_sampler_counted_and_time_what_there_was() {
+    let counts = fs::read_to_string(fixture("each.counts")).expect("counts");
+    let samples = counts
+        .lines()
+        .find_map(|line| line.strip_prefix("jdk.ExecutionSample "));
+    let samples: i64 = samples.expect("a count").parse().expect("a number");
+    let counted: i64 = collapsed("each", "samples").values().sum();
+    assert_eq!(counted, samples * 10 * MS);
+    for name in ["each", "batches", "chunks"] {
+        let held = truth(name);
+        let mut handlers = 0;
+        for (thread, time) in collapsed(name, "time") {
+            let Some((thread, _)) = thread
+                .split_once(' ')
+                .filter(|(of, _)| of.starts_with("request-handler-"))
+            else {
+                continue;
+            };
+            let own = || held.iter().filter(|one| one.thread == thread);
+            let begin = own().map(|one| one.asked).min().expect("some");
+            let end = own().map(|one| one.left).max().expect("some");
+            // It may sleep several times before and after what it writes down.
+            let more = time - (end - begin);
+            assert!(
+                (-20 * MS..250 * MS).contains(&more),
+                "{name}: {thread} has {time} of {}",
+                end - begin
+            );
+            handlers += 1;
+        }
+        assert_eq!(handlers, 8, "{name}");
+    }
 }

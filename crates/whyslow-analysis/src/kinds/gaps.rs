@@ -1,15 +1,39 @@
-//! Times without samples: rows of `threads gaps`.
+//! `gaps`: times in which a wall-clock profile has no samples of a thread.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::SampleGapRow;
 
-use super::{Cell, Field, Only, Spec};
+use super::{Cell, Field, Only, Spec, Topic, View};
 use crate::keys::Key;
-use crate::query::Kind;
+use crate::query::{Kind, Verb};
+
+pub(crate) static TOPIC: Topic = Topic {
+    kind: Kind::Gaps,
+    about: "Times in which a wall-clock profile has no samples of a thread",
+    examples: "\
+  whyslow gaps stats kafka.jfr                  by class and the call they ended in
+  whyslow gaps usage kafka.jfr --by thread --op kernel_wait
+  whyslow threads gaps kafka.jfr                those that mean something, in order of time",
+    views: &[
+        View::new(Verb::Stats, "Count and length by class", &GAPS),
+        View::new(Verb::Usage, "Time without samples by process", &GAPS),
+        View::new(Verb::Hist, "Histogram of lengths with percentiles", &GAPS),
+        View::new(Verb::Top, "The longest", &GAPS),
+        View::new(
+            Verb::Stacks,
+            "Time by the stack that ended it, caller by caller",
+            &GAPS,
+        ),
+        View::new(Verb::Log, "All in order of time", &GAPS),
+        View::new(Verb::Heat, "Length over time", &GAPS),
+    ],
+    default: Some(Verb::Stats),
+    is_main: false,
+};
 
 pub(crate) static GAPS: Spec = Spec {
-    kind: Kind::Threads,
+    kind: Kind::Gaps,
     name: "gaps",
     rows: "times without samples",
     table: SampleGapRow::TABLE,
@@ -22,7 +46,7 @@ pub(crate) static GAPS: Spec = Spec {
         "cpu_starved",
         "process_stopped",
     ],
-    group: &[Key::Function],
+    group: &[Key::Class, Key::Function],
     series: &[],
     size: None,
     errno: None,
@@ -35,6 +59,7 @@ pub(crate) static GAPS: Spec = Spec {
 
 const FIELDS: &[Field] = &[
     Field::new("comm", "thread", Measure::Text, Cell::Text("comm")),
+    Field::new("pid", "pid", Measure::Count, Cell::Int("pid")).priority(6),
     Field::new("tid", "tid", Measure::Count, Cell::Int("tid")).priority(2),
     Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(4),

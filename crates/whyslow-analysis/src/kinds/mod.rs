@@ -13,6 +13,7 @@ mod locks;
 mod mem;
 mod net;
 mod resources;
+mod runtime;
 mod sched;
 mod signals;
 mod stacks;
@@ -97,7 +98,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 22] = [
+pub static TOPICS: [&Topic; 24] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,
@@ -118,6 +119,8 @@ pub static TOPICS: [&Topic; 22] = [
     &usdt::TOPIC,
     &locks::TOPIC,
     &stacks::TOPIC,
+    &gaps::TOPIC,
+    &runtime::TOPIC,
     &resources::TOPIC,
     &counters::TOPIC,
 ];

@@ -81,5 +81,6 @@ const FIELDS: &[Field] = &[
         Cell::Int("callsite_id"),
     )
     .priority(8),
+    Field::new("credits", "samples", Measure::Count, Cell::Int("credits")).priority(9),
     Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
 ];

@@ -9,6 +9,7 @@ use whyslow_model::Ns;
 use whyslow_store::Tables;
 
 use crate::ExportError;
+use crate::profile::Place;
 use crate::stacks::{About, Callsites, Frame, FrameKind, StackQuestion, each_sample};
 
 /// Most nodes that somebody is handed; the thinnest go first.
@@ -135,7 +136,7 @@ enum Side {
 /// Time by thread's name, stack and side, before frames are merged.
 struct Merged {
     names: Names,
-    times: FxHashMap<(usize, Option<i64>), [Ns; 2]>,
+    times: FxHashMap<(usize, Place), [Ns; 2]>,
     samples: u64,
 }
 
@@ -156,7 +157,7 @@ impl Merged {
     ) -> Result<About, ExportError> {
         each_sample(tables, question, &mut |sample| {
             let name = self.names.place(sample.comm.unwrap_or("?"));
-            let times = self.times.entry((name, sample.callsite)).or_default();
+            let times = self.times.entry((name, sample.place())).or_default();
             let time = &mut times[usize::from(side == Side::There)];
             *time = time.saturating_add(sample.dur);
             self.samples += u64::from(side == Side::Here);
@@ -166,8 +167,8 @@ impl Merged {
     fn graph(self, callsites: Callsites, about: About, is_compared: bool) -> FlameGraph {
         let mut frames = Frames::default();
         let mut tree = Tree::default();
-        for ((name, callsite), [here, there]) in &self.times {
-            let stack = callsites.stack(*callsite);
+        for ((name, place), [here, there]) in &self.times {
+            let stack = callsites.stack(*place);
             let mut path = vec![frames.named(&self.names.all[*name], FrameKind::Thread)];
             path.extend(
                 stack

@@ -157,6 +157,8 @@ fn class(graph: &FlameGraph, node: &Node, kind: FrameKind) -> String {
         return match kind {
             FrameKind::Kernel => "k",
             FrameKind::User => "u",
+            FrameKind::Managed => "m",
+            FrameKind::Mark => "b",
             FrameKind::Thread => "same",
         }
         .to_owned();

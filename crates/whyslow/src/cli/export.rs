@@ -105,14 +105,11 @@ pub(crate) struct ReportArgs {
 pub(crate) struct StackArgs {
     #[command(flatten)]
     pub(crate) export: ExportArgs,
-    /// What is counted: time away from the CPU, or samples of what ran (record --sample)
-    #[arg(
-        long,
-        value_name = "WHAT",
-        default_value = "offcpu",
-        help_heading = "Stacks"
-    )]
-    pub(crate) weight: StackWeight,
+    /// What is counted: time away from the CPU, samples as their sampler counted them, or all time of
+    /// a wall-clock profile, also of threads that could not be sampled [default: time for such profiles,
+    /// else offcpu]
+    #[arg(long, value_name = "WHAT", help_heading = "Stacks")]
+    pub(crate) weight: Option<StackWeight>,
     /// Only where threads were left in these states: uninterruptible, sleeping, runnable …
     #[arg(
         long,
@@ -145,4 +142,5 @@ pub(crate) struct SvgArgs {
 pub(crate) enum StackWeight {
     Offcpu,
     Samples,
+    Time,
 }

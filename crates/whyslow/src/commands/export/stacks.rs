@@ -17,8 +17,10 @@ fn question(args: &StackArgs, opened: &Opened) -> Result<StackQuestion, Failure>
         window: window(&args.export, opened)?,
         filter: filter_of(&args.export.filter)?,
         weight: match args.weight {
-            StackWeight::Offcpu => Weight::OffCpu,
-            StackWeight::Samples => Weight::Samples,
+            None => Weight::of(&*opened.tables),
+            Some(StackWeight::Offcpu) => Weight::OffCpu,
+            Some(StackWeight::Samples) => Weight::Samples,
+            Some(StackWeight::Time) => Weight::Time,
         },
         states: args.state.clone(),
     })
@@ -57,10 +59,7 @@ pub(super) fn svg(args: &SvgArgs, talk: &TalkArgs) -> Result<(), Failure> {
         let civil = calendar.zone.civil(ts);
         format!("{} {}", civil.date(), civil.time())
     };
-    let counted = match args.stacks.weight {
-        StackWeight::Offcpu => "time away from the CPU",
-        StackWeight::Samples => "samples of what ran",
-    };
+    let counted = question(&args.stacks, &opened)?.weight.about();
     let look = SvgLook {
         title: args
             .title
