@@ -1,4 +1,4 @@
--- lock_usage: waits for contended locks of the kernel by who wanted them.
+-- lock_usage: waits for contended locks by who wanted them.
 --
 -- kind, mode        of the lock: mutex, rwsem, …; read, write or null
 -- function          innermost function outside of the code of locks; null for short waits

@@ -79,7 +79,7 @@ pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
             "which were passed",
         ),
         "lock_wait" => (
-            "waits for locks (record --what locks), or there were none",
+            "waits for locks (record --what locks, or import a profile of a program), or there were none",
             "who waited for locks",
         ),
         "stack_sample" => ("stacks (record --stacks, --sample)", "where threads waited"),

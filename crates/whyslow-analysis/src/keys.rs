@@ -71,9 +71,12 @@ pub(crate) enum Key {
     Sender,
     Class,
     Object,
+    Holder,
+    Doing,
+    Confidence,
 }
 
-const KEYS: [(Key, &str); 56] = [
+const KEYS: [(Key, &str); 59] = [
     (Key::Comm, "comm"),
     (Key::Pid, "pid"),
     (Key::Tid, "tid"),
@@ -130,6 +133,9 @@ const KEYS: [(Key, &str); 56] = [
     (Key::Sender, "sender"),
     (Key::Class, "class"),
     (Key::Object, "object"),
+    (Key::Holder, "holder"),
+    (Key::Doing, "doing"),
+    (Key::Confidence, "confidence"),
 ];
 
 impl Key {
@@ -228,6 +234,9 @@ impl Key {
             Key::ClosedBy => Shape::Text("closed_by", Derive::Same),
             Key::Class => Shape::Text("class", Derive::Same),
             Key::Object => Shape::Text("object", Derive::Same),
+            Key::Holder => Shape::Int("holder_utid"),
+            Key::Doing => Shape::Text("holder_function", Derive::Same),
+            Key::Confidence => Shape::Text("confidence", Derive::Same),
         };
         let column = match shape {
             Shape::Text(column, _) | Shape::Int(column) => column,
@@ -239,8 +248,11 @@ impl Key {
 
     /// Whether it is shown as two columns.
     fn has_name_and_number(self) -> bool {
-        use Key::{Process, Sender, Thread, User, Waker, Worker};
-        matches!(self, Process | Thread | Waker | Worker | Sender | User)
+        use Key::{Holder, Process, Sender, Thread, User, Waker, Worker};
+        matches!(
+            self,
+            Process | Thread | Waker | Worker | Sender | Holder | User
+        )
     }
 
     /// Whether it names what a call acts on.
@@ -293,6 +305,10 @@ impl Key {
                 AnswerColumn::new("sender_comm", "sender", Measure::Text),
                 AnswerColumn::new("sender_tid", "sender tid", Measure::Count),
             ],
+            Key::Holder => vec![
+                AnswerColumn::new("holder_comm", "holder", Measure::Text),
+                AnswerColumn::new("holder_tid", "holder tid", Measure::Count),
+            ],
             Key::Worker => vec![
                 AnswerColumn::new("worker_comm", "worker", Measure::Text),
                 AnswerColumn::new("worker_tid", "worker tid", Measure::Count),
@@ -321,12 +337,13 @@ impl Key {
                 Some(process) => vec![process.comm.clone().into(), process.pid.into()],
                 None => vec![Value::Null, Value::Null],
             },
-            (Key::Thread | Key::Waker | Key::Worker | Key::Sender, KeyValue::Int(utid)) => {
-                match names.thread(*utid) {
-                    Some(thread) => vec![thread.comm.clone().into(), thread.tid.into()],
-                    None => vec![Value::Null, Value::Null],
-                }
-            }
+            (
+                Key::Thread | Key::Waker | Key::Worker | Key::Sender | Key::Holder,
+                KeyValue::Int(utid),
+            ) => match names.thread(*utid) {
+                Some(thread) => vec![thread.comm.clone().into(), thread.tid.into()],
+                None => vec![Value::Null, Value::Null],
+            },
             (Key::User, KeyValue::Int(uid)) => {
                 vec![names.user(*uid).into(), (*uid).into()]
             }

@@ -40,6 +40,8 @@ pub struct AnswerColumn {
     pub measure: Measure,
     /// Narrow terminals drop the highest numbers first; 0 always stays.
     pub priority: u8,
+    /// People see it only where some row has a value.
+    pub is_sparse: bool,
 }
 
 impl AnswerColumn {
@@ -49,7 +51,13 @@ impl AnswerColumn {
             title: title.into(),
             measure,
             priority: 0,
+            is_sparse: false,
         }
+    }
+
+    pub fn sparse(mut self, is_sparse: bool) -> Self {
+        self.is_sparse = is_sparse;
+        self
     }
 
     pub fn priority(mut self, priority: u8) -> Self {

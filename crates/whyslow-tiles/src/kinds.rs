@@ -13,8 +13,9 @@ pub(crate) const BLOCK: u8 = 4;
 pub(crate) const HEAT_BLOCK: u8 = 16;
 pub(crate) const HEAT_IO: u8 = 17;
 
-/// Kinds of locks of the kernel, then what is none of these, and locks of programs.
-pub(crate) const LOCK_KINDS: [&str; 9] = [
+/// Kinds of locks of the kernel, then what is none of these, and locks of programs: as system calls show them,
+/// then as profiles do.
+pub(crate) const LOCK_KINDS: [&str; 12] = [
     "mutex",
     "rwsem",
     "percpu_rwsem",
@@ -24,6 +25,9 @@ pub(crate) const LOCK_KINDS: [&str; 9] = [
     "rwlock",
     "other",
     "futex",
+    "monitor",
+    "library_lock",
+    "pthread",
 ];
 pub(crate) const LOCK_OTHER: u8 = 7;
 pub(crate) const LOCK_FUTEX: u8 = 8;
@@ -59,7 +63,7 @@ pub(crate) const KINDS: [Kind; 5] = [
     Kind {
         track: LOCKS,
         name: "locks",
-        groups: ["kernel lock", "futex", "", ""],
+        groups: ["kernel lock", "program's lock", "", ""],
     },
     Kind {
         track: BLOCK,

@@ -133,6 +133,40 @@ fn who_waits_for_a_lock_is_seen_waiting_in_a_dump() {
 }
 
 #[test]
+fn the_longest_waits_name_who_held_the_lock() {
+    let place = recorded();
+    for name in ["each", "batches", "chunks", "both", "jdk"] {
+        let recording = fixture(&format!("{name}.jfr"));
+        let recording = recording.to_str().expect("a path");
+        let held = truth(name);
+        let args = [
+            "locks", "top", recording, "-n", "5", "--op", "monitor", "--json",
+        ];
+        let answer: Value = serde_json::from_str(&place.stdout(&args)).expect("one JSON document");
+        let rows = answer["tables"][0]["rows"].as_array().expect("rows");
+        assert_eq!(rows.len(), 5, "{name}");
+        for row in rows {
+            let (begin, end) = (row["ts_ns"].as_i64(), row["ts_end_ns"].as_i64());
+            let (begin, end) = (begin.expect("a time"), end.expect("a time"));
+            let mut had: BTreeMap<&str, i64> = BTreeMap::new();
+            for one in held.iter().filter(|one| one.lock == "ledger") {
+                let overlap = one.left.min(end) - one.entered.max(begin);
+                if overlap > 0 {
+                    *had.entry(&one.thread).or_default() += overlap;
+                }
+            }
+            let most = had.values().max().copied().unwrap_or(0);
+            let holder = row["holder_comm"].as_str().expect("a holder");
+            let of_holder = had.get(holder).copied().unwrap_or(0);
+            if row["confidence"] != "low" {
+                assert!(of_holder >= most - 20 * MS, "{name}: {row} {had:?}");
+            }
+            assert_eq!(row["object"], "LockProgram$Ledger", "{name}: {row}");
+        }
+    }
+}
+
+#[test]
 fn each_thread_is_in_a_dump_once() {
     let recording = fixture("batches.jfr");
     let begin = truth("batches")[0].asked;

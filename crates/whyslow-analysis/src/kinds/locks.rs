@@ -1,4 +1,4 @@
-//! `locks`: waits for contended locks of the kernel.
+//! `locks`: waits for contended locks, of the kernel and of programs.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,13 +10,14 @@ use crate::query::{Kind, Verb};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Locks,
-    about: "Waits for contended locks of the kernel: mutexes, rwsems, spin locks",
+    about: "Waits for contended locks: mutexes and the like of the kernel, monitors and locks of programs",
     examples: "\
   whyslow locks stats web.wsl                   by kind
   whyslow locks stats web.wsl --by function,lock
   whyslow locks usage web.wsl --by thread       who waited
   whyslow locks top web.wsl                     the longest waits
-  whyslow locks stacks web.wsl --op rwsem       who wanted them, caller by caller",
+  whyslow locks stacks web.wsl --op rwsem       who wanted them, caller by caller
+  whyslow locks stats kafka.jfr --by object,holder,doing    who held a program's locks, and why so long",
     views: &[
         View::new(Verb::Stats, "Count and length of waits by kind", &LOCKS),
         View::new(Verb::Usage, "Time waited by process", &LOCKS),
@@ -54,6 +55,9 @@ pub(crate) static LOCKS: Spec = Spec {
         "semaphore",
         "spin",
         "rwlock",
+        "monitor",
+        "library_lock",
+        "pthread",
     ],
     group: &[Key::Kind, Key::Mode],
     series: &[Key::Kind],
@@ -71,7 +75,9 @@ const FIELDS: &[Field] = &[
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "waited", Measure::Duration, Cell::Int("dur")),
     Field::new("kind", "kind", Measure::Text, Cell::Text("kind")),
-    Field::new("mode", "mode", Measure::Text, Cell::Text("mode")).priority(2),
+    Field::new("mode", "mode", Measure::Text, Cell::Text("mode"))
+        .sparse()
+        .priority(2),
     Field::new("slept", "slept", Measure::Text, Cell::Bool("slept")).priority(5),
     Field::new("lock", "lock", Measure::Text, Cell::Text("lock")).priority(3),
     Field::new(
@@ -81,9 +87,34 @@ const FIELDS: &[Field] = &[
         Cell::Text("function"),
     ),
     Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
+    Field::new("object", "object", Measure::Text, Cell::Text("object")).sparse(),
+    Field::new(
+        "holder_comm",
+        "held by",
+        Measure::Text,
+        Cell::Text("holder_comm"),
+    )
+    .sparse(),
+    Field::new("held_ns", "held", Measure::Duration, Cell::Int("held")).sparse(),
+    Field::new(
+        "holder_function",
+        "doing",
+        Measure::Text,
+        Cell::Text("holder_function"),
+    )
+    .sparse(),
+    Field::new(
+        "confidence",
+        "confidence",
+        Measure::Text,
+        Cell::Text("confidence"),
+    )
+    .sparse(),
     Field::new("pid", "pid", Measure::Count, Cell::Int("pid")).priority(4),
     Field::new("tid", "tid", Measure::Count, Cell::Int("tid")),
-    Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu")).priority(7),
+    Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu"))
+        .sparse()
+        .priority(7),
     Field::new(
         "callsite_id",
         "stack",
@@ -91,5 +122,32 @@ const FIELDS: &[Field] = &[
         Cell::Int("callsite_id"),
     )
     .priority(8),
+    Field::new("told_by", "told by", Measure::Text, Cell::Text("told_by"))
+        .sparse()
+        .priority(9),
+    Field::new(
+        "holder_tid",
+        "holder tid",
+        Measure::Count,
+        Cell::Int("holder_tid"),
+    )
+    .sparse()
+    .priority(9),
+    Field::new(
+        "holder_callsite_id",
+        "holder's stack",
+        Measure::Count,
+        Cell::Int("holder_callsite_id"),
+    )
+    .sparse()
+    .priority(9),
+    Field::new(
+        "holder_gap_id",
+        "holder's gap",
+        Measure::Count,
+        Cell::Int("holder_gap_id"),
+    )
+    .sparse()
+    .priority(9),
     Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
 ];

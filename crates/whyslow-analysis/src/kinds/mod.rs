@@ -202,6 +202,8 @@ pub(crate) struct Field {
     pub(crate) title: &'static str,
     pub(crate) measure: Measure,
     pub(crate) priority: u8,
+    /// People see it only where some row has a value.
+    pub(crate) is_sparse: bool,
     pub(crate) cell: Cell,
 }
 
@@ -234,7 +236,15 @@ impl Field {
             title,
             measure,
             priority: 0,
+            is_sparse: false,
             cell,
+        }
+    }
+
+    const fn sparse(self) -> Self {
+        Self {
+            is_sparse: true,
+            ..self
         }
     }
 
@@ -243,6 +253,8 @@ impl Field {
     }
 
     pub(crate) fn answer_column(&self) -> AnswerColumn {
-        AnswerColumn::new(self.name, self.title, self.measure).priority(self.priority)
+        AnswerColumn::new(self.name, self.title, self.measure)
+            .priority(self.priority)
+            .sparse(self.is_sparse)
     }
 }

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::row::Row;
-use whyslow_model::tables::RuntimeEventRow;
+use whyslow_model::tables::{LockWaitRow, RuntimeEventRow};
 use whyslow_model::{Ns, Window};
 
 use super::stacks::Frames;
@@ -33,6 +33,7 @@ struct Known {
     is_assumed: bool,
     is_gap: bool,
     waits_for: Option<String>,
+    held_by: Option<String>,
 }
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
@@ -47,6 +48,9 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     }
     if context.has("runtime_event") {
         waits(context, at, &mut threads)?;
+    }
+    if context.has("lock_wait") {
+        holders(context, at, &mut threads)?;
     }
     let mut groups: BTreeMap<(Option<i64>, String), Vec<&Known>> = BTreeMap::new();
     for known in threads.values() {
@@ -105,6 +109,9 @@ fn columns() -> Vec<AnswerColumn> {
         column("module", "module", Measure::Path).priority(4),
         column("names", "who", Measure::Text).priority(1),
         column("waits_for", "waits for", Measure::Text).priority(2),
+        column("held_by", "held by", Measure::Text)
+            .priority(1)
+            .sparse(true),
     ]
 }
 
@@ -127,18 +134,26 @@ fn push(
         Some(tid) => format!("{} {tid}", known.name),
         None => known.name.clone(),
     });
-    let mut waits: Vec<String> = members
-        .iter()
-        .filter_map(|known| known.waits_for.clone())
-        .collect();
-    waits.sort();
-    waits.dedup();
+    let once = |of: &dyn Fn(&Known) -> Option<String>| {
+        let mut all: Vec<String> = members.iter().filter_map(|known| of(known)).collect();
+        all.sort();
+        all.dedup();
+        all
+    };
+    let waits = once(&|known| known.waits_for.clone());
+    let held = once(&|known| known.held_by.clone());
     let mut figures = vec![
         Value::from(members.len() as i64),
         Value::Text(state.to_owned()),
         longest.into(),
     ];
-    let mut ends = vec![list(names.collect()), list(waits)];
+    // No holder is no list, so that the column goes where there is none at all.
+    let held = if held.is_empty() {
+        Value::Null
+    } else {
+        list(held)
+    };
+    let mut ends = vec![list(names.collect()), list(waits), held];
     let nothing = [[Value::Text("no stack".into()), Value::Null, Value::Null]];
     let lines = if lines.is_empty() {
         nothing.to_vec()
@@ -152,7 +167,7 @@ fn push(
         row.append(&mut ends);
         table.rows.push(row);
         figures = vec![Value::Null; 3];
-        ends = vec![Value::Null; 2];
+        ends = vec![Value::Null; 3];
     }
 }
 
@@ -250,6 +265,48 @@ fn waits(
                     (kind, _) => format!("{kind} {object}").trim_end().to_owned(),
                 };
                 known.waits_for = Some(what);
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )
+}
+
+/// Who held what they wait for, as far as that is known.
+fn holders(
+    context: &Context<'_>,
+    at: Ns,
+    threads: &mut BTreeMap<i64, Known>,
+) -> Result<(), AnalysisError> {
+    let mut projection = Projection::new(LockWaitRow::TABLE);
+    let [ts, ts_end, utid, tid] =
+        ["ts", "ts_end", "utid", "holder_tid"].map(|name| projection.need(name));
+    let [kind, object, comm, confidence] =
+        ["kind", "object", "holder_comm", "confidence"].map(|name| projection.need(name));
+    in_order(
+        context.tables,
+        &projection.scan(Some(moment(at))),
+        |batch| {
+            let (ts, ts_end, utid) = (ts.ints(batch)?, ts_end.ints(batch)?, utid.ints(batch)?);
+            let (tid, comm) = (tid.ints(batch)?, comm.texts(batch)?);
+            let (kind, object) = (kind.texts(batch)?, object.texts(batch)?);
+            let confidence = confidence.texts(batch)?;
+            for row in 0..batch.num_rows() as u32 {
+                let holds = ts.at(row) <= at && ts_end.get(row).is_some_and(|end| at < end);
+                let known = utid.get(row).filter(|_| holds);
+                let Some(known) = known.and_then(|utid| threads.get_mut(&utid)) else {
+                    continue;
+                };
+                if let (None, Some(kind), Some(object)) =
+                    (&known.waits_for, kind.get(row), object.get(row))
+                {
+                    known.waits_for = Some(format!("{kind} {object}"));
+                }
+                if let (Some(comm), Some(confidence)) = (comm.get(row), confidence.get(row)) {
+                    let tid = tid
+                        .get(row)
+                        .map_or_else(String::new, |tid| format!(" {tid}"));
+                    known.held_by = Some(format!("{comm}{tid} ({confidence} confidence)"));
+                }
             }
             Ok(ControlFlow::Continue(()))
         },

@@ -10,7 +10,8 @@ const LOOKUPS: [(Option<&str>, &str); 4] = [
     (Some("cache.example"), "ok"),
     (None, "ok"),
 ];
-const LOCKS: [(&str, Option<&str>); 4] = [
+const LOCKS: [(&str, Option<&str>); 5] = [
+    ("monitor", None),
     ("mutex", None),
     ("rwsem", Some("read")),
     ("rwsem", Some("write")),
@@ -61,6 +62,7 @@ impl Maker<'_> {
         let owner = self.owner();
         let dur = (!self.dice.one_in(30)).then(|| self.dice.duration());
         let (kind, mode) = *self.dice.pick(&LOCKS);
+        let is_program = kind == "monitor";
         sink.emit(LockWaitRow {
             id,
             ts,
@@ -79,6 +81,16 @@ impl Maker<'_> {
             cpu: Some(self.dice.below(3) as i32),
             function: self.sometimes(2, "do_truncate"),
             callsite_id: None,
+            told_by: is_program.then(|| self.symbols.intern("event")),
+            object: is_program.then(|| self.symbols.intern("a.Ledger")),
+            holder_utid: owner.utid.filter(|_| is_program),
+            holder_tid: owner.tid.filter(|_| is_program),
+            holder_comm: owner.comm.filter(|_| is_program),
+            held: dur.filter(|_| is_program),
+            confidence: is_program.then(|| self.symbols.intern("low")),
+            holder_function: self.sometimes(2, "force0").filter(|_| is_program),
+            holder_callsite_id: None,
+            holder_gap_id: None,
         });
     }
 

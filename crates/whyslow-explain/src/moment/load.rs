@@ -227,7 +227,7 @@ impl Moment {
 
     fn load_locks(&mut self, tables: &dyn Tables) -> Result<()> {
         let ints = ["ts", "ts_end", "id", "utid", "callsite_id"];
-        let columns = (&ints[..], &["lock"][..]);
+        let columns = (&ints[..], &["lock", "told_by"][..]);
         let (end, window) = (self.recording_end, Some(self.window()));
         let (words, mut found) = (&mut self.words, Vec::new());
         rows(tables, LockWaitRow::TABLE, columns, window, |cells, row| {
@@ -237,6 +237,10 @@ impl Moment {
             let Some(lock) = cells.word(0, row, words) else {
                 return;
             };
+            // What profiles say of a program's locks is no evidence about the kernel.
+            if cells.word(1, row, words).is_some() {
+                return;
+            }
             found.push(LockWait {
                 id: cells.ints[2].at(row),
                 utid,

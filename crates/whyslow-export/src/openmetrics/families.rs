@@ -76,7 +76,7 @@ pub(super) const MEASURED: &[Measured] = &[
     },
     Measured {
         name: "lock_wait",
-        help: "Waits for contended locks of the kernel",
+        help: "Waits for contended locks of the kernel and, as profiles show them, of programs",
         kind: Kind::Locks,
         table: "lock_wait",
         labels: &[("kind", "kind")],

@@ -283,11 +283,24 @@ pub(super) fn requests(
     )
 }
 
-const WAIT: [&str; 9] = [
-    "ts_ns", "dur_ns", "kind", "mode", "lock", "function", "comm", "pid", "tid",
+const WAIT: [&str; 14] = [
+    "ts_ns",
+    "dur_ns",
+    "kind",
+    "mode",
+    "lock",
+    "function",
+    "comm",
+    "pid",
+    "tid",
+    "object",
+    "holder_comm",
+    "holder_function",
+    "confidence",
+    "told_by",
 ];
 
-/// Waits for locks of the kernel, below the threads that waited.
+/// Waits for locks, below the threads that waited.
 pub(super) fn lock_waits(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -296,17 +309,26 @@ pub(super) fn lock_waits(
 ) -> Result<u64, ExportError> {
     let mut tracks = Tracks::default();
     each(tables, (Kind::Locks, window, filter), &WAIT, &mut |row| {
-        let [ts, dur, kind, mode, lock, function, comm, pid, tid] = WAIT;
+        let [ts, dur, kind, mode, lock, function, comm, pid, tid, ..] = WAIT;
+        let [.., object, holder, doing, confidence, told_by] = WAIT;
         let Some(begin) = row.int(ts) else {
             return Ok(());
         };
         let thread = tracks.thread(writer, (row.int(pid), row.int(tid)), row.text(comm))?;
-        let own = uuid(&["locks", &thread.to_string()]);
-        let track = tracks.named(writer, "locks of the kernel", (Some(thread), own))?;
+        let name = match row.text(told_by) {
+            Some(_) => "locks of the program",
+            None => "locks of the kernel",
+        };
+        let own = uuid(&[name, &thread.to_string()]);
+        let track = tracks.named(writer, name, (Some(thread), own))?;
         let facts = [
             Fact::Text("mode", row.text(mode)),
             Fact::Text("lock", row.text(lock)),
             Fact::Text("function", row.text(function)),
+            Fact::Text("object", row.text(object)),
+            Fact::Text("held_by", row.text(holder)),
+            Fact::Text("holder_doing", row.text(doing)),
+            Fact::Text("confidence", row.text(confidence)),
         ];
         let names = ("lock", row.text(kind).unwrap_or("?"));
         slice(writer, names, (track, begin, row.int(dur)), &facts)

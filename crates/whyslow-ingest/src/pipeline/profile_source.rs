@@ -14,6 +14,7 @@ use super::account::{Account, LogEntry};
 use crate::importers::jfr;
 use crate::limits;
 use crate::profile::gaps::{self, Gaps, Off};
+use crate::profile::locks::{self, LockWait};
 use crate::profile::{Point, Profile};
 use crate::trackers::{Sampled, Source};
 
@@ -30,10 +31,12 @@ struct Queued {
     source: usize,
     profile: Profile,
     gaps: Gaps,
+    locks: Vec<LockWait>,
     shift: Ns,
     next_point: usize,
     next_gap: usize,
     next_event: usize,
+    next_lock: usize,
     facts: Vec<(String, String)>,
     counts: Vec<(String, u64)>,
     remarks: Vec<(&'static Stat, u64, Vec<LogEntry>)>,
@@ -142,14 +145,17 @@ impl Queued {
             }
             Gaps::default()
         });
+        let locks = locks::find(&profile, &gaps);
         Self {
             source,
             profile,
             gaps,
+            locks,
             shift,
             next_point: 0,
             next_gap: 0,
             next_event: 0,
+            next_lock: 0,
             facts,
             counts,
             remarks,
@@ -180,9 +186,18 @@ impl Queued {
             .map_or(Ns::MAX, |gap| gap.ts)
     }
 
+    /// Waits come when they end: what their holders did meanwhile is known by then.
+    #[inline]
+    fn lock_ts(&self) -> Ns {
+        self.locks
+            .get(self.next_lock)
+            .map_or(Ns::MAX, |wait| wait.ts_end)
+    }
+
     #[inline]
     fn next_ts(&self) -> Option<Ns> {
         let next = self.point_ts().min(self.event_ts()).min(self.gap_ts());
+        let next = next.min(self.lock_ts());
         (next < Ns::MAX).then(|| next.saturating_add(self.shift))
     }
 
@@ -203,7 +218,11 @@ impl Queued {
                 profile: &self.profile,
             };
             let (point, event, gap) = (self.point_ts(), self.event_ts(), self.gap_ts());
-            if gap <= point && gap <= event {
+            if self.lock_ts() < point.min(event).min(gap) {
+                let wait = &self.locks[self.next_lock];
+                take(source, &Sampled::Lock(wait, self.shift))?;
+                self.next_lock += 1;
+            } else if gap <= point && gap <= event {
                 take(
                     source,
                     &Sampled::Gap(&self.gaps.gaps[self.next_gap], self.shift),

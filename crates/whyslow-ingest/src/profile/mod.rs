@@ -4,6 +4,7 @@
 mod cycles;
 pub mod gaps;
 pub mod leaf;
+pub mod locks;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;

@@ -48,6 +48,7 @@ use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, Symbols};
 
 use crate::profile::gaps::Gap;
+use crate::profile::locks::LockWait;
 use crate::profile::{Point, RuntimeEvent};
 
 pub use anomalies::{Anomalies, Anomaly};
@@ -168,6 +169,8 @@ pub enum Sampled<'p> {
     /// The time is shifted by so much.
     Gap(&'p Gap, Ns),
     Runtime(&'p RuntimeEvent, Ns),
+    /// Comes when it ended.
+    Lock(&'p LockWait, Ns),
 }
 
 impl Sampled<'_> {
@@ -176,6 +179,7 @@ impl Sampled<'_> {
             Self::Point(point, _) => point.ts,
             Self::Gap(gap, shift) => gap.ts.saturating_add(*shift),
             Self::Runtime(event, shift) => event.ts.saturating_add(*shift),
+            Self::Lock(wait, shift) => wait.ts_end.saturating_add(*shift),
         }
     }
 
@@ -184,6 +188,7 @@ impl Sampled<'_> {
             Self::Point(point, _) => point.span,
             Self::Gap(gap, _) => gap.dur(),
             Self::Runtime(event, _) => event.dur,
+            Self::Lock(..) => 0,
         };
         self.ts().saturating_add(dur)
     }
@@ -295,6 +300,7 @@ impl Topics {
         self.processes.begin();
         let id = match told {
             Sampled::Point(..) => self.stack.take_id(),
+            Sampled::Lock(..) => self.stack.take_lock_id(),
             Sampled::Gap(..) | Sampled::Runtime(..) => 0,
         };
         let lent = &mut Lent {
@@ -308,6 +314,9 @@ impl Topics {
             Sampled::Gap(gap, shift) => self.sampled.gap(source, (gap, *shift), lent, out),
             Sampled::Runtime(event, shift) => {
                 self.sampled.runtime(source, (event, *shift), lent, out);
+            }
+            Sampled::Lock(wait, shift) => {
+                self.sampled.lock(source, (wait, *shift, id), lent, out);
             }
         }
         if !self.processes.changes().is_empty() {

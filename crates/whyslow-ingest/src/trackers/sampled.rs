@@ -3,6 +3,8 @@
 //! These come whole, so nothing is tracked: rows are made, for threads that are those of the kernel's events
 //! where there are such.
 
+mod locks;
+
 use rustc_hash::FxHashMap;
 use whyslow_model::tables::{EmitAll, RuntimeEventRow, SampleGapRow, StackSampleRow};
 use whyslow_model::{Ns, Sym, stat};
@@ -11,6 +13,7 @@ use super::callsites::{Callsites, KnownFrame};
 use super::identity::{Output, ThreadRef};
 use super::process::Processes;
 use crate::profile::gaps::Gap;
+use crate::profile::leaf::{Leaf, leaf};
 use crate::profile::{CodeKind, NO_STACK, Point, Profile, RuntimeEvent, SampledState};
 
 /// Threads that only a runtime knows are shown with its number and this: greater than any of the kernel.
@@ -34,6 +37,8 @@ struct KnownStack {
     innermost: Option<Sym>,
     program: Option<Sym>,
     wanting: Option<Sym>,
+    /// The call that it waits in, else what the program does.
+    doing: Option<Sym>,
 }
 
 /// What of one profile has its place in the recording.
@@ -43,6 +48,8 @@ struct Placed {
     names: Vec<Option<Sym>>,
     frames: Vec<Option<KnownFrame>>,
     stacks: Vec<Option<KnownStack>>,
+    /// Ids of the gaps so far, in the order of the profile.
+    gaps: Vec<i64>,
 }
 
 #[derive(Debug, Default)]
@@ -148,6 +155,7 @@ impl SampledTracker {
             callsite_id: after.and_then(|stack| stack.callsite),
             before_callsite_id: before.and_then(|stack| stack.callsite),
         };
+        self.placed(source).gaps.push(row.id);
         self.next_gap_id += 1;
         out.sink.emit(row);
     }
@@ -314,9 +322,19 @@ impl SampledTracker {
         let mut wanting = managed
             .clone()
             .filter(|(_, of)| !LOCK_CODE.iter().any(|code| of.function.starts_with(code)));
+        let doing = match leaf(profile.frames_of(at as u32)) {
+            // Its own frame says more than that of the class that calls it.
+            Leaf::FileCall => {
+                let mut calls = known.iter().filter(|(_, of)| of.kind != CodeKind::Kernel);
+                function(calls.next())
+            }
+            _ => None,
+        };
+        let program = function(managed.next()).or_else(|| function(user.next()));
         let stack = KnownStack {
+            doing: doing.or(program),
             innermost: function(known.first()),
-            program: function(managed.next()).or_else(|| function(user.next())),
+            program,
             wanting: function(wanting.next()).or_else(|| function(known.first())),
             callsite: lent
                 .sites

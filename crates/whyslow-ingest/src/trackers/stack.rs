@@ -134,6 +134,11 @@ impl StackTracker {
         self.next_id - 1
     }
 
+    pub(super) fn take_lock_id(&mut self) -> i64 {
+        self.next_lock_id += 1;
+        self.next_lock_id - 1
+    }
+
     fn sample<S: EmitAll>(
         &mut self,
         stack: &Stack<'_>,
@@ -218,6 +223,16 @@ impl StackTracker {
             cpu: here.cpu,
             function: outside_of_locks(&frames, out),
             callsite_id: self.sites.stack(frames.iter(), here.ts, out),
+            told_by: None,
+            object: None,
+            holder_utid: None,
+            holder_tid: None,
+            holder_comm: None,
+            held: None,
+            confidence: None,
+            holder_function: None,
+            holder_callsite_id: None,
+            holder_gap_id: None,
         };
         self.next_lock_id += 1;
         out.sink.emit(row);

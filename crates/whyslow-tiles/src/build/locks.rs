@@ -103,12 +103,17 @@ fn kernel(work: &Work<'_>, mut each: impl FnMut(Told)) -> Result<(), TilesError>
                 looked_up(kinds, key, || {
                     let place = LOCK_KINDS.iter().position(|kind| Some(*kind) == word);
                     let place = place.map_or(LOCK_OTHER, |place| place as u8);
-                    place.min(LOCK_OTHER)
+                    if place == LOCK_FUTEX {
+                        LOCK_OTHER
+                    } else {
+                        place
+                    }
                 })
             });
+            let is_program = kind > LOCK_FUTEX;
             each(Told {
                 value: i32::from(kind),
-                mix: Mix::Of(KERNEL),
+                mix: Mix::Of(if is_program { PROGRAM } else { KERNEL }),
                 ..told
             });
         })

@@ -46,7 +46,11 @@ pub(super) fn columns(
         .columns
         .iter()
         .enumerate()
-        .filter(|(_, column)| is_wanted(column, look))
+        .filter(|(at, column)| {
+            let is_given = || table.rows.iter().any(|row| *cell(row, *at) != Value::Null);
+            is_wanted(column, look)
+                && (!column.is_sparse || look.keep.contains(&column.name) || is_given())
+        })
         .collect();
     let print = |(at, column): &(usize, &AnswerColumn)| {
         let values: Vec<&Value> = table.rows.iter().map(|row| cell(row, *at)).collect();

@@ -49,7 +49,7 @@ pub(super) struct Known<'c> {
     /// Frames by method, line and type.
     frames: FxHashMap<(i64, i32, i64), u32>,
     /// Methods by key: name and whether it is code of the machine, of the kernel, or of Java.
-    methods: FxHashMap<i64, Option<(String, String)>>,
+    methods: FxHashMap<i64, Option<Method>>,
     pub(super) unresolved: u64,
     /// Stacks that their writer cut.
     pub(super) truncated: u64,
@@ -244,12 +244,15 @@ impl<'c> Known<'c> {
     }
 
     fn code_frame(&mut self, method: i64, line: i32, kind: Option<&str>) -> CodeFrame {
-        let kind = match kind {
-            Some("Kernel") => CodeKind::Kernel,
-            Some("Native" | "C++") => CodeKind::User,
+        let found = self.method(method);
+        let kind = match (kind, &found) {
+            (Some("Kernel"), _) => CodeKind::Kernel,
+            // The JDK calls methods of classes so, too, that are written in another language.
+            (Some("Native"), Some(found)) if found.is_of_class => CodeKind::Managed,
+            (Some("Native" | "C++"), _) => CodeKind::User,
             _ => CodeKind::Managed,
         };
-        let Some((class, name)) = self.method(method) else {
+        let Some(Method { class, name, .. }) = found else {
             self.unresolved += 1;
             return CodeFrame {
                 kind,
@@ -285,25 +288,39 @@ impl<'c> Known<'c> {
         }
     }
 
-    /// Class and name of a method.
-    fn method(&mut self, key: i64) -> Option<(String, String)> {
+    fn method(&mut self, key: i64) -> Option<Method> {
         if let Some(known) = self.methods.get(&key) {
             return known.clone();
         }
         let read = || {
             let class = self.classes.method?;
-            let name = self.constants.field(class, key, "name")?;
-            let name = self.constants.text(name)?;
-            let of = self.constants.field(class, key, "type");
-            let of = of
-                .and_then(|of| self.constants.text(of))
-                .unwrap_or_default();
-            Some((of, name))
+            let text = |field| {
+                let value = self.constants.field(class, key, field)?;
+                self.constants.text(value)
+            };
+            let descriptor = text("descriptor").unwrap_or_default();
+            Some(Method {
+                name: text("name")?,
+                class: text("type").unwrap_or_default(),
+                is_of_class: !descriptor.is_empty() && descriptor != NO_DESCRIPTOR,
+            })
         };
         let method = read();
         self.methods.insert(key, method.clone());
         method
     }
+}
+
+/// What async-profiler writes for functions of libraries, which have none.
+const NO_DESCRIPTOR: &str = "()L;";
+
+#[derive(Debug, Clone)]
+struct Method {
+    /// Or library.
+    class: String,
+    name: String,
+    /// It has the types of its arguments, as methods of classes have.
+    is_of_class: bool,
 }
 
 fn is_number(field: &Field) -> bool {

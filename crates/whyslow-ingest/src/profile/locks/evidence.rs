@@ -1,0 +1,176 @@
+//! When threads were in code of a class of which some lock is waited for.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use whyslow_model::Ns;
+
+use super::stacks::{Class, Stacks};
+use super::wait::Found;
+use crate::profile::gaps::Gaps;
+use crate::profile::{NO_STACK, Profile, RuntimeKind, SampleKind};
+
+/// A thread in such code.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Presence {
+    pub(super) from: Ns,
+    pub(super) to: Ns,
+    pub(super) thread: u32,
+    pub(super) stack: u32,
+    /// In [`Gaps::gaps`], if that is how it is known.
+    pub(super) gap: Option<u32>,
+}
+
+/// By class, in order of time.
+pub(super) struct Evidence {
+    by_class: FxHashMap<Class, Vec<Presence>>,
+}
+
+impl Evidence {
+    pub(super) fn of(profile: &Profile, gaps: &Gaps, stacks: &Stacks, found: &[Found]) -> Self {
+        let classes: FxHashSet<Class> = found.iter().map(|one| one.class).collect();
+        let mut collecting = Collecting {
+            stacks,
+            profile,
+            inside: vec![None; profile.stacks.len()],
+            own: own_waits(profile, found),
+            classes,
+            by_class: FxHashMap::default(),
+            near: profile.interval.unwrap_or(0),
+        };
+        collecting.points(gaps);
+        for (number, gap) in (0..).zip(&gaps.gaps) {
+            if let Some(thread) = gap.thread {
+                collecting.add(Presence {
+                    from: gap.ts,
+                    to: gap.ts_end,
+                    thread,
+                    stack: gap.after,
+                    gap: Some(number),
+                });
+            }
+        }
+        collecting.events();
+        let mut by_class = collecting.by_class;
+        for of in by_class.values_mut() {
+            of.sort_by_key(|one| (one.from, one.thread, one.to));
+        }
+        Self { by_class }
+    }
+
+    /// Of several classes, in order of time.
+    pub(super) fn among(&self, classes: &[Class]) -> Vec<Presence> {
+        let of = classes.iter().filter_map(|class| self.by_class.get(class));
+        let mut all: Vec<Presence> = of.flatten().copied().collect();
+        if classes.len() > 1 {
+            all.sort_by_key(|one| (one.from, one.thread, one.to, one.stack));
+            all.dedup_by_key(|one| (one.from, one.thread, one.to, one.stack));
+        }
+        all
+    }
+}
+
+/// Waits of each thread, in order of their end.
+fn own_waits(profile: &Profile, found: &[Found]) -> Vec<Vec<(Ns, Ns, Class)>> {
+    let mut own = vec![Vec::new(); profile.threads.len()];
+    for one in found {
+        own[one.wait.thread as usize].push((one.wait.ts, one.wait.ts_end, one.class));
+    }
+    for of in &mut own {
+        of.sort_by_key(|(ts, end, class)| (*end, *ts, *class));
+    }
+    own
+}
+
+struct Collecting<'p> {
+    stacks: &'p Stacks,
+    profile: &'p Profile,
+    /// Classes that each stack is in, once it was looked at.
+    inside: Vec<Option<Box<[Class]>>>,
+    own: Vec<Vec<(Ns, Ns, Class)>>,
+    classes: FxHashSet<Class>,
+    by_class: FxHashMap<Class, Vec<Presence>>,
+    near: Ns,
+}
+
+impl Collecting<'_> {
+    fn points(&mut self, gaps: &Gaps) {
+        let profile = self.profile;
+        for (at, point) in profile.points.iter().enumerate() {
+            if gaps.is_queued.get(at).copied().unwrap_or(false) {
+                continue;
+            }
+            let from = match gaps.since.get(at) {
+                Some(since) if point.kind == SampleKind::Wall => *since,
+                _ => point.ts.saturating_sub(self.near),
+            };
+            self.add(Presence {
+                from,
+                to: point.ts.saturating_add(point.span),
+                thread: point.thread,
+                stack: point.stack,
+                gap: None,
+            });
+        }
+    }
+
+    /// What a runtime tells that a thread did for some time, without giving up what it holds.
+    fn events(&mut self) {
+        let profile = self.profile;
+        for event in &profile.events {
+            let keeps = !matches!(
+                event.kind,
+                RuntimeKind::MonitorEnter
+                    | RuntimeKind::MonitorWait
+                    | RuntimeKind::Allocation
+                    | RuntimeKind::LiveObject
+            );
+            if let (true, Some(thread)) = (keeps && event.dur > 0, event.thread) {
+                self.add(Presence {
+                    from: event.ts,
+                    to: event.ts.saturating_add(event.dur),
+                    thread,
+                    stack: event.stack,
+                    gap: None,
+                });
+            }
+        }
+    }
+
+    fn add(&mut self, one: Presence) {
+        if one.stack == NO_STACK {
+            return;
+        }
+        let slot = &mut self.inside[one.stack as usize];
+        let inside = slot.get_or_insert_with(|| {
+            self.stacks
+                .inside(self.profile, one.stack, &self.classes)
+                .into()
+        });
+        for class in inside.iter().copied() {
+            let mut one = one;
+            // The first sample after a wait stands for the time before, too.
+            let own = &self.own[one.thread as usize];
+            let last = own.partition_point(|(_, end, _)| *end < one.to);
+            let waited = own[..last].iter().rev().take(4);
+            let waited = waited.filter(|(_, end, of)| *of == class && *end > one.from);
+            if let Some(end) = waited.map(|(_, end, _)| *end).max() {
+                one.from = end;
+            }
+            if one.from >= one.to {
+                continue;
+            }
+            let of = self.by_class.entry(class).or_default();
+            // Others may have come between; that only makes more of them.
+            if let Some(last) = of.last_mut()
+                && last.thread == one.thread
+                && last.stack == one.stack
+                && last.gap == one.gap
+                && one.from <= last.to
+                && one.from >= last.from
+            {
+                last.to = last.to.max(one.to);
+            } else {
+                of.push(one);
+            }
+        }
+    }
+}

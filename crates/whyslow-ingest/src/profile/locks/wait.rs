@@ -1,0 +1,204 @@
+//! Waits for locks: told by the runtime, else seen in samples.
+
+use whyslow_model::Ns;
+
+use super::stacks::{Class, Stacks, Wanting, is_acquire};
+use super::{LockKind, LockWait, Teller};
+use crate::profile::gaps::Gaps;
+use crate::profile::{NO_STACK, Point, Profile, RuntimeEvent, RuntimeKind, SampleKind};
+
+/// A thread that did not get the lock when it was woken waits on after so long.
+const AGAIN: Ns = 50_000;
+/// Samples of one wait are closer than that.
+const NEAR: Ns = 200_000_000;
+
+/// A wait, and what its lock is told apart by.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) wait: LockWait,
+    pub(super) class: Class,
+    /// Who had the lock last before, as the runtime tells.
+    pub(super) previous: Option<u32>,
+    /// Several waits that cannot be told apart, likely.
+    pub(super) is_merged: bool,
+}
+
+/// Of all threads, by begin.
+pub(super) fn find(profile: &Profile, gaps: &Gaps, stacks: &Stacks) -> Vec<Found> {
+    let mut found = told(profile, stacks);
+    let mut by_thread = vec![Vec::new(); profile.threads.len()];
+    for one in &found {
+        by_thread[one.wait.thread as usize].push((one.wait.ts, one.wait.ts_end));
+    }
+    let seen = seen(profile, gaps, stacks);
+    found.extend(seen.into_iter().filter(|one| {
+        // What the runtime told of is not told twice.
+        let told = &by_thread[one.wait.thread as usize];
+        let next = told.partition_point(|(_, end)| *end <= one.wait.ts);
+        told.get(next).is_none_or(|(ts, _)| *ts >= one.wait.ts_end)
+    }));
+    found.sort_by_key(|one| (one.wait.ts, one.wait.thread, one.wait.ts_end));
+    found
+}
+
+/// Those that the runtime tells of.
+fn told(profile: &Profile, stacks: &Stacks) -> Vec<Found> {
+    let mut found: Vec<Found> = Vec::new();
+    let mut last = vec![None; profile.threads.len()];
+    for event in &profile.events {
+        let Some(one) = of_event(profile, event, stacks) else {
+            continue;
+        };
+        let last = &mut last[one.wait.thread as usize];
+        if let Some(before) = last.and_then(|at: usize| found.get_mut(at))
+            && before.wait.kind == LockKind::Library
+            && before.wait.address == one.wait.address
+            && before.wait.frame == one.wait.frame
+            && one.wait.ts.saturating_sub(before.wait.ts_end) < AGAIN
+        {
+            before.wait.ts_end = before.wait.ts_end.max(one.wait.ts_end);
+            continue;
+        }
+        *last = Some(found.len());
+        found.push(one);
+    }
+    found
+}
+
+fn of_event(profile: &Profile, event: &RuntimeEvent, stacks: &Stacks) -> Option<Found> {
+    let kind = match event.kind {
+        RuntimeKind::MonitorEnter => LockKind::Monitor,
+        RuntimeKind::Park if is_acquire(profile, event.stack) => LockKind::Library,
+        RuntimeKind::NativeLock => LockKind::Pthread,
+        _ => return None,
+    };
+    let first = || {
+        let frame = *profile.stacks.get(event.stack as usize)?.first()?;
+        Some((frame, stacks.class(frame)))
+    };
+    let wanting = stacks.wanting_by_event(profile, event.stack);
+    let (frame, class) = wanting.or_else(first)?;
+    let object = event.object.clone();
+    Some(Found {
+        wait: LockWait {
+            ts: event.ts,
+            ts_end: event.ts.saturating_add(event.dur),
+            thread: event.thread?,
+            kind,
+            told_by: Teller::Event,
+            stack: event.stack,
+            frame,
+            address: event.address,
+            object: object.unwrap_or_else(|| stacks.name(class).to_owned()),
+            holder: None,
+        },
+        class,
+        previous: event.owner,
+        is_merged: false,
+    })
+}
+
+/// A wait that samples show, as far as they were looked at.
+#[derive(Clone, Copy)]
+struct Open {
+    wanting: Wanting,
+    stack: u32,
+    first: Ns,
+    last: Ns,
+    samples: u32,
+    /// Longest time between two of its samples.
+    missed: Ns,
+}
+
+/// Those that only samples show.
+fn seen(profile: &Profile, gaps: &Gaps, stacks: &Stacks) -> Vec<Found> {
+    let interval = profile.interval.unwrap_or(0).max(1);
+    let mut open: Vec<Option<Open>> = vec![None; profile.threads.len()];
+    // End of the last sample of each thread.
+    let mut before: Vec<Option<Ns>> = vec![None; profile.threads.len()];
+    let mut found = Vec::new();
+    for (at, point) in profile.points.iter().enumerate() {
+        let is_queued = gaps.is_queued.get(at).copied().unwrap_or(false);
+        // A stack that could not be taken tells nothing.
+        if point.kind != SampleKind::Wall || is_queued || point.stack == NO_STACK {
+            continue;
+        }
+        let thread = point.thread as usize;
+        let end = point.ts.saturating_add(point.span);
+        let wanting = stacks.wanting(point.stack);
+        let slot = &mut open[thread];
+        match (slot.as_mut(), wanting) {
+            (Some(waiting), Some(wanting)) if is_same(waiting, &wanting, point) => {
+                waiting.missed = waiting.missed.max(point.ts.saturating_sub(waiting.last));
+                waiting.last = end;
+                waiting.samples += point.credits;
+            }
+            _ => {
+                if let Some(waiting) = slot.take() {
+                    let until = half(waiting.last, Some(point.ts), interval);
+                    found.extend(close(&waiting, until, point.thread, (interval, stacks)));
+                }
+                *slot = wanting.map(|wanting| Open {
+                    wanting,
+                    stack: point.stack,
+                    first: before[thread].map_or(point.ts, |before| {
+                        point.ts - (point.ts.saturating_sub(before)).clamp(0, interval) / 2
+                    }),
+                    last: end,
+                    samples: point.credits,
+                    missed: 0,
+                });
+            }
+        }
+        before[thread] = Some(end);
+    }
+    for (thread, waiting) in open.iter().enumerate() {
+        if let Some(waiting) = waiting {
+            let until = half(waiting.last, None, interval);
+            found.extend(close(waiting, until, thread as u32, (interval, stacks)));
+        }
+    }
+    found
+}
+
+fn is_same(waiting: &Open, wanting: &Wanting, point: &Point) -> bool {
+    let is_near = point.ts.saturating_sub(waiting.last) < NEAR;
+    // Another method of that class may want another of its locks.
+    is_near && waiting.wanting.frame == wanting.frame && waiting.wanting.kind == wanting.kind
+}
+
+/// The moment between the last sample of a wait and the next of its thread, in which it ended.
+fn half(last: Ns, next: Option<Ns>, interval: Ns) -> Ns {
+    let left = next.map_or(interval, |next| next.saturating_sub(last));
+    last.saturating_add(left.clamp(0, interval) / 2)
+}
+
+fn close(
+    waiting: &Open,
+    until: Ns,
+    thread: u32,
+    (interval, stacks): (Ns, &Stacks),
+) -> Option<Found> {
+    // One sample may be that of a thread which is stopped for a moment anywhere.
+    if waiting.samples < 2 {
+        return None;
+    }
+    let wanting = waiting.wanting;
+    Some(Found {
+        wait: LockWait {
+            ts: waiting.first,
+            ts_end: until,
+            thread,
+            kind: wanting.kind,
+            told_by: Teller::Samples,
+            stack: waiting.stack,
+            frame: wanting.frame,
+            address: None,
+            object: stacks.name(wanting.class).to_owned(),
+            holder: None,
+        },
+        class: wanting.class,
+        previous: None,
+        is_merged: waiting.missed > interval.saturating_mul(3),
+    })
+}
