@@ -1,5 +1,7 @@
 //! What can be asked, and its answer.
 
+mod profiles;
+
 use std::ops::ControlFlow;
 
 use whyslow_analysis::AnalysisError;
@@ -13,6 +15,7 @@ use crate::many;
 use crate::patterns::Class;
 use crate::ranked::ranked;
 use crate::report::{Confidence, Group, Report, SCHEMA, Story};
+use crate::sampled;
 use crate::slow::{self, Programs, SlowGroup, Wanted};
 use crate::starved::{self, Starved};
 use crate::story::{Subject, stories, story};
@@ -185,10 +188,17 @@ impl Asker<'_> {
 
     fn operation(&self, table: &str, id: i64) -> Result<Story, AnalysisError> {
         let (_, window) = whyslow_analysis::interval_of(self.tables, table, id)?;
+        if matches!(table, "lock_wait" | "sample_gap") {
+            let recording = &self.question.recording;
+            let told = sampled::story_of(self.tables, (table, id), window, recording)?;
+            if let Some(story) = told {
+                return self.proven(story);
+            }
+        }
         let Some(call) = self.call(id, window)?.filter(|_| table == "syscall") else {
             return Err(AnalysisError::Query {
                 message: format!("`{table}` {id} is no system call of a known thread"),
-                hint: Some("explain takes op:ID, or a window and a thread: -w A..B -t TID".into()),
+                hint: Some("explain takes op:ID, lock:ID and gap:ID of profiles, or a window and a thread: -w A..B -t TID".into()),
             });
         };
         let elsewhere = self.elsewhere(std::slice::from_ref(&call.name))?;
@@ -327,7 +337,14 @@ impl Asker<'_> {
     /// What a thread did in a window: as an operation if it was in one call all the time.
     fn thread(&self, tid: i32, window: Window) -> Result<Vec<Story>, AnalysisError> {
         let mut found = Vec::new();
-        for utid in self.utids(Some(tid), None)? {
+        let utids = self.utids(Some(tid), None)?;
+        if self.other.is_none() && !sampled::is_kernel_there(self.tables) {
+            found.extend(self.sampled(&utids)?);
+            if !found.is_empty() {
+                return Ok(found);
+            }
+        }
+        for utid in utids {
             let mut story = self.stretch(utid, window, tid)?;
             if let Some(other) = self.other {
                 let there = self.there(other);
@@ -451,6 +468,7 @@ impl Asker<'_> {
         if question.calls.is_empty() {
             let starved = self.starved(&stories)?;
             stories.extend(starved);
+            stories.extend(self.sampled(&wanted.utids)?);
             stories = ranked(stories);
         }
         stories.truncate(limit);

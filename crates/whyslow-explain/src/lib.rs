@@ -18,6 +18,7 @@ mod overlap;
 pub mod patterns;
 mod ranked;
 mod report;
+mod sampled;
 mod say;
 mod serial;
 mod slow;

@@ -119,6 +119,14 @@ pub(crate) fn clause(part: &Part) -> String {
             "{who} held the lock {} of the kernel{doing}",
             name_of(object, "")
         ),
+        "lock_program" => format!(
+            "{who} held {}{doing}",
+            name_of(object, "the lock it waited for")
+        ),
+        "unseen_wait" => format!(
+            "it waited in the kernel, in {}",
+            name_of(object, "a system call")
+        ),
         "lock_futex" => format!("{who} held the lock it waited for{doing}"),
         "cpu_runqueue" => format!("{who} ran on its CPU instead{doing}"),
         "cpu_idle_delay" => "it was runnable while its CPU was idle".into(),

@@ -173,6 +173,25 @@ pub static ALL: &[Mechanism] = &[
         "man 2 futex; Documentation/locking; kernel/futex",
     ),
     of(
+        "lock_program",
+        "The thread waited for a monitor (synchronized), a lock of java.util.concurrent, or a mutex, and another thread of the program had it. With async-profiler the wait is told by JavaMonitorEnter and ThreadPark events (--lock), else seen in stacks that end in the code of the lock.",
+        "Who held it is inferred: another thread was in code of the class that the waiter wanted to enter, or the runtime told that it had got the lock. Waits for conditions, queues and permits are none of it.",
+        &[
+            "look at what the holder did: whyslow threads dump --at TIME",
+            "hold it for shorter: no I/O below a lock",
+        ],
+        "docs/imports.md",
+    ),
+    of(
+        "unseen_wait",
+        "A sampler that sends signals to all threads got no sample of this one, round after round: it waited where signals are delivered late (TASK_UNINTERRUPTIBLE), and the sample after that shows the call which it returned from.",
+        "Four rounds of the sampler missed, and the sample after lies in a call about files or memory. A sampler that is late misses all threads; that is not taken for it.",
+        &[
+            "record what the kernel does meanwhile: whyslow record --what sched,syscalls,block,locks --stacks 1ms",
+        ],
+        "docs/imports.md",
+    ),
+    of(
         "lock_kernel",
         "A lock of the kernel (mutex, rwsem, semaphore) was held: __mutex_lock_slowpath(), rwsem_down_read_slowpath(), rwsem_down_write_slowpath().",
         "lock:contention_begin and _end (Linux 5.19) with address and stack; the holder is who woke those that waited. Readers share a lock: then the one whose release woke it is named.",

@@ -30,6 +30,14 @@ pub static MECHANISMS: &[(&str, &str)] = &[
     ("swap_in", "a page came back from swap"),
     ("page_fault_io", "a page of a file had to be read"),
     ("lock_futex", "a user-space lock was held by another thread"),
+    (
+        "lock_program",
+        "another thread held a lock of the program or its runtime, as a profile shows",
+    ),
+    (
+        "unseen_wait",
+        "a sampler's signals did not reach the thread: it waited in the kernel",
+    ),
     ("lock_kernel", "a kernel lock was held by another thread"),
     ("lock_inode", "the lock of a file's inode was held"),
     ("pipe_wait", "the other end of a pipe was slow"),

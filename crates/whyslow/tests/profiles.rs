@@ -167,6 +167,51 @@ fn the_longest_waits_name_who_held_the_lock() {
 }
 
 #[test]
+fn an_explanation_names_who_held_the_lock_and_nothing_of_the_kernel() {
+    let place = recorded();
+    for name in ["each", "batches", "chunks", "both", "jdk"] {
+        let recording = fixture(&format!("{name}.jfr"));
+        let recording = recording.to_str().expect("a path");
+        let held = truth(name);
+        let report: Value = serde_json::from_str(&place.stdout(&["explain", recording, "--json"]))
+            .expect("one JSON document");
+        let stories = report["stories"].as_array().expect("stories");
+        let mut told = 0;
+        for story in stories
+            .iter()
+            .filter(|story| story["target"]["kind"] == "lock")
+        {
+            let part = &story["parts"][0];
+            if story["confidence"] != "medium" {
+                continue;
+            }
+            told += 1;
+            let target = &story["target"];
+            let (begin, end) = (target["begin_ns"].as_i64(), target["end_ns"].as_i64());
+            let (begin, end) = (begin.expect("a time"), end.expect("a time"));
+            let of_culprit = held.iter().filter(|one| {
+                part["culprit"]["name"] == one.thread.as_str()
+                    && target["what"].as_str().is_some_and(|what| {
+                        what.to_lowercase().contains(&format!("${}.", one.lock))
+                    })
+            });
+            let had: i64 = of_culprit
+                .map(|one| (one.left.min(end) - one.entered.max(begin)).max(0))
+                .sum();
+            let said = part["dur_ns"].as_i64().expect("a length");
+            assert!((had - said).abs() <= 30 * MS, "{name}: {had} {story:#}");
+            assert_eq!(part["grade"], "B", "{name}");
+        }
+        assert!(told > 0, "{name}: {report:#}");
+        let text = report.to_string();
+        assert!(
+            !text.contains("lock_kernel") && !text.contains("lock_inode"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
 fn each_thread_is_in_a_dump_once() {
     let recording = fixture("batches.jfr");
     let begin = truth("batches")[0].asked;

@@ -10,20 +10,20 @@ use whyslow_store::Tables;
 
 use super::{Word, Words};
 
-pub(super) type Result<T> = std::result::Result<T, AnalysisError>;
+pub(crate) type Result<T> = std::result::Result<T, AnalysisError>;
 
 /// Columns of one batch, in the order they were asked for.
-pub(super) struct Cells<'b> {
-    pub(super) ints: Vec<Ints<'b>>,
+pub(crate) struct Cells<'b> {
+    pub(crate) ints: Vec<Ints<'b>>,
     texts: Vec<Texts<'b>>,
 }
 
 impl Cells<'_> {
-    pub(super) fn int(&self, place: usize, row: u32) -> Option<i64> {
+    pub(crate) fn int(&self, place: usize, row: u32) -> Option<i64> {
         self.ints[place].get(row)
     }
 
-    pub(super) fn small(&self, place: usize, row: u32) -> Option<i32> {
+    pub(crate) fn small(&self, place: usize, row: u32) -> Option<i32> {
         self.int(place, row).map(|value| value as i32)
     }
 
@@ -31,14 +31,14 @@ impl Cells<'_> {
         self.texts[place].get(row).map(|text| words.intern(text))
     }
 
-    pub(super) fn text(&self, place: usize, row: u32) -> &str {
+    pub(crate) fn text(&self, place: usize, row: u32) -> &str {
         self.texts[place].get(row).unwrap_or("")
     }
 }
 
 /// Shows every row of a table that touches the window. Of intervals the first two of the columns of
 /// numbers are `ts` and `ts_end`; of points only the first is.
-pub(super) fn rows(
+pub(crate) fn rows(
     tables: &dyn Tables,
     table: &'static Table,
     (ints, texts): (&[&'static str], &[&'static str]),

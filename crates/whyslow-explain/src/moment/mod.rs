@@ -4,7 +4,7 @@
 //! A walk only ever narrows its window, so nothing outside of the stretch is needed for it, however
 //! long the recording is.
 
-mod columns;
+pub(crate) mod columns;
 mod load;
 mod people;
 mod rare;

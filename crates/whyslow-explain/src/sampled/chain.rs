@@ -1,0 +1,261 @@
+//! From a thread that waited to the one that kept it waiting, as far as a profile shows.
+
+use rustc_hash::FxHashSet;
+
+use super::load::{Gap, Holder, Seen, Wait};
+use crate::report::{Activity, Actor, Grade, Hop, Thing};
+use crate::say;
+
+/// Holders that wait themselves are followed so far.
+const LINKS_MAX: usize = 16;
+/// A holder waited itself for so much of the time that it held the lock.
+const LINK_SHARE: f64 = 0.5;
+
+/// The one at the end of a chain.
+#[derive(Debug, Clone)]
+pub(super) struct Root {
+    pub(super) actor: Actor,
+    pub(super) mechanism: &'static str,
+    pub(super) function: Option<String>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Chain {
+    pub(super) hops: Vec<Hop>,
+    pub(super) root: Option<Root>,
+    /// Some link of it is hardly more than a guess.
+    pub(super) is_guess: bool,
+    pub(super) evidence: Vec<String>,
+    pub(super) caveats: Vec<String>,
+    /// Times without samples that it tells of.
+    pub(super) gaps: Vec<i64>,
+}
+
+/// `the monitor of a.Log`.
+pub(super) fn lock_name(wait: &Wait) -> String {
+    let what = match wait.kind.as_str() {
+        "monitor" => "the monitor of",
+        "pthread" => "the mutex in",
+        _ => "the lock",
+    };
+    format!("{what} {}", wait.object)
+}
+
+pub(super) fn lock_thing(wait: &Wait) -> Thing {
+    let name = if wait.lock == wait.object {
+        wait.object.clone()
+    } else {
+        format!("{} <0x{}>", wait.object, wait.lock)
+    };
+    Thing {
+        kind: "lock".into(),
+        name,
+    }
+}
+
+impl Chain {
+    /// Of a wait, to the first holder that waits for no other lock.
+    pub(super) fn of(seen: &Seen, wait: &Wait, recording: &str) -> Self {
+        let mut chain = Self::default();
+        let mut visited: FxHashSet<i32> = FxHashSet::default();
+        let mut at = wait;
+        for _ in 0..LINKS_MAX {
+            visited.insert(at.utid);
+            chain.evidence.push(format!("lock:{}", at.id));
+            chain.hops.push(waited(seen, at, recording));
+            let Some(holder) = &at.holder else {
+                chain.caveats.push(format!(
+                    "who held {} is not known: nobody was seen in its code",
+                    lock_name(at)
+                ));
+                break;
+            };
+            chain.is_guess |= holder.confidence == "low";
+            chain.root = Some(Root {
+                actor: holder.actor.clone(),
+                mechanism: "lock_program",
+                function: holder.function.clone(),
+            });
+            chain.hops.push(held(seen, at, holder, recording));
+            if visited.contains(&holder.utid) {
+                chain.caveats.push(format!(
+                    "the chain comes back to {}: a deadlock, if the holders are right",
+                    say::thread(&holder.actor)
+                ));
+                break;
+            }
+            if let Some(gap) = holder.gap.and_then(|id| seen.gap(id)) {
+                chain.silent(seen, gap, recording);
+                break;
+            }
+            let Some(next) = own_wait(seen, at, holder) else {
+                break;
+            };
+            at = next;
+        }
+        chain
+    }
+
+    pub(super) fn of_gap(seen: &Seen, gap: &Gap, recording: &str) -> Self {
+        let mut chain = Self::default();
+        chain.silent(seen, gap, recording);
+        chain
+    }
+
+    /// A thread that no signal reached, and the one that was silent with it for longest.
+    fn silent(&mut self, seen: &Seen, gap: &Gap, recording: &str) {
+        self.evidence.push(format!("gap:{}", gap.id));
+        self.gaps.push(gap.id);
+        self.hops.push(without_samples(seen, gap, recording));
+        if let Some(root) = &mut self.root {
+            root.mechanism = "unseen_wait";
+            root.function = Some(gap.function.clone());
+        }
+        let overlap = |other: &Gap| gap.end.min(other.end) - gap.begin.max(other.begin);
+        let with = seen
+            .gaps
+            .iter()
+            .filter(|other| other.utid != gap.utid)
+            .filter(|other| other.group.is_some() && other.group == gap.group);
+        let Some(other) = with.max_by_key(|other| overlap(other)) else {
+            return;
+        };
+        if overlap(other) <= 0 {
+            return;
+        }
+        self.gaps.push(other.id);
+        let mut hop = without_samples(seen, other, recording);
+        hop.what = "was without samples at the same time".into();
+        hop.grade = Grade::C;
+        hop.evidence = format!(
+            "{} of both are the same; whether one waited for the other a profile cannot tell",
+            say::length(overlap(other))
+        );
+        self.hops.push(hop);
+    }
+}
+
+/// What the holder waited for itself meanwhile.
+fn own_wait<'s>(seen: &'s Seen, wait: &Wait, holder: &Holder) -> Option<&'s Wait> {
+    let overlap = |other: &Wait| wait.end.min(other.end) - wait.begin.max(other.begin);
+    let own = seen
+        .waits
+        .iter()
+        .filter(|other| other.utid == holder.utid && other.lock != wait.lock);
+    let longest = own.max_by_key(|other| overlap(other))?;
+    (overlap(longest) as f64 >= LINK_SHARE * holder.held as f64).then_some(longest)
+}
+
+fn hop(actor: &Actor, what: &str, mechanism: &str, (begin_ns, end_ns): (i64, i64)) -> Hop {
+    Hop {
+        actor: actor.clone(),
+        what: what.into(),
+        mechanism: mechanism.into(),
+        activity: None,
+        object: None,
+        stack: Vec::new(),
+        begin_ns,
+        end_ns,
+        grade: Grade::B,
+        evidence: String::new(),
+        shown_by: None,
+    }
+}
+
+/// A stack from a function on: what is further in is code of the runtime.
+fn from(stack: &[String], function: Option<&String>) -> Vec<String> {
+    let first = stack.iter().position(|frame| Some(frame) == function);
+    stack[first.unwrap_or(0)..].to_vec()
+}
+
+fn waited(seen: &Seen, wait: &Wait, recording: &str) -> Hop {
+    let (grade, evidence) = if wait.is_told {
+        (Grade::A, "the runtime told of the wait".to_owned())
+    } else {
+        (
+            Grade::B,
+            "its samples are in the code that takes the lock".to_owned(),
+        )
+    };
+    Hop {
+        object: Some(lock_thing(wait)),
+        stack: from(seen.stack(wait.callsite), Some(&wait.function)),
+        grade,
+        evidence,
+        shown_by: Some(format!("whyslow locks log {recording} -w lock:{}", wait.id)),
+        ..hop(
+            &wait.actor,
+            "waited",
+            "lock_program",
+            (wait.begin, wait.end),
+        )
+    }
+}
+
+fn held(seen: &Seen, wait: &Wait, holder: &Holder, recording: &str) -> Hop {
+    let held = say::length(holder.held);
+    let (grade, evidence) = match holder.confidence.as_str() {
+        "high" => (
+            Grade::B,
+            format!("the runtime told that it got this lock, and its samples of {held} agree"),
+        ),
+        "medium" => (
+            Grade::B,
+            format!("its samples of {held} are in code of the lock, and nobody else's are"),
+        ),
+        _ => (
+            Grade::C,
+            format!("a guess: it was in code of the same class, or had the lock last, for {held}"),
+        ),
+    };
+    Hop {
+        activity: holder.function.as_ref().map(|function| Activity {
+            call: function.clone(),
+            path: None,
+            begin_ns: wait.begin,
+            end_ns: Some(wait.end),
+            id: None,
+        }),
+        object: Some(lock_thing(wait)),
+        stack: from(seen.stack(holder.callsite), holder.function.as_ref()),
+        grade,
+        evidence,
+        shown_by: Some(format!(
+            "whyslow threads dump {recording} --at {}",
+            super::moment(wait.begin + wait.dur() / 2)
+        )),
+        ..hop(
+            &holder.actor,
+            "held it",
+            "lock_program",
+            (wait.begin, wait.end),
+        )
+    }
+}
+
+fn without_samples(seen: &Seen, gap: &Gap, recording: &str) -> Hop {
+    let evidence = if gap.is_fault {
+        "no signal reached it, and then it touched memory: a page was read, likely"
+    } else {
+        "no signal reached it, and the sample after it is in this call"
+    };
+    Hop {
+        object: Some(Thing {
+            kind: "function".into(),
+            name: gap.function.clone(),
+        }),
+        stack: seen.stack(gap.callsite).to_vec(),
+        grade: if gap.is_fault { Grade::C } else { Grade::B },
+        evidence: evidence.into(),
+        shown_by: Some(format!(
+            "whyslow threads gaps {recording} -w {}",
+            say::window(gap.begin, gap.end)
+        )),
+        ..hop(
+            &gap.actor,
+            "was without samples",
+            "unseen_wait",
+            (gap.begin, gap.end),
+        )
+    }
+}

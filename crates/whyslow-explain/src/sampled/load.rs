@@ -1,0 +1,257 @@
+//! What profiles show, as rows of the recording: waits for locks of programs with their holders, and times
+//! without samples.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use whyslow_model::row::Row;
+use whyslow_model::tables::{CallsiteRow, FrameRow, LockWaitRow, SampleGapRow};
+use whyslow_model::{Ns, Window};
+use whyslow_store::Tables;
+
+use crate::moment::columns::{Result, rows};
+use crate::report::{Actor, ActorKind};
+
+/// Shorter waits are links of no chain.
+const LINK_MIN: Ns = 10_000_000;
+
+#[derive(Debug, Clone)]
+pub(super) struct Holder {
+    pub(super) utid: i32,
+    pub(super) actor: Actor,
+    pub(super) held: Ns,
+    pub(super) confidence: String,
+    pub(super) function: Option<String>,
+    pub(super) callsite: Option<i64>,
+    pub(super) gap: Option<i64>,
+}
+
+/// A wait of a thread for a lock of its program.
+#[derive(Debug, Clone)]
+pub(super) struct Wait {
+    pub(super) id: i64,
+    pub(super) utid: i32,
+    pub(super) actor: Actor,
+    pub(super) begin: Ns,
+    pub(super) end: Ns,
+    pub(super) kind: String,
+    pub(super) lock: String,
+    pub(super) object: String,
+    pub(super) function: String,
+    pub(super) is_told: bool,
+    pub(super) callsite: Option<i64>,
+    pub(super) holder: Option<Holder>,
+}
+
+impl Wait {
+    pub(super) fn dur(&self) -> Ns {
+        self.end - self.begin
+    }
+}
+
+/// A time in which a thread waited where no signal reached it, likely.
+#[derive(Debug, Clone)]
+pub(super) struct Gap {
+    pub(super) id: i64,
+    pub(super) utid: i32,
+    pub(super) actor: Actor,
+    pub(super) begin: Ns,
+    pub(super) end: Ns,
+    pub(super) is_fault: bool,
+    pub(super) group: Option<i32>,
+    pub(super) function: String,
+    pub(super) callsite: Option<i64>,
+}
+
+impl Gap {
+    pub(super) fn dur(&self) -> Ns {
+        self.end - self.begin
+    }
+}
+
+/// By begin.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) waits: Vec<Wait>,
+    pub(super) gaps: Vec<Gap>,
+    frames: FxHashMap<i64, Vec<String>>,
+}
+
+impl Seen {
+    /// All of a window.
+    pub(super) fn read(tables: &dyn Tables, window: Option<Window>) -> Result<Self> {
+        let mut seen = Self {
+            waits: waits(tables, window)?,
+            gaps: gaps(tables, window)?,
+            frames: FxHashMap::default(),
+        };
+        seen.waits.sort_by_key(|wait| (wait.begin, wait.id));
+        seen.gaps.sort_by_key(|gap| (gap.begin, gap.id));
+        seen.read_frames(tables)?;
+        Ok(seen)
+    }
+
+    pub(super) fn gap(&self, id: i64) -> Option<&Gap> {
+        self.gaps.iter().find(|gap| gap.id == id)
+    }
+
+    /// Functions of a stack, the innermost first.
+    pub(super) fn stack(&self, callsite: Option<i64>) -> &[String] {
+        let found = callsite.and_then(|callsite| self.frames.get(&callsite));
+        found.map_or(&[], Vec::as_slice)
+    }
+
+    /// Both tables have as many rows as there are different stacks, which is few.
+    fn read_frames(&mut self, tables: &dyn Tables) -> Result<()> {
+        let of_waits = self.waits.iter().flat_map(|wait| {
+            let of_holder = wait.holder.as_ref().and_then(|holder| holder.callsite);
+            [wait.callsite, of_holder]
+        });
+        let of_gaps = self.gaps.iter().map(|gap| gap.callsite);
+        let wanted: FxHashSet<i64> = of_waits.chain(of_gaps).flatten().collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let mut parents: FxHashMap<i64, (Option<i64>, i64)> = FxHashMap::default();
+        let columns = (&["id", "parent_id", "frame_id"][..], &[][..]);
+        rows(tables, CallsiteRow::TABLE, columns, None, |cells, row| {
+            let (id, frame) = (cells.ints[0].at(row), cells.ints[2].at(row));
+            parents.insert(id, (cells.int(1, row), frame));
+        })?;
+        let mut names: FxHashMap<i64, String> = FxHashMap::default();
+        let columns = (&["id"][..], &["function"][..]);
+        rows(tables, FrameRow::TABLE, columns, None, |cells, row| {
+            names.insert(cells.ints[0].at(row), cells.text(0, row).to_owned());
+        })?;
+        for callsite in wanted {
+            let (mut at, mut functions) = (Some(callsite), Vec::new());
+            // Callers have smaller ids, so this ends.
+            while let Some((parent, frame)) = at.and_then(|at| parents.get(&at)) {
+                functions.extend(names.get(frame).filter(|name| !name.is_empty()).cloned());
+                at = parent.filter(|parent| Some(*parent) < at);
+            }
+            self.frames.insert(callsite, functions);
+        }
+        Ok(())
+    }
+}
+
+fn actor(name: &str, pid: Option<i32>, tid: Option<i32>) -> Actor {
+    Actor {
+        kind: ActorKind::Process,
+        name: name.to_owned(),
+        pid,
+        tid,
+    }
+}
+
+fn waits(tables: &dyn Tables, window: Option<Window>) -> Result<Vec<Wait>> {
+    let ints = [
+        "ts",
+        "ts_end",
+        "id",
+        "utid",
+        "pid",
+        "tid",
+        "callsite_id",
+        "holder_utid",
+        "holder_tid",
+        "held",
+        "holder_callsite_id",
+        "holder_gap_id",
+    ];
+    let texts = [
+        "told_by",
+        "comm",
+        "kind",
+        "lock",
+        "object",
+        "function",
+        "holder_comm",
+        "confidence",
+        "holder_function",
+    ];
+    let mut found = Vec::new();
+    rows(
+        tables,
+        LockWaitRow::TABLE,
+        (&ints, &texts),
+        window,
+        |cells, row| {
+            let (Some(end), Some(utid)) = (cells.int(1, row), cells.small(3, row)) else {
+                return;
+            };
+            let (begin, told_by) = (cells.ints[0].at(row), cells.text(0, row));
+            // Those of the kernel are not told by anybody else.
+            if told_by.is_empty() || end - begin < LINK_MIN {
+                return;
+            }
+            let text = |place| cells.text(place, row).to_owned();
+            let pid = cells.small(4, row);
+            let holder = cells.small(7, row).map(|holder| Holder {
+                utid: holder,
+                actor: actor(cells.text(6, row), pid, cells.small(8, row)),
+                held: cells.int(9, row).unwrap_or(0).clamp(0, end - begin),
+                confidence: text(7),
+                function: Some(text(8)).filter(|name| !name.is_empty()),
+                callsite: cells.int(10, row),
+                gap: cells.int(11, row),
+            });
+            found.push(Wait {
+                id: cells.ints[2].at(row),
+                utid,
+                actor: actor(cells.text(1, row), pid, cells.small(5, row)),
+                begin,
+                end,
+                kind: text(2),
+                lock: text(3),
+                object: text(4),
+                function: text(5),
+                is_told: told_by == "event",
+                callsite: cells.int(6, row),
+                holder,
+            });
+        },
+    )?;
+    Ok(found)
+}
+
+fn gaps(tables: &dyn Tables, window: Option<Window>) -> Result<Vec<Gap>> {
+    let ints = [
+        "ts",
+        "ts_end",
+        "id",
+        "utid",
+        "pid",
+        "tid",
+        "group_id",
+        "callsite_id",
+    ];
+    let texts = ["class", "comm", "function"];
+    let mut found = Vec::new();
+    rows(
+        tables,
+        SampleGapRow::TABLE,
+        (&ints, &texts),
+        window,
+        |cells, row| {
+            let (Some(end), Some(utid)) = (cells.int(1, row), cells.small(3, row)) else {
+                return;
+            };
+            let class = cells.text(0, row);
+            if !matches!(class, "kernel_wait" | "page_fault") {
+                return;
+            }
+            found.push(Gap {
+                id: cells.ints[2].at(row),
+                utid,
+                actor: actor(cells.text(1, row), cells.small(4, row), cells.small(5, row)),
+                begin: cells.ints[0].at(row),
+                end,
+                is_fault: class == "page_fault",
+                group: cells.small(6, row),
+                function: cells.text(2, row).to_owned(),
+                callsite: cells.int(7, row),
+            });
+        },
+    )?;
+    Ok(found)
+}

@@ -1,0 +1,395 @@
+//! Stories from profiles: who waited for a lock of the program, who held it, what that one did meanwhile, and
+//! who else was silent at the same time.
+//!
+//! Samples show that something was so, hardly ever why. A holder that the runtime's own events agree on, and a
+//! thread that no signal reached, are the likeliest of what there is (B); all else coincided (C). What a thread
+//! waited for in the kernel is never told from samples.
+
+mod chain;
+mod load;
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashSet;
+use whyslow_analysis::AnalysisError;
+use whyslow_model::row::Row;
+use whyslow_model::tables::ThreadStateRow;
+use whyslow_model::{Ns, Window};
+use whyslow_store::Tables;
+
+use crate::moment::columns::rows;
+use crate::report::{
+    Activity, Actor, ActorKind, Confidence, Grade, Group, Missing, Part, Story, Target, Thing,
+};
+use crate::say;
+use chain::Chain;
+use load::{Gap, Seen, Wait};
+
+/// Shorter ones are no stories unless asked for.
+const LONG: Ns = 100_000_000;
+/// Groups of each kind that are told.
+const GROUPS: usize = 8;
+/// Of a wait, for the holder to be named with some confidence.
+const HELD_MIN: f64 = 0.5;
+
+/// What is asked of a profile.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Asked<'q> {
+    pub(crate) window: Option<Window>,
+    /// Of these threads alone.
+    pub(crate) utids: Vec<i32>,
+    /// As long at least.
+    pub(crate) min: Option<Ns>,
+    /// How the recording is named in commands.
+    pub(crate) recording: &'q str,
+}
+
+/// Whether there is anything to tell from.
+pub(crate) fn is_there(tables: &dyn Tables) -> bool {
+    ["lock_wait", "sample_gap"]
+        .iter()
+        .any(|name| has(tables, name))
+}
+
+/// Whether anything but profiles tells what threads did.
+pub(crate) fn is_kernel_there(tables: &dyn Tables) -> bool {
+    ["thread_state", "syscall"]
+        .iter()
+        .any(|name| has(tables, name))
+}
+
+/// Whether the kernel's events tell what a thread did then.
+pub(crate) fn has_states(
+    tables: &dyn Tables,
+    utid: i32,
+    window: Window,
+) -> Result<bool, AnalysisError> {
+    let columns = (&["ts", "ts_end", "utid"][..], &[][..]);
+    let mut is_there = false;
+    rows(
+        tables,
+        ThreadStateRow::TABLE,
+        columns,
+        Some(window),
+        |cells, row| {
+            is_there |= cells.small(2, row) == Some(utid);
+        },
+    )?;
+    Ok(is_there)
+}
+
+fn has(tables: &dyn Tables, name: &str) -> bool {
+    let table = tables.info().tables.get(name);
+    table.is_some_and(|table| table.rows > 0)
+}
+
+/// Stories of the longest waits, one for each lock, and of the longest times without samples, one for each call.
+pub(crate) fn stories(
+    tables: &dyn Tables,
+    asked: &Asked<'_>,
+) -> Result<Vec<(i32, Story)>, AnalysisError> {
+    let seen = Seen::read(tables, asked.window)?;
+    let teller = Teller {
+        seen: &seen,
+        recording: asked.recording,
+        has_calls: has(tables, "syscall"),
+    };
+    let min = asked.min.unwrap_or(LONG);
+    let is_of = |utid| asked.utids.is_empty() || asked.utids.contains(&utid);
+    let mut by_lock: BTreeMap<(&str, &str), Vec<&Wait>> = BTreeMap::new();
+    for wait in &seen.waits {
+        if wait.dur() >= min && is_of(wait.utid) {
+            // Collectors move objects: one lock has many addresses.
+            let class = wait
+                .function
+                .rsplit_once('.')
+                .map_or("", |(class, _)| class);
+            by_lock.entry((&wait.object, class)).or_default().push(wait);
+        }
+    }
+    let mut told = Vec::new();
+    let mut known: FxHashSet<i64> = FxHashSet::default();
+    for waits in longest_first(by_lock.into_values().collect(), Wait::dur) {
+        // What has a holder says more than what is longer by a little.
+        let best = waits.iter().max_by_key(|wait| worth(wait));
+        let Some(best) = best else { continue };
+        let (story, gaps) = teller.lock(best, &waits);
+        known.extend(gaps);
+        told.push((best.utid, story));
+    }
+    // System calls tell of these themselves, with what they waited for.
+    if !teller.has_calls {
+        let mut by_call: BTreeMap<(&str, bool), Vec<&Gap>> = BTreeMap::new();
+        for gap in &seen.gaps {
+            if gap.dur() >= min && is_of(gap.utid) {
+                by_call
+                    .entry((&gap.function, gap.is_fault))
+                    .or_default()
+                    .push(gap);
+            }
+        }
+        for gaps in longest_first(by_call.into_values().collect(), Gap::dur) {
+            let longest = gaps.iter().max_by_key(|gap| gap.dur());
+            // One that is part of a chain already is not told again.
+            if let Some(gap) = longest.filter(|gap| !known.contains(&gap.id)) {
+                told.push((gap.utid, teller.gap(gap, &gaps)));
+            }
+        }
+    }
+    Ok(told)
+}
+
+/// The story of one wait or time without samples.
+pub(crate) fn story_of(
+    tables: &dyn Tables,
+    (table, id): (&str, i64),
+    window: Window,
+    recording: &str,
+) -> Result<Option<(i32, Story)>, AnalysisError> {
+    let seen = Seen::read(tables, Some(window))?;
+    let teller = Teller {
+        seen: &seen,
+        recording,
+        has_calls: has(tables, "syscall"),
+    };
+    Ok(match table {
+        "lock_wait" => {
+            let wait = seen.waits.iter().find(|wait| wait.id == id);
+            wait.map(|wait| (wait.utid, teller.lock(wait, &[wait]).0))
+        }
+        _ => seen.gap(id).map(|gap| (gap.utid, teller.gap(gap, &[gap]))),
+    })
+}
+
+/// Groups that took most time together.
+fn longest_first<T>(mut groups: Vec<Vec<&T>>, dur: impl Fn(&T) -> Ns) -> Vec<Vec<&T>> {
+    let total = |of: &Vec<&T>| of.iter().map(|one| dur(one)).sum::<Ns>();
+    groups.sort_by_key(|of| std::cmp::Reverse(total(of)));
+    groups.truncate(GROUPS);
+    groups
+}
+
+/// Of waits for one lock, the one whose story tells most.
+fn worth(wait: &Wait) -> (Ns, Ns) {
+    let held = wait
+        .holder
+        .as_ref()
+        .filter(|holder| holder.confidence != "low");
+    (held.map_or(0, |holder| holder.held), wait.dur())
+}
+
+struct Teller<'s> {
+    seen: &'s Seen,
+    recording: &'s str,
+    has_calls: bool,
+}
+
+impl Teller<'_> {
+    fn lock(&self, wait: &Wait, group: &[&Wait]) -> (Story, Vec<i64>) {
+        let chain = Chain::of(self.seen, wait, self.recording);
+        let target = Target {
+            kind: "lock".into(),
+            id: Some(format!("lock:{}", wait.id)),
+            what: format!("a wait for {} in {}", chain::lock_name(wait), wait.function),
+            actor: wait.actor.clone(),
+            begin_ns: wait.begin,
+            end_ns: wait.end,
+            cut: None,
+        };
+        let length = wait.dur().max(1);
+        let mut parts = Vec::new();
+        if let (Some(holder), Some(root)) = (&wait.holder, &chain.root) {
+            let is_sure = holder.confidence != "low" && !chain.is_guess;
+            parts.push(Part {
+                mechanism: "lock_program".into(),
+                root: root.mechanism.into(),
+                culprit: root.actor.clone(),
+                activity: root.function.as_ref().map(|function| Activity {
+                    call: function.clone(),
+                    path: None,
+                    begin_ns: wait.begin,
+                    end_ns: Some(wait.end),
+                    id: None,
+                }),
+                object: Some(chain::lock_thing(wait)),
+                dur_ns: holder.held,
+                share: holder.held as f64 / length as f64,
+                grade: if is_sure { Grade::B } else { Grade::C },
+                pieces: 1,
+                evidence: chain.evidence.clone(),
+                shown_by: Some(format!(
+                    "whyslow threads dump {} --at {}",
+                    self.recording,
+                    moment(wait.begin + wait.dur() / 2)
+                )),
+            });
+        }
+        let rest = length - parts.iter().map(|part| part.dur_ns).sum::<Ns>();
+        parts.extend(unknown(rest, length));
+        let confidence = match parts.first() {
+            Some(part) if part.mechanism != "lock_program" => Confidence::None,
+            Some(part) if part.grade == Grade::B && part.share >= HELD_MIN => Confidence::Medium,
+            Some(_) => Confidence::Low,
+            None => Confidence::None,
+        };
+        let operation = format!("waits for {}", chain::lock_name(wait));
+        let of_group = of_group(operation, group, Wait::dur);
+        let mut caveats = chain.caveats.clone();
+        if !wait.is_told {
+            caveats.push(
+                "begin and end are as exact as the time between samples; the runtime tells them \
+                 exactly (async-profiler --lock 1ms)"
+                    .into(),
+            );
+        }
+        let gaps = chain.gaps.clone();
+        let story = self.finish(target, of_group, (parts, confidence), chain, caveats);
+        (story, gaps)
+    }
+
+    fn gap(&self, gap: &Gap, group: &[&Gap]) -> Story {
+        let chain = Chain::of_gap(self.seen, gap, self.recording);
+        let call = &gap.function;
+        let target = Target {
+            kind: "gap".into(),
+            id: Some(format!("gap:{}", gap.id)),
+            what: format!("a time without samples that ended in {call}"),
+            actor: gap.actor.clone(),
+            begin_ns: gap.begin,
+            end_ns: gap.end,
+            cut: None,
+        };
+        let length = gap.dur().max(1);
+        let parts = vec![Part {
+            mechanism: "unseen_wait".into(),
+            root: "unseen_wait".into(),
+            culprit: Actor {
+                kind: ActorKind::Own,
+                ..gap.actor.clone()
+            },
+            activity: None,
+            object: Some(Thing {
+                kind: "function".into(),
+                name: call.clone(),
+            }),
+            dur_ns: length,
+            share: 1.0,
+            grade: if gap.is_fault { Grade::C } else { Grade::B },
+            pieces: 1,
+            evidence: vec![format!("gap:{}", gap.id)],
+            shown_by: Some(format!(
+                "whyslow threads gaps {} -w {}",
+                self.recording,
+                say::window(gap.begin, gap.end)
+            )),
+        }];
+        let confidence = if gap.is_fault {
+            Confidence::Low
+        } else {
+            Confidence::Medium
+        };
+        let operation = format!("times without samples that ended in {call}");
+        let of_group = of_group(operation, group, Gap::dur);
+        self.finish(target, of_group, (parts, confidence), chain, Vec::new())
+    }
+
+    fn finish(
+        &self,
+        target: Target,
+        group: Option<Group>,
+        (parts, confidence): (Vec<Part>, Confidence),
+        chain: Chain,
+        caveats: Vec<String>,
+    ) -> Story {
+        let named = Some(&parts[0]).filter(|_| confidence != Confidence::None);
+        let said = named.map(|part| (part, part.dur_ns, part.share, part.grade));
+        let verdict = say::verdict(&target, None, said, &chain.hops, false);
+        let is_unknown = |part: &&Part| part.mechanism == "unknown";
+        let reproduce = match &target.id {
+            Some(id) => format!("whyslow explain {} -w {id}", self.recording),
+            None => format!("whyslow explain {}", self.recording),
+        };
+        Story {
+            verdict,
+            confidence,
+            score: named.map_or(0.0, |part| match part.grade {
+                Grade::C => 0.3 * part.share,
+                _ => 0.8 * part.share,
+            }),
+            culprit: named.map(|_| 0),
+            suggestions: named
+                .map_or_else(Vec::new, |part| crate::advice(&part.mechanism, &part.root)),
+            saved_at_most_ns: named.map_or(0, |part| part.dur_ns),
+            unexplained_ns: parts
+                .iter()
+                .filter(is_unknown)
+                .map(|part| part.dur_ns)
+                .sum(),
+            group,
+            versus: None,
+            baseline: None,
+            chain: chain.hops,
+            alternatives: Vec::new(),
+            also: Vec::new(),
+            neighbours: Vec::new(),
+            missing: self.missing(),
+            caveats,
+            reproduce,
+            parts,
+            target,
+        }
+    }
+
+    fn missing(&self) -> Vec<Missing> {
+        if self.has_calls {
+            return Vec::new();
+        }
+        vec![Missing {
+            events: "what the kernel did".into(),
+            decides: "what a thread without samples waited for: a profile cannot tell a disk from a lock of the \
+                      kernel"
+                .into(),
+            record_with: "whyslow record --what sched,syscalls,block,locks --stacks 1ms".into(),
+        }]
+    }
+}
+
+fn of_group<T>(operation: String, group: &[&T], dur: impl Fn(&T) -> Ns) -> Option<Group> {
+    let longest = group.iter().map(|one| dur(one)).max()?;
+    Some(Group {
+        operation,
+        count: group.len() as u64,
+        dur_ns_total: group.iter().map(|one| dur(one)).sum(),
+        dur_ns_max: longest,
+        walked: 1,
+        compared: 0,
+        excess: Vec::new(),
+    })
+}
+
+/// What is left of the time.
+fn unknown(dur: Ns, length: Ns) -> Option<Part> {
+    (dur > 0).then(|| Part {
+        mechanism: "unknown".into(),
+        root: "unknown".into(),
+        culprit: Actor {
+            kind: ActorKind::Unknown,
+            name: String::new(),
+            pid: None,
+            tid: None,
+        },
+        activity: None,
+        object: None,
+        dur_ns: dur,
+        share: dur as f64 / length as f64,
+        grade: Grade::C,
+        pieces: 1,
+        evidence: Vec::new(),
+        shown_by: None,
+    })
+}
+
+/// A moment as commands take it.
+fn moment(ts: Ns) -> String {
+    format!("{ts}ns")
+}

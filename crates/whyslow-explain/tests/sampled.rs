@@ -1,0 +1,248 @@
+//! Stories from profiles alone: chains of holders, and who was silent with whom.
+
+use whyslow_explain::{Confidence, Grade, Question, Report, explain};
+use whyslow_model::tables::{Collected, LockWaitRow, SampleGapRow};
+use whyslow_model::{Sym, Symbols};
+use whyslow_store::{MemoryTables, RecordingInfo};
+
+const MS: i64 = 1_000_000;
+
+#[derive(Default)]
+struct Made {
+    symbols: Symbols,
+    rows: Collected,
+}
+
+/// Who held a lock, for how long in milliseconds, and how sure that is.
+type Holder<'h> = (i32, i64, &'h str, &'h str);
+
+impl Made {
+    fn word(&mut self, word: &str) -> Sym {
+        self.symbols.intern(word)
+    }
+
+    /// Threads of this number are called `t1`, `t2`, ….
+    fn name(&mut self, utid: i32) -> Sym {
+        self.word(&format!("t{utid}"))
+    }
+
+    /// A wait of a thread between these milliseconds.
+    fn wait(
+        &mut self,
+        utid: i32,
+        (begin, end): (i64, i64),
+        lock: &str,
+        holder: Option<Holder<'_>>,
+    ) -> i64 {
+        let id = self.rows.lock_wait.len() as i64;
+        let holder_comm = holder.map(|(utid, ..)| self.name(utid));
+        let row = LockWaitRow {
+            id,
+            ts: begin * MS,
+            dur: Some((end - begin) * MS),
+            ts_end: Some(end * MS),
+            kind: self.word("monitor"),
+            mode: None,
+            slept: true,
+            lock: self.word(lock),
+            ret: 0,
+            utid: Some(utid),
+            upid: Some(1),
+            tid: Some(100 + utid),
+            pid: Some(100),
+            comm: Some(self.name(utid)),
+            cpu: None,
+            function: Some(self.word(&format!("{lock}.get"))),
+            callsite_id: None,
+            told_by: Some(self.word("event")),
+            object: Some(self.word(lock)),
+            holder_utid: holder.map(|(utid, ..)| utid),
+            holder_tid: holder.map(|(utid, ..)| 100 + utid),
+            holder_comm,
+            held: holder.map(|(_, held, ..)| held * MS),
+            confidence: holder.map(|(_, _, confidence, _)| self.word(confidence)),
+            holder_function: holder.map(|(.., function)| self.word(function)),
+            holder_callsite_id: None,
+            holder_gap_id: None,
+        };
+        self.rows.lock_wait.push(row);
+        id
+    }
+
+    fn gap(&mut self, utid: i32, (begin, end): (i64, i64), function: &str, group: Option<i32>) {
+        let id = self.rows.sample_gap.len() as i64;
+        let row = SampleGapRow {
+            id,
+            ts: begin * MS,
+            dur: Some((end - begin) * MS),
+            ts_end: Some(end * MS),
+            class: self.word("kernel_wait"),
+            utid: Some(utid),
+            upid: Some(1),
+            tid: Some(100 + utid),
+            pid: Some(100),
+            comm: Some(self.name(utid)),
+            cycles: Some(20),
+            queued: None,
+            group_id: group,
+            function: Some(self.word(function)),
+            before_function: None,
+            callsite_id: None,
+            before_callsite_id: None,
+        };
+        self.rows.sample_gap.push(row);
+    }
+
+    fn explained(&self, question: Question) -> Report {
+        let info = RecordingInfo {
+            end_ns: 2_000 * MS,
+            ..RecordingInfo::default()
+        };
+        let tables = MemoryTables::new(&self.rows, &self.symbols, info);
+        explain(&tables, &question, None).expect("an explanation")
+    }
+}
+
+fn words(report: &Report) -> Vec<String> {
+    let hops = report.stories[0].chain.iter();
+    let words = hops.map(|hop| format!("{} {} {:?}", hop.actor.name, hop.what, hop.grade));
+    words.collect()
+}
+
+/// A waits for B, who waits for another lock that C has, who is in a call that no signal interrupts, at the
+/// same time as D.
+fn chained() -> Made {
+    let mut made = Made::default();
+    made.wait(
+        1,
+        (100, 700),
+        "a.Log",
+        Some((2, 580, "high", "a.Index.get")),
+    );
+    made.wait(
+        2,
+        (110, 690),
+        "a.Index",
+        Some((3, 570, "medium", "__libc_pwrite64")),
+    );
+    made.rows.lock_wait[1].holder_gap_id = Some(0);
+    made.gap(3, (120, 680), "__libc_pwrite64", Some(1));
+    made.gap(4, (110, 660), "sendfile64", Some(1));
+    made.gap(5, (110, 660), "fsync", None);
+    made
+}
+
+#[test]
+fn a_chain_of_holders_leads_to_the_one_that_no_signal_reached_and_who_was_silent_with_it() {
+    let report = chained().explained(Question::default());
+    assert_eq!(
+        words(&report),
+        [
+            "t1 waited A",
+            "t2 held it B",
+            "t2 waited A",
+            "t3 held it B",
+            "t3 was without samples B",
+            "t4 was without samples at the same time C",
+        ]
+    );
+    let story = &report.stories[0];
+    let part = &story.parts[0];
+    assert_eq!(
+        (part.culprit.name.as_str(), part.culprit.tid),
+        ("t3", Some(103))
+    );
+    assert_eq!(
+        (part.mechanism.as_str(), part.root.as_str()),
+        ("lock_program", "unseen_wait")
+    );
+    assert_eq!((part.dur_ns, story.unexplained_ns), (580 * MS, 20 * MS));
+    assert_eq!(
+        (part.grade, story.confidence),
+        (Grade::B, Confidence::Medium)
+    );
+    assert!(story.verdict.contains("held up by t3"), "{}", story.verdict);
+    assert!(!story.missing.is_empty());
+    // Whatever a profile shows, what happened in the kernel is not told from it.
+    for story in &report.stories {
+        let lengths: i64 = story.parts.iter().map(|part| part.dur_ns).sum();
+        assert_eq!(lengths, story.target.end_ns - story.target.begin_ns);
+        let of_kernel = |mechanism: &str| {
+            mechanism.starts_with("lock_") && mechanism != "lock_program"
+                || mechanism.starts_with("block")
+        };
+        assert!(story.parts.iter().all(|part| !of_kernel(&part.mechanism)));
+        assert!(story.chain.iter().all(|hop| !of_kernel(&hop.mechanism)));
+    }
+    // What the chain tells of is no story of its own; the other one is.
+    let own: Vec<&str> = report
+        .stories
+        .iter()
+        .filter(|story| story.target.kind == "gap")
+        .map(|story| story.target.actor.name.as_str())
+        .collect();
+    assert_eq!(own, ["t5"]);
+}
+
+#[test]
+fn a_guess_coincided_and_no_holder_is_no_culprit() {
+    let mut made = Made::default();
+    made.wait(1, (100, 700), "a.Log", Some((2, 580, "low", "a.Log.put")));
+    let story = &made.explained(Question::default()).stories[0];
+    assert_eq!(
+        (story.parts[0].grade, story.confidence),
+        (Grade::C, Confidence::Low)
+    );
+    assert!(
+        story.verdict.contains("coincided with"),
+        "{}",
+        story.verdict
+    );
+    let mut made = Made::default();
+    made.wait(1, (100, 700), "a.Log", None);
+    let story = &made.explained(Question::default()).stories[0];
+    assert_eq!((story.culprit, story.confidence), (None, Confidence::None));
+    assert_eq!(story.unexplained_ns, 600 * MS);
+}
+
+#[test]
+fn holders_that_wait_for_each_other_are_a_deadlock() {
+    let mut made = Made::default();
+    made.wait(
+        1,
+        (100, 1_900),
+        "a.Log",
+        Some((2, 1_700, "high", "a.Index.get")),
+    );
+    made.wait(
+        2,
+        (150, 1_900),
+        "a.Index",
+        Some((1, 1_700, "high", "a.Log.get")),
+    );
+    let report = made.explained(Question::default());
+    let caveats = &report.stories[0].caveats;
+    assert!(
+        caveats.iter().any(|words| words.contains("deadlock")),
+        "{caveats:?}"
+    );
+}
+
+#[test]
+fn one_wait_or_time_without_samples_can_be_asked_for() {
+    let of = |table: &str, id| {
+        let question = Question {
+            operation: Some((table.to_owned(), id)),
+            ..Question::default()
+        };
+        let mut report = chained().explained(question);
+        assert_eq!(report.stories.len(), 1);
+        report.stories.remove(0)
+    };
+    let story = of("lock_wait", 1);
+    assert_eq!(story.target.id.as_deref(), Some("lock:1"));
+    assert_eq!(story.chain.len(), 4);
+    let story = of("sample_gap", 0);
+    assert_eq!(story.target.id.as_deref(), Some("gap:0"));
+    assert_eq!(story.chain.len(), 2);
+}
