@@ -5,6 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use whyslow_ingest::importers::jfr;
 use whyslow_ingest::profile::gaps;
+use whyslow_ingest::profile::locks;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut profile = jfr::read(bytes).profile;
@@ -13,9 +14,19 @@ fuzz_target!(|bytes: &[u8]| {
         assert!((point.thread as usize) < profile.threads.len());
         assert!(point.span >= 0 && point.credits > 0);
     }
-    if let Ok(found) = gaps::find(&mut profile) {
-        for gap in &found.gaps {
-            assert!(gap.ts <= gap.ts_end);
+    let found = gaps::find(&mut profile).unwrap_or_default();
+    for gap in &found.gaps {
+        assert!(gap.ts <= gap.ts_end);
+    }
+    for wait in locks::find(&profile, &found) {
+        assert!(wait.ts <= wait.ts_end);
+        if let Some(holder) = wait.holder {
+            assert!(holder.thread != wait.thread && holder.held <= wait.dur());
+            assert!(
+                holder
+                    .gap
+                    .is_none_or(|gap| (gap as usize) < found.gaps.len())
+            );
         }
     }
 });

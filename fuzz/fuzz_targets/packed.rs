@@ -13,7 +13,12 @@ const BYTES_MAX: u64 = 64 << 20;
 
 fn folder() -> tempfile::TempDir {
     let shared = Path::new("/dev/shm");
-    if shared.is_dir() { tempfile::tempdir_in(shared) } else { tempfile::tempdir() }.expect("a temporary folder")
+    if shared.is_dir() {
+        tempfile::tempdir_in(shared)
+    } else {
+        tempfile::tempdir()
+    }
+    .expect("a temporary folder")
 }
 
 fn check(packed: &[u8]) {

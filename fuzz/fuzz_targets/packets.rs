@@ -47,11 +47,15 @@ thread_local! {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((choice, stream)) = bytes.split_first() else { return };
+    let Some((choice, stream)) = bytes.split_first() else {
+        return;
+    };
     FOLDERS.with_borrow(|folders| {
         let folder = folders[usize::from(*choice) % folders.len()].path();
         fs::write(folder.join("stream_0"), stream).expect("stream");
-        let Ok(mut reader) = CtfReader::open(folder) else { return };
+        let Ok(mut reader) = CtfReader::open(folder) else {
+            return;
+        };
         let mut count = Count::default();
         if let Ok(summary) = reader.read(&mut count) {
             assert_eq!(summary.events_delivered, count.0);

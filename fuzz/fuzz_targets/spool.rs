@@ -39,15 +39,24 @@ fn block(number: u64, payload: &[u8], records: u32) -> Vec<u8> {
 
 fuzz_target!(|bytes: &[u8]| {
     let mut first = Encoder::default();
-    first.begin(Kind::Clock, 5, (0, 0)).u64(5).u64(1_700_000_000_000_000_000).end();
-    first.begin(Kind::Fact, 5, (0, 0)).text(b"architecture").text(b"x86_64").end();
+    first
+        .begin(Kind::Clock, 5, (0, 0))
+        .u64(5)
+        .u64(1_700_000_000_000_000_000)
+        .end();
+    first
+        .begin(Kind::Fact, 5, (0, 0))
+        .text(b"architecture")
+        .text(b"x86_64")
+        .end();
     let mut spool = block(0, first.payload(), first.records());
     for (number, payload) in (1..).zip(bytes.chunks(4096)) {
         spool.extend(block(number, payload, 0));
     }
     FILE.with(|file| {
         fs::write(file.path(), &spool).expect("a spool");
-        let imported = import_in_memory(&[file.path().to_owned()]).expect("a spool is always readable");
+        let imported =
+            import_in_memory(&[file.path().to_owned()]).expect("a spool is always readable");
         let records = imported.records;
         assert_eq!(records.read, records.accepted + records.skipped);
     });

@@ -22,7 +22,9 @@ fuzz_target!(|bytes: &[u8]| {
     FILE.with(|file| {
         let log = [BEFORE.repeat(8).as_bytes(), bytes].concat();
         fs::write(file.path(), log).expect("a file");
-        let Ok(imported) = import_in_memory(&[file.path().to_path_buf()]) else { return };
+        let Ok(imported) = import_in_memory(&[file.path().to_path_buf()]) else {
+            return;
+        };
         assert!(imported.rows.syscall.len() >= 8);
         for row in &imported.rows.syscall {
             assert!(row.dur.is_none_or(|dur| dur >= 0));

@@ -19,7 +19,9 @@ fuzz_target!(|bytes: &[u8]| {
     FILE.with(|file| {
         let text = [b"whyslow-text 1\n".as_slice(), bytes].concat();
         fs::write(file.path(), text).expect("text");
-        let Ok(imported) = import_in_memory(&[file.path().to_path_buf()]) else { return };
+        let Ok(imported) = import_in_memory(&[file.path().to_path_buf()]) else {
+            return;
+        };
         for row in &imported.rows.syscall {
             assert!(row.dur.is_none_or(|dur| dur >= 0));
         }

@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 
 use crate::archive;
 use crate::importers::ctf::layout;
-use crate::importers::{jfr, spool, strace, text};
+use crate::importers::{jfr, perf, spool, strace, text};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
@@ -22,6 +22,8 @@ pub enum SourceKind {
     Strace,
     /// A recording of the Java Flight Recorder or of async-profiler, see [`crate::importers::jfr`].
     Jfr,
+    /// What `perf record` wrote, see [`crate::importers::perf`].
+    Perf,
 }
 
 impl SourceKind {
@@ -32,6 +34,7 @@ impl SourceKind {
             SourceKind::Text => "text",
             SourceKind::Strace => "strace",
             SourceKind::Jfr => "jfr",
+            SourceKind::Perf => "perf",
         }
     }
 }
@@ -40,7 +43,7 @@ impl SourceKind {
 pub const SUPPORTED: &str = "an LTTng or other CTF 1.8 or CTF 2 trace (its directory, or a \
                              .tar, .tar.gz, .tar.xz, .tar.zst or .zip of it), a spool of \
                              `whyslow record`, a JFR file of async-profiler or the JDK (also \
-                             .gz), a log of `strace -f -ttt -T -y`, or a text file \
+                             .gz), a perf.data file, a log of `strace -f -ttt -T -y`, or a text file \
                              that begins with `whyslow-text 1`";
 
 #[derive(Debug, thiserror::Error)]
@@ -94,6 +97,9 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     if jfr::is_recording(&head) || jfr::is_recording(&inflated_head(&head)) {
         return Ok(SourceKind::Jfr);
     }
+    if perf::is_perf(&head) {
+        return Ok(SourceKind::Perf);
+    }
     if strace::is_log(&String::from_utf8_lossy(&head)) {
         return Ok(SourceKind::Strace);
     }
@@ -127,9 +133,8 @@ fn is_text(head: &[u8]) -> bool {
 
 /// Names what people are likely to try, so that they know what they have in hand.
 fn describe(head: &[u8]) -> String {
-    const MAGICS: [(&[u8], &str); 10] = [
+    const MAGICS: [(&[u8], &str); 9] = [
         (b"", "an empty file"),
-        (b"PERFILE2", "a perf.data file"),
         (b"\x17\x08\x44tracing", "a trace.dat file of trace-cmd"),
         (b"PAR1", "a Parquet file"),
         (b"\x7fELF", "an ELF file"),

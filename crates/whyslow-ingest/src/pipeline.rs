@@ -2,6 +2,7 @@
 
 mod account;
 mod ctf_source;
+mod perf_source;
 mod profile_source;
 mod session;
 mod spool_source;
@@ -19,6 +20,7 @@ use whyslow_model::tables::Collected;
 use whyslow_model::{Ns, Symbols};
 use whyslow_store::{Existing, RecordingInfo, RecordingWriter, SourceInfo, StoreError};
 
+use self::perf_source::PerfQueue;
 use self::profile_source::ProfileQueue;
 use self::session::{Outcome, Session};
 use self::spool_source::SpoolSource;
@@ -129,6 +131,8 @@ pub enum ImportError {
         bytes: u64,
         limit: u64,
     },
+    #[error("failed to read `{}`: {reason}", path.display())]
+    Perf { path: PathBuf, reason: &'static str },
     #[error("`{}` has no whole block: its recorder ended before it wrote one", path.display())]
     EmptySpool { path: PathBuf },
     #[error("a spool is imported by itself")]
@@ -209,6 +213,7 @@ struct Opened {
     spools: Vec<SpoolSource>,
     texts: TextQueue,
     profiles: ProfileQueue,
+    perfs: PerfQueue,
     kinds: Vec<SourceKind>,
 }
 
@@ -227,6 +232,7 @@ impl Opened {
         let (mut texts, mut kinds) = (TextQueue::default(), Vec::new());
         let mut spools: Vec<SpoolSource> = Vec::new();
         let mut profiles = ProfileQueue::default();
+        let mut perfs = PerfQueue::default();
         for (index, path) in sources.iter().enumerate() {
             let kind = detect(path)?;
             match kind {
@@ -239,6 +245,7 @@ impl Opened {
                 SourceKind::Text => texts.add(index, path, shift(index))?,
                 SourceKind::Strace => texts.add_strace(index, path, shift(index))?,
                 SourceKind::Jfr => profiles.add_jfr(index, path, shift(index))?,
+                SourceKind::Perf => perfs.add(index, path, shift(index))?,
             }
             kinds.push(kind);
         }
@@ -272,6 +279,7 @@ impl Opened {
             spools,
             texts,
             profiles,
+            perfs,
             kinds,
         })
     }
@@ -282,7 +290,12 @@ impl Opened {
         cancel: &AtomicBool,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Outcome<S>, ImportError> {
-        let mut session = Session::new(sink, (self.texts, self.profiles), cancel, progress);
+        let mut session = Session::new(
+            sink,
+            (self.texts, self.profiles, self.perfs),
+            cancel,
+            progress,
+        );
         session.name_sources(&self.kinds);
         if let Some(mut reader) = self.traces {
             ctf_source::read(&mut reader, &mut session)?;

@@ -2,9 +2,11 @@
 
 pub mod ctf;
 pub mod jfr;
+pub mod perf;
 pub mod rwbs;
 pub(crate) mod spool;
 
 pub mod strace;
 pub mod task_state;
 pub mod text;
+pub mod tracepoint;

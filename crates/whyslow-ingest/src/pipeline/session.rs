@@ -9,13 +9,18 @@ use whyslow_model::{Ns, Symbols};
 use whyslow_store::{RecordingWriter, StoreError};
 
 use super::account::Account;
+use super::perf_source::PerfQueue;
 use super::profile_source::ProfileQueue;
 use super::text_source::{Entry, TextQueue};
 use super::{AnomalyReport, ImportError, Progress, RecordCounts, Stage};
 use crate::detect::SourceKind;
+use crate::importers::perf::Item;
 use crate::limits;
 use crate::sorter::Sorter;
 use crate::trackers::Trackers;
+
+/// Events of files that have no other measure of progress.
+const PROGRESS_EVENTS: u64 = 1 << 16;
 
 /// Where rows go.
 pub(super) trait RowSink: EmitAll {
@@ -44,6 +49,7 @@ pub(super) struct Session<'o, S> {
     sorter: Sorter,
     texts: TextQueue,
     profiles: ProfileQueue,
+    perfs: PerfQueue,
     cancel: &'o AtomicBool,
     progress: &'o mut dyn FnMut(Progress),
     events: u64,
@@ -67,7 +73,7 @@ pub(super) struct Outcome<S> {
 impl<'o, S: RowSink> Session<'o, S> {
     pub(super) fn new(
         sink: S,
-        (texts, profiles): (TextQueue, ProfileQueue),
+        (texts, profiles, perfs): (TextQueue, ProfileQueue, PerfQueue),
         cancel: &'o AtomicBool,
         progress: &'o mut dyn FnMut(Progress),
     ) -> Session<'o, S> {
@@ -83,6 +89,7 @@ impl<'o, S: RowSink> Session<'o, S> {
             sorter: Sorter::default(),
             texts,
             profiles,
+            perfs,
             cancel,
             progress,
             events: 0,
@@ -105,6 +112,9 @@ impl<'o, S: RowSink> Session<'o, S> {
         }
         if self.profiles.is_due(event.ts) {
             self.profiles_until(Some(event.ts))?;
+        }
+        if self.perfs.is_due(event.ts) {
+            self.perfs_until(Some(event.ts))?;
         }
         self.track(event)
     }
@@ -136,6 +146,9 @@ impl<'o, S: RowSink> Session<'o, S> {
     /// Writes what is still open, and the account.
     pub(super) fn finish(mut self) -> Result<Outcome<S>, ImportError> {
         if self.failed.is_none() {
+            let _ = self.perfs_until(None);
+        }
+        if self.failed.is_none() {
             let _ = self.texts_until(None);
         }
         if self.failed.is_none() {
@@ -147,6 +160,7 @@ impl<'o, S: RowSink> Session<'o, S> {
         let (begin_ns, end_ns) = self.sorter.range();
         let (symbols, sink) = (&mut self.symbols, &mut self.sink);
         self.trackers.finish(end_ns, symbols, sink);
+        self.perfs.close_account(&mut self.account);
         self.account.add_late(self.sorter.late());
         self.account.add_tracked(self.trackers.anomalies());
         self.account.write(symbols, sink);
@@ -219,6 +233,27 @@ impl<'o, S: RowSink> Session<'o, S> {
         });
         self.texts = texts;
         flow
+    }
+
+    #[cold]
+    fn perfs_until(&mut self, ts: Option<Ns>) -> ControlFlow<()> {
+        let mut perfs = std::mem::take(&mut self.perfs);
+        let flow = perfs.until(ts, &mut |item, (done, all)| {
+            if self.events.is_multiple_of(PROGRESS_EVENTS) {
+                self.progress(done, all);
+            }
+            match item {
+                // Of others, what is due goes first; these are out of the way meanwhile.
+                Item::Event(event) => self.event(event),
+                Item::Before(event) => self.event_before(event),
+                Item::Loss(loss) => {
+                    self.loss(&loss);
+                    ControlFlow::Continue(())
+                }
+            }
+        });
+        self.perfs = perfs;
+        flow.unwrap_or_else(|error| self.fail(error))
     }
 
     #[cold]

@@ -12,7 +12,7 @@ pub enum Want {
     /// Nothing: its events are counted by the reader and not delivered.
     Nothing,
     /// These fields; the n-th is slot n of [`DecodedEvent::value`]. A field that the class does
-    /// not have is always [`super::value::Value::Absent`].
+    /// not have is always [`crate::importers::tracepoint::value::Value::Absent`].
     Fields(Vec<FieldName>),
     /// Every field, in the order of the bytes; their names are
     /// [`super::reader::CtfReader::fields`]. Of arrays of structures that is integers only.
@@ -23,7 +23,7 @@ pub enum Want {
 ///
 /// A path that goes through a variant may name the option or leave it out (then the option that
 /// is there is meant). A path through an array of structures collects the integers of all its
-/// elements in one [`super::value::Value::Ints`].
+/// elements in one [`crate::importers::tracepoint::value::Value::Ints`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FieldName {
     pub scope: Scope,

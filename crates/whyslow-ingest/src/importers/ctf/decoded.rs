@@ -3,7 +3,7 @@
 use super::class::Scope;
 use super::render::Walk;
 use super::stream::{Plans, StreamReader};
-use super::value::Value;
+use crate::importers::tracepoint::value::Value;
 
 /// One decoded event; borrowed from the reader until the consumer returns.
 #[derive(Clone, Copy)]

@@ -28,8 +28,8 @@ mod schema;
 mod stream;
 mod tally;
 mod tsdl;
-pub mod value;
 mod window;
 
+pub use super::tracepoint::value;
 pub use plan::PlanError;
 pub use tally::Anomaly;

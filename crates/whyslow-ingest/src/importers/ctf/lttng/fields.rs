@@ -3,30 +3,25 @@
 use whyslow_model::syscall::Abi;
 
 use crate::importers::ctf::class::{EnvironmentValue, FieldClass, StructClass, TraceClass};
-use crate::importers::ctf::decoded::DecodedEvent;
-use crate::importers::ctf::value::Value;
-use crate::importers::task_state::{self, KernelVersion};
+use crate::importers::task_state;
+use crate::importers::tracepoint::Facts;
 
-/// What the meaning of an event depends on beside its fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct TraceFacts {
-    pub(super) kernel: Option<KernelVersion>,
-    pub(super) abi: Option<Abi>,
-}
+/// LTTng writes priorities without the 100 real-time levels below them.
+const PRIO_BASE: i32 = 100;
 
-impl TraceFacts {
-    pub(super) fn of(trace: &TraceClass) -> TraceFacts {
-        let release = trace
-            .environment
-            .iter()
-            .find_map(|(name, value)| match value {
-                EnvironmentValue::Text(text) if name == "kernel_release" => Some(text.as_str()),
-                _ => None,
-            });
-        TraceFacts {
-            kernel: release.and_then(task_state::kernel_version),
-            abi: abi_by_calls(trace).or_else(|| release.and_then(abi_by_release)),
-        }
+pub(super) fn facts_of(trace: &TraceClass) -> Facts {
+    let release = trace
+        .environment
+        .iter()
+        .find_map(|(name, value)| match value {
+            EnvironmentValue::Text(text) if name == "kernel_release" => Some(text.as_str()),
+            _ => None,
+        });
+    Facts {
+        prio_base: PRIO_BASE,
+        pids_are_tids: false,
+        kernel: release.and_then(task_state::kernel_version),
+        abi: abi_by_calls(trace).or_else(|| release.and_then(abi_by_release)),
     }
 }
 
@@ -94,51 +89,3 @@ pub(super) fn resolve(class: Option<&StructClass>, alternatives: &str) -> String
 pub(super) fn has_field(class: Option<&StructClass>, name: &str) -> bool {
     class.is_some_and(|class| class.members.iter().any(|member| member.name == name))
 }
-
-/// Slot reads with the conversions that bodies need.
-#[derive(Clone, Copy)]
-pub(super) struct Fields<'e, 'a> {
-    pub(super) event: &'e DecodedEvent<'a>,
-    pub(super) facts: TraceFacts,
-}
-
-impl<'a> Fields<'_, 'a> {
-    #[inline]
-    pub(super) fn value(&self, slot: usize) -> Value<'a> {
-        self.event.value(slot)
-    }
-
-    #[inline]
-    pub(super) fn i32(&self, slot: usize) -> Option<i32> {
-        self.event.value(slot).as_i32()
-    }
-
-    #[inline]
-    pub(super) fn i64(&self, slot: usize) -> Option<i64> {
-        self.event.value(slot).as_i64()
-    }
-
-    #[inline]
-    pub(super) fn u64(&self, slot: usize) -> Option<u64> {
-        self.event.value(slot).as_u64()
-    }
-
-    #[inline]
-    pub(super) fn bytes(&self, slot: usize) -> Option<&'a [u8]> {
-        self.event.value(slot).as_bytes()
-    }
-
-    /// A name that is never missing: empty stands for unknown.
-    #[inline]
-    pub(super) fn name(&self, slot: usize) -> &'a [u8] {
-        self.bytes(slot).unwrap_or_default()
-    }
-
-    /// LTTng writes priorities without the 100 real-time levels below them.
-    #[inline]
-    pub(super) fn prio(&self, slot: usize) -> Option<i32> {
-        self.i32(slot).map(|prio| prio.saturating_add(PRIO_BASE))
-    }
-}
-
-pub(super) const PRIO_BASE: i32 = 100;

@@ -8,43 +8,19 @@
 //! Events that no table knows become [`Body::Other`] in a kernel trace. In user-space traces, and
 //! those of other tracers, each event is a [`Body::Marker`] with its fields as text.
 
-mod block;
 mod fields;
-mod irq;
-mod memory;
-mod net;
 mod rendered;
-mod sched;
 mod statedump;
-mod syscall;
 
 use whyslow_model::event::{Body, Context, Event, SyscallArgs};
 
-use self::fields::{Fields, PRIO_BASE, TraceFacts, has_field, resolve};
+use self::fields::{facts_of, has_field, resolve};
 use self::rendered::RenderedClass;
-use self::syscall::SyscallClass;
-use super::class::Scope;
+use super::class::{Scope, StructClass};
 use super::consumer::{ClassRef, Domain, FieldName, Want};
 use super::decoded::DecodedEvent;
-
-/// One meaning and the events that have it.
-struct Mapping {
-    /// Names in all releases.
-    names: &'static [&'static str],
-    /// Slot n is field n; `a|b` are spellings of different releases.
-    fields: &'static [&'static str],
-    /// `None`: a field that the meaning needs is not there.
-    body: for<'a> fn(&Fields<'_, 'a>) -> Option<Body<'a>>,
-}
-
-static FAMILIES: [&[Mapping]; 6] = [
-    sched::EVENTS,
-    block::EVENTS,
-    irq::EVENTS,
-    memory::EVENTS,
-    net::EVENTS,
-    statedump::EVENTS,
-];
+use crate::importers::tracepoint::syscall::{self, SyscallClass};
+use crate::importers::tracepoint::{Declared, FAMILIES, Facts, Fields, Mapping, Source};
 
 /// Meanings of the event classes of the open traces.
 #[derive(Default)]
@@ -52,12 +28,12 @@ pub struct Mapper {
     /// By [`ClassRef::index`].
     classes: Vec<Option<MappedClass>>,
     /// By [`ClassRef::trace_index`].
-    facts: Vec<Option<TraceFacts>>,
+    facts: Vec<Option<Facts>>,
 }
 
 struct MappedClass {
     meaning: Meaning,
-    facts: TraceFacts,
+    facts: Facts,
     contexts: ContextSlots,
 }
 
@@ -85,7 +61,7 @@ impl Mapper {
         let name = class.event.name.as_str();
         let (meaning, paths) = if class.trace.domain == Domain::User {
             user_meaning(class)
-        } else if let Some((call, paths)) = syscall::classify(name, payload, facts) {
+        } else if let Some((call, paths)) = syscall::classify(name, &payload, facts) {
             (Meaning::Syscall(call), paths)
         } else if let Some(mapping) = find(name).filter(|_| has_end(class)) {
             let paths = mapping.fields.iter().map(|field| resolve(payload, field));
@@ -118,7 +94,10 @@ impl Mapper {
     ) -> Option<Event<'a>> {
         let class = self.classes.get(event.class)?.as_ref()?;
         let facts = class.facts;
-        let fields = Fields { event, facts };
+        let fields = Fields {
+            source: Source::Ctf(event),
+            facts,
+        };
         let body = match &class.meaning {
             Meaning::Table(mapping) => (mapping.body)(&fields)?,
             Meaning::Syscall(call) => call.body(&fields, args),
@@ -145,11 +124,11 @@ impl Mapper {
         class.is_none_or(|class| matches!(class.meaning, Meaning::Other))
     }
 
-    fn facts(&mut self, class: &ClassRef<'_>) -> TraceFacts {
+    fn facts(&mut self, class: &ClassRef<'_>) -> Facts {
         if self.facts.len() <= class.trace_index {
             self.facts.resize(class.trace_index + 1, None);
         }
-        *self.facts[class.trace_index].get_or_insert_with(|| TraceFacts::of(&class.trace.class))
+        *self.facts[class.trace_index].get_or_insert_with(|| facts_of(&class.trace.class))
     }
 }
 
@@ -174,8 +153,19 @@ fn has_end(class: &ClassRef<'_>) -> bool {
 }
 
 fn find(name: &str) -> Option<&'static Mapping> {
-    let mut mappings = FAMILIES.iter().flat_map(|family| family.iter());
+    let families = FAMILIES.iter().chain([&statedump::EVENTS]);
+    let mut mappings = families.flat_map(|family| family.iter());
     mappings.find(|mapping| mapping.names.contains(&name))
+}
+
+impl Declared for Option<&StructClass> {
+    fn has(&self, name: &str) -> bool {
+        has_field(*self, name)
+    }
+
+    fn resolve(&self, alternatives: &str) -> String {
+        resolve(*self, alternatives)
+    }
 }
 
 impl ContextSlots {
@@ -217,7 +207,7 @@ impl ContextSlots {
             prio: self
                 .prio
                 .and_then(|slot| fields.i32(slot))
-                .map(|prio| prio.saturating_add(PRIO_BASE)),
+                .map(|prio| prio.saturating_add(fields.facts.prio_base)),
             interrupt: None,
         }
     }

@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use super::fields::Fields;
 use crate::importers::ctf::class::{FieldClass, Mapping, StructClass};
-use crate::importers::ctf::value::Value;
+use crate::importers::tracepoint::Fields;
+use crate::importers::tracepoint::value::Value;
 
 #[derive(Debug)]
 pub(super) struct RenderedClass {

@@ -6,8 +6,7 @@
 
 use whyslow_model::event::{Body, StateProcess};
 
-use super::Mapping;
-use super::fields::Fields;
+use crate::importers::tracepoint::{Fields, Mapping};
 
 pub(super) static EVENTS: &[Mapping] = &[
     Mapping {

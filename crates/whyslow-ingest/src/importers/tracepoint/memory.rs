@@ -4,8 +4,8 @@
 
 use whyslow_model::event::{Body, MemoryKind, ReclaimKind};
 
+use super::Fields;
 use super::Mapping;
-use super::fields::Fields;
 
 pub(super) static EVENTS: &[Mapping] = &[
     Mapping {

@@ -4,9 +4,9 @@
 
 use whyslow_model::event::{Body, NetAddress, NetFaultKind, NetHeaders, NetKind};
 
+use super::Fields;
 use super::Mapping;
-use super::fields::Fields;
-use crate::importers::ctf::value::Value;
+use super::value::Value;
 
 pub(super) static EVENTS: &[Mapping] = &[
     Mapping {

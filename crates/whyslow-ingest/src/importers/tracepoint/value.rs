@@ -1,4 +1,4 @@
-//! Decoded field values, borrowed from the packet.
+//! Decoded values of fields, borrowed from where they were read.
 
 /// One decoded field.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,8 +2,8 @@
 
 use whyslow_model::event::{Body, WakeupKind};
 
+use super::Fields;
 use super::Mapping;
-use super::fields::{Fields, PRIO_BASE};
 use crate::importers::task_state;
 
 pub(super) static EVENTS: &[Mapping] = &[
@@ -44,10 +44,11 @@ pub(super) static EVENTS: &[Mapping] = &[
         names: &["sched_process_fork"],
         fields: &[
             "parent_comm",
-            "parent_tid",
+            // The kernel calls threads so.
+            "parent_tid|parent_pid",
             "parent_pid",
             "child_comm",
-            "child_tid",
+            "child_tid|child_pid",
             "child_pid",
         ],
         body: fork,
@@ -114,7 +115,7 @@ fn woken<'a>(fields: &Fields<'_, 'a>, kind: WakeupKind) -> Option<Body<'a>> {
     }
     let prio = fields.i32(2).map(|prio| match success {
         Some(_) if prio >= 0 => prio,
-        _ => prio.saturating_add(PRIO_BASE),
+        _ => prio.saturating_add(fields.facts.prio_base),
     });
     Some(Body::SchedWakeup {
         kind,
@@ -136,10 +137,10 @@ fn fork<'a>(fields: &Fields<'_, 'a>) -> Option<Body<'a>> {
     Some(Body::Fork {
         parent_comm: fields.name(0),
         parent_tid: fields.i32(1)?,
-        parent_pid: fields.i32(2),
+        parent_pid: fields.i32(2).filter(|_| !fields.facts.pids_are_tids),
         child_comm: fields.name(3),
         child_tid: fields.i32(4)?,
-        child_pid: fields.i32(5),
+        child_pid: fields.i32(5).filter(|_| !fields.facts.pids_are_tids),
     })
 }
 

@@ -2,8 +2,8 @@
 
 use whyslow_model::event::{Body, IrqKind};
 
+use super::Fields;
 use super::Mapping;
-use super::fields::Fields;
 
 pub(super) static EVENTS: &[Mapping] = &[
     Mapping {

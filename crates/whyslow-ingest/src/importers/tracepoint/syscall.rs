@@ -13,10 +13,9 @@ use std::sync::LazyLock;
 use whyslow_model::event::{Body, SocketAddress, SyscallArgs};
 use whyslow_model::syscall::{self, Abi, Call, Role};
 
-use super::fields::{Fields, TraceFacts, has_field, resolve};
 use super::net;
-use crate::importers::ctf::class::StructClass;
-use crate::importers::ctf::value::Value;
+use super::value::Value;
+use super::{Declared, Facts, Fields};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
@@ -26,7 +25,7 @@ enum Direction {
 
 /// One event class that is a system call.
 #[derive(Debug)]
-pub(super) struct SyscallClass {
+pub(in crate::importers) struct SyscallClass {
     direction: Direction,
     compat: bool,
     call: Naming,
@@ -59,10 +58,10 @@ const SOCKET_FIELDS: [&str; 4] = ["family", "dport|sport", "v4addr", "v6addr"];
 const FDS_FIELDS: &str = "fildes|socket|usockvec";
 
 /// What the event is and which payload fields it needs, if it is a system call.
-pub(super) fn classify(
+pub(in crate::importers) fn classify(
     event: &str,
-    payload: Option<&StructClass>,
-    facts: TraceFacts,
+    payload: &dyn Declared,
+    facts: Facts,
 ) -> Option<(SyscallClass, Vec<String>)> {
     let (direction, compat, name) = parse(event)?;
     let abi = facts.abi.map(|abi| if compat { abi.compat() } else { abi });
@@ -82,8 +81,8 @@ pub(super) fn classify(
     if direction == Direction::Enter {
         for arg in syscall::call(name).args {
             let Some(role) = arg.role else { continue };
-            let field = resolve(payload, &arg.fields.join("|"));
-            if has_field(payload, &field) {
+            let field = payload.resolve(&arg.fields.join("|"));
+            if payload.has(&field) {
                 class.roles.push(role);
                 fields.push(field);
             }
@@ -91,15 +90,15 @@ pub(super) fn classify(
     } else {
         class.ret = Some(fields.len());
         fields.push("ret".to_owned());
-        let field = resolve(payload, FDS_FIELDS);
-        if has_field(payload, &field) {
+        let field = payload.resolve(FDS_FIELDS);
+        if payload.has(&field) {
             class.fds = Some(fields.len());
             fields.push(field);
         }
     }
-    if has_field(payload, "v4addr") || has_field(payload, "family") && name != "socket" {
+    if payload.has("v4addr") || payload.has("family") && name != "socket" {
         class.socket = Some(fields.len());
-        fields.extend(SOCKET_FIELDS.map(|field| resolve(payload, field)));
+        fields.extend(SOCKET_FIELDS.map(|field| payload.resolve(field)));
     }
     Some((class, fields))
 }
@@ -141,7 +140,7 @@ impl SyscallClass {
     /// The arguments, if there are any, are put into `args`: they are too many to be handed on by
     /// value for every event.
     #[inline]
-    pub(super) fn body<'a>(
+    pub(in crate::importers) fn body<'a>(
         &'a self,
         fields: &Fields<'_, 'a>,
         args: &'a mut Option<SyscallArgs<'a>>,

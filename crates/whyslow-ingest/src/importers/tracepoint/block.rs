@@ -2,9 +2,9 @@
 
 use whyslow_model::event::{BlockRange, Body};
 
+use super::Fields;
 use super::Mapping;
-use super::fields::Fields;
-use crate::importers::ctf::value::Value;
+use super::value::Value;
 use crate::importers::rwbs;
 
 /// What [`range`] reads; what an event has beside follows behind.

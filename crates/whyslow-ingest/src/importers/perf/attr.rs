@@ -1,0 +1,166 @@
+//! `perf_event_attr`: what was asked of one event, and by that the layout of its records.
+
+use super::bytes::Bytes;
+
+pub(super) const IP: u64 = 1;
+pub(super) const TID: u64 = 1 << 1;
+pub(super) const TIME: u64 = 1 << 2;
+pub(super) const ADDR: u64 = 1 << 3;
+pub(super) const READ: u64 = 1 << 4;
+pub(super) const CALLCHAIN: u64 = 1 << 5;
+pub(super) const ID: u64 = 1 << 6;
+pub(super) const CPU: u64 = 1 << 7;
+pub(super) const PERIOD: u64 = 1 << 8;
+pub(super) const STREAM_ID: u64 = 1 << 9;
+pub(super) const RAW: u64 = 1 << 10;
+pub(super) const IDENTIFIER: u64 = 1 << 16;
+
+const FLAG_FREQUENCY: u64 = 1 << 10;
+const FLAG_TASK: u64 = 1 << 13;
+const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
+const FLAG_CLOCK: u64 = 1 << 25;
+
+/// Of `attr.type`.
+const HARDWARE: u32 = 0;
+const SOFTWARE: u32 = 1;
+pub(super) const TRACEPOINT: u32 = 2;
+
+/// The first version of the structure has so many bytes.
+const SIZE_MIN: usize = 64;
+const CLOCK_AT: usize = 92;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Attr {
+    pub(super) kind: u32,
+    pub(super) config: u64,
+    pub(super) period: u64,
+    pub(super) sample_type: u64,
+    pub(super) read_format: u64,
+    pub(super) flags: u64,
+    /// Clock of its times, where one was chosen (`perf record -k`).
+    pub(super) clock: Option<i32>,
+    pub(super) name: String,
+    pub(super) ids: Vec<u64>,
+}
+
+impl Attr {
+    /// Of a structure of whatever version; its size stands in it.
+    pub(super) fn parse(bytes: &[u8], is_big_endian: bool) -> Option<Self> {
+        if bytes.len() < SIZE_MIN {
+            return None;
+        }
+        let mut all = Bytes::new(bytes, is_big_endian);
+        let kind = all.u32()?;
+        let _size = all.u32()?;
+        let mut attr = Self {
+            kind,
+            config: all.u64()?,
+            period: all.u64()?,
+            sample_type: all.u64()?,
+            read_format: all.u64()?,
+            ..Self::default()
+        };
+        // One word of bits: compilers for other machines begin at the other end.
+        let flags = all.u64()?;
+        attr.flags = if is_big_endian {
+            flags.reverse_bits()
+        } else {
+            flags
+        };
+        if attr.flags & FLAG_CLOCK != 0
+            && let Some(rest) = bytes.get(CLOCK_AT..)
+        {
+            attr.clock = Bytes::new(rest, is_big_endian).i32();
+        }
+        Some(attr)
+    }
+
+    pub(super) fn has(&self, field: u64) -> bool {
+        self.sample_type & field != 0
+    }
+
+    /// Whether forks and exits are recorded.
+    pub(super) fn has_tasks(&self) -> bool {
+        self.flags & FLAG_TASK != 0
+    }
+
+    /// Whether records that are no samples tell when and where, too.
+    pub(super) fn has_sample_ids(&self) -> bool {
+        self.flags & FLAG_SAMPLE_ID_ALL != 0
+    }
+
+    /// Whether its samples are taken of what runs on CPUs, in equal distances.
+    pub(super) fn is_of_cpu(&self) -> bool {
+        const CYCLES: u64 = 0;
+        const CLOCKS: [u64; 2] = [0, 1];
+        match self.kind {
+            HARDWARE => self.config == CYCLES,
+            SOFTWARE => CLOCKS.contains(&self.config),
+            _ => self.name.contains("cycles") || self.name.contains("cpu-clock"),
+        }
+    }
+
+    /// Time between its samples, as far as that is known.
+    pub(super) fn interval(&self) -> Option<i64> {
+        let period = i64::try_from(self.period)
+            .ok()
+            .filter(|period| *period > 0)?;
+        if self.flags & FLAG_FREQUENCY != 0 {
+            return Some(1_000_000_000 / period).filter(|ns| *ns > 0);
+        }
+        // Clocks count nanoseconds.
+        (self.kind == SOFTWARE && self.is_of_cpu()).then_some(period)
+    }
+
+    /// Where the time lies from the begin of a sample's body, and from the end of another record.
+    pub(super) fn time_in_sample(&self) -> Option<usize> {
+        if !self.has(TIME) {
+            return None;
+        }
+        let before = [IDENTIFIER, IP, TID];
+        Some(8 * before.iter().filter(|field| self.has(**field)).count())
+    }
+
+    /// Where the id lies in samples that do not begin with it.
+    pub(super) fn id_in_sample(&self) -> Option<usize> {
+        if !self.has(ID) {
+            return None;
+        }
+        let before = [IP, TID, TIME, ADDR];
+        Some(8 * before.iter().filter(|field| self.has(**field)).count())
+    }
+
+    pub(super) fn time_from_end(&self) -> Option<usize> {
+        if !self.has(TIME) || !self.has_sample_ids() {
+            return None;
+        }
+        let from = [TIME, ID, STREAM_ID, CPU, IDENTIFIER];
+        Some(8 * from.iter().filter(|field| self.has(**field)).count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_between_samples() {
+        let attr = |kind, flags, period| Attr {
+            kind,
+            period,
+            flags,
+            ..Attr::default()
+        };
+        let of = |attr: Attr| (attr.is_of_cpu(), attr.interval());
+        assert_eq!(
+            of(attr(SOFTWARE, FLAG_FREQUENCY, 100)),
+            (true, Some(10_000_000))
+        );
+        assert_eq!(of(attr(SOFTWARE, 0, 5_000)), (true, Some(5_000)));
+        assert_eq!(of(attr(HARDWARE, 0, 5_000)), (true, None));
+        assert_eq!(of(attr(HARDWARE, FLAG_FREQUENCY, u64::MAX)), (true, None));
+        assert_eq!(of(attr(TRACEPOINT, 0, 1)), (false, None));
+        assert!(Attr::parse(&[0; 63], false).is_none());
+        assert!(Attr::parse(&[0; 64], false).is_some());
+    }
+}

@@ -1,0 +1,503 @@
+//! `perf.data` files: samples with their stacks, tracepoints of the kernel, threads and what they are called.
+//!
+//! A file may be of any size: its records are read once, put in order a round at a time, and handed on.
+
+mod attr;
+mod bytes;
+mod head;
+mod maps;
+mod names;
+mod order;
+mod reader;
+mod record;
+mod samples;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::Path;
+
+use whyslow_model::Ns;
+use whyslow_model::event::{Body, Context, Event, Loss, LossKind, PrevState, StateProcess};
+use whyslow_model::syscall::Abi;
+
+use super::task_state;
+use super::tracepoint::Facts;
+use super::tracepoint::blob::Blob;
+use super::tracepoint::format::Format;
+use super::tracepoint::raw::RawClass;
+use attr::{Attr, TRACEPOINT};
+use bytes::Bytes;
+pub use head::{PerfError, is_perf};
+use maps::{KERNEL, Maps};
+use names::Names;
+use order::Pending;
+use reader::Reader;
+use record::{Mapped, Where, kind};
+use samples::Away;
+
+const MISC_COMM_EXEC: u16 = 1 << 13;
+const MISC_SWITCH_OUT: u16 = 1 << 13;
+const MISC_SWITCH_PREEMPT: u16 = 1 << 14;
+
+/// What a file gives.
+pub enum Item<'a> {
+    Event(Event<'a>),
+    /// Of something that was there before the first record.
+    Before(Event<'a>),
+    Loss(Loss<'a>),
+}
+
+/// What is to be told of a file besides its records.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lacks {
+    /// Nobody finished the file.
+    pub is_unfinished: bool,
+    /// Bytes that are no records, and where that began.
+    pub damaged: (u64, Option<u64>),
+    /// Records of events that nothing describes.
+    pub strange: u64,
+    /// Samples that end too early for what they should have, and events without a field they need.
+    pub cut: u64,
+    /// Tracepoints whose formats the file does not have.
+    pub without_format: u64,
+    /// Addresses without name.
+    pub unnamed: u64,
+    /// Times that the kernel took fewer samples because there were too many.
+    pub throttled: u64,
+    /// Samples of tracepoints that no table holds.
+    pub unused: u64,
+}
+
+pub struct PerfSource {
+    reader: Reader,
+    maps: Maps,
+    names: Names,
+    /// By the number of the tracepoint.
+    classes: HashMap<u64, RawClass>,
+    /// What is added to times of records.
+    offset: Ns,
+    /// Whether that is known, or guessed from when the file was written.
+    pub is_clock_told: bool,
+    /// Number of tracepoints whose records tell the same as others do.
+    has_switches: bool,
+    counts: BTreeMap<String, u64>,
+    /// By the number of the tracepoint, and by the place of the description.
+    tracepoints: HashMap<u64, u64>,
+    samples: Vec<u64>,
+    cut: u64,
+    without_format: u64,
+    throttled: u64,
+    unused: u64,
+    away: HashMap<i32, Away>,
+    /// When the last record of each CPU was written.
+    last: HashMap<Option<i32>, Ns>,
+    first: Option<Ns>,
+}
+
+impl PerfSource {
+    /// `written` is when the file was written last, in nanoseconds since 1970.
+    pub fn open(path: &Path, written: Option<Ns>, shift: Ns) -> Result<Self, PerfError> {
+        let reader = Reader::open(path)?;
+        let (offset, is_clock_told) = match reader.told.clock {
+            Some((wall, clock)) => (wall.saturating_sub(clock), true),
+            None => (guessed(path, &reader, written)?, false),
+        };
+        let facts = Facts {
+            kernel: reader
+                .told
+                .release
+                .as_deref()
+                .and_then(task_state::kernel_version),
+            abi: reader.told.arch.as_deref().and_then(abi_of),
+            prio_base: 0,
+            pids_are_tids: true,
+        };
+        let blob = Blob::parse(&reader.told.tracing_data);
+        let has_tasks = reader.told.attrs.iter().any(Attr::has_tasks);
+        let (classes, has_switches) = classes(&blob, &reader.told.attrs, (facts, has_tasks));
+        Ok(Self {
+            reader,
+            maps: Maps::default(),
+            names: Names::default(),
+            classes,
+            offset: offset.saturating_add(shift),
+            is_clock_told,
+            has_switches,
+            counts: BTreeMap::new(),
+            tracepoints: HashMap::new(),
+            samples: Vec::new(),
+            cut: 0,
+            without_format: 0,
+            throttled: 0,
+            unused: 0,
+            away: HashMap::new(),
+            last: HashMap::new(),
+            first: None,
+        })
+    }
+
+    /// The same, whose addresses get no names: these come from files of this machine.
+    #[must_use]
+    pub fn without_names(mut self) -> Self {
+        self.names.is_off = true;
+        self
+    }
+
+    /// What the file says of where and how it was recorded.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        let told = &self.reader.told;
+        let facts = [
+            ("hostname", &told.hostname),
+            ("kernel_release", &told.release),
+            ("perf_version", &told.version),
+            ("architecture", &told.arch),
+            ("command_line", &told.command_line),
+        ];
+        let facts = facts.into_iter();
+        facts
+            .filter_map(|(key, value)| Some((key, value.clone()?)))
+            .collect()
+    }
+
+    /// How many of which events there were, so far.
+    pub fn counts(&self) -> BTreeMap<String, u64> {
+        let mut counts = self.counts.clone();
+        let mut add = |name: String, count: u64| *counts.entry(name).or_default() += count;
+        for (number, count) in &self.tracepoints {
+            let class = self.classes.get(number);
+            let name = class.map(|class| class.name.clone());
+            add(
+                name.unwrap_or_else(|| format!("tracepoint {number}")),
+                *count,
+            );
+        }
+        for (attr, count) in self.reader.told.attrs.iter().zip(&self.samples) {
+            if *count > 0 {
+                let number = || format!("event {}:{}", attr.kind, attr.config);
+                let name = Some(attr.name.clone()).filter(|name| !name.is_empty());
+                add(name.unwrap_or_else(number), *count);
+            }
+        }
+        counts
+    }
+
+    pub fn records(&self) -> u64 {
+        self.reader.records
+    }
+
+    pub fn lacks(&self) -> Lacks {
+        Lacks {
+            is_unfinished: !self.reader.is_finished,
+            damaged: (self.reader.damage.bytes, self.reader.damage.offset),
+            strange: self.reader.strange,
+            cut: self.cut,
+            without_format: self.without_format,
+            unnamed: self.names.unnamed,
+            throttled: self.throttled,
+            unused: self.unused,
+        }
+    }
+
+    /// Bytes read, and all there are.
+    pub fn progress(&self) -> (u64, u64) {
+        self.reader.progress()
+    }
+
+    /// When the next record happened.
+    pub fn next_ts(&mut self) -> io::Result<Option<Ns>> {
+        let next = self.reader.next_ts()?;
+        Ok(next.map(|ts| self.time(ts)))
+    }
+
+    /// Hands on what the next record tells; false if there is none.
+    pub fn next(&mut self, take: &mut dyn FnMut(Item<'_>)) -> io::Result<bool> {
+        let Some(pending) = self.reader.next()? else {
+            return Ok(false);
+        };
+        if pending.header.kind == kind::SAMPLE {
+            self.sample(&pending, take);
+        } else {
+            self.record(&pending, take);
+        }
+        Ok(true)
+    }
+
+    fn time(&self, ts: u64) -> Ns {
+        if ts == 0 {
+            return self.first.unwrap_or(self.offset);
+        }
+        i64::try_from(ts)
+            .unwrap_or(i64::MAX)
+            .saturating_add(self.offset)
+    }
+
+    fn record(&mut self, pending: &Pending, take: &mut dyn FnMut(Item<'_>)) {
+        let is_big_endian = self.reader.is_big_endian;
+        let attr = &self.reader.told.attrs[pending.attr];
+        let place = Where::of_end(&pending.body, attr, is_big_endian);
+        let at = At {
+            ts: self.time(pending.ts),
+            is_before: pending.ts == 0,
+            place,
+        };
+        let mut bytes = Bytes::new(&pending.body, is_big_endian);
+        let told = match pending.header.kind {
+            kind::MMAP | kind::MMAP2 => {
+                self.mapped(pending);
+                "mmap"
+            }
+            kind::COMM => {
+                let _ = self.named(pending, bytes, at, take);
+                "comm"
+            }
+            kind::FORK => {
+                let _ = self.forked(bytes, at, take);
+                "fork"
+            }
+            kind::EXIT => {
+                if let (Some(_), Some(_), Some(tid)) = (bytes.i32(), bytes.i32(), bytes.i32()) {
+                    take(at.event(Body::Exit { tid, comm: b"" }));
+                    self.away.remove(&tid);
+                }
+                "exit"
+            }
+            kind::LOST => {
+                let lost = bytes.u64().and_then(|_| bytes.u64());
+                self.lose(at, lost, take);
+                "lost"
+            }
+            kind::LOST_SAMPLES => {
+                let lost = bytes.u64();
+                self.lose(at, lost, take);
+                "lost_samples"
+            }
+            kind::THROTTLE => {
+                self.throttled += 1;
+                "throttle"
+            }
+            kind::SWITCH_CPU_WIDE => {
+                self.switched(pending, bytes, at, take);
+                "switch"
+            }
+            _ => "other",
+        };
+        self.count(told);
+        self.last.insert(place.cpu, at.ts);
+    }
+
+    fn count(&mut self, name: &str) {
+        match self.counts.get_mut(name) {
+            Some(count) => *count += 1,
+            None => {
+                self.counts.insert(name.to_owned(), 1);
+            }
+        }
+    }
+
+    fn mapped(&mut self, pending: &Pending) {
+        let mapped = Mapped::parse(pending.header, &pending.body, self.reader.is_big_endian);
+        let Some(mapped) = mapped else {
+            self.cut += 1;
+            return;
+        };
+        if mapped.pid == KERNEL {
+            self.names.kernel_at(mapped.path, mapped.offset);
+        }
+        self.maps.add(&mapped);
+    }
+
+    fn named(
+        &mut self,
+        pending: &Pending,
+        mut bytes: Bytes<'_>,
+        at: At,
+        take: &mut dyn FnMut(Item<'_>),
+    ) -> Option<()> {
+        let (pid, tid) = (bytes.i32()?, bytes.i32()?);
+        let comm = bytes.text();
+        if at.is_before {
+            let body = Body::StateProcess(StateProcess {
+                tid,
+                pid: Some(pid),
+                comm: Some(comm),
+                ..StateProcess::default()
+            });
+            take(Item::Before(at.whole(body)));
+            return Some(());
+        }
+        if pending.header.misc & MISC_COMM_EXEC != 0 {
+            self.maps.clear(pid);
+        }
+        take(at.event(Body::CommChange { tid, comm }));
+        Some(())
+    }
+
+    fn forked(
+        &mut self,
+        mut bytes: Bytes<'_>,
+        at: At,
+        take: &mut dyn FnMut(Item<'_>),
+    ) -> Option<()> {
+        let (pid, ppid) = (bytes.i32()?, bytes.i32()?);
+        let (tid, ptid) = (bytes.i32()?, bytes.i32()?);
+        if pid != ppid {
+            self.maps.fork(ppid, pid);
+        }
+        // Those of what was there already are told as names, too.
+        if !at.is_before {
+            take(at.event(Body::Fork {
+                parent_tid: ptid,
+                parent_pid: Some(ppid),
+                parent_comm: b"",
+                child_tid: tid,
+                child_pid: Some(pid),
+                child_comm: b"",
+            }));
+        }
+        Some(())
+    }
+
+    fn lose(&mut self, at: At, lost: Option<u64>, take: &mut dyn FnMut(Item<'_>)) {
+        // Since the record before, on that CPU.
+        let since = self.last.get(&at.place.cpu).copied().unwrap_or(at.ts);
+        take(Item::Loss(Loss {
+            ts: since.min(at.ts),
+            ts_end: Some(at.ts),
+            cpu: at.place.cpu,
+            stream: "perf",
+            kind: LossKind::Events,
+            count: lost.map(|lost| i64::try_from(lost).unwrap_or(i64::MAX)),
+        }));
+    }
+
+    /// A switch as the record that `perf record --switch-events` has.
+    fn switched(
+        &mut self,
+        pending: &Pending,
+        mut bytes: Bytes<'_>,
+        at: At,
+        take: &mut dyn FnMut(Item<'_>),
+    ) {
+        let misc = pending.header.misc;
+        let next = bytes.i32().and_then(|_| bytes.i32());
+        let (Some(next_tid), Some(prev_tid)) = (next, at.place.tid) else {
+            return;
+        };
+        // The one that goes tells of both; tracepoints tell more.
+        if misc & MISC_SWITCH_OUT == 0 || self.has_switches || next_tid < 0 || prev_tid < 0 {
+            return;
+        }
+        let prev_state = if misc & MISC_SWITCH_PREEMPT != 0 {
+            PrevState::Runnable { preempted: true }
+        } else {
+            PrevState::Unknown(-1)
+        };
+        take(at.event(Body::SchedSwitch {
+            prev_tid,
+            prev_comm: b"",
+            prev_prio: None,
+            prev_state,
+            next_tid,
+            next_comm: b"",
+            next_prio: None,
+        }));
+    }
+}
+
+/// When and of whom something is.
+#[derive(Debug, Clone, Copy)]
+struct At {
+    ts: Ns,
+    is_before: bool,
+    place: Where,
+}
+
+impl At {
+    fn whole(self, body: Body<'_>) -> Event<'_> {
+        // A thread that has ended has no number any more.
+        let known = |id: Option<i32>| id.filter(|id| *id >= 0);
+        Event {
+            ts: self.ts,
+            cpu: self.place.cpu,
+            context: Context {
+                tid: known(self.place.tid),
+                pid: known(self.place.pid),
+                ..Context::default()
+            },
+            body,
+        }
+    }
+
+    fn event(self, body: Body<'_>) -> Item<'_> {
+        if self.is_before {
+            Item::Before(self.whole(body))
+        } else {
+            Item::Event(self.whole(body))
+        }
+    }
+}
+
+/// Meanings of the tracepoints by number, and whether switches are among them.
+fn classes(
+    blob: &Blob,
+    attrs: &[Attr],
+    (facts, has_tasks): (Facts, bool),
+) -> (HashMap<u64, RawClass>, bool) {
+    let is_recorded = |format: &&Format| {
+        let mut tracepoints = attrs.iter().filter(|attr| attr.kind == TRACEPOINT);
+        tracepoints.any(|attr| attr.config == format.id)
+    };
+    let recorded: Vec<&Format> = blob.formats.iter().filter(is_recorded).collect();
+    // Records of the kernel tell these with more.
+    let is_told = |format: &Format| {
+        const TOLD: [&str; 3] = ["sched_process_fork", "sched_process_exit", "task_rename"];
+        has_tasks && TOLD.contains(&format.name.as_str())
+    };
+    let mut found = HashMap::new();
+    for format in &recorded {
+        let has = |name: &str| recorded.iter().any(|other| other.name == name);
+        let class = RawClass::new(format, facts, blob.is_big_endian, |name| {
+            has(name) && !is_told(format)
+        });
+        let class = if is_told(format) {
+            class.unused()
+        } else {
+            class
+        };
+        found.insert(format.id, class);
+    }
+    let has_switches = recorded.iter().any(|format| format.name == "sched_switch");
+    (found, has_switches)
+}
+
+fn abi_of(arch: &str) -> Option<Abi> {
+    match arch {
+        "x86_64" => Some(Abi::X86_64),
+        "aarch64" | "arm64" => Some(Abi::Aarch64),
+        "i386" | "i486" | "i586" | "i686" => Some(Abi::I386),
+        arch if arch.starts_with("arm") => Some(Abi::Arm),
+        _ => None,
+    }
+}
+
+/// The last record is taken to be from when the file was written.
+fn guessed(path: &Path, reader: &Reader, written: Option<Ns>) -> Result<Ns, PerfError> {
+    let Some(written) = written else {
+        return Ok(0);
+    };
+    let last = match reader.told.sample_time {
+        Some((_, last)) if last > 0 => last,
+        _ => last_ts(path)?,
+    };
+    Ok(written.saturating_sub(i64::try_from(last).unwrap_or(i64::MAX)))
+}
+
+/// Reads a file that does not tell it from begin to end.
+fn last_ts(path: &Path) -> Result<u64, PerfError> {
+    let mut reader = Reader::open(path)?;
+    let mut last = 0;
+    while let Some(pending) = reader.next()? {
+        last = last.max(pending.ts);
+    }
+    Ok(last)
+}

@@ -1,0 +1,316 @@
+//! Events of the kernel as bytes, as perf and ftrace have them.
+
+use whyslow_model::event::{Body, SyscallArgs};
+
+use super::format::{Field, Format, Kind};
+use super::syscall::{self, SyscallClass};
+use super::value::Value;
+use super::{Declared, Facts, Fields, Mapping, Source, find};
+
+/// Fields that one meaning needs, at most.
+const SLOTS_MAX: usize = 16;
+/// Numbers of arrays that are read of one event.
+const NUMBERS_MAX: usize = 8;
+
+/// One class of events with its meaning.
+pub(in crate::importers) struct RawClass {
+    pub(in crate::importers) name: String,
+    meaning: Meaning,
+    slots: Vec<Option<Field>>,
+    facts: Facts,
+    is_big_endian: bool,
+}
+
+enum Meaning {
+    Table(&'static Mapping),
+    Syscall(SyscallClass),
+    Other,
+}
+
+/// Where arrays of one event are put.
+#[derive(Default)]
+pub(in crate::importers) struct Room {
+    numbers: [u64; NUMBERS_MAX],
+}
+
+struct Declaration<'f>(&'f Format);
+
+impl Declared for Declaration<'_> {
+    fn has(&self, name: &str) -> bool {
+        self.0.field(name).is_some()
+    }
+
+    fn resolve(&self, alternatives: &str) -> String {
+        let mut names = alternatives.split('|');
+        let first = names.clone().next().unwrap_or_default();
+        let found = names.find(|name| self.has(name));
+        found.unwrap_or(first).to_owned()
+    }
+}
+
+impl RawClass {
+    /// `has_end` tells whether the event is there that ends what this one begins.
+    pub(in crate::importers) fn new(
+        format: &Format,
+        facts: Facts,
+        is_big_endian: bool,
+        has_end: impl Fn(&str) -> bool,
+    ) -> Self {
+        let declared = Declaration(format);
+        let name = format.name.as_str();
+        let (meaning, wanted) = if let Some((call, wanted)) = call_of(format, &declared, facts) {
+            (Meaning::Syscall(call), wanted)
+        } else if let Some(mapping) = find(name).filter(|_| {
+            // Handlers that are recorded by their entry alone would never end.
+            name.strip_suffix("_entry")
+                .is_none_or(|stem| has_end(&format!("{stem}_exit")))
+        }) {
+            let fields = mapping.fields.iter();
+            let wanted = fields.map(|field| declared.resolve(field)).collect();
+            (Meaning::Table(mapping), wanted)
+        } else {
+            (Meaning::Other, Vec::new())
+        };
+        Self {
+            name: format!("{}:{name}", format.system),
+            meaning,
+            slots: wanted
+                .iter()
+                .take(SLOTS_MAX)
+                .map(|name| format.field(name).cloned())
+                .collect(),
+            facts,
+            is_big_endian,
+        }
+    }
+
+    /// The same, counted only.
+    pub(in crate::importers) fn unused(self) -> Self {
+        Self {
+            meaning: Meaning::Other,
+            slots: Vec::new(),
+            ..self
+        }
+    }
+
+    pub(in crate::importers) fn is_unused(&self) -> bool {
+        matches!(self.meaning, Meaning::Other)
+    }
+
+    /// `None`: a field that its meaning needs is not there.
+    pub(in crate::importers) fn body<'a>(
+        &'a self,
+        raw: &'a [u8],
+        room: &'a mut Room,
+        args: &'a mut Option<SyscallArgs<'a>>,
+    ) -> Option<Body<'a>> {
+        let mut values = [Value::Absent; SLOTS_MAX];
+        // At most one of an event's fields is an array of numbers that are larger than bytes.
+        let mut array = None;
+        for (slot, field) in self.slots.iter().enumerate() {
+            let Some(field) = field else { continue };
+            match field.kind {
+                Kind::Numbers { each } if each > 1 => {
+                    let count = self.numbers(raw, field, each, &mut room.numbers)?;
+                    array = Some((slot, count));
+                }
+                _ => values[slot] = self.value(raw, field)?,
+            }
+        }
+        if let Some((slot, count)) = array {
+            values[slot] = Value::Ints(&room.numbers[..count]);
+        }
+        let fields = Fields {
+            source: Source::Slots(&values),
+            facts: self.facts,
+        };
+        match &self.meaning {
+            Meaning::Table(mapping) => (mapping.body)(&fields),
+            Meaning::Syscall(call) => Some(call.body(&fields, args)),
+            Meaning::Other => Some(Body::Other),
+        }
+    }
+
+    fn number(&self, bytes: &[u8], is_signed: bool) -> Option<i64> {
+        number(bytes, is_signed, self.is_big_endian)
+    }
+
+    fn value<'a>(&self, raw: &'a [u8], field: &Field) -> Option<Value<'a>> {
+        let end = field.offset.checked_add(field.size)?;
+        let bytes = raw.get(field.offset..end)?;
+        Some(match field.kind {
+            Kind::Number { is_signed } => {
+                let number = self.number(bytes, is_signed)?;
+                if is_signed {
+                    Value::Signed(number)
+                } else {
+                    Value::Unsigned(number as u64)
+                }
+            }
+            Kind::Text => Value::Str(until_zero(bytes)),
+            Kind::Numbers { .. } => Value::Bytes(bytes),
+            Kind::Elsewhere {
+                is_relative,
+                is_text,
+            } => {
+                let place = self.number(bytes, false)? as u64;
+                let mut at = (place & 0xffff) as usize;
+                if is_relative {
+                    at = at.checked_add(end)?;
+                }
+                let size = (place >> 16 & 0xffff) as usize;
+                let bytes = raw.get(at..at.checked_add(size)?)?;
+                if is_text {
+                    Value::Str(until_zero(bytes))
+                } else {
+                    Value::Bytes(bytes)
+                }
+            }
+        })
+    }
+
+    fn numbers(
+        &self,
+        raw: &[u8],
+        field: &Field,
+        each: usize,
+        out: &mut [u64; NUMBERS_MAX],
+    ) -> Option<usize> {
+        let end = field.offset.checked_add(field.size)?;
+        let bytes = raw.get(field.offset..end)?;
+        let mut count = 0;
+        for (slot, one) in out.iter_mut().zip(bytes.chunks_exact(each)) {
+            *slot = self.number(one, false)? as u64;
+            count += 1;
+        }
+        Some(count)
+    }
+}
+
+/// What events of system calls mean: those of one call each, and those of all by number.
+fn call_of(
+    format: &Format,
+    declared: &Declaration<'_>,
+    facts: Facts,
+) -> Option<(SyscallClass, Vec<String>)> {
+    match (format.system.as_str(), format.name.as_str()) {
+        ("raw_syscalls", "sys_enter") => {
+            syscall::classify("syscall_entry_unknown", declared, facts)
+        }
+        ("raw_syscalls", "sys_exit") => syscall::classify("syscall_exit_unknown", declared, facts),
+        ("syscalls", name) => {
+            let (word, call) = name
+                .strip_prefix("sys_enter_")
+                .map(|call| ("entry", call))
+                .or_else(|| name.strip_prefix("sys_exit_").map(|call| ("exit", call)))?;
+            syscall::classify(&format!("syscall_{word}_{call}"), declared, facts)
+        }
+        _ => None,
+    }
+}
+
+/// A whole number of one to eight bytes.
+pub(in crate::importers) fn number(
+    bytes: &[u8],
+    is_signed: bool,
+    is_big_endian: bool,
+) -> Option<i64> {
+    let (len, mut wide) = (bytes.len(), [0; 8]);
+    if !matches!(len, 1..=8) {
+        return None;
+    }
+    if is_big_endian {
+        wide[8 - len..].copy_from_slice(bytes);
+        wide.reverse();
+    } else {
+        wide[..len].copy_from_slice(bytes);
+    }
+    let value = u64::from_le_bytes(wide);
+    let shift = 64 - 8 * len as u32;
+    Some(if is_signed {
+        (value << shift) as i64 >> shift
+    } else {
+        value as i64
+    })
+}
+
+fn until_zero(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().position(|byte| *byte == 0);
+    &bytes[..end.unwrap_or(bytes.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_any_size_and_order() {
+        assert_eq!(number(&[0xff], true, false), Some(-1));
+        assert_eq!(number(&[0xff], false, false), Some(255));
+        assert_eq!(number(&[1, 2], false, false), Some(0x201));
+        assert_eq!(number(&[1, 2], false, true), Some(0x102));
+        assert_eq!(number(&[0xff; 8], false, false), Some(-1));
+        assert_eq!(number(&[], false, false), None);
+        assert_eq!(number(&[0; 9], false, false), None);
+    }
+
+    #[test]
+    fn a_wakeup_is_read_from_its_bytes() {
+        let format = "name: sched_wakeup\nID: 7\nformat:\n\
+            \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+            \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+            \tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\
+            \tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n";
+        let format = Format::parse("sched", format).expect("a format");
+        let class = RawClass::new(&format, Facts::default(), false, |_| true);
+        let mut raw = vec![0; 8];
+        raw.extend(b"worker\0\0\0\0\0\0\0\0\0\0");
+        raw.extend([77, 0, 0, 0, 120, 0, 0, 0, 1, 0, 0, 0]);
+        let (mut room, mut args) = (Room::default(), None);
+        let body = class.body(&raw, &mut room, &mut args);
+        let Some(Body::SchedWakeup {
+            tid,
+            comm,
+            prio,
+            target_cpu,
+            ..
+        }) = body
+        else {
+            panic!("{body:?}");
+        };
+        assert_eq!(
+            (tid, comm, prio, target_cpu),
+            (77, &b"worker"[..], Some(120), Some(1))
+        );
+        // One that is cut has no meaning, and does no harm.
+        for end in 0..raw.len() {
+            let (mut room, mut args) = (Room::default(), None);
+            let body = class.body(&raw[..end], &mut room, &mut args);
+            assert!(body.is_none(), "{end}");
+        }
+    }
+
+    #[test]
+    fn a_place_elsewhere_may_lie() {
+        let format = "name: sched_process_exec\nID: 7\nformat:\n\
+            \tfield:__data_loc char[] filename;\toffset:8;\tsize:4;\tsigned:0;\n\
+            \tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;\n";
+        let format = Format::parse("sched", format).expect("a format");
+        let class = RawClass::new(&format, Facts::default(), false, |_| true);
+        let raw = |at: u16, size: u16| {
+            let mut raw = vec![0; 8];
+            raw.extend(at.to_le_bytes());
+            raw.extend(size.to_le_bytes());
+            raw.extend([5, 0, 0, 0]);
+            raw.extend(b"/bin/sh\0");
+            raw
+        };
+        let is_read = |raw: &[u8]| {
+            let (mut room, mut args) = (Room::default(), None);
+            class.body(raw, &mut room, &mut args).is_some()
+        };
+        assert!(is_read(&raw(16, 8)));
+        assert!(!is_read(&raw(16, 9)));
+        assert!(!is_read(&raw(u16::MAX, u16::MAX)));
+    }
+}
