@@ -38,9 +38,26 @@ printed() {
 
 run clock -k CLOCK_MONOTONIC -e cpu-clock -F 999 -g
 run named -e 'syscalls:sys_enter_openat,syscalls:sys_exit_openat,syscalls:sys_enter_write,syscalls:sys_exit_write'
-run switches -k CLOCK_MONOTONIC -e 'sched:sched_switch,sched:sched_wakeup,sched:sched_process_fork' --call-graph fp,8
+run switches -k CLOCK_MONOTONIC -e 'sched:sched_switch,sched:sched_wakeup,sched:sched_process_fork' --call-graph fp,4
 run blocks -e 'block:block_rq_issue,block:block_rq_complete,block:block_bio_queue'
 run packed -k CLOCK_MONOTONIC -z -e 'raw_syscalls:sys_enter,raw_syscalls:sys_exit'
 env -i PATH=/usr/bin:/bin HOME="$scratch" LC_ALL=C perf record -q -k CLOCK_MONOTONIC \
     -e 'sched:sched_switch,raw_syscalls:sys_exit' -o - -- sh job.sh >piped.data 2>/dev/null
 printed piped
+
+# The same as text, and what tracefs itself prints of the same job.
+for name in blocks named switches; do
+    perf script -i "$folder/$name.data" --ns 2>/dev/null >"$folder/$name.script.txt"
+done
+tracing=/sys/kernel/tracing/instances/whyslow-events
+mkdir "$tracing"
+trap 'echo 0 >"$tracing/tracing_on"; rmdir "$tracing"; rm -rf "$scratch"' EXIT
+echo 1 >"$tracing/options/event-fork"
+echo "$$" >"$tracing/set_event_pid"
+for event in sched/sched_switch sched/sched_wakeup raw_syscalls block/block_rq_issue block/block_rq_complete \
+    block/block_bio_queue irq/irq_handler_entry irq/irq_handler_exit; do
+    echo 1 >"$tracing/events/$event/enable"
+done
+sh job.sh
+echo 0 >"$tracing/tracing_on"
+head -n 900 "$tracing/trace" >"$folder/tracefs.txt"

@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 
 use crate::archive;
 use crate::importers::ctf::layout;
-use crate::importers::{jfr, perf, spool, strace, text};
+use crate::importers::{ftrace, jfr, perf, spool, strace, text};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
@@ -22,6 +22,8 @@ pub enum SourceKind {
     Strace,
     /// A recording of the Java Flight Recorder or of async-profiler, see [`crate::importers::jfr`].
     Jfr,
+    /// Tracepoints as text, see [`crate::importers::ftrace`].
+    Ftrace,
     /// What `perf record` wrote, see [`crate::importers::perf`].
     Perf,
 }
@@ -35,6 +37,7 @@ impl SourceKind {
             SourceKind::Strace => "strace",
             SourceKind::Jfr => "jfr",
             SourceKind::Perf => "perf",
+            SourceKind::Ftrace => "ftrace",
         }
     }
 }
@@ -43,7 +46,8 @@ impl SourceKind {
 pub const SUPPORTED: &str = "an LTTng or other CTF 1.8 or CTF 2 trace (its directory, or a \
                              .tar, .tar.gz, .tar.xz, .tar.zst or .zip of it), a spool of \
                              `whyslow record`, a JFR file of async-profiler or the JDK (also \
-                             .gz), a perf.data file, a log of `strace -f -ttt -T -y`, or a text file \
+                             .gz), a perf.data file, the text of \
+                             `perf script`, `trace-cmd report` or a `trace` file of ftrace, a log of `strace -f -ttt -T -y`, or a text file \
                              that begins with `whyslow-text 1`";
 
 #[derive(Debug, thiserror::Error)]
@@ -100,8 +104,12 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     if perf::is_perf(&head) {
         return Ok(SourceKind::Perf);
     }
-    if strace::is_log(&String::from_utf8_lossy(&head)) {
+    let text = String::from_utf8_lossy(&head);
+    if strace::is_log(&text) {
         return Ok(SourceKind::Strace);
+    }
+    if ftrace::is_trace(&text) {
+        return Ok(SourceKind::Ftrace);
     }
     if path.file_name().is_some_and(|name| name == "metadata") || archive::is_archive(path) {
         return Ok(SourceKind::Ctf);
@@ -133,7 +141,7 @@ fn is_text(head: &[u8]) -> bool {
 
 /// Names what people are likely to try, so that they know what they have in hand.
 fn describe(head: &[u8]) -> String {
-    const MAGICS: [(&[u8], &str); 9] = [
+    const MAGICS: [(&[u8], &str); 8] = [
         (b"", "an empty file"),
         (b"\x17\x08\x44tracing", "a trace.dat file of trace-cmd"),
         (b"PAR1", "a Parquet file"),
@@ -147,7 +155,6 @@ fn describe(head: &[u8]) -> String {
             "a stream of a CTF trace (name its directory instead)",
         ),
         (b"\x1f\x8b", "a gzip file that holds no tar archive"),
-        (b"# tracer:", "text output of ftrace"),
         (b"{", "a JSON file"),
     ];
     for (magic, what) in MAGICS {
@@ -189,7 +196,7 @@ mod tests {
             "strace",
         );
         check(b"", "an empty file");
-        check(b"PERFILE2\x68", "a perf.data file");
+        check(b"PERFILE2\x68", "perf");
         check(
             b"\xc1\x1f\xfc\xc1abc",
             "a stream of a CTF trace (name its directory instead)",

@@ -243,6 +243,7 @@ impl Opened {
                     leave_out: LeaveOut::default(),
                 }),
                 SourceKind::Text => texts.add(index, path, shift(index))?,
+                SourceKind::Ftrace => texts.add_ftrace(index, path, shift(index))?,
                 SourceKind::Strace => texts.add_strace(index, path, shift(index))?,
                 SourceKind::Jfr => profiles.add_jfr(index, path, shift(index))?,
                 SourceKind::Perf => perfs.add(index, path, shift(index))?,

@@ -1,6 +1,7 @@
 //! Readers of foreign formats, one folder or file each.
 
 pub mod ctf;
+pub mod ftrace;
 pub mod jfr;
 pub mod perf;
 pub mod rwbs;

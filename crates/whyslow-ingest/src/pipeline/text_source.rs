@@ -12,6 +12,7 @@ use whyslow_model::stat::{self, Stat};
 
 use super::ImportError;
 use super::account::{Account, LogEntry};
+use crate::importers::ftrace;
 use crate::importers::strace::{self, Origin};
 use crate::importers::text::{self, Item, LINE_BYTES_MAX, Line, Room};
 use crate::limits;
@@ -68,6 +69,13 @@ fn read(path: &Path) -> Result<String, ImportError> {
     })
 }
 
+/// When a file was written last.
+fn written(path: &Path) -> Option<Ns> {
+    let modified = fs::metadata(path).and_then(|about| about.modified()).ok()?;
+    let since = modified.duration_since(UNIX_EPOCH).ok()?;
+    Some(since.as_nanos() as Ns)
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Place {
     ts: Ns,
@@ -97,11 +105,9 @@ impl TextQueue {
     ) -> Result<(), ImportError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let tid = name.rsplit('.').next().and_then(|end| end.parse().ok());
-        let modified = fs::metadata(path).and_then(|about| about.modified()).ok();
-        let written = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         let origin = Origin {
             tid,
-            written: written.map(|since| since.as_nanos() as Ns),
+            written: written(path),
         };
         let log = strace::translate(&read(path)?, origin, limits::LOG_EXAMPLES_MAX);
         let mut text = Text::new(("strace", source), log.text, shift_ns);
@@ -118,6 +124,31 @@ impl TextQueue {
             (&stat::STRACE_NO_THREADS, log.lacks.threads),
             (&stat::STRACE_NO_DATES, log.lacks.dates),
         ];
+        self.index(text);
+        Ok(())
+    }
+
+    /// Tracepoints that another tool printed.
+    pub(super) fn add_ftrace(
+        &mut self,
+        source: usize,
+        path: &Path,
+        shift_ns: Ns,
+    ) -> Result<(), ImportError> {
+        let trace = ftrace::translate(&read(path)?, written(path), limits::LOG_EXAMPLES_MAX);
+        let mut text = Text::new(("ftrace", source), trace.text, shift_ns);
+        text.bad_count = trace.bad_count;
+        text.bad = trace
+            .bad
+            .into_iter()
+            .map(|bad| text.bad_line(bad.line, bad.offset, &bad.what))
+            .collect();
+        text.bad_stat = &stat::FTRACE_LINE_BAD;
+        text.remarks = vec![
+            (&stat::EVENT_NOT_USED, trace.unused.values().sum()),
+            (&stat::FTRACE_CLOCK_GUESSED, u64::from(trace.events > 0)),
+        ];
+        text.counts = trace.unused;
         self.index(text);
         Ok(())
     }

@@ -1,0 +1,419 @@
+//! Tracepoints of the kernel as text: `trace` of tracefs, `trace-cmd report`, `perf script`.
+//!
+//! A line is an event with the thread, CPU and time before it; stacks follow as lines of their own. Each event
+//! becomes a line of the text format ([`super::text`]), as logs of strace do, by the same tables of meanings
+//! that traces of LTTng and perf have ([`super::tracepoint`]).
+
+mod fields;
+mod line;
+mod stack;
+
+use std::collections::{BTreeMap, HashMap};
+
+use whyslow_model::Ns;
+use whyslow_model::event::{Body, Context, Event, Stack, StackKind};
+use whyslow_model::syscall::Abi;
+
+use super::text;
+use super::tracepoint::syscall::{self, SyscallClass};
+use super::tracepoint::value::Value;
+use super::tracepoint::{Declared, Facts, Mapping, Source, find};
+use fields::Fields;
+use line::Line;
+use stack::Frames;
+
+/// Fields that one meaning needs, at most.
+const SLOTS_MAX: usize = 16;
+/// Classes of events that are told apart by name; a file with more is no trace.
+const CLASSES_MAX: usize = 4096;
+
+/// A file in the text format.
+#[derive(Debug, Default)]
+pub struct Translated {
+    pub text: String,
+    pub bad: Vec<Bad>,
+    pub bad_count: u64,
+    /// Events that no table holds, by name.
+    pub unused: BTreeMap<String, u64>,
+    pub events: u64,
+}
+
+/// A line that says nothing that is known here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bad {
+    pub line: usize,
+    pub offset: usize,
+    pub what: String,
+}
+
+/// Whether these first lines are of such a file.
+pub fn is_trace(head: &str) -> bool {
+    if head.starts_with("# tracer:") {
+        return true;
+    }
+    let mut lines = head.lines().filter(|line| {
+        let line = line.trim();
+        // trace-cmd begins with `cpus=2`, perf with remarks.
+        !line.is_empty() && !line.starts_with('#') && !line.starts_with("cpus=")
+    });
+    // The first event tells; what follows may be its stack, and the last line may be cut.
+    lines.next().is_some_and(|line| Line::read(line).is_some())
+}
+
+/// `written` is when the file was written last: the trace ends about then, as its clock has no dates.
+pub fn translate(trace: &str, written: Option<Ns>, bad_max: usize) -> Translated {
+    let last = trace.lines().rev().find_map(Line::read);
+    let shift = match (written, last) {
+        (Some(written), Some(last)) => written.saturating_sub(last.ts),
+        _ => 0,
+    };
+    let mut translator = Translator {
+        shift,
+        classes: Classes {
+            facts: Facts {
+                kernel: None,
+                // Nothing tells.
+                abi: Some(Abi::X86_64),
+                prio_base: 0,
+                pids_are_tids: true,
+            },
+            known: HashMap::new(),
+        },
+        pending: None,
+        away: HashMap::new(),
+        done: Translated {
+            text: format!("{}\n", text::MAGIC),
+            ..Translated::default()
+        },
+    };
+    let mut offset = 0;
+    for (number, line) in trace.split_inclusive('\n').enumerate() {
+        if let Err(what) = translator.line(line.trim_end()) {
+            translator.done.bad_count += 1;
+            if translator.done.bad.len() < bad_max {
+                let line = number + 1;
+                translator.done.bad.push(Bad { line, offset, what });
+            }
+        }
+        offset += line.len();
+    }
+    translator.flush();
+    translator.done
+}
+
+enum Meaning {
+    Table(&'static Mapping),
+    Syscall(SyscallClass),
+    Other,
+}
+
+struct Class {
+    meaning: Meaning,
+    /// Names of the fields by slot, with all their spellings.
+    slots: Vec<String>,
+}
+
+/// What a stack may follow.
+struct Pending {
+    ts: Ns,
+    cpu: Option<i32>,
+    pid: Option<i32>,
+    tid: i32,
+    /// A sample of CPU time, else a switch away from this thread in that state.
+    switch: Option<(i32, whyslow_model::event::PrevState)>,
+    is_sample: bool,
+    frames: Frames,
+}
+
+struct Away {
+    since: Ns,
+    state: whyslow_model::event::PrevState,
+    pid: Option<i32>,
+    frames: Frames,
+}
+
+struct Translator {
+    shift: Ns,
+    classes: Classes,
+    pending: Option<Pending>,
+    away: HashMap<i32, Away>,
+    done: Translated,
+}
+
+impl Translator {
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        let trimmed = line.trim();
+        if trimmed.is_empty() || trimmed.starts_with('#') || trimmed.starts_with("cpus=") {
+            self.flush();
+            return Ok(());
+        }
+        if let Some(read) = Line::read(line) {
+            self.flush();
+            self.event(&read);
+            return Ok(());
+        }
+        if let Some(pending) = &mut self.pending {
+            if pending.frames.add(trimmed) {
+                return Ok(());
+            }
+        } else if stack::is_frame(trimmed) {
+            return Ok(());
+        }
+        if is_remark(trimmed) {
+            return Ok(());
+        }
+        Err("no event, and no frame of a stack".to_owned())
+    }
+
+    fn event(&mut self, line: &Line<'_>) {
+        self.done.events += 1;
+        let ts = line.ts.saturating_add(self.shift);
+        let (system, name) = match line.event.rsplit_once(':') {
+            Some((system, name)) if !name.is_empty() => (system, name),
+            _ => ("", line.event),
+        };
+        let context = Context {
+            tid: Some(line.tid),
+            pid: line.pid,
+            comm: Some(line.comm.as_bytes()).filter(|comm| !comm.is_empty()),
+            ..Context::default()
+        };
+        let mut pending = Pending {
+            ts,
+            cpu: line.cpu,
+            pid: line.pid,
+            tid: line.tid,
+            switch: None,
+            is_sample: is_of_cpu(line.event),
+            frames: Frames::default(),
+        };
+        let fields = Fields::read(name, line.text);
+        let mut back = None;
+        let mut body = None;
+        let mut args = None;
+        let mut is_other = pending.is_sample;
+        let facts = self.classes.facts;
+        if let Some(class) = self.classes.of(system, name, line.text, &fields) {
+            let values = slots(&class.slots, &fields);
+            let of = super::tracepoint::Fields {
+                source: Source::Slots(&values),
+                facts,
+            };
+            match &class.meaning {
+                Meaning::Table(mapping) => body = (mapping.body)(&of),
+                Meaning::Syscall(call) => body = Some(call.body(&of, &mut args)),
+                Meaning::Other => is_other = true,
+            }
+            if let Some(Body::SchedSwitch {
+                prev_tid,
+                prev_state,
+                next_tid,
+                ..
+            }) = body
+            {
+                pending.switch = Some((prev_tid, prev_state));
+                back = Some(next_tid);
+            }
+            let event = Event {
+                ts,
+                cpu: line.cpu,
+                context,
+                body: body.unwrap_or(Body::Other),
+            };
+            if is_other && !pending.is_sample {
+                *self.done.unused.entry(line.event.to_owned()).or_default() += 1;
+            }
+            text::write_event(&event, &mut self.done.text);
+        }
+        if let Some(tid) = back {
+            self.back(tid, ts, line.cpu);
+        }
+        self.pending = Some(pending);
+    }
+
+    /// The stack is complete that follows an event.
+    fn flush(&mut self) {
+        let Some(pending) = self.pending.take() else {
+            return;
+        };
+        if pending.frames.is_empty() {
+            return;
+        }
+        if let Some((tid, state)) = pending.switch {
+            self.away.insert(
+                tid,
+                Away {
+                    since: pending.ts,
+                    state,
+                    pid: pending.pid,
+                    frames: pending.frames,
+                },
+            );
+        } else if pending.is_sample {
+            let of = (pending.tid, pending.pid, pending.cpu);
+            self.stack(
+                &pending.frames,
+                StackKind::Sample,
+                (pending.ts, pending.ts),
+                of,
+            );
+        }
+    }
+
+    fn back(&mut self, tid: i32, ts: Ns, cpu: Option<i32>) {
+        // It left with the stack that stands behind its switch.
+        self.flush();
+        if let Some(away) = self.away.remove(&tid) {
+            let kind = StackKind::Back {
+                state: away.state,
+                user_follows: false,
+            };
+            self.stack(&away.frames, kind, (away.since, ts), (tid, away.pid, cpu));
+        }
+    }
+
+    fn stack(
+        &mut self,
+        frames: &Frames,
+        kind: StackKind,
+        (since, ts): (Ns, Ns),
+        (tid, pid, cpu): (i32, Option<i32>, Option<i32>),
+    ) {
+        let event = Event {
+            ts,
+            cpu,
+            context: Context {
+                tid: Some(tid),
+                pid,
+                ..Context::default()
+            },
+            body: Body::Stack(Stack {
+                kind,
+                since,
+                cpu,
+                frames: &frames.frames(),
+            }),
+        };
+        text::write_event(&event, &mut self.done.text);
+    }
+}
+
+/// Meanings of events by name, looked up once each.
+struct Classes {
+    facts: Facts,
+    known: HashMap<String, Class>,
+}
+
+impl Classes {
+    fn of<'c>(
+        &'c mut self,
+        system: &str,
+        name: &str,
+        printed: &str,
+        fields: &Fields<'_>,
+    ) -> Option<&'c Class> {
+        // A call's entry and return have one name in ftrace.
+        let is_return = name.starts_with("sys_") && printed.starts_with("->");
+        let key = if is_return {
+            format!("{name} ->")
+        } else {
+            name.to_owned()
+        };
+        if !self.known.contains_key(&key) {
+            if self.known.len() >= CLASSES_MAX {
+                return None;
+            }
+            let class = self.meaning(system, name, is_return, fields);
+            self.known.insert(key.clone(), class);
+        }
+        self.known.get(&key)
+    }
+
+    fn meaning(&self, system: &str, name: &str, is_return: bool, fields: &Fields<'_>) -> Class {
+        let declared = Printed(fields);
+        let call = match name {
+            "sys_enter" => Some("syscall_entry_unknown".to_owned()),
+            "sys_exit" => Some("syscall_exit_unknown".to_owned()),
+            name => {
+                let (word, call) = if let Some(call) = name.strip_prefix("sys_enter_") {
+                    ("entry", Some(call))
+                } else if let Some(call) = name.strip_prefix("sys_exit_") {
+                    ("exit", Some(call))
+                } else if system.is_empty() || system == "syscalls" {
+                    let word = if is_return { "exit" } else { "entry" };
+                    (word, name.strip_prefix("sys_"))
+                } else {
+                    ("entry", None)
+                };
+                call.map(|call| format!("syscall_{word}_{call}"))
+            }
+        };
+        let call = call.and_then(|call| syscall::classify(&call, &declared, self.facts));
+        if let Some((call, slots)) = call {
+            return Class {
+                meaning: Meaning::Syscall(call),
+                slots,
+            };
+        }
+        match find(name) {
+            Some(mapping) => Class {
+                meaning: Meaning::Table(mapping),
+                slots: mapping
+                    .fields
+                    .iter()
+                    .map(|field| (*field).to_owned())
+                    .collect(),
+            },
+            None => Class {
+                meaning: Meaning::Other,
+                slots: Vec::new(),
+            },
+        }
+    }
+}
+
+/// Fields of a line say which there are.
+struct Printed<'f, 't>(&'f Fields<'t>);
+
+impl Declared for Printed<'_, '_> {
+    fn has(&self, name: &str) -> bool {
+        name == "args" && self.0.args.is_some() || self.0.pairs.iter().any(|(has, _)| *has == name)
+    }
+
+    fn resolve(&self, alternatives: &str) -> String {
+        let mut names = alternatives.split('|');
+        let first = names.clone().next().unwrap_or_default();
+        names
+            .find(|name| self.has(name))
+            .unwrap_or(first)
+            .to_owned()
+    }
+}
+
+fn slots<'v>(names: &[String], fields: &'v Fields<'_>) -> Vec<Value<'v>> {
+    let value = |alternatives: &String| {
+        if alternatives == "args" {
+            return fields
+                .args
+                .as_ref()
+                .map_or(Value::Absent, |args| Value::Ints(args));
+        }
+        let mut names = alternatives.split('|');
+        let found = names.find_map(|name| fields.pairs.iter().find(|(has, _)| *has == name));
+        found.map_or(Value::Absent, |(_, value)| *value)
+    };
+    names.iter().take(SLOTS_MAX).map(value).collect()
+}
+
+/// Samples of what runs.
+fn is_of_cpu(event: &str) -> bool {
+    event.starts_with("cpu-clock") || event.starts_with("task-clock") || event.starts_with("cycles")
+}
+
+/// What tools say besides.
+fn is_remark(line: &str) -> bool {
+    line.starts_with("CPU ") && line.contains("LOST")
+        || line.starts_with("CPU:") && line.contains("EVENTS DROPPED")
+        || line.contains("[LOST ")
+        || line.starts_with("version = ")
+}
