@@ -13,7 +13,8 @@ fuzz_target!(|bytes: &[u8]| {
     for written in done.text.lines() {
         let mut room = text::Room::default();
         if written.len() <= text::LINE_BYTES_MAX {
-            assert!(text::parse(written, &mut line, &mut room).is_ok(), "{written}");
+            let read = text::parse(written, &mut line, &mut room);
+            assert!(read.is_ok(), "{written}: {:?}", read.err());
         }
     }
 });

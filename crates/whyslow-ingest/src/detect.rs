@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 
 use crate::archive;
 use crate::importers::ctf::layout;
-use crate::importers::{ftrace, jfr, perf, spool, strace, text};
+use crate::importers::{ftrace, jfr, jstack, perf, spool, strace, text};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
@@ -22,6 +22,8 @@ pub enum SourceKind {
     Strace,
     /// A recording of the Java Flight Recorder or of async-profiler, see [`crate::importers::jfr`].
     Jfr,
+    /// Dumps of the threads of a JVM, see [`crate::importers::jstack`].
+    Jstack,
     /// Tracepoints as text, see [`crate::importers::ftrace`].
     Ftrace,
     /// What `perf record` wrote, see [`crate::importers::perf`].
@@ -38,6 +40,7 @@ impl SourceKind {
             SourceKind::Jfr => "jfr",
             SourceKind::Perf => "perf",
             SourceKind::Ftrace => "ftrace",
+            SourceKind::Jstack => "jstack",
         }
     }
 }
@@ -47,7 +50,7 @@ pub const SUPPORTED: &str = "an LTTng or other CTF 1.8 or CTF 2 trace (its direc
                              .tar, .tar.gz, .tar.xz, .tar.zst or .zip of it), a spool of \
                              `whyslow record`, a JFR file of async-profiler or the JDK (also \
                              .gz), a perf.data file, the text of \
-                             `perf script`, `trace-cmd report` or a `trace` file of ftrace, a log of `strace -f -ttt -T -y`, or a text file \
+                             `perf script`, `trace-cmd report` or a `trace` file of ftrace, thread dumps of a JVM (jstack, jcmd), a log of `strace -f -ttt -T -y`, or a text file \
                              that begins with `whyslow-text 1`";
 
 #[derive(Debug, thiserror::Error)]
@@ -107,6 +110,9 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     let text = String::from_utf8_lossy(&head);
     if strace::is_log(&text) {
         return Ok(SourceKind::Strace);
+    }
+    if jstack::is_dump(&text) {
+        return Ok(SourceKind::Jstack);
     }
     if ftrace::is_trace(&text) {
         return Ok(SourceKind::Ftrace);

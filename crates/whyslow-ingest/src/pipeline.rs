@@ -246,10 +246,12 @@ impl Opened {
                 SourceKind::Ftrace => texts.add_ftrace(index, path, shift(index))?,
                 SourceKind::Strace => texts.add_strace(index, path, shift(index))?,
                 SourceKind::Jfr => profiles.add_jfr(index, path, shift(index))?,
+                SourceKind::Jstack => profiles.add_jstack(index, path, shift(index))?,
                 SourceKind::Perf => perfs.add(index, path, shift(index))?,
             }
             kinds.push(kind);
         }
+        profiles.seal();
         if !spools.is_empty() && sources.len() > 1 {
             return Err(ImportError::SpoolBesideOthers);
         }

@@ -78,6 +78,7 @@ stats! {
     PROFILE_STACK_CUT Info false "stacks that the profiler cut (the JDK does at 64 frames): their outermost frames are unknown",
     SAMPLE_WITHOUT_THREAD Warning true "a sample of a thread that nothing explains",
     GAPS_NOT_LOOKED_FOR Info false "a profile in which times without samples mean nothing: its sampler does not go round all threads, or nobody tells how often it should",
+    DUMP_UNSTAMPED Info false "thread dumps without a time: taken for a second after the one before, the first for when its file was last written",
     FTRACE_LINE_BAD Error true "a line that is neither an event of the kernel nor a frame of its stack, or that was cut",
     FTRACE_CLOCK_GUESSED Info false "a trace as text, whose clock counts from the start of the machine: it is taken to end when its file was last written",
     PERF_UNFINISHED Warning false "a perf.data file that nobody finished: perf was killed, or the file was copied too early; without its end the formats of tracepoints are unknown",

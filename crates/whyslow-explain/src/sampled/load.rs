@@ -205,7 +205,7 @@ fn waits(tables: &dyn Tables, window: Option<Window>) -> Result<Vec<Wait>> {
                 lock: text(3),
                 object: text(4),
                 function: text(5),
-                is_told: told_by == "event",
+                is_told: told_by != "samples",
                 callsite: cells.int(6, row),
                 holder,
             });

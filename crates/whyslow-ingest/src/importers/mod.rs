@@ -3,6 +3,7 @@
 pub mod ctf;
 pub mod ftrace;
 pub mod jfr;
+pub mod jstack;
 pub mod perf;
 pub mod rwbs;
 pub(crate) mod spool;

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use flate2::read::MultiGzDecoder;
 use whyslow_model::Ns;
@@ -12,6 +13,7 @@ use whyslow_model::stat::{self, Stat};
 use super::ImportError;
 use super::account::{Account, LogEntry};
 use crate::importers::jfr;
+use crate::importers::jstack::{self, DumpFile};
 use crate::limits;
 use crate::profile::gaps::{self, Gaps, Off};
 use crate::profile::locks::{self, LockWait};
@@ -25,6 +27,30 @@ const LABEL: &str = "profile";
 #[derive(Default)]
 pub(super) struct ProfileQueue {
     sources: Vec<Queued>,
+    dumps: Vec<Dumped>,
+}
+
+/// A file of thread dumps.
+struct Dumped {
+    source: usize,
+    text: String,
+    named: Option<Ns>,
+    written: Option<Ns>,
+    shift: Ns,
+}
+
+/// An anomaly, how often it was met, and examples.
+type Remark = (&'static Stat, u64, Vec<LogEntry>);
+
+impl Dumped {
+    fn file(&self) -> DumpFile<'_> {
+        DumpFile {
+            text: &self.text,
+            named: self.named,
+            written: self.written,
+            shift: self.shift,
+        }
+    }
 }
 
 struct Queued {
@@ -39,7 +65,7 @@ struct Queued {
     next_lock: usize,
     facts: Vec<(String, String)>,
     counts: Vec<(String, u64)>,
-    remarks: Vec<(&'static Stat, u64, Vec<LogEntry>)>,
+    remarks: Vec<Remark>,
 }
 
 impl ProfileQueue {
@@ -58,6 +84,40 @@ impl ProfileQueue {
         let counts = read.counts.into_iter().collect();
         self.add(Queued::new(source, (read.profile, shift), counts, remarks));
         Ok(())
+    }
+
+    /// Files of dumps are one series, see [`Self::seal`].
+    pub(super) fn add_jstack(
+        &mut self,
+        source: usize,
+        path: &Path,
+        shift: Ns,
+    ) -> Result<(), ImportError> {
+        let (bytes, _) = read(path)?;
+        let modified = fs::metadata(path).and_then(|about| about.modified()).ok();
+        let written = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        self.dumps.push(Dumped {
+            source,
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+            named: named(path),
+            written: written.map(|since| since.as_nanos() as Ns),
+            shift,
+        });
+        Ok(())
+    }
+
+    /// No more files come.
+    pub(super) fn seal(&mut self) {
+        let dumps = std::mem::take(&mut self.dumps);
+        let Some(first) = dumps.first() else { return };
+        let files: Vec<DumpFile<'_>> = dumps.iter().map(Dumped::file).collect();
+        let read = jstack::read(&files);
+        let remarks: Vec<Remark> = vec![(&stat::DUMP_UNSTAMPED, read.unstamped, Vec::new())];
+        let counts = vec![("thread dump".to_owned(), read.dumps)];
+        let mut queued = Queued::new(first.source, (read.profile, 0), counts, remarks);
+        // Who held a lock is told here, and not to be inferred.
+        queued.locks = read.waits;
+        self.add(queued);
     }
 
     fn add(&mut self, queued: Queued) {
@@ -128,7 +188,7 @@ impl Queued {
         source: usize,
         (mut profile, shift): (Profile, Ns),
         counts: Vec<(String, u64)>,
-        mut remarks: Vec<(&'static Stat, u64, Vec<LogEntry>)>,
+        mut remarks: Vec<Remark>,
     ) -> Self {
         let mut facts = profile.facts.clone();
         if let Some(interval) = profile.interval {
@@ -259,6 +319,20 @@ impl Queued {
     }
 }
 
+/// Seconds or milliseconds since 1970 in the name of a file: `dump-1795530153123.txt`.
+fn named(path: &Path) -> Option<Ns> {
+    let name = path.file_name()?.to_str()?;
+    let mut numbers = name.split(|c: char| !c.is_ascii_digit());
+    numbers.find_map(|digits| {
+        let number: Ns = digits.parse().ok()?;
+        match digits.len() {
+            10 => number.checked_mul(1_000_000_000),
+            13 => number.checked_mul(1_000_000),
+            _ => None,
+        }
+    })
+}
+
 fn entry(source: usize, byte_offset: Option<u64>, text: String) -> LogEntry {
     LogEntry {
         source: Some(format!("{LABEL}{source}")),
@@ -269,7 +343,7 @@ fn entry(source: usize, byte_offset: Option<u64>, text: String) -> LogEntry {
 }
 
 /// What of a JFR file could not be read, as it is told.
-fn damage(damage: &jfr::Damage, source: usize) -> Vec<(&'static Stat, u64, Vec<LogEntry>)> {
+fn damage(damage: &jfr::Damage, source: usize) -> Vec<Remark> {
     let places = |places: &[jfr::Place], what: &str| {
         let shown = places.iter().take(limits::LOG_EXAMPLES_MAX);
         let entries = shown.map(|place| {

@@ -58,6 +58,8 @@ pub enum SampleKind {
     Execution,
     /// Threads that are in native code called from there.
     Native,
+    /// All threads, in a dump that somebody asked for.
+    Dump,
 }
 
 impl SampleKind {
@@ -67,6 +69,7 @@ impl SampleKind {
             Self::Cpu => "sample",
             Self::Execution => "execution",
             Self::Native => "native",
+            Self::Dump => "dump",
         }
     }
 }

@@ -37,7 +37,7 @@ crate::table! {
         function: Option<Sym>,
         /// Its stack; of locks of the kernel, that in the kernel.
         callsite_id: Option<i64> [Id],
-        /// By what the wait for a program's lock is known: event (the runtime told), samples (begin and end are as exact as the interval between them); null for locks of the kernel.
+        /// By what the wait for a program's lock is known: event (the runtime told), samples (begin and end are as exact as the interval between them), dump (thread dumps showed it; it lasted at least from the first to the last of them); null for locks of the kernel.
         told_by: Option<Sym>,
         /// Class of a program's lock, else that of the code which wanted it.
         object: Option<Sym>,
@@ -49,7 +49,7 @@ crate::table! {
         holder_comm: Option<Sym>,
         /// How much of the wait it held the lock.
         held: Option<i64> [Duration],
-        /// How sure the holder is: high (the runtime told which lock it is and who had got it, and samples agree), medium (samples show it in the same method, or nearly all the time), low (they show it in the same class).
+        /// How sure the holder is: high (a dump told it, or the runtime told which lock it is and who had got it, and samples agree), medium (samples show it in the same method, or nearly all the time), low (they show it in the same class).
         confidence: Option<Sym>,
         /// What the holder was doing for most of that time.
         holder_function: Option<Sym>,

@@ -151,12 +151,13 @@ impl<'t> Fields<'t> {
 
 /// Begin and end of the next `key=` from there on, and where its value begins.
 fn next_key(text: &str, from: usize) -> Option<((usize, usize), usize)> {
-    let mut from = from;
+    let mut from = text.ceil_char_boundary(from);
     loop {
         let equals = from + text.get(from..)?.find('=')?;
-        let begin = text[..equals]
-            .rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-            .map_or(0, |at| at + 1);
+        let is_of_key = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let mut before = text.as_bytes()[..equals].iter();
+        let begin = before.rposition(|byte| !is_of_key(byte));
+        let begin = begin.map_or(0, |at| at + 1);
         let is_key = text[begin..equals].starts_with(|c: char| c.is_ascii_alphabetic())
             && (begin == 0 || text[..begin].ends_with([' ', '[']));
         if is_key {
@@ -326,6 +327,7 @@ mod tests {
                 "name=eth0; skbaddr=00000000abcd; len=66; rc=0",
             ),
             ("anything", "", ""),
+            ("sched_wakeup", "comm=éa pid=5 é=1", "comm=éa; pid=5"),
             ("block_rq_issue", "nonsense = 5", ""),
         ] {
             assert_eq!(shown(event, text), wanted, "{event} {text}");

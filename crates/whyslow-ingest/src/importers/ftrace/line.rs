@@ -85,8 +85,8 @@ fn cpu(before: &str) -> (&str, Option<i32>) {
         return (before, None);
     };
     let inside = before[open + 1..].split(']').next().unwrap_or("");
-    match inside.parse() {
-        Ok(cpu) => (before[..open].trim_end(), Some(cpu)),
+    match inside.parse::<u16>() {
+        Ok(cpu) => (before[..open].trim_end(), Some(i32::from(cpu))),
         // A name may have brackets.
         Err(_) => (before, None),
     }

@@ -113,7 +113,7 @@ impl<'b> Sample<'b> {
             }
         }
         if attr.has(CPU) {
-            sample.place.cpu = Some(bytes.i32()?);
+            sample.place.cpu = Some(bytes.i32()?).filter(|cpu| *cpu >= 0);
             bytes.skip(4)?;
         }
         if attr.has(PERIOD) {
@@ -175,7 +175,7 @@ impl Where {
             }
         }
         if attr.has(CPU) {
-            place.cpu = Some(bytes.i32()?);
+            place.cpu = Some(bytes.i32()?).filter(|cpu| *cpu >= 0);
         }
         Some(place)
     }

@@ -42,6 +42,8 @@ pub enum Teller {
     Event,
     /// Samples of its stack; begin and end are as exact as the interval between them.
     Samples,
+    /// Dumps of all threads; the wait lasted at least from the first that shows it to the last.
+    Dump,
 }
 
 impl Teller {
@@ -49,6 +51,7 @@ impl Teller {
         match self {
             Self::Event => "event",
             Self::Samples => "samples",
+            Self::Dump => "dump",
         }
     }
 }
@@ -109,6 +112,11 @@ pub struct Holder {
     pub stack: u32,
     /// Time of it without samples meanwhile, in [`Gaps::gaps`].
     pub gap: Option<u32>,
+}
+
+/// Place of the frame that called a lock's acquire, if a stack parks in one.
+pub fn acquires(profile: &Profile, stack: u32) -> Option<usize> {
+    stacks::acquire(profile, stack)
 }
 
 /// Waits for locks, in order of their end.

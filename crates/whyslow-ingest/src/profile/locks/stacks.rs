@@ -202,9 +202,9 @@ fn class_of(frame: &CodeFrame) -> &str {
 }
 
 /// What a park is for, by its stack: only acquires of locks are waits for locks.
-pub(super) fn is_acquire(profile: &Profile, stack: u32) -> bool {
+pub(super) fn acquire(profile: &Profile, stack: u32) -> Option<usize> {
     let frames: Vec<&CodeFrame> = profile.frames_of(stack).collect();
-    acquires(&frames).is_some()
+    acquires(&frames)
 }
 
 /// Kind of lock and place of the frame that wants it.

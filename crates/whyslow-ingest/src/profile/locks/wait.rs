@@ -2,7 +2,7 @@
 
 use whyslow_model::Ns;
 
-use super::stacks::{Class, Stacks, Wanting, is_acquire};
+use super::stacks::{Class, Stacks, Wanting, acquire};
 use super::{LockKind, LockWait, Teller};
 use crate::profile::gaps::Gaps;
 use crate::profile::{NO_STACK, Point, Profile, RuntimeEvent, RuntimeKind, SampleKind};
@@ -68,7 +68,7 @@ fn told(profile: &Profile, stacks: &Stacks) -> Vec<Found> {
 fn of_event(profile: &Profile, event: &RuntimeEvent, stacks: &Stacks) -> Option<Found> {
     let kind = match event.kind {
         RuntimeKind::MonitorEnter => LockKind::Monitor,
-        RuntimeKind::Park if is_acquire(profile, event.stack) => LockKind::Library,
+        RuntimeKind::Park if acquire(profile, event.stack).is_some() => LockKind::Library,
         RuntimeKind::NativeLock => LockKind::Pthread,
         _ => return None,
     };

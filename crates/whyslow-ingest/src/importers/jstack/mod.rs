@@ -1,0 +1,237 @@
+//! Dumps of all threads of a JVM (`jstack`, `jcmd Thread.print`, `kill -QUIT`), one or many after another.
+//!
+//! A dump says of each thread what it did at one moment, what locks it held, and which it waited for: who held a
+//! lock is told, not inferred. What was between two dumps nobody knows. A thread that waits for the same lock in
+//! several dumps is taken to have waited from the first to the last, at least.
+
+mod dump;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::Ns;
+
+use crate::profile::locks::{Confidence, Holder, LockKind, LockWait, Teller};
+use crate::profile::{
+    CodeFrame, CodeKind, NO_STACK, Point, Profile, SampleKind, SampledState, SampledThread,
+};
+use dump::{Dump, DumpedThread};
+
+/// What the stamps of dumps are exact to; between dumps without one it is taken for the distance.
+const STAMP: Ns = 1_000_000_000;
+
+/// What a text of dumps gives.
+#[derive(Debug, Default)]
+pub struct Read {
+    pub profile: Profile,
+    /// In order of their end.
+    pub waits: Vec<LockWait>,
+    pub dumps: u64,
+    /// Dumps without a time.
+    pub unstamped: u64,
+}
+
+pub fn is_dump(head: &str) -> bool {
+    dump::is_dump(head)
+}
+
+/// One file of a series.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DumpFile<'t> {
+    pub text: &'t str,
+    /// The time that its name tells, more exact than the stamp inside; of files with one dump.
+    pub named: Option<Ns>,
+    /// When it was written, for dumps without any time.
+    pub written: Option<Ns>,
+    /// What is added to its times.
+    pub shift: Ns,
+}
+
+/// All dumps of some files, in order of time.
+pub fn read(files: &[DumpFile<'_>]) -> Read {
+    let mut reading = Reading::default();
+    let mut dumps = Vec::new();
+    for file in files {
+        let found = dump::dumps(file.text);
+        let unstamped = found.iter().filter(|dump| dump.ts.is_none()).count();
+        reading.read.unstamped += unstamped as u64;
+        let times = times(&found, file);
+        dumps.extend(times.into_iter().zip(found));
+    }
+    dumps.sort_by_key(|(ts, _)| *ts);
+    reading.read.dumps = dumps.len() as u64;
+    let mut before: Option<Ns> = None;
+    for (ts, dump) in &dumps {
+        let ts = before.map_or(*ts, |before| (*ts).max(before.saturating_add(1)));
+        reading.dump(dump, ts, before);
+        before = Some(ts);
+    }
+    reading.finish()
+}
+
+/// When each was taken. Stamps have seconds: those of one second share it evenly.
+fn times(dumps: &[Dump], file: &DumpFile<'_>) -> Vec<Ns> {
+    let is_single = dumps.len() == 1;
+    let mut last: Option<Ns> = None;
+    let mut times = Vec::with_capacity(dumps.len());
+    for same in dumps.chunk_by(|one, next| one.ts.is_some() && one.ts == next.ts) {
+        let told = file.named.filter(|_| is_single).or(same[0].ts);
+        let otherwise = || match last {
+            Some(last) => last.saturating_add(STAMP),
+            None => file.written.unwrap_or(0),
+        };
+        let begin = told.unwrap_or_else(otherwise);
+        for number in 0..same.len() {
+            let ts = begin.saturating_add(STAMP * number as Ns / same.len() as Ns);
+            last = Some(ts);
+            times.push(ts.saturating_add(file.shift));
+        }
+    }
+    times
+}
+
+#[derive(Default)]
+struct Reading {
+    read: Read,
+    /// Waits that the last dump showed, by thread and address.
+    open: FxHashMap<(u32, u64), LockWait>,
+}
+
+impl Reading {
+    fn dump(&mut self, dump: &Dump, ts: Ns, before: Option<Ns>) {
+        let mut known = Vec::with_capacity(dump.threads.len());
+        for thread in &dump.threads {
+            known.push(self.thread(thread, ts, before));
+        }
+        let mut holders: FxHashMap<u64, usize> = FxHashMap::default();
+        for (place, thread) in dump.threads.iter().enumerate() {
+            for address in &thread.holds {
+                holders.insert(*address, place);
+            }
+        }
+        let mut open = FxHashMap::default();
+        for (place, thread) in dump.threads.iter().enumerate() {
+            let Some((kind, address, frame)) = self.wanted(thread, known[place].1) else {
+                continue;
+            };
+            let holder = holders.get(&address).map(|holder| known[*holder]);
+            let key = (known[place].0, address);
+            let wait = match self.open.remove(&key) {
+                Some(mut wait) => {
+                    wait.ts_end = ts;
+                    wait
+                }
+                None => LockWait {
+                    ts,
+                    ts_end: ts,
+                    thread: known[place].0,
+                    kind,
+                    told_by: Teller::Dump,
+                    stack: known[place].1,
+                    frame,
+                    address: Some(address),
+                    object: thread
+                        .wants
+                        .as_ref()
+                        .map(|wanted| wanted.class.clone())
+                        .unwrap_or_default(),
+                    holder: None,
+                },
+            };
+            let held = wait.dur();
+            let holder = holder.map(|(thread, stack)| Holder {
+                thread,
+                held,
+                confidence: Confidence::High,
+                stack,
+                gap: None,
+            });
+            // One that changed held it for some of the time only; the last is told.
+            let is_same = wait
+                .holder
+                .is_none_or(|before| holder.is_some_and(|now| now.thread == before.thread));
+            if is_same {
+                open.insert(key, LockWait { holder, ..wait });
+            } else {
+                self.read.waits.push(wait.clone());
+                open.insert(
+                    key,
+                    LockWait {
+                        ts,
+                        holder: holder.map(|holder| Holder { held: 0, ..holder }),
+                        ..wait
+                    },
+                );
+            }
+        }
+        let ended = std::mem::replace(&mut self.open, open);
+        self.read.waits.extend(ended.into_values());
+    }
+
+    /// The thread and its stack, with a sample of it.
+    fn thread(&mut self, dumped: &DumpedThread, ts: Ns, before: Option<Ns>) -> (u32, u32) {
+        let profile = &mut self.read.profile;
+        let thread = profile.thread(SampledThread {
+            tid: dumped.tid,
+            runtime_id: dumped.runtime_id,
+            name: Some(dumped.name.clone()),
+        });
+        let frames: Vec<u32> = dumped
+            .frames
+            .iter()
+            .map(|(function, line)| {
+                profile.frame(CodeFrame {
+                    kind: CodeKind::Managed,
+                    function: function.clone(),
+                    module: None,
+                    line: *line,
+                })
+            })
+            .collect();
+        let stack = profile.stack(&frames);
+        let begin = before.unwrap_or_else(|| ts.saturating_sub(STAMP));
+        if stack != NO_STACK {
+            profile.points.push(Point {
+                // It stands for the time since the dump before, as samples do.
+                ts: begin,
+                span: ts.saturating_sub(begin),
+                thread,
+                stack,
+                credits: 1,
+                kind: SampleKind::Dump,
+                state: match dumped.state.as_str() {
+                    "RUNNABLE" => SampledState::Running,
+                    "" | "NEW" | "TERMINATED" => SampledState::Unknown,
+                    _ => SampledState::Sleeping,
+                },
+                is_assumed: false,
+            });
+        }
+        (thread, stack)
+    }
+
+    /// Kind and address of the lock that a thread waits for, and the frame that wants it.
+    fn wanted(&self, thread: &DumpedThread, stack: u32) -> Option<(LockKind, u64, u32)> {
+        let wanted = thread.wants.as_ref()?;
+        let frames = self.read.profile.stacks.get(stack as usize)?;
+        if !wanted.parks {
+            return Some((
+                LockKind::Monitor,
+                wanted.address,
+                *frames.get(wanted.place)?,
+            ));
+        }
+        // Most parks are for work; those for a lock are in its code.
+        let place = crate::profile::locks::acquires(&self.read.profile, stack)?;
+        Some((LockKind::Library, wanted.address, *frames.get(place)?))
+    }
+
+    fn finish(mut self) -> Read {
+        self.read.waits.extend(self.open.into_values());
+        let waits = &mut self.read.waits;
+        waits.sort_by_key(|wait| (wait.ts_end, wait.ts, wait.thread, wait.address));
+        self.read.profile.sort();
+        self.read
+    }
+}
+
+#[cfg(test)]
+mod tests;
