@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use whyslow_analysis::{Filter, Kind, LogRow, Question, Verb, each_row};
 use whyslow_model::answer::LossNote;
-use whyslow_model::tables::{CallsiteRow, FrameRow, MetadataRow};
-use whyslow_model::{Ns, Symbols, Window};
+use whyslow_model::tables::{CallsiteRow, FrameRow, MetadataRow, TraceStatRow};
+use whyslow_model::{Ns, Symbols, Window, stat};
 use whyslow_store::{Tables, rows};
 
 use crate::ExportError;
@@ -41,6 +41,7 @@ impl Weight {
         // Only wall-clock profiles have gaps, and of those without any nothing is hidden.
         match interval(tables) {
             Some(_) if has("stack_sample") && !has("thread_state") => Self::Time,
+            _ if without_times(tables) => Self::Samples,
             _ => Self::OffCpu,
         }
     }
@@ -87,6 +88,15 @@ fn interval(tables: &dyn Tables) -> Option<Ns> {
         .iter()
         .find(of)
         .and_then(|row| symbols.get(row.value).parse().ok())
+}
+
+/// Whether samples have no times, as in collapsed stacks: then only their number can be told.
+fn without_times(tables: &dyn Tables) -> bool {
+    let mut symbols = Symbols::new();
+    rows::<TraceStatRow>(tables, &mut symbols).is_ok_and(|stats| {
+        let of = |row: &TraceStatRow| symbols.get(row.name) == stat::SAMPLES_NO_TIMES.name;
+        stats.iter().any(of)
+    })
 }
 
 /// Which stacks count.
@@ -294,11 +304,15 @@ pub fn each_sample(
     })?;
     gaps.for_each(|gap| each(&gap.sample()));
     let (begin, end) = header.window.unwrap_or((info.begin_ns, info.end_ns));
+    let mut caveats = header.caveats;
+    if without_times(tables) {
+        caveats.push("samples of this profile have no times: numbers are samples, not time".into());
+    }
     Ok(About {
         begin,
         end,
         losses: header.losses,
-        caveats: header.caveats,
+        caveats,
     })
 }
 
@@ -389,13 +403,17 @@ impl Counting<'_> {
         }
         let (ts, length) = (row.int("ts_ns")?, row.int("dur_ns").unwrap_or(0));
         let (begin, mut dur) = self.inside(ts, length);
-        if weight == Weight::Samples && kind != "sample" {
+        if weight == Weight::Samples && (kind != "sample" || length == 0) {
             // Where the window cuts it, as much of its samples as of its time.
+            // Without an interval there is no time to tell, but how many there were.
             let counted = self
                 .interval
+                .max(1)
                 .saturating_mul(row.int("credits").unwrap_or(1));
-            let share = dur as f64 / length.max(1) as f64;
-            dur = (counted as f64 * share) as Ns;
+            dur = match length {
+                0 => counted,
+                _ => (counted as f64 * dur as f64 / length as f64) as Ns,
+            };
         }
         Some(Sample {
             begin,

@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 
 use crate::archive;
 use crate::importers::ctf::layout;
-use crate::importers::{ftrace, jfr, jstack, perf, spool, strace, text};
+use crate::importers::{ftrace, jfr, jstack, perf, samplers, spool, strace, text};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
@@ -24,6 +24,8 @@ pub enum SourceKind {
     Jfr,
     /// Dumps of the threads of a JVM, see [`crate::importers::jstack`].
     Jstack,
+    /// Stacks in the forms that flame graphs are drawn from, see [`crate::importers::samplers`].
+    Samples(samplers::Form),
     /// Tracepoints as text, see [`crate::importers::ftrace`].
     Ftrace,
     /// What `perf record` wrote, see [`crate::importers::perf`].
@@ -41,6 +43,9 @@ impl SourceKind {
             SourceKind::Perf => "perf",
             SourceKind::Ftrace => "ftrace",
             SourceKind::Jstack => "jstack",
+            SourceKind::Samples(samplers::Form::Collapsed) => "collapsed",
+            SourceKind::Samples(samplers::Form::Speedscope) => "speedscope",
+            SourceKind::Samples(samplers::Form::Chrome) => "chrome",
         }
     }
 }
@@ -50,7 +55,7 @@ pub const SUPPORTED: &str = "an LTTng or other CTF 1.8 or CTF 2 trace (its direc
                              .tar, .tar.gz, .tar.xz, .tar.zst or .zip of it), a spool of \
                              `whyslow record`, a JFR file of async-profiler or the JDK (also \
                              .gz), a perf.data file, the text of \
-                             `perf script`, `trace-cmd report` or a `trace` file of ftrace, thread dumps of a JVM (jstack, jcmd), a log of `strace -f -ttt -T -y`, or a text file \
+                             `perf script`, `trace-cmd report` or a `trace` file of ftrace, thread dumps of a JVM (jstack, jcmd), stacks that are collapsed or of speedscope or Chrome, a log of `strace -f -ttt -T -y`, or a text file \
                              that begins with `whyslow-text 1`";
 
 #[derive(Debug, thiserror::Error)]
@@ -116,6 +121,9 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     }
     if ftrace::is_trace(&text) {
         return Ok(SourceKind::Ftrace);
+    }
+    if let Some(form) = samplers::form_of(&text) {
+        return Ok(SourceKind::Samples(form));
     }
     if path.file_name().is_some_and(|name| name == "metadata") || archive::is_archive(path) {
         return Ok(SourceKind::Ctf);

@@ -132,6 +132,8 @@ pub enum ImportError {
         limit: u64,
     },
     #[error("failed to read `{}`: {reason}", path.display())]
+    Samples { path: PathBuf, reason: String },
+    #[error("failed to read `{}`: {reason}", path.display())]
     Perf { path: PathBuf, reason: &'static str },
     #[error("`{}` has no whole block: its recorder ended before it wrote one", path.display())]
     EmptySpool { path: PathBuf },
@@ -206,6 +208,15 @@ pub fn import_in_memory(sources: &[PathBuf]) -> Result<InMemory, ImportError> {
     })
 }
 
+/// When a file was written last.
+fn written(path: &Path) -> Option<Ns> {
+    let modified = std::fs::metadata(path)
+        .and_then(|about| about.modified())
+        .ok()?;
+    let since = modified.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(since.as_nanos() as Ns)
+}
+
 /// Sources that could be opened, not yet read.
 struct Opened {
     /// All traces together: its reader merges them.
@@ -246,6 +257,9 @@ impl Opened {
                 SourceKind::Ftrace => texts.add_ftrace(index, path, shift(index))?,
                 SourceKind::Strace => texts.add_strace(index, path, shift(index))?,
                 SourceKind::Jfr => profiles.add_jfr(index, path, shift(index))?,
+                SourceKind::Samples(form) => {
+                    profiles.add_samples((index, form), path, shift(index))?;
+                }
                 SourceKind::Jstack => profiles.add_jstack(index, path, shift(index))?,
                 SourceKind::Perf => perfs.add(index, path, shift(index))?,
             }

@@ -6,6 +6,7 @@ pub mod jfr;
 pub mod jstack;
 pub mod perf;
 pub mod rwbs;
+pub mod samplers;
 pub(crate) mod spool;
 
 pub mod strace;

@@ -1,17 +1,15 @@
 //! perf.data files: read once, and let in between the events of other sources.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use whyslow_model::Ns;
 use whyslow_model::stat::{self, Stat};
 
-use super::ImportError;
 use super::account::{Account, LogEntry};
+use super::{ImportError, written};
 use crate::importers::perf::{Item, PerfError, PerfSource};
 
 /// Takes an item, with the bytes that were read and all there are.
@@ -32,10 +30,7 @@ struct Queued {
 
 impl PerfQueue {
     pub(super) fn add(&mut self, source: usize, path: &Path, shift: Ns) -> Result<(), ImportError> {
-        let modified = fs::metadata(path).and_then(|about| about.modified()).ok();
-        let written = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        let written = written.map(|since| since.as_nanos() as Ns);
-        let perf = PerfSource::open(path, written, shift).map_err(|error| match error {
+        let perf = PerfSource::open(path, written(path), shift).map_err(|error| match error {
             PerfError::Io(error) => read_error(path, error),
             PerfError::Format(reason) => ImportError::Perf {
                 path: path.to_owned(),

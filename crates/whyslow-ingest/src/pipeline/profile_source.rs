@@ -4,16 +4,16 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
 use flate2::read::MultiGzDecoder;
 use whyslow_model::Ns;
 use whyslow_model::stat::{self, Stat};
 
-use super::ImportError;
 use super::account::{Account, LogEntry};
+use super::{ImportError, written};
 use crate::importers::jfr;
 use crate::importers::jstack::{self, DumpFile};
+use crate::importers::samplers::{self, Form};
 use crate::limits;
 use crate::profile::gaps::{self, Gaps, Off};
 use crate::profile::locks::{self, LockWait};
@@ -86,6 +86,39 @@ impl ProfileQueue {
         Ok(())
     }
 
+    pub(super) fn add_samples(
+        &mut self,
+        (source, form): (usize, Form),
+        path: &Path,
+        shift: Ns,
+    ) -> Result<(), ImportError> {
+        let (bytes, _) = read(path)?;
+        let limit = limits::TEXT_BYTES_MAX;
+        if bytes.len() as u64 > limit {
+            return Err(ImportError::TextTooLarge {
+                path: path.to_owned(),
+                bytes: bytes.len() as u64,
+                limit,
+            });
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let read =
+            samplers::read(form, &text, written(path)).map_err(|reason| ImportError::Samples {
+                path: path.to_owned(),
+                reason,
+            })?;
+        let lacks = read.lacks;
+        let remarks: Vec<Remark> = vec![
+            (&stat::SAMPLES_NO_TIMES, lacks.times, Vec::new()),
+            (&stat::SAMPLES_NO_DATES, u64::from(lacks.dates), Vec::new()),
+            (&stat::SAMPLES_BAD, lacks.bad, Vec::new()),
+            (&stat::SAMPLES_UNPAIRED, lacks.unpaired, Vec::new()),
+        ];
+        let counts = vec![("samples".to_owned(), read.samples)];
+        self.add(Queued::new(source, (read.profile, shift), counts, remarks));
+        Ok(())
+    }
+
     /// Files of dumps are one series, see [`Self::seal`].
     pub(super) fn add_jstack(
         &mut self,
@@ -94,13 +127,11 @@ impl ProfileQueue {
         shift: Ns,
     ) -> Result<(), ImportError> {
         let (bytes, _) = read(path)?;
-        let modified = fs::metadata(path).and_then(|about| about.modified()).ok();
-        let written = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         self.dumps.push(Dumped {
             source,
             text: String::from_utf8_lossy(&bytes).into_owned(),
             named: named(path),
-            written: written.map(|since| since.as_nanos() as Ns),
+            written: written(path),
             shift,
         });
         Ok(())

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
 use whyslow_model::Ns;
 use whyslow_model::event::{Event, Loss};
@@ -12,6 +11,7 @@ use whyslow_model::stat::{self, Stat};
 
 use super::ImportError;
 use super::account::{Account, LogEntry};
+use super::written;
 use crate::importers::ftrace;
 use crate::importers::strace::{self, Origin};
 use crate::importers::text::{self, Item, LINE_BYTES_MAX, Line, Room};
@@ -67,13 +67,6 @@ fn read(path: &Path) -> Result<String, ImportError> {
         Ok(content) => content,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
     })
-}
-
-/// When a file was written last.
-fn written(path: &Path) -> Option<Ns> {
-    let modified = fs::metadata(path).and_then(|about| about.modified()).ok()?;
-    let since = modified.duration_since(UNIX_EPOCH).ok()?;
-    Some(since.as_nanos() as Ns)
 }
 
 #[derive(Debug, Clone, Copy)]

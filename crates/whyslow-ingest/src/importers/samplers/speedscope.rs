@@ -1,0 +1,196 @@
+//! Files of speedscope: frames once, and profiles of samples with weights or of calls with begin and end.
+
+use serde::Deserialize;
+use whyslow_model::Ns;
+
+use super::spans::Spans;
+use super::{Read, frame};
+use crate::profile::{NO_STACK, Point, SampleKind, SampledState, SampledThread};
+
+#[derive(Deserialize)]
+struct File {
+    shared: Shared,
+    #[serde(default)]
+    profiles: Vec<OneProfile>,
+}
+
+#[derive(Deserialize)]
+struct Shared {
+    #[serde(default)]
+    frames: Vec<SharedFrame>,
+}
+
+#[derive(Deserialize)]
+struct SharedFrame {
+    name: String,
+    file: Option<String>,
+    line: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OneProfile {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    unit: String,
+    #[serde(default)]
+    start_value: f64,
+    #[serde(default)]
+    samples: Vec<Vec<usize>>,
+    #[serde(default)]
+    weights: Vec<f64>,
+    #[serde(default)]
+    events: Vec<OneEvent>,
+}
+
+#[derive(Deserialize)]
+struct OneEvent {
+    #[serde(rename = "type")]
+    kind: String,
+    at: f64,
+    frame: usize,
+}
+
+/// Nanoseconds of a unit; none of units that are no time.
+fn scale(unit: &str) -> Option<f64> {
+    match unit {
+        "nanoseconds" => Some(1.0),
+        "microseconds" => Some(1e3),
+        "milliseconds" => Some(1e6),
+        "seconds" => Some(1e9),
+        _ => None,
+    }
+}
+
+pub(super) fn read(text: &str, written: Option<Ns>) -> Result<Read, String> {
+    if !text.trim_start().starts_with('{') {
+        return Err("it is no object".to_owned());
+    }
+    let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let mut read = Read::default();
+    let frames: Vec<u32> = file
+        .shared
+        .frames
+        .iter()
+        .map(|shared| {
+            let mut code = frame::frame(&shared.name);
+            if code.module.is_none() {
+                code.module.clone_from(&shared.file);
+            }
+            if code.line.is_none() {
+                code.line = shared.line.map(|line| line as i32).filter(|line| *line > 0);
+            }
+            if code
+                .module
+                .as_deref()
+                .is_some_and(|file| file.ends_with(".py") || file.ends_with(".rb"))
+            {
+                code.kind = crate::profile::CodeKind::Managed;
+            }
+            read.profile.frame(code)
+        })
+        .collect();
+    let mut end = 0;
+    for (number, profile) in file.profiles.iter().enumerate() {
+        let thread = frame::thread(&profile.name).unwrap_or(SampledThread {
+            tid: None,
+            runtime_id: Some(number as i64 + 1),
+            name: Some(profile.name.clone()).filter(|name| !name.is_empty()),
+        });
+        let thread = read.profile.thread(thread);
+        let last = match profile.kind.as_str() {
+            "sampled" => sampled(profile, thread, &frames, &mut read),
+            "evented" => evented(profile, thread, &frames, &mut read),
+            _ => {
+                read.lacks.bad += 1;
+                0
+            }
+        };
+        end = end.max(last);
+    }
+    let shift = written.map_or(0, |written| written.saturating_sub(end));
+    for point in &mut read.profile.points {
+        point.ts = point.ts.saturating_add(shift);
+    }
+    read.lacks.dates = end > 0;
+    Ok(read)
+}
+
+fn ns(value: f64, scale: f64) -> Ns {
+    // Values that are no numbers become zero.
+    (value * scale).clamp(0.0, 1e18) as Ns
+}
+
+fn sampled(profile: &OneProfile, thread: u32, frames: &[u32], read: &mut Read) -> Ns {
+    let scale = scale(&profile.unit);
+    let mut at = scale.map_or(0.0, |_| profile.start_value);
+    let mut end = 0;
+    for (number, sample) in profile.samples.iter().enumerate() {
+        let weight = profile.weights.get(number).copied().unwrap_or(1.0).max(0.0);
+        // The outermost frame comes first.
+        let known = sample.iter().rev().map(|place| frames.get(*place).copied());
+        let Some(stack) = known.collect::<Option<Vec<u32>>>() else {
+            read.lacks.bad += 1;
+            continue;
+        };
+        let stack = read.profile.stack(&stack);
+        let (ts, span, credits) = match scale {
+            Some(scale) => {
+                let ts = ns(at, scale);
+                at += weight;
+                end = ns(at, scale);
+                (ts, end.saturating_sub(ts), 1)
+            }
+            None => (0, 0, weight.clamp(1.0, f64::from(u32::MAX)) as u32),
+        };
+        // What runs nothing of the program has no frames.
+        if stack == NO_STACK {
+            continue;
+        }
+        read.samples += 1;
+        read.lacks.times += u64::from(scale.is_none());
+        read.profile.points.push(Point {
+            ts,
+            span,
+            thread,
+            stack,
+            credits,
+            kind: SampleKind::Cpu,
+            state: SampledState::Unknown,
+            is_assumed: false,
+        });
+    }
+    end
+}
+
+fn evented(profile: &OneProfile, thread: u32, frames: &[u32], read: &mut Read) -> Ns {
+    let Some(scale) = scale(&profile.unit) else {
+        // Begin and end in numbers of samples mean no time.
+        read.lacks.times += profile.events.len() as u64;
+        return 0;
+    };
+    let (mut spans, mut last) = (Spans::default(), 0);
+    for event in &profile.events {
+        let ts = ns(event.at, scale);
+        if ts < last {
+            read.lacks.bad += 1;
+            continue;
+        }
+        last = ts;
+        let frame = frames.get(event.frame).copied();
+        let is_fine = match (event.kind.as_str(), frame) {
+            ("O", Some(frame)) => {
+                read.samples += 1;
+                spans.begin(ts, frame, thread, &mut read.profile)
+            }
+            ("C", Some(_)) => spans.end(ts, thread, &mut read.profile),
+            _ => false,
+        };
+        read.lacks.unpaired += u64::from(!is_fine);
+    }
+    read.lacks.unpaired += spans.finish(last, thread, &mut read.profile);
+    last
+}
