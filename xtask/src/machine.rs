@@ -245,6 +245,7 @@ impl Machine {
                 is_main: Some(n < PROCESSES),
                 is_kernel: Some(false),
                 is_tracer: false,
+                runtime_name: None,
             });
         }
         for cpu in 0..CPUS as i32 {

@@ -128,6 +128,7 @@ fn threads(writer: &mut RecordingWriter, names: &Names) {
             is_main: Some(n < PROCESSES),
             is_kernel: Some(false),
             is_tracer: false,
+            runtime_name: None,
         });
     }
 }

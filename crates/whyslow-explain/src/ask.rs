@@ -102,6 +102,7 @@ pub fn explain(
             .caveats
             .push("no operation took much longer than others like it".into());
     }
+    sampled::add_programs(tables, &mut report.stories)?;
     say_cut(tables, &mut report);
     Ok(report)
 }
@@ -399,7 +400,10 @@ impl Asker<'_> {
         let mut found = Vec::new();
         in_order(self.tables, &projection.scan(None), |batch| {
             let (utids, comms) = (utids.ints(batch)?, comms.texts(batch)?);
-            let named = (0..batch.num_rows() as u32).filter(|row| comms.get(*row) == Some(name));
+            // The kernel keeps 15 bytes of what a runtime calls its thread.
+            let is_named = |comm: &str| comm == name || comm.len() == 15 && name.starts_with(comm);
+            let named =
+                (0..batch.num_rows() as u32).filter(|row| comms.get(*row).is_some_and(is_named));
             found.extend(named.map(|row| utids.at(row) as i32));
             Ok(ControlFlow::Continue(()))
         })?;

@@ -230,7 +230,7 @@ impl Blame<'_> {
         };
         // Threads of one process are told apart by their names, processes by that of the first.
         let name = if is_sibling || utid == self.root || kind == ActorKind::Kernel {
-            people.comm(utid)
+            people.name(utid)
         } else {
             people.process_comm(utid)
         };
@@ -303,6 +303,8 @@ impl Blame<'_> {
             };
             let mut last = self.hop(utid, (leaf.begin, leaf.end), &why, "did it");
             last.activity = self.activity(who, leaf).map(|call| self.told(call));
+            // It did it before; where it is now tells nothing.
+            last.stack.clear();
             chain.push(last);
         }
         chain
@@ -323,6 +325,7 @@ impl Blame<'_> {
             activity: call.map(|call| self.told(call)),
             object: why.object.map(|object| self.thing(object)),
             stack: words.take(12).collect(),
+            program: Vec::new(),
             begin_ns: begin,
             end_ns: end,
             grade: why.grade,

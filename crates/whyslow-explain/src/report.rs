@@ -127,6 +127,9 @@ pub struct Hop {
     pub object: Option<Thing>,
     /// Innermost functions of the kernel, outermost last.
     pub stack: Vec<String>,
+    /// What the program did, by samples of a profiler at that time: innermost function first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub program: Vec<String>,
     pub begin_ns: Ns,
     pub end_ns: Ns,
     pub grade: Grade,

@@ -137,8 +137,10 @@ pub enum ImportError {
     Perf { path: PathBuf, reason: &'static str },
     #[error("`{}` has no whole block: its recorder ended before it wrote one", path.display())]
     EmptySpool { path: PathBuf },
-    #[error("a spool is imported by itself")]
-    SpoolBesideOthers,
+    #[error(
+        "a spool and {other} in one import; files of profilers, perf, strace and texts go with it"
+    )]
+    SpoolBeside { other: &'static str },
     #[error("traces of several hosts in one import: {}", hosts.join(", "))]
     SeveralHosts { hosts: Vec<String> },
     #[error("cannot prepare the cache of imported traces: {reason}")]
@@ -266,8 +268,14 @@ impl Opened {
             kinds.push(kind);
         }
         profiles.seal();
-        if !spools.is_empty() && sources.len() > 1 {
-            return Err(ImportError::SpoolBesideOthers);
+        // What is read to its end before the next is begun cannot be merged.
+        if spools.len() > 1 || !spools.is_empty() && !traces.is_empty() {
+            let other = if traces.is_empty() {
+                "another"
+            } else {
+                "a trace"
+            };
+            return Err(ImportError::SpoolBeside { other });
         }
         let traces = if traces.is_empty() {
             None

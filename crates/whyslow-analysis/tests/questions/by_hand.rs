@@ -68,6 +68,7 @@ pub(crate) fn recording(calls: &str) -> MemoryTables {
         is_main: Some(true),
         is_kernel: None,
         is_tracer: false,
+        runtime_name: None,
     });
     let info = RecordingInfo {
         begin_ns: 0,

@@ -218,6 +218,7 @@ fn things<S: EmitAll>(symbols: &mut Symbols, sink: &mut S) {
             is_main: Some(utid % 2 == 0),
             is_kernel: None,
             is_tracer: false,
+            runtime_name: None,
         });
     }
     for (dev, minor, name) in [

@@ -21,6 +21,7 @@ pub(crate) struct Person {
     pub(crate) pid: Option<i32>,
     pub(crate) upid: Option<i32>,
     pub(crate) comm: String,
+    pub(crate) runtime_name: Option<String>,
     pub(crate) is_kernel: bool,
     /// Belongs to the recorder or tracer.
     pub(crate) is_tracer: bool,
@@ -66,17 +67,14 @@ impl People {
         })?;
         let mut projection = Projection::new(ThreadRow::TABLE);
         let ints = ["utid", "tid", "pid", "upid"].map(|name| projection.need(name));
-        let comm = projection.need("comm");
+        let names = ["comm", "runtime_name"].map(|name| projection.need(name));
         let flags = ["is_kernel", "is_tracer"].map(|name| projection.need(name));
         in_order(tables, &projection.scan(None), |batch| {
             let [utid, tid, pid, upid] = ints;
             let (utid, tid) = (utid.ints(batch)?, tid.ints(batch)?);
             let (pid, upid) = (pid.ints(batch)?, upid.ints(batch)?);
-            let (comm, kernel, tracer) = (
-                comm.texts(batch)?,
-                flags[0].bools(batch)?,
-                flags[1].bools(batch)?,
-            );
+            let (comm, runtime_name) = (names[0].texts(batch)?, names[1].texts(batch)?);
+            let (kernel, tracer) = (flags[0].bools(batch)?, flags[1].bools(batch)?);
             for row in 0..batch.num_rows() {
                 let at = row as u32;
                 let is = |column: &arrow_array::BooleanArray| {
@@ -88,6 +86,7 @@ impl People {
                     pid: pid.get(at).map(|pid| pid as i32),
                     upid,
                     comm: comm.get(at).unwrap_or("").to_owned(),
+                    runtime_name: runtime_name.get(at).map(str::to_owned),
                     is_kernel: is(kernel),
                     is_tracer: is(tracer)
                         || upid
@@ -110,6 +109,15 @@ impl People {
 
     pub(crate) fn comm(&self, utid: Utid) -> &str {
         self.get(utid).map_or("", |person| &person.comm)
+    }
+
+    /// The name that its runtime gave it, of which the kernel keeps the first 15 bytes; else the kernel's.
+    pub(crate) fn name(&self, utid: Utid) -> &str {
+        let comm = self.comm(utid);
+        let told = self
+            .get(utid)
+            .and_then(|person| person.runtime_name.as_deref());
+        told.filter(|name| name.starts_with(comm)).unwrap_or(comm)
     }
 
     /// Name of the process of a thread.

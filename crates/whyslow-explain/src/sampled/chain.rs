@@ -154,6 +154,7 @@ fn hop(actor: &Actor, what: &str, mechanism: &str, (begin_ns, end_ns): (i64, i64
         activity: None,
         object: None,
         stack: Vec::new(),
+        program: Vec::new(),
         begin_ns,
         end_ns,
         grade: Grade::B,

@@ -107,31 +107,41 @@ impl Seen {
         });
         let of_gaps = self.gaps.iter().map(|gap| gap.callsite);
         let wanted: FxHashSet<i64> = of_waits.chain(of_gaps).flatten().collect();
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        let mut parents: FxHashMap<i64, (Option<i64>, i64)> = FxHashMap::default();
-        let columns = (&["id", "parent_id", "frame_id"][..], &[][..]);
-        rows(tables, CallsiteRow::TABLE, columns, None, |cells, row| {
-            let (id, frame) = (cells.ints[0].at(row), cells.ints[2].at(row));
-            parents.insert(id, (cells.int(1, row), frame));
-        })?;
-        let mut names: FxHashMap<i64, String> = FxHashMap::default();
-        let columns = (&["id"][..], &["function"][..]);
-        rows(tables, FrameRow::TABLE, columns, None, |cells, row| {
-            names.insert(cells.ints[0].at(row), cells.text(0, row).to_owned());
-        })?;
-        for callsite in wanted {
-            let (mut at, mut functions) = (Some(callsite), Vec::new());
-            // Callers have smaller ids, so this ends.
-            while let Some((parent, frame)) = at.and_then(|at| parents.get(&at)) {
-                functions.extend(names.get(frame).filter(|name| !name.is_empty()).cloned());
-                at = parent.filter(|parent| Some(*parent) < at);
-            }
-            self.frames.insert(callsite, functions);
-        }
+        self.frames = frames(tables, &wanted)?;
         Ok(())
     }
+}
+
+/// Functions of stacks, the innermost first.
+pub(super) fn frames(
+    tables: &dyn Tables,
+    wanted: &FxHashSet<i64>,
+) -> Result<FxHashMap<i64, Vec<String>>> {
+    let mut frames: FxHashMap<i64, Vec<String>> = FxHashMap::default();
+    if wanted.is_empty() {
+        return Ok(frames);
+    }
+    let mut parents: FxHashMap<i64, (Option<i64>, i64)> = FxHashMap::default();
+    let columns = (&["id", "parent_id", "frame_id"][..], &[][..]);
+    rows(tables, CallsiteRow::TABLE, columns, None, |cells, row| {
+        let (id, frame) = (cells.ints[0].at(row), cells.ints[2].at(row));
+        parents.insert(id, (cells.int(1, row), frame));
+    })?;
+    let mut names: FxHashMap<i64, String> = FxHashMap::default();
+    let columns = (&["id"][..], &["function"][..]);
+    rows(tables, FrameRow::TABLE, columns, None, |cells, row| {
+        names.insert(cells.ints[0].at(row), cells.text(0, row).to_owned());
+    })?;
+    for &callsite in wanted {
+        let (mut at, mut functions) = (Some(callsite), Vec::new());
+        // Callers have smaller ids, so this ends.
+        while let Some((parent, frame)) = at.and_then(|at| parents.get(&at)) {
+            functions.extend(names.get(frame).filter(|name| !name.is_empty()).cloned());
+            at = parent.filter(|parent| Some(*parent) < at);
+        }
+        frames.insert(callsite, functions);
+    }
+    Ok(frames)
 }
 
 fn actor(name: &str, pid: Option<i32>, tid: Option<i32>) -> Actor {

@@ -7,6 +7,7 @@
 
 mod chain;
 mod load;
+mod program;
 
 use std::collections::BTreeMap;
 
@@ -24,6 +25,8 @@ use crate::report::{
 use crate::say;
 use chain::Chain;
 use load::{Gap, Seen, Wait};
+
+pub(crate) use program::add as add_programs;
 
 /// Shorter ones are no stories unless asked for.
 const LONG: Ns = 100_000_000;

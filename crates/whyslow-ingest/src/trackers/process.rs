@@ -98,11 +98,13 @@ impl Processes {
             self.threads.retire(slot, out);
         }
         let slot = self.know(tid, pid, ts, out);
-        if let Some(name) = name
-            && self.by_slot(slot).comm.is_none()
-        {
-            self.threads
-                .set_comm(slot, name.as_bytes(), (ts, false), out);
+        if let Some(name) = name {
+            if self.by_slot(slot).comm.is_none() {
+                self.threads
+                    .set_comm(slot, name.as_bytes(), (ts, false), out);
+            }
+            let sym = out.symbols.intern(name);
+            self.threads.set_runtime_name(slot, sym);
         }
         self.by_slot(slot)
     }

@@ -42,6 +42,7 @@ pub(super) struct Thread {
     pub(super) parent_utid: Option<i32>,
     pub(super) is_kernel: Option<bool>,
     is_tracer: bool,
+    pub(super) runtime_name: Option<Sym>,
     /// Left the CPU for the last time.
     pub(super) dead: bool,
     /// The kernel freed it while it still seemed to run.
@@ -182,6 +183,7 @@ impl Threads {
             ts_last: ts,
             parent_utid: None,
             is_kernel: None,
+            runtime_name: None,
             is_tracer: false,
             dead: false,
             freed: false,
@@ -265,6 +267,11 @@ impl Threads {
             process.comm = Some(sym);
             process.is_tracer |= tracer;
         }
+    }
+
+    /// What its runtime calls it.
+    pub(super) fn set_runtime_name(&mut self, slot: u32, name: Sym) {
+        self.records[slot as usize].runtime_name = Some(name);
     }
 
     /// The thread runs another program: what it was before does not count any more.
@@ -469,6 +476,7 @@ impl Threads {
             is_main: thread.pid.map(|pid| pid == thread.tid),
             is_kernel: thread.is_kernel,
             is_tracer: reference.is_tracer,
+            runtime_name: thread.runtime_name,
         });
     }
 

@@ -29,5 +29,7 @@ crate::table! {
         is_kernel: Option<bool>,
         /// Belongs to the tracer.
         is_tracer: bool,
+        /// Name by its runtime, as a profile tells: the kernel's has 15 bytes.
+        runtime_name: Option<Sym>,
     }
 }

@@ -27,6 +27,9 @@ use std::path::{Path, PathBuf};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use whyslow_model::Ns;
+
+use crate::time::parse_duration;
 use crate::tools::{self, AsCommand};
 
 /// Find out why something on a Linux machine was slow, and who did it.
@@ -245,12 +248,30 @@ pub(crate) struct ImportArgs {
     /// Exit with 3 if the trace lost events or parts of it could not be read
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Times of this source are so much too early or too late: `profile.jfr=+1.5s` adds that to all of
+    /// them; may be repeated
+    #[arg(long, value_name = "TRACE=±DURATION", value_parser = parse_shift)]
+    pub(crate) shift: Vec<(PathBuf, Ns)>,
     /// Of a spool, without these classes of events: to see what answers are worth without them
     #[arg(long, hide = true, value_name = "CLASSES", value_delimiter = ',')]
     pub(crate) leave_out: Vec<String>,
     /// Of a spool, as if so many of a hundred events had been lost
     #[arg(long, hide = true, value_name = "PERCENT", value_parser = parse_percent)]
     pub(crate) lose: Option<f64>,
+}
+
+/// `profile.jfr=-20ms`: a source, and what is added to its times.
+fn parse_shift(text: &str) -> Result<(PathBuf, Ns), String> {
+    let wrong = || format!("`{text}` is no shift: write it like profile.jfr=+1.5s");
+    let (path, by) = text.rsplit_once('=').ok_or_else(wrong)?;
+    let (sign, length) = match by.strip_prefix('-') {
+        Some(length) => (-1, length),
+        None => (1, by.strip_prefix('+').unwrap_or(by)),
+    };
+    if path.is_empty() || length.is_empty() {
+        return Err(wrong());
+    }
+    Ok((PathBuf::from(path), sign * parse_duration(length)?))
 }
 
 /// `1%`, of 0 to 100.

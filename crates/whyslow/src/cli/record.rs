@@ -16,6 +16,7 @@ Examples:
   sudo whyslow record --for 30s               for half a minute
   sudo whyslow record -- ./slow.sh            while a command runs: its calls, and what else ran
   sudo whyslow record -p 1234 --for 10s       calls of one process and those it starts
+  sudo whyslow record --jvm -p 1234 --for 30s a JVM, with its code and locks (async-profiler)
   sudo whyslow record --comm 'php-fpm*'       calls of processes of that name, also later ones
   sudo whyslow record --cgroup system.slice/nginx.service
   sudo whyslow record --light --for 1h        long and blocking calls, and disks
@@ -92,6 +93,22 @@ pub(crate) struct RecordArgs {
     /// Forms of programs that are not tried, as on kernels that refuse them
     #[arg(long, hide = true, value_name = "FORM", value_delimiter = ',')]
     pub(crate) refuse: Vec<FormArg>,
+    /// Profile this JVM (-p) meanwhile, with async-profiler, which is installed or in that place (asprof,
+    /// or libasyncProfiler.so and the JDK's jcmd): its threads, locks and calls become part of the recording
+    #[arg(
+        long,
+        value_name = "PATH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        requires = "pid",
+        conflicts_with_all = ["ring", "no_import"],
+    )]
+    pub(crate) jvm: Option<OsString>,
+    /// What others write meanwhile, to be part of the recording: a profile of async-profiler, a log of
+    /// strace, perf.data; may be repeated
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ring", "no_import"])]
+    pub(crate) with: Vec<PathBuf>,
     /// Leave the spool, which is deleted otherwise when it has become a recording
     #[arg(long)]
     pub(crate) keep_spool: bool,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use whyslow_ingest::{AnomalyReport, ImportOptions, ImportReport, LeaveOut};
+use whyslow_model::Ns;
 use whyslow_model::stat::Severity;
 use whyslow_store::{Existing, packed};
 
@@ -41,6 +42,7 @@ pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
         },
         cancel: interrupt::flag()?,
         leave_out: leave_out(args)?,
+        shifts_ns: shifts(args)?,
         ..ImportOptions::new(&output)
     };
     let mut teller = Teller::new(talk);
@@ -55,6 +57,22 @@ pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
         refuse_losses(&report)?;
     }
     Ok(())
+}
+
+/// What is added to the times of each source.
+fn shifts(args: &ImportArgs) -> Result<Vec<Ns>, Failure> {
+    let mut shifts = vec![0; args.sources.len()];
+    for (path, by) in &args.shift {
+        let Some(at) = args.sources.iter().position(|source| source == path) else {
+            return Err(Failure::usage(format!(
+                "`{}` is none of the traces",
+                shown(&path.display().to_string(), false)
+            ))
+            .hint("--shift names one of them as it is given: --shift profile.jfr=+1.5s"));
+        };
+        shifts[at] = *by;
+    }
+    Ok(shifts)
 }
 
 fn leave_out(args: &ImportArgs) -> Result<LeaveOut, Failure> {

@@ -8,6 +8,7 @@ pub(crate) mod export;
 mod flight;
 mod import;
 mod info;
+mod jvm;
 mod man;
 mod mark;
 mod record;

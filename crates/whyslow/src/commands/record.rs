@@ -20,6 +20,7 @@ use whyslow_record::{
 };
 use whyslow_store::Existing;
 
+use super::jvm::Profiler;
 use crate::cli::{FormArg, HeldArgs, RecordArgs, Stacks, TalkArgs, TopicArg};
 use crate::failure::Failure;
 use crate::output::shown;
@@ -62,7 +63,9 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
     options.only_pids |= !names.is_empty() || !groups.is_empty();
     (options.names, options.groups) = (names, groups);
     let started = Cell::new(false);
+    let profilers = profilers(args)?;
     let summary = record(args, talk, &options, (&mut child, &stop, &started));
+    let profiles = finished(profilers, &spool);
     if let Some(child) = child {
         child.leave(started.get(), talk);
     }
@@ -76,7 +79,41 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
         ));
         return Ok(());
     }
-    import(&spool, &output, args, talk)
+    import(&spool, &output, &profiles, args, talk)?;
+    if !args.keep_spool {
+        for path in &profiles {
+            // It was made by us, or is gone.
+            let _ = fs::remove_file(path);
+        }
+    }
+    Ok(())
+}
+
+/// Profilers in the JVMs that are recorded.
+fn profilers(args: &RecordArgs) -> Result<Vec<(i32, Profiler)>, Failure> {
+    let Some(named) = &args.jvm else {
+        return Ok(Vec::new());
+    };
+    let started = args
+        .pid
+        .iter()
+        .map(|pid| Ok((*pid, Profiler::start(named, *pid)?)));
+    started.collect()
+}
+
+/// Their profiles, beside the spool.
+fn finished(profilers: Vec<(i32, Profiler)>, spool: &Path) -> Vec<PathBuf> {
+    let mut profiles = Vec::new();
+    for (pid, profiler) in profilers {
+        let mut path = spool.as_os_str().to_owned();
+        path.push(format!(".{pid}.jfr"));
+        let path = PathBuf::from(path);
+        match profiler.finish(&path) {
+            Ok(()) => profiles.push(path),
+            Err(error) => talk::line(&format!("note: {}", error.message())),
+        }
+    }
+    profiles
 }
 
 /// What recording may take of memory, and what of it is for what.
@@ -319,7 +356,13 @@ fn tell_cost(summary: &Summary, output: &Path, talk: &TalkArgs) {
     }
 }
 
-fn import(spool: &Path, output: &Path, args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
+fn import(
+    spool: &Path,
+    output: &Path,
+    profiles: &[PathBuf],
+    args: &RecordArgs,
+    talk: &TalkArgs,
+) -> Result<(), Failure> {
     let options = ImportOptions {
         existing: if args.force {
             Existing::Replace
@@ -329,13 +372,27 @@ fn import(spool: &Path, output: &Path, args: &RecordArgs, talk: &TalkArgs) -> Re
         ..ImportOptions::new(output)
     };
     let mut teller = Teller::new(talk);
-    let sources = [spool.to_owned()];
+    let (with, missing) = written_beside(args);
+    for path in missing {
+        talk::line(&format!(
+            "note: `{}` was not written, and is no part of the recording (--with)",
+            shown(&path.display().to_string(), false)
+        ));
+    }
+    let sources: Vec<PathBuf> = std::iter::once(spool.to_owned())
+        .chain(with)
+        .chain(profiles.iter().cloned())
+        .collect();
     let result = whyslow_ingest::import(&sources, &options, &mut |at| teller.tell(at));
     teller.end();
     let report = result.map_err(|error| {
         Failure::from(error).hint(format!(
             "the spool is kept: whyslow import {} -o {}",
-            spool.display(),
+            sources
+                .iter()
+                .map(|source| source.display().to_string())
+                .collect::<Vec<_>>()
+                .join(" "),
             output.display()
         ))
     })?;
@@ -352,6 +409,11 @@ fn import(spool: &Path, output: &Path, args: &RecordArgs, talk: &TalkArgs) -> Re
         ));
     }
     Ok(())
+}
+
+/// What others wrote meanwhile, and what they did not write.
+fn written_beside(args: &RecordArgs) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    args.with.iter().cloned().partition(|path| path.exists())
 }
 
 /// A command that waits until it may run.

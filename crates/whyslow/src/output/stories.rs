@@ -376,6 +376,15 @@ impl Page<'_> {
             let frames: Vec<&str> = hop.stack.iter().take(FRAMES).map(String::as_str).collect();
             let _ = write!(words, ", stack {}", frames.join(" < "));
         }
+        if !hop.program.is_empty() {
+            let frames: Vec<&str> = hop
+                .program
+                .iter()
+                .take(FRAMES)
+                .map(String::as_str)
+                .collect();
+            let _ = write!(words, ", below {}", frames.join(" < "));
+        }
         let _ = write!(
             words,
             " [{:?}{}]",

@@ -11,6 +11,7 @@
 mod bytes;
 mod chunk;
 mod events;
+mod interval;
 mod metadata;
 mod pools;
 mod stacks;
@@ -375,7 +376,12 @@ impl Reader {
 
     fn finish(mut self) -> Read {
         let profile = &mut self.out.profile;
-        profile.interval = interval(&self.settings, self.is_wall);
+        let (interval, told_by) = interval::find(&self.settings, self.is_wall, &profile.points);
+        profile.interval = interval;
+        if interval.is_some() {
+            let fact = ("sample_interval_told_by".to_owned(), told_by.to_owned());
+            profile.facts.push(fact);
+        }
         let interval = profile.interval.unwrap_or(0);
         for point in &mut profile.points {
             // Until 4.2 the length was not told beside the count.
@@ -448,22 +454,3 @@ fn event_at(bytes: &[u8], at: usize) -> Option<(i64, usize, usize)> {
     let id = cursor.varint()?;
     (cursor.at() <= next).then_some((id, cursor.at(), next))
 }
-
-/// Time between samples of a thread, as the profiler was told.
-fn interval(settings: &BTreeMap<String, String>, is_wall: bool) -> Option<Ns> {
-    let number = |name: &str| {
-        let found = settings
-            .iter()
-            .find(|(of, _)| of.split_once('#').is_some_and(|(_, of)| of == name));
-        found
-            .and_then(|(_, value)| value.parse::<i64>().ok())
-            .filter(|ns| *ns > 0)
-    };
-    let own = number("wall").filter(|_| is_wall);
-    // `wall` stands for itself beside another event, `interval` for the event that was asked for.
-    own.or_else(|| number("interval"))
-        .or(is_wall.then_some(WALL_INTERVAL))
-}
-
-/// Of async-profiler, if nobody tells.
-const WALL_INTERVAL: Ns = 50_000_000;

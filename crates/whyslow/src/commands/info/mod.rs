@@ -1,5 +1,6 @@
 //! `info`: what a recording holds, what was lost, and what that means for answers.
 
+mod clocks;
 mod coverage;
 mod devices;
 mod marks;
@@ -53,7 +54,7 @@ fn of(opened: &Opened, args: &InfoArgs, talk: &TalkArgs) -> Result<(), Failure> 
     Ok(())
 }
 
-fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, StoreError> {
+fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, Failure> {
     let info = tables.info();
     let counts = counts(tables)?;
     let topics = metadata(tables)?.remove("topics").unwrap_or_default();
@@ -83,6 +84,7 @@ fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, StoreError> {
         coverage::table(info, &counts, &topics),
         row_counts(info),
     ];
+    answer.tables.extend(clocks::table(tables)?);
     let resolvers = resolvers::table(tables)?;
     if !resolvers.rows.is_empty() {
         answer.tables.push(resolvers);

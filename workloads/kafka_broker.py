@@ -1,0 +1,183 @@
+"""Apache Kafka, whose consumer lags on a slow disk: producers wait for what it reads.
+
+The broker sends the begin of a segment that is not in memory, with sendfile(); XFS holds the lock
+of the file meanwhile, and the producers' records go to the end of the same file. Who appends holds
+the log's lock in the broker, for which the other request handlers wait.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import random
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import watchdog
+from jvm_storage import CACHE, library
+from lab import Lab, UnavailableError, needs
+
+HERE = Path(__file__).resolve().parent / "kafka"
+VERSION = "3.9.1"
+PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+MIB = 96
+# A request to the disk takes so long while it is slow, in microseconds.
+SLOW_US = (150_000, 450_000)
+START_SECONDS = 60
+END_BYTES = 4 << 20
+
+
+def jars() -> str:
+    """The broker's class path, from Maven Central."""
+    folder = CACHE / f"kafka-{VERSION}"
+    if not folder.exists():
+        needs("mvn")
+        part = CACHE / f"kafka-{VERSION}.part"
+        shutil.rmtree(part, ignore_errors=True)
+        words = ["mvn", "-q", "-B", "-f", HERE / "pom.xml", PLUGIN]
+        words += ["-DincludeScope=runtime", f"-DoutputDirectory={part}"]
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise UnavailableError(f"Kafka cannot be fetched: {done.stdout[-500:]}")
+        part.rename(folder)
+    return f"{folder}/*"
+
+
+def ports(count: int) -> list[int]:
+    """Ports of loopback that nobody listens on."""
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    found = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return found
+
+
+class Broker:
+    """A broker with its log on the folder, and its metadata elsewhere."""
+
+    def __init__(self, lab: Lab, log: Path, options: list[str]) -> None:
+        self.lab = lab
+        self.classpath = jars()
+        data, control = ports(2)
+        self.address = f"127.0.0.1:{data}"
+        config = lab.folder / "server.properties"
+        config.write_text(
+            (HERE / "server.properties").read_text()
+            + f"listeners=PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{control}\n"
+            + f"controller.quorum.voters=1@127.0.0.1:{control}\n"
+            + f"log.dirs={log}\nmetadata.log.dir={lab.folder}/metadata\n"
+        )
+        lab.run(
+            "java", "-cp", self.classpath, "kafka.tools.StorageTool",
+            "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", config,
+        )  # fmt: skip
+        self.child = self.start([*options, "-Xmx512m", "kafka.Kafka", str(config)])
+        self._await(data)
+
+    def start(self, words: list[str], **pipes: Any) -> subprocess.Popen[bytes]:
+        """A JVM with the broker's classes."""
+        command = ["java", "-cp", f"{self.classpath}:{self.lab.folder}", *words]
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, **pipes}
+        child = subprocess.Popen(command, cwd=self.lab.folder, **pipes)
+        self.lab.will_undo("process", child.pid, watchdog.start_of(child.pid))
+        return child
+
+    def _await(self, port: int) -> None:
+        give_up = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+            except OSError as error:
+                if self.child.poll() is not None or time.monotonic() > give_up:
+                    raise UnavailableError("the broker does not start") from error
+                time.sleep(0.2)
+            else:
+                return
+
+    def stop(self) -> None:
+        self.child.terminate()
+        try:
+            self.child.wait(60)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            self.child.wait()
+
+
+def forget(folder: Path) -> None:
+    """Segments are no longer in memory, but for the end, to which is written."""
+    for path in folder.glob("orders-0/*.log"):
+        fd = os.open(path, os.O_RDONLY)
+        os.fsync(fd)
+        old = os.fstat(fd).st_size - END_BYTES
+        if old > 0:
+            os.posix_fadvise(fd, 0, old, os.POSIX_FADV_DONTNEED)
+        os.close(fd)
+
+
+def load(lab: Lab, broker: Broker, disk: Any, folder: Path, seconds: float, seed: int) -> list[Any]:
+    """Clients for so long, while the disk is slow now and then; requests that took long."""
+    truth = lab.folder / "requests.csv"
+    words = ["-Xmx256m", "Clients", broker.address, str(seconds), str(MIB), str(truth)]
+    clients = broker.start(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert clients.stdin is not None
+    assert clients.stdout is not None
+    if clients.stdout.readline() != b"filled\n":
+        raise UnavailableError("the clients cannot fill their topic")
+    forget(folder)
+    clients.stdin.write(b"\n")
+    clients.stdin.close()
+    dice = random.Random(seed)
+    try:
+        while clients.poll() is None:
+            time.sleep(dice.uniform(1, 2))
+            forget(folder)
+            if seed:
+                disk.tell(read_us=dice.randint(*SLOW_US))
+            time.sleep(dice.uniform(1, 2))
+            disk.tell(read_us=0)
+    finally:
+        disk.tell(read_us=0)
+        clients.wait(60)
+    with open(truth, newline="") as file:
+        return [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
+
+
+def work(
+    lab: Lab,
+    seconds: float,
+    profile: Path | None = None,
+    version: str = "4.4",
+    seed: int = 1,
+    started: Callable[[int], object] = lambda _: None,
+) -> dict[str, Any]:
+    """A seed of 0 leaves the disk fast. The profile is that of the broker, by async-profiler.
+
+    When it is started, its process is told.
+    """
+    needs("java", "javac")
+    disk = lab.disk(600)
+    folder = lab.mount(disk, "xfs", "-K")
+    lab.run("javac", "-cp", jars(), "-d", lab.folder, HERE / "Clients.java")
+    log = folder / "log"
+    log.mkdir()
+    options, out = [], lab.folder / "profile.jfr"
+    if profile and version == "jdk":
+        options = [f"-XX:StartFlightRecording=filename={out},settings=profile"]
+    elif profile:
+        asked = f"start,event=wall,interval=10ms,lock=1ms,jfr,chunktime=10,file={out}"
+        options = [f"-agentpath:{library(version)}={asked}"]
+    broker = Broker(lab, log, options)
+    try:
+        started(broker.child.pid)
+        slow = load(lab, broker, disk, log, seconds, seed)
+    finally:
+        broker.stop()
+    if profile:
+        shutil.copy(out, profile)
+    return {"pid": broker.child.pid, "disk": disk.name, "folder": str(log), "slow": slow}
