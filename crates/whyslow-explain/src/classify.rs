@@ -29,6 +29,9 @@ const TIMER_SOFTIRQ: i32 = 1;
 const NET_RX_SOFTIRQ: i32 = 3;
 const HRTIMER_SOFTIRQ: i32 = 8;
 
+/// A thread that got its lock says so at most so much later.
+const LAST_TURN_NS: Ns = 1_000_000;
+
 const ETIMEDOUT: i32 = 110;
 const EAGAIN: i32 = 11;
 
@@ -97,6 +100,9 @@ pub(crate) fn classify(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) ->
         }
         _ => {}
     }
+    if let Some(found) = in_turns(moment, sleep, call) {
+        return found;
+    }
     let Some(wake) = sleep.wakeup else {
         return Sleep::Is(without_wakeup(moment, sleep, call));
     };
@@ -108,6 +114,24 @@ pub(crate) fn classify(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) ->
         return Sleep::Is(Why::unknown("unknown"));
     };
     in_task(moment, sleep, call, waker)
+}
+
+/// A wait for a lock of the program in pieces: runtimes wake up now and then to look whether the lock is free,
+/// by a timer or because somebody wakes them for something else, and wait again. What ended such a piece did not
+/// hold the lock; who did, the runtime tells. The last piece ends by whoever let the lock go.
+fn in_turns(moment: &Moment, sleep: &Segment, call: Option<&Call>) -> Option<Sleep> {
+    if !moment.word(call?.name).starts_with("futex") {
+        return None;
+    }
+    let wait = moment.told_wait(sleep.utid, sleep.begin)?;
+    let is_last = wait.end < sleep.end + LAST_TURN_NS;
+    if is_last || sleep.waker == Some(wait.holder) || wait.holder == sleep.utid {
+        return None;
+    }
+    let why = Why::new("lock_program", Who::Thread(wait.holder), Grade::B)
+        .about(wait.object.map(Object::Lock))
+        .by(Proof::LockWait(wait.id));
+    Some(follow(sleep, wait.holder, why))
 }
 
 /// Whether a worker did nothing but pass on the end of a request: threads of journals and writeback do

@@ -62,6 +62,14 @@ fn the_kernel_proves_what_the_profile_suspects() {
     assert!(text(holder, "/mechanism").starts_with("block_"));
     let program = holder["program"].to_string();
     assert!(program.contains("transferFrom"), "{program}");
+    // Also where the monitor was waited for in pieces that a timer ended.
+    let parts = story["parts"].as_array().expect("parts");
+    let of_reader = parts.iter().filter(|part| {
+        text(part, "/culprit/name").starts_with("data-plane-kafka-network-thread-")
+            && text(part, "/root").starts_with("block_")
+    });
+    let share: f64 = of_reader.filter_map(|part| part["share"].as_f64()).sum();
+    assert!(share > 0.95, "{share}");
     // What the profile alone says stays beside it.
     let caveats = story["caveats"].to_string();
     assert!(caveats.contains("by the profile alone"), "{caveats}");

@@ -11,7 +11,7 @@ use whyslow_store::Tables;
 use super::columns::{Result, ranges, rows};
 use super::{
     Call, Cause, Context, Handler, LockWait, Moment, People, Recorded, Request, Segment, Stack,
-    State, Wake,
+    State, ToldWait, Wake,
 };
 
 /// How a device serves is seen from what it was asked for some time before …
@@ -226,10 +226,11 @@ impl Moment {
     }
 
     fn load_locks(&mut self, tables: &dyn Tables) -> Result<()> {
-        let ints = ["ts", "ts_end", "id", "utid", "callsite_id"];
-        let columns = (&ints[..], &["lock", "told_by"][..]);
+        let ints = ["ts", "ts_end", "id", "utid", "callsite_id", "holder_utid"];
+        let columns = (&ints[..], &["lock", "told_by", "confidence", "object"][..]);
         let (end, window) = (self.recording_end, Some(self.window()));
         let (words, mut found) = (&mut self.words, Vec::new());
+        let told = &mut self.told_waits;
         rows(tables, LockWaitRow::TABLE, columns, window, |cells, row| {
             let Some(utid) = cells.small(3, row) else {
                 return;
@@ -237,19 +238,34 @@ impl Moment {
             let Some(lock) = cells.word(0, row, words) else {
                 return;
             };
+            let (id, begin) = (cells.ints[2].at(row), cells.ints[0].at(row));
+            let end = cells.int(1, row).unwrap_or(end);
             // What profiles say of a program's locks is no evidence about the kernel.
-            if cells.word(1, row, words).is_some() {
-                return;
+            match cells.text(1, row) {
+                "" => found.push(LockWait {
+                    id,
+                    utid,
+                    begin,
+                    end,
+                    lock,
+                    callsite: cells.int(4, row),
+                }),
+                "event" if matches!(cells.text(2, row), "high" | "medium") => {
+                    let wait = cells.small(5, row).map(|holder| ToldWait {
+                        id,
+                        begin,
+                        end,
+                        holder,
+                        object: cells.word(3, row, words),
+                    });
+                    told.entry(utid).or_default().extend(wait);
+                }
+                _ => {}
             }
-            found.push(LockWait {
-                id: cells.ints[2].at(row),
-                utid,
-                begin: cells.ints[0].at(row),
-                end: cells.int(1, row).unwrap_or(end),
-                lock,
-                callsite: cells.int(4, row),
-            });
         })?;
+        for waits in self.told_waits.values_mut() {
+            waits.sort_by_key(|wait| (wait.begin, wait.id));
+        }
         found.sort_by_key(|row| (row.begin, row.id));
         for (place, row) in found.iter().enumerate() {
             self.locks_of

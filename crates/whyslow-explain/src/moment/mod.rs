@@ -125,6 +125,17 @@ pub(crate) struct LockWait {
     pub(crate) callsite: Option<i64>,
 }
 
+/// A wait for a lock of the program that its runtime tells of, with a holder that is no guess.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ToldWait {
+    pub(crate) id: i64,
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) holder: Utid,
+    /// Class of the lock.
+    pub(crate) object: Option<Word>,
+}
+
 /// A stack of a thread that was away from the CPU.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stack {
@@ -241,6 +252,7 @@ pub(crate) struct Moment {
     locks: Vec<LockWait>,
     locks_of: FxHashMap<Utid, Vec<u32>>,
     waits_for: FxHashMap<Word, Vec<u32>>,
+    told_waits: FxHashMap<Utid, Vec<ToldWait>>,
     stacks: Vec<Stack>,
     stacks_of: FxHashMap<Utid, Range<usize>>,
     handlers: Vec<Handler>,
@@ -377,6 +389,13 @@ impl Moment {
     pub(crate) fn waits_for(&self, lock: Word) -> impl Iterator<Item = &LockWait> {
         let rows = self.waits_for.get(&lock).into_iter().flatten();
         rows.map(|row| &self.locks[*row as usize])
+    }
+
+    /// The wait for a lock of its program that a thread was in then.
+    pub(crate) fn told_wait(&self, utid: Utid, at: Ns) -> Option<&ToldWait> {
+        let waits = self.told_waits.get(&utid)?;
+        let mut around = waits.iter().filter(|wait| wait.begin <= at);
+        around.rfind(|wait| at < wait.end)
     }
 
     /// The stack of a thread that was away from the CPU then.

@@ -363,7 +363,9 @@ pub(super) fn of_fact(key: &str) -> Class {
         | "tracer_patch"
         | "tracer_patchlevel"
         | "trace_buffering_scheme"
-        | "trace_creation_datetime" => Public,
+        | "trace_creation_datetime"
+        | "sample_interval_ns"
+        | "sample_interval_told_by" => Public,
         "lookup_file" => Object,
         _ => Text,
     }

@@ -381,6 +381,7 @@ mod tests {
         let facts = [
             ("zone", "Europe/Vienna"),
             ("mount_ns", "4026531832"),
+            ("sample_interval_ns", "9655615"),
             ("hostname", "acme"),
         ];
         for (id, (key, value)) in facts.into_iter().enumerate() {
@@ -397,7 +398,7 @@ mod tests {
         let mut symbols = Symbols::new();
         let rows = whyslow_store::rows::<MetadataRow>(&redacted, &mut symbols).expect("a test");
         let values: Vec<&str> = rows.iter().map(|row| symbols.get(row.value)).collect();
-        assert_eq!(values[..2], ["Europe/Vienna", "4026531832"]);
-        assert_ne!(values[2], "acme");
+        assert_eq!(values[..3], ["Europe/Vienna", "4026531832", "9655615"]);
+        assert_ne!(values[3], "acme");
     }
 }

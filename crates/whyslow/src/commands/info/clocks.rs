@@ -32,10 +32,12 @@ pub(super) fn table(tables: &dyn Tables) -> Result<Option<AnswerTable>, Failure>
     if !has("sample_gap") || !has("thread_state") {
         return Ok(None);
     }
-    let interval = super::metadata(tables)?
-        .get("sample_interval_ns")
-        .and_then(|interval| interval.parse().ok());
-    let mut late = late_by(&gaps(tables, interval.unwrap_or(0))?, &waits(tables)?);
+    let facts = super::metadata(tables)?;
+    let interval = facts.get("sample_interval_ns");
+    let Some(interval) = interval.and_then(|interval| interval.parse().ok()) else {
+        return Ok(None);
+    };
+    let mut late = late_by(&gaps(tables, interval)?, &waits(tables)?);
     let columns = vec![
         AnswerColumn::new("clocks", "clocks", Measure::Text),
         AnswerColumn::new("pairs", "waits both tell of", Measure::Count),
