@@ -8,7 +8,9 @@ use flate2::read::GzDecoder;
 
 use crate::archive;
 use crate::importers::ctf::layout;
-use crate::importers::{ftrace, jfr, jstack, perf, samplers, spool, strace, text};
+use crate::importers::{
+    blkparse, blktrace, ftrace, jfr, jstack, perf, samplers, spool, strace, text, tracedat,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
@@ -28,6 +30,12 @@ pub enum SourceKind {
     Samples(samplers::Form),
     /// Tracepoints as text, see [`crate::importers::ftrace`].
     Ftrace,
+    /// What `trace-cmd record` wrote, see [`crate::importers::tracedat`].
+    TraceDat,
+    /// Binary files of blktrace, or a folder with such, see [`crate::importers::blktrace`].
+    Blktrace,
+    /// What blkparse printed, see [`crate::importers::blkparse`].
+    Blkparse,
     /// What `perf record` wrote, see [`crate::importers::perf`].
     Perf,
 }
@@ -42,6 +50,9 @@ impl SourceKind {
             SourceKind::Jfr => "jfr",
             SourceKind::Perf => "perf",
             SourceKind::Ftrace => "ftrace",
+            SourceKind::TraceDat => "trace-cmd",
+            SourceKind::Blktrace => "blktrace",
+            SourceKind::Blkparse => "blkparse",
             SourceKind::Jstack => "jstack",
             SourceKind::Samples(samplers::Form::Collapsed) => "collapsed",
             SourceKind::Samples(samplers::Form::Speedscope) => "speedscope",
@@ -54,8 +65,9 @@ impl SourceKind {
 pub const SUPPORTED: &str = "an LTTng or other CTF 1.8 or CTF 2 trace (its directory, or a \
                              .tar, .tar.gz, .tar.xz, .tar.zst or .zip of it), a spool of \
                              `whyslow record`, a JFR file of async-profiler or the JDK (also \
-                             .gz), a perf.data file, the text of \
-                             `perf script`, `trace-cmd report` or a `trace` file of ftrace, thread dumps of a JVM (jstack, jcmd), stacks that are collapsed or of speedscope or Chrome, a log of `strace -f -ttt -T -y`, or a text file \
+                             .gz), a perf.data file, a trace.dat file of trace-cmd, files of \
+                             blktrace (or their folder), the text of \
+                             `perf script`, `trace-cmd report`, `blkparse` or a `trace` file of ftrace, thread dumps of a JVM (jstack, jcmd), stacks that are collapsed or of speedscope or Chrome, a log of `strace -f -ttt -T -y`, or a text file \
                              that begins with `whyslow-text 1`";
 
 #[derive(Debug, thiserror::Error)]
@@ -79,22 +91,7 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     };
     let about = fs::metadata(path).map_err(open)?;
     if about.is_dir() {
-        // refuse early what the directory scan would search in vain
-        fs::read_dir(path).map_err(open)?;
-        if spool::is_spool(path) {
-            return Ok(SourceKind::Spool);
-        }
-        return if path.join("manifest.json").is_file() && !path.join("metadata").exists() {
-            Err(DetectError::Recording {
-                path: path.to_owned(),
-            })
-        } else if layout::has_trace(path) {
-            Ok(SourceKind::Ctf)
-        } else {
-            Err(unsupported(
-                "a directory without a trace (no file called `metadata` in it)".to_owned(),
-            ))
-        };
+        return detect_folder(path);
     }
     if !about.is_file() {
         return Err(unsupported("not a file".to_owned()));
@@ -112,12 +109,22 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     if perf::is_perf(&head) {
         return Ok(SourceKind::Perf);
     }
+    if tracedat::is_trace_dat(&head) {
+        return Ok(SourceKind::TraceDat);
+    }
+    // Of a CPU that did nothing there is a file all the same, without content that could tell.
+    if blktrace::is_blktrace(&head) || head.is_empty() && blktrace::is_empty_part(path) {
+        return Ok(SourceKind::Blktrace);
+    }
     let text = String::from_utf8_lossy(&head);
     if strace::is_log(&text) {
         return Ok(SourceKind::Strace);
     }
     if jstack::is_dump(&text) {
         return Ok(SourceKind::Jstack);
+    }
+    if blkparse::is_log(&text) {
+        return Ok(SourceKind::Blkparse);
     }
     if ftrace::is_trace(&text) {
         return Ok(SourceKind::Ftrace);
@@ -129,6 +136,35 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
         return Ok(SourceKind::Ctf);
     }
     Err(unsupported(describe(&head)))
+}
+
+fn detect_folder(path: &Path) -> Result<SourceKind, DetectError> {
+    let open = |source| DetectError::Open {
+        path: path.to_owned(),
+        source,
+    };
+    // refuse early what the directory scan would search in vain
+    fs::read_dir(path).map_err(open)?;
+    if spool::is_spool(path) {
+        return Ok(SourceKind::Spool);
+    }
+    if path.join("manifest.json").is_file() && !path.join("metadata").exists() {
+        return Err(DetectError::Recording {
+            path: path.to_owned(),
+        });
+    }
+    if layout::has_trace(path) {
+        return Ok(SourceKind::Ctf);
+    }
+    let parts = blktrace::BlktraceSource::files_of(path).map_err(open)?;
+    if !parts.is_empty() {
+        return Ok(SourceKind::Blktrace);
+    }
+    Err(DetectError::Unsupported {
+        path: path.to_owned(),
+        seen: "a directory without a trace (no file called `metadata` in it, none of blktrace)"
+            .to_owned(),
+    })
 }
 
 /// Enough for any magic number and a first line.
@@ -157,7 +193,10 @@ fn is_text(head: &[u8]) -> bool {
 fn describe(head: &[u8]) -> String {
     const MAGICS: [(&[u8], &str); 8] = [
         (b"", "an empty file"),
-        (b"\x17\x08\x44tracing", "a trace.dat file of trace-cmd"),
+        (
+            b"\x17\x08\x44tracing",
+            "a trace.dat file of trace-cmd of a version other than 6 and 7",
+        ),
         (b"PAR1", "a Parquet file"),
         (b"\x7fELF", "an ELF file"),
         (
@@ -175,6 +214,9 @@ fn describe(head: &[u8]) -> String {
         if head == magic || !magic.is_empty() && head.starts_with(magic) {
             return what.to_owned();
         }
+    }
+    if let Some(version) = blktrace::strange_version(head) {
+        return format!("a file of blktrace of version {version} (7 is read)");
     }
     let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
     match std::str::from_utf8(line) {
@@ -211,6 +253,17 @@ mod tests {
         );
         check(b"", "an empty file");
         check(b"PERFILE2\x68", "perf");
+        check(b"\x17\x08\x44tracing6\0", "trace-cmd");
+        check(
+            b"\x17\x08\x44tracing0.6\0",
+            "a trace.dat file of trace-cmd of a version other than 6 and 7",
+        );
+        check(b"\x07tae", "blktrace");
+        check(b"eat\x08", "a file of blktrace of version 8 (7 is read)");
+        check(
+            b"  7,0    0        1     0.000000000   104  Q  WS 2048 + 8 [dd]\n",
+            "blkparse",
+        );
         check(
             b"\xc1\x1f\xfc\xc1abc",
             "a stream of a CTF trace (name its directory instead)",

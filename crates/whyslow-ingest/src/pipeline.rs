@@ -2,10 +2,10 @@
 
 mod account;
 mod ctf_source;
-mod perf_source;
 mod profile_source;
 mod session;
 mod spool_source;
+mod stream_source;
 mod text_source;
 
 use std::ops::ControlFlow;
@@ -20,10 +20,10 @@ use whyslow_model::tables::Collected;
 use whyslow_model::{Ns, Symbols};
 use whyslow_store::{Existing, RecordingInfo, RecordingWriter, SourceInfo, StoreError};
 
-use self::perf_source::PerfQueue;
 use self::profile_source::ProfileQueue;
 use self::session::{Outcome, Session};
 use self::spool_source::SpoolSource;
+use self::stream_source::StreamQueue;
 use self::text_source::TextQueue;
 use crate::archive::ArchiveError;
 use crate::detect::{DetectError, SourceKind, detect};
@@ -135,6 +135,8 @@ pub enum ImportError {
     Samples { path: PathBuf, reason: String },
     #[error("failed to read `{}`: {reason}", path.display())]
     Perf { path: PathBuf, reason: &'static str },
+    #[error("failed to read `{}`: {reason}", path.display())]
+    Malformed { path: PathBuf, reason: String },
     #[error("`{}` has no whole block: its recorder ended before it wrote one", path.display())]
     EmptySpool { path: PathBuf },
     #[error(
@@ -226,7 +228,7 @@ struct Opened {
     spools: Vec<SpoolSource>,
     texts: TextQueue,
     profiles: ProfileQueue,
-    perfs: PerfQueue,
+    streams: StreamQueue,
     kinds: Vec<SourceKind>,
 }
 
@@ -245,7 +247,7 @@ impl Opened {
         let (mut texts, mut kinds) = (TextQueue::default(), Vec::new());
         let mut spools: Vec<SpoolSource> = Vec::new();
         let mut profiles = ProfileQueue::default();
-        let mut perfs = PerfQueue::default();
+        let mut streams = StreamQueue::default();
         for (index, path) in sources.iter().enumerate() {
             let kind = detect(path)?;
             match kind {
@@ -263,11 +265,15 @@ impl Opened {
                     profiles.add_samples((index, form), path, shift(index))?;
                 }
                 SourceKind::Jstack => profiles.add_jstack(index, path, shift(index))?,
-                SourceKind::Perf => perfs.add(index, path, shift(index))?,
+                SourceKind::Perf => streams.add_perf(index, path, shift(index))?,
+                SourceKind::TraceDat => streams.add_trace_dat(index, path, shift(index))?,
+                SourceKind::Blktrace => streams.add_blktrace(index, path, shift(index)),
+                SourceKind::Blkparse => texts.add_blkparse(index, path, shift(index))?,
             }
             kinds.push(kind);
         }
         profiles.seal();
+        streams.seal()?;
         // What is read to its end before the next is begun cannot be merged.
         if spools.len() > 1 || !spools.is_empty() && !traces.is_empty() {
             let other = if traces.is_empty() {
@@ -304,7 +310,7 @@ impl Opened {
             spools,
             texts,
             profiles,
-            perfs,
+            streams,
             kinds,
         })
     }
@@ -317,7 +323,7 @@ impl Opened {
     ) -> Result<Outcome<S>, ImportError> {
         let mut session = Session::new(
             sink,
-            (self.texts, self.profiles, self.perfs),
+            (self.texts, self.profiles, self.streams),
             cancel,
             progress,
         );

@@ -1,5 +1,8 @@
 //! Readers of foreign formats, one folder or file each.
 
+pub mod blkparse;
+pub mod blktrace;
+mod bytes;
 pub mod ctf;
 pub mod ftrace;
 pub mod jfr;
@@ -10,6 +13,8 @@ pub mod samplers;
 pub(crate) mod spool;
 
 pub mod strace;
+pub mod streamed;
 pub mod task_state;
 pub mod text;
+pub mod tracedat;
 pub mod tracepoint;

@@ -9,12 +9,12 @@ use whyslow_model::{Ns, Symbols};
 use whyslow_store::{RecordingWriter, StoreError};
 
 use super::account::Account;
-use super::perf_source::PerfQueue;
 use super::profile_source::ProfileQueue;
+use super::stream_source::StreamQueue;
 use super::text_source::{Entry, TextQueue};
 use super::{AnomalyReport, ImportError, Progress, RecordCounts, Stage};
 use crate::detect::SourceKind;
-use crate::importers::perf::Item;
+use crate::importers::streamed::Item;
 use crate::limits;
 use crate::sorter::Sorter;
 use crate::trackers::Trackers;
@@ -49,7 +49,7 @@ pub(super) struct Session<'o, S> {
     sorter: Sorter,
     texts: TextQueue,
     profiles: ProfileQueue,
-    perfs: PerfQueue,
+    streams: StreamQueue,
     cancel: &'o AtomicBool,
     progress: &'o mut dyn FnMut(Progress),
     events: u64,
@@ -73,7 +73,7 @@ pub(super) struct Outcome<S> {
 impl<'o, S: RowSink> Session<'o, S> {
     pub(super) fn new(
         sink: S,
-        (texts, profiles, perfs): (TextQueue, ProfileQueue, PerfQueue),
+        (texts, profiles, streams): (TextQueue, ProfileQueue, StreamQueue),
         cancel: &'o AtomicBool,
         progress: &'o mut dyn FnMut(Progress),
     ) -> Session<'o, S> {
@@ -89,7 +89,7 @@ impl<'o, S: RowSink> Session<'o, S> {
             sorter: Sorter::default(),
             texts,
             profiles,
-            perfs,
+            streams,
             cancel,
             progress,
             events: 0,
@@ -113,8 +113,8 @@ impl<'o, S: RowSink> Session<'o, S> {
         if self.profiles.is_due(event.ts) {
             self.profiles_until(Some(event.ts))?;
         }
-        if self.perfs.is_due(event.ts) {
-            self.perfs_until(Some(event.ts))?;
+        if self.streams.is_due(event.ts) {
+            self.streams_until(Some(event.ts))?;
         }
         self.track(event)
     }
@@ -146,7 +146,7 @@ impl<'o, S: RowSink> Session<'o, S> {
     /// Writes what is still open, and the account.
     pub(super) fn finish(mut self) -> Result<Outcome<S>, ImportError> {
         if self.failed.is_none() {
-            let _ = self.perfs_until(None);
+            let _ = self.streams_until(None);
         }
         if self.failed.is_none() {
             let _ = self.texts_until(None);
@@ -160,7 +160,7 @@ impl<'o, S: RowSink> Session<'o, S> {
         let (begin_ns, end_ns) = self.sorter.range();
         let (symbols, sink) = (&mut self.symbols, &mut self.sink);
         self.trackers.finish(end_ns, symbols, sink);
-        self.perfs.close_account(&mut self.account);
+        self.streams.close_account(&mut self.account);
         self.account.add_late(self.sorter.late());
         self.account.add_tracked(self.trackers.anomalies());
         self.account.write(symbols, sink);
@@ -236,9 +236,9 @@ impl<'o, S: RowSink> Session<'o, S> {
     }
 
     #[cold]
-    fn perfs_until(&mut self, ts: Option<Ns>) -> ControlFlow<()> {
-        let mut perfs = std::mem::take(&mut self.perfs);
-        let flow = perfs.until(ts, &mut |item, (done, all)| {
+    fn streams_until(&mut self, ts: Option<Ns>) -> ControlFlow<()> {
+        let mut streams = std::mem::take(&mut self.streams);
+        let flow = streams.until(ts, &mut |item, (done, all)| {
             if self.events.is_multiple_of(PROGRESS_EVENTS) {
                 self.progress(done, all);
             }
@@ -252,7 +252,7 @@ impl<'o, S: RowSink> Session<'o, S> {
                 }
             }
         });
-        self.perfs = perfs;
+        self.streams = streams;
         flow.unwrap_or_else(|error| self.fail(error))
     }
 

@@ -12,6 +12,7 @@ use whyslow_model::stat::{self, Stat};
 use super::ImportError;
 use super::account::{Account, LogEntry};
 use super::written;
+use crate::importers::blkparse;
 use crate::importers::ftrace;
 use crate::importers::strace::{self, Origin};
 use crate::importers::text::{self, Item, LINE_BYTES_MAX, Line, Room};
@@ -142,6 +143,31 @@ impl TextQueue {
             (&stat::FTRACE_CLOCK_GUESSED, u64::from(trace.events > 0)),
         ];
         text.counts = trace.unused;
+        self.index(text);
+        Ok(())
+    }
+
+    /// Requests that blkparse printed.
+    pub(super) fn add_blkparse(
+        &mut self,
+        source: usize,
+        path: &Path,
+        shift_ns: Ns,
+    ) -> Result<(), ImportError> {
+        let log = blkparse::translate(&read(path)?, written(path), limits::LOG_EXAMPLES_MAX);
+        let mut text = Text::new(("blkparse", source), log.text, shift_ns);
+        text.bad_count = log.bad_count;
+        text.bad = log
+            .bad
+            .into_iter()
+            .map(|bad| text.bad_line(bad.line, bad.offset, &bad.what))
+            .collect();
+        text.bad_stat = &stat::BLKPARSE_LINE_BAD;
+        text.remarks = vec![
+            (&stat::EVENT_NOT_USED, log.unused.values().sum()),
+            (&stat::BLKPARSE_CLOCK_GUESSED, u64::from(log.events > 0)),
+        ];
+        text.counts = log.unused;
         self.index(text);
         Ok(())
     }

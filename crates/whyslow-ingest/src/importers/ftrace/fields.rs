@@ -23,6 +23,8 @@ impl<'t> Fields<'t> {
             "block_plug" | "block_unplug" => Some(()),
             event if event.starts_with("block_") => fields.block(event, text),
             event if event.starts_with("sys_") => fields.named_call(text),
+            "sched_switch" => fields.switch(text),
+            "sched_wakeup" | "sched_wakeup_new" | "sched_waking" => fields.wakeup(text),
             _ => None,
         };
         if read.is_none() {
@@ -56,6 +58,36 @@ impl<'t> Fields<'t> {
             self.add(field_of(event, key), value_of(key, printed));
             at = next;
         }
+    }
+
+    /// `dd:183 [120] R ==> sh:184 [120]`, as trace-cmd prints it.
+    fn switch(&mut self, text: &'t str) -> Option<()> {
+        let (prev, next) = text.split_once(" ==> ")?;
+        let (comm, pid, prio, state) = task(prev)?;
+        self.add("prev_comm", Value::Str(comm.as_bytes()));
+        self.number("prev_pid", pid)?;
+        self.number("prev_prio", prio)?;
+        // Older ones name these two as kernels before 4.14 did.
+        let state = match state {
+            "x" => Some(0x40),
+            "W" => Some(0x80),
+            state => self::state(state),
+        };
+        self.add("prev_state", state.map_or(Value::Absent, Value::Signed));
+        let (comm, pid, prio, _) = task(next)?;
+        self.add("next_comm", Value::Str(comm.as_bytes()));
+        self.number("next_pid", pid)?;
+        self.number("next_prio", prio)
+    }
+
+    /// `sh:184 [120] CPU:001`
+    fn wakeup(&mut self, text: &'t str) -> Option<()> {
+        let (comm, pid, prio, rest) = task(text)?;
+        let (_, cpu) = rest.rsplit_once("CPU:")?;
+        self.add("comm", Value::Str(comm.as_bytes()));
+        self.number("pid", pid)?;
+        self.number("prio", prio)?;
+        self.number("target_cpu", cpu)
     }
 
     /// `NR 33 (b, 1, 55a01f2c19bc, 0, 7, b)`, `NR 33 = 1`.
@@ -147,6 +179,15 @@ impl<'t> Fields<'t> {
         }
         Some(())
     }
+}
+
+/// Name, number and priority of `dd:183 [120] R`, and what stands behind them. A name may have anything in it.
+fn task(text: &str) -> Option<(&str, &str, &str, &str)> {
+    let open = text.rfind(" [")?;
+    let (who, rest) = (&text[..open], &text[open + 2..]);
+    let (prio, behind) = rest.split_once(']')?;
+    let (comm, pid) = who.rsplit_once(':')?;
+    Some((comm, pid, prio, behind.trim()))
 }
 
 /// Begin and end of the next `key=` from there on, and where its value begins.

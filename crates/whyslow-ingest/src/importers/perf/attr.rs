@@ -1,6 +1,6 @@
 //! `perf_event_attr`: what was asked of one event, and by that the layout of its records.
 
-use super::bytes::Bytes;
+use crate::importers::bytes::Bytes;
 
 pub(super) const IP: u64 = 1;
 pub(super) const TID: u64 = 1 << 1;

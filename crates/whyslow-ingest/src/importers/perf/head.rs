@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use super::attr::Attr;
-use super::bytes::Bytes;
+use crate::importers::bytes::Bytes;
 
 const MAGIC: &[u8; 8] = b"PERFILE2";
 const MAGIC_SWAPPED: &[u8; 8] = b"2ELIFREP";

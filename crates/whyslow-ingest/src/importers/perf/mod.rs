@@ -3,7 +3,6 @@
 //! A file may be of any size: its records are read once, put in order a round at a time, and handed on.
 
 mod attr;
-mod bytes;
 mod head;
 mod maps;
 mod names;
@@ -11,6 +10,7 @@ mod order;
 mod reader;
 mod record;
 mod samples;
+mod told;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -18,15 +18,15 @@ use std::path::Path;
 
 use whyslow_model::Ns;
 use whyslow_model::event::{Body, Context, Event, Loss, LossKind, PrevState, StateProcess};
-use whyslow_model::syscall::Abi;
 
+use super::bytes::Bytes;
+pub use super::streamed::Item;
 use super::task_state;
-use super::tracepoint::Facts;
 use super::tracepoint::blob::Blob;
 use super::tracepoint::format::Format;
 use super::tracepoint::raw::RawClass;
+use super::tracepoint::{Facts, abi_of};
 use attr::{Attr, TRACEPOINT};
-use bytes::Bytes;
 pub use head::{PerfError, is_perf};
 use maps::{KERNEL, Maps};
 use names::Names;
@@ -38,14 +38,6 @@ use samples::Away;
 const MISC_COMM_EXEC: u16 = 1 << 13;
 const MISC_SWITCH_OUT: u16 = 1 << 13;
 const MISC_SWITCH_PREEMPT: u16 = 1 << 14;
-
-/// What a file gives.
-pub enum Item<'a> {
-    Event(Event<'a>),
-    /// Of something that was there before the first record.
-    Before(Event<'a>),
-    Loss(Loss<'a>),
-}
 
 /// What is to be told of a file besides its records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -468,16 +460,6 @@ fn classes(
     }
     let has_switches = recorded.iter().any(|format| format.name == "sched_switch");
     (found, has_switches)
-}
-
-fn abi_of(arch: &str) -> Option<Abi> {
-    match arch {
-        "x86_64" => Some(Abi::X86_64),
-        "aarch64" | "arm64" => Some(Abi::Aarch64),
-        "i386" | "i486" | "i586" | "i686" => Some(Abi::I386),
-        arch if arch.starts_with("arm") => Some(Abi::Arm),
-        _ => None,
-    }
 }
 
 /// The last record is taken to be from when the file was written.

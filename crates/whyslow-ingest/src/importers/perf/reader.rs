@@ -8,10 +8,10 @@ use std::path::Path;
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use super::attr::{Attr, IDENTIFIER};
-use super::bytes::Bytes;
 use super::head::{Head, PerfError, Told};
 use super::order::{Order, Pending};
 use super::record::{HEADER_BYTES, Header, kind};
+use crate::importers::bytes::Bytes;
 
 const BUFFER_BYTES: usize = 1 << 20;
 /// What one compressed record may become: the buffer of a CPU is no larger.

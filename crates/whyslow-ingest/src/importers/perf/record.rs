@@ -3,7 +3,7 @@
 use super::attr::{
     ADDR, Attr, CALLCHAIN, CPU, ID, IDENTIFIER, IP, PERIOD, RAW, READ, STREAM_ID, TID, TIME,
 };
-use super::bytes::Bytes;
+use crate::importers::bytes::Bytes;
 
 /// Of `perf_event_header.type`.
 pub(super) mod kind {

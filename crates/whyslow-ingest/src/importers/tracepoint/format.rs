@@ -82,7 +82,7 @@ impl Format {
 
 impl Field {
     /// Of what follows `field:`.
-    fn parse(text: &str) -> Option<Self> {
+    pub(in crate::importers) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(';').map(str::trim);
         let declared = parts.next()?;
         let (mut offset, mut size, mut is_signed) = (None, None, false);

@@ -65,6 +65,17 @@ pub(in crate::importers) struct Facts {
     pub(in crate::importers) pids_are_tids: bool,
 }
 
+/// By the name that the kernel has for its machine.
+pub(in crate::importers) fn abi_of(arch: &str) -> Option<Abi> {
+    match arch {
+        "x86_64" => Some(Abi::X86_64),
+        "aarch64" | "arm64" => Some(Abi::Aarch64),
+        "i386" | "i486" | "i586" | "i686" => Some(Abi::I386),
+        arch if arch.starts_with("arm") => Some(Abi::Arm),
+        _ => None,
+    }
+}
+
 /// Wanted fields of one event, by the place that its table gave them.
 #[derive(Clone, Copy)]
 pub(in crate::importers) struct Fields<'e, 'a> {

@@ -1,39 +1,39 @@
 //! Reading of bytes in the order of the machine that wrote them; what is not there is `None`.
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bytes<'b> {
+pub(in crate::importers) struct Bytes<'b> {
     rest: &'b [u8],
     is_big_endian: bool,
 }
 
 impl<'b> Bytes<'b> {
-    pub(super) fn new(rest: &'b [u8], is_big_endian: bool) -> Self {
+    pub(in crate::importers) fn new(rest: &'b [u8], is_big_endian: bool) -> Self {
         Self {
             rest,
             is_big_endian,
         }
     }
 
-    pub(super) fn left(&self) -> usize {
+    pub(in crate::importers) fn left(&self) -> usize {
         self.rest.len()
     }
 
     #[inline]
-    pub(super) fn take(&mut self, count: usize) -> Option<&'b [u8]> {
+    pub(in crate::importers) fn take(&mut self, count: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
         Some(taken)
     }
 
-    pub(super) fn skip(&mut self, count: usize) -> Option<()> {
+    pub(in crate::importers) fn skip(&mut self, count: usize) -> Option<()> {
         self.take(count).map(drop)
     }
 
-    pub(super) fn byte(&mut self) -> Option<u8> {
+    pub(in crate::importers) fn byte(&mut self) -> Option<u8> {
         Some(self.take(1)?[0])
     }
 
-    pub(super) fn u16(&mut self) -> Option<u16> {
+    pub(in crate::importers) fn u16(&mut self) -> Option<u16> {
         let bytes = self.take(2)?.try_into().ok()?;
         Some(if self.is_big_endian {
             u16::from_be_bytes(bytes)
@@ -43,7 +43,7 @@ impl<'b> Bytes<'b> {
     }
 
     #[inline]
-    pub(super) fn u32(&mut self) -> Option<u32> {
+    pub(in crate::importers) fn u32(&mut self) -> Option<u32> {
         let bytes = self.take(4)?.try_into().ok()?;
         Some(if self.is_big_endian {
             u32::from_be_bytes(bytes)
@@ -52,12 +52,12 @@ impl<'b> Bytes<'b> {
         })
     }
 
-    pub(super) fn i32(&mut self) -> Option<i32> {
+    pub(in crate::importers) fn i32(&mut self) -> Option<i32> {
         self.u32().map(|value| value as i32)
     }
 
     #[inline]
-    pub(super) fn u64(&mut self) -> Option<u64> {
+    pub(in crate::importers) fn u64(&mut self) -> Option<u64> {
         let bytes = self.take(8)?.try_into().ok()?;
         Some(if self.is_big_endian {
             u64::from_be_bytes(bytes)
@@ -67,13 +67,13 @@ impl<'b> Bytes<'b> {
     }
 
     /// Characters up to a zero, or to the end.
-    pub(super) fn text(&self) -> &'b [u8] {
+    pub(in crate::importers) fn text(&self) -> &'b [u8] {
         let end = self.rest.iter().position(|byte| *byte == 0);
         &self.rest[..end.unwrap_or(self.rest.len())]
     }
 
     /// A text in room whose size stands before it.
-    pub(super) fn sized_text(&mut self) -> Option<&'b [u8]> {
+    pub(in crate::importers) fn sized_text(&mut self) -> Option<&'b [u8]> {
         let size = self.u32()? as usize;
         let room = Self {
             rest: self.take(size)?,
