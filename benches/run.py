@@ -3,7 +3,7 @@
 
     ./dev bench              all parts
     ./dev bench decode       only those parts: decode, import, scale, questions, views, explain, tiles,
-                             ui, cost, load
+                             ui, cost, load, profiles
     ./dev bench --write      and put the tables into docs/performance.md, those of the parts measured
     ./dev bench views --only 'block|irq'    only the questions with such names
 
@@ -26,6 +26,7 @@ from pathlib import Path
 import cost
 import load
 import pages
+import profiles
 import stories
 import tiles
 import views
@@ -481,6 +482,37 @@ def bench_load(work, _):
     return "\n".join(texts)
 
 
+def bench_profiles(work, _):
+    """Large profiles, and who else reads them."""
+    subprocess.run(profiles.BUILD, cwd=ROOT, check=True)
+    notes = profiles.Notes()
+    texts = []
+    large = profiles.attempt(notes, "JFR", lambda: profiles.make_jfr(work))
+    if large:
+        events, samples, size = large
+        contestants = profiles.jfr_contestants(work, TARGET / "examples/profile", WHYSLOW, notes)
+        result = interleaved(contestants)
+        notes += profiles.missed(result)
+        texts.append(table(
+            f"A JFR file of {size / 1e6:.0f} MB: {samples:,} samples of {events:,} events in {profiles.JFR_CHUNKS} chunks",
+            ["reader", "CPU s", "wall s", "MiB", "CPU to ours (read, sorted)"], profiles.jfr_rows(result)) + said(notes))
+        of_answers = interleaved(profiles.answers(work, WHYSLOW))
+        rows = [[name, f"{got['wall'] * 1000:.0f}", f"{got['cpu'] * 1000:.0f}", f"{got['rss']:.0f}", late(got, profiles.MARK_MS) or "–"]
+                for name, got in of_answers.items()]
+        texts.append(table("Answers from the recording of that file (ms)", ["question", "wall", "CPU", "MiB", "missed"], rows))
+    notes = profiles.Notes()
+    rows = []
+    for megabytes in profiles.PERF_MB:
+        samples = profiles.attempt(notes, f"perf.data of {megabytes} MB", lambda: profiles.make_perf(work, megabytes))
+        if samples:
+            result = interleaved(profiles.perf_contestants(work, WHYSLOW, megabytes), runs=3 if megabytes < 1000 else 1)
+            rows += profiles.perf_rows(megabytes, samples, result)
+        (work / f"large-{megabytes}.data").unlink(missing_ok=True)
+    if rows:
+        texts.append(table("perf.data against size (CPU samples with stacks; 3 runs, of a gigabyte one)", profiles.PERF_HEADER, rows) + said(notes))
+    return "\n".join(texts) or said(notes)
+
+
 def said(notes):
     """Notes below a table."""
     text = "".join(f"{note}.\n" for note in notes)
@@ -490,7 +522,7 @@ def said(notes):
 
 ONLY = re.compile("")
 PARTS = {"decode": bench_decode, "import": bench_import, "scale": bench_scale, "questions": bench_questions, "views": bench_views,
-         "explain": bench_explain, "tiles": bench_tiles, "ui": bench_ui, "cost": bench_cost, "load": bench_load}
+         "explain": bench_explain, "tiles": bench_tiles, "ui": bench_ui, "cost": bench_cost, "load": bench_load, "profiles": bench_profiles}
 BEGIN = "<!-- measured by `./dev bench --write` from here to the end -->\n"
 
 
@@ -506,7 +538,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="whyslow-bench-") as folder:
         work = Path(folder)
         # What is recorded needs none.
-        traces = {} if set(arguments.parts) and set(arguments.parts) <= {"cost", "explain", "load", "tiles", "ui"} else find_traces(work)
+        traces = {} if set(arguments.parts) and set(arguments.parts) <= {"cost", "explain", "load", "profiles", "tiles", "ui"} else find_traces(work)
         for name in arguments.parts or PARTS:
             texts.append(PARTS[name](work, traces))
     if arguments.write:

@@ -52,6 +52,7 @@ pub use query::{Bins, DeviceRef, Filter, Kind, Question, Sort, Verb, Weight};
 pub use resolvers::{Resolver, resolvers};
 pub use rows::interval_of;
 pub use verbs::log::LogRow;
+pub use verbs::summed::{Counts, StackSum};
 pub use volumes::Volumes;
 
 use std::ops::ControlFlow;
@@ -147,6 +148,25 @@ pub fn each_row(
     answer.caveats = caveats::about(&context, spec, &[])?;
     verbs::log::each_row(&context, spec, columns, each)?;
     Ok(answer)
+}
+
+/// Samples of a question about stacks added up by thread, state and stack, in the order in which the first of
+/// each was met, with the answer's header.
+pub fn sum_stacks<C: Counts>(
+    tables: &dyn Tables,
+    question: &Question,
+    counts: &C,
+) -> Result<(Answer, Vec<StackSum>), AnalysisError> {
+    let context = Context::new(tables, question)?;
+    let spec = spec(question)?;
+    let mut answer = header(&context)?;
+    if let Some(missing) = caveats::missing(&context, spec) {
+        answer.caveats.push(missing);
+        return Ok((answer, Vec::new()));
+    }
+    answer.caveats = caveats::about(&context, spec, &[])?;
+    let sums = verbs::summed::stacks(&context, counts)?;
+    Ok((answer, sums))
 }
 
 fn header(context: &Context<'_>) -> Result<Answer, AnalysisError> {

@@ -7,7 +7,7 @@ use whyslow_model::Ns;
 use whyslow_store::Tables;
 
 use crate::ExportError;
-use crate::stacks::{About, Callsites, Mark, StackQuestion, each_sample};
+use crate::stacks::{About, Callsites, Mark, StackQuestion, each_sum};
 
 /// A thread as profiles name it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,12 +52,12 @@ impl Profile {
         let callsites = Callsites::read(tables)?;
         let mut threads = Threads::default();
         let mut weights: BTreeMap<_, Weight> = BTreeMap::new();
-        let about = each_sample(tables, question, &mut |sample| {
+        let about = each_sum(tables, question, &mut |sample, count| {
             let thread = threads.place(sample.comm, sample.pid, sample.tid);
             let state = sample.state.map(str::to_owned);
             let weight = weights.entry((thread, state, sample.place())).or_default();
             weight.time = weight.time.saturating_add(sample.dur);
-            weight.count += 1;
+            weight.count += count;
         })?;
         Ok(Self {
             callsites,

@@ -2,8 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use whyslow_analysis::{Filter, Kind, LogRow, Question, Verb, each_row};
-use whyslow_model::answer::LossNote;
+use whyslow_analysis::{
+    Counts, Filter, Kind, LogRow, Question, StackSum, Verb, each_row, sum_stacks,
+};
+use whyslow_model::answer::{Answer, LossNote};
 use whyslow_model::tables::{CallsiteRow, FrameRow, MetadataRow, TraceStatRow};
 use whyslow_model::{Ns, Symbols, Window, stat};
 use whyslow_store::{Tables, rows};
@@ -283,14 +285,7 @@ pub fn each_sample(
     question: &StackQuestion,
     each: &mut dyn FnMut(&Sample<'_>),
 ) -> Result<About, ExportError> {
-    let info = tables.info();
-    // The first sample of a thread stands for a time before it.
-    let whole = Window::new(Ns::MIN, Ns::MAX);
-    let counting = Counting {
-        question,
-        window: question.window.unwrap_or(whole),
-        interval: interval(tables).unwrap_or(0),
-    };
+    let counting = Counting::of(tables, question);
     let mut gaps = counting.gaps(tables)?.into_iter().peekable();
     let asked = counting.asked(Kind::Stacks, question.weight.kinds());
     let header = each_row(tables, &asked, &COLUMNS, &mut |row| {
@@ -303,17 +298,56 @@ pub fn each_sample(
         ControlFlow::Continue(())
     })?;
     gaps.for_each(|gap| each(&gap.sample()));
+    Ok(about(tables, header))
+}
+
+/// The same, where nobody needs single samples: equal ones are one, with how many they are.
+pub(crate) fn each_sum(
+    tables: &dyn Tables,
+    question: &StackQuestion,
+    each: &mut dyn FnMut(&Sample<'_>, i64),
+) -> Result<About, ExportError> {
+    let counting = Counting::of(tables, question);
+    let mut gaps = counting.gaps(tables)?.into_iter().peekable();
+    let asked = counting.asked(Kind::Stacks, question.weight.kinds());
+    let (header, sums) = sum_stacks(tables, &asked, &counting)?;
+    for sum in &sums {
+        let begin = sum.first.max(counting.window.begin);
+        while let Some(gap) = gaps.next_if(|gap| gap.begin <= begin) {
+            each(&gap.sample(), 1);
+        }
+        each(&of_sum(sum, begin), sum.count);
+    }
+    gaps.for_each(|gap| each(&gap.sample(), 1));
+    Ok(about(tables, header))
+}
+
+fn of_sum(sum: &StackSum, begin: Ns) -> Sample<'_> {
+    Sample {
+        begin,
+        dur: sum.time,
+        comm: sum.comm.as_deref(),
+        pid: sum.pid,
+        tid: sum.tid,
+        state: sum.state.as_deref(),
+        callsite: sum.callsite,
+        mark: None,
+    }
+}
+
+fn about(tables: &dyn Tables, header: Answer) -> About {
+    let info = tables.info();
     let (begin, end) = header.window.unwrap_or((info.begin_ns, info.end_ns));
     let mut caveats = header.caveats;
     if without_times(tables) {
         caveats.push("samples of this profile have no times: numbers are samples, not time".into());
     }
-    Ok(About {
+    About {
         begin,
         end,
         losses: header.losses,
         caveats,
-    })
+    }
 }
 
 const COLUMNS: [&str; 9] = [
@@ -370,7 +404,66 @@ struct Counting<'q> {
     interval: Ns,
 }
 
-impl Counting<'_> {
+/// How long a sample counts.
+#[derive(Clone, Copy)]
+pub(crate) enum Rule {
+    /// As long as it stands for.
+    Time,
+    /// As many intervals as samples it is.
+    Number,
+    /// The same if it stands for no time.
+    NumberWithoutTime,
+}
+
+impl Counts for Counting<'_> {
+    type Rule = Rule;
+
+    fn rule(&self, kind: &str, state: Option<&str>) -> Option<Rule> {
+        let states = &self.question.states;
+        if !states.is_empty() && !state.is_some_and(|state| states.iter().any(|of| of == state)) {
+            return None;
+        }
+        match self.question.weight {
+            // A sampler's word for who runs: not away from a CPU, as far as it can tell.
+            Weight::OffCpu if kind == "wall" && state == Some("running") => None,
+            Weight::Samples if kind == "sample" => Some(Rule::NumberWithoutTime),
+            Weight::Samples => Some(Rule::Number),
+            Weight::OffCpu | Weight::Time => Some(Rule::Time),
+        }
+    }
+
+    #[inline]
+    fn time(&self, rule: Rule, (ts, length, credits): (Ns, Ns, Option<i64>)) -> Ns {
+        let (_, dur) = self.inside(ts, length);
+        let is_number = match rule {
+            Rule::Time => false,
+            Rule::Number => true,
+            Rule::NumberWithoutTime => length == 0,
+        };
+        if !is_number {
+            return dur;
+        }
+        // Where the window cuts it, as much of its samples as of its time.
+        // Without an interval there is no time to tell, but how many there were.
+        let counted = self.interval.max(1).saturating_mul(credits.unwrap_or(1));
+        match length {
+            0 => counted,
+            _ => (counted as f64 * dur as f64 / length as f64) as Ns,
+        }
+    }
+}
+
+impl<'q> Counting<'q> {
+    fn of(tables: &dyn Tables, question: &'q StackQuestion) -> Self {
+        // The first sample of a thread stands for a time before it.
+        let whole = Window::new(Ns::MIN, Ns::MAX);
+        Self {
+            question,
+            window: question.window.unwrap_or(whole),
+            interval: interval(tables).unwrap_or(0),
+        }
+    }
+
     fn asked(&self, kind: Kind, ops: &[&str]) -> Question {
         Question {
             window: self.question.window,
@@ -391,30 +484,10 @@ impl Counting<'_> {
 
     fn sample<'r>(&self, row: &'r LogRow<'_>) -> Option<Sample<'r>> {
         let state = row.text("state");
-        let states = &self.question.states;
-        if !states.is_empty() && !state.is_some_and(|state| states.iter().any(|of| of == state)) {
-            return None;
-        }
-        let kind = row.text("kind").unwrap_or_default();
-        let weight = self.question.weight;
-        // A sampler's word for who runs: not away from a CPU, as far as it can tell.
-        if weight == Weight::OffCpu && kind == "wall" && state == Some("running") {
-            return None;
-        }
+        let rule = self.rule(row.text("kind").unwrap_or_default(), state)?;
         let (ts, length) = (row.int("ts_ns")?, row.int("dur_ns").unwrap_or(0));
-        let (begin, mut dur) = self.inside(ts, length);
-        if weight == Weight::Samples && (kind != "sample" || length == 0) {
-            // Where the window cuts it, as much of its samples as of its time.
-            // Without an interval there is no time to tell, but how many there were.
-            let counted = self
-                .interval
-                .max(1)
-                .saturating_mul(row.int("credits").unwrap_or(1));
-            dur = match length {
-                0 => counted,
-                _ => (counted as f64 * dur as f64 / length as f64) as Ns,
-            };
-        }
+        let (begin, _) = self.inside(ts, length);
+        let dur = self.time(rule, (ts, length, row.int("credits")));
         Some(Sample {
             begin,
             dur,

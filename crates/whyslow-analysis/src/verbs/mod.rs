@@ -23,6 +23,7 @@ pub(crate) mod sharers;
 pub(crate) mod stacks;
 pub(crate) mod states;
 pub(crate) mod stats;
+pub(crate) mod summed;
 pub(crate) mod syscalls;
 pub(crate) mod threads;
 pub(crate) mod timeline;

@@ -10,7 +10,7 @@ use whyslow_store::Tables;
 
 use crate::ExportError;
 use crate::profile::Place;
-use crate::stacks::{About, Callsites, Frame, FrameKind, StackQuestion, each_sample};
+use crate::stacks::{About, Callsites, Frame, FrameKind, StackQuestion, each_sum};
 
 /// Most nodes that somebody is handed; the thinnest go first.
 pub const NODES_MAX: usize = 20_000;
@@ -155,12 +155,14 @@ impl Merged {
         question: &StackQuestion,
         side: Side,
     ) -> Result<About, ExportError> {
-        each_sample(tables, question, &mut |sample| {
+        each_sum(tables, question, &mut |sample, count| {
             let name = self.names.place(sample.comm.unwrap_or("?"));
             let times = self.times.entry((name, sample.place())).or_default();
             let time = &mut times[usize::from(side == Side::There)];
             *time = time.saturating_add(sample.dur);
-            self.samples += u64::from(side == Side::Here);
+            if side == Side::Here {
+                self.samples += count.cast_unsigned();
+            }
         })
     }
 

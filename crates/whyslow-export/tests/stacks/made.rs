@@ -11,6 +11,19 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
+    /// Of a file of the fixtures.
+    pub(crate) fn of_fixture(name: &str) -> Self {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/");
+        let folder = tempfile::tempdir().expect("room");
+        let output = folder.path().join("profile.wsl");
+        let options = ImportOptions::new(&output);
+        import(&[format!("{root}{name}").into()], &options, &mut |_| {}).expect("a profile");
+        Self {
+            tables: Recording::open(&output).expect("a recording"),
+            _folder: folder,
+        }
+    }
+
     pub(crate) fn of(trace: &str) -> Self {
         let folder = tempfile::tempdir().expect("room");
         let source = folder.path().join("trace.txt");

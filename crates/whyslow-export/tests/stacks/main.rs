@@ -2,16 +2,18 @@
 
 mod made;
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use made::{HOSTILE, Recorded};
 use proptest::prelude::*;
 use whyslow_analysis::{Kind, Question, Verb, ask};
 use whyslow_export::flame::{FlameGraph, ROOT};
-use whyslow_export::stacks::{StackQuestion, Weight};
+use whyslow_export::stacks::{Callsites, StackQuestion, Weight, each_sample};
 use whyslow_export::{SvgLook, write_collapsed, write_pprof, write_speedscope, write_svg};
 use whyslow_model::Window;
 use whyslow_model::answer::Value;
+use whyslow_store::Tables as _;
 
 const STACKS: &str = "\
 1.000000 [0] (tid=10 pid=10 comm=web) sched_switch prev=10 prev_comm=web prev_state=D next=0
@@ -85,6 +87,61 @@ fn every_form_has_the_time_that_the_program_tells() {
         .flat_map(|profile| profile["weights"].as_array().expect("weights"));
     let sum: i64 = weights.filter_map(serde_json::Value::as_i64).sum();
     assert_eq!((profiles.len(), sum), (2, 150_000_000));
+}
+
+/// What is added up is what single samples say, whatever counts and where the window cuts.
+#[test]
+fn sums_are_those_of_single_samples() {
+    for fixture in [
+        "jfr/batches.jfr",
+        "jfr/both.jfr",
+        "kafka/incident.jfr.gz",
+        "perf/clock.data",
+    ] {
+        let recorded = Recorded::of_fixture(fixture);
+        let info = recorded.tables.info();
+        let (begin, third) = (info.begin_ns, (info.end_ns - info.begin_ns) / 3);
+        for window in [None, Some(Window::new(begin + third, begin + 2 * third))] {
+            for weight in [Weight::OffCpu, Weight::Samples, Weight::Time] {
+                let question = StackQuestion {
+                    window,
+                    weight,
+                    ..StackQuestion::default()
+                };
+                let mut single: BTreeMap<(String, usize), i64> = BTreeMap::new();
+                let (mut count, mut total) = (0, 0);
+                let callsites = Callsites::read(&recorded.tables).expect("stacks");
+                each_sample(&recorded.tables, &question, &mut |sample| {
+                    let label = match (sample.pid, sample.tid) {
+                        (Some(pid), Some(tid)) if pid != tid => format!(" {pid}/{tid}"),
+                        (_, Some(number)) | (Some(number), None) => format!(" {number}"),
+                        (None, None) => String::new(),
+                    };
+                    let depth = callsites.stack(sample.place()).len().max(1);
+                    let thread = format!("{}{label}", sample.comm.unwrap_or("?"));
+                    *single.entry((thread, depth)).or_default() += sample.dur;
+                    count += 1;
+                    total += sample.dur;
+                })
+                .expect("samples");
+                let mut summed: BTreeMap<(String, usize), i64> = BTreeMap::new();
+                for line in collapsed(&recorded, &question).lines() {
+                    let (stack, time) = line.rsplit_once(' ').expect("a weight");
+                    let mut frames = stack.split(';');
+                    let thread = frames.next().expect("a thread").to_owned();
+                    let time: i64 = time.parse().expect("a number");
+                    *summed.entry((thread, frames.count())).or_default() += time;
+                }
+                assert_eq!(summed, single, "{fixture} {question:?}");
+                let graph = FlameGraph::of(&recorded.tables, &question, None).expect("a graph");
+                assert_eq!(
+                    (graph.samples, graph.total_ns()),
+                    (count, total),
+                    "{fixture} {question:?}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

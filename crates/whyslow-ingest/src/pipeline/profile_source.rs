@@ -75,9 +75,7 @@ impl ProfileQueue {
         path: &Path,
         shift: Ns,
     ) -> Result<(), ImportError> {
-        let (bytes, remark) = read(path)?;
-        let read = jfr::read(&bytes);
-        drop(bytes);
+        let (read, remark) = read_jfr(path)?;
         let mut remarks = damage(&read.damage, source);
         remarks
             .extend(remark.map(|text| (&stat::PROFILE_LOST, 1, vec![entry(source, None, text)])));
@@ -409,6 +407,23 @@ fn damage(damage: &jfr::Damage, source: usize) -> Vec<Remark> {
         (&stat::PROFILE_STACK_CUT, damage.truncated, Vec::new()),
         (&stat::SAMPLE_WITHOUT_THREAD, damage.no_thread, Vec::new()),
     ]
+}
+
+/// A recording chunk by chunk, if it is in order and not compressed; else all of it at once.
+fn read_jfr(path: &Path) -> Result<(jfr::Read, Option<String>), ImportError> {
+    let failed = |source| ImportError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(failed)?;
+    let bytes = file.metadata().map_err(failed)?.len();
+    if bytes <= limits::PROFILE_BYTES_MAX
+        && let Some(read) = jfr::read_chunks(&file, bytes).map_err(failed)?
+    {
+        return Ok((read, None));
+    }
+    let (bytes, remark) = read(path)?;
+    Ok((jfr::read(&bytes), remark))
 }
 
 /// The whole file, inflated; and what is to be said of it.

@@ -23,11 +23,12 @@ pub(super) struct Cycles {
 impl Cycles {
     /// `points` in order of time; `lives` by thread: first and last point.
     pub(super) fn of<'p>(
-        points: impl Iterator<Item = &'p Point> + Clone,
+        points: impl Iterator<Item = &'p Point>,
         lives: &[Option<(Ns, Ns)>],
         interval: Ns,
     ) -> Option<Self> {
-        let begin = points.clone().next()?.ts;
+        let mut points = points.peekable();
+        let begin = points.peek()?.ts;
         let end = lives
             .iter()
             .flatten()
@@ -95,7 +96,8 @@ impl Cycles {
         (self.at(to) - self.at(from)).max(0.0)
     }
 
-    fn at(&self, ts: Ns) -> f64 {
+    /// Rounds from the begin.
+    pub(super) fn at(&self, ts: Ns) -> f64 {
         let part = self.part(ts, self.rounds.len());
         let begin = self.rounds[part];
         let next = self.rounds.get(part + 1).copied().unwrap_or(begin);

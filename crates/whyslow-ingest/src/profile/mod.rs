@@ -5,9 +5,14 @@ mod cycles;
 pub mod gaps;
 pub mod leaf;
 pub mod locks;
+mod order;
+
+use std::cmp::Ordering;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
+
+use self::order::Sorted;
 
 /// What a frame is code of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -173,6 +178,7 @@ pub struct Profile {
     pub lives: Vec<(u32, Option<Ns>, Option<Ns>)>,
     /// What it says of itself: settings, the program.
     pub facts: Vec<(String, String)>,
+    sorted: Sorted,
     known_threads: FxHashMap<SampledThread, u32>,
     known_frames: FxHashMap<CodeFrame, u32>,
     known_stacks: FxHashMap<Box<[u32]>, u32>,
@@ -206,23 +212,15 @@ impl Profile {
 
     /// By time; what is of one time by thread and kind, so that the order in the file does not matter.
     pub fn sort(&mut self) {
+        self.sorted = Sorted::default();
+        self.sort_rest();
+    }
+
+    /// The same after [`Self::sort_points`].
+    pub(crate) fn sort_rest(&mut self) {
         let threads = &self.threads;
-        // The file comes in runs that are nearly sorted: this sort takes what is.
-        self.points.sort_by(|one, other| {
-            one.ts.cmp(&other.ts).then_with(|| {
-                let of = |point: &Point| {
-                    let thread = &threads[point.thread as usize];
-                    (
-                        thread.tid,
-                        thread.runtime_id,
-                        point.kind,
-                        point.state,
-                        point.span,
-                    )
-                };
-                of(one).cmp(&of(other))
-            })
-        });
+        let order = |one: &Point, other: &Point| compare(threads, one, other);
+        self.sorted.finish(&mut self.points, order);
         self.events.sort_by(|one, other| {
             let of = |event: &RuntimeEvent| {
                 let thread = event.thread.map(|at| &threads[at as usize]);
@@ -238,6 +236,30 @@ impl Profile {
                 .then_with(|| one.object.cmp(&other.object))
         });
     }
+
+    /// Sorts points that came since the last time: while they are in the cache, that costs hardly anything.
+    pub(crate) fn sort_points(&mut self) {
+        let threads = &self.threads;
+        let order = |one: &Point, other: &Point| compare(threads, one, other);
+        self.sorted.extend(&mut self.points, order);
+    }
+}
+
+/// By time; see [`Profile::sort`].
+fn compare(threads: &[SampledThread], one: &Point, other: &Point) -> Ordering {
+    one.ts.cmp(&other.ts).then_with(|| {
+        let of = |point: &Point| {
+            let thread = &threads[point.thread as usize];
+            (
+                thread.tid,
+                thread.runtime_id,
+                point.kind,
+                point.state,
+                point.span,
+            )
+        };
+        of(one).cmp(&of(other))
+    })
 }
 
 fn place<T: Clone + Eq + std::hash::Hash>(

@@ -9,6 +9,15 @@ pub(super) struct Cursor<'b> {
     at: usize,
 }
 
+/// The low seven bits of each byte, put together.
+#[inline]
+fn sevens(word: u64) -> u64 {
+    let word = word & 0x7f7f_7f7f_7f7f_7f7f;
+    let word = (word & 0x7f00_7f00_7f00_7f00) >> 1 | word & 0x007f_007f_007f_007f;
+    let word = (word & 0x3fff_0000_3fff_0000) >> 2 | word & 0x0000_3fff_0000_3fff;
+    (word & 0x0fff_ffff_0000_0000) >> 4 | word & 0x0000_0000_0fff_ffff
+}
+
 /// Of [`Cursor::text`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Text {
@@ -41,12 +50,33 @@ impl<'b> Cursor<'b> {
     /// Seven bits a byte, the lowest first; the ninth byte has eight.
     #[inline]
     pub(super) fn varint(&mut self) -> Option<i64> {
-        let first = self.byte()?;
+        let first = *self.bytes.get(self.at)?;
         if first < 0x80 {
+            self.at += 1;
             return Some(i64::from(first));
         }
-        let mut value = u64::from(first & 0x7f);
-        for shift in (7..56).step_by(7) {
+        let second = *self.bytes.get(self.at + 1)?;
+        if second < 0x80 {
+            self.at += 2;
+            return Some(i64::from(first & 0x7f) | i64::from(second) << 7);
+        }
+        if let Some(word) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
+            let word = u64::from_le_bytes(*word);
+            // The highest bit of the last byte is not set.
+            let ends = !word & 0x8080_8080_8080_8080;
+            if ends != 0 {
+                let bits = ends.trailing_zeros() + 1;
+                self.at += bits as usize / 8;
+                return Some(sevens(word & (u64::MAX >> (64 - bits))) as i64);
+            }
+        }
+        self.varint_slow()
+    }
+
+    /// Of nine bytes, or near the end.
+    fn varint_slow(&mut self) -> Option<i64> {
+        let mut value = 0;
+        for shift in (0..56).step_by(7) {
             let byte = self.byte()?;
             value |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
@@ -153,7 +183,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_come_back(value: i64) {
+        fn numbers_come_back(value: i64, bits in 0..64) {
+            let value = value >> bits;
             let bytes = written(value as u64);
             let mut cursor = Cursor::new(&bytes, 0);
             prop_assert_eq!(cursor.varint(), Some(value));
@@ -161,6 +192,11 @@ mod tests {
             for end in 0..bytes.len() {
                 prop_assert_eq!(Cursor::new(&bytes[..end], 0).varint(), None);
             }
+            // Whatever follows.
+            let followed = [&bytes[..], &[0xff; 9]].concat();
+            let mut cursor = Cursor::new(&followed, 0);
+            prop_assert_eq!(cursor.varint(), Some(value));
+            prop_assert_eq!(cursor.at(), bytes.len());
         }
 
         #[test]

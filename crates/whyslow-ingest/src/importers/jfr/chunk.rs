@@ -1,5 +1,9 @@
 //! Chunks: where they begin and end, also where what they say of themselves is wrong.
 
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
 use whyslow_model::Ns;
 
 pub(super) const MAGIC: &[u8; 4] = b"FLR\0";
@@ -8,6 +12,7 @@ pub(super) const HEADER_BYTES: usize = 68;
 
 /// Times and lengths beyond this (the year 2116) are none, and sums of them overflow.
 const TIME_MAX: Ns = 1 << 62;
+const NS: i64 = 1_000_000_000;
 
 /// What a chunk says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,10 +67,24 @@ impl Header {
     /// Nanoseconds of so many ticks.
     #[inline]
     pub(super) fn span(&self, ticks: i64) -> Ns {
-        const NS: i64 = 1_000_000_000;
         if self.ticks_per_second == NS {
             return ticks.clamp(-TIME_MAX, TIME_MAX);
         }
+        if ticks == 0 {
+            return 0;
+        }
+        // Whole seconds and the rest apart: what both make fits, and the same is cut off.
+        let (seconds, rest) = (ticks / self.ticks_per_second, ticks % self.ticks_per_second);
+        match (seconds.checked_mul(NS), rest.checked_mul(NS)) {
+            (Some(seconds), Some(rest)) => seconds
+                .saturating_add(rest / self.ticks_per_second)
+                .clamp(-TIME_MAX, TIME_MAX),
+            _ => self.span_wide(ticks),
+        }
+    }
+
+    #[cold]
+    fn span_wide(&self, ticks: i64) -> Ns {
         let ns = i128::from(ticks) * i128::from(NS) / i128::from(self.ticks_per_second);
         ns.clamp(-i128::from(TIME_MAX), i128::from(TIME_MAX)) as i64
     }
@@ -120,6 +139,40 @@ pub(super) fn chunks(bytes: &[u8]) -> (Vec<Chunk>, Vec<Stray>) {
     (chunks, strays)
 }
 
+/// Those of a file of so many bytes that is nothing but whole chunks; nothing if it is anything else.
+pub(super) fn whole_chunks(file: &File, bytes: u64) -> io::Result<Option<Vec<Chunk>>> {
+    let Ok(bytes) = usize::try_from(bytes) else {
+        return Ok(None);
+    };
+    let (mut chunks, mut at) = (Vec::new(), 0);
+    while at < bytes {
+        let mut head = [0; HEADER_BYTES];
+        if bytes - at < head.len() {
+            return Ok(None);
+        }
+        file.read_exact_at(&mut head, at as u64)?;
+        let header = Header::read(&head).filter(Header::is_known);
+        let end = header.and_then(|header| {
+            let end = at.checked_add(usize::try_from(header.size).ok()?)?;
+            (end >= at + HEADER_BYTES && end <= bytes).then_some((header, end))
+        });
+        let Some((header, end)) = end else {
+            return Ok(None);
+        };
+        if header.pools_at <= 0 || header.metadata_at <= 0 {
+            return Ok(None);
+        }
+        chunks.push(Chunk {
+            begin: at,
+            end,
+            header,
+            is_whole: true,
+        });
+        at = end;
+    }
+    Ok(Some(chunks))
+}
+
 fn begins_chunk(bytes: &[u8], at: usize) -> bool {
     bytes
         .get(at..)
@@ -132,4 +185,24 @@ fn next_header(bytes: &[u8], from: usize) -> Option<usize> {
     memchr::memmem::find_iter(rest, MAGIC)
         .map(|at| from + at)
         .find(|at| begins_chunk(bytes, *at))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn ticks_become_nanoseconds_exactly(
+            ticks in prop_oneof![any::<i64>(), -1i64 << 50..1i64 << 50],
+            ticks_per_second in prop_oneof![1..i64::MAX, 1i64..10_000_000_000],
+        ) {
+            let bytes = [&MAGIC[..], &[0; HEADER_BYTES]].concat();
+            let header = Header::read(&bytes).expect("a header");
+            let header = Header { ticks_per_second, ..header };
+            prop_assert_eq!(header.span(ticks), header.span_wide(ticks));
+        }
+    }
 }

@@ -155,6 +155,32 @@ impl Role {
 pub(super) struct Plan<'t> {
     pub(super) meaning: Meaning,
     steps: Vec<(Option<Role>, &'t Field)>,
+    /// The same for samples, of which only numbers matter.
+    quick: Vec<Quick<'t>>,
+    pub(super) has_span: bool,
+}
+
+/// What is done with one field of a sample.
+#[derive(Debug, Clone, Copy)]
+enum Quick<'t> {
+    /// Its number goes to this place in [`SampleFields`].
+    Keep(usize),
+    Number,
+    Skip(&'t Field),
+}
+
+/// The fields of a sample; those that its kind of event does not have are zero.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SampleFields([i64; SampleFields::COUNT]);
+
+impl SampleFields {
+    /// Of the roles, those that come first.
+    const COUNT: usize = Role::Span as usize + 1;
+
+    #[inline]
+    pub(super) fn number(&self, role: Role) -> i64 {
+        self.0.get(role as usize).copied().unwrap_or_default()
+    }
 }
 
 /// The fields of one event. Only those are meant that the kind of event has; the others are zero.
@@ -195,8 +221,18 @@ impl<'t> Plan<'t> {
         while steps.last().is_some_and(|(role, _)| role.is_none()) {
             steps.pop();
         }
+        let quick = steps.iter().map(|(role, field)| {
+            let is_number = field.shape == Shape::Number && !field.is_array;
+            match role.map(|role| role as usize) {
+                Some(at) if is_number && at < SampleFields::COUNT => Quick::Keep(at),
+                _ if is_number => Quick::Number,
+                _ => Quick::Skip(field),
+            }
+        });
         Some(Self {
             meaning: *meaning,
+            has_span: steps.iter().any(|(role, _)| *role == Some(Role::Samples)),
+            quick: quick.collect(),
             steps,
         })
     }
@@ -239,28 +275,22 @@ impl<'t> Plan<'t> {
         Some(())
     }
 
-    /// The same for events of which only numbers matter.
+    /// The same for samples.
     #[inline]
-    pub(super) fn read_numbers(
+    pub(super) fn read_sample(
         &self,
         types: &Types,
         cursor: &mut Cursor<'_>,
-        fields: &mut Fields<'_>,
-    ) -> Option<()> {
-        fields.numbers = [0; Role::COUNT];
-        for (role, field) in &self.steps {
-            match role {
-                Some(role) if field.shape == Shape::Number && !field.is_array => {
-                    fields.numbers[*role as usize] = cursor.varint()?;
-                }
-                _ => types.skip(cursor, field)?,
+    ) -> Option<SampleFields> {
+        let mut fields = SampleFields::default();
+        for quick in &self.quick {
+            match quick {
+                Quick::Keep(at) => fields.0[*at] = cursor.varint()?,
+                Quick::Number => _ = cursor.varint()?,
+                Quick::Skip(field) => types.skip(cursor, field)?,
             }
         }
-        Some(())
-    }
-
-    pub(super) fn has(&self, role: Role) -> bool {
-        self.steps.iter().any(|(of, _)| *of == Some(role))
+        Some(fields)
     }
 }
 
@@ -279,13 +309,17 @@ impl<'t> Plans<'t> {
             by_id: Vec::new(),
             rest: Vec::new(),
         };
-        plans.by_id.resize_with(SMALL_IDS as usize, || None);
         for class in &types.classes {
             let Some(plan) = Plan::of(class) else {
                 continue;
             };
             match usize::try_from(class.id) {
-                Ok(id) if class.id < SMALL_IDS => plans.by_id[id] = Some(plan),
+                Ok(id) if class.id < SMALL_IDS => {
+                    if id >= plans.by_id.len() {
+                        plans.by_id.resize_with(id + 1, || None);
+                    }
+                    plans.by_id[id] = Some(plan);
+                }
                 _ => plans.rest.push((class.id, plan)),
             }
         }
@@ -295,7 +329,7 @@ impl<'t> Plans<'t> {
     #[inline]
     pub(super) fn get(&self, id: i64) -> Option<&Plan<'t>> {
         if (0..SMALL_IDS).contains(&id) {
-            return self.by_id[id as usize].as_ref();
+            return self.by_id.get(id as usize)?.as_ref();
         }
         self.rest
             .iter()

@@ -12,6 +12,7 @@ mod bytes;
 mod chunk;
 mod events;
 mod interval;
+mod keyed;
 mod metadata;
 mod pools;
 mod stacks;
@@ -19,12 +20,14 @@ mod stacks;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 
 use whyslow_model::Ns;
 
 use self::bytes::Cursor;
 use self::chunk::{Chunk, HEADER_BYTES, MAGIC};
-use self::events::{Fields, Meaning, Plans, Role};
+use self::events::{Fields, Meaning, Plans, Role, SampleFields};
 use self::metadata::Types;
 use self::pools::{Constants, Pools};
 use self::stacks::{Carried, Known, StateWord};
@@ -82,9 +85,25 @@ pub fn read(bytes: &[u8]) -> Read {
         reader.lose(&bytes[stray.begin..stray.end], stray.begin);
     }
     for chunk in &chunks {
-        reader.chunk(bytes, chunk);
+        reader.chunk(&bytes[chunk.begin..chunk.end], chunk);
     }
     reader.finish()
+}
+
+/// The same of a file with so many bytes, a chunk at a time: no more of it is in memory. Nothing if a chunk is
+/// not as its header says: then all bytes must be looked through.
+pub fn read_chunks(file: &File, bytes: u64) -> std::io::Result<Option<Read>> {
+    let Some(chunks) = chunk::whole_chunks(file, bytes)? else {
+        return Ok(None);
+    };
+    let mut reader = Reader::default();
+    let mut buffer = Vec::new();
+    for chunk in &chunks {
+        buffer.resize(chunk.end - chunk.begin, 0);
+        file.read_exact_at(&mut buffer, chunk.begin as u64)?;
+        reader.chunk(&buffer, chunk);
+    }
+    Ok(Some(reader.finish()))
 }
 
 #[derive(Default)]
@@ -95,6 +114,8 @@ struct Reader {
     carried: Carried,
     settings: BTreeMap<String, String>,
     is_wall: bool,
+    /// There are batches whose length was not told.
+    is_spanless: bool,
 }
 
 /// What a look at all events of a chunk finds.
@@ -117,8 +138,7 @@ impl Reader {
         }
     }
 
-    fn chunk(&mut self, file: &[u8], chunk: &Chunk) {
-        let bytes = &file[chunk.begin..chunk.end];
+    fn chunk(&mut self, bytes: &[u8], chunk: &Chunk) {
         let version = (chunk.header.major, chunk.header.minor);
         let mut walk = None;
         let types = chunk_types(bytes, chunk, &mut walk).or_else(|| {
@@ -148,6 +168,7 @@ impl Reader {
             known.carry(&self.carried);
         }
         let events = self.events(chunk, bytes, is_async, &mut known);
+        self.out.profile.sort_points();
         if is_async {
             known.hand_on(&mut self.carried);
         }
@@ -189,11 +210,10 @@ impl Reader {
                 // An event is no longer than it says, whatever its fields say.
                 let mut cursor = Cursor::new(&bytes[..next], body);
                 let read = if let Meaning::Sample(kind) = plan.meaning {
-                    let read = plan.read_numbers(types, &mut cursor, &mut fields);
-                    read.map(|()| {
+                    let read = plan.read_sample(types, &mut cursor);
+                    read.map(|fields| {
                         let kind = if is_async { SampleKind::Wall } else { kind };
-                        let has_span = plan.has(Role::Samples);
-                        self.sample(chunk, (kind, is_async, has_span), &fields, known);
+                        self.sample(chunk, (kind, is_async, plan.has_span), &fields, known);
                     })
                 } else {
                     let read = plan.read(types, &mut cursor, &mut fields);
@@ -227,7 +247,7 @@ impl Reader {
         &mut self,
         chunk: &Chunk,
         (kind, is_async, has_span): (SampleKind, bool, bool),
-        fields: &Fields<'_>,
+        fields: &SampleFields,
         known: &mut Known<'_>,
     ) {
         let profile = &mut self.out.profile;
@@ -248,6 +268,7 @@ impl Reader {
             _ => kind,
         };
         self.is_wall |= is_async && kind == SampleKind::Wall;
+        self.is_spanless |= credits > 1 && span == 0;
         let point = Point {
             ts: chunk.header.time(fields.number(Role::Start)),
             span,
@@ -382,11 +403,13 @@ impl Reader {
             let fact = ("sample_interval_told_by".to_owned(), told_by.to_owned());
             profile.facts.push(fact);
         }
-        let interval = profile.interval.unwrap_or(0);
-        for point in &mut profile.points {
-            // Until 4.2 the length was not told beside the count.
-            if point.credits > 1 && point.span == 0 {
-                point.span = interval.saturating_mul(i64::from(point.credits));
+        if self.is_spanless {
+            let interval = profile.interval.unwrap_or(0);
+            for point in &mut profile.points {
+                // Until 4.2 the length was not told beside the count.
+                if point.credits > 1 && point.span == 0 {
+                    point.span = interval.saturating_mul(i64::from(point.credits));
+                }
             }
         }
         for (name, value) in self.settings {
@@ -395,7 +418,11 @@ impl Reader {
                 profile.facts.push((format!("setting.{name}"), value));
             }
         }
-        profile.sort();
+        if self.is_spanless {
+            profile.sort();
+        } else {
+            profile.sort_rest();
+        }
         self.out
     }
 }

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::bytes::Cursor;
+use super::keyed::Keyed;
 use super::metadata::{Class, Field, Types};
 use super::pools::Constants;
 use crate::profile::{CodeFrame, CodeKind, NO_STACK, Profile, SampledThread};
@@ -43,9 +44,9 @@ pub(super) struct Known<'c> {
     constants: Constants<'c>,
     keys_are_tids: bool,
     classes: Classes<'c>,
-    threads: FxHashMap<i64, Option<u32>>,
-    states: FxHashMap<i64, StateWord>,
-    stacks: FxHashMap<i64, u32>,
+    threads: Keyed<Option<u32>>,
+    states: Keyed<StateWord>,
+    stacks: Keyed<u32>,
     /// Frames by method, line and type.
     frames: FxHashMap<(i64, i32, i64), u32>,
     /// Methods by key: name and whether it is code of the machine, of the kernel, or of Java.
@@ -84,9 +85,9 @@ impl<'c> Known<'c> {
             constants,
             keys_are_tids,
             classes: Classes::of(constants.types),
-            threads: FxHashMap::default(),
-            states: FxHashMap::default(),
-            stacks: FxHashMap::default(),
+            threads: Keyed::within(constants.bytes.len()),
+            states: Keyed::within(constants.bytes.len()),
+            stacks: Keyed::within(constants.bytes.len()),
             frames: FxHashMap::default(),
             methods: FxHashMap::default(),
             unresolved: 0,
@@ -109,11 +110,13 @@ impl<'c> Known<'c> {
             .iter()
             .map(|(key, thread)| (*key, Some(*thread)));
         let classes = self.classes;
-        self.threads
-            .extend(threads.filter(|(key, _)| !is_known(classes.thread, *key)));
+        for (key, thread) in threads.filter(|(key, _)| !is_known(classes.thread, *key)) {
+            self.threads.insert(key, thread);
+        }
         let stacks = carried.stacks.iter().map(|(key, stack)| (*key, *stack));
-        self.stacks
-            .extend(stacks.filter(|(key, _)| !is_known(classes.trace, *key)));
+        for (key, stack) in stacks.filter(|(key, _)| !is_known(classes.trace, *key)) {
+            self.stacks.insert(key, stack);
+        }
     }
 
     /// Hands on what it said.
@@ -121,18 +124,16 @@ impl<'c> Known<'c> {
         let threads = self.threads.iter();
         carried
             .threads
-            .extend(threads.filter_map(|(key, thread)| Some((*key, (*thread)?))));
-        let known = self.stacks.iter().filter(|(_, stack)| **stack != NO_STACK);
-        carried
-            .stacks
-            .extend(known.map(|(key, stack)| (*key, *stack)));
+            .extend(threads.filter_map(|(key, thread)| Some((key, thread?))));
+        let known = self.stacks.iter().filter(|(_, stack)| *stack != NO_STACK);
+        carried.stacks.extend(known);
     }
 
     /// The thread of this key; keys that nothing explains are numbers of threads if the writer says so.
     #[inline]
     pub(super) fn thread(&mut self, key: i64, profile: &mut Profile) -> Option<u32> {
-        if let Some(known) = self.threads.get(&key) {
-            return *known;
+        if let Some(known) = self.threads.get(key) {
+            return known;
         }
         let mut found = self.read_thread(key);
         if found.is_none() && key != 0 {
@@ -171,8 +172,8 @@ impl<'c> Known<'c> {
 
     #[inline]
     pub(super) fn state(&mut self, key: i64) -> StateWord {
-        if let Some(known) = self.states.get(&key) {
-            return *known;
+        if let Some(known) = self.states.get(key) {
+            return known;
         }
         let class = self.classes.state;
         let word = class.and_then(|class| self.constants.constant_text(class.id, key, 0));
@@ -183,8 +184,8 @@ impl<'c> Known<'c> {
 
     #[inline]
     pub(super) fn stack(&mut self, key: i64, profile: &mut Profile) -> u32 {
-        if let Some(known) = self.stacks.get(&key) {
-            return *known;
+        if let Some(known) = self.stacks.get(key) {
+            return known;
         }
         let stack = self.read_stack(key, profile).unwrap_or_else(|| {
             self.unresolved += u64::from(key != 0);

@@ -127,30 +127,24 @@ pub fn find(profile: &mut Profile) -> Result<Gaps, Off> {
         .interval
         .filter(|ns| *ns > 0)
         .ok_or(Off::NoInterval)?;
-    let by_thread = by_thread(profile);
-    let is_queued = collapse(&mut profile.points, &by_thread, interval);
+    let Collapsed {
+        is_queued,
+        lives,
+        ends,
+    } = Collapsing::of(profile.threads.len(), interval).all(&mut profile.points);
     let points = &profile.points;
-    let lives: Vec<Option<(Ns, Ns)>> = by_thread
-        .iter()
-        .map(|of| {
-            let first = points.get(*of.first()? as usize)?.ts;
-            let ends = of.iter().map(|at| end(&points[*at as usize]));
-            Some((first, ends.max()?))
-        })
-        .collect();
-    let taken = || {
-        let all = points.iter().zip(&is_queued);
-        all.filter(|(_, queued)| !**queued).map(|(point, _)| point)
-    };
-    let Some(cycles) = Cycles::of(taken(), &lives, interval) else {
+    let mut stalls = Stalls::new(ends, interval);
+    let taken = points.iter().zip(&is_queued);
+    let taken = taken.filter(|(_, queued)| !**queued);
+    // Both look at all points, which takes longer than what they do with them.
+    let taken = taken.map(|(point, _)| {
+        stalls.point(point.ts);
+        point
+    });
+    let Some(cycles) = Cycles::of(taken, &lives, interval) else {
         return Err(Off::NotWall);
     };
-    let stalls = stalls(taken(), &cycles, interval);
-    let mut out = Gaps {
-        gaps: Vec::new(),
-        since: points.iter().map(|point| point.ts).collect(),
-        is_queued,
-    };
+    let stalls = stalls.finish(&cycles);
     let finding = Finding {
         profile,
         points,
@@ -158,9 +152,7 @@ pub fn find(profile: &mut Profile) -> Result<Gaps, Off> {
         stalls: &stalls,
         interval,
     };
-    for (thread, of) in by_thread.iter().enumerate() {
-        finding.of_thread(thread as u32, of, &mut out);
-    }
+    let mut out = finding.of_all(is_queued);
     out.gaps.extend(stalls);
     out.gaps.sort_by(|one, other| {
         (one.ts, one.thread, one.ts_end).cmp(&(other.ts, other.thread, other.ts_end))
@@ -173,86 +165,151 @@ fn end(point: &Point) -> Ns {
     point.ts.saturating_add(point.span)
 }
 
-/// Places of the wall samples of each thread, in order of time.
-fn by_thread(profile: &Profile) -> Vec<Vec<u32>> {
-    let mut of = vec![Vec::new(); profile.threads.len()];
-    for (at, point) in (0..).zip(&profile.points) {
-        if point.kind == SampleKind::Wall {
-            of[point.thread as usize].push(at);
-        }
-    }
-    of
+/// What is known once signals that were delivered at once are one point.
+struct Collapsed {
+    is_queued: Vec<bool>,
+    /// First and last moment of each thread that wall samples show.
+    lives: Vec<Option<(Ns, Ns)>>,
+    /// Ends of batches.
+    ends: Vec<Ns>,
 }
 
 /// Makes one point of signals that were delivered at once: the first, with their number.
-fn collapse(points: &mut [Point], by_thread: &[Vec<u32>], interval: Ns) -> Vec<bool> {
-    let mut is_queued = vec![false; points.len()];
-    for of in by_thread {
-        let Some(mut first) = of.first().map(|at| *at as usize) else {
-            continue;
-        };
-        let mut last = points[first];
-        for at in of.iter().skip(1).map(|at| *at as usize) {
-            let point = points[at];
-            let is_near = point.ts.saturating_sub(end(&last)) < interval / BURST_SHARE;
-            let is_same = point.stack == last.stack && point.credits == 1 && last.credits == 1;
-            if is_near && is_same && !points[first].is_assumed {
-                is_queued[at] = true;
-                points[first].credits += 1;
-                points[first].span = point.ts.saturating_sub(points[first].ts);
-            } else {
-                first = at;
-            }
-            last = point;
+struct Collapsing {
+    interval: Ns,
+    /// Of each thread the first of those that may be one, and the last as it was read.
+    of: Vec<Option<(usize, Point)>>,
+    out: Collapsed,
+}
+
+impl Collapsing {
+    fn of(threads: usize, interval: Ns) -> Self {
+        Self {
+            interval,
+            of: vec![None; threads],
+            out: Collapsed {
+                is_queued: Vec::new(),
+                lives: vec![None; threads],
+                ends: Vec::new(),
+            },
         }
     }
-    is_queued
+
+    fn all(mut self, points: &mut [Point]) -> Collapsed {
+        self.out.is_queued = vec![false; points.len()];
+        for at in 0..points.len() {
+            if points[at].kind == SampleKind::Wall {
+                self.point(points, at);
+            } else if points[at].span > 0 {
+                self.out.ends.push(end(&points[at]));
+            }
+        }
+        for first in std::mem::take(&mut self.of).into_iter().flatten() {
+            self.settle(&points[first.0]);
+        }
+        self.out
+    }
+
+    #[inline]
+    fn point(&mut self, points: &mut [Point], at: usize) {
+        let point = points[at];
+        let thread = point.thread as usize;
+        let Some((first, last)) = &mut self.of[thread] else {
+            self.of[thread] = Some((at, point));
+            self.out.lives[thread] = Some((point.ts, Ns::MIN));
+            return;
+        };
+        let is_near = point.ts.saturating_sub(end(last)) < self.interval / BURST_SHARE;
+        let is_same = point.stack == last.stack && point.credits == 1 && last.credits == 1;
+        *last = point;
+        if is_near && is_same && !points[*first].is_assumed {
+            self.out.is_queued[at] = true;
+            let first = &mut points[*first];
+            first.credits += 1;
+            first.span = point.ts.saturating_sub(first.ts);
+            self.live_until(thread, end(&point));
+        } else {
+            let before = std::mem::replace(first, at);
+            self.settle(&points[before]);
+        }
+    }
+
+    /// Nothing is added to this point any more.
+    #[inline]
+    fn settle(&mut self, point: &Point) {
+        let end = end(point);
+        if point.span > 0 {
+            self.out.ends.push(end);
+        }
+        self.live_until(point.thread as usize, end);
+    }
+
+    #[inline]
+    fn live_until(&mut self, thread: usize, end: Ns) {
+        if let Some((_, last)) = &mut self.out.lives[thread] {
+            *last = end.max(*last);
+        }
+    }
 }
 
 /// Times without any sample.
-fn stalls<'p>(
-    points: impl Iterator<Item = &'p Point> + Clone,
-    cycles: &Cycles,
-    interval: Ns,
-) -> Vec<Gap> {
-    let min = STALL_MIN.max(interval.saturating_mul(STALL_INTERVALS));
-    // Ends of batches are signs of life, too.
-    let mut ends: Vec<Ns> = points
-        .clone()
-        .filter(|point| point.span > 0)
-        .map(end)
-        .collect();
-    ends.sort_unstable();
-    let mut ends = ends.into_iter().peekable();
-    let mut stalls = Vec::new();
-    let mut last: Option<Ns> = None;
-    let mut sign = |ts: Ns| {
-        if let Some(last) = last
-            && ts.saturating_sub(last) > min
-            && cycles.alive_at(last) >= STALL_THREADS
-        {
-            stalls.push(Gap {
-                ts: last,
-                ts_end: ts,
-                thread: None,
-                class: GapClass::ProcessStopped,
-                before: super::NO_STACK,
-                after: super::NO_STACK,
-                cycles: 0.0,
-                queued: 0,
-                group: None,
-            });
+struct Stalls {
+    min: Ns,
+    /// Ends of batches are signs of life, too.
+    ends: std::iter::Peekable<std::vec::IntoIter<Ns>>,
+    last: Option<Ns>,
+    /// Begin and end.
+    found: Vec<(Ns, Ns)>,
+}
+
+impl Stalls {
+    fn new(mut ends: Vec<Ns>, interval: Ns) -> Self {
+        ends.sort_unstable();
+        Self {
+            min: STALL_MIN.max(interval.saturating_mul(STALL_INTERVALS)),
+            ends: ends.into_iter().peekable(),
+            last: None,
+            found: Vec::new(),
         }
-        last = Some(last.map_or(ts, |last| last.max(ts)));
-    };
-    for point in points {
-        while let Some(end) = ends.next_if(|end| *end <= point.ts) {
-            sign(end);
-        }
-        sign(point.ts);
     }
-    ends.for_each(sign);
-    stalls
+
+    #[inline]
+    fn point(&mut self, ts: Ns) {
+        while let Some(end) = self.ends.next_if(|end| *end <= ts) {
+            self.sign(end);
+        }
+        self.sign(ts);
+    }
+
+    #[inline]
+    fn sign(&mut self, ts: Ns) {
+        if let Some(last) = self.last
+            && ts.saturating_sub(last) > self.min
+        {
+            self.found.push((last, ts));
+        }
+        self.last = self.last.max(Some(ts));
+    }
+
+    fn finish(mut self, cycles: &Cycles) -> Vec<Gap> {
+        while let Some(end) = self.ends.next() {
+            self.sign(end);
+        }
+        let found = self.found.into_iter();
+        let found = found.filter(|(begin, _)| cycles.alive_at(*begin) >= STALL_THREADS);
+        let gaps = found.map(|(ts, ts_end)| Gap {
+            ts,
+            ts_end,
+            thread: None,
+            class: GapClass::ProcessStopped,
+            before: super::NO_STACK,
+            after: super::NO_STACK,
+            cycles: 0.0,
+            queued: 0,
+            group: None,
+        });
+        gaps.collect()
+    }
 }
 
 struct Finding<'p> {
@@ -263,45 +320,82 @@ struct Finding<'p> {
     interval: Ns,
 }
 
+/// What is known of a thread as its samples are gone through.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    /// Place of its last sample, and rounds up to the end of that.
+    last: Option<(usize, f64)>,
+    /// Rounds that it missed one at a time, and times between its samples.
+    missed: u32,
+    all: u32,
+}
+
+impl Seen {
+    /// Share of its rounds that a thread misses one at a time.
+    fn loss(&self) -> f64 {
+        (f64::from(self.missed) / f64::from(self.all.max(1))).clamp(LOSS_MIN, 0.5)
+    }
+}
+
 impl Finding<'_> {
-    fn of_thread(&self, thread: u32, of: &[u32], out: &mut Gaps) {
-        let own: Vec<usize> = of
-            .iter()
-            .map(|at| *at as usize)
-            .filter(|at| !out.is_queued[*at])
-            .collect();
-        let Some(first) = own.first() else { return };
-        out.since[*first] = self.points[*first].ts.saturating_sub(self.interval);
-        let loss = self.loss(&own);
-        for pair in own.windows(2) {
-            let (before, after) = (&self.points[pair[0]], &self.points[pair[1]]);
-            let from = end(before);
-            out.since[pair[1]] = from.min(after.ts);
-            if let Some(gap) = self.gap(thread, (before, after), loss) {
-                // What is left belongs to the sample itself.
-                out.since[pair[1]] = gap.ts_end;
-                out.gaps.push(gap);
+    fn of_all(&self, is_queued: Vec<bool>) -> Gaps {
+        let mut seen = vec![Seen::default(); self.profile.threads.len()];
+        let mut since: Vec<Ns> = Vec::with_capacity(self.points.len());
+        // Samples with the one before: how much a thread misses by chance is known only at the end.
+        let mut long: Vec<(usize, usize)> = Vec::new();
+        for (at, (point, queued)) in self.points.iter().zip(&is_queued).enumerate() {
+            if point.kind != SampleKind::Wall || *queued {
+                since.push(point.ts);
+                continue;
             }
+            let of = &mut seen[point.thread as usize];
+            let rounds = self.cycles.at(point.ts);
+            if let Some((before, rounds_before)) = of.last {
+                let from = end(&self.points[before]);
+                of.all += 1;
+                let missed = (rounds - rounds_before).max(0.0);
+                of.missed += u32::from((1.5..2.5).contains(&missed));
+                since.push(from.min(point.ts));
+                if point.ts.saturating_sub(from) >= self.min() {
+                    long.push((before, at));
+                }
+            } else {
+                since.push(point.ts.saturating_sub(self.interval));
+            }
+            let until = end(point);
+            let rounds = if until == point.ts {
+                rounds
+            } else {
+                self.cycles.at(until)
+            };
+            of.last = Some((at, rounds));
+        }
+        let mut gaps = Vec::new();
+        for (before, after) in long {
+            let pair = (&self.points[before], &self.points[after]);
+            let loss = seen[pair.1.thread as usize].loss();
+            if let Some(gap) = self.gap(pair.1.thread, pair, loss) {
+                // What is left belongs to the sample itself.
+                since[after] = gap.ts_end;
+                gaps.push(gap);
+            }
+        }
+        Gaps {
+            gaps,
+            since,
+            is_queued,
         }
     }
 
-    /// Share of its rounds that a thread misses one at a time.
-    fn loss(&self, own: &[usize]) -> f64 {
-        let (mut missed, mut all) = (0_u32, 0_u32);
-        for pair in own.windows(2) {
-            let cycles = self
-                .cycles
-                .between(end(&self.points[pair[0]]), self.points[pair[1]].ts);
-            all += 1;
-            missed += u32::from((1.5..2.5).contains(&cycles));
-        }
-        (f64::from(missed) / f64::from(all.max(1))).clamp(LOSS_MIN, 0.5)
+    /// A gap is at least so long.
+    fn min(&self) -> Ns {
+        GAP_MIN.max(self.interval.saturating_mul(INTERVALS_MIN))
     }
 
     fn gap(&self, thread: u32, (before, after): (&Point, &Point), loss: f64) -> Option<Gap> {
         let (from, to) = (end(before), after.ts);
         let dur = to.saturating_sub(from);
-        let min = GAP_MIN.max(self.interval.saturating_mul(INTERVALS_MIN));
+        let min = self.min();
         if dur < min || before.is_assumed && after.is_assumed {
             return None;
         }

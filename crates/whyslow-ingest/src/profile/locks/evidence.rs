@@ -32,6 +32,7 @@ impl Evidence {
             profile,
             inside: vec![None; profile.stacks.len()],
             own: own_waits(profile, found),
+            ended: vec![0; profile.threads.len()],
             classes,
             by_class: FxHashMap::default(),
             near: profile.interval.unwrap_or(0),
@@ -80,12 +81,28 @@ fn own_waits(profile: &Profile, found: &[Found]) -> Vec<Vec<(Ns, Ns, Class)>> {
     own
 }
 
+/// Where a sorted list stops to be so; that is near, as what is asked for comes nearly in order.
+fn first_from<T>(sorted: &[T], near: usize, mut is_before: impl FnMut(&T) -> bool) -> usize {
+    const STEPS: usize = 4;
+    let is_behind = near == 0 || sorted.get(near - 1).is_some_and(&mut is_before);
+    if is_behind {
+        for at in near..near + STEPS {
+            if sorted.get(at).is_none_or(|one| !is_before(one)) {
+                return at.min(sorted.len());
+            }
+        }
+    }
+    sorted.partition_point(is_before)
+}
+
 struct Collecting<'p> {
     stacks: &'p Stacks,
     profile: &'p Profile,
     /// Classes that each stack is in, once it was looked at.
     inside: Vec<Option<Box<[Class]>>>,
     own: Vec<Vec<(Ns, Ns, Class)>>,
+    /// Of each thread, how many of its waits had ended when it was looked at last.
+    ended: Vec<usize>,
     classes: FxHashSet<Class>,
     by_class: FxHashMap<Class, Vec<Presence>>,
     near: Ns,
@@ -145,11 +162,16 @@ impl Collecting<'_> {
                 .inside(self.profile, one.stack, &self.classes)
                 .into()
         });
+        if inside.is_empty() {
+            return;
+        }
+        let own = &self.own[one.thread as usize];
+        let ended = &mut self.ended[one.thread as usize];
+        *ended = first_from(own, *ended, |(_, end, _)| *end < one.to);
+        let last = *ended;
         for class in inside.iter().copied() {
             let mut one = one;
             // The first sample after a wait stands for the time before, too.
-            let own = &self.own[one.thread as usize];
-            let last = own.partition_point(|(_, end, _)| *end < one.to);
             let waited = own[..last].iter().rev().take(4);
             let waited = waited.filter(|(_, end, of)| *of == class && *end > one.from);
             if let Some(end) = waited.map(|(_, end, _)| *end).max() {
@@ -171,6 +193,23 @@ impl Collecting<'_> {
             } else {
                 of.push(one);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::first_from;
+
+    proptest! {
+        #[test]
+        fn it_is_found_from_anywhere(mut sorted in prop::collection::vec(0..9u8, 0..20), near in 0..21usize, value in 0..10u8) {
+            sorted.sort_unstable();
+            let near = near.min(sorted.len());
+            let wanted = sorted.partition_point(|one| *one < value);
+            prop_assert_eq!(first_from(&sorted, near, |one| *one < value), wanted);
         }
     }
 }

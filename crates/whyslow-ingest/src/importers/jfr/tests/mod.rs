@@ -226,3 +226,43 @@ proptest! {
         read(&with_header);
     }
 }
+
+/// A file read chunk by chunk is what it is at once; one that is cut or damaged anywhere is read at once, or the
+/// same way.
+#[test]
+fn chunks_of_a_file_are_read_as_its_bytes_are() {
+    let whole = [usual(SECOND).chunk(), usual(9 * SECOND).chunk()].concat();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.jfr");
+    let told = |read: &Read| {
+        format!(
+            "{:?}",
+            (
+                &read.profile.points,
+                &read.profile.events,
+                &read.profile.facts,
+                &read.damage,
+                &read.counts
+            )
+        )
+    };
+    let by_chunk = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).expect("written");
+        let file = File::open(&path).expect("a file");
+        read_chunks(&file, bytes.len() as u64).expect("read")
+    };
+    let found = by_chunk(&whole).expect("it is in order");
+    assert_eq!(told(&found), told(&read(&whole)));
+    for at in 0..whole.len() {
+        assert_eq!(
+            by_chunk(&whole[..at]).is_some(),
+            at == 0 || at == whole.len() / 2,
+            "cut at {at}"
+        );
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << (at % 8);
+        if let Some(found) = by_chunk(&damaged) {
+            assert_eq!(told(&found), told(&read(&damaged)), "damaged at {at}");
+        }
+    }
+}

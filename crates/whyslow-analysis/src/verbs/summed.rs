@@ -1,0 +1,305 @@
+//! Samples added up by thread, state and stack: what flame graphs are made of. A row costs a look at each of its
+//! columns and one at its sum, on all threads; shown one by one, millions of them would take seconds.
+
+use arrow_array::RecordBatch;
+use rustc_hash::FxHashMap;
+use whyslow_model::Ns;
+
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::fold::{Spot, fold};
+use crate::kinds::STACKS;
+use crate::scan::{ColumnRef, PerWord, Texts};
+
+/// Samples of one thread in one state with one stack.
+#[derive(Debug, Clone)]
+pub struct StackSum {
+    pub comm: Option<String>,
+    pub pid: Option<i64>,
+    pub tid: Option<i64>,
+    pub state: Option<String>,
+    pub callsite: Option<i64>,
+    pub time: Ns,
+    pub count: i64,
+    /// Begin of the first of them.
+    pub first: Ns,
+}
+
+/// Which samples count, and how much.
+pub trait Counts: Sync {
+    /// What kind and state of a sample say; nothing if it does not count.
+    type Rule: Copy + Send;
+    fn rule(&self, kind: &str, state: Option<&str>) -> Option<Self::Rule>;
+    /// Of a sample with this begin, length and number of samples that it stands for.
+    fn time(&self, rule: Self::Rule, sample: (Ns, Ns, Option<i64>)) -> Ns;
+}
+
+/// What no number and no word is.
+const NONE: i64 = i64::MIN;
+const NO_WORD: u32 = u32::MAX;
+/// Of a word that was not looked at.
+const UNSET: u32 = u32::MAX - 1;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    comm: u32,
+    state: u32,
+    tid: i64,
+    pid: i64,
+    callsite: i64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Sum {
+    time: Ns,
+    count: i64,
+    first: (Ns, Spot),
+}
+
+impl Sum {
+    #[inline]
+    fn add(&mut self, other: &Sum) {
+        self.time = self.time.saturating_add(other.time);
+        self.count += other.count;
+        self.first = self.first.min(other.first);
+    }
+}
+
+/// Sums by key. Few keys make most of the rows: those are found by place, without a look at a hash table.
+struct Sums {
+    all: Vec<(Key, Sum)>,
+    known: FxHashMap<Key, u32>,
+    /// Places in `all` of keys met last.
+    recent: Vec<u32>,
+}
+
+/// Places for keys met last.
+const RECENT: usize = 1 << 12;
+
+impl Sums {
+    fn new() -> Self {
+        Self {
+            all: Vec::new(),
+            known: FxHashMap::default(),
+            recent: vec![0; RECENT],
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, key: Key, sum: &Sum) {
+        let words = u64::from(key.comm) ^ u64::from(key.state) << 8;
+        let numbers = key.tid.cast_unsigned() ^ key.callsite.cast_unsigned() << 5;
+        let mixed = (words ^ numbers).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
+        let recent = self.recent[mixed as usize % RECENT];
+        match self.all.get_mut(recent as usize) {
+            Some((known, before)) if *known == key => before.add(sum),
+            _ => self.recent[mixed as usize % RECENT] = self.find(key, sum),
+        }
+    }
+
+    #[cold]
+    fn find(&mut self, key: Key, sum: &Sum) -> u32 {
+        let place = *self.known.entry(key).or_insert(self.all.len() as u32);
+        match self.all.get_mut(place as usize) {
+            Some((_, before)) => before.add(sum),
+            None => self.all.push((key, *sum)),
+        }
+        place
+    }
+}
+
+/// Words with numbers of their own, whatever dictionary they come from.
+#[derive(Default)]
+struct Words {
+    all: Vec<String>,
+    known: FxHashMap<String, u32>,
+}
+
+impl Words {
+    fn place(&mut self, word: &str) -> u32 {
+        if let Some(known) = self.known.get(word) {
+            return *known;
+        }
+        let place = self.all.len() as u32;
+        self.all.push(word.to_owned());
+        self.known.insert(word.to_owned(), place);
+        place
+    }
+
+    fn get(&self, place: u32) -> Option<&String> {
+        self.all.get(place as usize)
+    }
+}
+
+/// A column of words, as numbers of a list.
+#[derive(Default)]
+struct Column {
+    words: Words,
+    of: PerWord<u32>,
+}
+
+impl Column {
+    fn numbers<'a>(&'a mut self, texts: &'a Texts<'_>) -> impl FnMut(u32) -> u32 + 'a {
+        let known = self.of.of(texts, UNSET);
+        let words = &mut self.words;
+        move |row| {
+            let Some(key) = texts.key(row) else {
+                return NO_WORD;
+            };
+            let Some(place) = known.get_mut(key) else {
+                return NO_WORD;
+            };
+            if *place == UNSET {
+                *place = words.place(texts.words.value(key));
+            }
+            *place
+        }
+    }
+}
+
+struct Worker<V> {
+    verdicts: V,
+    rows: Vec<u32>,
+    comms: Column,
+    states: Column,
+    sums: Sums,
+}
+
+/// What was said of a kind and a state, by their places in the dictionaries of a batch.
+#[derive(Clone, Copy)]
+struct Ruled<R> {
+    words: (Option<usize>, Option<usize>),
+    rule: Option<R>,
+}
+
+/// Columns that are read.
+struct Columns {
+    ts: ColumnRef,
+    dur: ColumnRef,
+    tid: ColumnRef,
+    pid: ColumnRef,
+    callsite: ColumnRef,
+    credits: ColumnRef,
+    comm: ColumnRef,
+    state: ColumnRef,
+    kind: ColumnRef,
+}
+
+/// Sums of the samples that pass the filter, in the order in which the first of each was met.
+pub(crate) fn stacks<C: Counts>(
+    context: &Context<'_>,
+    counts: &C,
+) -> Result<Vec<StackSum>, AnalysisError> {
+    let mut pass = context.pass_of(&STACKS, &[], &context.question.filter)?;
+    let mut need = |name| pass.projection.need(name);
+    let columns = Columns {
+        ts: need("ts"),
+        dur: need("dur"),
+        tid: need("tid"),
+        pid: need("pid"),
+        callsite: need("callsite_id"),
+        credits: need("credits"),
+        comm: need("comm"),
+        state: need("state"),
+        kind: need("kind"),
+    };
+    let init = || {
+        vec![Worker {
+            verdicts: pass.selector.verdicts(),
+            rows: Vec::new(),
+            comms: Column::default(),
+            states: Column::default(),
+            sums: Sums::new(),
+        }]
+    };
+    let scan = pass.projection.scan(pass.selected);
+    let each = |workers: &mut Vec<Worker<_>>, batch: &RecordBatch, first: Spot| {
+        workers.iter_mut().try_for_each(|worker| {
+            let rows = &mut worker.rows;
+            pass.selector.select(&mut worker.verdicts, batch, rows)?;
+            columns.add(worker, (batch, first), counts)
+        })
+    };
+    let workers = fold(context.tables, &scan, init, each, |all, mut more| {
+        all.append(&mut more);
+    })?;
+    Ok(merged(&workers))
+}
+
+impl Columns {
+    fn add<V, C: Counts>(
+        &self,
+        worker: &mut Worker<V>,
+        (batch, first): (&RecordBatch, Spot),
+        counts: &C,
+    ) -> Result<(), AnalysisError> {
+        let (ts, dur) = (self.ts.ints(batch)?, self.dur.ints(batch)?);
+        let (tid, pid) = (self.tid.ints(batch)?, self.pid.ints(batch)?);
+        let (callsite, credits) = (self.callsite.ints(batch)?, self.credits.ints(batch)?);
+        let [comm, state, kind] = [self.comm, self.state, self.kind].map(|of| of.texts(batch));
+        let (comm, state, kind) = (comm?, state?, kind?);
+        let mut comms = worker.comms.numbers(&comm);
+        let mut states = worker.states.numbers(&state);
+        // Kind and state change seldom from row to row.
+        let mut known: Option<Ruled<C::Rule>> = None;
+        for row in worker.rows.iter().copied() {
+            let words = (kind.key(row), state.key(row));
+            let rule = match known {
+                Some(ruled) if ruled.words == words => ruled.rule,
+                _ => counts.rule(kind.get(row).unwrap_or_default(), state.get(row)),
+            };
+            known = Some(Ruled { words, rule });
+            let Some(rule) = rule else { continue };
+            let begin = ts.at(row);
+            let sum = Sum {
+                time: counts.time(rule, (begin, dur.or_zero(row), credits.get(row))),
+                count: 1,
+                first: (begin, first.row(row)),
+            };
+            let key = Key {
+                comm: comms(row),
+                state: states(row),
+                tid: tid.get(row).unwrap_or(NONE),
+                pid: pid.get(row).unwrap_or(NONE),
+                callsite: callsite.get(row).unwrap_or(NONE),
+            };
+            worker.sums.add(key, &sum);
+        }
+        Ok(())
+    }
+}
+
+/// Sums of all threads together.
+fn merged<V>(workers: &[Worker<V>]) -> Vec<StackSum> {
+    let (mut comms, mut states) = (Words::default(), Words::default());
+    let mut sums = Sums::new();
+    for worker in workers {
+        for (key, sum) in &worker.sums.all {
+            let place = |words: &mut Words, of: &Column, number| {
+                let word = of.words.get(number);
+                word.map_or(NO_WORD, |word| words.place(word))
+            };
+            let key = Key {
+                comm: place(&mut comms, &worker.comms, key.comm),
+                state: place(&mut states, &worker.states, key.state),
+                ..*key
+            };
+            sums.add(key, sum);
+        }
+    }
+    let mut sums = sums.all;
+    // Each has a first row of its own.
+    sums.sort_unstable_by_key(|(_, sum)| sum.first);
+    let number = |number: i64| (number != NONE).then_some(number);
+    let sums = sums.into_iter().map(|(key, sum)| StackSum {
+        comm: comms.get(key.comm).cloned(),
+        pid: number(key.pid),
+        tid: number(key.tid),
+        state: states.get(key.state).cloned(),
+        callsite: number(key.callsite),
+        time: sum.time,
+        count: sum.count,
+        first: sum.first.0,
+    });
+    sums.collect()
+}
