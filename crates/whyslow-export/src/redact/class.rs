@@ -277,7 +277,7 @@ pub(super) const COLUMNS: &[(&str, Columns)] = &[
     ),
     ("marker", &[("comm", Comm), ("name", Event), ("text", Text)]),
     ("lost_events", &[("stream", Object), ("kind", Public)]),
-    ("thread", &[("comm", Comm)]),
+    ("thread", &[("comm", Comm), ("runtime_name", Comm)]),
     ("thread_comm", &[("comm", Comm)]),
     (
         "process",
