@@ -474,6 +474,8 @@ impl Asker<'_> {
             stories.extend(starved);
             stories.extend(self.sampled(&wanted.utids)?);
             stories = ranked(stories);
+        } else if self.other.is_none() && !sampled::is_kernel_there(self.tables) {
+            stories.extend(self.sampled(&wanted.utids)?);
         }
         stories.truncate(limit);
         Ok(stories)

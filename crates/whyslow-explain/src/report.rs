@@ -142,7 +142,7 @@ pub struct Hop {
 /// What was explained.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Target {
-    /// operation, thread, window, device.
+    /// operation, thread, window, device; of profiles lock, gap, call.
     pub kind: String,
     /// `op:17`, where it is one row of the recording.
     pub id: Option<String>,

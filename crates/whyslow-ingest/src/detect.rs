@@ -9,7 +9,7 @@ use flate2::read::GzDecoder;
 use crate::archive;
 use crate::importers::ctf::layout;
 use crate::importers::{
-    blkparse, blktrace, ftrace, jfr, jstack, perf, samplers, spool, strace, text, tracedat,
+    blkparse, blktrace, ftrace, jfr, jstack, perf, pyspy, samplers, spool, strace, text, tracedat,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub enum SourceKind {
     Jfr,
     /// Dumps of the threads of a JVM, see [`crate::importers::jstack`].
     Jstack,
+    /// Dumps of the threads of a Python program, see [`crate::importers::pyspy`].
+    PySpy,
     /// Stacks in the forms that flame graphs are drawn from, see [`crate::importers::samplers`].
     Samples(samplers::Form),
     /// Tracepoints as text, see [`crate::importers::ftrace`].
@@ -54,9 +56,8 @@ impl SourceKind {
             SourceKind::Blktrace => "blktrace",
             SourceKind::Blkparse => "blkparse",
             SourceKind::Jstack => "jstack",
-            SourceKind::Samples(samplers::Form::Collapsed) => "collapsed",
-            SourceKind::Samples(samplers::Form::Speedscope) => "speedscope",
-            SourceKind::Samples(samplers::Form::Chrome) => "chrome",
+            SourceKind::PySpy => "py-spy",
+            SourceKind::Samples(form) => form.name(),
         }
     }
 }
@@ -64,10 +65,12 @@ impl SourceKind {
 /// What [`detect`] can find, for messages.
 pub const SUPPORTED: &str = "an LTTng or other CTF 1.8 or CTF 2 trace (its directory, or a \
                              .tar, .tar.gz, .tar.xz, .tar.zst or .zip of it), a spool of \
-                             `whyslow record`, a JFR file of async-profiler or the JDK (also \
-                             .gz), a perf.data file, a trace.dat file of trace-cmd, files of \
+                             `whyslow record`, a JFR file of async-profiler or the JDK, \
+                             a perf.data file, a trace.dat file of trace-cmd, files of \
                              blktrace (or their folder), the text of \
-                             `perf script`, `trace-cmd report`, `blkparse` or a `trace` file of ftrace, thread dumps of a JVM (jstack, jcmd), stacks that are collapsed or of speedscope or Chrome, a log of `strace -f -ttt -T -y`, or a text file \
+                             `perf script`, `trace-cmd report`, `blkparse` or a `trace` file of ftrace, thread dumps of a JVM (jstack, jcmd) or of `py-spy dump -j`, \
+                             stacks that are collapsed or of speedscope, Chrome, rbspy, stackprof, ruby-prof or pprof \
+                             (profiles also .gz), a log of `strace -f -ttt -T -y`, or a text file \
                              that begins with `whyslow-text 1`";
 
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +106,10 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     if spool::is_spool(path) {
         return Ok(SourceKind::Spool);
     }
-    if jfr::is_recording(&head) || jfr::is_recording(&inflated_head(&head)) {
+    if let Some(kind) = compressed(&head) {
+        return Ok(kind);
+    }
+    if jfr::is_recording(&head) {
         return Ok(SourceKind::Jfr);
     }
     if perf::is_perf(&head) {
@@ -126,10 +132,13 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     if blkparse::is_log(&text) {
         return Ok(SourceKind::Blkparse);
     }
+    if pyspy::is_dump(&text) {
+        return Ok(SourceKind::PySpy);
+    }
     if ftrace::is_trace(&text) {
         return Ok(SourceKind::Ftrace);
     }
-    if let Some(form) = samplers::form_of(&text) {
+    if let Some(form) = samplers::form_of(&head) {
         return Ok(SourceKind::Samples(form));
     }
     if path.file_name().is_some_and(|name| name == "metadata") || archive::is_archive(path) {
@@ -176,12 +185,29 @@ fn read_head(path: &Path) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// What a compressed file begins with.
-fn inflated_head(head: &[u8]) -> Vec<u8> {
+/// Profiles are often compressed, and few other things that can be read are but archives.
+fn compressed(head: &[u8]) -> Option<SourceKind> {
+    if !head.starts_with(&[0x1f, 0x8b]) {
+        return None;
+    }
     let mut begin = Vec::new();
-    // What was inflated before an error is what is wanted.
-    let _ = GzDecoder::new(head).take(16).read_to_end(&mut begin);
-    begin
+    // What was inflated before the error, as the head is cut, is what is wanted.
+    let _ = GzDecoder::new(head)
+        .take(HEAD_BYTES)
+        .read_to_end(&mut begin);
+    if jfr::is_recording(&begin) {
+        return Some(SourceKind::Jfr);
+    }
+    if let Some(form) = samplers::form_of(&begin) {
+        return Some(SourceKind::Samples(form));
+    }
+    // Archives have zeros after the name of their first file.
+    let text = String::from_utf8_lossy(&begin);
+    let is_text = !begin.contains(&0);
+    if is_text && jstack::is_dump(&text) {
+        return Some(SourceKind::Jstack);
+    }
+    (is_text && pyspy::is_dump(&text)).then_some(SourceKind::PySpy)
 }
 
 fn is_text(head: &[u8]) -> bool {
@@ -230,6 +256,11 @@ fn describe(head: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
     use super::*;
 
     #[test]
@@ -268,6 +299,22 @@ mod tests {
             b"\xc1\x1f\xfc\xc1abc",
             "a stream of a CTF trace (name its directory instead)",
         );
+        let packed = |content: &[u8]| {
+            let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+            packer.write_all(content).expect("a test");
+            packer.finish().expect("a test")
+        };
+        check(b"rbspy02\n{}\n", "rbspy");
+        check(
+            b"[{\"thread_id\":1,\"active\":true,\"owns_gil\":true}]",
+            "py-spy",
+        );
+        check(&packed(b"main;read 42\nmain 1\n"), "collapsed");
+        check(&packed(b"rbspy02\n{}\n"), "rbspy");
+        check(&packed(b"\nFull thread dump X\n"), "jstack");
+        // A text in an archive is none of its own.
+        let archived = [&b"main;read"[..], &[0; 91], b"\nmain;read 42\n"].concat();
+        check(&packed(&archived), "ctf");
         check(b"hello\nworld", "a text file that begins with \"hello\"");
         check(b"\x01\x02\x03", "a file of unknown format");
         let directory = detect(folder.path()).err().map(|error| error.to_string());

@@ -265,6 +265,7 @@ impl Opened {
                     profiles.add_samples((index, form), path, shift(index))?;
                 }
                 SourceKind::Jstack => profiles.add_jstack(index, path, shift(index))?,
+                SourceKind::PySpy => profiles.add_pyspy(index, path, shift(index))?,
                 SourceKind::Perf => streams.add_perf(index, path, shift(index))?,
                 SourceKind::TraceDat => streams.add_trace_dat(index, path, shift(index))?,
                 SourceKind::Blktrace => streams.add_blktrace(index, path, shift(index)),
@@ -272,7 +273,7 @@ impl Opened {
             }
             kinds.push(kind);
         }
-        profiles.seal();
+        profiles.seal()?;
         streams.seal()?;
         // What is read to its end before the next is begun cannot be merged.
         if spools.len() > 1 || !spools.is_empty() && !traces.is_empty() {

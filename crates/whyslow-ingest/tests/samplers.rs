@@ -64,3 +64,19 @@ fn shares_are_those_that_the_program_measured() {
         assert!(!has("SAMPLES_BAD"), "{name}");
     }
 }
+
+#[test]
+fn what_nothing_ends_has_no_length() {
+    let folder = std::env::temp_dir().join(format!("whyslow-open-{}", std::process::id()));
+    let text = r#"[{"name":"a","ph":"B","ts":0,"pid":1,"tid":8},{"name":"b","ph":"X","ts":5,"dur":5,"pid":1,"tid":8}]"#;
+    fs::write(&folder, text).expect("a file");
+    let imported = import_in_memory(std::slice::from_ref(&folder)).expect("it can be imported");
+    fs::remove_file(&folder).expect("its end");
+    let lengths: Vec<Option<i64>> = imported
+        .rows
+        .stack_sample
+        .iter()
+        .map(|row| row.dur)
+        .collect();
+    assert_eq!(lengths, [Some(5_000), Some(5_000), None]);
+}

@@ -17,6 +17,7 @@ impl Asker<'_> {
         let asked = sampled::Asked {
             window: self.question.window,
             utids: utids.to_vec(),
+            calls: self.question.calls.clone(),
             min: self.question.min,
             recording: &self.question.recording,
         };

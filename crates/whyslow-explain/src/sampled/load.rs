@@ -144,7 +144,7 @@ pub(super) fn frames(
     Ok(frames)
 }
 
-fn actor(name: &str, pid: Option<i32>, tid: Option<i32>) -> Actor {
+pub(super) fn actor(name: &str, pid: Option<i32>, tid: Option<i32>) -> Actor {
     Actor {
         kind: ActorKind::Process,
         name: name.to_owned(),

@@ -5,9 +5,12 @@
 //! thread that no signal reached, are the likeliest of what there is (B); all else coincided (C). What a thread
 //! waited for in the kernel is never told from samples.
 
+mod below;
+mod calls;
 mod chain;
 mod load;
 mod program;
+mod silent;
 
 use std::collections::BTreeMap;
 
@@ -41,6 +44,8 @@ pub(crate) struct Asked<'q> {
     pub(crate) window: Option<Window>,
     /// Of these threads alone.
     pub(crate) utids: Vec<i32>,
+    /// Below these calls alone.
+    pub(crate) calls: Vec<String>,
     /// As long at least.
     pub(crate) min: Option<Ns>,
     /// How the recording is named in commands.
@@ -49,7 +54,7 @@ pub(crate) struct Asked<'q> {
 
 /// Whether there is anything to tell from.
 pub(crate) fn is_there(tables: &dyn Tables) -> bool {
-    ["lock_wait", "sample_gap"]
+    ["lock_wait", "sample_gap", "stack_sample"]
         .iter()
         .any(|name| has(tables, name))
 }
@@ -91,6 +96,9 @@ pub(crate) fn stories(
     tables: &dyn Tables,
     asked: &Asked<'_>,
 ) -> Result<Vec<(i32, Story)>, AnalysisError> {
+    if !asked.calls.is_empty() {
+        return below::stories(tables, asked);
+    }
     let seen = Seen::read(tables, asked.window)?;
     let teller = Teller {
         seen: &seen,
@@ -138,6 +146,10 @@ pub(crate) fn stories(
                 told.push((gap.utid, teller.gap(gap, &gaps)));
             }
         }
+    }
+    // The kernel's events say which call it was, and what it waited for.
+    if !is_kernel_there(tables) && has(tables, "stack_sample") {
+        told.extend(below::stories(tables, asked)?);
     }
     Ok(told)
 }

@@ -8,6 +8,7 @@ pub mod ftrace;
 pub mod jfr;
 pub mod jstack;
 pub mod perf;
+pub mod pyspy;
 pub mod rwbs;
 pub mod samplers;
 pub(crate) mod spool;

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 use whyslow_model::Ns;
@@ -13,7 +13,8 @@ use super::account::{Account, LogEntry};
 use super::{ImportError, written};
 use crate::importers::jfr;
 use crate::importers::jstack::{self, DumpFile};
-use crate::importers::samplers::{self, Form};
+use crate::importers::pyspy;
+use crate::importers::samplers::{self, Form, Lacks};
 use crate::limits;
 use crate::profile::gaps::{self, Gaps, Off};
 use crate::profile::locks::{self, LockWait};
@@ -28,11 +29,13 @@ const LABEL: &str = "profile";
 pub(super) struct ProfileQueue {
     sources: Vec<Queued>,
     dumps: Vec<Dumped>,
+    python_dumps: Vec<Dumped>,
 }
 
 /// A file of thread dumps.
 struct Dumped {
     source: usize,
+    path: PathBuf,
     text: String,
     named: Option<Ns>,
     written: Option<Ns>,
@@ -43,6 +46,18 @@ struct Dumped {
 type Remark = (&'static Stat, u64, Vec<LogEntry>);
 
 impl Dumped {
+    fn of(source: usize, path: &Path, shift: Ns) -> Result<Self, ImportError> {
+        let (bytes, _) = read(path)?;
+        Ok(Self {
+            source,
+            path: path.to_owned(),
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+            named: named(path),
+            written: written(path),
+            shift,
+        })
+    }
+
     fn file(&self) -> DumpFile<'_> {
         DumpFile {
             text: &self.text,
@@ -90,7 +105,7 @@ impl ProfileQueue {
         path: &Path,
         shift: Ns,
     ) -> Result<(), ImportError> {
-        let (bytes, _) = read(path)?;
+        let (bytes, cut) = read(path)?;
         let limit = limits::TEXT_BYTES_MAX;
         if bytes.len() as u64 > limit {
             return Err(ImportError::TextTooLarge {
@@ -99,19 +114,16 @@ impl ProfileQueue {
                 limit,
             });
         }
-        let text = String::from_utf8_lossy(&bytes);
         let read =
-            samplers::read(form, &text, written(path)).map_err(|reason| ImportError::Samples {
+            samplers::read(form, &bytes, written(path)).map_err(|reason| ImportError::Samples {
                 path: path.to_owned(),
                 reason,
             })?;
-        let lacks = read.lacks;
-        let remarks: Vec<Remark> = vec![
-            (&stat::SAMPLES_NO_TIMES, lacks.times, Vec::new()),
-            (&stat::SAMPLES_NO_DATES, u64::from(lacks.dates), Vec::new()),
-            (&stat::SAMPLES_BAD, lacks.bad, Vec::new()),
-            (&stat::SAMPLES_UNPAIRED, lacks.unpaired, Vec::new()),
-        ];
+        let mut remarks = lacking(&read.lacks);
+        let examples = read.examples.into_iter();
+        let examples = examples.map(|words| entry(source, None, words)).collect();
+        remarks.push((&stat::SAMPLES_BAD, read.lacks.bad, examples));
+        remarks.extend(cut.map(|text| (&stat::PROFILE_LOST, 1, vec![entry(source, None, text)])));
         let counts = vec![("samples".to_owned(), read.samples)];
         self.add(Queued::new(source, (read.profile, shift), counts, remarks));
         Ok(())
@@ -124,19 +136,49 @@ impl ProfileQueue {
         path: &Path,
         shift: Ns,
     ) -> Result<(), ImportError> {
-        let (bytes, _) = read(path)?;
-        self.dumps.push(Dumped {
-            source,
-            text: String::from_utf8_lossy(&bytes).into_owned(),
-            named: named(path),
-            written: written(path),
-            shift,
-        });
+        self.dumps.push(Dumped::of(source, path, shift)?);
+        Ok(())
+    }
+
+    /// So are these.
+    pub(super) fn add_pyspy(
+        &mut self,
+        source: usize,
+        path: &Path,
+        shift: Ns,
+    ) -> Result<(), ImportError> {
+        self.python_dumps.push(Dumped::of(source, path, shift)?);
         Ok(())
     }
 
     /// No more files come.
-    pub(super) fn seal(&mut self) {
+    pub(super) fn seal(&mut self) -> Result<(), ImportError> {
+        self.seal_java();
+        self.seal_python()
+    }
+
+    fn seal_python(&mut self) -> Result<(), ImportError> {
+        let dumps = std::mem::take(&mut self.python_dumps);
+        let Some(first) = dumps.first() else {
+            return Ok(());
+        };
+        let files: Vec<DumpFile<'_>> = dumps.iter().map(Dumped::file).collect();
+        let read = pyspy::read(&files).map_err(|(place, reason)| ImportError::Samples {
+            path: dumps[place].path.clone(),
+            reason,
+        })?;
+        let remarks: Vec<Remark> = vec![(&stat::DUMP_UNSTAMPED, read.unstamped, Vec::new())];
+        let counts = vec![("thread dump".to_owned(), read.dumps)];
+        self.add(Queued::new(
+            first.source,
+            (read.profile, 0),
+            counts,
+            remarks,
+        ));
+        Ok(())
+    }
+
+    fn seal_java(&mut self) {
         let dumps = std::mem::take(&mut self.dumps);
         let Some(first) = dumps.first() else { return };
         let files: Vec<DumpFile<'_>> = dumps.iter().map(Dumped::file).collect();
@@ -369,6 +411,22 @@ fn entry(source: usize, byte_offset: Option<u64>, text: String) -> LogEntry {
         ts: None,
         text,
     }
+}
+
+/// What a profile does not tell, as it is told.
+fn lacking(lacks: &Lacks) -> Vec<Remark> {
+    let counts = [
+        (&stat::SAMPLES_NO_TIMES, lacks.times),
+        (&stat::SAMPLES_NO_DATES, u64::from(lacks.dates)),
+        (&stat::SAMPLES_UNPAIRED, lacks.unpaired),
+        (&stat::SAMPLES_BY_ADDRESS, lacks.addresses),
+        (&stat::SAMPLES_ONE_THREAD, u64::from(lacks.one_thread)),
+        (&stat::SAMPLES_SUMS, u64::from(lacks.sums)),
+        (&stat::SAMPLES_NOT_TIME, u64::from(lacks.not_time)),
+        (&stat::SAMPLES_MISSED, lacks.missed),
+    ];
+    let remarks = counts.map(|(stat, count)| (stat, count, Vec::new()));
+    remarks.into()
 }
 
 /// What of a JFR file could not be read, as it is told.

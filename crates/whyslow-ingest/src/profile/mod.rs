@@ -84,7 +84,7 @@ impl SampleKind {
 pub struct Point {
     /// When it was taken; the first of several.
     pub ts: Ns,
-    /// From there to the last of several.
+    /// From there to the last of several; [`OPEN`] if its end is not told.
     pub span: Ns,
     /// In [`Profile::threads`].
     pub thread: u32,
@@ -99,6 +99,8 @@ pub struct Point {
 }
 
 pub const NO_STACK: u32 = u32::MAX;
+/// Of what went on when the profile ended; a row has no length then.
+pub const OPEN: Ns = Ns::MAX;
 
 /// What a runtime tells of one of its threads, or of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -14,7 +14,7 @@ use super::identity::{Output, ThreadRef};
 use super::process::Processes;
 use crate::profile::gaps::Gap;
 use crate::profile::leaf::{Leaf, leaf};
-use crate::profile::{CodeKind, NO_STACK, Point, Profile, RuntimeEvent, SampledState};
+use crate::profile::{CodeKind, NO_STACK, OPEN, Point, Profile, RuntimeEvent, SampledState};
 
 /// Threads that only a runtime knows are shown with its number and this: greater than any of the kernel.
 pub const RUNTIME_TID: i32 = 10_000_000;
@@ -93,7 +93,7 @@ impl SampledTracker {
     ) {
         let of = self.thread(source, point.thread, point.ts, lent, out);
         let stack = self.stack(source, point.stack, point.ts, lent, out);
-        let ts_end = point.ts.saturating_add(point.span);
+        let ts_end = (point.span != OPEN).then(|| point.ts.saturating_add(point.span));
         let state = match point.state {
             SampledState::Running => Some("running"),
             SampledState::Sleeping => Some("sleeping"),
@@ -103,8 +103,8 @@ impl SampledTracker {
         let row = StackSampleRow {
             id,
             ts: since,
-            dur: Some(ts_end.saturating_sub(since)),
-            ts_end: Some(ts_end),
+            dur: ts_end.map(|end| end.saturating_sub(since)),
+            ts_end,
             kind: out.symbols.intern_static(point.kind.name()),
             state: state.map(|state| out.symbols.intern_static(state)),
             utid: thread.map(|thread| thread.utid),

@@ -13,6 +13,7 @@ Examples:
   whyslow explain web.wsl -w op:17             why that call took so long
   whyslow explain web.wsl -w 12:18:50+2s -t 31517
   whyslow explain web.wsl --slow 'open>100ms'  all opens of more than 100 ms
+  whyslow explain web.json                     a profile of py-spy, a JVM …
   whyslow explain web.wsl --vs yesterday.wsl   what is different from then
   whyslow explain web.wsl -d sdy               whether that disk is slow or busy
   whyslow explain web.wsl --format md          for the ticket";

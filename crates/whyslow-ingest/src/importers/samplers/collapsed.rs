@@ -33,9 +33,10 @@ fn parse(line: &str) -> Option<(&str, u64)> {
 /// There are no times: all of it is put at one.
 pub(super) fn read(text: &str, at: Ns) -> Read {
     let mut read = Read::default();
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+    let lines = text.lines().enumerate();
+    for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
         let Some((stack, count)) = parse(line) else {
-            read.lacks.bad += 1;
+            read.bad(|| format!("line {}: no stack with a number after it", number + 1));
             continue;
         };
         let mut names: Vec<&str> = stack.split(';').take(FRAMES_MAX).collect();

@@ -1,16 +1,25 @@
-//! Profiles in the forms that flame graphs are drawn from: collapsed stacks, speedscope, Chrome traces.
+//! Profiles in the forms that flame graphs are drawn from, and in those of profilers of a language: collapsed
+//! stacks, speedscope, Chrome traces; rbspy, stackprof, ruby-prof, pprof.
 //!
-//! They tell less than a recording: collapsed stacks have no times at all, the others count from a zero of their
-//! own. What a form does not tell is told once ([`Lacks`]).
+//! They tell less than a recording: some have no times at all, others count from a zero of their own, or tell of
+//! one thread at a time. What a form does not tell is told once ([`Lacks`]).
 
 mod chrome;
 mod collapsed;
 mod frame;
+mod marshal;
+mod pprof;
+mod rbspy;
+mod ruby_prof;
 mod spans;
 mod speedscope;
+mod stackprof;
+
+use std::borrow::Cow;
 
 use whyslow_model::Ns;
 
+use crate::limits::LOG_EXAMPLES_MAX;
 use crate::profile::Profile;
 
 /// Which of them it is.
@@ -19,6 +28,45 @@ pub enum Form {
     Collapsed,
     Speedscope,
     Chrome,
+    /// Raw samples of rbspy.
+    Rbspy,
+    /// Results of stackprof, in Ruby's own form or as JSON.
+    Stackprof,
+    StackprofJson,
+    /// Tables of ruby-prof, and its call tree.
+    RubyProf,
+    CallTree,
+    Pprof,
+}
+
+impl Form {
+    pub const ALL: [Form; 9] = [
+        Form::Collapsed,
+        Form::Speedscope,
+        Form::Chrome,
+        Form::Rbspy,
+        Form::Stackprof,
+        Form::StackprofJson,
+        Form::RubyProf,
+        Form::CallTree,
+        Form::Pprof,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Collapsed => "collapsed",
+            Form::Speedscope => "speedscope",
+            Form::Chrome => "chrome",
+            Form::Rbspy => "rbspy",
+            Form::Stackprof | Form::StackprofJson => "stackprof",
+            Form::RubyProf | Form::CallTree => "ruby-prof",
+            Form::Pprof => "pprof",
+        }
+    }
+
+    fn is_text(self) -> bool {
+        !matches!(self, Form::Stackprof | Form::Pprof)
+    }
 }
 
 /// What a profile does not tell.
@@ -32,6 +80,16 @@ pub struct Lacks {
     pub bad: u64,
     /// Ends without a begin, and begins that nothing ended.
     pub unpaired: u64,
+    /// Threads that are known by an address of the runtime alone.
+    pub addresses: u64,
+    /// Each sample is of the thread that had the interpreter: nothing is told of the others.
+    pub one_thread: bool,
+    /// Sums by function, and its caller at most, instead of samples.
+    pub sums: bool,
+    /// It counts something else than time: objects, bytes.
+    pub not_time: bool,
+    /// Samples that the profiler says it missed.
+    pub missed: u64,
 }
 
 #[derive(Debug, Default)]
@@ -39,10 +97,36 @@ pub struct Read {
     pub profile: Profile,
     pub lacks: Lacks,
     pub samples: u64,
+    /// The first of what makes no sense: where, and why.
+    pub examples: Vec<String>,
+}
+
+impl Read {
+    /// Counts something that makes no sense.
+    fn bad(&mut self, words: impl FnOnce() -> String) {
+        self.lacks.bad += 1;
+        if self.examples.len() < LOG_EXAMPLES_MAX {
+            self.examples.push(words());
+        }
+    }
 }
 
 /// By the first bytes of a file.
-pub fn form_of(head: &str) -> Option<Form> {
+pub fn form_of(head: &[u8]) -> Option<Form> {
+    if marshal::is_dump(head) {
+        return Some(Form::Stackprof);
+    }
+    if pprof::is_profile(head) {
+        return Some(Form::Pprof);
+    }
+    // Archives of texts are none.
+    if head.contains(&0) {
+        return None;
+    }
+    form_of_text(&String::from_utf8_lossy(head))
+}
+
+fn form_of_text(head: &str) -> Option<Form> {
     let begin = head.trim_start();
     if begin.starts_with('{') || begin.starts_with('[') {
         if head.contains("speedscope") {
@@ -53,16 +137,36 @@ pub fn form_of(head: &str) -> Option<Form> {
         if is_chrome {
             return Some(Form::Chrome);
         }
+        if stackprof::is_json(head) {
+            return Some(Form::StackprofJson);
+        }
     }
-    collapsed::is_collapsed(head).then_some(Form::Collapsed)
+    let known = [
+        (Form::Rbspy, rbspy::is_raw(head)),
+        (Form::RubyProf, ruby_prof::is_printed(head)),
+        (Form::CallTree, ruby_prof::is_call_tree(head)),
+        (Form::Collapsed, collapsed::is_collapsed(head)),
+    ];
+    known.iter().find(|(_, is)| *is).map(|(form, _)| *form)
 }
 
 /// `written` is when the file was written last: what has times of its own is taken to end then.
-pub fn read(form: Form, text: &str, written: Option<Ns>) -> Result<Read, String> {
+pub fn read(form: Form, bytes: &[u8], written: Option<Ns>) -> Result<Read, String> {
+    let text = if form.is_text() {
+        String::from_utf8_lossy(bytes)
+    } else {
+        Cow::default()
+    };
     let mut read = match form {
-        Form::Collapsed => collapsed::read(text, written.unwrap_or(0)),
-        Form::Speedscope => speedscope::read(text, written)?,
-        Form::Chrome => chrome::read(text, written)?,
+        Form::Collapsed => collapsed::read(&text, written.unwrap_or(0)),
+        Form::Speedscope => speedscope::read(&text, written)?,
+        Form::Chrome => chrome::read(&text, written)?,
+        Form::Rbspy => rbspy::read(&text, written)?,
+        Form::Stackprof => stackprof::read_dump(bytes, written)?,
+        Form::StackprofJson => stackprof::read_json(&text, written)?,
+        Form::RubyProf => ruby_prof::read_printed(&text, written),
+        Form::CallTree => ruby_prof::read_call_tree(&text, written),
+        Form::Pprof => pprof::read(bytes, written)?,
     };
     read.profile.sort();
     Ok(read)

@@ -2,7 +2,7 @@
 
 use whyslow_model::Ns;
 
-use crate::profile::{Point, Profile, SampleKind, SampledState};
+use crate::profile::{OPEN, Point, Profile, SampleKind, SampledState};
 
 /// Calls within calls.
 const DEPTH_MAX: usize = 4096;
@@ -18,21 +18,28 @@ pub(super) struct Spans {
 impl Spans {
     /// Ends the stretch that lasts until then.
     fn until(&mut self, ts: Ns, thread: u32, profile: &mut Profile) {
-        if ts > self.since && !self.open.is_empty() {
-            let frames: Vec<u32> = self.open.iter().rev().copied().collect();
-            let stack = profile.stack(&frames);
-            profile.points.push(Point {
-                ts: self.since,
-                span: ts - self.since,
-                thread,
-                stack,
-                credits: 1,
-                kind: SampleKind::Cpu,
-                state: SampledState::Unknown,
-                is_assumed: false,
-            });
+        if ts > self.since {
+            self.add((self.since, ts - self.since), thread, profile);
         }
         self.since = self.since.max(ts);
+    }
+
+    fn add(&self, (ts, span): (Ns, Ns), thread: u32, profile: &mut Profile) {
+        if self.open.is_empty() {
+            return;
+        }
+        let frames: Vec<u32> = self.open.iter().rev().copied().collect();
+        let stack = profile.stack(&frames);
+        profile.points.push(Point {
+            ts,
+            span,
+            thread,
+            stack,
+            credits: 1,
+            kind: SampleKind::Cpu,
+            state: SampledState::Unknown,
+            is_assumed: false,
+        });
     }
 
     pub(super) fn begin(&mut self, ts: Ns, frame: u32, thread: u32, profile: &mut Profile) -> bool {
@@ -50,9 +57,10 @@ impl Spans {
         self.open.pop().is_some()
     }
 
-    /// Ends what is left; how many calls that were.
+    /// What is left goes on, nobody knows for how long; how many calls that are.
     pub(super) fn finish(&mut self, ts: Ns, thread: u32, profile: &mut Profile) -> u64 {
         self.until(ts, thread, profile);
+        self.add((self.since, OPEN), thread, profile);
         let left = self.open.len() as u64;
         self.open.clear();
         left

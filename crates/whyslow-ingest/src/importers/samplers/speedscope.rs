@@ -102,10 +102,10 @@ pub(super) fn read(text: &str, written: Option<Ns>) -> Result<Read, String> {
         });
         let thread = read.profile.thread(thread);
         let last = match profile.kind.as_str() {
-            "sampled" => sampled(profile, thread, &frames, &mut read),
-            "evented" => evented(profile, thread, &frames, &mut read),
-            _ => {
-                read.lacks.bad += 1;
+            "sampled" => sampled((number, profile), thread, &frames, &mut read),
+            "evented" => evented((number, profile), thread, &frames, &mut read),
+            kind => {
+                read.bad(|| format!("profile {number}: of type `{kind}`, which is not known"));
                 0
             }
         };
@@ -124,7 +124,12 @@ fn ns(value: f64, scale: f64) -> Ns {
     (value * scale).clamp(0.0, 1e18) as Ns
 }
 
-fn sampled(profile: &OneProfile, thread: u32, frames: &[u32], read: &mut Read) -> Ns {
+fn sampled(
+    (place, profile): (usize, &OneProfile),
+    thread: u32,
+    frames: &[u32],
+    read: &mut Read,
+) -> Ns {
     let scale = scale(&profile.unit);
     let mut at = scale.map_or(0.0, |_| profile.start_value);
     let mut end = 0;
@@ -133,7 +138,7 @@ fn sampled(profile: &OneProfile, thread: u32, frames: &[u32], read: &mut Read) -
         // The outermost frame comes first.
         let known = sample.iter().rev().map(|place| frames.get(*place).copied());
         let Some(stack) = known.collect::<Option<Vec<u32>>>() else {
-            read.lacks.bad += 1;
+            read.bad(|| format!("profile {place}, sample {number}: a frame that is not there"));
             continue;
         };
         let stack = read.profile.stack(&stack);
@@ -166,17 +171,27 @@ fn sampled(profile: &OneProfile, thread: u32, frames: &[u32], read: &mut Read) -
     end
 }
 
-fn evented(profile: &OneProfile, thread: u32, frames: &[u32], read: &mut Read) -> Ns {
+fn evented(
+    (place, profile): (usize, &OneProfile),
+    thread: u32,
+    frames: &[u32],
+    read: &mut Read,
+) -> Ns {
     let Some(scale) = scale(&profile.unit) else {
         // Begin and end in numbers of samples mean no time.
         read.lacks.times += profile.events.len() as u64;
         return 0;
     };
     let (mut spans, mut last) = (Spans::default(), 0);
-    for event in &profile.events {
+    for (number, event) in profile.events.iter().enumerate() {
         let ts = ns(event.at, scale);
         if ts < last {
-            read.lacks.bad += 1;
+            let (at, unit) = (event.at, &profile.unit);
+            read.bad(|| {
+                format!(
+                    "profile {place}, event {number}: at {at} {unit}, before the one that it follows"
+                )
+            });
             continue;
         }
         last = ts;

@@ -20,7 +20,7 @@ const CHROME: &str = r#"[{"name":"thread (12): worker","ph":"B","ts":0,"pid":1,"
   {"name":"short","ph":"X","ts":5,"dur":10,"pid":1,"tid":"8"}]"#;
 
 fn told(form: Form, text: &str) -> (Vec<String>, Lacks) {
-    let read = read(form, text, None).expect("a profile");
+    let read = read(form, text.as_bytes(), None).expect("a profile");
     let profile = &read.profile;
     let points = profile.points.iter().map(|point| {
         let frames: Vec<&str> = profile
@@ -42,10 +42,10 @@ fn told(form: Form, text: &str) -> (Vec<String>, Lacks) {
 
 #[test]
 fn forms_are_told_apart() {
-    assert_eq!(form_of(COLLAPSED), Some(Form::Collapsed));
-    assert_eq!(form_of(SPEEDSCOPE), Some(Form::Speedscope));
-    assert_eq!(form_of(CHROME), Some(Form::Chrome));
-    assert_eq!(form_of("{\"traceEvents\": []}"), Some(Form::Chrome));
+    assert_eq!(form_of(COLLAPSED.as_bytes()), Some(Form::Collapsed));
+    assert_eq!(form_of(SPEEDSCOPE.as_bytes()), Some(Form::Speedscope));
+    assert_eq!(form_of(CHROME.as_bytes()), Some(Form::Chrome));
+    assert_eq!(form_of(b"{\"traceEvents\": []}"), Some(Form::Chrome));
     for text in [
         "",
         "hello\nworld 5",
@@ -54,7 +54,7 @@ fn forms_are_told_apart() {
         "12;x\n",
         "[1, 2]",
     ] {
-        assert_eq!(form_of(text), None, "{text}");
+        assert_eq!(form_of(text.as_bytes()), None, "{text}");
     }
 }
 
@@ -109,14 +109,205 @@ fn calls_of_a_chrome_trace_are_stacks() {
 fn what_is_no_profile_is_an_error() {
     for form in [Form::Speedscope, Form::Chrome] {
         for text in ["", "{", "[{\"ph\":5}]", "{\"shared\":5}"] {
-            assert!(read(form, text, None).is_err(), "{form:?} {text}");
+            assert!(
+                read(form, text.as_bytes(), None).is_err(),
+                "{form:?} {text}"
+            );
         }
     }
     assert_eq!(
-        read(Form::Collapsed, "x\n\ny z\n", None)
+        read(Form::Collapsed, b"x\n\ny z\n", None)
             .expect("it is read")
             .lacks
             .bad,
         2
     );
+}
+
+#[test]
+fn an_event_of_speedscope_that_is_out_of_order_is_named_and_the_rest_is_read() {
+    let text = r#"{"$schema":"speedscope","shared":{"frames":[{"name":"a"},{"name":"b"}]},"profiles":[
+      {"type":"evented","name":"x","unit":"seconds","startValue":0,"endValue":9,"events":[
+        {"type":"O","at":1,"frame":0},{"type":"O","at":3,"frame":1},{"type":"C","at":2,"frame":1},
+        {"type":"C","at":4,"frame":1},{"type":"C","at":5,"frame":0}]}]}"#;
+    let (points, lacks) = told(Form::Speedscope, text);
+    assert_eq!((points.len(), lacks.bad, lacks.unpaired), (3, 1, 0));
+    let read = read(Form::Speedscope, text.as_bytes(), None).expect("it is read");
+    let words = "profile 0, event 2: at 2 seconds, before the one that it follows";
+    assert_eq!(read.examples, [words]);
+}
+
+/// Sample types, samples, places, functions and texts of a small profile.
+fn pprof() -> Vec<u8> {
+    let field = |number: u8, body: &[u8]| [&[number << 3 | 2, body.len() as u8], body].concat();
+    let mut bytes = Vec::new();
+    for measure in [[8, 1, 16, 2], [8, 3, 16, 4]] {
+        bytes.extend(field(1, &measure));
+    }
+    // Places 1 and 2; 3 samples, 30 ms; the label worker=much.
+    let sample = [
+        &field(1, &[1, 2])[..],
+        &field(2, &[3, 0x80, 0x87, 0xa7, 0x0e]),
+        &field(3, &[8, 5, 16, 6]),
+    ];
+    bytes.extend(field(2, &sample.concat()));
+    // Written one by one, of a place that is not there.
+    bytes.extend(field(2, &[8, 9, 16, 1, 16, 5]));
+    for (place, function) in [(1, 1), (2, 2)] {
+        let line = field(4, &[8, function, 16, 7]);
+        bytes.extend(field(4, &[&[8, place][..], &line].concat()));
+        bytes.extend(field(5, &[8, function, 16, 6 + function, 32, 9]));
+    }
+    for text in [
+        "",
+        "samples",
+        "count",
+        "cpu",
+        "nanoseconds",
+        "worker",
+        "much",
+        "main.compute",
+        "main.work",
+        "a.go",
+    ] {
+        bytes.extend(field(6, text.as_bytes()));
+    }
+    // Time 1000 s, duration 2 s.
+    bytes.extend([
+        0x48, 0x80, 0xa0, 0x94, 0xa5, 0x8d, 0x1d, 0x50, 0x80, 0xa8, 0xd6, 0xb9, 0x07,
+    ]);
+    bytes
+}
+
+#[test]
+fn a_profile_of_pprof_has_shares_and_labels() {
+    let bytes = pprof();
+    assert_eq!(form_of(&bytes), Some(Form::Pprof));
+    let read = read(Form::Pprof, &bytes, Some(5)).expect("a profile");
+    let point = read.profile.points[0];
+    let frames: Vec<String> = read
+        .profile
+        .frames_of(point.stack)
+        .map(|frame| format!("{} {:?} {:?}", frame.function, frame.module, frame.line))
+        .collect();
+    assert_eq!(
+        frames,
+        [
+            "main.compute Some(\"a.go\") Some(7)",
+            "main.work Some(\"a.go\") Some(7)"
+        ]
+    );
+    let thread = &read.profile.threads[point.thread as usize];
+    assert_eq!(thread.name.as_deref(), Some("worker=much"));
+    assert_eq!((point.credits, point.ts), (3, 1_002_000_000_000));
+    assert_eq!(
+        (read.lacks.times, read.lacks.bad, read.lacks.not_time),
+        (3, 1, false)
+    );
+    assert_eq!(read.examples.len(), 1);
+}
+
+const RBSPY: &str = r#"rbspy02
+{"sample_rate":50,"rbspy_version":"0.55.0","start_time":{"secs_since_epoch":1,"nanos_since_epoch":0}}
+{"trace":[{"name":"getaddrinfo [c function]","relative_path":"web.rb","absolute_path":null,"lineno":null},{"name":"connect","relative_path":"web.rb","absolute_path":null,"lineno":9}],"pid":7,"thread_id":140679174716800,"time":{"secs_since_epoch":2,"nanos_since_epoch":5},"on_cpu":false}
+{"trace":
+"#;
+
+#[test]
+fn samples_of_rbspy_have_times_of_day_and_threads_by_address() {
+    assert_eq!(form_of(RBSPY.as_bytes()), Some(Form::Rbspy));
+    let (points, lacks) = told(Form::Rbspy, RBSPY);
+    assert_eq!(points, ["2000000005+0 None x1 getaddrinfo<connect"]);
+    assert_eq!((lacks.bad, lacks.addresses, lacks.one_thread), (1, 1, true));
+    let read = read(Form::Rbspy, RBSPY.as_bytes(), None).expect("it is read");
+    assert_eq!(read.profile.interval, Some(20_000_000));
+    assert_eq!(read.profile.pid, Some(7));
+    let other = super::read(Form::Rbspy, b"rbspy01\n{}\n", None);
+    assert!(other.is_err_and(|error| error.contains("version `01`")));
+}
+
+const STACKPROF: &str = r#"{"version":1.2,"mode":"wall","interval":20000,"samples":5,"gc_samples":0,
+  "missed_samples":2,"metadata":{},"frames":{"11":{"name":"Kernel#sleep","file":"<cfunc>","line":null,"samples":3},
+  "12":{"name":"Object#work","file":"web.rb","line":7,"samples":2}},
+  "raw":[2,12,11,3,1,12,2,1,99,1],"raw_sample_timestamps":[1020,1040,1060,1080,1100,1120],
+  "raw_timestamp_deltas":[20,20,20,20,20,20]}"#;
+
+#[test]
+fn samples_of_stackprof_stand_for_the_time_since_the_one_before() {
+    assert_eq!(form_of(STACKPROF.as_bytes()), Some(Form::StackprofJson));
+    let (points, lacks) = told(Form::StackprofJson, STACKPROF);
+    assert_eq!(
+        points,
+        [
+            "1000000+60000 None x3 Kernel#sleep<Object#work",
+            "1060000+40000 None x2 Object#work"
+        ]
+    );
+    assert_eq!((lacks.bad, lacks.missed, lacks.dates), (1, 2, true));
+    let objects = STACKPROF.replace("\"wall\"", "\"object\"");
+    let (points, lacks) = told(Form::StackprofJson, &objects);
+    assert!(lacks.not_time && points[0].contains("+0 "), "{points:?}");
+    let (points, lacks) = told(
+        Form::StackprofJson,
+        &STACKPROF.replace("\"raw\"", "\"raw_lines\""),
+    );
+    assert_eq!(
+        points,
+        ["0+0 None x3 Kernel#sleep", "0+0 None x2 Object#work"]
+    );
+    assert!(lacks.sums);
+}
+
+/// Cut anywhere, and with any bit turned, each is read or refused, and nothing is before the begin.
+#[test]
+fn whatever_is_damaged_is_read_or_refused() {
+    let pprof = pprof();
+    let dump = b"\x04\x08{\x08:\x09mode:\x09wall:\x0bframes{\x06i\x06{\x07:\x09nameI\"\x06a\x06:\x06ET:\x09line0:\
+        \x08raw[\x08i\x06i\x06i\x07";
+    let forms: [(Form, &[u8]); 7] = [
+        (Form::Pprof, &pprof),
+        (Form::Stackprof, dump),
+        (Form::StackprofJson, STACKPROF.as_bytes()),
+        (Form::Rbspy, RBSPY.as_bytes()),
+        (Form::Speedscope, SPEEDSCOPE.as_bytes()),
+        (Form::Chrome, CHROME.as_bytes()),
+        (Form::Collapsed, COLLAPSED.as_bytes()),
+    ];
+    let check = |form, bytes: &[u8]| {
+        let Ok(read) = read(form, bytes, None) else {
+            return 0;
+        };
+        for point in &read.profile.points {
+            assert!(point.span >= 0 && point.credits > 0);
+            assert!((point.stack as usize) < read.profile.stacks.len());
+        }
+        read.profile.points.len()
+    };
+    for (form, bytes) in forms {
+        assert!(check(form, bytes) > 0, "{form:?}");
+        for end in 0..bytes.len() {
+            check(form, &bytes[..end]);
+        }
+        let mut changed = bytes.to_vec();
+        for place in 0..bytes.len() {
+            for bit in 0..8 {
+                changed[place] ^= 1 << bit;
+                check(form, &changed);
+                changed[place] ^= 1 << bit;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_call_that_nothing_ends_goes_on() {
+    let text = r#"[{"name":"a","ph":"B","ts":0,"pid":1,"tid":8},{"name":"b","ph":"B","ts":10,"pid":1,"tid":8},
+      {"name":"b","ph":"E","ts":30,"pid":1,"tid":8}]"#;
+    let (points, lacks) = told(Form::Chrome, text);
+    let open = format!("30000+{} Some(8) x1 a", crate::profile::OPEN);
+    assert_eq!(
+        points,
+        ["0+10000 Some(8) x1 a", "10000+20000 Some(8) x1 b<a", &open]
+    );
+    assert_eq!(lacks.unpaired, 1);
 }

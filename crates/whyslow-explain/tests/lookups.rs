@@ -1,0 +1,192 @@
+//! Rare lookups of five seconds, told from profiles of the shop alone; and nothing where there were none.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use whyslow_explain::{Confidence, Grade, Question, Report, explain};
+use whyslow_ingest::import_in_memory;
+use whyslow_store::{MemoryTables, RecordingInfo};
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fixtures/lookups")
+        .join(name)
+}
+
+fn dumps(state: &str) -> Vec<PathBuf> {
+    let files = fs::read_dir(fixture(state).join("dumps")).expect("dumps");
+    files.map(|entry| entry.expect("a file").path()).collect()
+}
+
+fn explained(sources: &[PathBuf], question: &Question) -> Report {
+    let imported = import_in_memory(sources).expect("it can be imported");
+    let info = RecordingInfo {
+        end_ns: i64::MAX / 2,
+        ..RecordingInfo::default()
+    };
+    let tables = MemoryTables::new(&imported.rows, &imported.symbols, info);
+    explain(&tables, question, None).expect("an explanation")
+}
+
+fn slow(kind: &str) -> usize {
+    let truth = fs::read_to_string(fixture("slow/truth.json")).expect("its log");
+    let truth: Value = serde_json::from_str(&truth).expect("JSON");
+    truth[kind]["slow"].as_array().expect("requests").len()
+}
+
+#[test]
+fn slow_requests_below_a_lookup_are_one_story() {
+    for (kind, sources, request) in [
+        (
+            "chrometrace",
+            vec![fixture("slow/pyspy.chrometrace.gz")],
+            "handle",
+        ),
+        (
+            "speedscope",
+            vec![fixture("slow/pyspy.speedscope.gz")],
+            "handle",
+        ),
+        ("dumps", dumps("slow"), "handle"),
+    ] {
+        let report = explained(&sources, &Question::default());
+        assert_eq!(report.stories.len(), 1, "{kind}: {:?}", report.stories);
+        let story = &report.stories[0];
+        let verdict = &story.verdict;
+        assert!(
+            verdict.contains("getaddrinfo (called by "),
+            "{kind}: {verdict}"
+        );
+        assert!(verdict.contains("connect_database)"), "{kind}: {verdict}");
+        // Those that the end of the profile cuts the shop could not log any more.
+        let of_group = story.group.as_ref().expect("a group");
+        let count = of_group.count as usize;
+        assert!(
+            count >= slow(kind) && count <= slow(kind) + 4,
+            "{kind}: {count}"
+        );
+        let words = format!("; {count} of {count} slow runs of {request} (of ");
+        assert!(verdict.contains(&words), "{kind}: {verdict}");
+        let part = &story.parts[0];
+        assert_eq!(
+            (part.mechanism.as_str(), part.grade),
+            ("dns_lookup", Grade::B)
+        );
+        assert_eq!(story.confidence, Confidence::Medium);
+        let length = (story.target.end_ns - story.target.begin_ns) as f64 / 1e9;
+        // Dumps are a second apart, and samples were later than speedscope tells.
+        let exact = match kind {
+            "dumps" => 1.0,
+            "speedscope" => 0.7,
+            _ => 0.5,
+        };
+        assert!((length - 5.0).abs() < exact, "{kind}: {length}");
+        if kind != "dumps" {
+            let caveats = story.caveats.join("\n");
+            assert!(
+                caveats.contains("time-out of the resolver"),
+                "{kind}: {caveats}"
+            );
+        }
+        let hop = &story.chain[0];
+        assert!(
+            hop.stack[0].ends_with("getaddrinfo"),
+            "{kind}: {:?}",
+            hop.stack
+        );
+        assert!(
+            hop.stack[1..]
+                .iter()
+                .any(|frame| frame.ends_with("load_order"))
+        );
+        // What samples cannot tell is not told.
+        assert!(!format!("{story:?}").contains("db.internal"));
+    }
+}
+
+/// rbspy looks at one thread at a time, and knows no functions of C in Ruby 3.1.
+#[test]
+fn who_was_not_seen_in_the_middle_of_a_request_waited_in_what_it_had_called() {
+    let report = explained(&[fixture("slow/rbspy.raw.gz")], &Question::default());
+    assert_eq!(report.stories.len(), 1, "{:?}", report.stories);
+    let story = &report.stories[0];
+    assert!(
+        story.target.what.ends_with("(called by connect_database)"),
+        "{}",
+        story.target.what
+    );
+    // Nothing that is not in the file is named.
+    assert_eq!((story.culprit, story.confidence), (None, Confidence::None));
+    assert_eq!(story.chain[0].grade, Grade::C);
+    let count = story.group.as_ref().expect("a group").count;
+    // Of the others the next sample is not in the same request any more.
+    assert!(count >= 1 && count <= slow("rbspy") as u64, "{count}");
+    let length = (story.target.end_ns - story.target.begin_ns) as f64 / 1e9;
+    assert!((length - 5.0).abs() < 0.5, "{length}");
+    let caveats = story.caveats.join("\n");
+    assert!(caveats.contains("one thread at a time"), "{caveats}");
+}
+
+/// stackprof takes no sample of a call that runs without the interpreter's lock: nothing is told of it.
+#[test]
+fn what_a_profiler_missed_is_no_story() {
+    let imported = import_in_memory(&[fixture("slow/stackprof.dump")]).expect("a profile");
+    let missed = imported
+        .anomalies
+        .iter()
+        .find(|one| one.name == "SAMPLES_MISSED");
+    assert!(missed.is_some_and(|one| one.count > 100), "{missed:?}");
+    let report = explained(&[fixture("slow/stackprof.dump")], &Question::default());
+    assert!(report.stories.is_empty(), "{:?}", report.stories);
+}
+
+#[test]
+fn a_healthy_profile_has_no_story() {
+    for sources in [
+        vec![fixture("fine/pyspy.chrometrace.gz")],
+        vec![fixture("fine/pyspy.speedscope.gz")],
+        vec![fixture("fine/stackprof.dump.gz")],
+        vec![fixture("fine/rbspy.raw.gz")],
+        dumps("fine"),
+    ] {
+        let report = explained(&sources, &Question::default());
+        assert!(
+            report.stories.is_empty(),
+            "{sources:?} {:?}",
+            report.stories
+        );
+    }
+}
+
+/// Idle workers wait for work all of the time: that is no story, however short a wait is asked for.
+#[test]
+fn threads_that_wait_for_work_are_no_story_when_waits_are_asked_for() {
+    let question = Question {
+        min: Some(100_000_000),
+        ..Question::default()
+    };
+    let report = explained(&[fixture("slow/pyspy.chrometrace.gz")], &question);
+    assert!(!report.stories.is_empty());
+    for story in &report.stories {
+        assert_ne!(
+            story.parts[0].mechanism, "lock_program",
+            "{}",
+            story.verdict
+        );
+    }
+}
+
+#[test]
+fn a_call_can_be_asked_for_by_name() {
+    let of = |call: &str| {
+        let question = Question {
+            calls: vec![call.to_owned()],
+            min: Some(500_000_000),
+            ..Question::default()
+        };
+        explained(&[fixture("slow/pyspy.chrometrace.gz")], &question)
+    };
+    assert_eq!(of("getaddrinfo").stories.len(), 1);
+    assert!(of("connect").stories.is_empty());
+}

@@ -1,0 +1,186 @@
+//! Dumps of the threads of a Python program (`py-spy dump -j`), one or a series in many files.
+//!
+//! A dump is an array of threads with their frames, innermost first. It has no time: that is in the name of its
+//! file, or when that was written. What was between two dumps nobody knows.
+
+use serde::Deserialize;
+use whyslow_model::Ns;
+
+use super::jstack::DumpFile;
+use crate::profile::{
+    CodeFrame, CodeKind, NO_STACK, Point, Profile, SampleKind, SampledState, SampledThread,
+};
+
+/// What the first of a series stands for.
+const FIRST: Ns = 1_000_000_000;
+/// Frames of one stack.
+const FRAMES_MAX: usize = 4096;
+/// What tells where the modules of the language lie.
+const MODULE: &str = "<frozen";
+
+/// What a series of dumps gives.
+#[derive(Debug, Default)]
+pub struct Read {
+    pub profile: Profile,
+    pub dumps: u64,
+    /// Dumps whose files do not tell the time in their name.
+    pub unstamped: u64,
+}
+
+#[derive(Deserialize)]
+struct Dumped {
+    pid: Option<i32>,
+    thread_name: Option<String>,
+    os_thread_id: Option<i64>,
+    thread_id: Option<i64>,
+    #[serde(default)]
+    active: bool,
+    #[serde(default)]
+    frames: Vec<Frame>,
+}
+
+#[derive(Deserialize)]
+struct Frame {
+    name: String,
+    #[serde(default)]
+    filename: String,
+    line: Option<i32>,
+}
+
+pub fn is_dump(head: &str) -> bool {
+    head.trim_start().starts_with('[')
+        && ["\"owns_gil\"", "\"thread_id\"", "\"active\""]
+            .iter()
+            .all(|key| head.contains(key))
+}
+
+/// All dumps in order of time; which file cannot be read, and why.
+pub fn read(files: &[DumpFile<'_>]) -> Result<Read, (usize, String)> {
+    let mut read = Read::default();
+    let mut dumps: Vec<(Ns, Vec<Dumped>)> = Vec::new();
+    for (place, file) in files.iter().enumerate() {
+        let threads: Vec<Dumped> =
+            serde_json::from_str(file.text).map_err(|error| (place, error.to_string()))?;
+        read.unstamped += u64::from(file.named.is_none());
+        let ts = file.named.or(file.written).unwrap_or(0);
+        dumps.push((ts.saturating_add(file.shift), threads));
+    }
+    dumps.sort_by_key(|(ts, _)| *ts);
+    read.dumps = dumps.len() as u64;
+    let mut before: Option<Ns> = None;
+    for (ts, threads) in &dumps {
+        let ts = before.map_or(*ts, |before| (*ts).max(before.saturating_add(1)));
+        let begin = before.unwrap_or_else(|| ts.saturating_sub(FIRST));
+        for thread in threads {
+            add(thread, (begin, ts), &mut read.profile);
+        }
+        before = Some(ts);
+    }
+    read.profile.sort();
+    Ok(read)
+}
+
+/// A thread stands for the time since the dump before.
+fn add(dumped: &Dumped, (begin, ts): (Ns, Ns), profile: &mut Profile) {
+    profile.pid = profile.pid.or(dumped.pid);
+    let tid = dumped.os_thread_id.and_then(|tid| i32::try_from(tid).ok());
+    let tid = tid.filter(|tid| *tid > 0);
+    let thread = profile.thread(SampledThread {
+        tid,
+        runtime_id: tid
+            .is_none()
+            .then(|| dumped.thread_id.unwrap_or(0).rem_euclid(100_000_000)),
+        name: dumped.thread_name.clone().filter(|name| !name.is_empty()),
+    });
+    let frames: Vec<u32> = dumped
+        .frames
+        .iter()
+        .take(FRAMES_MAX)
+        .map(|frame| {
+            let is_python = frame.filename.ends_with(".py") || frame.filename.starts_with(MODULE);
+            profile.frame(CodeFrame {
+                kind: if is_python || frame.filename.starts_with('<') {
+                    CodeKind::Managed
+                } else {
+                    CodeKind::User
+                },
+                function: frame.name.clone(),
+                module: Some(frame.filename.clone()).filter(|file| !file.is_empty()),
+                line: frame.line.filter(|line| *line > 0),
+            })
+        })
+        .collect();
+    let stack = profile.stack(&frames);
+    if stack == NO_STACK {
+        return;
+    }
+    profile.points.push(Point {
+        ts: begin,
+        span: ts.saturating_sub(begin),
+        thread,
+        stack,
+        credits: 1,
+        kind: SampleKind::Dump,
+        state: if dumped.active {
+            SampledState::Running
+        } else {
+            SampledState::Sleeping
+        },
+        is_assumed: false,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DUMP: &str = r#"[{"pid":7,"thread_id":139973366089408,"thread_name":"worker-3","os_thread_id":12,
+        "active":false,"owns_gil":false,"frames":[
+        {"name":"getaddrinfo","filename":"/usr/lib/python3.11/socket.py","short_filename":"socket.py","line":962},
+        {"name":"work","filename":"web.py","line":51}]},
+        {"pid":7,"thread_id":139973366089409,"thread_name":"","os_thread_id":null,"active":true,"owns_gil":true,
+        "frames":[]}]"#;
+
+    fn file(text: &str, named: Option<Ns>, written: Ns) -> DumpFile<'_> {
+        DumpFile {
+            text,
+            named,
+            written: Some(written),
+            shift: 0,
+        }
+    }
+
+    #[test]
+    fn the_time_in_the_name_of_a_file_comes_before_that_of_writing() {
+        assert!(is_dump(DUMP));
+        let files = [
+            file(DUMP, None, 9_000_000_000),
+            file(DUMP, Some(7_500_000_000), 1),
+        ];
+        let read = read(&files).expect("dumps");
+        let points = &read.profile.points;
+        let times: Vec<(Ns, Ns)> = points.iter().map(|at| (at.ts, at.span)).collect();
+        assert_eq!(
+            times,
+            [
+                (6_500_000_000, 1_000_000_000),
+                (7_500_000_000, 1_500_000_000)
+            ]
+        );
+        assert_eq!(
+            (read.dumps, read.unstamped, read.profile.pid),
+            (2, 1, Some(7))
+        );
+        assert_eq!(read.profile.threads[0].tid, Some(12));
+        assert_eq!(points[0].state, SampledState::Sleeping);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_is_named() {
+        for end in 0..DUMP.len() {
+            let files = [file(DUMP, None, 5), file(&DUMP[..end], None, 6)];
+            let (place, reason) = read(&files).expect_err("it is cut");
+            assert!(place == 1 && reason.contains("line"), "{reason}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Ruby's own form of values (`Marshal.dump`), as far as a profile needs it: as JSON values.
+//!
+//! Two bytes of version (4, 8), then one value. A value is a letter and what belongs to it; numbers have one to
+//! five bytes. Strings, arrays, hashes, floats and large numbers are counted as they come, and `@` repeats one of
+//! them by its number; symbols have numbers of their own, and `;` repeats one.
+
+use serde_json::{Map, Value};
+
+const VERSION: [u8; 2] = [4, 8];
+/// Values in values.
+const DEPTH_MAX: u32 = 64;
+/// Bytes of strings that are repeated, together, for each byte of the file.
+const REPEATED_MAX: usize = 64;
+
+pub(super) fn is_dump(head: &[u8]) -> bool {
+    // A hash, as that is what profiles are.
+    head.starts_with(&[VERSION[0], VERSION[1], b'{'])
+}
+
+/// The value, or what is wrong at which byte.
+pub(super) fn read(bytes: &[u8]) -> Result<Value, String> {
+    if !bytes.starts_with(&VERSION) {
+        return Err("byte 0: not version 4.8 of Ruby's Marshal form".to_owned());
+    }
+    let mut reader = Reader {
+        bytes,
+        at: VERSION.len(),
+        symbols: Vec::new(),
+        objects: Vec::new(),
+        repeated: 0,
+    };
+    reader.value(0)
+}
+
+struct Reader<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    symbols: Vec<String>,
+    /// What can be repeated; none for what contains others.
+    objects: Vec<Option<Value>>,
+    repeated: usize,
+}
+
+type Result2<T> = Result<T, String>;
+
+impl Reader<'_> {
+    fn wrong<T>(&self, what: &str) -> Result2<T> {
+        Err(format!("byte {}: {what}", self.at))
+    }
+
+    fn byte(&mut self) -> Result2<u8> {
+        let Some(byte) = self.bytes.get(self.at) else {
+            return self.wrong("the dump ends here, in the middle of a value");
+        };
+        self.at += 1;
+        Ok(*byte)
+    }
+
+    /// One byte for small numbers; else the number of bytes that follow, lowest first, negative for those that
+    /// are.
+    fn number(&mut self) -> Result2<i64> {
+        let first = self.byte()? as i8;
+        let count = match first {
+            0 => return Ok(0),
+            5.. => return Ok(i64::from(first) - 5),
+            ..=-5 => return Ok(i64::from(first) + 5),
+            _ => first.unsigned_abs(),
+        };
+        let mut number: i64 = if first < 0 { -1 } else { 0 };
+        for place in 0..u32::from(count) {
+            let byte = i64::from(self.byte()?);
+            number &= !(0xff << (8 * place));
+            number |= byte << (8 * place);
+        }
+        Ok(number)
+    }
+
+    /// As many values as so many bytes can hold at most.
+    fn count(&mut self) -> Result2<usize> {
+        let left = self.bytes.len();
+        match usize::try_from(self.number()?) {
+            Ok(count) if count <= left.saturating_sub(self.at) => Ok(count),
+            _ => self.wrong("a length that goes beyond the end"),
+        }
+    }
+
+    fn raw(&mut self) -> Result2<&[u8]> {
+        let count = self.count()?;
+        let begin = self.at;
+        self.at += count;
+        Ok(&self.bytes[begin..self.at])
+    }
+
+    fn text(&mut self) -> Result2<String> {
+        Ok(String::from_utf8_lossy(self.raw()?).into_owned())
+    }
+
+    fn value(&mut self, depth: u32) -> Result2<Value> {
+        if depth > DEPTH_MAX {
+            return self.wrong("values in values without end");
+        }
+        match self.byte()? {
+            b'0' => Ok(Value::Null),
+            b'T' => Ok(Value::Bool(true)),
+            b'F' => Ok(Value::Bool(false)),
+            b'i' => Ok(self.number()?.into()),
+            b'"' => {
+                let text = Value::String(self.text()?);
+                Ok(self.keep(text))
+            }
+            b'f' => {
+                let number = self.text()?.parse::<f64>().unwrap_or(f64::NAN);
+                Ok(self.keep(number.into()))
+            }
+            b'l' => self.large(),
+            b':' => {
+                let text = self.text()?;
+                self.symbols.push(text.clone());
+                self.repeat(Value::String(text))
+            }
+            b';' => self.known_symbol(),
+            b'@' => self.known_object(),
+            b'[' => self.array(depth),
+            b'{' => self.hash(depth),
+            b'I' => {
+                let value = self.value(depth + 1)?;
+                for _ in 0..self.count()? {
+                    self.value(depth + 1)?;
+                    self.value(depth + 1)?;
+                }
+                Ok(value)
+            }
+            other => {
+                self.at -= 1;
+                let letter = char::from(other).escape_default();
+                self.wrong(&format!(
+                    "a value of type `{letter}`, which no profile of stackprof has"
+                ))
+            }
+        }
+    }
+
+    fn keep(&mut self, value: Value) -> Value {
+        self.objects.push(Some(value.clone()));
+        value
+    }
+
+    /// Sign, number of 16-bit words, words.
+    fn large(&mut self) -> Result2<Value> {
+        let is_negative = self.byte()? == b'-';
+        let words = self.count()?;
+        let end = self.at.saturating_add(words.saturating_mul(2));
+        let Some(bytes) = self.bytes.get(self.at..end) else {
+            return self.wrong("a large number that goes beyond the end");
+        };
+        if bytes.len() > 8 {
+            return self.wrong("a number of more than 64 bits");
+        }
+        self.at = end;
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        let number = u64::from_le_bytes(word);
+        let value = match i64::try_from(number) {
+            Ok(number) if is_negative => Value::from(-number),
+            _ => Value::from(number),
+        };
+        Ok(self.keep(value))
+    }
+
+    fn known_symbol(&mut self) -> Result2<Value> {
+        let place = usize::try_from(self.number()?).ok();
+        match place.and_then(|place| self.symbols.get(place)).cloned() {
+            Some(text) => self.repeat(Value::String(text)),
+            None => self.wrong("a symbol that was not there before"),
+        }
+    }
+
+    fn known_object(&mut self) -> Result2<Value> {
+        let place = usize::try_from(self.number()?).ok();
+        match place.and_then(|place| self.objects.get(place)).cloned() {
+            Some(Some(value)) => self.repeat(value),
+            Some(None) => self.wrong("an array or hash that is there twice"),
+            None => self.wrong("a value that was not there before"),
+        }
+    }
+
+    /// Two bytes can repeat a text of any length.
+    fn repeat(&mut self, value: Value) -> Result2<Value> {
+        self.repeated += value.as_str().map_or(0, str::len);
+        if self.repeated > self.bytes.len().saturating_mul(REPEATED_MAX) {
+            return self.wrong("the same texts again and again");
+        }
+        Ok(value)
+    }
+
+    fn array(&mut self, depth: u32) -> Result2<Value> {
+        self.objects.push(None);
+        let count = self.count()?;
+        let mut values = Vec::new();
+        for _ in 0..count {
+            values.push(self.value(depth + 1)?);
+        }
+        Ok(Value::Array(values))
+    }
+
+    fn hash(&mut self, depth: u32) -> Result2<Value> {
+        self.objects.push(None);
+        let mut values = Map::new();
+        for _ in 0..self.count()? {
+            let key = match self.value(depth + 1)? {
+                Value::String(text) => text,
+                other => other.to_string(),
+            };
+            let value = self.value(depth + 1)?;
+            values.insert(key, value);
+        }
+        Ok(Value::Object(values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// What Ruby 3.1 says of `Marshal.dump(...)`.
+    #[test]
+    fn values_are_those_that_ruby_wrote() {
+        for (bytes, value) in [
+            (&b"\x04\x080"[..], json!(null)),
+            (
+                b"\x04\x08[\x0aTFi\x00i\xfai\x02\x66\x02",
+                json!([true, false, 0, -1, 614]),
+            ),
+            (b"\x04\x08i\xfe\x00\xff", json!(-256)),
+            (b"\x04\x08i\x04\xff\xff\xff\x3f", json!(1_073_741_823)),
+            (
+                b"\x04\x08l+\x08\xd8\xac\xe0\x68\xf2\x7f",
+                json!(140_679_118_367_960_i64),
+            ),
+            (b"\x04\x08l-\x07\x00\x00\x00\x80", json!(-2_147_483_648_i64)),
+            (b"\x04\x08{\x07:\x06ai\x06;\x00i\x07", json!({"a": 2})),
+            (b"\x04\x08[\x07I\"\x06x\x06:\x06ET@\x06", json!(["x", "x"])),
+            (b"\x04\x08f\x081.5", json!(1.5)),
+        ] {
+            assert_eq!(read(bytes), Ok(value), "{}", bytes.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        for (bytes, words) in [
+            (&b"\x04\x09"[..], "byte 0"),
+            (b"\x04\x08", "byte 2: the dump ends"),
+            (b"\x04\x08\"\x7f", "byte 4: a length"),
+            (b"\x04\x08[\xfa", "a length"),
+            (b"\x04\x08;\x06", "a symbol"),
+            (b"\x04\x08[\x06@\x00", "twice"),
+            (b"\x04\x08o:\x06A\x00", "byte 2: a value of type `o`"),
+            (b"\x04\x08l+\x0a1234567890", "64 bits"),
+        ] {
+            let error = read(bytes).expect_err("it is wrong");
+            assert!(error.contains(words), "{error}");
+        }
+        let deep = [&VERSION[..], &b"[\x06".repeat(100)].concat();
+        assert!(read(&deep).is_err_and(|error| error.contains("without end")));
+    }
+}
