@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use rustc_hash::FxHashMap;
 use whyslow_analysis::{Filter, Kind, LogRow, Question, Verb, each_row};
 use whyslow_model::answer::LossNote;
 use whyslow_model::tables::{CallsiteRow, FrameRow, MetadataRow, TraceStatRow};
@@ -107,6 +108,20 @@ pub struct StackQuestion {
     pub weight: Weight,
     /// Only of threads that were left in these states: `uninterruptible`, …
     pub states: Vec<String>,
+    /// What stands above the stacks of a graph.
+    pub roots: Roots,
+}
+
+/// By what stacks are told apart that are merged into a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Roots {
+    /// Names of threads.
+    #[default]
+    Comm,
+    /// Names of threads without their numbers.
+    Pool,
+    /// Nothing.
+    Nothing,
 }
 
 /// What a frame is.
@@ -262,6 +277,15 @@ pub struct Sample<'r> {
 }
 
 impl Sample<'_> {
+    /// Whether its thread was away from the CPU: samplers do not tell who waits for one.
+    pub fn is_off_cpu(&self) -> bool {
+        match (self.mark, self.state) {
+            (Some(Mark::Blocked), _) => true,
+            (Some(_), _) | (None, None) => false,
+            (None, Some(state)) => state != "running",
+        }
+    }
+
     /// What [`Callsites::stack`] takes.
     pub fn place(&self) -> (Option<i64>, Option<Mark>) {
         (self.callsite, self.mark)
@@ -275,6 +299,17 @@ pub struct About {
     pub end: Ns,
     pub losses: Vec<LossNote>,
     pub caveats: Vec<String>,
+    /// Where all time of threads is asked for: whether it is their lives.
+    pub lives: Option<Lives>,
+}
+
+/// Lives of threads, from the first that is told of each to the last, and what of these is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lives {
+    pub threads: usize,
+    pub lived: Ns,
+    /// Sum of what each thread has too much or too little.
+    pub residual: Ns,
 }
 
 /// Shows the samples of a question and what stands for gaps between them, in order of begin.
@@ -291,7 +326,19 @@ pub fn each_sample(
         window: question.window.unwrap_or(whole),
         interval: interval(tables).unwrap_or(0),
     };
-    let mut gaps = counting.gaps(tables)?.into_iter().peekable();
+    let (stops, gaps): (Vec<_>, Vec<_>) = counting
+        .gaps(tables)?
+        .into_iter()
+        .partition(|gap| gap.mark == Mark::Stopped);
+    let stops = Stops::of(&stops);
+    let mut lives = LivesOf::new(question);
+    let mut each = |sample: &Sample<'_>| {
+        stops.cut(sample, &mut |piece| {
+            lives.add(piece);
+            each(piece);
+        });
+    };
+    let mut gaps = gaps.into_iter().peekable();
     let asked = counting.asked(Kind::Stacks, question.weight.kinds());
     let header = each_row(tables, &asked, &COLUMNS, &mut |row| {
         if let Some(sample) = counting.sample(row) {
@@ -313,7 +360,101 @@ pub fn each_sample(
         end,
         losses: header.losses,
         caveats,
+        lives: lives.sum(),
     })
+}
+
+/// When all threads were stopped. That time is no thread's doing, whatever it was seen in afterwards.
+struct Stops(Vec<(Ns, Ns)>);
+
+impl Stops {
+    fn of(gaps: &[GapSample]) -> Self {
+        let mut spans: Vec<(Ns, Ns)> = Vec::new();
+        for gap in gaps {
+            let end = gap.begin.saturating_add(gap.dur);
+            match spans.last_mut() {
+                Some(last) if gap.begin <= last.1 => last.1 = last.1.max(end),
+                _ => spans.push((gap.begin, end)),
+            }
+        }
+        Self(spans)
+    }
+
+    /// A sample in pieces, those in which everything stood still marked as that.
+    fn cut(&self, sample: &Sample<'_>, each: &mut dyn FnMut(&Sample<'_>)) {
+        let end = sample.begin.saturating_add(sample.dur);
+        let first = self.0.partition_point(|stop| stop.1 <= sample.begin);
+        let mut from = sample.begin;
+        for (begin, until) in self.0[first..].iter().take_while(|stop| stop.0 < end) {
+            let (begin, until) = ((*begin).max(from), (*until).min(end));
+            let piece = |begin: Ns, end: Ns| Sample {
+                begin,
+                dur: end - begin,
+                ..*sample
+            };
+            if begin > from {
+                each(&piece(from, begin));
+            }
+            each(&Sample {
+                mark: Some(Mark::Stopped),
+                callsite: None,
+                ..piece(begin, until)
+            });
+            from = until;
+        }
+        if from == sample.begin {
+            each(sample);
+        } else if from < end {
+            each(&Sample {
+                begin: from,
+                dur: end - from,
+                ..*sample
+            });
+        }
+    }
+}
+
+/// Begin, end and told time of each thread, where all of it is asked for.
+struct LivesOf {
+    is_asked: bool,
+    threads: FxHashMap<(Option<i64>, Option<i64>), (Ns, Ns, Ns)>,
+}
+
+impl LivesOf {
+    fn new(question: &StackQuestion) -> Self {
+        let filter = &question.filter;
+        let has_parts = filter.is_of_stacks()
+            || filter.dur_min.is_some()
+            || filter.dur_max.is_some()
+            || !question.states.is_empty();
+        Self {
+            is_asked: question.weight == Weight::Time && !has_parts,
+            threads: FxHashMap::default(),
+        }
+    }
+
+    fn add(&mut self, sample: &Sample<'_>) {
+        if !self.is_asked || sample.tid.is_none() {
+            return;
+        }
+        let end = sample.begin.saturating_add(sample.dur);
+        let key = (sample.pid, sample.tid);
+        let life = self.threads.entry(key).or_insert((sample.begin, end, 0));
+        life.0 = life.0.min(sample.begin);
+        life.1 = life.1.max(end);
+        life.2 = life.2.saturating_add(sample.dur);
+    }
+
+    fn sum(&self) -> Option<Lives> {
+        let lives = self.threads.values();
+        self.is_asked.then(|| {
+            lives.fold(Lives::default(), |sum, (begin, end, told)| Lives {
+                threads: sum.threads + 1,
+                lived: sum.lived.saturating_add(end - begin),
+                residual: sum.residual.saturating_add((end - begin - told).abs()),
+            })
+        })
+    }
 }
 
 const COLUMNS: [&str; 9] = [
