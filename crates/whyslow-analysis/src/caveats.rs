@@ -9,7 +9,7 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::{MAPPINGS, PAGES, RECLAIM, SLICES, STATES, SYSCALLS, Spec};
+use crate::kinds::{MAPPINGS, PAGES, RECLAIM, SLICES, STACKS, STATES, SYSCALLS, Spec};
 use crate::pass::Summing;
 use crate::query::{Filter, Kind, Verb};
 use crate::scan::{ColumnRef, Ints, Texts};
@@ -18,7 +18,8 @@ use crate::scan::{ColumnRef, Ints, Texts};
 pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
     // Memory usage is told by either table.
     let or_reclaim = spec.table.name == PAGES.table.name && context.has(RECLAIM.table.name);
-    if context.has(spec.table.name) || or_reclaim {
+    let by_samples = context.question.verb == Verb::Timeline && context.has(STACKS.table.name);
+    if context.has(spec.table.name) || or_reclaim || by_samples {
         return None;
     }
     // Where it was recorded and there is nothing, nothing of the kind happened.
@@ -124,10 +125,11 @@ pub(crate) fn about(
 ) -> Result<Vec<String>, AnalysisError> {
     let mut caveats = context.take_notes();
     let verb = context.question.verb;
-    if spec.kind == Kind::Threads && !context.has(SLICES.table.name) {
+    let is_list = spec.kind == Kind::Threads && context.question.by.is_empty();
+    if is_list && !context.has(SLICES.table.name) {
         caveats.push("cannot tell CPU times: the recording holds no scheduler events".into());
     }
-    if spec.kind == Kind::Threads && !context.has(SYSCALLS.table.name) {
+    if is_list && !context.has(SYSCALLS.table.name) {
         caveats.push("cannot tell I/O of threads: the recording holds no system calls".into());
     }
     let of_waits = matches!(

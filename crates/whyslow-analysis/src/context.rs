@@ -15,6 +15,7 @@ use crate::kinds::{Spec, of_second};
 use crate::pass::Pass;
 use crate::query::{Filter, Question};
 use crate::scan::Projection;
+use crate::stack_choice::StackChoice;
 use crate::threads::Names;
 use crate::{AnalysisError, rows};
 
@@ -29,6 +30,8 @@ pub(crate) struct Context<'q> {
     pub(crate) interval: Option<Ns>,
     /// Rows must overlap this; none if the question is about the whole recording.
     selected: Option<Window>,
+    /// Stacks that the filter lets through.
+    stacks: Option<Arc<StackChoice>>,
     /// The operation of `--overlaps` is not its own neighbour.
     excluded: Option<(&'static str, i64)>,
     /// Caveats met while answering.
@@ -68,6 +71,7 @@ impl<'q> Context<'q> {
             span,
             interval: question.interval.map(|interval| interval.min(longest)),
             selected,
+            stacks: StackChoice::of(tables, &question.filter)?.map(Arc::new),
             excluded,
             notes: RefCell::new(Vec::new()),
         })
@@ -135,6 +139,7 @@ impl<'q> Context<'q> {
             span: self.span,
             interval: self.interval,
             selected: self.selected,
+            stacks: self.stacks.clone(),
             excluded: self.excluded,
             notes: RefCell::default(),
         }
@@ -225,6 +230,9 @@ impl<'q> Context<'q> {
         if !filter.cgroups.is_empty() {
             let upids = self.names.of_cgroups(&filter.cgroups)?;
             selector.only_processes(upids, &mut projection);
+        }
+        if let Some(stacks) = self.stacks.as_ref().filter(|_| filter.is_of_stacks()) {
+            selector.only_stacks(Arc::clone(stacks), &mut projection);
         }
         let grouping = Grouping::new(spec, (keys, Object::First), &self.names, &mut projection);
         Ok(Pass {

@@ -93,6 +93,9 @@ fn describe(context: &Context<'_>, filter: &Filter) -> String {
     list("pid", numbers(&filter.pids));
     list("tid", numbers(&filter.tids));
     list("comm", filter.comms.clone());
+    list("threads", filter.threads.clone());
+    list("match", filter.frames.clone());
+    list("reject", filter.frames_not.clone());
     list("cgroup", filter.cgroups.clone());
     let devices = filter.devices.iter();
     list(

@@ -20,12 +20,13 @@ use whyslow_model::syscall::Op;
 use whyslow_model::{Ns, Window};
 
 use self::keep::keep;
-use crate::globs::{PathGlobs, comm_globs};
+use crate::globs::{PathGlobs, comm_globs, regexes};
 use crate::grouping::Object;
 use crate::keys::{Key, KeyValue, unknown_object};
 use crate::kinds::{Only, Spec};
 use crate::query::{DeviceRef, Filter};
 use crate::scan::{ColumnRef, Ints, PerWord, Projection, Texts};
+use crate::stack_choice::StackChoice;
 use crate::{AnalysisError, threads::Tracers};
 
 /// Kernel device number with 20 bits for the minor, as the tables hold it.
@@ -57,6 +58,8 @@ enum Test {
     OneOf(ColumnRef, FxHashSet<i64>),
     /// The value is not one of these; null passes.
     NoneOf(ColumnRef, FxHashSet<i64>),
+    /// The stack is one of those chosen.
+    Stack(ColumnRef, Arc<StackChoice>),
     /// The column has a value above zero.
     Positive(ColumnRef),
     Size {
@@ -110,6 +113,7 @@ impl Selector {
         builder.numbers("tid", &filter.tids);
         builder.numbers("cpu", &filter.cpus);
         builder.comms(&filter.comms)?;
+        builder.threads(&filter.threads)?;
         builder.ops(spec, &filter.ops);
         builder.names(&filter.names);
         builder.devices(spec, &filter.devices);
@@ -162,6 +166,12 @@ impl Selector {
     /// Only what belongs to these processes.
     pub(crate) fn only_processes(&mut self, upids: FxHashSet<i64>, projection: &mut Projection) {
         self.tests.push(Test::OneOf(projection.need("upid"), upids));
+    }
+
+    /// Only rows with these stacks.
+    pub(crate) fn only_stacks(&mut self, choice: Arc<StackChoice>, projection: &mut Projection) {
+        let column = projection.need("callsite_id");
+        self.tests.push(Test::Stack(column, choice));
     }
 
     /// Leaves one row out.
@@ -288,6 +298,10 @@ impl Test {
                 keep(rows, |row| {
                     column.get(row).is_none_or(|id| !ids.contains(&id))
                 });
+            }
+            Test::Stack(column, choice) => {
+                let column = column.ints(batch)?;
+                keep(rows, |row| choice.takes(column.get(row)));
             }
             Test::Positive(column) => {
                 let column = column.ints(batch)?;
@@ -468,6 +482,15 @@ impl Builder<'_> {
     fn comms(&mut self, globs: &[String]) -> Result<(), AnalysisError> {
         if !globs.is_empty() {
             let set = comm_globs(globs)?;
+            let clause = self.text("comm", Box::new(move |comm| set.is_match(comm)));
+            self.tests.push(Test::AnyOf(vec![clause]));
+        }
+        Ok(())
+    }
+
+    fn threads(&mut self, patterns: &[String]) -> Result<(), AnalysisError> {
+        if !patterns.is_empty() {
+            let set = regexes(patterns)?;
             let clause = self.text("comm", Box::new(move |comm| set.is_match(comm)));
             self.tests.push(Test::AnyOf(vec![clause]));
         }

@@ -1,6 +1,7 @@
 //! Patterns on names of threads and on paths.
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use regex::{RegexSet, RegexSetBuilder};
 
 use crate::AnalysisError;
 
@@ -47,6 +48,26 @@ impl PathGlobs {
         let last = path.rsplit('/').next().unwrap_or(path);
         self.whole.is_match(path) || self.last.is_match(last)
     }
+}
+
+/// A compiled pattern takes no more than this.
+const REGEX_BYTES_MAX: usize = 4 << 20;
+
+/// Regular expressions, any of which may be found anywhere.
+pub(crate) fn regexes(patterns: &[String]) -> Result<RegexSet, AnalysisError> {
+    let set = RegexSetBuilder::new(patterns)
+        .size_limit(REGEX_BYTES_MAX)
+        .build();
+    set.map_err(|error| {
+        // What it says has lines that point at the place.
+        let told = error.to_string();
+        let told = told.lines().last().unwrap_or_default().trim();
+        let told = told.strip_prefix("error: ").unwrap_or(told);
+        AnalysisError::query(
+            format!("`{}` is no regular expression: {told}", patterns.join(" ")),
+            "`.` is any character, `.*` any text, `^` and `$` begin and end; `\\(` is a bracket",
+        )
+    })
 }
 
 fn bad_glob(glob: &str, error: &globset::Error) -> AnalysisError {

@@ -8,7 +8,7 @@ use whyslow_model::syscall::Op;
 use crate::AnalysisError;
 use crate::kinds::Spec;
 use crate::owners::Whose;
-use crate::pattern::pattern_of;
+use crate::pattern::{pattern_of, pool_of};
 use crate::threads::Names;
 use whyslow_model::errno;
 
@@ -16,6 +16,7 @@ use whyslow_model::errno;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Key {
     Comm,
+    Pool,
     Pid,
     Tid,
     Process,
@@ -76,8 +77,9 @@ pub(crate) enum Key {
     Confidence,
 }
 
-const KEYS: [(Key, &str); 59] = [
+const KEYS: [(Key, &str); 60] = [
     (Key::Comm, "comm"),
+    (Key::Pool, "pool"),
     (Key::Pid, "pid"),
     (Key::Tid, "tid"),
     (Key::Process, "process"),
@@ -179,6 +181,7 @@ impl Key {
     pub(crate) fn columns(self, spec: &Spec) -> Option<Shape> {
         let shape = match self {
             Key::Comm => Shape::Text("comm", Derive::Same),
+            Key::Pool => Shape::Text("comm", Derive::Pool),
             Key::Pid => Shape::Int("pid"),
             Key::Tid => Shape::Int("tid"),
             Key::Process => Shape::Int("upid"),
@@ -265,6 +268,7 @@ impl Key {
         matches!(
             self,
             Key::Comm
+                | Key::Pool
                 | Key::Pid
                 | Key::Tid
                 | Key::Process
@@ -426,6 +430,8 @@ pub(crate) enum Derive {
     Same,
     Dir,
     Pattern,
+    /// Names of threads that differ in numbers alone.
+    Pool,
 }
 
 impl Derive {
@@ -434,6 +440,7 @@ impl Derive {
             Derive::Same => Cow::Borrowed(text),
             Derive::Dir => Cow::Borrowed(dir_of(text)),
             Derive::Pattern => pattern_of(text),
+            Derive::Pool => pool_of(text),
         }
     }
 }

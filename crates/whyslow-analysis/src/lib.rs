@@ -26,6 +26,7 @@ mod refuse;
 mod resolvers;
 mod rows;
 mod scan;
+mod stack_choice;
 pub mod statistics;
 mod sweep;
 mod threads;
@@ -47,7 +48,7 @@ pub mod read {
 pub use error::AnalysisError;
 pub use host_paths::HostPaths;
 pub use kinds::{TOPICS, Topic, View};
-pub use pattern::pattern_of;
+pub use pattern::{pattern_of, pool_of};
 pub use query::{Bins, DeviceRef, Filter, Kind, Question, Sort, Verb, Weight};
 pub use resolvers::{Resolver, resolvers};
 pub use rows::interval_of;
@@ -254,6 +255,9 @@ fn answer_tables(
         (_, Verb::Heat) => Ok(vec![verbs::heat::table(context, spec, &keys(&[])?)?]),
         (_, Verb::Tree) => Ok(vec![verbs::files::tree(context)?]),
         (_, Verb::Open) => Ok(vec![verbs::files::open(context)?]),
+        (_, Verb::List) if !context.question.by.is_empty() => {
+            Ok(vec![verbs::pools::table(context, &keys(&[])?)?])
+        }
         (_, Verb::List) => Ok(vec![verbs::threads::table(context)?]),
         (_, Verb::States) => Ok(vec![verbs::states::table(context, &keys(THREAD_KEYS)?)?]),
         (_, Verb::Timeline) => {
@@ -262,6 +266,9 @@ fn answer_tables(
         }
         (_, Verb::Dump) => Ok(vec![verbs::dump::table(context)?]),
         (_, Verb::Gaps) => verbs::gaps::tables(context),
+        (_, Verb::Chains) => verbs::chains::tables(context),
+        // Who merges them into a tree does so from their rows.
+        (_, Verb::Flame) => Ok(vec![verbs::stacks::table(context, spec, &keys(&[])?)?]),
         (_, Verb::Differs) => Ok(vec![verbs::differs::table(context, spec, &keys(&[])?)?]),
         (_, Verb::Outliers) => verbs::outliers::tables(context),
         (_, Verb::Log) => Ok(Vec::new()),

@@ -14,6 +14,7 @@ pub(crate) fn step(question: &Question, tables: &[AnswerTable]) -> Option<String
             let id = longest(tables)?;
             Some(format!("whyslow {kind} log --overlaps {id}"))
         }
+        (Kind::Locks, Verb::Top | Verb::Stats) => Some("whyslow locks chains".into()),
         (Kind::Io, Verb::Usage) => Some("whyslow io usage --by file".into()),
         (Kind::Block, Verb::Outliers) => {
             let (bad, good) = bad_and_good(tables)?;

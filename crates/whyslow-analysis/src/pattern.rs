@@ -33,6 +33,34 @@ pub fn pattern_of(path: &str) -> Cow<'_, str> {
     Cow::Owned(pattern)
 }
 
+/// The pool that a thread belongs to, by its name: numbers and UUIDs are `N`, so that
+/// `request-handler-3` and `request-handler-12` are both `request-handler-N`.
+pub fn pool_of(name: &str) -> Cow<'_, str> {
+    if !name.bytes().any(|byte| byte.is_ascii_digit()) {
+        return Cow::Borrowed(name);
+    }
+    let mut pool = String::with_capacity(name.len());
+    let mut rest = name;
+    let mut is_in_word = false;
+    while let Some(next) = rest.chars().next() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let length = match uuid_length(rest).filter(|_| !is_in_word) {
+            Some(length) => length,
+            None => digits,
+        };
+        if length > 0 {
+            pool.push('N');
+            rest = &rest[length..];
+            is_in_word = true;
+        } else {
+            pool.push(next);
+            rest = &rest[next.len_utf8()..];
+            is_in_word = next.is_alphanumeric();
+        }
+    }
+    Cow::Owned(pool)
+}
+
 const ARCHITECTURES: [&str; 6] = ["x86_64", "i386", "i686", "aarch64", "amd64", "arm64"];
 
 fn push_component(pattern: &mut String, component: &str) {
@@ -129,6 +157,25 @@ fn uuid_length(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::pattern_of;
+
+    #[test]
+    fn threads_of_a_pool_differ_in_numbers() {
+        for (name, pool) in [
+            (
+                "data-plane-kafka-request-handler-3",
+                "data-plane-kafka-request-handler-N",
+            ),
+            ("http-nio-8080-exec-12", "http-nio-N-exec-N"),
+            ("pool-1-thread-1", "pool-N-thread-N"),
+            ("worker 0b2c9f6e-1d3a-4e5b-8c7d-9a0b1c2d3e4f", "worker N"),
+            ("kworker/u8:2", "kworker/uN:N"),
+            ("main", "main"),
+            ("f\u{e4}den-7", "f\u{e4}den-N"),
+            ("", ""),
+        ] {
+            assert_eq!(super::pool_of(name), pool, "{name}");
+        }
+    }
 
     #[test]
     fn what_differs_becomes_a_placeholder() {

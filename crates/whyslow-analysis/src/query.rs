@@ -56,6 +56,10 @@ pub enum Verb {
     Dump,
     /// `threads gaps`: times without samples.
     Gaps,
+    /// `threads flame`: time by stack as a tree.
+    Flame,
+    /// `locks chains`: who waited for whom.
+    Chains,
     /// `block outliers`: long requests, and devices that deviate from their peers.
     Outliers,
     /// `locks stacks`: time by stack.
@@ -114,6 +118,8 @@ impl Verb {
             Verb::Timeline => "timeline",
             Verb::Dump => "dump",
             Verb::Gaps => "gaps",
+            Verb::Flame => "flame",
+            Verb::Chains => "chains",
             Verb::Outliers => "outliers",
             Verb::Stacks => "stacks",
             Verb::Differs => "differs",
@@ -136,6 +142,12 @@ pub struct Filter {
     pub tids: Vec<i32>,
     /// Globs on the thread's name.
     pub comms: Vec<String>,
+    /// Regular expressions on the thread's name.
+    pub threads: Vec<String>,
+    /// Regular expressions on functions: some frame of the stack must match.
+    pub frames: Vec<String>,
+    /// Regular expressions on functions: no frame of the stack may match.
+    pub frames_not: Vec<String>,
     /// Globs on the path of the process's control group, as those on files.
     pub cgroups: Vec<String>,
     pub devices: Vec<DeviceRef>,
@@ -162,6 +174,22 @@ pub struct Filter {
     pub cpus: Vec<i32>,
     /// Leave out the tracer's own processes.
     pub no_tracer: bool,
+}
+
+impl Filter {
+    /// Whether stacks are looked at.
+    pub fn is_of_stacks(&self) -> bool {
+        !self.frames.is_empty() || !self.frames_not.is_empty()
+    }
+
+    /// The same for what has no stacks.
+    pub(crate) fn without_stacks(&self) -> Self {
+        Self {
+            frames: Vec::new(),
+            frames_not: Vec::new(),
+            ..self.clone()
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -76,6 +76,8 @@ impl Spec {
         refuse(!filter.names.is_empty() && !has("name"), "name")?;
         refuse(!filter.tids.is_empty() && !has("tid"), "thread")?;
         refuse(!filter.pids.is_empty() && !has("pid"), "process")?;
+        refuse(!filter.threads.is_empty() && !has("comm"), "thread")?;
+        refuse(filter.is_of_stacks() && !has("callsite_id"), "stack")?;
         refuse(!filter.cgroups.is_empty() && !has("upid"), "process")?;
         let unknown =
             |op: &&String| !self.classes.is_empty() && !self.classes.contains(&op.as_str());
@@ -90,6 +92,7 @@ impl Spec {
     fn hint_for(&self, what: &str) -> String {
         let kind = match (what, self.kind) {
             ("device", _) => "block",
+            ("stack", _) => "stacks",
             (_, Kind::Io) => "files",
             _ => "io",
         };

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use whyslow_model::Ns;
 use whyslow_model::row::Row;
 use whyslow_model::tables::{DeviceRow, MetadataRow, ProcessRow, ThreadRow};
 use whyslow_store::Tables;
@@ -58,6 +59,8 @@ pub(crate) struct Names {
     pub(crate) machine: Machine,
     /// What the recorder recorded of what is asked by topic; empty for other sources.
     pub(crate) topics: Vec<String>,
+    /// Time between two samples of a thread, as a profiler was told.
+    pub(crate) sample_interval: Option<Ns>,
 }
 
 impl Names {
@@ -73,6 +76,9 @@ impl Names {
                     }
                     (Some("topics"), Some(topics)) => {
                         self.topics = topics.split(',').map(str::to_owned).collect();
+                    }
+                    (Some("sample_interval_ns"), Some(interval)) => {
+                        self.sample_interval = interval.parse().ok();
                     }
                     _ => {}
                 }

@@ -23,4 +23,4 @@ pub use otlp::{Spans, write_otlp};
 pub use perfetto::{Written, write_perfetto};
 pub use pprof::write_pprof;
 pub use speedscope::write_speedscope;
-pub use svg::{SvgLook, write_svg};
+pub use svg::{Chart, SvgLook, write_chart, write_svg};

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use rustc_hash::FxHashMap;
 use whyslow_analysis::{
     Counts, Filter, Kind, LogRow, Question, StackSum, Verb, each_row, sum_stacks,
 };
@@ -109,6 +110,20 @@ pub struct StackQuestion {
     pub weight: Weight,
     /// Only of threads that were left in these states: `uninterruptible`, …
     pub states: Vec<String>,
+    /// What stands above the stacks of a graph.
+    pub roots: Roots,
+}
+
+/// By what stacks are told apart that are merged into a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Roots {
+    /// Names of threads.
+    #[default]
+    Comm,
+    /// Names of threads without their numbers.
+    Pool,
+    /// Nothing.
+    Nothing,
 }
 
 /// What a frame is.
@@ -264,6 +279,15 @@ pub struct Sample<'r> {
 }
 
 impl Sample<'_> {
+    /// Whether its thread was away from the CPU: samplers do not tell who waits for one.
+    pub fn is_off_cpu(&self) -> bool {
+        match (self.mark, self.state) {
+            (Some(Mark::Blocked), _) => true,
+            (Some(_), _) | (None, None) => false,
+            (None, Some(state)) => state != "running",
+        }
+    }
+
     /// What [`Callsites::stack`] takes.
     pub fn place(&self) -> (Option<i64>, Option<Mark>) {
         (self.callsite, self.mark)
@@ -277,6 +301,17 @@ pub struct About {
     pub end: Ns,
     pub losses: Vec<LossNote>,
     pub caveats: Vec<String>,
+    /// Where all time of threads is asked for: whether it is their lives.
+    pub lives: Option<Lives>,
+}
+
+/// Lives of threads, from the first that is told of each to the last, and what of these is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lives {
+    pub threads: usize,
+    pub lived: Ns,
+    /// Sum of what each thread has too much or too little.
+    pub residual: Ns,
 }
 
 /// Shows the samples of a question and what stands for gaps between them, in order of begin.
@@ -286,7 +321,15 @@ pub fn each_sample(
     each: &mut dyn FnMut(&Sample<'_>),
 ) -> Result<About, ExportError> {
     let counting = Counting::of(tables, question);
-    let mut gaps = counting.gaps(tables)?.into_iter().peekable();
+    let (stops, gaps) = counting.stops_and_gaps(tables)?;
+    let mut lives = LivesOf::new(question);
+    let mut each = |sample: &Sample<'_>| {
+        stops.cut(sample, &mut |piece| {
+            lives.add(piece);
+            each(piece);
+        });
+    };
+    let mut gaps = gaps.into_iter().peekable();
     let asked = counting.asked(Kind::Stacks, question.weight.kinds());
     let header = each_row(tables, &asked, &COLUMNS, &mut |row| {
         if let Some(sample) = counting.sample(row) {
@@ -298,28 +341,40 @@ pub fn each_sample(
         ControlFlow::Continue(())
     })?;
     gaps.for_each(|gap| each(&gap.sample()));
-    Ok(about(tables, header))
+    Ok(about(tables, header, lives.sum()))
 }
 
-/// The same, where nobody needs single samples: equal ones are one, with how many they are.
+/// The same, where nobody needs single samples: equal ones are one, with how many they are. Where all threads
+/// were stopped samples have to be cut, so they are looked at one by one.
 pub(crate) fn each_sum(
     tables: &dyn Tables,
     question: &StackQuestion,
     each: &mut dyn FnMut(&Sample<'_>, i64),
 ) -> Result<About, ExportError> {
     let counting = Counting::of(tables, question);
-    let mut gaps = counting.gaps(tables)?.into_iter().peekable();
+    let (stops, gaps) = counting.stops_and_gaps(tables)?;
+    if !stops.0.is_empty() {
+        return each_sample(tables, question, &mut |sample| each(sample, 1));
+    }
+    let mut lives = LivesOf::new(question);
     let asked = counting.asked(Kind::Stacks, question.weight.kinds());
     let (header, sums) = sum_stacks(tables, &asked, &counting)?;
+    let mut gaps = gaps.into_iter().peekable();
+    let mut one = |gap: &GapSample, lives: &mut LivesOf| {
+        lives.add(&gap.sample());
+        each(&gap.sample(), 1);
+    };
     for sum in &sums {
         let begin = sum.first.max(counting.window.begin);
         while let Some(gap) = gaps.next_if(|gap| gap.begin <= begin) {
-            each(&gap.sample(), 1);
+            one(&gap, &mut lives);
         }
-        each(&of_sum(sum, begin), sum.count);
+        let sample = of_sum(sum, begin);
+        lives.add_until(&sample, sum.last.min(counting.window.end));
+        each(&sample, sum.count);
     }
-    gaps.for_each(|gap| each(&gap.sample(), 1));
-    Ok(about(tables, header))
+    gaps.for_each(|gap| one(&gap, &mut lives));
+    Ok(about(tables, header, lives.sum()))
 }
 
 fn of_sum(sum: &StackSum, begin: Ns) -> Sample<'_> {
@@ -335,7 +390,7 @@ fn of_sum(sum: &StackSum, begin: Ns) -> Sample<'_> {
     }
 }
 
-fn about(tables: &dyn Tables, header: Answer) -> About {
+fn about(tables: &dyn Tables, header: Answer, lives: Option<Lives>) -> About {
     let info = tables.info();
     let (begin, end) = header.window.unwrap_or((info.begin_ns, info.end_ns));
     let mut caveats = header.caveats;
@@ -347,6 +402,104 @@ fn about(tables: &dyn Tables, header: Answer) -> About {
         end,
         losses: header.losses,
         caveats,
+        lives,
+    }
+}
+
+/// When all threads were stopped. That time is no thread's doing, whatever it was seen in afterwards.
+struct Stops(Vec<(Ns, Ns)>);
+
+impl Stops {
+    fn of(gaps: &[GapSample]) -> Self {
+        let mut spans: Vec<(Ns, Ns)> = Vec::new();
+        for gap in gaps {
+            let end = gap.begin.saturating_add(gap.dur);
+            match spans.last_mut() {
+                Some(last) if gap.begin <= last.1 => last.1 = last.1.max(end),
+                _ => spans.push((gap.begin, end)),
+            }
+        }
+        Self(spans)
+    }
+
+    /// A sample in pieces, those in which everything stood still marked as that.
+    fn cut(&self, sample: &Sample<'_>, each: &mut dyn FnMut(&Sample<'_>)) {
+        let end = sample.begin.saturating_add(sample.dur);
+        let first = self.0.partition_point(|stop| stop.1 <= sample.begin);
+        let mut from = sample.begin;
+        for (begin, until) in self.0[first..].iter().take_while(|stop| stop.0 < end) {
+            let (begin, until) = ((*begin).max(from), (*until).min(end));
+            let piece = |begin: Ns, end: Ns| Sample {
+                begin,
+                dur: end - begin,
+                ..*sample
+            };
+            if begin > from {
+                each(&piece(from, begin));
+            }
+            each(&Sample {
+                mark: Some(Mark::Stopped),
+                callsite: None,
+                ..piece(begin, until)
+            });
+            from = until;
+        }
+        if from == sample.begin {
+            each(sample);
+        } else if from < end {
+            each(&Sample {
+                begin: from,
+                dur: end - from,
+                ..*sample
+            });
+        }
+    }
+}
+
+/// Begin, end and told time of each thread, where all of it is asked for.
+struct LivesOf {
+    is_asked: bool,
+    threads: FxHashMap<(Option<i64>, Option<i64>), (Ns, Ns, Ns)>,
+}
+
+impl LivesOf {
+    fn new(question: &StackQuestion) -> Self {
+        let filter = &question.filter;
+        let has_parts = filter.is_of_stacks()
+            || filter.dur_min.is_some()
+            || filter.dur_max.is_some()
+            || !question.states.is_empty();
+        Self {
+            is_asked: question.weight == Weight::Time && !has_parts,
+            threads: FxHashMap::default(),
+        }
+    }
+
+    fn add(&mut self, sample: &Sample<'_>) {
+        self.add_until(sample, sample.begin.saturating_add(sample.dur));
+    }
+
+    /// Of several samples, the last of which ends there.
+    fn add_until(&mut self, sample: &Sample<'_>, end: Ns) {
+        if !self.is_asked || sample.tid.is_none() {
+            return;
+        }
+        let key = (sample.pid, sample.tid);
+        let life = self.threads.entry(key).or_insert((sample.begin, end, 0));
+        life.0 = life.0.min(sample.begin);
+        life.1 = life.1.max(end);
+        life.2 = life.2.saturating_add(sample.dur);
+    }
+
+    fn sum(&self) -> Option<Lives> {
+        let lives = self.threads.values();
+        self.is_asked.then(|| {
+            lives.fold(Lives::default(), |sum, (begin, end, told)| Lives {
+                threads: sum.threads + 1,
+                lived: sum.lived.saturating_add(end - begin),
+                residual: sum.residual.saturating_add((end - begin - told).abs()),
+            })
+        })
     }
 }
 
@@ -462,6 +615,15 @@ impl<'q> Counting<'q> {
             window: question.window.unwrap_or(whole),
             interval: interval(tables).unwrap_or(0),
         }
+    }
+
+    /// When all threads were stopped, and times without samples of single ones.
+    fn stops_and_gaps(&self, tables: &dyn Tables) -> Result<(Stops, Vec<GapSample>), ExportError> {
+        let (stops, gaps): (Vec<_>, Vec<_>) = self
+            .gaps(tables)?
+            .into_iter()
+            .partition(|gap| gap.mark == Mark::Stopped);
+        Ok((Stops::of(&stops), gaps))
     }
 
     fn asked(&self, kind: Kind, ops: &[&str]) -> Question {

@@ -17,6 +17,7 @@ pub(crate) static TOPIC: Topic = Topic {
   whyslow locks usage web.wsl --by thread       who waited
   whyslow locks top web.wsl                     the longest waits
   whyslow locks stacks web.wsl --op rwsem       who wanted them, caller by caller
+  whyslow locks chains kafka.jfr                who held up whom, from hand to hand
   whyslow locks stats kafka.jfr --by object,holder,doing    who held a program's locks, and why so long",
     views: &[
         View::new(Verb::Stats, "Count and length of waits by kind", &LOCKS),
@@ -26,6 +27,11 @@ pub(crate) static TOPIC: Topic = Topic {
         View::new(
             Verb::Stacks,
             "Time waited by stack, caller by caller",
+            &LOCKS,
+        ),
+        View::new(
+            Verb::Chains,
+            "Who waited for whom, to who waited for nobody; deadlocks, and locks that go from hand to hand",
             &LOCKS,
         ),
         View::new(Verb::Log, "Waits in order of time", &LOCKS),

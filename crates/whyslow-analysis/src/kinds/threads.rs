@@ -12,13 +12,18 @@ pub(crate) static TOPIC: Topic = Topic {
     about: "Threads and what they did with their time",
     examples: "\
   whyslow threads list web.wsl
+  whyslow threads list kafka.jfr --by pool           are all request handlers busy?
   whyslow threads states web.wsl --comm 'apache*'
   whyslow threads dump kafka.jfr --at 13:05:21.3
-  whyslow threads gaps kafka.jfr --min 200ms",
+  whyslow threads timeline kafka.jfr --threads 'handler-[0-9]+$' --match Log.append
+  whyslow threads gaps kafka.jfr --min 200ms
+  whyslow threads flame kafka.jfr -w 13:05:21~2s     where the time went, as text
+  whyslow threads flame kafka.jfr -o flame.svg       for browsers; also .txt, .json (speedscope)
+  whyslow threads flame kafka.jfr --chart -o chart.svg",
     views: &[
         View::new(
             Verb::List,
-            "Threads with their processes and life times",
+            "Threads with their processes and life times; --by pool: in groups, and how busy these are",
             &THREADS,
         ),
         View::new(
@@ -28,7 +33,7 @@ pub(crate) static TOPIC: Topic = Topic {
         ),
         View::new(
             Verb::Timeline,
-            "States over time, a letter a part of the window",
+            "States over time, a letter a part of the window; of profiles by samples",
             &STATES,
         ),
         View::new(
@@ -40,6 +45,11 @@ pub(crate) static TOPIC: Topic = Topic {
             Verb::Gaps,
             "Times in which a wall-clock profile has no samples of a thread, and why",
             &GAPS,
+        ),
+        View::new(
+            Verb::Flame,
+            "Time by stack, callers above: as text, or as a picture (-o flame.svg)",
+            &STACKS,
         ),
     ],
     default: None,

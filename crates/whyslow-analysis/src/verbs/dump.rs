@@ -33,7 +33,50 @@ struct Known {
     is_assumed: bool,
     is_gap: bool,
     waits_for: Option<String>,
+    /// Who has what it waits for.
+    holder: Option<Holder>,
     held_by: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+struct Holder {
+    utid: Option<i64>,
+    name: String,
+    confidence: String,
+}
+
+/// No chain is longer.
+const CHAIN_MAX: usize = 32;
+
+/// From who has it to who has what that one waits for, and so on.
+fn chains(threads: &mut BTreeMap<i64, Known>) -> bool {
+    let holder = |utid: i64| threads.get(&utid).and_then(|known| known.holder.clone());
+    let mut told = Vec::new();
+    let mut is_dead = false;
+    for (utid, known) in threads.iter() {
+        let Some(first) = &known.holder else { continue };
+        let mut text = format!("{} ({} confidence)", first.name, first.confidence);
+        let mut seen = vec![*utid];
+        let mut at = first.utid;
+        while let Some(next) = at.filter(|_| seen.len() < CHAIN_MAX) {
+            if seen.contains(&next) {
+                text.push_str(": deadlock");
+                is_dead = true;
+                break;
+            }
+            seen.push(next);
+            let Some(held) = holder(next) else { break };
+            text.push_str(&format!(", waits for {} ({})", held.name, held.confidence));
+            at = held.utid;
+        }
+        told.push((*utid, text));
+    }
+    for (utid, text) in told {
+        if let Some(known) = threads.get_mut(&utid) {
+            known.held_by = Some(text);
+        }
+    }
+    is_dead
 }
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
@@ -51,6 +94,11 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     }
     if context.has("lock_wait") {
         holders(context, at, &mut threads)?;
+        if chains(&mut threads) {
+            context.note(
+                "deadlock: these threads wait for each other, as far as holders are known".into(),
+            );
+        }
     }
     let mut groups: BTreeMap<(Option<i64>, String), Vec<&Known>> = BTreeMap::new();
     for known in threads.values() {
@@ -280,6 +328,7 @@ fn holders(
     let mut projection = Projection::new(LockWaitRow::TABLE);
     let [ts, ts_end, utid, tid] =
         ["ts", "ts_end", "utid", "holder_tid"].map(|name| projection.need(name));
+    let holder = projection.need("holder_utid");
     let [kind, object, comm, confidence] =
         ["kind", "object", "holder_comm", "confidence"].map(|name| projection.need(name));
     in_order(
@@ -288,6 +337,7 @@ fn holders(
         |batch| {
             let (ts, ts_end, utid) = (ts.ints(batch)?, ts_end.ints(batch)?, utid.ints(batch)?);
             let (tid, comm) = (tid.ints(batch)?, comm.texts(batch)?);
+            let holder = holder.ints(batch)?;
             let (kind, object) = (kind.texts(batch)?, object.texts(batch)?);
             let confidence = confidence.texts(batch)?;
             for row in 0..batch.num_rows() as u32 {
@@ -305,7 +355,11 @@ fn holders(
                     let tid = tid
                         .get(row)
                         .map_or_else(String::new, |tid| format!(" {tid}"));
-                    known.held_by = Some(format!("{comm}{tid} ({confidence} confidence)"));
+                    known.holder = Some(Holder {
+                        utid: holder.get(row),
+                        name: format!("{comm}{tid}"),
+                        confidence: confidence.to_owned(),
+                    });
                 }
             }
             Ok(ControlFlow::Continue(()))
@@ -330,8 +384,13 @@ fn each(
     at: Ns,
     take: &mut dyn FnMut(Held),
 ) -> Result<(), AnalysisError> {
-    let filter = &context.question.filter;
-    let mut pass = context.pass_in(spec, &[], filter, Some(moment(at)))?;
+    // What has no stack belongs to threads that were found by theirs.
+    let filter = if spec.table.column("callsite_id").is_some() {
+        context.question.filter.clone()
+    } else {
+        context.question.filter.without_stacks()
+    };
+    let mut pass = context.pass_in(spec, &[], &filter, Some(moment(at)))?;
     let projection = &mut pass.projection;
     let has = |name: &str| spec.table.column(name).is_some();
     let [ts, ts_end, utid, tid] = ["ts", "ts_end", "utid", "tid"].map(|name| projection.need(name));

@@ -1,5 +1,6 @@
 //! How a kind is shown: each verb is written once for all kinds.
 
+pub(crate) mod chains;
 pub(crate) mod cpu;
 pub(crate) mod devices;
 pub(crate) mod differs;
@@ -17,6 +18,7 @@ pub(crate) mod mounted;
 pub(crate) mod net;
 pub(crate) mod outliers;
 pub(crate) mod passes;
+pub(crate) mod pools;
 pub(crate) mod resolvers;
 pub(crate) mod resources;
 pub(crate) mod sharers;

@@ -23,6 +23,8 @@ pub struct StackSum {
     pub count: i64,
     /// Begin of the first of them.
     pub first: Ns,
+    /// The latest end of any of them.
+    pub last: Ns,
 }
 
 /// Which samples count, and how much.
@@ -54,6 +56,7 @@ struct Sum {
     time: Ns,
     count: i64,
     first: (Ns, Spot),
+    last: Ns,
 }
 
 impl Sum {
@@ -62,6 +65,7 @@ impl Sum {
         self.time = self.time.saturating_add(other.time);
         self.count += other.count;
         self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
     }
 }
 
@@ -250,11 +254,12 @@ impl Columns {
             };
             known = Some(Ruled { words, rule });
             let Some(rule) = rule else { continue };
-            let begin = ts.at(row);
+            let (begin, length) = (ts.at(row), dur.or_zero(row));
             let sum = Sum {
-                time: counts.time(rule, (begin, dur.or_zero(row), credits.get(row))),
+                time: counts.time(rule, (begin, length, credits.get(row))),
                 count: 1,
                 first: (begin, first.row(row)),
+                last: begin.saturating_add(length),
             };
             let key = Key {
                 comm: comms(row),
@@ -300,6 +305,7 @@ fn merged<V>(workers: &[Worker<V>]) -> Vec<StackSum> {
         time: sum.time,
         count: sum.count,
         first: sum.first.0,
+        last: sum.last,
     });
     sums.collect()
 }

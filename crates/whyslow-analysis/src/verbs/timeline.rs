@@ -2,6 +2,12 @@
 //! which the thread spent most of that part. Parts in which nothing was known of it are blank; of
 //! states of equal length the one that comes first in [`LETTERS`] is shown, so that short waits do
 //! not hide behind sleep.
+//!
+//! Where the states of a thread were not recorded, or stacks are asked for, samples of a profile tell: each
+//! stands for the time since the one before. Gaps between them are letters of their own, uninterruptible
+//! where no signal reached the thread.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::RecordBatch;
 use whyslow_model::Ns;
@@ -11,7 +17,7 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::STATES;
+use crate::kinds::{GAPS, STACKS, STATES, Spec};
 use crate::pass::Summing;
 use crate::scan::{ColumnRef, Ints, Texts, per_word};
 use crate::sweep::Parts;
@@ -23,14 +29,19 @@ const PARTS: i64 = 60;
 const PARTS_MAX: usize = 1000;
 
 /// States and their letters; everything else is `?`.
-const LETTERS: [(&str, char); 6] = [
+const LETTERS: [(&str, char); 7] = [
     ("running", 'R'),
     ("uninterruptible", 'D'),
     ("runnable", 'r'),
     ("stopped", 'T'),
     ("traced", 't'),
     ("sleeping", 'S'),
+    (NOT_SAMPLED, '.'),
 ];
+/// So many of these are no rest.
+const ACTIVE: usize = 5;
+/// A gap that tells of the sampler rather than of the thread.
+const NOT_SAMPLED: &str = "not_sampled";
 
 pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
     let whole = context.span.length().max(1);
@@ -44,18 +55,9 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
             "ask for longer intervals, or a shorter window with -w",
         ));
     }
-    let mut pass = context.pass_with_cut(&STATES, keys, &context.question.filter)?;
-    let lines = Lines {
-        parts,
-        recording_end: context.recording_end(),
-        ts: pass.projection.need("ts"),
-        ts_end: pass.projection.need("ts_end"),
-        state: pass.projection.need("state"),
-    };
-    let mut groups: Vec<(Vec<KeyValue>, Line)> =
-        pass.run(context.tables, &lines)?.into_iter().collect();
+    let mut groups: Vec<(Vec<KeyValue>, Line)> = lines(context, keys, parts)?.into_iter().collect();
     groups.sort_by(|(group_a, a), (group_b, b)| {
-        let active = |line: &Line| line.total[..LETTERS.len() - 1].iter().sum::<Ns>();
+        let active = |line: &Line| line.total[..ACTIVE].iter().sum::<Ns>();
         let by_running = b.total[0].cmp(&a.total[0]);
         by_running
             .then_with(|| active(b).cmp(&active(a)))
@@ -66,6 +68,9 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
     columns.extend([
         column("running_ns", "running", Measure::Duration).priority(1),
         column("states", "states", Measure::Text),
+        column("told_by", "told by", Measure::Text)
+            .priority(2)
+            .sparse(true),
     ]);
     let mut table = AnswerTable::new("timeline", "states over time", columns);
     for (group, line) in groups {
@@ -75,6 +80,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
         }
         row.push(line.total[0].into());
         row.push(line.letters(parts.count()).into());
+        row.push(line.told_by().into());
         table.rows.push(row);
     }
     let width = AnswerColumn::new("part_ns", "a letter is", Measure::Duration);
@@ -88,6 +94,94 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
     );
     context.finish(&mut table, context.limit(ROWS));
     Ok(table)
+}
+
+/// Lines by group, from states where these are known, else from samples.
+fn lines(
+    context: &Context<'_>,
+    keys: &[Key],
+    parts: Parts,
+) -> Result<BTreeMap<Vec<KeyValue>, Line>, AnalysisError> {
+    let filter = &context.question.filter;
+    let mut found: BTreeMap<Vec<KeyValue>, Line> = BTreeMap::new();
+    let mut recorded: BTreeSet<KeyValue> = BTreeSet::new();
+    let read = |spec: &'static Spec, state| read(context, (spec, state), keys, parts);
+    let mut take = |groups: Vec<(KeyValue, Vec<KeyValue>, Line)>, source: Source| {
+        for (_, group, line) in groups {
+            let ours = found.entry(group).or_default();
+            ours.sources[source as usize] = true;
+            ours.add(line);
+        }
+    };
+    // States have no stacks that could be chosen.
+    if context.has(STATES.table.name) && !filter.is_of_stacks() {
+        let states = read(&STATES, "state")?;
+        recorded.extend(states.iter().map(|(thread, ..)| thread.clone()));
+        take(states, Source::States);
+    }
+    let mut by_samples = false;
+    for (spec, state) in [(&STACKS, "state"), (&GAPS, "class")] {
+        let has_keys = keys.iter().all(|key| key.columns(spec).is_some());
+        if !context.has(spec.table.name) || !has_keys {
+            continue;
+        }
+        let mut samples = read(spec, state)?;
+        samples.retain(|(thread, ..)| *thread != KeyValue::Null && !recorded.contains(thread));
+        by_samples |= !samples.is_empty();
+        take(samples, Source::Samples);
+    }
+    if by_samples {
+        context.note(
+            "by samples of a profile, each for the time since the one before it: R running or waiting for a \
+             CPU, S asleep, D in a call that no signal reached (inferred), . not sampled for another reason"
+                .into(),
+        );
+    }
+    if filter.is_of_stacks() {
+        context.note("letters only where the stacks match: other time is blank".into());
+    }
+    Ok(found)
+}
+
+/// What a line is made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    States,
+    Samples,
+}
+
+/// Lines by thread and group.
+fn read(
+    context: &Context<'_>,
+    (spec, state): (&'static Spec, &'static str),
+    keys: &[Key],
+    parts: Parts,
+) -> Result<Vec<(KeyValue, Vec<KeyValue>, Line)>, AnalysisError> {
+    let mut all = vec![Key::Thread];
+    all.extend(keys);
+    let mut pass = context.pass_with_cut(spec, &all, &context.question.filter)?;
+    let lines = Lines {
+        parts,
+        recording_end: context.recording_end(),
+        ts: pass.projection.need("ts"),
+        ts_end: pass.projection.need("ts_end"),
+        state: pass.projection.need(state),
+    };
+    let groups = pass.run(context.tables, &lines)?.into_iter();
+    Ok(groups
+        .map(|(mut group, line)| (group.remove(0), group, line))
+        .collect())
+}
+
+/// Place of a state among [`LETTERS`]; gaps have classes.
+fn place_of(state: &str) -> usize {
+    let state = match state {
+        "kernel_wait" | "page_fault" => "uninterruptible",
+        "sampler_late" | "cpu_starved" | "process_stopped" => NOT_SAMPLED,
+        state => state,
+    };
+    let shown = LETTERS.iter().position(|(name, _)| *name == state);
+    shown.unwrap_or(LETTERS.len())
 }
 
 struct Lines {
@@ -105,6 +199,8 @@ type Times = [Ns; LETTERS.len() + 1];
 struct Line {
     parts: Vec<Times>,
     total: Times,
+    /// By [`Source`].
+    sources: [bool; 2],
 }
 
 impl Line {
@@ -113,6 +209,26 @@ impl Line {
             self.parts.resize(part + 1, Times::default());
         }
         &mut self.parts[part]
+    }
+
+    fn add(&mut self, other: Line) {
+        for (part, times) in other.parts.iter().enumerate() {
+            let ours = self.at(part);
+            ours.iter_mut()
+                .zip(times)
+                .for_each(|(ours, more)| *ours += more);
+        }
+        let totals = self.total.iter_mut().zip(other.total);
+        totals.for_each(|(ours, more)| *ours += more);
+    }
+
+    /// Said where it is not states alone.
+    fn told_by(&self) -> Option<&'static str> {
+        match self.sources {
+            [_, false] => None,
+            [false, true] => Some("samples"),
+            [true, true] => Some("states, samples"),
+        }
     }
 
     fn letters(&self, count: usize) -> String {
@@ -141,10 +257,7 @@ impl Summing for Lines {
         _: Spot,
     ) -> Result<Self::Columns<'b>, AnalysisError> {
         let state = self.state.texts(batch)?;
-        let places = per_word(&state, |state| {
-            let shown = LETTERS.iter().position(|(name, _)| *name == state);
-            shown.unwrap_or(LETTERS.len())
-        });
+        let places = per_word(&state, place_of);
         Ok((
             self.ts.ints(batch)?,
             self.ts_end.ints(batch)?,
@@ -155,7 +268,8 @@ impl Summing for Lines {
 
     fn add(&self, line: &mut Line, (ts, ts_end, state, places): &Self::Columns<'_>, row: u32) {
         let end = ts_end.get(row).unwrap_or(self.recording_end);
-        let place = state.key(row).map_or(LETTERS.len(), |key| places[key]);
+        // Samples of who runs have no state.
+        let place = state.key(row).map_or(0, |key| places[key]);
         for piece in self.parts.pieces(ts.at(row), end) {
             line.total[place] += piece.length;
             line.at(piece.part)[place] += piece.length;
@@ -163,13 +277,6 @@ impl Summing for Lines {
     }
 
     fn merge(&self, line: &mut Line, other: Line) {
-        for (part, times) in other.parts.iter().enumerate() {
-            let ours = line.at(part);
-            ours.iter_mut()
-                .zip(times)
-                .for_each(|(ours, more)| *ours += more);
-        }
-        let totals = line.total.iter_mut().zip(other.total);
-        totals.for_each(|(ours, more)| *ours += more);
+        line.add(other);
     }
 }

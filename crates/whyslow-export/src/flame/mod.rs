@@ -1,16 +1,22 @@
 //! Flame graphs: time by stack, merged from the outermost caller inwards.
 
 mod json;
+mod leaves;
+mod tree;
 
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
+use whyslow_analysis::pool_of;
 use whyslow_model::Ns;
 use whyslow_store::Tables;
 
 use crate::ExportError;
 use crate::profile::Place;
-use crate::stacks::{About, Callsites, Frame, FrameKind, StackQuestion, each_sum};
+use crate::stacks::{About, Callsites, Frame, FrameKind, Mark, Roots, StackQuestion, each_sum};
+
+pub use leaves::compare;
+pub use tree::TreeLine;
 
 /// Most nodes that somebody is handed; the thinnest go first.
 pub const NODES_MAX: usize = 20_000;
@@ -33,6 +39,8 @@ pub struct Node {
     /// The same in the baseline.
     pub base_self_ns: Ns,
     pub base_total_ns: Ns,
+    /// What of all its time the thread was away from the CPU, as far as that is known.
+    pub off_ns: Ns,
 }
 
 /// Stacks of a window merged, callers first. A caller stands before those that it called.
@@ -136,7 +144,8 @@ enum Side {
 /// Time by thread's name, stack and side, before frames are merged.
 struct Merged {
     names: Names,
-    times: FxHashMap<(usize, Place), [Ns; 2]>,
+    /// Here, there, and here away from the CPU.
+    times: FxHashMap<(usize, Place), [Ns; 3]>,
     samples: u64,
 }
 
@@ -156,10 +165,18 @@ impl Merged {
         side: Side,
     ) -> Result<About, ExportError> {
         each_sum(tables, question, &mut |sample, count| {
-            let name = self.names.place(sample.comm.unwrap_or("?"));
+            let comm = sample.comm.unwrap_or("?");
+            let name = match question.roots {
+                Roots::Comm => self.names.place(comm),
+                Roots::Pool => self.names.place(&pool_of(comm)),
+                Roots::Nothing => self.names.place(""),
+            };
             let times = self.times.entry((name, sample.place())).or_default();
             let time = &mut times[usize::from(side == Side::There)];
             *time = time.saturating_add(sample.dur);
+            if side == Side::Here && sample.is_off_cpu() {
+                times[2] = times[2].saturating_add(sample.dur);
+            }
             if side == Side::Here {
                 self.samples += count.cast_unsigned();
             }
@@ -169,9 +186,14 @@ impl Merged {
     fn graph(self, callsites: Callsites, about: About, is_compared: bool) -> FlameGraph {
         let mut frames = Frames::default();
         let mut tree = Tree::default();
-        for ((name, place), [here, there]) in &self.times {
+        for ((name, place), times) in &self.times {
             let stack = callsites.stack(*place);
-            let mut path = vec![frames.named(&self.names.all[*name], FrameKind::Thread)];
+            let mut path = Vec::with_capacity(stack.len() + 1);
+            // What stopped all threads is no thread's.
+            let name = self.names.all[*name].as_str();
+            if !name.is_empty() && place.1 != Some(Mark::Stopped) {
+                path.push(frames.named(name, FrameKind::Thread));
+            }
             path.extend(
                 stack
                     .iter()
@@ -180,7 +202,7 @@ impl Merged {
             if stack.is_empty() {
                 path.push(frames.named(NO_STACK, FrameKind::User));
             }
-            tree.add(&path, *here, *there);
+            tree.add(&path, *times);
         }
         let (frames, nodes) = tree.in_order(frames);
         FlameGraph {
@@ -243,17 +265,19 @@ impl Names {
 struct Tree {
     here: Ns,
     there: Ns,
+    off: Ns,
     children: FxHashMap<usize, Tree>,
 }
 
 impl Tree {
-    fn add(&mut self, path: &[usize], here: Ns, there: Ns) {
+    fn add(&mut self, path: &[usize], [here, there, off]: [Ns; 3]) {
         let mut at = self;
         for frame in path {
             at = at.children.entry(*frame).or_default();
         }
         at.here = at.here.saturating_add(here);
         at.there = at.there.saturating_add(there);
+        at.off = at.off.saturating_add(off);
     }
 
     /// Frames in the order of their names, nodes in that of their callers' places: the same stacks
@@ -277,6 +301,7 @@ impl Tree {
                 total_ns: tree.here,
                 base_self_ns: tree.there,
                 base_total_ns: tree.there,
+                off_ns: tree.off,
             });
             let children: BTreeMap<usize, Tree> = tree
                 .children
@@ -291,11 +316,13 @@ impl Tree {
                 parent,
                 total_ns,
                 base_total_ns,
+                off_ns,
                 ..
             } = nodes[place];
             let above: &mut Node = &mut nodes[parent];
             above.total_ns = above.total_ns.saturating_add(total_ns);
             above.base_total_ns = above.base_total_ns.saturating_add(base_total_ns);
+            above.off_ns = above.off_ns.saturating_add(off_ns);
         }
         let mut sorted = frames.all;
         sorted.sort();

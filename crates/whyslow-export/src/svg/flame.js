@@ -11,6 +11,8 @@
         return { group, rect, title, text: group.querySelector("text"), x: number("x"), y: number("y"), w: number("width") };
     });
     const name = (box) => box.title.slice(0, Math.max(box.title.lastIndexOf(": "), 0));
+    // Of a chart, x is time: whatever was then is seen together.
+    const isChart = document.querySelector("#boxes").hasAttribute("data-chart");
     const told = document.getElementById("told");
     const found = document.getElementById("found");
     let at = boxes[0];
@@ -27,12 +29,17 @@
     const zoom = (to) => {
         const scale = whole / to.w;
         for (const box of boxes) {
-            const isAbove = box.y < to.y && box.x <= to.x + 0.01 && box.x + box.w >= to.x + to.w - 0.01;
-            const isBelow = box.y >= to.y && box.x >= to.x - 0.01 && box.x + box.w <= to.x + to.w + 0.01;
+            const isAbove = (isChart || box.y < to.y) && box.x <= to.x + 0.01 && box.x + box.w >= to.x + to.w - 0.01;
+            const isBelow = isChart
+                ? box.x < to.x + to.w - 0.01 && box.x + box.w > to.x + 0.01
+                : box.y >= to.y && box.x >= to.x - 0.01 && box.x + box.w <= to.x + to.w + 0.01;
             box.group.style.display = isAbove || isBelow ? "" : "none";
-            box.group.classList.toggle("above", isAbove);
+            box.group.classList.toggle("above", isAbove && !isChart);
             if (isAbove) place(box, 0, whole);
-            else if (isBelow) place(box, (box.x - to.x) * scale, box.w * scale);
+            else if (isBelow) {
+                const left = Math.max(box.x - to.x, 0);
+                place(box, left * scale, (Math.min(box.x + box.w, to.x + to.w) - to.x - left) * scale);
+            }
         }
     };
     const choose = (box) => {
@@ -45,6 +52,13 @@
     const search = () => {
         const text = prompt("function");
         if (text === null) return;
+        mark(text);
+    };
+    const reset = () => {
+        mark("");
+        zoom(boxes[0]);
+    };
+    const mark = (text) => {
         const wanted = text.toLowerCase();
         let sum = 0;
         let reached = 0;
@@ -71,14 +85,14 @@
         box.group.addEventListener("mouseenter", () => { told.textContent = box.title; });
         box.group.addEventListener("click", () => { choose(box); zoom(box); });
     }
-    document.getElementById("all").addEventListener("click", () => zoom(boxes[0]));
+    document.getElementById("all").addEventListener("click", reset);
     document.getElementById("search").addEventListener("click", search);
     document.addEventListener("keydown", (event) => {
         if (event.key.startsWith("Arrow")) choose(near(event.key));
         else if (event.key === "Enter" && event.target.id === "search") search();
-        else if (event.key === "Enter" && event.target.id === "all") zoom(boxes[0]);
+        else if (event.key === "Enter" && event.target.id === "all") reset();
         else if (event.key === "Enter") zoom(at);
-        else if (event.key === "Escape") zoom(boxes[0]);
+        else if (event.key === "Escape") reset();
         else if (event.key === "/") search();
         else return;
         event.preventDefault();

@@ -3,6 +3,10 @@
 //! The script in it is the same for all files; names stand only in text nodes. Without a script it
 //! is a picture with tooltips.
 
+mod chart;
+
+pub use chart::{Chart, write_chart};
+
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -18,6 +22,8 @@ pub struct SvgLook {
     pub title: String,
     /// A line below it: recording, window, filter.
     pub subtitle: String,
+    /// Lines below the picture.
+    pub notes: Vec<String>,
 }
 
 const WIDTH: f64 = 1200.0;
@@ -35,7 +41,27 @@ const SCRIPT: &str = include_str!("flame.js");
 pub fn write_svg(graph: &FlameGraph, look: &SvgLook, out: &mut dyn Write) -> io::Result<()> {
     let boxes = boxes(graph);
     let depth = boxes.iter().map(|one| one.depth + 1).max().unwrap_or(1);
-    let height = TOP + depth * ROW + FOOT;
+    let height = TOP + depth * ROW + FOOT + look.notes.len() * ROW;
+    write_head(look, (height, ""), out)?;
+    for one in &boxes {
+        write_box(graph, one, out)?;
+    }
+    if boxes.is_empty() {
+        let y = TOP + 12;
+        writeln!(
+            out,
+            "<text x=\"8\" y=\"{y}\">no stacks in this window</text>"
+        )?;
+    }
+    write_foot(look, TOP + depth * ROW, out)
+}
+
+/// With marks of the group of boxes.
+fn write_head(
+    look: &SvgLook,
+    (height, marks): (usize, &str),
+    out: &mut dyn Write,
+) -> io::Result<()> {
     write!(
         out,
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
@@ -54,20 +80,23 @@ pub fn write_svg(graph: &FlameGraph, look: &SvgLook, out: &mut dyn Write) -> io:
         "<text class=\"tool\" id=\"all\" x=\"8\" y=\"55\" tabindex=\"0\" role=\"button\">whole graph</text>\n\
          <text class=\"tool\" id=\"search\" x=\"110\" y=\"55\" tabindex=\"0\" role=\"button\">search (/)</text>\n\
          <text class=\"quiet\" id=\"found\" x=\"200\" y=\"55\"></text>\n\
-         <text class=\"quiet\" id=\"told\" x=\"8\" y=\"{}\"></text>\n<g id=\"boxes\">\n",
+         <text class=\"quiet\" id=\"told\" x=\"8\" y=\"{}\"></text>\n<g id=\"boxes\"{marks}>\n",
         height - 9
-    )?;
-    for one in &boxes {
-        write_box(graph, one, out)?;
-    }
-    if boxes.is_empty() {
-        let y = TOP + 12;
+    )
+}
+
+/// Notes, and the script.
+fn write_foot(look: &SvgLook, below: usize, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "</g>")?;
+    for (line, note) in look.notes.iter().enumerate() {
+        let y = below + (line + 1) * ROW;
         writeln!(
             out,
-            "<text x=\"8\" y=\"{y}\">no stacks in this window</text>"
+            "<text class=\"quiet note\" x=\"8\" y=\"{y}\">{}</text>",
+            escaped(note)
         )?;
     }
-    write!(out, "</g>\n<script><![CDATA[{SCRIPT}]]></script>\n</svg>\n")
+    write!(out, "<script><![CDATA[{SCRIPT}]]></script>\n</svg>\n")
 }
 
 struct Placed {
@@ -154,14 +183,13 @@ fn write_box(graph: &FlameGraph, placed: &Placed, out: &mut dyn Write) -> io::Re
 /// Kernel and program apart; beside a baseline, what takes more of the time than there and what less.
 fn class(graph: &FlameGraph, node: &Node, kind: FrameKind) -> String {
     if !graph.is_compared {
-        return match kind {
-            FrameKind::Kernel => "k",
-            FrameKind::User => "u",
-            FrameKind::Managed => "m",
-            FrameKind::Mark => "b",
-            FrameKind::Thread => "same",
-        }
-        .to_owned();
+        let is_off = node.off_ns.saturating_mul(2) > node.total_ns;
+        let off = if is_off && kind != FrameKind::Mark {
+            " off"
+        } else {
+            ""
+        };
+        return format!("{}{off}", of_kind(kind));
     }
     let share = |part: Ns, whole: Ns| part as f64 / whole.max(1) as f64;
     let here = share(node.total_ns, graph.total_ns());
@@ -171,6 +199,16 @@ fn class(graph: &FlameGraph, node: &Node, kind: FrameKind) -> String {
         0 => "same".to_owned(),
         _ if here > there => format!("more{strength}"),
         _ => format!("less{strength}"),
+    }
+}
+
+fn of_kind(kind: FrameKind) -> &'static str {
+    match kind {
+        FrameKind::Kernel => "k",
+        FrameKind::User => "u",
+        FrameKind::Managed => "m",
+        FrameKind::Mark => "b",
+        FrameKind::Thread => "same",
     }
 }
 

@@ -3,6 +3,7 @@ use whyslow_analysis::Weight;
 use whyslow_model::Ns;
 
 use super::OutputArgs;
+use super::export::StackWeight;
 use crate::time::{Moment, OperationRef, WindowText, parse_duration, parse_size};
 
 /// What every question takes.
@@ -87,6 +88,15 @@ pub(crate) struct FilterArgs {
         value_delimiter = ','
     )]
     pub(crate) comm: Vec<String>,
+    /// Names of threads, as regular expressions: 'request-handler-[0-3]$'
+    #[arg(long, value_name = "REGEX")]
+    pub(crate) threads: Vec<String>,
+    /// Only stacks with a function that matches this regular expression
+    #[arg(long = "match", value_name = "REGEX")]
+    pub(crate) frames: Vec<String>,
+    /// Without stacks that have such a function
+    #[arg(long = "reject", value_name = "REGEX")]
+    pub(crate) frames_not: Vec<String>,
     /// Processes in control groups with such a path, as globs: '/docker/**'
     #[arg(long, value_name = "GLOB")]
     pub(crate) cgroup: Vec<String>,
@@ -207,6 +217,58 @@ pub(crate) struct StageArgs {
     /// Measure this part instead of the whole: queue or device of requests, raise of softirqs
     #[arg(long, value_name = "STAGE", help_heading = "Shape")]
     pub(crate) stage: Option<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FlameArgs {
+    #[command(flatten)]
+    pub(crate) ask: AskArgs,
+    #[command(flatten)]
+    pub(crate) graph: GraphArgs,
+}
+
+/// What a graph of stacks takes beside a question. The file's name says its form: .svg, .txt (lines of
+/// stacks) or .json (speedscope).
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Stacks")]
+pub(crate) struct GraphArgs {
+    /// What is counted: time away from the CPU, samples as their sampler counted them, or all time of
+    /// a wall-clock profile, also of threads that could not be sampled [default: time for such profiles,
+    /// else offcpu]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) weight: Option<StackWeight>,
+    /// Only where threads were left in these states: uninterruptible, sleeping, runnable …
+    #[arg(long, value_name = "STATE", value_delimiter = ',')]
+    pub(crate) state: Vec<String>,
+    /// Beside it the same of this window
+    #[arg(
+        long = "vs",
+        value_name = "WINDOW",
+        value_parser = WindowText::parse,
+        allow_hyphen_values = true,
+        conflicts_with = "chart"
+    )]
+    pub(crate) versus: Option<WindowText>,
+    /// Not merged: what each thread was in over time, as a picture (-n threads, those that run most)
+    #[arg(long)]
+    pub(crate) chart: bool,
+    /// Title of the picture [default: name of the recording]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+}
+
+/// What `threads dump` takes beside a moment, to make dumps itself.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "A running JVM")]
+pub(crate) struct DumpArgs {
+    #[command(flatten)]
+    pub(crate) open: OpenArgs,
+    /// Dump the threads of the JVM of -p each so often (1s), until Ctrl-C; -o names the recording
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, requires_all = ["pid", "output"])]
+    pub(crate) every: Option<Ns>,
+    /// For so long
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration, requires = "every")]
+    pub(crate) lasting: Option<Ns>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -10,7 +10,7 @@ mod record;
 mod redact;
 mod serve;
 
-pub(crate) use ask::{AskArgs, FilterArgs, WindowArgs};
+pub(crate) use ask::{AskArgs, FilterArgs, GraphArgs, WindowArgs};
 pub(crate) use explain::{ExplainArgs, Versus};
 pub(crate) use export::{
     ExportArgs, ExportCommand, ReportArgs, SnapshotArgs, StackArgs, StackWeight, SvgArgs,

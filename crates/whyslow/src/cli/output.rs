@@ -88,6 +88,53 @@ pub(crate) enum Format {
     Arrow,
     /// Parquet
     Parquet,
+    /// A picture, of `threads flame` alone
+    #[value(skip)]
+    Svg,
+    /// Lines of stacks, of `threads flame` alone
+    #[value(skip)]
+    Collapsed,
+    /// For speedscope, of `threads flame` alone
+    #[value(skip)]
+    Speedscope,
+}
+
+impl Format {
+    /// What `threads flame` takes beside the forms of all answers.
+    pub(crate) const GRAPHS: [(&'static str, Self); 3] = [
+        ("svg", Self::Svg),
+        ("collapsed", Self::Collapsed),
+        ("speedscope", Self::Speedscope),
+    ];
+
+    /// Whether it is no table.
+    pub(crate) fn is_graph(self) -> bool {
+        Self::GRAPHS.iter().any(|(_, graph)| *graph == self)
+    }
+
+    /// Reads the word of a flag, pictures too.
+    pub(crate) fn with_graphs() -> impl clap::builder::TypedValueParser<Value = Self> {
+        use clap::builder::TypedValueParser as _;
+        let tables = Self::value_variants()
+            .iter()
+            .filter_map(ValueEnum::to_possible_value);
+        let about = [
+            "A picture for browsers that zooms and searches offline",
+            "Lines of stacks for flamegraph.pl, inferno and the like",
+            "For speedscope",
+        ];
+        let graphs = Self::GRAPHS
+            .iter()
+            .zip(about)
+            .map(|((name, _), about)| clap::builder::PossibleValue::new(*name).help(about));
+        clap::builder::PossibleValuesParser::new(tables.chain(graphs)).map(|word: String| {
+            let graph = Self::GRAPHS.iter().find(|(name, _)| *name == word);
+            graph.map_or_else(
+                || <Self as ValueEnum>::from_str(&word, false).unwrap_or(Self::Text),
+                |(_, graph)| *graph,
+            )
+        })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -6,7 +6,10 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use whyslow_analysis::{Kind, TOPICS, Topic, Verb, View};
 
 use super::Asked;
-use super::ask::{AskArgs, DiffersArgs, HeatArgs, HistArgs, OpenArgs, VersusArgs};
+use super::ask::{
+    AskArgs, DiffersArgs, DumpArgs, FlameArgs, HeatArgs, HistArgs, OpenArgs, VersusArgs,
+};
+use super::output::Format;
 
 /// A question as typed.
 #[derive(Debug, Clone)]
@@ -24,6 +27,8 @@ pub(crate) enum ViewArgs {
     Hist(HistArgs),
     Heat(HeatArgs),
     Open(OpenArgs),
+    Dump(DumpArgs),
+    Flame(FlameArgs),
     Differs(DiffersArgs),
 }
 
@@ -97,7 +102,10 @@ fn with_args(command: Command, kind: Kind, verb: Verb, about: &'static str) -> C
     let command = match verb {
         Verb::Hist => HistArgs::augment_args(command),
         Verb::Heat => HeatArgs::augment_args(command),
-        Verb::Open | Verb::Dump => OpenArgs::augment_args(command),
+        Verb::Open => OpenArgs::augment_args(command),
+        Verb::Dump => DumpArgs::augment_args(command),
+        Verb::Flame => FlameArgs::augment_args(command)
+            .mut_arg("format", |arg| arg.value_parser(Format::with_graphs())),
         Verb::Differs => DiffersArgs::augment_args(command),
         _ => AskArgs::augment_args(command),
     };
@@ -133,7 +141,9 @@ impl FromArgMatches for QuestionCommand {
         let args = match verb {
             Verb::Hist => ViewArgs::Hist(HistArgs::from_arg_matches(matches)?),
             Verb::Heat => ViewArgs::Heat(HeatArgs::from_arg_matches(matches)?),
-            Verb::Open | Verb::Dump => ViewArgs::Open(OpenArgs::from_arg_matches(matches)?),
+            Verb::Open => ViewArgs::Open(OpenArgs::from_arg_matches(matches)?),
+            Verb::Dump => ViewArgs::Dump(DumpArgs::from_arg_matches(matches)?),
+            Verb::Flame => ViewArgs::Flame(FlameArgs::from_arg_matches(matches)?),
             Verb::Differs => ViewArgs::Differs(DiffersArgs::from_arg_matches(matches)?),
             _ => ViewArgs::Plain(AskArgs::from_arg_matches(matches)?),
         };
@@ -201,7 +211,8 @@ mod tests {
             for view in topic.views {
                 let (kind, verb) = (topic.kind.name(), view.verb.name());
                 let is_taken = of(&["whyslow", kind, verb, "web.wsl", "--vs", "sdb"]).is_some();
-                assert_eq!(is_taken, (kind, verb) == ("block", "hist"), "{kind} {verb}");
+                let has = [("block", "hist")].contains(&(kind, verb));
+                assert_eq!(is_taken, has, "{kind} {verb}");
             }
         }
     }

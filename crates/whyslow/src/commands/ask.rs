@@ -10,7 +10,8 @@ use whyslow_model::{Ns, Window};
 use whyslow_record::Topic;
 use whyslow_store::Tables;
 
-use crate::cli::{AskArgs, FilterArgs, OutputArgs, QuestionCommand, TalkArgs, ViewArgs};
+use super::flame;
+use crate::cli::{AskArgs, FilterArgs, GraphArgs, OutputArgs, QuestionCommand, TalkArgs, ViewArgs};
 use crate::failure::Failure;
 use crate::live::{self, Plan, Segment, Watched, Whom};
 use crate::output;
@@ -31,12 +32,16 @@ pub(crate) struct Asked {
     versus: Option<String>,
     baseline: Option<WindowText>,
     at: Option<Moment>,
+    graph: Option<GraphArgs>,
+    /// Dumps are made of a JVM: each so often, for so long.
+    making: Option<(Ns, Option<Ns>)>,
 }
 
 impl Asked {
     pub(crate) fn new(command: QuestionCommand) -> Self {
         let (mut bins, mut weight, mut at) = (Bins::default(), Weight::default(), None);
         let (mut stage, mut baseline) = (None, None);
+        let (mut graph, mut making) = (None, None);
         let args = match command.args {
             ViewArgs::Plain(args) => args,
             ViewArgs::Hist(args) => {
@@ -58,6 +63,15 @@ impl Asked {
                 at = args.at;
                 args.ask
             }
+            ViewArgs::Dump(args) => {
+                at = args.open.at;
+                making = args.every.map(|every| (every, args.lasting));
+                args.open.ask
+            }
+            ViewArgs::Flame(args) => {
+                graph = Some(args.graph);
+                args.ask
+            }
             ViewArgs::Differs(args) => {
                 baseline = args.baseline;
                 args.ask
@@ -73,10 +87,15 @@ impl Asked {
             versus: command.versus,
             baseline,
             at,
+            graph,
+            making,
         }
     }
 
     pub(crate) fn run(&self, talk: &TalkArgs) -> Result<(), Failure> {
+        if let Some((every, lasting)) = self.making {
+            return super::dumps::run(&self.args, (every, lasting), talk);
+        }
         let target = Target::parse(&self.args.positional)?;
         let Some(whom) = target.recording.as_deref().and_then(Whom::of) else {
             let opened = Opened::find(target.recording.as_deref(), talk)?;
@@ -108,7 +127,10 @@ impl Asked {
             Some(paths) => paths,
             None => tables,
         };
-        let mut answer = whyslow_analysis::ask(tables, &question)?;
+        let mut answer = match &self.graph {
+            Some(graph) => flame::answer(tables, &question, (graph, opened, &calendar))?,
+            None => whyslow_analysis::ask(tables, &question)?,
+        };
         let caveat = host_paths.as_ref().and_then(HostPaths::caveat);
         let cut = opened.note(&calendar, question.window);
         answer.caveats.extend(cut.into_iter().chain(caveat));
@@ -137,6 +159,16 @@ impl Asked {
             Some(paths) => paths,
             None => &*opened.tables,
         };
+        if let Some(graph) = &self.graph
+            && flame::is_picture(graph, output)
+        {
+            return flame::draw(
+                tables,
+                &question,
+                (graph, opened, &calendar),
+                (output, talk),
+            );
+        }
         let cut = opened.note(&calendar, question.window);
         let caveat = || host_paths.as_ref().and_then(HostPaths::caveat);
         let notes = || cut.into_iter().chain(caveat());
@@ -152,7 +184,10 @@ impl Asked {
             }
             (!answer.losses.is_empty(), answer.next)
         } else {
-            let mut answer = whyslow_analysis::ask(tables, &question)?;
+            let mut answer = match &self.graph {
+                Some(graph) => flame::answer(tables, &question, (graph, opened, &calendar))?,
+                None => whyslow_analysis::ask(tables, &question)?,
+            };
             answer.caveats.extend(notes());
             let (lost, next) = (!answer.losses.is_empty(), answer.next.clone());
             output::write(
@@ -450,6 +485,9 @@ pub(super) fn filter_of(filter: &FilterArgs) -> Result<Filter, Failure> {
         pids: filter.pid.clone(),
         tids: filter.tid.clone(),
         comms: filter.comm.clone(),
+        threads: filter.threads.clone(),
+        frames: filter.frames.clone(),
+        frames_not: filter.frames_not.clone(),
         cgroups: filter.cgroup.clone(),
         devices: filter.dev.iter().map(|text| device(text)).collect(),
         files: filter.file.clone(),

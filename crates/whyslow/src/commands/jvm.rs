@@ -260,7 +260,7 @@ fn run(command: &mut Command) -> io::Result<Output> {
 }
 
 /// Whether the HotSpot virtual machine is mapped there.
-fn is_jvm(pid: i32) -> bool {
+pub(super) fn is_jvm(pid: i32) -> bool {
     let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
     let mut lines = maps.split(|byte| *byte == b'\n');
     lines.any(|line| line.ends_with(b"/libjvm.so"))

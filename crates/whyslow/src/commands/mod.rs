@@ -3,8 +3,10 @@
 pub(crate) mod ask;
 mod completions;
 mod doctor;
+mod dumps;
 pub(crate) mod explain;
 pub(crate) mod export;
+mod flame;
 mod flight;
 mod import;
 mod info;

@@ -27,7 +27,7 @@ pub(crate) fn args_of_many(args: &OutputArgs) -> Result<OutputArgs, Failure> {
     let format = match args.chosen_format() {
         Format::Json | Format::Ndjson => Format::Ndjson,
         format @ (Format::Text | Format::Csv | Format::Tsv) => format,
-        Format::Md | Format::Html | Format::Arrow | Format::Parquet => {
+        _ => {
             return Err(
                 Failure::usage("this form holds one answer, not one after the other")
                     .hint("say --json or --csv, or leave the interval out"),

@@ -231,7 +231,10 @@ fn encode(
     out: &mut (impl Write + Send),
 ) -> Result<(), Failure> {
     match format {
-        Format::Text => out.write_all(text::render(answer, subject, look).as_bytes())?,
+        // Pictures are written by who draws them.
+        Format::Text | Format::Svg | Format::Collapsed | Format::Speedscope => {
+            out.write_all(text::render(answer, subject, look).as_bytes())?
+        }
         Format::Json => json::write_document(answer, subject, out)?,
         Format::Ndjson => json::write_lines(answer, subject, out)?,
         Format::Md => markup::write_markdown(answer, subject, look, out)?,

@@ -40,7 +40,14 @@ impl RedactArgs {
     /// Refuses filters by names that are hidden: they would find nothing, or what others are called.
     pub(crate) fn check(&self, filter: &FilterArgs) -> Result<(), Failure> {
         let by_text = !filter.file.is_empty() || !filter.cgroup.is_empty();
-        let by_name = !filter.comm.is_empty() && self.redact == Some(RedactScope::Names);
+        let names = [
+            &filter.comm,
+            &filter.threads,
+            &filter.frames,
+            &filter.frames_not,
+        ];
+        let by_name =
+            names.iter().any(|of| !of.is_empty()) && self.redact == Some(RedactScope::Names);
         if self.redact.is_none() || !self.keep.is_empty() || !(by_text || by_name) {
             return Ok(());
         }

@@ -19,6 +19,12 @@ use jiff::tz::TimeZone;
 use whyslow_model::Ns;
 
 const HEAD: &str = "Full thread dump";
+/// What follows tells nothing new: a JVM repeats the threads that wait for each other, with their stacks.
+const TAILS: [&str; 3] = [
+    "JNI global ref",
+    "Found one Java-level deadlock",
+    "Java stack information for",
+];
 /// Threads of one dump, frames of one thread.
 const THREADS_MAX: usize = 1 << 20;
 const FRAMES_MAX: usize = 4096;
@@ -79,6 +85,8 @@ pub(super) fn dumps(text: &str) -> Vec<Dump> {
             is_inside = true;
         } else if let Some(ts) = stamp(line) {
             before = Some(ts);
+            is_inside = false;
+        } else if TAILS.iter().any(|tail| line.starts_with(tail)) {
             is_inside = false;
         } else if let (true, Some(dump)) = (is_inside, dumps.last_mut()) {
             dump.line(line);
@@ -236,7 +244,13 @@ mod tests {
         \t- waiting on <0x00000000000000aa> (a x.Y)\n\
         \tat x.Y.z(Y.java)\n\t- locked <0x00000000000000aa> (a x.Y)\n\
         \t- locked <0x00000000000000bb> (a x.Z)\n\n\
-        \"VM Thread\" os_prio=0 tid=0x00007f nid=0x11 runnable\n\nJNI global refs: 15\n";
+        \"VM Thread\" os_prio=0 tid=0x00007f nid=0x11 runnable\n\nJNI global refs: 15\n\n\n\
+        Found one Java-level deadlock:\n=============================\n\"waiter\":\n\
+        \x20 waiting to lock monitor 0x00007f (object 0x00000000000000cc, a x.W),\n\n\
+        Java stack information for the threads listed above:\n\
+        =================================================\n\"waiter\":\n\
+        \tat x.W.v(W.java:3)\n\t- waiting to lock <0x00000000000000cc> (a x.W)\n\
+        \t- locked <0x00000000000000dd> (a x.V)\n\nFound 1 deadlock.\n";
 
     #[test]
     fn a_dump_is_taken_apart() {

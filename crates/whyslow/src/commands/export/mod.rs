@@ -34,7 +34,7 @@ pub(super) fn run(command: &ExportCommand, talk: &TalkArgs) -> Result<(), Failur
 
 /// Whether people can read a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(crate) enum Form {
     Text,
     Binary,
 }
@@ -48,7 +48,7 @@ fn write<T>(
     write_to(args.output.as_deref(), form, write)
 }
 
-fn write_to<T>(
+pub(crate) fn write_to<T>(
     output: Option<&Path>,
     form: Form,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,

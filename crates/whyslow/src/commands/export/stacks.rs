@@ -23,6 +23,7 @@ fn question(args: &StackArgs, opened: &Opened) -> Result<StackQuestion, Failure>
             Some(StackWeight::Time) => Weight::Time,
         },
         states: args.state.clone(),
+        ..StackQuestion::default()
     })
 }
 
@@ -66,6 +67,7 @@ pub(super) fn svg(args: &SvgArgs, talk: &TalkArgs) -> Result<(), Failure> {
             .clone()
             .unwrap_or_else(|| opened.name().to_owned()),
         subtitle: format!("{counted}, {} .. {}", face(about.begin), face(about.end)),
+        notes: Vec::new(),
     };
     write(&args.stacks.export, Form::Text, |out| {
         Ok(write_svg(&graph, &look, out)?)
@@ -115,7 +117,7 @@ fn export(
 }
 
 /// What the forms have no room for and the reader must know.
-fn tell(about: &About, talk: &TalkArgs) {
+pub(crate) fn tell(about: &About, talk: &TalkArgs) {
     if !about.losses.is_empty() {
         let ranges = about.losses.len();
         crate::talk::line(&format!(

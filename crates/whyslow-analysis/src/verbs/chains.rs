@@ -1,0 +1,395 @@
+//! `locks chains`: who held up whom. A wait for a lock leads to its holder; if that waited for a lock
+//! meanwhile, its wait leads on, to somebody who waited for none. A chain that comes back to a thread is a
+//! deadlock if nobody in it got on any more. A lock that goes from hand to hand while others queue for it
+//! is told as that, with its holds, longest first: nobody alone is to blame.
+
+mod convoys;
+
+use std::ops::ControlFlow;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use whyslow_model::Ns;
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::fold::in_order;
+use crate::kinds::LOCKS;
+use crate::query::Filter;
+
+const CHAINS: usize = 10;
+/// So many waits with a known holder are looked at, the longest.
+const WAITS_MAX: usize = 200_000;
+/// The holder's own wait explains a wait that it shares this part of.
+const SHARE: f64 = 0.2;
+/// No chain has more links.
+const LINKS_MAX: usize = 64;
+
+/// A wait whose holder is known.
+#[derive(Debug, Clone, Default)]
+struct Wait {
+    id: i64,
+    ts: Ns,
+    ts_end: Ns,
+    /// Whether it was still waiting when the recording ended.
+    lasts: bool,
+    utid: i64,
+    name: String,
+    tid: Option<i64>,
+    kind: String,
+    /// Class or address, as far as one is known.
+    lock: String,
+    function: Option<String>,
+    holder: i64,
+    holder_name: String,
+    holder_tid: Option<i64>,
+    held: Option<Ns>,
+    doing: Option<String>,
+    gap: Option<i64>,
+    confidence: String,
+    /// Whether the question is about it.
+    is_asked: bool,
+}
+
+impl Wait {
+    fn dur(&self) -> Ns {
+        self.ts_end - self.ts
+    }
+
+    fn shared(&self, (begin, end): (Ns, Ns)) -> Ns {
+        (self.ts_end.min(end) - self.ts.max(begin)).max(0)
+    }
+}
+
+pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, AnalysisError> {
+    let mut waits = read(context)?;
+    if waits.len() > WAITS_MAX {
+        context.note(format!(
+            "the {WAITS_MAX} longest of {} waits with a known holder are looked at",
+            waits.len()
+        ));
+        waits.sort_by_key(|wait| (std::cmp::Reverse(wait.dur()), wait.id));
+        waits.truncate(WAITS_MAX);
+    }
+    waits.sort_by_key(|wait| (wait.ts, wait.id));
+    let mut by_thread: FxHashMap<i64, Vec<usize>> = FxHashMap::default();
+    for (at, wait) in waits.iter().enumerate() {
+        by_thread.entry(wait.utid).or_default().push(at);
+    }
+    let finding = Finding {
+        waits: &waits,
+        by_thread,
+    };
+    let mut chains = finding.chains();
+    let found = chains.len();
+    chains.truncate(context.limit(CHAINS));
+    let mut table = AnswerTable::new("chains", "who waited for whom", columns());
+    for (number, chain) in (1_i64..).zip(&chains) {
+        finding.push(&mut table, number, chain);
+    }
+    if found > chains.len() && context.question.limit.is_none() {
+        let more = found - chains.len();
+        context.note(format!("{more} more chains are not shown: -n 0 shows all"));
+    }
+    if waits.is_empty() {
+        context.note("of no wait it is known who held the lock".into());
+    }
+    Ok([table]
+        .into_iter()
+        .chain(convoys::tables(context, &waits))
+        .collect())
+}
+
+fn columns() -> Vec<AnswerColumn> {
+    let column = AnswerColumn::new;
+    vec![
+        column("rank", "#", Measure::Count),
+        column("comm", "thread", Measure::Text),
+        column("tid", "tid", Measure::Count).priority(2),
+        column("what", "waits for, or does", Measure::Text),
+        column("ts_ns", "begin", Measure::Time).priority(1),
+        column("dur_ns", "for", Measure::Duration),
+        column("waiters", "others waiting too", Measure::Count)
+            .priority(3)
+            .sparse(true),
+        column("confidence", "holder's confidence", Measure::Text).priority(2),
+        column("verdict", "so", Measure::Text).sparse(true),
+        column("gap", "gap", Measure::Id).priority(5).sparse(true),
+        column("id", "id", Measure::Id).priority(4),
+    ]
+}
+
+/// Waits one behind the other, and how it ends.
+struct Chain {
+    links: Vec<usize>,
+    end: End,
+    /// Other threads that waited for the first link's lock at that time.
+    waiters: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The last holder waited for no lock.
+    Holder,
+    /// Everybody waits for the next one, and nobody got on.
+    Deadlock,
+    /// It comes back to a thread, but they got on.
+    Turns,
+}
+
+struct Finding<'w> {
+    waits: &'w [Wait],
+    by_thread: FxHashMap<i64, Vec<usize>>,
+}
+
+impl Finding<'_> {
+    /// The longest first, each wait in one of them at most as its head.
+    fn chains(&self) -> Vec<Chain> {
+        let mut order: Vec<usize> = (0..self.waits.len()).collect();
+        order.retain(|at| self.waits[*at].is_asked);
+        order.sort_by_key(|at| (std::cmp::Reverse(self.waits[*at].dur()), self.waits[*at].id));
+        let mut is_told = vec![false; self.waits.len()];
+        let mut chains = Vec::new();
+        for at in order {
+            if is_told[at] {
+                continue;
+            }
+            let (links, end) = self.follow(at);
+            let head = &self.waits[at];
+            let beside = self.beside(head);
+            for other in links.iter().chain(&beside) {
+                is_told[*other] = true;
+            }
+            chains.push(Chain {
+                links,
+                end,
+                waiters: beside.len(),
+            });
+        }
+        // Longer chains tell more; deadlocks come first of all.
+        chains.sort_by_key(|chain| {
+            let head = &self.waits[chain.links[0]];
+            let is_dead = chain.end == End::Deadlock;
+            (!is_dead, std::cmp::Reverse(head.dur()), head.id)
+        });
+        chains
+    }
+
+    /// From a wait to the wait of its holder, and on.
+    fn follow(&self, from: usize) -> (Vec<usize>, End) {
+        let mut links = vec![from];
+        let first = &self.waits[from];
+        let mut span = (first.ts, first.ts_end);
+        while links.len() < LINKS_MAX {
+            let last = &self.waits[links[links.len() - 1]];
+            let Some(next) = self.wait_of(last.holder, span) else {
+                return (links, End::Holder);
+            };
+            if let Some(place) = links
+                .iter()
+                .position(|link| self.waits[*link].utid == last.holder)
+            {
+                let circle = &links[place..];
+                let gets_on = circle.iter().any(|link| !self.waits[*link].lasts);
+                return (links, if gets_on { End::Turns } else { End::Deadlock });
+            }
+            let wait = &self.waits[next];
+            span = (span.0.max(wait.ts), span.1.min(wait.ts_end));
+            links.push(next);
+        }
+        (links, End::Turns)
+    }
+
+    /// The wait of a thread that has most of this time.
+    fn wait_of(&self, utid: i64, span: (Ns, Ns)) -> Option<usize> {
+        let own = self.by_thread.get(&utid)?.iter().copied();
+        let best = own.max_by_key(|at| (self.waits[*at].shared(span), std::cmp::Reverse(*at)))?;
+        let shared = self.waits[best].shared(span);
+        let is_enough = shared > 0 && shared as f64 >= SHARE * (span.1 - span.0) as f64;
+        // Waits that two dumps have in common may last nothing.
+        let is_moment =
+            span.0 == span.1 && self.waits[best].ts <= span.0 && span.0 <= self.waits[best].ts_end;
+        (is_enough || is_moment).then_some(best)
+    }
+
+    /// Waits of others for that lock that share half of it.
+    fn beside(&self, head: &Wait) -> Vec<usize> {
+        let of = |(at, wait): (usize, &Wait)| {
+            let is_same =
+                wait.lock == head.lock && wait.kind == head.kind && wait.utid != head.utid;
+            let shorter = wait.dur().min(head.dur()).max(1);
+            let shared = wait.shared((head.ts, head.ts_end));
+            (is_same && wait.holder == head.holder && shared * 2 >= shorter).then_some(at)
+        };
+        let before = self.waits.partition_point(|wait| wait.ts < head.ts_end);
+        self.waits[..before]
+            .iter()
+            .enumerate()
+            .filter_map(of)
+            .collect()
+    }
+
+    fn push(&self, table: &mut AnswerTable, number: i64, chain: &Chain) {
+        for (place, link) in chain.links.iter().enumerate() {
+            let wait = &self.waits[*link];
+            let what = match &wait.function {
+                Some(function) => format!("{} {} in {function}", wait.kind, wait.lock),
+                None => format!("{} {}", wait.kind, wait.lock),
+            };
+            let is_first = place == 0;
+            table.rows.push(vec![
+                number.into(),
+                wait.name.clone().into(),
+                wait.tid.into(),
+                what.into(),
+                wait.ts.into(),
+                wait.dur().into(),
+                (is_first && chain.waiters > 0)
+                    .then_some(chain.waiters as i64)
+                    .into(),
+                wait.confidence.clone().into(),
+                is_first.then(|| self.verdict(chain)).into(),
+                Value::Null,
+                format!("lock:{}", wait.id).into(),
+            ]);
+        }
+        let last = &self.waits[chain.links[chain.links.len() - 1]];
+        let doing = match chain.end {
+            End::Holder => last.doing.clone().unwrap_or_else(|| "not known".to_owned()),
+            _ => "see above: it waits itself".to_owned(),
+        };
+        table.rows.push(vec![
+            number.into(),
+            last.holder_name.clone().into(),
+            last.holder_tid.into(),
+            format!("holds it: {doing}").into(),
+            Value::Null,
+            last.held.into(),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            last.gap.map(|gap| format!("gap:{gap}")).into(),
+            Value::Null,
+        ]);
+    }
+
+    fn verdict(&self, chain: &Chain) -> String {
+        let last = &self.waits[chain.links[chain.links.len() - 1]];
+        let names = || {
+            let from = chain
+                .links
+                .iter()
+                .position(|link| self.waits[*link].utid == last.holder);
+            let circle = &chain.links[from.unwrap_or(0)..];
+            let names: Vec<&str> = circle
+                .iter()
+                .map(|link| self.waits[*link].name.as_str())
+                .collect();
+            names.join(", ")
+        };
+        match chain.end {
+            End::Deadlock => format!("deadlock: {} wait for each other", names()),
+            End::Turns => format!("in turns: {} waited for each other, and got on", names()),
+            End::Holder => format!("held up by {}", last.holder_name),
+        }
+    }
+}
+
+/// Columns of a wait that are read.
+const INTS: [&str; 9] = [
+    "id",
+    "ts",
+    "ts_end",
+    "utid",
+    "tid",
+    "holder_utid",
+    "holder_tid",
+    "held",
+    "holder_gap_id",
+];
+const TEXTS: [&str; 8] = [
+    "comm",
+    "kind",
+    "lock",
+    "object",
+    "function",
+    "holder_comm",
+    "holder_function",
+    "confidence",
+];
+
+/// Waits with a known holder that touch the window: those of others than the question is about lead on.
+fn read(context: &Context<'_>) -> Result<Vec<Wait>, AnalysisError> {
+    let asked = asked(context)?;
+    let end = context.recording_end();
+    // A sampler is late by an interval or two.
+    let interval = context.names.sample_interval.unwrap_or(0);
+    let near = end.saturating_sub(interval.saturating_mul(2));
+    let mut pass = context.pass_in(&LOCKS, &[], &Filter::default(), context.selected())?;
+    let ints = INTS.map(|name| pass.projection.need(name));
+    let texts = TEXTS.map(|name| pass.projection.need(name));
+    let mut verdicts = pass.selector.verdicts();
+    let mut rows = Vec::new();
+    let mut waits = Vec::new();
+    in_order(
+        context.tables,
+        &pass.projection.scan(pass.selected),
+        |batch| {
+            pass.selector.select(&mut verdicts, batch, &mut rows)?;
+            let ints = ints.iter().map(|column| column.ints(batch));
+            let ints = ints.collect::<Result<Vec<_>, _>>()?;
+            let texts = texts.iter().map(|column| column.texts(batch));
+            let texts = texts.collect::<Result<Vec<_>, _>>()?;
+            for row in rows.iter().copied() {
+                let int = |at: usize| ints[at].get(row);
+                let text = |at: usize| texts[at].get(row).map(str::to_owned);
+                let (Some(id), Some(utid), Some(holder)) = (int(0), int(3), int(5)) else {
+                    continue;
+                };
+                let (ts, ts_end) = (ints[1].at(row), int(2));
+                waits.push(Wait {
+                    id,
+                    ts,
+                    ts_end: ts_end.unwrap_or(end).max(ts),
+                    lasts: ts_end.is_none_or(|ts_end| ts_end >= near),
+                    utid,
+                    name: text(0).unwrap_or_default(),
+                    tid: int(4),
+                    kind: text(1).unwrap_or_default(),
+                    lock: text(3).or_else(|| text(2)).unwrap_or_default(),
+                    function: text(4),
+                    holder,
+                    holder_name: text(5).unwrap_or_default(),
+                    holder_tid: int(6),
+                    held: int(7),
+                    doing: text(6),
+                    gap: int(8),
+                    confidence: text(7).unwrap_or_default(),
+                    is_asked: asked.contains(&id),
+                });
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    Ok(waits)
+}
+
+/// Waits that the question is about.
+fn asked(context: &Context<'_>) -> Result<FxHashSet<i64>, AnalysisError> {
+    let mut pass = context.pass_with_cut(&LOCKS, &[], &context.question.filter)?;
+    let id = pass.projection.need("id");
+    let mut verdicts = pass.selector.verdicts();
+    let mut rows = Vec::new();
+    let mut asked = FxHashSet::default();
+    in_order(
+        context.tables,
+        &pass.projection.scan(pass.selected),
+        |batch| {
+            pass.selector.select(&mut verdicts, batch, &mut rows)?;
+            let id = id.ints(batch)?;
+            asked.extend(rows.iter().filter_map(|row| id.get(*row)));
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    Ok(asked)
+}

@@ -1,0 +1,333 @@
+//! What is known of a gap beside its own row: what its thread was seen in, how it lies to the others of
+//! its group, how sure it is, and for a stop of the whole process the pause that it was.
+
+use std::ops::ControlFlow;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use whyslow_model::Ns;
+use whyslow_model::answer::{AnswerColumn, Measure, Value};
+
+use super::super::stacks::Frames;
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::fold::in_order;
+use crate::kinds::{RUNTIME, STACKS, STATES};
+use crate::query::Filter;
+use whyslow_model::Window;
+
+/// Recorded states prove a gap that they share this much of.
+const PROVEN: f64 = 0.5;
+/// A pause of the runtime is the cause of a stop that it has this much of.
+const CAUSE: f64 = 0.5;
+const PAUSES: [&str; 3] = ["gc_pause", "safepoint", "vm_operation"];
+
+/// A gap.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) cells: Vec<Value>,
+    /// Whether it has a row of its own.
+    pub(super) is_listed: bool,
+    pub(super) ts: Ns,
+    pub(super) ts_end: Ns,
+    /// None if it is one of all threads.
+    pub(super) utid: Option<i64>,
+    pub(super) group: Option<i64>,
+    pub(super) callsite: Option<i64>,
+    pub(super) class: String,
+    pub(super) function: Option<String>,
+}
+
+impl Seen {
+    pub(super) fn dur(&self) -> Ns {
+        self.ts_end.saturating_sub(self.ts)
+    }
+
+    /// Whether it is one of a call that keeps signals away.
+    pub(super) fn is_wait(&self) -> bool {
+        self.utid.is_some() && matches!(self.class.as_str(), "kernel_wait" | "page_fault")
+    }
+
+    fn shared(&self, begin: Ns, end: Ns) -> Ns {
+        end.min(self.ts_end)
+            .saturating_sub(begin.max(self.ts))
+            .max(0)
+    }
+}
+
+pub(super) fn columns() -> Vec<AnswerColumn> {
+    let column = AnswerColumn::new;
+    vec![
+        column("code", "called by", Measure::Text)
+            .priority(2)
+            .sparse(true),
+        column("relation", "in its group", Measure::Text).sparse(true),
+        column("state", "then seen", Measure::Text)
+            .priority(5)
+            .sparse(true),
+        column("confidence", "confidence", Measure::Text).priority(3),
+        column("cause", "cause", Measure::Text).sparse(true),
+    ]
+}
+
+/// Begin and end.
+type Span = (Ns, Ns);
+
+pub(super) struct About {
+    frames: Frames,
+    /// What the sample that ended a gap says of the thread.
+    states: FxHashMap<(i64, Ns), String>,
+    /// Threads with recorded states, and when these were uninterruptible.
+    recorded: FxHashMap<i64, Vec<Span>>,
+    pauses: Vec<(Span, String)>,
+    /// The longest gap of each group.
+    groups: FxHashMap<i64, Span>,
+    interval: Ns,
+    has_runtime: bool,
+}
+
+impl About {
+    pub(super) fn read(context: &Context<'_>, gaps: &[Seen]) -> Result<Self, AnalysisError> {
+        let mut about = Self {
+            frames: Frames::read(context)?,
+            states: FxHashMap::default(),
+            recorded: FxHashMap::default(),
+            pauses: Vec::new(),
+            groups: FxHashMap::default(),
+            interval: context.names.sample_interval.unwrap_or(0),
+            has_runtime: context.has(RUNTIME.table.name),
+        };
+        for gap in gaps {
+            let Some(group) = gap.group else { continue };
+            let longest = about.groups.entry(group).or_insert((gap.ts, gap.ts_end));
+            if gap.dur() > longest.1 - longest.0 {
+                *longest = (gap.ts, gap.ts_end);
+            }
+        }
+        let Some(window) = around(gaps) else {
+            return Ok(about);
+        };
+        about.read_ends(context, window, gaps)?;
+        if context.has(STATES.table.name) {
+            about.read_states(context, window, gaps)?;
+        }
+        if about.has_runtime && gaps.iter().any(|gap| gap.utid.is_none()) {
+            about.read_pauses(context, window)?;
+        }
+        Ok(about)
+    }
+
+    fn read_ends(
+        &mut self,
+        context: &Context<'_>,
+        window: Window,
+        gaps: &[Seen],
+    ) -> Result<(), AnalysisError> {
+        let ends: FxHashSet<(i64, Ns)> = gaps
+            .iter()
+            .filter_map(|gap| Some((gap.utid?, gap.ts_end)))
+            .collect();
+        let mut pass = context.pass_in(&STACKS, &[], &Filter::default(), Some(window))?;
+        let [ts, utid, state] = ["ts", "utid", "state"].map(|name| pass.projection.need(name));
+        in_order(
+            context.tables,
+            &pass.projection.scan(Some(window)),
+            |batch| {
+                let (ts, utid, state) = (ts.ints(batch)?, utid.ints(batch)?, state.texts(batch)?);
+                for row in 0..batch.num_rows() as u32 {
+                    let Some(key) = utid.get(row).map(|utid| (utid, ts.at(row))) else {
+                        continue;
+                    };
+                    if let (true, Some(state)) = (ends.contains(&key), state.get(row)) {
+                        self.states.insert(key, state.to_owned());
+                    }
+                }
+                Ok(ControlFlow::Continue(()))
+            },
+        )
+    }
+
+    fn read_states(
+        &mut self,
+        context: &Context<'_>,
+        window: Window,
+        gaps: &[Seen],
+    ) -> Result<(), AnalysisError> {
+        let threads: FxHashSet<i64> = gaps.iter().filter_map(|gap| gap.utid).collect();
+        let end = context.recording_end();
+        let mut pass = context.pass_in(&STATES, &[], &Filter::default(), Some(window))?;
+        let [ts, ts_end, utid, state] =
+            ["ts", "ts_end", "utid", "state"].map(|name| pass.projection.need(name));
+        in_order(
+            context.tables,
+            &pass.projection.scan(Some(window)),
+            |batch| {
+                let (ts, ts_end) = (ts.ints(batch)?, ts_end.ints(batch)?);
+                let (utid, state) = (utid.ints(batch)?, state.texts(batch)?);
+                for row in 0..batch.num_rows() as u32 {
+                    let Some(thread) = utid.get(row).filter(|utid| threads.contains(utid)) else {
+                        continue;
+                    };
+                    let spans = self.recorded.entry(thread).or_default();
+                    if state.get(row) == Some("uninterruptible") {
+                        spans.push((ts.at(row), ts_end.get(row).unwrap_or(end)));
+                    }
+                }
+                Ok(ControlFlow::Continue(()))
+            },
+        )
+    }
+
+    fn read_pauses(&mut self, context: &Context<'_>, window: Window) -> Result<(), AnalysisError> {
+        let mut pass = context.pass_in(&RUNTIME, &[], &Filter::default(), Some(window))?;
+        let [ts, ts_end, kind, object] =
+            ["ts", "ts_end", "kind", "object"].map(|name| pass.projection.need(name));
+        in_order(
+            context.tables,
+            &pass.projection.scan(Some(window)),
+            |batch| {
+                let (ts, ts_end) = (ts.ints(batch)?, ts_end.ints(batch)?);
+                let (kind, object) = (kind.texts(batch)?, object.texts(batch)?);
+                for row in 0..batch.num_rows() as u32 {
+                    let kind = kind.get(row).unwrap_or_default();
+                    let Some(end) = ts_end.get(row).filter(|_| PAUSES.contains(&kind)) else {
+                        continue;
+                    };
+                    let object = object.get(row).unwrap_or_default();
+                    let what = format!("{} {object}", kind.replace('_', " "));
+                    self.pauses
+                        .push(((ts.at(row), end), what.trim_end().to_owned()));
+                }
+                Ok(ControlFlow::Continue(()))
+            },
+        )
+    }
+
+    pub(super) fn cells(&self, gap: &Seen) -> [Value; 5] {
+        let state = gap
+            .utid
+            .and_then(|utid| self.states.get(&(utid, gap.ts_end)));
+        [
+            self.code(gap).into(),
+            self.relation(gap).into(),
+            state.cloned().into(),
+            self.confidence(gap, state.map(String::as_str)).into(),
+            self.cause(gap).into(),
+        ]
+    }
+
+    /// The innermost function of a language with a runtime, whose call it was.
+    fn code(&self, gap: &Seen) -> Option<String> {
+        let lines = self.frames.stack(gap.callsite?);
+        let managed =
+            |line: &&[Value; 3]| matches!(&line[1], Value::Text(kind) if kind == "managed");
+        match lines.iter().find(managed)? {
+            [Value::Text(name), ..] if Some(name) != gap.function.as_ref() => Some(name.clone()),
+            _ => None,
+        }
+    }
+
+    /// How it lies to the longest of its group.
+    fn relation(&self, gap: &Seen) -> Option<String> {
+        let (ts, ts_end) = *self.groups.get(&gap.group?)?;
+        if (ts, ts_end) == (gap.ts, gap.ts_end) {
+            return Some("the longest".to_owned());
+        }
+        let near = self.interval.saturating_mul(2);
+        let (begins, ends) = ((gap.ts - ts).abs(), (gap.ts_end - ts_end).abs());
+        let ms = |ns: Ns| format!("{:.0} ms", ns as f64 / 1e6);
+        Some(match (begins <= near, ends <= near) {
+            (true, true) => format!("same time, {} and {}", ms(begins), ms(ends)),
+            // One waited for the other.
+            (false, true) => format!("same end, {}", ms(ends)),
+            (true, false) => format!("same begin, {}", ms(begins)),
+            (false, false) => {
+                let shorter = gap.dur().min(ts_end - ts).max(1);
+                let share = gap.shared(ts, ts_end) as f64 / shorter as f64 * 100.0;
+                format!("{share:.0} % shared")
+            }
+        })
+    }
+
+    /// Recorded states are proof. A call that returned was not interrupted; one that a signal ended may
+    /// have been.
+    fn confidence(&self, gap: &Seen, state: Option<&str>) -> Option<&'static str> {
+        if !gap.is_wait() {
+            return None;
+        }
+        if let Some(spans) = gap.utid.and_then(|utid| self.recorded.get(&utid)) {
+            let known: Ns = spans
+                .iter()
+                .map(|(begin, end)| gap.shared(*begin, *end))
+                .sum();
+            if known as f64 >= PROVEN * gap.dur() as f64 {
+                return Some("high");
+            }
+            return Some("low");
+        }
+        match (gap.class.as_str(), state) {
+            ("kernel_wait", Some("running")) => Some("medium"),
+            _ => Some("low"),
+        }
+    }
+
+    /// Of a stop of all threads.
+    fn cause(&self, gap: &Seen) -> Option<String> {
+        if gap.utid.is_some() {
+            return None;
+        }
+        let shared = |span: &Span| gap.shared(span.0, span.1);
+        let longest = self.pauses.iter().max_by_key(|(span, _)| shared(span));
+        match longest {
+            Some((span, what)) if shared(span) as f64 >= CAUSE * gap.dur() as f64 => {
+                Some(what.clone())
+            }
+            _ if self.has_runtime => {
+                Some("no pause of the runtime: stopped from outside, or no CPU".to_owned())
+            }
+            _ => Some("not known: the profile tells of no pauses".to_owned()),
+        }
+    }
+}
+
+/// From the first to the last of them.
+fn around(gaps: &[Seen]) -> Option<Window> {
+    let begin = gaps.iter().map(|gap| gap.ts).min()?;
+    let end = gaps.iter().map(|gap| gap.ts_end).max()?;
+    Some(Window::new(begin, end.saturating_add(1)))
+}
+
+/// Time of all threads that samples and gaps of the question tell of.
+pub(super) fn lived(context: &Context<'_>) -> Result<Ns, AnalysisError> {
+    let mut sum: Ns = 0;
+    let filter = Filter {
+        ops: Vec::new(),
+        dur_min: None,
+        dur_max: None,
+        ..context.question.filter.clone()
+    };
+    let span = context.span;
+    for spec in [&STACKS, &crate::kinds::GAPS] {
+        if !context.has(spec.table.name) {
+            continue;
+        }
+        let mut pass = context.pass_with_cut(spec, &[], &filter)?;
+        let [ts, ts_end, utid] = ["ts", "ts_end", "utid"].map(|name| pass.projection.need(name));
+        let mut verdicts = pass.selector.verdicts();
+        let mut rows = Vec::new();
+        in_order(
+            context.tables,
+            &pass.projection.scan(pass.selected),
+            |batch| {
+                pass.selector.select(&mut verdicts, batch, &mut rows)?;
+                let (ts, ts_end, utid) = (ts.ints(batch)?, ts_end.ints(batch)?, utid.ints(batch)?);
+                for row in rows.iter().copied().filter(|row| utid.get(*row).is_some()) {
+                    let end = ts_end.get(row).unwrap_or_else(|| ts.at(row)).min(span.end);
+                    let time = end.saturating_sub(ts.at(row).max(span.begin)).max(0);
+                    sum = sum.saturating_add(time);
+                }
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
+    }
+    Ok(sum)
+}

@@ -1,0 +1,229 @@
+//! Which calls are silent at the same time more often than chance would have it.
+//!
+//! Two gaps of different threads belong together if they share half of the shorter one. How often a pair
+//! of calls does is compared with what is left when each thread's gaps are moved around the clock by a
+//! random time, all of one thread together: that keeps how many and how long they are, and takes away
+//! what they have to do with each other.
+
+use std::collections::BTreeMap;
+
+use whyslow_model::Ns;
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
+
+use super::about::Seen;
+use crate::context::Context;
+use crate::statistics::Dice;
+
+const SHIFTS: u32 = 1000;
+const SEED: u64 = 0x9a95;
+/// Gaps share this part of the shorter one.
+const OVERLAP: f64 = 0.5;
+/// What happened once is no pattern.
+const COUNT_MIN: u32 = 2;
+/// Only the longest are looked at where there are more.
+const GAPS_MAX: usize = 2000;
+const ROWS: usize = 10;
+
+#[derive(Debug, Clone, Copy)]
+struct Gap {
+    begin: Ns,
+    end: Ns,
+    thread: u32,
+    function: u32,
+}
+
+/// Calls by number, the smaller first.
+type Counts = BTreeMap<(u32, u32), u32>;
+
+pub(super) fn table(context: &Context<'_>, seen: &[Seen]) -> Option<AnswerTable> {
+    let (gaps, functions) = numbered(context, seen);
+    let observed = together(&gaps);
+    let mut pairs: Vec<((u32, u32), u32)> = observed
+        .into_iter()
+        .filter(|(_, count)| *count >= COUNT_MIN)
+        .collect();
+    if pairs.is_empty() {
+        return None;
+    }
+    let (expected, as_many) = by_chance(&gaps, &pairs);
+    let lift = |at: usize| f64::from(pairs[at].1) / expected[at].max(1.0 / f64::from(SHIFTS));
+    let mut order: Vec<usize> = (0..pairs.len()).collect();
+    order.sort_by(|a, b| {
+        let by_chance = as_many[*a].cmp(&as_many[*b]);
+        by_chance
+            .then_with(|| pairs[*b].1.cmp(&pairs[*a].1))
+            .then_with(|| pairs[*a].0.cmp(&pairs[*b].0))
+    });
+    order.truncate(ROWS);
+    let mut table = AnswerTable::new("pairs", "silent together", columns());
+    for at in order {
+        let ((one, other), count) = pairs[at];
+        let name = |function: u32| functions[function as usize].clone();
+        table.rows.push(vec![
+            name(one).into(),
+            name(other).into(),
+            i64::from(count).into(),
+            expected[at].into(),
+            lift(at).into(),
+            (f64::from(as_many[at] + 1) / f64::from(SHIFTS + 1)).into(),
+        ]);
+    }
+    pairs.clear();
+    context.note(format!(
+        "silent together: gaps of two threads that share half of the shorter one, against {SHIFTS} shifts of \
+         each thread's gaps by a random time; what is together may wait for each other in the kernel, \
+         perhaps on one file, or for the same device"
+    ));
+    Some(table)
+}
+
+fn columns() -> Vec<AnswerColumn> {
+    let column = AnswerColumn::new;
+    vec![
+        column("function", "call", Measure::Text),
+        column("other_function", "together with", Measure::Text),
+        column("count", "times", Measure::Count),
+        column("expected", "by chance", Measure::Number).priority(2),
+        column("lift", "times as often", Measure::Number),
+        column("chance", "p", Measure::Number).priority(1),
+    ]
+}
+
+/// Waits in the kernel, from the first on, in order of time.
+fn numbered(context: &Context<'_>, seen: &[Seen]) -> (Vec<Gap>, Vec<String>) {
+    let mut waits: Vec<&Seen> = seen.iter().filter(|gap| gap.is_wait()).collect();
+    if waits.len() > GAPS_MAX {
+        context.note(format!(
+            "what is silent together is told of the {GAPS_MAX} longest of {} gaps",
+            waits.len()
+        ));
+        waits.sort_by_key(|gap| (std::cmp::Reverse(gap.dur()), gap.ts, gap.utid));
+        waits.truncate(GAPS_MAX);
+    }
+    waits.sort_by_key(|gap| (gap.ts, gap.utid));
+    let first = waits.first().map_or(0, |gap| gap.ts);
+    let mut functions: BTreeMap<&str, u32> = waits
+        .iter()
+        .map(|gap| (gap.function.as_deref().unwrap_or("?"), 0))
+        .collect();
+    let mut threads: BTreeMap<i64, u32> =
+        waits.iter().map(|gap| (gap.utid.unwrap_or(0), 0)).collect();
+    (0..)
+        .zip(functions.values_mut())
+        .for_each(|(at, number)| *number = at);
+    (0..)
+        .zip(threads.values_mut())
+        .for_each(|(at, number)| *number = at);
+    let gaps = waits.iter().map(|gap| Gap {
+        begin: gap.ts - first,
+        end: gap.ts_end - first,
+        thread: threads[&gap.utid.unwrap_or(0)],
+        function: functions[gap.function.as_deref().unwrap_or("?")],
+    });
+    (
+        gaps.collect(),
+        functions.keys().map(|name| (*name).to_owned()).collect(),
+    )
+}
+
+/// How often each two calls are silent together; gaps are in order of begin.
+fn together(gaps: &[Gap]) -> Counts {
+    let mut counts = Counts::new();
+    let mut open: Vec<Gap> = Vec::new();
+    for gap in gaps {
+        open.retain(|other| other.end > gap.begin);
+        for other in &open {
+            let shared = gap.end.min(other.end) - gap.begin.max(other.begin);
+            let shorter = (gap.end - gap.begin).min(other.end - other.begin);
+            if other.thread != gap.thread && shared as f64 >= OVERLAP * shorter as f64 {
+                let pair = (
+                    gap.function.min(other.function),
+                    gap.function.max(other.function),
+                );
+                *counts.entry(pair).or_default() += 1;
+            }
+        }
+        open.push(*gap);
+    }
+    counts
+}
+
+/// Of each pair: how often it is together by chance, and in how many shifts as often as observed.
+fn by_chance(gaps: &[Gap], pairs: &[((u32, u32), u32)]) -> (Vec<f64>, Vec<u32>) {
+    let length = gaps.iter().map(|gap| gap.end).max().unwrap_or(1).max(1);
+    let threads = gaps.iter().map(|gap| gap.thread + 1).max().unwrap_or(0);
+    let mut dice = Dice::new(SEED);
+    let mut sums = vec![0_u64; pairs.len()];
+    let mut as_many = vec![0_u32; pairs.len()];
+    for _ in 0..SHIFTS {
+        let shifts: Vec<Ns> = (0..threads)
+            .map(|_| (dice.unit() * length as f64) as Ns)
+            .collect();
+        let mut moved: Vec<Gap> = gaps
+            .iter()
+            .map(|gap| {
+                let begin = (gap.begin + shifts[gap.thread as usize]) % length;
+                Gap {
+                    begin,
+                    end: begin + (gap.end - gap.begin),
+                    ..*gap
+                }
+            })
+            .collect();
+        moved.sort_unstable_by_key(|gap| (gap.begin, gap.thread));
+        let counts = together(&moved);
+        for (at, (pair, observed)) in pairs.iter().enumerate() {
+            let count = counts.get(pair).copied().unwrap_or(0);
+            sums[at] += u64::from(count);
+            as_many[at] += u32::from(count >= *observed);
+        }
+    }
+    let expected = sums.iter().map(|sum| *sum as f64 / f64::from(SHIFTS));
+    (expected.collect(), as_many)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Ns = 1_000_000;
+
+    fn gap(thread: u32, function: u32, begin: i64, dur: i64) -> Gap {
+        Gap {
+            begin: begin * MS,
+            end: (begin + dur) * MS,
+            thread,
+            function,
+        }
+    }
+
+    fn tried(mut gaps: Vec<Gap>) -> (u32, f64, u32) {
+        gaps.sort_unstable_by_key(|gap| (gap.begin, gap.thread));
+        let observed = together(&gaps).get(&(0, 1)).copied().unwrap_or(0);
+        let (expected, as_many) = by_chance(&gaps, &[((0, 1), observed)]);
+        (observed, expected[0], as_many[0])
+    }
+
+    #[test]
+    fn calls_that_wait_for_each_other_stand_out() {
+        let pairs = (0..12).flat_map(|at| {
+            let begin = at * at * 61 + at * 700;
+            [gap(0, 0, begin, 100), gap(1, 1, begin + 30, 70)]
+        });
+        let (observed, expected, as_many) = tried(pairs.collect());
+        assert_eq!((observed, as_many), (12, 0));
+        assert!(expected < 1.5, "{expected}");
+    }
+
+    #[test]
+    fn calls_that_meet_now_and_then_do_not() {
+        let mut dice = Dice::new(7);
+        let mut standing_out = 0;
+        for _ in 0..20 {
+            let gaps = (0..40).map(|at| gap(at % 2, at % 2, dice.below(10_000) as i64, 80));
+            let (_, _, as_many) = tried(gaps.collect());
+            standing_out += u32::from(as_many < 10);
+        }
+        assert!(standing_out <= 2, "{standing_out}");
+    }
+}

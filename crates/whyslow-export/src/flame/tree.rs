@@ -1,0 +1,61 @@
+//! A graph as lines of text, callers above, the heaviest first.
+
+use whyslow_model::Ns;
+
+use super::{FlameGraph, Node, ROOT};
+use crate::stacks::Frame;
+
+/// A function where it was called by those above it.
+#[derive(Debug, Clone, Copy)]
+pub struct TreeLine<'g> {
+    pub frame: &'g Frame,
+    pub node: &'g Node,
+    /// Callers above it.
+    pub depth: usize,
+    /// Callers above it that called something else, too: so far lines are moved in.
+    pub indent: usize,
+}
+
+/// What takes less of its caller's time is a call beside others.
+const ALL_OF_IT: f64 = 0.999;
+
+impl FlameGraph {
+    /// The lines of all nodes.
+    pub fn lines(&self) -> Vec<TreeLine<'_>> {
+        let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
+        for (place, node) in self.nodes.iter().enumerate().skip(1) {
+            children[node.parent].push(place);
+        }
+        let weight = |place: &usize| -> Ns {
+            let node = &self.nodes[*place];
+            node.total_ns.max(node.base_total_ns)
+        };
+        for of in &mut children {
+            of.sort_by_key(|place| (weight(place), std::cmp::Reverse(*place)));
+        }
+        let mut lines = Vec::with_capacity(self.nodes.len());
+        // Deep stacks must not fill ours.
+        let mut waiting: Vec<(usize, usize, usize)> =
+            children[ROOT].iter().map(|place| (*place, 0, 0)).collect();
+        while let Some((place, depth, indent)) = waiting.pop() {
+            let node = &self.nodes[place];
+            lines.push(TreeLine {
+                frame: &self.frames[node.frame],
+                node,
+                depth,
+                indent,
+            });
+            let is_chain = match children[place].as_slice() {
+                [only] => weight(only) as f64 >= ALL_OF_IT * weight(&place) as f64,
+                _ => false,
+            };
+            let inner = indent + usize::from(!is_chain);
+            waiting.extend(
+                children[place]
+                    .iter()
+                    .map(|child| (*child, depth + 1, inner)),
+            );
+        }
+        lines
+    }
+}
