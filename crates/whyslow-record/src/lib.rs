@@ -42,6 +42,7 @@ mod symbols;
 mod targets;
 mod tick;
 mod underway;
+mod wall;
 mod watch;
 mod when;
 #[cfg(test)]

@@ -14,6 +14,8 @@ const SECTIONS_MAX: usize = 16_384;
 /// More names or symbols than this are not searched.
 pub(super) const NAMES_MAX: u64 = 64 << 20;
 pub(super) const SYMBOLS_MAX: u64 = 64 << 20;
+/// Names of sections are short and few.
+const SECTION_NAMES_MAX: u64 = 1 << 20;
 /// Read at once.
 const CHUNK: usize = 96 << 10;
 
@@ -92,6 +94,75 @@ pub(crate) fn entry(file: &File) -> io::Result<Option<u64>> {
     }))
 }
 
+/// A part of a file, and where its program has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub(crate) address: u64,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+}
+
+/// What a compiler left of how functions keep their callers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CallFrames {
+    pub(crate) frames: Placed,
+    /// An index of them.
+    pub(crate) header: Option<Placed>,
+    segments: Vec<Placed>,
+}
+
+impl CallFrames {
+    /// What is added to addresses of the file, where this offset of it is mapped there.
+    pub(crate) fn base(&self, mapped: u64, offset: u64) -> Option<u64> {
+        self.segments.iter().find_map(|segment| {
+            let page = segment.offset & !0xfff;
+            let within = offset.checked_sub(page).filter(|within| *within < segment.size.saturating_add(0x1000));
+            let address = segment.address.checked_sub(segment.offset - page)?;
+            mapped.checked_sub(address.checked_add(within?)?)
+        })
+    }
+}
+
+/// Nothing if the file has none.
+pub(crate) fn call_frames(file: &File) -> io::Result<Option<CallFrames>> {
+    const EXECUTABLE: u32 = 1;
+    const LOAD: u32 = 1;
+    let Opened::Program(program) = Opened::of(file)? else {
+        return Ok(None);
+    };
+    let header = bytes_at(file, 0, HEADER)?;
+    let names = header.and_then(|header| program.sections.get(usize::from(u16_at(&header, 62))));
+    let Some(names) = names else {
+        return Ok(None);
+    };
+    let mut texts = vec![0; names.size.min(SECTION_NAMES_MAX) as usize];
+    let read = read_up_to(file, names.offset, &mut texts)?;
+    texts.truncate(read);
+    let named = |name: &[u8]| {
+        let mut sections = program.sections.iter();
+        let found = sections.find(|section| {
+            let text = texts.get(section.name as usize..);
+            text.is_some_and(|text| text.starts_with(name))
+        });
+        found.map(|section| Placed {
+            address: section.address,
+            offset: section.offset,
+            size: section.size,
+        })
+    };
+    let code = |segment: &&Segment| segment.kind == LOAD && segment.flags & EXECUTABLE != 0;
+    let segments = program.segments.iter().filter(code).map(|segment| Placed {
+        address: segment.address,
+        offset: segment.offset,
+        size: segment.size,
+    });
+    Ok(named(b".eh_frame\0").map(|frames| CallFrames {
+        frames,
+        header: named(b".eh_frame_hdr\0"),
+        segments: segments.collect(),
+    }))
+}
+
 /// Symbols that a file exports or needs, …
 pub(super) const DYNSYM: u32 = 11;
 /// … and all that its maker left.
@@ -160,7 +231,9 @@ impl Segment {
 }
 
 pub(super) struct Section {
+    name: u32,
     pub(super) kind: u32,
+    address: u64,
     pub(super) offset: u64,
     pub(super) size: u64,
     pub(super) link: u32,
@@ -169,7 +242,9 @@ pub(super) struct Section {
 impl Section {
     fn parse(bytes: &[u8]) -> Self {
         Self {
+            name: u32_at(bytes, 0),
             kind: u32_at(bytes, 4),
+            address: u64_at(bytes, 16),
             offset: u64_at(bytes, 24),
             size: u64_at(bytes, 32),
             link: u32_at(bytes, 40),
@@ -287,7 +362,7 @@ fn bytes_at(file: &File, from: u64, count: usize) -> io::Result<Option<Vec<u8>>>
     Ok((read == count).then_some(bytes))
 }
 
-pub(super) fn read_up_to(file: &File, from: u64, bytes: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn read_up_to(file: &File, from: u64, bytes: &mut [u8]) -> io::Result<usize> {
     let mut count = 0;
     // Files have no more; the kernel refuses what is beyond.
     if from > i64::MAX as u64 - bytes.len() as u64 {

@@ -56,8 +56,7 @@ impl<'a> Fields<'a> {
                 // Frames are told apart by it; one without is as good as any other of its name.
                 address: 0,
                 function: Some(function.as_bytes()),
-                module: None,
-                distance: None,
+                ..Frame::default()
             }));
         }
         Ok(())
