@@ -90,6 +90,14 @@ fn interval(tables: &dyn Tables) -> Option<Ns> {
         .and_then(|row| symbols.get(row.value).parse().ok())
 }
 
+/// Whether what the recorder saw of all threads is told by others, too: by a profile of them, or by
+/// every wait of theirs.
+fn is_told_twice(tables: &dyn Tables, weight: Weight) -> bool {
+    let has_waits = tables.info().tables.get("thread_state");
+    let has_waits = has_waits.is_some_and(|table| table.rows > 0);
+    interval(tables).is_some() || weight == Weight::OffCpu && has_waits
+}
+
 /// Whether samples have no times, as in collapsed stacks: then only their number can be told.
 fn without_times(tables: &dyn Tables) -> bool {
     let mut symbols = Symbols::new();
@@ -290,6 +298,7 @@ pub fn each_sample(
         question,
         window: question.window.unwrap_or(whole),
         interval: interval(tables).unwrap_or(0),
+        skips_own: is_told_twice(tables, question.weight),
     };
     let mut gaps = counting.gaps(tables)?.into_iter().peekable();
     let asked = counting.asked(Kind::Stacks, question.weight.kinds());
@@ -316,7 +325,8 @@ pub fn each_sample(
     })
 }
 
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 10] = [
+    "sampler",
     "ts_ns",
     "dur_ns",
     "comm",
@@ -368,6 +378,8 @@ struct Counting<'q> {
     question: &'q StackQuestion,
     window: Window,
     interval: Ns,
+    /// Others tell of the same time, and would count twice.
+    skips_own: bool,
 }
 
 impl Counting<'_> {
@@ -397,13 +409,17 @@ impl Counting<'_> {
         }
         let kind = row.text("kind").unwrap_or_default();
         let weight = self.question.weight;
+        let is_own = row.text("sampler") == Some("recorder");
+        if is_own && self.skips_own {
+            return None;
+        }
         // A sampler's word for who runs: not away from a CPU, as far as it can tell.
         if weight == Weight::OffCpu && kind == "wall" && state == Some("running") {
             return None;
         }
         let (ts, length) = (row.int("ts_ns")?, row.int("dur_ns").unwrap_or(0));
         let (begin, mut dur) = self.inside(ts, length);
-        if weight == Weight::Samples && (kind != "sample" || length == 0) {
+        if weight == Weight::Samples && !is_own && (kind != "sample" || length == 0) {
             // Where the window cuts it, as much of its samples as of its time.
             // Without an interval there is no time to tell, but how many there were.
             let counted = self

@@ -144,6 +144,9 @@ impl Loaded<'_> {
                 Ok(()) => self.stand_ins.extend(stand_in(chosen)),
             }
         }
+        if options.wall.is_some() && self.looks.is_none() {
+            by_files(&mut self.off, &mut self.stand_ins);
+        }
     }
 }
 
@@ -214,6 +217,16 @@ fn refused(
     }
     *wanted = taken;
     Ok(refused)
+}
+
+/// Files of `/proc` tell what the iterator would.
+fn by_files(off: &mut Vec<Off>, stand_ins: &mut Vec<StandIn>) {
+    off.retain(|off| off.program != LOOKS);
+    stand_ins.push(StandIn {
+        program: LOOKS,
+        form: "proc",
+        topic: None,
+    });
 }
 
 fn stand_in(chosen: &Chosen) -> Option<StandIn> {

@@ -114,14 +114,15 @@ fn pieces(
 ) -> Result<FxHashMap<i32, Vec<Piece>>, AnalysisError> {
     let mut found: FxHashMap<i32, Vec<Piece>> = FxHashMap::default();
     let ints = ["ts", "ts_end", "tid", "callsite_id"];
-    for (table, kind, is_gap) in [
-        (StackSampleRow::TABLE, "kind", false),
-        (SampleGapRow::TABLE, "class", true),
+    let samples: &[&str] = &["kind", "sampler"];
+    for (table, texts, is_gap) in [
+        (StackSampleRow::TABLE, samples, false),
+        (SampleGapRow::TABLE, &["class"], true),
     ] {
         rows(
             tables,
             table,
-            (&ints, &[kind]),
+            (&ints, texts),
             Some(window),
             |cells, row| {
                 let (Some(end), Some(tid), Some(callsite)) =
@@ -134,7 +135,8 @@ fn pieces(
                     cells.text(0, row),
                     "wall" | "execution" | "native" | "kernel_wait" | "page_fault"
                 );
-                if is_of_profile && tids.contains(&tid) {
+                let is_own = !is_gap && cells.text(1, row) == "recorder";
+                if is_of_profile && !is_own && tids.contains(&tid) {
                     found.entry(tid).or_default().push(Piece {
                         begin: cells.ints[0].at(row),
                         end,

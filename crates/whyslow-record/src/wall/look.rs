@@ -26,6 +26,8 @@ pub(super) struct Look {
 pub(super) enum Doing {
     /// It is on a CPU; where, only that CPU knows.
     Runs,
+    /// It is on a CPU or waits for one: whether its clock met it tells.
+    MayRun,
     /// It is off the CPU, in this state as the kernel has it, …
     Away(u32, Away),
 }

@@ -22,7 +22,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use libbpf_rs::{MapCore as _, MapHandle};
-use rustix::time::{ClockId, Timespec, clock_nanosleep_absolute};
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::{ClockId, Timespec};
 use whyslow_model::spool::Encoder;
 
 use crate::clock;
@@ -68,8 +69,6 @@ impl Looker {
 #[derive(Default)]
 struct Shared {
     is_over: AtomicBool,
-    /// Rounds that failed.
-    failed: AtomicU64,
 }
 
 /// Numbers of jobs.
@@ -191,6 +190,11 @@ impl Wall {
         self.texts().begin_spool();
     }
 
+    /// Some looks wait for their stacks.
+    pub(crate) fn has_rounds(&self) -> bool {
+        self.rows.has_rounds()
+    }
+
     fn texts(&self) -> std::sync::MutexGuard<'_, Texts> {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -209,10 +213,6 @@ impl Wall {
         self.rounds.try_iter().for_each(|round| self.rows.add(round));
     }
 
-    /// Rounds that failed.
-    pub(crate) fn failed(&self) -> u64 {
-        self.shared.failed.load(Ordering::Relaxed)
-    }
 }
 
 /// Tells what needs names of it.
@@ -263,7 +263,6 @@ impl Maker {
             let begun = clock::monotonic();
             let mut found = Vec::new();
             if looker.round(&mut found).is_err() {
-                self.shared.failed.fetch_add(1, Ordering::Relaxed);
                 missed += 1;
                 continue;
             }

@@ -15,6 +15,8 @@ use crate::{clock, drop};
 
 /// Bytes of a file here that are read.
 const TEXT_MAX: usize = 16 << 10;
+/// Looks at a thread that comes to a CPU meanwhile.
+const TRIES: u32 = 3;
 /// As many as the kernel gives of its own.
 const FRAMES_MAX: usize = 127;
 
@@ -44,7 +46,8 @@ impl Files {
             Some(pids) => pids,
             None => numbers(Path::new("/proc"))?,
         };
-        for pid in pids.into_iter().filter(|pid| *pid != self.own_pid) {
+        let own_pid = self.own_pid;
+        for pid in pids.into_iter().filter(|pid| *pid != own_pid) {
             // Who has ended has no threads.
             for tid in numbers(Path::new(&format!("/proc/{pid}/task"))).unwrap_or_default() {
                 found.extend(self.look(pid, tid));
@@ -55,9 +58,31 @@ impl Files {
         Ok(())
     }
 
-    /// Nothing if the thread is gone.
+    /// Nothing if the thread is gone. One that runs while its files are read is looked at again.
     fn look(&mut self, pid: i32, tid: i32) -> Option<Look> {
         let folder = format!("/proc/{pid}/task/{tid}");
+        for _ in 0..TRIES {
+            let look = self.look_once(&folder, (pid, tid))?;
+            let Doing::Away(_, Away::Told(place)) = &look.doing else {
+                return Some(look);
+            };
+            let now = unwind::runs(self.read(&format!("{folder}/schedstat")).unwrap_or_default());
+            if now.unwrap_or(0) == place.runs {
+                self.told.insert(tid, (pid, place.runs));
+                return Some(look);
+            }
+        }
+        // It comes and goes faster than it can be looked at.
+        Some(Look {
+            ts: clock::monotonic(),
+            tid,
+            pid,
+            switches: self.told.remove(&tid).map_or(0, |(_, runs)| runs),
+            doing: Doing::MayRun,
+        })
+    }
+
+    fn look_once(&mut self, folder: &str, (pid, tid): (i32, i32)) -> Option<Look> {
         let runs = unwind::runs(self.read(&format!("{folder}/schedstat")).unwrap_or_default());
         let ts = clock::monotonic();
         let stat = self.read(&format!("{folder}/stat"))?;
@@ -68,15 +93,10 @@ impl Files {
             tid,
             pid,
             switches: runs,
-            doing: Doing::Runs,
+            doing: Doing::MayRun,
         };
-        let Some(state) = state else {
-            return None;
-        };
-        // `R` is on a CPU, or waits for one: who is on one is in no call that could be told.
-        let call = self.read(&format!("{folder}/syscall")).map(Call::parse);
-        let runs_now = state == 0 && matches!(call, Some(Call::Running));
-        if runs_now {
+        let state = state?;
+        if state == 0 {
             self.told.remove(&tid);
             return Some(look);
         }
@@ -84,7 +104,8 @@ impl Files {
             look.doing = Doing::Away(state, Away::Same);
             return Some(look);
         }
-        let kernel = self.kernel(&folder);
+        let call = self.read(&format!("{folder}/syscall")).map(Call::parse);
+        let kernel = self.kernel(folder);
         let (nr, registers) = match call {
             Some(Call::In(nr, registers)) => (nr, Some(registers)),
             _ => (-1, None),
@@ -99,7 +120,6 @@ impl Files {
                 kernel,
             })),
         );
-        self.told.insert(tid, (pid, runs));
         Some(look)
     }
 
@@ -236,7 +256,7 @@ mod tests {
         let mut files = Files::new(Targets { map: None }, texts);
         let pid = std::process::id() as i32;
         let look = files.look(pid, rustix::thread::gettid().as_raw_nonzero().get());
-        assert_eq!(look.expect("it is there").doing, Doing::Runs);
+        assert_eq!(look.expect("it is there").doing, Doing::MayRun);
         assert_eq!(files.look(i32::MAX, i32::MAX), None);
     }
 }

@@ -115,6 +115,10 @@ impl Rows {
         }
     }
 
+    pub(super) fn has_rounds(&self) -> bool {
+        !self.rounds.is_empty()
+    }
+
     /// What is told later is not before.
     pub(super) fn limit(&self) -> u64 {
         self.until
@@ -144,7 +148,7 @@ impl Rows {
             thread.since = thread.last;
             thread.credits = 0;
         }
-        self.floor = floor;
+        self.floor = self.floor.max(floor);
         self.until = self.until.max(floor);
     }
 
@@ -153,7 +157,7 @@ impl Rows {
         let is_known = round.ended.saturating_add(self.interval) <= until;
         let mut looks = round.looks.iter();
         looks.all(|(look, job)| match look.doing {
-            Doing::Runs => {
+            Doing::Runs | Doing::MayRun => {
                 let near = self.nearest(look);
                 is_known && near.is_none_or(|(_, ran)| is_there(ran.job))
             }
@@ -213,7 +217,7 @@ impl Rows {
                     cpu: None,
                 })
             }
-            Doing::Runs => {
+            Doing::Runs | Doing::MayRun => {
                 let near = self.nearest(look).map(|(at, ran)| (at, ran.job));
                 let of = self.ran.get_mut(&look.tid);
                 let ran = near.and_then(|(at, _)| of?.remove(at));
@@ -250,6 +254,11 @@ impl Rows {
     ) {
         let state = match look.doing {
             Doing::Runs => WallRecord::ON_CPU,
+            // What no clock met did not run, or not for long.
+            Doing::MayRun if stack.as_ref().is_some_and(|stack| stack.cpu.is_none()) => {
+                Switch::PREEMPTED
+            }
+            Doing::MayRun => WallRecord::ON_CPU,
             Doing::Away(0, _) => Switch::PREEMPTED,
             Doing::Away(state, _) => state,
         };
@@ -259,7 +268,8 @@ impl Rows {
             thread.pid == look.pid && thread.switches <= look.switches
         });
         if let Some(thread) = known {
-            let has_run = thread.switches != look.switches || state == WallRecord::ON_CPU;
+            let may_run = matches!(look.doing, Doing::Runs | Doing::MayRun);
+            let has_run = thread.switches != look.switches || may_run;
             let is_same = !has_run && thread.state == state && stack.is_none();
             let is_long = look.ts.saturating_sub(thread.since) >= ROW_MAX_NS;
             thread.round = self.number;

@@ -41,6 +41,7 @@ mod storms;
 mod tcp;
 mod usdt;
 mod waits;
+mod wall;
 mod wakeups;
 mod work;
 

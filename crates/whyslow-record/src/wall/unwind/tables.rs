@@ -14,7 +14,7 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 const FILES_MAX: usize = 4096;
 
 /// Bytes that several programs share.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Bytes(Arc<Vec<u8>>);
 
 impl Deref for Bytes {
