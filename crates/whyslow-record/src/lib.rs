@@ -31,6 +31,7 @@ mod programs;
 mod raw;
 mod ring;
 mod rings;
+mod runtimes;
 mod sampler;
 mod session;
 mod sink;
@@ -62,6 +63,8 @@ pub use preflight::{Check, Instead, State, checks, instead};
 pub use probes::ProbeSpec;
 pub use programs::{Form, Off, StandIn, Topic};
 pub use ring::Window;
+#[doc(hidden)]
+pub use runtimes::walk_image;
 pub use session::{Progress, Ready, Step, Summary, Unwritten, record};
 pub use wall::WALL_MIN;
 pub use targets::{ControlGroup, NAMES_MAX, Names};

@@ -30,11 +30,13 @@ use crate::clock;
 use crate::load::Loaded;
 use crate::naming::Desk;
 use crate::options::Options;
+use crate::runtimes::Runtimes;
 use crate::skeleton::RecorderSkel;
 use iterator::Iterator as Threads;
 use look::{Away, Doing, Look, Run};
 pub(crate) use look::RUNS;
 use managed::Walkers;
+pub(crate) use managed::{ManagedFrame, Part, Walker};
 use proc::Files;
 use rows::{Names, Round, Rows};
 use texts::Texts;
@@ -111,7 +113,7 @@ impl Wall {
             }
         };
         let (give_walked, walked) = mpsc::channel();
-        let walkers = Walkers::new(Vec::new(), Arc::clone(&texts));
+        let walkers = Walkers::new(vec![Box::new(Runtimes::default())], Arc::clone(&texts));
         let pool = Arc::new(Pool::start(give_walked, walkers));
         let (give, rounds) = mpsc::sync_channel(ROUNDS_MAX);
         let (shared, numbers) = (Arc::<Shared>::default(), Arc::<Numbers>::default());

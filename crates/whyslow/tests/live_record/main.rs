@@ -34,6 +34,7 @@ mod memory;
 mod packets;
 mod pressure;
 mod resolvers;
+mod runtimes;
 mod segments;
 mod served;
 mod signals;
