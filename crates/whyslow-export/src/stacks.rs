@@ -93,6 +93,14 @@ fn interval(tables: &dyn Tables) -> Option<Ns> {
         .and_then(|row| symbols.get(row.value).parse().ok())
 }
 
+/// Whether what the recorder saw of all threads is told by others, too: by a profile of them, or by
+/// every wait of theirs.
+fn is_told_twice(tables: &dyn Tables, weight: Weight) -> bool {
+    let has_waits = tables.info().tables.get("thread_state");
+    let has_waits = has_waits.is_some_and(|table| table.rows > 0);
+    interval(tables).is_some() || weight == Weight::OffCpu && has_waits
+}
+
 /// Whether samples have no times, as in collapsed stacks: then only their number can be told.
 fn without_times(tables: &dyn Tables) -> bool {
     let mut symbols = Symbols::new();
@@ -503,7 +511,8 @@ impl LivesOf {
     }
 }
 
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 10] = [
+    "sampler",
     "ts_ns",
     "dur_ns",
     "comm",
@@ -555,6 +564,8 @@ struct Counting<'q> {
     question: &'q StackQuestion,
     window: Window,
     interval: Ns,
+    /// Others tell of the same time, and would count twice.
+    skips_own: bool,
 }
 
 /// How long a sample counts.
@@ -571,7 +582,11 @@ pub(crate) enum Rule {
 impl Counts for Counting<'_> {
     type Rule = Rule;
 
-    fn rule(&self, kind: &str, state: Option<&str>) -> Option<Rule> {
+    fn rule(&self, kind: &str, state: Option<&str>, sampler: Option<&str>) -> Option<Rule> {
+        let is_own = sampler == Some("recorder");
+        if is_own && self.skips_own {
+            return None;
+        }
         let states = &self.question.states;
         if !states.is_empty() && !state.is_some_and(|state| states.iter().any(|of| of == state)) {
             return None;
@@ -579,6 +594,8 @@ impl Counts for Counting<'_> {
         match self.question.weight {
             // A sampler's word for who runs: not away from a CPU, as far as it can tell.
             Weight::OffCpu if kind == "wall" && state == Some("running") => None,
+            // The recorder's own looks tell their length.
+            Weight::Samples if is_own => Some(Rule::Time),
             Weight::Samples if kind == "sample" => Some(Rule::NumberWithoutTime),
             Weight::Samples => Some(Rule::Number),
             Weight::OffCpu | Weight::Time => Some(Rule::Time),
@@ -614,6 +631,7 @@ impl<'q> Counting<'q> {
             question,
             window: question.window.unwrap_or(whole),
             interval: interval(tables).unwrap_or(0),
+            skips_own: is_told_twice(tables, question.weight),
         }
     }
 
@@ -646,7 +664,8 @@ impl<'q> Counting<'q> {
 
     fn sample<'r>(&self, row: &'r LogRow<'_>) -> Option<Sample<'r>> {
         let state = row.text("state");
-        let rule = self.rule(row.text("kind").unwrap_or_default(), state)?;
+        let kind = row.text("kind").unwrap_or_default();
+        let rule = self.rule(kind, state, row.text("sampler"))?;
         let (ts, length) = (row.int("ts_ns")?, row.int("dur_ns").unwrap_or(0));
         let (begin, _) = self.inside(ts, length);
         let dur = self.time(rule, (ts, length, row.int("credits")));

@@ -13,7 +13,7 @@ pub use loss::{Loss, LossKind};
 pub use net::{NetAddress, NetHeaders};
 pub use probe::{FunctionCall, UsdtHit};
 pub use signal::{Signal, SignalAction};
-pub use stack::{Frame, LockKind, LockWait, Stack, StackKind};
+pub use stack::{Frame, LockKind, LockWait, Stack, StackKind, WallLook};
 pub use tcp::{Endpoint, TcpChange, TcpState};
 pub use work::{ItemPhase, Work, WorkItem, WorkKind, WorkPhase};
 
@@ -586,6 +586,7 @@ pub enum Body<'a> {
 
     /// A stack of the thread of the context.
     Stack(Stack<'a>),
+    Wall(WallLook<'a>),
     /// A wait for a lock of the kernel that is over.
     LockWait(LockWait<'a>),
 

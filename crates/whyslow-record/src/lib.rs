@@ -31,6 +31,7 @@ mod programs;
 mod raw;
 mod ring;
 mod rings;
+mod runtimes;
 mod sampler;
 mod session;
 mod sink;
@@ -42,6 +43,7 @@ mod symbols;
 mod targets;
 mod tick;
 mod underway;
+mod wall;
 mod watch;
 mod when;
 #[cfg(test)]
@@ -61,8 +63,11 @@ pub use preflight::{Check, Instead, State, checks, instead};
 pub use probes::ProbeSpec;
 pub use programs::{Form, Off, StandIn, Topic};
 pub use ring::Window;
+#[doc(hidden)]
+pub use runtimes::walk_image;
 pub use session::{Progress, Ready, Step, Summary, Unwritten, record};
 pub use targets::{ControlGroup, NAMES_MAX, Names};
+pub use wall::WALL_MIN;
 pub use when::{Term, Trigger, WhenError, parse_when};
 
 use skeletons::recorder as skeleton;

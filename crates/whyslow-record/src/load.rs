@@ -13,11 +13,12 @@ use crate::error::RecordError;
 use crate::options::{LOCK_MIN, LOCK_STACK_MIN, Options};
 use crate::probes::What;
 use crate::programs::{
-    Chosen, FUNCTIONS, Hook, LOOKUPS, Off, PROGRAMS, Program, STACKS, StandIn, Topic, USDT,
+    Chosen, FUNCTIONS, Hook, LOOKS, LOOKUPS, Off, PROGRAMS, Program, RUNS, STACKS, StandIn, Topic,
+    USDT,
 };
 use crate::skeleton::{OpenRecorderSkel, RecorderSkel, RecorderSkelBuilder};
 use crate::targets::NAMES_MAX;
-use crate::{libraries, percpu, preflight, specs, tick};
+use crate::{libraries, percpu, preflight, specs, tick, wall};
 
 /// More rings than this are not needed so that CPUs do not wait for each other.
 const RINGS_MAX: usize = 16;
@@ -35,6 +36,8 @@ pub(crate) struct Loaded<'o> {
     pub(crate) links: Vec<(Chosen, Link)>,
     /// Runs at the end.
     pub(crate) last: Option<Link>,
+    /// Looks at all threads.
+    pub(crate) looks: Option<Link>,
     /// Lookups of names are to be watched.
     pub(crate) watches: bool,
 }
@@ -89,9 +92,10 @@ pub(crate) fn load<'o>(
         stand_ins: Vec::new(),
         links: Vec::new(),
         last: None,
+        looks: None,
         watches: false,
     };
-    loaded.attach(&wanted, options.sample_hz);
+    loaded.attach(&wanted, options);
     Ok(loaded)
 }
 
@@ -107,7 +111,7 @@ impl FdNumber for MapHandle {
 }
 
 impl Loaded<'_> {
-    fn attach(&mut self, wanted: &[Chosen], sample_hz: u32) {
+    fn attach(&mut self, wanted: &[Chosen], options: &Options) {
         let is_loaded = |name: &&str| wanted.iter().any(|chosen| chosen.form == *name);
         self.watches = LOOKUPS.iter().all(is_loaded);
         for chosen in wanted {
@@ -121,14 +125,14 @@ impl Loaded<'_> {
             let attached = match program.hook {
                 Hook::Tracepoint => found.attach().map(|link| self.links.push((*chosen, link))),
                 Hook::Iterator => found.attach().map(|link| self.last = Some(link)),
+                Hook::Look => found.attach().map(|link| self.looks = Some(link)),
                 // Functions are found later.
                 Hook::Function => Ok(()),
-                Hook::Tick | Hook::Sample => {
-                    let of_samples = program.hook == Hook::Sample;
-                    let hz = if of_samples {
-                        sample_hz
-                    } else {
-                        tick::FREQUENCY
+                Hook::Tick | Hook::Sample | Hook::Wall => {
+                    let hz = match program.hook {
+                        Hook::Sample => options.sample_hz,
+                        Hook::Wall => wall::frequency(options),
+                        _ => tick::FREQUENCY,
                     };
                     let links = tick::attach(&found, hz);
                     let of_it = |link| (*chosen, link);
@@ -139,6 +143,9 @@ impl Loaded<'_> {
                 Err(error) => self.off.push(off(program, reason(&error))),
                 Ok(()) => self.stand_ins.extend(stand_in(chosen)),
             }
+        }
+        if options.wall.is_some() && self.looks.is_none() {
+            by_files(&mut self.off, &mut self.stand_ins);
         }
     }
 }
@@ -161,6 +168,7 @@ fn wanted(options: &Options) -> (Vec<Chosen>, Vec<Off>) {
             GROUP => !options.groups.is_empty(),
             STACKS => options.stack_min.is_some() && (has(Topic::Sched) || has(Topic::Syscalls)),
             _ if program.hook == Hook::Sample => options.sample_hz > 0,
+            LOOKS | RUNS => options.wall.is_some(),
             _ => is_needed || topic.is_none_or(has),
         }
     };
@@ -209,6 +217,16 @@ fn refused(
     }
     *wanted = taken;
     Ok(refused)
+}
+
+/// Files of `/proc` tell what the iterator would.
+fn by_files(off: &mut Vec<Off>, stand_ins: &mut Vec<StandIn>) {
+    off.retain(|off| off.program != LOOKS);
+    stand_ins.push(StandIn {
+        program: LOOKS,
+        form: "proc",
+        topic: None,
+    });
 }
 
 fn stand_in(chosen: &Chosen) -> Option<StandIn> {

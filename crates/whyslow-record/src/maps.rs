@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::ops::Range;
 use std::path::Path;
 
 /// A range of addresses and what is there.
@@ -10,6 +11,7 @@ use std::path::Path;
 struct Mapping {
     begin: u64,
     end: u64,
+    is_code: bool,
     /// Of `begin` in the file.
     offset: u64,
     /// Number of the file, 0 if it is none.
@@ -18,9 +20,31 @@ struct Mapping {
     what: Vec<u8>,
 }
 
+impl Mapping {
+    fn code(&self) -> Option<Code<'_>> {
+        self.is_code.then(|| Code {
+            range: self.begin..self.end,
+            offset: self.offset,
+            inode: self.inode,
+            path: &self.what,
+        })
+    }
+}
+
 /// Mappings in order of address. More than this are not kept, nor is more of the text read.
 const MAPPINGS_MAX: usize = 1 << 16;
 const TEXT_MAX: u64 = 8 << 20;
+
+/// A range of addresses that may be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Code<'m> {
+    pub(crate) range: Range<u64>,
+    /// Of its begin in the file.
+    pub(crate) offset: u64,
+    /// 0 if it is no file.
+    pub(crate) inode: u64,
+    pub(crate) path: &'m [u8],
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Maps(Vec<Mapping>);
@@ -48,6 +72,15 @@ impl Maps {
         (address < mapping.end).then_some(mapping)
     }
 
+    /// All that may be run, in order of address.
+    pub(crate) fn code(&self) -> impl Iterator<Item = Code<'_>> {
+        self.0.iter().filter_map(Mapping::code)
+    }
+
+    pub(crate) fn code_at(&self, address: u64) -> Option<Code<'_>> {
+        self.at(address)?.code()
+    }
+
     /// The file at the address: what it is known by, and what `map_files` calls it.
     pub(crate) fn file(&self, address: u64) -> Option<((u64, &[u8]), String)> {
         let mapping = self.at(address).filter(|mapping| mapping.inode != 0)?;
@@ -70,12 +103,13 @@ fn line(line: &[u8]) -> Option<Mapping> {
     let mut words = line.splitn(6, |byte| *byte == b' ');
     let mut word = || std::str::from_utf8(words.next()?).ok();
     let (begin, end) = word()?.split_once('-')?;
-    let (_, offset) = (word()?, word()?);
+    let (rights, offset) = (word()?, word()?);
     let (_, inode) = (word()?, word()?);
     let what = words.next().unwrap_or_default();
     Some(Mapping {
         begin: u64::from_str_radix(begin, 16).ok()?,
         end: u64::from_str_radix(end, 16).ok()?,
+        is_code: rights.contains('x'),
         offset: u64::from_str_radix(offset, 16).ok()?,
         inode: inode.parse().ok()?,
         what: what.trim_ascii_start().to_vec(),

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::TrySendError;
 
-use whyslow_model::spool::{Addresses, Encoder, Kind, Record, records};
+use whyslow_model::spool::{Addresses, Encoder, Kind, NO_ADDRESS, NO_ADDRESS_END, Record, records};
 
 use crate::options::Options;
 use crate::programs::Topic;
@@ -32,6 +32,11 @@ struct Seen {
     addresses: Vec<Address>,
 }
 
+/// Whether it is no address, but the number of a function.
+fn is_number(address: u64) -> bool {
+    (NO_ADDRESS..NO_ADDRESS_END).contains(&address)
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
     line: Option<Line>,
@@ -52,6 +57,7 @@ pub(crate) struct Desk {
 impl Desk {
     pub(crate) fn new(options: &Options) -> Self {
         let is_needed = options.stack_min.is_some()
+            || options.wall.is_some()
             || options.sample_hz > 0
             || options.topics.contains(&Topic::Locks)
             || options.topics.contains(&Topic::Work);
@@ -99,6 +105,28 @@ impl Desk {
             Record::Lock(lock) => self.add((0, head.ts), lock.kernel, false),
             Record::WorkItem(item) => self.add_function(head.ts, item.function),
             _ => {}
+        }
+    }
+
+    /// A stack that comes from elsewhere, innermost first. `is_exact`: its first address is where the
+    /// thread is, and none that it returns to.
+    pub(crate) fn see_stack(&mut self, (pid, ts): (i32, u64), stack: &[u64], is_exact: bool) {
+        if self.line.is_none() || stack.is_empty() || self.since.len() >= STACKS_MAX {
+            return;
+        }
+        let since = self.program(pid);
+        let addresses = stack.iter().enumerate();
+        // Most were asked for before.
+        let is_new = |(_, address): &(usize, &u64)| {
+            !is_number(**address) && !self.asked.contains(&(pid, since, **address))
+        };
+        let address = |(place, address): (usize, &u64)| Address {
+            address: *address,
+            is_return: place > 0 || !is_exact,
+        };
+        let addresses: Vec<Address> = addresses.filter(is_new).map(address).collect();
+        if !addresses.is_empty() {
+            self.since.push(Seen { pid, ts, addresses });
         }
     }
 

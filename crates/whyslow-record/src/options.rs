@@ -28,6 +28,8 @@ pub struct Options {
     pub stack_min: Option<Duration>,
     /// Stacks of what runs, so many times a second on each CPU; none if 0.
     pub sample_hz: u32,
+    /// Between two looks at what every thread does; none if there is none.
+    pub wall: Option<Duration>,
     /// Memory for events on their way, all CPUs together; rounded up to powers of two.
     pub buffer_bytes: u64,
     /// All that recording takes of memory; the buffer is part of it ([`crate::Memory`]).
@@ -68,6 +70,7 @@ impl Options {
             call_min: Duration::ZERO,
             stack_min: Some(STACK_MIN),
             sample_hz: 0,
+            wall: None,
             buffer_bytes: BUFFER_BYTES,
             memory_bytes_max: PROGRAM_BYTES + BUFFER_BYTES,
             spool_bytes_max: SPOOL_BYTES_MAX,

@@ -100,6 +100,8 @@ pub enum Form {
     Raw,
     /// What tracefs shows.
     Classic,
+    /// Iterators, for which files of `/proc` stand in.
+    Iterator,
 }
 
 impl Form {
@@ -127,8 +129,12 @@ impl Chosen {
         refuse: &[Form],
     ) -> impl Iterator<Item = Chosen> {
         let names = std::iter::once(program.name).chain(program.others.iter().copied());
-        let is_tracepoint = program.hook == Hook::Tracepoint;
-        let may = move |name: &&str| !is_tracepoint || !refuse.contains(&Form::of(name));
+        let hook = program.hook;
+        let may = move |name: &&str| match hook {
+            Hook::Tracepoint => !refuse.contains(&Form::of(name)),
+            Hook::Look => !refuse.contains(&Form::Iterator),
+            _ => true,
+        };
         names.filter(may).map(move |form| Chosen { program, form })
     }
 
@@ -149,6 +155,10 @@ pub(crate) enum Hook {
     Sample,
     /// By the recorder itself, for every thread.
     Iterator,
+    /// The same, each interval of the clock on the wall.
+    Look,
+    /// On each CPU, as often.
+    Wall,
 }
 
 const fn program(name: &'static str, topic: Option<Topic>, tells: &'static str) -> Program {
@@ -170,6 +180,9 @@ const DNS: Option<Topic> = Some(Topic::Dns);
 const LOCKS: Option<Topic> = Some(Topic::Locks);
 /// What takes stacks of threads that were away from the CPU, and of those that run.
 pub(crate) const STACKS: &str = "on_back";
+/// What looks at all threads, and what takes the stacks of those that run.
+pub(crate) const LOOKS: &str = "on_look";
+pub(crate) const RUNS: &str = "on_wall";
 /// What watches functions that were asked for: neither is of use without the other.
 pub(crate) const FUNCTIONS: [&str; 2] = ["on_function", "on_function_end"];
 /// What watches static probes.
@@ -203,6 +216,18 @@ pub(crate) static PROGRAMS: &[Program] = &[
     Program {
         hook: Hook::Sample,
         ..program("on_sample", None, "stacks of what runs")
+    },
+    Program {
+        hook: Hook::Look,
+        ..program(LOOKS, None, "what all threads do, at once")
+    },
+    Program {
+        hook: Hook::Wall,
+        ..program(
+            RUNS,
+            None,
+            "stacks of threads that run, by the clock on the wall",
+        )
     },
     program("on_lock_wait", LOCKS, "waits for locks"),
     program("on_lock_end", LOCKS, "waits for locks"),

@@ -38,6 +38,7 @@ use crate::snapshot;
 use crate::spool::SpoolWriter;
 use crate::targets::Targets;
 use crate::underway::Underway;
+use crate::wall::Wall;
 use crate::watch::Watch;
 use facts::{tell_mark, tell_off, tell_stand_ins, topics_told};
 
@@ -54,6 +55,8 @@ const NAMING_REST: Duration = Duration::from_secs(2);
 const NAMING_TURN: Duration = Duration::from_millis(100);
 /// Until then the stacks are asked for that came last.
 const NAMING_ROUNDS: u32 = 3;
+/// How long the end of a recording waits for stacks of the last looks.
+const WALL_REST: Duration = Duration::from_millis(200);
 /// Clocks are compared so often, to notice steps.
 const CLOCKS_AGE: Duration = Duration::from_secs(1);
 
@@ -245,10 +248,13 @@ impl<'o> Session<'o> {
         let mut loaded = load::load(options, storage)?;
         // The kernel may want more for it than what is left then.
         let watch = Watch::start(&mut loaded, options)?;
-        drop::privileges(watch.is_some());
+        // Without an iterator, stacks in the kernel are told to none without this.
+        let reads_stacks = options.wall.is_some() && loaded.looks.is_none();
+        drop::privileges(watch.is_some() || reads_stacks);
         let sink = out(&options.spool)
             .and_then(|out| Sink::new(out, options.may_turn, Desk::new(options)));
         let mut sink = sink.map_err(|source| of_spool(&options.spool, source))?;
+        sink.wall = Wall::start(&loaded, options).map_err(RecordError::Wall)?;
         sink.followers = Followers::new(&followed::about(options, &loaded.off, &sink.out));
         let sink = Rc::new(RefCell::new(sink));
         let begun = Instant::now();
@@ -391,12 +397,13 @@ impl<'o> Session<'o> {
         }
         if let Some(until) = emptied {
             sink.desk.turn(until);
+            sink.wall.iter_mut().for_each(|wall| wall.turn(until));
             sink.underway.iter_mut().for_each(|it| it.settle(until));
         }
         sink.write_names(is_time)
             .map_err(|source| of_spool(&self.spool, source))?;
         self.namespaces.take(&mut sink.encoder);
-        let limit = self.sampler.take(&mut sink.encoder);
+        let limit = self.sampler.take(&mut sink.encoder).min(sink.take_wall());
         let complete_until = emptied.map_or(0, |until| until.min(limit));
         let complete_until = complete_until.max(sink.complete_until);
         match &mut sink.out {
@@ -430,6 +437,9 @@ impl<'o> Session<'o> {
         if let Some(watch) = &mut self.watch {
             watch.execed(&sink.execed);
             watch.turn(&mut self.loaded, &mut sink.encoder);
+        }
+        if let Some(wall) = &sink.wall {
+            wall.execed(&sink.execed);
         }
         sink.execed.clear();
         self.namespaces.execed(&sink.spaces);
@@ -496,10 +506,29 @@ impl<'o> Session<'o> {
         self.sink.borrow().unwritten.is_some()
     }
 
+    /// Has the stacks of the last looks walked, and named.
+    fn stop_wall(&mut self) -> Result<(), RecordError> {
+        let begun = Instant::now();
+        if let Some(wall) = &mut self.sink.borrow_mut().wall {
+            wall.stop();
+        }
+        while self.has_walls() && begun.elapsed() < WALL_REST {
+            self.drain_all()?;
+            thread::sleep(PAUSE_BUSY);
+        }
+        Ok(())
+    }
+
+    fn has_walls(&self) -> bool {
+        let sink = self.sink.borrow();
+        sink.wall.as_ref().is_some_and(Wall::has_rounds)
+    }
+
     pub(crate) fn finish(mut self) -> Result<Summary, RecordError> {
         self.tell_underway(false);
         self.take_snapshot(true)?;
         self.sampler.stop();
+        self.stop_wall()?;
         self.drain_all()?;
         // Programs end one after another, which takes a while: what some of them still tell is half
         // of the truth. Those that tell which process runs what are needed for the last names.
@@ -515,6 +544,7 @@ impl<'o> Session<'o> {
         let progress = self.progress();
         self.namespaces.finish(&mut self.sink.borrow_mut().encoder);
         let now = clock::clocks();
+        self.sink.borrow_mut().end_wall(now.monotonic);
         self.end_spool(&now)?;
         let followed = self.sink.borrow().followers.with_segment();
         for id in followed {

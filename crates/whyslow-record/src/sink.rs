@@ -17,6 +17,7 @@ use crate::ring::{Part, Ring};
 use crate::snapshot;
 use crate::spool::{Room, SpoolWriter};
 use crate::underway::Underway;
+use crate::wall::{self, Wall};
 use crate::when::Watcher;
 
 /// A block is written when it is so large.
@@ -78,6 +79,9 @@ const CALL: [u8; 2] = (Kind::FunctionBegin as u16).to_le_bytes();
 /// … and of a pass of a static probe.
 const USDT: [u8; 2] = (Kind::Usdt as u16).to_le_bytes();
 
+/// The same of one for who looks at all threads, which is no part of a spool.
+const RUNS: [u8; 2] = wall::RUNS.to_le_bytes();
+
 pub(crate) struct Sink {
     pub(crate) encoder: Encoder,
     pub(crate) out: Out,
@@ -94,6 +98,8 @@ pub(crate) struct Sink {
     pub(crate) spaces: Vec<(i32, u32)>,
     /// Who has addresses named.
     pub(crate) desk: Desk,
+    /// Who looks at all threads.
+    pub(crate) wall: Option<Wall>,
     /// What comes now is no part of the recording any more.
     pub(crate) is_over: bool,
     /// Up to when the blocks so far tell everything.
@@ -130,6 +136,7 @@ impl Sink {
             execed: Vec::new(),
             spaces: Vec::new(),
             desk,
+            wall: None,
             is_over: false,
             told_until: 0,
             snapshot_until: 0,
@@ -144,6 +151,12 @@ impl Sink {
 
     /// A record from a ring; anything but 0 ends the reading.
     pub(crate) fn take(&mut self, record: &[u8]) -> i32 {
+        if record.first_chunk() == Some(&RUNS) {
+            if let Some(wall) = self.wall.as_mut().filter(|_| !self.is_over) {
+                wall.ran(record);
+            }
+            return 0;
+        }
         self.desk.see(record);
         if self.is_over {
             return 0;
@@ -352,6 +365,21 @@ impl Sink {
             self.leave_out(block.records);
         }
         Ok(())
+    }
+
+    /// What who looks at all threads has found; what it finds later is not before the moment returned.
+    pub(crate) fn take_wall(&mut self) -> u64 {
+        let wall = self.wall.as_mut();
+        wall.map_or(u64::MAX, |wall| {
+            wall.take(&mut self.encoder, &mut self.desk)
+        })
+    }
+
+    /// The same to the end of a spool, after which the next one begins.
+    pub(crate) fn end_wall(&mut self, until: u64) {
+        if let Some(wall) = &mut self.wall {
+            wall.end_spool(until, &mut self.encoder, &mut self.desk);
+        }
     }
 
     /// Another spool is about to begin.

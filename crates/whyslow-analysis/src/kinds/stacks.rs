@@ -15,6 +15,8 @@ pub(crate) static TOPIC: Topic = Topic {
   whyslow stacks web.wsl                        most time away from the CPU, caller by caller
   whyslow stacks web.wsl -c mysqld -w op:17     where a thread waited in one call
   whyslow stacks web.wsl --op sample            what ran (record --sample)
+  whyslow stacks web.wsl --op wall --by state,function
+                                                what all threads did (record --stacks wall:10ms)
   whyslow stacks stats web.wsl --by comm,function",
     views: &[
         View::new(Verb::Top, "Time by stack, caller by caller", &STACKS),
@@ -82,5 +84,13 @@ const FIELDS: &[Field] = &[
     )
     .priority(8),
     Field::new("credits", "samples", Measure::Count, Cell::Int("credits")).priority(9),
+    Field::new("syscall", "call", Measure::Text, Cell::Text("syscall")).priority(10),
+    Field::new(
+        "sampler",
+        "sampled by",
+        Measure::Text,
+        Cell::Text("sampler"),
+    )
+    .priority(11),
     Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
 ];

@@ -32,6 +32,8 @@ struct Known {
     callsite: Option<i64>,
     is_assumed: bool,
     is_gap: bool,
+    /// The recorder looked at the thread then.
+    seen: Option<Seen>,
     waits_for: Option<String>,
     /// Who has what it waits for.
     holder: Option<Holder>,
@@ -79,12 +81,26 @@ fn chains(threads: &mut BTreeMap<i64, Known>) -> bool {
     is_dead
 }
 
+/// What the recorder saw of a thread, also where a profiler could not.
+#[derive(Debug, Clone)]
+struct Seen {
+    state: Option<String>,
+    since: Ns,
+}
+
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let at = context.question.at.unwrap_or(context.span.begin);
     let mut threads: BTreeMap<i64, Known> = BTreeMap::new();
     samples(context, at, &mut threads)?;
     if context.has("sample_gap") {
         gaps(context, at, &mut threads)?;
+    }
+    // What was seen is right where others only infer it.
+    for known in threads.values_mut() {
+        if let Some(seen) = &known.seen {
+            known.state.clone_from(&seen.state);
+            known.since = known.since.max(seen.since);
+        }
     }
     if context.has("thread_state") {
         states(context, at, &mut threads)?;
@@ -232,6 +248,12 @@ fn samples(
     let read = |spec: &'static Spec, state: &'static str, threads: &mut BTreeMap<i64, Known>| {
         each(context, (spec, state), at, &mut |row| {
             let known = threads.entry(row.utid).or_default();
+            if row.is_own {
+                known.seen = Some(Seen {
+                    state: row.state.clone(),
+                    since: row.ts,
+                });
+            }
             // Of samples that meet there the later one; it begins where the other ends.
             if known.callsite.is_some() && known.since > row.ts {
                 return;
@@ -376,6 +398,7 @@ struct Held {
     state: Option<String>,
     callsite: Option<i64>,
     is_assumed: bool,
+    is_own: bool,
 }
 
 fn each(
@@ -397,6 +420,7 @@ fn each(
     let [comm, state] = ["comm", state].map(|name| projection.need(name));
     let callsite = has("callsite_id").then(|| projection.need("callsite_id"));
     let credits = has("credits").then(|| projection.need("credits"));
+    let sampler = has("sampler").then(|| projection.need("sampler"));
     let mut verdicts = pass.selector.verdicts();
     let mut selected = Vec::new();
     in_order(
@@ -409,7 +433,10 @@ fn each(
             let (comm, state) = (comm.texts(batch)?, state.texts(batch)?);
             let callsite = callsite.map(|column| column.ints(batch)).transpose()?;
             let credits = credits.map(|column| column.ints(batch)).transpose()?;
+            let sampler = sampler.map(|column| column.texts(batch)).transpose()?;
             for row in selected.iter().copied() {
+                let own = sampler.as_ref().and_then(|column| column.get(row));
+                let is_own = own == Some("recorder");
                 let ends = ts_end.get(row).unwrap_or(Ns::MAX);
                 let Some(utid) = utid.get(row).filter(|_| ts.at(row) <= at && at < ends) else {
                     continue;
@@ -421,11 +448,14 @@ fn each(
                     tid: tid.get(row),
                     state: state.get(row).map(str::to_owned),
                     callsite: callsite.as_ref().and_then(|column| column.get(row)),
-                    is_assumed: credits
-                        .as_ref()
-                        .and_then(|column| column.get(row))
-                        .unwrap_or(1)
-                        > 1,
+                    // The recorder knows that the thread has not run.
+                    is_assumed: !is_own
+                        && credits
+                            .as_ref()
+                            .and_then(|column| column.get(row))
+                            .unwrap_or(1)
+                            > 1,
+                    is_own,
                 });
             }
             Ok(ControlFlow::Continue(()))

@@ -29,9 +29,9 @@ pub struct StackSum {
 
 /// Which samples count, and how much.
 pub trait Counts: Sync {
-    /// What kind and state of a sample say; nothing if it does not count.
+    /// What kind, state and sampler of a sample say; nothing if it does not count.
     type Rule: Copy + Send;
-    fn rule(&self, kind: &str, state: Option<&str>) -> Option<Self::Rule>;
+    fn rule(&self, kind: &str, state: Option<&str>, sampler: Option<&str>) -> Option<Self::Rule>;
     /// Of a sample with this begin, length and number of samples that it stands for.
     fn time(&self, rule: Self::Rule, sample: (Ns, Ns, Option<i64>)) -> Ns;
 }
@@ -169,10 +169,10 @@ struct Worker<V> {
     sums: Sums,
 }
 
-/// What was said of a kind and a state, by their places in the dictionaries of a batch.
+/// What was said of kind, state and sampler, by their places in the dictionaries of a batch.
 #[derive(Clone, Copy)]
 struct Ruled<R> {
-    words: (Option<usize>, Option<usize>),
+    words: [Option<usize>; 3],
     rule: Option<R>,
 }
 
@@ -187,6 +187,7 @@ struct Columns {
     comm: ColumnRef,
     state: ColumnRef,
     kind: ColumnRef,
+    sampler: ColumnRef,
 }
 
 /// Sums of the samples that pass the filter, in the order in which the first of each was met.
@@ -206,6 +207,7 @@ pub(crate) fn stacks<C: Counts>(
         comm: need("comm"),
         state: need("state"),
         kind: need("kind"),
+        sampler: need("sampler"),
     };
     let init = || {
         vec![Worker {
@@ -242,15 +244,19 @@ impl Columns {
         let (callsite, credits) = (self.callsite.ints(batch)?, self.credits.ints(batch)?);
         let [comm, state, kind] = [self.comm, self.state, self.kind].map(|of| of.texts(batch));
         let (comm, state, kind) = (comm?, state?, kind?);
+        let sampler = self.sampler.texts(batch)?;
         let mut comms = worker.comms.numbers(&comm);
         let mut states = worker.states.numbers(&state);
-        // Kind and state change seldom from row to row.
+        // These change seldom from row to row.
         let mut known: Option<Ruled<C::Rule>> = None;
         for row in worker.rows.iter().copied() {
-            let words = (kind.key(row), state.key(row));
+            let words = [&kind, &state, &sampler].map(|of| of.key(row));
             let rule = match known {
                 Some(ruled) if ruled.words == words => ruled.rule,
-                _ => counts.rule(kind.get(row).unwrap_or_default(), state.get(row)),
+                _ => {
+                    let kind = kind.get(row).unwrap_or_default();
+                    counts.rule(kind, state.get(row), sampler.get(row))
+                }
             };
             known = Some(Ruled { words, rule });
             let Some(rule) = rule else { continue };

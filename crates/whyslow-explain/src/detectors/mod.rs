@@ -4,6 +4,7 @@
 //! Each is found by counting, in one pass over the calls and one over the files; what is remembered
 //! grows with the number of programs and patterns of paths.
 
+mod callers;
 mod calls;
 mod cold;
 pub(crate) mod devices;

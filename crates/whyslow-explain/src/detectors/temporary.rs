@@ -11,6 +11,7 @@ use whyslow_model::tables::FileLifeRow;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
+use super::callers;
 use super::calls::{Counted, Process, What};
 use super::{actor, mebibytes, template};
 use crate::report::{Finding, Thing};
@@ -109,10 +110,21 @@ pub(super) fn find(
     found.sort_by_key(|((upid, pattern), files)| {
         (std::cmp::Reverse(files.written), *upid, pattern.clone())
     });
-    let told = found
-        .into_iter()
-        .filter_map(|((upid, pattern), files)| tell(upid, &pattern, files, counted, recording));
-    Ok(told.collect())
+    let mut told = Vec::new();
+    for ((upid, pattern), files) in found {
+        let Some(mut finding) = tell(upid, &pattern, files, counted, recording) else {
+            continue;
+        };
+        let window = Window::new(finding.begin_ns, finding.end_ns);
+        if let Some(caller) = callers::of_files(tables, upid, window)? {
+            finding.says.push_str(&caller.says());
+            finding
+                .numbers
+                .push(("samples_of_caller".to_owned(), caller.samples as f64));
+        }
+        told.push(finding);
+    }
+    Ok(told)
 }
 
 fn tell(

@@ -112,14 +112,37 @@ impl Seen {
     }
 }
 
+/// A function in a stack.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Code {
+    pub(crate) function: String,
+    /// Of its source or its library; empty if it is not known.
+    pub(crate) file: String,
+    pub(crate) line: Option<i32>,
+    /// Of a language with a runtime of its own.
+    pub(crate) is_managed: bool,
+}
+
 /// Functions of stacks, the innermost first.
 pub(super) fn frames(
     tables: &dyn Tables,
     wanted: &FxHashSet<i64>,
 ) -> Result<FxHashMap<i64, Vec<String>>> {
-    let mut frames: FxHashMap<i64, Vec<String>> = FxHashMap::default();
+    let stacks = code(tables, wanted)?.into_iter();
+    let names = |code: Vec<Code>| code.into_iter().map(|code| code.function).collect();
+    Ok(stacks
+        .map(|(callsite, code)| (callsite, names(code)))
+        .collect())
+}
+
+/// The same with all that is known of them. What has no name is left out.
+pub(crate) fn code(
+    tables: &dyn Tables,
+    wanted: &FxHashSet<i64>,
+) -> Result<FxHashMap<i64, Vec<Code>>> {
+    let mut stacks: FxHashMap<i64, Vec<Code>> = FxHashMap::default();
     if wanted.is_empty() {
-        return Ok(frames);
+        return Ok(stacks);
     }
     let mut parents: FxHashMap<i64, (Option<i64>, i64)> = FxHashMap::default();
     let columns = (&["id", "parent_id", "frame_id"][..], &[][..]);
@@ -127,21 +150,28 @@ pub(super) fn frames(
         let (id, frame) = (cells.ints[0].at(row), cells.ints[2].at(row));
         parents.insert(id, (cells.int(1, row), frame));
     })?;
-    let mut names: FxHashMap<i64, String> = FxHashMap::default();
-    let columns = (&["id"][..], &["function"][..]);
+    let mut known: FxHashMap<i64, Code> = FxHashMap::default();
+    let columns = (&["id", "line"][..], &["function", "module", "kind"][..]);
     rows(tables, FrameRow::TABLE, columns, None, |cells, row| {
-        names.insert(cells.ints[0].at(row), cells.text(0, row).to_owned());
+        let code = Code {
+            function: cells.text(0, row).to_owned(),
+            file: cells.text(1, row).to_owned(),
+            line: cells.small(1, row),
+            is_managed: cells.text(2, row) == "managed",
+        };
+        known.insert(cells.ints[0].at(row), code);
     })?;
     for &callsite in wanted {
         let (mut at, mut functions) = (Some(callsite), Vec::new());
         // Callers have smaller ids, so this ends.
         while let Some((parent, frame)) = at.and_then(|at| parents.get(&at)) {
-            functions.extend(names.get(frame).filter(|name| !name.is_empty()).cloned());
+            let code = known.get(frame).filter(|code| !code.function.is_empty());
+            functions.extend(code.cloned());
             at = parent.filter(|parent| Some(*parent) < at);
         }
-        frames.insert(callsite, functions);
+        stacks.insert(callsite, functions);
     }
-    Ok(frames)
+    Ok(stacks)
 }
 
 pub(super) fn actor(name: &str, pid: Option<i32>, tid: Option<i32>) -> Actor {

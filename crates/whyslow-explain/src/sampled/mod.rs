@@ -29,7 +29,8 @@ use crate::say;
 use chain::Chain;
 use load::{Gap, Seen, Wait};
 
-pub(crate) use program::add as add_programs;
+pub(crate) use load::{Code, code};
+pub(crate) use program::{add as add_programs, of_program};
 
 /// Shorter ones are no stories unless asked for.
 const LONG: Ns = 100_000_000;

@@ -7,7 +7,7 @@ use whyslow_model::tables::{SampleGapRow, StackSampleRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use super::load;
+use super::load::{self, Code};
 use crate::moment::columns::rows;
 use crate::report::{Hop, Story};
 
@@ -64,26 +64,60 @@ fn add_to(tables: &dyn Tables, story: &mut Story) -> Result<(), AnalysisError> {
         );
     }
     let wanted = found.iter().map(|(_, callsite)| *callsite).collect();
-    let frames = load::frames(tables, &wanted)?;
+    let stacks = load::code(tables, &wanted)?;
     for (place, callsite) in found {
-        if let Some(functions) = frames.get(&callsite) {
-            story.chain[place].program = of_program(functions);
+        if let Some(stack) = stacks.get(&callsite) {
+            story.chain[place].program = of_program(stack);
         }
     }
     Ok(())
 }
 
 /// From the first function on that is not of the runtime.
-fn of_program(functions: &[String]) -> Vec<String> {
-    let is_own = |function: &String| {
+pub(crate) fn of_program(stack: &[Code]) -> Vec<String> {
+    let scripts: Vec<&Code> = stack.iter().filter(|code| is_script(code)).collect();
+    if !scripts.is_empty() {
+        let first = scripts.iter().position(|code| !is_of_language(&code.file));
+        let own = scripts[first.unwrap_or(0)..].iter();
+        return own.take(FRAMES_MAX).map(|code| placed(code)).collect();
+    }
+    let is_own = |code: &Code| {
+        let function = &code.function;
         function.contains('.') && !RUNTIME.iter().any(|of| function.starts_with(of))
     };
-    let first = functions.iter().position(is_own).unwrap_or(0);
-    functions[first..]
-        .iter()
-        .take(FRAMES_MAX)
-        .cloned()
-        .collect()
+    let first = stack.iter().position(is_own).unwrap_or(0);
+    let own = stack[first..].iter().take(FRAMES_MAX);
+    own.map(|code| code.function.clone()).collect()
+}
+
+/// Whether it is a function that goes by its file: those of Python and Ruby, whose names say little
+/// alone.
+fn is_script(code: &Code) -> bool {
+    const SUFFIXES: &[&str] = &[".py", ".rb", ".ru"];
+    let is_known = |suffix: &&str| code.file.ends_with(*suffix);
+    let begins = code.file.starts_with(['/', '<']);
+    code.is_managed && (begins || SUFFIXES.iter().any(is_known))
+}
+
+/// Files that come with the language. Those of packages are part of the program: who waits in one
+/// wants to know in which.
+fn is_of_language(file: &str) -> bool {
+    const FOLDERS: &[&str] = &[
+        "/lib/python3",
+        "/lib64/python3",
+        "/lib/ruby/",
+        "/share/ruby/",
+    ];
+    const PACKAGES: &[&str] = &["/site-packages/", "/dist-packages/", "/gems/"];
+    let is_there = |folder: &&str| file.contains(*folder);
+    file.starts_with('<') || FOLDERS.iter().any(is_there) && !PACKAGES.iter().any(is_there)
+}
+
+fn placed(code: &Code) -> String {
+    match code.line {
+        Some(line) => format!("{} ({}:{line})", code.function, code.file),
+        None => format!("{} ({})", code.function, code.file),
+    }
 }
 
 /// The stack that stands for most of the range.
@@ -114,36 +148,32 @@ fn pieces(
 ) -> Result<FxHashMap<i32, Vec<Piece>>, AnalysisError> {
     let mut found: FxHashMap<i32, Vec<Piece>> = FxHashMap::default();
     let ints = ["ts", "ts_end", "tid", "callsite_id"];
-    for (table, kind, is_gap) in [
-        (StackSampleRow::TABLE, "kind", false),
-        (SampleGapRow::TABLE, "class", true),
+    let samples: &[&str] = &["kind", "sampler"];
+    for (table, texts, is_gap) in [
+        (StackSampleRow::TABLE, samples, false),
+        (SampleGapRow::TABLE, &["class"], true),
     ] {
-        rows(
-            tables,
-            table,
-            (&ints, &[kind]),
-            Some(window),
-            |cells, row| {
-                let (Some(end), Some(tid), Some(callsite)) =
-                    (cells.int(1, row), cells.small(2, row), cells.int(3, row))
-                else {
-                    return;
-                };
-                // Stacks of the recorder itself are told with the kernel's.
-                let is_of_profile = matches!(
-                    cells.text(0, row),
-                    "wall" | "execution" | "native" | "kernel_wait" | "page_fault"
-                );
-                if is_of_profile && tids.contains(&tid) {
-                    found.entry(tid).or_default().push(Piece {
-                        begin: cells.ints[0].at(row),
-                        end,
-                        callsite,
-                        is_gap,
-                    });
-                }
-            },
-        )?;
+        rows(tables, table, (&ints, texts), Some(window), |cells, row| {
+            let (Some(end), Some(tid), Some(callsite)) =
+                (cells.int(1, row), cells.small(2, row), cells.int(3, row))
+            else {
+                return;
+            };
+            // Stacks of the recorder itself are told with the kernel's.
+            let is_of_profile = matches!(
+                cells.text(0, row),
+                "wall" | "execution" | "native" | "kernel_wait" | "page_fault"
+            );
+            let is_own = !is_gap && cells.text(1, row) == "recorder";
+            if is_of_profile && !is_own && tids.contains(&tid) {
+                found.entry(tid).or_default().push(Piece {
+                    begin: cells.ints[0].at(row),
+                    end,
+                    callsite,
+                    is_gap,
+                });
+            }
+        })?;
     }
     Ok(found)
 }
@@ -179,9 +209,43 @@ mod tests {
     #[test]
     fn code_of_the_runtime_is_not_what_the_program_did() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let stack =
-            words("__write sun.nio.ch.IOUtil.write java.io.Log.x kafka.log.Append main.Run");
-        assert_eq!(of_program(&stack), words("kafka.log.Append main.Run"));
-        assert_eq!(of_program(&words("poll epoll")), words("poll epoll"));
+        let stack = |text: &str| -> Vec<Code> {
+            let code = |function| Code {
+                function,
+                ..Code::default()
+            };
+            words(text).into_iter().map(code).collect()
+        };
+        let found = of_program(&stack(
+            "__write sun.nio.ch.IOUtil.write java.io.Log.x kafka.log.Append main.Run",
+        ));
+        assert_eq!(found, words("kafka.log.Append main.Run"));
+        assert_eq!(of_program(&stack("poll epoll")), words("poll epoll"));
+    }
+
+    #[test]
+    fn functions_of_scripts_go_by_their_files() {
+        let code = |function: &str, file: &str, line| Code {
+            function: function.to_owned(),
+            file: file.to_owned(),
+            line: Some(line),
+            is_managed: file.ends_with(".py"),
+        };
+        let mut stack = vec![
+            code("poll", "libc.so.6", 0),
+            code("getaddrinfo", "/usr/lib/python3.11/socket.py", 962),
+            code("get", "/usr/lib/python3/dist-packages/requests/api.py", 73),
+            code("fetch", "/srv/app.py", 5),
+        ];
+        let own = [
+            "get (/usr/lib/python3/dist-packages/requests/api.py:73)",
+            "fetch (/srv/app.py:5)",
+        ];
+        assert_eq!(of_program(&stack), own);
+        stack.truncate(2);
+        assert_eq!(
+            of_program(&stack),
+            ["getaddrinfo (/usr/lib/python3.11/socket.py:962)"]
+        );
     }
 }

@@ -225,6 +225,8 @@ pub(super) const COLUMNS: &[(&str, Columns)] = &[
             ("comm", Comm),
             ("function", Function),
             ("user_function", Function),
+            ("syscall", Public),
+            ("sampler", Public),
         ],
     ),
     (

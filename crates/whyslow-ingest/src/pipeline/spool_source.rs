@@ -152,7 +152,11 @@ fn emit<S: RowSink>(
             pointed: ordered.pointed.as_deref(),
         };
         let mut frames = Vec::new();
-        if matches!(record, Record::Stack(_) | Record::Lock(_)) {
+        if let Record::Round(round) = record {
+            window.rounds_missed += u64::from(round.missed);
+            continue;
+        }
+        if matches!(record, Record::Stack(_) | Record::Lock(_) | Record::Wall(_)) {
             if let Some(event) = mapper.stack(&head, &record, place.ts, &mut frames) {
                 session.event(event)?;
             }
@@ -199,6 +203,7 @@ fn account<S: RowSink>(reader: &SpoolReader, window: &Window, session: &mut Sess
     let account = &mut session.account;
     account.add_records(window.read, window.damaged + window.probes_unknown);
     account.add_anomaly(&stat::SPOOL_RECORD_DAMAGED, window.damaged, &[]);
+    account.add_anomaly(&stat::WALL_ROUNDS_MISSED, window.rounds_missed, &[]);
     account.add_anomaly(&stat::FUNCTION_UNKNOWN, window.probes_unknown, &[]);
     for (kind, count) in window.kinds.iter() {
         account.add_events(LABEL, &format!("{kind:?}"), count);

@@ -54,14 +54,14 @@ impl Callsites {
             (None, Some(_), Some(distance)) => distance,
             _ => frame.address,
         };
-        let kind = if frame.is_kernel {
-            CodeKind::Kernel
-        } else {
-            CodeKind::User
+        let kind = match (frame.is_kernel, frame.is_managed) {
+            (true, _) => CodeKind::Kernel,
+            (false, true) => CodeKind::Managed,
+            (false, false) => CodeKind::User,
         };
         let key = FrameKey {
             kind,
-            line: None,
+            line: frame.line,
             function,
             module,
             place,
@@ -279,8 +279,7 @@ mod tests {
             is_kernel: true,
             address: 1,
             function: (!function.is_empty()).then_some(function.as_bytes()),
-            module: None,
-            distance: None,
+            ..Frame::default()
         };
         let frames = ["bpf_prog_1_x", "", "__traceiter_contention_end", "a", "b"].map(frame);
         assert_eq!(without_recorder(&frames), &frames[3..]);

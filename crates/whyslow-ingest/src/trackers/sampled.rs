@@ -118,6 +118,9 @@ impl SampledTracker {
             callsite_id: stack.and_then(|stack| stack.callsite),
             credits: Some(point.credits as i32),
             is_assumed: Some(point.is_assumed),
+            syscall: None,
+            sampler: None,
+            is_cut: None,
         };
         out.sink.emit(row);
     }

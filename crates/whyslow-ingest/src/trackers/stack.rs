@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use whyslow_model::event::{Body, Frame, LockWait, PrevState, Stack, StackKind};
+use whyslow_model::event::{Body, Frame, LockWait, PrevState, Stack, StackKind, WallLook};
+use whyslow_model::spool::WallEnd;
 use whyslow_model::tables::{EmitAll, LockWaitRow, StackSampleRow};
 use whyslow_model::{Ns, stat};
 
@@ -48,6 +49,7 @@ impl StackTracker {
     ) {
         match body {
             Body::Stack(stack) => self.stack(stack, here, out),
+            Body::Wall(look) => self.wall(look, here, out),
             Body::LockWait(wait) => self.lock(wait, here, out),
             // What has not come by now does not come.
             Body::SyscallEnter { .. } | Body::SyscallExit { .. } => {
@@ -164,6 +166,59 @@ impl StackTracker {
             callsite_id: self.sites.stack(frames.iter(), here.ts, out),
             credits: Some(1),
             is_assumed: None,
+            syscall: None,
+            sampler: None,
+            is_cut: None,
+        };
+        out.sink.emit(row);
+    }
+
+    fn wall<S: EmitAll>(&mut self, look: &WallLook<'_>, here: &Here, out: &mut Output<'_, S>) {
+        let Some(thread) = here.thread else {
+            out.anomalies.count(&stat::THREAD_UNKNOWN, here.ts);
+            return;
+        };
+        let frames = self.frames(look.frames, here.ts, out);
+        let lack = match (look.state, look.end) {
+            (None, WallEnd::Unread) if frames.is_empty() => Some(&stat::WALL_RUN_UNSEEN),
+            (_, WallEnd::Cut) => Some(&stat::WALL_STACK_CUT),
+            (_, WallEnd::Torn) => Some(&stat::WALL_STACK_TORN),
+            (_, WallEnd::Unread) => Some(&stat::WALL_STACK_UNREAD),
+            (_, WallEnd::Whole | WallEnd::None) => None,
+        };
+        if let Some(stat) = lack {
+            out.anomalies.count(stat, here.ts);
+        }
+        let managed = frames_of(look.frames, &frames).find(|(frame, _)| frame.is_managed);
+        let user =
+            managed.or_else(|| frames_of(look.frames, &frames).find(|(frame, _)| !frame.is_kernel));
+        let user_function = user.and_then(|(_, known)| known.function);
+        let state = look.state.map_or("running", state_name);
+        let row = StackSampleRow {
+            id: self.take_id(),
+            ts: look.since,
+            dur: Some(here.ts.saturating_sub(look.since)),
+            ts_end: Some(here.ts),
+            kind: out.symbols.intern_static("wall"),
+            state: Some(out.symbols.intern_static(state)),
+            utid: Some(thread.utid),
+            upid: thread.upid,
+            tid: Some(thread.tid),
+            pid: thread.pid,
+            comm: thread.comm,
+            cpu: look.cpu,
+            function: outside_of_scheduler(&frames, out).or(user_function),
+            user_function,
+            callsite_id: self.sites.stack(frames.iter(), here.ts, out),
+            credits: i32::try_from(look.credits).ok(),
+            is_assumed: None,
+            syscall: look.syscall.map(|name| out.symbols.intern(name)),
+            sampler: Some(out.symbols.intern_static("recorder")),
+            is_cut: match look.end {
+                WallEnd::Whole => Some(false),
+                WallEnd::Cut => Some(true),
+                _ => None,
+            },
         };
         out.sink.emit(row);
     }
@@ -195,6 +250,9 @@ impl StackTracker {
             callsite_id: self.sites.stack(both, waiting.ts_end, out),
             credits: None,
             is_assumed: None,
+            syscall: None,
+            sampler: None,
+            is_cut: None,
         };
         out.sink.emit(row);
     }
@@ -237,6 +295,14 @@ impl StackTracker {
         self.next_lock_id += 1;
         out.sink.emit(row);
     }
+}
+
+/// Frames as they were told, with what is known of them.
+fn frames_of<'f>(
+    told: &'f [Frame<'f>],
+    known: &'f [KnownFrame],
+) -> impl Iterator<Item = (&'f Frame<'f>, &'f KnownFrame)> {
+    told.iter().zip(known)
 }
 
 fn state_name(state: PrevState) -> &'static str {

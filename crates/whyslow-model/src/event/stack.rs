@@ -2,6 +2,7 @@
 
 use super::PrevState;
 use crate::Ns;
+use crate::spool::WallEnd;
 
 /// What a stack was taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,10 +29,29 @@ pub struct Stack<'a> {
     pub frames: &'a [Frame<'a>],
 }
 
+/// What a thread did for a while, as somebody saw who looks at all threads by the clock on the wall.
+#[derive(Debug, Clone, Copy)]
+pub struct WallLook<'a> {
+    pub since: Ns,
+    /// None if it was on a CPU.
+    pub state: Option<PrevState>,
+    pub credits: u32,
+    /// System call that it was in.
+    pub syscall: Option<&'a str>,
+    /// Where it ran.
+    pub cpu: Option<i32>,
+    pub end: WallEnd,
+    /// Innermost first.
+    pub frames: &'a [Frame<'a>],
+}
+
 /// A function in a stack, as far as it is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Frame<'a> {
     pub is_kernel: bool,
+    /// Of a language with a runtime of its own.
+    pub is_managed: bool,
+    pub line: Option<i32>,
     pub address: u64,
     pub function: Option<&'a [u8]>,
     pub module: Option<&'a [u8]>,

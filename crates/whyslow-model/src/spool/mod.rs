@@ -21,6 +21,7 @@ mod probe;
 mod record;
 mod signal;
 mod stack;
+mod wall;
 mod work;
 
 pub use block::{BLOCK_BYTES, Block, BlockError, FILE_SUFFIX, MAGIC, PAYLOAD_MAX};
@@ -37,4 +38,7 @@ pub use record::{
     records,
 };
 pub use stack::{Addresses, LockRecord, MissedRecord, NameRecord, StackRecord};
+pub use wall::{
+    CodeKind, CodeRecord, NO_ADDRESS, NO_ADDRESS_END, RoundRecord, WallEnd, WallRecord,
+};
 pub use work::{ReclaimRecord, WorkItemRecord, WorkRecord};

@@ -10,6 +10,7 @@ use super::net::{NetRecord, TcpRecord};
 use super::probe::{FunctionEndRecord, FunctionRecord, ProbeRecord, UsdtRecord};
 use super::signal;
 use super::stack::{self, LockRecord, MissedRecord, NameRecord, StackRecord};
+use super::wall::{self, CodeRecord, RoundRecord, WallRecord};
 use super::work::{ReclaimRecord, WorkItemRecord, WorkRecord};
 use crate::event::Signal;
 
@@ -58,6 +59,9 @@ pub enum Kind {
     UserStack = 57,
     Sample = 58,
     Lock = 59,
+    Wall = 60,
+    // 61 is what the programs tell the recorder alone.
+    Round = 62,
     ReclaimBegin = 72,
     ReclaimEnd = 73,
     Memory = 74,
@@ -80,6 +84,7 @@ pub enum Kind {
     Irq = 138,
     Name = 150,
     Missed = 151,
+    Code = 153,
     Probe = 152,
     Program = 139,
     User = 140,
@@ -133,6 +138,8 @@ impl Kind {
         Kind::UserStack,
         Kind::Sample,
         Kind::Lock,
+        Kind::Wall,
+        Kind::Round,
         Kind::ReclaimBegin,
         Kind::ReclaimEnd,
         Kind::Memory,
@@ -155,6 +162,7 @@ impl Kind {
         Kind::Irq,
         Kind::Name,
         Kind::Missed,
+        Kind::Code,
         Kind::Probe,
         Kind::Program,
         Kind::User,
@@ -370,6 +378,9 @@ pub enum Record<'b> {
     },
     Stack(StackRecord<'b>),
     Lock(LockRecord<'b>),
+    Wall(WallRecord<'b>),
+    Round(RoundRecord),
+    Code(CodeRecord<'b>),
     Name(NameRecord<'b>),
     Missed(MissedRecord<'b>),
     Host(HostRecord<'b>),
@@ -462,6 +473,9 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         Kind::IrqEnter | Kind::IrqExit | Kind::SoftirqRaise => signal::irq(kind, at)?,
         Kind::Stack | Kind::UserStack | Kind::Sample => Record::Stack(stack::stack(at)?),
         Kind::Lock => Record::Lock(stack::lock(at)?),
+        Kind::Wall => Record::Wall(wall::wall(at)?),
+        Kind::Round => Record::Round(wall::round(at)?),
+        Kind::Code => Record::Code(wall::code(at)?),
         Kind::Name => Record::Name(stack::name(at)?),
         Kind::Missed => Record::Missed(stack::missed(at)?),
         Kind::Program

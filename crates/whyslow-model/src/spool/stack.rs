@@ -81,7 +81,7 @@ pub struct MissedRecord<'b> {
     pub program: &'b [u8],
 }
 
-fn addresses<'b>(at: &mut Cursor<'b>, count: u32) -> Result<Addresses<'b>, RecordError> {
+pub(super) fn addresses<'b>(at: &mut Cursor<'b>, count: u32) -> Result<Addresses<'b>, RecordError> {
     let bytes = (count as usize).checked_mul(8);
     let bytes = bytes.ok_or(RecordError::Short(at.kind))?;
     at.take(bytes).map(Addresses)

@@ -13,7 +13,7 @@ crate::table! {
         ts_end: Option<i64> [Time],
         /// offcpu (away from the CPU for at least as long as the recorder was told), sample (on it), wall (whatever the thread did), execution (in code of its language), native (in native code called from there).
         kind: Sym,
-        /// State it was left in: sleeping, uninterruptible, runnable (it lost the CPU), …; of samples of wall time what the sampler said, where running may be waiting for a CPU; null for others.
+        /// State it was left in: sleeping, uninterruptible, runnable (it lost the CPU), …; of samples of wall time what the sampler said, where running may be waiting for a CPU (but for sampler recorder); null for others.
         state: Option<Sym>,
         /// Thread (recording-unique id).
         utid: Option<i32> [Id],
@@ -37,5 +37,11 @@ crate::table! {
         credits: Option<i32> [Count],
         /// Whether the stack was taken for that of the sample before without another look.
         is_assumed: Option<bool>,
+        /// System call that the thread was in, where the recorder looked at all threads; null if it was in none.
+        syscall: Option<Sym>,
+        /// Who sampled all threads: recorder (it saw their state from outside), else null (a profiler, or nobody).
+        sampler: Option<Sym>,
+        /// Whether the program's part of the stack could not be followed to where it begins; null where nobody tells.
+        is_cut: Option<bool>,
     }
 }

@@ -198,8 +198,13 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
+struct sched_info {
+	unsigned long pcount;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
+	int on_cpu;
 	struct sched_entity se;
 	unsigned int flags;
 	int prio;
@@ -215,6 +220,9 @@ struct task_struct {
 	struct files_struct *files;
 	struct task_struct *group_leader;
 	struct task_io_accounting ioac;
+	struct sched_info sched_info;
+	unsigned long nvcsw;
+	unsigned long nivcsw;
 };
 
 /* Names and places that fields had before; what follows ___ is no part of the name. */
@@ -222,7 +230,16 @@ struct task_struct___before_5_14 {
 	long state;
 };
 
+struct seq_file {
+	unsigned long size;
+};
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
 struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
 	struct task_struct *task;
 };
 

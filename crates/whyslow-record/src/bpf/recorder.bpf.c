@@ -9,6 +9,8 @@
 
 #include "away.h"
 
+#include "wall.h"
+
 #include "locks.h"
 
 #include "process.h"

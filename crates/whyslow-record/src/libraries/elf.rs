@@ -14,6 +14,8 @@ const SECTIONS_MAX: usize = 16_384;
 /// More names or symbols than this are not searched.
 pub(super) const NAMES_MAX: u64 = 64 << 20;
 pub(super) const SYMBOLS_MAX: u64 = 64 << 20;
+/// Names of sections are short and few.
+const SECTION_NAMES_MAX: u64 = 1 << 20;
 /// Read at once.
 const CHUNK: usize = 96 << 10;
 
@@ -61,11 +63,12 @@ pub(crate) fn functions(file: &File, names: &[&str]) -> io::Result<Elf> {
         Opened::Foreign => return Ok(Elf::Foreign),
     };
     const INTERPRETER: u32 = 3;
-    let mut found = program.among(DYNSYM, names)?;
+    let function = |symbol: &[u8], wanted: &Wanted| program.function(symbol, wanted);
+    let mut found = program.among(DYNSYM, names, function)?;
     let mut segments = program.segments.iter();
     let is_static = segments.all(|segment| segment.kind != INTERPRETER);
     if found.is_empty() && is_static {
-        found = program.among(SYMTAB, names)?;
+        found = program.among(SYMTAB, names, function)?;
     }
     found.sort_unstable();
     found.dedup();
@@ -77,6 +80,52 @@ pub(crate) fn functions(file: &File, names: &[&str]) -> io::Result<Elf> {
         is_new
     });
     Ok(Elf::Functions(found))
+}
+
+/// Where something is, and how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) address: u64,
+    pub(crate) size: u64,
+}
+
+/// What a file has by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Named<'n> {
+    /// Of the file's begin; addresses in a process are as far from where that is mapped.
+    pub(crate) begin: u64,
+    pub(crate) found: Vec<(&'n str, Extent)>,
+}
+
+/// Functions and variables with these names; nothing if it is no program of this machine.
+pub(crate) fn named<'n>(file: &File, names: &[&'n str]) -> io::Result<Option<Named<'n>>> {
+    const PAGE: u64 = 4096;
+    let Opened::Program(program) = Opened::of(file)? else {
+        return Ok(None);
+    };
+    let begin = program.segments.iter().find(|segment| segment.is_begin());
+    let Some(begin) = begin else {
+        return Ok(None);
+    };
+    let mut found = program.among(DYNSYM, names, extent)?;
+    found.extend(program.among(SYMTAB, names, extent)?);
+    let found = found.into_iter().map(|(which, at)| (names[which], at));
+    Ok(Some(Named {
+        begin: begin.address / PAGE * PAGE,
+        found: found.collect(),
+    }))
+}
+
+fn extent(symbol: &[u8], wanted: &Wanted) -> Option<(usize, Extent)> {
+    const KINDS: [u8; 2] = [1, 2];
+    let name = u64::from(u32_at(symbol, 0));
+    let (_, which) = wanted.iter().find(|(place, _)| *place == name)?;
+    let is_defined = u16_at(symbol, 6) != 0;
+    let extent = Extent {
+        address: u64_at(symbol, 8),
+        size: u64_at(symbol, 16),
+    };
+    (KINDS.contains(&(symbol[4] & 0xf)) && is_defined).then_some((*which, extent))
 }
 
 /// Where in the file the program begins.
@@ -92,10 +141,84 @@ pub(crate) fn entry(file: &File) -> io::Result<Option<u64>> {
     }))
 }
 
+/// A part of a file, and where its program has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub(crate) address: u64,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+}
+
+/// What a compiler left of how functions keep their callers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CallFrames {
+    pub(crate) frames: Placed,
+    /// An index of them.
+    pub(crate) header: Option<Placed>,
+    segments: Vec<Placed>,
+}
+
+impl CallFrames {
+    /// What is added to addresses of the file, where this offset of it is mapped there.
+    pub(crate) fn base(&self, mapped: u64, offset: u64) -> Option<u64> {
+        self.segments.iter().find_map(|segment| {
+            let page = segment.offset & !0xfff;
+            let within = offset
+                .checked_sub(page)
+                .filter(|within| *within < segment.size.saturating_add(0x1000));
+            let address = segment.address.checked_sub(segment.offset - page)?;
+            mapped.checked_sub(address.checked_add(within?)?)
+        })
+    }
+}
+
+/// Nothing if the file has none.
+pub(crate) fn call_frames(file: &File) -> io::Result<Option<CallFrames>> {
+    const EXECUTABLE: u32 = 1;
+    const LOAD: u32 = 1;
+    let Opened::Program(program) = Opened::of(file)? else {
+        return Ok(None);
+    };
+    let header = bytes_at(file, 0, HEADER)?;
+    let names = header.and_then(|header| program.sections.get(usize::from(u16_at(&header, 62))));
+    let Some(names) = names else {
+        return Ok(None);
+    };
+    let mut texts = vec![0; names.size.min(SECTION_NAMES_MAX) as usize];
+    let read = read_up_to(file, names.offset, &mut texts)?;
+    texts.truncate(read);
+    let named = |name: &[u8]| {
+        let mut sections = program.sections.iter();
+        let found = sections.find(|section| {
+            let text = texts.get(section.name as usize..);
+            text.is_some_and(|text| text.starts_with(name))
+        });
+        found.map(|section| Placed {
+            address: section.address,
+            offset: section.offset,
+            size: section.size,
+        })
+    };
+    let code = |segment: &&Segment| segment.kind == LOAD && segment.flags & EXECUTABLE != 0;
+    let segments = program.segments.iter().filter(code).map(|segment| Placed {
+        address: segment.address,
+        offset: segment.offset,
+        size: segment.size,
+    });
+    Ok(named(b".eh_frame\0").map(|frames| CallFrames {
+        frames,
+        header: named(b".eh_frame_hdr\0"),
+        segments: segments.collect(),
+    }))
+}
+
 /// Symbols that a file exports or needs, …
 pub(super) const DYNSYM: u32 = 11;
 /// … and all that its maker left.
 pub(super) const SYMTAB: u32 = 2;
+
+/// Places of names in a table of texts, and which names they are.
+type Wanted = [(u64, usize)];
 
 /// A file that may be a program of this machine.
 pub(super) enum Opened<'f> {
@@ -150,6 +273,12 @@ impl Segment {
         self.place_of(address).filter(|_| is_code)
     }
 
+    /// Whether the file's first page is in it.
+    fn is_begin(&self) -> bool {
+        const LOAD: u32 = 1;
+        self.kind == LOAD && self.offset == 0
+    }
+
     /// Where an address is in the file.
     pub(super) fn place_of(&self, address: u64) -> Option<u64> {
         const LOAD: u32 = 1;
@@ -160,7 +289,9 @@ impl Segment {
 }
 
 pub(super) struct Section {
+    name: u32,
     pub(super) kind: u32,
+    address: u64,
     pub(super) offset: u64,
     pub(super) size: u64,
     pub(super) link: u32,
@@ -169,7 +300,9 @@ pub(super) struct Section {
 impl Section {
     fn parse(bytes: &[u8]) -> Self {
         Self {
+            name: u32_at(bytes, 0),
             kind: u32_at(bytes, 4),
+            address: u64_at(bytes, 16),
             offset: u64_at(bytes, 24),
             size: u64_at(bytes, 32),
             link: u32_at(bytes, 40),
@@ -184,7 +317,12 @@ pub(super) struct Program<'f> {
 }
 
 impl Program<'_> {
-    fn among(&self, kind: u32, names: &[&str]) -> io::Result<Vec<(usize, u64)>> {
+    fn among<T>(
+        &self,
+        kind: u32,
+        names: &[&str],
+        pick: impl Fn(&[u8], &Wanted) -> Option<(usize, T)>,
+    ) -> io::Result<Vec<(usize, T)>> {
         const STRTAB: u32 = 3;
         let Some(symbols) = self.sections.iter().find(|section| section.kind == kind) else {
             return Ok(Vec::new());
@@ -204,7 +342,7 @@ impl Program<'_> {
         while done < size {
             let count = self.chunk(symbols.offset, (done, size), &mut chunk)?;
             for symbol in chunk[..count].chunks_exact(SYMBOL) {
-                found.extend(self.function(symbol, &wanted));
+                found.extend(pick(symbol, &wanted));
             }
             if count < SYMBOL || found.len() > 4 * names.len() {
                 break;
@@ -214,7 +352,7 @@ impl Program<'_> {
         Ok(found)
     }
 
-    fn function(&self, symbol: &[u8], wanted: &[(u64, usize)]) -> Option<(usize, u64)> {
+    fn function(&self, symbol: &[u8], wanted: &Wanted) -> Option<(usize, u64)> {
         const FUNCTION: u8 = 2;
         let name = u64::from(u32_at(symbol, 0));
         let (_, which) = wanted.iter().find(|(place, _)| *place == name)?;
@@ -287,7 +425,7 @@ fn bytes_at(file: &File, from: u64, count: usize) -> io::Result<Option<Vec<u8>>>
     Ok((read == count).then_some(bytes))
 }
 
-pub(super) fn read_up_to(file: &File, from: u64, bytes: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn read_up_to(file: &File, from: u64, bytes: &mut [u8]) -> io::Result<usize> {
     let mut count = 0;
     // Files have no more; the kernel refuses what is beyond.
     if from > i64::MAX as u64 - bytes.len() as u64 {

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use crate::load;
 use crate::options::Options;
-use crate::programs::{Off, StandIn, Topic};
+use crate::programs::{LOOKS, Off, StandIn, Topic};
+use crate::wall::WALL_MIN;
 
 pub(crate) use settings::are_ids_those_of_the_host;
 
@@ -150,10 +151,27 @@ fn functions() -> Check {
     }
 }
 
+/// How all threads are looked at.
+fn wall(off: &[Off]) -> Check {
+    let name = "all threads by wall clock";
+    match off.iter().find(|off| off.program == LOOKS) {
+        None => Check::new(
+            name,
+            State::Good,
+            "by an iterator: record --stacks wall:10ms",
+        ),
+        Some(off) => {
+            let found = format!("by files of /proc, at a higher cost ({})", off.reason);
+            Check::new(name, State::Limited, found)
+        }
+    }
+}
+
 /// One line a topic.
 fn programs() -> Vec<Check> {
     let mut options = Options::new("");
     options.topics = Topic::ALL.iter().copied().collect();
+    options.wall = Some(WALL_MIN);
     let (off, stand_ins) = match load::trial(&options) {
         Ok(found) => found,
         Err(error) => {
@@ -175,5 +193,7 @@ fn programs() -> Vec<Check> {
         let found = format!("{}{instead}", lacking.join("; "));
         Check::new(topic.name(), State::Limited, found)
     };
-    Topic::ALL.iter().copied().map(check).collect()
+    let mut checks: Vec<Check> = Topic::ALL.iter().copied().map(check).collect();
+    checks.push(wall(&off));
+    checks
 }

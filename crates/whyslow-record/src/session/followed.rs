@@ -65,6 +65,7 @@ impl Session<'_> {
                 self.name_rest(NAMING_TURN)?;
                 self.tell_underway(false);
                 self.drain_all()?;
+                self.sink.borrow_mut().end_wall(0);
                 self.seal()?;
                 self.end_segment(id, &clock::clocks())
             }
@@ -86,6 +87,7 @@ impl Session<'_> {
         self.name_rest(NAMING_TURN)?;
         let until = self.tell_all()?;
         self.sampler.turn();
+        self.sink.borrow_mut().end_wall(until.monotonic);
         self.seal()?;
         if self.sink.borrow_mut().followers.has_segment(id) {
             self.end_segment(id, &until)?;

@@ -27,6 +27,7 @@ impl Session<'_> {
         self.name_rest(NAMING_TURN)?;
         let until = self.tell_all()?;
         self.sampler.turn();
+        self.sink.borrow_mut().end_wall(until.monotonic);
         self.end_spool(&until)?;
         self.sink.borrow_mut().begin(writer);
         self.spool = spool;
@@ -39,6 +40,7 @@ impl Session<'_> {
         self.name_rest(NAMING_TURN)?;
         let until = self.tell_all()?;
         self.sampler.turn();
+        self.sink.borrow_mut().end_wall(until.monotonic);
         self.seal()?;
         self.sink.borrow_mut().desk.begin_spool();
         self.begin_spool(&until)
@@ -49,6 +51,7 @@ impl Session<'_> {
         self.name_rest(NAMING_TURN)?;
         self.tell_underway(false);
         self.drain_all()?;
+        self.sink.borrow_mut().end_wall(0);
         self.seal()?;
         Ok(match &self.sink.borrow().out {
             Out::Ring(ring) => Some(ring.window(clock::monotonic(), trigger)),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use whyslow_model::Ns;
-use whyslow_record::ProbeSpec;
+use whyslow_record::{ProbeSpec, WALL_MIN};
 
 use super::flight::FlightArgs;
 use crate::time::{parse_duration, parse_size};
@@ -22,6 +22,8 @@ Examples:
   sudo whyslow record --light --for 1h        long and blocking calls, and disks
   sudo whyslow record --function libssl.so.3:SSL_read --function libssl.so.3:SSL_write
   sudo whyslow record --sample 99 --for 10s   with stacks of what runs
+  sudo whyslow record --stacks wall:10ms -p 1234 --for 10s
+                                              what every thread does, each 10 ms, also one that waits
   sudo whyslow record --ring 60s --when 'open>200ms | block>100ms'
                                               runs on; saves the last minute when that happens";
 
@@ -59,9 +61,10 @@ pub(crate) struct RecordArgs {
     pub(crate) light: bool,
     /// Stacks of threads that were away from the CPU for so long: in the kernel, and in the program
     /// where they waited in a system call; `off` for none [default: 1ms; off with --light, and with --what but
-    /// without sched]
-    #[arg(long, value_name = "DURATION", value_parser = parse_stacks)]
-    pub(crate) stacks: Option<Stacks>,
+    /// without sched]. `wall:10ms`: every 10 ms, state and stack of every thread, whether it runs or waits
+    /// (see WALL CLOCK)
+    #[arg(long, value_name = "DURATION", value_delimiter = ',', value_parser = parse_stacks)]
+    pub(crate) stacks: Vec<Stacks>,
     /// Stacks of what runs, so many times a second on each CPU
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub(crate) sample: Option<u32>,
@@ -124,11 +127,25 @@ pub(crate) struct RecordArgs {
 pub(crate) enum Stacks {
     Off,
     From(Ns),
+    /// Of all threads, each interval.
+    Wall(Ns),
 }
 
 fn parse_stacks(text: &str) -> Result<Stacks, String> {
     match text.trim() {
         "off" => Ok(Stacks::Off),
+        text if text.starts_with("wall") => {
+            let interval = text
+                .strip_prefix("wall:")
+                .ok_or("an interval follows: wall:10ms")?;
+            let interval = parse_duration(interval)?;
+            let (least, most) = (WALL_MIN.as_nanos() as Ns, 1_000_000_000);
+            if (least..=most).contains(&interval) {
+                Ok(Stacks::Wall(interval))
+            } else {
+                Err("all threads can be looked at every 1ms to 1s".into())
+            }
+        }
         text => parse_duration(text).map(Stacks::From),
     }
 }
@@ -141,6 +158,8 @@ pub(crate) enum FormArg {
     Raw,
     /// What tracefs shows
     Classic,
+    /// Iterators over all threads
+    Iterator,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -229,12 +229,13 @@ pub(super) fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> 
     if let Some(min) = args.min {
         options.call_min = Duration::from_nanos(min.max(0) as u64);
     }
-    match args.stacks {
-        Some(Stacks::Off) => options.stack_min = None,
-        Some(Stacks::From(min)) => {
-            options.stack_min = Some(Duration::from_nanos(min.max(0) as u64));
+    let duration = |ns: whyslow_model::Ns| Duration::from_nanos(ns.max(0) as u64);
+    for stacks in &args.stacks {
+        match stacks {
+            Stacks::Off => options.stack_min = None,
+            Stacks::From(min) => options.stack_min = Some(duration(*min)),
+            Stacks::Wall(interval) => options.wall = Some(duration(*interval)),
         }
-        None => {}
     }
     options.sample_hz = args.sample.unwrap_or(0);
     options.pids.clone_from(&args.pid);
@@ -246,6 +247,7 @@ pub(super) fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> 
         FormArg::Typed => Form::Typed,
         FormArg::Raw => Form::Raw,
         FormArg::Classic => Form::Classic,
+        FormArg::Iterator => Form::Iterator,
     };
     options.refuse = args.refuse.iter().map(form).collect();
     let probes = args.function.iter().chain(&args.usdt);

@@ -97,7 +97,7 @@ int main(int argc, char **argv)
 "#;
 
 /// Namespaces of their own for network and mounts, with a server of names.
-struct Surroundings {
+pub(super) struct Surroundings {
     holder: Child,
     /// Names that the server was asked for.
     asked: Arc<Mutex<Vec<String>>>,
@@ -105,7 +105,7 @@ struct Surroundings {
 
 impl Surroundings {
     /// A shell holds the namespaces; files of its own are the resolver's configuration there.
-    fn new(place: &Place) -> Option<Self> {
+    pub(super) fn new(place: &Place) -> Option<Self> {
         place.write(
             "resolv.conf",
             "nameserver 127.0.0.1\noptions timeout:20 attempts:1\n",
@@ -171,12 +171,19 @@ impl Surroundings {
         asked.iter().any(|known| known == name)
     }
 
-    /// A program there.
-    fn start(&self, program: &Path, args: &[&str]) -> Child {
-        Command::new("nsenter")
+    /// What runs the words that follow there.
+    pub(super) fn enter(&self) -> Command {
+        let mut command = Command::new("nsenter");
+        command
             .args(["--mount", "--net", "--target"])
             .arg(self.holder.id().to_string())
-            .arg("--")
+            .arg("--");
+        command
+    }
+
+    /// A program there.
+    fn start(&self, program: &Path, args: &[&str]) -> Child {
+        self.enter()
             .arg(program)
             .args(args)
             .stdout(Stdio::piped())
@@ -223,7 +230,7 @@ fn answer(query: &[u8]) -> Option<(String, Vec<u8>)> {
 }
 
 /// Whether it became so within a minute.
-fn wait(mut is_so: impl FnMut() -> bool) -> bool {
+pub(super) fn wait(mut is_so: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_mins(1) {
         if is_so() {

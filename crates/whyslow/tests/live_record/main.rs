@@ -34,6 +34,7 @@ mod memory;
 mod packets;
 mod pressure;
 mod resolvers;
+mod runtimes;
 mod segments;
 mod served;
 mod signals;
@@ -42,6 +43,7 @@ mod tcp;
 mod usdt;
 mod waits;
 mod wakeups;
+mod wall;
 mod work;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

@@ -64,6 +64,7 @@ impl Frames {
                 function: line.function.as_ref().map(String::as_bytes),
                 module: line.module.as_ref().map(String::as_bytes),
                 distance: line.distance,
+                ..Frame::default()
             })
             .collect()
     }

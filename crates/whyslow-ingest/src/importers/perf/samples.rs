@@ -146,6 +146,7 @@ impl PerfSource {
                     function: known.function,
                     module: known.module,
                     distance: known.distance,
+                    ..Frame::default()
                 }
             })
             .collect();

@@ -13,6 +13,7 @@ const CLASSES: &[(&str, &[Kind])] = &[
     ("sched", &[Kind::Switch]),
     ("wakeup", &[Kind::Waking, Kind::WakeupNew]),
     ("stacks", &[Kind::Stack, Kind::UserStack, Kind::Sample]),
+    ("wall", &[Kind::Wall]),
     ("locks", &[Kind::Lock]),
     (
         "irq",

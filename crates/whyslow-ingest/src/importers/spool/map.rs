@@ -269,6 +269,9 @@ impl Mapper {
             | Record::Clock { .. }
             | Record::Stack(_)
             | Record::Lock(_)
+            | Record::Wall(_)
+            | Record::Round(_)
+            | Record::Code(_)
             | Record::Function(_)
             | Record::FunctionEnd(_)
             | Record::Usdt(_)
@@ -391,7 +394,7 @@ impl Mapper {
         }
     }
 
-    fn abi(&self, head: &Head) -> Option<Abi> {
+    pub(super) fn abi(&self, head: &Head) -> Option<Abi> {
         let abi = self.abi?;
         Some(if head.flags & COMPAT != 0 {
             abi.compat()
@@ -400,7 +403,16 @@ impl Mapper {
         })
     }
 
-    fn call_name(&mut self, abi: Option<Abi>, nr: u32) -> &str {
+    /// One that was asked for before.
+    pub(super) fn known_call(&self, head: &Head, nr: u32) -> &str {
+        let known = self.abi(head);
+        let known = known.and_then(|abi| syscall::number_name(abi, i64::from(nr)));
+        known
+            .or_else(|| self.numbers.get(&nr).map(AsRef::as_ref))
+            .unwrap_or_default()
+    }
+
+    pub(super) fn call_name(&mut self, abi: Option<Abi>, nr: u32) -> &str {
         match abi.and_then(|abi| syscall::number_name(abi, i64::from(nr))) {
             Some(name) => name,
             None => self

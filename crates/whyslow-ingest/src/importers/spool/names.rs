@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::Frame;
-use whyslow_model::spool::{Head, NameRecord, Record, records};
+use whyslow_model::spool::{CodeKind, CodeRecord, Head, NameRecord, Record, records};
 
 use super::reader::SpoolReader;
 
@@ -25,8 +25,18 @@ struct Named {
     distance: u64,
 }
 
+/// A function that has a number instead of an address.
+#[derive(Debug, Clone, Copy)]
+struct Code {
+    kind: CodeKind,
+    function: u32,
+    file: u32,
+    line: Option<i32>,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Names {
+    code: FxHashMap<u64, Code>,
     named: FxHashMap<Key, Named>,
     /// Number 0 is no text.
     texts: Vec<Box<[u8]>>,
@@ -44,8 +54,10 @@ impl Names {
         };
         while let Ok(Some(payload)) = reader.next_with_names() {
             for (_, record) in records(&payload) {
-                if let Ok((head, Record::Name(name))) = record {
-                    names.add(head.pid, &name);
+                match record {
+                    Ok((head, Record::Name(name))) => names.add(head.pid, &name),
+                    Ok((_, Record::Code(code))) => names.add_code(&code),
+                    _ => {}
                 }
             }
         }
@@ -62,6 +74,18 @@ impl Names {
             distance: name.distance,
         };
         self.named.insert((pid, name.since, name.address), named);
+    }
+
+    fn add_code(&mut self, code: &CodeRecord<'_>) {
+        if self.code.len() < NAMES_MAX {
+            let known = Code {
+                kind: code.kind,
+                function: self.number(code.function),
+                file: self.number(code.file),
+                line: code.line,
+            };
+            self.code.insert(code.number, known);
+        }
     }
 
     fn number(&mut self, text: &[u8]) -> u32 {
@@ -95,12 +119,24 @@ impl Names {
                 self.programs.remove(&task.pid);
             }
             Record::Name(name) => self.add(head.pid, name),
+            Record::Code(code) => self.add_code(code),
             _ => {}
         }
     }
 
     /// A frame of the kernel, or of what the process runs now.
     pub(super) fn frame(&self, process: Option<i32>, address: u64) -> Frame<'_> {
+        if let Some(code) = self.code.get(&address) {
+            return Frame {
+                is_kernel: code.kind == CodeKind::Kernel,
+                is_managed: code.kind == CodeKind::Managed,
+                line: code.line,
+                address,
+                function: self.text(code.function),
+                module: self.text(code.file),
+                distance: None,
+            };
+        }
         let key = process.map_or((0, 0, address), |pid| {
             let since = self.programs.get(&pid).copied().unwrap_or(0);
             (pid, since, address)
@@ -113,6 +149,7 @@ impl Names {
             function: named.and_then(|named| self.text(named.function)),
             module: named.and_then(|named| self.text(named.module)),
             distance: has_place.map(|named| named.distance),
+            ..Frame::default()
         }
     }
 }

@@ -106,6 +106,8 @@ pub(crate) struct Window {
     pub(super) probes: Probes,
     /// Records about probes that nothing told of.
     pub(crate) probes_unknown: u64,
+    /// Looks at all threads that were not made.
+    pub(crate) rounds_missed: u64,
     pub(crate) leave_out: LeaveOut,
     /// Records that were lost on purpose: moment and CPU.
     pub(crate) lost: Vec<(u64, u16)>,

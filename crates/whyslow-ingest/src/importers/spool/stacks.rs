@@ -2,9 +2,9 @@
 
 use whyslow_model::Ns;
 use whyslow_model::event::{
-    Body, Context, Event, Frame, LockKind, LockWait, PrevState, Stack, StackKind,
+    Body, Context, Event, Frame, LockKind, LockWait, PrevState, Stack, StackKind, WallLook,
 };
-use whyslow_model::spool::{Head, Kind, LockRecord, Record, SLEPT, StackRecord};
+use whyslow_model::spool::{Head, Kind, LockRecord, Record, SLEPT, StackRecord, WallRecord};
 
 use super::map::{Mapper, prev_state};
 
@@ -17,6 +17,11 @@ impl Mapper {
         ts: Ns,
         frames: &'a mut Vec<Frame<'a>>,
     ) -> Option<Event<'a>> {
+        if let Record::Wall(wall) = record {
+            // What has no name is known by its number from now on.
+            let abi = self.abi(head);
+            wall.nr.map(|nr| self.call_name(abi, nr).len());
+        }
         let names = &self.names;
         let of_kernel = |address| names.frame(None, address);
         let of_user = |address| names.frame(Some(head.pid), address);
@@ -48,12 +53,25 @@ impl Mapper {
                     frames,
                 })
             }
+            Record::Wall(wall) => {
+                frames.extend(wall.kernel.iter().map(of_kernel));
+                frames.extend(wall.user.iter().map(of_user));
+                Body::Wall(WallLook {
+                    since: before(ts, head.ts, wall.since),
+                    state: (wall.state != WallRecord::ON_CPU).then(|| prev_state(wall.state)),
+                    credits: wall.credits,
+                    syscall: wall.nr.map(|nr| self.known_call(head, nr)),
+                    cpu: wall.has_cpu.then_some(i32::from(head.cpu)),
+                    end: wall.end,
+                    frames,
+                })
+            }
             _ => return None,
         };
         Some(Event {
             ts,
             // When a thread comes back, the switch to it may be told before or after.
-            cpu: (head.kind != Kind::Stack).then_some(i32::from(head.cpu)),
+            cpu: (!matches!(head.kind, Kind::Stack | Kind::Wall)).then_some(i32::from(head.cpu)),
             context: Context {
                 tid: Some(head.tid),
                 pid: Some(head.pid),

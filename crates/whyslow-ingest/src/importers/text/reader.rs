@@ -315,6 +315,7 @@ impl<'a> Fields<'a> {
                 node: self.optional("node")?,
             },
             "stack" => Body::Stack(self.stack(&mut room.frames)?),
+            "wall" => Body::Wall(self.wall(&mut room.frames)?),
             "lock_wait" => Body::LockWait(self.lock_wait(&mut room.frames)?),
             "work" => Body::Work(self.work()?),
             "work_item" => Body::WorkItem(self.work_item()?),

@@ -1,7 +1,8 @@
 //! Stacks and waits for locks: their functions by name alone. Files, places in these and addresses are
 //! left out, and so are frames that have no name.
 
-use whyslow_model::event::{Frame, LockKind, LockWait, Stack, StackKind};
+use whyslow_model::event::{Frame, LockKind, LockWait, Stack, StackKind, WallLook};
+use whyslow_model::spool::WallEnd;
 
 use super::line;
 use super::reader::{Fields, Read, bad, prev_state};
@@ -26,6 +27,24 @@ impl<'a> Fields<'a> {
             kind,
             since: self.special_required("since", line::time_of)?,
             cpu: self.optional("cpu")?,
+            frames,
+        })
+    }
+
+    pub(super) fn wall(&self, frames: &'a mut Vec<Frame<'a>>) -> Read<WallLook<'a>> {
+        self.frames(frames)?;
+        let is_cut: Option<bool> = self.optional("is_cut")?;
+        Ok(WallLook {
+            since: self.special_required("since", line::time_of)?,
+            state: self.special("state", prev_state)?,
+            credits: self.optional("credits")?.unwrap_or(1),
+            syscall: self.optional("syscall")?,
+            cpu: self.optional("cpu")?,
+            end: match is_cut {
+                Some(true) => WallEnd::Cut,
+                Some(false) => WallEnd::Whole,
+                None => WallEnd::None,
+            },
             frames,
         })
     }
@@ -56,8 +75,7 @@ impl<'a> Fields<'a> {
                 // Frames are told apart by it; one without is as good as any other of its name.
                 address: 0,
                 function: Some(function.as_bytes()),
-                module: None,
-                distance: None,
+                ..Frame::default()
             }));
         }
         Ok(())
@@ -89,6 +107,22 @@ impl LineWriter<'_> {
             self.field("user_follows", true);
         }
         self.frames(stack.frames);
+    }
+
+    pub(super) fn wall(&mut self, look: &WallLook<'_>) {
+        self.name("wall");
+        self.field("since", Time(look.since));
+        self.some("state", look.state.map(State));
+        self.field("credits", look.credits);
+        self.some("syscall", look.syscall);
+        self.some("cpu", look.cpu);
+        let is_cut = match look.end {
+            WallEnd::Whole => Some(false),
+            WallEnd::Cut => Some(true),
+            _ => None,
+        };
+        self.some("is_cut", is_cut);
+        self.frames(look.frames);
     }
 
     pub(super) fn lock_wait(&mut self, wait: &LockWait<'_>) {

@@ -286,6 +286,7 @@ impl LineWriter<'_> {
                 self.some("dur", work.dur);
             }
             Body::Stack(ref stack) => self.stack(stack),
+            Body::Wall(ref look) => self.wall(look),
             Body::LockWait(ref wait) => self.lock_wait(wait),
             Body::WorkItem(item) => {
                 self.name("work_item");

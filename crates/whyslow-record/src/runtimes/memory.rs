@@ -1,0 +1,144 @@
+//! Memory of another process, read while that goes on.
+//!
+//! Nothing stops the process, so what was read may be of two moments. A [`Log`] keeps what a walk
+//! read; when all of it, read once more, is the same, the walk saw one state. The same comparison
+//! tells a round later, with one system call, that a thread stands where it stood.
+
+use std::io::{IoSlice, IoSliceMut};
+
+/// What walks read from: a process, or an image in tests.
+pub(crate) trait Memory {
+    /// Reads each place, one after another, into as many bytes. All of it, or it is `false`.
+    fn read(&self, places: &[(u64, usize)], into: &mut [u8]) -> bool;
+}
+
+/// The memory of a process by its number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProcessMemory(pub(crate) i32);
+
+/// The kernel takes no more places at once.
+const PLACES_MAX: usize = 1024;
+
+impl Memory for ProcessMemory {
+    fn read(&self, places: &[(u64, usize)], into: &mut [u8]) -> bool {
+        let mut rest = into;
+        for places in places.chunks(PLACES_MAX) {
+            let wanted = places.iter().map(|(_, count)| count).sum();
+            let Some((now, later)) = rest.split_at_mut_checked(wanted) else {
+                return false;
+            };
+            if vm_read(self.0, places, now) != Some(wanted) {
+                return false;
+            }
+            rest = later;
+        }
+        true
+    }
+}
+
+#[allow(unsafe_code)] // no library wraps this call
+fn vm_read(pid: i32, places: &[(u64, usize)], into: &mut [u8]) -> Option<usize> {
+    let remote = |(address, count): &(u64, usize)| libc::iovec {
+        iov_base: *address as usize as *mut libc::c_void,
+        iov_len: *count,
+    };
+    let remote: Vec<libc::iovec> = places.iter().map(remote).collect();
+    let mut local = [IoSliceMut::new(into)];
+    // SAFETY: the kernel writes only to `local`, which has the layout of an iovec (guaranteed) and
+    // lives until the call returns; addresses in `remote` belong to another address space, and are
+    // never used in this one.
+    let count = unsafe {
+        libc::process_vm_readv(
+            pid,
+            local.as_mut_ptr().cast::<libc::iovec>(),
+            1,
+            remote.as_ptr(),
+            remote.len() as libc::c_ulong,
+            0,
+        )
+    };
+    const { assert!(size_of::<IoSlice<'_>>() == size_of::<libc::iovec>()) };
+    usize::try_from(count).ok()
+}
+
+/// A log of more bytes is of no stack that anybody reads.
+const LOG_BYTES_MAX: usize = 1 << 20;
+
+/// What a walk read, in order.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Log {
+    places: Vec<(u64, usize)>,
+    bytes: Vec<u8>,
+}
+
+impl Log {
+    pub(crate) fn clear(&mut self) {
+        self.places.clear();
+        self.bytes.clear();
+    }
+
+    /// Reads and remembers.
+    pub(crate) fn bytes(&mut self, memory: &dyn Memory, from: u64, count: usize) -> Option<&[u8]> {
+        let begin = self.bytes.len();
+        if begin + count > LOG_BYTES_MAX || from.checked_add(count as u64).is_none() {
+            return None;
+        }
+        self.bytes.resize(begin + count, 0);
+        if !memory.read(&[(from, count)], &mut self.bytes[begin..]) {
+            self.bytes.truncate(begin);
+            return None;
+        }
+        self.places.push((from, count));
+        Some(&self.bytes[begin..])
+    }
+
+    pub(crate) fn word(&mut self, memory: &dyn Memory, from: u64) -> Option<u64> {
+        let bytes = self.bytes(memory, from, 8)?;
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    }
+
+    pub(crate) fn half(&mut self, memory: &dyn Memory, from: u64) -> Option<u32> {
+        let bytes = self.bytes(memory, from, 4)?;
+        Some(u32::from_le_bytes(bytes.try_into().ok()?))
+    }
+
+    /// Whether all of it reads the same again.
+    pub(crate) fn holds(&self, memory: &dyn Memory, scratch: &mut Vec<u8>) -> bool {
+        scratch.clear();
+        scratch.resize(self.bytes.len(), 0);
+        memory.read(&self.places, scratch) && *scratch == self.bytes
+    }
+
+    /// Bytes that were read.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+}
+
+/// Numbers in bytes that were read, which may be fewer.
+pub(crate) fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(at..)?.first_chunk().copied()?))
+}
+
+pub(crate) fn half_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..)?.first_chunk().copied()?))
+}
+
+/// Reads without remembering: what is checked otherwise, or never changes.
+pub(crate) fn bytes_of(memory: &dyn Memory, from: u64, count: usize) -> Option<Vec<u8>> {
+    from.checked_add(count as u64)?;
+    let mut bytes = vec![0; count];
+    memory.read(&[(from, count)], &mut bytes).then_some(bytes)
+}
+
+pub(crate) fn word_of(memory: &dyn Memory, from: u64) -> Option<u64> {
+    word_at(&bytes_of(memory, from, 8)?, 0)
+}
+
+pub(crate) fn half_of(memory: &dyn Memory, from: u64) -> Option<u32> {
+    half_at(&bytes_of(memory, from, 4)?, 0)
+}

@@ -1,0 +1,43 @@
+//! Names of functions, each kept once a process.
+
+use std::collections::HashMap;
+
+/// A function of a program.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) file: String,
+}
+
+/// More functions than this have one name for all of them: who makes code without end is not named.
+const FUNCTIONS_MAX: usize = 1 << 16;
+/// Longer texts are cut.
+pub(super) const TEXT_MAX: usize = 512;
+
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    known: HashMap<Function, u32>,
+    functions: Vec<Function>,
+}
+
+impl Names {
+    pub(super) fn intern(&mut self, name: String, file: String) -> u32 {
+        let function = if self.functions.len() < FUNCTIONS_MAX {
+            Function { name, file }
+        } else {
+            let (name, file) = ("(more)".to_owned(), String::new());
+            Function { name, file }
+        };
+        if let Some(known) = self.known.get(&function) {
+            return *known;
+        }
+        let number = self.functions.len() as u32;
+        self.functions.push(function.clone());
+        self.known.insert(function, number);
+        number
+    }
+
+    pub(crate) fn get(&self, number: u32) -> Option<&Function> {
+        self.functions.get(number as usize)
+    }
+}

@@ -1,0 +1,43 @@
+//! The stacks of interpreters as parts of those that are taken by the clock on the wall.
+//!
+//! What a function of the interpreter's language waits for stays on top: kernel, library, and the
+//! interpreter's own code for that call. Below come the functions that led there, in the place of the
+//! interpreter's loop and of all that called it.
+
+use super::Runtimes;
+use crate::wall::{ManagedFrame, Part, Walker};
+
+impl Walker for Runtimes {
+    fn walk(&mut self, pid: i32, tid: i32, native: &[u64]) -> Option<Vec<Part>> {
+        let merged = self.thread(pid, tid, native)?;
+        let mut parts: Vec<Part> = (0..merged.native).map(Part::Native).collect();
+        let stack = match merged.found {
+            Ok(stack) => stack,
+            Err(why) => {
+                parts.push(instead(why));
+                return Some(parts);
+            }
+        };
+        parts.extend(stack.frames.iter().filter_map(|frame| {
+            let function = merged.names.get(frame.function)?;
+            Some(Part::Managed(ManagedFrame {
+                function: function.name.clone().into_bytes(),
+                file: function.file.clone().into_bytes(),
+                line: i32::try_from(frame.line).ok().filter(|line| *line > 0),
+            }))
+        }));
+        if stack.is_cut {
+            parts.push(instead("(cut)"));
+        }
+        Some(parts)
+    }
+}
+
+/// Stands for frames that are not known.
+fn instead(why: &str) -> Part {
+    Part::Managed(ManagedFrame {
+        function: why.as_bytes().to_vec(),
+        file: Vec::new(),
+        line: None,
+    })
+}

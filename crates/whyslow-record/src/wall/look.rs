@@ -1,0 +1,245 @@
+//! What a look at a thread tells, as the iterator in the kernel writes it (`bpf/wall.h`).
+
+use super::unwind::Registers;
+
+/// Flags of a look.
+const ON_CPU: u16 = 1;
+const SAME: u16 = 2;
+const OF_KERNEL: u16 = 4;
+const COMPAT: u16 = 8;
+
+const HEAD_BYTES: usize = 32;
+const LOOK_BYTES: usize = HEAD_BYTES + 48;
+
+/// A thread at a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Look {
+    pub(super) ts: u64,
+    pub(super) tid: i32,
+    pub(super) pid: i32,
+    /// How often it has left the CPU; where that is not told, how often it came to one.
+    pub(super) switches: u64,
+    pub(super) doing: Doing,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// It is on a CPU; where, only that CPU knows.
+    Runs,
+    /// It is on a CPU or waits for one: whether its clock met it tells.
+    MayRun,
+    /// It is off the CPU, in this state as the kernel has it, …
+    Away(u32, Away),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Away {
+    /// … as at the look before, and has not run since.
+    Same,
+    Told(Box<Place>),
+}
+
+/// Where a thread is that is off the CPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// How often it has come to a CPU; 0 where that is not counted.
+    pub(super) runs: u64,
+    /// None of a thread of the kernel, and where nobody tells them.
+    pub(super) registers: Option<Registers>,
+    /// -1 if it is in no call.
+    pub(super) nr: i32,
+    pub(super) is_compat: bool,
+    /// Innermost first.
+    pub(super) kernel: Vec<u64>,
+}
+
+/// What the iterator wrote. A look that is cut, or lies about its length, ends it.
+pub(super) fn parse(mut bytes: &[u8], found: &mut Vec<Look>) {
+    while let Some((look, rest)) = one(bytes) {
+        found.push(look);
+        bytes = rest;
+    }
+}
+
+fn one(bytes: &[u8]) -> Option<(Look, &[u8])> {
+    let length = usize::from(u16::from_le_bytes(bytes.get(28..30)?.try_into().ok()?));
+    let flags = u16::from_le_bytes(bytes.get(30..32)?.try_into().ok()?);
+    if length < HEAD_BYTES {
+        return None;
+    }
+    let (look, rest) = bytes.split_at_checked(length)?;
+    let u64_at = |at: usize| Some(u64::from_le_bytes(look.get(at..at + 8)?.try_into().ok()?));
+    let u32_at = |at: usize| Some(u32::from_le_bytes(look.get(at..at + 4)?.try_into().ok()?));
+    let has = |flag| flags & flag != 0;
+    let doing = if has(ON_CPU) {
+        Doing::Runs
+    } else if has(SAME) {
+        Doing::Away(u32_at(24)?, Away::Same)
+    } else {
+        let kernel = look.get(LOOK_BYTES..)?.chunks_exact(8);
+        let address = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
+        let registers = Registers {
+            ip: u64_at(40)?,
+            sp: u64_at(48)?,
+            bp: Some(u64_at(56)?),
+            lr: u64_at(64)?,
+        };
+        let place = Place {
+            runs: u64_at(32)?,
+            registers: (!has(OF_KERNEL)).then_some(registers),
+            nr: u32_at(72)? as i32,
+            is_compat: has(COMPAT),
+            kernel: kernel
+                .map(address)
+                .filter(|address| *address != 0)
+                .collect(),
+        };
+        Doing::Away(u32_at(24)?, Away::Told(Box::new(place)))
+    };
+    let look = Look {
+        ts: u64_at(0)?,
+        switches: u64_at(8)?,
+        tid: u32_at(16)? as i32,
+        pid: u32_at(20)? as i32,
+        doing,
+    };
+    Some((look, rest))
+}
+
+/// A thread that ran when its CPU's clock ticked, as that told.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) ts: u64,
+    pub(super) cpu: u16,
+    pub(super) tid: i32,
+    pub(super) pid: i32,
+    pub(super) is_compat: bool,
+    pub(super) nr: i32,
+    pub(super) registers: Registers,
+    pub(super) kernel: Vec<u64>,
+    /// From the stack pointer on; nothing of a thread of the kernel.
+    pub(super) stack: Vec<u8>,
+}
+
+/// Kind of the record.
+pub(crate) const RUNS: u16 = 61;
+
+const RUN_BYTES: usize = 64;
+
+impl Run {
+    pub(super) fn parse(record: &[u8]) -> Option<Self> {
+        let u64_at = |at: usize| Some(u64::from_le_bytes(record.get(at..at + 8)?.try_into().ok()?));
+        let u32_at = |at: usize| Some(u32::from_le_bytes(record.get(at..at + 4)?.try_into().ok()?));
+        let u16_at = |at: usize| Some(u16::from_le_bytes(record.get(at..at + 2)?.try_into().ok()?));
+        let (kernel, stack) = (u16_at(60)?, u16_at(62)?);
+        let rest = record.get(RUN_BYTES..)?;
+        let (kernel, rest) = rest.split_at_checked(8 * usize::from(kernel))?;
+        let address = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
+        let kernel = kernel.chunks_exact(8).map(address);
+        Some(Self {
+            ts: u64_at(8)?,
+            cpu: u16_at(4)?,
+            tid: u32_at(16)? as i32,
+            pid: u32_at(20)? as i32,
+            is_compat: u16_at(6)? & whyslow_model::spool::COMPAT != 0,
+            nr: u32_at(56)? as i32,
+            registers: Registers {
+                ip: u64_at(24)?,
+                sp: u64_at(32)?,
+                bp: Some(u64_at(40)?),
+                lr: u64_at(48)?,
+            },
+            kernel: kernel.filter(|address| *address != 0).collect(),
+            stack: rest.get(..usize::from(stack))?.to_vec(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skeleton::types;
+
+    #[test]
+    fn layouts_are_those_of_the_programs() {
+        assert_eq!(size_of::<types::look_head>(), HEAD_BYTES);
+        assert_eq!(size_of::<types::look>(), LOOK_BYTES);
+        assert_eq!(size_of::<types::wall_run>(), RUN_BYTES);
+        assert!(include_str!("../bpf/wall.h").contains("#define WALL_RUNS 61\n"));
+    }
+
+    fn look(flags: u16, kernel: &[u64]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend(5_u64.to_le_bytes());
+        bytes.extend(6_u64.to_le_bytes());
+        bytes.extend([7_u32, 8, 2].map(u32::to_le_bytes).concat());
+        let is_short = flags & (ON_CPU | SAME) != 0;
+        let length = if is_short {
+            HEAD_BYTES
+        } else {
+            LOOK_BYTES + 8 * kernel.len()
+        };
+        bytes.extend((length as u16).to_le_bytes());
+        bytes.extend(flags.to_le_bytes());
+        if !is_short {
+            bytes.extend([9_u64, 10, 11, 12, 13].map(u64::to_le_bytes).concat());
+            bytes.extend((-1_i32).to_le_bytes());
+            bytes.extend((kernel.len() as u32).to_le_bytes());
+            bytes.extend(kernel.iter().flat_map(|address| address.to_le_bytes()));
+        }
+        bytes
+    }
+
+    #[test]
+    fn looks_come_one_after_another() {
+        let bytes = [
+            look(ON_CPU, &[]),
+            look(0, &[3, 4]),
+            look(SAME, &[]),
+            look(OF_KERNEL, &[]),
+        ];
+        let mut found = Vec::new();
+        parse(&bytes.concat(), &mut found);
+        assert_eq!(found.len(), 4);
+        assert_eq!(
+            (found[0].ts, found[0].switches, found[0].tid, found[0].pid),
+            (5, 6, 7, 8)
+        );
+        assert_eq!(found[0].doing, Doing::Runs);
+        let Doing::Away(2, Away::Told(place)) = &found[1].doing else {
+            panic!("{found:?}");
+        };
+        assert_eq!(
+            (place.runs, place.nr, place.kernel.as_slice()),
+            (9, -1, &[3, 4][..])
+        );
+        let registers = place.registers.expect("of a program");
+        assert_eq!(
+            (registers.ip, registers.sp, registers.bp),
+            (10, 11, Some(12))
+        );
+        assert_eq!(found[2].doing, Doing::Away(2, Away::Same));
+        let Doing::Away(2, Away::Told(place)) = &found[3].doing else {
+            panic!("{found:?}");
+        };
+        assert_eq!(place.registers, None);
+    }
+
+    #[test]
+    fn what_is_cut_or_lies_ends_it() {
+        let whole = [look(SAME, &[]), look(0, &[3, 4])].concat();
+        for length in 0..whole.len() {
+            let mut found = Vec::new();
+            parse(&whole[..length], &mut found);
+            assert_eq!(found.len(), usize::from(length >= HEAD_BYTES), "{length}");
+        }
+        for at in 0..whole.len() * 8 {
+            let mut bytes = whole.clone();
+            bytes[at / 8] ^= 1 << (at % 8);
+            let mut found = Vec::new();
+            parse(&bytes, &mut found);
+            assert!(found.len() <= 3, "{at}");
+            Run::parse(&bytes);
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! What every thread does, by the clock on the wall: looks at all threads each interval, whether they
+//! run or not.
+//!
+//! A thread of its own makes the rounds, on time, and never touches the memory of other processes; who
+//! does so may have to wait ([`unwind`]). Rounds and stacks meet in [`rows`], where they become records
+//! of the spool.
+
+mod iterator;
+mod look;
+mod managed;
+mod proc;
+mod rows;
+mod texts;
+mod unwind;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use libbpf_rs::{MapCore as _, MapHandle};
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::{ClockId, Timespec};
+use whyslow_model::spool::Encoder;
+
+use crate::clock;
+use crate::load::Loaded;
+use crate::naming::Desk;
+use crate::options::Options;
+use crate::runtimes::Runtimes;
+use crate::skeleton::RecorderSkel;
+use iterator::Iterator as Threads;
+pub(crate) use look::RUNS;
+use look::{Away, Doing, Look, Run};
+use managed::Walkers;
+pub(crate) use managed::{ManagedFrame, Part, Walker};
+use proc::Files;
+use rows::{Names, Round, Rows};
+use texts::Texts;
+use unwind::{Job, Pool, Since, Stack, Walked};
+
+/// Rounds that wait to be taken; who makes them waits then.
+const ROUNDS_MAX: usize = 64;
+/// Shorter intervals are not made.
+pub const WALL_MIN: Duration = Duration::from_millis(1);
+
+/// How often a second the clocks of CPUs look at what runs.
+pub(crate) fn frequency(options: &Options) -> u32 {
+    let interval = options.wall.unwrap_or(WALL_MIN).max(WALL_MIN);
+    (1.0 / interval.as_secs_f64()).round().max(1.0) as u32
+}
+
+/// Who looks.
+enum Looker {
+    Iterator(Threads),
+    Files(Box<Files>),
+}
+
+impl Looker {
+    fn round(&mut self, found: &mut Vec<Look>) -> io::Result<()> {
+        match self {
+            Self::Iterator(threads) => threads.round(found),
+            Self::Files(files) => files.round(found),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Shared {
+    is_over: AtomicBool,
+}
+
+/// Numbers of jobs.
+#[derive(Debug, Default)]
+struct Numbers(AtomicU64);
+
+impl Numbers {
+    fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// Looks at all threads, until it is dropped.
+pub(crate) struct Wall {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    rounds: Receiver<Round>,
+    walked: Receiver<Walked>,
+    pool: Arc<Pool>,
+    numbers: Arc<Numbers>,
+    texts: Arc<Mutex<Texts>>,
+    rows: Rows,
+    /// All that ran before is known.
+    until: u64,
+}
+
+impl Wall {
+    /// Nothing where nobody asked for it.
+    pub(crate) fn start(loaded: &Loaded<'_>, options: &Options) -> io::Result<Option<Self>> {
+        let Some(interval) = options.wall else {
+            return Ok(None);
+        };
+        let interval = interval.max(WALL_MIN).as_nanos() as u64;
+        let texts = Arc::<Mutex<Texts>>::default();
+        let looker = match &loaded.looks {
+            Some(link) => Looker::Iterator(Threads::of(link)?),
+            None => {
+                let targets = targets(&loaded.skeleton, options)?;
+                Looker::Files(Box::new(Files::new(targets, Arc::clone(&texts))))
+            }
+        };
+        let (give_walked, walked) = mpsc::channel();
+        let walkers = Walkers::new(vec![Box::new(Runtimes::default())], Arc::clone(&texts));
+        let pool = Arc::new(Pool::start(give_walked, walkers));
+        let (give, rounds) = mpsc::sync_channel(ROUNDS_MAX);
+        let (shared, numbers) = (Arc::<Shared>::default(), Arc::<Numbers>::default());
+        let made = Maker {
+            shared: Arc::clone(&shared),
+            pool: Arc::clone(&pool),
+            numbers: Arc::clone(&numbers),
+            interval,
+            give,
+        };
+        let named = thread::Builder::new().name("wall".into());
+        let thread = named.spawn(move || made.run(looker))?;
+        Ok(Some(Self {
+            shared,
+            thread: Some(thread),
+            rounds,
+            walked,
+            pool,
+            numbers,
+            texts,
+            rows: Rows::new(interval),
+            until: 0,
+        }))
+    }
+
+    /// A thread ran when its CPU's clock ticked.
+    pub(crate) fn ran(&mut self, record: &[u8]) {
+        let Some(mut run) = Run::parse(record) else {
+            return;
+        };
+        let stack = std::mem::take(&mut run.stack);
+        let has_stack = !stack.is_empty();
+        let job = Job {
+            id: self.numbers.next(),
+            pid: run.pid,
+            tid: run.tid,
+            registers: run.registers,
+            stack: Stack::Copy(stack),
+        };
+        let id = job.id;
+        let is_asked = has_stack && self.pool.ask(job);
+        self.rows.ran(run, is_asked.then_some(id));
+    }
+
+    /// The processes run other programs now.
+    pub(crate) fn execed(&self, pids: &[i32]) {
+        pids.iter().for_each(|pid| self.pool.forget(*pid));
+    }
+
+    /// The rings were emptied, of all before this.
+    pub(crate) fn turn(&mut self, until: u64) {
+        self.until = self.until.max(until);
+    }
+
+    /// Moves what is known to the encoder; what is told later is not before the moment returned.
+    pub(crate) fn take(&mut self, encoder: &mut Encoder, desk: &mut Desk) -> u64 {
+        self.rounds
+            .try_iter()
+            .for_each(|round| self.rows.add(round));
+        self.walked
+            .try_iter()
+            .for_each(|walked| self.rows.walked(walked));
+        let mut names = Telling {
+            texts: &self.texts,
+            desk,
+        };
+        let now = clock::monotonic();
+        self.rows.tell(self.until, now, &mut names, encoder);
+        self.rows.limit()
+    }
+
+    /// The spool ends, and the next one begins at that moment.
+    pub(crate) fn end_spool(&mut self, until: u64, encoder: &mut Encoder, desk: &mut Desk) {
+        self.take(encoder, desk);
+        let mut names = Telling {
+            texts: &self.texts,
+            desk,
+        };
+        self.rows.cut(until, &mut names, encoder);
+        self.texts().begin_spool();
+    }
+
+    /// Some looks wait for their stacks.
+    pub(crate) fn has_rounds(&self) -> bool {
+        self.rows.has_rounds()
+    }
+
+    fn texts(&self) -> std::sync::MutexGuard<'_, Texts> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// No more rounds.
+    pub(crate) fn stop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It may wait for its round to be taken.
+            while !thread.is_finished() {
+                self.rounds
+                    .try_iter()
+                    .for_each(|round| self.rows.add(round));
+                thread::sleep(Duration::from_millis(1));
+            }
+            let _ = thread.join();
+        }
+        self.rounds
+            .try_iter()
+            .for_each(|round| self.rows.add(round));
+    }
+}
+
+/// Tells what needs names of it.
+struct Telling<'t> {
+    texts: &'t Mutex<Texts>,
+    desk: &'t mut Desk,
+}
+
+impl Names for Telling<'_> {
+    fn see(&mut self, pid: i32, ts: u64, (kernel, user): (&[u64], &[u64]), is_running: bool) {
+        let is_text = |address: &u64| {
+            (whyslow_model::spool::NO_ADDRESS..whyslow_model::spool::NO_ADDRESS_END)
+                .contains(address)
+        };
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        for number in kernel
+            .iter()
+            .chain(user)
+            .copied()
+            .filter(|number| is_text(number))
+        {
+            texts.tell(number, &mut self.desk.names);
+        }
+        drop(texts);
+        self.desk.see_stack((0, ts), kernel, is_running);
+        let begins_with_call = kernel.is_empty() && is_running;
+        self.desk.see_stack((pid, ts), user, begins_with_call);
+    }
+}
+
+/// Makes rounds.
+struct Maker {
+    shared: Arc<Shared>,
+    pool: Arc<Pool>,
+    numbers: Arc<Numbers>,
+    interval: u64,
+    give: SyncSender<Round>,
+}
+
+impl Maker {
+    fn run(self, mut looker: Looker) {
+        let mut due = clock::monotonic();
+        let mut missed = 0;
+        while !self.shared.is_over.load(Ordering::Relaxed) {
+            due += self.interval;
+            let now = clock::monotonic();
+            if now > due {
+                // Who is late leaves out what is past, and keeps its pace.
+                let late = (now - due) / self.interval;
+                missed += late;
+                due += late * self.interval;
+            }
+            sleep_until(due);
+            let begun = clock::monotonic();
+            let mut found = Vec::new();
+            if looker.round(&mut found).is_err() {
+                missed += 1;
+                continue;
+            }
+            let ended = clock::monotonic();
+            let looks = found.into_iter().map(|look| self.asked(look)).collect();
+            self.pool.tend();
+            let round = Round {
+                begun,
+                ended,
+                looks,
+                missed: std::mem::take(&mut missed),
+            };
+            if self.give.send(round).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The look, with its stack asked for.
+    fn asked(&self, look: Look) -> (Look, Option<u64>) {
+        let Doing::Away(_, Away::Told(place)) = &look.doing else {
+            return (look, None);
+        };
+        let Some(registers) = place.registers else {
+            return (look, None);
+        };
+        let job = Job {
+            id: self.numbers.next(),
+            pid: look.pid,
+            tid: look.tid,
+            registers,
+            stack: Stack::There(Since {
+                runs: place.runs,
+                switches: look.switches,
+            }),
+        };
+        let id = job.id;
+        let is_asked = self.pool.ask(job);
+        (look, is_asked.then_some(id))
+    }
+}
+
+fn sleep_until(moment: u64) {
+    let time = Timespec {
+        tv_sec: (moment / 1_000_000_000) as i64,
+        tv_nsec: (moment % 1_000_000_000) as _,
+    };
+    // Who is woken early is early.
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &time);
+}
+
+/// Whose threads are looked at, where the kernel does not choose them.
+struct Targets {
+    /// All processes if there is none.
+    map: Option<MapHandle>,
+}
+
+impl Targets {
+    fn pids(&self) -> Option<BTreeSet<i32>> {
+        let map = self.map.as_ref()?;
+        let pid = |key: Vec<u8>| Some(i32::from_ne_bytes(key.try_into().ok()?));
+        Some(map.keys().filter_map(pid).collect())
+    }
+}
+
+fn targets(skeleton: &RecorderSkel<'_>, options: &Options) -> io::Result<Targets> {
+    let handle = || MapHandle::try_from(&skeleton.maps.targets).map_err(io::Error::other);
+    let map = options.only_pids.then(handle).transpose()?;
+    Ok(Targets { map })
+}

@@ -1,0 +1,345 @@
+//! Looks become rows: what a thread did from one moment to another, with its stack.
+//!
+//! A look stands for the time since the one before. Where the thread was off the CPU at both and has
+//! not run in between, nothing can have changed: that is one row, however many looks it lasts. The
+//! stack of a thread that runs is the one that its CPU's clock took nearest to the look.
+
+use std::collections::{HashMap, VecDeque};
+
+use whyslow_model::spool::{COMPAT, Encoder, Kind, Switch, WallEnd, WallRecord};
+
+use super::look::{Away, Doing, Look, Run};
+use super::unwind::{End, Walked};
+
+/// A row is not longer, so that what is cut off or kept for a while only is told, too.
+const ROW_MAX_NS: u64 = 2_000_000_000;
+/// A round waits no longer for its stacks.
+const WAIT_MAX_NS: u64 = 500_000_000;
+/// Rounds that wait for theirs; then the first does no longer.
+const ROUNDS_MAX: usize = 256;
+/// Stacks that nobody has asked for yet.
+const WALKED_MAX: usize = 1 << 15;
+
+/// Looks at all threads, one after another.
+#[derive(Debug)]
+pub(super) struct Round {
+    pub(super) begun: u64,
+    pub(super) ended: u64,
+    /// With the number of the job of its stack.
+    pub(super) looks: Vec<(Look, Option<u64>)>,
+    /// Rounds that were due before it, and not made.
+    pub(super) missed: u64,
+}
+
+/// A stack, and how its thread came there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stack {
+    kernel: Vec<u64>,
+    user: Vec<u64>,
+    end: WallEnd,
+    nr: i32,
+    is_compat: bool,
+    cpu: Option<u16>,
+}
+
+/// A thread, and the row that goes on.
+#[derive(Debug)]
+struct Thread {
+    pid: i32,
+    round: u64,
+    switches: u64,
+    since: u64,
+    last: u64,
+    state: u32,
+    credits: u32,
+    stack: Stack,
+}
+
+/// A thread that ran, with its stack as soon as that was walked.
+#[derive(Debug)]
+struct Ran {
+    run: Run,
+    job: Option<u64>,
+}
+
+/// Who is told of addresses that need names.
+pub(super) trait Names {
+    fn see(&mut self, pid: i32, ts: u64, stack: (&[u64], &[u64]), is_running: bool);
+}
+
+#[derive(Debug)]
+pub(super) struct Rows {
+    interval: u64,
+    threads: HashMap<i32, Thread>,
+    rounds: VecDeque<Round>,
+    /// By thread, in order of time.
+    ran: HashMap<i32, VecDeque<Ran>>,
+    walked: HashMap<u64, Walked>,
+    number: u64,
+    /// Nothing is told of before: the spool begins then.
+    floor: u64,
+    /// Up to when rows are told.
+    until: u64,
+}
+
+impl Rows {
+    pub(super) fn new(interval: u64) -> Self {
+        Self {
+            interval,
+            threads: HashMap::new(),
+            rounds: VecDeque::new(),
+            ran: HashMap::new(),
+            walked: HashMap::new(),
+            number: 0,
+            floor: 0,
+            until: 0,
+        }
+    }
+
+    pub(super) fn add(&mut self, round: Round) {
+        self.rounds.push_back(round);
+    }
+
+    pub(super) fn ran(&mut self, run: Run, job: Option<u64>) {
+        let of = self.ran.entry(run.tid).or_default();
+        of.push_back(Ran { run, job });
+    }
+
+    pub(super) fn walked(&mut self, walked: Walked) {
+        let newest = walked.id;
+        self.walked.insert(walked.id, walked);
+        if self.walked.len() > WALKED_MAX {
+            // They came too late, for rounds that did not wait.
+            self.walked
+                .retain(|id, _| id.saturating_add(WALKED_MAX as u64) > newest);
+        }
+    }
+
+    pub(super) fn has_rounds(&self) -> bool {
+        !self.rounds.is_empty()
+    }
+
+    /// What is told later is not before.
+    pub(super) fn limit(&self) -> u64 {
+        self.until
+    }
+
+    /// Rows of the rounds that have all they need. `until`: all that ran before is known.
+    pub(super) fn tell(&mut self, until: u64, now: u64, names: &mut dyn Names, to: &mut Encoder) {
+        while let Some(round) = self.rounds.front() {
+            let is_late = now.saturating_sub(round.ended) >= WAIT_MAX_NS;
+            let is_whole = self.has_all(round, until);
+            if !is_whole && !is_late && self.rounds.len() <= ROUNDS_MAX {
+                break;
+            }
+            if let Some(round) = self.rounds.pop_front() {
+                self.round(round, names, to);
+            }
+        }
+    }
+
+    /// The spool ends: what goes on is cut, and what waits does no longer.
+    pub(super) fn cut(&mut self, floor: u64, names: &mut dyn Names, to: &mut Encoder) {
+        while let Some(round) = self.rounds.pop_front() {
+            self.round(round, names, to);
+        }
+        for (tid, thread) in &mut self.threads {
+            put(*tid, thread, self.floor, to);
+            thread.since = thread.last;
+            thread.credits = 0;
+        }
+        self.floor = self.floor.max(floor);
+        self.until = self.until.max(floor);
+    }
+
+    fn has_all(&self, round: &Round, until: u64) -> bool {
+        let is_there = |job: Option<u64>| job.is_none_or(|job| self.walked.contains_key(&job));
+        let is_known = round.ended.saturating_add(self.interval) <= until;
+        let mut looks = round.looks.iter();
+        looks.all(|(look, job)| match look.doing {
+            Doing::Runs | Doing::MayRun => {
+                let near = self.nearest(look);
+                is_known && near.is_none_or(|(_, ran)| is_there(ran.job))
+            }
+            Doing::Away(..) => is_there(*job),
+        })
+    }
+
+    /// Where it ran as near to the look as can be: its place in what is kept.
+    fn nearest(&self, look: &Look) -> Option<(usize, &Ran)> {
+        let ran = self.ran.get(&look.tid)?.iter().enumerate();
+        let near = ran.filter(|(_, ran)| ran.run.ts.abs_diff(look.ts) <= self.interval);
+        near.min_by_key(|(_, ran)| ran.run.ts.abs_diff(look.ts))
+    }
+
+    fn round(&mut self, round: Round, names: &mut dyn Names, to: &mut Encoder) {
+        self.number += 1;
+        for (look, job) in round.looks {
+            let stack = self.stack(&look, job);
+            self.look(&look, stack, names, to);
+        }
+        let (number, floor) = (self.number, self.floor);
+        self.threads.retain(|tid, thread| {
+            let is_there = thread.round == number;
+            if !is_there {
+                put(*tid, thread, floor, to);
+            }
+            is_there
+        });
+        let old = round.begun.saturating_sub(2 * self.interval);
+        self.ran.retain(|_, of| {
+            while let Some(ran) = of.pop_front_if(|ran| ran.run.ts < old) {
+                ran.job.and_then(|job| self.walked.remove(&job));
+            }
+            !of.is_empty()
+        });
+        self.until = self.until.max(round.begun);
+        to.begin(Kind::Round, round.ended.max(self.floor), (0, 0))
+            .u64(round.begun)
+            .u32(number as u32)
+            .u32(u32::try_from(round.missed).unwrap_or(u32::MAX))
+            .end();
+    }
+
+    /// Nothing if it is that of the look before.
+    fn stack(&mut self, look: &Look, job: Option<u64>) -> Option<Stack> {
+        match &look.doing {
+            Doing::Away(_, Away::Same) => None,
+            Doing::Away(_, Away::Told(place)) => {
+                let walked = job.map(|job| self.walked.remove(&job));
+                let (user, end) = user(walked, place.registers.is_some());
+                Some(Stack {
+                    kernel: place.kernel.clone(),
+                    user,
+                    end,
+                    nr: place.nr,
+                    is_compat: place.is_compat,
+                    cpu: None,
+                })
+            }
+            Doing::Runs | Doing::MayRun => {
+                let near = self.nearest(look).map(|(at, ran)| (at, ran.job));
+                let of = self.ran.get_mut(&look.tid);
+                let ran = near.and_then(|(at, _)| of?.remove(at));
+                let Some(Ran { run, job }) = ran else {
+                    return Some(Stack {
+                        kernel: Vec::new(),
+                        user: Vec::new(),
+                        end: WallEnd::Unread,
+                        nr: -1,
+                        is_compat: false,
+                        cpu: None,
+                    });
+                };
+                let walked = job.map(|job| self.walked.remove(&job));
+                let (user, end) = user(walked, run.registers.ip != 0);
+                Some(Stack {
+                    kernel: run.kernel,
+                    user,
+                    end,
+                    nr: run.nr,
+                    is_compat: run.is_compat,
+                    cpu: Some(run.cpu),
+                })
+            }
+        }
+    }
+
+    fn look(&mut self, look: &Look, stack: Option<Stack>, names: &mut dyn Names, to: &mut Encoder) {
+        let state = match look.doing {
+            Doing::Runs => WallRecord::ON_CPU,
+            // What no clock met did not run, or not for long.
+            Doing::MayRun if stack.as_ref().is_some_and(|stack| stack.cpu.is_none()) => {
+                Switch::PREEMPTED
+            }
+            Doing::MayRun => WallRecord::ON_CPU,
+            Doing::Away(0, _) => Switch::PREEMPTED,
+            Doing::Away(state, _) => state,
+        };
+        let known = self.threads.get_mut(&look.tid);
+        // A number that is used again begins to count anew.
+        let known =
+            known.filter(|thread| thread.pid == look.pid && thread.switches <= look.switches);
+        if let Some(thread) = known {
+            let may_run = matches!(look.doing, Doing::Runs | Doing::MayRun);
+            let has_run = thread.switches != look.switches || may_run;
+            let is_same = !has_run && thread.state == state && stack.is_none();
+            let is_long = look.ts.saturating_sub(thread.since) >= ROW_MAX_NS;
+            thread.round = self.number;
+            thread.switches = look.switches;
+            if is_same && !is_long {
+                thread.last = look.ts;
+                thread.credits += 1;
+                return;
+            }
+            put(look.tid, thread, self.floor, to);
+            thread.since = thread.last;
+            thread.last = look.ts;
+            thread.state = state;
+            thread.credits = 1;
+            if let Some(stack) = stack {
+                thread.stack = stack;
+            }
+        } else if let Some(stack) = stack {
+            let thread = Thread {
+                pid: look.pid,
+                round: self.number,
+                switches: look.switches,
+                since: look.ts.saturating_sub(self.interval).max(self.floor),
+                last: look.ts,
+                state,
+                credits: 1,
+                stack,
+            };
+            if let Some(gone) = self.threads.insert(look.tid, thread) {
+                put(look.tid, &gone, self.floor, to);
+            }
+        }
+        if let Some(thread) = self.threads.get(&look.tid) {
+            let stack = &thread.stack;
+            let is_running = state == WallRecord::ON_CPU;
+            let addresses = (stack.kernel.as_slice(), stack.user.as_slice());
+            names.see(thread.pid, look.ts, addresses, is_running);
+        }
+    }
+}
+
+fn user(walked: Option<Option<Walked>>, has_any: bool) -> (Vec<u64>, WallEnd) {
+    match walked {
+        Some(Some(walked)) => {
+            let end = match walked.end {
+                End::Whole => WallEnd::Whole,
+                End::Cut => WallEnd::Cut,
+                End::Torn => WallEnd::Torn,
+                End::Unread => WallEnd::Unread,
+            };
+            (walked.frames, end)
+        }
+        _ if has_any => (Vec::new(), WallEnd::Unread),
+        _ => (Vec::new(), WallEnd::None),
+    }
+}
+
+fn put(tid: i32, thread: &Thread, floor: u64, to: &mut Encoder) {
+    if thread.credits == 0 {
+        return;
+    }
+    let stack = &thread.stack;
+    let flags = if stack.is_compat { COMPAT } else { 0 };
+    let place = (stack.cpu.unwrap_or(0), flags);
+    let record = to.begin_on(Kind::Wall, thread.last.max(floor), (thread.pid, tid), place);
+    record
+        .u64(thread.since)
+        .u32(thread.state)
+        .u32(thread.credits)
+        .u32(stack.nr as u32)
+        .u16(stack.end as u16)
+        .u16(u16::from(stack.cpu.is_some()))
+        .u16(stack.kernel.len() as u16)
+        .u16(stack.user.len() as u16)
+        .u32(0);
+    for address in stack.kernel.iter().chain(&stack.user) {
+        record.u64(*address);
+    }
+    record.end();
+}

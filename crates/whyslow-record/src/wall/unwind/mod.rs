@@ -1,0 +1,285 @@
+//! Frames of programs, walked from outside: by registers, a copy of the stack, and what compilers left
+//! for exceptions (`.eh_frame`); where there is none of that, by frame pointers.
+//!
+//! To read the memory of a process may take as long as somebody changes its mappings, so threads of
+//! their own do, and nobody waits for them. Who hangs in a process keeps nothing else waiting: others
+//! go on, and that process has no frames until the first comes back.
+
+mod memory;
+mod program;
+mod tables;
+
+use std::collections::VecDeque;
+use std::fs;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use memory::Memory;
+use program::Programs;
+use tables::Tables;
+
+use super::managed::Walkers;
+
+/// Threads that read.
+const READERS_MAX: usize = 4;
+/// Whoever takes longer for one stack hangs.
+const HANGS: Duration = Duration::from_millis(30);
+/// Stacks that may wait to be read; there is no use in reading them much later.
+const JOBS_MAX: usize = 4096;
+
+/// What is needed of a thread's registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::wall) struct Registers {
+    pub(in crate::wall) ip: u64,
+    pub(in crate::wall) sp: u64,
+    /// Not told by `/proc`.
+    pub(in crate::wall) bp: Option<u64>,
+    pub(in crate::wall) lr: u64,
+}
+
+/// A stack to be walked.
+#[derive(Debug)]
+pub(in crate::wall) struct Job {
+    pub(in crate::wall) id: u64,
+    pub(in crate::wall) pid: i32,
+    pub(in crate::wall) tid: i32,
+    pub(in crate::wall) registers: Registers,
+    pub(in crate::wall) stack: Stack,
+}
+
+#[derive(Debug)]
+pub(in crate::wall) enum Stack {
+    /// To be read; it counts if the thread has not come to a CPU since.
+    There(Since),
+    /// A copy, from the stack pointer on.
+    Copy(Vec<u8>),
+}
+
+/// By what it is known whether a thread has run.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::wall) struct Since {
+    /// Times it came to a CPU; 0 where that is not counted.
+    pub(in crate::wall) runs: u64,
+    /// Times it left one.
+    pub(in crate::wall) switches: u64,
+}
+
+/// How far a stack could be followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::wall) enum End {
+    /// To where it begins.
+    Whole,
+    /// Not so far.
+    Cut,
+    /// The thread ran while it was read: nothing of it counts.
+    Torn,
+    /// It could not be read, or not in time.
+    Unread,
+}
+
+#[derive(Debug)]
+pub(in crate::wall) struct Walked {
+    pub(in crate::wall) id: u64,
+    /// Innermost first; see [`super::managed`] for those that are no addresses.
+    pub(in crate::wall) frames: Vec<u64>,
+    pub(in crate::wall) end: End,
+}
+
+/// Threads that walk stacks. They end when this is dropped, unless they hang.
+pub(in crate::wall) struct Pool {
+    shared: Arc<Shared>,
+    walked: Sender<Walked>,
+    walkers: Walkers,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    comes: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    /// By reader: what it is at, and since when.
+    at: Vec<Option<(i32, Instant)>>,
+    /// Processes that run another program since: a number for each time, by reader.
+    execed: Vec<VecDeque<i32>>,
+    is_over: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pool {
+    pub(in crate::wall) fn start(walked: Sender<Walked>, walkers: Walkers) -> Self {
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            comes: Condvar::new(),
+        });
+        let pool = Self {
+            shared,
+            walked,
+            walkers,
+        };
+        pool.add_reader();
+        pool
+    }
+
+    fn add_reader(&self) {
+        let number = {
+            let mut state = self.shared.lock();
+            state.at.push(None);
+            state.execed.push(VecDeque::new());
+            state.at.len() - 1
+        };
+        let (shared, walked) = (Arc::clone(&self.shared), self.walked.clone());
+        let walkers = self.walkers.clone();
+        let named = thread::Builder::new().name("stacks".into());
+        // Where no thread can be had others do its work, or nobody.
+        let _ = named.spawn(move || read(number, &shared, &walked, &walkers));
+    }
+
+    /// Has a stack walked; false if too many wait.
+    pub(in crate::wall) fn ask(&self, job: Job) -> bool {
+        let mut state = self.shared.lock();
+        if state.jobs.len() >= JOBS_MAX {
+            return false;
+        }
+        state.jobs.push_back(job);
+        drop(state);
+        self.shared.comes.notify_one();
+        true
+    }
+
+    /// What was known of the process is of another program.
+    pub(in crate::wall) fn forget(&self, pid: i32) {
+        let mut state = self.shared.lock();
+        state.execed.iter_mut().for_each(|of| of.push_back(pid));
+    }
+
+    /// Somebody else reads where all hang.
+    pub(in crate::wall) fn tend(&self) {
+        let state = self.shared.lock();
+        let hangs =
+            |at: &Option<(i32, Instant)>| at.is_some_and(|(_, since)| since.elapsed() >= HANGS);
+        let is_stuck = !state.jobs.is_empty() && state.at.iter().all(hangs);
+        let may_add = state.at.len() < READERS_MAX;
+        drop(state);
+        if is_stuck && may_add {
+            self.add_reader();
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.comes.notify_all();
+    }
+}
+
+fn read(number: usize, shared: &Shared, walked: &Sender<Walked>, walkers: &Walkers) {
+    let mut reader = Reader {
+        programs: Programs::default(),
+        tables: Tables::default(),
+        walkers: walkers.clone(),
+    };
+    loop {
+        let mut state = shared.lock();
+        state.at[number] = None;
+        let job = loop {
+            if state.is_over {
+                return;
+            }
+            if let Some(job) = state.jobs.pop_front() {
+                break job;
+            }
+            let waited = shared.comes.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        };
+        for pid in state.execed[number].drain(..) {
+            reader.programs.forget(pid);
+        }
+        let mut others = state.at.iter().flatten();
+        let is_hanging = others.any(|(pid, since)| *pid == job.pid && since.elapsed() >= HANGS);
+        if !is_hanging {
+            state.at[number] = Some((job.pid, Instant::now()));
+        }
+        drop(state);
+        let (frames, end) = if is_hanging {
+            (Vec::new(), End::Unread)
+        } else {
+            reader.walk(&job)
+        };
+        let id = job.id;
+        if walked.send(Walked { id, frames, end }).is_err() {
+            return;
+        }
+    }
+}
+
+struct Reader {
+    programs: Programs,
+    tables: Tables,
+    walkers: Walkers,
+}
+
+impl Reader {
+    fn walk(&mut self, job: &Job) -> (Vec<u64>, End) {
+        let program = self.programs.of(job.pid);
+        let registers = &job.registers;
+        match &job.stack {
+            Stack::Copy(bytes) => {
+                let mut memory = Memory::copied(registers.sp, bytes);
+                let (frames, end) = program.walk(registers, &mut memory, &mut self.tables);
+                (self.walkers.merge(job.pid, job.tid, frames), end)
+            }
+            Stack::There(since) => {
+                let mut memory = Memory::of(job.pid, registers.sp);
+                if !memory.is_there() {
+                    return (Vec::new(), End::Unread);
+                }
+                let (frames, end) = program.walk(registers, &mut memory, &mut self.tables);
+                let frames = self.walkers.merge(job.pid, job.tid, frames);
+                match since.has_run(job.pid, job.tid) {
+                    Some(false) => (frames, end),
+                    Some(true) => (Vec::new(), End::Torn),
+                    None => (Vec::new(), End::Unread),
+                }
+            }
+        }
+    }
+}
+
+impl Since {
+    /// Whether the thread came to a CPU; nothing if it is gone.
+    fn has_run(&self, pid: i32, tid: i32) -> Option<bool> {
+        let folder = format!("/proc/{pid}/task/{tid}");
+        if self.runs > 0 {
+            let now = runs(&fs::read(format!("{folder}/schedstat")).ok()?);
+            return Some(now != Some(self.runs));
+        }
+        let status = fs::read_to_string(format!("{folder}/status")).ok()?;
+        let number = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim_start_matches(':').trim().parse::<u64>().ok()
+        };
+        let switches = number("voluntary_ctxt_switches")? + number("nonvoluntary_ctxt_switches")?;
+        let runs = status.lines().any(|line| line.starts_with("State:\tR"));
+        Some(switches != self.switches || runs)
+    }
+}
+
+/// How often a thread came to a CPU: the last number of its `schedstat`.
+pub(in crate::wall) fn runs(schedstat: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(schedstat).ok()?;
+    text.split_ascii_whitespace().nth(2)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

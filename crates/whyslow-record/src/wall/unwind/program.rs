@@ -1,0 +1,176 @@
+//! A program that runs: what is where in its memory, and how to get from a function to its caller.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+#[cfg(target_arch = "aarch64")]
+use framehop::aarch64::{
+    CacheAarch64 as Cache, UnwindRegsAarch64 as Regs, UnwinderAarch64 as Native,
+};
+#[cfg(target_arch = "x86_64")]
+use framehop::x86_64::{CacheX86_64 as Cache, UnwindRegsX86_64 as Regs, UnwinderX86_64 as Native};
+use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
+
+use super::memory::Memory;
+use super::tables::{Bytes, Table, Tables};
+use super::{End, Registers};
+use crate::maps::{Code, Maps};
+
+/// Programs that are known; then all are forgotten.
+const PROGRAMS_MAX: usize = 512;
+/// Files with code that a program may have.
+const MODULES_MAX: usize = 4096;
+/// A program that runs what it had not mapped is looked at again so often.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// As many as the kernel gives of its own.
+const FRAMES_MAX: usize = 127;
+
+#[derive(Default)]
+pub(super) struct Programs {
+    known: HashMap<i32, Program>,
+}
+
+impl Programs {
+    pub(super) fn of(&mut self, pid: i32) -> &mut Program {
+        if self.known.len() >= PROGRAMS_MAX && !self.known.contains_key(&pid) {
+            self.known.clear();
+        }
+        self.known.entry(pid).or_insert_with(|| Program::new(pid))
+    }
+
+    pub(super) fn forget(&mut self, pid: i32) {
+        self.known.remove(&pid);
+    }
+}
+
+pub(super) struct Program {
+    pid: i32,
+    maps: Maps,
+    looked: Option<Instant>,
+    unwinder: Native<Bytes>,
+    cache: Box<Cache>,
+    /// Where modules begin, and that of their files.
+    added: HashMap<u64, (u64, u64)>,
+}
+
+impl Program {
+    fn new(pid: i32) -> Self {
+        Self {
+            pid,
+            maps: Maps::default(),
+            looked: None,
+            unwinder: Native::new(),
+            cache: Box::new(Cache::new()),
+            added: HashMap::new(),
+        }
+    }
+
+    /// Addresses of the functions that called each other, innermost first.
+    pub(super) fn walk(
+        &mut self,
+        registers: &Registers,
+        memory: &mut Memory,
+        tables: &mut Tables,
+    ) -> (Vec<u64>, End) {
+        self.know(registers.ip, tables);
+        let (mut frames, mut end) = self.walk_once(registers, memory);
+        // A library that was loaded since is in the middle of it.
+        let unknown = frames.iter().find(|ip| self.maps.code_at(**ip).is_none());
+        if let Some(unknown) = unknown.copied()
+            && end == End::Cut
+            && self.know(unknown, tables)
+        {
+            (frames, end) = self.walk_once(registers, memory);
+        }
+        (frames, end)
+    }
+
+    fn walk_once(&mut self, registers: &Registers, memory: &mut Memory) -> (Vec<u64>, End) {
+        let mut read = |address| memory.at(address).ok_or(());
+        let regs = native(registers);
+        let mut callers = self
+            .unwinder
+            .iter_frames(registers.ip, regs, &mut self.cache, &mut read);
+        let mut frames = Vec::new();
+        loop {
+            match callers.next() {
+                Ok(Some(frame)) if frames.len() < FRAMES_MAX => frames.push(frame.address()),
+                Ok(None) => break (frames, End::Whole),
+                Ok(Some(_)) | Err(_) => break (frames, End::Cut),
+            }
+        }
+    }
+
+    /// Looks at what is mapped if this place is not known; tells whether it is new.
+    fn know(&mut self, address: u64, tables: &mut Tables) -> bool {
+        let is_known = self.maps.code_at(address).is_some();
+        let is_early = self.looked.is_some_and(|at| at.elapsed() < LOOK_AGAIN);
+        if is_known || is_early {
+            return false;
+        }
+        self.looked = Some(Instant::now());
+        self.maps = Maps::of(self.pid);
+        let mut added = HashMap::new();
+        for code in self.maps.code().take(MODULES_MAX) {
+            let begin = code.range.start;
+            let what = (code.range.end, code.inode);
+            if self.added.remove(&begin) == Some(what) {
+                added.insert(begin, what);
+                continue;
+            }
+            self.unwinder.remove_module(begin);
+            if let Some(module) = module(self.pid, &code, tables) {
+                self.unwinder.add_module(module);
+                added.insert(begin, what);
+            }
+        }
+        for gone in self.added.keys() {
+            if !added.contains_key(gone) {
+                self.unwinder.remove_module(*gone);
+            }
+        }
+        self.added = added;
+        self.maps.code_at(address).is_some()
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn native(registers: &Registers) -> Regs {
+    Regs::new(registers.ip, registers.sp, registers.bp.unwrap_or(0))
+}
+
+#[cfg(target_arch = "aarch64")]
+fn native(registers: &Registers) -> Regs {
+    Regs::new(registers.lr, registers.sp, registers.bp.unwrap_or(0))
+}
+
+fn module(pid: i32, code: &Code<'_>, tables: &mut Tables) -> Option<Module<Bytes>> {
+    if code.inode == 0 {
+        return None;
+    }
+    let range = format!("{:x}-{:x}", code.range.start, code.range.end);
+    let table = tables.of((code.inode, code.path.to_vec()), (pid, &range))?;
+    let base = table.at.base(code.range.start, code.offset)?;
+    Some(Module::new(
+        String::new(),
+        code.range.clone(),
+        base,
+        sections(&table),
+    ))
+}
+
+fn sections(table: &Table) -> ExplicitModuleSectionInfo<Bytes> {
+    let range = |address: u64, size: u64| address..address.saturating_add(size);
+    let (frames, header) = (&table.at.frames, &table.at.header);
+    let has_header = table.header.is_some();
+    ExplicitModuleSectionInfo {
+        base_svma: 0,
+        eh_frame_svma: Some(range(frames.address, frames.size)),
+        eh_frame: Some(table.frames.clone()),
+        eh_frame_hdr_svma: header
+            .filter(|_| has_header)
+            .map(|header| range(header.address, header.size)),
+        eh_frame_hdr: table.header.clone(),
+        ..Default::default()
+    }
+}

@@ -1,0 +1,85 @@
+//! What compilers left in files for exceptions: by it a caller is found.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::libraries::elf::{self, CallFrames};
+
+/// Tables of so many bytes together; then all are forgotten. A file that has more by itself has none.
+const BYTES_MAX: usize = 24 << 20;
+const FILE_BYTES_MAX: u64 = 16 << 20;
+/// Files that have no table are many.
+const FILES_MAX: usize = 4096;
+
+/// Bytes that several programs share.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bytes(Arc<Vec<u8>>);
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Tables of a file, and where in memory they and its code want to be.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    pub(super) frames: Bytes,
+    pub(super) header: Option<Bytes>,
+    pub(super) at: CallFrames,
+}
+
+/// A file, by its number and path.
+pub(super) type FileKey = (u64, Vec<u8>);
+
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    known: HashMap<FileKey, Option<Arc<Table>>>,
+    bytes: usize,
+}
+
+impl Tables {
+    /// That of a file which is mapped by a process, at this range of addresses.
+    pub(super) fn of(&mut self, key: FileKey, (pid, range): (i32, &str)) -> Option<Arc<Table>> {
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        let table = read(pid, range);
+        let bytes = table.as_ref().map_or(0, |table| {
+            table.frames.len() + table.header.as_deref().map_or(0, <[u8]>::len)
+        });
+        if self.bytes + bytes > BYTES_MAX || self.known.len() >= FILES_MAX {
+            // Programs that use them keep them.
+            self.known.clear();
+            self.bytes = 0;
+        }
+        self.bytes += bytes;
+        let table = table.map(Arc::new);
+        self.known.insert(key, table.clone());
+        table
+    }
+}
+
+fn read(pid: i32, range: &str) -> Option<Table> {
+    let file = File::open(format!("/proc/{pid}/map_files/{range}")).ok()?;
+    let at = elf::call_frames(&file).ok()??;
+    let bytes = |size: u64, offset: u64| {
+        if size > FILE_BYTES_MAX {
+            return None;
+        }
+        let mut bytes = vec![0; size as usize];
+        let read = elf::read_up_to(&file, offset, &mut bytes).ok()?;
+        (read == bytes.len()).then(|| Bytes(Arc::new(bytes)))
+    };
+    Some(Table {
+        frames: bytes(at.frames.size, at.frames.offset)?,
+        header: at
+            .header
+            .and_then(|header| bytes(header.size, header.offset)),
+        at,
+    })
+}

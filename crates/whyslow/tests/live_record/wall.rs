@@ -1,0 +1,174 @@
+//! `record --stacks wall:…`: what every thread did, of a program whose threads do one thing each,
+//! against what the scheduler's own events say of the same time.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::common::Place;
+use super::{can_record, no_floods, rows, skip};
+
+/// The program, built as distributions do: without frame pointers.
+fn program(place: &Place, name: &str) -> Option<PathBuf> {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live_record/wall.c");
+    let path = place.join(name);
+    let made = Command::new("cc")
+        .args(["-O2", "-fno-optimize-sibling-calls", "-pthread", "-o"])
+        .arg(&path)
+        .arg(source)
+        .status();
+    if !made.is_ok_and(|status| status.success()) {
+        skip("no C compiler");
+        return None;
+    }
+    Some(path)
+}
+
+fn record(place: &Place, options: &[&str], program: &PathBuf, args: &[&str]) {
+    let done = place
+        .whyslow()
+        .args(["-q", "record", "--force", "-o", "rec.wsl"])
+        .args(options)
+        .arg("--")
+        .arg(program)
+        .args(args)
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{said}");
+}
+
+fn text<'r>(row: &'r Value, column: &str) -> &'r str {
+    row[column].as_str().unwrap_or_default()
+}
+
+fn int(row: &Value, column: &str) -> i64 {
+    row[column].as_i64().unwrap_or_default()
+}
+
+/// Names of threads, with the call that each is in, its state and its function.
+const WAITS: [(&str, &str, &str); 4] = [
+    ("w-sleeps", "clock_nanosleep", "sleeps"),
+    ("w-polls", "poll", "polls"),
+    ("w-reads", "read", "reads"),
+    ("w-waits", "futex", "waits"),
+];
+
+/// Wall rows of a thread, without the time in which it came there.
+fn settled(place: &Place, name: &str) -> Vec<Value> {
+    let log = ["stacks", "log", "rec.wsl", "--op", "wall", "--comm", name];
+    let mut found = rows(place, &log);
+    let begin = found.iter().map(|row| int(row, "ts_ns")).min();
+    let begin = begin.unwrap_or_default() + 200_000_000;
+    found.retain(|row| int(row, "ts_ns") >= begin);
+    found
+}
+
+/// Functions of the stacks of a thread, innermost first.
+fn functions(place: &Place, name: &str) -> Vec<String> {
+    let stacks = ["stacks", "rec.wsl", "--op", "wall", "--comm", name];
+    let found = rows(place, &stacks);
+    found
+        .iter()
+        .map(|row| text(row, "function").to_owned())
+        .collect()
+}
+
+fn check(options: &[&str]) {
+    if !can_record() {
+        return;
+    }
+    let _quiet = no_floods();
+    let place = Place::new();
+    let Some(program) = program(&place, "walls") else {
+        return;
+    };
+    let options = [&["--stacks", "wall:10ms"][..], options].concat();
+    record(&place, &options, &program, &["4"]);
+    for (name, call, function) in WAITS {
+        let found = settled(&place, name);
+        let time = |rows: &mut dyn Iterator<Item = &Value>| -> i64 {
+            rows.map(|row| int(row, "dur_ns")).sum()
+        };
+        let all = time(&mut found.iter());
+        assert!(all > 2_000_000_000, "{name}: {found:?}");
+        let is_right =
+            |row: &&Value| text(row, "state") == "sleeping" && text(row, "syscall") == call;
+        let right = time(&mut found.iter().filter(is_right));
+        assert!(
+            right * 100 >= all * 99,
+            "{name}: {right} of {all}: {found:?}"
+        );
+        // Idle threads cost no row a look.
+        let credits: i64 = found.iter().map(|row| int(row, "credits")).sum();
+        assert!(
+            found.len() as i64 * 10 < credits,
+            "{name}: {credits} {found:?}"
+        );
+        let stack = functions(&place, name);
+        let has = |wanted: &str| stack.iter().any(|function| function == wanted);
+        assert!(
+            has(function) && has("outer") && has("thread"),
+            "{name}: {stack:?}"
+        );
+    }
+    let spins = settled(&place, "w-spins");
+    let may_run = |row: &&Value| matches!(text(row, "state"), "running" | "runnable");
+    let right = spins.iter().filter(may_run).count();
+    assert!(right * 100 >= spins.len() * 99 && right > 50, "{spins:?}");
+    let stack = functions(&place, "w-spins");
+    assert!(
+        stack.iter().any(|function| function == "spins"),
+        "{stack:?}"
+    );
+}
+
+#[test]
+fn each_thread_is_where_it_says() {
+    check(&[]);
+}
+
+#[test]
+fn each_thread_is_where_it_says_by_files_of_proc() {
+    check(&["--refuse", "iterator"]);
+}
+
+/// States of wall rows against segments of the scheduler, away from their borders.
+#[test]
+fn states_are_those_that_the_scheduler_tells() {
+    const EDGE: i64 = 1_000_000;
+    if !can_record() {
+        return;
+    }
+    let _quiet = no_floods();
+    let place = Place::new();
+    let Some(program) = program(&place, "walls") else {
+        return;
+    };
+    record(
+        &place,
+        &["--stacks", "wall:10ms", "--what", "sched"],
+        &program,
+        &["3"],
+    );
+    let (mut same, mut all) = (0, 0);
+    for name in ["w-sleeps", "w-polls", "w-reads", "w-waits", "w-spins"] {
+        let log = ["states", "log", "rec.wsl", "--comm", name];
+        let states = rows(&place, &log);
+        for row in settled(&place, name) {
+            // A look is made at the end of its row.
+            let at = int(&row, "ts_end_ns");
+            let holds = |state: &&Value| {
+                let (begin, dur) = (int(state, "ts_ns"), int(state, "dur_ns"));
+                begin + EDGE <= at && at + EDGE <= begin + dur
+            };
+            if let Some(state) = states.iter().find(holds) {
+                all += 1;
+                same += i32::from(text(state, "state") == text(&row, "state"));
+            }
+        }
+    }
+    assert!(all > 100, "{all}");
+    assert!(same * 100 >= all * 99, "{same} of {all}");
+}
