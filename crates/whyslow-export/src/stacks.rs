@@ -368,20 +368,19 @@ pub(crate) fn each_sum(
     let asked = counting.asked(Kind::Stacks, question.weight.kinds());
     let (header, sums) = sum_stacks(tables, &asked, &counting)?;
     let mut gaps = gaps.into_iter().peekable();
-    let mut one = |gap: &GapSample, lives: &mut LivesOf| {
-        lives.add(&gap.sample());
-        each(&gap.sample(), 1);
+    let mut each = |sample: &Sample<'_>, (count, end): (i64, Ns)| {
+        lives.add_until(sample, end);
+        each(sample, count);
     };
     for sum in &sums {
         let begin = sum.first.max(counting.window.begin);
         while let Some(gap) = gaps.next_if(|gap| gap.begin <= begin) {
-            one(&gap, &mut lives);
+            each(&gap.sample(), (1, gap.end()));
         }
-        let sample = of_sum(sum, begin);
-        lives.add_until(&sample, sum.last.min(counting.window.end));
-        each(&sample, sum.count);
+        let end = sum.last.min(counting.window.end);
+        each(&of_sum(sum, begin), (sum.count, end));
     }
-    gaps.for_each(|gap| one(&gap, &mut lives));
+    gaps.for_each(|gap| each(&gap.sample(), (1, gap.end())));
     Ok(about(tables, header, lives.sum()))
 }
 
@@ -421,7 +420,7 @@ impl Stops {
     fn of(gaps: &[GapSample]) -> Self {
         let mut spans: Vec<(Ns, Ns)> = Vec::new();
         for gap in gaps {
-            let end = gap.begin.saturating_add(gap.dur);
+            let end = gap.end();
             match spans.last_mut() {
                 Some(last) if gap.begin <= last.1 => last.1 = last.1.max(end),
                 _ => spans.push((gap.begin, end)),
@@ -464,10 +463,13 @@ impl Stops {
     }
 }
 
+/// A thread by process and number.
+type ThreadOf = (Option<i64>, Option<i64>);
+
 /// Begin, end and told time of each thread, where all of it is asked for.
 struct LivesOf {
     is_asked: bool,
-    threads: FxHashMap<(Option<i64>, Option<i64>), (Ns, Ns, Ns)>,
+    threads: FxHashMap<ThreadOf, (Ns, Ns, Ns)>,
 }
 
 impl LivesOf {
@@ -545,6 +547,10 @@ struct GapSample {
 }
 
 impl GapSample {
+    fn end(&self) -> Ns {
+        self.begin.saturating_add(self.dur)
+    }
+
     fn sample(&self) -> Sample<'_> {
         Sample {
             begin: self.begin,

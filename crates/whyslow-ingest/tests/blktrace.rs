@@ -353,7 +353,7 @@ fn damaged_files_give_what_they_have() {
     let path = room.path().join("x");
     let check = |bytes: &[u8]| {
         fs::write(&path, bytes).expect("room");
-        read(&[path.clone()])
+        read(std::slice::from_ref(&path))
     };
     for part in parts() {
         let bytes = fs::read(&part).expect("a file");

@@ -68,7 +68,7 @@ fn chains(threads: &mut BTreeMap<i64, Known>) -> bool {
             }
             seen.push(next);
             let Some(held) = holder(next) else { break };
-            text.push_str(&format!(", waits for {} ({})", held.name, held.confidence));
+            text.extend([", waits for ", &held.name, " (", &held.confidence, ")"]);
             at = held.utid;
         }
         told.push((*utid, text));

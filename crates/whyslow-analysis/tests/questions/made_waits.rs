@@ -116,6 +116,9 @@ impl Maker<'_> {
             callsite_id: None,
             credits: None,
             is_assumed: None,
+            syscall: None,
+            sampler: None,
+            is_cut: None,
         });
     }
 }

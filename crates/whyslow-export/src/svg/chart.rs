@@ -12,7 +12,7 @@ use whyslow_store::Tables;
 use super::{CHARACTER, FOOT, ROW, SvgLook, THINNEST, TOP, WIDTH};
 use super::{cut, escaped, length, of_kind, write_foot, write_head};
 use crate::ExportError;
-use crate::profile::{Place, Threads};
+use crate::profile::{Place, Thread, Threads};
 use crate::stacks::{About, Callsites, FrameKind, StackQuestion, each_sample};
 
 /// A picture of more is drawn by nobody.
@@ -76,7 +76,7 @@ impl Chart {
             let span = (sample.begin, sample.begin.saturating_add(sample.dur));
             strips[thread].add(stack, span, (sample.is_off_cpu(), apart));
         })?;
-        let labels = threads.all.iter().map(|thread| thread.label());
+        let labels = threads.all.iter().map(Thread::label);
         let mut strips: Vec<(String, Strip)> = labels.zip(strips).collect();
         for (_, strip) in &mut strips {
             strip.close(0);
