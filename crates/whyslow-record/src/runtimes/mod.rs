@@ -51,7 +51,6 @@ pub(crate) struct Stack {
     pub(crate) frames: Vec<Frame>,
     pub(crate) is_cut: bool,
     /// It held the interpreter's lock. Rows of samples have no place for it yet.
-    #[cfg_attr(not(test), expect(dead_code))]
     pub(crate) is_holder: bool,
 }
 
