@@ -223,6 +223,7 @@ fn hostile_names_are_text_in_every_form() {
     let look = SvgLook {
         title: HOSTILE.join(""),
         subtitle: HOSTILE.join(""),
+        notes: vec![HOSTILE.join("")],
     };
     let mut svg = Vec::new();
     write_svg(&graph, &look, &mut svg).expect("written");
