@@ -23,6 +23,8 @@ struct Piece {
     end: Ns,
     callsite: i64,
     is_gap: bool,
+    /// Of the recorder itself.
+    is_own: bool,
 }
 
 /// Adds to each link the functions of the program that samples of the same thread show.
@@ -53,20 +55,28 @@ fn add_to(tables: &dyn Tables, story: &mut Story) -> Result<(), AnalysisError> {
     };
     let tids: FxHashSet<i32> = open().filter_map(|hop| hop.actor.tid).collect();
     let pieces = pieces(tables, Window::new(begin, end), &tids)?;
-    let mut found: Vec<(usize, i64)> = Vec::new();
-    for (place, hop) in story.chain.iter().enumerate() {
-        let of_thread = hop.actor.tid.and_then(|tid| pieces.get(&tid));
-        let callsite = of_thread.and_then(|pieces| shown(pieces, (hop.begin_ns, hop.end_ns)));
-        found.extend(
-            callsite
-                .filter(|_| is_open(hop))
-                .map(|callsite| (place, callsite)),
-        );
+    let mut found: Vec<(usize, i64, bool)> = Vec::new();
+    for (place, hop) in story
+        .chain
+        .iter()
+        .enumerate()
+        .filter(|(_, hop)| is_open(hop))
+    {
+        let Some(pieces) = hop.actor.tid.and_then(|tid| pieces.get(&tid)) else {
+            continue;
+        };
+        // A profile knows its language better than who looks from outside.
+        let (own, told): (Vec<_>, Vec<_>) = pieces.iter().partition(|piece| piece.is_own);
+        let range = (hop.begin_ns, hop.end_ns);
+        let of_profile = shown(&told, range).map(|callsite| (place, callsite, false));
+        found.extend(of_profile.or_else(|| Some((place, shown(&own, range)?, true))));
     }
-    let wanted = found.iter().map(|(_, callsite)| *callsite).collect();
+    let wanted = found.iter().map(|(_, callsite, _)| *callsite).collect();
     let stacks = load::code(tables, &wanted)?;
-    for (place, callsite) in found {
-        if let Some(stack) = stacks.get(&callsite) {
+    for (place, callsite, is_own) in found {
+        // Native frames of the recorder's are told with the kernel's.
+        let tells = |stack: &&Vec<Code>| !is_own || stack.iter().any(|code| code.is_managed);
+        if let Some(stack) = stacks.get(&callsite).filter(tells) {
             story.chain[place].program = of_program(stack);
         }
     }
@@ -121,7 +131,7 @@ fn placed(code: &Code) -> String {
 }
 
 /// The stack that stands for most of the range.
-fn shown(pieces: &[Piece], (begin, end): (Ns, Ns)) -> Option<i64> {
+fn shown(pieces: &[&Piece], (begin, end): (Ns, Ns)) -> Option<i64> {
     let overlap = |piece: &Piece| (piece.end.min(end) - piece.begin.max(begin)).max(0);
     let gaps = pieces.iter().filter(|piece| piece.is_gap);
     if let Some(gap) = gaps.max_by_key(|gap| overlap(gap))
@@ -165,12 +175,13 @@ fn pieces(
                 "wall" | "execution" | "native" | "kernel_wait" | "page_fault"
             );
             let is_own = !is_gap && cells.text(1, row) == "recorder";
-            if is_of_profile && !is_own && tids.contains(&tid) {
+            if is_of_profile && tids.contains(&tid) {
                 found.entry(tid).or_default().push(Piece {
                     begin: cells.ints[0].at(row),
                     end,
                     callsite,
                     is_gap,
+                    is_own,
                 });
             }
         })?;
@@ -188,6 +199,7 @@ mod tests {
             end,
             callsite,
             is_gap,
+            is_own: false,
         }
     }
 
@@ -199,6 +211,7 @@ mod tests {
             piece(20, 100, 3, true),
             piece(100, 110, 2, false),
         ];
+        let pieces: Vec<&Piece> = pieces.iter().collect();
         assert_eq!(shown(&pieces, (10, 100)), Some(3));
         assert_eq!(shown(&pieces, (0, 40)), Some(3));
         assert_eq!(shown(&pieces, (0, 22)), Some(1));

@@ -119,10 +119,11 @@ fn record(place: &Place, pid: i32, what: &str) {
 }
 
 /// The answer as it is printed for programs.
-fn explained(place: &Place) -> String {
+fn explained(place: &Place, options: &[&str]) -> String {
     let output = place
         .whyslow()
         .args(["explain", "rec.wsl", "--json"])
+        .args(options)
         .output()
         .expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -159,7 +160,7 @@ fn looks(interpreter: &str, program: &str, lines: (&str, &str), prefix: &[&str])
     command.args(prefix).arg(interpreter).arg("program");
     let running = start(&place, &mut command);
     record(&place, running.pid, "dns,syscalls,sched");
-    let explained = explained(&place);
+    let explained = explained(&place, &["--slow", "poll>100ms"]);
     shows(&explained, &[("look", lines.0), ("refresh", lines.1)]);
 }
 
@@ -192,7 +193,7 @@ fn the_python_function_that_makes_files_for_nothing_is_told() {
     let mut command = Command::new("python3");
     let running = start(&place, command.arg("program"));
     record(&place, running.pid, "syscalls,sched");
-    let explained = explained(&place);
+    let explained = explained(&place, &[]);
     assert!(explained.contains("temporary_files"), "{explained}");
     assert!(explained.contains("by samples, spill ("), "{explained}");
 }
