@@ -10,6 +10,7 @@ import { choose, chosen } from "./selection";
 import { go, view } from "./state";
 import { PAGE_LIST } from "./tabs";
 import { theme } from "./theme";
+import { cursorMoment, hasRows, hideMoment, shownMoment, showMoment } from "./threads";
 import { clamp, length, zoomed } from "./times";
 
 export interface Action {
@@ -37,6 +38,13 @@ export function zoomWindow(factor: number, at?: number): void {
     go({ window: isAll ? null : window });
 }
 
+/** Charts of threads with samples have `d` for a dump, so the page has it, too. */
+function laterOrStacks(): void {
+    const hasStacks = view.value.page === "threads" && hasRows("stack_sample");
+    if (hasStacks) showMoment(cursorMoment(), null);
+    else moveWindow(PAN);
+}
+
 function copyTable(): void {
     document.querySelector<HTMLButtonElement>("main .table .tools button")?.click();
 }
@@ -48,7 +56,8 @@ export const ACTIONS: readonly Action[] = [
     { name: "zoom in", keys: "w", run: () => zoomWindow(ZOOM) },
     { name: "zoom out", keys: "s", run: () => zoomWindow(1 / ZOOM) },
     { name: "earlier", keys: "a", run: () => moveWindow(-PAN) },
-    { name: "later", keys: "d", run: () => moveWindow(PAN) },
+    { name: "later", keys: "D", run: () => moveWindow(PAN) },
+    { name: "later; of threads with samples all stacks at the cursor", keys: "d", run: laterOrStacks },
     { name: "the whole recording", keys: "0", run: () => go({ window: null }) },
     { name: "back", keys: "Backspace", run: () => history.back() },
     { name: "keep the window as baseline", keys: "v", run: () => go({ baseline: view.value.baseline ? null : shown.value }) },
@@ -80,6 +89,7 @@ export function onKey(event: KeyboardEvent): void {
     if (event.key === "Escape") {
         if (dialog.value) closeDialog();
         else if (chosen.value) choose(null);
+        else if (shownMoment() !== null) hideMoment();
         return;
     }
     if (dialog.value || !lettersAct.value || isTyping(event.target)) return;

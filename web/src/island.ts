@@ -1,6 +1,8 @@
 // A report holds the answers it was made with: pages ask it as they ask a server.
 import { ApiError, type Transport } from "./api";
 import { parseExact } from "./exact";
+import { parseOffset } from "./times";
+import { duration } from "./units";
 
 /** What stands in the page, compressed. */
 interface Contents {
@@ -82,12 +84,30 @@ export class Island implements Transport {
         words.delete("digest");
         const exact = this.contents.answers[place(endpoint, words)];
         if (exact !== undefined) return exact;
+        if (words.has("at")) return this.#moment(endpoint, words);
         if (!words.has("w")) return undefined;
         const isWhole = words.get("w") === this.contents.window;
         words.delete("w");
         const whole = this.contents.answers[place(endpoint, words)];
         if (isWhole || endpoint === "tracks" || whole === undefined) return whole;
         return withCaveat(whole, "of the whole report: it does not hold this window alone");
+    }
+
+    /** Stacks of moments that matter are there, not of all: the nearest, which says so. */
+    #moment(endpoint: string, words: URLSearchParams): unknown {
+        const wanted = parseOffset(words.get("at") ?? "");
+        const view = words.get("view");
+        let nearest: { readonly answer: unknown; readonly far: number; readonly at: string } | null = null;
+        for (const [address, answer] of Object.entries(this.contents.answers)) {
+            const [of, query = ""] = address.split("?");
+            const known = new URLSearchParams(query);
+            const at = parseOffset(known.get("at") ?? "");
+            if (of !== endpoint || known.get("view") !== view || at === null || wanted === null) continue;
+            const far = Math.abs(at - wanted);
+            if (!nearest || far < nearest.far) nearest = { answer, far, at: known.get("at") ?? "" };
+        }
+        if (!nearest) return undefined;
+        return withCaveat(nearest.answer, `of ${nearest.at}, ${duration(nearest.far)} away: the report holds the stacks of some moments only`);
     }
 
     #tile(words: URLSearchParams): Promise<ArrayBuffer> {

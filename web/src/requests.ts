@@ -1,20 +1,31 @@
 // Questions of the pages, for reports: what a report has to hold so that its pages have their answers.
 import { address, type Parameters } from "./api";
+import { GAPS_MAX, LANES_MAX, WAITS_MAX } from "./limits";
 import { heatColumns, PAGE_LIST } from "./tabs";
 
 /** Stands for each device in turn. */
 const EACH = "EACH";
 
+/** What the chart of threads asks besides its lanes. */
+function ofThreads(): string[] {
+    return [
+        address("tracks", { track: "samples", limit: LANES_MAX }),
+        address("table", { what: "locks", view: "top", limit: WAITS_MAX }),
+        address("table", { what: "threads", view: "gaps", limit: GAPS_MAX }),
+    ];
+}
+
 /** As the pages ask; `tracks` and tiles besides are chosen by who makes the report. */
 export function questions(): string[] {
     const found = [address("recordings", {}), address("explain", {}), address("series", { name: "activity", points: 600 })];
     for (const page of PAGE_LIST) {
-        if (page.track) found.push(address("tracks", { track: page.track, limit: 2000 }));
+        if (page.id === "threads") found.push(...ofThreads());
+        if (page.track) found.push(address("tracks", { track: page.track, limit: LANES_MAX }));
         for (const tab of page.tabs) {
             const parameters: Parameters = { what: tab.what, ...tab.parameters };
             const isBlock = tab.what === "block";
             if (tab.chart === "heat") found.push(address("heat", { ...parameters, columns: heatColumns(isBlock), dev: isBlock ? EACH : undefined }));
-            else if (tab.chart === "flame") found.push(address("flame", { weight: "offcpu" }));
+            else if (tab.chart === "flame") found.push(...["offcpu", "samples", "time"].map((weight) => address("flame", { weight })));
             else found.push(address("table", { ...parameters, view: tab.verb }));
         }
     }

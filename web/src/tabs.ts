@@ -47,6 +47,7 @@ export const PAGE_LIST: readonly PageInfo[] = [
             view("states", "top", "longest"),
             view("stacks", "usage", "flame graph", {}, "flame"),
             view("stacks", "top", "stacks"),
+            view("threads", "gaps", "times without samples"),
         ],
     },
     {

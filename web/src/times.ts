@@ -43,6 +43,12 @@ export function parseSpan(text: string): Span | null {
     return window.end > window.begin ? window : null;
 }
 
+/** What {@link offsetText} writes. */
+export function parseOffset(text: string): number | null {
+    const found = /^\+(\d+(?:\.\d{1,9})?)s$/.exec(text);
+    return found?.[1] ? parseSeconds(found[1]) : null;
+}
+
 function parseSeconds(text: string): number {
     const [whole = "0", fraction = ""] = text.split(".");
     return Number(BigInt(whole) * 1_000_000_000n + BigInt(fraction.padEnd(9, "0")));

@@ -19,6 +19,7 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use crate::ExportError;
+use crate::perfetto::samples::said;
 use crate::profile::Thread;
 use crate::stacks::{About, Callsites, FrameKind, StackQuestion, each_sample};
 
@@ -26,6 +27,8 @@ use crate::stacks::{About, Callsites, FrameKind, StackQuestion, each_sample};
 const MARKERS_MAX: u64 = 200_000;
 /// What is shorter is nothing that anybody looks for, unless it is asked for.
 const MARKER_MIN: Ns = 1_000_000;
+/// Who has the times in which no thread was sampled.
+const ALL_THREADS: &str = "all threads";
 
 /// Writes the stacks of a question, and what calls and requests took long; returns what is to be said
 /// beside.
@@ -42,7 +45,7 @@ pub fn write_firefox(
         ..question.filter.clone()
     };
     let mut left = MARKERS_MAX;
-    for kind in [Kind::Syscalls, Kind::Block] {
+    for kind in [Kind::Gaps, Kind::Syscalls, Kind::Block] {
         left = made.markers(tables, (kind, question.window, &wanted), left)?;
     }
     if left == 0 {
@@ -63,6 +66,7 @@ struct Made {
     kernel: CategoryHandle,
     user: CategoryHandle,
     calls: CategoryHandle,
+    unseen: CategoryHandle,
     /// What samples stand for, ns, by the number that is their weight for the time being: the library
     /// takes whole numbers only.
     weights: Vec<Ns>,
@@ -82,6 +86,7 @@ impl Made {
         let kernel = profile.add_category("Kernel", CategoryColor::Orange);
         let user = profile.add_category("User", CategoryColor::Yellow);
         let calls = profile.add_category("Calls", CategoryColor::Blue);
+        let unseen = profile.add_category("Not sampled", CategoryColor::Purple);
         Self {
             profile,
             begin,
@@ -90,6 +95,7 @@ impl Made {
             kernel,
             user,
             calls,
+            unseen,
             weights: Vec::new(),
         }
     }
@@ -149,10 +155,10 @@ impl Made {
         mut left: u64,
     ) -> Result<u64, ExportError> {
         let info = tables.info();
-        let table = if kind == Kind::Block {
-            "block_io"
-        } else {
-            "syscall"
+        let table = match kind {
+            Kind::Block => "block_io",
+            Kind::Gaps => "sample_gap",
+            _ => "syscall",
         };
         if info.tables.get(table).is_none_or(|table| table.rows == 0) {
             return Ok(left);
@@ -164,6 +170,7 @@ impl Made {
         };
         let columns: [&str; 7] = match kind {
             Kind::Block => ["ts_ns", "dur_ns", "comm", "pid", "tid", "op", "dev"],
+            Kind::Gaps => ["ts_ns", "dur_ns", "comm", "pid", "tid", "class", "function"],
             _ => ["ts_ns", "dur_ns", "comm", "pid", "tid", "name", "path"],
         };
         let [ts, dur, comm, pid, tid, what, whom] = columns;
@@ -175,16 +182,23 @@ impl Made {
                 return ControlFlow::Break(());
             }
             left -= 1;
-            let thread = self.thread(row.text(comm), row.int(pid), row.int(tid));
+            // What stopped a whole process is no thread's.
+            let who = row.text(comm).or((kind == Kind::Gaps).then_some(ALL_THREADS));
+            let thread = self.thread(who, row.int(pid), row.int(tid));
             let what = row.text(what).unwrap_or("?");
             let name = match kind {
                 Kind::Block => self.profile.intern_string(&format!("block {what}")),
+                Kind::Gaps => self.profile.intern_string(said(what)),
                 _ => self.profile.intern_string(what),
             };
             let marker = Call {
                 name,
                 object: self.profile.intern_string(row.text(whom).unwrap_or("")),
-                category: self.calls,
+                category: if kind == Kind::Gaps {
+                    self.unseen
+                } else {
+                    self.calls
+                },
             };
             let end = self.time(begin.saturating_add(dur));
             let timing = MarkerTiming::Interval(self.time(begin), end);
@@ -255,12 +269,12 @@ struct Call {
 
 impl StaticSchemaMarker for Call {
     const UNIQUE_MARKER_TYPE_NAME: &'static str = "call";
-    const DESCRIPTION: Option<&'static str> = Some("A system call, or a request to a block device");
+    const DESCRIPTION: Option<&'static str> = Some("A system call, a request to a block device, or a time without samples and the call it ended in");
     const CHART_LABEL: Option<&'static str> = Some("{marker.name} {marker.data.object}");
     const TABLE_LABEL: Option<&'static str> = Some("{marker.name} {marker.data.object}");
     const FIELDS: &'static [StaticSchemaMarkerField] = &[StaticSchemaMarkerField {
         key: "object",
-        label: "File or device",
+        label: "File, device or call",
         format: MarkerFieldFormat::String,
         flags: MarkerFieldFlags::SEARCHABLE,
     }];

@@ -26,6 +26,15 @@ pub enum Weight {
 }
 
 impl Weight {
+    /// As the command line has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OffCpu => "offcpu",
+            Self::Samples => "samples",
+            Self::Time => "time",
+        }
+    }
+
     /// What is counted, in words.
     pub fn about(self) -> &'static str {
         match self {

@@ -13,7 +13,7 @@ use crate::store::reader::read_small;
 
 const FILE_NAME: &str = "about.json";
 /// Of what lies in the file `tiles`; part of the folder's name, too.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct About {

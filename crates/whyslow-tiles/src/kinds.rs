@@ -9,6 +9,7 @@ pub(crate) const CALLS: u8 = 1;
 pub(crate) const CPUS: u8 = 2;
 pub(crate) const LOCKS: u8 = 3;
 pub(crate) const BLOCK: u8 = 4;
+pub(crate) const SAMPLES: u8 = 5;
 /// Heat maps, each of whose lanes is one of a device and an operation.
 pub(crate) const HEAT_BLOCK: u8 = 16;
 pub(crate) const HEAT_IO: u8 = 17;
@@ -32,6 +33,21 @@ pub(crate) const LOCK_KINDS: [&str; 12] = [
 pub(crate) const LOCK_OTHER: u8 = 7;
 pub(crate) const LOCK_FUTEX: u8 = 8;
 
+/// What a thread did when it was sampled, then why there is no sample. A value of the track has the place in
+/// this list in its lowest four bits.
+pub(crate) const SAMPLE_CLASSES: [&str; 10] = [
+    "running",
+    "runnable",
+    "sleeping",
+    "uninterruptible",
+    "waiting",
+    "unknown",
+    "kernel_wait",
+    "page_fault",
+    "sampler_late",
+    "cpu_starved",
+];
+
 /// Operations of requests.
 pub(crate) const BLOCK_OPS: [&str; 5] = ["read", "write", "discard", "flush", "other"];
 
@@ -44,7 +60,7 @@ pub(crate) struct Kind {
     pub(crate) groups: [&'static str; 4],
 }
 
-pub(crate) const KINDS: [Kind; 5] = [
+pub(crate) const KINDS: [Kind; 6] = [
     Kind {
         track: STATES,
         name: "states",
@@ -70,6 +86,16 @@ pub(crate) const KINDS: [Kind; 5] = [
         name: "block",
         groups: ["read only", "write only", "both", "other"],
     },
+    Kind {
+        track: SAMPLES,
+        name: "samples",
+        groups: [
+            "running",
+            "waiting",
+            "kernel wait (inferred)",
+            "not sampled",
+        ],
+    },
 ];
 
 impl Kind {
@@ -78,6 +104,7 @@ impl Kind {
             STATES => THREAD_STATES.to_vec(),
             CALLS => Op::ALL.iter().map(|op| op.name()).collect(),
             LOCKS => LOCK_KINDS.to_vec(),
+            SAMPLES => SAMPLE_CLASSES.to_vec(),
             _ => Vec::new(),
         }
     }

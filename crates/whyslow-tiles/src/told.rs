@@ -3,10 +3,12 @@
 /// Lanes of one sort of thing, each a row of a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Track {
-    /// `states`, `calls`, `cpus`, `locks`, `block`.
+    /// `states`, `calls`, `cpus`, `locks`, `block`, `samples`.
     pub name: &'static str,
     /// What a run's `value` counts; empty where the value is a number of its own: a thread (`cpus`),
-    /// how many requests were in flight (`block`).
+    /// how many requests were in flight (`block`). Of `samples` the lowest four bits count; the two above
+    /// tell the kind of code (1 the kernel's, 2 native, 3 of a language with a runtime), those above that
+    /// are a number of the innermost function.
     pub values: Vec<&'static str>,
     /// Names of the four groups; empty for one that the track does not use.
     pub groups: [&'static str; 4],

@@ -38,6 +38,10 @@ export interface Palette {
     readonly runnable: Packed;
     readonly blocked: Packed;
     readonly asleep: Packed;
+    /** A wait in the kernel that nobody recorded: no sample was possible. */
+    readonly inferred: Packed;
+    /** Time without samples that tells nothing of the thread. */
+    readonly unseen: Packed;
     readonly series: readonly Packed[];
     readonly font: string;
 }
@@ -58,6 +62,8 @@ export function readPalette(): Palette {
         runnable: colour("--runnable"),
         blocked: colour("--blocked"),
         asleep: colour("--asleep"),
+        inferred: colour("--inferred"),
+        unseen: colour("--unseen-time"),
         series: [0, 1, 2, 3, 4, 5, 6, 7].map((at) => colour(`--s${at}`)),
         font: `12px ${text("--font")}`,
     };

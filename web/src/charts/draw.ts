@@ -1,7 +1,21 @@
 // The two layers of a chart of lanes: what happened, and what lies over it.
 import type { Clock, Span } from "../times";
 import type { Palette } from "./colour";
-import { type Arrow, AXIS_HEIGHT, drawArrows, drawAxis, drawCursor, drawMarks, drawRange, type Mark } from "./overlay";
+import {
+    type Arrow,
+    AXIS_HEIGHT,
+    drawArrows,
+    drawAxis,
+    drawChosen,
+    drawCursor,
+    drawLinks,
+    drawMarks,
+    drawPinned,
+    drawRange,
+    drawStops,
+    type Link,
+    type Mark,
+} from "./overlay";
 import { Columns, gather, type Image, paint, type TrackName } from "./raster";
 import type { ChartRow } from "./rows";
 import { nsPerPixel, type TimeScale } from "./scale";
@@ -53,7 +67,11 @@ export function drawBase(canvas: HTMLCanvasElement, drawn: Drawn & { readonly st
     const fine = { window: scale.window, width };
     const clip = Math.round(AXIS_HEIGHT * ratio);
     for (const row of seen) {
-        if (row.kind === "group") continue;
+        if (row.kind === "group") {
+            const y = Math.round((row.top - top + AXIS_HEIGHT + 2) * ratio);
+            if (row.lanes.length > 0 && y >= clip) drawSummed(image, row.lanes, { fine, scale }, { top: y, height: Math.round((row.height - 4) * ratio) }, { palette, stores });
+            continue;
+        }
         for (const { band, store } of stores) {
             gather(columns, store, row.lane.lane, fine, levelIn(band, scale));
             const y = Math.round((row.top - top + AXIS_HEIGHT + band.top) * ratio);
@@ -63,11 +81,40 @@ export function drawBase(canvas: HTMLCanvasElement, drawn: Drawn & { readonly st
     context.putImageData(data, 0, 0);
 }
 
+/** What many lanes did together, of the first track that knows anything of them. */
+function drawSummed(
+    image: Image,
+    lanes: readonly number[],
+    { fine, scale }: { readonly fine: TimeScale; readonly scale: TimeScale },
+    place: { readonly top: number; readonly height: number },
+    { palette, stores }: { readonly palette: Palette; readonly stores: readonly Stored[] },
+): void {
+    const sum = new Columns(image.width);
+    const one = new Columns(image.width);
+    for (const { band, store } of stores) {
+        if (band.track === "calls") continue;
+        sum.clear();
+        for (const lane of lanes) {
+            gather(one, store, lane, fine, levelIn(band, scale));
+            sum.sum(one);
+        }
+        if (!sum.known.some((known) => known > 0)) continue;
+        paint(image, sum, place, band.track, palette);
+        return;
+    }
+}
+
 export type Over = Drawn & {
         readonly clock: Clock;
         readonly baseline: Span | null;
         readonly marks: readonly Mark[];
         readonly arrows: readonly Arrow[];
+        readonly links: readonly Link[];
+        readonly stops: readonly Span[];
+        readonly pinned: number | null;
+        readonly chosen: ReadonlySet<number>;
+        /** All rows, also those that are scrolled out of sight. */
+        readonly rows: readonly ChartRow[];
         readonly cursor: { readonly at: number; readonly y: number } | null;
         readonly range: { readonly span: Span; readonly isBaseline: boolean } | null;
     };
@@ -80,11 +127,24 @@ export function drawOver(canvas: HTMLCanvasElement, drawn: Over): void {
     const context = canvas.getContext("2d");
     if (!context) return;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    drawStops(context, scale, palette, drawn.stops, height);
+    const chosen = seen.filter((row) => row.kind === "lane" && drawn.chosen.has(row.lane.lane));
+    drawChosen(context, palette, chosen.map((row) => ({ top: row.top - top + AXIS_HEIGHT, height: row.height })), scale.width);
     drawAxis(context, scale, clock, palette, height);
     drawMarks(context, scale, palette, drawn.marks, height);
     if (drawn.baseline) drawRange(context, scale, drawn.baseline, palette.select, height);
     if (drawn.range) drawRange(context, scale, drawn.range.span, drawn.range.isBaseline ? palette.select : palette.accent, height);
     const middle = new Map(seen.flatMap((row) => (row.kind === "lane" ? [[row.lane.lane, row.top - top + AXIS_HEIGHT + row.height / 2] as const] : [])));
     drawArrows(context, scale, palette, drawn.arrows, (lane) => middle.get(lane) ?? null);
+    if (drawn.links.length > 0) {
+        const all = new Map(drawn.rows.flatMap((row) => (row.kind === "lane" ? [[row.lane.lane, row.top - top + AXIS_HEIGHT + row.height / 2] as const] : [])));
+        context.save();
+        context.beginPath();
+        context.rect(0, AXIS_HEIGHT, scale.width, height - AXIS_HEIGHT);
+        context.clip();
+        drawLinks(context, scale, palette, drawn.links, (lane) => all.get(lane) ?? null);
+        context.restore();
+    }
+    if (drawn.pinned !== null) drawPinned(context, scale, palette, drawn.pinned, height);
     if (drawn.cursor) drawCursor(context, scale, clock, palette, drawn.cursor.at, height);
 }

@@ -4,6 +4,7 @@ import { duration, grouped, ratio } from "../units";
 import { visible } from "../visible";
 import { css, mixed, type Palette, readPalette } from "./colour";
 import { type Box, depthOf, type FlameData, inverted, layout, matchedTime, sandwich, type Tree, treeOf } from "./flame_layout";
+import { filtered } from "./flame_filter";
 import { useSize } from "./size";
 
 export interface FlameGraphProps {
@@ -21,16 +22,20 @@ type Mode = "callers" | "callees" | "sandwich";
 export function FlameGraph({ data, theme }: FlameGraphProps) {
     const [mode, setMode] = useState<Mode>("callers");
     const [search, setSearch] = useState("");
+    const [match, setMatch] = useState("");
+    const [reject, setReject] = useState("");
     const [focus, setFocus] = useState<readonly Tree[]>([]);
     const [chosen, setChosen] = useState<Box | null>(null);
-    const whole = useMemo(() => treeOf(data), [data]);
+    const all = useMemo(() => treeOf(data), [data]);
+    const wrong = [match, reject].some((text) => !isPattern(text));
+    const whole = useMemo(() => (match || reject ? filtered(all, matching(data, match), matching(data, reject)) : all), [all, match, reject]);
     const turned = useMemo(() => (mode === "callees" ? inverted(whole) : whole), [whole, mode]);
     const both = useMemo(() => (mode === "sandwich" && chosen ? sandwich(whole, chosen.tree.frame) : null), [whole, mode, chosen?.tree.frame]);
     useEffect(() => {
         setFocus([]);
         setChosen(null);
         setMode("callers");
-    }, [data]);
+    }, [data, match, reject]);
     const matches = useMemo(() => matcher(data, search), [data, search]);
     const found = matches ? matchedTime(whole, matches) : null;
     const shared = { data, theme, matches, total: whole.total, onChoose: setChosen, chosen };
@@ -46,6 +51,9 @@ export function FlameGraph({ data, theme }: FlameGraphProps) {
                     <span class="unseen">function</span>
                     <input type="search" placeholder="function" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
                 </label>
+                <Pattern label="only stacks with" text={match} onText={setMatch} />
+                <Pattern label="no stacks with" text={reject} onText={setReject} />
+                {wrong && <span class="quiet">that is no regular expression</span>}
                 {found !== null && (
                     <span>
                         {ratio(found / Math.max(whole.total, 1))} ({amount(data, found)})
@@ -65,6 +73,7 @@ export function FlameGraph({ data, theme }: FlameGraphProps) {
                 )}
                 <span class="quiet">
                     {amount(data, whole.total)}
+                    {whole !== all && ` of ${amount(data, all.total)}`}
                     {(data.pruned ?? 0) > 0 && `, ${amount(data, data.pruned ?? 0)} in stacks too thin to show`}
                 </span>
             </header>
@@ -81,6 +90,31 @@ export function FlameGraph({ data, theme }: FlameGraphProps) {
             </p>
         </section>
     );
+}
+
+function Pattern({ label, text, onText }: { readonly label: string; readonly text: string; readonly onText: (text: string) => void }) {
+    return (
+        <label>
+            <span class="unseen">{label}</span>
+            <input type="search" placeholder={`${label} (regex)`} value={text} aria-invalid={!isPattern(text)} onInput={(event) => onText(event.currentTarget.value)} />
+        </label>
+    );
+}
+
+function isPattern(text: string): boolean {
+    try {
+        return new RegExp(text) instanceof RegExp;
+    } catch {
+        return false;
+    }
+}
+
+/** Frames whose names match; nothing where nothing is asked for, or what is asked for has no meaning. */
+function matching(data: FlameData, text: string): ((frame: number) => boolean) | null {
+    if (!text || !isPattern(text)) return null;
+    const pattern = new RegExp(text);
+    const found = new Set(data.frames.flatMap((frame, at) => (pattern.test(frame.name) ? [at] : [])));
+    return (frame) => found.has(frame);
 }
 
 function matcher(data: FlameData, search: string): ((frame: number) => boolean) | null {

@@ -9,12 +9,14 @@ interface LabelProps {
     readonly top: number;
     readonly active: number | null;
     readonly keyed: number | null;
+    /** Lanes that are meant by what is chosen elsewhere. */
+    readonly chosen: ReadonlySet<number>;
     readonly folded: ReadonlySet<string>;
     readonly onFold: (folded: ReadonlySet<string>) => void;
 }
 
 /** Names of the rows that are seen. */
-export function Labels({ rows, top, active, keyed, folded, onFold }: LabelProps) {
+export function Labels({ rows, top, active, keyed, chosen, folded, onFold }: LabelProps) {
     const toggle = (key: string) => {
         const next = new Set(folded);
         if (!next.delete(key)) next.add(key);
@@ -31,7 +33,7 @@ export function Labels({ rows, top, active, keyed, folded, onFold }: LabelProps)
                         </button>
                     );
                 }
-                const is = [row.lane.lane === active ? "active" : "", row.lane.lane === keyed ? "keyed" : ""].join(" ");
+                const is = [row.lane.lane === active ? "active" : "", row.lane.lane === keyed ? "keyed" : "", chosen.has(row.lane.lane) ? "chosen" : ""].join(" ");
                 return (
                     <div class={`lane ${is}`} key={row.lane.lane} style={style} title={visible(row.label)}>
                         <bdi>{visible(row.label)}</bdi>

@@ -83,6 +83,119 @@ export function drawMarks(context: CanvasRenderingContext2D, scale: TimeScale, p
     }
 }
 
+/** Something that ties two lanes together for a time: a wait for a lock and who held it, or silences at once. */
+export interface Link {
+    readonly from: number;
+    readonly to: number;
+    readonly begin: number;
+    readonly end: number;
+    /** How sure it is that they belong together. */
+    readonly surety: "high" | "medium" | "low";
+    /** An arrow from who waits to who held; without it nobody is told to be the cause. */
+    readonly isArrow: boolean;
+}
+
+const DASHES: Readonly<Record<Link["surety"], readonly number[]>> = { high: [], medium: [], low: [4, 3] };
+
+/** A link: along the wait, then over to the other lane. What is less sure is thinner, and then dashed. */
+export function drawLinks(
+    context: CanvasRenderingContext2D,
+    scale: TimeScale,
+    palette: Palette,
+    links: readonly Link[],
+    middleOf: (lane: number) => number | null,
+): void {
+    context.save();
+    for (const link of links) {
+        const from = middleOf(link.from);
+        const to = middleOf(link.to);
+        const left = Math.max(toX(scale, link.begin), 0);
+        const right = Math.min(toX(scale, link.end), scale.width);
+        if (from === null || to === null || right < 0 || left > scale.width) continue;
+        const x = placeOf(scale, link);
+        context.strokeStyle = link.isArrow ? palette.text : css(palette.inferred);
+        context.fillStyle = palette.text;
+        context.lineWidth = link.surety === "high" ? 2 : 1;
+        context.setLineDash([...(link.isArrow ? DASHES[link.surety] : [2, 3])]);
+        context.beginPath();
+        if (link.isArrow) {
+            context.moveTo(left, from);
+            context.lineTo(right, from);
+        }
+        const sign = to > from ? 1 : -1;
+        context.moveTo(x, from);
+        context.lineTo(x, link.isArrow ? to - sign * 4 : to);
+        context.stroke();
+        if (!link.isArrow) continue;
+        context.setLineDash([]);
+        context.beginPath();
+        context.moveTo(x, to);
+        context.lineTo(x - 4, to - sign * 7);
+        context.lineTo(x + 4, to - sign * 7);
+        context.fill();
+    }
+    context.restore();
+}
+
+/** Where a link crosses over: in the middle of what is seen of the time. */
+export function placeOf(scale: TimeScale, link: Link): number {
+    const left = Math.max(toX(scale, link.begin), 0);
+    const right = Math.min(toX(scale, link.end), scale.width);
+    return (left + right) / 2;
+}
+
+/** Times in which nobody was sampled: over all rows. */
+export function drawStops(context: CanvasRenderingContext2D, scale: TimeScale, palette: Palette, stops: readonly Span[], height: number): void {
+    context.fillStyle = css(palette.unseen);
+    for (const stop of stops) {
+        const left = Math.max(toX(scale, stop.begin), 0);
+        const right = Math.min(toX(scale, stop.end), scale.width);
+        if (right <= left) continue;
+        context.globalAlpha = 0.14;
+        context.fillRect(left, AXIS_HEIGHT, Math.max(right - left, 1), height);
+        context.globalAlpha = 0.6;
+        for (let y = AXIS_HEIGHT; y < height; y += 6) {
+            context.fillRect(left, y, 1, 3);
+            context.fillRect(right - 1, y, 1, 3);
+        }
+        if (right - left > 110) {
+            context.globalAlpha = 1;
+            context.font = palette.font;
+            context.textBaseline = "middle";
+            context.fillStyle = palette.quiet;
+            context.fillText("process stopped", left + 4, AXIS_HEIGHT + 8);
+            context.fillStyle = css(palette.unseen);
+        }
+    }
+    context.globalAlpha = 1;
+}
+
+/** Rows that are meant: behind their names, and lightly here. */
+export function drawChosen(context: CanvasRenderingContext2D, palette: Palette, rows: readonly { readonly top: number; readonly height: number }[], width: number): void {
+    context.fillStyle = palette.select;
+    for (const row of rows) {
+        context.globalAlpha = 0.22;
+        context.fillRect(0, row.top, width, row.height);
+        context.globalAlpha = 1;
+        context.fillRect(0, row.top, 3, row.height);
+    }
+}
+
+/** The moment whose stacks are shown. */
+export function drawPinned(context: CanvasRenderingContext2D, scale: TimeScale, palette: Palette, at: number, height: number): void {
+    const x = Math.round(toX(scale, at)) + 0.5;
+    if (x < 0 || x > scale.width) return;
+    context.save();
+    context.strokeStyle = palette.accent;
+    context.lineWidth = 1;
+    context.setLineDash([6, 3]);
+    context.beginPath();
+    context.moveTo(x, AXIS_HEIGHT);
+    context.lineTo(x, height);
+    context.stroke();
+    context.restore();
+}
+
 /** From who woke to who was woken. */
 export function drawArrows(
     context: CanvasRenderingContext2D,

@@ -1,5 +1,6 @@
 // Runs to pixels: how much of each pixel's time belongs to which group, and what that looks like.
 import { type Palette, hashed, mixed, type Packed } from "./colour";
+import { CLOSE_NS, isFree, sampleColour } from "./sample_paint";
 import { CELLS, type Piece, tilesOf, type TileStore } from "./tiles";
 import { nsPerPixel, type TimeScale } from "./scale";
 
@@ -9,6 +10,7 @@ export class Columns {
     readonly known: Float32Array;
     readonly value: Int32Array;
     readonly weight: Float32Array;
+    nsPerPixel = 0;
 
     constructor(readonly width: number) {
         this.shares = new Float32Array(width * 4);
@@ -24,10 +26,17 @@ export class Columns {
         this.weight.fill(0);
     }
 
+    /** Adds what another lane did; which value lasted longest is nothing that lanes have in common. */
+    sum(other: Columns): void {
+        for (let at = 0; at < this.shares.length; at += 1) this.shares[at] = (this.shares[at] ?? 0) + (other.shares[at] ?? 0);
+        for (let x = 0; x < this.width; x += 1) this.known[x] = (this.known[x] ?? 0) + (other.known[x] ?? 0);
+    }
+
     /** Adds the runs of a piece, each to the pixels that it touches, by the time it has in them. */
     add(piece: Piece, scale: TimeScale, from: number, to: number): void {
         const { runs, begin, cell } = piece;
         const perPixel = nsPerPixel(scale);
+        this.nsPerPixel = perPixel;
         const first = scale.window.begin;
         for (let row = piece.from; row < piece.to; row += 1) {
             const start = Math.max(begin + (runs.x[row] ?? 0) * cell, from);
@@ -86,7 +95,7 @@ export interface Image {
     readonly height: number;
 }
 
-export type TrackName = "states" | "calls" | "cpus" | "locks" | "block";
+export type TrackName = "states" | "calls" | "cpus" | "locks" | "block" | "samples";
 
 /** Colours of the four groups of a track. */
 export function groupColours(track: TrackName, palette: Palette): readonly [Packed, Packed, Packed, Packed] {
@@ -103,6 +112,8 @@ export function groupColours(track: TrackName, palette: Palette): readonly [Pack
             return [palette.blocked, palette.runnable, palette.asleep, palette.asleep];
         case "block":
             return [of(1), of(2), of(4), of(6)];
+        case "samples":
+            return [palette.running, palette.asleep, palette.inferred, palette.unseen];
     }
 }
 
@@ -111,6 +122,7 @@ export function groupColours(track: TrackName, palette: Palette): readonly [Pack
  * What took any time at all has a pixel, so that short and frequent states are seen at every zoom.
  */
 export function paint(image: Image, columns: Columns, band: Band, track: TrackName, palette: Palette): void {
+    if (track === "samples") return paintSamples(image, columns, band, palette);
     const colours = groupColours(track, palette);
     const bottom = Math.min(band.top + band.height, image.height);
     const heights = new Int32Array(4);
@@ -133,6 +145,29 @@ export function paint(image: Image, columns: Columns, band: Band, track: TrackNa
             }
         }
         if (track === "states" && y >= bottom - 2) thin(image, x, bottom, palette);
+    }
+}
+
+/** The same for samples, whose colours are of the longest one in the pixel. */
+function paintSamples(image: Image, columns: Columns, band: Band, palette: Palette): void {
+    const bottom = Math.min(band.top + band.height, image.height);
+    const heights = new Int32Array(4);
+    const isClose = columns.nsPerPixel < CLOSE_NS;
+    for (let x = 0; x < columns.width; x += 1) {
+        if ((columns.known[x] ?? 0) <= 0) {
+            dot(image, x, band, palette);
+            continue;
+        }
+        stack(columns, x, band.height, false, heights);
+        const value = columns.value[x] ?? -1;
+        let y = bottom - 1;
+        for (let group = 0; group < 4; group += 1) {
+            const height = heights[group] ?? 0;
+            const colour = sampleColour(group, value, isClose, palette);
+            for (let step = 0; step < height && y >= band.top; step += 1, y -= 1) {
+                if (y >= 0 && !isFree(group, value, x, y)) image.words[y * image.width + x] = colour;
+            }
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-// Rows of a chart: lanes below the process they belong to.
+// Rows of a chart: lanes below the process or the pool of threads they belong to.
 
 export interface Lane {
     readonly lane: number;
@@ -10,16 +10,39 @@ export interface Lane {
 }
 
 export type ChartRow =
-    | { readonly kind: "group"; readonly key: string; readonly label: string; readonly count: number; readonly top: number; readonly height: number }
+    | {
+          readonly kind: "group";
+          readonly key: string;
+          readonly label: string;
+          readonly count: number;
+          readonly top: number;
+          readonly height: number;
+          /** Lanes that its own strip sums up; none where it has no strip. */
+          readonly lanes: readonly number[];
+      }
     | { readonly kind: "lane"; readonly lane: Lane; readonly label: string; readonly top: number; readonly height: number };
 
 export const GROUP_HEIGHT = 18;
+/** Lanes that a strip is made of: of more, some evenly spread. */
+const SUMMED_MAX = 48;
 
-/** Rows in the order of the lanes. A process with several threads has a heading, by which they are folded away. */
-export function rowsOf(lanes: readonly Lane[], folded: ReadonlySet<string>, height: number): { readonly rows: readonly ChartRow[]; readonly height: number } {
+export type GroupBy = "process" | "pool";
+
+/** `request-handler-3` and `request-handler-4` are of one pool: digits and ids are what differs in it. */
+export function poolOf(name: string): string {
+    return name.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi, "N").replace(/\d+/g, "N");
+}
+
+/** Rows in the order of the lanes. Groups of several threads have a heading, by which they are folded away. */
+export function rowsOf(
+    lanes: readonly Lane[],
+    folded: ReadonlySet<string>,
+    height: number,
+    by: GroupBy = "process",
+): { readonly rows: readonly ChartRow[]; readonly height: number } {
     const members = new Map<string, Lane[]>();
     for (const lane of lanes) {
-        const key = lane.pid === null ? `lane-${lane.lane}` : `pid-${lane.pid}`;
+        const key = keyOf(lane, by);
         const known = members.get(key);
         if (known) known.push(lane);
         else members.set(key, [lane]);
@@ -31,8 +54,9 @@ export function rowsOf(lanes: readonly Lane[], folded: ReadonlySet<string>, heig
         if (!first) continue;
         const isGroup = group.length > 1;
         if (isGroup) {
-            const label = `${first.process ?? first.name} ${first.pid}`;
-            rows.push({ kind: "group", key, label, count: group.length, top, height: GROUP_HEIGHT });
+            const label = by === "pool" ? poolOf(first.name) : `${first.process ?? first.name} ${first.pid}`;
+            const summed = by === "pool" ? spread(group) : [];
+            rows.push({ kind: "group", key, label, count: group.length, top, height: GROUP_HEIGHT, lanes: summed });
             top += GROUP_HEIGHT;
             if (folded.has(key)) continue;
         }
@@ -44,10 +68,25 @@ export function rowsOf(lanes: readonly Lane[], folded: ReadonlySet<string>, heig
     return { rows, height: top };
 }
 
+function keyOf(lane: Lane, by: GroupBy): string {
+    if (by === "pool" && lane.tid !== null) return `pool-${lane.pid ?? ""}-${poolOf(lane.name)}`;
+    return lane.pid === null ? `lane-${lane.lane}` : `pid-${lane.pid}`;
+}
+
+function spread(group: readonly Lane[]): readonly number[] {
+    const step = Math.max(Math.ceil(group.length / SUMMED_MAX), 1);
+    return group.filter((_, at) => at % step === 0).map((lane) => lane.lane);
+}
+
 function labelOf(lane: Lane, isMember: boolean): string {
     if (lane.tid === null) return lane.name;
     if (isMember) return `${lane.name} ${lane.tid}`;
     return lane.tid === lane.pid || lane.pid === null ? `${lane.name} ${lane.tid}` : `${lane.name} ${lane.pid}/${lane.tid}`;
+}
+
+/** Lanes that must be known for some rows to be drawn. */
+export function lanesOfRows(rows: readonly ChartRow[]): number[] {
+    return [...new Set(rows.flatMap((row) => (row.kind === "lane" ? [row.lane.lane] : row.lanes)))];
 }
 
 /** Rows that some pixels of the whole height show. */

@@ -121,6 +121,18 @@ export class TileStore {
         return null;
     }
 
+    /** The value of what is at a moment of a lane; null where nothing is, or nothing is known yet. */
+    valueAt(level: number, lane: number, at: number): number | null {
+        const piece = this.piece(level, Math.floor(at / (2 ** level * CELLS)), lane);
+        if (!piece) return null;
+        const cell = Math.floor((at - piece.begin) / piece.cell);
+        for (let row = piece.from; row < piece.to; row += 1) {
+            const x = piece.runs.x[row] ?? 0;
+            if (x <= cell && cell < x + (piece.runs.n[row] ?? 0)) return piece.runs.value[row] ?? null;
+        }
+        return null;
+    }
+
     clear(): void {
         this.#control.abort();
         this.#control = new AbortController();

@@ -5,10 +5,11 @@ import { clamp, zoomed } from "../times";
 import { visible } from "../visible";
 import { readPalette } from "./colour";
 import { type Band, drawBase, drawOver, levelIn, type Stored } from "./draw";
-import { type Arrow, AXIS_HEIGHT, type Mark } from "./overlay";
+import { type Arrow, AXIS_HEIGHT, type Link, type Mark, placeOf } from "./overlay";
 import { Labels } from "./labels";
 import { listen } from "./pointer";
-import { between, type Lane, rowAt, rowsOf } from "./rows";
+import type { TrackName } from "./raster";
+import { between, type GroupBy, type Lane, lanesOfRows, rowAt, rowsOf } from "./rows";
 import { toTime, type TimeScale } from "./scale";
 import { type Fetch, TileStore } from "./tiles";
 import { useSize } from "./size";
@@ -29,6 +30,14 @@ export interface TrackChartProps {
     readonly baseline: Span | null;
     readonly marks: readonly Mark[];
     readonly arrows: readonly Arrow[];
+    readonly groupBy?: GroupBy;
+    readonly links?: readonly Link[];
+    /** Times in which nothing is known of anybody. */
+    readonly stops?: readonly Span[];
+    /** A moment that something else tells about. */
+    readonly pinned?: number | null;
+    /** Lanes that something else means. */
+    readonly chosen?: ReadonlySet<number>;
     /** Lane that is looked at: scrolled to, and marked. */
     readonly active: number | null;
     /** Changes with what tiles are made of. */
@@ -39,10 +48,17 @@ export interface TrackChartProps {
     /** A box was drawn: time, and lanes in it. */
     readonly onBox: (box: { readonly range: Span; readonly lanes: readonly Lane[] } | null) => void;
     readonly onBaseline: (window: Span) => void;
-    readonly onItem: (lane: Lane, at: number) => void;
+    readonly onItem: (lane: Lane, at: number, track: TrackName) => void;
+    /** Goes where a link leads from a moment of a lane; tells the moment there, and null where none does. */
+    readonly onFollow?: (lane: Lane, at: number) => number | null;
+    /** All lanes at a moment. */
+    readonly onMoment?: (at: number) => void;
+    /** The next moment of a lane at which something is, after or before another. */
+    readonly nextOn?: (lane: Lane, at: number, isBack: boolean) => number | null;
+    readonly onCursor?: (at: number) => void;
     readonly onFailure: (error: unknown) => void;
     /** What is under the cursor, in words. */
-    readonly describe: (lane: Lane, at: number, window: Span) => string;
+    readonly describe: (lane: Lane, at: number, values: ReadonlyMap<TrackName, number>) => string;
 }
 
 /** Lanes over time, of any number and at any zoom. */
@@ -59,18 +75,19 @@ export function TrackChart(props: TrackChartProps) {
     const base = useRef<HTMLCanvasElement>(null);
     const over = useRef<HTMLCanvasElement>(null);
     const [width, ratio] = useSize(surface);
-    const laid = useMemo(() => rowsOf(lanes, folded, rowHeight), [lanes, folded, rowHeight]);
+    const laid = useMemo(() => rowsOf(lanes, folded, rowHeight, props.groupBy), [lanes, folded, rowHeight, props.groupBy]);
     const palette = useMemo(readPalette, [props.theme]);
     const height = Math.min(Math.max(laid.height, rowHeight), props.height);
     const scale: TimeScale = { window, width: Math.max(width, 1) };
     const stores = useStores(props, () => setTick((before) => before + 1));
+    const laneRows = laid.rows.filter((row) => row.kind === "lane");
     const live = useRef({ scale, laid, top, props });
     live.current = { scale, laid, top, props };
 
     const seen = between(laid.rows, top - rowHeight, top + height + rowHeight);
     useEffect(() => {
         if (width === 0) return;
-        const wanted = seen.flatMap((row) => (row.kind === "lane" ? [row.lane.lane] : []));
+        const wanted = lanesOfRows(seen);
         for (const { band, store } of stores) store.want(window, levelIn(band, scale), wanted);
         const frame = requestAnimationFrame(() => {
             if (base.current) drawBase(base.current, { scale, seen, top, height, ratio, palette, stores });
@@ -78,8 +95,15 @@ export function TrackChart(props: TrackChartProps) {
         return () => cancelAnimationFrame(frame);
     }, [window.begin, window.end, width, ratio, top, height, laid, palette, stores, tick]);
     useEffect(() => {
-        if (over.current) drawOver(over.current, { ...props, scale, seen, top, height, ratio, palette, cursor, range });
+        if (over.current) drawOver(over.current, { ...props, ...extras(props), rows: laid.rows, scale, seen, top, height, ratio, palette, cursor, range });
     });
+    useEffect(() => {
+        const at = laneRows.findIndex((row) => row.kind === "lane" && row.lane.lane === props.active);
+        if (at >= 0) setKeyed(at);
+    }, [props.active, laid]);
+    useEffect(() => {
+        if (cursor) props.onCursor?.(cursor.at);
+    }, [cursor?.at]);
     useEffect(() => {
         const row = laid.rows.find((one) => one.kind === "lane" && one.lane.lane === props.active);
         const part = scroller.current;
@@ -96,7 +120,11 @@ export function TrackChart(props: TrackChartProps) {
                 setRange(null);
                 live.current.props.onBox(null);
                 const row = laneAt(y);
-                if (row?.kind === "lane") live.current.props.onItem(row.lane, Math.floor(toTime(live.current.scale, x)));
+                if (row?.kind !== "lane") return;
+                const linked = linkAt(live.current, x, y);
+                if (linked && (live.current.props.onFollow?.(linked.lane, linked.at) ?? null) !== null) return;
+                const inside = y - AXIS_HEIGHT + live.current.top - row.top;
+                live.current.props.onItem(row.lane, Math.floor(toTime(live.current.scale, x)), trackAt(live.current.props, inside));
             },
             onRange: (span, [from, to], isDone, isBaseline) => {
                 setRange(isDone && isBaseline ? null : { span, isBaseline });
@@ -110,7 +138,6 @@ export function TrackChart(props: TrackChartProps) {
         });
     }, []);
 
-    const laneRows = laid.rows.filter((row) => row.kind === "lane");
     const current = laneRows[Math.min(keyed, laneRows.length - 1)];
     const onKeyDown = (event: KeyboardEvent) => {
         if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -137,13 +164,21 @@ export function TrackChart(props: TrackChartProps) {
                 props.onBox({ range: span, lanes: current?.kind === "lane" ? [current.lane] : [] });
             }
         };
+        const jump = (isBack: boolean) => {
+            const next = current?.kind === "lane" ? (props.nextOn?.(current.lane, at, isBack) ?? null) : null;
+            if (next !== null && current) setCursor({ at: next, y: current.top - top + AXIS_HEIGHT + current.height / 2 });
+        };
         const keys: Readonly<Record<string, () => void>> = {
             w: () => zoom(0.6),
             "+": () => zoom(0.6),
             s: () => zoom(1 / 0.6),
             "-": () => zoom(1 / 0.6),
             a: () => move(-0.25),
-            d: () => move(0.25),
+            // Where there are stacks, `d` tells them; whoever goes right has the arrow and the capital letter.
+            d: () => (props.onMoment ? props.onMoment(Math.floor(at)) : move(0.25)),
+            D: () => move(0.25),
+            n: () => jump(false),
+            N: () => jump(true),
             ArrowLeft: () => move(-0.1),
             ArrowRight: () => move(0.1),
             ArrowUp: () => step(-1),
@@ -154,7 +189,12 @@ export function TrackChart(props: TrackChartProps) {
             "]": () => edge("end"),
             z: () => range && props.onWindow(range.span, true),
             "0": () => props.onAll(),
-            Enter: () => current?.kind === "lane" && props.onItem(current.lane, Math.floor(at)),
+            Enter: () => {
+                if (current?.kind !== "lane") return;
+                const there = props.onFollow?.(current.lane, Math.floor(at)) ?? null;
+                if (there !== null) return setCursor({ at: there, y: cursor?.y ?? 0 });
+                props.onItem(current.lane, Math.floor(at), trackAt(props, 0));
+            },
         };
         const run = keys[event.key];
         if (!run) return;
@@ -163,7 +203,7 @@ export function TrackChart(props: TrackChartProps) {
         run();
     };
     const hovered = cursor ? rowAt(laid.rows, cursor.y - AXIS_HEIGHT + top) : null;
-    const told = cursor && hovered?.kind === "lane" ? props.describe(hovered.lane, cursor.at, window) : "";
+    const told = cursor && hovered?.kind === "lane" ? props.describe(hovered.lane, cursor.at, valuesAt(stores, hovered.lane.lane, cursor.at, scale)) : "";
     return (
         <div class="chart track-chart">
             <div
@@ -178,7 +218,7 @@ export function TrackChart(props: TrackChartProps) {
             >
                 <div class="chart-inner" style={{ height: `${Math.max(laid.height, rowHeight) + AXIS_HEIGHT}px` }}>
                     <div class="chart-stick" style={{ height: `${height + AXIS_HEIGHT}px` }}>
-                        <Labels rows={seen} top={top} active={props.active} keyed={current?.kind === "lane" ? current.lane.lane : null} folded={folded} onFold={setFolded} />
+                        <Labels rows={seen} top={top} active={props.active} keyed={current?.kind === "lane" ? current.lane.lane : null} chosen={props.chosen ?? NOBODY} folded={folded} onFold={setFolded} />
                         <div class="chart-surface" ref={surface}>
                             <canvas ref={base} aria-hidden="true" />
                             <canvas ref={over} aria-hidden="true" />
@@ -191,6 +231,49 @@ export function TrackChart(props: TrackChartProps) {
             </p>
         </div>
     );
+}
+
+const NOBODY: ReadonlySet<number> = new Set();
+
+function extras(props: TrackChartProps) {
+    return { links: props.links ?? [], stops: props.stops ?? [], pinned: props.pinned ?? null, chosen: props.chosen ?? NOBODY };
+}
+
+/** The track whose strip is so many pixels below the top of a row; the first where none is. */
+function trackAt(props: TrackChartProps, inside: number): TrackName {
+    const under = props.bands.find((band) => inside >= band.top - 1 && inside <= band.top + band.height + 1);
+    return (under ?? props.bands[0])?.track ?? "states";
+}
+
+function valuesAt(stores: readonly Stored[], lane: number, at: number, scale: TimeScale): ReadonlyMap<TrackName, number> {
+    return new Map(
+        stores.flatMap(({ band, store }) => {
+            const value = store.valueAt(levelIn(band, scale), lane, at);
+            return value === null ? [] : [[band.track, value] as const];
+        }),
+    );
+}
+
+/** How near to the line of a link a click has to be, in pixels. */
+const NEAR = 5;
+
+/** The link under a pixel: whose wait it is, and a moment of it. */
+function linkAt(
+    { scale, laid, top, props }: { readonly scale: TimeScale; readonly laid: ReturnType<typeof rowsOf>; readonly top: number; readonly props: TrackChartProps },
+    x: number,
+    y: number,
+): { readonly lane: Lane; readonly at: number } | null {
+    const places = new Map(laid.rows.flatMap((row) => (row.kind === "lane" ? [[row.lane.lane, row] as const] : [])));
+    for (const link of props.links ?? []) {
+        const from = places.get(link.from);
+        const to = places.get(link.to);
+        if (!from || !to) continue;
+        const [a, b] = [from, to].map((row) => row.top - top + AXIS_HEIGHT + row.height / 2);
+        if (a === undefined || b === undefined || Math.abs(placeOf(scale, link) - x) > NEAR) continue;
+        if (y < Math.min(a, b) - NEAR || y > Math.max(a, b) + NEAR) continue;
+        return { lane: from.lane, at: (Math.max(link.begin, scale.window.begin) + Math.min(link.end, scale.window.end)) / 2 };
+    }
+    return null;
 }
 
 function useStores(props: TrackChartProps, changed: () => void): readonly Stored[] {

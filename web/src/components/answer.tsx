@@ -105,7 +105,7 @@ function factText(key: string, value: Cell): string {
     return shownCell(value, { name: key, title: key, measure }, clock.value);
 }
 
-function Caveats({ answer }: { answer: Answer }) {
+export function Caveats({ answer }: { answer: Answer }) {
     const { caveats, losses } = answer;
     if (caveats.length === 0 && losses.length === 0) return null;
     return (

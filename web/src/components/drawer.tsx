@@ -6,10 +6,12 @@ import { exactCell, shownCell } from "../cells";
 import { copy } from "../clipboard";
 import { type Chosen, choose, chosen } from "../selection";
 import { go, quoted } from "../state";
+import { shownMoment } from "../threads";
 import { clamp, withMargin } from "../times";
 import type { Explanation } from "../types";
 import { title, visible } from "../visible";
 import { AnswerView, spanOf } from "./answer";
+import { Moment } from "./moment";
 import { Pending, Problem } from "./problem";
 import { StoryCard } from "./story";
 import { Tabs } from "./tabs";
@@ -25,6 +27,8 @@ const TABS = [
 export function Drawer() {
     const one = chosen.value;
     const [tab, setTab] = useState<string>("item");
+    const moment = shownMoment();
+    if (!one && moment !== null) return <Moment at={moment} />;
     if (!one) return null;
     const isOperation = one.id?.startsWith("op:") ?? false;
     const kinds = kindsOf(recording.value);

@@ -5,11 +5,13 @@ import { api, clock, recording, shown } from "../app";
 import { useAnswer } from "../ask";
 import { type Arrow, type BandOf, type Lane, TrackChart, type TrackName } from "../charts/index";
 import type { Exact } from "../exact";
+import { LANES_MAX } from "../limits";
 import { marks } from "../marks";
 import { choose } from "../selection";
 import { common, go, setOption, view } from "../state";
 import { theme } from "../theme";
 import { offsetText, sinceBegin, type Span } from "../times";
+import { hideMoment } from "../threads";
 import { fetchTiles, lanesOf, levelsOf, type Track } from "../tracks";
 import type { Answer } from "../types";
 import { duration } from "../units";
@@ -21,9 +23,8 @@ import { Pending, Problem } from "./problem";
 /** Below so many ns a pixel, and with so few wakeups, arrows can be told apart. */
 const ARROW_WINDOW_NS = 2e9;
 const ARROWS_MAX = 300;
-const LANES_MAX = 2000;
 
-const HEIGHT: Readonly<Record<TrackName, number>> = { states: 24, calls: 24, cpus: 22, locks: 18, block: 30 };
+const HEIGHT: Readonly<Record<TrackName, number>> = { states: 24, calls: 24, cpus: 22, locks: 18, block: 30, samples: 20 };
 
 /** What threads, CPUs, devices or locks did, lane by lane. */
 export function LaneChart({ track }: { readonly track: TrackName }) {
@@ -36,7 +37,6 @@ export function LaneChart({ track }: { readonly track: TrackName }) {
     const told = asked.answer?.tracks[0] ?? null;
     const lanes = useMemo(() => (told ? lanesOf(told) : []), [told]);
     const bands = useMemo(() => bandsOf(track), [track, of?.digest]);
-    const arrows = useArrows(track, lanes);
     const active = view.value.options["at"];
     const lane = lanes.find((one) => (one.tid === null ? one.name : String(one.tid)) === active)?.lane ?? null;
     if (of?.tiles.state === "failed") return <Problem failure={new ApiError(of.tiles.error ?? "the time line could not be made", 500)} />;
@@ -69,10 +69,10 @@ export function LaneChart({ track }: { readonly track: TrackName }) {
                     lanes={lanes}
                     bands={bands}
                     rowHeight={HEIGHT[track]}
-                    height={track === "states" ? 430 : 230}
+                    height={230}
                     baseline={view.value.baseline}
                     marks={marks.value}
-                    arrows={arrows}
+                    arrows={[]}
                     active={lane}
                     version={`${of?.id} ${of?.digest ?? ""}`}
                     theme={theme.version.value}
@@ -82,7 +82,7 @@ export function LaneChart({ track }: { readonly track: TrackName }) {
                     onBaseline={(baseline) => go({ baseline })}
                     onItem={onItem}
                     onFailure={(error) => setFailure(error instanceof ApiError ? error : new ApiError(String(error), 0))}
-                    describe={(one, at, window) => `${one.name}${one.tid === null ? "" : ` ${one.tid}`}, ${duration(at - window.begin)} from the left edge; Enter tells more`}
+                    describe={(one, at) => `${one.name}${one.tid === null ? "" : ` ${one.tid}`}, ${duration(at - shown.value.begin)} from the left edge; Enter tells more`}
                 />
             )}
             {box && <Box box={box} what={track === "block" ? "block" : "io"} onClose={() => setBox(null)} />}
@@ -95,7 +95,6 @@ function bandsOf(track: TrackName): readonly BandOf[] {
         const levelFor = levelsOf(of);
         return { track: of, top, height, fetch: fetchTiles(of), ...(levelFor ? { levelFor } : {}) };
     };
-    if (track === "states") return [band("states", 3, 12), band("calls", 17, 5)];
     return [band(track, 2, HEIGHT[track] - 4)];
 }
 
@@ -107,7 +106,7 @@ function whose(track: TrackName): Parameters {
 }
 
 /** Of a box over some lanes, who they are; over all, nobody in particular. */
-function filterOf(track: TrackName, inside: readonly Lane[], all: number): Readonly<Record<string, string>> {
+export function filterOf(track: TrackName, inside: readonly Lane[], all: number): Readonly<Record<string, string>> {
     if (inside.length === 0 || inside.length === all) return {};
     if (track === "block") return { dev: inside.map((lane) => lane.name).join(",") };
     if (track === "cpus") return { cpu: inside.map((lane) => String(lane.lane)).join(",") };
@@ -122,7 +121,7 @@ interface Wakeup {
     readonly context: string;
 }
 
-function useArrows(track: TrackName, lanes: readonly Lane[]): readonly Arrow[] {
+export function useArrows(track: TrackName, lanes: readonly Lane[]): readonly Arrow[] {
     const { begin, end } = shown.value;
     const isWanted = track === "states" && end - begin <= ARROW_WINDOW_NS && lanes.length > 0;
     const parameters = { w: `${offsetText(begin)}..${offsetText(end)}`, limit: ARROWS_MAX + 1 };
@@ -144,13 +143,15 @@ const ITEM_OF: Readonly<Record<TrackName, readonly [string, string]>> = {
     cpus: ["cpu", "cpu"],
     locks: ["locks", "tid"],
     block: ["block", "dev"],
+    samples: ["stacks", "tid"],
 };
 
 /** Asks for the exact interval at a moment of a lane. */
-async function chooseItem(track: TrackName, lane: Lane, at: number): Promise<void> {
+export async function chooseItem(track: TrackName, lane: Lane, at: number): Promise<void> {
     const from = api.value;
     const of = recording.value;
     if (!from || !of) return;
+    hideMoment();
     if (lane.tid !== null) setOption("at", String(lane.tid), true);
     const [what, key] = ITEM_OF[track];
     const who = key === "tid" ? lane.tid : key === "cpu" ? lane.lane : lane.name;
@@ -175,7 +176,7 @@ function Twin({ track }: { track: TrackName }) {
     return <AnswerView what={what} verb={verb} parameters={common.value} />;
 }
 
-function Building({ done }: { done: number }) {
+export function Building({ done }: { done: number }) {
     return (
         <p class="pending" role="status">
             the time line is being prepared, once for this recording: <progress value={done} max={1} aria-label="prepared" /> {Math.round(done * 100)} %

@@ -55,7 +55,9 @@ export function Palette() {
 
 const CHART_KEYS: readonly (readonly [string, string])[] = [
     ["w s, + −, Ctrl+wheel", "zoom in and out"],
-    ["a d, ← →", "earlier, later"],
+    ["a D, ← →", "earlier, later (d, too, where there are no samples)"],
+    ["d", "where there are samples: all stacks at the cursor"],
+    ["n N", "next or previous wait of the row; Enter: to who held the lock"],
     ["↑ ↓", "row above, below"],
     [", .", "interval before, after on the row"],
     ["Enter", "choose what is under the cursor"],

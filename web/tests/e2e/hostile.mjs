@@ -20,3 +20,15 @@ export function hostileTrace() {
     });
     return `${lines.join("\n")}\n`;
 }
+
+/** The same as a profile with times, as py-spy writes them for Chrome. */
+export function hostileProfile() {
+    const events = [];
+    NAMES.forEach((name, at) => {
+        const of = { cat: "py-spy", pid: 7, tid: 1000 + at, args: { filename: name, line: 1 } };
+        const names = [`thread (${200 + at}): ${name}`, name, `${name} called`];
+        for (const one of names) events.push({ ...of, name: one, ph: "B", ts: 1000 });
+        for (const one of names.toReversed()) events.push({ ...of, name: one, ph: "E", ts: 500_000 + at });
+    });
+    return JSON.stringify(events);
+}

@@ -7,6 +7,7 @@
 //! numbers there and here are the same.
 
 mod proto;
+pub(crate) mod samples;
 mod sched;
 mod slices;
 mod writer;
@@ -34,6 +35,8 @@ pub struct Written {
     pub calls: u64,
     pub requests: u64,
     pub lock_waits: u64,
+    pub samples: u64,
+    pub gaps: u64,
     pub counters: u64,
     pub losses: u64,
 }
@@ -67,6 +70,12 @@ pub fn write_perfetto(
     }
     if has("lock_wait") {
         written.lock_waits = slices::lock_waits(tables, window, filter, &mut writer)?;
+    }
+    if has("stack_sample") {
+        written.samples = samples::samples(tables, window, filter, &mut writer)?;
+    }
+    if has("sample_gap") {
+        written.gaps = samples::gaps(tables, window, filter, &mut writer)?;
     }
     if has("counter") {
         written.counters = slices::counters(tables, window, &mut writer)?;

@@ -18,7 +18,7 @@ use super::writer::Writer;
 use crate::ExportError;
 
 /// The same number for the same track in every file.
-fn uuid(parts: &[&str]) -> u64 {
+pub(super) fn uuid(parts: &[&str]) -> u64 {
     use std::hash::{Hash, Hasher};
     let mut hasher = FxHasher::default();
     parts.hash(&mut hasher);
@@ -28,7 +28,7 @@ fn uuid(parts: &[&str]) -> u64 {
 
 /// Tracks that were described before.
 #[derive(Default)]
-struct Tracks(FxHashSet<u64>);
+pub(super) struct Tracks(FxHashSet<u64>);
 
 impl Tracks {
     fn describe(
@@ -46,7 +46,7 @@ impl Tracks {
         Ok(uuid)
     }
 
-    fn named(
+    pub(super) fn named(
         &mut self,
         writer: &mut Writer<'_>,
         name: &str,
@@ -63,7 +63,7 @@ impl Tracks {
         )
     }
 
-    fn thread(
+    pub(super) fn thread(
         &mut self,
         writer: &mut Writer<'_>,
         (pid, tid): (Option<i64>, Option<i64>),
@@ -88,7 +88,7 @@ impl Tracks {
 }
 
 /// What is known of a slice besides its name.
-enum Fact<'r> {
+pub(super) enum Fact<'r> {
     Number(&'static str, Option<i64>),
     Text(&'static str, Option<&'r str>),
 }
@@ -114,7 +114,7 @@ fn annotations(writer: &mut Writer<'_>, facts: &[Fact<'_>]) -> Vec<DebugAnnotati
 }
 
 /// A slice; one without an end goes on to the end of the trace.
-fn slice(
+pub(super) fn slice(
     writer: &mut Writer<'_>,
     (category, name): (&str, &str),
     (track, begin, dur): (u64, Ns, Option<Ns>),
@@ -141,7 +141,7 @@ fn slice(
 }
 
 /// Shows rows of a kind's log until one cannot be written.
-fn each(
+pub(super) fn each(
     tables: &dyn Tables,
     (kind, window, filter): (Kind, Option<Window>, &Filter),
     columns: &[&'static str],

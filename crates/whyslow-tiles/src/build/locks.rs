@@ -1,13 +1,12 @@
 //! Waits for locks: those of the kernel and those of programs lie in two tables, and a lane has both.
 
-use std::sync::mpsc::{Receiver, sync_channel};
-
 use arrow_array::RecordBatch;
 use whyslow_analysis::read::{ColumnRef, PerWord, Projection};
 use whyslow_model::row::Row as _;
 use whyslow_model::tables::{FutexCallRow, LockWaitRow};
 
 use crate::TilesError;
+use crate::build::in_turn;
 use crate::build::lanes::{LanesBuilder, Told};
 use crate::build::rows::Work;
 use crate::build::tracks::looked_up;
@@ -16,8 +15,6 @@ use crate::kinds::{LOCK_FUTEX, LOCK_KINDS, LOCK_OTHER};
 
 const KERNEL: u8 = 0;
 const PROGRAM: u8 = 1;
-/// Batches of the other table that are read ahead.
-const BATCHES_AHEAD: usize = 2;
 /// Words of the column `op`, looked up.
 const UNSET: u8 = u8::MAX;
 const IS_WAIT: u8 = 1;
@@ -64,35 +61,10 @@ impl Columns {
 }
 
 pub(crate) fn locks(work: &Work<'_>, lanes: &mut LanesBuilder<'_, '_>) -> Result<(), TilesError> {
-    let (sender, batches) = sync_channel::<Vec<Told>>(BATCHES_AHEAD);
-    let (tables, cancel) = (work.tables, work.cancel);
-    let mut rows = 0;
-    std::thread::scope(|scope| {
-        let futexes = scope.spawn(move || {
-            let work = Work::beside(tables, cancel);
-            // Whoever has no use for more drops the other end.
-            futexes(&work, |told| sender.send(told).is_ok())
-        });
-        let mut others = InTurn::new(batches);
-        let kernel = kernel(work, |told| {
-            rows += others.until(told.ts, lanes);
-            lanes.add(&told);
-        });
-        if kernel.is_ok() {
-            rows += others.until(i64::MAX, lanes);
-        }
-        drop(others);
-        let futexes = match futexes.join() {
-            Ok(done) => done,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        kernel.and(futexes)
-    })?;
-    work.told(rows);
-    Ok(())
+    in_turn::both(work, lanes, kernel, futexes)
 }
 
-fn kernel(work: &Work<'_>, mut each: impl FnMut(Told)) -> Result<(), TilesError> {
+fn kernel(work: &Work<'_>, each: &mut dyn FnMut(Told)) -> Result<(), TilesError> {
     let columns = Columns::new(LockWaitRow::TABLE, "kind");
     let mut kinds = PerWord::new();
     work.each(&columns.projection, |batch| {
@@ -121,7 +93,7 @@ fn kernel(work: &Work<'_>, mut each: impl FnMut(Told)) -> Result<(), TilesError>
 }
 
 /// Waits of programs, a batch at a time, as long as they are wanted.
-fn futexes(work: &Work<'_>, mut each: impl FnMut(Vec<Told>) -> bool) -> Result<(), TilesError> {
+fn futexes(work: &Work<'_>, each: &mut dyn FnMut(Vec<Told>) -> bool) -> Result<(), TilesError> {
     let columns = Columns::new(FutexCallRow::TABLE, "op");
     let mut ops = PerWord::new();
     work.each(&columns.projection, |batch| {
@@ -140,38 +112,4 @@ fn futexes(work: &Work<'_>, mut each: impl FnMut(Vec<Told>) -> bool) -> Result<(
             Err(TilesError::Cancelled)
         }
     })
-}
-
-/// Rows of the other table, up to a moment.
-struct InTurn {
-    batches: Receiver<Vec<Told>>,
-    batch: std::vec::IntoIter<Told>,
-}
-
-impl InTurn {
-    fn new(batches: Receiver<Vec<Told>>) -> Self {
-        Self {
-            batches,
-            batch: Vec::new().into_iter(),
-        }
-    }
-
-    /// How many they were.
-    fn until(&mut self, ts: i64, lanes: &mut LanesBuilder<'_, '_>) -> usize {
-        let mut rows = 0;
-        loop {
-            while let Some(told) = self.batch.as_slice().first().copied() {
-                if told.ts > ts {
-                    return rows;
-                }
-                lanes.add(&told);
-                rows += 1;
-                self.batch.next();
-            }
-            match self.batches.recv() {
-                Ok(batch) => self.batch = batch.into_iter(),
-                Err(_) => return rows,
-            }
-        }
-    }
 }

@@ -3,9 +3,11 @@
 mod axis;
 mod block;
 mod heat;
+mod in_turn;
 mod lanes;
 mod locks;
 mod rows;
+mod samples;
 mod series;
 #[cfg(test)]
 mod tests;
@@ -76,6 +78,7 @@ pub(crate) fn build_within(
     builder.calls()?;
     builder.locks()?;
     builder.block()?;
+    builder.samples()?;
     let most_held = builder.most_held;
     let directory = builder.finish()?;
     let mut pages = pages.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -179,6 +182,17 @@ impl<'b> Builder<'b> {
         let mut watch = |_: &Interval| ();
         let mut lanes = LanesBuilder::new(self.axis, self.store(kinds::LOCKS), &mut watch);
         locks::locks(self.work, &mut lanes)?;
+        let lanes = lanes.finish(tracks::plain);
+        self.done(lanes)
+    }
+
+    fn samples(&mut self) -> Result<(), TilesError> {
+        let mut watch = |_: &Interval| ();
+        let mut lanes = LanesBuilder::new(self.axis, self.store(kinds::SAMPLES), &mut watch);
+        // Without times there is nothing to draw.
+        if self.work.has("stack_sample") && !samples::without_times(self.work.tables)? {
+            samples::samples(self.work, &mut lanes)?;
+        }
         let lanes = lanes.finish(tracks::plain);
         self.done(lanes)
     }

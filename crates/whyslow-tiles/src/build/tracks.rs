@@ -169,13 +169,15 @@ pub(crate) fn calls(
     })
 }
 
-pub(crate) const READ: [&str; 6] = [
+pub(crate) const READ: [&str; 8] = [
     "thread_state",
     "sched_slice",
     "syscall",
     "lock_wait",
     "futex_call",
     "block_io",
+    "stack_sample",
+    "sample_gap",
 ];
 
 /// Ids of lanes as they are.

@@ -3,7 +3,9 @@
 mod damage;
 mod edges;
 mod locks;
+mod made;
 mod places;
 mod property;
 mod recordings;
+mod samples;
 mod support;

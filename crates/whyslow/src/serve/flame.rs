@@ -9,7 +9,7 @@ use super::questions::wrong_words;
 use super::reply::{self, Refusal};
 use super::words::{self, Query};
 use crate::cli::{Cli, Command, ExportCommand};
-use crate::commands::export::stacks::graph;
+use crate::commands::export::stacks::{graph, weight};
 
 pub(super) async fn flame(
     State(shared): State<Shared>,
@@ -31,6 +31,7 @@ pub(super) async fn flame(
         let tables = Limited::new(&*held.opened.tables, gauge);
         let merged = graph(&args, &held.opened, &tables)?;
         let mut answer = merged.to_json();
+        answer["weight"] = weight(&args.stacks, &held.opened).name().into();
         answer["cli"] = command.into();
         Ok(answer)
     });

@@ -199,14 +199,16 @@ fn is_wanted(lane: &Lane, thread: Option<&Thread>, wanted: &Wanted) -> bool {
 
 /// Time in which something went on: not that asleep, idle, or in calls that wait.
 fn busy_ns(track: &Track, lane: &Lane) -> u64 {
-    let quiet = match track.name {
-        "states" | "cpus" => Some(3),
-        "calls" => Some(2),
-        _ => None,
+    let quiet: &[usize] = match track.name {
+        "states" | "cpus" => &[3],
+        "calls" => &[2],
+        // What a late sampler missed is nothing that the thread did.
+        "samples" => &[1, 3],
+        _ => &[],
     };
     let times = lane.times_ns.iter().enumerate();
     times
-        .filter(|(group, _)| Some(*group) != quiet)
+        .filter(|(group, _)| !quiet.contains(group))
         .map(|(_, time)| time)
         .sum()
 }

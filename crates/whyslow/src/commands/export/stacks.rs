@@ -16,15 +16,20 @@ fn question(args: &StackArgs, opened: &Opened) -> Result<StackQuestion, Failure>
     Ok(StackQuestion {
         window: window(&args.export, opened)?,
         filter: filter_of(&args.export.filter)?,
-        weight: match args.weight {
-            None => Weight::of(&*opened.tables),
-            Some(StackWeight::Offcpu) => Weight::OffCpu,
-            Some(StackWeight::Samples) => Weight::Samples,
-            Some(StackWeight::Time) => Weight::Time,
-        },
+        weight: weight(args, opened),
         states: args.state.clone(),
         ..StackQuestion::default()
     })
+}
+
+/// What is counted: as asked for, else what suits the recording.
+pub(crate) fn weight(args: &StackArgs, opened: &Opened) -> Weight {
+    match args.weight {
+        None => Weight::of(&*opened.tables),
+        Some(StackWeight::Offcpu) => Weight::OffCpu,
+        Some(StackWeight::Samples) => Weight::Samples,
+        Some(StackWeight::Time) => Weight::Time,
+    }
 }
 
 pub(super) fn collapsed(args: &StackArgs, talk: &TalkArgs) -> Result<(), Failure> {

@@ -15,12 +15,14 @@ pub(super) fn perfetto(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Failure
     })?;
     if !talk.quiet {
         crate::talk::line(&format!(
-            "{} time slices, {} wakeups, {} calls, {} requests, {} waits for locks, {} counts",
+            "{} time slices, {} wakeups, {} calls, {} requests, {} waits for locks, {} samples, {} times without, {} counts",
             written.slices_of_cpus,
             written.wakeups,
             written.calls,
             written.requests,
             written.lock_waits,
+            written.samples,
+            written.gaps,
             written.counters,
         ));
     }

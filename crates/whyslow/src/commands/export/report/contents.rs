@@ -26,7 +26,9 @@ const EACH_DEVICE: &str = "dev=EACH&";
 /// Cells over the width of a window.
 const CELLS: f64 = 1500.0;
 const TILE_CELLS: f64 = 1024.0;
-const TRACKS: [&str; 5] = ["states", "calls", "cpus", "block", "locks"];
+const TRACKS: [&str; 6] = ["states", "calls", "cpus", "block", "locks", "samples"];
+/// Moments of which all stacks are held.
+const MOMENTS: usize = 12;
 /// Logs are long, and tables of the slowest say more.
 const LEFT_OUT: &str = "view=log";
 
@@ -75,6 +77,10 @@ impl Contents {
                 found.ask_within(answers, question, *span)?;
             }
             found.ask_within(answers, "wakeups?limit=301", *span)?;
+        }
+        for moment in found.moments(info.begin_ns) {
+            let question = format!("table?at={}&view=dump&what=threads", moment.replace('+', "%2B"));
+            found.ask(answers, &question, None)?;
         }
         let all = whole.unwrap_or(Span {
             begin: 0.0,
@@ -165,6 +171,34 @@ impl Contents {
         spans
     }
 
+    /// Where stories are told of, each once: the middle of what was slow, and of each step to its culprit.
+    fn moments(&self, origin: i64) -> Vec<String> {
+        let dumps = self.answers.keys().any(|address| {
+            address.starts_with("tracks?") && address.contains("track=samples")
+        });
+        let stories = self
+            .answers
+            .get("explain")
+            .and_then(|told| told["stories"].as_array());
+        let mut moments = Vec::new();
+        for story in stories.into_iter().flatten().take(STORIES).filter(|_| dumps) {
+            let steps = story["chain"].as_array().into_iter().flatten();
+            for part in std::iter::once(&story["target"]).chain(steps) {
+                let (begin, end) = (part["begin_ns"].as_i64(), part["end_ns"].as_i64());
+                let Some((begin, end)) = begin.zip(end) else {
+                    continue;
+                };
+                let middle = begin.midpoint(end).saturating_sub(origin);
+                let moment = super::windows::offset(middle as f64);
+                if middle >= 0 && !moments.contains(&moment) {
+                    moments.push(moment);
+                }
+            }
+        }
+        moments.truncate(MOMENTS);
+        moments
+    }
+
     /// The time line of a track, coarse over the whole and finer where stories are.
     fn tiles_of(&mut self, answers: &Answers, track: &str, views: &[Span]) -> Result<(), Failure> {
         let lanes = self.lanes(track);
@@ -183,13 +217,19 @@ impl Contents {
 
     /// Lanes that the lists of a track name, in any window.
     fn lanes(&self, track: &str) -> String {
-        // Calls are drawn in the lanes of their threads.
-        let listed = if track == "calls" { "states" } else { track };
-        let of = format!("track={listed}");
+        // A thread's calls and samples are drawn beside its states, whichever list it is in.
+        let listed: &[&str] = match track {
+            "states" | "calls" | "samples" => &["track=states", "track=samples"],
+            _ => &[],
+        };
+        let of = format!("track={track}");
+        let is_of = |address: &str| {
+            address.contains(&of) || listed.iter().any(|list| address.contains(list))
+        };
         let lists = self
             .answers
             .iter()
-            .filter(|(address, _)| address.starts_with("tracks?") && address.contains(&of));
+            .filter(|(address, _)| address.starts_with("tracks?") && is_of(address));
         let lanes: BTreeSet<i64> = lists
             .flat_map(|(_, list)| list["tracks"].as_array().into_iter().flatten())
             .flat_map(|track| track["lanes"].as_array().into_iter().flatten())

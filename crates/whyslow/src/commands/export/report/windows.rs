@@ -40,7 +40,7 @@ fn round(value: f64) -> f64 {
     (value + 0.5).floor()
 }
 
-fn offset(ns: f64) -> String {
+pub(super) fn offset(ns: f64) -> String {
     let ns = round(ns) as i64;
     let (whole, fraction) = (ns / 1_000_000_000, ns % 1_000_000_000);
     let fraction = format!("{fraction:09}");
