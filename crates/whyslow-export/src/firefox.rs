@@ -183,7 +183,9 @@ impl Made {
             }
             left -= 1;
             // What stopped a whole process is no thread's.
-            let who = row.text(comm).or((kind == Kind::Gaps).then_some(ALL_THREADS));
+            let who = row
+                .text(comm)
+                .or((kind == Kind::Gaps).then_some(ALL_THREADS));
             let thread = self.thread(who, row.int(pid), row.int(tid));
             let what = row.text(what).unwrap_or("?");
             let name = match kind {
@@ -269,7 +271,9 @@ struct Call {
 
 impl StaticSchemaMarker for Call {
     const UNIQUE_MARKER_TYPE_NAME: &'static str = "call";
-    const DESCRIPTION: Option<&'static str> = Some("A system call, a request to a block device, or a time without samples and the call it ended in");
+    const DESCRIPTION: Option<&'static str> = Some(
+        "A system call, a request to a block device, or a time without samples and the call it ended in",
+    );
     const CHART_LABEL: Option<&'static str> = Some("{marker.name} {marker.data.object}");
     const TABLE_LABEL: Option<&'static str> = Some("{marker.name} {marker.data.object}");
     const FIELDS: &'static [StaticSchemaMarkerField] = &[StaticSchemaMarkerField {

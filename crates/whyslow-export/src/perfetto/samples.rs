@@ -83,7 +83,9 @@ pub(super) fn samples(
         let said = row.text(state).or(row.text(kind)).unwrap_or("?");
         let stack = callsites.stack((row.int(callsite), None));
         let mut names = vec![writer.name(said)];
-        let frames = stack.iter().filter_map(|place| callsites.frames.get(*place));
+        let frames = stack
+            .iter()
+            .filter_map(|place| callsites.frames.get(*place));
         names.extend(frames.map(|frame| writer.name(&frame.name)));
         let open = threads.entry(track).or_default();
         let shared = if begin > open.end {
@@ -155,7 +157,12 @@ pub(super) fn gaps(
             Fact::Text("before", row.text(before)),
             Fact::Number("group", row.int(group)),
         ];
-        slice(writer, ("gap", said(class)), (track, begin, row.int(dur)), &facts)
+        slice(
+            writer,
+            ("gap", said(class)),
+            (track, begin, row.int(dur)),
+            &facts,
+        )
     })
 }
 

@@ -7,9 +7,7 @@
 use rustc_hash::FxHashSet;
 use whyslow_analysis::read::{PerWord, Projection};
 use whyslow_model::row::Row as _;
-use whyslow_model::tables::{
-    CallsiteRow, FrameRow, SampleGapRow, StackSampleRow, TraceStatRow,
-};
+use whyslow_model::tables::{CallsiteRow, FrameRow, SampleGapRow, StackSampleRow, TraceStatRow};
 use whyslow_model::{Symbols, stat};
 use whyslow_store::{Tables, rows};
 
@@ -34,10 +32,7 @@ const NOT_SAMPLED: u8 = 3;
 /// Kinds of code, as `frame.kind` has them; 0 where nothing is known.
 const CODE_KINDS: [&str; 3] = ["kernel", "user", "managed"];
 
-pub(crate) fn samples(
-    work: &Work<'_>,
-    lanes: &mut LanesBuilder<'_, '_>,
-) -> Result<(), TilesError> {
+pub(crate) fn samples(work: &Work<'_>, lanes: &mut LanesBuilder<'_, '_>) -> Result<(), TilesError> {
     let codes = codes(work)?;
     let sampled = sampled_all_the_time(work)?;
     in_turn::both(
@@ -68,13 +63,18 @@ fn class(kind: &str, state: Option<&str>) -> (u8, u8) {
         Some(_) => place_of("waiting").unwrap_or(0),
         None => place_of("unknown").unwrap_or(0),
     });
-    let is_running = matches!(SAMPLE_CLASSES[usize::from(place)], "running" | "runnable" | "unknown");
+    let is_running = matches!(
+        SAMPLE_CLASSES[usize::from(place)],
+        "running" | "runnable" | "unknown"
+    );
     (place, if is_running { RUNNING } else { WAITING })
 }
 
 /// Class and group of a time without samples.
 fn gap_class(word: &str) -> (u8, u8) {
-    let place = place_of(word).or_else(|| place_of("sampler_late")).unwrap_or(0);
+    let place = place_of(word)
+        .or_else(|| place_of("sampler_late"))
+        .unwrap_or(0);
     let is_inferred = matches!(word, "kernel_wait" | "page_fault");
     (place, if is_inferred { INFERRED } else { NOT_SAMPLED })
 }
@@ -109,14 +109,20 @@ fn codes(work: &Work<'_>) -> Result<Vec<u8>, TilesError> {
     let sites: Vec<CallsiteRow> = rows(work.tables, &mut symbols)?;
     let of_site = |site: &CallsiteRow| {
         let frame = usize::try_from(site.frame_id).ok();
-        frame.and_then(|frame| frames.get(frame)).copied().unwrap_or(0)
+        frame
+            .and_then(|frame| frames.get(frame))
+            .copied()
+            .unwrap_or(0)
     };
     Ok(sites.iter().map(of_site).collect())
 }
 
 fn code_of(codes: &[u8], callsite: Option<i64>) -> u8 {
     let place = callsite.and_then(|id| usize::try_from(id).ok());
-    place.and_then(|place| codes.get(place)).copied().unwrap_or(0)
+    place
+        .and_then(|place| codes.get(place))
+        .copied()
+        .unwrap_or(0)
 }
 
 /// Threads that a sampler looked at whatever they did: stacks that were taken when they left a CPU tell the
@@ -173,7 +179,11 @@ fn seen(
                 lane,
                 ts: ts.at(row),
                 ts_end: ts_end.get(row),
-                value: value(class, code_of(codes, callsite.get(row)), number.unwrap_or(0)),
+                value: value(
+                    class,
+                    code_of(codes, callsite.get(row)),
+                    number.unwrap_or(0),
+                ),
                 mix: Mix::Of(group),
             });
         }
@@ -233,7 +243,12 @@ mod tests {
         check("wall", Some("sleeping"), "sleeping", WAITING);
         check("wall", None, "unknown", RUNNING);
         check("sample", None, "running", RUNNING);
-        check("offcpu", Some("uninterruptible"), "uninterruptible", WAITING);
+        check(
+            "offcpu",
+            Some("uninterruptible"),
+            "uninterruptible",
+            WAITING,
+        );
         check("offcpu", Some("traced"), "waiting", WAITING);
     }
 

@@ -1,13 +1,13 @@
 //! Waits for locks of the kernel and of programs in one lane, and groups of calls.
 
+use whyslow_model::Symbols;
 use whyslow_model::row::Emit as _;
 use whyslow_model::tables::{Collected, FutexCallRow, LockWaitRow, SyscallRow};
-use whyslow_model::Symbols;
 use whyslow_store::MemoryTables;
 use whyslow_tiles::LEVEL_MAX;
 
 use crate::made::{piece, place, row, times};
-use crate::support::{check, info, tiles_of};
+use crate::support::{Piece, check, info, tiles_of};
 
 #[test]
 fn waits_of_two_tables_come_in_order_of_time() {

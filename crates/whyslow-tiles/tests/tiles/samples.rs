@@ -38,8 +38,14 @@ impl Made {
     fn gap(&mut self, (begin, end, utid): (i64, i64, Option<i64>), class: &str) {
         let words = self.words(&[("class", class), ("function", "sendfile64")]);
         let numbers = times(begin, end, utid.unwrap_or(0));
-        let numbers = if utid.is_some() { &numbers[..] } else { &numbers[..4] };
-        self.rows.sample_gap.push(row::<SampleGapRow>(numbers, &words));
+        let numbers = if utid.is_some() {
+            &numbers[..]
+        } else {
+            &numbers[..4]
+        };
+        self.rows
+            .sample_gap
+            .push(row::<SampleGapRow>(numbers, &words));
     }
 
     fn tiles(mut self) -> Tiles {
@@ -65,10 +71,19 @@ const WALL: (&str, &str) = ("kind", "wall");
 #[test]
 fn gaps_lie_between_samples() {
     let mut made = Made::new();
-    made.sample((0, 100, 1), &[WALL, ("state", "running"), ("function", "f")]);
-    made.sample((100, 200, 1), &[WALL, ("state", "sleeping"), ("function", "g")]);
+    made.sample(
+        (0, 100, 1),
+        &[WALL, ("state", "running"), ("function", "f")],
+    );
+    made.sample(
+        (100, 200, 1),
+        &[WALL, ("state", "sleeping"), ("function", "g")],
+    );
     made.gap((200, 700, Some(1)), "kernel_wait");
-    made.sample((700, 800, 1), &[WALL, ("state", "running"), ("function", "sendfile64")]);
+    made.sample(
+        (700, 800, 1),
+        &[WALL, ("state", "running"), ("function", "sendfile64")],
+    );
     made.gap((800, 900, Some(1)), "cpu_starved");
     // Of all threads: no lane has it.
     made.gap((900, 950, None), "process_stopped");
@@ -94,7 +109,13 @@ fn gaps_lie_between_samples() {
         .into();
     assert_eq!(
         classes,
-        ["running", "sleeping", "kernel_wait", "running", "cpu_starved"]
+        [
+            "running",
+            "sleeping",
+            "kernel_wait",
+            "running",
+            "cpu_starved"
+        ]
     );
     // One function has one number, whether a sample or the end of a gap shows it.
     assert_eq!(parts(&tiles, 1, 450).2, parts(&tiles, 1, 750).2);

@@ -79,7 +79,10 @@ impl Contents {
             found.ask_within(answers, "wakeups?limit=301", *span)?;
         }
         for moment in found.moments(info.begin_ns) {
-            let question = format!("table?at={}&view=dump&what=threads", moment.replace('+', "%2B"));
+            let question = format!(
+                "table?at={}&view=dump&what=threads",
+                moment.replace('+', "%2B")
+            );
             found.ask(answers, &question, None)?;
         }
         let all = whole.unwrap_or(Span {
@@ -173,15 +176,21 @@ impl Contents {
 
     /// Where stories are told of, each once: the middle of what was slow, and of each step to its culprit.
     fn moments(&self, origin: i64) -> Vec<String> {
-        let dumps = self.answers.keys().any(|address| {
-            address.starts_with("tracks?") && address.contains("track=samples")
-        });
+        let dumps = self
+            .answers
+            .keys()
+            .any(|address| address.starts_with("tracks?") && address.contains("track=samples"));
         let stories = self
             .answers
             .get("explain")
             .and_then(|told| told["stories"].as_array());
         let mut moments = Vec::new();
-        for story in stories.into_iter().flatten().take(STORIES).filter(|_| dumps) {
+        for story in stories
+            .into_iter()
+            .flatten()
+            .take(STORIES)
+            .filter(|_| dumps)
+        {
             let steps = story["chain"].as_array().into_iter().flatten();
             for part in std::iter::once(&story["target"]).chain(steps) {
                 let (begin, end) = (part["begin_ns"].as_i64(), part["end_ns"].as_i64());
