@@ -5,6 +5,7 @@
 //! somebody's log. Each dump stops all threads at their next safepoint. What that costs is measured: how
 //! long each dump took here, and how long the JVM's threads stood still meanwhile, by its own counters.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
@@ -170,9 +171,7 @@ impl Series<'_> {
             longest.as_secs_f64() * 1e3
         );
         if late > 0 {
-            told.push_str(&format!(
-                "; {late} were left out because others took so long"
-            ));
+            let _ = write!(told, "; {late} were left out because others took so long");
         }
         talk::line(&told);
     }
