@@ -63,8 +63,8 @@ pub use probes::ProbeSpec;
 pub use programs::{Form, Off, StandIn, Topic};
 pub use ring::Window;
 pub use session::{Progress, Ready, Step, Summary, Unwritten, record};
-pub use wall::WALL_MIN;
 pub use targets::{ControlGroup, NAMES_MAX, Names};
+pub use wall::WALL_MIN;
 pub use when::{Term, Trigger, WhenError, parse_when};
 
 use skeletons::recorder as skeleton;

@@ -223,7 +223,11 @@ pub(crate) static PROGRAMS: &[Program] = &[
     },
     Program {
         hook: Hook::Wall,
-        ..program(RUNS, None, "stacks of threads that run, by the clock on the wall")
+        ..program(
+            RUNS,
+            None,
+            "stacks of threads that run, by the clock on the wall",
+        )
     },
     program("on_lock_wait", LOCKS, "waits for locks"),
     program("on_lock_end", LOCKS, "waits for locks"),

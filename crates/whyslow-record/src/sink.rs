@@ -370,7 +370,9 @@ impl Sink {
     /// What who looks at all threads has found; what it finds later is not before the moment returned.
     pub(crate) fn take_wall(&mut self) -> u64 {
         let wall = self.wall.as_mut();
-        wall.map_or(u64::MAX, |wall| wall.take(&mut self.encoder, &mut self.desk))
+        wall.map_or(u64::MAX, |wall| {
+            wall.take(&mut self.encoder, &mut self.desk)
+        })
     }
 
     /// The same to the end of a spool, after which the next one begins.

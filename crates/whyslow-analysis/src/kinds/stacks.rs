@@ -85,6 +85,12 @@ const FIELDS: &[Field] = &[
     .priority(8),
     Field::new("credits", "samples", Measure::Count, Cell::Int("credits")).priority(9),
     Field::new("syscall", "call", Measure::Text, Cell::Text("syscall")).priority(10),
-    Field::new("sampler", "sampled by", Measure::Text, Cell::Text("sampler")).priority(11),
+    Field::new(
+        "sampler",
+        "sampled by",
+        Measure::Text,
+        Cell::Text("sampler"),
+    )
+    .priority(11),
     Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
 ];

@@ -119,33 +119,27 @@ fn pieces(
         (StackSampleRow::TABLE, samples, false),
         (SampleGapRow::TABLE, &["class"], true),
     ] {
-        rows(
-            tables,
-            table,
-            (&ints, texts),
-            Some(window),
-            |cells, row| {
-                let (Some(end), Some(tid), Some(callsite)) =
-                    (cells.int(1, row), cells.small(2, row), cells.int(3, row))
-                else {
-                    return;
-                };
-                // Stacks of the recorder itself are told with the kernel's.
-                let is_of_profile = matches!(
-                    cells.text(0, row),
-                    "wall" | "execution" | "native" | "kernel_wait" | "page_fault"
-                );
-                let is_own = !is_gap && cells.text(1, row) == "recorder";
-                if is_of_profile && !is_own && tids.contains(&tid) {
-                    found.entry(tid).or_default().push(Piece {
-                        begin: cells.ints[0].at(row),
-                        end,
-                        callsite,
-                        is_gap,
-                    });
-                }
-            },
-        )?;
+        rows(tables, table, (&ints, texts), Some(window), |cells, row| {
+            let (Some(end), Some(tid), Some(callsite)) =
+                (cells.int(1, row), cells.small(2, row), cells.int(3, row))
+            else {
+                return;
+            };
+            // Stacks of the recorder itself are told with the kernel's.
+            let is_of_profile = matches!(
+                cells.text(0, row),
+                "wall" | "execution" | "native" | "kernel_wait" | "page_fault"
+            );
+            let is_own = !is_gap && cells.text(1, row) == "recorder";
+            if is_of_profile && !is_own && tids.contains(&tid) {
+                found.entry(tid).or_default().push(Piece {
+                    begin: cells.ints[0].at(row),
+                    end,
+                    callsite,
+                    is_gap,
+                });
+            }
+        })?;
     }
     Ok(found)
 }

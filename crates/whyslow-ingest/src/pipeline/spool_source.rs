@@ -156,10 +156,7 @@ fn emit<S: RowSink>(
             window.rounds_missed += u64::from(round.missed);
             continue;
         }
-        if matches!(
-            record,
-            Record::Stack(_) | Record::Lock(_) | Record::Wall(_)
-        ) {
+        if matches!(record, Record::Stack(_) | Record::Lock(_) | Record::Wall(_)) {
             if let Some(event) = mapper.stack(&head, &record, place.ts, &mut frames) {
                 session.event(event)?;
             }

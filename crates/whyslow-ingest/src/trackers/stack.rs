@@ -190,7 +190,8 @@ impl StackTracker {
             out.anomalies.count(stat, here.ts);
         }
         let managed = frames_of(look.frames, &frames).find(|(frame, _)| frame.is_managed);
-        let user = managed.or_else(|| frames_of(look.frames, &frames).find(|(frame, _)| !frame.is_kernel));
+        let user =
+            managed.or_else(|| frames_of(look.frames, &frames).find(|(frame, _)| !frame.is_kernel));
         let user_function = user.and_then(|(_, known)| known.function);
         let state = look.state.map_or("running", state_name);
         let row = StackSampleRow {

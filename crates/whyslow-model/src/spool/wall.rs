@@ -139,7 +139,12 @@ mod tests {
         record.u64(40).u32(2).u32(5).u32(-1_i32 as u32);
         record.u16(1).u16(0).u16(2).u16(1).u32(0);
         record.u64(7).u64(8).u64(NO_ADDRESS + 1).end();
-        encoder.begin(Kind::Round, 91, (0, 0)).u64(90).u32(6).u32(7).end();
+        encoder
+            .begin(Kind::Round, 91, (0, 0))
+            .u64(90)
+            .u32(6)
+            .u32(7)
+            .end();
         let code = encoder.begin(Kind::Code, 0, (0, 0)).u64(NO_ADDRESS + 1);
         code.u32(1).u32(12).text(b"f").text(b"a.py").end();
         encoder
@@ -149,17 +154,29 @@ mod tests {
     fn what_was_told_is_read() {
         let encoder = told();
         let found: Vec<_> = records(encoder.payload()).map(|(_, found)| found).collect();
-        let [Ok((head, Record::Wall(wall))), Ok((_, Record::Round(round))), Ok((_, Record::Code(code)))] =
-            found.as_slice()
+        let [
+            Ok((head, Record::Wall(wall))),
+            Ok((_, Record::Round(round))),
+            Ok((_, Record::Code(code))),
+        ] = found.as_slice()
         else {
             panic!("{found:?}");
         };
-        assert_eq!((head.ts, wall.since, wall.state, wall.credits), (90, 40, 2, 5));
-        assert_eq!((wall.nr, wall.end, wall.has_cpu), (None, WallEnd::Cut, false));
+        assert_eq!(
+            (head.ts, wall.since, wall.state, wall.credits),
+            (90, 40, 2, 5)
+        );
+        assert_eq!(
+            (wall.nr, wall.end, wall.has_cpu),
+            (None, WallEnd::Cut, false)
+        );
         assert_eq!(wall.kernel.iter().collect::<Vec<_>>(), [7, 8]);
         assert_eq!(wall.user.iter().collect::<Vec<_>>(), [NO_ADDRESS + 1]);
         assert_eq!((round.begun, round.number, round.missed), (90, 6, 7));
-        assert_eq!((code.kind, code.line, code.function), (CodeKind::Managed, Some(12), &b"f"[..]));
+        assert_eq!(
+            (code.kind, code.line, code.function),
+            (CodeKind::Managed, Some(12), &b"f"[..])
+        );
     }
 
     #[test]

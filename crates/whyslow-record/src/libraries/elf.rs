@@ -116,7 +116,9 @@ impl CallFrames {
     pub(crate) fn base(&self, mapped: u64, offset: u64) -> Option<u64> {
         self.segments.iter().find_map(|segment| {
             let page = segment.offset & !0xfff;
-            let within = offset.checked_sub(page).filter(|within| *within < segment.size.saturating_add(0x1000));
+            let within = offset
+                .checked_sub(page)
+                .filter(|within| *within < segment.size.saturating_add(0x1000));
             let address = segment.address.checked_sub(segment.offset - page)?;
             mapped.checked_sub(address.checked_add(within?)?)
         })

@@ -155,7 +155,11 @@ fn functions() -> Check {
 fn wall(off: &[Off]) -> Check {
     let name = "all threads by wall clock";
     match off.iter().find(|off| off.program == LOOKS) {
-        None => Check::new(name, State::Good, "by an iterator: record --stacks wall:10ms"),
+        None => Check::new(
+            name,
+            State::Good,
+            "by an iterator: record --stacks wall:10ms",
+        ),
         Some(off) => {
             let found = format!("by files of /proc, at a higher cost ({})", off.reason);
             Check::new(name, State::Limited, found)

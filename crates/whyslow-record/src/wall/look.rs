@@ -89,7 +89,10 @@ fn one(bytes: &[u8]) -> Option<(Look, &[u8])> {
             registers: (!has(OF_KERNEL)).then_some(registers),
             nr: u32_at(72)? as i32,
             is_compat: has(COMPAT),
-            kernel: kernel.map(address).filter(|address| *address != 0).collect(),
+            kernel: kernel
+                .map(address)
+                .filter(|address| *address != 0)
+                .collect(),
         };
         Doing::Away(u32_at(24)?, Away::Told(Box::new(place)))
     };
@@ -171,7 +174,11 @@ mod tests {
         bytes.extend(6_u64.to_le_bytes());
         bytes.extend([7_u32, 8, 2].map(u32::to_le_bytes).concat());
         let is_short = flags & (ON_CPU | SAME) != 0;
-        let length = if is_short { HEAD_BYTES } else { LOOK_BYTES + 8 * kernel.len() };
+        let length = if is_short {
+            HEAD_BYTES
+        } else {
+            LOOK_BYTES + 8 * kernel.len()
+        };
         bytes.extend((length as u16).to_le_bytes());
         bytes.extend(flags.to_le_bytes());
         if !is_short {
@@ -185,18 +192,32 @@ mod tests {
 
     #[test]
     fn looks_come_one_after_another() {
-        let bytes = [look(ON_CPU, &[]), look(0, &[3, 4]), look(SAME, &[]), look(OF_KERNEL, &[])];
+        let bytes = [
+            look(ON_CPU, &[]),
+            look(0, &[3, 4]),
+            look(SAME, &[]),
+            look(OF_KERNEL, &[]),
+        ];
         let mut found = Vec::new();
         parse(&bytes.concat(), &mut found);
         assert_eq!(found.len(), 4);
-        assert_eq!((found[0].ts, found[0].switches, found[0].tid, found[0].pid), (5, 6, 7, 8));
+        assert_eq!(
+            (found[0].ts, found[0].switches, found[0].tid, found[0].pid),
+            (5, 6, 7, 8)
+        );
         assert_eq!(found[0].doing, Doing::Runs);
         let Doing::Away(2, Away::Told(place)) = &found[1].doing else {
             panic!("{found:?}");
         };
-        assert_eq!((place.runs, place.nr, place.kernel.as_slice()), (9, -1, &[3, 4][..]));
+        assert_eq!(
+            (place.runs, place.nr, place.kernel.as_slice()),
+            (9, -1, &[3, 4][..])
+        );
         let registers = place.registers.expect("of a program");
-        assert_eq!((registers.ip, registers.sp, registers.bp), (10, 11, Some(12)));
+        assert_eq!(
+            (registers.ip, registers.sp, registers.bp),
+            (10, 11, Some(12))
+        );
         assert_eq!(found[2].doing, Doing::Away(2, Away::Same));
         let Doing::Away(2, Away::Told(place)) = &found[3].doing else {
             panic!("{found:?}");

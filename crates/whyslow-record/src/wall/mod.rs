@@ -32,8 +32,8 @@ use crate::naming::Desk;
 use crate::options::Options;
 use crate::skeleton::RecorderSkel;
 use iterator::Iterator as Threads;
-use look::{Away, Doing, Look, Run};
 pub(crate) use look::RUNS;
+use look::{Away, Doing, Look, Run};
 use managed::Walkers;
 use proc::Files;
 use rows::{Names, Round, Rows};
@@ -168,8 +168,12 @@ impl Wall {
 
     /// Moves what is known to the encoder; what is told later is not before the moment returned.
     pub(crate) fn take(&mut self, encoder: &mut Encoder, desk: &mut Desk) -> u64 {
-        self.rounds.try_iter().for_each(|round| self.rows.add(round));
-        self.walked.try_iter().for_each(|walked| self.rows.walked(walked));
+        self.rounds
+            .try_iter()
+            .for_each(|round| self.rows.add(round));
+        self.walked
+            .try_iter()
+            .for_each(|walked| self.rows.walked(walked));
         let mut names = Telling {
             texts: &self.texts,
             desk,
@@ -205,14 +209,17 @@ impl Wall {
         if let Some(thread) = self.thread.take() {
             // It may wait for its round to be taken.
             while !thread.is_finished() {
-                self.rounds.try_iter().for_each(|round| self.rows.add(round));
+                self.rounds
+                    .try_iter()
+                    .for_each(|round| self.rows.add(round));
                 thread::sleep(Duration::from_millis(1));
             }
             let _ = thread.join();
         }
-        self.rounds.try_iter().for_each(|round| self.rows.add(round));
+        self.rounds
+            .try_iter()
+            .for_each(|round| self.rows.add(round));
     }
-
 }
 
 /// Tells what needs names of it.
@@ -224,10 +231,16 @@ struct Telling<'t> {
 impl Names for Telling<'_> {
     fn see(&mut self, pid: i32, ts: u64, (kernel, user): (&[u64], &[u64]), is_running: bool) {
         let is_text = |address: &u64| {
-            (whyslow_model::spool::NO_ADDRESS..whyslow_model::spool::NO_ADDRESS_END).contains(address)
+            (whyslow_model::spool::NO_ADDRESS..whyslow_model::spool::NO_ADDRESS_END)
+                .contains(address)
         };
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
-        for number in kernel.iter().chain(user).copied().filter(|number| is_text(number)) {
+        for number in kernel
+            .iter()
+            .chain(user)
+            .copied()
+            .filter(|number| is_text(number))
+        {
             texts.tell(number, &mut self.desk.names);
         }
         drop(texts);

@@ -66,7 +66,10 @@ impl Files {
             let Doing::Away(_, Away::Told(place)) = &look.doing else {
                 return Some(look);
             };
-            let now = unwind::runs(self.read(&format!("{folder}/schedstat")).unwrap_or_default());
+            let now = unwind::runs(
+                self.read(&format!("{folder}/schedstat"))
+                    .unwrap_or_default(),
+            );
             if now.unwrap_or(0) == place.runs {
                 self.told.insert(tid, (pid, place.runs));
                 return Some(look);
@@ -83,7 +86,10 @@ impl Files {
     }
 
     fn look_once(&mut self, folder: &str, (pid, tid): (i32, i32)) -> Option<Look> {
-        let runs = unwind::runs(self.read(&format!("{folder}/schedstat")).unwrap_or_default());
+        let runs = unwind::runs(
+            self.read(&format!("{folder}/schedstat"))
+                .unwrap_or_default(),
+        );
         let ts = clock::monotonic();
         let stat = self.read(&format!("{folder}/stat"))?;
         let state = state(stat)?;
@@ -129,7 +135,12 @@ impl Files {
         let mut functions: Vec<Vec<u8>> = Vec::new();
         if let Some(count) = stack {
             let lines = self.buffer[..count].split(|byte| *byte == b'\n');
-            functions.extend(lines.filter_map(function).take(FRAMES_MAX).map(<[u8]>::to_vec));
+            functions.extend(
+                lines
+                    .filter_map(function)
+                    .take(FRAMES_MAX)
+                    .map(<[u8]>::to_vec),
+            );
         }
         if functions.is_empty() {
             let channel = self.read(&format!("{folder}/wchan")).unwrap_or_default();
@@ -137,7 +148,10 @@ impl Files {
             functions.extend(is_one.then(|| channel.to_vec()));
         }
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
-        functions.iter().filter_map(|function| texts.kernel(function)).collect()
+        functions
+            .iter()
+            .filter_map(|function| texts.kernel(function))
+            .collect()
     }
 
     fn read(&mut self, path: &str) -> Option<&[u8]> {
@@ -223,7 +237,10 @@ fn function(line: &[u8]) -> Option<&[u8]> {
     let line = line.strip_prefix(b"[<")?;
     let begin = line.windows(3).position(|bytes| bytes == b">] ")? + 3;
     let name = &line[begin..];
-    let end = name.iter().rposition(|byte| *byte == b'+').unwrap_or(name.len());
+    let end = name
+        .iter()
+        .rposition(|byte| *byte == b'+')
+        .unwrap_or(name.len());
     let name = &name[..end];
     (!name.is_empty()).then_some(name)
 }
@@ -237,11 +254,19 @@ mod tests {
         assert_eq!(state(b"12 (a) b) S 1 1"), Some(Some(0x1)));
         assert_eq!(state(b"12 (x) Z 1 1"), Some(None));
         assert_eq!(state(b"12 (x)"), None);
-        assert_eq!(function(b"[<0>] do_sys_poll+0x3f5/0x5d0"), Some(&b"do_sys_poll"[..]));
+        assert_eq!(
+            function(b"[<0>] do_sys_poll+0x3f5/0x5d0"),
+            Some(&b"do_sys_poll"[..])
+        );
         assert_eq!(function(b"[<ffffffff81>] a.b"), Some(&b"a.b"[..]));
         assert_eq!(function(b"[<0>] +0x1"), None);
         let call = Call::parse(b"0 0x3 0x7f 0x0 0x0 0x0 0x0 0x7ffd 0x7f01\n");
-        let registers = Registers { ip: 0x7f01, sp: 0x7ffd, bp: None, lr: 0 };
+        let registers = Registers {
+            ip: 0x7f01,
+            sp: 0x7ffd,
+            bp: None,
+            lr: 0,
+        };
         assert_eq!(call, Call::In(0, registers));
         assert_eq!(Call::parse(b"running\n"), Call::Running);
         assert_eq!(Call::parse(b"-1 0x7ffd 0x7f01\n"), Call::In(-1, registers));

@@ -245,13 +245,7 @@ impl Rows {
         }
     }
 
-    fn look(
-        &mut self,
-        look: &Look,
-        stack: Option<Stack>,
-        names: &mut dyn Names,
-        to: &mut Encoder,
-    ) {
+    fn look(&mut self, look: &Look, stack: Option<Stack>, names: &mut dyn Names, to: &mut Encoder) {
         let state = match look.doing {
             Doing::Runs => WallRecord::ON_CPU,
             // What no clock met did not run, or not for long.
@@ -264,9 +258,8 @@ impl Rows {
         };
         let known = self.threads.get_mut(&look.tid);
         // A number that is used again begins to count anew.
-        let known = known.filter(|thread| {
-            thread.pid == look.pid && thread.switches <= look.switches
-        });
+        let known =
+            known.filter(|thread| thread.pid == look.pid && thread.switches <= look.switches);
         if let Some(thread) = known {
             let may_run = matches!(look.doing, Doing::Runs | Doing::MayRun);
             let has_run = thread.switches != look.switches || may_run;

@@ -135,7 +135,9 @@ fn parse_stacks(text: &str) -> Result<Stacks, String> {
     match text.trim() {
         "off" => Ok(Stacks::Off),
         text if text.starts_with("wall") => {
-            let interval = text.strip_prefix("wall:").ok_or("an interval follows: wall:10ms")?;
+            let interval = text
+                .strip_prefix("wall:")
+                .ok_or("an interval follows: wall:10ms")?;
             let interval = parse_duration(interval)?;
             let (least, most) = (WALL_MIN.as_nanos() as Ns, 1_000_000_000);
             if (least..=most).contains(&interval) {

@@ -41,8 +41,8 @@ mod storms;
 mod tcp;
 mod usdt;
 mod waits;
-mod wall;
 mod wakeups;
+mod wall;
 mod work;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

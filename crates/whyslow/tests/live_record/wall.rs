@@ -69,7 +69,10 @@ fn settled(place: &Place, name: &str) -> Vec<Value> {
 fn functions(place: &Place, name: &str) -> Vec<String> {
     let stacks = ["stacks", "rec.wsl", "--op", "wall", "--comm", name];
     let found = rows(place, &stacks);
-    found.iter().map(|row| text(row, "function").to_owned()).collect()
+    found
+        .iter()
+        .map(|row| text(row, "function").to_owned())
+        .collect()
 }
 
 fn check(options: &[&str]) {
@@ -90,22 +93,35 @@ fn check(options: &[&str]) {
         };
         let all = time(&mut found.iter());
         assert!(all > 2_000_000_000, "{name}: {found:?}");
-        let is_right = |row: &&Value| text(row, "state") == "sleeping" && text(row, "syscall") == call;
+        let is_right =
+            |row: &&Value| text(row, "state") == "sleeping" && text(row, "syscall") == call;
         let right = time(&mut found.iter().filter(is_right));
-        assert!(right * 100 >= all * 99, "{name}: {right} of {all}: {found:?}");
+        assert!(
+            right * 100 >= all * 99,
+            "{name}: {right} of {all}: {found:?}"
+        );
         // Idle threads cost no row a look.
         let credits: i64 = found.iter().map(|row| int(row, "credits")).sum();
-        assert!(found.len() as i64 * 10 < credits, "{name}: {credits} {found:?}");
+        assert!(
+            found.len() as i64 * 10 < credits,
+            "{name}: {credits} {found:?}"
+        );
         let stack = functions(&place, name);
         let has = |wanted: &str| stack.iter().any(|function| function == wanted);
-        assert!(has(function) && has("outer") && has("thread"), "{name}: {stack:?}");
+        assert!(
+            has(function) && has("outer") && has("thread"),
+            "{name}: {stack:?}"
+        );
     }
     let spins = settled(&place, "w-spins");
     let may_run = |row: &&Value| matches!(text(row, "state"), "running" | "runnable");
     let right = spins.iter().filter(may_run).count();
     assert!(right * 100 >= spins.len() * 99 && right > 50, "{spins:?}");
     let stack = functions(&place, "w-spins");
-    assert!(stack.iter().any(|function| function == "spins"), "{stack:?}");
+    assert!(
+        stack.iter().any(|function| function == "spins"),
+        "{stack:?}"
+    );
 }
 
 #[test]
@@ -130,7 +146,12 @@ fn states_are_those_that_the_scheduler_tells() {
     let Some(program) = program(&place, "walls") else {
         return;
     };
-    record(&place, &["--stacks", "wall:10ms", "--what", "sched"], &program, &["3"]);
+    record(
+        &place,
+        &["--stacks", "wall:10ms", "--what", "sched"],
+        &program,
+        &["3"],
+    );
     let (mut same, mut all) = (0, 0);
     for name in ["w-sleeps", "w-polls", "w-reads", "w-waits", "w-spins"] {
         let log = ["states", "log", "rec.wsl", "--comm", name];

@@ -165,9 +165,8 @@ impl Pool {
     /// Somebody else reads where all hang.
     pub(in crate::wall) fn tend(&self) {
         let state = self.shared.lock();
-        let hangs = |at: &Option<(i32, Instant)>| {
-            at.is_some_and(|(_, since)| since.elapsed() >= HANGS)
-        };
+        let hangs =
+            |at: &Option<(i32, Instant)>| at.is_some_and(|(_, since)| since.elapsed() >= HANGS);
         let is_stuck = !state.jobs.is_empty() && state.at.iter().all(hangs);
         let may_add = state.at.len() < READERS_MAX;
         drop(state);

@@ -88,9 +88,9 @@ impl Program {
     fn walk_once(&mut self, registers: &Registers, memory: &mut Memory) -> (Vec<u64>, End) {
         let mut read = |address| memory.at(address).ok_or(());
         let regs = native(registers);
-        let mut callers =
-            self.unwinder
-                .iter_frames(registers.ip, regs, &mut self.cache, &mut read);
+        let mut callers = self
+            .unwinder
+            .iter_frames(registers.ip, regs, &mut self.cache, &mut read);
         let mut frames = Vec::new();
         loop {
             match callers.next() {

@@ -77,7 +77,9 @@ fn read(pid: i32, range: &str) -> Option<Table> {
     };
     Some(Table {
         frames: bytes(at.frames.size, at.frames.offset)?,
-        header: at.header.and_then(|header| bytes(header.size, header.offset)),
+        header: at
+            .header
+            .and_then(|header| bytes(header.size, header.offset)),
         at,
     })
 }

@@ -53,10 +53,23 @@ fn a_thread_that_waits_is_walked_from_its_registers() {
     let (give, walked) = mpsc::channel();
     let pool = Pool::start(give, Walkers::new(Vec::new(), Arc::default()));
     let mut job = |id, runs| {
-        let registers = Registers { ip, sp, bp: None, lr: 0 };
+        let registers = Registers {
+            ip,
+            sp,
+            bp: None,
+            lr: 0,
+        };
         let stack = Stack::There(Since { runs, switches: 0 });
-        assert!(pool.ask(Job { id, pid, tid: pid, registers, stack }));
-        walked.recv_timeout(Duration::from_secs(20)).expect("it answers")
+        assert!(pool.ask(Job {
+            id,
+            pid,
+            tid: pid,
+            registers,
+            stack
+        }));
+        walked
+            .recv_timeout(Duration::from_secs(20))
+            .expect("it answers")
     };
     let found = job(1, runs);
     // It came to a CPU at another time than this.
