@@ -17,6 +17,7 @@ pub(crate) struct ManagedFrame {
     pub(crate) line: Option<i32>,
 }
 
+#[allow(dead_code)] // walkers make them
 /// What a walker makes of a thread's native frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {

@@ -47,10 +47,10 @@ const ROUNDS_MAX: usize = 64;
 /// Shorter intervals are not made.
 pub const WALL_MIN: Duration = Duration::from_millis(1);
 
-/// How often a second the clocks of CPUs look at what runs.
+/// How often a second the clocks of CPUs look at what runs: twice an interval, so that one is near.
 pub(crate) fn frequency(options: &Options) -> u32 {
     let interval = options.wall.unwrap_or(WALL_MIN).max(WALL_MIN);
-    (1.0 / interval.as_secs_f64()).round().max(1.0) as u32
+    (2.0 / interval.as_secs_f64()).round().max(1.0) as u32
 }
 
 /// Who looks.
@@ -105,12 +105,11 @@ impl Wall {
         };
         let interval = interval.max(WALL_MIN).as_nanos() as u64;
         let texts = Arc::<Mutex<Texts>>::default();
-        let looker = match &loaded.looks {
-            Some(link) => Looker::Iterator(Threads::of(link)?),
-            None => {
-                let targets = targets(&loaded.skeleton, options)?;
-                Looker::Files(Box::new(Files::new(targets, Arc::clone(&texts))))
-            }
+        let looker = if let Some(link) = &loaded.looks {
+            Looker::Iterator(Threads::of(link)?)
+        } else {
+            let targets = targets(&loaded.skeleton, options)?;
+            Looker::Files(Box::new(Files::new(targets, Arc::clone(&texts))))
         };
         let (give_walked, walked) = mpsc::channel();
         let walkers = Walkers::new(vec![Box::new(Runtimes::default())], Arc::clone(&texts));
@@ -160,7 +159,9 @@ impl Wall {
 
     /// The processes run other programs now.
     pub(crate) fn execed(&self, pids: &[i32]) {
-        pids.iter().for_each(|pid| self.pool.forget(*pid));
+        for pid in pids {
+            self.pool.forget(*pid);
+        }
     }
 
     /// The rings were emptied, of all before this.

@@ -101,7 +101,6 @@ impl Files {
             switches: runs,
             doing: Doing::MayRun,
         };
-        let state = state?;
         if state == 0 {
             self.told.remove(&tid);
             return Some(look);
@@ -181,19 +180,19 @@ fn numbers(folder: &Path) -> io::Result<BTreeSet<i32>> {
     Ok(entries.filter_map(number).collect())
 }
 
-/// State of a thread as the kernel has it, from its `stat`; `Some(None)` if it has ended.
-fn state(stat: &[u8]) -> Option<Option<u32>> {
+/// State of a thread as the kernel has it, from its `stat`; nothing if it has ended.
+fn state(stat: &[u8]) -> Option<u32> {
     // A name may have any letters.
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     Some(match stat.get(end + 2)? {
-        b'R' => Some(0),
-        b'S' => Some(0x1),
-        b'D' => Some(0x2),
-        b'T' => Some(0x4),
-        b't' => Some(0x8),
-        b'P' => Some(0x40),
-        b'I' => Some(0x402),
-        _ => None,
+        b'R' => 0,
+        b'S' => 0x1,
+        b'D' => 0x2,
+        b'T' => 0x4,
+        b't' => 0x8,
+        b'P' => 0x40,
+        b'I' => 0x402,
+        _ => return None,
     })
 }
 
@@ -251,8 +250,8 @@ mod tests {
 
     #[test]
     fn lines_of_proc_are_read() {
-        assert_eq!(state(b"12 (a) b) S 1 1"), Some(Some(0x1)));
-        assert_eq!(state(b"12 (x) Z 1 1"), Some(None));
+        assert_eq!(state(b"12 (a) b) S 1 1"), Some(0x1));
+        assert_eq!(state(b"12 (x) Z 1 1"), None);
         assert_eq!(state(b"12 (x)"), None);
         assert_eq!(
             function(b"[<0>] do_sys_poll+0x3f5/0x5d0"),

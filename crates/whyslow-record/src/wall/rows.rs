@@ -159,17 +159,17 @@ impl Rows {
         looks.all(|(look, job)| match look.doing {
             Doing::Runs | Doing::MayRun => {
                 let near = self.nearest(look);
-                is_known && near.is_none_or(|(_, ran)| is_there(ran.job))
+                is_known && near.is_none_or(|ran| is_there(ran.job))
             }
             Doing::Away(..) => is_there(*job),
         })
     }
 
-    /// Where it ran as near to the look as can be: its place in what is kept.
-    fn nearest(&self, look: &Look) -> Option<(usize, &Ran)> {
-        let ran = self.ran.get(&look.tid)?.iter().enumerate();
-        let near = ran.filter(|(_, ran)| ran.run.ts.abs_diff(look.ts) <= self.interval);
-        near.min_by_key(|(_, ran)| ran.run.ts.abs_diff(look.ts))
+    /// Where it ran as near to the look as can be.
+    fn nearest(&self, look: &Look) -> Option<&Ran> {
+        let ran = self.ran.get(&look.tid)?.iter();
+        let near = ran.filter(|ran| ran.run.ts.abs_diff(look.ts) <= self.interval);
+        near.min_by_key(|ran| ran.run.ts.abs_diff(look.ts))
     }
 
     fn round(&mut self, round: Round, names: &mut dyn Names, to: &mut Encoder) {
@@ -206,7 +206,7 @@ impl Rows {
         match &look.doing {
             Doing::Away(_, Away::Same) => None,
             Doing::Away(_, Away::Told(place)) => {
-                let walked = job.map(|job| self.walked.remove(&job));
+                let walked = job.and_then(|job| self.walked.remove(&job));
                 let (user, end) = user(walked, place.registers.is_some());
                 Some(Stack {
                     kernel: place.kernel.clone(),
@@ -218,10 +218,7 @@ impl Rows {
                 })
             }
             Doing::Runs | Doing::MayRun => {
-                let near = self.nearest(look).map(|(at, ran)| (at, ran.job));
-                let of = self.ran.get_mut(&look.tid);
-                let ran = near.and_then(|(at, _)| of?.remove(at));
-                let Some(Ran { run, job }) = ran else {
+                let Some(Ran { run, job }) = self.nearest(look) else {
                     return Some(Stack {
                         kernel: Vec::new(),
                         user: Vec::new(),
@@ -231,10 +228,11 @@ impl Rows {
                         cpu: None,
                     });
                 };
-                let walked = job.map(|job| self.walked.remove(&job));
+                // It may be the nearest of the next look, too.
+                let walked = job.and_then(|job| self.walked.get(&job).cloned());
                 let (user, end) = user(walked, run.registers.ip != 0);
                 Some(Stack {
-                    kernel: run.kernel,
+                    kernel: run.kernel.clone(),
                     user,
                     end,
                     nr: run.nr,
@@ -304,9 +302,9 @@ impl Rows {
     }
 }
 
-fn user(walked: Option<Option<Walked>>, has_any: bool) -> (Vec<u64>, WallEnd) {
+fn user(walked: Option<Walked>, has_any: bool) -> (Vec<u64>, WallEnd) {
     match walked {
-        Some(Some(walked)) => {
+        Some(walked) => {
             let end = match walked.end {
                 End::Whole => WallEnd::Whole,
                 End::Cut => WallEnd::Cut,
@@ -343,3 +341,6 @@ fn put(tid: i32, thread: &Thread, floor: u64, to: &mut Encoder) {
     }
     record.end();
 }
+
+#[cfg(test)]
+mod tests;

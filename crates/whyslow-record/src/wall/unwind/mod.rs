@@ -79,7 +79,7 @@ pub(in crate::wall) enum End {
     Unread,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::wall) struct Walked {
     pub(in crate::wall) id: u64,
     /// Innermost first; see [`super::managed`] for those that are no addresses.

@@ -52,7 +52,7 @@ fn a_thread_that_waits_is_walked_from_its_registers() {
     let runs = runs.and_then(|text| super::runs(&text)).unwrap_or(0);
     let (give, walked) = mpsc::channel();
     let pool = Pool::start(give, Walkers::new(Vec::new(), Arc::default()));
-    let mut job = |id, runs| {
+    let job = |id, runs| {
         let registers = Registers {
             ip,
             sp,

@@ -1,0 +1,194 @@
+//! Rows of looks that were made up.
+
+use super::*;
+use crate::wall::look::Place;
+use crate::wall::unwind::Registers;
+use whyslow_model::spool::{Record, records};
+
+const INTERVAL: u64 = 10_000_000;
+
+struct Nobody;
+
+impl Names for Nobody {
+    fn see(&mut self, _: i32, _: u64, _: (&[u64], &[u64]), _: bool) {}
+}
+
+fn registers() -> Registers {
+    Registers {
+        ip: 1,
+        sp: 2,
+        bp: Some(3),
+        lr: 0,
+    }
+}
+
+fn told(state: u32) -> Doing {
+    Doing::Away(
+        state,
+        Away::Told(Box::new(Place {
+            runs: 5,
+            registers: Some(registers()),
+            nr: 7,
+            is_compat: false,
+            kernel: vec![0xf0],
+        })),
+    )
+}
+
+/// Looks at one thread, a round each.
+fn round(number: u64, switches: u64, doing: Doing, job: Option<u64>) -> Round {
+    let ts = number * INTERVAL;
+    let look = Look {
+        ts,
+        tid: 9,
+        pid: 8,
+        switches,
+        doing,
+    };
+    Round {
+        begun: ts,
+        ended: ts,
+        looks: vec![(look, job)],
+        missed: 0,
+    }
+}
+
+fn run(ts: u64) -> Run {
+    Run {
+        ts,
+        cpu: 3,
+        tid: 9,
+        pid: 8,
+        is_compat: false,
+        nr: -1,
+        registers: registers(),
+        kernel: Vec::new(),
+        stack: Vec::new(),
+    }
+}
+
+fn walked(id: u64, frames: &[u64]) -> Walked {
+    Walked {
+        id,
+        frames: frames.to_vec(),
+        end: End::Whole,
+    }
+}
+
+/// Begin, end, state, credits and frames of the program of each row.
+fn found(encoder: &Encoder) -> Vec<(u64, u64, u32, u32, Vec<u64>)> {
+    let rows = records(encoder.payload()).filter_map(|(_, record)| match record {
+        Ok((head, Record::Wall(wall))) => Some((
+            wall.since / INTERVAL,
+            head.ts / INTERVAL,
+            wall.state,
+            wall.credits,
+            wall.user.iter().collect(),
+        )),
+        _ => None,
+    });
+    rows.collect()
+}
+
+#[test]
+fn who_has_not_run_is_one_row() {
+    let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
+    rows.walked(walked(1, &[11]));
+    rows.add(round(10, 4, told(1), Some(1)));
+    for number in 11..30 {
+        rows.add(round(number, 4, Doing::Away(1, Away::Same), None));
+    }
+    // It was woken, and waits for a CPU with the same stack.
+    rows.add(round(30, 4, Doing::Away(0, Away::Same), None));
+    // It ran, and is back.
+    rows.walked(walked(2, &[11]));
+    rows.add(round(31, 5, told(1), Some(2)));
+    rows.tell(u64::MAX, 0, &mut Nobody, &mut encoder);
+    rows.cut(0, &mut Nobody, &mut encoder);
+    let expected = [
+        (9, 29, 1, 20, vec![11]),
+        (29, 30, Switch::PREEMPTED, 1, vec![11]),
+        (30, 31, 1, 1, vec![11]),
+    ];
+    assert_eq!(found(&encoder), expected);
+    // What goes on begins where it was cut.
+    rows.add(round(32, 5, Doing::Away(1, Away::Same), None));
+    rows.cut(0, &mut Nobody, &mut encoder);
+    assert_eq!(found(&encoder)[3], (31, 32, 1, 1, vec![11]));
+}
+
+#[test]
+fn rows_are_not_longer_than_they_may_be() {
+    let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
+    rows.add(round(10, 4, told(1), None));
+    for number in 11..=1000 {
+        rows.add(round(number, 4, Doing::Away(1, Away::Same), None));
+        rows.tell(u64::MAX, 0, &mut Nobody, &mut encoder);
+    }
+    rows.cut(0, &mut Nobody, &mut encoder);
+    let rows = found(&encoder);
+    assert_eq!(rows.len(), 5);
+    assert!(rows.windows(2).all(|pair| pair[0].1 == pair[1].0));
+    assert_eq!(rows.iter().map(|row| row.3).sum::<u32>(), 991);
+}
+
+#[test]
+fn who_runs_has_the_stack_that_is_nearest() {
+    let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
+    rows.ran(run(10 * INTERVAL - 4_000_000), Some(1));
+    rows.ran(run(10 * INTERVAL + 3_000_000), Some(2));
+    rows.walked(walked(1, &[11]));
+    rows.add(round(10, 4, Doing::Runs, None));
+    rows.add(round(20, 4, Doing::MayRun, None));
+    // The other one is not walked yet, and what ran later not known.
+    rows.tell(11 * INTERVAL - 1, 0, &mut Nobody, &mut encoder);
+    rows.tell(u64::MAX, 0, &mut Nobody, &mut encoder);
+    assert_eq!(found(&encoder), []);
+    rows.walked(walked(2, &[12]));
+    rows.tell(u64::MAX, 0, &mut Nobody, &mut encoder);
+    rows.cut(0, &mut Nobody, &mut encoder);
+    let expected = [
+        (9, 10, WallRecord::ON_CPU, 1, vec![12]),
+        // No clock met it: it waited for a CPU.
+        (10, 20, Switch::PREEMPTED, 1, vec![]),
+    ];
+    assert_eq!(found(&encoder), expected);
+}
+
+#[test]
+fn who_is_gone_has_its_last_row_and_a_number_may_be_used_again() {
+    let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
+    rows.add(round(10, 40, told(2), None));
+    // Fewer switches than before: it is another thread.
+    rows.add(round(11, 3, told(1), None));
+    rows.add(Round {
+        looks: Vec::new(),
+        ..round(12, 0, Doing::Runs, None)
+    });
+    rows.tell(u64::MAX, 0, &mut Nobody, &mut encoder);
+    let states: Vec<_> = found(&encoder).iter().map(|row| (row.1, row.2)).collect();
+    assert_eq!(states, [(10, 2), (11, 1)]);
+    assert!(rows.threads.is_empty());
+}
+
+#[test]
+fn a_stack_is_not_waited_for_for_ever() {
+    let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
+    rows.add(round(10, 4, told(1), Some(1)));
+    rows.tell(
+        u64::MAX,
+        10 * INTERVAL + WAIT_MAX_NS - 1,
+        &mut Nobody,
+        &mut encoder,
+    );
+    assert!(rows.has_rounds());
+    rows.tell(
+        u64::MAX,
+        10 * INTERVAL + WAIT_MAX_NS,
+        &mut Nobody,
+        &mut encoder,
+    );
+    assert!(!rows.has_rounds());
+    rows.cut(0, &mut Nobody, &mut encoder);
+    assert_eq!(found(&encoder), [(9, 10, 1, 1, vec![])]);
+}
