@@ -419,10 +419,13 @@ impl<'o> Session<'o> {
                     .is_some_and(|taken| taken.of.is_none()) => {}
             Out::Spool(_) => sink.complete_until = complete_until,
         }
-        if sink.written.elapsed() >= BLOCK_AGE && !sink.encoder.payload().is_empty() {
+        let is_due = sink.written.elapsed() >= BLOCK_AGE && !sink.encoder.payload().is_empty();
+        let written = if is_due {
             sink.write(Part::Events)
-                .map_err(|source| of_spool(&self.spool, source))?;
-        }
+        } else {
+            Ok(())
+        };
+        written.map_err(|source| of_spool(&self.spool, source))?;
         Ok(Drained {
             // Less than before if there was no room for it.
             bytes: sink.record_bytes().saturating_sub(before),

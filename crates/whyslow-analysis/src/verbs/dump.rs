@@ -90,32 +90,7 @@ struct Seen {
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let at = context.question.at.unwrap_or(context.span.begin);
-    let mut threads: BTreeMap<i64, Known> = BTreeMap::new();
-    samples(context, at, &mut threads)?;
-    if context.has("sample_gap") {
-        gaps(context, at, &mut threads)?;
-    }
-    // What was seen is right where others only infer it.
-    for known in threads.values_mut() {
-        if let Some(seen) = &known.seen {
-            known.state.clone_from(&seen.state);
-            known.since = known.since.max(seen.since);
-        }
-    }
-    if context.has("thread_state") {
-        states(context, at, &mut threads)?;
-    }
-    if context.has("runtime_event") {
-        waits(context, at, &mut threads)?;
-    }
-    if context.has("lock_wait") {
-        holders(context, at, &mut threads)?;
-        if chains(&mut threads) {
-            context.note(
-                "deadlock: these threads wait for each other, as far as holders are known".into(),
-            );
-        }
-    }
+    let threads = known_at(context, at)?;
     let mut groups: BTreeMap<(Option<i64>, String), Vec<&Known>> = BTreeMap::new();
     for known in threads.values() {
         let state = known.state.clone().unwrap_or_else(|| "unknown".to_owned());
@@ -159,6 +134,37 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     }
     context.finish(&mut table, context.limit(ROWS));
     Ok(table)
+}
+
+/// What is known of each thread at a moment.
+fn known_at(context: &Context<'_>, at: Ns) -> Result<BTreeMap<i64, Known>, AnalysisError> {
+    let mut threads: BTreeMap<i64, Known> = BTreeMap::new();
+    samples(context, at, &mut threads)?;
+    if context.has("sample_gap") {
+        gaps(context, at, &mut threads)?;
+    }
+    // What was seen is right where others only infer it.
+    for known in threads.values_mut() {
+        if let Some(seen) = &known.seen {
+            known.state.clone_from(&seen.state);
+            known.since = known.since.max(seen.since);
+        }
+    }
+    if context.has("thread_state") {
+        states(context, at, &mut threads)?;
+    }
+    if context.has("runtime_event") {
+        waits(context, at, &mut threads)?;
+    }
+    if context.has("lock_wait") {
+        holders(context, at, &mut threads)?;
+        if chains(&mut threads) {
+            context.note(
+                "deadlock: these threads wait for each other, as far as holders are known".into(),
+            );
+        }
+    }
+    Ok(threads)
 }
 
 fn columns() -> Vec<AnswerColumn> {

@@ -112,19 +112,23 @@ pub(super) fn find(
     });
     let mut told = Vec::new();
     for ((upid, pattern), files) in found {
-        let Some(mut finding) = tell(upid, &pattern, files, counted, recording) else {
-            continue;
-        };
-        let window = Window::new(finding.begin_ns, finding.end_ns);
-        if let Some(caller) = callers::of_files(tables, upid, window)? {
-            finding.says.push_str(&caller.says());
-            finding
-                .numbers
-                .push(("samples_of_caller".to_owned(), caller.samples as f64));
+        if let Some(mut finding) = tell(upid, &pattern, files, counted, recording) {
+            name_caller(tables, upid, &mut finding)?;
+            told.push(finding);
         }
-        told.push(finding);
     }
     Ok(told)
+}
+
+/// The function that makes them, where samples show it.
+fn name_caller(tables: &dyn Tables, upid: i32, finding: &mut Finding) -> Result<(), AnalysisError> {
+    let window = Window::new(finding.begin_ns, finding.end_ns);
+    if let Some(caller) = callers::of_files(tables, upid, window)? {
+        finding.says.push_str(&caller.says());
+        let samples = ("samples_of_caller".to_owned(), caller.samples as f64);
+        finding.numbers.push(samples);
+    }
+    Ok(())
 }
 
 fn tell(
