@@ -11,10 +11,13 @@ pub mod perf;
 pub mod pyspy;
 pub mod rwbs;
 pub mod samplers;
+pub mod snoops;
 pub(crate) mod spool;
 
+mod stamp;
 pub mod strace;
 pub mod streamed;
+pub mod sysstat;
 pub mod task_state;
 pub mod text;
 pub mod tracedat;
