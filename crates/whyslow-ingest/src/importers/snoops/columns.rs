@@ -156,7 +156,8 @@ impl Field {
 
     fn shape(self) -> Shape {
         match self {
-            Self::Time => Shape::Time,
+            // exitsnoop and tcplife of libbpf-tools call a time of day `TIME(s)`, too.
+            Self::Time | Self::Seconds => Shape::Time,
             Self::Comm => Shape::Comm,
             Self::Path
             | Self::Args
@@ -169,8 +170,7 @@ impl Field {
                 Shape::Word
             }
             Self::Letters => Shape::Letters,
-            Self::Seconds
-            | Self::Milliseconds
+            Self::Milliseconds
             | Self::QueueMs
             | Self::LatencyMs
             | Self::SentKb
@@ -414,7 +414,7 @@ fn words(line: &str) -> Vec<(usize, &str)> {
 
 fn fits(shape: Shape, text: &str) -> bool {
     match shape {
-        Shape::Time => stamp::time_of_day(text).is_some(),
+        Shape::Time => stamp::time_of_day(text).is_some() || fits(Shape::Float, text),
         Shape::Int => text == "?" || text.parse::<i64>().is_ok(),
         Shape::Float => text.len() <= 24 && text.parse::<f64>().is_ok_and(f64::is_finite),
         Shape::Letters => {
@@ -461,11 +461,12 @@ impl<'l> Row<'l> {
 
     /// None where no column has one.
     pub(super) fn stamp(&self) -> Result<Option<Stamp>, String> {
-        if let Some(text) = self.text(Field::Time) {
-            let time = stamp::time_of_day(text).ok_or("this is no time of day")?;
+        let time = self.text(Field::Time).or_else(|| self.text(Field::Seconds));
+        if let Some(time) = time.and_then(stamp::time_of_day) {
             return Ok(Some(Stamp::OfDay(time)));
         }
         let units = [
+            (Field::Time, 1e9),
             (Field::Seconds, 1e9),
             (Field::Milliseconds, 1e6),
             (Field::Microseconds, 1e3),

@@ -13,8 +13,6 @@
 
 mod columns;
 mod emit;
-#[cfg(test)]
-mod tests;
 
 use whyslow_model::Ns;
 

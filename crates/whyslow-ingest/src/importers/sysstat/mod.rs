@@ -12,8 +12,6 @@ mod columns;
 mod csv;
 mod json;
 mod table;
-#[cfg(test)]
-mod tests;
 mod top;
 
 use std::fmt::Write as _;
