@@ -22,6 +22,9 @@ const OWN: &[&str] = &[
 /// What would write files, or change what is said on the server's terminal.
 const REFUSED: &[&str] = &[
     "output",
+    "every",
+    "for",
+    "chart",
     "json",
     "csv",
     "no-pager",
