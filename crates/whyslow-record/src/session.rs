@@ -419,13 +419,7 @@ impl<'o> Session<'o> {
                     .is_some_and(|taken| taken.of.is_none()) => {}
             Out::Spool(_) => sink.complete_until = complete_until,
         }
-        let is_due = sink.written.elapsed() >= BLOCK_AGE && !sink.encoder.payload().is_empty();
-        let written = if is_due {
-            sink.write(Part::Events)
-        } else {
-            Ok(())
-        };
-        written.map_err(|source| of_spool(&self.spool, source))?;
+        write_due(sink).map_err(|source| of_spool(&self.spool, source))?;
         Ok(Drained {
             // Less than before if there was no room for it.
             bytes: sink.record_bytes().saturating_sub(before),
@@ -572,5 +566,15 @@ impl<'o> Session<'o> {
                 length: Duration::from_nanos(clock::monotonic().saturating_sub(unwritten.since)),
             }),
         })
+    }
+}
+
+/// What was drained goes to the spool once it has waited for long enough.
+fn write_due(sink: &mut Sink) -> std::io::Result<()> {
+    let is_due = sink.written.elapsed() >= BLOCK_AGE && !sink.encoder.payload().is_empty();
+    if is_due {
+        sink.write(Part::Events)
+    } else {
+        Ok(())
     }
 }

@@ -107,9 +107,7 @@ pub(super) fn find(
             && pattern.contains('*')
             && !counted.process(*upid).is_tracer
     });
-    found.sort_by_key(|((upid, pattern), files)| {
-        (std::cmp::Reverse(files.written), *upid, pattern.clone())
-    });
+    found.sort_by_key(|(key, files)| (std::cmp::Reverse(files.written), key.clone()));
     let mut told = Vec::new();
     for ((upid, pattern), files) in found {
         if let Some(mut finding) = tell(upid, &pattern, files, counted, recording) {

@@ -286,7 +286,7 @@ impl SchedTracker {
                     let span = (cpu.since, ts_end);
                     self.states.found_running(&thread, number, span, out);
                 }
-                self.cpu(number).busy_ns += ts_end - cpu.since;
+                self.cpu(number).busy_ns += ts_end.saturating_sub(cpu.since);
                 self.close(number, &thread, None, out);
             }
         }

@@ -22,7 +22,7 @@ fn piece(begin: u64, end: u64, value: i32) -> Piece {
 fn nothing_has_no_cells() {
     let tiles = tiles_of(&states(&[], 5, 5));
     assert_eq!(tiles.span(), Window::new(5, 5));
-    assert_eq!(tiles.tracks().len(), 5);
+    assert_eq!(tiles.tracks().len(), 6);
     for track in tiles.tracks() {
         assert_eq!(track.lanes, []);
         assert_eq!(tiles.tile(track.name, 0, 0, &[0, -1]).unwrap(), []);
@@ -41,7 +41,7 @@ fn what_does_not_exist_is_named() {
     let track = tiles.tile("state", 0, 0, &[]).map_err(told).unwrap_err();
     assert_eq!(
         track,
-        "there is no track `state`; there are states, calls, cpus, locks, block"
+        "there is no track `state`; there are states, calls, cpus, locks, block, samples"
     );
     let level = tiles.tile("states", LEVEL_MAX + 1, 0, &[]);
     assert!(matches!(level, Err(TilesError::NoLevel { level: 51, .. })));
