@@ -157,7 +157,13 @@ fn looks(interpreter: &str, program: &str, lines: (&str, &str), prefix: &[&str])
     };
     place.write("program", program);
     let mut command = there.enter();
-    command.args(prefix).arg(interpreter).arg("program");
+    // Entering a namespace of mounts leaves the folder for its root.
+    let begin = r#"cd "$0" && exec "$@""#;
+    command
+        .args(prefix)
+        .args(["sh", "-c", begin])
+        .arg(place.path());
+    command.arg(interpreter).arg("program");
     let running = start(&place, &mut command);
     record(&place, running.pid, "dns,syscalls,sched");
     let explained = explained(&place, &["--slow", "poll>100ms"]);
@@ -165,13 +171,11 @@ fn looks(interpreter: &str, program: &str, lines: (&str, &str), prefix: &[&str])
 }
 
 #[test]
-#[ignore = "FIXME: the programs of the test do not begin where they lie"]
 fn the_python_function_that_waits_for_a_name_is_told() {
     looks("python3", PYTHON, ("program:5", "program:9"), &[]);
 }
 
 #[test]
-#[ignore = "FIXME: the programs of the test do not begin where they lie"]
 fn the_ruby_function_that_waits_for_a_name_is_told() {
     looks("ruby", RUBY, ("program:4", "program:8"), &[]);
 }
@@ -180,14 +184,12 @@ fn the_ruby_function_that_waits_for_a_name_is_told() {
 const CONTAINER: &[&str] = &["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
 
 #[test]
-#[ignore = "FIXME: the programs of the test do not begin where they lie"]
 fn functions_in_containers_are_told_too() {
     looks("python3", PYTHON, ("program:5", "program:9"), CONTAINER);
     looks("ruby", RUBY, ("program:4", "program:8"), CONTAINER);
 }
 
 #[test]
-#[ignore = "FIXME: the programs of the test do not begin where they lie"]
 fn the_python_function_that_makes_files_for_nothing_is_told() {
     if !can_record() || !is_there("python3") {
         return;

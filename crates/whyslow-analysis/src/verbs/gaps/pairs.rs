@@ -205,14 +205,16 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "FIXME: the chance that the test expects is not the one that is told"]
     fn calls_that_wait_for_each_other_stand_out() {
         let pairs = (0..12).flat_map(|at| {
             let begin = at * at * 61 + at * 700;
             [gap(0, 0, begin, 100), gap(1, 1, begin + 30, 70)]
         });
         let (observed, expected, as_many) = tried(pairs.collect());
-        assert_eq!((observed, as_many), (12, 0));
+        assert_eq!(observed, 12);
+        // All of a thread move together: 100 ms of offsets in 15.2 s bring all pairs together again, which are
+        // 6.6 of 1000 shifts.
+        assert!(as_many < 20, "{as_many}");
         assert!(expected < 1.5, "{expected}");
     }
 
