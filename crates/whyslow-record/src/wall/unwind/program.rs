@@ -20,8 +20,11 @@ use crate::maps::{Code, Maps};
 const PROGRAMS_MAX: usize = 512;
 /// Files with code that a program may have.
 const MODULES_MAX: usize = 4096;
-/// A program that runs what it had not mapped is looked at again so often.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// A program that runs what it had not mapped is looked at again after so long, while it loads its libraries: a
+/// thread that waits then has its stack read once, however long it waits. Where nothing new is found, as with
+/// code that is made at run time, each time is twice as long as the one before, up to the other.
+const LOOK_AGAIN_MIN: Duration = Duration::from_millis(5);
+const LOOK_AGAIN_MAX: Duration = Duration::from_millis(200);
 /// As many as the kernel gives of its own.
 const FRAMES_MAX: usize = 127;
 
@@ -47,6 +50,7 @@ pub(super) struct Program {
     pid: i32,
     maps: Maps,
     looked: Option<Instant>,
+    look_again: Duration,
     unwinder: Native<Bytes>,
     cache: Box<Cache>,
     /// Where modules begin, and that of their files.
@@ -59,6 +63,7 @@ impl Program {
             pid,
             maps: Maps::default(),
             looked: None,
+            look_again: LOOK_AGAIN_MIN,
             unwinder: Native::new(),
             cache: Box::new(Cache::new()),
             added: HashMap::new(),
@@ -104,7 +109,7 @@ impl Program {
     /// Looks at what is mapped if this place is not known; tells whether it is new.
     fn know(&mut self, address: u64, tables: &mut Tables) -> bool {
         let is_known = self.maps.code_at(address).is_some();
-        let is_early = self.looked.is_some_and(|at| at.elapsed() < LOOK_AGAIN);
+        let is_early = self.looked.is_some_and(|at| at.elapsed() < self.look_again);
         if is_known || is_early {
             return false;
         }
@@ -130,7 +135,12 @@ impl Program {
             }
         }
         self.added = added;
-        self.maps.code_at(address).is_some()
+        let is_found = self.maps.code_at(address).is_some();
+        self.look_again = match is_found {
+            true => LOOK_AGAIN_MIN,
+            false => (self.look_again * 2).min(LOOK_AGAIN_MAX),
+        };
+        is_found
     }
 }
 
