@@ -1,6 +1,7 @@
 //! A program that runs: what is where in its memory, and how to get from a function to its caller.
 
 use std::collections::HashMap;
+use std::io;
 use std::time::{Duration, Instant};
 
 #[cfg(target_arch = "aarch64")]
@@ -51,6 +52,8 @@ pub(super) struct Program {
     maps: Maps,
     looked: Option<Instant>,
     look_again: Duration,
+    /// Something was mapped otherwise by the time its file was opened, as while another program is begun.
+    is_partial: bool,
     unwinder: Native<Bytes>,
     cache: Box<Cache>,
     /// Where modules begin, and that of their files.
@@ -64,6 +67,7 @@ impl Program {
             maps: Maps::default(),
             looked: None,
             look_again: LOOK_AGAIN_MIN,
+            is_partial: false,
             unwinder: Native::new(),
             cache: Box::new(Cache::new()),
             added: HashMap::new(),
@@ -108,7 +112,7 @@ impl Program {
 
     /// Looks at what is mapped if this place is not known; tells whether it is new.
     fn know(&mut self, address: u64, tables: &mut Tables) -> bool {
-        let is_known = self.maps.code_at(address).is_some();
+        let is_known = self.maps.code_at(address).is_some() && !self.is_partial;
         let is_early = self.looked.is_some_and(|at| at.elapsed() < self.look_again);
         if is_known || is_early {
             return false;
@@ -116,6 +120,7 @@ impl Program {
         self.looked = Some(Instant::now());
         self.maps = Maps::of(self.pid);
         let mut added = HashMap::new();
+        self.is_partial = false;
         for code in self.maps.code().take(MODULES_MAX) {
             let begin = code.range.start;
             let what = (code.range.end, code.inode);
@@ -124,9 +129,13 @@ impl Program {
                 continue;
             }
             self.unwinder.remove_module(begin);
-            if let Some(module) = module(self.pid, &code, tables) {
-                self.unwinder.add_module(module);
-                added.insert(begin, what);
+            match module(self.pid, &code, tables) {
+                Ok(Some(module)) => {
+                    self.unwinder.add_module(module);
+                    added.insert(begin, what);
+                }
+                Ok(None) => {}
+                Err(_) => self.is_partial = true,
             }
         }
         for gone in self.added.keys() {
@@ -136,9 +145,10 @@ impl Program {
         }
         self.added = added;
         let is_found = self.maps.code_at(address).is_some();
-        self.look_again = match is_found {
-            true => LOOK_AGAIN_MIN,
-            false => (self.look_again * 2).min(LOOK_AGAIN_MAX),
+        self.look_again = if is_found && !self.is_partial {
+            LOOK_AGAIN_MIN
+        } else {
+            (self.look_again * 2).min(LOOK_AGAIN_MAX)
         };
         is_found
     }
@@ -154,19 +164,18 @@ fn native(registers: &Registers) -> Regs {
     Regs::new(registers.lr, registers.sp, registers.bp.unwrap_or(0))
 }
 
-fn module(pid: i32, code: &Code<'_>, tables: &mut Tables) -> Option<Module<Bytes>> {
+/// Nothing for code that has no file, or whose file tells nothing of callers.
+fn module(pid: i32, code: &Code<'_>, tables: &mut Tables) -> io::Result<Option<Module<Bytes>>> {
     if code.inode == 0 {
-        return None;
+        return Ok(None);
     }
     let range = format!("{:x}-{:x}", code.range.start, code.range.end);
-    let table = tables.of((code.inode, code.path.to_vec()), (pid, &range))?;
-    let base = table.at.base(code.range.start, code.offset)?;
-    Some(Module::new(
-        String::new(),
-        code.range.clone(),
-        base,
-        sections(&table),
-    ))
+    let Some(table) = tables.of((code.inode, code.path.to_vec()), (pid, &range))? else {
+        return Ok(None);
+    };
+    let base = table.at.base(code.range.start, code.offset);
+    let (range, sections) = (code.range.clone(), sections(&table));
+    Ok(base.map(|base| Module::new(String::new(), range, base, sections)))
 }
 
 fn sections(table: &Table) -> ExplicitModuleSectionInfo<Bytes> {

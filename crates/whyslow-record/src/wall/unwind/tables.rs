@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -43,12 +44,17 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// That of a file which is mapped by a process, at this range of addresses.
-    pub(super) fn of(&mut self, key: FileKey, (pid, range): (i32, &str)) -> Option<Arc<Table>> {
+    /// That of a file which is mapped by a process, at this range of addresses; an error if it is not mapped
+    /// there any more, of which nothing is kept: others may have it mapped.
+    pub(super) fn of(
+        &mut self,
+        key: FileKey,
+        (pid, range): (i32, &str),
+    ) -> io::Result<Option<Arc<Table>>> {
         if let Some(known) = self.known.get(&key) {
-            return known.clone();
+            return Ok(known.clone());
         }
-        let table = read(pid, range);
+        let table = read(&File::open(format!("/proc/{pid}/map_files/{range}"))?);
         let bytes = table.as_ref().map_or(0, |table| {
             table.frames.len() + table.header.as_deref().map_or(0, <[u8]>::len)
         });
@@ -60,19 +66,18 @@ impl Tables {
         self.bytes += bytes;
         let table = table.map(Arc::new);
         self.known.insert(key, table.clone());
-        table
+        Ok(table)
     }
 }
 
-fn read(pid: i32, range: &str) -> Option<Table> {
-    let file = File::open(format!("/proc/{pid}/map_files/{range}")).ok()?;
-    let at = elf::call_frames(&file).ok()??;
+fn read(file: &File) -> Option<Table> {
+    let at = elf::call_frames(file).ok()??;
     let bytes = |size: u64, offset: u64| {
         if size > FILE_BYTES_MAX {
             return None;
         }
         let mut bytes = vec![0; size as usize];
-        let read = elf::read_up_to(&file, offset, &mut bytes).ok()?;
+        let read = elf::read_up_to(file, offset, &mut bytes).ok()?;
         (read == bytes.len()).then(|| Bytes(Arc::new(bytes)))
     };
     Some(Table {
