@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::thread;
 use std::time::{Duration, Instant};
 
 #[cfg(target_arch = "aarch64")]
@@ -26,6 +27,8 @@ const MODULES_MAX: usize = 4096;
 /// code that is made at run time, each time is twice as long as the one before, up to the other.
 const LOOK_AGAIN_MIN: Duration = Duration::from_millis(5);
 const LOOK_AGAIN_MAX: Duration = Duration::from_millis(200);
+/// No stack waits for longer until its program may be looked at again.
+const WAITED_FOR: Duration = Duration::from_millis(10);
 /// As many as the kernel gives of its own.
 const FRAMES_MAX: usize = 127;
 
@@ -113,10 +116,15 @@ impl Program {
     /// Looks at what is mapped if this place is not known; tells whether it is new.
     fn know(&mut self, address: u64, tables: &mut Tables) -> bool {
         let is_known = self.maps.code_at(address).is_some() && !self.is_partial;
-        let is_early = self.looked.is_some_and(|at| at.elapsed() < self.look_again);
-        if is_known || is_early {
+        if is_known {
             return false;
         }
+        let since = self.looked.map_or(self.look_again, |at| at.elapsed());
+        let early = self.look_again.saturating_sub(since);
+        if !early.is_zero() && self.look_again > WAITED_FOR {
+            return false;
+        }
+        thread::sleep(early);
         self.looked = Some(Instant::now());
         self.maps = Maps::of(self.pid);
         let mut added = HashMap::new();
