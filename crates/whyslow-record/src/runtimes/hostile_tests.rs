@@ -30,7 +30,7 @@ impl Memory for Image {
                 return false;
             };
             now.copy_from_slice(there);
-            if self.moves && self.reads.get() % 7 == 0 && *count > 0 {
+            if self.moves && self.reads.get().is_multiple_of(7) && *count > 0 {
                 now[0] ^= 0x40;
             }
             rest = later;
@@ -63,7 +63,7 @@ fn image(seed: u64) -> Image {
     Image {
         bytes: (0..WORDS).map(word).flat_map(u64::to_le_bytes).collect(),
         reads: Cell::new(0),
-        moves: seed % 3 == 0,
+        moves: seed.is_multiple_of(3),
     }
 }
 

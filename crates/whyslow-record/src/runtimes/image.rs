@@ -113,11 +113,6 @@ impl Tids {
         Self(numbers.take(THREADS_MAX).collect())
     }
 
-    #[cfg(test)]
-    pub(super) fn these(tids: &[i32]) -> Self {
-        Self(tids.iter().map(|tid| (*tid, *tid)).collect())
-    }
-
     pub(super) fn outer(&self, inner: i32) -> Option<i32> {
         self.0.get(&inner).copied()
     }

@@ -336,18 +336,16 @@ impl Process {
     }
 
     fn tid(&self, memory: &dyn Memory, thread: &Thread) -> Option<i32> {
-        match thread.tid {
-            Some(tid) => self.tids.outer(tid),
-            None => {
-                // Where thread libraries keep the number: glibc on x86-64 and on ARM, musl.
-                const PLACES: [u64; 3] = [0x2d0, 0xd0, 0x30];
-                let mut places = PLACES.iter();
-                places.find_map(|place| {
-                    let tid = memory::half_of(memory, thread.handle.checked_add(*place)?)?;
-                    self.tids.outer(i32::try_from(tid).ok()?)
-                })
-            }
+        // Where thread libraries keep the number: glibc on x86-64 and on ARM, musl.
+        const PLACES: [u64; 3] = [0x2d0, 0xd0, 0x30];
+        if let Some(tid) = thread.tid {
+            return self.tids.outer(tid);
         }
+        let mut places = PLACES.iter();
+        places.find_map(|place| {
+            let tid = memory::half_of(memory, thread.handle.checked_add(*place)?)?;
+            self.tids.outer(i32::try_from(tid).ok()?)
+        })
     }
 }
 

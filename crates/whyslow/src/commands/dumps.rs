@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use whyslow_ingest::ImportOptions;
 use whyslow_model::Ns;
@@ -141,7 +141,7 @@ impl Series<'_> {
             }
         }
         if !self.quiet {
-            self.tell((made.len(), late), (took, longest), begin.elapsed());
+            Self::tell((made.len(), late), (took, longest), begin.elapsed());
             if let (Some(before), Some(after)) = (before, Safepoints::of(self.pid, self.folder)) {
                 talk::line(&after.since(&before));
             }
@@ -158,12 +158,7 @@ impl Series<'_> {
         self.cancel.load(Ordering::Relaxed) || self.end.is_some_and(|end| Instant::now() >= end)
     }
 
-    fn tell(
-        &self,
-        (made, late): (usize, u32),
-        (took, longest): (Duration, Duration),
-        all: Duration,
-    ) {
+    fn tell((made, late): (usize, u32), (took, longest): (Duration, Duration), all: Duration) {
         let mean = took.as_secs_f64() * 1e3 / made.max(1) as f64;
         let mut told = format!(
             "{made} dumps in {:.1} s, each took {mean:.0} ms, the longest {:.0} ms",
@@ -177,9 +172,8 @@ impl Series<'_> {
     }
 }
 
-fn now_ms() -> u128 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| now.as_millis())
+fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
 }
 
 /// What a JVM tells of its safepoints, since it began.

@@ -233,7 +233,7 @@ fn encode(
     match format {
         // Pictures are written by who draws them.
         Format::Text | Format::Svg | Format::Collapsed | Format::Speedscope => {
-            out.write_all(text::render(answer, subject, look).as_bytes())?
+            out.write_all(text::render(answer, subject, look).as_bytes())?;
         }
         Format::Json => json::write_document(answer, subject, out)?,
         Format::Ndjson => json::write_lines(answer, subject, out)?,

@@ -55,7 +55,7 @@ mod tests {
             let within = at - SMALL;
             let block = SMALL_BYTES + within / BLOCK * BLOCK_BYTES;
             let start = SMALL + within / BLOCK * BLOCK;
-            if within % BLOCK == 0 {
+            if within.is_multiple_of(BLOCK) {
                 put(&mut bytes, block, count(at.wrapping_sub(1)));
                 for word in 1..8 {
                     let inside = count(start + word * 64 - 1) - count(start - 1);
