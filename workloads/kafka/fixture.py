@@ -39,10 +39,16 @@ def chunks(profile: bytes) -> list[tuple[int, int, bytes]]:
 
 
 def longest(whyslow: str, recording: Path, window: str) -> dict[str, Any]:
-    """The wait for the log's lock."""
+    """The wait for the log's lock, of those with one holder, not several in turn."""
     words = [whyslow, "locks", "log", str(recording), "-w", window, "-n", "0", "--json"]
     rows = json.loads(subprocess.check_output(words))["tables"][0]["rows"]
-    waits = [row for row in rows if "UnifiedLog" in (row["function"] or "") and row["told_by"]]
+    waits = [
+        row
+        for row in rows
+        if "UnifiedLog" in (row["function"] or "")
+        and row["told_by"]
+        and row["confidence"] in {"medium", "high"}
+    ]
     return max(waits, key=lambda row: row["dur_ns"] or 0)
 
 
@@ -57,7 +63,7 @@ def main() -> None:
     def record(pid: int) -> None:
         time.sleep(12)
         recorded.append(time.time_ns())
-        words = [whyslow, "record", "-p", str(pid), "--for", "1.5s", "-o", scratch / "both.wsl"]
+        words = [whyslow, "record", "-p", str(pid), "--for", "4s", "-o", scratch / "both.wsl"]
         words += ["--what", "sched,syscalls,block,locks", "--min", "5ms", "--no-import"]
         subprocess.run([str(word) for word in words], check=True)
         recorded.append(time.time_ns())
@@ -82,7 +88,7 @@ def main() -> None:
     subprocess.run([whyslow, "import", spool, scratch / "chunk.jfr", "-o", small], check=True)
     found = longest(whyslow, small, window)
     window = f"{found['ts_ns']}ns..{found['ts_ns'] + found['dur_ns']}ns"
-    words = [whyslow, "export", "snapshot", small, "-w", window, "--redact"]
+    words = [whyslow, "export", "snapshot", small, "-w", window, "--around", "300ms", "--redact"]
     subprocess.run([*words, "-o", folder / "incident.wsl.tar.zst"], check=True)
 
 

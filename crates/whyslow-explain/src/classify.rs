@@ -118,20 +118,26 @@ pub(crate) fn classify(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) ->
 
 /// A wait for a lock of the program in pieces: runtimes wake up now and then to look whether the lock is free,
 /// by a timer or because somebody wakes them for something else, and wait again. What ended such a piece did not
-/// hold the lock; who did, the runtime tells. The last piece ends by whoever let the lock go.
+/// hold the lock; who did, the runtime tells, or samples let guess. The last piece ends by whoever let the lock go.
 fn in_turns(moment: &Moment, sleep: &Segment, call: Option<&Call>) -> Option<Sleep> {
     if !moment.word(call?.name).starts_with("futex") {
         return None;
     }
     let wait = moment.told_wait(sleep.utid, sleep.begin)?;
     let is_last = wait.end < sleep.end + LAST_TURN_NS;
-    if is_last || sleep.waker == Some(wait.holder) || wait.holder == sleep.utid {
+    if is_last || wait.holder.is_some() && sleep.waker == wait.holder {
         return None;
     }
-    let why = Why::new("lock_program", Who::Thread(wait.holder), Grade::B)
+    let grade = if wait.is_sure { Grade::B } else { Grade::C };
+    let who = wait.holder.map_or(Who::Unknown, Who::Thread);
+    let why = Why::new("lock_program", who, grade)
         .about(wait.object.map(Object::Lock))
         .by(Proof::LockWait(wait.id));
-    Some(follow(sleep, wait.holder, why))
+    Some(match wait.holder {
+        Some(holder) => follow(sleep, holder, why),
+        // Whoever it was, it was not the thread's own sleep.
+        None => Sleep::Is(why),
+    })
 }
 
 /// Whether a worker did nothing but pass on the end of a request: threads of journals and writeback do

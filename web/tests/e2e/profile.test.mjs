@@ -74,8 +74,7 @@ for (const scheme of ["light", "dark"]) {
     });
 }
 
-// FIXME: nothing of the inferred colour is drawn there yet, or the window does not hold any.
-test("states of the kernel and samples of the profile stand beside each other", { skip: skip || "not drawn as it should be yet" }, async () => {
+test("states of the kernel and samples of the profile stand beside each other", { skip }, async () => {
     const { page, wrong, context } = await open(of, both, `?page=threads&threads=${encodeURIComponent(HANDLERS)}`);
     await settled(page);
     // Recorded, and inferred.

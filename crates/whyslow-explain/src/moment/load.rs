@@ -250,16 +250,14 @@ impl Moment {
                     lock,
                     callsite: cells.int(4, row),
                 }),
-                "event" if matches!(cells.text(2, row), "high" | "medium") => {
-                    let wait = cells.small(5, row).map(|holder| ToldWait {
-                        id,
-                        begin,
-                        end,
-                        holder,
-                        object: cells.word(3, row, words),
-                    });
-                    told.entry(utid).or_default().extend(wait);
-                }
+                "event" => told.entry(utid).or_default().push(ToldWait {
+                    id,
+                    begin,
+                    end,
+                    holder: cells.small(5, row),
+                    is_sure: matches!(cells.text(2, row), "high" | "medium"),
+                    object: cells.word(3, row, words),
+                }),
                 _ => {}
             }
         })?;

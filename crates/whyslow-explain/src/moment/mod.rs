@@ -125,13 +125,16 @@ pub(crate) struct LockWait {
     pub(crate) callsite: Option<i64>,
 }
 
-/// A wait for a lock of the program that its runtime tells of, with a holder that is no guess.
+/// A wait for a lock of the program that its runtime tells of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ToldWait {
     pub(crate) id: i64,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    pub(crate) holder: Utid,
+    /// Where anything tells.
+    pub(crate) holder: Option<Utid>,
+    /// Whether the holder is more than a guess.
+    pub(crate) is_sure: bool,
     /// Class of the lock.
     pub(crate) object: Option<Word>,
 }

@@ -84,6 +84,12 @@ struct Queued {
 }
 
 impl ProfileQueue {
+    /// What runtimes call their threads, by the number that the kernel gave them.
+    pub(super) fn names(&self) -> impl Iterator<Item = (i32, Box<str>)> + '_ {
+        let threads = self.sources.iter().flat_map(|of| &of.profile.threads);
+        threads.filter_map(|thread| Some((thread.tid?, thread.name.as_deref()?.into())))
+    }
+
     pub(super) fn add_jfr(
         &mut self,
         source: usize,

@@ -81,9 +81,11 @@ impl<'o, S: RowSink> Session<'o, S> {
         let mut account = Account::default();
         texts.open_account(&mut account);
         profiles.open_account(&mut account);
+        let mut trackers = Trackers::new(&mut symbols);
+        trackers.expect_names(profiles.names());
         Session {
             account,
-            trackers: Trackers::new(&mut symbols),
+            trackers,
             symbols,
             sink,
             sorter: Sorter::default(),

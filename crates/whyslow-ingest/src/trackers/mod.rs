@@ -98,6 +98,11 @@ impl Trackers {
         }
     }
 
+    /// What runtimes call threads of these numbers: their names where the kernel has only the begin.
+    pub fn expect_names(&mut self, names: impl Iterator<Item = (i32, Box<str>)>) {
+        self.topics.processes.expect_names(names);
+    }
+
     pub fn anomalies(&self) -> &Anomalies {
         &self.anomalies
     }

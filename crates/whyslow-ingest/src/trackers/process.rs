@@ -85,6 +85,11 @@ impl Processes {
         self.threads.is_current(thread.slot, thread.utid)
     }
 
+    /// What runtimes call threads of these numbers.
+    pub(super) fn expect_names(&mut self, names: impl Iterator<Item = (i32, Box<str>)>) {
+        self.threads.expect_names(names);
+    }
+
     /// A thread that a profile tells of: number, process, name. `is_other` if the number stood for
     /// another one of the runtime before. The kernel's own name for it is kept.
     pub(super) fn sampled<S: EmitAll>(

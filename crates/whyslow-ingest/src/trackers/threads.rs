@@ -106,9 +106,28 @@ pub(super) struct Threads {
     /// Where the search for a record to give up goes on.
     hand: usize,
     pub(super) changes: Vec<Change>,
+    /// Names that runtimes gave threads, of which the kernel keeps the begin, by number.
+    whole_names: FxHashMap<i32, Box<str>>,
 }
 
+/// Bytes of a name that the kernel keeps.
+const KERNEL_NAME: usize = 15;
+
 impl Threads {
+    /// These threads are called so where the kernel's name for them is the begin of it.
+    pub(super) fn expect_names(&mut self, names: impl Iterator<Item = (i32, Box<str>)>) {
+        let long = names.filter(|(_, name)| name.len() > KERNEL_NAME);
+        self.whole_names.extend(long);
+    }
+
+    /// The whole of a name that the kernel may have cut.
+    fn whole<'n>(&'n self, tid: i32, comm: &'n [u8]) -> &'n [u8] {
+        let whole = self.whole_names.get(&tid).map(|name| name.as_bytes());
+        let is_cut = comm.len() == KERNEL_NAME;
+        let whole = whole.filter(|whole| is_cut && whole.starts_with(comm));
+        whole.unwrap_or(comm)
+    }
+
     /// Starts an event: what the last one gave up may be used again.
     pub(super) fn begin(&mut self) {
         if !self.changes.is_empty() {
@@ -233,16 +252,18 @@ impl Threads {
         out: &mut Output<'_, S>,
     ) {
         let comm = until_nul(comm);
+        let thread = &self.records[slot as usize];
+        let (known, tid) = (thread.comm, thread.tid);
+        let is_known = known.is_some_and(|known| {
+            let known = out.symbols.get(known.sym).as_bytes();
+            // Only a runtime gives longer ones.
+            known == comm || comm.len() == KERNEL_NAME && known.starts_with(comm)
+        });
+        if is_known || comm.is_empty() {
+            return;
+        }
+        let sym = out.intern(self.whole(tid, comm));
         let thread = &mut self.records[slot as usize];
-        if let Some(known) = thread.comm
-            && out.symbols.get(known.sym).as_bytes() == comm
-        {
-            return;
-        }
-        if comm.is_empty() {
-            return;
-        }
-        let sym = out.intern(comm);
         let (ts, exact) = now;
         let had_name = thread.comm.is_some();
         if let Some(known) = thread.comm {
