@@ -1,17 +1,25 @@
 //! Stacks with the time they stand for: the source of every profile that is exported.
 
+mod frames;
+mod lives;
+mod stops;
+
 use std::ops::ControlFlow;
 
-use rustc_hash::FxHashMap;
 use whyslow_analysis::{
     Counts, Filter, Kind, LogRow, Question, StackSum, Verb, each_row, sum_stacks,
 };
 use whyslow_model::answer::{Answer, LossNote};
-use whyslow_model::tables::{CallsiteRow, FrameRow, MetadataRow, TraceStatRow};
+use whyslow_model::tables::{MetadataRow, TraceStatRow};
 use whyslow_model::{Ns, Symbols, Window, stat};
 use whyslow_store::{Tables, rows};
 
 use crate::ExportError;
+
+pub use frames::{Callsites, Frame, FrameKind};
+pub use lives::Lives;
+use lives::LivesOf;
+use stops::Stops;
 
 /// What stacks are wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -143,144 +151,6 @@ pub enum Roots {
     Nothing,
 }
 
-/// What a frame is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum FrameKind {
-    /// The name of a thread, above its stacks.
-    Thread,
-    User,
-    Kernel,
-    /// Of a language with a runtime of its own.
-    Managed,
-    /// No function: why there is no sample.
-    Mark,
-}
-
-impl FrameKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Thread => "thread",
-            Self::User => "user",
-            Self::Kernel => "kernel",
-            Self::Managed => "managed",
-            Self::Mark => "mark",
-        }
-    }
-}
-
-/// A function in a stack.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Frame {
-    /// Its name, or where it is if it has none.
-    pub name: String,
-    /// File that its code came from.
-    pub module: Option<String>,
-    pub kind: FrameKind,
-    pub address: i64,
-}
-
-/// Frames and who calls them.
-#[derive(Debug, Default)]
-pub struct Callsites {
-    pub frames: Vec<Frame>,
-    /// Caller and frame, by id.
-    sites: Vec<(Option<usize>, usize)>,
-    /// Frames that stand for marks.
-    marks: [usize; Mark::ALL.len()],
-}
-
-/// No stack has more frames: a recording that says so goes in circles.
-const DEPTH_MAX: usize = 1024;
-
-impl Callsites {
-    pub fn read(tables: &dyn Tables) -> Result<Self, ExportError> {
-        let mut symbols = Symbols::new();
-        let has = |name: &str| {
-            let info = tables.info().tables.get(name);
-            info.is_some_and(|table| table.rows > 0)
-        };
-        let mut found = Self::default();
-        if !has("callsite") || !has("frame") {
-            return Ok(found.with_marks());
-        }
-        for row in rows::<CallsiteRow>(tables, &mut symbols)? {
-            // Ids are given one after another; a gap is no reason to make room for it.
-            if usize::try_from(row.id) == Ok(found.sites.len()) {
-                let parent = row.parent_id.and_then(|id| usize::try_from(id).ok());
-                let frame = usize::try_from(row.frame_id).unwrap_or(usize::MAX);
-                found.sites.push((parent, frame));
-            }
-        }
-        for row in rows::<FrameRow>(tables, &mut symbols)? {
-            let module = row.module.map(|module| symbols.get(module).to_owned());
-            let function = row
-                .function
-                .map(|function| symbols.get(function).to_owned());
-            let name = match (function, &module, row.function_offset) {
-                (Some(function), ..) => function,
-                (None, Some(module), Some(offset)) => {
-                    let file = module.rsplit('/').next().unwrap_or(module);
-                    format!("{file}+0x{offset:x}")
-                }
-                _ => format!("0x{:x}", row.address),
-            };
-            found.frames.push(Frame {
-                name,
-                module,
-                kind: match symbols.get(row.kind) {
-                    "kernel" => FrameKind::Kernel,
-                    "managed" => FrameKind::Managed,
-                    _ => FrameKind::User,
-                },
-                address: row.address,
-            });
-        }
-        Ok(found.with_marks())
-    }
-
-    fn with_marks(mut self) -> Self {
-        for (place, mark) in self.marks.iter_mut().zip(Mark::ALL) {
-            *place = self.frames.len();
-            self.frames.push(Frame {
-                name: mark.text().to_owned(),
-                module: None,
-                kind: FrameKind::Mark,
-                address: 0,
-            });
-        }
-        self
-    }
-
-    /// Places in `frames` of a stack, outermost first; nothing for one that is not known.
-    pub fn stack(&self, (callsite, mark): (Option<i64>, Option<Mark>)) -> Vec<usize> {
-        let mut stack = self.plain(callsite);
-        if let Some(mark) = mark {
-            let place = self.marks[mark as usize];
-            match mark {
-                Mark::Blocked => stack.push(place),
-                Mark::NotSampled | Mark::Stopped => stack = vec![place],
-            }
-        }
-        stack
-    }
-
-    fn plain(&self, callsite: Option<i64>) -> Vec<usize> {
-        let mut stack = Vec::new();
-        let mut next = callsite.and_then(|id| usize::try_from(id).ok());
-        while let Some((parent, frame)) = next.and_then(|place| self.sites.get(place)) {
-            if stack.len() >= DEPTH_MAX {
-                break;
-            }
-            if *frame < self.frames.len() {
-                stack.push(*frame);
-            }
-            next = *parent;
-        }
-        stack.reverse();
-        stack
-    }
-}
-
 /// A stack at a moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<'r> {
@@ -322,15 +192,6 @@ pub struct About {
     pub lives: Option<Lives>,
 }
 
-/// Lives of threads, from the first that is told of each to the last, and what of these is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Lives {
-    pub threads: usize,
-    pub lived: Ns,
-    /// Sum of what each thread has too much or too little.
-    pub residual: Ns,
-}
-
 /// Shows the samples of a question and what stands for gaps between them, in order of begin.
 pub fn each_sample(
     tables: &dyn Tables,
@@ -370,7 +231,7 @@ pub(crate) fn each_sum(
 ) -> Result<About, ExportError> {
     let counting = Counting::of(tables, question);
     let (stops, gaps) = counting.stops_and_gaps(tables)?;
-    if !stops.0.is_empty() {
+    if !stops.is_empty() {
         return each_sample(tables, question, &mut |sample| each(sample, 1));
     }
     let mut lives = LivesOf::new(question);
@@ -419,106 +280,6 @@ fn about(tables: &dyn Tables, header: Answer, lives: Option<Lives>) -> About {
         losses: header.losses,
         caveats,
         lives,
-    }
-}
-
-/// When all threads were stopped. That time is no thread's doing, whatever it was seen in afterwards.
-struct Stops(Vec<(Ns, Ns)>);
-
-impl Stops {
-    fn of(gaps: &[GapSample]) -> Self {
-        let mut spans: Vec<(Ns, Ns)> = Vec::new();
-        for gap in gaps {
-            let end = gap.end();
-            match spans.last_mut() {
-                Some(last) if gap.begin <= last.1 => last.1 = last.1.max(end),
-                _ => spans.push((gap.begin, end)),
-            }
-        }
-        Self(spans)
-    }
-
-    /// A sample in pieces, those in which everything stood still marked as that.
-    fn cut(&self, sample: &Sample<'_>, each: &mut dyn FnMut(&Sample<'_>)) {
-        let end = sample.begin.saturating_add(sample.dur);
-        let first = self.0.partition_point(|stop| stop.1 <= sample.begin);
-        let mut from = sample.begin;
-        for (begin, until) in self.0[first..].iter().take_while(|stop| stop.0 < end) {
-            let (begin, until) = ((*begin).max(from), (*until).min(end));
-            let piece = |begin: Ns, end: Ns| Sample {
-                begin,
-                dur: end - begin,
-                ..*sample
-            };
-            if begin > from {
-                each(&piece(from, begin));
-            }
-            each(&Sample {
-                mark: Some(Mark::Stopped),
-                callsite: None,
-                ..piece(begin, until)
-            });
-            from = until;
-        }
-        if from == sample.begin {
-            each(sample);
-        } else if from < end {
-            each(&Sample {
-                begin: from,
-                dur: end - from,
-                ..*sample
-            });
-        }
-    }
-}
-
-/// A thread by process and number.
-type ThreadOf = (Option<i64>, Option<i64>);
-
-/// Begin, end and told time of each thread, where all of it is asked for.
-struct LivesOf {
-    is_asked: bool,
-    threads: FxHashMap<ThreadOf, (Ns, Ns, Ns)>,
-}
-
-impl LivesOf {
-    fn new(question: &StackQuestion) -> Self {
-        let filter = &question.filter;
-        let has_parts = filter.is_of_stacks()
-            || filter.dur_min.is_some()
-            || filter.dur_max.is_some()
-            || !question.states.is_empty();
-        Self {
-            is_asked: question.weight == Weight::Time && !has_parts,
-            threads: FxHashMap::default(),
-        }
-    }
-
-    fn add(&mut self, sample: &Sample<'_>) {
-        self.add_until(sample, sample.begin.saturating_add(sample.dur));
-    }
-
-    /// Of several samples, the last of which ends there.
-    fn add_until(&mut self, sample: &Sample<'_>, end: Ns) {
-        if !self.is_asked || sample.tid.is_none() {
-            return;
-        }
-        let key = (sample.pid, sample.tid);
-        let life = self.threads.entry(key).or_insert((sample.begin, end, 0));
-        life.0 = life.0.min(sample.begin);
-        life.1 = life.1.max(end);
-        life.2 = life.2.saturating_add(sample.dur);
-    }
-
-    fn sum(&self) -> Option<Lives> {
-        let lives = self.threads.values();
-        self.is_asked.then(|| {
-            lives.fold(Lives::default(), |sum, (begin, end, told)| Lives {
-                threads: sum.threads + 1,
-                lived: sum.lived.saturating_add(end - begin),
-                residual: sum.residual.saturating_add((end - begin - told).abs()),
-            })
-        })
     }
 }
 

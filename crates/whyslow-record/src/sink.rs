@@ -367,21 +367,6 @@ impl Sink {
         Ok(())
     }
 
-    /// What who looks at all threads has found; what it finds later is not before the moment returned.
-    pub(crate) fn take_wall(&mut self) -> u64 {
-        let wall = self.wall.as_mut();
-        wall.map_or(u64::MAX, |wall| {
-            wall.take(&mut self.encoder, &mut self.desk)
-        })
-    }
-
-    /// The same to the end of a spool, after which the next one begins.
-    pub(crate) fn end_wall(&mut self, until: u64) {
-        if let Some(wall) = &mut self.wall {
-            wall.end_spool(until, &mut self.encoder, &mut self.desk);
-        }
-    }
-
     /// Another spool is about to begin.
     pub(crate) fn begin_turn(&mut self, now: u64) {
         self.underway.get_or_insert_default().begin_turn(now);

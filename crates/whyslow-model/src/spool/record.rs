@@ -473,9 +473,7 @@ fn body<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> 
         Kind::IrqEnter | Kind::IrqExit | Kind::SoftirqRaise => signal::irq(kind, at)?,
         Kind::Stack | Kind::UserStack | Kind::Sample => Record::Stack(stack::stack(at)?),
         Kind::Lock => Record::Lock(stack::lock(at)?),
-        Kind::Wall => Record::Wall(wall::wall(at)?),
-        Kind::Round => Record::Round(wall::round(at)?),
-        Kind::Code => Record::Code(wall::code(at)?),
+        Kind::Wall | Kind::Round | Kind::Code => wall::record(kind, at)?,
         Kind::Name => Record::Name(stack::name(at)?),
         Kind::Missed => Record::Missed(stack::missed(at)?),
         Kind::Program

@@ -1,7 +1,7 @@
 //! Records of what threads did by the clock on the wall, whether they ran or not.
 
 use super::cursor::Cursor;
-use super::record::{Kind, RecordError};
+use super::record::{Kind, Record, RecordError};
 use super::stack::{Addresses, addresses};
 
 /// Numbers from here on stand for functions that a [`CodeRecord`] tells: no program has such
@@ -84,6 +84,15 @@ pub struct CodeRecord<'b> {
     pub line: Option<i32>,
     pub function: &'b [u8],
     pub file: &'b [u8],
+}
+
+/// A look, a round of them, or frames of a runtime.
+pub(super) fn record<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> {
+    Ok(match kind {
+        Kind::Round => Record::Round(round(at)?),
+        Kind::Code => Record::Code(code(at)?),
+        _ => Record::Wall(wall(at)?),
+    })
 }
 
 pub(super) fn wall<'b>(at: &mut Cursor<'b>) -> Result<WallRecord<'b>, RecordError> {

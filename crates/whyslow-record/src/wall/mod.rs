@@ -31,6 +31,7 @@ use crate::load::Loaded;
 use crate::naming::Desk;
 use crate::options::Options;
 use crate::runtimes::Runtimes;
+use crate::sink::Sink;
 use crate::skeleton::RecorderSkel;
 use iterator::Iterator as Threads;
 pub(crate) use look::RUNS;
@@ -348,4 +349,21 @@ fn targets(skeleton: &RecorderSkel<'_>, options: &Options) -> io::Result<Targets
     let handle = || MapHandle::try_from(&skeleton.maps.targets).map_err(io::Error::other);
     let map = options.only_pids.then(handle).transpose()?;
     Ok(Targets { map })
+}
+
+impl Sink {
+    /// What who looks at all threads has found; what it finds later is not before the moment returned.
+    pub(crate) fn take_wall(&mut self) -> u64 {
+        let wall = self.wall.as_mut();
+        wall.map_or(u64::MAX, |wall| {
+            wall.take(&mut self.encoder, &mut self.desk)
+        })
+    }
+
+    /// The same to the end of a spool, after which the next one begins.
+    pub(crate) fn end_wall(&mut self, until: u64) {
+        if let Some(wall) = &mut self.wall {
+            wall.end_spool(until, &mut self.encoder, &mut self.desk);
+        }
+    }
 }
