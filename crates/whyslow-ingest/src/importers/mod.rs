@@ -1,5 +1,6 @@
 //! Readers of foreign formats, one folder or file each.
 
+mod bad;
 pub mod blkparse;
 pub mod blktrace;
 mod bytes;
@@ -12,10 +13,11 @@ pub mod pyspy;
 pub mod rwbs;
 pub mod samplers;
 pub(crate) mod spool;
-
 pub mod strace;
 pub mod streamed;
 pub mod task_state;
 pub mod text;
 pub mod tracedat;
 pub mod tracepoint;
+
+pub use bad::Bad;

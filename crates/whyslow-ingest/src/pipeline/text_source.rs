@@ -12,6 +12,7 @@ use whyslow_model::stat::{self, Stat};
 use super::ImportError;
 use super::account::{Account, LogEntry};
 use super::written;
+use crate::importers::Bad;
 use crate::importers::blkparse;
 use crate::importers::ftrace;
 use crate::importers::strace::{self, Origin};
@@ -105,13 +106,7 @@ impl TextQueue {
         };
         let log = strace::translate(&read(path)?, origin, limits::LOG_EXAMPLES_MAX);
         let mut text = Text::new(("strace", source), log.text, shift_ns);
-        text.bad_count = log.bad_count;
-        text.bad = log
-            .bad
-            .into_iter()
-            .map(|bad| text.bad_line(bad.line, bad.offset, &bad.what))
-            .collect();
-        text.bad_stat = &stat::STRACE_LINE_BAD;
+        text.tell_bad(&stat::STRACE_LINE_BAD, log.bad_count, log.bad);
         text.remarks = vec![
             (&stat::STRACE_LINE_NOT_USED, log.unused),
             (&stat::STRACE_NO_DURATIONS, log.lacks.durations),
@@ -131,13 +126,7 @@ impl TextQueue {
     ) -> Result<(), ImportError> {
         let trace = ftrace::translate(&read(path)?, written(path), limits::LOG_EXAMPLES_MAX);
         let mut text = Text::new(("ftrace", source), trace.text, shift_ns);
-        text.bad_count = trace.bad_count;
-        text.bad = trace
-            .bad
-            .into_iter()
-            .map(|bad| text.bad_line(bad.line, bad.offset, &bad.what))
-            .collect();
-        text.bad_stat = &stat::FTRACE_LINE_BAD;
+        text.tell_bad(&stat::FTRACE_LINE_BAD, trace.bad_count, trace.bad);
         text.remarks = vec![
             (&stat::EVENT_NOT_USED, trace.unused.values().sum()),
             (&stat::FTRACE_CLOCK_GUESSED, u64::from(trace.events > 0)),
@@ -156,13 +145,7 @@ impl TextQueue {
     ) -> Result<(), ImportError> {
         let log = blkparse::translate(&read(path)?, written(path), limits::LOG_EXAMPLES_MAX);
         let mut text = Text::new(("blkparse", source), log.text, shift_ns);
-        text.bad_count = log.bad_count;
-        text.bad = log
-            .bad
-            .into_iter()
-            .map(|bad| text.bad_line(bad.line, bad.offset, &bad.what))
-            .collect();
-        text.bad_stat = &stat::BLKPARSE_LINE_BAD;
+        text.tell_bad(&stat::BLKPARSE_LINE_BAD, log.bad_count, log.bad);
         text.remarks = vec![
             (&stat::EVENT_NOT_USED, log.unused.values().sum()),
             (&stat::BLKPARSE_CLOCK_GUESSED, u64::from(log.events > 0)),
@@ -254,6 +237,13 @@ impl Text {
 
     fn label(&self) -> String {
         format!("{} {}", self.kind, self.source + 1)
+    }
+
+    /// Lines of the log that make no sense: how many, and examples.
+    fn tell_bad(&mut self, stat: &'static Stat, count: u64, examples: Vec<Bad>) {
+        let told = |bad: Bad| self.bad_line(bad.line, bad.offset, &bad.what);
+        self.bad = examples.into_iter().map(told).collect();
+        (self.bad_stat, self.bad_count) = (stat, count);
     }
 
     fn bad_line(&self, number: usize, begin: usize, what: &str) -> LogEntry {

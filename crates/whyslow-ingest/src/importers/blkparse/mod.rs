@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use whyslow_model::Ns;
 use whyslow_model::event::{BlockRange, Body, Context, Event};
 
-use super::ftrace::Bad;
+use super::Bad;
 use super::{rwbs, text};
 use line::{Action, Line};
 

@@ -14,10 +14,10 @@ use whyslow_model::Ns;
 use whyslow_model::event::{Body, Context, Event, Stack, StackKind};
 use whyslow_model::syscall::Abi;
 
-use super::text;
 use super::tracepoint::syscall::{self, SyscallClass};
 use super::tracepoint::value::Value;
 use super::tracepoint::{Declared, Facts, Mapping, Source, find};
+use super::{Bad, text};
 use fields::Fields;
 use line::Line;
 use stack::Frames;
@@ -36,14 +36,6 @@ pub struct Translated {
     /// Events that no table holds, by name.
     pub unused: BTreeMap<String, u64>,
     pub events: u64,
-}
-
-/// A line that says nothing that is known here.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bad {
-    pub line: usize,
-    pub offset: usize,
-    pub what: String,
 }
 
 /// Whether these first lines are of such a file.

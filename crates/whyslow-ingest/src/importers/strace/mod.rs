@@ -25,6 +25,7 @@ use whyslow_model::Ns;
 
 use self::call::{Call, Ended};
 use self::line::{Head, Stamp};
+use super::Bad;
 
 /// Shown for the thread of a log that names none: greater than the number of any thread.
 pub const UNNAMED_TID: i32 = 4_194_305;
@@ -42,14 +43,6 @@ pub struct Lacks {
     pub dates: u64,
     /// Lines without any time: they cannot be used.
     pub times: u64,
-}
-
-/// A line that says nothing that is known here.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bad {
-    pub line: usize,
-    pub offset: usize,
-    pub what: String,
 }
 
 /// A log in the text format.
