@@ -463,6 +463,9 @@ impl Topics {
                 }
             }
             Body::SyscallEnter { .. } | Body::SyscallExit { .. } | Body::Exit { .. } => {
+                if let Body::SyscallExit { .. } = event.body {
+                    self.work.runs(here, &self.block, out);
+                }
                 if let Some(thread) = here.thread {
                     let inside = !matches!(event.body, Body::SyscallExit { .. });
                     let before = self.inside.cross(&thread, inside);

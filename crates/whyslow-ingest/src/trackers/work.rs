@@ -2,7 +2,8 @@
 //!
 //! One thread does a piece of work from begin to end, so both pair by thread and kind. A thread that
 //! is held back for dirtying too much is told of only when that begins: it sleeps next, and is let
-//! go when it runs again.
+//! go when it runs again. Where the switch to it was not seen, that is when it is found to run, at the
+//! latest when the call returns in which it was held back.
 //!
 //! Rows of the time before a state dump wait for it, because it tells names of devices.
 
@@ -66,7 +67,8 @@ impl WorkTracker {
                     if work.kind != WorkKind::DirtyThrottle {
                         out.anomalies.count(&stat::WORK_NESTED, here.ts);
                     }
-                    self.put(&before, None, None, block, out);
+                    let end = before.has_slept.then_some(here.ts);
+                    self.put(&before, end, None, block, out);
                 }
             }
             WorkPhase::End => match self.open.remove(&key) {
@@ -131,16 +133,36 @@ impl WorkTracker {
                 ..
             }
         );
-        if let (Some(thread), true) = (here.thread, is_asleep)
+        if let Some(thread) = here.thread
             && let Some(open) = self.open.get_mut(&key(thread))
         {
-            open.has_slept = true;
+            if open.has_slept {
+                self.runs(here, block, out);
+            } else {
+                open.has_slept = is_asleep;
+            }
         }
         let Some(next) = next else { return };
         if self.open.get(&key(next)).is_some_and(|open| open.has_slept)
             && let Some(open) = self.open.remove(&key(next))
         {
             self.put(&open, Some(event.ts), None, block, out);
+        }
+    }
+
+    /// The thread that is `here` runs, and is no longer held back, whether or not that was seen.
+    pub(super) fn runs<S: EmitAll>(
+        &mut self,
+        here: &Here,
+        block: &BlockTracker,
+        out: &mut Output<'_, S>,
+    ) {
+        let Some(thread) = here.thread.filter(|_| !self.open.is_empty()) else {
+            return;
+        };
+        let key = (Who::Thread(thread.utid), WorkKind::DirtyThrottle as u8);
+        if let Some(open) = self.open.remove(&key) {
+            self.put(&open, Some(here.ts), None, block, out);
         }
     }
 

@@ -246,6 +246,34 @@ fn a_writer_is_held_back_until_it_runs_again_after_a_sleep() {
 }
 
 #[test]
+fn a_writer_that_is_found_running_is_no_longer_held_back() {
+    // Not seen: that it was woken, and ran instead of another thread.
+    let script = "
+        10 c0 switch 0:swapper/0 R 1:dd
+        12 c0 syscall write
+        20 c0 work dirty_throttle begin 8 0
+        25 c0 switch 1:dd D 0:swapper/0
+        90 c0 ctx=1/1:dd return write
+        92 c0 syscall write
+        95 c0 work dirty_throttle begin 8 0
+        96 c0 switch 1:dd D 0:swapper/0
+        130 c1 switch 1:dd D 0:swapper/0
+        140 c0 ctx=1/1:dd work dirty_throttle begin 8 0
+        142 c0 switch 1:dd D 0:swapper/0
+        150 c0 ctx=1/1:dd work dirty_throttle begin 8 0";
+    check(
+        script,
+        "kernel_work",
+        "ts dur kind tid",
+        "
+        20 70 dirty_throttle 1
+        95 35 dirty_throttle 1
+        140 10 dirty_throttle 1
+        150 - dirty_throttle 1",
+    );
+}
+
+#[test]
 fn work_without_its_other_end_is_counted() {
     let script = "
         10 c0 switch 0:swapper/0 R 1:a
