@@ -21,6 +21,7 @@ class Recording:
             self.names.add(file.stem)
         for name in ("thread_state", "syscall", "block_io", "wakeup", "irq"):
             self.rows[name] = self.one(f"SELECT count(*) FROM {name}") if name in self.names else 0
+        self.maker = pid
         self.family = self.descendants(pid)
         # Threads of the kernel and the recorder are never innocent bystanders when they are named.
         self.known = self.family | self.descendants(2)

@@ -63,8 +63,10 @@ def judged(actor, guilty, op, tables):
         return "near"
     is_process = actor["kind"] == "process" and actor["pid"] is not None
     is_outside = is_process and actor["pid"] not in tables.known
-    # A thread of the kernel that had the CPU did have it, whatever for.
-    is_outside |= actor["kind"] == "kernel" and actor.get("mechanism") == "cpu_runqueue"
+    # Who had the CPU did have it, whatever for: a thread of the kernel, or what makes the fault and
+    # writes down meanwhile how it went.
+    is_beside = actor["kind"] == "kernel" or (is_process and actor["pid"] == tables.maker)
+    is_outside |= is_beside and actor.get("mechanism") == "cpu_runqueue"
     return "outside" if is_outside else "wrong"
 
 

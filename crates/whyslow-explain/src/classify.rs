@@ -47,10 +47,10 @@ const JOURNAL: [&str; 9] = [
     "xfs_log_",
     "jbd2_journal_lock_updates",
 ];
-/// Functions in which threads wait until pages are written.
-const WRITEBACK: [&str; 5] = [
-    "wb_wait_for_completion",
-    "balance_dirty_pages",
+/// Functions in which threads wait until somebody has written pages.
+const WRITEBACK: [&str; 2] = ["wb_wait_for_completion", "balance_dirty_pages"];
+/// Functions in which threads wait for pages that are being written: the end of a request ends these.
+const WRITTEN: [&str; 3] = [
     "folio_wait_writeback",
     "__filemap_fdatawait_range",
     "wait_on_page_writeback",
@@ -315,7 +315,9 @@ fn in_task(moment: &Moment, sleep: &Segment, call: Option<&Call>, waker: Utid) -
         let why = Why::new("journal_wait", Who::Thread(waker), Grade::B);
         return follow(sleep, waker, with_stack(moment, sleep, why));
     }
-    if stack_has(moment, sleep.utid, range, &WRITEBACK) {
+    if stack_has(moment, sleep.utid, range, &WRITEBACK)
+        || stack_has(moment, sleep.utid, range, &WRITTEN)
+    {
         let why = Why::new("writeback_wait", Who::Thread(waker), Grade::B);
         return follow(sleep, waker, with_stack(moment, sleep, why));
     }

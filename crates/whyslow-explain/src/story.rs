@@ -257,11 +257,14 @@ impl Teller<'_, '_> {
         let is_errand = part.culprit.kind == ActorKind::Kernel && !on_cpu;
         // What interrupts took of a CPU is not told apart from what ran on it.
         let is_mixed = part.root == "cpu_running" && !self.moment.recorded.handlers;
+        // What was waited for before whoever did it had begun is not known.
+        let is_idle = part.root == "producer_idle";
         let is_unsure = self.moment.is_lossy(None, window)
             || !self.moment.recorded.sched
             || is_alone
             || is_errand
             || is_mixed
+            || is_idle
             || self.is_short();
         if is_unsure {
             confidence.min(Confidence::Medium)
