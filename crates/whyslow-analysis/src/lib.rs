@@ -14,6 +14,7 @@ mod histogram;
 mod host_paths;
 mod keys;
 mod kinds;
+mod looks;
 mod losses;
 mod next;
 mod objects;
@@ -42,6 +43,7 @@ pub mod outliers {
 /// Typed reading of tables, for passes of other crates.
 pub mod read {
     pub use crate::fold::in_order;
+    pub use crate::looks::{Looks, Shown};
     pub use crate::scan::{ColumnRef, Ints, PerWord, Projection, Texts};
 }
 

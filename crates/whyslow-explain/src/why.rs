@@ -185,8 +185,9 @@ pub static ALL: &[Mechanism] = &[
     of(
         "unseen_wait",
         "A sampler that sends signals to all threads got no sample of this one, round after round: it waited where signals are delivered late (TASK_UNINTERRUPTIBLE), and the sample after that shows the call which it returned from.",
-        "Four rounds of the sampler missed, and the sample after lies in a call about files or memory. A sampler that is late misses all threads; that is not taken for it.",
+        "Four rounds of the sampler missed, and the sample after lies in a call about files or memory. A sampler that is late misses all threads; that is not taken for it. Where the recorder looked at the thread from outside at the same time, that proves or refutes it.",
         &[
+            "see it from outside: whyslow record --stacks wall:10ms -p PID",
             "record what the kernel does meanwhile: whyslow record --what sched,syscalls,block,locks --stacks 1ms",
         ],
         "docs/imports.md",

@@ -1,7 +1,7 @@
 //! Stories from profiles alone: chains of holders, and who was silent with whom.
 
 use whyslow_explain::{Confidence, Grade, Question, Report, explain};
-use whyslow_model::tables::{Collected, LockWaitRow, SampleGapRow};
+use whyslow_model::tables::{Collected, LockWaitRow, SampleGapRow, StackSampleRow};
 use whyslow_model::{Sym, Symbols};
 use whyslow_store::{MemoryTables, RecordingInfo};
 
@@ -93,6 +93,33 @@ impl Made {
         self.rows.sample_gap.push(row);
     }
 
+    /// What the recorder saw of a thread, looking at it from outside.
+    fn look(&mut self, utid: i32, (begin, end): (i64, i64), state: &str, function: &str) {
+        let row = StackSampleRow {
+            id: self.rows.stack_sample.len() as i64,
+            ts: begin * MS,
+            dur: Some((end - begin) * MS),
+            ts_end: Some(end * MS),
+            kind: self.word("wall"),
+            state: Some(self.word(state)),
+            utid: Some(utid),
+            upid: Some(1),
+            tid: Some(100 + utid),
+            pid: Some(100),
+            comm: Some(self.name(utid)),
+            cpu: None,
+            function: Some(self.word(function)),
+            user_function: None,
+            callsite_id: None,
+            credits: Some(1),
+            is_assumed: Some(false),
+            syscall: Some(self.word("pwrite64")),
+            sampler: Some(self.word("recorder")),
+            is_cut: Some(false),
+        };
+        self.rows.stack_sample.push(row);
+    }
+
     fn explained(&self, question: Question) -> Report {
         let info = RecordingInfo {
             end_ns: 2_000 * MS,
@@ -182,6 +209,38 @@ fn a_chain_of_holders_leads_to_the_one_that_no_signal_reached_and_who_was_silent
         .map(|story| story.target.actor.name.as_str())
         .collect();
     assert_eq!(own, ["t5"]);
+}
+
+#[test]
+fn who_looked_from_outside_proves_a_time_without_samples_or_refutes_it() {
+    let told = |state: &str, until: i64| {
+        let mut made = Made::default();
+        made.gap(3, (120, 680), "__libc_pwrite64", None);
+        made.look(3, (110, until), state, "rq_qos_wait");
+        let report = made.explained(Question::default());
+        let story = report
+            .stories
+            .iter()
+            .find(|story| story.target.kind == "gap")
+            .expect("a story of the gap");
+        let object = story.parts[0].object.as_ref().expect("a call");
+        (story.parts[0].grade, story.confidence, object.name.clone())
+    };
+    let seen = "__libc_pwrite64 (rq_qos_wait)".to_owned();
+    assert_eq!(
+        told("uninterruptible", 690),
+        (Grade::A, Confidence::High, seen)
+    );
+    let call = "__libc_pwrite64".to_owned();
+    assert_eq!(
+        told("sleeping", 690),
+        (Grade::C, Confidence::Low, call.clone())
+    );
+    // Nobody looked for most of it.
+    assert_eq!(
+        told("uninterruptible", 300),
+        (Grade::B, Confidence::Medium, call)
+    );
 }
 
 #[test]

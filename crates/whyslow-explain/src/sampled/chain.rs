@@ -235,7 +235,11 @@ fn held(seen: &Seen, wait: &Wait, holder: &Holder, recording: &str) -> Hop {
 }
 
 fn without_samples(seen: &Seen, gap: &Gap, recording: &str) -> Hop {
-    let evidence = if gap.is_fault {
+    let evidence = if gap.is_proven() {
+        "no signal reached it, and who looked from outside saw it wait uninterruptibly"
+    } else if gap.shown.is_some() {
+        "no signal reached it, but who looked from outside did not see it wait uninterruptibly"
+    } else if gap.is_fault {
         "no signal reached it, and then it touched memory: a page was read, likely"
     } else {
         "no signal reached it, and the sample after it is in this call"
@@ -243,10 +247,10 @@ fn without_samples(seen: &Seen, gap: &Gap, recording: &str) -> Hop {
     Hop {
         object: Some(Thing {
             kind: "function".into(),
-            name: gap.function.clone(),
+            name: gap.place(),
         }),
         stack: seen.stack(gap.callsite).to_vec(),
-        grade: if gap.is_fault { Grade::C } else { Grade::B },
+        grade: gap.grade(),
         evidence: evidence.into(),
         shown_by: Some(format!(
             "whyslow threads gaps {recording} -w {}",

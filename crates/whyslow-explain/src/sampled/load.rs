@@ -2,13 +2,14 @@
 //! without samples.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use whyslow_analysis::read::{Looks, Shown};
 use whyslow_model::row::Row;
 use whyslow_model::tables::{CallsiteRow, FrameRow, LockWaitRow, SampleGapRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use crate::moment::columns::{Result, rows};
-use crate::report::{Actor, ActorKind};
+use crate::report::{Actor, ActorKind, Grade};
 
 /// Shorter waits are links of no chain.
 const LINK_MIN: Ns = 10_000_000;
@@ -59,11 +60,37 @@ pub(super) struct Gap {
     pub(super) group: Option<i32>,
     pub(super) function: String,
     pub(super) callsite: Option<i64>,
+    /// What the recorder saw of it from outside.
+    pub(super) shown: Option<Shown>,
 }
 
 impl Gap {
     pub(super) fn dur(&self) -> Ns {
         self.end - self.begin
+    }
+
+    pub(super) fn is_proven(&self) -> bool {
+        matches!(self.shown, Some(Shown::Uninterruptible { .. }))
+    }
+
+    /// That it waited at all is proven by who looked; else it is likely in calls alone.
+    pub(super) fn grade(&self) -> Grade {
+        match (self.is_proven(), self.is_fault || self.shown.is_some()) {
+            (true, _) => Grade::A,
+            (false, true) => Grade::C,
+            (false, false) => Grade::B,
+        }
+    }
+
+    /// The call it was in, and the function of the kernel, where that was seen.
+    pub(super) fn place(&self) -> String {
+        match &self.shown {
+            Some(Shown::Uninterruptible {
+                function: Some(function),
+                ..
+            }) if *function != self.function => format!("{} ({function})", self.function),
+            _ => self.function.clone(),
+        }
     }
 }
 
@@ -86,7 +113,22 @@ impl Seen {
         seen.waits.sort_by_key(|wait| (wait.begin, wait.id));
         seen.gaps.sort_by_key(|gap| (gap.begin, gap.id));
         seen.read_frames(tables)?;
+        seen.look(tables)?;
         Ok(seen)
+    }
+
+    fn look(&mut self, tables: &dyn Tables) -> Result<()> {
+        let begin = self.gaps.iter().map(|gap| gap.begin).min();
+        let end = self.gaps.iter().map(|gap| gap.end).max();
+        let (Some(begin), Some(end)) = (begin, end) else {
+            return Ok(());
+        };
+        let threads = self.gaps.iter().map(|gap| i64::from(gap.utid)).collect();
+        let looks = Looks::read(tables, Window::new(begin, end), &threads)?;
+        for gap in &mut self.gaps {
+            gap.shown = looks.of(i64::from(gap.utid), (gap.begin, gap.end));
+        }
+        Ok(())
     }
 
     pub(super) fn gap(&self, id: i64) -> Option<&Gap> {
@@ -290,6 +332,7 @@ fn gaps(tables: &dyn Tables, window: Option<Window>) -> Result<Vec<Gap>> {
                 group: cells.small(6, row),
                 function: cells.text(2, row).to_owned(),
                 callsite: cells.int(7, row),
+                shown: None,
             });
         },
     )?;

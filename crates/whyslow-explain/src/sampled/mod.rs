@@ -286,11 +286,11 @@ impl Teller<'_> {
             activity: None,
             object: Some(Thing {
                 kind: "function".into(),
-                name: call.clone(),
+                name: gap.place(),
             }),
             dur_ns: length,
             share: 1.0,
-            grade: if gap.is_fault { Grade::C } else { Grade::B },
+            grade: gap.grade(),
             pieces: 1,
             evidence: vec![format!("gap:{}", gap.id)],
             shown_by: Some(format!(
@@ -299,10 +299,10 @@ impl Teller<'_> {
                 say::window(gap.begin, gap.end)
             )),
         }];
-        let confidence = if gap.is_fault {
-            Confidence::Low
-        } else {
-            Confidence::Medium
+        let confidence = match gap.grade() {
+            Grade::A => Confidence::High,
+            Grade::B => Confidence::Medium,
+            Grade::C => Confidence::Low,
         };
         let operation = format!("times without samples that ended in {call}");
         let of_group = of_group(operation, group, Gap::dur);
@@ -330,7 +330,8 @@ impl Teller<'_> {
             confidence,
             score: named.map_or(0.0, |part| match part.grade {
                 Grade::C => 0.3 * part.share,
-                _ => 0.8 * part.share,
+                Grade::B => 0.8 * part.share,
+                Grade::A => part.share,
             }),
             culprit: named.map(|_| 0),
             suggestions: named

@@ -94,6 +94,24 @@ impl Disk {
         }
         rows[0].clone()
     }
+
+    /// All that came into the cache, whatever it is called, with what was lost and what is mounted.
+    fn all_fills(&self) -> String {
+        let queries = [
+            "SELECT comm, tid, path, dev, inode, cause, bytes, ts, dur FROM cache_fill ORDER BY ts",
+            "SELECT * FROM lost_events",
+            "SELECT * FROM mount",
+            "SELECT pid, comm, mount_ns FROM process",
+        ];
+        let answers = queries.map(|query| {
+            let mut command = self.place.whyslow();
+            let out = command.args(["sql", "rec.wsl", "--csv", query]).output();
+            let out = out.expect("it starts");
+            String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned()
+        });
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        answers.join("\n") + &mounts
+    }
 }
 
 impl Drop for Disk {
@@ -148,7 +166,8 @@ fn what_was_read_came_from_the_disk_or_was_in_the_page_cache() {
     assert_eq!(
         told(&mapped),
         [Some(filled), Some(filled), None],
-        "{mapped:?}"
+        "{mapped:?}: {}",
+        disk.all_fills()
     );
 
     // Reads that go past the cache are no reads from it.

@@ -12,6 +12,7 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::in_order;
 use crate::kinds::{RUNTIME, STACKS, STATES};
+use crate::looks::{Looks, Shown};
 use crate::query::Filter;
 use whyslow_model::Window;
 
@@ -78,6 +79,8 @@ pub(super) struct About {
     states: FxHashMap<(i64, Ns), String>,
     /// Threads with recorded states, and when these were uninterruptible.
     recorded: FxHashMap<i64, Vec<Span>>,
+    /// What the recorder saw from outside.
+    looks: Looks,
     pauses: Vec<(Span, String)>,
     /// The longest gap of each group.
     groups: FxHashMap<i64, Span>,
@@ -91,6 +94,7 @@ impl About {
             frames: Frames::read(context)?,
             states: FxHashMap::default(),
             recorded: FxHashMap::default(),
+            looks: Looks::default(),
             pauses: Vec::new(),
             groups: FxHashMap::default(),
             interval: context.names.sample_interval.unwrap_or(0),
@@ -107,6 +111,9 @@ impl About {
             return Ok(about);
         };
         about.read_ends(context, window, gaps)?;
+        let waits = gaps.iter().filter(|gap| gap.is_wait());
+        let threads = waits.filter_map(|gap| gap.utid).collect();
+        about.looks = Looks::read(context.tables, window, &threads)?;
         if context.has(STATES.table.name) {
             about.read_states(context, window, gaps)?;
         }
@@ -264,16 +271,30 @@ impl About {
             }
             return Some("low");
         }
-        match (gap.class.as_str(), state) {
-            ("kernel_wait", Some("running")) => Some("medium"),
+        match (self.shown(gap), gap.class.as_str(), state) {
+            (Some(Shown::Uninterruptible { .. }), ..) => Some("high"),
+            (None, "kernel_wait", Some("running")) => Some("medium"),
             _ => Some("low"),
         }
     }
 
-    /// Of a stop of all threads.
+    fn shown(&self, gap: &Seen) -> Option<Shown> {
+        let utid = gap.utid.filter(|_| gap.is_wait())?;
+        self.looks.of(utid, (gap.ts, gap.ts_end))
+    }
+
+    /// Of a stop of all threads, or where a thread was seen from outside.
     fn cause(&self, gap: &Seen) -> Option<String> {
         if gap.utid.is_some() {
-            return None;
+            let (function, syscall) = match self.shown(gap)? {
+                Shown::Uninterruptible { function, syscall } => (function, syscall),
+                Shown::Otherwise => {
+                    return Some("seen from outside, it did not wait uninterruptibly".to_owned());
+                }
+            };
+            let function = function.as_deref().unwrap_or("a function without a name");
+            let call = syscall.map_or_else(String::new, |call| format!(", {call}"));
+            return Some(format!("seen uninterruptible in {function}{call}"));
         }
         let shared = |span: &Span| gap.shared(span.0, span.1);
         let longest = self.pauses.iter().max_by_key(|(span, _)| shared(span));
