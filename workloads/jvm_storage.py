@@ -14,6 +14,7 @@ import subprocess
 import time
 import urllib.request
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,7 @@ def work(
     seed: int = 1,
     kind: str = "ext4",
     healthy: bool = False,
+    started: Callable[[int], object] = lambda _pid: None,
 ) -> dict[str, Any]:
     classes = compiled(lab)
     disk = lab.disk(200 if kind == "ext4" else 400)
@@ -92,6 +94,7 @@ def work(
     command += ["-cp", str(classes), "Storage", str(folder), str(seconds), str(seed)]
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     lab.will_undo("process", child.pid, watchdog.start_of(child.pid))
+    started(child.pid)
     dice = random.Random(seed)
     try:
         while child.poll() is None:

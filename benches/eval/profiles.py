@@ -32,12 +32,14 @@ OVERLAP = 0.5
 # Around ten intervals of the sampler: a wait that begins or ends with the profile is not in it.
 EDGE_NS = 100 * MS
 RUNS = [
-    # version of async-profiler, further options, file system, whether the disk stays fast
-    ("3.0", "", "ext4", False),
-    ("4.4", "", "ext4", False),
-    ("4.4", "", "xfs", False),
-    ("4.4", ",nobatch", "ext4", False),
-    ("4.4", "", "ext4", True),
+    # version of async-profiler, further options, file system, whether the disk stays fast, and whether a
+    # second recorder looks at all threads from outside
+    ("3.0", "", "ext4", False, False),
+    ("4.4", "", "ext4", False, False),
+    ("4.4", "", "xfs", False, False),
+    ("4.4", ",nobatch", "ext4", False, False),
+    ("4.4", "", "ext4", True, False),
+    ("4.4", "", "ext4", False, True),
 ]
 
 
@@ -62,7 +64,7 @@ def parsed():
 
 def make(whyslow, folder, run, seed, seconds):
     """Records one run: profile.jfr and kernel.wsl."""
-    version, options, kind, healthy = run
+    version, options, kind, healthy, is_looked_at = run
     folder.mkdir(parents=True, exist_ok=True)
     recording = folder / "kernel.wsl"
     command = [
@@ -79,6 +81,15 @@ def make(whyslow, folder, run, seed, seconds):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+    recorders = [recorder]
+
+    def look(pid):
+        """Without the kernel's events: what looks alone prove."""
+        words = ["--stacks", "wall:10ms", "--what", "block", "-p", pid, "--keep-spool", "--force"]
+        command = [whyslow, "record", *words, "-o", folder / "looks.wsl"]
+        output = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        recorders.append(subprocess.Popen([str(word) for word in command], **output))
+
     try:
         time.sleep(3)
         with Lab(seconds + 120) as lab:
@@ -91,10 +102,12 @@ def make(whyslow, folder, run, seed, seconds):
                 seed,
                 kind,
                 healthy,
+                look if is_looked_at else lambda _pid: None,
             )
     finally:
-        recorder.send_signal(signal.SIGINT)
-        recorder.wait(120)
+        for recorder in recorders:
+            recorder.send_signal(signal.SIGINT)
+            recorder.wait(120)
     (folder / "truth.json").write_text(json.dumps(truth))
 
 
@@ -146,6 +159,7 @@ def score(whyslow, folder):
             wait = (row["ts_ns"], row["ts_ns"] + row["dur_ns"])
             by_thread.setdefault(row["tid"], []).append(wait)
     by_thread = {tid: merged(waits) for tid, waits in by_thread.items()}
+    sure = confidences(whyslow, folder)
     begin, end = extent(whyslow, folder / "profile.jfr")
     begin, end = begin + EDGE_NS, end - EDGE_NS
     found = {}
@@ -164,6 +178,7 @@ def score(whyslow, folder):
         "stops": stops,
         "missed": [],
         "wrong": [],
+        "sure": {},
     }
     for tid, waits in by_thread.items():
         for wait in waits:
@@ -177,11 +192,26 @@ def score(whyslow, folder):
     for tid, tids in found.items():
         for gap in tids:
             result["told"] += 1
-            if any(overlaps(wait, gap) for wait in by_thread.get(tid, [])):
+            is_right = any(overlaps(wait, gap) for wait in by_thread.get(tid, []))
+            said = (sure.get((tid, gap[0]), "not told"), "right" if is_right else "wrong")
+            result["sure"][said] = result["sure"].get(said, 0) + 1
+            if is_right:
                 result["right"] += 1
             else:
                 result["wrong"].append((tid, gap[0], (gap[1] - gap[0]) / MS))
     return result
+
+
+def confidences(whyslow, folder):
+    """How sure each gap is once looks from outside lie beside the profile."""
+    spool = folder / "looks.wsl.spool"
+    if not spool.exists():
+        return {}
+    both = folder / "both.wsl"
+    command = [whyslow, "import", "-q", spool, folder / "profile.jfr", "-o", both, "--force"]
+    subprocess.run([str(word) for word in command], check=True)
+    gaps = rows(whyslow, "threads", "gaps", both, "-n", "0")
+    return {(row["tid"], row["ts_ns"]): row["confidence"] for row in gaps}
 
 
 # Functions of the JDK, and the system calls behind them.
@@ -287,8 +317,9 @@ def main():
     sums = {call: [0, 0, 0] for call in CALLS}
     for run in RUNS:
         for seed in range(1, arguments.seeds + 1):
-            version, options, kind, healthy = run
-            name = f"{version}{options.replace(',', '-')}-{kind}{'-healthy' if healthy else ''}-{seed}"
+            version, options, kind, healthy, is_looked_at = run
+            name = f"{version}{options.replace(',', '-')}-{kind}{'-healthy' if healthy else ''}"
+            name += f"{'-looks' if is_looked_at else ''}-{seed}"
             folder = arguments.folder / name
             if not (folder / "truth.json").exists():
                 if arguments.again:
@@ -304,6 +335,10 @@ def main():
                 f"{name:24} waits found {share(result['found'], result['waits']):20} "
                 f"of those told right {share(result['right'], result['told']):20} stops {result['stops']}"
             )
+            if is_looked_at:
+                told = sorted(result["sure"].items())
+                words = [f"{sure} {is_right} {count}" for (sure, is_right), count in told]
+                print(f"    with looks from outside: {', '.join(words)}")
             for what in ("missed", "wrong"):
                 for tid, at, length in result[what][:8]:
                     print(f"    {what}: thread {tid} at {at} for {length:.0f} ms")

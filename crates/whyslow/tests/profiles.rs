@@ -1,12 +1,15 @@
 //! Questions to wall-clock profiles of a program that wrote down who waited for whom.
 
 mod common;
+#[path = "common/held.rs"]
+mod held;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
 use common::{Place, recorded};
+use held::truth;
 use serde_json::Value;
 
 const MS: i64 = 1_000_000;
@@ -15,32 +18,6 @@ fn fixture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../fixtures/jfr")
         .join(name)
-}
-
-/// What a thread did with a lock, as the program itself wrote it down.
-#[derive(Debug)]
-struct Held {
-    lock: String,
-    thread: String,
-    asked: i64,
-    entered: i64,
-    left: i64,
-}
-
-fn truth(name: &str) -> Vec<Held> {
-    let table = fs::read_to_string(fixture(&format!("{name}.truth.csv"))).expect("a log");
-    let lines = table.lines().skip(1).map(|line| {
-        let cells: Vec<&str> = line.split(',').collect();
-        let time = |at: usize| cells[at].parse().expect("a time");
-        Held {
-            lock: cells[0].to_owned(),
-            thread: cells[1].to_owned(),
-            asked: time(2),
-            entered: time(3),
-            left: time(4),
-        }
-    });
-    lines.collect()
 }
 
 /// A stack of a dump: who has it, its functions, what it waits for.

@@ -2,6 +2,8 @@
 //! a JVM that runs.
 
 mod common;
+#[path = "common/held.rs"]
+mod held;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,6 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{Place, recorded};
+use held::truth;
 use serde_json::Value;
 
 const MS: i64 = 1_000_000;
@@ -19,32 +22,6 @@ fn fixture(name: &str) -> String {
         .join("../../fixtures")
         .join(name);
     path.to_str().expect("a path").to_owned()
-}
-
-/// What a thread did with a lock, as the program itself wrote it down.
-#[derive(Debug)]
-struct Held {
-    lock: String,
-    thread: String,
-    asked: i64,
-    entered: i64,
-    left: i64,
-}
-
-fn truth(name: &str) -> Vec<Held> {
-    let table = fs::read_to_string(fixture(&format!("jfr/{name}.truth.csv"))).expect("a log");
-    let lines = table.lines().skip(1).map(|line| {
-        let cells: Vec<&str> = line.split(',').collect();
-        let time = |at: usize| cells[at].parse().expect("a time");
-        Held {
-            lock: cells[0].to_owned(),
-            thread: cells[1].to_owned(),
-            asked: time(2),
-            entered: time(3),
-            left: time(4),
-        }
-    });
-    lines.collect()
 }
 
 fn asked(args: &[&str]) -> Value {

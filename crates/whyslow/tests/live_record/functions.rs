@@ -8,23 +8,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::common::Place;
+use super::compiled::compiled;
 use super::kernel::open_to_all;
 use super::{can_record, rows, skip};
 
 /// The program with its calls, under a name of its own.
 fn program(place: &Place, name: &str) -> Option<PathBuf> {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live_record/functions.c");
-    let path = place.join(name);
-    let made = Command::new("cc")
-        .args(["-O2", "-g0", "-pthread", "-o"])
-        .arg(&path)
-        .arg(source)
-        .status();
-    if !made.is_ok_and(|status| status.success()) {
-        skip("no C compiler");
-        return None;
-    }
-    Some(path)
+    compiled(place, name, "functions.c", &["-O2", "-g0", "-pthread"])
 }
 
 /// Records the program with these functions; returns what it printed.

@@ -12,6 +12,7 @@ mod blocks;
 mod borders;
 mod calls;
 mod chosen;
+mod compiled;
 mod counters;
 mod devices;
 mod doctor;

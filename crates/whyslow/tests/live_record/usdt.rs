@@ -6,22 +6,12 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::common::Place;
+use super::compiled::compiled;
 use super::{can_record, rows, skip};
 
 /// The program with its probes, under a name of its own.
 fn is_built(place: &Place, name: &str, options: &[&str]) -> bool {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live_record/usdt.c");
-    let made = Command::new("cc")
-        .args(["-O2", "-o"])
-        .arg(place.join(name))
-        .args(options)
-        .arg(source)
-        .status();
-    let is_made = made.is_ok_and(|status| status.success());
-    if !is_made {
-        skip("no C compiler");
-    }
-    is_made
+    compiled(place, name, "usdt.c", &[&["-O2"], options].concat()).is_some()
 }
 
 /// Records a command with these probes; returns what it printed.

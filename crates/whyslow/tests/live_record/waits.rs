@@ -2,44 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::Command;
 
 use serde_json::Value;
 
 use super::common::Place;
+use super::compiled::{compiled, recorded};
 use super::{can_record, rows, skip};
 
 /// The program with all its ways to wait, under a name of its own.
 fn program(place: &Place, name: &str) -> Option<PathBuf> {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live_record/waits.c");
-    let path = place.join(name);
-    let made = Command::new("cc")
-        .args(["-O1", "-g0", "-fno-omit-frame-pointer"])
-        .args(["-fno-optimize-sibling-calls", "-o"])
-        .arg(&path)
-        .arg(source)
-        .status();
-    if !made.is_ok_and(|status| status.success()) {
-        skip("no C compiler");
-        return None;
-    }
-    Some(path)
-}
-
-/// Records the program; returns what it printed.
-fn run(place: &Place, options: &[&str], program: &PathBuf, args: &[&str]) -> String {
-    let done = place
-        .whyslow()
-        .args(["-q", "record", "--force", "-o", "rec.wsl"])
-        .args(options)
-        .arg("--")
-        .arg(program)
-        .args(args)
-        .output()
-        .expect("it starts");
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{said}");
-    String::from_utf8(done.stdout).expect("numbers")
+    let options = [
+        "-O1",
+        "-g0",
+        "-fno-omit-frame-pointer",
+        "-fno-optimize-sibling-calls",
+    ];
+    compiled(place, name, "waits.c", &options)
 }
 
 fn text<'r>(row: &'r Value, column: &str) -> &'r str {
@@ -79,7 +57,7 @@ fn every_sleep_has_its_stack_in_the_kernel_and_in_the_program() {
     let question = ["stacks", "rec.wsl", "--comm", "napping37"];
     let mut found = Vec::new();
     for seconds in LINGER {
-        let took: i64 = run(&place, &[], &program, &["naps", "37", seconds])
+        let took: i64 = recorded(&place, &[], &program, &["naps", "37", seconds])
             .trim()
             .parse()
             .expect("a number");
@@ -123,7 +101,7 @@ fn code_made_at_run_time_has_the_name_that_its_program_tells() {
     let question = ["stacks", "rec.wsl", "--comm", "napping41"];
     let mut found = Vec::new();
     for seconds in LINGER {
-        run(&place, &[], &program, &["made", "41", seconds]);
+        recorded(&place, &[], &program, &["made", "41", seconds]);
         found = stacks(&place, &question);
         let wanted = ["nanosleep", "nap_outer", "made_at_run_time", "nap_made"];
         if found.iter().any(|stack| has_in_order(stack, &wanted)) {
@@ -146,7 +124,7 @@ fn two_writers_of_a_file_wait_for_its_lock() {
     let file = file.to_str().expect("UTF-8");
     // They may happen to take turns.
     for count in ["100", "400", "1600", "3200"] {
-        run(&place, &[], &program, &["fight", count, file]);
+        recorded(&place, &[], &program, &["fight", count, file]);
         let mut waits = rows(&place, &["locks", "log", "rec.wsl", "--op", "rwsem"]);
         waits.retain(|row| {
             let is_long = row["dur_ns"].as_i64().is_some_and(|time| time >= 100_000);
@@ -184,7 +162,7 @@ fn what_runs_is_sampled_on_request() {
     let options = ["--sample", "199", "--stacks", "off", "--what", "syscalls"];
     let mut samples = Vec::new();
     for seconds in LINGER {
-        run(&place, &options, &program, &["spin", "1000", seconds]);
+        recorded(&place, &options, &program, &["spin", "1000", seconds]);
         let log = ["stacks", "log", "rec.wsl", "--comm", "spinning47"];
         samples = rows(&place, &log);
         let kinds = samples.iter().all(|row| text(row, "kind") == "sample");
@@ -209,9 +187,9 @@ fn stacks_are_off_when_they_are_told_to_be() {
     let Some(program) = program(&place, "napping53") else {
         return;
     };
-    run(&place, &["--stacks", "off"], &program, &["naps", "5", "0"]);
+    recorded(&place, &["--stacks", "off"], &program, &["naps", "5", "0"]);
     assert!(rows(&place, &["stacks", "log", "rec.wsl"]).is_empty());
     // Longer than any nap.
-    run(&place, &["--stacks", "1h"], &program, &["naps", "5", "0"]);
+    recorded(&place, &["--stacks", "1h"], &program, &["naps", "5", "0"]);
     assert!(rows(&place, &["stacks", "log", "rec.wsl"]).is_empty());
 }

@@ -2,41 +2,17 @@
 //! against what the scheduler's own events say of the same time.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use serde_json::Value;
 
 use super::common::Place;
-use super::{can_record, no_floods, rows, skip};
+use super::compiled::{compiled, recorded};
+use super::{can_record, no_floods, rows};
 
 /// The program, built as distributions do: without frame pointers.
 fn program(place: &Place, name: &str) -> Option<PathBuf> {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live_record/wall.c");
-    let path = place.join(name);
-    let made = Command::new("cc")
-        .args(["-O2", "-fno-optimize-sibling-calls", "-pthread", "-o"])
-        .arg(&path)
-        .arg(source)
-        .status();
-    if !made.is_ok_and(|status| status.success()) {
-        skip("no C compiler");
-        return None;
-    }
-    Some(path)
-}
-
-fn record(place: &Place, options: &[&str], program: &PathBuf, args: &[&str]) {
-    let done = place
-        .whyslow()
-        .args(["-q", "record", "--force", "-o", "rec.wsl"])
-        .args(options)
-        .arg("--")
-        .arg(program)
-        .args(args)
-        .output()
-        .expect("it starts");
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{said}");
+    let options = ["-O2", "-fno-optimize-sibling-calls", "-pthread"];
+    compiled(place, name, "wall.c", &options)
 }
 
 fn text<'r>(row: &'r Value, column: &str) -> &'r str {
@@ -86,7 +62,7 @@ fn check(options: &[&str]) {
     };
     let options = [&["--stacks", "wall:10ms"][..], options].concat();
     // A row lasts 2 s at most, and the first is left out.
-    record(&place, &options, &program, &["5"]);
+    recorded(&place, &options, &program, &["5"]);
     for (name, call, function) in WAITS {
         let found = settled(&place, name);
         let time = |rows: &mut dyn Iterator<Item = &Value>| -> i64 {
@@ -147,7 +123,7 @@ fn states_are_those_that_the_scheduler_tells() {
     let Some(program) = program(&place, "walls") else {
         return;
     };
-    record(
+    recorded(
         &place,
         &["--stacks", "wall:10ms", "--what", "sched"],
         &program,

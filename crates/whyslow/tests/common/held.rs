@@ -1,0 +1,33 @@
+//! The log of the program behind the profiles of locks: what each thread did with each lock.
+
+use std::fs;
+use std::path::Path;
+
+/// What a thread did with a lock, as the program itself wrote it down.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) lock: String,
+    pub(crate) thread: String,
+    pub(crate) asked: i64,
+    pub(crate) entered: i64,
+    pub(crate) left: i64,
+}
+
+pub(crate) fn truth(name: &str) -> Vec<Held> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fixtures/jfr")
+        .join(format!("{name}.truth.csv"));
+    let table = fs::read_to_string(path).expect("a log");
+    let lines = table.lines().skip(1).map(|line| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let time = |at: usize| cells[at].parse().expect("a time");
+        Held {
+            lock: cells[0].to_owned(),
+            thread: cells[1].to_owned(),
+            asked: time(2),
+            entered: time(3),
+            left: time(4),
+        }
+    });
+    lines.collect()
+}
