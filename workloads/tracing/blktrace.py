@@ -55,7 +55,11 @@ echo "told stop"; poweroff -f
 
 def partitions():
     """A table with one partition, from sector 2048 on, of 40960 sectors."""
-    entry = bytes([0, 0, 0, 0, 0x83, 0, 0, 0]) + (2048).to_bytes(4, "little") + (40960).to_bytes(4, "little")
+    entry = (
+        bytes([0, 0, 0, 0, 0x83, 0, 0, 0])
+        + (2048).to_bytes(4, "little")
+        + (40960).to_bytes(4, "little")
+    )
     return bytes(446) + entry + bytes(48) + b"\x55\xaa"
 
 
@@ -86,13 +90,19 @@ def main(folder, package=None):
     parts = kernels.told(output)
     if "stop" not in parts:
         sys.exit(f"it did not come to its end:\n{output[-3000:]}")
-    packed = re.sub(r"[^A-Za-z0-9+/=]", "", "".join(line for line in parts["files"].splitlines() if not line.startswith("[")))
+    packed = re.sub(
+        r"[^A-Za-z0-9+/=]",
+        "",
+        "".join(line for line in parts["files"].splitlines() if not line.startswith("[")),
+    )
     with tarfile.open(fileobj=io.BytesIO(base64.b64decode(packed)), mode="r:gz") as files:
         for member in files.getmembers():
             if member.isfile():
                 (folder / Path(member.name).name).write_bytes(files.extractfile(member).read())
     for name, options in PRINTED.items():
-        printed = subprocess.run(["blkparse", "-q", *options], cwd=folder, capture_output=True, check=True)
+        printed = subprocess.run(
+            ["blkparse", "-q", *options], cwd=folder, capture_output=True, check=True
+        )
         (folder / f"{name}.blkparse.txt").write_bytes(printed.stdout)
 
 
