@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes fixtures/kafka: sudo python3 fixture.py WHYSLOW FOLDER
 
-Some seconds of a broker whose producers wait (kafka_broker.py): the chunk of its profile with the longest wait
-for the lock of its log, and a recording of both the profile and the kernel's events around that, without
-names of files and hosts.
+Some seconds of a broker whose producers wait (kafka_broker.py): the chunk of its profile with the
+longest wait for the lock of its log, and a recording of both the profile and the kernel's events
+around that, without names of files and hosts.
 """
 
 import gzip
@@ -20,8 +20,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-import kafka_broker
-from lab import Lab
+import kafka_broker  # noqa: E402
+from lab import Lab  # noqa: E402
 
 SECONDS = 20
 # Of a chunk's head: its size, begin and length.

@@ -2,9 +2,9 @@
 
     python3 workloads/tracing/blktrace.py FOLDER [KERNEL.deb]
 
-Many kernels do not let blktrace open its channels (lockdown, containers), an emulated one does. Without
-a package the kernel of Debian stable for clouds is fetched by apt. Needs blktrace, qemu-system-x86,
-busybox-static and cpio; the emulation needs neither KVM nor root.
+Many kernels do not let blktrace open its channels (lockdown, containers), an emulated one does.
+Without a package the kernel of Debian stable for clouds is fetched by apt. Needs blktrace,
+qemu-system-x86, busybox-static and cpio; the emulation needs neither KVM nor root.
 """
 
 import base64
@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches/eval"))
-import kernels  # noqa: E402
+import kernels
 
 MODULES = ["loop"]
 # What blkparse prints of them: as usual, with lengths of time, and in a form of one's own.
@@ -30,7 +30,8 @@ PRINTED = {
 INIT = r"""#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin HOME=/tmp
-mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev; mount -t tmpfs tmp /tmp
+mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
+mount -t tmpfs tmp /tmp
 mount -t debugfs debug /sys/kernel/debug
 insmod /modules/loop.ko max_part=8
 cd /tmp; exec </dev/null
