@@ -9,7 +9,8 @@ use flate2::read::GzDecoder;
 use crate::archive;
 use crate::importers::ctf::layout;
 use crate::importers::{
-    blkparse, blktrace, ftrace, jfr, jstack, perf, pyspy, samplers, spool, strace, text, tracedat,
+    blkparse, blktrace, ftrace, jfr, jstack, perf, pyspy, samplers, snoops, spool, strace, sysstat,
+    text, tracedat,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,10 @@ pub enum SourceKind {
     Blktrace,
     /// What blkparse printed, see [`crate::importers::blkparse`].
     Blkparse,
+    /// Counters that sysstat, vmstat or top printed, see [`crate::importers::sysstat`].
+    Report(sysstat::Form),
+    /// Events that a tool of bcc, libbpf-tools or bpftrace printed, see [`crate::importers::snoops`].
+    Snoop,
     /// What `perf record` wrote, see [`crate::importers::perf`].
     Perf,
 }
@@ -55,6 +60,8 @@ impl SourceKind {
             SourceKind::TraceDat => "trace-cmd",
             SourceKind::Blktrace => "blktrace",
             SourceKind::Blkparse => "blkparse",
+            SourceKind::Report(_) => "report",
+            SourceKind::Snoop => "snoop",
             SourceKind::Jstack => "jstack",
             SourceKind::PySpy => "py-spy",
             SourceKind::Samples(form) => form.name(),
@@ -70,7 +77,10 @@ pub const SUPPORTED: &str = "an LTTng or other CTF 1.8 or CTF 2 trace (its direc
                              blktrace (or their folder), the text of \
                              `perf script`, `trace-cmd report`, `blkparse` or a `trace` file of ftrace, thread dumps of a JVM (jstack, jcmd) or of `py-spy dump -j`, \
                              stacks that are collapsed or of speedscope, Chrome, rbspy, stackprof, ruby-prof or pprof \
-                             (profiles also .gz), a log of `strace -f -ttt -T -y`, or a text file \
+                             (profiles also .gz), a log of `strace -f -ttt -T -y`, what \
+                             iostat -t, mpstat, pidstat, sar, sadf -j and -d, vmstat -t and top -b \
+                             or tools of bcc, libbpf-tools and bpftrace with times (opensnoop -T, \
+                             biosnoop, ext4slower, …) print, or a text file \
                              that begins with `whyslow-text 1`";
 
 #[derive(Debug, thiserror::Error)]
@@ -137,6 +147,19 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     }
     if ftrace::is_trace(&text) {
         return Ok(SourceKind::Ftrace);
+    }
+    if let Some(form) = sysstat::form_of(&text) {
+        return Ok(SourceKind::Report(form));
+    }
+    if snoops::is_log(&text) {
+        return Ok(SourceKind::Snoop);
+    }
+    if snoops::is_histogram(&text) {
+        return Err(unsupported(
+            "a histogram of latencies, which tells of no event when it was; biosnoop, runqslower \
+             and `whyslow record` do"
+                .to_owned(),
+        ));
     }
     if let Some(form) = samplers::form_of(&head) {
         return Ok(SourceKind::Samples(form));

@@ -133,6 +133,8 @@ pub enum ImportError {
     },
     #[error("failed to read `{}`: {reason}", path.display())]
     Samples { path: PathBuf, reason: String },
+    #[error("`{}` cannot be put on a time line: {reason}", path.display())]
+    Report { path: PathBuf, reason: &'static str },
     #[error("failed to read `{}`: {reason}", path.display())]
     Perf { path: PathBuf, reason: &'static str },
     #[error("failed to read `{}`: {reason}", path.display())]
@@ -269,6 +271,10 @@ impl Opened {
                 SourceKind::Perf => streams.add_perf(index, path, shift(index))?,
                 SourceKind::TraceDat => streams.add_trace_dat(index, path, shift(index))?,
                 SourceKind::Blktrace => streams.add_blktrace(index, path, shift(index)),
+                SourceKind::Report(form) => {
+                    texts.add_report((index, form), path, shift(index))?;
+                }
+                SourceKind::Snoop => texts.add_snoop(index, path, shift(index))?,
                 SourceKind::Blkparse => texts.add_blkparse(index, path, shift(index))?,
             }
             kinds.push(kind);

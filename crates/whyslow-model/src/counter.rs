@@ -11,15 +11,33 @@ pub enum CounterUnit {
     Ns,
     /// A hundredth of one, or of a percent.
     Hundredths,
+    BytesPerSecond,
+    /// Hundredths of one, each second.
+    HundredthsPerSecond,
 }
 
 impl CounterUnit {
+    const ALL: [Self; 6] = [
+        Self::Count,
+        Self::Bytes,
+        Self::Ns,
+        Self::Hundredths,
+        Self::BytesPerSecond,
+        Self::HundredthsPerSecond,
+    ];
+
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|unit| unit.name() == name)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             CounterUnit::Count => "count",
             CounterUnit::Bytes => "bytes",
             CounterUnit::Ns => "ns",
             CounterUnit::Hundredths => "hundredths",
+            CounterUnit::BytesPerSecond => "bytes/s",
+            CounterUnit::HundredthsPerSecond => "hundredths/s",
         }
     }
 }
@@ -121,6 +139,41 @@ impl<'b> Values<'b> {
     }
 }
 
+/// Values that another tool told, by its own names: `NAME VALUE UNIT`, with semicolons between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ToldValues<'b>(pub &'b str);
+
+impl<'b> ToldValues<'b> {
+    /// Those that are whole.
+    pub fn iter(self) -> impl Iterator<Item = (&'b str, i64, CounterUnit)> + 'b {
+        self.0.split(';').filter_map(|value| {
+            let mut words = value.split(' ');
+            let name = words.next().filter(|name| !name.is_empty())?;
+            let value = words.next()?.parse().ok()?;
+            let unit = CounterUnit::by_name(words.next()?)?;
+            words.next().is_none().then_some((name, value, unit))
+        })
+    }
+
+    /// Whether nothing is in it but values.
+    pub fn is_whole(self) -> bool {
+        self.iter().count() == self.0.split(';').count()
+    }
+}
+
+/// Appends a value to those that a tool told. Of its name what separates values is left out.
+pub fn push_told(values: &mut String, (name, value): (&str, i64), unit: CounterUnit) {
+    use std::fmt::Write as _;
+    if !values.is_empty() {
+        values.push(';');
+    }
+    values.extend(
+        name.chars()
+            .filter(|c| !matches!(c, ';' | ' ') && !c.is_control()),
+    );
+    let _ = write!(values, " {value} {}", unit.name());
+}
+
 /// Appends a value to those that a record will have.
 pub fn push(values: &mut Vec<u8>, place: u32, count: i64) {
     values.extend(place.to_le_bytes());
@@ -143,6 +196,29 @@ mod tests {
             .map(|(counter, count)| (counter.name, count))
             .collect();
         assert_eq!(read, [("load_1", 703), ("fs_inodes_free", i64::MIN)]);
+    }
+
+    #[test]
+    fn told_values_are_read_as_they_were_written() {
+        let mut values = String::new();
+        push_told(&mut values, ("%util", 9_800), CounterUnit::Hundredths);
+        push_told(&mut values, ("r k;B/s", -1), CounterUnit::BytesPerSecond);
+        let read: Vec<_> = ToldValues(&values).iter().collect();
+        let (share, rate) = (CounterUnit::Hundredths, CounterUnit::BytesPerSecond);
+        assert_eq!(read, [("%util", 9_800, share), ("rkB/s", -1, rate)]);
+        assert!(ToldValues(&values).is_whole());
+        for bad in [
+            "",
+            "a",
+            "a 1",
+            "a 1 miles",
+            "a 1 ns;",
+            "a 1 ns 2",
+            " 1 ns",
+            "a x ns",
+        ] {
+            assert!(!ToldValues(bad).is_whole(), "{bad}");
+        }
     }
 
     #[test]

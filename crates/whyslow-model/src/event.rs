@@ -23,7 +23,9 @@ mod host;
 
 pub use context::{Context, Interrupt};
 pub use fill::{CacheFill, FillCause, FilledPages};
-pub use host::{ProcessAbout, StateCounters, StateDevice, StateMount, StateResolverFile};
+pub use host::{
+    ProcessAbout, StateCounters, StateDevice, StateMount, StateResolverFile, ToldCounters,
+};
 
 use crate::Ns;
 use crate::lookup::{Function, Outcome};
@@ -572,6 +574,7 @@ pub enum Body<'a> {
     StateMount(StateMount<'a>),
     StateResolverFile(StateResolverFile<'a>),
     StateCounters(StateCounters<'a>),
+    ToldCounters(ToldCounters<'a>),
     StateNetInterface {
         name: &'a [u8],
         ifindex: Option<i32>,

@@ -6,6 +6,8 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Function {
+    /// One of these: the source does not tell which.
+    Unknown = 0,
     Getaddrinfo = 1,
     Gethostbyname = 2,
     Gethostbyname2 = 3,
@@ -22,8 +24,15 @@ impl Function {
         Self::Gethostbyname2R,
     ];
 
+    /// Also of one that is not known.
+    pub fn by_name(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter().chain([Self::Unknown]);
+        all.find(|function| function.name() == name)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
+            Self::Unknown => "unknown",
             Self::Getaddrinfo => "getaddrinfo",
             Self::Gethostbyname => "gethostbyname",
             Self::Gethostbyname2 => "gethostbyname2",
@@ -49,14 +58,30 @@ pub enum Outcome {
     Errno(i32),
     /// It failed, and its reason is where nobody else finds it.
     Untold,
+    /// The source does not tell whether a name was found.
+    Unknown,
 }
 
 impl Outcome {
+    /// From the number that the function gave back.
+    pub fn of(function: Function, number: Option<i32>) -> Self {
+        match (function, number) {
+            (Function::Unknown, _) | (_, None) => Self::Unknown,
+            (Function::Getaddrinfo, Some(number)) => Self::Eai(number),
+            (Function::GethostbynameR | Function::Gethostbyname2R, Some(number)) => {
+                Self::Errno(number)
+            }
+            (Function::Gethostbyname | Function::Gethostbyname2, Some(number)) => {
+                Self::HErrno(number)
+            }
+        }
+    }
+
     /// The number, by the scheme of its function.
     pub fn number(self) -> Option<i32> {
         match self {
             Self::Eai(number) | Self::HErrno(number) | Self::Errno(number) => Some(number),
-            Self::Untold => None,
+            Self::Untold | Self::Unknown => None,
         }
     }
 
@@ -65,6 +90,7 @@ impl Outcome {
         match self {
             Self::Eai(0) | Self::HErrno(0) | Self::Errno(0) => "ok".into(),
             Self::Untold => "failed".into(),
+            Self::Unknown => "unknown".into(),
             Self::Eai(number) => {
                 eai(number).map_or_else(|| format!("EAI {number}").into(), Cow::from)
             }

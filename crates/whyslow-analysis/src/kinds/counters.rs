@@ -12,7 +12,8 @@ pub(crate) static TOPIC: Topic = Topic {
     about: "Load, memory, pressure, and memory and I/O of processes, second by second",
     examples: "\
   whyslow counters web.wsl --name load_1,mem_available
-  whyslow counters web.wsl --name rss -c mysqld",
+  whyslow counters web.wsl --name rss -c mysqld
+  whyslow counters incident-iostat.txt --name %util,w_await",
     views: &[View::new(
         Verb::Log,
         "Values of counters, whenever they were seen changed",
@@ -43,6 +44,14 @@ pub(crate) static COUNTERS: Spec = Spec {
         Field::new("name", "counter", Measure::Text, Cell::Text("name")),
         Field::new("value", "value", Measure::Count, Cell::Int("value")),
         Field::new("unit", "unit", Measure::Text, Cell::Text("unit")),
+        Field::new("subject", "of", Measure::Text, Cell::Text("subject")),
+        Field::new(
+            "interval_ns",
+            "mean over",
+            Measure::Duration,
+            Cell::Int("interval_ns"),
+        ),
+        Field::new("told_by", "told by", Measure::Text, Cell::Text("told_by")),
         Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
         Field::new("pid", "pid", Measure::Count, Cell::Int("pid")),
         Field::new(

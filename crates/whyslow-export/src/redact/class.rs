@@ -275,6 +275,8 @@ pub(super) const COLUMNS: &[(&str, Columns)] = &[
             ("unit", Public),
             ("comm", Comm),
             ("mount_point", Object),
+            ("subject", Object),
+            ("told_by", Public),
         ],
     ),
     ("marker", &[("comm", Comm), ("name", Event), ("text", Text)]),

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use whyslow_model::Ns;
-use whyslow_model::event::{Event, Loss};
+use whyslow_model::event::{Body, Event, Loss, ProcessAbout};
 use whyslow_model::stat::{self, Stat};
 
 use super::ImportError;
@@ -15,7 +15,9 @@ use super::written;
 use crate::importers::Bad;
 use crate::importers::blkparse;
 use crate::importers::ftrace;
+use crate::importers::snoops;
 use crate::importers::strace::{self, Origin};
+use crate::importers::sysstat;
 use crate::importers::text::{self, Item, LINE_BYTES_MAX, Line, Room};
 use crate::limits;
 
@@ -155,6 +157,59 @@ impl TextQueue {
         Ok(())
     }
 
+    /// What a tool of sysstat, vmstat or top counted.
+    pub(super) fn add_report(
+        &mut self,
+        (source, form): (usize, sysstat::Form),
+        path: &Path,
+        shift_ns: Ns,
+    ) -> Result<(), ImportError> {
+        let report =
+            sysstat::translate(form, &read(path)?, written(path), limits::LOG_EXAMPLES_MAX);
+        if report.rows == 0 && report.untimed > 0 {
+            return Err(ImportError::Report {
+                path: path.to_owned(),
+                reason: "no row has a time; `iostat -t` and `vmstat -t` print it",
+            });
+        }
+        let mut text = Text::new(("report", source), report.text, shift_ns);
+        text.tell_bad(&stat::REPORT_LINE_BAD, report.bad_count, report.bad);
+        text.remarks = vec![
+            (&stat::REPORT_SINCE_BOOT, report.since_boot),
+            (&stat::REPORT_SUMS, report.sums),
+            (&stat::REPORT_NO_TIMES, report.untimed),
+            (&stat::REPORT_ZONE_GUESSED, report.zones),
+        ];
+        self.index(text);
+        Ok(())
+    }
+
+    /// What a tool of bcc, libbpf-tools or bpftrace told, event by event.
+    pub(super) fn add_snoop(
+        &mut self,
+        source: usize,
+        path: &Path,
+        shift_ns: Ns,
+    ) -> Result<(), ImportError> {
+        let log = snoops::translate(&read(path)?, written(path), limits::LOG_EXAMPLES_MAX);
+        if log.rows == 0 && log.untimed > 0 {
+            return Err(ImportError::Report {
+                path: path.to_owned(),
+                reason: "no line has a time; most of these tools print it with -T or -t",
+            });
+        }
+        let mut text = Text::new((log.tool, source), log.text, shift_ns);
+        text.tell_bad(&stat::SNOOP_LINE_BAD, log.bad_count, log.bad);
+        text.remarks = vec![
+            (&stat::SNOOP_TALK, log.talk),
+            (&stat::SNOOP_NO_THREADS, log.no_thread),
+            (&stat::SNOOP_NO_TIMES, log.untimed),
+            (&stat::SNOOP_CLOCK_GUESSED, log.zones),
+        ];
+        self.index(text);
+        Ok(())
+    }
+
     fn index(&mut self, mut text: Text) {
         text.index(self.texts.len(), &mut self.line, &mut self.places);
         self.texts.push(text);
@@ -204,7 +259,8 @@ impl TextQueue {
             match text::parse(line, &mut self.line, &mut room) {
                 Ok(Item::Event { event, .. }) => {
                     let ts = place.ts;
-                    take(Entry::Event(Event { ts, ..event }))?;
+                    let body = shifted(event.body, text.shift_ns);
+                    take(Entry::Event(Event { ts, body, ..event }))?;
                 }
                 Ok(Item::Loss(loss)) => {
                     let ts_end = loss.ts_end.map(|end| end.saturating_add(text.shift_ns));
@@ -216,6 +272,32 @@ impl TextQueue {
             }
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Times that an event has beside its own.
+fn shifted(body: Body<'_>, by: Ns) -> Body<'_> {
+    match body {
+        Body::LookupEnd {
+            begun,
+            function,
+            host,
+            service,
+            outcome,
+            address,
+        } => Body::LookupEnd {
+            begun: begun.saturating_add(by),
+            function,
+            host,
+            service,
+            outcome,
+            address,
+        },
+        Body::ProcessAbout(about) => Body::ProcessAbout(ProcessAbout {
+            ts_created: about.ts_created.map(|created| created.saturating_add(by)),
+            ..about
+        }),
+        body => body,
     }
 }
 

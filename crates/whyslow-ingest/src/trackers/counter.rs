@@ -1,6 +1,6 @@
 //! Counters, with the process they are of.
 
-use whyslow_model::event::StateCounters;
+use whyslow_model::event::{StateCounters, ToldCounters};
 use whyslow_model::tables::{CounterRow, EmitAll};
 
 use super::identity::{Here, Output};
@@ -34,6 +34,42 @@ impl CounterTracker {
                 mount_ns: mount.map(|(ns, ..)| ns),
                 mount_id: mount.map(|(_, id, _)| id),
                 mount_point,
+                subject: None,
+                interval_ns: None,
+                told_by: None,
+            };
+            out.sink.emit(row);
+            self.next_id += 1;
+        }
+    }
+
+    /// What other tools told keeps their names.
+    pub(super) fn told<S: EmitAll>(
+        &mut self,
+        told: &ToldCounters<'_>,
+        (here, processes): (&Here, &Processes),
+        out: &mut Output<'_, S>,
+    ) {
+        let process = told.pid.and_then(|pid| processes.by_pid(pid));
+        let comm = here.thread.and_then(|thread| thread.comm);
+        let subject = told.subject.map(|subject| out.intern(subject));
+        let told_by = out.symbols.intern(told.told_by);
+        for (name, value, unit) in told.values.iter() {
+            let row = CounterRow {
+                id: self.next_id,
+                ts: here.ts,
+                name: out.symbols.intern(name),
+                value,
+                unit: out.symbols.intern(unit.name()),
+                upid: process.map(|process| process.upid),
+                pid: told.pid,
+                comm: process.and_then(|process| process.comm).or(comm),
+                mount_ns: None,
+                mount_id: None,
+                mount_point: None,
+                subject,
+                interval_ns: told.interval,
+                told_by: Some(told_by),
             };
             out.sink.emit(row);
             self.next_id += 1;

@@ -514,6 +514,10 @@ impl Topics {
                 let processes = &self.processes;
                 self.counter.event(counters, (here, processes), out);
             }
+            Body::ToldCounters(ref told) => {
+                let processes = &self.processes;
+                self.counter.told(told, (here, processes), out);
+            }
             Body::LookupBegin { .. } | Body::LookupEnd { .. } => {
                 self.lookup.event(&event.body, here, out);
             }

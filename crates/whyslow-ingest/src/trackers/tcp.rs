@@ -19,6 +19,8 @@ const OPEN_MAX: usize = 1 << 17;
 enum Origin {
     Connect,
     Accept,
+    /// The source tells of its begin, not who wanted it.
+    Untold,
     Unknown,
 }
 
@@ -58,6 +60,8 @@ impl TcpTracker {
         let origin = match (change.from, change.to) {
             (TcpState::Close, TcpState::SynSent) => Origin::Connect,
             (TcpState::Listen | TcpState::Close, TcpState::SynRecv) => Origin::Accept,
+            // The kernel has no such step: tools that tell only how long a connection was.
+            (TcpState::Close, TcpState::Established) => Origin::Untold,
             _ => Origin::Unknown,
         };
         if origin != Origin::Unknown
@@ -107,7 +111,12 @@ impl Open {
         let thread = here.thread.filter(|_| !here.interrupted);
         match change.to {
             TcpState::SynSent => self.owner = thread,
-            TcpState::Established => self.established = Some(here.ts),
+            TcpState::Established => {
+                self.established = Some(here.ts);
+                if self.origin == Origin::Untold {
+                    self.owner = thread;
+                }
+            }
             // Whoever closes first goes here,
             TcpState::FinWait1 => {
                 self.closed_by = self.closed_by.or(Some(Side::Local));
@@ -132,6 +141,7 @@ impl Open {
         const ABORTED: i32 = 103;
         match self.change.error {
             _ if !has_ended => "open",
+            _ if self.origin == Origin::Untold => "unknown",
             REFUSED => "refused",
             TIMEOUT => "timeout",
             error if RESET.contains(&error) => "reset",
@@ -172,7 +182,7 @@ fn put<S: EmitAll>(open: &Open, end: Option<Ns>, out: &mut Output<'_, S>) {
     let kind = match open.origin {
         Origin::Connect => "connect",
         Origin::Accept => "accept",
-        Origin::Unknown => "unknown",
+        Origin::Untold | Origin::Unknown => "unknown",
     };
     let closed_by = open.closed_by.map(|side| match side {
         Side::Local => "local",

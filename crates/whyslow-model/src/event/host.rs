@@ -1,7 +1,7 @@
 //! What snapshots tell of the machine and its processes.
 
 use crate::Ns;
-use crate::counter::Values;
+use crate::counter::{ToldValues, Values};
 
 /// Who a process is. What is absent is as it was, or unknown.
 #[derive(Debug, Clone, Copy, Default)]
@@ -64,4 +64,15 @@ pub struct StateCounters<'a> {
     /// Namespace, id and place.
     pub mount: Option<(i64, i32, &'a [u8])>,
     pub values: Values<'a>,
+}
+
+/// What another tool counted, of a process, of a part of the machine, or of all of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ToldCounters<'a> {
+    pub told_by: &'a str,
+    pub pid: Option<i32>,
+    pub subject: Option<&'a [u8]>,
+    /// The time before the event that means and sums are of.
+    pub interval: Option<Ns>,
+    pub values: ToldValues<'a>,
 }

@@ -11,9 +11,9 @@ crate::table! {
         dur: Option<i64> [Duration],
         /// End: from then on no more data can come or go; null if it was not recorded.
         ts_end: Option<i64> [Time],
-        /// connect (from here), accept (from there), unknown (older than the recording).
+        /// connect (from here), accept (from there), unknown (older than the recording, or not told).
         kind: Sym,
-        /// How it ended: closed (by both; `closed_by` tells who began), reset (by the peer), aborted (by this side, without waiting for the other), refused, timeout, unreachable, failed (with `error`); open if it did not.
+        /// How it ended: closed (by both; `closed_by` tells who began), reset (by the peer), aborted (by this side, without waiting for the other), refused, timeout, unreachable, failed (with `error`), unknown (not told); open if it did not.
         outcome: Sym,
         /// local or peer: who said first that nothing more would come.
         closed_by: Option<Sym>,

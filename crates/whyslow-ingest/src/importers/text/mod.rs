@@ -51,6 +51,10 @@
 //! | `state_net_interface` | `name`, `ifindex address` |
 //! | `state_irq` | `irq`, `name action` |
 //! | `state_end` | |
+//! | `counters` | `told_by values` (`NAME VALUE UNIT;…`), `pid subject interval` (ns): what another tool counted |
+//! | `lookup` | `since` (a time) `function` (`getaddrinfo`, … or `unknown`), `host service code address`: a lookup of a name that is over |
+//! | `tcp` | `sock` (tells connections apart) `from to` (states: `close`, `syn_sent`, `established`, …), `local peer acked received retransmits rtt_us error` |
+//! | `process` | `pid`, `ppid executable command_line uid created` (a time) |
 //! | `marker` | `name`, `text` |
 //! | `lost` | `kind` (`events`, `packets`, `bytes`), `until` (a time) `count stream`: lost from this time on |
 //! | `other` | an event known by its time and context only |

@@ -73,6 +73,11 @@ meta hostname=web1
 12.000000904 [0] state_net_interface name=eth0 ifindex=2 address=10.0.0.1
 12.000000905 [0] state_irq irq=19 name=IO-APIC action=ahci
 12.000000906 [0] state_end
+12.000000907 [-] (tid=7 pid=7 comm=dd) counters told_by=pidstat pid=7 subject=0 interval=1000000000 values="%usr 9800 hundredths;kB_rd/s 4096 bytes/s"
+12.000000908 [-] (tid=7) lookup since=11.900000000 function=getaddrinfo host=example.org service=http code=-2 address=10.0.0.1
+12.000000908 [-] (tid=7) lookup since=11.900000000 function=unknown host=example.org
+12.000000909 [-] (tid=7) tcp sock=0x9 from=close to=established local=10.0.0.1:80 peer=[fe80::1]:4711 acked=1024 received=0 retransmits=1 rtt_us=70 error=0
+12.000000909 [-] process pid=7 ppid=1 executable=/bin/dd command_line="dd if=a" uid=0 created=11.000000000
 12.000001000 [-] marker name=lttng_logger text="begin of test 1"
 12.000001001 [0] lost kind=events until=13.000000000 count=17 stream=ch0_0
 12.000001002 [0] (tid=7) other

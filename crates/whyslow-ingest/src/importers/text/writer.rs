@@ -5,8 +5,9 @@ use std::net::Ipv4Addr;
 
 use whyslow_model::Ns;
 use whyslow_model::event::{
-    BlockRange, Body, Context, Event, Interrupt, IrqKind, Loss, LossKind, NetAddress, NetHeaders,
-    NetKind, SocketAddress, StateProcess, SyscallArgs, WakeupKind,
+    BlockRange, Body, Context, Endpoint as EndOfTcp, Event, Interrupt, IrqKind, Loss, LossKind,
+    NetAddress, NetHeaders, NetKind, SocketAddress, StateProcess, SyscallArgs, TcpChange,
+    WakeupKind,
 };
 
 use super::values::{Device, Endpoint, Hex, State, Time};
@@ -335,6 +336,40 @@ impl LineWriter<'_> {
                 self.bytes("action", action);
             }
             Body::StateEnd => self.name("state_end"),
+            Body::ToldCounters(ref told) => {
+                self.name("counters");
+                self.field("told_by", told.told_by);
+                self.some("pid", told.pid);
+                self.some_bytes("subject", told.subject);
+                self.some("interval", told.interval);
+                self.bytes("values", told.values.0.as_bytes());
+            }
+            Body::LookupEnd {
+                begun,
+                function,
+                host,
+                service,
+                outcome,
+                address,
+            } => {
+                self.name("lookup");
+                self.field("since", Time(begun));
+                self.field("function", function.name());
+                self.some_bytes("host", host);
+                self.some_bytes("service", service);
+                self.some("code", outcome.number());
+                self.some("address", address.map(|address| Endpoint(address, None)));
+            }
+            Body::Tcp(ref change) => self.tcp(change),
+            Body::ProcessAbout(ref about) => {
+                self.name("process");
+                self.field("pid", about.pid);
+                self.some("ppid", about.ppid);
+                self.some_bytes("executable", about.executable);
+                self.some_bytes("command_line", about.command_line);
+                self.some("uid", about.uid);
+                self.some("created", about.ts_created.map(Time));
+            }
             Body::Marker { name, text } => {
                 self.name("marker");
                 self.bytes("name", name.as_bytes());
@@ -371,6 +406,21 @@ impl LineWriter<'_> {
             }
             BlockMore::Split(sector) => self.field("new_sector", sector),
         }
+    }
+
+    fn tcp(&mut self, change: &TcpChange) {
+        let side = |side: Option<EndOfTcp>| side.map(|side| Endpoint(side.address, side.port));
+        self.name("tcp");
+        self.field("sock", Hex(change.sock));
+        self.field("from", change.from.name());
+        self.field("to", change.to.name());
+        self.some("local", side(change.local));
+        self.some("peer", side(change.peer));
+        self.some("acked", change.acked);
+        self.some("received", change.received);
+        self.some("retransmits", change.retransmits);
+        self.some("rtt_us", change.rtt_us);
+        self.field("error", change.error);
     }
 
     fn net_headers(&mut self, headers: &NetHeaders) {

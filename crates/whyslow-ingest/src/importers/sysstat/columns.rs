@@ -1,0 +1,216 @@
+//! What columns are, by their names: who a row is of, or a number in some unit.
+
+use whyslow_model::counter::{CounterUnit, push_told};
+
+/// What is in a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Role {
+    /// A device, a CPU, a network interface, …
+    Subject,
+    Pid,
+    Tid,
+    /// The name of a program; as the last column it may have blanks.
+    Comm,
+    /// Of no use beside the others.
+    Skip,
+    Value(Scale),
+}
+
+/// How a number becomes a counter's value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Scale {
+    factor: f64,
+    /// None: as it is written, a count without a point and hundredths with one.
+    unit: Option<CounterUnit>,
+}
+
+impl Eq for Scale {}
+
+const KIB: f64 = 1024.0;
+const SECTOR: f64 = 512.0;
+const MS: f64 = 1e6;
+
+const SUBJECTS: [&str; 15] = [
+    "Device",
+    "Device:",
+    "DEV",
+    "CPU",
+    "NODE",
+    "IFACE",
+    "TTY",
+    "INTR",
+    "FILESYSTEM",
+    "BUS",
+    "FAN",
+    "TEMP",
+    "IN",
+    "FCHOST",
+    "CORE",
+];
+
+/// Names that are units in themselves, and those that say nothing of theirs.
+const NAMED: [(&str, f64, CounterUnit); 29] = [
+    ("await", MS, CounterUnit::Ns),
+    ("r_await", MS, CounterUnit::Ns),
+    ("w_await", MS, CounterUnit::Ns),
+    ("d_await", MS, CounterUnit::Ns),
+    ("f_await", MS, CounterUnit::Ns),
+    ("svctm", MS, CounterUnit::Ns),
+    ("areq-sz", KIB, CounterUnit::Bytes),
+    ("rareq-sz", KIB, CounterUnit::Bytes),
+    ("wareq-sz", KIB, CounterUnit::Bytes),
+    ("dareq-sz", KIB, CounterUnit::Bytes),
+    ("avgrq-sz", SECTOR, CounterUnit::Bytes),
+    ("VSZ", KIB, CounterUnit::Bytes),
+    ("RSS", KIB, CounterUnit::Bytes),
+    ("StkSize", KIB, CounterUnit::Bytes),
+    ("StkRef", KIB, CounterUnit::Bytes),
+    ("bread/s", SECTOR, CounterUnit::BytesPerSecond),
+    ("bwrtn/s", SECTOR, CounterUnit::BytesPerSecond),
+    ("bdscd/s", SECTOR, CounterUnit::BytesPerSecond),
+    ("rsec/s", SECTOR, CounterUnit::BytesPerSecond),
+    ("wsec/s", SECTOR, CounterUnit::BytesPerSecond),
+    ("Blk_read/s", SECTOR, CounterUnit::BytesPerSecond),
+    ("Blk_wrtn/s", SECTOR, CounterUnit::BytesPerSecond),
+    ("pgpgin/s", KIB, CounterUnit::BytesPerSecond),
+    ("pgpgout/s", KIB, CounterUnit::BytesPerSecond),
+    ("tps", 100.0, CounterUnit::HundredthsPerSecond),
+    ("rtps", 100.0, CounterUnit::HundredthsPerSecond),
+    ("wtps", 100.0, CounterUnit::HundredthsPerSecond),
+    ("dtps", 100.0, CounterUnit::HundredthsPerSecond),
+    ("MHz", 100.0, CounterUnit::Hundredths),
+];
+
+/// Columns of vmstat, which prints no unit: kibibytes, and kibibytes a second.
+const VMSTAT: [(&str, f64, CounterUnit); 19] = [
+    ("swpd", KIB, CounterUnit::Bytes),
+    ("free", KIB, CounterUnit::Bytes),
+    ("buff", KIB, CounterUnit::Bytes),
+    ("cache", KIB, CounterUnit::Bytes),
+    ("inact", KIB, CounterUnit::Bytes),
+    ("active", KIB, CounterUnit::Bytes),
+    ("si", KIB, CounterUnit::BytesPerSecond),
+    ("so", KIB, CounterUnit::BytesPerSecond),
+    ("bi", KIB, CounterUnit::BytesPerSecond),
+    ("bo", KIB, CounterUnit::BytesPerSecond),
+    ("in", 100.0, CounterUnit::HundredthsPerSecond),
+    ("cs", 100.0, CounterUnit::HundredthsPerSecond),
+    ("us", 100.0, CounterUnit::Hundredths),
+    ("sy", 100.0, CounterUnit::Hundredths),
+    ("id", 100.0, CounterUnit::Hundredths),
+    ("wa", 100.0, CounterUnit::Hundredths),
+    ("st", 100.0, CounterUnit::Hundredths),
+    ("gu", 100.0, CounterUnit::Hundredths),
+    ("ni", 100.0, CounterUnit::Hundredths),
+];
+
+/// Columns of vmstat whose first row is of the moment, not since the machine was started.
+pub(super) fn is_of_moment(name: &str) -> bool {
+    matches!(
+        name,
+        "r" | "b" | "swpd" | "free" | "buff" | "cache" | "inact" | "active"
+    )
+}
+
+/// The role of a column of sysstat.
+pub(super) fn role(name: &str, has_process: bool) -> Role {
+    match name {
+        "PID" | "TGID" => Role::Pid,
+        "TID" => Role::Tid,
+        "Command" => Role::Comm,
+        "UID" | "USER" | "PRIO" | "POLICY" => Role::Skip,
+        "CPU" if has_process => Role::Skip,
+        name if SUBJECTS.contains(&name) => Role::Subject,
+        name => Role::Value(Scale::of(name)),
+    }
+}
+
+impl Scale {
+    pub(super) fn of(name: &str) -> Self {
+        let (factor, unit) = Self::find(&NAMED, name).unwrap_or_else(|| by_spelling(name));
+        Self { factor, unit }
+    }
+
+    pub(super) fn of_vmstat(name: &str) -> Self {
+        let (factor, unit) = Self::find(&VMSTAT, name).unwrap_or((1.0, None));
+        Self { factor, unit }
+    }
+
+    /// Of a number in this unit.
+    pub(super) fn new(factor: f64, unit: CounterUnit) -> Self {
+        let unit = Some(unit);
+        Self { factor, unit }
+    }
+
+    fn find(table: &[(&str, f64, CounterUnit)], name: &str) -> Option<(f64, Option<CounterUnit>)> {
+        let mut table = table.iter();
+        let (_, factor, unit) = table.find(|(known, ..)| *known == name)?;
+        Some((*factor, Some(*unit)))
+    }
+
+    /// Appends the value of a column; what is no number says why not.
+    pub(super) fn push(self, values: &mut String, name: &str, text: &str) -> Result<(), String> {
+        if text == "-" {
+            return Ok(());
+        }
+        let bad = || format!("`{text}` of the column `{name}` is no number");
+        let (number, size) = number(text).ok_or_else(bad)?;
+        let is_bytes = matches!(
+            self.unit,
+            Some(CounterUnit::Bytes | CounterUnit::BytesPerSecond)
+        );
+        let (factor, unit) = match (self.unit, size) {
+            // With --human a size stands behind, whatever the header says.
+            (Some(unit), Some(size)) if is_bytes => (size, unit),
+            (_, Some(size)) if size > 1.0 => (size, CounterUnit::Count),
+            (Some(unit), _) => (self.factor, unit),
+            (None, _) if text.contains(['.', ',']) => (100.0, CounterUnit::Hundredths),
+            (None, _) => (1.0, CounterUnit::Count),
+        };
+        let value = (number * factor).round();
+        // Beyond this not every whole number is one.
+        if value.abs() >= 9e15 {
+            return Err(bad());
+        }
+        push_told(values, (name, value as i64), unit);
+        Ok(())
+    }
+}
+
+/// `%util`, `rkB/s`, `kbmemfree`, `MBfsused`, `rxpck/s`.
+fn by_spelling(name: &str) -> (f64, Option<CounterUnit>) {
+    let is_rate = name.ends_with("/s");
+    let size = if name.contains("kB") || name.starts_with("kb") {
+        Some(KIB)
+    } else if name.contains("MB") {
+        Some(KIB * KIB)
+    } else {
+        None
+    };
+    match (size, is_rate) {
+        (Some(size), true) => (size, Some(CounterUnit::BytesPerSecond)),
+        (Some(size), false) => (size, Some(CounterUnit::Bytes)),
+        (None, true) => (100.0, Some(CounterUnit::HundredthsPerSecond)),
+        (None, false) if name.starts_with('%') => (100.0, Some(CounterUnit::Hundredths)),
+        (None, false) => (1.0, None),
+    }
+}
+
+/// `52.94`, `0,65`, `-1`, `98.0%`, `6.4M`: the number, and what a letter behind it multiplies by.
+pub(super) fn number(text: &str) -> Option<(f64, Option<f64>)> {
+    let (digits, size) = match text.char_indices().next_back()? {
+        (at, '%') => (&text[..at], None),
+        (at, 'k' | 'K') => (&text[..at], Some(KIB)),
+        (at, 'm' | 'M') => (&text[..at], Some(KIB * KIB)),
+        (at, 'g' | 'G') => (&text[..at], Some(KIB * KIB * KIB)),
+        (at, 't' | 'T') => (&text[..at], Some(KIB * KIB * KIB * KIB)),
+        (at, 'B') => (&text[..at], Some(1.0)),
+        _ => (text, None),
+    };
+    let plain = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b'-');
+    if digits.is_empty() || digits.len() > 24 || !digits.bytes().all(plain) {
+        return None;
+    }
+    let number: f64 = digits.replace(',', ".").parse().ok()?;
+    number.is_finite().then_some((number, size))
+}

@@ -1,0 +1,233 @@
+//! What iostat, mpstat, pidstat, sar, sadf, vmstat and `top -b` print: counters over time.
+//!
+//! All of them print tables: a header with names of columns, then rows, with a time in front of each
+//! row, behind it, or on a line before the table. Headers decide what columns are, so versions need no
+//! tables of their own; what is not known by name is kept as the number that it is. Each row becomes a
+//! line of the text format ([`super::text`]), `counters`, whose names are those of the tool.
+//!
+//! Means are of the time since the row before. Those since the machine was started, which most of these
+//! tools print first, say nothing of any moment and are counted, not used.
+
+mod columns;
+mod csv;
+mod headers;
+mod json;
+mod names;
+mod table;
+mod top;
+mod vmstat;
+
+use std::fmt::Write as _;
+
+use whyslow_model::Ns;
+
+use super::Bad;
+use super::stamp::{Clock, Shift, Stamp};
+use super::text;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Table,
+    Top,
+    /// `sadf -d`.
+    Csv,
+    /// `-o JSON`, `sadf -j`.
+    Json,
+}
+
+/// A file in the text format.
+#[derive(Debug, Default)]
+pub struct Translated {
+    pub text: String,
+    pub bad: Vec<Bad>,
+    pub bad_count: u64,
+    /// Rows that stand for the time since the machine was started.
+    pub since_boot: u64,
+    /// Rows of means at the end, restarts, comments, headings.
+    pub sums: u64,
+    /// 1 if the zone of its times was guessed.
+    pub zones: u64,
+    /// Rows that became counters.
+    pub rows: u64,
+    /// Rows without any time.
+    pub untimed: u64,
+}
+
+/// Whether these first lines are of such a file.
+pub fn form_of(head: &str) -> Option<Form> {
+    let begin: String = head
+        .chars()
+        .filter(|c| !c.is_whitespace())
+        .take(12)
+        .collect();
+    if begin.starts_with("{\"sysstat\":{") {
+        return Some(Form::Json);
+    }
+    let mut lines = head.lines().filter(|line| !line.trim().is_empty()).take(6);
+    lines.find_map(|line| {
+        if line.starts_with("# hostname;interval;timestamp;") {
+            Some(Form::Csv)
+        } else if top::is_first_line(line) {
+            Some(Form::Top)
+        } else if headers::is_banner(line) || vmstat::is_vmstat(line) {
+            Some(Form::Table)
+        } else {
+            None
+        }
+    })
+}
+
+/// `written` is when the file was last written, for what its times do not say.
+pub fn translate(form: Form, report: &str, written: Option<Ns>, bad_max: usize) -> Translated {
+    // What the last time says of all times is known at the end only.
+    let mut teller = Teller::new(Shift::default(), written, 0);
+    run(form, report, &mut teller);
+    let shift = teller.clock.shift(written);
+    drop(teller);
+    let mut teller = Teller::new(shift, written, bad_max);
+    run(form, report, &mut teller);
+    let mut done = teller.done;
+    done.zones = u64::from(shift.is_guessed && done.rows > 0);
+    done
+}
+
+fn run(form: Form, report: &str, teller: &mut Teller) {
+    match form {
+        Form::Json => json::read(report, teller),
+        Form::Table => lines(report, teller, &mut table::Tables::default()),
+        Form::Top => lines(report, teller, &mut top::Top::default()),
+        Form::Csv => lines(report, teller, &mut csv::Csv::default()),
+    }
+}
+
+/// What reads a report line by line.
+trait ReadLine {
+    fn line(&mut self, line: &str, teller: &mut Teller) -> Result<(), String>;
+}
+
+fn lines(report: &str, teller: &mut Teller, reader: &mut dyn ReadLine) {
+    let mut offset = 0;
+    for (number, line) in report.split_inclusive('\n').enumerate() {
+        let text = line.trim_end();
+        let read = if text.len() > text::LINE_BYTES_MAX {
+            Err(format!("longer than {} bytes", text::LINE_BYTES_MAX))
+        } else {
+            reader.line(text, teller)
+        };
+        if let Err(what) = read {
+            teller.bad(number + 1, offset, what);
+        }
+        offset += line.len();
+    }
+}
+
+/// Whose values a row has.
+#[derive(Debug, Clone, Copy, Default)]
+struct Of<'a> {
+    tool: &'a str,
+    subject: Option<&'a str>,
+    pid: Option<i32>,
+    tid: Option<i32>,
+    comm: Option<&'a str>,
+}
+
+/// Rows become lines here.
+struct Teller {
+    clock: Clock,
+    shift: Shift,
+    written: Option<Ns>,
+    bad_max: usize,
+    done: Translated,
+}
+
+impl Teller {
+    fn new(shift: Shift, written: Option<Ns>, bad_max: usize) -> Self {
+        Self {
+            clock: Clock::default(),
+            shift,
+            written,
+            bad_max,
+            done: Translated {
+                text: format!("{}\n", text::MAGIC),
+                ..Translated::default()
+            },
+        }
+    }
+
+    fn at(&mut self, stamp: Stamp) -> Ns {
+        self.clock.read(stamp).saturating_add(self.shift.by)
+    }
+
+    fn bad(&mut self, line: usize, offset: usize, what: String) {
+        self.done.bad_count += 1;
+        if self.done.bad.len() < self.bad_max {
+            self.done.bad.push(Bad { line, offset, what });
+        }
+    }
+
+    /// The line is counted only for those that are kept as examples.
+    fn bad_at(&mut self, report: &str, offset: usize, what: String) {
+        let is_kept = self.done.bad.len() < self.bad_max;
+        let before = &report.as_bytes()[..if is_kept { offset } else { 0 }];
+        let line = 1 + memchr::memchr_iter(b'\n', before).count();
+        self.bad(line, offset, what);
+    }
+
+    fn fact(&mut self, key: &str, value: &str) {
+        text::write_metadata(key, value, &mut self.done.text);
+    }
+
+    /// Values are in the form of [`whyslow_model::counter::push_told`].
+    fn row(&mut self, of: &Of<'_>, (at, interval): (Ns, Option<Ns>), values: &str) {
+        if values.is_empty() {
+            return;
+        }
+        self.done.rows += 1;
+        let out = &mut self.done.text;
+        let (sign, size) = (if at < 0 { "-" } else { "" }, at.unsigned_abs());
+        let (seconds, rest) = (size / 1_000_000_000, size % 1_000_000_000);
+        let _ = write!(out, "{sign}{seconds}.{rest:09} [-]");
+        let tid = of.tid.or(of.pid);
+        if let Some(tid) = tid.filter(|tid| *tid > 0) {
+            let _ = write!(out, " (tid={tid}");
+            if let Some(pid) = of.pid {
+                let _ = write!(out, " pid={pid}");
+            }
+            if let Some(comm) = of.comm {
+                let _ = write!(out, " comm={}", quoted(comm));
+            }
+            out.push(')');
+        }
+        let _ = write!(out, " counters told_by={}", of.tool);
+        if let Some(pid) = of.pid {
+            let _ = write!(out, " pid={pid}");
+        }
+        if let Some(subject) = of.subject {
+            let _ = write!(out, " subject={}", quoted(subject));
+        }
+        if let Some(interval) = interval.filter(|interval| *interval > 0) {
+            let _ = write!(out, " interval={interval}");
+        }
+        let _ = writeln!(out, " values={}", quoted(values));
+    }
+}
+
+/// A value of the text format.
+pub(super) fn quoted(value: &str) -> String {
+    let mut out = String::with_capacity(value.len() + 2);
+    out.push('"');
+    for c in value.chars() {
+        match c {
+            '"' | '\\' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if c.is_ascii_control() => {
+                let _ = write!(out, "\\x{:02x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

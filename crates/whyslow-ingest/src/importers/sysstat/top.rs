@@ -1,0 +1,190 @@
+//! `top -b`: a heading with the time and the machine, then a table of processes, again and again.
+
+use whyslow_model::Ns;
+use whyslow_model::counter::{CounterUnit, push_told};
+
+use super::super::stamp::{self, Stamp};
+use super::columns::{self, Scale};
+use super::headers::comm;
+use super::{Of, ReadLine, Teller};
+
+#[derive(Debug, Default)]
+pub(super) struct Top {
+    at: Option<Ns>,
+    before: Option<Ns>,
+    header: Vec<String>,
+    /// `-H`: the numbers are those of threads.
+    has_threads: bool,
+}
+
+/// `top - 02:00:35 up 21 min,  0 user,  load average: 4.83, 4.15, 2.45`
+pub(super) fn is_first_line(line: &str) -> bool {
+    line.starts_with("top - ") && line.contains("load average:")
+}
+
+const MACHINE: Of<'static> = Of {
+    tool: "top",
+    subject: None,
+    pid: None,
+    tid: None,
+    comm: None,
+};
+
+impl ReadLine for Top {
+    fn line(&mut self, line: &str, teller: &mut Teller) -> Result<(), String> {
+        if line.is_empty() {
+            return Ok(());
+        }
+        if is_first_line(line) {
+            return self.begin(line, teller);
+        }
+        let Some(at) = self.at else {
+            return Err("no line with a time stands before it".to_owned());
+        };
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.first() == Some(&"PID") && words.contains(&"%CPU") {
+            self.header = words.iter().map(|word| (*word).to_owned()).collect();
+            return Ok(());
+        }
+        let is_heading = line.split_once(':').is_some_and(|(name, _)| {
+            name.starts_with(['T', '%', 'M', 'K', 'G', 'S']) && !self.is_row(&words)
+        });
+        if is_heading {
+            return self.heading(line, at, teller);
+        }
+        self.row(&words, at, teller)
+    }
+}
+
+impl Top {
+    fn begin(&mut self, line: &str, teller: &mut Teller) -> Result<(), String> {
+        let words: Vec<&str> = line.split_whitespace().skip(2).collect();
+        let (time, _) = stamp::stamp(&words, None)
+            .filter(|(time, _)| matches!(time, Stamp::OfDay(_)))
+            .ok_or("no time of day stands behind `top -`")?;
+        let at = teller.at(time);
+        self.before = self.at;
+        self.at = Some(at);
+        self.header.clear();
+        let (_, loads) = line.split_once("load average:").unwrap_or_default();
+        let mut values = String::new();
+        let scale = Scale::new(100.0, CounterUnit::Hundredths);
+        for (name, load) in ["load_1", "load_5", "load_15"]
+            .iter()
+            .zip(loads.split(", "))
+        {
+            scale.push(&mut values, name, load.trim())?;
+        }
+        teller.row(&MACHINE, (at, None), &values);
+        Ok(())
+    }
+
+    fn is_row(&self, words: &[&str]) -> bool {
+        words
+            .first()
+            .is_some_and(|word| word.parse::<i32>().is_ok())
+            && !self.header.is_empty()
+    }
+
+    /// `Tasks: 122 total, 1 running`, `%Cpu(s):  0.0 us,100.0 sy`, `MiB Mem :  24105.1 total`.
+    fn heading(&mut self, line: &str, at: Ns, teller: &mut Teller) -> Result<(), String> {
+        let (label, rest) = line.split_once(':').unwrap_or_default();
+        let label = label.trim();
+        self.has_threads |= label == "Threads";
+        let size = match label.split(' ').next() {
+            Some("KiB") => 1024.0,
+            Some("MiB") => 1024.0 * 1024.0,
+            Some("GiB") => 1024.0 * 1024.0 * 1024.0,
+            _ => 1.0,
+        };
+        let (prefix, scale, subject) = match label {
+            "Tasks" | "Threads" => ("tasks_", Scale::new(1.0, CounterUnit::Count), None),
+            label if label.starts_with("%Cpu") => {
+                let cpu = label.trim_start_matches("%Cpu");
+                let scale = Scale::new(100.0, CounterUnit::Hundredths);
+                ("%", scale, Some(cpu).filter(|cpu| *cpu != "(s)"))
+            }
+            label if label.ends_with("Mem") => ("mem_", Scale::new(size, CounterUnit::Bytes), None),
+            label if label.ends_with("Swap") => {
+                ("swap_", Scale::new(size, CounterUnit::Bytes), None)
+            }
+            label => return Err(format!("`{label}:` is not known")),
+        };
+        // The first look of all is since the machine was started.
+        if prefix == "%" && self.before.is_none() {
+            teller.done.since_boot += 1;
+            return Ok(());
+        }
+        let mut values = String::new();
+        let mut words = rest.split([' ', ',']).filter(|word| !word.is_empty());
+        while let Some(number) = words.next() {
+            // The last one of swap reads `20927.8 avail Mem`.
+            let name = words.next().unwrap_or_default();
+            if name.is_empty() || number == "Mem" {
+                break;
+            }
+            let is_available = name == "avail";
+            let prefix = if is_available { "mem_" } else { prefix };
+            scale.push(
+                &mut values,
+                &format!("{prefix}{}", name.trim_end_matches('.')),
+                number.trim_end_matches('.'),
+            )?;
+            if is_available {
+                break;
+            }
+        }
+        let interval = self
+            .before
+            .filter(|_| prefix == "%")
+            .map(|before| at.saturating_sub(before));
+        teller.row(&Of { subject, ..MACHINE }, (at, interval), &values);
+        Ok(())
+    }
+
+    fn row(&self, words: &[&str], at: Ns, teller: &mut Teller) -> Result<(), String> {
+        if self.header.is_empty() || words.len() < self.header.len() {
+            return Err("this is no row of a process".to_owned());
+        }
+        let mut of = MACHINE;
+        let rest = words[self.header.len() - 1..].join(" ");
+        let mut values = String::new();
+        let interval = self.before.map(|before| at.saturating_sub(before));
+        let mut share = String::new();
+        for (name, text) in self.header.iter().zip(words) {
+            match name.as_str() {
+                "PID" => {
+                    let number = text
+                        .parse()
+                        .map_err(|_| format!("`{text}` is no number of a process"))?;
+                    of.tid = Some(number);
+                    of.pid = Some(number).filter(|_| !self.has_threads);
+                }
+                "VIRT" | "RES" | "SHR" => {
+                    let (number, size) = columns::number(text)
+                        .ok_or_else(|| format!("`{text}` of the column `{name}` is no number"))?;
+                    let bytes = number * size.unwrap_or(1024.0);
+                    if bytes.abs() < 9e15 {
+                        push_told(
+                            &mut values,
+                            (name, bytes.round() as i64),
+                            CounterUnit::Bytes,
+                        );
+                    }
+                }
+                "%CPU" => Scale::of(name).push(&mut share, name, text)?,
+                "%MEM" => Scale::of(name).push(&mut values, name, text)?,
+                // One that was cut ends with a plus.
+                "COMMAND" => of.comm = comm(&rest).filter(|_| !rest.ends_with('+')),
+                _ => {}
+            }
+        }
+        teller.row(&of, (at, None), &values);
+        if interval.is_some() {
+            teller.row(&of, (at, interval), &share);
+        } else {
+            teller.done.since_boot += 1;
+        }
+        Ok(())
+    }
+}
