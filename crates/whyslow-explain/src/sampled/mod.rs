@@ -334,8 +334,7 @@ impl Teller<'_> {
                 Grade::A => part.share,
             }),
             culprit: named.map(|_| 0),
-            suggestions: named
-                .map_or_else(Vec::new, |part| crate::advice(&part.mechanism, &part.root)),
+            suggestions: named.map_or_else(Vec::new, |part| self.advice(part)),
             saved_at_most_ns: named.map_or(0, |part| part.dur_ns),
             unexplained_ns: parts
                 .iter()
@@ -355,6 +354,14 @@ impl Teller<'_> {
             parts,
             target,
         }
+    }
+
+    /// What was done already need not be told.
+    fn advice(&self, part: &Part) -> Vec<String> {
+        let is_seen = self.seen.gaps.iter().any(|gap| gap.shown.is_some());
+        let mut advice = crate::advice(&part.mechanism, &part.root);
+        advice.retain(|line| !is_seen || !line.contains("--stacks wall:"));
+        advice
     }
 
     fn missing(&self) -> Vec<Missing> {

@@ -45,8 +45,8 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
     context.finish(&mut table, limit);
     context.note_cut(&table, count);
     context.note(
-        "kernel_wait and page_fault are inferred: no signal reached the thread, and the sample after \
-         shows the call; sampler_late and cpu_starved tell of the sampler and of busy CPUs"
+        "kernel_wait and page_fault are inferred where nothing else says so: no signal reached the thread, \
+         and the sample after shows the call; sampler_late and cpu_starved tell of the sampler and of busy CPUs"
             .into(),
     );
     let summary = summary(context, &found.classes, found.lived_ns);
