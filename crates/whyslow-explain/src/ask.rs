@@ -98,13 +98,21 @@ pub fn explain(
         report.tracer_share = crate::tracer::share(tables, question.window)?;
     }
     if report.stories.is_empty() && report.findings.is_empty() {
-        report
-            .caveats
-            .push("no operation took much longer than others like it".into());
+        report.caveats.push(if has_only_counters(tables) {
+            "cannot tell whether any operation was slow, and why: this recording has only means that another tool counted; `whyslow record --what sched,syscalls,block` has who waited, for whom and for what".into()
+        } else {
+            "no operation took much longer than others like it".into()
+        });
     }
     sampled::add_programs(tables, &mut report.stories)?;
     say_cut(tables, &mut report);
     Ok(report)
+}
+
+fn has_only_counters(tables: &dyn Tables) -> bool {
+    let has = |name| crate::detectors::told::has(tables, name);
+    let others = ["syscall", "thread_state", "block_io", "stack_sample"];
+    has("counter") && !others.into_iter().any(has)
 }
 
 /// What a part of a recording cannot tell.

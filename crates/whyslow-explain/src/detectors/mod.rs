@@ -11,6 +11,7 @@ pub(crate) mod devices;
 mod floods;
 mod template;
 mod temporary;
+pub(crate) mod told;
 
 use whyslow_analysis::AnalysisError;
 use whyslow_model::{Ns, Window};
@@ -31,6 +32,7 @@ pub(crate) fn run(
     found.extend(floods::find(&counted, recording));
     found.splice(0..0, devices::find(tables, window, &[], recording)?);
     found.extend(cold::find(tables, window, &counted, recording)?);
+    found.extend(told::find(tables, window, recording)?);
     Ok(found)
 }
 

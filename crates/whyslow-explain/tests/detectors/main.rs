@@ -299,3 +299,68 @@ fn one_of_six_peers_that_is_late_is_told() {
     let found = pattern(&peers(None));
     assert_ne!(found.class, "one_device", "{found:#?}");
 }
+
+/// Seconds of a device as iostat tells them: the share in use (%), and what writes took (ms).
+fn seconds_of_a_device(seconds: &[(u64, u64)]) -> Trace {
+    let mut trace = Trace::new();
+    for (second, (util, ms)) in seconds.iter().enumerate() {
+        let _ = writeln!(
+            trace.text,
+            "{}.000000 [-] counters told_by=iostat subject=vda interval=1000000000 \
+             values=\"%util {} hundredths;r_await 100000 ns;w_await {} ns\"",
+            second + 10,
+            util * 100,
+            ms * 1_000_000,
+        );
+    }
+    trace
+}
+
+#[test]
+fn a_device_that_is_busy_and_slow_by_its_counters_is_told_and_coincides() {
+    let found = seconds_of_a_device(&[(10, 1), (99, 80), (100, 145), (20, 1)])
+        .found("device_busy")
+        .expect("the device");
+    assert_eq!(found.culprit.name, "vda");
+    assert_eq!(
+        (found.begin_ns, found.end_ns),
+        (10_000_000_000, 12_000_000_000)
+    );
+    assert!(found.says.contains("2.00 s of 4.00 s"), "{}", found.says);
+    assert!(found.says.contains("145 ms"), "{}", found.says);
+    assert!(found.says.contains("coincided"), "{}", found.says);
+    assert!(found.evidence[0].contains("grade C"), "{found:#?}");
+}
+
+#[test]
+fn a_device_in_use_all_the_time_that_answers_at_once_is_not_told() {
+    let trace = seconds_of_a_device(&[(100, 1), (100, 2), (50, 90)]);
+    assert_eq!(trace.found("device_busy"), None);
+    let caveats = trace.report(&Question::default()).caveats;
+    assert!(
+        caveats
+            .iter()
+            .any(|caveat| caveat.starts_with("cannot tell")),
+        "{caveats:?}"
+    );
+}
+
+#[test]
+fn slow_lookups_without_anything_else_are_told_with_what_hints_at_a_timeout() {
+    let mut trace = Trace::new();
+    for (at, since, host) in [
+        ("20.0", "14.99", "db.example"),
+        ("21.0", "20.99", "db.example"),
+    ] {
+        let _ = writeln!(
+            trace.text,
+            "{at} [-] (tid=5000001 pid=20 comm=wget) lookup since={since} function=unknown host={host}"
+        );
+    }
+    let found = trace.found("slow_lookup").expect("the lookup");
+    assert_eq!(found.culprit.name, "wget");
+    assert_eq!(found.numbers[0], ("lookups".to_owned(), 1.0));
+    assert!(found.says.contains("5.01 s"), "{}", found.says);
+    assert!(found.says.contains("a hint, no proof"), "{}", found.says);
+    assert!(found.evidence[0].contains("grade C"), "{found:#?}");
+}

@@ -44,6 +44,9 @@ pub(super) enum Field {
     LocalPort,
     Remote,
     RemotePort,
+    /// Of a connection.
+    State,
+    TcpFlags,
     SentKb,
     ReceivedKb,
     LengthMs,
@@ -75,7 +78,7 @@ enum Shape {
 }
 
 /// Names of columns in all families of tools.
-const COLUMNS: [(&str, Field); 55] = [
+const COLUMNS: &[(&str, Field)] = &[
     ("TIME", Field::Time),
     ("TIMESTAMP", Field::Time),
     ("TIME(s)", Field::Seconds),
@@ -122,6 +125,15 @@ const COLUMNS: [(&str, Field); 55] = [
     ("DADDR", Field::Remote),
     ("RPORT", Field::RemotePort),
     ("DPORT", Field::RemotePort),
+    ("SPORT", Field::LocalPort),
+    ("LADDR:LPORT", Field::Local),
+    ("SADDR:SPORT", Field::Local),
+    ("RADDR:RPORT", Field::Remote),
+    ("DADDR:DPORT", Field::Remote),
+    ("T>", Field::Word),
+    (">", Field::Word),
+    ("STATE", Field::State),
+    ("(FLAGS)", Field::TcpFlags),
     ("TX_KB", Field::SentKb),
     ("RX_KB", Field::ReceivedKb),
     ("MS", Field::LengthMs),
@@ -166,9 +178,14 @@ impl Field {
             | Self::Call
             | Self::ExitCode
             | Self::Rest => Shape::Rest,
-            Self::Disk | Self::Flags | Self::Local | Self::Remote | Self::Signal | Self::Word => {
-                Shape::Word
-            }
+            Self::Disk
+            | Self::Flags
+            | Self::Local
+            | Self::Remote
+            | Self::Signal
+            | Self::State
+            | Self::TcpFlags
+            | Self::Word => Shape::Word,
             Self::Letters => Shape::Letters,
             Self::Milliseconds
             | Self::QueueMs
@@ -198,13 +215,16 @@ pub(super) enum Tool {
     RunQueue,
     TcpLife,
     TcpConnect,
+    TcpAccept,
+    TcpDrop,
+    TcpRetransmit,
     Sync,
     Signal,
     Reclaim,
 }
 
 /// Columns that a tool has, the more telling first.
-const TOOLS: [(Tool, &str, &[Field]); 16] = [
+const TOOLS: &[(Tool, &str, &[Field])] = &[
     (
         Tool::Open,
         "opensnoop",
@@ -283,6 +303,32 @@ const TOOLS: [(Tool, &str, &[Field]); 16] = [
         ],
     ),
     (
+        Tool::TcpDrop,
+        "tcpdrop",
+        &[Field::Local, Field::Remote, Field::State, Field::TcpFlags],
+    ),
+    (
+        Tool::TcpRetransmit,
+        "tcpretrans",
+        &[Field::Local, Field::Remote, Field::State],
+    ),
+    (
+        Tool::TcpAccept,
+        "tcpaccept",
+        &[
+            Field::Pid,
+            Field::Remote,
+            Field::RemotePort,
+            Field::Local,
+            Field::LocalPort,
+        ],
+    ),
+    (
+        Tool::TcpConnect,
+        "tcpconnect",
+        &[Field::Pid, Field::Local, Field::Remote, Field::RemotePort],
+    ),
+    (
         Tool::RunQueue,
         "runqslower",
         &[Field::Comm, Field::Tid, Field::LatencyUs],
@@ -343,6 +389,10 @@ impl Header {
             None if has(&[Field::Call]) => Tool::Sync,
             // Their headers differ by the width of the first column alone.
             Some(Tool::Open) if line.contains("PID     COMM") => Tool::Stat,
+            // Who asked for a connection names itself first, who was asked the other.
+            Some(Tool::TcpAccept) if is_before(&columns, Field::Local, Field::Remote) => {
+                Tool::TcpConnect
+            }
             tool => tool?,
         };
         let comms = columns
@@ -402,6 +452,11 @@ impl Header {
         }
         (next == words.len()).then_some(Row { fields })
     }
+}
+
+fn is_before(columns: &[Field], first: Field, second: Field) -> bool {
+    let place = |of| columns.iter().position(|field| *field == of);
+    place(first) < place(second)
 }
 
 /// Words with their places.
@@ -466,19 +521,34 @@ impl<'l> Row<'l> {
             return Ok(Some(Stamp::OfDay(time)));
         }
         let units = [
-            (Field::Time, 1e9),
-            (Field::Seconds, 1e9),
-            (Field::Milliseconds, 1e6),
-            (Field::Microseconds, 1e3),
+            (Field::Time, 1_000_000_000),
+            (Field::Seconds, 1_000_000_000),
+            (Field::Milliseconds, 1_000_000),
+            (Field::Microseconds, 1_000),
         ];
-        for (field, factor) in units {
-            if self.text(field).is_some() {
-                let since = self
-                    .scaled(field, factor)
-                    .ok_or("a time that is too great")?;
+        for (field, unit) in units {
+            if let Some(text) = self.text(field) {
+                let since = exact(text, unit).ok_or("a time that is too great")?;
                 return Ok(Some(Stamp::Since(since)));
             }
         }
         Ok(None)
     }
+}
+
+/// A number in these units, without the loss of a floating point: since a machine was started are
+/// more nanoseconds than that tells apart.
+fn exact(text: &str, unit: Ns) -> Option<Ns> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = fraction.get(..fraction.len().min(9))?;
+    let part = match digits {
+        "" => 0,
+        digits => digits.parse::<u32>().ok().map(Ns::from)?,
+    };
+    let part = part * unit / 10_i64.pow(digits.len() as u32);
+    whole
+        .parse::<Ns>()
+        .ok()?
+        .checked_mul(unit)?
+        .checked_add(part)
 }

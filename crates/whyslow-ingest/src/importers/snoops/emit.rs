@@ -64,7 +64,8 @@ impl Emit {
                 );
                 return Ok(tid.is_some());
             }
-            Tool::TcpLife | Tool::TcpConnect => {
+            Tool::TcpRetransmit | Tool::TcpDrop => fault(tool, row, at, out)?,
+            Tool::TcpLife | Tool::TcpConnect | Tool::TcpAccept => {
                 let begin = match tool {
                     Tool::TcpLife => {
                         at.saturating_sub(row.scaled(Field::LengthMs, 1e6).unwrap_or(0).max(0))
@@ -217,6 +218,12 @@ impl Emit {
         let sides = format!("{}{}", local.unwrap_or_default(), peer.unwrap_or_default());
         // The numbers of sockets that kernels have are addresses.
         let tcp = |from: &str, to: &str| format!("tcp sock={sock} from={from} to={to}{sides}");
+        if tool == Tool::TcpAccept {
+            say(end, who, format_args!("{}", tcp("close", "syn_recv")), out);
+            let accepted = tcp("syn_recv", "established");
+            say(end, who, format_args!("{accepted}"), out);
+            return;
+        }
         if tool == Tool::TcpConnect {
             say(
                 begin,
@@ -224,12 +231,11 @@ impl Emit {
                 format_args!("{}", tcp("close", "syn_sent")),
                 out,
             );
-            say(
-                end,
-                who,
-                format_args!("{}", tcp("syn_sent", "established")),
-                out,
-            );
+            // tcpconnect tells that it was asked for, and not what became of it.
+            if row.latency().is_some() {
+                let connected = tcp("syn_sent", "established");
+                say(end, who, format_args!("{connected}"), out);
+            }
             return;
         }
         let bytes = |field| row.scaled(field, KIB).unwrap_or(0).max(0);
@@ -440,6 +446,41 @@ fn counters((tool, row): (Tool, &Row<'_>), (at, interval): (Ns, Option<Ns>), out
         at,
         &who,
         format_args!("counters told_by={name}{subject}{interval} values={values}"),
+        out,
+    );
+}
+
+/// What TCP sent again or threw away. Who ran then has nothing to do with it.
+fn fault(tool: Tool, row: &Row<'_>, at: Ns, out: &mut String) -> Result<(), String> {
+    let end = |field| {
+        let (address, port) = row.text(field)?.rsplit_once(':')?;
+        let address = address.trim_matches(['[', ']']).parse().ok()?;
+        Some(std::net::SocketAddr::new(address, port.parse().ok()?))
+    };
+    let local = end(Field::Local).ok_or("no address and port of this side")?;
+    let remote = end(Field::Remote).ok_or("no address and port of the other side")?;
+    let kind = if tool == Tool::TcpDrop {
+        "drop"
+    } else {
+        "retransmit"
+    };
+    let sides = format!("source={local} destination={remote}");
+    say(
+        at,
+        "",
+        format_args!("net_fault kind={kind} protocol=6 {sides}"),
+        out,
+    );
+    Ok(())
+}
+
+/// `21:03:39 Triggered by PID 3297 ("ntpd"), OOM kill of PID 22516 ("perl"), …`
+pub(super) fn oom_kill(text: &str, at: Ns, out: &mut String) {
+    let text = quoted(text);
+    say(
+        at,
+        "",
+        format_args!("marker name=oom_kill text={text}"),
         out,
     );
 }

@@ -16,7 +16,7 @@ mod emit;
 
 use whyslow_model::Ns;
 
-use self::columns::Header;
+use self::columns::{Field, Header, Tool};
 use super::Bad;
 use super::stamp::{self, Clock, Shift, Stamp};
 use super::text;
@@ -34,7 +34,7 @@ pub struct Translated {
     pub bad_count: u64,
     /// Lines that became events.
     pub rows: u64,
-    /// Lines, if their zone or zero was guessed.
+    /// 1 if the zone or the zero of its times was guessed.
     pub zones: u64,
     /// Lines that name a process and not its thread.
     pub no_thread: u64,
@@ -48,10 +48,16 @@ pub struct Translated {
 
 /// Whether these first lines are of such a file.
 pub fn is_log(head: &str) -> bool {
-    let lines = head.lines().filter(|line| !line.trim().is_empty());
-    lines
-        .take(LINES_BEFORE_MAX)
-        .any(|line| Header::read(line).is_some())
+    let mut lines = head
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .take(LINES_BEFORE_MAX);
+    lines.any(|line| Header::read(line).is_some() || is_oom_kill(line))
+}
+
+/// oomkill has no header: each line says it all.
+fn is_oom_kill(line: &str) -> bool {
+    line.contains(" Triggered by PID ") && line.contains(" OOM kill of PID ")
 }
 
 /// Whether they are of a tool that prints how many events took how long, not events.
@@ -71,11 +77,13 @@ pub fn translate(log: &str, written: Option<Ns>, bad_max: usize) -> Translated {
     let mut reader = Reader::new(Shift::default(), 0);
     reader.run(log);
     let shift = reader.clock.shift(written);
+    let is_of_stat = reader.descriptors == (true, false);
     drop(reader);
     let mut reader = Reader::new(shift, bad_max);
+    reader.is_of_stat = is_of_stat;
     reader.run(log);
     let mut done = reader.done;
-    done.zones = if shift.is_guessed { done.rows } else { 0 };
+    done.zones = u64::from(shift.is_guessed && done.rows > 0);
     done
 }
 
@@ -87,6 +95,10 @@ struct Reader {
     /// Of a table under a line with a time (filetop), and the one before.
     above: Option<(Ns, Option<Ns>)>,
     emit: emit::Emit,
+    /// Whether calls gave back the descriptor 0, and others.
+    descriptors: (bool, bool),
+    /// statsnoop of bcc has the header of opensnoop, and zeros for descriptors.
+    is_of_stat: bool,
     done: Translated,
 }
 
@@ -99,6 +111,8 @@ impl Reader {
             header: None,
             above: None,
             emit: emit::Emit::default(),
+            descriptors: (false, false),
+            is_of_stat: false,
             done: Translated {
                 text: format!("{}\n", text::MAGIC),
                 ..Translated::default()
@@ -134,6 +148,9 @@ impl Reader {
             self.header = Some(header);
             return Ok(());
         }
+        if is_oom_kill(line) {
+            return self.oom_kill(line);
+        }
         if let Some((time, _)) = line.split_once(" loadavg:") {
             let time = stamp::time_of_day(time.trim()).ok_or("no time stands before `loadavg:`")?;
             let at = self.at(Stamp::OfDay(time));
@@ -144,14 +161,25 @@ impl Reader {
             self.done.talk += 1;
             return Ok(());
         };
-        if is_talk(line) {
+        // tcpdrop prints the stack behind each line.
+        let is_stack = header.tool == Tool::TcpDrop && line.starts_with(['\t', ' ']);
+        if is_stack || is_talk(line) {
             self.done.talk += 1;
             return Ok(());
         }
         let row = header
             .row(line)
             .ok_or("its fields are not those of the header")?;
-        let tool = header.tool;
+        let tool = match header.tool {
+            Tool::Open if self.is_of_stat => Tool::Stat,
+            tool => tool,
+        };
+        if tool == Tool::Open
+            && let Some(descriptor) = row.int(Field::Fd).filter(|descriptor| *descriptor >= 0)
+        {
+            self.descriptors.0 |= descriptor == 0;
+            self.descriptors.1 |= descriptor > 0;
+        }
         let (at, interval) = match (row.stamp()?, self.above) {
             (Some(stamp), _) => (self.at(stamp), None),
             (None, Some((at, before))) => (at, before.map(|before| at.saturating_sub(before))),
@@ -166,6 +194,16 @@ impl Reader {
         {
             self.done.no_thread += 1;
         }
+        self.done.rows += 1;
+        Ok(())
+    }
+
+    fn oom_kill(&mut self, line: &str) -> Result<(), String> {
+        let (time, what) = line.split_once(' ').unwrap_or_default();
+        let time = stamp::time_of_day(time).ok_or("no time of day stands before it")?;
+        let at = self.at(Stamp::OfDay(time));
+        self.done.tool = "oomkill";
+        emit::oom_kill(what, at, &mut self.done.text);
         self.done.rows += 1;
         Ok(())
     }

@@ -24,7 +24,7 @@ pub(super) fn tool_of(header: &[&str], timed: Timed) -> &'static str {
         || has("%usr") && header.get(5) == Some(&"%irq")
         || has("intr/s")
         || has("NET_RX/s")
-        || header.iter().any(|name| is_number_of_irq(name))
+        || header.iter().any(is_number_of_irq)
     {
         "mpstat"
     } else {

@@ -1,0 +1,268 @@
+//! What other tools told: devices that were busy while their requests took long, and lookups of names
+//! that did.
+//!
+//! A counter of a whole device says that it was slow, never whom it kept waiting nor who asked for it,
+//! so what is found here coincides with what was slow (grade C). A device that is always in use is not
+//! one that is full: those that work on many requests at once have room where iostat says 100 %. So
+//! utilisation counts only together with the time that requests took.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use whyslow_analysis::AnalysisError;
+use whyslow_analysis::read::{Projection, in_order};
+use whyslow_model::row::Row;
+use whyslow_model::tables::{CounterRow, DnsLookupRow};
+use whyslow_model::{Ns, Window};
+use whyslow_store::Tables;
+
+use super::{actor, seconds};
+use crate::report::{Actor, ActorKind, Finding, Thing};
+use crate::say::length;
+
+/// Percent, in hundredths.
+const BUSY_MIN: i64 = 9_000;
+/// Means of requests that took less are those of a healthy disk that turns.
+const AWAIT_MIN: Ns = 20_000_000;
+const LOOKUP_MIN: Ns = 1_000_000_000;
+/// After which resolvers ask again, unless they are told otherwise.
+const RESOLVER_TIMEOUT: Ns = 5_000_000_000;
+const RESOLVER_SLACK: Ns = 300_000_000;
+const DEVICES_MAX: usize = 4096;
+
+pub(super) fn find(
+    tables: &dyn Tables,
+    window: Option<Window>,
+    recording: &str,
+) -> Result<Vec<Finding>, AnalysisError> {
+    let mut found = devices(tables, window, recording)?;
+    found.extend(lookups(tables, window, recording)?);
+    Ok(found)
+}
+
+pub(crate) fn has(tables: &dyn Tables, name: &str) -> bool {
+    let table = tables.info().tables.get(name);
+    table.is_some_and(|table| table.rows > 0)
+}
+
+/// One look at a device.
+#[derive(Debug, Clone, Copy, Default)]
+struct Look {
+    interval: Ns,
+    util: i64,
+    await_ns: Ns,
+}
+
+type Looks = BTreeMap<(String, String), BTreeMap<Ns, Look>>;
+
+fn devices(
+    tables: &dyn Tables,
+    window: Option<Window>,
+    recording: &str,
+) -> Result<Vec<Finding>, AnalysisError> {
+    // Where requests themselves were recorded these say more.
+    if !has(tables, "counter") || has(tables, "block_io") {
+        return Ok(Vec::new());
+    }
+    let mut looks = Looks::new();
+    let mut projection = Projection::new(CounterRow::TABLE);
+    let [ts, value, interval] = ["ts", "value", "interval_ns"].map(|name| projection.need(name));
+    let [name, subject, told_by] = ["name", "subject", "told_by"].map(|name| projection.need(name));
+    in_order(tables, &projection.scan(window), |batch| {
+        let (ts, value, interval) = (ts.ints(batch)?, value.ints(batch)?, interval.ints(batch)?);
+        let (name, subject) = (name.texts(batch)?, subject.texts(batch)?);
+        let told_by = told_by.texts(batch)?;
+        for row in 0..batch.num_rows() as u32 {
+            let (Some(subject), Some(tool), Some(name)) =
+                (subject.get(row), told_by.get(row), name.get(row))
+            else {
+                continue;
+            };
+            if !matches!(name, "%util" | "await" | "r_await" | "w_await" | "f_await") {
+                continue;
+            }
+            let key = (subject.to_owned(), tool.to_owned());
+            if looks.len() >= DEVICES_MAX && !looks.contains_key(&key) {
+                continue;
+            }
+            let of_device = looks.entry(key).or_default();
+            let look = of_device.entry(ts.at(row)).or_default();
+            look.interval = interval.get(row).unwrap_or(0);
+            if name == "%util" {
+                look.util = value.at(row);
+            } else {
+                look.await_ns = look.await_ns.max(value.at(row));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let mut found: Vec<Finding> = looks
+        .iter()
+        .filter_map(|(key, looks)| busy(key, looks, recording))
+        .collect();
+    let longest = |finding: &Finding| finding.numbers.first().map_or(0.0, |(_, value)| *value);
+    found.sort_by(|one, other| longest(other).total_cmp(&longest(one)));
+    Ok(found)
+}
+
+fn busy(
+    (device, tool): &(String, String),
+    looks: &BTreeMap<Ns, Look>,
+    recording: &str,
+) -> Option<Finding> {
+    let is_busy = |look: &Look| look.util >= BUSY_MIN && look.await_ns >= AWAIT_MIN;
+    let busy: Vec<(Ns, Look)> = looks
+        .iter()
+        .filter(|(_, look)| is_busy(look))
+        .map(|(ts, look)| (*ts, *look))
+        .collect();
+    let (first, last) = (busy.first()?, busy.last()?);
+    let time = |looks: &mut dyn Iterator<Item = Look>| -> Ns {
+        looks.fold(0, |sum, look| sum.saturating_add(look.interval))
+    };
+    let of_busy = time(&mut busy.iter().map(|(_, look)| *look));
+    let of_all = time(&mut looks.values().copied());
+    let worst = busy.iter().map(|(_, look)| look.await_ns).max()?;
+    let most = busy.iter().map(|(_, look)| look.util).max()?;
+    let says = format!(
+        "{device} was in use for {} of {} at {:.0} % or more, at most {:.1} %, and its requests took {} in the mean of the worst interval; what was slow meanwhile coincided with that",
+        length(of_busy),
+        length(of_all),
+        BUSY_MIN as f64 / 100.0,
+        most as f64 / 100.0,
+        length(worst),
+    );
+    Some(Finding {
+        kind: "device_busy".into(),
+        culprit: Actor {
+            kind: ActorKind::Device,
+            name: device.clone(),
+            pid: None,
+            tid: None,
+        },
+        object: Some(Thing {
+            kind: "device".into(),
+            name: device.clone(),
+        }),
+        begin_ns: first.0.saturating_sub(first.1.interval),
+        end_ns: last.0,
+        says,
+        numbers: vec![
+            ("busy_seconds".into(), seconds(of_busy)),
+            ("seconds".into(), seconds(of_all)),
+            ("await_ns_max".into(), worst as f64),
+            ("util_percent_max".into(), most as f64 / 100.0),
+        ],
+        evidence: vec![format!(
+            "grade C: counters of {tool}, of the whole device: who asked for it and who waited is not in them"
+        )],
+        shown_by: Some(format!(
+            "whyslow counters {recording} --name %util,await,r_await,w_await,aqu-sz"
+        )),
+        suggestions: vec![
+            "record who asks for it and who waits: whyslow record --what sched,syscalls,block"
+                .into(),
+        ],
+    })
+}
+
+/// Lookups of one program.
+#[derive(Debug, Default)]
+struct Lookups {
+    pid: Option<i32>,
+    count: u64,
+    time: Ns,
+    first: Ns,
+    last: Ns,
+    longest: (Ns, String),
+    /// How many took a multiple of what a resolver waits.
+    timeouts: u64,
+}
+
+fn lookups(
+    tables: &dyn Tables,
+    window: Option<Window>,
+    recording: &str,
+) -> Result<Vec<Finding>, AnalysisError> {
+    // Where calls or states of threads were recorded their stories have the lookups.
+    if !has(tables, "dns_lookup") || has(tables, "syscall") || has(tables, "thread_state") {
+        return Ok(Vec::new());
+    }
+    let mut programs: BTreeMap<String, Lookups> = BTreeMap::new();
+    let mut projection = Projection::new(DnsLookupRow::TABLE);
+    let [ts, dur, pid] = ["ts", "dur", "pid"].map(|name| projection.need(name));
+    let [host, comm] = ["host", "comm"].map(|name| projection.need(name));
+    in_order(tables, &projection.scan(window), |batch| {
+        let (ts, dur, pid) = (ts.ints(batch)?, dur.ints(batch)?, pid.ints(batch)?);
+        let (host, comm) = (host.texts(batch)?, comm.texts(batch)?);
+        for row in 0..batch.num_rows() as u32 {
+            let Some(dur) = dur.get(row).filter(|dur| *dur >= LOOKUP_MIN) else {
+                continue;
+            };
+            let begin = ts.at(row);
+            let program = comm.get(row).unwrap_or("an unknown program").to_owned();
+            let of = programs.entry(program).or_default();
+            if of.count == 0 {
+                of.pid = pid.get(row).and_then(|pid| i32::try_from(pid).ok());
+                of.first = begin;
+            }
+            of.count += 1;
+            of.time = of.time.saturating_add(dur);
+            of.last = of.last.max(begin.saturating_add(dur));
+            let beyond = dur.rem_euclid(RESOLVER_TIMEOUT);
+            of.timeouts += u64::from(dur >= RESOLVER_TIMEOUT && beyond <= RESOLVER_SLACK);
+            if dur > of.longest.0 {
+                of.longest = (dur, host.get(row).unwrap_or("an unknown name").to_owned());
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let mut found: Vec<(Ns, Finding)> = programs
+        .into_iter()
+        .map(|(program, lookups)| (lookups.time, slow(&program, &lookups, recording)))
+        .collect();
+    found.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+    Ok(found.into_iter().map(|(_, finding)| finding).collect())
+}
+
+fn slow(program: &str, lookups: &Lookups, recording: &str) -> Finding {
+    let (longest, host) = &lookups.longest;
+    let hint = if lookups.timeouts > 0 {
+        format!(
+            "; {} of them took a multiple of 5 s, after which a resolver asks again: a hint, no proof",
+            lookups.timeouts
+        )
+    } else {
+        String::new()
+    };
+    let says = format!(
+        "{program} waited {} for {} lookups of names of a second or more, the longest {} for `{host}`{hint}",
+        length(lookups.time),
+        lookups.count,
+        length(*longest),
+    );
+    Finding {
+        kind: "slow_lookup".into(),
+        culprit: actor(program, lookups.pid, None),
+        object: Some(Thing {
+            kind: "host".into(),
+            name: host.clone(),
+        }),
+        begin_ns: lookups.first,
+        end_ns: lookups.last,
+        says,
+        numbers: vec![
+            ("lookups".into(), lookups.count as f64),
+            ("seconds".into(), seconds(lookups.time)),
+            ("longest_ns".into(), *longest as f64),
+            ("timeouts".into(), lookups.timeouts as f64),
+        ],
+        evidence: vec![
+            "that it waited is measured; why, and which server did not answer, no packet tells: grade C".into(),
+        ],
+        shown_by: Some(format!("whyslow dns log {recording}")),
+        suggestions: vec![
+            "record the packets, too: whyslow record --what sched,syscalls,net,dns".into(),
+        ],
+    }
+}

@@ -1,0 +1,23 @@
+//! What sysstat, vmstat and top print: any text becomes lines of the text format that are all read again.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use whyslow_ingest::importers::sysstat::Form;
+use whyslow_ingest::importers::{sysstat, text};
+
+fuzz_target!(|bytes: &[u8]| {
+    let report = String::from_utf8_lossy(bytes);
+    let _ = sysstat::form_of(&report);
+    for form in [Form::Table, Form::Top, Form::Csv, Form::Json] {
+        let done = sysstat::translate(form, &report, Some(1_700_000_000_000_000_000), 4);
+        assert!(done.bad.len() <= 4);
+        let mut line = text::Line::default();
+        for written in done.text.lines() {
+            let mut room = text::Room::default();
+            if written.len() <= text::LINE_BYTES_MAX {
+                let read = text::parse(written, &mut line, &mut room);
+                assert!(read.is_ok(), "{written}: {:?}", read.err());
+            }
+        }
+    }
+});

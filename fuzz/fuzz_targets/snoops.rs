@@ -1,0 +1,21 @@
+//! What tools of bcc, libbpf-tools and bpftrace print: any text becomes lines of the text format that
+//! are all read again.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use whyslow_ingest::importers::{snoops, text};
+
+fuzz_target!(|bytes: &[u8]| {
+    let log = String::from_utf8_lossy(bytes);
+    let _ = (snoops::is_log(&log), snoops::is_histogram(&log));
+    let done = snoops::translate(&log, Some(1_700_000_000_000_000_000), 4);
+    assert!(done.bad_count <= log.lines().count() as u64);
+    let mut line = text::Line::default();
+    for written in done.text.lines() {
+        let mut room = text::Room::default();
+        if written.len() <= text::LINE_BYTES_MAX {
+            let read = text::parse(written, &mut line, &mut room);
+            assert!(read.is_ok(), "{written}: {:?}", read.err());
+        }
+    }
+});
