@@ -65,7 +65,7 @@ impl Chain {
             chain.hops.push(waited(seen, at, recording));
             let Some(holder) = &at.holder else {
                 chain.caveats.push(format!(
-                    "who held {} is not known: nobody was seen in its code",
+                    "who held {} is not known: nobody was seen in its code, or not for long enough",
                     lock_name(at)
                 ));
                 break;
