@@ -1,5 +1,6 @@
-"""Does a known number of things that tools watch, and writes down what and when (seconds since 1970)."""
+"""Does a known number of things that tools watch, and writes down which and when."""
 
+import contextlib
 import json
 import os
 import socket
@@ -37,14 +38,12 @@ def main(folder: str) -> None:
         told("program", f"/bin/sleep 0.{number + 1}", begin, pid=pid)
     for number in range(LOOKUPS):
         begin, name = time.time(), ["localhost", "ip6-localhost", "no-such-host.invalid"][number]
-        try:
+        with contextlib.suppress(OSError):
             socket.getaddrinfo(name, 80)
-        except OSError:
-            pass
         told("lookup", name, begin)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        for number in range(CONNECTIONS):
+        for _ in range(CONNECTIONS):
             begin = time.time()
             with socket.create_connection(("127.0.0.1", port)) as client:
                 peer, _ = server.accept()

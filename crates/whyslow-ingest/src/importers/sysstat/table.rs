@@ -83,9 +83,7 @@ impl ReadLine for Tables {
             return self.header(&words[1..], Timed::Above, None);
         }
         let is_device = |word: &&str| matches!(*word, "Device" | "Device:");
-        if words.first().is_some_and(is_device)
-            || words.last().is_some_and(is_device)
-        {
+        if words.first().is_some_and(is_device) || words.last().is_some_and(is_device) {
             return self.header(&words, Timed::Above, None);
         }
         if let Some((stamp, taken)) = stamp::stamp(&words, teller.written) {
