@@ -133,31 +133,13 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
         return Ok(SourceKind::Blktrace);
     }
     let text = String::from_utf8_lossy(&head);
-    if strace::is_log(&text) {
-        return Ok(SourceKind::Strace);
-    }
-    if jstack::is_dump(&text) {
-        return Ok(SourceKind::Jstack);
-    }
-    if blkparse::is_log(&text) {
-        return Ok(SourceKind::Blkparse);
-    }
-    if pyspy::is_dump(&text) {
-        return Ok(SourceKind::PySpy);
-    }
-    if ftrace::is_trace(&text) {
-        return Ok(SourceKind::Ftrace);
-    }
-    if let Some(form) = sysstat::form_of(&text) {
-        return Ok(SourceKind::Report(form));
-    }
-    if snoops::is_log(&text) {
-        return Ok(SourceKind::Snoop);
+    if let Some(kind) = printed(&text) {
+        return Ok(kind);
     }
     if snoops::is_histogram(&text) {
         return Err(unsupported(
-            "a histogram of latencies, which tells of no event when it was; biosnoop, runqslower \
-             and `whyslow record` do"
+            "a histogram of latencies, which tells of no event when it was (biosnoop, runqslower \
+             and `whyslow record` do)"
                 .to_owned(),
         ));
     }
@@ -168,6 +150,25 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
         return Ok(SourceKind::Ctf);
     }
     Err(unsupported(describe(&head)))
+}
+
+/// What a tool printed for people.
+fn printed(text: &str) -> Option<SourceKind> {
+    if strace::is_log(text) {
+        Some(SourceKind::Strace)
+    } else if jstack::is_dump(text) {
+        Some(SourceKind::Jstack)
+    } else if blkparse::is_log(text) {
+        Some(SourceKind::Blkparse)
+    } else if pyspy::is_dump(text) {
+        Some(SourceKind::PySpy)
+    } else if ftrace::is_trace(text) {
+        Some(SourceKind::Ftrace)
+    } else if let Some(form) = sysstat::form_of(text) {
+        Some(SourceKind::Report(form))
+    } else {
+        snoops::is_log(text).then_some(SourceKind::Snoop)
+    }
 }
 
 fn detect_folder(path: &Path) -> Result<SourceKind, DetectError> {

@@ -18,10 +18,12 @@ pub use tcp::{Endpoint, TcpChange, TcpState};
 pub use work::{ItemPhase, Work, WorkItem, WorkKind, WorkPhase};
 
 mod context;
+mod fault;
 mod fill;
 mod host;
 
 pub use context::{Context, Interrupt};
+pub use fault::NetFaultKind;
 pub use fill::{CacheFill, FillCause, FilledPages};
 pub use host::{
     ProcessAbout, StateCounters, StateDevice, StateMount, StateResolverFile, ToldCounters,
@@ -227,27 +229,6 @@ pub enum NetKind {
     Receive,
     Queue,
     Transmit,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NetFaultKind {
-    /// A segment was not acknowledged in time.
-    Retransmit,
-    /// The answer to a connection request was not.
-    RetransmitSynack,
-    Drop,
-}
-
-impl NetFaultKind {
-    pub const ALL: [Self; 3] = [Self::Retransmit, Self::RetransmitSynack, Self::Drop];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Retransmit => "retransmit",
-            Self::RetransmitSynack => "retransmit_synack",
-            Self::Drop => "drop",
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

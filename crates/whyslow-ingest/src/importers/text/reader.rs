@@ -1,16 +1,17 @@
 //! From a line to what it says.
 
+mod told;
+
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::str::FromStr;
 
 use whyslow_model::counter::ToldValues;
 use whyslow_model::event::{
-    BlockRange, Body, Context, Endpoint, Event, Frame, Interrupt, IrqKind, ItemPhase, Loss,
-    LossKind, MemoryKind, NetAddress, NetFaultKind, NetHeaders, NetKind, PrevState, ProcessAbout,
-    ReclaimKind, SocketAddress, StateProcess, SyscallArgs, TcpChange, TcpState, ToldCounters,
-    WakeupKind, Work, WorkItem, WorkKind, WorkPhase,
+    BlockRange, Body, Context, Event, Frame, Interrupt, IrqKind, ItemPhase, Loss, LossKind,
+    MemoryKind, NetAddress, NetFaultKind, NetKind, PrevState, ProcessAbout, ReclaimKind,
+    SocketAddress, StateProcess, SyscallArgs, ToldCounters, WakeupKind, Work, WorkItem, WorkKind,
+    WorkPhase,
 };
-use whyslow_model::lookup::{Function, Outcome};
 
 use super::line::{self, Line};
 use crate::importers::rwbs;
@@ -462,57 +463,6 @@ impl<'a> Fields<'a> {
             function: self.line.bytes("function"),
             workqueue: self.name("workqueue"),
             is_worker: self.optional("is_worker")?.unwrap_or(false),
-        })
-    }
-
-    fn lookup(&self) -> Read<Body<'a>> {
-        let function = self.special_required("function", Function::by_name)?;
-        let address = self.special("address", endpoint)?;
-        Ok(Body::LookupEnd {
-            begun: self.special_required("since", line::time_of)?,
-            function,
-            host: self.optional("host")?,
-            service: self.optional("service")?,
-            outcome: Outcome::of(function, self.optional("code")?),
-            address: address.map(|(address, _)| address),
-        })
-    }
-
-    fn tcp(&self) -> Read<TcpChange> {
-        let state = |text: &str| TcpState::ALL.into_iter().find(|state| state.name() == text);
-        let side = |key: &str| -> Read<Option<Endpoint>> {
-            let side = self.special(key, endpoint)?;
-            Ok(side.map(|(address, port)| Endpoint { address, port }))
-        };
-        Ok(TcpChange {
-            sock: self.required("sock")?,
-            from: self.special_required("from", state)?,
-            to: self.special_required("to", state)?,
-            local: side("local")?,
-            peer: side("peer")?,
-            acked: self.optional("acked")?,
-            received: self.optional("received")?,
-            retransmits: self.optional("retransmits")?,
-            rtt_us: self.optional("rtt_us")?,
-            error: self.optional("error")?.unwrap_or(0),
-        })
-    }
-
-    fn net_headers(&self) -> Read<Option<NetHeaders>> {
-        let source = self.special("source", endpoint)?;
-        let destination = self.special("destination", endpoint)?;
-        Ok(match (self.optional("protocol")?, source, destination) {
-            (Some(protocol), Some((source, source_port)), Some((destination, port))) => {
-                Some(NetHeaders {
-                    protocol,
-                    source,
-                    destination,
-                    source_port,
-                    destination_port: port,
-                    tcp_seq: self.optional("tcp_seq")?,
-                })
-            }
-            _ => None,
         })
     }
 
