@@ -19,8 +19,8 @@ const TIDS_MAX = 400;
 
 /** Threads that something besides the chart means, by the names that a dump has for them. */
 export const meant = signal<ReadonlySet<string>>(new Set());
-/** Numbers of the threads that the pattern leaves; null where there is none, or they are too many. */
-export const chosenTids = signal<string | null>(null);
+/** What questions have to be asked with for the threads that the pattern leaves. */
+export const chosenThreads = signal<Parameters>({});
 /** Where the cursor of the chart was last. */
 export const lastMoment = signal<number | null>(null);
 
@@ -264,8 +264,10 @@ export function patternOf(text: string): RegExp | null | "wrong" {
     }
 }
 
-/** Tids of lanes for questions; null where all are meant or they are too many to name. */
-export function tidsOf(lanes: readonly Lane[], all: number): string | null {
-    if (lanes.length === all || lanes.length > TIDS_MAX) return null;
-    return lanes.flatMap((lane) => (lane.tid === null ? [] : [String(lane.tid)])).join(",") || null;
+/** Questions about the lanes that a pattern leaves, of so many: by number, or by the pattern where no number will do. */
+export function askedOf(lanes: readonly Lane[], all: number, pattern: RegExp): Parameters {
+    if (lanes.length === all) return {};
+    const tids = lanes.flatMap((lane) => (lane.tid === null ? [] : [String(lane.tid)]));
+    if (tids.length === 0 || tids.length < lanes.length || tids.length > TIDS_MAX) return { threads: `(?i)${pattern.source}` };
+    return { tid: tids.join(",") };
 }

@@ -211,6 +211,59 @@ fn a_chain_of_holders_leads_to_the_one_that_no_signal_reached_and_who_was_silent
     assert_eq!(own, ["t5"]);
 }
 
+/// Names, mechanisms and milliseconds of those that the first story blames.
+fn blamed(report: &Report) -> Vec<(&str, &str, i64)> {
+    let parts = report.stories[0].parts.iter();
+    let blamed = parts.map(|part| {
+        let (name, root) = (part.culprit.name.as_str(), part.root.as_str());
+        (name, root, part.dur_ns / MS)
+    });
+    blamed.collect()
+}
+
+#[test]
+fn each_of_a_chain_answers_for_its_own_part_of_the_wait() {
+    let mut made = Made::default();
+    made.wait(1, (100, 1_100), "a.Log", Some((2, 1_000, "high", "a.b")));
+    made.wait(2, (100, 700), "a.Index", Some((3, 600, "high", "c.d")));
+    let report = made.explained(Question::default());
+    assert_eq!(
+        blamed(&report),
+        [("t3", "lock_program", 600), ("t2", "lock_program", 400)]
+    );
+
+    // The holder of the inner lock waited where no signal reached it, for nearly all of that.
+    made.rows.lock_wait[1].holder_gap_id = Some(0);
+    made.gap(3, (100, 650), "pread64", None);
+    let report = made.explained(Question::default());
+    assert_eq!(
+        blamed(&report),
+        [
+            ("t3", "unseen_wait", 550),
+            ("t3", "lock_program", 50),
+            ("t2", "lock_program", 400),
+        ]
+    );
+}
+
+#[test]
+fn what_a_holder_did_for_a_moment_is_not_why_it_held_the_lock() {
+    let mut made = Made::default();
+    made.wait(1, (100, 1_100), "a.Log", Some((2, 1_000, "high", "a.b")));
+    made.rows.lock_wait[0].holder_gap_id = Some(0);
+    made.gap(2, (500, 560), "read", None);
+    let report = made.explained(Question::default());
+    assert_eq!(blamed(&report), [("t2", "lock_program", 1_000)]);
+
+    // It waited for another lock for most of the time.
+    made.wait(2, (150, 1_100), "a.Index", Some((3, 950, "high", "c.d")));
+    let report = made.explained(Question::default());
+    assert_eq!(
+        blamed(&report),
+        [("t3", "lock_program", 950), ("t2", "lock_program", 50)]
+    );
+}
+
 #[test]
 fn who_looked_from_outside_proves_a_time_without_samples_or_refutes_it() {
     let told = |state: &str, until: i64| {

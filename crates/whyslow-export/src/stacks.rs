@@ -1,8 +1,10 @@
 //! Stacks with the time they stand for: the source of every profile that is exported.
 
 mod frames;
+mod gaps;
 mod lives;
 mod stops;
+mod told_twice;
 
 use std::ops::ControlFlow;
 
@@ -19,7 +21,10 @@ use crate::ExportError;
 pub use frames::{Callsites, Frame, FrameKind};
 pub use lives::Lives;
 use lives::LivesOf;
-use stops::Stops;
+use told_twice::ToldTwice;
+
+/// Sampler of what the recorder saw of threads, looking at them from outside.
+const RECORDER: &str = "recorder";
 
 /// What stacks are wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -110,14 +115,6 @@ fn interval(tables: &dyn Tables) -> Option<Ns> {
         .and_then(|row| symbols.get(row.value).parse().ok())
 }
 
-/// Whether what the recorder saw of all threads is told by others, too: by a profile of them, or by
-/// every wait of theirs.
-fn is_told_twice(tables: &dyn Tables, weight: Weight) -> bool {
-    let has_waits = tables.info().tables.get("thread_state");
-    let has_waits = has_waits.is_some_and(|table| table.rows > 0);
-    interval(tables).is_some() || weight == Weight::OffCpu && has_waits
-}
-
 /// Whether samples have no times, as in collapsed stacks: then only their number can be told.
 fn without_times(tables: &dyn Tables) -> bool {
     let mut symbols = Symbols::new();
@@ -198,7 +195,7 @@ pub fn each_sample(
     question: &StackQuestion,
     each: &mut dyn FnMut(&Sample<'_>),
 ) -> Result<About, ExportError> {
-    let counting = Counting::of(tables, question);
+    let counting = Counting::of(tables, question)?;
     let (stops, gaps) = counting.stops_and_gaps(tables)?;
     let mut lives = LivesOf::new(question);
     let mut each = |sample: &Sample<'_>| {
@@ -229,7 +226,7 @@ pub(crate) fn each_sum(
     question: &StackQuestion,
     each: &mut dyn FnMut(&Sample<'_>, i64),
 ) -> Result<About, ExportError> {
-    let counting = Counting::of(tables, question);
+    let counting = Counting::of(tables, question)?;
     let (stops, gaps) = counting.stops_and_gaps(tables)?;
     if !stops.is_empty() {
         return each_sample(tables, question, &mut |sample| each(sample, 1));
@@ -295,53 +292,12 @@ const COLUMNS: [&str; 10] = [
     "kind",
     "credits",
 ];
-const GAP_COLUMNS: [&str; 7] = [
-    "ts_ns",
-    "dur_ns",
-    "comm",
-    "pid",
-    "tid",
-    "callsite_id",
-    "class",
-];
-
-/// Time without samples.
-struct GapSample {
-    begin: Ns,
-    dur: Ns,
-    comm: Option<String>,
-    pid: Option<i64>,
-    tid: Option<i64>,
-    callsite: Option<i64>,
-    mark: Mark,
-}
-
-impl GapSample {
-    fn end(&self) -> Ns {
-        self.begin.saturating_add(self.dur)
-    }
-
-    fn sample(&self) -> Sample<'_> {
-        Sample {
-            begin: self.begin,
-            dur: self.dur,
-            comm: self.comm.as_deref(),
-            pid: self.pid,
-            tid: self.tid,
-            state: None,
-            callsite: self.callsite,
-            mark: Some(self.mark),
-        }
-    }
-}
-
 /// What of a row counts.
 struct Counting<'q> {
     question: &'q StackQuestion,
     window: Window,
     interval: Ns,
-    /// Others tell of the same time, and would count twice.
-    skips_own: bool,
+    told_twice: ToldTwice,
 }
 
 /// How long a sample counts.
@@ -349,6 +305,8 @@ struct Counting<'q> {
 pub(crate) enum Rule {
     /// As long as it stands for.
     Time,
+    /// The same, unless others tell of that thread.
+    Own,
     /// As many intervals as samples it is.
     Number,
     /// The same if it stands for no time.
@@ -359,10 +317,7 @@ impl Counts for Counting<'_> {
     type Rule = Rule;
 
     fn rule(&self, kind: &str, state: Option<&str>, sampler: Option<&str>) -> Option<Rule> {
-        let is_own = sampler == Some("recorder");
-        if is_own && self.skips_own {
-            return None;
-        }
+        let is_own = sampler == Some(RECORDER);
         let states = &self.question.states;
         if !states.is_empty() && !state.is_some_and(|state| states.iter().any(|of| of == state)) {
             return None;
@@ -371,7 +326,7 @@ impl Counts for Counting<'_> {
             // A sampler's word for who runs: not away from a CPU, as far as it can tell.
             Weight::OffCpu if kind == "wall" && state == Some("running") => None,
             // The recorder's own looks tell their length.
-            Weight::Samples if is_own => Some(Rule::Time),
+            _ if is_own => Some(Rule::Own),
             Weight::Samples if kind == "sample" => Some(Rule::NumberWithoutTime),
             Weight::Samples => Some(Rule::Number),
             Weight::OffCpu | Weight::Time => Some(Rule::Time),
@@ -379,45 +334,42 @@ impl Counts for Counting<'_> {
     }
 
     #[inline]
-    fn time(&self, rule: Rule, (ts, length, credits): (Ns, Ns, Option<i64>)) -> Ns {
+    fn time(
+        &self,
+        rule: Rule,
+        tid: Option<i64>,
+        (ts, length, credits): (Ns, Ns, Option<i64>),
+    ) -> Option<Ns> {
         let (_, dur) = self.inside(ts, length);
         let is_number = match rule {
-            Rule::Time => false,
+            Rule::Own if self.told_twice.has(tid) => return None,
+            Rule::Time | Rule::Own => false,
             Rule::Number => true,
             Rule::NumberWithoutTime => length == 0,
         };
         if !is_number {
-            return dur;
+            return Some(dur);
         }
         // Where the window cuts it, as much of its samples as of its time.
         // Without an interval there is no time to tell, but how many there were.
         let counted = self.interval.max(1).saturating_mul(credits.unwrap_or(1));
-        match length {
+        Some(match length {
             0 => counted,
             _ => (counted as f64 * dur as f64 / length as f64) as Ns,
-        }
+        })
     }
 }
 
 impl<'q> Counting<'q> {
-    fn of(tables: &dyn Tables, question: &'q StackQuestion) -> Self {
+    fn of(tables: &dyn Tables, question: &'q StackQuestion) -> Result<Self, ExportError> {
         // The first sample of a thread stands for a time before it.
         let whole = Window::new(Ns::MIN, Ns::MAX);
-        Self {
+        Ok(Self {
             question,
             window: question.window.unwrap_or(whole),
             interval: interval(tables).unwrap_or(0),
-            skips_own: is_told_twice(tables, question.weight),
-        }
-    }
-
-    /// When all threads were stopped, and times without samples of single ones.
-    fn stops_and_gaps(&self, tables: &dyn Tables) -> Result<(Stops, Vec<GapSample>), ExportError> {
-        let (stops, gaps): (Vec<_>, Vec<_>) = self
-            .gaps(tables)?
-            .into_iter()
-            .partition(|gap| gap.mark == Mark::Stopped);
-        Ok((Stops::of(&stops), gaps))
+            told_twice: ToldTwice::of(tables, question.weight)?,
+        })
     }
 
     fn asked(&self, kind: Kind, ops: &[&str]) -> Question {
@@ -444,55 +396,17 @@ impl<'q> Counting<'q> {
         let rule = self.rule(kind, state, row.text("sampler"))?;
         let (ts, length) = (row.int("ts_ns")?, row.int("dur_ns").unwrap_or(0));
         let (begin, _) = self.inside(ts, length);
-        let dur = self.time(rule, (ts, length, row.int("credits")));
+        let tid = row.int("tid");
+        let dur = self.time(rule, tid, (ts, length, row.int("credits")))?;
         Some(Sample {
             begin,
             dur,
             comm: row.text("comm"),
             pid: row.int("pid"),
-            tid: row.int("tid"),
+            tid,
             state,
             callsite: row.int("callsite_id"),
             mark: None,
-        })
-    }
-
-    /// Those that count, in order of begin.
-    fn gaps(&self, tables: &dyn Tables) -> Result<Vec<GapSample>, ExportError> {
-        let mut gaps = Vec::new();
-        let has_gaps = tables.info().tables.get("sample_gap");
-        let has_gaps = has_gaps.is_some_and(|table| table.rows > 0);
-        let question = self.question;
-        if !has_gaps || question.weight == Weight::Samples || !question.states.is_empty() {
-            return Ok(gaps);
-        }
-        let asked = self.asked(Kind::Gaps, &[]);
-        each_row(tables, &asked, &GAP_COLUMNS, &mut |row| {
-            gaps.extend(self.gap(row));
-            ControlFlow::Continue(())
-        })?;
-        gaps.sort_by_key(|gap| gap.begin);
-        Ok(gaps)
-    }
-
-    fn gap(&self, row: &LogRow<'_>) -> Option<GapSample> {
-        let mark = match row.text("class").unwrap_or_default() {
-            "kernel_wait" | "page_fault" => Mark::Blocked,
-            "process_stopped" => Mark::Stopped,
-            _ => Mark::NotSampled,
-        };
-        if self.question.weight == Weight::OffCpu && mark != Mark::Blocked {
-            return None;
-        }
-        let (begin, dur) = self.inside(row.int("ts_ns")?, row.int("dur_ns").unwrap_or(0));
-        Some(GapSample {
-            begin,
-            dur,
-            comm: row.text("comm").map(str::to_owned),
-            pid: row.int("pid"),
-            tid: row.int("tid"),
-            callsite: row.int("callsite_id"),
-            mark,
         })
     }
 }

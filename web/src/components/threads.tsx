@@ -7,7 +7,8 @@ import { marks } from "../marks";
 import { common, go, setOption, view } from "../state";
 import { theme } from "../theme";
 import {
-    chosenTids,
+    askedOf,
+    chosenThreads,
     cursorMoment,
     followed,
     hasRows,
@@ -21,7 +22,6 @@ import {
     shownMoment,
     showMoment,
     type Threads,
-    tidsOf,
     useSilences,
     useThreads,
     useWaits,
@@ -69,9 +69,9 @@ function Chart({ threads }: { readonly threads: Threads }) {
     const arrows = useArrows(hasRows("thread_state") && !isLinked ? "states" : "samples", threads.lanes);
     const chosen = useMemo(() => new Set(lanes.filter((lane) => meant.value.has(nameOf(lane))).map((lane) => lane.lane)), [lanes, meant.value]);
     useEffect(() => {
-        chosenTids.value = pattern instanceof RegExp ? tidsOf(lanes, threads.lanes.length) : null;
+        chosenThreads.value = pattern instanceof RegExp ? askedOf(lanes, threads.lanes.length, pattern) : {};
         return () => {
-            chosenTids.value = null;
+            chosenThreads.value = {};
         };
     }, [lanes, options["threads"]]);
     const active = lanes.find((one) => keyOf(one) === options["at"])?.lane ?? null;

@@ -10,7 +10,7 @@ import { ThreadLanes } from "../components/threads";
 import { Tabs } from "../components/tabs";
 import { common, setOption, view } from "../state";
 import { pageInfo, type PageInfo, type Tab, tabOf } from "../tabs";
-import { chosenTids } from "../threads";
+import { chosenThreads } from "../threads";
 import type { Answer } from "../types";
 
 /** A page about one kind: lanes over time, and its questions as tabs. */
@@ -47,7 +47,7 @@ function DeviceMaps({ parameters }: { parameters: Parameters }) {
 
 /** Threads that the pattern on the page leaves. */
 function whose(page: PageInfo): Parameters {
-    return page.id === "threads" && chosenTids.value ? { tid: chosenTids.value } : {};
+    return page.id === "threads" ? chosenThreads.value : {};
 }
 
 /** Another device beside, where one is chosen for it. */

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { fromHex, type Palette } from "../../src/charts/colour";
 import { type Lane, lanesOfRows, poolOf, rowsOf } from "../../src/charts/rows";
 import { INFERRED, isFree, sampleColour, sampleValue, UNINTERRUPTIBLE, UNSEEN } from "../../src/charts/sample_paint";
-import { followed, linksOf, nextMoment, patternOf, type Silence, tidsOf, together, type Wait } from "../../src/threads";
+import { askedOf, followed, linksOf, nextMoment, patternOf, type Silence, together, type Wait } from "../../src/threads";
 import { offsetText, parseOffset } from "../../src/times";
 
 const lane = (id: number, name: string, pid: number | null = 1): Lane => ({ lane: id, name, tid: 100 + id, pid, process: null });
@@ -66,8 +66,16 @@ test("patterns name threads, and wrong ones are told", () => {
     assert.equal(patternOf(""), null);
     assert.equal(patternOf("("), "wrong");
     assert.ok((patternOf("HANDLER-[0-9]$") as RegExp).test("handler-1"));
-    assert.equal(tidsOf([waiter, holder], 3), "101,102");
-    assert.equal(tidsOf([waiter, holder], 2), null, "all of them are no filter");
+});
+
+test("questions are about the threads that the pattern leaves, however many they are", () => {
+    const pattern = /handler/i;
+    assert.deepEqual(askedOf([waiter, holder], 3, pattern), { tid: "101,102" });
+    assert.deepEqual(askedOf([waiter, holder], 2, pattern), {}, "all of them are no filter");
+    assert.deepEqual(askedOf([], 3, pattern), { threads: "(?i)handler" }, "none is not all");
+    const many = Array.from({ length: 650 }, (_, number) => ({ ...waiter, tid: number + 1 }));
+    assert.deepEqual(askedOf(many, 700, pattern), { threads: "(?i)handler" });
+    assert.deepEqual(askedOf([{ ...waiter, tid: null }], 3, pattern), { threads: "(?i)handler" });
 });
 
 test("moments have one spelling", () => {

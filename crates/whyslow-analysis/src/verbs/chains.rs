@@ -4,6 +4,7 @@
 //! is told as that, with its holds, longest first: nobody alone is to blame.
 
 mod convoys;
+mod span;
 
 use std::ops::ControlFlow;
 
@@ -16,6 +17,7 @@ use crate::context::Context;
 use crate::fold::in_order;
 use crate::kinds::LOCKS;
 use crate::query::Filter;
+use span::Spans;
 
 const CHAINS: usize = 10;
 /// So many waits with a known holder are looked at, the longest.
@@ -39,6 +41,8 @@ struct Wait {
     kind: String,
     /// Class or address, as far as one is known.
     lock: String,
+    /// What tells it from other locks of its kind and class: its address, or else whose code takes it.
+    which: String,
     function: Option<String>,
     holder: i64,
     holder_name: String,
@@ -72,14 +76,7 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
         waits.truncate(WAITS_MAX);
     }
     waits.sort_by_key(|wait| (wait.ts, wait.id));
-    let mut by_thread: FxHashMap<i64, Vec<usize>> = FxHashMap::default();
-    for (at, wait) in waits.iter().enumerate() {
-        by_thread.entry(wait.utid).or_default().push(at);
-    }
-    let finding = Finding {
-        waits: &waits,
-        by_thread,
-    };
+    let finding = Finding::of(&waits);
     let mut chains = finding.chains();
     let found = chains.len();
     chains.truncate(context.limit(CHAINS));
@@ -137,12 +134,33 @@ enum End {
     Turns,
 }
 
+/// Kind, lock and holder.
+type Held<'w> = (&'w str, &'w str, i64);
+
 struct Finding<'w> {
     waits: &'w [Wait],
-    by_thread: FxHashMap<i64, Vec<usize>>,
+    by_thread: FxHashMap<i64, Spans>,
+    by_holder: FxHashMap<Held<'w>, Spans>,
 }
 
-impl Finding<'_> {
+impl<'w> Finding<'w> {
+    /// Of waits in order of their begin.
+    fn of(waits: &'w [Wait]) -> Self {
+        let mut finding = Self {
+            waits,
+            by_thread: FxHashMap::default(),
+            by_holder: FxHashMap::default(),
+        };
+        for (at, wait) in waits.iter().enumerate() {
+            let of_thread = finding.by_thread.entry(wait.utid).or_default();
+            of_thread.push(at, (wait.ts, wait.ts_end));
+            let held = (wait.kind.as_str(), wait.which.as_str(), wait.holder);
+            let of_holder = finding.by_holder.entry(held).or_default();
+            of_holder.push(at, (wait.ts, wait.ts_end));
+        }
+        finding
+    }
+
     /// The longest first, each wait in one of them at most as its head.
     fn chains(&self) -> Vec<Chain> {
         let mut order: Vec<usize> = (0..self.waits.len()).collect();
@@ -160,10 +178,12 @@ impl Finding<'_> {
             for other in links.iter().chain(&beside) {
                 is_told[*other] = true;
             }
+            let threads = beside.iter().map(|other| self.waits[*other].utid);
+            let waiters = threads.collect::<FxHashSet<i64>>().len();
             chains.push(Chain {
                 links,
                 end,
-                waiters: beside.len(),
+                waiters,
             });
         }
         // Longer chains tell more; deadlocks come first of all.
@@ -202,7 +222,7 @@ impl Finding<'_> {
 
     /// The wait of a thread that has most of this time.
     fn wait_of(&self, utid: i64, span: (Ns, Ns)) -> Option<usize> {
-        let own = self.by_thread.get(&utid)?.iter().copied();
+        let own = self.by_thread.get(&utid)?.touching(span);
         let best = own.max_by_key(|at| (self.waits[*at].shared(span), std::cmp::Reverse(*at)))?;
         let shared = self.waits[best].shared(span);
         let is_enough = shared > 0 && shared as f64 >= SHARE * (span.1 - span.0) as f64;
@@ -212,20 +232,19 @@ impl Finding<'_> {
         (is_enough || is_moment).then_some(best)
     }
 
-    /// Waits of others for that lock that share half of it.
+    /// Waits of others for that lock that share half of it, or all of it if it is only a moment.
     fn beside(&self, head: &Wait) -> Vec<usize> {
-        let of = |(at, wait): (usize, &Wait)| {
-            let is_same =
-                wait.lock == head.lock && wait.kind == head.kind && wait.utid != head.utid;
-            let shorter = wait.dur().min(head.dur()).max(1);
-            let shared = wait.shared((head.ts, head.ts_end));
-            (is_same && wait.holder == head.holder && shared * 2 >= shorter).then_some(at)
+        let span = (head.ts, head.ts_end);
+        let shares = |at: &usize| {
+            let wait = &self.waits[*at];
+            let shorter = wait.dur().min(head.dur());
+            wait.utid != head.utid && wait.shared(span) * 2 >= shorter
         };
-        let before = self.waits.partition_point(|wait| wait.ts < head.ts_end);
-        self.waits[..before]
-            .iter()
-            .enumerate()
-            .filter_map(of)
+        let held = (head.kind.as_str(), head.which.as_str(), head.holder);
+        let of_holder = self.by_holder.get(&held).into_iter();
+        of_holder
+            .flat_map(|spans| spans.touching(span))
+            .filter(shares)
             .collect()
     }
 
@@ -347,6 +366,8 @@ fn read(context: &Context<'_>) -> Result<Vec<Wait>, AnalysisError> {
                     continue;
                 };
                 let (ts, ts_end) = (ints[1].at(row), int(2));
+                let (lock, object, function) = (text(2), text(3), text(4));
+                let which = which(lock.as_deref(), object.as_deref(), function.as_deref());
                 waits.push(Wait {
                     id,
                     ts,
@@ -356,8 +377,9 @@ fn read(context: &Context<'_>) -> Result<Vec<Wait>, AnalysisError> {
                     name: text(0).unwrap_or_default(),
                     tid: int(4),
                     kind: text(1).unwrap_or_default(),
-                    lock: text(3).or_else(|| text(2)).unwrap_or_default(),
-                    function: text(4),
+                    lock: object.or(lock).unwrap_or_default(),
+                    which,
+                    function,
                     holder,
                     holder_name: text(5).unwrap_or_default(),
                     holder_tid: int(6),
@@ -372,6 +394,16 @@ fn read(context: &Context<'_>) -> Result<Vec<Wait>, AnalysisError> {
         },
     )?;
     Ok(waits)
+}
+
+/// A class has many locks: those with an address differ by it, others by the class whose code takes them.
+fn which(lock: Option<&str>, object: Option<&str>, function: Option<&str>) -> String {
+    let lock = lock.or(object).unwrap_or("");
+    if object.is_some_and(|object| object != lock) {
+        return lock.to_owned();
+    }
+    let class = function.and_then(|function| Some(function.rsplit_once('.')?.0));
+    format!("{lock} {}", class.unwrap_or(""))
 }
 
 /// Waits that the question is about.
@@ -393,3 +425,6 @@ fn asked(context: &Context<'_>) -> Result<FxHashSet<i64>, AnalysisError> {
     )?;
     Ok(asked)
 }
+
+#[cfg(test)]
+mod tests;

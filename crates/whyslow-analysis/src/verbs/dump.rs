@@ -32,6 +32,8 @@ struct Known {
     callsite: Option<i64>,
     is_assumed: bool,
     is_gap: bool,
+    /// When the dump was taken that shows it; what stands in that one holds for all of the sample's time.
+    dumped: Option<Ns>,
     /// The recorder looked at the thread then.
     seen: Option<Seen>,
     waits_for: Option<String>,
@@ -269,6 +271,7 @@ fn samples(
             known.callsite = row.callsite;
             known.since = row.ts;
             known.is_assumed = row.is_assumed;
+            known.dumped = row.dumped;
             known.state = row.state.or_else(|| Some("running".to_owned()));
         })
     };
@@ -328,7 +331,7 @@ fn waits(
                 address.texts(batch)?,
             );
             for row in 0..batch.num_rows() as u32 {
-                let holds = ts.at(row) <= at && ts_end.get(row).is_some_and(|end| at < end);
+                let holds = ts.at(row) <= at && ts_end.get(row).is_none_or(|end| at < end);
                 let known = utid.get(row).filter(|_| holds);
                 let Some(known) = known.and_then(|utid| threads.get_mut(&utid)) else {
                     continue;
@@ -359,21 +362,33 @@ fn holders(
     let holder = projection.need("holder_utid");
     let [kind, object, comm, confidence] =
         ["kind", "object", "holder_comm", "confidence"].map(|name| projection.need(name));
+    let told_by = projection.need("told_by");
+    // What a dump shows may begin and end with it.
+    let dumped = threads.values().filter_map(|known| known.dumped).max();
+    let until = dumped.unwrap_or(at).max(at).saturating_add(1);
     in_order(
         context.tables,
-        &projection.scan(Some(moment(at))),
+        &projection.scan(Some(Window::new(at, until))),
         |batch| {
             let (ts, ts_end, utid) = (ts.ints(batch)?, ts_end.ints(batch)?, utid.ints(batch)?);
             let (tid, comm) = (tid.ints(batch)?, comm.texts(batch)?);
             let holder = holder.ints(batch)?;
             let (kind, object) = (kind.texts(batch)?, object.texts(batch)?);
             let confidence = confidence.texts(batch)?;
+            let told_by = told_by.texts(batch)?;
             for row in 0..batch.num_rows() as u32 {
-                let holds = ts.at(row) <= at && ts_end.get(row).is_some_and(|end| at < end);
-                let known = utid.get(row).filter(|_| holds);
-                let Some(known) = known.and_then(|utid| threads.get_mut(&utid)) else {
+                let Some(known) = utid.get(row).and_then(|utid| threads.get_mut(&utid)) else {
                     continue;
                 };
+                let (ts, ts_end) = (ts.at(row), ts_end.get(row));
+                let is_then = ts <= at && ts_end.is_none_or(|end| at < end);
+                let is_of_dump = told_by.get(row) == Some("dump")
+                    && known.dumped.is_some_and(|dumped| {
+                        ts <= dumped && ts_end.is_none_or(|end| dumped <= end)
+                    });
+                if !is_then && !is_of_dump {
+                    continue;
+                }
                 if let (None, Some(kind), Some(object)) =
                     (&known.waits_for, kind.get(row), object.get(row))
                 {
@@ -405,6 +420,7 @@ struct Held {
     callsite: Option<i64>,
     is_assumed: bool,
     is_own: bool,
+    dumped: Option<Ns>,
 }
 
 fn each(
@@ -427,6 +443,7 @@ fn each(
     let callsite = has("callsite_id").then(|| projection.need("callsite_id"));
     let credits = has("credits").then(|| projection.need("credits"));
     let sampler = has("sampler").then(|| projection.need("sampler"));
+    let kind = has("sampler").then(|| projection.need("kind"));
     let mut verdicts = pass.selector.verdicts();
     let mut selected = Vec::new();
     in_order(
@@ -440,9 +457,11 @@ fn each(
             let callsite = callsite.map(|column| column.ints(batch)).transpose()?;
             let credits = credits.map(|column| column.ints(batch)).transpose()?;
             let sampler = sampler.map(|column| column.texts(batch)).transpose()?;
+            let kind = kind.map(|column| column.texts(batch)).transpose()?;
             for row in selected.iter().copied() {
                 let own = sampler.as_ref().and_then(|column| column.get(row));
                 let is_own = own == Some("recorder");
+                let kind = kind.as_ref().and_then(|column| column.get(row));
                 let ends = ts_end.get(row).unwrap_or(Ns::MAX);
                 let Some(utid) = utid.get(row).filter(|_| ts.at(row) <= at && at < ends) else {
                     continue;
@@ -462,6 +481,7 @@ fn each(
                             .unwrap_or(1)
                             > 1,
                     is_own,
+                    dumped: ts_end.get(row).filter(|_| kind == Some("dump")),
                 });
             }
             Ok(ControlFlow::Continue(()))

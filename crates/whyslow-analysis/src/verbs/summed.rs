@@ -32,8 +32,10 @@ pub trait Counts: Sync {
     /// What kind, state and sampler of a sample say; nothing if it does not count.
     type Rule: Copy + Send;
     fn rule(&self, kind: &str, state: Option<&str>, sampler: Option<&str>) -> Option<Self::Rule>;
-    /// Of a sample with this begin, length and number of samples that it stands for.
-    fn time(&self, rule: Self::Rule, sample: (Ns, Ns, Option<i64>)) -> Ns;
+    /// Of a sample of this thread with this begin, length and number of samples that it stands for; nothing if
+    /// it does not count.
+    fn time(&self, rule: Self::Rule, tid: Option<i64>, sample: (Ns, Ns, Option<i64>))
+    -> Option<Ns>;
 }
 
 /// What no number and no word is.
@@ -261,8 +263,12 @@ impl Columns {
             known = Some(Ruled { words, rule });
             let Some(rule) = rule else { continue };
             let (begin, length) = (ts.at(row), dur.or_zero(row));
+            let tid = tid.get(row);
+            let Some(time) = counts.time(rule, tid, (begin, length, credits.get(row))) else {
+                continue;
+            };
             let sum = Sum {
-                time: counts.time(rule, (begin, length, credits.get(row))),
+                time,
                 count: 1,
                 first: (begin, first.row(row)),
                 last: begin.saturating_add(length),
@@ -270,7 +276,7 @@ impl Columns {
             let key = Key {
                 comm: comms(row),
                 state: states(row),
-                tid: tid.get(row).unwrap_or(NONE),
+                tid: tid.unwrap_or(NONE),
                 pid: pid.get(row).unwrap_or(NONE),
                 callsite: callsite.get(row).unwrap_or(NONE),
             };

@@ -113,8 +113,17 @@ fn lines(
             ours.add(line);
         }
     };
-    // States have no stacks that could be chosen.
-    if context.has(STATES.table.name) && !filter.is_of_stacks() {
+    let known = [&STATES, &STACKS, &GAPS].into_iter();
+    let known: Vec<&Spec> = known.filter(|spec| context.has(spec.table.name)).collect();
+    // States have other operations than samples, and no stacks: what is chosen by these is not in the others.
+    let (chosen, others): (Vec<&Spec>, Vec<&Spec>) = known
+        .into_iter()
+        .partition(|spec| spec.check(filter).is_ok());
+    if let (true, Some(spec)) = (chosen.is_empty(), others.first()) {
+        spec.check(filter)?;
+    }
+    let is_chosen = |spec: &Spec| chosen.iter().any(|of| of.table.name == spec.table.name);
+    if is_chosen(&STATES) {
         let states = read(&STATES, "state")?;
         recorded.extend(states.iter().map(|(thread, ..)| thread.clone()));
         take(states, Source::States);
@@ -122,7 +131,7 @@ fn lines(
     let mut by_samples = false;
     for (spec, state) in [(&STACKS, "state"), (&GAPS, "class")] {
         let has_keys = keys.iter().all(|key| key.columns(spec).is_some());
-        if !context.has(spec.table.name) || !has_keys {
+        if !is_chosen(spec) || !has_keys {
             continue;
         }
         let mut samples = read(spec, state)?;

@@ -19,9 +19,15 @@ fn component(part: &str) -> String {
             rest = &rest[c.len_utf8()..];
             continue;
         }
-        let (word, after) = rest.split_at(end);
+        // Some groups of a UUID are letters only, and no ids of their own.
+        let length = uuid(rest).unwrap_or(end);
+        let (word, after) = rest.split_at(length);
         rest = after;
-        let word = of_word(word);
+        let word = if length > end {
+            "*".to_owned()
+        } else {
+            of_word(word)
+        };
         if !(word == "*" && out.ends_with('*')) {
             out.push_str(&word);
         }
@@ -31,6 +37,23 @@ fn component(part: &str) -> String {
         out = out.replace("*-*", "*");
     }
     out
+}
+
+/// Bytes of the UUID that this begins with (RFC 9562, section 4).
+fn uuid(text: &str) -> Option<usize> {
+    const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+    let mut at = 0;
+    for (number, length) in GROUPS.into_iter().enumerate() {
+        if number > 0 {
+            text[at..].strip_prefix('-')?;
+            at += 1;
+        }
+        let group = text.as_bytes().get(at..at + length)?;
+        group.iter().all(u8::is_ascii_hexdigit).then_some(())?;
+        at += length;
+    }
+    let next = text[at..].bytes().next();
+    (!next.is_some_and(|byte| byte.is_ascii_alphanumeric())).then_some(at)
 }
 
 fn of_word(word: &str) -> String {
@@ -63,6 +86,11 @@ mod tests {
             "/tmp/d7a1f0c2-9d52-4a6e-8a7b-0f1c2d3e4f50/17.txt",
             "/tmp/*/*.txt",
         );
+        check(
+            "/tmp/dbcafeed-dead-4a6e-abcd-0f1c2d3e4f50-7/17.txt",
+            "/tmp/*/*.txt",
+        );
+        check("/tmp/dead-beef/é", "/tmp/dead-beef/é");
         check(
             "/var/lib/php/sessions/sess_u77dj8kh3nvicqm50rjug6kbct",
             "/var/lib/php/sessions/sess_*",

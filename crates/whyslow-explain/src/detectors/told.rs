@@ -6,7 +6,7 @@
 //! one that is full: those that work on many requests at once have room where iostat says 100 %. So
 //! utilisation counts only together with the time that requests took.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use whyslow_analysis::AnalysisError;
@@ -169,7 +169,7 @@ fn busy(
 /// Lookups of one program.
 #[derive(Debug, Default)]
 struct Lookups {
-    pid: Option<i32>,
+    pids: BTreeSet<i32>,
     count: u64,
     time: Ns,
     first: Ns,
@@ -177,6 +177,14 @@ struct Lookups {
     longest: (Ns, String),
     /// How many took a multiple of what a resolver waits.
     timeouts: u64,
+}
+
+impl Lookups {
+    /// None where several processes have the name: what they waited is nobody's alone.
+    fn pid(&self) -> Option<i32> {
+        let only = self.pids.first().filter(|_| self.pids.len() == 1);
+        only.copied()
+    }
 }
 
 fn lookups(
@@ -203,9 +211,10 @@ fn lookups(
             let program = comm.get(row).unwrap_or("an unknown program").to_owned();
             let of = programs.entry(program).or_default();
             if of.count == 0 {
-                of.pid = pid.get(row).and_then(|pid| i32::try_from(pid).ok());
                 of.first = begin;
             }
+            of.pids
+                .extend(pid.get(row).and_then(|pid| i32::try_from(pid).ok()));
             of.count += 1;
             of.time = of.time.saturating_add(dur);
             of.last = of.last.max(begin.saturating_add(dur));
@@ -235,15 +244,19 @@ fn slow(program: &str, lookups: &Lookups, recording: &str) -> Finding {
     } else {
         String::new()
     };
+    let processes = match lookups.pids.len() {
+        0 | 1 => String::new(),
+        many => format!(" ({many} processes)"),
+    };
     let says = format!(
-        "{program} waited {} for {} lookups of names of a second or more, the longest {} for `{host}`{hint}",
+        "{program}{processes} waited {} for {} lookups of names of a second or more, the longest {} for `{host}`{hint}",
         length(lookups.time),
         lookups.count,
         length(*longest),
     );
     Finding {
         kind: "slow_lookup".into(),
-        culprit: actor(program, lookups.pid, None),
+        culprit: actor(program, lookups.pid(), None),
         object: Some(Thing {
             kind: "host".into(),
             name: host.clone(),

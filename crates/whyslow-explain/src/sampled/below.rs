@@ -51,7 +51,8 @@ struct Requests {
     /// It is code of the program.
     is_own: bool,
     all: usize,
-    slow: usize,
+    /// None where the profiler did not see how long each took.
+    slow: Option<usize>,
     /// Slow ones that were below the call for most of their time.
     below: usize,
     threads: usize,
@@ -147,6 +148,7 @@ fn seen(sampled: &Sampled, asked: &Asked<'_>, min: Ns) -> Vec<Alike> {
 fn unseen(sampled: &Sampled, asked: &Asked<'_>, min: Ns) -> Vec<Alike> {
     let mut found = Vec::new();
     for alike in silent::find(sampled, min) {
+        let below = alike.stretches.len();
         let mut group = alike.stretches;
         group.retain(|of| asked.is_about(of, &sampled.stacks[&of.callsite].names[of.place]));
         let Some(first) = group.first() else { continue };
@@ -154,8 +156,8 @@ fn unseen(sampled: &Sampled, asked: &Asked<'_>, min: Ns) -> Vec<Alike> {
             function: sampled.stacks[&first.callsite].names[alike.back].clone(),
             is_own: true,
             all: alike.runs,
-            slow: group.len(),
-            below: group.len(),
+            slow: None,
+            below,
             threads: sampled.threads.len(),
         };
         found.push((group, Some(requests)));
@@ -200,7 +202,7 @@ fn requests(sampled: &Sampled, chain: &[String], slow: &[Stretch], min: Ns) -> O
             function: chain[depth].clone(),
             is_own,
             all: runs.len(),
-            slow: long.len(),
+            slow: Some(long.len()),
             below,
             threads: runs
                 .iter()
@@ -424,10 +426,16 @@ fn part(one: &Stretch, shown_by: Option<String>) -> Part {
 fn in_words(group: &[Stretch], requests: Option<&Requests>) -> String {
     let count = group.len();
     match requests {
-        Some(of) => format!(
-            "; {} of {} slow runs of {} (of {} that were seen) are below it for nearly all of their time",
-            of.below, of.slow, of.function, of.all
-        ),
+        Some(of) => match of.slow {
+            Some(slow) => format!(
+                "; {} of {slow} slow runs of {} (of {} that were seen) are below it for nearly all of their time",
+                of.below, of.function, of.all
+            ),
+            None => format!(
+                "; seen in {} of {} runs of {}",
+                of.below, of.all, of.function
+            ),
+        },
         None if count > 1 => format!("; {count} times"),
         None => String::new(),
     }

@@ -1,6 +1,7 @@
 //! From a thread that waited to the one that kept it waiting, as far as a profile shows.
 
 use rustc_hash::FxHashSet;
+use whyslow_model::Ns;
 
 use super::load::{Gap, Holder, Seen, Wait};
 use crate::report::{Activity, Actor, Grade, Hop, Thing};
@@ -8,21 +9,26 @@ use crate::say;
 
 /// Holders that wait themselves are followed so far.
 const LINKS_MAX: usize = 16;
-/// A holder waited itself for so much of the time that it held the lock.
+/// A chain goes on to what answers for so much of the time that the first holder had the lock.
 const LINK_SHARE: f64 = 0.5;
+/// If those before the end of the chain answer for less of it, that is within what samples are wrong by.
+const REST_MIN: f64 = 0.05;
 
-/// The one at the end of a chain.
+/// Somebody whom a chain leads to.
 #[derive(Debug, Clone)]
-pub(super) struct Root {
+pub(super) struct Link {
     pub(super) actor: Actor,
     pub(super) mechanism: &'static str,
     pub(super) function: Option<String>,
+    /// Nanoseconds of the wait that it and those after it answer for.
+    covered: Ns,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Chain {
     pub(super) hops: Vec<Hop>,
-    pub(super) root: Option<Root>,
+    /// The direct holder first.
+    links: Vec<Link>,
     /// Some link of it is hardly more than a guess.
     pub(super) is_guess: bool,
     pub(super) evidence: Vec<String>,
@@ -58,7 +64,7 @@ impl Chain {
     pub(super) fn of(seen: &Seen, wait: &Wait, recording: &str) -> Self {
         let mut chain = Self::default();
         let mut visited: FxHashSet<i32> = FxHashSet::default();
-        let mut at = wait;
+        let (mut at, mut covered) = (wait, wait.dur());
         for _ in 0..LINKS_MAX {
             visited.insert(at.utid);
             chain.evidence.push(format!("lock:{}", at.id));
@@ -71,11 +77,6 @@ impl Chain {
                 break;
             };
             chain.is_guess |= holder.confidence == "low";
-            chain.root = Some(Root {
-                actor: holder.actor.clone(),
-                mechanism: "lock_program",
-                function: holder.function.clone(),
-            });
             chain.hops.push(held(seen, at, holder, recording));
             if visited.contains(&holder.utid) {
                 chain.caveats.push(format!(
@@ -84,16 +85,64 @@ impl Chain {
                 ));
                 break;
             }
+            covered = part_of(covered, holder.held, at.dur());
+            chain.link(holder, "lock_program", holder.function.clone(), covered);
             if let Some(gap) = holder.gap.and_then(|id| seen.gap(id)) {
-                chain.silent(seen, gap, recording);
-                break;
+                let silent = covered.min(common(at, gap.begin, gap.end));
+                if chain.leads_on(silent) {
+                    chain.link(holder, "unseen_wait", Some(gap.function.clone()), silent);
+                    chain.silent(seen, gap, recording);
+                    break;
+                }
             }
             let Some(next) = own_wait(seen, at, holder) else {
                 break;
             };
+            covered = covered.min(common(at, next.begin, next.end));
+            if !chain.leads_on(covered) {
+                break;
+            }
             at = next;
         }
         chain
+    }
+
+    fn link(
+        &mut self,
+        holder: &Holder,
+        mechanism: &'static str,
+        function: Option<String>,
+        covered: Ns,
+    ) {
+        self.links.push(Link {
+            actor: holder.actor.clone(),
+            mechanism,
+            function,
+            covered,
+        });
+    }
+
+    fn leads_on(&self, covered: Ns) -> bool {
+        let first = self.links.first().map_or(0, |link| link.covered);
+        covered as f64 >= LINK_SHARE * first as f64
+    }
+
+    /// Who answers for how many nanoseconds of the wait: the end of the chain first, which has at least half.
+    pub(super) fn shares(&self) -> Vec<(&Link, Ns)> {
+        let mut after = 0;
+        let mut shares = Vec::with_capacity(self.links.len());
+        for link in self.links.iter().rev() {
+            shares.push((link, link.covered - after));
+            after = link.covered;
+        }
+        let (Some(first), Some(last)) = (self.links.first(), self.links.last()) else {
+            return shares;
+        };
+        if ((first.covered - last.covered) as f64) < REST_MIN * first.covered as f64 {
+            return vec![(last, first.covered)];
+        }
+        shares.retain(|(_, own)| *own > 0);
+        shares
     }
 
     pub(super) fn of_gap(seen: &Seen, gap: &Gap, recording: &str) -> Self {
@@ -107,10 +156,6 @@ impl Chain {
         self.evidence.push(format!("gap:{}", gap.id));
         self.gaps.push(gap.id);
         self.hops.push(without_samples(seen, gap, recording));
-        if let Some(root) = &mut self.root {
-            root.mechanism = "unseen_wait";
-            root.function = Some(gap.function.clone());
-        }
         let overlap = |other: &Gap| gap.end.min(other.end) - gap.begin.max(other.begin);
         let with = seen
             .gaps
@@ -135,15 +180,24 @@ impl Chain {
     }
 }
 
-/// What the holder waited for itself meanwhile.
+/// Nanoseconds of a wait that lie in this time.
+fn common(wait: &Wait, begin: Ns, end: Ns) -> Ns {
+    (wait.end.min(end) - wait.begin.max(begin)).max(0)
+}
+
+/// `of` times `part` by `whole`.
+fn part_of(of: Ns, part: Ns, whole: Ns) -> Ns {
+    let product = i128::from(of) * i128::from(part.clamp(0, whole));
+    (product / i128::from(whole.max(1))) as Ns
+}
+
+/// What the holder waited for itself for longest meanwhile.
 fn own_wait<'s>(seen: &'s Seen, wait: &Wait, holder: &Holder) -> Option<&'s Wait> {
-    let overlap = |other: &Wait| wait.end.min(other.end) - wait.begin.max(other.begin);
     let own = seen
         .waits
         .iter()
         .filter(|other| other.utid == holder.utid && other.lock != wait.lock);
-    let longest = own.max_by_key(|other| overlap(other))?;
-    (overlap(longest) as f64 >= LINK_SHARE * holder.held as f64).then_some(longest)
+    own.max_by_key(|other| common(wait, other.begin, other.end))
 }
 
 fn hop(actor: &Actor, what: &str, mechanism: &str, (begin_ns, end_ns): (i64, i64)) -> Hop {

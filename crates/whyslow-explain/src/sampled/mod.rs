@@ -213,14 +213,17 @@ impl Teller<'_> {
             cut: None,
         };
         let length = wait.dur().max(1);
-        let mut parts = Vec::new();
-        if let (Some(holder), Some(root)) = (&wait.holder, &chain.root) {
-            let is_sure = holder.confidence != "low" && !chain.is_guess;
-            parts.push(Part {
+        let is_sure = wait
+            .holder
+            .as_ref()
+            .is_some_and(|holder| holder.confidence != "low" && !chain.is_guess);
+        let shares = chain.shares().into_iter();
+        let mut parts: Vec<Part> = shares
+            .map(|(link, own)| Part {
                 mechanism: "lock_program".into(),
-                root: root.mechanism.into(),
-                culprit: root.actor.clone(),
-                activity: root.function.as_ref().map(|function| Activity {
+                root: link.mechanism.into(),
+                culprit: link.actor.clone(),
+                activity: link.function.as_ref().map(|function| Activity {
                     call: function.clone(),
                     path: None,
                     begin_ns: wait.begin,
@@ -228,8 +231,8 @@ impl Teller<'_> {
                     id: None,
                 }),
                 object: Some(chain::lock_thing(wait)),
-                dur_ns: holder.held,
-                share: holder.held as f64 / length as f64,
+                dur_ns: own,
+                share: own as f64 / length as f64,
                 grade: if is_sure { Grade::B } else { Grade::C },
                 pieces: 1,
                 evidence: chain.evidence.clone(),
@@ -238,8 +241,8 @@ impl Teller<'_> {
                     self.recording,
                     moment(wait.begin + wait.dur() / 2)
                 )),
-            });
-        }
+            })
+            .collect();
         let rest = length - parts.iter().map(|part| part.dur_ns).sum::<Ns>();
         parts.extend(unknown(rest, length));
         let confidence = match parts.first() {

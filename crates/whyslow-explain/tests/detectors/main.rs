@@ -364,3 +364,21 @@ fn slow_lookups_without_anything_else_are_told_with_what_hints_at_a_timeout() {
     assert!(found.says.contains("a hint, no proof"), "{}", found.says);
     assert!(found.evidence[0].contains("grade C"), "{found:#?}");
 }
+
+#[test]
+fn lookups_of_several_processes_of_one_name_are_no_single_one_s() {
+    let mut trace = Trace::new();
+    for (at, since, pid) in [("20.0", "14.99", 20), ("31.0", "21.0", 21)] {
+        let _ = writeln!(
+            trace.text,
+            "{at} [-] (tid=500000{pid} pid={pid} comm=php-fpm) lookup since={since} function=unknown host=db.example"
+        );
+    }
+    let found = trace.found("slow_lookup").expect("the lookups");
+    assert_eq!(found.culprit.pid, None);
+    assert!(
+        found.says.contains("php-fpm (2 processes)"),
+        "{}",
+        found.says
+    );
+}

@@ -1,35 +1,55 @@
 //! Times in which a whole process stood still.
 
+use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 
-use super::{GapSample, Mark, Sample};
+use super::gaps::GapSample;
+use super::{Mark, Sample};
 
-/// When all threads were stopped. That time is no thread's doing, whatever it was seen in afterwards.
-pub(super) struct Stops(Vec<(Ns, Ns)>);
+/// When all threads of a process were stopped. That time is no thread's doing, whatever it was seen in
+/// afterwards.
+pub(super) struct Stops {
+    /// By process id; those of a process that nobody knows are everybody's.
+    of: FxHashMap<Option<i64>, Vec<(Ns, Ns)>>,
+}
 
 impl Stops {
-    pub(super) fn of(gaps: &[GapSample]) -> Self {
-        let mut spans: Vec<(Ns, Ns)> = Vec::new();
-        for gap in gaps {
-            let end = gap.end();
-            match spans.last_mut() {
-                Some(last) if gap.begin <= last.1 => last.1 = last.1.max(end),
-                _ => spans.push((gap.begin, end)),
+    /// In order of begin.
+    pub(super) fn of(stops: &[GapSample]) -> Self {
+        let mut of: FxHashMap<Option<i64>, Vec<(Ns, Ns)>> = FxHashMap::default();
+        for stop in stops {
+            of.entry(stop.pid).or_default();
+        }
+        for (pid, spans) in &mut of {
+            let own = stops
+                .iter()
+                .filter(|stop| stop.pid.is_none() || stop.pid == *pid);
+            for stop in own {
+                match spans.last_mut() {
+                    Some(last) if stop.begin <= last.1 => last.1 = last.1.max(stop.end()),
+                    _ => spans.push((stop.begin, stop.end())),
+                }
             }
         }
-        Self(spans)
+        Self { of }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.of.is_empty()
+    }
+
+    fn of_process(&self, pid: Option<i64>) -> &[(Ns, Ns)] {
+        let spans = self.of.get(&pid).or_else(|| self.of.get(&None));
+        spans.map_or(&[], Vec::as_slice)
     }
 
     /// A sample in pieces, those in which everything stood still marked as that.
     pub(super) fn cut(&self, sample: &Sample<'_>, each: &mut dyn FnMut(&Sample<'_>)) {
+        let spans = self.of_process(sample.pid);
         let end = sample.begin.saturating_add(sample.dur);
-        let first = self.0.partition_point(|stop| stop.1 <= sample.begin);
+        let first = spans.partition_point(|stop| stop.1 <= sample.begin);
         let mut from = sample.begin;
-        for (begin, until) in self.0[first..].iter().take_while(|stop| stop.0 < end) {
+        for (begin, until) in spans[first..].iter().take_while(|stop| stop.0 < end) {
             let (begin, until) = ((*begin).max(from), (*until).min(end));
             let piece = |begin: Ns, end: Ns| Sample {
                 begin,

@@ -47,6 +47,8 @@ pub struct Chart {
     pub about: About,
     /// Threads for which there was no room.
     pub left_out: usize,
+    /// Boxes of the threads shown that would be too many, wide enough to be seen as they are.
+    pub boxes_left_out: usize,
 }
 
 impl Chart {
@@ -86,11 +88,15 @@ impl Chart {
         });
         let left_out = strips.len().saturating_sub(threads_max);
         strips.truncate(threads_max);
+        let scale = WIDTH / (about.end - about.begin).max(1) as f64;
+        let thinnest = (THINNEST / scale) as Ns;
+        let boxes_left_out = thin_out(&mut strips, thinnest, BOXES_MAX);
         Ok(Self {
             callsites,
             strips,
             about,
             left_out,
+            boxes_left_out,
         })
     }
 }
@@ -126,9 +132,33 @@ impl Strip {
             .extend(self.open.drain(depth.min(self.open.len())..));
     }
 
+    /// Keeps the longest of those that can be seen. How many more there were.
+    fn thin_out(&mut self, thinnest: Ns, room: usize) -> usize {
+        self.done.retain(|one| one.end - one.begin >= thinnest);
+        self.done
+            .sort_by_key(|one| (std::cmp::Reverse(one.end - one.begin), one.begin, one.depth));
+        let more = self.done.len().saturating_sub(room);
+        self.done.truncate(room);
+        self.done.sort_by_key(|one| (one.depth, one.begin));
+        more
+    }
+
     fn depth(&self) -> usize {
         self.done.iter().map(|one| one.depth + 1).max().unwrap_or(1)
     }
+}
+
+/// Each thread has the same room for boxes; what one does not need the others have. How many were left out.
+fn thin_out(strips: &mut [(String, Strip)], thinnest: Ns, room: usize) -> usize {
+    let mut order: Vec<usize> = (0..strips.len()).collect();
+    order.sort_by_key(|at| strips[*at].1.done.len());
+    let (mut room, mut left_out) = (room, 0);
+    for (before, at) in order.iter().enumerate() {
+        let strip = &mut strips[*at].1;
+        left_out += strip.thin_out(thinnest, room / (order.len() - before));
+        room -= strip.done.len();
+    }
+    left_out
 }
 
 /// Writes the picture: what is too thin to be seen is left out.
@@ -153,21 +183,10 @@ pub fn write_chart(chart: &Chart, look: &SvgLook, out: &mut dyn Write) -> io::Re
         (0.0, WIDTH, TOP),
     )?;
     let mut top = TOP + ROW;
-    let mut room = BOXES_MAX;
     for (name, strip) in &chart.strips {
         let told = format!("{}: {} at work", shown(name, false), length(strip.busy));
         write_box(out, ("same", name, &told), (0.0, WIDTH, top))?;
-        let mut boxes: Vec<&Stretch> = strip
-            .done
-            .iter()
-            .filter(|one| (one.end - one.begin) as f64 * scale >= THINNEST)
-            .collect();
-        // The longest, where there are too many.
-        boxes.sort_by_key(|one| (std::cmp::Reverse(one.end - one.begin), one.begin, one.depth));
-        boxes.truncate(room);
-        room -= boxes.len();
-        boxes.sort_by_key(|one| (one.depth, one.begin));
-        for one in boxes {
+        for one in &strip.done {
             let frame = &chart.callsites.frames[one.frame];
             let is_off = frame.kind != FrameKind::Mark && one.off * 2 > one.end - one.begin;
             let class = format!(
@@ -216,4 +235,34 @@ fn write_box(
         y + 12,
         escaped(&label),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strip(boxes: usize) -> (String, Strip) {
+        let one = |at: usize| Stretch {
+            begin: at as Ns * 10,
+            end: at as Ns * 10 + 1 + at as Ns % 7,
+            depth: 0,
+            frame: 0,
+            off: 0,
+        };
+        let strip = Strip {
+            done: (0..boxes).map(one).collect(),
+            ..Strip::default()
+        };
+        (String::new(), strip)
+    }
+
+    #[test]
+    fn a_thread_with_many_boxes_leaves_room_for_the_others() {
+        let mut strips = [strip(1_000), strip(30), strip(200)];
+        let left_out = thin_out(&mut strips, 1, 300);
+        let kept: Vec<usize> = strips.iter().map(|(_, strip)| strip.done.len()).collect();
+        assert_eq!((kept.as_slice(), left_out), (&[135, 30, 135][..], 930));
+        // The longest of them.
+        assert!(strips[0].1.done.iter().all(|one| one.end - one.begin == 7));
+    }
 }

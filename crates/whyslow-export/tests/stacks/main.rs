@@ -1,5 +1,6 @@
 //! Stacks as other tools get them: the same time in every form, and hostile names inert.
 
+mod beside;
 mod made;
 
 use std::collections::BTreeMap;

@@ -137,6 +137,9 @@ impl SampledTracker {
             .thread
             .map(|thread| self.thread(source, thread, ts, lent, out));
         let thread = of.and_then(|of| of.thread);
+        // One of all threads is of their process, which any of them tells.
+        let member =
+            thread.or_else(|| self.placed(source).threads.iter().flatten().next().copied());
         let before = self.stack(source, gap.before, ts, lent, out);
         let after = self.stack(source, gap.after, ts, lent, out);
         let row = SampleGapRow {
@@ -146,9 +149,9 @@ impl SampledTracker {
             ts_end: Some(gap.ts_end.saturating_add(shift)),
             class: out.symbols.intern_static(gap.class.name()),
             utid: thread.map(|thread| thread.utid),
-            upid: thread.and_then(|thread| thread.upid),
+            upid: member.and_then(|thread| thread.upid),
             tid: thread.map(|thread| thread.tid),
-            pid: thread.and_then(|thread| thread.pid),
+            pid: member.and_then(|thread| thread.pid),
             comm: of.and_then(|of| of.name),
             cycles: gap.thread.map(|_| gap.cycles as i32),
             queued: gap.thread.map(|_| gap.queued as i32),

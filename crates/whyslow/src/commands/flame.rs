@@ -131,6 +131,9 @@ pub(super) fn answer(
     if place.0.chart {
         return Err(Failure::usage("a chart is a picture").hint("-o chart.svg"));
     }
+    if graph.versus.is_some() && form != Format::Svg {
+        return Err(Failure::usage("only a picture shows two windows").hint("-o diff.svg"));
+    }
     let asked = asked(tables, question, place.0)?;
     let (mut graph, notes) = merged(tables, &asked, place)?;
     let limit = match question.limit {
@@ -233,6 +236,9 @@ pub(super) fn draw(
     if graph.chart && form != Format::Svg {
         return Err(Failure::usage("a chart is a picture").hint("-o chart.svg"));
     }
+    if graph.versus.is_some() && form != Format::Svg {
+        return Err(Failure::usage("only a picture shows two windows").hint("-o diff.svg"));
+    }
     let path = output.output.as_deref();
     let about = match form {
         Format::Collapsed => write_to(path, Form::Text, |out| {
@@ -253,6 +259,12 @@ pub(super) fn draw(
                 let more = chart.left_out;
                 look.notes
                     .push(format!("{more} more threads: -n 0 shows all"));
+            }
+            if chart.boxes_left_out > 0 {
+                let more = chart.boxes_left_out;
+                let note =
+                    format!("{more} more boxes, the shortest of each thread: ask for less time");
+                look.notes.push(note);
             }
             write_to(path, Form::Text, |out| Ok(write_chart(&chart, &look, out)?))?;
             chart.about

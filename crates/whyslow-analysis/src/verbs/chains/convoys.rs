@@ -17,7 +17,7 @@ const CONVOYS: usize = 5;
 const HOLDS: usize = 5;
 
 /// One lock over a time in which somebody always waited for it.
-struct Convoy<'w> {
+pub(super) struct Convoy<'w> {
     waits: Vec<&'w Wait>,
 }
 
@@ -134,11 +134,11 @@ pub(super) fn tables(context: &Context<'_>, waits: &[Wait]) -> Vec<AnswerTable> 
 }
 
 /// Waits for one lock that follow each other closely; they are in order of begin.
-fn found(waits: &[Wait]) -> Vec<Convoy<'_>> {
+pub(super) fn found(waits: &[Wait]) -> Vec<Convoy<'_>> {
     let mut by_lock: BTreeMap<(&str, &str), Vec<&Wait>> = BTreeMap::new();
     for wait in waits.iter().filter(|wait| wait.is_asked) {
         by_lock
-            .entry((&wait.kind, &wait.lock))
+            .entry((&wait.kind, &wait.which))
             .or_default()
             .push(wait);
     }

@@ -136,10 +136,11 @@ pub fn find(profile: &mut Profile) -> Result<Gaps, Off> {
     let mut stalls = Stalls::new(ends, interval);
     let taken = points.iter().zip(&is_queued);
     let taken = taken.filter(|(_, queued)| !**queued);
-    // Both look at all points, which takes longer than what they do with them.
-    let taken = taken.map(|(point, _)| {
+    // Both look at all points, which takes longer than what they do with them. Any sample is a sign of life;
+    // what another sampler took of whoever computes is no part of a round.
+    let taken = taken.filter_map(|(point, _)| {
         stalls.point(point.ts);
-        point
+        (point.kind == SampleKind::Wall).then_some(point)
     });
     let Some(cycles) = Cycles::of(taken, &lives, interval) else {
         return Err(Off::NotWall);

@@ -214,6 +214,29 @@ fn a_late_sampler_hides_nobody() {
     assert_eq!(of_class(&made.gaps(), GapClass::KernelWait).len(), 1);
 }
 
+/// A profiler may take samples of who computes beside its rounds: they come much more often.
+#[test]
+fn samples_of_who_computes_are_no_rounds() {
+    let made = Made {
+        starved: Some((2000, 4000)),
+        ..Made::default()
+    };
+    let mut profile = made.profile();
+    let idle = profile.points[0].stack;
+    for at in 0..10_000 {
+        for thread in 0..8 {
+            let wall = point(at * MS, thread, idle, SampledState::Running);
+            profile.points.push(Point {
+                kind: SampleKind::Cpu,
+                ..wall
+            });
+        }
+    }
+    profile.sort();
+    let found = find(&mut profile).expect("a wall profile");
+    assert_eq!(found.gaps, []);
+}
+
 #[test]
 fn calls_that_a_signal_ends_are_no_kernel_waits() {
     let made = Made {

@@ -1,15 +1,15 @@
 //! Questions about threads of profiles: pools, time lines, flame graphs, gaps, chains of locks, and dumps of
 //! a JVM that runs.
 
+#[path = "../common/mod.rs"]
 mod common;
-#[path = "common/held.rs"]
+mod dumps;
+mod flames;
+#[path = "../common/held.rs"]
 mod held;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
 
 use common::{Place, recorded};
 use held::truth;
@@ -166,6 +166,38 @@ fn letters_stand_where_the_stacks_match() {
 }
 
 #[test]
+fn letters_are_of_what_has_the_operation() {
+    let recording = fixture("jfr/each.jfr");
+    let of = |op: &str| {
+        let answer = asked(&["threads", "timeline", &recording, "--op", op]);
+        rows(&answer, "timeline").len()
+    };
+    assert!(of("wall") > 0);
+    // States of a kernel's trace, which has stacks, too.
+    let place = Place::new();
+    place.write(
+        "t.txt",
+        "whyslow-text 1\n\
+         1.000000 [0] (tid=10 pid=10 comm=web) sched_switch prev=10 prev_comm=web prev_state=D next=0\n\
+         1.030000 [0] sched_switch prev=0 prev_state=R next=10 next_comm=web\n\
+         1.030000 [0] (tid=10 comm=web) stack kind=back since=1.000000000 state=D cpu=0 kernel=io_schedule user=main\n",
+    );
+    let text = place.stdout(&[
+        "threads",
+        "timeline",
+        "t.txt",
+        "--op",
+        "uninterruptible",
+        "--json",
+    ]);
+    let answer: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(rows(&answer, "timeline").len(), 1, "{text}");
+    let mut command = place.whyslow();
+    command.args(["threads", "timeline", "t.txt", "--op", "nonsense"]);
+    assert!(!command.output().expect("it runs").status.success());
+}
+
+#[test]
 fn a_pattern_that_is_none_is_named() {
     let recording = fixture("jfr/each.jfr");
     for (flag, pattern) in [("--match", "("), ("--reject", "a{"), ("--threads", "[")] {
@@ -302,234 +334,4 @@ fn gaps_say_how_they_lie_to_each_other() {
         "0",
     ]);
     assert_eq!(rows(&again, "pairs"), pairs);
-}
-
-#[test]
-fn a_flame_graph_gives_each_thread_its_life() {
-    let place = recorded();
-    for name in [
-        "kafka/incident.jfr.gz",
-        "jfr/each.jfr",
-        "jfr/batches.jfr",
-        "jfr/chunks.jfr",
-    ] {
-        let answer = asked(&["threads", "flame", &fixture(name), "-n", "0"]);
-        let caveats = answer["caveats"].to_string();
-        assert!(
-            caveats.contains(" 0 ns too much or too little"),
-            "{name}: {caveats}"
-        );
-        // Sums of lines are those of the whole, whatever is shown.
-        let lines = rows(&answer, "flame");
-        let sum = |rows: &[&Value]| -> i64 { rows.iter().map(|row| int(row, "self_ns")).sum() };
-        let top: i64 = lines
-            .iter()
-            .filter(|row| int(row, "depth") == 0)
-            .map(|row| int(row, "total_ns"))
-            .sum();
-        assert_eq!(sum(&lines), top, "{name}");
-        let ten = asked(&["threads", "flame", &fixture(name), "-n", "10"]);
-        let ten = rows(&ten, "flame");
-        assert!(ten.len() <= 10);
-        // The same in lines for other tools.
-        let text = place.stdout(&["export", "collapsed", &fixture(name), "--weight", "time"]);
-        let lines = text.lines().filter_map(|line| line.rsplit_once(' '));
-        let told: i64 = lines
-            .map(|(_, time)| time.parse::<i64>().expect("a number"))
-            .sum();
-        assert_eq!(told, top, "{name}");
-    }
-}
-
-#[test]
-fn calls_that_kept_signals_away_stand_out_against_samples() {
-    let answer = asked(&["threads", "flame", &fixture("kafka/incident.jfr.gz")]);
-    let caveats = answer["caveats"].as_array().expect("caveats");
-    let told = caveats.iter().filter_map(Value::as_str);
-    let told: Vec<&str> = told.filter(|text| text.contains("% of samples")).collect();
-    let sent = told.iter().find(|text| text.starts_with("sendfile64: "));
-    let sent = sent.unwrap_or_else(|| panic!("{caveats:?}"));
-    let shares: Vec<f64> = sent
-        .split_whitespace()
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    assert!(shares[1] > 2.0 * shares[0], "{sent}");
-}
-
-#[test]
-fn the_name_of_a_file_says_its_form() {
-    let place = Place::new();
-    let recording = fixture("kafka/incident.jfr.gz");
-    let written = |name: &str, more: &[&str]| {
-        let args = [
-            &["threads", "flame", &recording, "-o", name, "--quiet"],
-            more,
-        ]
-        .concat();
-        place.stdout(&args);
-        fs::read_to_string(place.join(name)).expect("a file")
-    };
-    let svg = written("flame.svg", &[]);
-    assert!(
-        svg.contains("<svg")
-            && svg.contains("% of samples")
-            && svg.contains("adds up to their lives")
-    );
-    assert!(svg.contains(" off\">"), "who waits is pale");
-    assert_eq!(
-        written("stacks.txt", &[]),
-        place.stdout(&["export", "collapsed", &recording])
-    );
-    let scope: Value = serde_json::from_str(&written("scope.json", &[])).expect("JSON");
-    let other: Value =
-        serde_json::from_str(&place.stdout(&["export", "speedscope", &recording])).expect("JSON");
-    assert_eq!(scope["profiles"], other["profiles"]);
-    assert_eq!(written("any", &["--format", "svg"]), svg);
-    let answer: Value = serde_json::from_str(&written("table.json", &["--json"])).expect("JSON");
-    assert!(answer["tables"].is_array());
-    let chart = written("chart.svg", &["--chart", "--threads", "network-thread"]);
-    assert!(chart.contains("data-chart") && chart.contains("sendfile64"));
-    assert!(!chart.contains("request-handler"));
-    let pools = asked(&["threads", "flame", &recording, "--by", "pool"]);
-    let names: Vec<&Value> = rows(&pools, "flame")
-        .into_iter()
-        .map(|row| &row["function"])
-        .collect();
-    assert!(
-        names.contains(&&Value::from("data-plane-kafka-request-handler-N")),
-        "{names:?}"
-    );
-}
-
-/// Three threads that wait for each other, and one that sleeps.
-const DEADLOCK: &str = r#"
-public class Deadlock {
-    static final Object[] LOCKS = { new Object(), new StringBuilder(), new Thread() };
-    static void take(int first) throws Exception {
-        synchronized (LOCKS[first]) {
-            Thread.sleep(500);
-            synchronized (LOCKS[(first + 1) % LOCKS.length]) { System.out.println("never"); }
-        }
-    }
-    public static void main(String[] args) throws Exception {
-        for (int number = 0; number < LOCKS.length; number++) {
-            int own = number;
-            Thread thread = new Thread(() -> { try { take(own); } catch (Exception e) { } }, "philosopher-" + own);
-            thread.setDaemon(true);
-            thread.start();
-        }
-        Thread.sleep(1000);
-        System.out.println("ready");
-        Thread.sleep(60_000);
-    }
-}
-"#;
-
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn is_there(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-}
-
-fn java(folder: &Path) -> Running {
-    fs::write(folder.join("Deadlock.java"), DEADLOCK).expect("room");
-    let out = fs::File::create(folder.join("out")).expect("room");
-    let child = Command::new("java")
-        .args(["-Xmx64m", "Deadlock.java"])
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(out)
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("java runs");
-    let running = Running(child);
-    let give_up = Instant::now() + Duration::from_mins(1);
-    while !fs::read_to_string(folder.join("out"))
-        .expect("its output")
-        .contains("ready")
-    {
-        assert!(Instant::now() < give_up, "the program does not begin");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    running
-}
-
-#[test]
-fn dumps_of_a_running_jvm_become_a_recording_that_shows_its_deadlock() {
-    for program in ["java", "javac", "jcmd"] {
-        if !is_there(program) {
-            println!("skipped: there is no `{program}`");
-            return;
-        }
-    }
-    let place = Place::new();
-    let running = java(place.path());
-    let pid = running.0.id().to_string();
-    let mut command = place.whyslow();
-    command.args([
-        "threads",
-        "dump",
-        "--every",
-        "400ms",
-        "--for",
-        "4s",
-        "-p",
-        &pid,
-        "-o",
-        "dumps.wsl",
-    ]);
-    let output = command.output().expect("it runs");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{told}");
-    assert!(
-        told.contains(" dumps in ") && told.contains("stood still"),
-        "{told}"
-    );
-    drop(running);
-    let text = place.stdout(&["locks", "chains", "dumps.wsl", "--json"]);
-    let answer: Value = serde_json::from_str(&text).expect("JSON");
-    let chains = rows(&answer, "chains");
-    let first = chains.first().expect("a chain");
-    let verdict = first["verdict"].as_str().expect("a verdict");
-    assert!(verdict.starts_with("deadlock"), "{answer:#}");
-    for number in 0..3 {
-        assert!(
-            verdict.contains(&format!("philosopher-{number}")),
-            "{verdict}"
-        );
-    }
-    let dump = place.stdout(&["threads", "dump", "dumps.wsl", "--at", "-200ms", "--wide"]);
-    assert!(dump.contains(": deadlock"), "{dump}");
-}
-
-#[test]
-fn only_a_jvm_is_dumped() {
-    let place = Place::new();
-    let own = std::process::id().to_string();
-    let check = |args: &[&str], want: &str| {
-        let mut command = place.whyslow();
-        command
-            .args(["threads", "dump", "--every", "1s"])
-            .args(args);
-        let output = command.output().expect("it runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(
-            !output.status.success() && told.contains(want),
-            "{args:?}: {told}"
-        );
-    };
-    check(&["-p", &own, "-o", "x.wsl"], "is no JVM");
-    check(&["-p", &own], "--output");
-    check(&["-o", "x.wsl"], "--pid");
-    check(&["-p", "1,2", "-o", "x.wsl"], "one process");
-    place.write("there.wsl", "");
-    check(&["-p", &own, "-o", "there.wsl"], "exists already");
 }

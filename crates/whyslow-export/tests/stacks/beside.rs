@@ -1,0 +1,158 @@
+//! Threads of several processes, some of which a profile has samples of.
+
+use std::collections::BTreeMap;
+
+use whyslow_analysis::Filter;
+use whyslow_export::flame::FlameGraph;
+use whyslow_export::stacks::{Mark, StackQuestion, Weight, each_sample};
+use whyslow_model::Symbols;
+use whyslow_model::tables::{Collected, MetadataRow, SampleGapRow, StackSampleRow};
+use whyslow_store::{MemoryTables, RecordingInfo};
+
+const MS: i64 = 1_000_000;
+
+#[derive(Default)]
+struct Made {
+    symbols: Symbols,
+    rows: Collected,
+}
+
+impl Made {
+    /// With samples of a profile of processes 1 and 2, each of which has one thread, 11 and 21.
+    fn profiled() -> Self {
+        let mut made = Self::default();
+        let fact = MetadataRow {
+            id: 0,
+            source: None,
+            key: made.symbols.intern("sample_interval_ns"),
+            value: made.symbols.intern("10000000"),
+        };
+        made.rows.metadata.push(fact);
+        made.sample((1, 11), (0, 100), None);
+        made.sample((2, 21), (0, 100), None);
+        made
+    }
+
+    fn sample(&mut self, (pid, tid): (i32, i32), (begin, end): (i64, i64), sampler: Option<&str>) {
+        let row = StackSampleRow {
+            id: self.rows.stack_sample.len() as i64,
+            ts: begin * MS,
+            dur: Some((end - begin) * MS),
+            ts_end: Some(end * MS),
+            kind: self.symbols.intern("wall"),
+            state: Some(self.symbols.intern("sleeping")),
+            utid: Some(tid),
+            upid: Some(pid),
+            tid: Some(tid),
+            pid: Some(pid),
+            comm: Some(self.symbols.intern(&format!("t{tid}"))),
+            cpu: None,
+            function: None,
+            user_function: None,
+            callsite_id: None,
+            credits: Some(1),
+            is_assumed: Some(false),
+            syscall: None,
+            sampler: sampler.map(|sampler| self.symbols.intern(sampler)),
+            is_cut: Some(false),
+        };
+        self.rows.stack_sample.push(row);
+    }
+
+    fn stop(&mut self, pid: Option<i32>, (begin, end): (i64, i64)) {
+        let row = SampleGapRow {
+            id: self.rows.sample_gap.len() as i64,
+            ts: begin * MS,
+            dur: Some((end - begin) * MS),
+            ts_end: Some(end * MS),
+            class: self.symbols.intern("process_stopped"),
+            utid: None,
+            upid: pid,
+            tid: None,
+            pid,
+            comm: None,
+            cycles: None,
+            queued: None,
+            group_id: None,
+            function: None,
+            before_function: None,
+            callsite_id: None,
+            before_callsite_id: None,
+        };
+        self.rows.sample_gap.push(row);
+    }
+
+    /// Milliseconds by thread, and whether it was stopped.
+    fn told(&self, question: &StackQuestion) -> BTreeMap<(i64, bool), i64> {
+        let info = RecordingInfo {
+            end_ns: 1_000 * MS,
+            ..RecordingInfo::default()
+        };
+        let tables = MemoryTables::new(&self.rows, &self.symbols, info);
+        let mut told = BTreeMap::new();
+        let mut total = 0;
+        each_sample(&tables, question, &mut |sample| {
+            let is_stopped = sample.mark == Some(Mark::Stopped);
+            *told
+                .entry((sample.tid.unwrap_or(0), is_stopped))
+                .or_default() += sample.dur / MS;
+            total += sample.dur;
+        })
+        .expect("samples");
+        let graph = FlameGraph::of(&tables, question, None).expect("a graph");
+        assert_eq!(graph.total_ns(), total);
+        told
+    }
+}
+
+fn asked(weight: Weight) -> StackQuestion {
+    StackQuestion {
+        weight,
+        ..StackQuestion::default()
+    }
+}
+
+#[test]
+fn what_the_recorder_saw_counts_of_threads_that_no_profile_has() {
+    let mut made = Made::profiled();
+    made.sample((1, 11), (0, 100), Some("recorder"));
+    made.sample((3, 31), (20, 100), Some("recorder"));
+    for weight in [Weight::Time, Weight::OffCpu] {
+        let told = made.told(&asked(weight));
+        let wanted = [((11, false), 100), ((21, false), 100), ((31, false), 80)];
+        assert_eq!(told, BTreeMap::from(wanted), "{weight:?}");
+    }
+}
+
+#[test]
+fn a_stop_is_of_all_threads_of_its_process_whatever_is_asked_for() {
+    let mut made = Made::profiled();
+    made.stop(Some(1), (40, 70));
+    let stopped = [((11, false), 70), ((11, true), 30)];
+    let told = made.told(&asked(Weight::Time));
+    let both = stopped.into_iter().chain([((21, false), 100)]);
+    assert_eq!(told, both.collect());
+    let of_thread = StackQuestion {
+        filter: Filter {
+            threads: vec!["t11".to_owned()],
+            ..Filter::default()
+        },
+        ..asked(Weight::Time)
+    };
+    assert_eq!(made.told(&of_thread), BTreeMap::from(stopped));
+}
+
+#[test]
+fn a_stop_of_a_process_that_nobody_knows_is_of_all() {
+    let mut made = Made::profiled();
+    made.stop(None, (40, 70));
+    made.stop(Some(2), (60, 80));
+    let told = made.told(&asked(Weight::Time));
+    let wanted = [
+        ((11, false), 70),
+        ((11, true), 30),
+        ((21, false), 60),
+        ((21, true), 40),
+    ];
+    assert_eq!(told, BTreeMap::from(wanted));
+}
