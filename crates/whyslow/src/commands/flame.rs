@@ -131,9 +131,6 @@ pub(super) fn answer(
     if place.0.chart {
         return Err(Failure::usage("a chart is a picture").hint("-o chart.svg"));
     }
-    if graph.versus.is_some() && form != Format::Svg {
-        return Err(Failure::usage("only a picture shows two windows").hint("-o diff.svg"));
-    }
     let asked = asked(tables, question, place.0)?;
     let (mut graph, notes) = merged(tables, &asked, place)?;
     let limit = match question.limit {

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::common::{Place, recorded};
-use super::{MS, asked, fixture, int, rows};
+use super::{asked, fixture, int, rows};
 
 #[test]
 fn a_flame_graph_gives_each_thread_its_life() {
