@@ -2,7 +2,8 @@
 //!
 //! A row whose end was not recorded has no duration to compare: such rows follow in a table of their
 //! own, by what is known of them. A system call is taken for one that still ran when the recording
-//! ended only if its thread made no other one after it; else merely its return was lost.
+//! ended only if its thread made no other one after it, and its result is not known; else merely the time
+//! of its return was lost, or not told.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -251,6 +252,8 @@ struct Top {
     ts: ColumnRef,
     ts_end: ColumnRef,
     id: ColumnRef,
+    /// What calls returned.
+    ret: Option<ColumnRef>,
 }
 
 #[derive(Default)]
@@ -273,6 +276,7 @@ impl Top {
             ascending: order.ascending,
             counts_ended: context.question.counts_ended,
             recording_end: context.recording_end(),
+            ret: last.as_ref().map(|_| projection.need("ret")),
             last,
             value: projection.need(order.column),
             ts: projection.need("ts"),
@@ -283,7 +287,7 @@ impl Top {
 }
 
 impl Summing for Top {
-    type Columns<'b> = ([Ints<'b>; 4], Spot);
+    type Columns<'b> = ([Ints<'b>; 4], Option<Ints<'b>>, Spot);
     type Sum = TopSum;
 
     fn columns<'b>(
@@ -297,11 +301,12 @@ impl Summing for Top {
             self.ts_end.ints(batch)?,
             self.id.ints(batch)?,
         ];
-        Ok((columns, first))
+        let ret = self.ret.map(|column| column.ints(batch)).transpose()?;
+        Ok((columns, ret, first))
     }
 
     #[inline]
-    fn add(&self, sum: &mut TopSum, (columns, first): &Self::Columns<'_>, row: u32) {
+    fn add(&self, sum: &mut TopSum, (columns, ret, first): &Self::Columns<'_>, row: u32) {
         let [value, ts, ts_end, id] = columns;
         let place = || Place {
             ts: ts.at(row),
@@ -320,7 +325,8 @@ impl Summing for Top {
             }
         } else if ts_end.get(row).is_none() {
             let may_run = |last: &LastCalls| last.contains(&(ts.at(row), id.at(row)));
-            if self.last.as_ref().is_none_or(may_run) {
+            let has_returned = ret.as_ref().is_some_and(|ret| ret.get(row).is_some());
+            if !has_returned && self.last.as_ref().is_none_or(may_run) {
                 let known = self.recording_end - ts.at(row);
                 sum.running.offer(Rank(known, Reverse(place())), self.limit);
             }
