@@ -10,13 +10,14 @@ profile alone, which must not tell more than it can know, and both together, whi
 import argparse
 import itertools
 import json
-import os
 import pathlib
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "workloads"))
+
+import arguments
 
 MS = 1_000_000
 LOG = "UnifiedLog"
@@ -25,21 +26,7 @@ LONG_NS = 100 * MS
 
 
 def parsed():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("whyslow", type=pathlib.Path)
-    parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument(
-        "--again", action="store_true", help="ask what was recorded anew"
-    )
-    cache = os.environ.get(
-        "WHYSLOW_CACHE", str(pathlib.Path.home() / ".cache/whyslow-dev")
-    )
-    parser.add_argument(
-        "--folder", type=pathlib.Path, default=pathlib.Path(cache) / "kafka"
-    )
+    parser = arguments.parser(__doc__, "kafka", seconds=20)
     parser.add_argument(
         "--make", nargs=4, metavar=("FOLDER", "VERSION", "SEED", "SECONDS"),
         help=argparse.SUPPRESS,

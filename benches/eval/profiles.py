@@ -7,9 +7,7 @@ profile alone is asked.
     python3 benches/eval/profiles.py WHYSLOW [--seconds 30] [--seeds 2] [--folder DIR] [--again]
 """
 
-import argparse
 import json
-import os
 import pathlib
 import signal
 import subprocess
@@ -19,6 +17,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "workloads"))
 
+import arguments
 import jvm_storage
 from lab import Lab, UnavailableError
 
@@ -44,22 +43,7 @@ RUNS = [
 
 
 def parsed():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("whyslow", type=pathlib.Path)
-    parser.add_argument("--seconds", type=float, default=30)
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument(
-        "--again", action="store_true", help="ask what was recorded anew"
-    )
-    cache = os.environ.get(
-        "WHYSLOW_CACHE", str(pathlib.Path.home() / ".cache/whyslow-dev")
-    )
-    parser.add_argument(
-        "--folder", type=pathlib.Path, default=pathlib.Path(cache) / "profiles"
-    )
-    return parser.parse_args()
+    return arguments.parser(__doc__, "profiles", seconds=30).parse_args()
 
 
 def make(whyslow, folder, run, seed, seconds):
