@@ -99,6 +99,7 @@ stats! {
     SAMPLES_MISSED Warning false "samples that the profiler says it missed, as stackprof does those of calls without the lock of the interpreter (lookups, connects): their time is nowhere",
     DUMP_UNSTAMPED Info false "thread dumps without a time: of several in one file each is taken for a second after the one before; the first, or the only one, for when its file was last written",
     FTRACE_LINE_BAD Error true "a line that is neither an event of the kernel nor a frame of its stack, or that was cut",
+    DUMP_ZONE_GUESSED Info false "thread dumps whose times tell no zone: it is the one in which most of the files were written soon after their last dump, else that of Greenwich",
     FTRACE_CLOCK_GUESSED Info false "a trace as text, whose clock counts from the start of the machine: it is taken to end when its file was last written",
     PERF_UNFINISHED Warning false "a perf.data file that nobody finished: perf was killed, or the file was copied too early; without its end the formats of tracepoints are unknown",
     PERF_LOST_BYTES Error false "bytes of a perf.data file that are no records",

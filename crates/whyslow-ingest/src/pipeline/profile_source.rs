@@ -189,7 +189,10 @@ impl ProfileQueue {
         let Some(first) = dumps.first() else { return };
         let files: Vec<DumpFile<'_>> = dumps.iter().map(Dumped::file).collect();
         let read = jstack::read(&files);
-        let remarks: Vec<Remark> = vec![(&stat::DUMP_UNSTAMPED, read.unstamped, Vec::new())];
+        let remarks: Vec<Remark> = vec![
+            (&stat::DUMP_UNSTAMPED, read.unstamped, Vec::new()),
+            (&stat::DUMP_ZONE_GUESSED, read.zoneless, Vec::new()),
+        ];
         let counts = vec![("thread dump".to_owned(), read.dumps)];
         let mut queued = Queued::new(first.source, (read.profile, 0), counts, remarks);
         // Who held a lock is told here, and not to be inferred.

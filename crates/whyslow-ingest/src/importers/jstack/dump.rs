@@ -45,11 +45,15 @@ pub(super) struct DumpedThread {
     pub(super) tid: Option<i32>,
     /// `BLOCKED`, `RUNNABLE`, …
     pub(super) state: String,
+    /// Its state has to do with a monitor: it enters one, or is in `Object.wait`.
+    pub(super) is_on_monitor: bool,
     /// Innermost first: function and line.
     pub(super) frames: Vec<(String, Option<i32>)>,
     /// Addresses of what it holds.
     pub(super) holds: Vec<u64>,
     pub(super) wants: Option<Wanted>,
+    /// It is in `Object.wait` of something that the innermost frame does not name.
+    waits_unnamed: bool,
 }
 
 /// A lock that a thread waits for.
@@ -108,11 +112,9 @@ impl Dump {
         };
         let line = line.trim();
         if let Some(state) = line.strip_prefix("java.lang.Thread.State: ") {
-            state
-                .split(' ')
-                .next()
-                .unwrap_or("")
-                .clone_into(&mut thread.state);
+            let (state, about) = state.split_once(' ').unwrap_or((state, ""));
+            state.clone_into(&mut thread.state);
+            thread.is_on_monitor = about == "(on object monitor)";
         } else if let Some(frame) = line.strip_prefix("at ") {
             if thread.frames.len() < FRAMES_MAX {
                 thread.frames.extend(frame_of(frame));
@@ -147,48 +149,71 @@ impl DumpedThread {
     }
 
     fn note(&mut self, note: &str) {
-        if let Some((address, _)) = note
-            .strip_prefix("locked ")
-            .or_else(|| Some(note).filter(|note| note.starts_with('<')))
-            .and_then(object)
-        {
-            // Whoever waits on an object has given it back.
-            let waits_on = self
-                .wants
-                .as_ref()
-                .filter(|wanted| wanted.address == address);
-            if waits_on.is_none() && !self.holds.contains(&address) {
-                self.holds.push(address);
-            }
-            return;
-        }
-        let wants = [
-            ("waiting to lock ", false),
-            ("waiting to re-lock in wait() ", false),
-            ("parking to wait for ", true),
-        ];
-        for (words, parks) in wants {
-            if let Some((address, class)) = note.strip_prefix(words).and_then(object) {
-                self.wants = Some(Wanted {
-                    address,
-                    class: class.to_owned(),
-                    parks,
-                    place: self.frames.len().saturating_sub(1),
-                });
-            }
-        }
-        if let Some((address, _)) = note.strip_prefix("waiting on ").and_then(object) {
-            self.given_back(address);
+        let about = |words: &str| note.strip_prefix(words);
+        if let Some((address, class)) = about("locked ").and_then(object) {
+            self.locked(address, class);
+        } else if let Some((address, _)) = object(note) {
+            // A synchronizer that it owns.
+            self.hold(address);
+        } else if let Some((address, class)) = about("waiting to lock ").and_then(object) {
+            self.want(address, class, false);
+        } else if let Some((address, class)) = about("parking to wait for ").and_then(object) {
+            self.want(address, class, true);
+        } else if let Some(what) = about("waiting to re-lock in wait() ") {
+            self.waits(what);
+        } else if let Some(what) = about("waiting on ") {
+            self.waits(what);
         }
     }
 
-    /// Its own `locked` lines further out are of the time before it waited.
-    fn given_back(&mut self, address: u64) {
+    /// In `Object.wait`. JDK 9 to 13 say of all who are in there that they wait to lock again; they do
+    /// once they were notified, and are blocked then.
+    fn waits(&mut self, what: &str) {
+        match object(what) {
+            Some((address, class)) => self.gave_back(address, class),
+            None => self.waits_unnamed = true,
+        }
+    }
+
+    /// A line of a frame that locked something; from JDK 14 on also of what it gave back to wait.
+    fn locked(&mut self, address: u64, class: &str) {
+        // Where nothing names what it waits on, that is what the next frame locked.
+        if std::mem::take(&mut self.waits_unnamed) {
+            self.gave_back(address, class);
+        }
+        let wants = self.wants.as_ref().map(|wanted| wanted.address);
+        if wants != Some(address) {
+            self.hold(address);
+        }
+    }
+
+    fn hold(&mut self, address: u64) {
+        // Frames that lock one thing again and again need to be told once.
+        if self.holds.last() != Some(&address) {
+            self.holds.push(address);
+        }
+    }
+
+    /// `locked` lines further out are of the time before it waited.
+    fn gave_back(&mut self, address: u64, class: &str) {
+        self.waits_unnamed = false;
+        if self.state == "BLOCKED" {
+            return self.want(address, class, false);
+        }
         self.wants.get_or_insert(Wanted {
             address,
             class: String::new(),
             parks: true,
             place: usize::MAX,
+        });
+    }
+
+    fn want(&mut self, address: u64, class: &str, parks: bool) {
+        self.wants = Some(Wanted {
+            address,
+            class: class.to_owned(),
+            parks,
+            place: self.frames.len().saturating_sub(1),
         });
     }
 }
@@ -218,7 +243,7 @@ fn frame_of(text: &str) -> Option<(String, Option<i32>)> {
     (!function.is_empty()).then(|| (function.to_owned(), line))
 }
 
-/// `2026-11-24 14:22:33`, by the clock of Greenwich as long as nobody tells the zone.
+/// `2026-11-24 14:22:33`, as that clock shows it: nothing tells the zone.
 fn stamp(line: &str) -> Option<Ns> {
     const LEN: usize = 19;
     let is_stamp = line.len() == LEN && line.as_bytes()[10] == b' ';

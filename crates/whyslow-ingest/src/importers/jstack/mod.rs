@@ -6,9 +6,12 @@
 
 mod dump;
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 
+use super::stamp::{Clock, Stamp};
 use crate::profile::locks::{Confidence, Holder, LockKind, LockWait, Teller};
 use crate::profile::{
     CodeFrame, CodeKind, NO_STACK, Point, Profile, SampleKind, SampledState, SampledThread,
@@ -27,6 +30,8 @@ pub struct Read {
     pub dumps: u64,
     /// Dumps without a time.
     pub unstamped: u64,
+    /// Dumps whose time tells no zone.
+    pub zoneless: u64,
 }
 
 pub fn is_dump(head: &str) -> bool {
@@ -48,13 +53,20 @@ pub struct DumpFile<'t> {
 /// All dumps of some files, in order of time.
 pub fn read(files: &[DumpFile<'_>]) -> Read {
     let mut reading = Reading::default();
+    let mut taken: Vec<Vec<Dump>> = files.iter().map(|file| dump::dumps(file.text)).collect();
+    let zone = zone(&taken, files);
     let mut dumps = Vec::new();
-    for file in files {
-        let found = dump::dumps(file.text);
+    for (found, file) in taken.iter_mut().zip(files) {
         let unstamped = found.iter().filter(|dump| dump.ts.is_none()).count();
         reading.read.unstamped += unstamped as u64;
-        let times = times(&found, file);
-        dumps.extend(times.into_iter().zip(found));
+        if !is_named(found, file) {
+            reading.read.zoneless += (found.len() - unstamped) as u64;
+        }
+        for ts in found.iter_mut().filter_map(|dump| dump.ts.as_mut()) {
+            *ts = ts.saturating_add(zone);
+        }
+        let times = times(found, file);
+        dumps.extend(times.into_iter().zip(found.drain(..)));
     }
     dumps.sort_by_key(|(ts, _)| *ts);
     reading.read.dumps = dumps.len() as u64;
@@ -67,13 +79,34 @@ pub fn read(files: &[DumpFile<'_>]) -> Read {
     reading.finish()
 }
 
+/// Whether the name of the file tells its time better than the stamp inside.
+fn is_named(dumps: &[Dump], file: &DumpFile<'_>) -> bool {
+    file.named.is_some() && dumps.len() == 1
+}
+
+/// What is added to stamps: a machine has one zone, that of most files which were written with their last dump.
+fn zone(taken: &[Vec<Dump>], files: &[DumpFile<'_>]) -> Ns {
+    let mut zones: BTreeMap<Ns, usize> = BTreeMap::new();
+    for (dumps, file) in taken.iter().zip(files) {
+        let Some(last) = dumps.iter().rev().find_map(|dump| dump.ts) else {
+            continue;
+        };
+        if !is_named(dumps, file) {
+            let mut clock = Clock::default();
+            clock.read(Stamp::Wall(last));
+            *zones.entry(clock.shift(file.written).by).or_default() += 1;
+        }
+    }
+    let most = zones.into_iter().max_by_key(|(_, files)| *files);
+    most.map_or(0, |(zone, _)| zone)
+}
+
 /// When each was taken. Stamps have seconds: those of one second share it evenly.
 fn times(dumps: &[Dump], file: &DumpFile<'_>) -> Vec<Ns> {
-    let is_single = dumps.len() == 1;
     let mut last: Option<Ns> = None;
     let mut times = Vec::with_capacity(dumps.len());
     for same in dumps.chunk_by(|one, next| one.ts.is_some() && one.ts == next.ts) {
-        let told = file.named.filter(|_| is_single).or(same[0].ts);
+        let told = file.named.filter(|_| is_named(dumps, file)).or(same[0].ts);
         let otherwise = || match last {
             Some(last) => last.saturating_add(STAMP),
             None => file.written.unwrap_or(0),
@@ -86,6 +119,21 @@ fn times(dumps: &[Dump], file: &DumpFile<'_>) -> Vec<Ns> {
         }
     }
     times
+}
+
+/// Who holds what, by address and place in the dump.
+fn holders(threads: &[DumpedThread]) -> FxHashMap<u64, usize> {
+    let mut holders: FxHashMap<u64, usize> = FxHashMap::default();
+    for (place, thread) in threads.iter().enumerate() {
+        for address in &thread.holds {
+            let holder = holders.entry(*address).or_insert(place);
+            // Of what is told to be held by two, one may have given it back to wait.
+            if threads[*holder].is_on_monitor && !thread.is_on_monitor {
+                *holder = place;
+            }
+        }
+    }
+    holders
 }
 
 #[derive(Default)]
@@ -101,12 +149,7 @@ impl Reading {
         for thread in &dump.threads {
             known.push(self.thread(thread, ts, before));
         }
-        let mut holders: FxHashMap<u64, usize> = FxHashMap::default();
-        for (place, thread) in dump.threads.iter().enumerate() {
-            for address in &thread.holds {
-                holders.insert(*address, place);
-            }
-        }
+        let holders = holders(&dump.threads);
         let mut open = FxHashMap::default();
         for (place, thread) in dump.threads.iter().enumerate() {
             let Some((kind, address, frame)) = self.wanted(thread, known[place].1) else {

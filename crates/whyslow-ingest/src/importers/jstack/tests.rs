@@ -117,3 +117,128 @@ fn dumps_of_one_second_share_it() {
         "{ends:?}"
     );
 }
+
+fn dump_of(threads: &[(&str, &str, &str)]) -> Read {
+    let threads = (1..).zip(threads).map(|(number, (name, state, lines))| {
+        let head = format!("\"{name}\" #{number} nid=0x{number}\n");
+        format!("{head}   java.lang.Thread.State: {state}\n{lines}\n")
+    });
+    let head = "2026-11-24 14:22:33\nFull thread dump X:\n\n".to_owned();
+    let text: String = std::iter::once(head).chain(threads).collect();
+    read_one(&text, None, None)
+}
+
+/// Names of who waits and who holds.
+fn waits_of(read: &Read) -> Vec<(String, Option<String>)> {
+    let name = |thread: u32| {
+        let thread = &read.profile.threads[thread as usize];
+        thread.name.clone().unwrap_or_default()
+    };
+    let waits = read.waits.iter();
+    waits
+        .map(|wait| {
+            (
+                name(wait.thread),
+                wait.holder.map(|holder| name(holder.thread)),
+            )
+        })
+        .collect()
+}
+
+const SLEEPS: &str = "WAITING (on object monitor)";
+const BLOCKED: &str = "BLOCKED (on object monitor)";
+const RUNS: &str = "RUNNABLE";
+/// As JDK 9 to 13 print it.
+const RE_LOCKS: &str = "\tat java.lang.Object.wait(java.base@11/Native Method)\n\
+    \t- waiting on <no object reference available>\n\
+    \tat java.lang.ref.ReferenceQueue.remove(java.base@11/ReferenceQueue.java:155)\n\
+    \t- waiting to re-lock in wait() <0x00000007d3e7a738> (a java.lang.ref.ReferenceQueue$Lock)\n";
+/// As later ones do.
+const UNNAMED: &str = "\tat java.lang.Object.wait(java.base@17/Native Method)\n\
+    \t- waiting on <no object reference available>\n\
+    \tat a.Queue.take(Queue.java:5)\n\
+    \t- locked <0x00000000000000aa> (a a.Queue)\n\
+    \tat a.Main.run(Main.java:1)\n\
+    \t- locked <0x00000000000000cc> (a a.Main)\n";
+const WANTS: &str = "\tat a.Queue.put(Queue.java:9)\n\
+    \t- waiting to lock <0x00000000000000aa> (a a.Queue)\n";
+const HOLDS: &str = "\tat a.Queue.size(Queue.java:7)\n\
+    \t- locked <0x00000000000000aa> (a a.Queue)\n";
+
+#[test]
+fn who_sleeps_in_object_wait_waits_for_no_lock() {
+    let named = RE_LOCKS.replace(
+        "<no object reference available>",
+        "<0x00000007d3e7a738> (a java.lang.ref.ReferenceQueue$Lock)",
+    );
+    for lines in [RE_LOCKS, &named, UNNAMED] {
+        let read = dump_of(&[("Finalizer", SLEEPS, lines)]);
+        assert_eq!(waits_of(&read), [], "{lines}");
+    }
+}
+
+#[test]
+fn who_was_notified_waits_for_the_lock_that_it_gave_back() {
+    let unnamed = UNNAMED.replace("waiting on", "waiting to re-lock in wait()");
+    let threads = [
+        ("notified", BLOCKED, unnamed.as_str()),
+        ("owner", RUNS, HOLDS),
+    ];
+    let read = dump_of(&threads);
+    let expected = [("notified".to_owned(), Some("owner".to_owned()))];
+    assert_eq!(waits_of(&read), expected);
+    let frame = &read.profile.frames[read.waits[0].frame as usize];
+    assert_eq!(frame.function, "a.Queue.take");
+    let lines = RE_LOCKS.replace("waiting on", "waiting to re-lock in wait()");
+    let read = dump_of(&[("notified", BLOCKED, &lines)]);
+    assert_eq!(waits_of(&read), [("notified".to_owned(), None)]);
+}
+
+#[test]
+fn who_gave_a_lock_back_is_never_its_holder() {
+    let wants = ("waiter", BLOCKED, WANTS);
+    let read = dump_of(&[wants, ("sleeper", SLEEPS, UNNAMED)]);
+    assert_eq!(waits_of(&read), [("waiter".to_owned(), None)]);
+    // What it holds besides, it holds.
+    let other = WANTS.replace("0aa>", "0cc>");
+    let read = dump_of(&[("waiter", BLOCKED, &other), ("sleeper", SLEEPS, UNNAMED)]);
+    let expected = [("waiter".to_owned(), Some("sleeper".to_owned()))];
+    assert_eq!(waits_of(&read), expected);
+}
+
+#[test]
+fn of_two_holders_the_one_that_does_not_wait_is_told() {
+    // A compiled frame may name nothing that it waits on.
+    let sleeper = ("sleeper", SLEEPS, HOLDS);
+    let (waiter, owner) = (("waiter", BLOCKED, WANTS), ("owner", RUNS, HOLDS));
+    let expected = [("waiter".to_owned(), Some("owner".to_owned()))];
+    for threads in [[waiter, sleeper, owner], [waiter, owner, sleeper]] {
+        assert_eq!(waits_of(&dump_of(&threads)), expected);
+    }
+}
+
+#[test]
+fn the_zone_of_stamps_is_that_in_which_most_files_were_written() {
+    const HOUR: Ns = 3_600_000_000_000;
+    let stamp = 1_795_530_153_000_000_000; // 14:22:33 in Greenwich
+    let text =
+        "2026-11-24 14:22:33\nFull thread dump X:\n\"a\" #1 nid=1 runnable\n\tat a.B.c(B.java:1)\n";
+    let end = |written: &[Ns], named| {
+        let file = |written: &Ns| DumpFile {
+            text,
+            named,
+            written: Some(*written),
+            shift: 0,
+        };
+        let files: Vec<DumpFile<'_>> = written.iter().map(file).collect();
+        let read = read(&files);
+        let first = read.profile.points[0];
+        (first.ts + first.span, read.zoneless)
+    };
+    assert_eq!(end(&[stamp - 2 * HOUR + 7], None), (stamp - 2 * HOUR, 1));
+    assert_eq!(end(&[stamp + 7], None), (stamp, 1));
+    // One of the files was touched later.
+    let written = [stamp - HOUR, stamp + 50 * HOUR, stamp - HOUR];
+    assert_eq!(end(&written, None), (stamp - HOUR, 3));
+    assert_eq!(end(&[stamp - 2 * HOUR], Some(5)), (5, 0));
+}
