@@ -8,7 +8,8 @@ use whyslow_ingest::importers::{snoops, text};
 fuzz_target!(|bytes: &[u8]| {
     let log = String::from_utf8_lossy(bytes);
     let _ = (snoops::is_log(&log), snoops::is_histogram(&log));
-    let done = snoops::translate(&log, Some(1_700_000_000_000_000_000), 4);
+    let written = Some(1_700_000_000_000_000_000);
+    let done = snoops::translate(&log, written, snoops::MadeUp::default(), 4);
     assert!(done.bad_count <= log.lines().count() as u64);
     let mut line = text::Line::default();
     for written in done.text.lines() {

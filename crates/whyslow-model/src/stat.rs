@@ -68,7 +68,7 @@ stats! {
     STRACE_LINE_BAD Error true "a line that strace did not write, or that was cut",
     STRACE_LINE_NOT_USED Info false "signals, ends of threads and stacks in a log of strace: no table holds them",
     STRACE_NO_DURATIONS Warning false "calls in a log of strace without -T: what they did is known, how long they took is not",
-    STRACE_NO_THREADS Warning false "lines in a log of strace without a thread (-f): all are taken for those of one, shown as 4194305",
+    STRACE_NO_THREADS Warning false "lines in logs of strace without a thread (-f): all of one log are taken for those of one, shown as 4194305, those of the next as 4194306",
     STRACE_NO_DATES Info false "lines in a log of strace with times of day or since the line before (-ttt has more): the log is taken to end when its file was last written, by the clock of Greenwich",
     REPORT_LINE_BAD Error true "a line that sysstat, vmstat or top did not write in a form that is known, or that was cut",
     REPORT_SINCE_BOOT Info false "rows of sysstat, vmstat or top with means since the machine was started, which say nothing of any moment: not used",

@@ -35,6 +35,10 @@ pub(super) struct TextQueue {
     places: Vec<Place>,
     next: usize,
     line: Line,
+    /// Numbers that no kernel gave, of all files so far.
+    made: snoops::MadeUp,
+    /// Logs of strace that name no thread.
+    unnamed: i32,
 }
 
 struct Text {
@@ -105,8 +109,10 @@ impl TextQueue {
         let origin = Origin {
             tid,
             written: written(path),
+            unnamed: self.unnamed,
         };
         let log = strace::translate(&read(path)?, origin, limits::LOG_EXAMPLES_MAX);
+        self.unnamed += i32::from(log.lacks.threads > 0);
         let mut text = Text::new(("strace", source), log.text, shift_ns);
         text.tell_bad(&stat::STRACE_LINE_BAD, log.bad_count, log.bad);
         text.remarks = vec![
@@ -191,7 +197,13 @@ impl TextQueue {
         path: &Path,
         shift_ns: Ns,
     ) -> Result<(), ImportError> {
-        let log = snoops::translate(&read(path)?, written(path), limits::LOG_EXAMPLES_MAX);
+        let log = snoops::translate(
+            &read(path)?,
+            written(path),
+            self.made,
+            limits::LOG_EXAMPLES_MAX,
+        );
+        self.made = log.made;
         if log.rows == 0 && log.untimed > 0 {
             return Err(ImportError::Report {
                 path: path.to_owned(),

@@ -26,6 +26,13 @@ pub const FIRST_TID: i32 = 5_000_000;
 /// Lines before the header: what attached, and how to end.
 const LINES_BEFORE_MAX: usize = 12;
 
+/// How many numbers were made up: no two files that are imported together may share one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MadeUp {
+    pub threads: i32,
+    pub sockets: u64,
+}
+
 /// A file in the text format.
 #[derive(Debug, Default)]
 pub struct Translated {
@@ -44,6 +51,8 @@ pub struct Translated {
     pub talk: u64,
     /// What the tool is called.
     pub tool: &'static str,
+    /// With those of the files before.
+    pub made: MadeUp,
 }
 
 /// Whether these first lines are of such a file.
@@ -72,8 +81,9 @@ pub fn is_histogram(head: &str) -> bool {
     })
 }
 
-/// `written` is when the file was last written, for what its times do not say.
-pub fn translate(log: &str, written: Option<Ns>, bad_max: usize) -> Translated {
+/// `written` is when the file was last written, for what its times do not say; `made` is what the files
+/// before gave back.
+pub fn translate(log: &str, written: Option<Ns>, made: MadeUp, bad_max: usize) -> Translated {
     let mut reader = Reader::new(Shift::default(), 0);
     reader.run(log);
     let shift = reader.clock.shift(written);
@@ -81,8 +91,10 @@ pub fn translate(log: &str, written: Option<Ns>, bad_max: usize) -> Translated {
     drop(reader);
     let mut reader = Reader::new(shift, bad_max);
     reader.is_of_stat = is_of_stat;
+    reader.emit.made = made;
     reader.run(log);
     let mut done = reader.done;
+    done.made = reader.emit.made;
     done.zones = u64::from(shift.is_guessed && done.rows > 0);
     done
 }

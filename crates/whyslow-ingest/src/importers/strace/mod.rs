@@ -27,8 +27,8 @@ use self::call::{Call, Ended};
 use self::line::{Head, Stamp};
 use super::Bad;
 
-/// Shown for the thread of a log that names none: greater than the number of any thread.
-pub const UNNAMED_TID: i32 = 4_194_305;
+/// Shown for the thread of the first log that names none: greater than the number of any thread.
+const UNNAMED_TID: i32 = 4_194_305;
 const COMM_BYTES: usize = 15;
 const DAY_NS: Ns = 24 * 3600 * 1_000_000_000;
 
@@ -63,6 +63,8 @@ pub struct Origin {
     pub tid: Option<i32>,
     /// When the log was last written: it ends about then.
     pub written: Option<Ns>,
+    /// Logs before it that name no thread.
+    pub unnamed: i32,
 }
 
 /// Whether these first lines are of such a log.
@@ -220,7 +222,7 @@ impl Translator {
         let ts = self.clock.read(stamp).saturating_add(self.shift);
         let tid = head.tid.or(self.origin.tid).unwrap_or_else(|| {
             self.done.lacks.threads += 1;
-            UNNAMED_TID
+            UNNAMED_TID.saturating_add(self.origin.unnamed)
         });
         if is_note {
             self.note(ts, tid, head.rest);

@@ -131,7 +131,7 @@ fn what_a_log_lacks_is_told() {
     // One file a thread (-ff) has its number at the end of its name.
     let origin = Origin {
         tid: Some(9),
-        written: None,
+        ..Origin::default()
     };
     let of_thread = translate("1700000000.1 getpid() = 9 <0.1>", origin, 5);
     assert!(of_thread.text.contains("(tid=9)") && of_thread.lacks == none);
@@ -141,8 +141,8 @@ fn what_a_log_lacks_is_told() {
 fn times_of_day_end_when_the_file_was_written() {
     let day = 20_000 * DAY_NS;
     let origin = Origin {
-        tid: None,
         written: Some(day + 3 * 3600 * 1_000_000_000),
+        ..Origin::default()
     };
     let log = "7 23:59:59.5 getpid() = 7 <0.1>\n7 00:00:01 getpid() = 7 <0.1>\n";
     let done = translate(log, origin, 5);
