@@ -122,3 +122,22 @@ fn what_tracefs_prints_is_read() {
         .collect();
     assert!(comms.contains(&"dd"), "{comms:?}");
 }
+
+#[test]
+fn what_the_tool_lost_is_a_gap_in_the_recording() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("trace.txt");
+    let trace = "CPU:1 [LOST 45 EVENTS]\n\
+                 dd-7 [001] 1.000001: x: y=1\n\
+                 CPU:1 [9860 EVENTS DROPPED]\n\
+                 dd-7 [001] 1.000005: x: y=1\n";
+    std::fs::write(&path, trace).expect("a temporary folder takes it");
+    let imported = import_in_memory(&[path]).expect("it can be imported");
+    let lost = imported.rows.lost_events.iter();
+    let lost: Vec<_> = lost.map(|row| (row.cpu, row.dur, row.count)).collect();
+    let expected = [
+        (Some(1), Some(0), Some(45)),
+        (Some(1), Some(4_000), Some(9860)),
+    ];
+    assert_eq!(lost, expected);
+}

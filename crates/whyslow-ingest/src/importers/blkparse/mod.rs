@@ -7,7 +7,7 @@ mod line;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use whyslow_model::Ns;
-use whyslow_model::event::{BlockRange, Body, Context, Event};
+use whyslow_model::event::{BlockRange, Body, Context, Event, Loss, LossKind};
 
 use super::Bad;
 use super::{rwbs, text};
@@ -42,8 +42,9 @@ pub fn is_log(head: &str) -> bool {
 /// `written` is when the file was written last: the trace ends about then, as its times count from its begin.
 pub fn translate(log: &str, written: Option<Ns>, bad_max: usize) -> Translated {
     let mut known = Known::default();
-    let mut last = None;
+    let (mut first, mut last): (Option<Ns>, Option<Ns>) = (None, None);
     for line in log.lines().filter_map(|line| Line::read(line).ok()) {
+        first = Some(first.map_or(line.ts, |first| first.min(line.ts)));
         last = last.max(Some(line.ts));
         if line.action == Action::Issue {
             known.issued.insert(line.device);
@@ -62,7 +63,18 @@ pub fn translate(log: &str, written: Option<Ns>, bad_max: usize) -> Translated {
     };
     let mut offset = 0;
     for (number, line) in log.split_inclusive('\n').enumerate() {
-        if !is_remark(line) {
+        if let (Some(skips), Some(first), Some(last)) = (Skips::read(line), first, last) {
+            // Between which of its records they were is not told.
+            let loss = Loss {
+                ts: first.saturating_add(shift),
+                ts_end: Some(last.saturating_add(shift)),
+                cpu: None,
+                stream: "blkparse",
+                kind: LossKind::Events,
+                count: skips.count,
+            };
+            text::write_loss(&loss, &mut done.text);
+        } else if !is_remark(line) {
             match Line::read(line) {
                 Ok(line) => done.event(&line, shift, &known),
                 Err(what) => {
@@ -145,6 +157,27 @@ fn body_of<'a>(line: &Line<'_>, issued: &HashSet<i64>) -> Body<'a> {
     }
 }
 
+/// Records of a device that are missing by their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Skips {
+    count: Option<i64>,
+}
+
+impl Skips {
+    /// `Skips: 12 forward (1,234 -   0.5%)`: how often, how many; those of none say nothing.
+    fn read(line: &str) -> Option<Self> {
+        let (times, rest) = line.trim().strip_prefix("Skips:")?.split_once("forward")?;
+        let (count, _) = rest.split_once('(')?.1.rsplit_once('-')?;
+        let number = |text: &str| {
+            // Thousands are parted as the locale has it; great numbers end with a letter.
+            let digits: String = text.chars().filter(|c| c.is_alphanumeric()).collect();
+            digits.parse::<i64>().ok()
+        };
+        let count = number(count);
+        (number(times) != Some(0) && count != Some(0)).then_some(Self { count })
+    }
+}
+
 /// What blkparse says besides: sums behind the events, names of files.
 fn is_remark(line: &str) -> bool {
     const BEGINS: [&str; 19] = [
@@ -170,4 +203,29 @@ fn is_remark(line: &str) -> bool {
     ];
     let line = line.trim();
     line.is_empty() || BEGINS.iter().any(|begin| line.starts_with(begin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_blkparse_missed_is_a_loss_over_the_whole_file() {
+        let log = |skips: &str| {
+            let line = |ts| format!("  7,0 0 1 {ts}.000000000 104 Q R 2048 + 8 [dd]\n");
+            format!("{}{}\nEvents (7,0): 2 entries\n{skips}\n", line(1), line(3))
+        };
+        let lost = |skips: &str| {
+            let done = translate(&log(skips), None, 5);
+            assert_eq!(done.bad_count, 0);
+            let mut lines = done.text.lines().map(str::to_owned);
+            lines.find(|line| line.contains(" lost "))
+        };
+        let loss = "1.000000000 [-] lost kind=events until=3.000000000";
+        let expected = format!("{loss} count=1234 stream=blkparse");
+        assert_eq!(lost("Skips: 12 forward (1,234 -   0.5%)"), Some(expected));
+        let expected = format!("{loss} stream=blkparse");
+        assert_eq!(lost("Skips: 12 forward (1,234K -   0.5%)"), Some(expected));
+        assert_eq!(lost("Skips: 0 forward (0 -   0.0%)"), None);
+    }
 }

@@ -6,6 +6,7 @@
 
 mod fields;
 mod line;
+mod losses;
 mod stack;
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,12 +21,15 @@ use super::tracepoint::{Declared, Facts, Mapping, Source, find};
 use super::{Bad, text};
 use fields::Fields;
 use line::Line;
+use losses::{Losses, Lost};
 use stack::Frames;
 
 /// Fields that one meaning needs, at most.
 const SLOTS_MAX: usize = 16;
 /// Classes of events that are told apart by name; a file with more is no trace.
 const CLASSES_MAX: usize = 4096;
+/// What those beyond are counted as.
+const OVER_LIMIT: &str = "events of more than 4096 names";
 
 /// A file in the text format.
 #[derive(Debug, Default)]
@@ -46,7 +50,10 @@ pub fn is_trace(head: &str) -> bool {
     let mut lines = head.lines().filter(|line| {
         let line = line.trim();
         // trace-cmd begins with `cpus=2`, perf with remarks.
-        !line.is_empty() && !line.starts_with('#') && !line.starts_with("cpus=")
+        !(line.is_empty()
+            || line.starts_with('#')
+            || line.starts_with("cpus=")
+            || Lost::read(line).is_some())
     });
     // The first event tells; what follows may be its stack, and the last line may be cut.
     lines.next().is_some_and(|line| Line::read(line).is_some())
@@ -73,6 +80,7 @@ pub fn translate(trace: &str, written: Option<Ns>, bad_max: usize) -> Translated
         },
         pending: None,
         away: HashMap::new(),
+        losses: Losses::default(),
         done: Translated {
             text: format!("{}\n", text::MAGIC),
             ..Translated::default()
@@ -90,6 +98,7 @@ pub fn translate(trace: &str, written: Option<Ns>, bad_max: usize) -> Translated
         offset += line.len();
     }
     translator.flush();
+    translator.losses.finish(&mut translator.done.text);
     translator.done
 }
 
@@ -129,6 +138,7 @@ struct Translator {
     classes: Classes,
     pending: Option<Pending>,
     away: HashMap<i32, Away>,
+    losses: Losses,
     done: Translated,
 }
 
@@ -137,6 +147,11 @@ impl Translator {
         let trimmed = line.trim();
         if trimmed.is_empty() || trimmed.starts_with('#') || trimmed.starts_with("cpus=") {
             self.flush();
+            return Ok(());
+        }
+        if let Some(lost) = Lost::read(trimmed) {
+            self.flush();
+            self.losses.add(lost);
             return Ok(());
         }
         if let Some(read) = Line::read(line) {
@@ -160,6 +175,7 @@ impl Translator {
     fn event(&mut self, line: &Line<'_>) {
         self.done.events += 1;
         let ts = line.ts.saturating_add(self.shift);
+        self.losses.event(line.cpu, ts, &mut self.done.text);
         let (system, name) = match line.event.rsplit_once(':') {
             Some((system, name)) if !name.is_empty() => (system, name),
             _ => ("", line.event),
@@ -216,6 +232,8 @@ impl Translator {
                 *self.done.unused.entry(line.event.to_owned()).or_default() += 1;
             }
             text::write_event(&event, &mut self.done.text);
+        } else {
+            *self.done.unused.entry(OVER_LIMIT.to_owned()).or_default() += 1;
         }
         if let Some(tid) = back {
             self.back(tid, ts, line.cpu);
@@ -404,8 +422,5 @@ fn is_of_cpu(event: &str) -> bool {
 
 /// What tools say besides.
 fn is_remark(line: &str) -> bool {
-    line.starts_with("CPU ") && line.contains("LOST")
-        || line.starts_with("CPU:") && line.contains("EVENTS DROPPED")
-        || line.contains("[LOST ")
-        || line.starts_with("version = ")
+    line.starts_with("version = ")
 }
