@@ -9,7 +9,9 @@ const DEPTH_MAX: usize = 64;
 
 /// One by one, without the blanks around; ends at the parenthesis that closes the call, or with the text.
 pub(super) struct Args<'t> {
-    rest: &'t str,
+    text: &'t str,
+    at: usize,
+    unclosed: Unclosed,
     /// What stands behind the closing parenthesis, once it was met.
     after: Option<&'t str>,
     is_over: bool,
@@ -19,7 +21,9 @@ impl<'t> Args<'t> {
     /// Of what stands behind the parenthesis that opens.
     pub(super) fn new(text: &'t str) -> Self {
         Self {
-            rest: text,
+            text,
+            at: 0,
+            unclosed: Unclosed::default(),
             after: None,
             is_over: false,
         }
@@ -38,18 +42,16 @@ impl<'t> Iterator for Args<'t> {
         if self.is_over {
             return None;
         }
-        let (end, stop) = extent(self.rest);
-        let argument = self.rest[..end].trim();
+        let begin = self.at;
+        let (end, stop) = extent(self.text, begin, &mut self.unclosed);
+        let argument = self.text[begin..end].trim();
         match stop {
-            Stop::Comma => self.rest = &self.rest[end + 1..],
+            Stop::Comma => self.at = end + 1,
             Stop::Close => {
                 self.is_over = true;
-                self.after = Some(&self.rest[end + 1..]);
+                self.after = Some(&self.text[end + 1..]);
             }
-            Stop::End => {
-                self.is_over = true;
-                self.rest = "";
-            }
+            Stop::End => self.is_over = true,
         }
         // `getpid()` has none.
         (stop == Stop::Comma || !argument.is_empty()).then_some(argument)
@@ -63,15 +65,61 @@ enum Stop {
     End,
 }
 
-/// How far the first argument goes, and what ends it.
-fn extent(text: &str) -> (usize, Stop) {
+/// What is known of signs that nothing closes, so that no text is searched to its end for each of them.
+#[derive(Debug, Default)]
+struct Unclosed {
+    /// Once one annotation did not end: where each ends that does.
+    angles: Option<Vec<(usize, usize)>>,
+    /// No more comment ends.
+    comments: bool,
+}
+
+impl Unclosed {
+    fn annotation_end(&mut self, bytes: &[u8], begin: usize) -> usize {
+        if let Some(pairs) = &self.angles {
+            let found = pairs.binary_search_by_key(&begin, |(open, _)| *open);
+            return found.map_or(begin, |place| pairs[place].1);
+        }
+        let end = annotation_end(bytes, begin);
+        if end == begin {
+            self.angles = Some(pairs(bytes, begin));
+        }
+        end
+    }
+
+    fn comment_end(&mut self, bytes: &[u8], begin: usize) -> usize {
+        if self.comments {
+            return begin;
+        }
+        let found = bytes[begin..].windows(2).position(|two| two == b"*/");
+        self.comments = found.is_none();
+        found.map_or(begin, |found| begin + found + 1)
+    }
+}
+
+/// Angles that belong together, in order of the first.
+fn pairs(bytes: &[u8], begin: usize) -> Vec<(usize, usize)> {
+    let (mut open, mut pairs) = (Vec::new(), Vec::new());
+    for at in begin..bytes.len() {
+        match bytes[at] {
+            b'<' => open.push(at),
+            b'>' if bytes[at - 1] != b'-' => pairs.extend(open.pop().map(|open| (open, at))),
+            _ => {}
+        }
+    }
+    pairs.sort_unstable();
+    pairs
+}
+
+/// How far the argument goes that begins here, and what ends it.
+fn extent(text: &str, begin: usize, unclosed: &mut Unclosed) -> (usize, Stop) {
     let bytes = text.as_bytes();
-    let (mut at, mut depth) = (0, 0_usize);
+    let (mut at, mut depth) = (begin, 0_usize);
     while let Some(&byte) = bytes.get(at) {
         match byte {
             b'"' => at = string_end(bytes, at),
-            b'<' if is_annotation(bytes, at) => at = annotation_end(bytes, at),
-            b'/' if bytes.get(at + 1) == Some(&b'*') => at = comment_end(bytes, at),
+            b'<' if is_annotation(bytes, at) => at = unclosed.annotation_end(bytes, at),
+            b'/' if bytes.get(at + 1) == Some(&b'*') => at = unclosed.comment_end(bytes, at),
             b'(' | b'[' | b'{' if depth < DEPTH_MAX => depth += 1,
             b')' if depth == 0 => return (at, Stop::Close),
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
@@ -120,11 +168,6 @@ fn annotation_end(bytes: &[u8], begin: usize) -> usize {
     }
     // Of a line that was cut: what follows may be an argument.
     begin
-}
-
-fn comment_end(bytes: &[u8], begin: usize) -> usize {
-    let found = bytes[begin..].windows(2).position(|two| two == b"*/");
-    found.map_or(begin, |found| begin + found + 1)
 }
 
 /// What a string stands for, and whether strace left some of it out.
@@ -229,6 +272,16 @@ mod tests {
         check("3<cut, 4) = 0", &["3<cut", "4"], Some(" = 0"));
         check("\"", &["\""], None);
         check("/*", &["/*"], None);
+        check("1<a<b>, 2 /* 3) = 0", &["1<a<b>", "2 /* 3"], Some(" = 0"));
+    }
+
+    #[test]
+    fn what_nothing_closes_is_not_searched_for_again_and_again() {
+        for sign in ["1<", "/*", "1<a>1<", "\"\\"] {
+            // By a search for each this would take minutes.
+            let text = sign.repeat(1 << 18);
+            assert_eq!(Args::new(&text).count(), 1, "{sign}");
+        }
     }
 
     #[test]

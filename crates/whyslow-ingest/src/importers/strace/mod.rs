@@ -225,19 +225,29 @@ impl Translator {
             UNNAMED_TID.saturating_add(self.origin.unnamed)
         });
         if is_note {
-            self.note(ts, tid, head.rest);
-            return Ok(());
+            return self.note(ts, tid, head.rest);
         }
         self.call(ts, tid, head.rest)
     }
 
-    fn note(&mut self, ts: Ns, tid: i32, rest: &str) {
-        if rest.starts_with("+++ exited") || rest.starts_with("+++ killed") {
-            self.say(ts, tid, format_args!("exit tid={tid}"));
-            self.threads.remove(&tid);
-        } else {
+    fn note(&mut self, ts: Ns, tid: i32, rest: &str) -> Result<(), String> {
+        if !(rest.starts_with("+++ exited") || rest.starts_with("+++ killed")) {
             self.done.unused += 1;
+            return Ok(());
         }
+        let thread = self.threads.get_mut(&tid);
+        let begun = thread.and_then(|thread| thread.open.take());
+        let said = begun.map_or(Ok(()), |begun| self.never_ended(tid, begun));
+        self.say(ts, tid, format_args!("exit tid={tid}"));
+        self.threads.remove(&tid);
+        said
+    }
+
+    /// A call whose end the log does not have.
+    fn never_ended(&mut self, tid: i32, (ts, begun): (Ns, String)) -> Result<(), String> {
+        let call = Call::read(&begun).ok_or("what began before it is no call")?;
+        self.begin(ts, tid, &call);
+        Ok(())
     }
 
     fn call(&mut self, ts: Ns, tid: i32, rest: &str) -> Result<(), String> {
@@ -255,8 +265,8 @@ impl Translator {
         }
         for sign in ["<unfinished ...>", "<detached ...>"] {
             if let Some(begun) = rest.strip_suffix(sign) {
-                thread.open = Some((ts, begun.trim_end().to_owned()));
-                return Ok(());
+                let before = thread.open.replace((ts, begun.trim_end().to_owned()));
+                return before.map_or(Ok(()), |before| self.never_ended(tid, before));
             }
         }
         let call = Call::read(rest).ok_or("this is no call")?;
@@ -414,10 +424,9 @@ impl Translator {
             .filter_map(|(tid, thread)| Some((*tid, thread.open.take()?)))
             .collect();
         open.sort_unstable_by_key(|(tid, (ts, _))| (*ts, *tid));
-        for (tid, (ts, begun)) in open {
-            match Call::read(&begun) {
-                Some(call) => self.begin(ts, tid, &call),
-                None => self.done.bad_count += 1,
+        for (tid, begun) in open {
+            if self.never_ended(tid, begun).is_err() {
+                self.done.bad_count += 1;
             }
         }
         self.done

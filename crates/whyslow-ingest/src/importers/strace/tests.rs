@@ -84,6 +84,37 @@ fn a_call_that_others_interrupted_is_put_together() {
 }
 
 #[test]
+fn a_call_in_which_its_thread_was_killed_began() {
+    check(
+        "7 1700000042.8 wait4(-1,  <unfinished ...>\n7 1700000043.2 +++ killed by SIGKILL +++\n",
+        &[
+            "1700000042.800000000 [-] (tid=7) syscall_enter name=wait4 value=-1",
+            "1700000043.200000000 [-] (tid=7) exit tid=7",
+        ],
+    );
+    // The end of the first was lost.
+    check(
+        "7 1700000001.1 read(3, <unfinished ...>\n7 1700000002.1 read(4, <unfinished ...>\n",
+        &[
+            "1700000001.100000000 [-] (tid=7) syscall_enter name=read fd=3",
+            "1700000002.100000000 [-] (tid=7) syscall_enter name=read fd=4",
+        ],
+    );
+    let done =
+        translated("7 1700000001.1 ? <unfinished ...>\n7 1700000002.1 +++ exited with 0 +++\n");
+    assert_eq!((done.bad_count, done.bad[0].line), (1, 2));
+    let log = "getpid() = 7 <0.1>\n";
+    let named = |unnamed| {
+        let origin = Origin {
+            unnamed,
+            ..Origin::default()
+        };
+        translate(&format!("1700000001.1 {log}"), origin, 5).text
+    };
+    assert!(named(0).contains("(tid=4194305)") && named(1).contains("(tid=4194306)"));
+}
+
+#[test]
 fn processes_threads_and_programs_are_followed() {
     check(
         "7 1700000000.1 execve(\"/bin/web\", [\"web\"], 0x7ffe /* 3 vars */) = 0 <0.1>\n\
