@@ -184,6 +184,7 @@ impl TextQueue {
             (&stat::REPORT_SINCE_BOOT, report.since_boot),
             (&stat::REPORT_SUMS, report.sums),
             (&stat::REPORT_NO_TIMES, report.untimed),
+            (&stat::REPORT_UNREADABLE, report.unreadable),
             (&stat::REPORT_ZONE_GUESSED, report.zones),
         ];
         self.index(text);

@@ -177,6 +177,11 @@ impl Scale {
     }
 }
 
+/// What pidstat prints of what it may not read: it is not root, or the thread is one of the kernel.
+pub(super) fn is_unreadable(text: &str) -> bool {
+    number(text) == Some((-1.0, None))
+}
+
 /// `%util`, `rkB/s`, `kbmemfree`, `MBfsused`, `rxpck/s`.
 fn by_spelling(name: &str) -> (f64, Option<CounterUnit>) {
     let is_rate = name.ends_with("/s");

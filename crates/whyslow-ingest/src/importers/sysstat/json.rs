@@ -53,18 +53,20 @@ fn text_of(before: &str, key: &str) -> Option<String> {
 
 /// Reads samples until their list ends; gives the place behind it.
 fn samples(report: &str, begin: usize, teller: &mut Teller) -> usize {
-    let mut series = Series::default();
-    let mut at = begin;
+    let mut times = Times::new(report, begin);
+    let mut at = behind_signs(report, begin);
+    let mut series = Series {
+        is_since_boot: !leaves_out_first(&report[begin..at]),
+        ..Series::default()
+    };
     loop {
+        at = behind_signs(report, at);
         let text = &report[at..];
-        let text = text.trim_start_matches([' ', '\t', '\r', '\n', ',', ':', '[']);
-        at = report.len() - text.len();
         if text.starts_with(']') {
             return at + 1;
         }
         // No sample reaches over the time of the one after it, so nothing is read twice.
-        let own = text.find(TIME).map_or(text.len(), |own| own + TIME.len());
-        let next = text[own..].find(TIME).map(|next| own + next);
+        let next = times.after(at).map(|next| next - at);
         let sample = object(&text[..next.unwrap_or(text.len())]);
         let parsed = sample.map(|sample| (sample.len(), serde_json::from_str(sample)));
         let what = match parsed {
@@ -89,6 +91,52 @@ fn samples(report: &str, begin: usize, teller: &mut Teller) -> usize {
             teller.bad_at(report, at, what);
             at += TIME.len();
         }
+    }
+}
+
+/// What stands between two samples.
+fn behind_signs(report: &str, at: usize) -> usize {
+    let text = &report[at..];
+    let text = text.trim_start_matches([' ', '\t', '\r', '\n', ',', ':', '[']);
+    report.len() - text.len()
+}
+
+/// With `-y` iostat prints the end of the line, in some versions with a comma, of the sample that it leaves out.
+fn leaves_out_first(before: &str) -> bool {
+    before.contains(',') || before.matches('\n').count() > 1
+}
+
+/// Places of times, each looked for once however many samples have none.
+struct Times<'r> {
+    report: &'r str,
+    /// The next one, and that behind it.
+    own: Option<usize>,
+    next: Option<usize>,
+}
+
+impl<'r> Times<'r> {
+    fn new(report: &'r str, begin: usize) -> Self {
+        let mut times = Self {
+            report,
+            own: None,
+            next: None,
+        };
+        times.own = times.find(begin);
+        times.next = times.own.and_then(|own| times.find(own + TIME.len()));
+        times
+    }
+
+    fn find(&self, from: usize) -> Option<usize> {
+        self.report[from..].find(TIME).map(|at| from + at)
+    }
+
+    /// The time behind the first from here on.
+    fn after(&mut self, at: usize) -> Option<usize> {
+        while self.own.is_some_and(|own| own < at) {
+            self.own = self.next;
+            self.next = self.own.and_then(|own| self.find(own + TIME.len()));
+        }
+        self.next
     }
 }
 
@@ -120,7 +168,8 @@ fn object(text: &str) -> Option<&str> {
 /// What was read of the samples before.
 #[derive(Debug, Default)]
 struct Series {
-    count: u64,
+    /// The first of iostat is since the machine was started.
+    is_since_boot: bool,
     before: Option<Ns>,
 }
 
@@ -134,7 +183,7 @@ struct When<'a> {
 
 impl Series {
     fn sample(&mut self, groups: &Map<String, Value>, teller: &mut Teller) -> Result<(), String> {
-        self.count += 1;
+        let is_since_boot = std::mem::take(&mut self.is_since_boot);
         let Some(time) = groups.get("timestamp") else {
             teller.done.untimed += 1;
             return Ok(());
@@ -150,7 +199,7 @@ impl Series {
             None => "mpstat",
         };
         let before = self.before.replace(at);
-        if is_iostat && self.count == 1 {
+        if is_iostat && is_since_boot {
             teller.done.since_boot += 1;
             return Ok(());
         }
@@ -243,4 +292,37 @@ fn interrupts(lines: &[Value], told: &mut String) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Form, translate};
+
+    #[test]
+    fn samples_without_times_are_not_searched_through_again_and_again() {
+        // By a search to the end for each this would take minutes.
+        let samples = "{},".repeat(1 << 18);
+        let report = format!("{{\"sysstat\":{{\"hosts\":[{{\"statistics\":[{samples}]}}]}}}}");
+        let done = translate(Form::Json, &report, None, 5);
+        assert_eq!((done.untimed, done.bad_count), (1 << 18, 0));
+    }
+
+    #[test]
+    fn the_first_sample_is_used_where_iostat_left_out_the_one_since_boot() {
+        let sample = |second| {
+            let time = format!("\"timestamp\": \"11/25/26 04:13:{second}\"");
+            format!("\t{{\n{time},\n\"avg-cpu\": {{\"user\": 82.46}}\n}}")
+        };
+        let rows = |begin: &str| {
+            let samples = format!("{},\n{}", sample(32), sample(33));
+            let report =
+                format!("{{\"sysstat\": {{\n\"statistics\": [\n{begin}{samples}\n]\n}}}}\n");
+            let done = translate(Form::Json, &report, None, 5);
+            assert_eq!(done.bad_count, 0);
+            (done.rows, done.since_boot)
+        };
+        assert_eq!(rows(""), (1, 1));
+        assert_eq!(rows("\n"), (2, 0));
+        assert_eq!(rows(",\n"), (2, 0));
+    }
 }

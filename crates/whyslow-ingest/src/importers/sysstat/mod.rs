@@ -22,7 +22,7 @@ use std::fmt::Write as _;
 use whyslow_model::Ns;
 
 use super::Bad;
-use super::stamp::{Clock, Shift, Stamp};
+use super::stamp::{Clock, SECOND_NS, Shift, Stamp};
 use super::text;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub struct Translated {
     pub rows: u64,
     /// Rows without any time.
     pub untimed: u64,
+    /// Values that a tool could not read itself.
+    pub unreadable: u64,
 }
 
 /// Whether these first lines are of such a file.
@@ -210,6 +212,13 @@ impl Teller {
         }
         let _ = writeln!(out, " values={}", quoted(values));
     }
+}
+
+/// Whether a look this long after the one before can be of the same run, whose looks are `step` apart as
+/// far as their clock tells. One that comes much later or too early is the first of another run.
+fn goes_on((step, rounding): (Ns, Ns), distance: Ns) -> bool {
+    let least = step.saturating_sub(rounding).max(0);
+    (least..=step.saturating_mul(2).saturating_add(SECOND_NS)).contains(&distance)
 }
 
 /// A value of the text format.

@@ -7,7 +7,7 @@ use whyslow_model::Ns;
 use super::super::stamp::{self, Stamp};
 use super::columns::{self, Role, Scale};
 use super::headers::{comm, is_banner, tool_of, topic_of};
-use super::vmstat::is_vmstat;
+use super::vmstat::{Run, is_vmstat};
 use super::{Of, ReadLine, Teller};
 
 /// Columns of a table; no tool prints more.
@@ -53,8 +53,7 @@ pub(super) struct Tables {
     /// Of the rows of this table.
     pub(super) current: Option<Ns>,
     before: Option<Ns>,
-    /// Rows of vmstat.
-    pub(super) rows: u64,
+    pub(super) vmstat: Run,
 }
 
 impl ReadLine for Tables {
@@ -69,7 +68,7 @@ impl ReadLine for Tables {
             return Ok(());
         }
         if is_vmstat(line) {
-            self.vmstat(&words);
+            self.vmstat_header(&words);
             return Ok(());
         }
         // What vmstat prints above its header, in any language: `procs ---memory--- ---swap--`.
@@ -262,10 +261,29 @@ impl Table {
                 Role::Tid => of.tid = id()?,
                 Role::Comm => of.comm = comm(&rest),
                 Role::Skip => {}
+                Role::Value(_) if self.tool == "pidstat" && columns::is_unreadable(text) => {
+                    teller.done.unreadable += 1;
+                }
                 Role::Value(scale) => scale.push(&mut values, name, text)?,
             }
         }
         teller.row(&of, when, &values);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Form, translate};
+
+    #[test]
+    fn what_pidstat_could_not_read_is_no_value() {
+        let report = "Linux 6.1.0 (web1) \t11/25/26 \t_x86_64_\t(2 CPU)\n\n\
+            04:13:32      UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command\n\
+            04:13:33        0         2     -1.00     -1,00     -1.00       0  kthreadd\n\
+            04:13:33     1000      1339      4.00      8.00      0.00       0  python3\n";
+        let done = translate(Form::Table, report, None, 5);
+        assert_eq!((done.bad, done.unreadable, done.rows), (Vec::new(), 3, 2));
+        assert!(!done.text.contains("-1024"), "{}", done.text);
     }
 }

@@ -3,15 +3,17 @@
 use whyslow_model::Ns;
 use whyslow_model::counter::{CounterUnit, push_told};
 
-use super::super::stamp::{self, Stamp};
+use super::super::stamp::{self, SECOND_NS, Stamp};
 use super::columns::{self, Scale};
 use super::headers::comm;
-use super::{Of, ReadLine, Teller};
+use super::{Of, ReadLine, Teller, goes_on};
 
 #[derive(Debug, Default)]
 pub(super) struct Top {
     at: Option<Ns>,
     before: Option<Ns>,
+    /// The least time from look to look of this run.
+    step: Option<Ns>,
     header: Vec<String>,
     /// `-H`: the numbers are those of threads.
     has_threads: bool,
@@ -63,7 +65,15 @@ impl Top {
             .filter(|(time, _)| matches!(time, Stamp::OfDay(_)))
             .ok_or("no time of day stands behind `top -`")?;
         let at = teller.at(time);
-        self.before = self.at;
+        // Several runs may be in one file: the first look of each is since the machine was started.
+        let distance = self.at.map(|before| at.saturating_sub(before));
+        self.step = match (distance, self.step) {
+            (Some(distance), Some(step)) => {
+                goes_on((step, SECOND_NS), distance).then(|| step.min(distance))
+            }
+            (distance, _) => distance.filter(|distance| *distance >= 0),
+        };
+        self.before = self.at.filter(|_| self.step.is_some());
         self.at = Some(at);
         self.header.clear();
         let (_, loads) = line.split_once("load average:").unwrap_or_default();
@@ -116,7 +126,8 @@ impl Top {
             return Ok(());
         }
         let mut values = String::new();
-        let mut words = rest.split([' ', ',']).filter(|word| !word.is_empty());
+        let parted = parted(rest);
+        let mut words = parted.split_whitespace();
         while let Some(number) = words.next() {
             // The last one of swap reads `20927.8 avail Mem`.
             let name = words.next().unwrap_or_default();
@@ -186,5 +197,61 @@ impl Top {
             teller.done.since_boot += 1;
         }
         Ok(())
+    }
+}
+
+/// `1,3 us,  0,5 sy` without the commas that part values: those behind names.
+fn parted(text: &str) -> String {
+    let mut is_name = false;
+    let part = |c: char| {
+        let is_behind_name = std::mem::replace(&mut is_name, c.is_alphabetic());
+        if c == ',' && is_behind_name { ' ' } else { c }
+    };
+    text.chars().map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Form, translate};
+
+    fn report(looks: &[&str], cpu: &str) -> String {
+        let look = |time: &&str| {
+            format!("top - {time} up 21 min,  0 user,  load average: 4,83, 4,15, 2,45\n{cpu}\n\n")
+        };
+        looks.iter().map(look).collect()
+    }
+
+    #[test]
+    fn numbers_with_commas_are_told_from_commas_between_them() {
+        let looks = ["02:00:35", "02:00:38"];
+        for cpu in [
+            "%Cpu(s):  1,3 us,100,0 sy,  0,5 ni",
+            "%Cpu(s):  1.3 us,100.0 sy,  0.5 ni",
+        ] {
+            let done = translate(Form::Top, &report(&looks, cpu), None, 5);
+            assert_eq!((done.bad, done.since_boot), (Vec::new(), 1), "{cpu}");
+            let line = done.text.lines().find(|line| line.contains("%us"));
+            let line = line.expect("what the CPUs did");
+            for value in ["%us 130 ", "%sy 10000 ", "%ni 50 "] {
+                assert!(line.contains(value), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_look_of_each_run_is_since_boot() {
+        let since_boot = |looks: &[&str]| {
+            let done = translate(Form::Top, &report(looks, "%Cpu(s):  1.3 us"), None, 5);
+            done.since_boot
+        };
+        let run = ["02:00:35", "02:00:38", "02:00:41"];
+        assert_eq!(since_boot(&run), 1);
+        let later = ["03:00:35", "03:00:38", "03:00:41"];
+        assert_eq!(since_boot(&[run, later].concat()), 2);
+        // A look that was a little late, by a clock of seconds.
+        assert_eq!(
+            since_boot(&["02:00:35", "02:00:36", "02:00:39", "02:00:40"]),
+            1
+        );
     }
 }

@@ -1,9 +1,50 @@
 //! Tables of vmstat: times stand behind the rows, and the zone in the header.
+//!
+//! The first row of a run has means since the machine was started. Several runs may be in one file
+//! (`vmstat -t 1 60 >> f`), and a run repeats its header after each screen (21 rows in files): the first
+//! row behind a header is of another run if it does not come when the next of the same one would.
+
+use whyslow_model::Ns;
 
 use super::super::stamp::{self, Stamp};
 use super::columns::{self, Role, Scale};
 use super::table::{Table, Tables, Timed};
-use super::{Of, Teller};
+use super::{Of, Teller, goes_on};
+
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    is_behind_header: bool,
+    /// Rows since the last header, and between two of them.
+    rows: u64,
+    screen: Option<u64>,
+    /// The least time from row to row.
+    step: Option<Ns>,
+}
+
+impl Run {
+    /// Whether the row is the first of a run, by its distance from the one before.
+    fn begins(&mut self, distance: Option<Ns>) -> bool {
+        let is_behind_header = std::mem::take(&mut self.is_behind_header);
+        let is_whole_screen = self.screen.is_none_or(|rows| rows == self.rows);
+        let next = distance.filter(|distance| {
+            !is_behind_header
+                || is_whole_screen && self.step.is_some_and(|step| goes_on((step, 0), *distance))
+        });
+        let Some(distance) = next else {
+            *self = Self {
+                rows: 1,
+                ..Self::default()
+            };
+            return true;
+        };
+        if is_behind_header {
+            self.screen = Some(std::mem::take(&mut self.rows));
+        }
+        self.rows += 1;
+        self.step = Some(self.step.map_or(distance, |step| step.min(distance)));
+        false
+    }
+}
 
 pub(super) fn is_vmstat(line: &str) -> bool {
     let mut words = line.split_whitespace();
@@ -11,7 +52,8 @@ pub(super) fn is_vmstat(line: &str) -> bool {
 }
 
 impl Tables {
-    pub(super) fn vmstat(&mut self, words: &[&str]) {
+    pub(super) fn vmstat_header(&mut self, words: &[&str]) {
+        self.vmstat.is_behind_header = true;
         let is_value = |word: &&str| *word != "timestamp" && !is_zone(word);
         let timed = if words.iter().all(is_value) {
             Timed::Never
@@ -48,8 +90,7 @@ impl Tables {
         let at = teller.at(at);
         let interval = self.current.map(|before| at.saturating_sub(before));
         self.current = Some(at);
-        self.rows += 1;
-        if self.rows > 1 {
+        if !self.vmstat.begins(interval) {
             return table.row(values, (at, interval), teller);
         }
         teller.done.since_boot += 1;
@@ -74,4 +115,42 @@ impl Tables {
 fn is_zone(word: &str) -> bool {
     word.starts_with(['+', '-']) && word.len() > 2
         || word.len() >= 3 && word.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Form, translate};
+
+    const HEADER: &str =
+        "procs -----------memory---------- -----timestamp-----\n r  b   swpd   us UTC\n";
+
+    /// Rows that are some seconds apart, with a header before each screen.
+    fn run(begin: u32, step: u32, rows: u32) -> String {
+        let row = |number: u32| {
+            let at = begin + number * step;
+            let time = format!("{:02}:{:02}:{:02}", at / 3600, at / 60 % 60, at % 60);
+            let header = if number.is_multiple_of(21) {
+                HEADER
+            } else {
+                ""
+            };
+            format!("{header} 1  0  0  7 2026-11-25 {time}\n")
+        };
+        (0..rows).map(row).collect()
+    }
+
+    #[test]
+    fn the_first_row_of_each_run_is_since_boot() {
+        let check = |runs: &[String], since_boot: u64, rows: u64| {
+            let done = translate(Form::Table, &runs.concat(), None, 5);
+            assert_eq!(done.bad, []);
+            assert_eq!((done.since_boot, done.rows), (since_boot, rows), "{runs:?}");
+        };
+        check(&[run(0, 1, 50)], 1, 50);
+        // Each hour for a minute; one after another; each hour once; the next when a row would be due.
+        check(&[run(0, 1, 60), run(3600, 1, 60)], 2, 120);
+        check(&[run(0, 1, 5), run(4, 1, 5)], 2, 10);
+        check(&[run(0, 1, 1), run(3600, 1, 1), run(7200, 1, 1)], 3, 3);
+        check(&[run(0, 60, 60), run(3600, 60, 60)], 2, 120);
+    }
 }
