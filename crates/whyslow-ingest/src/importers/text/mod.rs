@@ -43,7 +43,7 @@
 //! | `reclaim_end` | `kind`, `pages node` |
 //! | `work` | `kind` (`journal_commit`, `writeback`, `dirty_throttle`, `log_wait`, `reclaim_throttle`, `buffer_stall`), `phase` (`begin`, `end`, `locking`, `flushing`, `logging`, `done`), `dev reason transaction pages dur` |
 //! | `work_item` | `phase` (`queued`, `activated`, `begin`, `end`), `work` (an address), `address function workqueue is_worker` |
-//! | `stack` | `kind` (`back`, `user`, `sample`) `since` (a time), of `back` `state` (as of a switch), `cpu user_follows`, `kernel user` (functions, innermost first, with semicolons) |
+//! | `stack` | `kind` (`back`, `user`, `sample`) `since` (a time), of `back` `state` (as of a switch), `cpu user_follows`, `kernel user` (functions, innermost first, with semicolons between them, or where names have these a `\n` before each) |
 //! | `lock_wait` | `kind` (`mutex`, `rwsem`, …) `lock` (an address) `since` (a time), `is_write slept ret kernel user` |
 //! | `state_process` | `tid`, `pid ppid comm is_kernel status cpu file_table` |
 //! | `state_fd` | `fd`, `pid file_table flags path` |

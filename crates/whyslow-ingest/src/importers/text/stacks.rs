@@ -67,9 +67,7 @@ impl<'a> Fields<'a> {
     fn frames(&self, frames: &mut Vec<Frame<'a>>) -> Read<()> {
         for (key, is_kernel) in [("kernel", true), ("user", false)] {
             let functions: Option<&'a str> = self.optional(key)?;
-            let functions = functions
-                .into_iter()
-                .flat_map(|functions| functions.split(';'));
+            let functions = functions.into_iter().flat_map(names);
             frames.extend(functions.map(|function| Frame {
                 is_kernel,
                 // Frames are told apart by it; one without is as good as any other of its name.
@@ -141,9 +139,20 @@ impl LineWriter<'_> {
             let of_kind = frames.iter().filter(|frame| frame.is_kernel == is_kernel);
             let named = of_kind.filter_map(|frame| frame.function);
             let functions: Vec<&[u8]> = named.collect();
-            if !functions.is_empty() {
+            if functions.iter().any(|name| name.contains(&b';')) {
+                self.bytes(key, &[b"\n", &functions.join(&b'\n')[..]].concat());
+            } else if !functions.is_empty() {
                 self.bytes(key, &functions.join(&b';'));
             }
         }
+    }
+}
+
+/// Names of functions: between semicolons or, where some have these themselves (`Lorg/apache/Foo;::bar` of
+/// code that a JVM made), each behind a line break.
+fn names(functions: &str) -> std::str::Split<'_, char> {
+    match functions.strip_prefix('\n') {
+        Some(functions) => functions.split('\n'),
+        None => functions.split(';'),
     }
 }

@@ -63,6 +63,7 @@ meta hostname=web1
 12.000000810 [0] stack kind=back since=11.900000000 state=D cpu=0 user_follows=true kernel=folio_wait_bit;ext4_sync_fs
 12.000000810 [0] stack kind=user since=11.900000000 user=fsync;main
 12.000000810 [0] stack kind=sample since=11.900000000 kernel=copy_page user=memcpy
+12.000000810 [0] stack kind=sample since=11.900000000 user="\nLorg/apache/Foo;::bar\nmain"
 12.000000810 [0] lock_wait kind=rwsem lock=0xffff888000001000 since=11.900000000 is_write=true slept=true ret=0 kernel=xfs_ilock;xfs_file_buffered_write
 12.000000810 [0] net_fault kind=retransmit skbaddr=0xff protocol=6 source=10.0.0.1:80 destination=10.0.0.2:4711
 12.000000811 [0] net_fault kind=drop skbaddr=0xff reason=5 ethertype=2048
