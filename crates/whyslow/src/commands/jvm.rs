@@ -28,6 +28,8 @@ const LOCK: &str = "1ms";
 const CHUNK: &str = "10";
 /// A JVM that answers later is stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// It is asked to stop what it may still begin; the question stays with it when nobody waits any more.
+const PATIENCE_STUCK: Duration = Duration::from_secs(3);
 const PROFILE_MAX: u64 = 4 << 30;
 /// Where people put it.
 const HOMES: &[&str] = &[
@@ -54,6 +56,10 @@ impl Program {
                 return Err(Failure::usage(format!("there is no `{}`", text(&path)))
                     .hint("--jvm=PATH names asprof or libasyncProfiler.so"));
             }
+            // The JVM has another folder, and a program without one would be looked for.
+            let path = std::path::absolute(&path).map_err(|error| {
+                Failure::new(format!("failed to find `{}`", text(&path))).caused_by(&error)
+            })?;
             let is_library = path.extension() == Some(OsStr::new("so"));
             return Ok(if is_library {
                 Self::Library(path)
@@ -116,6 +122,18 @@ impl Program {
             Self::Library(path) => load(path, pid, "stop"),
         }
     }
+
+    /// Whether it did what it was asked to. `jcmd` ends well as soon as the library is loaded; what came
+    /// of that it prints.
+    fn has_done(&self, done: &Output) -> bool {
+        const GOOD: &[u8] = b"return code: 0";
+        let mut lines = done.stdout.split(|byte| *byte == b'\n');
+        done.status.success()
+            && match self {
+                Self::Asprof(_) => true,
+                Self::Library(_) => lines.any(|line| line.trim_ascii() == GOOD),
+            }
+    }
 }
 
 /// `jcmd` splits at `=` what is not quoted.
@@ -163,10 +181,15 @@ impl Profiler {
         let nonce = RandomState::new().hash_one(pid);
         let name = format!("whyslow-{pid}-{nonce:016x}.jfr");
         let mut command = program.start(pid, &format!("/tmp/{name}"));
-        let done = run(&mut command).map_err(|error| {
+        let done = run(&mut command, PATIENCE).map_err(|error| {
+            if error.kind() == io::ErrorKind::TimedOut {
+                // It may begin when it answers again, and nobody would end it then.
+                let _ = run(&mut program.stop(pid), PATIENCE_STUCK);
+                let _ = unlinkat(&folder, name.as_str(), AtFlags::empty());
+            }
             Failure::new(format!("failed to run `{}`", text(program.path()))).caused_by(&error)
         })?;
-        if !done.status.success() {
+        if !program.has_done(&done) {
             return Err(Failure::new(format!(
                 "async-profiler does not start in process {pid}: {}",
                 said(&done)
@@ -199,8 +222,8 @@ impl Profiler {
 
     fn stop(&mut self) {
         self.is_running = false;
-        match run(&mut self.program.stop(self.pid)) {
-            Ok(done) if done.status.success() => {}
+        match run(&mut self.program.stop(self.pid), PATIENCE) {
+            Ok(done) if self.program.has_done(&done) => {}
             Ok(done) => talk::line(&format!(
                 "note: async-profiler in process {} was not stopped: {}",
                 self.pid,
@@ -240,19 +263,20 @@ impl Drop for Profiler {
 }
 
 /// Runs it, for a while; Ctrl-C is not for it.
-fn run(command: &mut Command) -> io::Result<Output> {
+fn run(command: &mut Command, patience: Duration) -> io::Result<Output> {
     let mut child = command
         .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + patience;
     while child.try_wait()?.is_none() {
         if Instant::now() >= give_up {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(io::Error::other("the JVM does not answer"));
+            let stuck = "the JVM does not answer";
+            return Err(io::Error::new(io::ErrorKind::TimedOut, stuck));
         }
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -261,9 +285,16 @@ fn run(command: &mut Command) -> io::Result<Output> {
 
 /// Whether the HotSpot virtual machine is mapped there.
 pub(super) fn is_jvm(pid: i32) -> bool {
-    let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    has_jvm(&std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default())
+}
+
+/// Its file may be gone, as when its package was upgraded.
+fn has_jvm(maps: &[u8]) -> bool {
     let mut lines = maps.split(|byte| *byte == b'\n');
-    lines.any(|line| line.ends_with(b"/libjvm.so"))
+    lines.any(|line| {
+        let path = line.strip_suffix(b" (deleted)").unwrap_or(line);
+        path.ends_with(b"/libjvm.so")
+    })
 }
 
 /// What a program said, in one line.
@@ -302,6 +333,52 @@ mod tests {
         assert_eq!(
             words(&library.stop(7)),
             "jcmd 7 JVMTI.agent_load \"/opt/lib.so\" \"stop\""
+        );
+    }
+
+    #[test]
+    fn a_library_that_is_loaded_need_not_have_done_anything() {
+        let printed = |text: &str| Output {
+            status: std::os::unix::process::ExitStatusExt::from_raw(0),
+            stdout: text.as_bytes().to_vec(),
+            stderr: Vec::new(),
+        };
+        let library = Program::Library("/opt/lib.so".into());
+        assert!(library.has_done(&printed("7:\nreturn code: 0\n")));
+        for text in [
+            "7:\nreturn code: 200\n",
+            "7:\n/opt/lib.so was not loaded.\n",
+            "",
+        ] {
+            assert!(!library.has_done(&printed(text)), "{text}");
+        }
+        assert!(Program::Asprof("/opt/asprof".into()).has_done(&printed("")));
+    }
+
+    #[test]
+    fn paths_are_those_that_a_jvm_finds() {
+        let folder = std::env::current_dir().expect("there is one");
+        let found = Program::find(OsStr::new("Cargo.toml")).expect("it is there");
+        assert_eq!(found, Program::Asprof(folder.join("Cargo.toml")));
+    }
+
+    #[test]
+    fn a_jvm_whose_file_was_replaced_is_one() {
+        let there = b"7f10-7f20 r-xp 0 08:01 42  /usr/lib/jvm/lib/server/libjvm.so";
+        assert!(has_jvm(there));
+        assert!(has_jvm(
+            &[&there[..], b" (deleted)\n7f20-7f30 r-xp 0 08:01 43 /x\n"].concat()
+        ));
+        assert!(!has_jvm(b"7f10-7f20 r-xp 0 08:01 42  /a/libjvm.so.d/x\n"));
+    }
+
+    #[test]
+    fn who_does_not_answer_is_not_waited_for() {
+        let mut command = Command::new("sleep");
+        let run = run(command.arg("60"), Duration::from_millis(50));
+        assert_eq!(
+            run.map_err(|error| error.kind()).err(),
+            Some(io::ErrorKind::TimedOut)
         );
     }
 
