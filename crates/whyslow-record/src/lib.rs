@@ -25,6 +25,7 @@ mod options;
 mod outliers;
 mod packed;
 mod percpu;
+mod plain;
 mod preflight;
 mod probes;
 mod programs;

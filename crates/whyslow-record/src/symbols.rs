@@ -1,7 +1,7 @@
 //! Names of addresses, looked up on a thread of its own while the processes still live.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use crate::clock;
 use crate::heap;
 use crate::libraries::elf;
 use crate::maps::Maps;
+use crate::plain;
 
 /// Questions that may wait; more are not asked.
 const QUESTIONS_MAX: usize = 512;
@@ -227,7 +228,7 @@ impl Symbols {
         if let Some(has_room) = self.files.get(&key) {
             return *has_room;
         }
-        let mapped = File::open(format!("/proc/{pid}/map_files/{range}"));
+        let mapped = plain::open_mapped(pid, &range);
         // What cannot be read has no table either.
         let symbols = mapped.and_then(|file| elf::symbols(&file)).unwrap_or(0);
         let bytes = symbols.saturating_mul(SYMBOL_BYTES);

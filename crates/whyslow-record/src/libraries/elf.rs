@@ -159,6 +159,15 @@ pub(crate) struct CallFrames {
 }
 
 impl CallFrames {
+    #[cfg(test)]
+    pub(crate) fn of(frames: Placed, header: Option<Placed>) -> Self {
+        Self {
+            frames,
+            header,
+            segments: Vec::new(),
+        }
+    }
+
     /// What is added to addresses of the file, where this offset of it is mapped there.
     pub(crate) fn base(&self, mapped: u64, offset: u64) -> Option<u64> {
         self.segments.iter().find_map(|segment| {

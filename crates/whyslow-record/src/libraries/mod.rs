@@ -13,7 +13,6 @@ mod symbols;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -24,8 +23,8 @@ use elf::Elf;
 use rustix::fs::{Mode, OFlags};
 use whyslow_model::lookup::Function;
 
-use crate::drop;
 use crate::probes::{Near, ProbeSpec, base, each_name, near, on_disk};
+use crate::{drop, plain};
 
 pub(crate) use elf::entry;
 pub(crate) use spots::{Lacking, SPOTS_MAX, Spot};
@@ -244,7 +243,7 @@ impl Known {
         if !about.is_file() || !is_new {
             return Ok(None);
         }
-        File::open(format!("/proc/self/fd/{}", path.as_raw_fd())).map(Some)
+        Ok(Some(plain::open(&path)?.0))
     }
 }
 

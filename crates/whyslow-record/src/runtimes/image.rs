@@ -1,14 +1,20 @@
 //! Which interpreter a process runs, and where its variables are.
 //!
 //! The files are looked at through the process (`/proc/PID/map_files`, else its root), so a process
-//! in a container is found like any other.
+//! in a container is found like any other. What is mapped, and under which names, is up to somebody else:
+//! each file is looked at once, a few at most, and only plain ones are opened.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::ops::Range;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::libraries::elf::{self, Extent};
+use crate::plain;
 
 /// An interpreter's file, mapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,58 +43,89 @@ impl Image {
 }
 
 const TEXT_MAX: u64 = 8 << 20;
+/// Files that are called like an interpreter; it has a program and a library or two.
+const FILES_MAX: usize = 8;
 
 /// The file with the first of these symbols among those that the process has mapped and that are
 /// called like one of these.
 pub(super) fn find(pid: i32, names: &[&str], symbols: &'static [&'static str]) -> Option<Image> {
-    let mut maps = String::new();
+    let mut maps = Vec::new();
     let file = File::open(format!("/proc/{pid}/maps")).ok()?;
-    file.take(TEXT_MAX).read_to_string(&mut maps).ok()?;
-    for line in maps.lines() {
-        let Some((range, begin, path)) = first_of_file(line) else {
-            continue;
-        };
-        let name = path.rsplit('/').next().unwrap_or(path);
-        if !names.iter().any(|known| name.starts_with(known)) {
-            continue;
-        }
-        let file = File::open(format!("/proc/{pid}/map_files/{range}"))
-            .or_else(|_| File::open(format!("/proc/{pid}/root{path}")));
+    file.take(TEXT_MAX).read_to_end(&mut maps).ok()?;
+    let maps = String::from_utf8_lossy(&maps);
+    candidates(&maps, names).into_iter().find_map(|mapped| {
         // A deleted or unreadable file tells nothing; another one may.
-        let Ok(file) = file else { continue };
-        let is_file = file.metadata().is_ok_and(|about| about.is_file());
-        let found = if is_file {
-            elf::named(&file, symbols).unwrap_or_default()
-        } else {
-            None
-        };
-        let Some(found) = found else { continue };
+        let file = open(pid, &mapped).ok()?;
+        let found = elf::named(&file, symbols).ok()??;
         let symbols: HashMap<_, _> = found.found.iter().copied().collect();
-        if symbols.is_empty() {
-            continue;
-        }
-        return Some(Image {
-            name: name.to_owned(),
-            bias: begin.wrapping_sub(found.begin),
+        (!symbols.is_empty()).then(|| Image {
+            name: mapped.name.to_owned(),
+            bias: mapped.begin.wrapping_sub(found.begin),
             symbols,
-        });
-    }
-    None
+        })
+    })
 }
 
-/// Range, its begin, and path, of a line about the begin of a file.
-fn first_of_file(line: &str) -> Option<(&str, u64, &str)> {
+/// The begin of a file, mapped.
+#[derive(Debug, PartialEq, Eq)]
+struct Mapped<'m> {
+    range: &'m str,
+    begin: u64,
+    device: &'m str,
+    inode: u64,
+    path: &'m str,
+    name: &'m str,
+    is_deleted: bool,
+}
+
+/// Files that are called like one of these, each where it is mapped first.
+fn candidates<'m>(maps: &'m str, names: &[&str]) -> Vec<Mapped<'m>> {
+    let mut seen = HashSet::new();
+    let begins = maps.lines().filter_map(first_of_file);
+    let called = begins.filter(|mapped| names.iter().any(|name| mapped.name.starts_with(name)));
+    let new = called.filter(|mapped| seen.insert((mapped.device, mapped.inode)));
+    new.take(FILES_MAX).collect()
+}
+
+fn open(pid: i32, mapped: &Mapped<'_>) -> io::Result<File> {
+    match plain::open_mapped(pid, mapped.range) {
+        // Kernels before 5.9 give these to nobody who is no administrator.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !mapped.is_deleted => {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let root = rustix::fs::open(format!("/proc/{pid}/root"), flags, Mode::empty())?;
+            let (file, about) = plain::open_within(root, Path::new(mapped.path))?;
+            // Another one may lie there now.
+            if about.st_ino != mapped.inode {
+                return Err(Errno::NOENT.into());
+            }
+            Ok(file)
+        }
+        opened => opened,
+    }
+}
+
+fn first_of_file(line: &str) -> Option<Mapped<'_>> {
     let mut words = line.split_ascii_whitespace();
     let range = words.next()?;
     let offset = words.nth(1)?;
-    let inode = words.nth(1)?;
+    let (device, inode) = (words.next()?, words.next()?.parse().ok()?);
     let path = line.get(line.find('/')?..)?;
-    if inode == "0" || u64::from_str_radix(offset, 16) != Ok(0) {
+    if inode == 0 || u64::from_str_radix(offset, 16) != Ok(0) {
         return None;
     }
     let (begin, _) = range.split_once('-')?;
-    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
-    Some((range, u64::from_str_radix(begin, 16).ok()?, path))
+    let there = path.strip_suffix(" (deleted)");
+    let is_deleted = there.is_some();
+    let path = there.unwrap_or(path);
+    Some(Mapped {
+        range,
+        begin: u64::from_str_radix(begin, 16).ok()?,
+        device,
+        inode,
+        path,
+        name: path.rsplit('/').next().unwrap_or(path),
+        is_deleted,
+    })
 }
 
 /// More threads than this are not looked at.
@@ -125,11 +162,16 @@ mod tests {
     #[test]
     fn only_the_begin_of_a_file_counts() {
         let line = "7f10-7f20 r--p 00000000 08:01 42     /usr/lib/libpython3.11.so.1.0 (deleted)";
-        let found = first_of_file(line);
-        assert_eq!(
-            found,
-            Some(("7f10-7f20", 0x7f10, "/usr/lib/libpython3.11.so.1.0"))
-        );
+        let expected = Mapped {
+            range: "7f10-7f20",
+            begin: 0x7f10,
+            device: "08:01",
+            inode: 42,
+            path: "/usr/lib/libpython3.11.so.1.0",
+            name: "libpython3.11.so.1.0",
+            is_deleted: true,
+        };
+        assert_eq!(first_of_file(line), Some(expected));
         for line in [
             "7f10-7f20 r--p 00001000 08:01 42     /usr/lib/a",
             "7f10-7f20 r--p 00000000 00:00 0      [heap]",
@@ -138,6 +180,33 @@ mod tests {
         ] {
             assert_eq!(first_of_file(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn each_file_is_looked_at_once_and_few_are() {
+        let mut maps = String::new();
+        for number in 0..1000 {
+            let line = format!("{number:x}000-{number:x}fff r--p 00000000 08:01 42 /a/python3\n");
+            maps.push_str(&line);
+        }
+        maps.push_str("f000000-f001000 r--p 00000000 08:02 42 /a/libpython3.so\n");
+        let found = candidates(&maps, &["python", "libpython"]);
+        let begins: Vec<_> = found.iter().map(|mapped| mapped.begin).collect();
+        assert_eq!(begins, [0, 0xf00_0000]);
+        let line = |inode| format!("1000-2000 r--p 0 08:01 {inode} /python\n");
+        let many: Vec<String> = (0..1000).map(line).collect();
+        assert_eq!(candidates(&many.concat(), &["python"]).len(), FILES_MAX);
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+        let root = tempfile::TempDir::new().expect("a folder");
+        let pipe = root.path().join("python3");
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, Mode::RUSR, 0).expect("a pipe");
+        let opened = rustix::fs::open(root.path(), OFlags::PATH, Mode::empty());
+        let opened = plain::open_within(opened.expect("it is there"), Path::new("/python3"));
+        assert_eq!(opened.err(), Some(Errno::INVAL));
     }
 
     #[test]

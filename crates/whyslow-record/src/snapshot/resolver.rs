@@ -3,16 +3,15 @@
 //! Whoever owns a container decides what lies there: every link on the way stays within the root of
 //! the process, nothing but a plain file is read, and of a long one the begin.
 
-use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd, AsRawFd as _};
+use std::os::fd::AsFd;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use whyslow_model::spool::{Encoder, Kind};
 
-use crate::clock;
+use crate::{clock, plain};
 
 /// Paths, and how much is kept of each. Lists of hosts may have megabytes.
 const FILES: [(&str, u64); 3] = [
@@ -76,17 +75,7 @@ impl Files {
 
 /// Its size, and its first bytes.
 fn read(root: impl AsFd, path: &str, bytes_max: u64) -> Result<(u64, Vec<u8>), Errno> {
-    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    // Looked at before it is opened: opening a device does things, and a pipe waits.
-    let place = rustix::fs::openat2(root, path, flags, Mode::empty(), resolve)?;
-    let about = rustix::fs::fstat(&place)?;
-    if !rustix::fs::FileType::from_raw_mode(about.st_mode).is_file() {
-        return Err(Errno::INVAL);
-    }
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let again = format!("/proc/self/fd/{}", place.as_raw_fd());
-    let file = File::from(rustix::fs::open(again, flags, Mode::empty())?);
+    let (file, about) = plain::open_within(root, Path::new(path))?;
     let mut text = Vec::new();
     let failed = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
     file.take(bytes_max)

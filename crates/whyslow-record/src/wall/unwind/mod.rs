@@ -5,6 +5,7 @@
 //! their own do, and nobody waits for them. Who hangs in a process keeps nothing else waiting: others
 //! go on, and that process has no frames until the first comes back.
 
+mod ends;
 mod memory;
 mod program;
 mod tables;

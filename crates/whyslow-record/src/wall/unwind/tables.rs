@@ -6,7 +6,9 @@ use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use super::ends;
 use crate::libraries::elf::{self, CallFrames};
+use crate::plain;
 
 /// Tables of so many bytes together; then all are forgotten. A file that has more by itself has none.
 const BYTES_MAX: usize = 24 << 20;
@@ -26,7 +28,7 @@ impl Deref for Bytes {
     }
 }
 
-/// Tables of a file, and where in memory they and its code want to be.
+/// Tables of a file, and where in memory they and its code want to be. All that they lead to ends.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     pub(super) frames: Bytes,
@@ -54,7 +56,7 @@ impl Tables {
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }
-        let table = read(&File::open(format!("/proc/{pid}/map_files/{range}"))?);
+        let table = read(&plain::open_mapped(pid, range)?);
         let bytes = table.as_ref().map_or(0, |table| {
             table.frames.len() + table.header.as_deref().map_or(0, <[u8]>::len)
         });
@@ -80,11 +82,11 @@ fn read(file: &File) -> Option<Table> {
         let read = elf::read_up_to(file, offset, &mut bytes).ok()?;
         (read == bytes.len()).then(|| Bytes(Arc::new(bytes)))
     };
-    Some(Table {
-        frames: bytes(at.frames.size, at.frames.offset)?,
-        header: at
-            .header
-            .and_then(|header| bytes(header.size, header.offset)),
-        at,
-    })
+    let frames = bytes(at.frames.size, at.frames.offset)?;
+    let header = at
+        .header
+        .and_then(|header| bytes(header.size, header.offset))
+        .filter(|header| ends::is_usual(header));
+    let table = Table { frames, header, at };
+    ends::all(&table.frames, table.header.as_deref(), &table.at).then_some(table)
 }
