@@ -494,8 +494,8 @@ impl<'o> Session<'o> {
     /// What there is to say at the end of a spool.
     fn end_spool(&mut self, now: &Clocks) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
-        let too_large = sink.desk.too_large();
-        let ended = sink.end(now, |encoder| self.tell_end(too_large, encoder));
+        let left_out = sink.left_out();
+        let ended = sink.end(now, |encoder| self.tell_end(&left_out, encoder));
         ended.map_err(|source| of_spool(&self.spool, source))
     }
 
@@ -541,7 +541,7 @@ impl<'o> Session<'o> {
         let progress = self.progress();
         self.namespaces.finish(&mut self.sink.borrow_mut().encoder);
         let now = clock::clocks();
-        self.sink.borrow_mut().end_wall(now.monotonic);
+        self.end_wall(now.monotonic)?;
         self.end_spool(&now)?;
         let followed = self.sink.borrow().followers.with_segment();
         for id in followed {

@@ -289,6 +289,7 @@ impl Sink {
             return;
         }
         self.desk.forget();
+        self.wall.iter().for_each(Wall::give_up);
         self.followers.give_up();
         if let Out::Ring(ring) = &mut self.out
             && is_lasting
@@ -378,6 +379,13 @@ impl Sink {
             self.write(Part::Events)?;
         }
         self.put_records(Part::Snapshot, payload)
+    }
+
+    /// What has no names or is missing in stacks, and how often.
+    pub(crate) fn left_out(&self) -> Vec<(&'static str, u64)> {
+        let files = [("symbol_files_over", self.desk.too_large())];
+        let stacks = self.wall.iter().flat_map(Wall::left_out);
+        files.into_iter().chain(stacks).collect()
     }
 
     pub(crate) fn records(&self) -> u64 {

@@ -46,6 +46,7 @@ struct look_room {
 struct wall_run {
 	struct wire_head head;
 	__u64 ip, sp, bp, lr;
+	__u64 runs; /* as in a look */
 	__s32 nr;
 	__u16 kernel; /* addresses */
 	__u16 bytes;
@@ -223,6 +224,7 @@ int on_wall(void *context)
 	room->run.bytes = 0;
 	room->run.ip = room->run.sp = room->run.bp = room->run.lr = 0;
 	room->run.nr = -1;
+	room->run.runs = runs_of(task);
 	kernel = stack_bytes(bpf_get_stack(context, room->rest, FRAMES_BYTES, 0));
 	barrier_var(kernel);
 	if (kernel > FRAMES_BYTES)

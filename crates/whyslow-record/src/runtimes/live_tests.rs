@@ -167,7 +167,8 @@ fn check(running: &Running) {
     let pid = running.child.id() as i32;
     let mut runtimes = Runtimes::default();
     let mut seen = seen(&mut runtimes, pid);
-    assert_eq!((runtimes.torn, runtimes.unreadable), (0, 0));
+    let room = &runtimes.share.room;
+    assert_eq!((room.torn(), room.unreadable()), (0, 0));
     assert!(running.said.len() >= 4);
     for (tid, said) in &running.said {
         let stack = match tid {
@@ -302,7 +303,7 @@ while True:
     if whole < 300 {
         eprintln!(
             "skipped: only {whole} stacks came whole, {} were torn",
-            runtimes.torn
+            runtimes.share.room.torn()
         );
     }
 }

@@ -114,6 +114,11 @@ impl Log {
         self.bytes.len()
     }
 
+    /// Bytes that it takes.
+    pub(crate) fn kept(&self) -> usize {
+        self.places.capacity() * size_of::<(u64, usize)>() + self.bytes.capacity()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.places.is_empty()
     }

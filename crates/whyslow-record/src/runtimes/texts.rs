@@ -1,6 +1,7 @@
 //! Names of functions, each kept once a process.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A function of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -14,10 +15,15 @@ const FUNCTIONS_MAX: usize = 1 << 16;
 /// Longer texts are cut.
 pub(super) const TEXT_MAX: usize = 512;
 
+/// What a function takes beside its texts.
+const EACH_BYTES: usize = 128;
+
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    known: HashMap<Function, u32>,
-    functions: Vec<Function>,
+    known: HashMap<Arc<Function>, u32>,
+    functions: Vec<Arc<Function>>,
+    /// What they take.
+    pub(super) bytes: usize,
 }
 
 impl Names {
@@ -32,12 +38,14 @@ impl Names {
             return *known;
         }
         let number = self.functions.len() as u32;
-        self.functions.push(function.clone());
+        self.bytes += function.name.len() + function.file.len() + EACH_BYTES;
+        let function = Arc::new(function);
+        self.functions.push(Arc::clone(&function));
         self.known.insert(function, number);
         number
     }
 
     pub(crate) fn get(&self, number: u32) -> Option<&Function> {
-        self.functions.get(number as usize)
+        self.functions.get(number as usize).map(Arc::as_ref)
     }
 }

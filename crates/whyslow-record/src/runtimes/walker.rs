@@ -14,7 +14,7 @@ impl Walker for Runtimes {
         let stack = match merged.found {
             Ok(stack) => stack,
             Err(why) => {
-                parts.push(instead(why));
+                parts.push(Part::Managed(ManagedFrame::instead(why)));
                 return Some(parts);
             }
         };
@@ -27,17 +27,8 @@ impl Walker for Runtimes {
             }))
         }));
         if stack.is_cut {
-            parts.push(instead("(cut)"));
+            parts.push(Part::Managed(ManagedFrame::instead("(cut)")));
         }
         Some(parts)
     }
-}
-
-/// Stands for frames that are not known.
-fn instead(why: &str) -> Part {
-    Part::Managed(ManagedFrame {
-        function: why.as_bytes().to_vec(),
-        file: Vec::new(),
-        line: None,
-    })
 }

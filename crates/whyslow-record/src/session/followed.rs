@@ -65,7 +65,7 @@ impl Session<'_> {
                 self.name_rest(NAMING_TURN)?;
                 self.tell_underway(false);
                 self.drain_all()?;
-                self.sink.borrow_mut().end_wall(0);
+                self.end_wall(0)?;
                 self.seal()?;
                 self.end_segment(id, &clock::clocks())
             }
@@ -87,7 +87,7 @@ impl Session<'_> {
         self.name_rest(NAMING_TURN)?;
         let until = self.tell_all()?;
         self.sampler.turn();
-        self.sink.borrow_mut().end_wall(until.monotonic);
+        self.end_wall(until.monotonic)?;
         self.seal()?;
         if self.sink.borrow_mut().followers.has_segment(id) {
             self.end_segment(id, &until)?;
@@ -125,18 +125,18 @@ impl Session<'_> {
         let mut end = Encoder::default();
         snapshot::clocks(&mut end, now);
         sink.followers.tell_left_out(id, &mut end);
-        self.tell_end(sink.desk.too_large(), &mut end);
+        self.tell_end(&sink.left_out(), &mut end);
         let end = sink.packer.pack_all(&end, u64::MAX).map_err(failed)?;
         sink.followers.end(id, end);
         Ok(())
     }
 
     /// What there is to say at the end of each spool.
-    pub(super) fn tell_end(&self, too_large: u64, encoder: &mut Encoder) {
+    pub(super) fn tell_end(&self, left_out: &[(&str, u64)], encoder: &mut Encoder) {
         tell_off(&self.loaded.off, encoder);
         tell_stand_ins(&self.loaded.stand_ins, encoder);
-        if too_large > 0 {
-            fact(encoder, "symbol_files_over", &too_large.to_string());
+        for (what, times) in left_out.iter().filter(|(_, times)| *times > 0) {
+            fact(encoder, what, &times.to_string());
         }
         if let Some(watch) = &self.watch {
             watch.tell(encoder);

@@ -27,7 +27,7 @@ impl Session<'_> {
         self.name_rest(NAMING_TURN)?;
         let until = self.tell_all()?;
         self.sampler.turn();
-        self.sink.borrow_mut().end_wall(until.monotonic);
+        self.end_wall(until.monotonic)?;
         self.end_spool(&until)?;
         self.sink.borrow_mut().begin(writer);
         self.spool = spool;
@@ -40,7 +40,7 @@ impl Session<'_> {
         self.name_rest(NAMING_TURN)?;
         let until = self.tell_all()?;
         self.sampler.turn();
-        self.sink.borrow_mut().end_wall(until.monotonic);
+        self.end_wall(until.monotonic)?;
         self.seal()?;
         self.sink.borrow_mut().desk.begin_spool();
         self.begin_spool(&until)
@@ -51,12 +51,20 @@ impl Session<'_> {
         self.name_rest(NAMING_TURN)?;
         self.tell_underway(false);
         self.drain_all()?;
-        self.sink.borrow_mut().end_wall(0);
+        self.end_wall(0)?;
         self.seal()?;
         Ok(match &self.sink.borrow().out {
             Out::Ring(ring) => Some(ring.window(clock::monotonic(), trigger)),
             Out::Spool(_) => None,
         })
+    }
+
+    /// The last of what who looks at all threads has found, with the names that this needs.
+    pub(super) fn end_wall(&mut self, until: u64) -> Result<(), RecordError> {
+        let mut sink = self.sink.borrow_mut();
+        sink.end_wall(until);
+        let written = sink.write_names(true);
+        written.map_err(|source| of_spool(&self.spool, source))
     }
 
     /// Makes a block of the records that have none yet.
@@ -106,7 +114,10 @@ impl Session<'_> {
             let mut sink = self.sink.borrow_mut();
             if let Some(until) = emptied {
                 sink.desk.turn(until);
+                sink.wall.iter_mut().for_each(|wall| wall.turn(until));
             }
+            // Functions that the last looks met are to be named, too.
+            sink.take_wall();
             let is_done = round >= NAMING_ROUNDS && sink.desk.is_done();
             if is_done || begun.elapsed() >= longest {
                 let written = sink.write_names(true);

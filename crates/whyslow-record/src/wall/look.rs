@@ -117,6 +117,8 @@ pub(super) struct Run {
     pub(super) nr: i32,
     pub(super) registers: Registers,
     pub(super) kernel: Vec<u64>,
+    /// How often it had come to a CPU; 0 where that is not counted.
+    pub(super) runs: u64,
     /// From the stack pointer on; nothing of a thread of the kernel.
     pub(super) stack: Vec<u8>,
 }
@@ -124,14 +126,14 @@ pub(super) struct Run {
 /// Kind of the record.
 pub(crate) const RUNS: u16 = 61;
 
-const RUN_BYTES: usize = 64;
+const RUN_BYTES: usize = 72;
 
 impl Run {
     pub(super) fn parse(record: &[u8]) -> Option<Self> {
         let u64_at = |at: usize| Some(u64::from_le_bytes(record.get(at..at + 8)?.try_into().ok()?));
         let u32_at = |at: usize| Some(u32::from_le_bytes(record.get(at..at + 4)?.try_into().ok()?));
         let u16_at = |at: usize| Some(u16::from_le_bytes(record.get(at..at + 2)?.try_into().ok()?));
-        let (kernel, stack) = (u16_at(60)?, u16_at(62)?);
+        let (kernel, stack) = (u16_at(68)?, u16_at(70)?);
         let rest = record.get(RUN_BYTES..)?;
         let (kernel, rest) = rest.split_at_checked(8 * usize::from(kernel))?;
         let address = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
@@ -142,7 +144,8 @@ impl Run {
             tid: u32_at(16)? as i32,
             pid: u32_at(20)? as i32,
             is_compat: u16_at(6)? & whyslow_model::spool::COMPAT != 0,
-            nr: u32_at(56)? as i32,
+            nr: u32_at(64)? as i32,
+            runs: u64_at(56)?,
             registers: Registers {
                 ip: u64_at(24)?,
                 sp: u64_at(32)?,

@@ -30,7 +30,7 @@ use crate::clock;
 use crate::load::Loaded;
 use crate::naming::Desk;
 use crate::options::Options;
-use crate::runtimes::Runtimes;
+use crate::runtimes::{Room, Runtimes};
 use crate::sink::Sink;
 use crate::skeleton::RecorderSkel;
 use iterator::Iterator as Threads;
@@ -93,6 +93,8 @@ pub(crate) struct Wall {
     pool: Arc<Pool>,
     numbers: Arc<Numbers>,
     texts: Arc<Mutex<Texts>>,
+    /// For what is known of interpreters.
+    room: Arc<Room>,
     rows: Rows,
     /// All that ran before is known.
     until: u64,
@@ -113,7 +115,12 @@ impl Wall {
             Looker::Files(Box::new(Files::new(targets, Arc::clone(&texts))))
         };
         let (give_walked, walked) = mpsc::channel();
-        let walkers = Walkers::new(vec![Box::new(Runtimes::default())], Arc::clone(&texts));
+        let room = Arc::<Room>::default();
+        let of_readers = (Arc::clone(&room), Arc::clone(&texts));
+        let walkers = move || {
+            let (room, texts) = of_readers.clone();
+            Walkers::new(vec![Box::new(Runtimes::new(room))], texts)
+        };
         let pool = Arc::new(Pool::start(give_walked, walkers));
         let (give, rounds) = mpsc::sync_channel(ROUNDS_MAX);
         let (shared, numbers) = (Arc::<Shared>::default(), Arc::<Numbers>::default());
@@ -134,6 +141,7 @@ impl Wall {
             pool,
             numbers,
             texts,
+            room,
             rows: Rows::new(interval),
             until: 0,
         }))
@@ -146,12 +154,16 @@ impl Wall {
         };
         let stack = std::mem::take(&mut run.stack);
         let has_stack = !stack.is_empty();
+        let since = Since {
+            runs: run.runs,
+            switches: 0,
+        };
         let job = Job {
             id: self.numbers.next(),
             pid: run.pid,
             tid: run.tid,
             registers: run.registers,
-            stack: Stack::Copy(stack),
+            stack: Stack::Copy(stack, since),
         };
         let id = job.id;
         let is_asked = has_stack && self.pool.ask(job);
@@ -184,7 +196,28 @@ impl Wall {
         };
         let now = clock::monotonic();
         self.rows.tell(self.until, now, &mut names, encoder);
+        let mut texts = self.texts();
+        if texts.is_sweep_due() {
+            self.rows.addresses().for_each(|number| texts.touch(number));
+            texts.sweep();
+        }
+        drop(texts);
         self.rows.limit()
+    }
+
+    /// Memory is short: what can be read again is.
+    pub(crate) fn give_up(&self) {
+        self.room.give_up();
+        self.texts().give_up();
+    }
+
+    /// What is missing in the stacks, and how often.
+    pub(crate) fn left_out(&self) -> [(&'static str, u64); 3] {
+        [
+            ("wall_functions_over", self.texts().over),
+            ("interpreter_stacks_torn", self.room.torn()),
+            ("interpreter_stacks_unreadable", self.room.unreadable()),
+        ]
     }
 
     /// The spool ends, and the next one begins at that moment.

@@ -149,7 +149,7 @@ impl Files {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         functions
             .iter()
-            .filter_map(|function| texts.kernel(function))
+            .map(|function| texts.kernel(function))
             .collect()
     }
 

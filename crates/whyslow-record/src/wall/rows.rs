@@ -17,8 +17,9 @@ const ROW_MAX_NS: u64 = 2_000_000_000;
 const WAIT_MAX_NS: u64 = 500_000_000;
 /// Rounds that wait for theirs; then the first does no longer.
 const ROUNDS_MAX: usize = 256;
-/// Stacks that nobody has asked for yet.
-const WALKED_MAX: usize = 1 << 15;
+/// A stack that nobody has asked for after so many rounds is of none: it came too late for one that did
+/// not wait, whose thread went on. A round may be on its way as long as others find room there.
+const ASKED_WITHIN: u64 = 2 * super::ROUNDS_MAX as u64;
 
 /// Looks at all threads, one after another.
 #[derive(Debug)]
@@ -53,6 +54,29 @@ struct Thread {
     state: u32,
     credits: u32,
     stack: Stack,
+    /// That of its stack, if its round could not wait for it.
+    job: Option<u64>,
+    /// What needs names of its stack was told to the present spool.
+    is_seen: bool,
+}
+
+impl Thread {
+    /// Its stack has come late: it counts, because who read it found that the thread stood still.
+    fn settle(&mut self, walked: &mut HashMap<u64, Walked>) {
+        let late = self.job.and_then(|job| walked.remove(&job));
+        if late.is_some() {
+            (self.stack.user, self.stack.end) = user(late, true);
+            self.job = None;
+            self.is_seen = false;
+        }
+    }
+
+    fn see(&mut self, names: &mut dyn Names) {
+        let is_running = self.state == WallRecord::ON_CPU;
+        let addresses = (self.stack.kernel.as_slice(), self.stack.user.as_slice());
+        names.see(self.pid, self.last, addresses, is_running);
+        self.is_seen = true;
+    }
 }
 
 /// A thread that ran, with its stack as soon as that was walked.
@@ -75,6 +99,9 @@ pub(super) struct Rows {
     /// By thread, in order of time.
     ran: HashMap<i32, VecDeque<Ran>>,
     walked: HashMap<u64, Walked>,
+    /// Jobs of these, and how many rounds there had been when they came.
+    came: VecDeque<(u64, u64)>,
+    added: u64,
     number: u64,
     /// Nothing is told of before: the spool begins then.
     floor: u64,
@@ -90,6 +117,8 @@ impl Rows {
             rounds: VecDeque::new(),
             ran: HashMap::new(),
             walked: HashMap::new(),
+            came: VecDeque::new(),
+            added: 0,
             number: 0,
             floor: 0,
             until: 0,
@@ -97,6 +126,7 @@ impl Rows {
     }
 
     pub(super) fn add(&mut self, round: Round) {
+        self.added += 1;
         self.rounds.push_back(round);
     }
 
@@ -106,17 +136,20 @@ impl Rows {
     }
 
     pub(super) fn walked(&mut self, walked: Walked) {
-        let newest = walked.id;
+        self.came.push_back((walked.id, self.added));
         self.walked.insert(walked.id, walked);
-        if self.walked.len() > WALKED_MAX {
-            // They came too late, for rounds that did not wait.
-            self.walked
-                .retain(|id, _| id.saturating_add(WALKED_MAX as u64) > newest);
-        }
     }
 
     pub(super) fn has_rounds(&self) -> bool {
         !self.rounds.is_empty()
+    }
+
+    /// Addresses, and numbers of texts, that are still to be told of.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = u64> {
+        let threads = self.threads.values().map(|thread| &thread.stack);
+        let stacks = threads.flat_map(|stack| stack.kernel.iter().chain(&stack.user));
+        let walked = self.walked.values().flat_map(|walked| &walked.frames);
+        stacks.chain(walked).copied()
     }
 
     /// What is told later is not before.
@@ -144,9 +177,12 @@ impl Rows {
             self.round(round, names, to);
         }
         for (tid, thread) in &mut self.threads {
-            put(*tid, thread, self.floor, to);
+            thread.settle(&mut self.walked);
+            put(*tid, thread, (self.floor, names), to);
             thread.since = thread.last;
             thread.credits = 0;
+            // The next spool knows nothing of it.
+            thread.is_seen = false;
         }
         self.floor = self.floor.max(floor);
         self.until = self.until.max(floor);
@@ -178,11 +214,12 @@ impl Rows {
             let stack = self.stack(&look, job);
             self.look(&look, stack, names, to);
         }
-        let (number, floor) = (self.number, self.floor);
+        let (number, floor, walked) = (self.number, self.floor, &mut self.walked);
         self.threads.retain(|tid, thread| {
             let is_there = thread.round == number;
             if !is_there {
-                put(*tid, thread, floor, to);
+                thread.settle(walked);
+                put(*tid, thread, (floor, names), to);
             }
             is_there
         });
@@ -193,6 +230,10 @@ impl Rows {
             }
             !of.is_empty()
         });
+        let is_old = |(_, added): &mut (u64, u64)| *added + ASKED_WITHIN < number;
+        while let Some((job, _)) = self.came.pop_front_if(is_old) {
+            self.walked.remove(&job);
+        }
         self.until = self.until.max(round.begun);
         to.begin(Kind::Round, round.ended.max(self.floor), (0, 0))
             .u64(round.begun)
@@ -201,53 +242,63 @@ impl Rows {
             .end();
     }
 
-    /// Nothing if it is that of the look before.
-    fn stack(&mut self, look: &Look, job: Option<u64>) -> Option<Stack> {
+    /// Nothing if it is that of the look before; with the job that may still bring the rest of it.
+    fn stack(&mut self, look: &Look, job: Option<u64>) -> Option<(Stack, Option<u64>)> {
         match &look.doing {
             Doing::Away(_, Away::Same) => None,
             Doing::Away(_, Away::Told(place)) => {
                 let walked = job.and_then(|job| self.walked.remove(&job));
+                let late = job.filter(|_| walked.is_none());
                 let (user, end) = user(walked, place.registers.is_some());
-                Some(Stack {
+                let stack = Stack {
                     kernel: place.kernel.clone(),
                     user,
                     end,
                     nr: place.nr,
                     is_compat: place.is_compat,
                     cpu: None,
-                })
+                };
+                Some((stack, late))
             }
             Doing::Runs | Doing::MayRun => {
                 let Some(Ran { run, job }) = self.nearest(look) else {
-                    return Some(Stack {
+                    let stack = Stack {
                         kernel: Vec::new(),
                         user: Vec::new(),
                         end: WallEnd::Unread,
                         nr: -1,
                         is_compat: false,
                         cpu: None,
-                    });
+                    };
+                    return Some((stack, None));
                 };
                 // It may be the nearest of the next look, too.
                 let walked = job.and_then(|job| self.walked.get(&job).cloned());
                 let (user, end) = user(walked, run.registers.ip != 0);
-                Some(Stack {
+                let stack = Stack {
                     kernel: run.kernel.clone(),
                     user,
                     end,
                     nr: run.nr,
                     is_compat: run.is_compat,
                     cpu: Some(run.cpu),
-                })
+                };
+                Some((stack, None))
             }
         }
     }
 
-    fn look(&mut self, look: &Look, stack: Option<Stack>, names: &mut dyn Names, to: &mut Encoder) {
+    fn look(
+        &mut self,
+        look: &Look,
+        stack: Option<(Stack, Option<u64>)>,
+        names: &mut dyn Names,
+        to: &mut Encoder,
+    ) {
         let state = match look.doing {
             Doing::Runs => WallRecord::ON_CPU,
             // What no clock met did not run, or not for long.
-            Doing::MayRun if stack.as_ref().is_some_and(|stack| stack.cpu.is_none()) => {
+            Doing::MayRun if stack.as_ref().is_some_and(|(stack, _)| stack.cpu.is_none()) => {
                 Switch::PREEMPTED
             }
             Doing::MayRun => WallRecord::ON_CPU,
@@ -259,6 +310,7 @@ impl Rows {
         let known =
             known.filter(|thread| thread.pid == look.pid && thread.switches <= look.switches);
         if let Some(thread) = known {
+            thread.settle(&mut self.walked);
             let may_run = matches!(look.doing, Doing::Runs | Doing::MayRun);
             let has_run = thread.switches != look.switches || may_run;
             let is_same = !has_run && thread.state == state && stack.is_none();
@@ -268,18 +320,22 @@ impl Rows {
             if is_same && !is_long {
                 thread.last = look.ts;
                 thread.credits += 1;
+                if !thread.is_seen {
+                    thread.see(names);
+                }
                 return;
             }
-            put(look.tid, thread, self.floor, to);
+            put(look.tid, thread, (self.floor, names), to);
             thread.since = thread.last;
             thread.last = look.ts;
             thread.state = state;
             thread.credits = 1;
-            if let Some(stack) = stack {
-                thread.stack = stack;
+            if let Some((stack, job)) = stack {
+                (thread.stack, thread.job) = (stack, job);
             }
-        } else if let Some(stack) = stack {
-            let thread = Thread {
+            thread.see(names);
+        } else if let Some((stack, job)) = stack {
+            let mut thread = Thread {
                 pid: look.pid,
                 round: self.number,
                 switches: look.switches,
@@ -288,16 +344,14 @@ impl Rows {
                 state,
                 credits: 1,
                 stack,
+                job,
+                is_seen: false,
             };
-            if let Some(gone) = self.threads.insert(look.tid, thread) {
-                put(look.tid, &gone, self.floor, to);
+            thread.see(names);
+            if let Some(mut gone) = self.threads.insert(look.tid, thread) {
+                gone.settle(&mut self.walked);
+                put(look.tid, &mut gone, (self.floor, names), to);
             }
-        }
-        if let Some(thread) = self.threads.get(&look.tid) {
-            let stack = &thread.stack;
-            let is_running = state == WallRecord::ON_CPU;
-            let addresses = (stack.kernel.as_slice(), stack.user.as_slice());
-            names.see(thread.pid, look.ts, addresses, is_running);
         }
     }
 }
@@ -318,9 +372,12 @@ fn user(walked: Option<Walked>, has_any: bool) -> (Vec<u64>, WallEnd) {
     }
 }
 
-fn put(tid: i32, thread: &Thread, floor: u64, to: &mut Encoder) {
+fn put(tid: i32, thread: &mut Thread, (floor, names): (u64, &mut dyn Names), to: &mut Encoder) {
     if thread.credits == 0 {
         return;
+    }
+    if !thread.is_seen {
+        thread.see(names);
     }
     let stack = &thread.stack;
     let flags = if stack.is_compat { COMPAT } else { 0 };

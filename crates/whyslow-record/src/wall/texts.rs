@@ -1,15 +1,31 @@
 //! Frames that are no addresses: functions of languages with a runtime, and those of the kernel where
 //! it tells their names alone. Each has a number above all addresses of programs, and below those of
 //! the kernel.
+//!
+//! Texts are up to the processes they are of, so there is room for so many bytes of each and of all. What
+//! finds none has one number for all of it. Those that nobody has used for a while go when room is needed;
+//! their numbers never come again.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use whyslow_model::spool::{CodeKind, Encoder, Kind, NO_ADDRESS};
+use whyslow_model::spool::{CodeKind, Encoder, Kind, NO_ADDRESS, NO_ADDRESS_END};
 
 use super::managed::ManagedFrame;
 
-/// More have none.
-const TEXTS_MAX: usize = 1 << 18;
+/// Bytes of texts that one process has first, …
+const PROCESS_BYTES_MAX: usize = 4 << 20;
+/// … and of all.
+const BYTES_MAX: usize = 16 << 20;
+/// What a text takes beside itself.
+const EACH_BYTES: usize = 256;
+/// A stack with a number is on its way for so long at most, until somebody asks for its text.
+const UNUSED: Duration = Duration::from_secs(5);
+/// Between looks for those that are not used.
+const SWEEP_AGAIN: Duration = Duration::from_secs(1);
+/// That of whatever found no room.
+const MORE: u64 = NO_ADDRESS;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Text {
@@ -19,66 +35,166 @@ struct Text {
     line: Option<i32>,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Texts {
-    numbers: HashMap<Text, u64>,
-    all: Vec<Text>,
-    /// Those that the spool was told.
-    told: Vec<bool>,
-    over: u64,
+#[derive(Debug)]
+struct Entry {
+    text: Arc<Text>,
+    /// Process that had it first.
+    pid: i32,
+    used: Instant,
+    /// The spool was told.
+    is_told: bool,
 }
 
-impl Texts {
-    pub(super) fn managed(&mut self, frame: ManagedFrame) -> Option<u64> {
-        self.number(Text {
-            kind: CodeKind::Managed,
+impl Entry {
+    fn bytes(&self) -> usize {
+        EACH_BYTES + self.text.function.len() + self.text.file.len()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Texts {
+    numbers: HashMap<Arc<Text>, u64>,
+    entries: HashMap<u64, Entry>,
+    next: u64,
+    bytes: usize,
+    by_process: HashMap<i32, usize>,
+    /// Frames that found no room.
+    pub(super) over: u64,
+    needs_room: bool,
+    swept: Instant,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        let more = Text::of(CodeKind::Managed, ManagedFrame::instead("(more)"));
+        let entry = Entry {
+            text: Arc::new(more),
+            pid: 0,
+            used: Instant::now(),
+            is_told: false,
+        };
+        Self {
+            numbers: HashMap::new(),
+            entries: HashMap::from([(MORE, entry)]),
+            next: MORE + 1,
+            bytes: 0,
+            by_process: HashMap::new(),
+            over: 0,
+            needs_room: false,
+            swept: Instant::now(),
+        }
+    }
+}
+
+impl Text {
+    fn of(kind: CodeKind, frame: ManagedFrame) -> Self {
+        Self {
+            kind,
             function: frame.function,
             file: frame.file,
             line: frame.line,
-        })
+        }
+    }
+}
+
+impl Texts {
+    pub(super) fn managed(&mut self, pid: i32, frame: ManagedFrame) -> u64 {
+        self.number(pid, Text::of(CodeKind::Managed, frame))
     }
 
-    pub(super) fn kernel(&mut self, function: &[u8]) -> Option<u64> {
-        self.number(Text {
-            kind: CodeKind::Kernel,
+    pub(super) fn kernel(&mut self, function: &[u8]) -> u64 {
+        let frame = ManagedFrame {
             function: function.to_vec(),
             file: Vec::new(),
             line: None,
-        })
+        };
+        self.number(0, Text::of(CodeKind::Kernel, frame))
     }
 
-    fn number(&mut self, text: Text) -> Option<u64> {
+    fn number(&mut self, pid: i32, text: Text) -> u64 {
         if let Some(number) = self.numbers.get(&text) {
-            return Some(*number);
+            let number = *number;
+            self.touch(number);
+            return number;
         }
-        if self.all.len() >= TEXTS_MAX {
+        let text = Arc::new(text);
+        let entry = Entry {
+            text: Arc::clone(&text),
+            pid,
+            used: Instant::now(),
+            is_told: false,
+        };
+        let bytes = entry.bytes();
+        let of_process = self.by_process.get(&pid).copied().unwrap_or(0);
+        let has_room = self.bytes + bytes <= BYTES_MAX && of_process + bytes <= PROCESS_BYTES_MAX;
+        if !has_room || self.next >= NO_ADDRESS_END {
             self.over += 1;
-            return None;
+            self.needs_room = true;
+            return MORE;
         }
-        let number = NO_ADDRESS + self.all.len() as u64;
-        self.numbers.insert(text.clone(), number);
-        self.all.push(text);
-        self.told.push(false);
-        Some(number)
+        let number = self.next;
+        self.next += 1;
+        self.bytes += bytes;
+        self.by_process.insert(pid, of_process + bytes);
+        self.numbers.insert(text, number);
+        self.entries.insert(number, entry);
+        number
+    }
+
+    /// Somebody has it still.
+    pub(super) fn touch(&mut self, number: u64) {
+        if let Some(entry) = self.entries.get_mut(&number) {
+            entry.used = Instant::now();
+        }
+    }
+
+    /// Memory is short.
+    pub(super) fn give_up(&mut self) {
+        self.needs_room = true;
+    }
+
+    /// Those that nobody uses should go; those that rows have are to be touched before.
+    pub(super) fn is_sweep_due(&self) -> bool {
+        self.needs_room && self.swept.elapsed() >= SWEEP_AGAIN
+    }
+
+    pub(super) fn sweep(&mut self) {
+        self.needs_room = false;
+        self.swept = Instant::now();
+        let (numbers, by_process) = (&mut self.numbers, &mut self.by_process);
+        let mut freed = 0;
+        self.entries.retain(|number, entry| {
+            let is_used = *number == MORE || entry.used.elapsed() < UNUSED;
+            if !is_used {
+                numbers.remove(&entry.text);
+                let of_process = by_process.entry(entry.pid).or_default();
+                *of_process = of_process.saturating_sub(entry.bytes());
+                freed += entry.bytes();
+            }
+            is_used
+        });
+        self.bytes -= freed;
+        by_process.retain(|_, bytes| *bytes > 0);
+        numbers.shrink_to_fit();
+        self.entries.shrink_to_fit();
     }
 
     /// Another spool begins, which knows none.
     pub(super) fn begin_spool(&mut self) {
-        self.told.fill(false);
+        let entries = self.entries.values_mut();
+        entries.for_each(|entry| entry.is_told = false);
     }
 
     /// Tells what the number is, if that was not told.
     pub(super) fn tell(&mut self, number: u64, encoder: &mut Encoder) {
-        let Some(place) = number.checked_sub(NO_ADDRESS) else {
+        self.touch(number);
+        let Some(entry) = self.entries.get_mut(&number) else {
             return;
         };
-        let place = place as usize;
-        let (Some(text), Some(told)) = (self.all.get(place), self.told.get_mut(place)) else {
-            return;
-        };
-        if std::mem::replace(told, true) {
+        if std::mem::replace(&mut entry.is_told, true) {
             return;
         }
+        let text = &entry.text;
         encoder
             .begin(Kind::Code, 0, (0, 0))
             .u64(number)
@@ -87,5 +203,74 @@ impl Texts {
             .text(&text.function)
             .text(&text.file)
             .end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use whyslow_model::spool::{Record, records};
+
+    use super::*;
+
+    fn frame(number: usize) -> ManagedFrame {
+        ManagedFrame {
+            function: format!("function {number}").into_bytes(),
+            file: vec![b'x'; 4000],
+            line: None,
+        }
+    }
+
+    fn told(texts: &mut Texts, number: u64) -> Option<Vec<u8>> {
+        let mut encoder = Encoder::default();
+        texts.tell(number, &mut encoder);
+        records(encoder.payload()).find_map(|(_, record)| match record {
+            Ok((_, Record::Code(code))) => Some(code.function.to_vec()),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn what_finds_no_room_is_told_as_more_and_leaves_room_to_others() {
+        let mut texts = Texts::default();
+        let numbers: Vec<u64> = (0..2000)
+            .map(|number| texts.managed(7, frame(number)))
+            .collect();
+        assert_eq!(*numbers.last().expect("one"), MORE);
+        assert_eq!(told(&mut texts, MORE).as_deref(), Some(&b"(more)"[..]));
+        let more = numbers.iter().filter(|number| **number == MORE).count();
+        assert!(more > 900 && more == texts.over as usize, "{more}");
+        assert!(texts.bytes <= PROCESS_BYTES_MAX);
+        // What was there before has its number, and other processes have theirs.
+        assert_eq!(texts.managed(7, frame(0)), numbers[0]);
+        assert_ne!(texts.managed(8, frame(5000)), MORE);
+        for pid in 9..20 {
+            (0..1000).for_each(|number| {
+                texts.managed(pid, frame(pid as usize * 10_000 + number));
+            });
+        }
+        assert!(texts.bytes <= BYTES_MAX);
+    }
+
+    #[test]
+    fn numbers_of_what_is_gone_do_not_come_again() {
+        let mut texts = Texts::default();
+        let (one, other) = (texts.managed(7, frame(1)), texts.managed(7, frame(2)));
+        let long_ago = Instant::now().checked_sub(2 * UNUSED);
+        let Some(long_ago) = long_ago else { return };
+        for number in [one, other] {
+            texts.entries.get_mut(&number).expect("it is known").used = long_ago;
+        }
+        texts.give_up();
+        texts.swept = long_ago;
+        assert!(texts.is_sweep_due());
+        texts.touch(other);
+        texts.sweep();
+        assert!(!texts.is_sweep_due());
+        assert_eq!(told(&mut texts, one), None);
+        assert_eq!(texts.managed(7, frame(2)), other);
+        assert!(texts.managed(7, frame(1)) > other);
+        assert!(told(&mut texts, other).is_some() && told(&mut texts, other).is_none());
+        texts.begin_spool();
+        assert!(told(&mut texts, other).is_some());
     }
 }

@@ -278,3 +278,44 @@ fn a_flood_keeps_nobody_waiting_and_what_it_cost_is_told() {
     let losses = answer["losses"].as_array().expect("a list");
     assert!(!losses.is_empty(), "{said}");
 }
+
+/// Has a new function every 20 ms.
+const NEW: &str = "
+import time
+number = 0
+while True:
+    number += 1
+    exec('def new_%d(): time.sleep(0.02)\\nnew_%d()' % (number, number))
+";
+
+#[test]
+fn functions_that_were_met_last_have_names() {
+    if !can_record() {
+        return;
+    }
+    let place = Place::new();
+    place.write("program", NEW);
+    let mut command = Command::new("python3");
+    let Ok(program) = command.arg("program").current_dir(place.path()).spawn() else {
+        return super::skip("no python3");
+    };
+    let program = Ended(program);
+    let pid = program.0.id().to_string();
+    let options = ["--ring", "10m", "--stacks", "wall:10ms", "--what", "sched"];
+    let recorder = Recorder::start(&place, &[&options[..], &["-p", &pid]].concat());
+    for count in 1..=3 {
+        sleep(Duration::from_millis(1200));
+        recorder.signal("USR1");
+        recorder.saved(&place, count);
+    }
+    recorder.end();
+    for recording in recordings(&place) {
+        let stacks = rows(&place, &["stacks", &recording, "--op", "wall"]);
+        let functions = stacks.iter().filter_map(|row| row["function"].as_str());
+        let (numbers, names): (Vec<&str>, Vec<&str>) =
+            functions.partition(|function| function.starts_with("0x10000000"));
+        assert_eq!(numbers, [""; 0], "{recording}");
+        let new = names.iter().filter(|name| name.contains("new_"));
+        assert!(new.count() > 20, "{recording}: {names:?}");
+    }
+}

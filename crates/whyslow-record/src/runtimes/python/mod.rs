@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use super::image;
 use super::memory::{Log, Memory, bytes_of, half_at, half_of, word_at, word_of};
+use super::room::WALK_BYTES_MAX;
 use super::texts::{Names, TEXT_MAX};
 use super::{FRAMES_MAX, Frame, Stack, Thread};
 use layout::{Gil, Layout, Place, ToFrame};
@@ -31,6 +32,10 @@ pub(super) struct Python {
     layout: Layout,
     code_type: Option<u64>,
     codes: HashMap<u64, Code>,
+    /// What these take.
+    pub(super) bytes: usize,
+    /// So much of tables the present walk may still add.
+    left: usize,
     /// The function that runs code.
     pub(super) code: Vec<Range<u64>>,
 }
@@ -73,6 +78,8 @@ impl Python {
             layout,
             code_type,
             codes: HashMap::new(),
+            bytes: 0,
+            left: 0,
             code: Vec::new(),
         }
     }
@@ -84,6 +91,11 @@ impl Python {
 
     pub(super) fn told(memory: &dyn Memory, runtime: u64) -> Option<Self> {
         Some(Self::new(runtime, Layout::told(memory, runtime)?, None))
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.codes = HashMap::new();
+        self.bytes = 0;
     }
 
     pub(super) fn is_there(&self, memory: &dyn Memory) -> bool {
@@ -151,6 +163,7 @@ impl Python {
         thread: u64,
         (log, names): (&mut Log, &mut Names),
     ) -> Option<Stack> {
+        self.left = WALK_BYTES_MAX;
         let mut frame = match self.layout.to_frame {
             ToFrame::Direct(at) => log.word(memory, thread.checked_add(at)?)?,
             ToFrame::Through(at, then) => {
@@ -267,9 +280,12 @@ impl Python {
                 table: self.table(memory, table).unwrap_or_default(),
             };
             if self.codes.len() >= CODES_MAX {
-                self.codes.clear();
+                self.forget();
             }
-            self.codes.insert(code, known);
+            self.left = self.left.saturating_sub(known.table.len());
+            self.bytes += known.bytes();
+            let gone = self.codes.insert(code, known);
+            self.bytes -= gone.map_or(0, |gone| gone.bytes());
         }
         self.codes.get(&code)
     }
@@ -277,7 +293,8 @@ impl Python {
     fn table(&self, memory: &dyn Memory, object: u64) -> Option<Vec<u8>> {
         let size = word_of(memory, object.checked_add(self.layout.bytes_size)?)?;
         let begin = object.checked_add(self.layout.bytes_begin)?;
-        bytes_of(memory, begin, usize::try_from(size.min(LINES_MAX)).ok()?)
+        let size = usize::try_from(size.min(LINES_MAX)).ok()?;
+        (size <= self.left).then(|| bytes_of(memory, begin, size))?
     }
 
     fn text(&self, memory: &dyn Memory, object: u64) -> Option<String> {
@@ -305,6 +322,12 @@ impl Python {
                 .map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER))
                 .collect(),
         )
+    }
+}
+
+impl Code {
+    fn bytes(&self) -> usize {
+        size_of::<(u64, Self)>() + self.table.len()
     }
 }
 

@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use super::image;
 use super::memory::{Log, Memory, bytes_of, half_at, word_at, word_of};
+use super::room::WALK_BYTES_MAX;
 use super::texts::{Names, TEXT_MAX};
 use super::{FRAMES_MAX, Frame, Stack, Thread};
 use layout::{Layout, Threads, ToTid};
@@ -29,6 +30,10 @@ pub(super) struct Ruby {
     machine: u64,
     layout: Layout,
     sequences: HashMap<u64, Sequence>,
+    /// What these take.
+    pub(super) bytes: usize,
+    /// So much of tables the present walk may still add.
+    left: usize,
     /// The functions that run code.
     pub(super) code: Vec<Range<u64>>,
 }
@@ -69,6 +74,8 @@ impl Ruby {
             machine,
             layout,
             sequences: HashMap::new(),
+            bytes: 0,
+            left: 0,
             code: Vec::new(),
         }
     }
@@ -76,6 +83,11 @@ impl Ruby {
     /// Of a version without a process.
     pub(super) fn of_version(machine: u64, version: &str) -> Option<Self> {
         Some(Self::new(machine, Layout::of(version)?))
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.sequences = HashMap::new();
+        self.bytes = 0;
     }
 
     pub(super) fn is_there(&self, memory: &dyn Memory) -> bool {
@@ -152,6 +164,7 @@ impl Ruby {
         (log, names): (&mut Log, &mut Names),
     ) -> Option<Stack> {
         const CONTEXT: usize = 24;
+        self.left = WALK_BYTES_MAX;
         let size = self.layout.frame_size;
         let context = log.word(memory, thread.checked_add(self.layout.context)?)?;
         let mut stack = Stack::default();
@@ -235,9 +248,12 @@ impl Ruby {
                 entries,
             };
             if self.sequences.len() >= SEQUENCES_MAX {
-                self.sequences.clear();
+                self.forget();
             }
-            self.sequences.insert(body, known);
+            self.left = self.left.saturating_sub(known.table_bytes());
+            self.bytes += known.bytes();
+            let gone = self.sequences.insert(body, known);
+            self.bytes -= gone.map_or(0, |gone| gone.bytes());
         }
         let known = self.sequences.get(&body)?;
         let position = pc.checked_sub(begin)? / 8;
@@ -256,13 +272,20 @@ impl Ruby {
             return None;
         }
         let width = self.layout.info_size as usize;
+        let index_bytes = match count {
+            0 | 1 => 0,
+            _ => lines::index_bytes(size as usize),
+        };
+        if count as usize * size_of::<u32>() + index_bytes > self.left {
+            return None;
+        }
         let entries = bytes_of(memory, begin, count as usize * width)?;
         let entries = entries
             .chunks_exact(width)
             .filter_map(|entry| half_at(entry, 0));
-        let index = match count {
-            0 | 1 => Vec::new(),
-            _ => bytes_of(memory, index, lines::index_bytes(size as usize))?,
+        let index = match index_bytes {
+            0 => Vec::new(),
+            bytes => bytes_of(memory, index, bytes)?,
         };
         Some((index, entries.collect()))
     }
@@ -308,6 +331,14 @@ impl Ruby {
 }
 
 impl Sequence {
+    fn table_bytes(&self) -> usize {
+        self.index.len() + self.entries.len() * size_of::<u32>()
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<(u64, Self)>() + self.table_bytes()
+    }
+
     fn line(&self, position: u64) -> u32 {
         if position >= u64::from(self.size) {
             return self.first;

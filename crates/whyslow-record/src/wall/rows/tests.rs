@@ -13,6 +13,16 @@ impl Names for Nobody {
     fn see(&mut self, _: i32, _: u64, _: (&[u64], &[u64]), _: bool) {}
 }
 
+/// Addresses of programs that names were asked for, since the spool began.
+#[derive(Default)]
+struct Seen(Vec<u64>);
+
+impl Names for Seen {
+    fn see(&mut self, _: i32, _: u64, (_, user): (&[u64], &[u64]), _: bool) {
+        self.0.extend(user);
+    }
+}
+
 fn registers() -> Registers {
     Registers {
         ip: 1,
@@ -63,6 +73,7 @@ fn run(ts: u64) -> Run {
         nr: -1,
         registers: registers(),
         kernel: Vec::new(),
+        runs: 0,
         stack: Vec::new(),
     }
 }
@@ -191,4 +202,75 @@ fn a_stack_is_not_waited_for_for_ever() {
     assert!(!rows.has_rounds());
     rows.cut(0, &mut Nobody, &mut encoder);
     assert_eq!(found(&encoder), [(9, 10, 1, 1, vec![])]);
+}
+
+#[test]
+fn a_stack_that_comes_late_is_of_the_row_that_goes_on() {
+    let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
+    let mut seen = Seen::default();
+    let late = 10 * INTERVAL + WAIT_MAX_NS;
+    rows.add(round(10, 4, told(1), Some(1)));
+    rows.tell(u64::MAX, late, &mut seen, &mut encoder);
+    assert!(!rows.has_rounds() && seen.0.is_empty());
+    rows.walked(walked(1, &[11]));
+    rows.add(round(11, 4, Doing::Away(1, Away::Same), None));
+    rows.tell(u64::MAX, late, &mut seen, &mut encoder);
+    assert_eq!(seen.0, [11]);
+    // Of the next one nothing comes until it has gone on.
+    rows.add(round(12, 5, told(2), Some(2)));
+    rows.tell(u64::MAX, late + 2 * INTERVAL, &mut seen, &mut encoder);
+    rows.add(round(13, 6, told(2), None));
+    rows.tell(u64::MAX, late, &mut seen, &mut encoder);
+    rows.walked(walked(2, &[12]));
+    rows.cut(0, &mut seen, &mut encoder);
+    let expected = [
+        (9, 11, 1, 2, vec![11]),
+        (11, 12, 2, 1, vec![]),
+        (12, 13, 2, 1, vec![]),
+    ];
+    assert_eq!(found(&encoder), expected);
+}
+
+#[test]
+fn each_spool_is_told_what_its_rows_need() {
+    let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
+    let mut seen = Seen::default();
+    rows.walked(walked(1, &[11]));
+    rows.add(round(10, 4, told(1), Some(1)));
+    rows.cut(0, &mut seen, &mut encoder);
+    // The thread goes on, and is told of once in the next spool.
+    seen.0.clear();
+    for number in 11..20 {
+        rows.add(round(number, 4, Doing::Away(1, Away::Same), None));
+        rows.tell(u64::MAX, 0, &mut seen, &mut encoder);
+        assert_eq!(seen.0, [11]);
+    }
+    rows.cut(0, &mut seen, &mut encoder);
+    // It ran before it was looked at again: its row ends in that spool.
+    seen.0.clear();
+    rows.walked(walked(2, &[12]));
+    rows.add(round(20, 4, Doing::Away(0, Away::Same), None));
+    rows.add(round(21, 5, told(1), Some(2)));
+    rows.cut(0, &mut seen, &mut encoder);
+    let with_rows: Vec<u64> = found(&encoder)[2..]
+        .iter()
+        .flat_map(|row| row.4.clone())
+        .collect();
+    assert_eq!(with_rows, [11, 12]);
+    assert_eq!(seen.0, [11, 12]);
+}
+
+#[test]
+fn stacks_that_nobody_asks_for_go() {
+    let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
+    let last = 3 * ASKED_WITHIN;
+    for number in 1..=last {
+        // Each comes after its round, and its thread went on.
+        rows.add(round(number, number, told(1), Some(number)));
+        rows.tell(u64::MAX, u64::MAX, &mut Nobody, &mut encoder);
+        let before = number.saturating_sub(2);
+        rows.walked(walked(before, &[11]));
+    }
+    assert!(rows.walked.len() as u64 <= ASKED_WITHIN + 2);
+    assert_eq!(rows.came.len(), rows.walked.len());
 }

@@ -3,14 +3,14 @@
 //!
 //! To read the memory of a process may take as long as somebody changes its mappings, so threads of
 //! their own do, and nobody waits for them. Who hangs in a process keeps nothing else waiting: others
-//! go on, and that process has no frames until the first comes back.
+//! go on, and that process's stacks wait until the first comes back.
 
 mod ends;
 mod memory;
 mod program;
+mod queue;
 mod tables;
 
-use std::collections::VecDeque;
 use std::fs;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use memory::Memory;
 use program::Programs;
+use queue::Queue;
 use tables::Tables;
 
 use super::managed::Walkers;
@@ -27,8 +28,8 @@ use super::managed::Walkers;
 const READERS_MAX: usize = 4;
 /// Whoever takes longer for one stack hangs.
 const HANGS: Duration = Duration::from_millis(30);
-/// Stacks that may wait to be read; there is no use in reading them much later.
-const JOBS_MAX: usize = 4096;
+/// Processes that run another program since a reader was free; of more it forgets all.
+const EXECED_MAX: usize = 4096;
 
 /// What is needed of a thread's registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +55,8 @@ pub(in crate::wall) struct Job {
 pub(in crate::wall) enum Stack {
     /// To be read; it counts if the thread has not come to a CPU since.
     There(Since),
-    /// A copy, from the stack pointer on.
-    Copy(Vec<u8>),
+    /// A copy, from the stack pointer on, of a thread that went on.
+    Copy(Vec<u8>, Since),
 }
 
 /// By what it is known whether a thread has run.
@@ -76,7 +77,7 @@ pub(in crate::wall) enum End {
     Cut,
     /// The thread ran while it was read: nothing of it counts.
     Torn,
-    /// It could not be read, or not in time.
+    /// It could not be read, or not in time, or is of no use any more.
     Unread,
 }
 
@@ -92,7 +93,8 @@ pub(in crate::wall) struct Walked {
 pub(in crate::wall) struct Pool {
     shared: Arc<Shared>,
     walked: Sender<Walked>,
-    walkers: Walkers,
+    /// For each reader, so that none has to wait for what another one hangs in.
+    walkers: Box<dyn Fn() -> Walkers + Send + Sync>,
 }
 
 struct Shared {
@@ -102,12 +104,35 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    jobs: VecDeque<Job>,
+    jobs: Queue,
     /// By reader: what it is at, and since when.
     at: Vec<Option<(i32, Instant)>>,
-    /// Processes that run another program since: a number for each time, by reader.
-    execed: Vec<VecDeque<i32>>,
+    /// By reader: processes that run another program since.
+    execed: Vec<Execed>,
     is_over: bool,
+}
+
+#[derive(Default)]
+struct Execed {
+    pids: Vec<i32>,
+    are_more: bool,
+}
+
+impl State {
+    fn is_busy(&self, pid: i32) -> bool {
+        self.at.iter().flatten().any(|(busy, _)| *busy == pid)
+    }
+
+    fn hangs(&self, pid: i32) -> bool {
+        let mut at = self.at.iter().flatten();
+        at.any(|(busy, since)| *busy == pid && since.elapsed() >= HANGS)
+    }
+
+    fn take(&mut self) -> Option<Job> {
+        let at = &self.at;
+        let is_busy = |pid| at.iter().flatten().any(|(busy, _)| *busy == pid);
+        self.jobs.take(is_busy)
+    }
 }
 
 impl Shared {
@@ -117,7 +142,10 @@ impl Shared {
 }
 
 impl Pool {
-    pub(in crate::wall) fn start(walked: Sender<Walked>, walkers: Walkers) -> Self {
+    pub(in crate::wall) fn start(
+        walked: Sender<Walked>,
+        walkers: impl Fn() -> Walkers + Send + Sync + 'static,
+    ) -> Self {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             comes: Condvar::new(),
@@ -125,7 +153,7 @@ impl Pool {
         let pool = Self {
             shared,
             walked,
-            walkers,
+            walkers: Box::new(walkers),
         };
         pool.add_reader();
         pool
@@ -135,32 +163,45 @@ impl Pool {
         let number = {
             let mut state = self.shared.lock();
             state.at.push(None);
-            state.execed.push(VecDeque::new());
+            state.execed.push(Execed::default());
             state.at.len() - 1
         };
         let (shared, walked) = (Arc::clone(&self.shared), self.walked.clone());
-        let walkers = self.walkers.clone();
+        let reader = Reader {
+            programs: Programs::default(),
+            tables: Tables::default(),
+            walkers: (self.walkers)(),
+        };
         let named = thread::Builder::new().name("stacks".into());
         // Where no thread can be had others do its work, or nobody.
-        let _ = named.spawn(move || read(number, &shared, &walked, &walkers));
+        let _ = named.spawn(move || read(number, &shared, &walked, reader));
     }
 
-    /// Has a stack walked; false if too many wait.
+    /// Has a stack walked; false if too many wait, or if a copy would wait for who hangs.
     pub(in crate::wall) fn ask(&self, job: Job) -> bool {
         let mut state = self.shared.lock();
-        if state.jobs.len() >= JOBS_MAX {
+        if matches!(job.stack, Stack::Copy(..)) && state.hangs(job.pid) {
             return false;
         }
-        state.jobs.push_back(job);
+        let is_taken = state.jobs.push(job);
+        let gone = state.jobs.take_gone();
         drop(state);
         self.shared.comes.notify_one();
-        true
+        for id in gone {
+            let _ = self.walked.send(Walked::unread(id));
+        }
+        is_taken
     }
 
     /// What was known of the process is of another program.
     pub(in crate::wall) fn forget(&self, pid: i32) {
         let mut state = self.shared.lock();
-        state.execed.iter_mut().for_each(|of| of.push_back(pid));
+        for of in &mut state.execed {
+            of.are_more |= of.pids.len() >= EXECED_MAX;
+            if !of.are_more {
+                of.pids.push(pid);
+            }
+        }
     }
 
     /// Somebody else reads where all hang.
@@ -168,7 +209,8 @@ impl Pool {
         let state = self.shared.lock();
         let hangs =
             |at: &Option<(i32, Instant)>| at.is_some_and(|(_, since)| since.elapsed() >= HANGS);
-        let is_stuck = !state.jobs.is_empty() && state.at.iter().all(hangs);
+        let has_work = || state.jobs.has_any(|pid| state.is_busy(pid));
+        let is_stuck = state.at.iter().all(hangs) && has_work();
         let may_add = state.at.len() < READERS_MAX;
         drop(state);
         if is_stuck && may_add {
@@ -184,12 +226,17 @@ impl Drop for Pool {
     }
 }
 
-fn read(number: usize, shared: &Shared, walked: &Sender<Walked>, walkers: &Walkers) {
-    let mut reader = Reader {
-        programs: Programs::default(),
-        tables: Tables::default(),
-        walkers: walkers.clone(),
-    };
+impl Walked {
+    fn unread(id: u64) -> Self {
+        Self {
+            id,
+            frames: Vec::new(),
+            end: End::Unread,
+        }
+    }
+}
+
+fn read(number: usize, shared: &Shared, walked: &Sender<Walked>, mut reader: Reader) {
     loop {
         let mut state = shared.lock();
         state.at[number] = None;
@@ -197,29 +244,32 @@ fn read(number: usize, shared: &Shared, walked: &Sender<Walked>, walkers: &Walke
             if state.is_over {
                 return;
             }
-            if let Some(job) = state.jobs.pop_front() {
+            if let Some(job) = state.take() {
                 break job;
             }
             let waited = shared.comes.wait(state);
             state = waited.unwrap_or_else(PoisonError::into_inner);
         };
-        for pid in state.execed[number].drain(..) {
-            reader.programs.forget(pid);
-        }
-        let mut others = state.at.iter().flatten();
-        let is_hanging = others.any(|(pid, since)| *pid == job.pid && since.elapsed() >= HANGS);
-        if !is_hanging {
-            state.at[number] = Some((job.pid, Instant::now()));
-        }
+        let execed = std::mem::take(&mut state.execed[number]);
+        state.at[number] = Some((job.pid, Instant::now()));
+        let gone = state.jobs.take_gone();
         drop(state);
-        let (frames, end) = if is_hanging {
-            (Vec::new(), End::Unread)
-        } else {
-            reader.walk(&job)
-        };
+        // The process that this one left may have more.
+        shared.comes.notify_one();
+        if execed.are_more {
+            reader.programs = Programs::default();
+        }
+        execed
+            .pids
+            .iter()
+            .for_each(|pid| reader.programs.forget(*pid));
+        let (frames, end) = reader.walk(&job);
         let id = job.id;
-        if walked.send(Walked { id, frames, end }).is_err() {
-            return;
+        let gone = gone.into_iter().map(Walked::unread);
+        for walked_one in gone.chain([Walked { id, frames, end }]) {
+            if walked.send(walked_one).is_err() {
+                return;
+            }
         }
     }
 }
@@ -235,10 +285,12 @@ impl Reader {
         let program = self.programs.of(job.pid);
         let registers = &job.registers;
         match &job.stack {
-            Stack::Copy(bytes) => {
+            Stack::Copy(bytes, since) => {
                 let mut memory = Memory::copied(registers.sp, bytes);
                 let (frames, end) = program.walk(registers, &mut memory, &mut self.tables);
-                (self.walkers.merge(job.pid, job.tid, frames), end)
+                let went_on = || since.has_run(job.pid, job.tid) != Some(false);
+                let frames = self.walkers.merge((job.pid, job.tid), frames, went_on);
+                (frames, end)
             }
             Stack::There(since) => {
                 let mut memory = Memory::of(job.pid, registers.sp);
@@ -246,7 +298,9 @@ impl Reader {
                     return (Vec::new(), End::Unread);
                 }
                 let (frames, end) = program.walk(registers, &mut memory, &mut self.tables);
-                let frames = self.walkers.merge(job.pid, job.tid, frames);
+                // What it ran meanwhile is found below.
+                let went_on = || false;
+                let frames = self.walkers.merge((job.pid, job.tid), frames, went_on);
                 match since.has_run(job.pid, job.tid) {
                     Some(false) => (frames, end),
                     Some(true) => (Vec::new(), End::Torn),

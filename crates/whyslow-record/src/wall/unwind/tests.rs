@@ -5,6 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use crate::wall::managed::{Part, Walker};
+
 use super::*;
 
 #[test]
@@ -51,7 +53,7 @@ fn a_thread_that_waits_is_walked_from_its_registers() {
     let runs = fs::read(format!("/proc/{pid}/schedstat")).ok();
     let runs = runs.and_then(|text| super::runs(&text)).unwrap_or(0);
     let (give, walked) = mpsc::channel();
-    let pool = Pool::start(give, Walkers::new(Vec::new(), Arc::default()));
+    let pool = Pool::start(give, || Walkers::new(Vec::new(), Arc::default()));
     let job = |id, runs| {
         let registers = Registers {
             ip,
@@ -82,4 +84,71 @@ fn a_thread_that_waits_is_walked_from_its_registers() {
     assert!(matches!(found.end, End::Whole | End::Cut));
     assert_eq!((torn.end, torn.frames.len()), (End::Torn, 0));
     assert_eq!(gone.end, End::Unread);
+}
+
+/// Waits in one process until it is let go, as for a page that somebody else has to bring.
+struct Stuck {
+    pid: i32,
+    until: Arc<Mutex<()>>,
+}
+
+impl Walker for Stuck {
+    fn walk(&mut self, pid: i32, _: i32, _: &[u64]) -> Option<Vec<Part>> {
+        let _waits = (pid == self.pid).then(|| self.until.lock());
+        None
+    }
+}
+
+#[test]
+fn who_hangs_in_a_process_hangs_alone_and_what_waits_for_it_is_read_later() {
+    const OTHER: i32 = i32::MAX - 1;
+    let here = std::process::id() as i32;
+    let until = Arc::<Mutex<()>>::default();
+    let held = until.lock().expect("nobody has it");
+    let (give, walked) = mpsc::channel();
+    let stuck = Arc::clone(&until);
+    let pool = Pool::start(give, move || {
+        let until = Arc::clone(&stuck);
+        let walker = Stuck { pid: here, until };
+        Walkers::new(vec![Box::new(walker)], Arc::default())
+    });
+    let on_stack = 0_u64;
+    let since = Since {
+        runs: 1,
+        switches: 0,
+    };
+    let job = |id, pid, stack| Job {
+        id,
+        pid,
+        tid: id as i32,
+        registers: Registers {
+            ip: 16,
+            sp: &raw const on_stack as u64,
+            bp: None,
+            lr: 0,
+        },
+        stack,
+    };
+    let waits = |id| job(id, here, Stack::There(since));
+    let copy = |id, pid| job(id, pid, Stack::Copy(Vec::new(), since));
+    let next = || {
+        walked
+            .recv_timeout(Duration::from_secs(20))
+            .map(|one| one.id)
+    };
+    assert!(pool.ask(waits(1)) && pool.ask(waits(2)) && pool.ask(copy(3, OTHER)));
+    std::thread::sleep(2 * HANGS);
+    // No copy is left to wait for it, and somebody else goes on.
+    assert!(!pool.ask(copy(4, here)));
+    pool.tend();
+    assert_eq!(next(), Ok(3));
+    assert!(walked.try_recv().is_err());
+    for _ in 0..9 {
+        pool.tend();
+    }
+    // Nobody else has to wait where there is nothing to do.
+    assert_eq!(pool.shared.lock().at.len(), 2);
+    drop(held);
+    let found = [next(), next()];
+    assert_eq!(found, [Ok(1), Ok(2)]);
 }

@@ -1,0 +1,316 @@
+//! A process that may run an interpreter: which, where its threads are known by, and what was read of
+//! their stacks.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use super::image::Tids;
+use super::memory::{self, Log, Memory, ProcessMemory};
+use super::room::{PROCESS_BYTES_MAX, Share};
+use super::texts::Names;
+use super::{Frame, Stack, Thread, python, ruby};
+
+/// A thread that moves while it is read is read so often.
+const TRIES: usize = 4;
+/// A process that runs no interpreter may run one later; one that did may have begun another program.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// To look takes no more than such a part of the time, whatever files somebody has mapped.
+const LOOK_SHARE: u32 = 50;
+/// Threads come and go; one that is asked for and not known has it read anew, but not more often.
+const LIST_AGAIN: Duration = Duration::from_millis(20);
+/// Whoever stays in the list is believed to be there so long.
+const LIST_HOLDS: Duration = Duration::from_millis(200);
+
+#[derive(Debug)]
+pub(super) struct Process {
+    looked: Instant,
+    /// To look.
+    took: Duration,
+    runtime: Option<Runtime>,
+    pub(super) names: Names,
+    pub(super) tids: Tids,
+    pub(super) threads: HashMap<u64, Known>,
+    /// What these take beside themselves.
+    threads_bytes: usize,
+    /// What others were told that all of it takes.
+    pub(super) counted: usize,
+    /// Where threads are known by, as the list last said.
+    places: HashMap<i32, Thread>,
+    listed: Option<Instant>,
+}
+
+/// A thread as it was last read.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    log: Log,
+    pub(super) tid: i32,
+    pub(super) stack: Stack,
+    pub(super) is_met: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Runtime {
+    Python(python::Python),
+    Ruby(ruby::Ruby),
+}
+
+/// What a walk found.
+pub(super) enum Walked {
+    Stack(Stack),
+    /// It moved.
+    Torn,
+    Unreadable,
+}
+
+impl Process {
+    pub(super) fn look(pid: i32) -> Self {
+        let begun = Instant::now();
+        let memory = ProcessMemory(pid);
+        let python = || python::Python::find(pid, &memory).map(Runtime::Python);
+        let ruby = || ruby::Ruby::find(pid, &memory).map(Runtime::Ruby);
+        let found = python().or_else(ruby);
+        Self {
+            took: begun.elapsed(),
+            ..Self::with(found)
+        }
+    }
+
+    pub(super) fn with(runtime: Option<Runtime>) -> Self {
+        Self {
+            looked: Instant::now(),
+            took: Duration::ZERO,
+            runtime,
+            names: Names::default(),
+            tids: Tids::default(),
+            threads: HashMap::new(),
+            threads_bytes: 0,
+            counted: 0,
+            places: HashMap::new(),
+            listed: None,
+        }
+    }
+
+    /// What all of it takes.
+    pub(super) fn kept(&self) -> usize {
+        let tables = self.runtime.as_ref().map_or(0, Runtime::bytes);
+        let threads = self.threads.len() * size_of::<(u64, Known)>() + self.threads_bytes;
+        self.names.bytes + tables + threads + self.places.len() * size_of::<(i32, Thread)>()
+    }
+
+    pub(super) fn count(&mut self, share: &mut Share) {
+        let kept = self.kept();
+        share.change(std::mem::replace(&mut self.counted, kept), kept);
+    }
+
+    /// What was read; where it is to be found stays known.
+    pub(super) fn forget(&mut self) {
+        self.names = Names::default();
+        self.threads = HashMap::new();
+        self.threads_bytes = 0;
+        match &mut self.runtime {
+            Some(Runtime::Python(python)) => python.forget(),
+            Some(Runtime::Ruby(ruby)) => ruby.forget(),
+            None => {}
+        }
+    }
+
+    pub(super) fn evaluates(&self, address: u64) -> bool {
+        let code = match &self.runtime {
+            Some(Runtime::Python(python)) => &python.code,
+            Some(Runtime::Ruby(ruby)) => &ruby.code,
+            None => return false,
+        };
+        code.iter().any(|range| range.contains(&address))
+    }
+
+    /// Where the thread is known by; nothing if it is none of the interpreter's.
+    pub(super) fn place(&mut self, pid: i32, tid: i32, memory: &dyn Memory) -> Option<Thread> {
+        let age = self.listed.map_or(Duration::MAX, |listed| listed.elapsed());
+        let is_known = self.places.contains_key(&tid);
+        if age >= LIST_HOLDS || !is_known && age >= LIST_AGAIN {
+            self.listed = Some(Instant::now());
+            let threads = self.list(memory).unwrap_or_default();
+            let tids = |process: &Self| -> Vec<Option<i32>> {
+                let threads = threads.iter();
+                threads.map(|thread| process.tid(memory, thread)).collect()
+            };
+            let mut found = tids(self);
+            if found.contains(&None) {
+                self.tids = Tids::of(pid);
+                found = tids(self);
+            }
+            let places = found.into_iter().zip(&threads);
+            self.places = places
+                .filter_map(|(tid, thread)| Some((tid?, *thread)))
+                .collect();
+            let addresses: HashSet<u64> = threads.iter().map(|thread| thread.address).collect();
+            self.threads
+                .retain(|address, _| addresses.contains(address));
+            self.threads_bytes = self.threads.values().map(Known::bytes).sum();
+        }
+        self.places.get(&tid).copied()
+    }
+
+    fn list(&self, memory: &dyn Memory) -> Option<Vec<Thread>> {
+        match self.runtime.as_ref()? {
+            Runtime::Python(python) => python.threads(memory),
+            Runtime::Ruby(ruby) => ruby.threads(memory),
+        }
+    }
+
+    /// Reads a thread's stack, unless it stands where it stood; by its address it is known then.
+    pub(super) fn read(&mut self, memory: &dyn Memory, thread: Thread) -> Result<u64, Walked> {
+        if self.kept() > PROCESS_BYTES_MAX {
+            self.forget();
+        }
+        let mut known = self.threads.remove(&thread.address).unwrap_or_default();
+        self.threads_bytes -= known.bytes();
+        known.is_met = true;
+        let read = self.read_anew(memory, &thread, &mut known);
+        self.threads_bytes += known.bytes();
+        self.threads.insert(thread.address, known);
+        read.map(|()| thread.address)
+    }
+
+    fn read_anew(
+        &mut self,
+        memory: &dyn Memory,
+        thread: &Thread,
+        known: &mut Known,
+    ) -> Result<(), Walked> {
+        let Some(runtime) = &mut self.runtime else {
+            return Err(Walked::Unreadable);
+        };
+        let mut scratch = Vec::new();
+        if !known.log.is_empty() && known.log.holds(memory, &mut scratch) {
+            return Ok(());
+        }
+        for _ in 0..TRIES {
+            let reader = (memory, &mut self.names, &mut scratch);
+            match known.walk(runtime, thread, reader) {
+                Walked::Stack(stack) => {
+                    known.stack = stack;
+                    return Ok(());
+                }
+                Walked::Torn => {}
+                Walked::Unreadable => return Err(Walked::Unreadable),
+            }
+            // Each try may have brought as much anew.
+            if self.names.bytes + runtime.bytes() > PROCESS_BYTES_MAX {
+                break;
+            }
+        }
+        Err(Walked::Torn)
+    }
+
+    /// Only if there is reason to: what is known stays where the interpreter answers.
+    pub(super) fn look_again(&mut self, pid: i32) {
+        let answers = match &self.runtime {
+            Some(Runtime::Python(python)) => python.is_there(&ProcessMemory(pid)),
+            Some(Runtime::Ruby(ruby)) => ruby.is_there(&ProcessMemory(pid)),
+            None => false,
+        };
+        if !answers && self.looked.elapsed() >= LOOK_AGAIN.max(self.took * LOOK_SHARE) {
+            *self = Self {
+                counted: self.counted,
+                ..Self::look(pid)
+            };
+        }
+    }
+
+    /// Reads each thread, and tells how many moved and how many could not be read. Numbers of
+    /// threads are asked for when one is met that has none yet.
+    pub(super) fn walk(
+        &mut self,
+        memory: &dyn Memory,
+        mut number: impl FnMut(&mut Self),
+    ) -> Option<(u64, u64)> {
+        self.runtime.as_ref()?;
+        let (mut torn, mut unreadable) = (0, 0);
+        let mut asked = false;
+        self.threads
+            .values_mut()
+            .for_each(|known| known.is_met = false);
+        // A list that is of two moments has no threads to trust; the next round comes soon.
+        let threads = self.list(memory).unwrap_or_else(|| {
+            torn += 1;
+            Vec::new()
+        });
+        for thread in threads {
+            let mut tid = self.tid(memory, &thread);
+            if tid.is_none() && !std::mem::replace(&mut asked, true) {
+                number(self);
+                tid = self.tid(memory, &thread);
+            }
+            match (tid, self.read(memory, thread)) {
+                (Some(tid), Ok(address)) => {
+                    if let Some(known) = self.threads.get_mut(&address) {
+                        known.tid = tid;
+                        known.stack.is_holder = thread.is_holder;
+                    }
+                }
+                (Some(_), Err(Walked::Torn)) => torn += 1,
+                _ => unreadable += 1,
+            }
+        }
+        self.threads
+            .retain(|_, known| known.is_met && !known.log.is_empty());
+        self.threads_bytes = self.threads.values().map(Known::bytes).sum();
+        Some((torn, unreadable))
+    }
+
+    fn tid(&self, memory: &dyn Memory, thread: &Thread) -> Option<i32> {
+        // Where thread libraries keep the number: glibc on x86-64 and on ARM, musl.
+        const PLACES: [u64; 3] = [0x2d0, 0xd0, 0x30];
+        if let Some(tid) = thread.tid {
+            return self.tids.outer(tid);
+        }
+        let mut places = PLACES.iter();
+        places.find_map(|place| {
+            let tid = memory::half_of(memory, thread.handle.checked_add(*place)?)?;
+            self.tids.outer(i32::try_from(tid).ok()?)
+        })
+    }
+}
+
+impl Runtime {
+    /// What its tables take.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Python(python) => python.bytes,
+            Self::Ruby(ruby) => ruby.bytes,
+        }
+    }
+}
+
+impl Known {
+    /// What it takes beside itself.
+    fn bytes(&self) -> usize {
+        self.log.kept() + self.stack.frames.capacity() * size_of::<Frame>()
+    }
+
+    fn walk(
+        &mut self,
+        runtime: &mut Runtime,
+        thread: &Thread,
+        (memory, names, scratch): (&dyn Memory, &mut Names, &mut Vec<u8>),
+    ) -> Walked {
+        self.log.clear();
+        let stack = match runtime {
+            Runtime::Python(python) => python.stack(memory, thread.address, (&mut self.log, names)),
+            Runtime::Ruby(ruby) => ruby.stack(memory, thread.address, (&mut self.log, names)),
+        };
+        let holds = self.log.holds(memory, scratch);
+        match stack {
+            Some(stack) if holds => Walked::Stack(stack),
+            stack => {
+                self.log.clear();
+                if stack.is_some() || !holds {
+                    Walked::Torn
+                } else {
+                    Walked::Unreadable
+                }
+            }
+        }
+    }
+}

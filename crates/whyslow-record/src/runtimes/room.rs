@@ -1,0 +1,113 @@
+//! How much is kept of interpreters: their memory is other people's, and says what they want it to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Bytes of tables, names and stacks of one process; then all of them are read anew.
+pub(super) const PROCESS_BYTES_MAX: usize = 4 << 20;
+/// The same of all processes together, by whoever reads them.
+const BYTES_MAX: usize = 16 << 20;
+/// Bytes of tables that one walk may add.
+pub(super) const WALK_BYTES_MAX: usize = 1 << 20;
+
+/// Shared by all who read.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    bytes: AtomicUsize,
+    /// How often all was given up.
+    given_up: AtomicU64,
+    /// Stacks that moved while they were read.
+    torn: AtomicU64,
+    /// Stacks whose memory could not be read or made no sense.
+    unreadable: AtomicU64,
+}
+
+impl Room {
+    /// Memory is short: what is kept is read anew when it is needed.
+    pub(crate) fn give_up(&self) {
+        self.given_up.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn torn(&self) -> u64 {
+        self.torn.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn unreadable(&self) -> u64 {
+        self.unreadable.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count_torn(&self, count: u64) {
+        self.torn.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_unreadable(&self, count: u64) {
+        self.unreadable.fetch_add(count, Ordering::Relaxed);
+    }
+}
+
+/// What one of them takes of it.
+#[derive(Debug, Default)]
+pub(super) struct Share {
+    pub(super) room: Arc<Room>,
+    bytes: usize,
+    given_up: u64,
+}
+
+impl Share {
+    pub(super) fn of(room: Arc<Room>) -> Self {
+        Self {
+            given_up: room.given_up.load(Ordering::Relaxed),
+            room,
+            bytes: 0,
+        }
+    }
+
+    /// What took so much takes so much now.
+    pub(super) fn change(&mut self, before: usize, now: usize) {
+        // Counters wrap, and so come out right in whatever order they are changed.
+        self.bytes = self.bytes.wrapping_add(now).wrapping_sub(before);
+        let bytes = &self.room.bytes;
+        bytes.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
+    }
+
+    /// All that is kept has to go; it is taken to be gone then.
+    pub(super) fn must_give_up(&mut self) -> bool {
+        let given_up = self.room.given_up.load(Ordering::Relaxed);
+        let is_asked = std::mem::replace(&mut self.given_up, given_up) != given_up;
+        let is_full = self.room.bytes.load(Ordering::Relaxed) > BYTES_MAX && self.bytes > 0;
+        if is_asked || is_full {
+            self.change(self.bytes, 0);
+        }
+        is_asked || is_full
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.change(self.bytes, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_beyond_the_limit_gives_up_its_share() {
+        let room = Arc::<Room>::default();
+        let (mut one, mut other) = (Share::of(Arc::clone(&room)), Share::of(Arc::clone(&room)));
+        one.change(0, BYTES_MAX);
+        assert!(!one.must_give_up());
+        other.change(0, 10);
+        other.change(10, 4);
+        assert!(other.must_give_up());
+        assert!(!other.must_give_up());
+        assert!(!one.must_give_up());
+        room.give_up();
+        assert!(one.must_give_up() && other.must_give_up());
+        assert!(!one.must_give_up() && !other.must_give_up());
+        one.change(0, 7);
+        drop(one);
+        assert_eq!(room.bytes.load(Ordering::Relaxed), 0);
+    }
+}
