@@ -35,12 +35,9 @@ impl Sorter {
         ts
     }
 
-    /// The time of something that the range does not begin with.
-    pub(crate) fn place_before(&mut self, ts: Ns) -> Ns {
-        match self.first {
-            Some(_) => self.place(ts),
-            None => ts,
-        }
+    /// Whether anything was placed.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.first.is_some()
     }
 
     #[cold]
@@ -100,14 +97,5 @@ mod tests {
         assert_eq!(placed, [5, 7, 7, 7, 7, 9]);
         assert_eq!(sorter.late(), (2, 4));
         assert_eq!(sorter.range(), (5, 9));
-    }
-
-    #[test]
-    fn what_began_before_has_its_time_and_is_not_the_beginning() {
-        let mut sorter = Sorter::default();
-        assert_eq!(sorter.place_before(3), 3);
-        assert_eq!([5, 7].map(|ts| sorter.place(ts)), [5, 7]);
-        assert_eq!(sorter.place_before(6), 7);
-        assert_eq!(sorter.range(), (5, 7));
     }
 }

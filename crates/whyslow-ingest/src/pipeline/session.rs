@@ -105,25 +105,30 @@ impl<'o, S: RowSink> Session<'o, S> {
         self.account.source_kinds = names.collect();
     }
 
-    /// Takes the next event of the traces; text that comes before it goes first. `Break` means
+    /// Takes the next event of the traces; what others tell of before goes first. `Break` means
     /// that the import is to end: [`Self::finish`] says why.
     #[inline]
     pub(super) fn event(&mut self, event: Event<'_>) -> ControlFlow<()> {
+        // Streams come through here, too, and bring texts and profiles up to each of their events: taken
+        // after these, all of a stream would be later than the last of them.
+        if self.streams.is_due(event.ts) {
+            self.streams_until(Some(event.ts))?;
+        }
         if self.texts.is_due(event.ts) {
             self.texts_until(Some(event.ts))?;
         }
         if self.profiles.is_due(event.ts) {
             self.profiles_until(Some(event.ts))?;
         }
-        if self.streams.is_due(event.ts) {
-            self.streams_until(Some(event.ts))?;
-        }
         self.track(event)
     }
 
-    /// Takes something that began before what is imported does.
-    pub(super) fn event_before(&mut self, mut event: Event<'_>) -> ControlFlow<()> {
-        event.ts = self.sorter.place_before(event.ts);
+    /// Takes something that began before what is imported does: the range does not begin with it.
+    pub(super) fn event_before(&mut self, event: Event<'_>) -> ControlFlow<()> {
+        if self.sorter.has_begun() {
+            // Of another source that begins earlier: it has its place among what that tells.
+            return self.event(event);
+        }
         self.tell(&event)
     }
 
@@ -280,3 +285,6 @@ impl<'o, S: RowSink> Session<'o, S> {
         flow
     }
 }
+
+#[cfg(test)]
+mod tests;

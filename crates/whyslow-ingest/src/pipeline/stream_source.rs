@@ -107,7 +107,7 @@ impl StreamQueue {
         Ok(())
     }
 
-    fn add(
+    pub(super) fn add(
         &mut self,
         label: String,
         path: &Path,
