@@ -4,6 +4,7 @@
 mod loss;
 mod net;
 mod probe;
+mod shift;
 mod signal;
 mod stack;
 mod tcp;

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use whyslow_model::Ns;
-use whyslow_model::event::{Body, Event, Loss, ProcessAbout};
+use whyslow_model::event::{Event, Loss};
 use whyslow_model::stat::{self, Stat};
 
 use super::ImportError;
@@ -272,7 +272,7 @@ impl TextQueue {
             match text::parse(line, &mut self.line, &mut room) {
                 Ok(Item::Event { event, .. }) => {
                     let ts = place.ts;
-                    let body = shifted(event.body, text.shift_ns);
+                    let body = event.body.shifted(text.shift_ns);
                     take(Entry::Event(Event { ts, body, ..event }))?;
                 }
                 Ok(Item::Loss(loss)) => {
@@ -285,32 +285,6 @@ impl TextQueue {
             }
         }
         ControlFlow::Continue(())
-    }
-}
-
-/// Times that an event has beside its own.
-fn shifted(body: Body<'_>, by: Ns) -> Body<'_> {
-    match body {
-        Body::LookupEnd {
-            begun,
-            function,
-            host,
-            service,
-            outcome,
-            address,
-        } => Body::LookupEnd {
-            begun: begun.saturating_add(by),
-            function,
-            host,
-            service,
-            outcome,
-            address,
-        },
-        Body::ProcessAbout(about) => Body::ProcessAbout(ProcessAbout {
-            ts_created: about.ts_created.map(|created| created.saturating_add(by)),
-            ..about
-        }),
-        body => body,
     }
 }
 
