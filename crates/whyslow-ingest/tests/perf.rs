@@ -315,3 +315,21 @@ fn an_unfinished_file_has_its_records() {
     assert!(got.lacks.damaged.0 > 0);
     assert!(got.said.len() + 1 >= whole.said.len() && !got.said.is_empty());
 }
+
+/// Samples of a counter that says nothing of time are counted, and are no stacks.
+#[test]
+fn samples_of_other_counters_are_told_as_not_used() {
+    let mut bytes = fs::read(fixture("clock.data")).expect("a file");
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("a word"));
+    // The first description: its kind and size, then what is counted. Clocks become faults of pages.
+    let attr = word(24) as usize;
+    assert_eq!(word(attr) as u32, 1);
+    let samples = read(&fixture("clock.data")).depths.len();
+    bytes[attr + 8] = 2;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("faults.data");
+    fs::write(&path, bytes).expect("written");
+    let got = read(&path);
+    assert!(samples > 0 && got.depths.is_empty());
+    assert_eq!(got.lacks.unused, samples as u64);
+}

@@ -109,6 +109,7 @@ stats! {
     PERF_NO_FORMAT Warning false "tracepoints of a perf.data file that has no formats for them",
     PERF_UNNAMED Info false "addresses of a perf.data file without names: the programs are not here any more, or are other ones (import it where it was recorded, or give the text of `perf script`)",
     PERF_THROTTLED Warning false "times that the kernel took fewer samples than asked for, as they cost too much",
+    PERF_HURRIED Warning false "records of a perf.data file that were put in order before all that may be earlier was read: nothing in the file marks how far it is in order, and more would not fit in memory",
     PERF_CLOCK_GUESSED Info false "a perf.data file whose clock nothing relates to times of day (perf record -k CLOCK_MONOTONIC has that): it is taken to end when it was last written",
     TRACEDAT_LOST_BYTES Error false "bytes of a trace.dat file that are not there (it is cut), or cannot be unpacked",
     TRACEDAT_PART_DAMAGED Error false "parts of a trace.dat file beside its events that could not be read: formats of events, names of threads, an instance",

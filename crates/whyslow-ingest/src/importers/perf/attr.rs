@@ -93,8 +93,10 @@ impl Attr {
     pub(super) fn is_of_cpu(&self) -> bool {
         const CYCLES: u64 = 0;
         const CLOCKS: [u64; 2] = [0, 1];
+        // Above it stands which kind of CPU counts, where a machine has several.
+        const EVENT: u64 = 0xffff_ffff;
         match self.kind {
-            HARDWARE => self.config == CYCLES,
+            HARDWARE => self.config & EVENT == CYCLES,
             SOFTWARE => CLOCKS.contains(&self.config),
             _ => self.name.contains("cycles") || self.name.contains("cpu-clock"),
         }
@@ -160,6 +162,15 @@ mod tests {
         assert_eq!(of(attr(HARDWARE, 0, 5_000)), (true, None));
         assert_eq!(of(attr(HARDWARE, FLAG_FREQUENCY, u64::MAX)), (true, None));
         assert_eq!(of(attr(TRACEPOINT, 0, 1)), (false, None));
+        // Cycles of the fast and of the slow CPUs; instructions.
+        let hardware = |config| Attr {
+            kind: HARDWARE,
+            config,
+            ..Attr::default()
+        };
+        assert!(hardware(0x4_0000_0000).is_of_cpu());
+        assert!(hardware(0xa_0000_0000).is_of_cpu());
+        assert!(!hardware(0x4_0000_0001).is_of_cpu());
         assert!(Attr::parse(&[0; 63], false).is_none());
         assert!(Attr::parse(&[0; 64], false).is_some());
     }

@@ -4,6 +4,7 @@
 
 mod attr;
 mod head;
+mod kernel;
 mod maps;
 mod names;
 mod order;
@@ -56,7 +57,9 @@ pub struct Lacks {
     pub unnamed: u64,
     /// Times that the kernel took fewer samples because there were too many.
     pub throttled: u64,
-    /// Samples of tracepoints that no table holds.
+    /// Records that were put in order before all that may be earlier was read.
+    pub hurried: u64,
+    /// Samples that no table holds: of tracepoints, of counters that say nothing of time.
     pub unused: u64,
 }
 
@@ -186,6 +189,7 @@ impl PerfSource {
             without_format: self.without_format,
             unnamed: self.names.unnamed,
             throttled: self.throttled,
+            hurried: self.reader.hurried(),
             unused: self.unused,
         }
     }
@@ -293,7 +297,8 @@ impl PerfSource {
             return;
         };
         if mapped.pid == KERNEL {
-            self.names.kernel_at(mapped.path, mapped.offset);
+            self.names
+                .kernel_at((mapped.path, mapped.offset), mapped.build_id);
         }
         self.maps.add(&mapped);
     }

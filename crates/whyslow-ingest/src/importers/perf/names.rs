@@ -3,8 +3,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,9 +11,10 @@ use std::path::{Path, PathBuf};
 use blazesym::symbolize::source::{Elf, Kernel, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 
+use super::head::Told;
+use super::kernel::Recorded;
 use super::maps::{KERNEL, Maps, Module};
 
-const KALLSYMS: &str = "/proc/kallsyms";
 /// Symbols whose address tells whether it is the same kernel, as perf names their mapping.
 const KERNEL_BEGINS: [&str; 2] = ["_text", "_stext"];
 const KERNEL_PREFIX: &[u8] = b"[kernel.kallsyms]";
@@ -56,7 +56,8 @@ pub(super) struct Names {
     /// Whether the kernel that runs here is the one that was recorded, once that was looked at.
     kernel: Option<bool>,
     /// Where the recorded kernel begins.
-    kernel_begin: Option<(String, u64)>,
+    kernel_begin: Option<(&'static str, u64)>,
+    kernel_build_id: Option<Vec<u8>>,
     /// The files that are still the same.
     files: HashMap<u32, Option<PathBuf>>,
     found: HashMap<Place, Option<Name>>,
@@ -74,6 +75,7 @@ impl Default for Names {
                 .build(),
             kernel: None,
             kernel_begin: None,
+            kernel_build_id: None,
             files: HashMap::new(),
             found: HashMap::new(),
             is_off: false,
@@ -83,33 +85,29 @@ impl Default for Names {
 }
 
 impl Names {
-    /// The mapping of the kernel itself: where a symbol of it lies.
-    pub(super) fn kernel_at(&mut self, path: &[u8], address: u64) {
+    /// The mapping of the kernel itself: where a symbol of it lies, perhaps with its build id.
+    pub(super) fn kernel_at(&mut self, (path, address): (&[u8], u64), build_id: Option<&[u8]>) {
         let symbol = path.strip_prefix(KERNEL_PREFIX);
         let known = symbol.and_then(|symbol| {
             let mut begins = KERNEL_BEGINS.iter();
             begins.find(|begin| begin.as_bytes() == symbol)
         });
         if let Some(symbol) = known {
-            self.kernel_begin = Some(((*symbol).to_owned(), address));
+            self.kernel_begin = Some((*symbol, address));
+            self.kernel_build_id = build_id.map(<[u8]>::to_vec);
         }
     }
 
     /// Looks an address up, if that was not done before.
-    pub(super) fn look_up(
-        &mut self,
-        maps: &Maps,
-        build_ids: &HashMap<Vec<u8>, Vec<u8>>,
-        at: Address,
-    ) {
+    pub(super) fn look_up(&mut self, maps: &Maps, told: &Told, at: Address) {
         let place = place_of(maps, at);
         let Some(place) = place.filter(|place| !self.found.contains_key(place)) else {
             return;
         };
         let name = match place {
             _ if self.is_off => None,
-            Place::Kernel(address) => self.kernel_name(address),
-            Place::File(module, offset) => self.file_name(maps, build_ids, module, offset),
+            Place::Kernel(address) => self.kernel_name(address, told),
+            Place::File(module, offset) => self.file_name(maps, &told.build_ids, module, offset),
         };
         self.unnamed += u64::from(name.is_none());
         self.found.insert(place, name);
@@ -138,12 +136,18 @@ impl Names {
         }
     }
 
-    fn kernel_name(&mut self, address: u64) -> Option<Name> {
-        let begin = &self.kernel_begin;
+    fn kernel_name(&mut self, address: u64, told: &Told) -> Option<Name> {
+        let (begin, build_id) = (self.kernel_begin, self.kernel_build_id.as_deref());
+        let listed = told.build_ids.get(KERNEL_PREFIX).map(Vec::as_slice);
         let is_same = *self.kernel.get_or_insert_with(|| {
-            begin
-                .as_ref()
-                .is_some_and(|(name, at)| runs_here(name, *at))
+            begin.is_some_and(|begin| {
+                let recorded = Recorded {
+                    begin,
+                    release: told.release.as_deref(),
+                    build_id: build_id.or(listed),
+                };
+                recorded.runs_here()
+            })
         });
         if !is_same {
             return None;
@@ -191,23 +195,6 @@ fn name_of(found: &Symbolized<'_>) -> Option<Name> {
         function: symbol.name.as_bytes().to_vec(),
         distance: symbol.offset as u64,
     })
-}
-
-/// Whether this symbol of the kernel that runs here has that address.
-fn runs_here(symbol: &str, address: u64) -> bool {
-    let Ok(file) = File::open(KALLSYMS) else {
-        return false;
-    };
-    for line in BufReader::new(file).lines().map_while(Result::ok) {
-        let mut words = line.split(' ');
-        if let (Some(at), Some(_), Some(name)) = (words.next(), words.next(), words.next())
-            && name == symbol
-        {
-            // Without the right to see them, all are zero.
-            return u64::from_str_radix(at, 16) == Ok(address) && address != 0;
-        }
-    }
-    false
 }
 
 /// The file of a mapping, if it is the one that was mapped: names of another would be wrong.

@@ -2,11 +2,17 @@
 //!
 //! perf writes what each CPU's buffer holds one after the other, and marks the end of each such round: what
 //! comes after the next mark is not older than what came before this one.
+//!
+//! A file may have no marks, or few: what waits takes no more than so much memory, and beyond that the earliest is
+//! handed on.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::record::Header;
+
+/// Of all that waits.
+const BYTES_MAX: usize = 512 << 20;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pending {
@@ -32,9 +38,14 @@ impl PartialOrd for Pending {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Order {
     heap: BinaryHeap<Pending>,
+    /// Of what is in there, and how many may be.
+    bytes: usize,
+    bytes_max: usize,
+    /// Records that were handed on before it was known that none of those to come is earlier.
+    pub(super) hurried: u64,
     number: u64,
     latest: u64,
     /// What is not later than that is in order.
@@ -43,9 +54,29 @@ pub(super) struct Order {
     latest_before: Option<u64>,
 }
 
+impl Default for Order {
+    fn default() -> Self {
+        Self::within(BYTES_MAX)
+    }
+}
+
 impl Order {
+    fn within(bytes_max: usize) -> Self {
+        Self {
+            heap: BinaryHeap::new(),
+            bytes: 0,
+            bytes_max,
+            hurried: 0,
+            number: 0,
+            latest: 0,
+            until: None,
+            latest_before: None,
+        }
+    }
+
     pub(super) fn add(&mut self, ts: u64, header: Header, attr: usize, body: Box<[u8]>) {
         self.latest = self.latest.max(ts);
+        self.bytes += cost(&body);
         self.heap.push(Pending {
             ts,
             number: self.number,
@@ -69,13 +100,22 @@ impl Order {
     /// When the next in order happened, if one is ready.
     pub(super) fn ready(&self) -> Option<u64> {
         let first = self.heap.peek()?.ts;
-        self.until.filter(|until| first <= *until).map(|_| first)
+        let is_due = self.until.is_some_and(|until| first <= until);
+        (is_due || self.bytes > self.bytes_max).then_some(first)
     }
 
     pub(super) fn next(&mut self) -> Option<Pending> {
-        self.ready()?;
-        self.heap.pop()
+        let first = self.ready()?;
+        self.hurried += u64::from(self.until.is_none_or(|until| first > until));
+        let next = self.heap.pop()?;
+        self.bytes -= cost(&next.body);
+        Some(next)
     }
+}
+
+/// Memory that a record takes.
+fn cost(body: &[u8]) -> usize {
+    size_of::<Pending>() + body.len()
 }
 
 #[cfg(test)]
@@ -107,5 +147,31 @@ mod tests {
             out.push(next.ts);
         }
         assert_eq!(out[8..], [12, 12]);
+        assert_eq!((order.bytes, order.hurried), (0, 0));
+    }
+
+    #[test]
+    fn what_waits_is_bounded_where_nothing_ends_a_round() {
+        let header = Header {
+            kind: 9,
+            misc: 0,
+            size: 8,
+        };
+        let body = || vec![0; 100].into_boxed_slice();
+        let mut order = Order::within(3 * cost(&body()));
+        let mut out = Vec::new();
+        for ts in [5, 3, 4, 2, 9, 8, 7, 6] {
+            order.add(ts, header, 0, body());
+            while let Some(next) = order.next() {
+                out.push(next.ts);
+            }
+            assert!(order.bytes <= order.bytes_max);
+        }
+        assert_eq!((out.as_slice(), order.hurried), (&[2, 3, 4, 5, 6][..], 5));
+        order.end();
+        while let Some(next) = order.next() {
+            out.push(next.ts);
+        }
+        assert_eq!((out[5..].to_vec(), order.hurried), (vec![7, 8, 9], 5));
     }
 }

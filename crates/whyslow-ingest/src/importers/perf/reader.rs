@@ -14,8 +14,8 @@ use super::record::{HEADER_BYTES, Header, kind};
 use crate::importers::bytes::Bytes;
 
 const BUFFER_BYTES: usize = 1 << 20;
-/// What one compressed record may become: the buffer of a CPU is no larger.
-const INFLATED_BYTES_MAX: usize = 256 << 20;
+/// What one compressed record may become: a thousand times as much as it can have.
+const INFLATED_BYTES_MAX: usize = 64 << 20;
 const TRACING_DATA_BYTES_MAX: u64 = 64 << 20;
 
 /// What could not be read, and where that began.
@@ -84,6 +84,11 @@ impl Reader {
             reader.fill()?;
         }
         Ok(reader)
+    }
+
+    /// Records that were handed on before it was known that none of those to come is earlier.
+    pub(super) fn hurried(&self) -> u64 {
+        self.order.hurried
     }
 
     /// Bytes of the file, and how many of them are read.
@@ -256,8 +261,13 @@ impl Reader {
             };
             let got = output.pos();
             self.inflated.extend_from_slice(&piece[..got]);
-            let is_done = input.pos == data.len() && got < piece.len();
-            if is_done || self.inflated.len() - from > INFLATED_BYTES_MAX {
+            if input.pos == data.len() && got < piece.len() {
+                break;
+            }
+            if self.inflated.len() - from > INFLATED_BYTES_MAX {
+                // What is left may be in the decoder alone.
+                let left = (data.len() - input.pos).max(1);
+                self.damage.add(left as u64, begin);
                 break;
             }
         }

@@ -53,6 +53,7 @@ impl PerfSource {
         }
         self.samples[pending.attr] += 1;
         let Some(pid) = sample.place.pid.filter(|_| is_of_cpu) else {
+            self.unused += 1;
             take(at.event(Body::Other));
             return;
         };
@@ -133,8 +134,7 @@ impl PerfSource {
         take: &mut dyn FnMut(Item<'_>),
     ) {
         for address in addresses {
-            self.names
-                .look_up(&self.maps, &self.reader.told.build_ids, *address);
+            self.names.look_up(&self.maps, &self.reader.told, *address);
         }
         let frames: Vec<Frame<'_>> = addresses
             .iter()
