@@ -76,6 +76,7 @@ stats! {
     REPORT_NO_TIMES Warning false "rows of a report without a time (iostat -t, vmstat -t): not used",
     REPORT_UNREADABLE Info false "values that pidstat could not read itself (-1): it was not run by root, or the threads are those of the kernel: not used",
     REPORT_ZONE_GUESSED Info false "a report whose times tell no zone: it is the one in which the file was written soon after its last line, else that of Greenwich",
+    REPORT_DATES_GUESSED Info false "a report whose dates can be read with the day or the month first: they are read so that its days lie near each other, and near to when its file was last written",
     SNOOP_LINE_BAD Error true "a line whose fields are not those of the header that bcc, libbpf-tools or bpftrace wrote, or that was cut",
     SNOOP_TALK Info false "lines in which a tool of bcc, libbpf-tools or bpftrace says what it does",
     SNOOP_NO_THREADS Info false "lines of a tool that names processes, not threads: they are on threads of their own, from 5000001 on",

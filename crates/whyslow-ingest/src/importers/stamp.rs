@@ -5,7 +5,11 @@
 //! about when its file was last written, so the whole quarters of an hour between the two are the
 //! zone; where the two have nothing to do with each other, times are taken for those of Greenwich.
 
+mod dates;
+
 use whyslow_model::Ns;
+
+pub(crate) use dates::{DateOrder, date};
 
 pub(crate) const SECOND_NS: Ns = 1_000_000_000;
 pub(crate) const DAY_NS: Ns = 24 * 3600 * SECOND_NS;
@@ -132,50 +136,6 @@ fn zone_of(behind: Ns, is_undated: bool) -> Option<Ns> {
     (is_near && is_zone).then(|| zone.saturating_mul(QUARTER_NS))
 }
 
-/// A date of any order, as the time of its begin; of two ways to read it the one that lies nearer to
-/// `near`, which is when the file was written.
-pub(crate) fn date(text: &str, near: Option<Ns>) -> Option<Ns> {
-    let sign = ['-', '/', '.']
-        .into_iter()
-        .find(|sign| text.contains(*sign))?;
-    let mut parts = text.split(sign);
-    let (first, second, third) = (parts.next()?, parts.next()?, parts.next()?);
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    if parts.next().is_some() || ![first, second, third].into_iter().all(is_number) {
-        return None;
-    }
-    if first.len() == 4 {
-        return begin_of(first, second, third);
-    }
-    let american = begin_of(third, first, second);
-    let european = begin_of(third, second, first);
-    if sign == '.' {
-        return european;
-    }
-    match (american, european, near) {
-        (Some(one), Some(other), Some(near)) if near.abs_diff(other) < near.abs_diff(one) => {
-            // A file may be read long after; only what lies in its future is impossible.
-            Some(if one > near.saturating_add(DAY_NS) {
-                other
-            } else {
-                one
-            })
-        }
-        (one, other, _) => one.or(other),
-    }
-}
-
-fn begin_of(year: &str, month: &str, day: &str) -> Option<Ns> {
-    let mut number: i16 = year.parse().ok()?;
-    if year.len() == 2 {
-        number += 2000;
-    }
-    let date = jiff::civil::Date::new(number, month.parse().ok()?, day.parse().ok()?).ok()?;
-    let epoch = jiff::civil::date(1970, 1, 1);
-    let days = i64::from(epoch.until(date).ok()?.get_days());
-    days.checked_mul(DAY_NS)
-}
-
 /// `02:03:04`, `02:03:04.567`.
 pub(crate) fn time_of_day(text: &str) -> Option<Ns> {
     let (whole, fraction) = text.split_once(['.', ',']).unwrap_or((text, ""));
@@ -208,10 +168,10 @@ fn parts_of_second(fraction: &str) -> Option<Ns> {
 }
 
 /// The stamp that words begin with, and how many of them it takes.
-pub(crate) fn stamp(words: &[&str], near: Option<Ns>) -> Option<(Stamp, usize)> {
+pub(crate) fn stamp(words: &[&str], order: Option<DateOrder>) -> Option<(Stamp, usize)> {
     let first = words.first()?;
     if let Some((day, time)) = first.split_once('T') {
-        let day = date(day, near)?;
+        let day = date(day, order)?;
         let zone = time.get(8..).unwrap_or_default();
         let at = day.saturating_add(time_of_day(time.get(..8)?)?);
         return Some((
@@ -223,7 +183,7 @@ pub(crate) fn stamp(words: &[&str], near: Option<Ns>) -> Option<(Stamp, usize)> 
             1,
         ));
     }
-    if let Some(day) = date(first, near) {
+    if let Some(day) = date(first, order) {
         let (time, taken) = half(words.get(1..)?)?;
         let zone = words.get(1 + taken).and_then(|word| named_zone(word));
         let at = day.saturating_add(time);
@@ -295,10 +255,9 @@ mod tests {
     #[test]
     fn stamps_of_all_forms_are_one_moment() {
         let at = DAY + 7384 * SECOND_NS; // 02:03:04
-        let near = Some(at);
         let check = |text: &str, expected: Option<(Stamp, usize)>| {
             let words: Vec<&str> = text.split_whitespace().collect();
-            assert_eq!(stamp(&words, near), expected, "{text}");
+            assert_eq!(stamp(&words, None), expected, "{text}");
         };
         check("2026-11-25T02:03:04+0000", Some((Stamp::Epoch(at), 1)));
         check("2026-11-25T03:03:04+01:00", Some((Stamp::Epoch(at), 1)));

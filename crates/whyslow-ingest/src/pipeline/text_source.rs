@@ -186,6 +186,7 @@ impl TextQueue {
             (&stat::REPORT_NO_TIMES, report.untimed),
             (&stat::REPORT_UNREADABLE, report.unreadable),
             (&stat::REPORT_ZONE_GUESSED, report.zones),
+            (&stat::REPORT_DATES_GUESSED, report.dates),
         ];
         self.index(text);
         Ok(())

@@ -35,7 +35,7 @@ impl ReadLine for Csv {
             return Err(format!("no header (`{BEFORE}…`) stands before it"));
         }
         let words: Vec<&str> = time.split_whitespace().collect();
-        let read = stamp::stamp(&words, teller.written).filter(|(_, taken)| *taken == words.len());
+        let read = stamp::stamp(&words, teller.dates).filter(|(_, taken)| *taken == words.len());
         let (time, _) = read.ok_or_else(|| format!("`{time}` is no time"))?;
         let at = teller.at(time);
         let seconds: i64 = interval

@@ -8,7 +8,7 @@
 use serde_json::{Map, Value};
 use whyslow_model::Ns;
 
-use super::super::stamp::{self, SECOND_NS, Stamp};
+use super::super::stamp::{self, DateOrder, SECOND_NS, Stamp};
 use super::names::{named, subject};
 use super::{Of, Teller};
 
@@ -39,7 +39,7 @@ fn machine(before: &str, teller: &mut Teller) {
         teller.fact("kernel_release", &release);
     }
     let date = text_of(before, "date").or_else(|| text_of(before, "file-date"));
-    if let Some(date) = date.and_then(|date| stamp::date(&date, teller.written)) {
+    if let Some(date) = date.and_then(|date| stamp::date(&date, teller.dates)) {
         teller.clock.set_date(date);
     }
 }
@@ -189,7 +189,7 @@ impl Series {
             return Ok(());
         };
         let (time, told) =
-            time_of(time, teller.written).ok_or("a time that is not known".to_owned())?;
+            time_of(time, teller.dates).ok_or("a time that is not known".to_owned())?;
         let at = teller.at(time);
         let is_iostat =
             groups.contains_key("avg-cpu") || told.is_none() && groups.contains_key("disk");
@@ -219,10 +219,10 @@ impl Series {
 }
 
 /// The time, and the length of the interval where it is told.
-fn time_of(time: &Value, near: Option<Ns>) -> Option<(Stamp, Option<Ns>)> {
+fn time_of(time: &Value, dates: Option<DateOrder>) -> Option<(Stamp, Option<Ns>)> {
     let whole = |text: &str| {
         let words: Vec<&str> = text.split_whitespace().collect();
-        let (stamp, taken) = stamp::stamp(&words, near)?;
+        let (stamp, taken) = stamp::stamp(&words, dates)?;
         (taken == words.len()).then_some(stamp)
     };
     if let Some(text) = time.as_str() {

@@ -22,7 +22,7 @@ use std::fmt::Write as _;
 use whyslow_model::Ns;
 
 use super::Bad;
-use super::stamp::{Clock, SECOND_NS, Shift, Stamp};
+use super::stamp::{Clock, DateOrder, SECOND_NS, Shift, Stamp};
 use super::text;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub struct Translated {
     pub sums: u64,
     /// 1 if the zone of its times was guessed.
     pub zones: u64,
+    /// 1 if it was guessed whether day or month come first in its dates.
+    pub dates: u64,
     /// Rows that became counters.
     pub rows: u64,
     /// Rows without any time.
@@ -82,14 +84,16 @@ pub fn form_of(head: &str) -> Option<Form> {
 /// `written` is when the file was last written, for what its times do not say.
 pub fn translate(form: Form, report: &str, written: Option<Ns>, bad_max: usize) -> Translated {
     // What the last time says of all times is known at the end only.
-    let mut teller = Teller::new(Shift::default(), written, 0);
+    let (dates, is_guessed) = DateOrder::of(report, written);
+    let mut teller = Teller::new(Shift::default(), dates, 0);
     run(form, report, &mut teller);
     let shift = teller.clock.shift(written);
     drop(teller);
-    let mut teller = Teller::new(shift, written, bad_max);
+    let mut teller = Teller::new(shift, dates, bad_max);
     run(form, report, &mut teller);
     let mut done = teller.done;
     done.zones = u64::from(shift.is_guessed && done.rows > 0);
+    done.dates = u64::from(is_guessed && done.rows > 0);
     done
 }
 
@@ -137,17 +141,17 @@ struct Of<'a> {
 struct Teller {
     clock: Clock,
     shift: Shift,
-    written: Option<Ns>,
+    dates: Option<DateOrder>,
     bad_max: usize,
     done: Translated,
 }
 
 impl Teller {
-    fn new(shift: Shift, written: Option<Ns>, bad_max: usize) -> Self {
+    fn new(shift: Shift, dates: DateOrder, bad_max: usize) -> Self {
         Self {
             clock: Clock::default(),
             shift,
-            written,
+            dates: Some(dates),
             bad_max,
             done: Translated {
                 text: format!("{}\n", text::MAGIC),

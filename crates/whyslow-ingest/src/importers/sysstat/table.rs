@@ -85,7 +85,7 @@ impl ReadLine for Tables {
         if words.first().is_some_and(is_device) || words.last().is_some_and(is_device) {
             return self.header(&words, Timed::Above, None);
         }
-        if let Some((stamp, taken)) = stamp::stamp(&words, teller.written) {
+        if let Some((stamp, taken)) = stamp::stamp(&words, teller.dates) {
             return self.timed(&words, (stamp, taken), teller);
         }
         // `Average:`, in any language, some of which have a blank before the colon.
@@ -111,7 +111,7 @@ impl Tables {
         *self = Self::default();
         let dates = words
             .iter()
-            .find_map(|word| stamp::date(word, teller.written));
+            .find_map(|word| stamp::date(word, teller.dates));
         if let Some(date) = dates {
             teller.clock.set_date(date);
         }

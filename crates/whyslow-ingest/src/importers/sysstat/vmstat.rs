@@ -81,7 +81,7 @@ impl Tables {
         let (values, time) = words
             .split_at_checked(table.columns.len())
             .ok_or_else(|| format!("{} fields, fewer than the header has", words.len()))?;
-        let read = stamp::stamp(time, teller.written).filter(|(_, taken)| *taken == time.len());
+        let read = stamp::stamp(time, teller.dates).filter(|(_, taken)| *taken == time.len());
         let (at, _) = read.ok_or_else(|| "no date and time stand behind the values".to_owned())?;
         let at = match (at, table.zone) {
             (Stamp::Wall(at), Some(zone)) => Stamp::Epoch(at.saturating_sub(zone)),
