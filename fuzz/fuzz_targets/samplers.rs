@@ -29,6 +29,6 @@ fuzz_target!(|bytes: &[u8]| {
         ..DumpFile::default()
     };
     if let Ok(read) = pyspy::read(&[file, file]) {
-        check(&read.profile);
+        read.profiles.iter().for_each(check);
     }
 });

@@ -1,7 +1,10 @@
 //! Dumps of the threads of a Python program (`py-spy dump -j`), one or a series in many files.
 //!
 //! A dump is an array of threads with their frames, innermost first. It has no time: that is in the name of its
-//! file, or when that was written. What was between two dumps nobody knows.
+//! file, or when that was written. What was between two dumps nobody knows. Dumps of several processes are a series
+//! each.
+
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use whyslow_model::Ns;
@@ -21,7 +24,8 @@ const MODULE: &str = "<frozen";
 /// What a series of dumps gives.
 #[derive(Debug, Default)]
 pub struct Read {
-    pub profile: Profile,
+    /// One for each process, by its number.
+    pub profiles: Vec<Profile>,
     pub dumps: u64,
     /// Dumps whose files do not tell the time in their name.
     pub unstamped: u64,
@@ -67,22 +71,45 @@ pub fn read(files: &[DumpFile<'_>]) -> Result<Read, (usize, String)> {
     }
     dumps.sort_by_key(|(ts, _)| *ts);
     read.dumps = dumps.len() as u64;
-    let mut before: Option<Ns> = None;
+    let mut series: BTreeMap<Option<i32>, Vec<(Ns, Vec<&Dumped>)>> = BTreeMap::new();
     for (ts, threads) in &dumps {
+        let mut processes: BTreeMap<Option<i32>, Vec<&Dumped>> = BTreeMap::new();
+        for thread in threads {
+            processes.entry(thread.pid).or_default().push(thread);
+        }
+        for (pid, threads) in processes {
+            series.entry(pid).or_default().push((*ts, threads));
+        }
+    }
+    read.profiles = series
+        .into_iter()
+        .map(|(pid, dumps)| of_process(pid, &dumps))
+        .collect();
+    if read.profiles.is_empty() {
+        // Dumps without threads were dumps, too.
+        read.profiles.push(Profile::default());
+    }
+    Ok(read)
+}
+
+fn of_process(pid: Option<i32>, dumps: &[(Ns, Vec<&Dumped>)]) -> Profile {
+    let mut profile = Profile::default();
+    profile.pid = pid;
+    let mut before: Option<Ns> = None;
+    for (ts, threads) in dumps {
         let ts = before.map_or(*ts, |before| (*ts).max(before.saturating_add(1)));
         let begin = before.unwrap_or_else(|| ts.saturating_sub(FIRST));
         for thread in threads {
-            add(thread, (begin, ts), &mut read.profile);
+            add(thread, (begin, ts), &mut profile);
         }
         before = Some(ts);
     }
-    read.profile.sort();
-    Ok(read)
+    profile.sort();
+    profile
 }
 
 /// A thread stands for the time since the dump before.
 fn add(dumped: &Dumped, (begin, ts): (Ns, Ns), profile: &mut Profile) {
-    profile.pid = profile.pid.or(dumped.pid);
     let tid = dumped.os_thread_id.and_then(|tid| i32::try_from(tid).ok());
     let tid = tid.filter(|tid| *tid > 0);
     let thread = profile.thread(SampledThread {
@@ -158,7 +185,10 @@ mod tests {
             file(DUMP, Some(7_500_000_000), 1),
         ];
         let read = read(&files).expect("dumps");
-        let points = &read.profile.points;
+        let [profile] = &read.profiles[..] else {
+            panic!("{:?}", read.profiles);
+        };
+        let points = &profile.points;
         let times: Vec<(Ns, Ns)> = points.iter().map(|at| (at.ts, at.span)).collect();
         assert_eq!(
             times,
@@ -167,12 +197,37 @@ mod tests {
                 (7_500_000_000, 1_500_000_000)
             ]
         );
-        assert_eq!(
-            (read.dumps, read.unstamped, read.profile.pid),
-            (2, 1, Some(7))
-        );
-        assert_eq!(read.profile.threads[0].tid, Some(12));
+        assert_eq!((read.dumps, read.unstamped, profile.pid), (2, 1, Some(7)));
+        assert_eq!(profile.threads[0].tid, Some(12));
         assert_eq!(points[0].state, SampledState::Sleeping);
+    }
+
+    #[test]
+    fn dumps_of_two_processes_are_two_series() {
+        let other = DUMP
+            .replace("\"pid\":7", "\"pid\":8")
+            .replace("\"os_thread_id\":12", "\"os_thread_id\":13");
+        let second = 1_000_000_000;
+        let files = [
+            file(DUMP, Some(10 * second), 1),
+            file(&other, Some(12 * second), 1),
+            file(DUMP, Some(13 * second), 1),
+            file(&other, Some(17 * second), 1),
+        ];
+        let read = read(&files).expect("dumps");
+        let told = read.profiles.iter().flat_map(|profile| {
+            let points = profile.points.iter();
+            points.map(|at| (profile.pid, at.ts / second, at.span / second))
+        });
+        assert_eq!(
+            told.collect::<Vec<_>>(),
+            [
+                (Some(7), 9, 1),
+                (Some(7), 10, 3),
+                (Some(8), 11, 1),
+                (Some(8), 12, 5)
+            ]
+        );
     }
 
     #[test]

@@ -68,12 +68,14 @@ impl Account {
 
     pub(super) fn add_events(&mut self, label: &str, name: &str, count: u64) {
         let key = (label.to_owned(), name.to_owned());
-        *self.events.entry(key).or_default() += count;
+        let known = self.events.entry(key).or_default();
+        *known = known.saturating_add(count);
     }
 
     pub(super) fn add_records(&mut self, read: u64, skipped: u64) {
-        self.read += read;
-        self.skipped += skipped;
+        // Profiles tell how many samples a line stands for.
+        self.read = self.read.saturating_add(read);
+        self.skipped = self.skipped.saturating_add(skipped);
     }
 
     pub(super) fn add_anomaly(&mut self, stat: &'static Stat, count: u64, examples: &[LogEntry]) {
@@ -86,7 +88,7 @@ impl Account {
             .find(|noted| std::ptr::eq(noted.stat, stat));
         match known {
             Some(noted) => {
-                noted.count += count;
+                noted.count = noted.count.saturating_add(count);
                 noted.examples.extend_from_slice(examples);
             }
             None => self.noted.push(Noted {
@@ -175,7 +177,7 @@ impl Account {
                 name: symbols.intern(name),
                 severity: symbols.intern(severity.name()),
                 source: source.map(|source| symbols.intern(source)),
-                count: count as i64,
+                count: i64::try_from(count).unwrap_or(i64::MAX),
             });
             id += 1;
         };

@@ -130,6 +130,10 @@ impl ProfileQueue {
         let examples = examples.map(|words| entry(source, None, words)).collect();
         remarks.push((&stat::SAMPLES_BAD, read.lacks.bad, examples));
         remarks.extend(cut.map(|text| (&stat::PROFILE_LOST, 1, vec![entry(source, None, text)])));
+        if read.lacks.scaled > 0 {
+            let words = format!("divided by {}", read.lacks.scaled);
+            remarks.push((&stat::SAMPLES_SCALED, 1, vec![entry(source, None, words)]));
+        }
         let counts = vec![("samples".to_owned(), read.samples)];
         self.add(Queued::new(source, (read.profile, shift), counts, remarks));
         Ok(())
@@ -173,14 +177,14 @@ impl ProfileQueue {
             path: dumps[place].path.clone(),
             reason,
         })?;
-        let remarks: Vec<Remark> = vec![(&stat::DUMP_UNSTAMPED, read.unstamped, Vec::new())];
-        let counts = vec![("thread dump".to_owned(), read.dumps)];
-        self.add(Queued::new(
-            first.source,
-            (read.profile, 0),
-            counts,
-            remarks,
-        ));
+        // What is told of all of them is told once.
+        let mut remarks: Vec<Remark> = vec![(&stat::DUMP_UNSTAMPED, read.unstamped, Vec::new())];
+        let mut counts = vec![("thread dump".to_owned(), read.dumps)];
+        let source = first.source;
+        for profile in read.profiles {
+            let (counts, remarks) = (std::mem::take(&mut counts), std::mem::take(&mut remarks));
+            self.add(Queued::new(source, (profile, 0), counts, remarks));
+        }
         Ok(())
     }
 
@@ -213,10 +217,10 @@ impl ProfileQueue {
             for (key, value) in &queued.facts {
                 account.add_fact(&label, key, value);
             }
-            let mut all = 0;
+            let mut all: u64 = 0;
             for (name, count) in &queued.counts {
                 account.add_events(&label, name, *count);
-                all += count;
+                all = all.saturating_add(*count);
             }
             account.add_records(all, 0);
             for (stat, count, examples) in &queued.remarks {
@@ -428,6 +432,8 @@ fn lacking(lacks: &Lacks) -> Vec<Remark> {
         (&stat::SAMPLES_NO_TIMES, lacks.times),
         (&stat::SAMPLES_NO_DATES, u64::from(lacks.dates)),
         (&stat::SAMPLES_UNPAIRED, lacks.unpaired),
+        (&stat::SAMPLES_UNNAMED, lacks.unnamed),
+        (&stat::SAMPLES_STACK_CUT, lacks.cut),
         (&stat::SAMPLES_BY_ADDRESS, lacks.addresses),
         (&stat::SAMPLES_ONE_THREAD, u64::from(lacks.one_thread)),
         (&stat::SAMPLES_SUMS, u64::from(lacks.sums)),

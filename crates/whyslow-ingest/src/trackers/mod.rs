@@ -49,7 +49,7 @@ use whyslow_model::{Ns, Symbols};
 
 use crate::profile::gaps::Gap;
 use crate::profile::locks::LockWait;
-use crate::profile::{Point, RuntimeEvent};
+use crate::profile::{OPEN, Point, RuntimeEvent};
 
 pub use anomalies::{Anomalies, Anomaly};
 pub use identity::{Change, Here, Output, ProcessRef, Running, ThreadRef};
@@ -190,6 +190,8 @@ impl Sampled<'_> {
 
     pub fn ts_end(&self) -> Ns {
         let dur = match self {
+            // Nobody knows when it ended.
+            Self::Point(point, _) if point.span == OPEN => 0,
             Self::Point(point, _) => point.span,
             Self::Gap(gap, _) => gap.dur(),
             Self::Runtime(event, _) => event.dur,

@@ -116,7 +116,7 @@ impl SampledTracker {
             function: stack.and_then(|stack| stack.innermost),
             user_function: stack.and_then(|stack| stack.program),
             callsite_id: stack.and_then(|stack| stack.callsite),
-            credits: Some(point.credits as i32),
+            credits: Some(i32::try_from(point.credits).unwrap_or(i32::MAX)),
             is_assumed: Some(point.is_assumed),
             syscall: None,
             sampler: None,

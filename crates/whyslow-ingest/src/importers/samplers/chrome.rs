@@ -5,7 +5,7 @@ use serde::Deserialize;
 use whyslow_model::Ns;
 
 use super::spans::Spans;
-use super::{Read, frame};
+use super::{Read, frame, times};
 use crate::profile::SampledThread;
 
 #[derive(Deserialize)]
@@ -63,7 +63,7 @@ impl Number {
 }
 
 fn ns(us: f64) -> Ns {
-    (us * 1e3).clamp(0.0, 1e18) as Ns
+    times::ns(us, 1e3)
 }
 
 /// A begin or end, in the order in which they lie on a thread.
@@ -89,18 +89,21 @@ pub(super) fn read(text: &str, written: Option<Ns>) -> Result<Read, String> {
     let (File::Object { events } | File::Array(events)) = file;
     let mut read = Read::default();
     let (names, threads) = by_thread(&events);
-    let mut end = 0;
+    let (mut begin, mut end) = (Ns::MAX, 0);
+    let mut spans = Spans::within(text.len());
     for OfThread { key, mut edges } in threads {
         edges.sort_by_key(|edge| (edge.ts, edge.order));
         let thread = of_thread(key, names.get(&key), &edges);
         let thread = read.profile.thread(thread);
-        end = end.max(stacks(&edges, thread, &mut read));
+        begin = edges.first().map_or(begin, |edge| begin.min(edge.ts));
+        end = end.max(stacks(&edges, thread, (&mut spans, &mut read)));
     }
-    let shift = written.map_or(0, |written| written.saturating_sub(end));
+    read.lacks.cut = spans.cut;
+    let (shift, is_dated) = times::shift((begin, end), written);
     for point in &mut read.profile.points {
         point.ts = point.ts.saturating_add(shift);
     }
-    read.lacks.dates = end > 0;
+    read.lacks.dates = end > 0 && !is_dated;
     Ok(read)
 }
 
@@ -146,8 +149,8 @@ fn by_thread(events: &[One]) -> (FxHashMap<Key, String>, Vec<OfThread<'_>>) {
 }
 
 /// Stretches of one stack each; when the last ends.
-fn stacks(edges: &[Edge<'_>], thread: u32, read: &mut Read) -> Ns {
-    let (mut spans, mut last) = (Spans::default(), 0);
+fn stacks(edges: &[Edge<'_>], thread: u32, (spans, read): (&mut Spans, &mut Read)) -> Ns {
+    let mut last = 0;
     for edge in edges {
         last = edge.ts;
         let is_fine = if edge.is_begin {

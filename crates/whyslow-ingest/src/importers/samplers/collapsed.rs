@@ -60,13 +60,13 @@ pub(super) fn read(text: &str, at: Ns) -> Read {
         if stack == NO_STACK {
             continue;
         }
-        read.samples += count;
-        profile.points.push(Point {
+        let credits = read.weigh(count);
+        read.profile.points.push(Point {
             ts: at,
             span: 0,
             thread,
             stack,
-            credits: u32::try_from(count).unwrap_or(u32::MAX),
+            credits,
             kind: SampleKind::Cpu,
             state: SampledState::Unknown,
             is_assumed: false,

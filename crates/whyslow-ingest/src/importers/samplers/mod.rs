@@ -14,6 +14,7 @@ mod ruby_prof;
 mod spans;
 mod speedscope;
 mod stackprof;
+mod times;
 
 use std::borrow::Cow;
 
@@ -90,7 +91,16 @@ pub struct Lacks {
     pub not_time: bool,
     /// Samples that the profiler says it missed.
     pub missed: u64,
+    /// Stacks of which only the innermost frames were kept: all of them would take too much room.
+    pub cut: u64,
+    /// Addresses without a name.
+    pub unnamed: u64,
+    /// What all weights were divided by, as one was more than a row can tell; 0 if none was.
+    pub scaled: u64,
 }
+
+/// The greatest weight of a row.
+const CREDITS_MAX: u64 = i32::MAX as u64;
 
 #[derive(Debug, Default)]
 pub struct Read {
@@ -99,6 +109,8 @@ pub struct Read {
     pub samples: u64,
     /// The first of what makes no sense: where, and why.
     pub examples: Vec<String>,
+    /// Weights that are more than a row can tell, by the place of their point.
+    heavy: Vec<(usize, u64)>,
 }
 
 impl Read {
@@ -108,6 +120,36 @@ impl Read {
         if self.examples.len() < LOG_EXAMPLES_MAX {
             self.examples.push(words());
         }
+    }
+
+    /// The credits of the point that comes next; counts its samples.
+    fn weigh(&mut self, weight: u64) -> u32 {
+        self.samples = self.samples.saturating_add(weight);
+        if weight > CREDITS_MAX {
+            self.heavy.push((self.profile.points.len(), weight));
+        }
+        weight.min(CREDITS_MAX) as u32
+    }
+
+    /// Divides all weights if one is too great: their shares matter, as these forms have no times.
+    fn scale(&mut self) {
+        let heavy = std::mem::take(&mut self.heavy);
+        let Some(greatest) = heavy.iter().map(|(_, weight)| *weight).max() else {
+            return;
+        };
+        let by = greatest.div_ceil(CREDITS_MAX);
+        let scaled = |weight: u64| {
+            let rounded = weight / by + u64::from(weight % by >= by.div_ceil(2));
+            // The least that a row can tell: a share that nobody sees.
+            rounded.max(1) as u32
+        };
+        for point in &mut self.profile.points {
+            point.credits = scaled(u64::from(point.credits));
+        }
+        for (place, weight) in heavy {
+            self.profile.points[place].credits = scaled(weight);
+        }
+        self.lacks.scaled = by;
     }
 }
 
@@ -168,6 +210,7 @@ pub fn read(form: Form, bytes: &[u8], written: Option<Ns>) -> Result<Read, Strin
         Form::CallTree => ruby_prof::read_call_tree(&text, written),
         Form::Pprof => pprof::read(bytes, written)?,
     };
+    read.scale();
     read.profile.sort();
     Ok(read)
 }

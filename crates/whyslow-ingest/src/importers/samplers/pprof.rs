@@ -2,13 +2,13 @@
 //!
 //! A message is a row of fields: number and kind in a variable-length integer, then a number or a length with as
 //! many bytes. The fields of a profile that are read: 1 what is measured (type, unit), 2 samples (1 places, the
-//! innermost first; 2 values, one for each measure; 3 labels), 4 places (1 id, 4 lines, the innermost of what was
-//! inlined first), 5 functions (1 id, 2 name, 4 file), 6 texts, which all others name by number, 9 time, 10
+//! innermost first; 2 values, one for each measure; 3 labels), 3 mapped files (1 id, 5 name), 4 places (1 id, 2 mapped
+//! file, 3 address, 4 lines, the innermost of what was inlined first; none where nobody knew names), 5 functions (1 id, 2 name, 4 file), 6 texts, which all others name by number, 9 time, 10
 //! duration, 14 the measure that is shown first.
 //!
 //! When a sample was taken is not told, and which thread it was of only where a label does.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Ns;
 
 use super::Read;
@@ -165,14 +165,23 @@ fn numbers(content: Content<'_>, into: &mut Vec<u64>) {
     }
 }
 
+/// Code that samples were taken in.
+struct Place {
+    file: u64,
+    address: u64,
+    /// Function and line, the innermost first.
+    lines: Vec<(u64, i64)>,
+}
+
 /// What of the file others name by number.
 #[derive(Default)]
 struct Parts<'b> {
     texts: Vec<&'b [u8]>,
     measures: Vec<(u64, u64)>,
     samples: Vec<(usize, &'b [u8])>,
-    /// Function and line, the innermost first.
-    places: FxHashMap<u64, Vec<(u64, i64)>>,
+    places: FxHashMap<u64, Place>,
+    /// Names of mapped files.
+    files: FxHashMap<u64, u64>,
     functions: FxHashMap<u64, (u64, u64)>,
     time: i64,
     duration: i64,
@@ -195,7 +204,7 @@ impl<'b> Parts<'b> {
             }
             (2, Content::Bytes(bytes)) => self.samples.push((at, bytes)),
             (4, Content::Bytes(bytes)) => {
-                let [id] = some(bytes, [1]);
+                let [id, file, address] = some(bytes, [1, 2, 3]);
                 let lines = Fields::new(bytes)
                     .flatten()
                     .filter_map(|field| match field {
@@ -205,7 +214,16 @@ impl<'b> Parts<'b> {
                         }
                         _ => None,
                     });
-                self.places.insert(id, lines.take(FRAMES_MAX).collect());
+                let place = Place {
+                    file,
+                    address,
+                    lines: lines.take(FRAMES_MAX).collect(),
+                };
+                self.places.insert(id, place);
+            }
+            (3, Content::Bytes(bytes)) => {
+                let [id, name] = some(bytes, [1, 5]);
+                self.files.insert(id, name);
             }
             (5, Content::Bytes(bytes)) => {
                 let [id, name, file] = some(bytes, [1, 2, 4]);
@@ -316,6 +334,8 @@ pub(super) fn read(bytes: &[u8], written: Option<Ns>) -> Result<Read, String> {
         ts,
         room: bytes.len().saturating_mul(FRAMES_A_BYTE),
         threads: FxHashMap::default(),
+        unnamed: FxHashSet::default(),
+        cut: 0,
     };
     for (at, sample) in &parts.samples {
         if !reading.sample(sample, &mut read) {
@@ -324,6 +344,7 @@ pub(super) fn read(bytes: &[u8], written: Option<Ns>) -> Result<Read, String> {
         }
     }
     read.lacks.times = read.samples;
+    (read.lacks.unnamed, read.lacks.cut) = (reading.unnamed.len() as u64, reading.cut);
     Ok(read)
 }
 
@@ -335,6 +356,10 @@ struct Reading<'p> {
     room: usize,
     /// Numbers of those without one, by name.
     threads: FxHashMap<String, i64>,
+    /// Places without a name.
+    unnamed: FxHashSet<u64>,
+    /// Stacks of which only the innermost frames were kept.
+    cut: u64,
 }
 
 impl Reading<'_> {
@@ -364,8 +389,7 @@ impl Reading<'_> {
         }
         let thread = self.thread(&labels);
         let thread = read.profile.thread(thread);
-        let credits = credits.min(f64::from(u32::MAX)) as u32;
-        read.samples += u64::from(credits);
+        let credits = read.weigh(credits as u64);
         read.profile.points.push(Point {
             ts: self.ts,
             span: 0,
@@ -380,25 +404,49 @@ impl Reading<'_> {
     }
 
     fn stack(&mut self, places: &[u64], profile: &mut Profile) -> u32 {
-        let known = places
-            .iter()
-            .filter_map(|place| self.parts.places.get(place));
-        let lines = known.flatten().take(FRAMES_MAX.min(self.room));
+        let room = FRAMES_MAX.min(self.room);
         let mut frames = Vec::new();
-        for (function, line) in lines {
-            let Some((name, file)) = self.parts.functions.get(function) else {
+        for id in places {
+            let Some(place) = self.parts.places.get(id) else {
                 continue;
             };
-            let file = self.parts.text(*file);
-            frames.push(profile.frame(CodeFrame {
-                kind: CodeKind::User,
-                function: self.parts.text(*name),
-                module: Some(file).filter(|file| !file.is_empty()),
-                line: i32::try_from(*line).ok().filter(|line| *line > 0),
-            }));
+            let begin = frames.len();
+            let known = place.lines.iter().filter_map(|line| self.code(*line));
+            // One more tells that there are more.
+            let left = (room + 1).saturating_sub(begin);
+            frames.extend(known.take(left).map(|code| profile.frame(code)));
+            if frames.len() == begin && left > 0 {
+                self.unnamed.insert(*id);
+                frames.push(profile.frame(self.address(place)));
+            }
         }
+        self.cut += u64::from(frames.len() > room);
+        frames.truncate(room);
         self.room -= frames.len();
         profile.stack(&frames)
+    }
+
+    fn code(&self, (function, line): (u64, i64)) -> Option<CodeFrame> {
+        let (name, file) = self.parts.functions.get(&function)?;
+        let file = self.parts.text(*file);
+        Some(CodeFrame {
+            kind: CodeKind::User,
+            function: self.parts.text(*name),
+            module: Some(file).filter(|file| !file.is_empty()),
+            line: i32::try_from(line).ok().filter(|line| *line > 0),
+        })
+    }
+
+    /// What stands for code of which nobody knows the function: left out, its time would be its caller's.
+    fn address(&self, place: &Place) -> CodeFrame {
+        let file = self.parts.files.get(&place.file);
+        let file = file.map(|file| self.parts.text(*file));
+        CodeFrame {
+            kind: CodeKind::User,
+            function: format!("0x{:x}", place.address),
+            module: file.filter(|file| !file.is_empty()),
+            line: None,
+        }
     }
 
     /// By its labels: name and number of a thread, else all that they say.

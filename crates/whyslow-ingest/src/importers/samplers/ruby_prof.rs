@@ -86,9 +86,8 @@ impl Reading {
         if stack == NO_STACK {
             return;
         }
-        let credits = micros.min(f64::from(u32::MAX)) as u32;
-        self.read.samples += u64::from(credits);
-        profile.points.push(Point {
+        let credits = self.read.weigh(micros as u64);
+        self.read.profile.points.push(Point {
             ts: self.at,
             span: 0,
             thread: self.thread,

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use whyslow_model::Ns;
 
 use super::spans::Spans;
-use super::{Read, frame};
+use super::{Read, frame, times};
 use crate::profile::{NO_STACK, Point, SampleKind, SampledState, SampledThread};
 
 #[derive(Deserialize)]
@@ -93,7 +93,8 @@ pub(super) fn read(text: &str, written: Option<Ns>) -> Result<Read, String> {
             read.profile.frame(code)
         })
         .collect();
-    let mut end = 0;
+    let (mut begin, mut end) = (Ns::MAX, 0);
+    let (mut spans, mut untimed) = (Spans::within(text.len()), Vec::new());
     for (number, profile) in file.profiles.iter().enumerate() {
         let thread = frame::thread(&profile.name).unwrap_or(SampledThread {
             tid: None,
@@ -101,27 +102,35 @@ pub(super) fn read(text: &str, written: Option<Ns>) -> Result<Read, String> {
             name: Some(profile.name.clone()).filter(|name| !name.is_empty()),
         });
         let thread = read.profile.thread(thread);
+        let from = read.profile.points.len();
         let last = match profile.kind.as_str() {
             "sampled" => sampled((number, profile), thread, &frames, &mut read),
-            "evented" => evented((number, profile), thread, &frames, &mut read),
+            "evented" => evented((number, profile), thread, &frames, (&mut spans, &mut read)),
             kind => {
                 read.bad(|| format!("profile {number}: of type `{kind}`, which is not known"));
                 0
             }
         };
         end = end.max(last);
+        let points = from..read.profile.points.len();
+        if scale(&profile.unit).is_none() {
+            untimed.push(points);
+        } else {
+            let of = read.profile.points[points].iter().map(|point| point.ts);
+            begin = of.min().map_or(begin, |first| begin.min(first));
+        }
     }
-    let shift = written.map_or(0, |written| written.saturating_sub(end));
+    // What has no times stands where the others end.
+    for place in untimed.into_iter().flatten() {
+        read.profile.points[place].ts = end;
+    }
+    read.lacks.cut = spans.cut;
+    let (shift, is_dated) = times::shift((begin, end), written);
     for point in &mut read.profile.points {
         point.ts = point.ts.saturating_add(shift);
     }
-    read.lacks.dates = end > 0;
+    read.lacks.dates = end > 0 && !is_dated;
     Ok(read)
-}
-
-fn ns(value: f64, scale: f64) -> Ns {
-    // Values that are no numbers become zero.
-    (value * scale).clamp(0.0, 1e18) as Ns
 }
 
 fn sampled(
@@ -131,7 +140,9 @@ fn sampled(
     read: &mut Read,
 ) -> Ns {
     let scale = scale(&profile.unit);
-    let mut at = scale.map_or(0.0, |_| profile.start_value);
+    let start = scale.map_or(0, |scale| times::ns(profile.start_value, scale));
+    // Since the start: next to a date, short weights would be lost.
+    let mut at = 0.0;
     let mut end = 0;
     for (number, sample) in profile.samples.iter().enumerate() {
         let weight = profile.weights.get(number).copied().unwrap_or(1.0).max(0.0);
@@ -144,19 +155,21 @@ fn sampled(
         let stack = read.profile.stack(&stack);
         let (ts, span, credits) = match scale {
             Some(scale) => {
-                let ts = ns(at, scale);
+                let ts = start.saturating_add(times::ns(at, scale));
                 at += weight;
-                end = ns(at, scale);
+                end = start.saturating_add(times::ns(at, scale));
                 (ts, end.saturating_sub(ts), 1)
             }
-            None => (0, 0, weight.clamp(1.0, f64::from(u32::MAX)) as u32),
+            None => (0, 0, weight.max(1.0) as u64),
         };
         // What runs nothing of the program has no frames.
         if stack == NO_STACK {
             continue;
         }
-        read.samples += 1;
-        read.lacks.times += u64::from(scale.is_none());
+        if scale.is_none() {
+            read.lacks.times = read.lacks.times.saturating_add(credits);
+        }
+        let credits = read.weigh(credits);
         read.profile.points.push(Point {
             ts,
             span,
@@ -175,16 +188,16 @@ fn evented(
     (place, profile): (usize, &OneProfile),
     thread: u32,
     frames: &[u32],
-    read: &mut Read,
+    (spans, read): (&mut Spans, &mut Read),
 ) -> Ns {
     let Some(scale) = scale(&profile.unit) else {
         // Begin and end in numbers of samples mean no time.
         read.lacks.times += profile.events.len() as u64;
         return 0;
     };
-    let (mut spans, mut last) = (Spans::default(), 0);
+    let mut last = 0;
     for (number, event) in profile.events.iter().enumerate() {
-        let ts = ns(event.at, scale);
+        let ts = times::ns(event.at, scale);
         if ts < last {
             let (at, unit) = (event.at, &profile.unit);
             read.bad(|| {

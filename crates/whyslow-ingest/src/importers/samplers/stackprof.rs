@@ -200,7 +200,7 @@ fn stacks(
             read.bad(|| format!("number {place} of `raw`: a stack of unknown frames"));
             continue;
         };
-        read.samples += count as u64;
+        let credits = read.weigh(count as u64);
         let last = (sample - 1).min(times.ends.len().saturating_sub(1));
         let begin = times.begins.get(first.min(last)).copied().unwrap_or(0);
         let until = times.ends.get(last).copied().unwrap_or(begin).max(begin);
@@ -215,7 +215,7 @@ fn stacks(
             span,
             thread,
             stack,
-            credits: u32::try_from(count).unwrap_or(u32::MAX),
+            credits,
             kind: SampleKind::Execution,
             state: SampledState::Unknown,
             is_assumed: false,
@@ -233,13 +233,13 @@ fn sums(frames: &serde_json::Map<String, Value>, thread: u32, ts: Ns, read: &mut
         }
         let place = read.profile.frame(code(frame));
         let stack = read.profile.stack(&[place]);
-        read.samples += own;
+        let credits = read.weigh(own);
         read.profile.points.push(Point {
             ts,
             span: 0,
             thread,
             stack,
-            credits: u32::try_from(own).unwrap_or(u32::MAX),
+            credits,
             kind: SampleKind::Execution,
             state: SampledState::Unknown,
             is_assumed: false,

@@ -311,3 +311,121 @@ fn a_call_that_nothing_ends_goes_on() {
     );
     assert_eq!(lacks.unpaired, 1);
 }
+
+#[test]
+fn weights_that_no_row_can_tell_are_divided_with_all_others() {
+    let (points, lacks) = told(Form::Collapsed, "a;b 3000000000\na 1000000\nc 1\n");
+    assert_eq!(
+        points,
+        [
+            "0+0 None x1500000000 b<a",
+            "0+0 None x500000 a",
+            "0+0 None x1 c"
+        ]
+    );
+    assert_eq!((lacks.scaled, lacks.times), (2, 3_001_000_001));
+    let most = u64::MAX;
+    let (points, lacks) = told(Form::Collapsed, &format!("a {most}\na;b {most}\n"));
+    assert_eq!(
+        points,
+        ["0+0 None x2147483647 a", "0+0 None x2147483647 b<a"]
+    );
+    assert_eq!(lacks.times, most);
+    let (points, lacks) = told(Form::Collapsed, "a;b 2147483647\na 3\n");
+    assert_eq!(points, ["0+0 None x2147483647 b<a", "0+0 None x3 a"]);
+    assert_eq!(lacks.scaled, 0);
+    let stackprof = STACKPROF.replace("raw\":[2,12,11,3,1,12,2,1,99,1]", "raw\":[1,12,9000000000]");
+    assert!(told(Form::StackprofJson, &stackprof).0[0].contains(" x1800000000 "));
+    let speedscope = r#"{"$schema":"speedscope","shared":{"frames":[{"name":"a"}]},"profiles":[
+      {"type":"sampled","name":"x","unit":"none","startValue":0,"endValue":9,"samples":[[0]],"weights":[5e9]}]}"#;
+    assert!(told(Form::Speedscope, speedscope).0[0].contains(" x1666666667 "));
+}
+
+#[test]
+fn times_since_1970_are_dates() {
+    const BEGIN: Ns = 1_621_401_187_223_005_000;
+    const YEAR: Ns = 365 * 86_400 * 1_000_000_000;
+    let chrome = r#"{"traceEvents":[{"name":"a","ph":"X","ts":1621401187223005,"dur":100,"pid":1,"tid":8},
+      {"name":"b","ph":"X","ts":1621401187223047.5,"dur":3,"pid":1,"tid":8}]}"#;
+    let speedscope = r#"{"$schema":"speedscope","shared":{"frames":[{"name":"a"},{"name":"b"}]},"profiles":[
+      {"type":"sampled","name":"x","unit":"microseconds","startValue":1621401187223005,"endValue":9,
+       "samples":[[0],[0,1],[0]],"weights":[42.5,3,54.5]}]}"#;
+    for (form, text) in [(Form::Chrome, chrome), (Form::Speedscope, speedscope)] {
+        let read = read(form, text.as_bytes(), Some(BEGIN + YEAR)).expect("a profile");
+        let points = read.profile.points.iter();
+        let times: Vec<(Ns, Ns)> = points.map(|at| (at.ts - BEGIN, at.span)).collect();
+        assert_eq!(
+            times,
+            [(0, 42_500), (42_500, 3_000), (45_500, 54_500)],
+            "{form:?}"
+        );
+        assert!(!read.lacks.dates);
+        // In the future of its file nothing was recorded.
+        let read = super::read(form, text.as_bytes(), Some(BEGIN - YEAR)).expect("a profile");
+        let ends = read.profile.points.iter().map(|at| at.ts + at.span);
+        assert_eq!(ends.max(), Some(BEGIN - YEAR), "{form:?}");
+        assert!(read.lacks.dates);
+    }
+}
+
+#[test]
+fn code_without_a_name_is_shown_by_its_address() {
+    let field = |number: u8, body: &[u8]| [&[number << 3 | 2, body.len() as u8], body].concat();
+    let mut bytes = field(1, &[8, 1, 16, 2]);
+    // Of a place without lines, one with a function that is not there, and their caller.
+    bytes.extend(field(
+        2,
+        &field(1, &[1, 2, 3])
+            .into_iter()
+            .chain([16, 5])
+            .collect::<Vec<_>>(),
+    ));
+    bytes.extend(field(3, &[8, 7, 40, 4]));
+    bytes.extend(field(4, &[8, 1, 16, 7, 24, 0x80, 0x20]));
+    bytes.extend(field(
+        4,
+        &[&[8, 2, 24, 16][..], &field(4, &[8, 99])].concat(),
+    ));
+    bytes.extend(field(4, &[&[8, 3][..], &field(4, &[8, 1])].concat()));
+    bytes.extend(field(5, &[8, 1, 16, 3]));
+    for text in ["", "cpu", "count", "main", "/bin/app"] {
+        bytes.extend(field(6, text.as_bytes()));
+    }
+    let read = read(Form::Pprof, &bytes, Some(5)).expect("a profile");
+    let frames: Vec<String> = read
+        .profile
+        .frames_of(read.profile.points[0].stack)
+        .map(|frame| format!("{} {:?}", frame.function, frame.module))
+        .collect();
+    assert_eq!(
+        frames,
+        ["0x1000 Some(\"/bin/app\")", "0x10 None", "main None"]
+    );
+    assert_eq!((read.lacks.unnamed, read.lacks.bad), (2, 0));
+}
+
+#[test]
+fn stacks_of_calls_within_calls_are_kept_within_bounds() {
+    let event = |phase: char, name: &str, ts: usize| {
+        format!("{{\"name\":\"{name}\",\"ph\":\"{phase}\",\"ts\":{ts},\"pid\":1,\"tid\":8}}")
+    };
+    let mut events: Vec<String> = (0..4000).map(|at| event('B', "a", at)).collect();
+    for at in 0..4000 {
+        events.push(event('B', &format!("f{at}"), 4000 + 2 * at));
+        events.push(event('E', &format!("f{at}"), 4001 + 2 * at));
+    }
+    let text = format!("[{}]", events.join(","));
+    let read = read(Form::Chrome, text.as_bytes(), None).expect("a profile");
+    let frames: usize = read.profile.stacks.iter().map(|stack| stack.len()).sum();
+    assert!(frames < 6 * text.len(), "{frames} of {}", text.len());
+    assert!(read.lacks.cut > 0);
+    // The time is there, with the innermost frames.
+    let time: Ns = read
+        .profile
+        .points
+        .iter()
+        .map(|at| at.span)
+        .filter(|span| *span < 1 << 40)
+        .sum();
+    assert_eq!(time, 12_000_000 - 1_000);
+}
