@@ -88,6 +88,7 @@ stats! {
     PROFILE_CONSTANTS_DAMAGED Error false "a table of names of a profile that could not be read to its end",
     PROFILE_UNRESOLVED Warning false "threads, stacks and methods of a profile that nothing explains",
     PROFILE_STACK_CUT Info false "stacks that the profiler cut (the JDK does at 64 frames): their outermost frames are unknown",
+    PROFILE_DUMP_NOT_USED Warning false "thread dumps in a profile that are not as a JVM writes them, or repeat a text so often that there was no room for it",
     SAMPLE_WITHOUT_THREAD Warning true "a sample of a thread that nothing explains",
     GAPS_NOT_LOOKED_FOR Info false "a profile in which times without samples mean nothing: its sampler does not go round all threads, or nobody tells how often it should",
     SAMPLES_NO_TIMES Info false "samples of a profile without times (collapsed stacks): their shares are right, when they were taken nobody knows",

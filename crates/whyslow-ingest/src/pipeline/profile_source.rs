@@ -101,7 +101,33 @@ impl ProfileQueue {
         remarks
             .extend(remark.map(|text| (&stat::PROFILE_LOST, 1, vec![entry(source, None, text)])));
         let counts = read.counts.into_iter().collect();
+        let files: Vec<DumpFile<'_>> = read
+            .dumps
+            .iter()
+            .map(|(ts, text)| DumpFile {
+                text,
+                named: Some(*ts),
+                written: None,
+                shift,
+            })
+            .collect();
+        // Some have no text of a JVM's dump, or none that there was room for.
+        let dumps = (!files.is_empty()).then(|| java_dumps(source, &files));
+        let used = dumps.as_ref().map_or(0, |(_, used)| *used);
+        let unused = (files.len() as u64).saturating_sub(used);
+        remarks.push((
+            &stat::PROFILE_DUMP_NOT_USED,
+            read.damage.dumps + unused,
+            Vec::new(),
+        ));
         self.add(Queued::new(source, (read.profile, shift), counts, remarks));
+        if let Some((mut queued, 1..)) = dumps {
+            // That is said of the samples beside them.
+            queued
+                .remarks
+                .retain(|(of, ..)| of.name != stat::GAPS_NOT_LOOKED_FOR.name);
+            self.add(queued);
+        }
         Ok(())
     }
 
@@ -192,15 +218,8 @@ impl ProfileQueue {
         let dumps = std::mem::take(&mut self.dumps);
         let Some(first) = dumps.first() else { return };
         let files: Vec<DumpFile<'_>> = dumps.iter().map(Dumped::file).collect();
-        let read = jstack::read(&files);
-        let remarks: Vec<Remark> = vec![
-            (&stat::DUMP_UNSTAMPED, read.unstamped, Vec::new()),
-            (&stat::DUMP_ZONE_GUESSED, read.zoneless, Vec::new()),
-        ];
-        let counts = vec![("thread dump".to_owned(), read.dumps)];
-        let mut queued = Queued::new(first.source, (read.profile, 0), counts, remarks);
-        // Who held a lock is told here, and not to be inferred.
-        queued.locks = read.waits;
+        let (mut queued, count) = java_dumps(first.source, &files);
+        queued.counts.push(("thread dump".to_owned(), count));
         self.add(queued);
     }
 
@@ -403,6 +422,19 @@ impl Queued {
     }
 }
 
+/// A series of dumps of a JVM, and how many there are.
+fn java_dumps(source: usize, files: &[DumpFile<'_>]) -> (Queued, u64) {
+    let read = jstack::read(files);
+    let remarks: Vec<Remark> = vec![
+        (&stat::DUMP_UNSTAMPED, read.unstamped, Vec::new()),
+        (&stat::DUMP_ZONE_GUESSED, read.zoneless, Vec::new()),
+    ];
+    let mut queued = Queued::new(source, (read.profile, 0), Vec::new(), remarks);
+    // Who held a lock is told here, and not to be inferred.
+    queued.locks = read.waits;
+    (queued, read.dumps)
+}
+
 /// Seconds or milliseconds since 1970 in the name of a file: `dump-1795530153123.txt`.
 fn named(path: &Path) -> Option<Ns> {
     let name = path.file_name()?.to_str()?;
@@ -536,3 +568,6 @@ fn read(path: &Path) -> Result<(Vec<u8>, Option<String>), ImportError> {
     });
     Ok((inflated, remark))
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ pub mod locks;
 mod order;
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
@@ -153,7 +154,7 @@ pub struct RuntimeEvent {
     pub thread: Option<u32>,
     pub stack: u32,
     /// Class of the lock, path, host, name of the phase or operation.
-    pub object: Option<String>,
+    pub object: Option<Arc<str>>,
     /// Address of the lock.
     pub address: Option<u64>,
     /// Who had the lock last before.

@@ -1,7 +1,9 @@
 //! Reading of bytes that may end or lie anywhere: everything that cannot be read is `None`.
 
-/// Longest text that is taken from a file; a longer one is cut.
-const TEXT_BYTES_MAX: usize = 64 << 10;
+/// Longest text that is taken of most fields; a longer one is cut.
+pub(super) const TEXT_BYTES_MAX: usize = 64 << 10;
+/// Of names of types, fields, threads and settings, which a few bytes can repeat.
+pub(super) const NAME_BYTES_MAX: usize = 512;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor<'b> {
@@ -109,8 +111,8 @@ impl<'b> Cursor<'b> {
     }
 
     /// Strings say how they are written; what is no UTF-8 is replaced, as one bad string must not cost
-    /// the others.
-    pub(super) fn text(&mut self) -> Option<Text> {
+    /// the others. What is longer than `bytes_max` is cut.
+    pub(super) fn text(&mut self, bytes_max: usize) -> Option<Text> {
         Some(match self.byte()? {
             0 => Text::Null,
             1 => Text::Plain(String::new()),
@@ -118,14 +120,14 @@ impl<'b> Cursor<'b> {
             3 => {
                 let length = self.count()?;
                 let bytes = self.take(length)?;
-                let shown = &bytes[..length.min(TEXT_BYTES_MAX)];
+                let shown = &bytes[..length.min(bytes_max)];
                 Text::Plain(String::from_utf8_lossy(shown).into_owned())
             }
             4 => {
                 let mut units = Vec::new();
                 for _ in 0..self.count()? {
                     let unit = self.varint()? as u16;
-                    if units.len() < TEXT_BYTES_MAX {
+                    if units.len() < bytes_max {
                         units.push(unit);
                     }
                 }
@@ -134,11 +136,19 @@ impl<'b> Cursor<'b> {
             5 => {
                 let length = self.count()?;
                 let bytes = self.take(length)?;
-                let shown = &bytes[..length.min(TEXT_BYTES_MAX)];
+                let shown = &bytes[..length.min(bytes_max)];
                 Text::Plain(shown.iter().copied().map(char::from).collect())
             }
             _ => return None,
         })
+    }
+
+    /// The key of a string of the pool, if the string is one.
+    pub(super) fn pooled(&mut self) -> Option<i64> {
+        match self.byte()? {
+            2 => self.varint(),
+            _ => None,
+        }
     }
 
     /// The same without making anything of it.
@@ -202,7 +212,7 @@ mod tests {
         #[test]
         fn texts_are_skipped_as_they_are_read(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             let (mut read, mut skipped) = (Cursor::new(&bytes, 0), Cursor::new(&bytes, 0));
-            let text = read.text();
+            let text = read.text(TEXT_BYTES_MAX);
             prop_assert_eq!(text.is_some(), skipped.skip_text().is_some());
             if text.is_some() {
                 prop_assert_eq!(read.at(), skipped.at());
@@ -212,7 +222,7 @@ mod tests {
 
     #[test]
     fn texts_of_each_kind() {
-        let of = |bytes: &[u8]| Cursor::new(bytes, 0).text();
+        let of = |bytes: &[u8]| Cursor::new(bytes, 0).text(TEXT_BYTES_MAX);
         let plain = |text: &str| Some(Text::Plain(text.to_owned()));
         assert_eq!(of(&[0]), Some(Text::Null));
         assert_eq!(of(&[1]), plain(""));
@@ -223,5 +233,9 @@ mod tests {
         assert_eq!(of(&[5, 1, 0xe9]), plain("é"));
         assert_eq!(of(&[6]), None);
         assert_eq!(of(&[3, 3, 0x41]), None);
+        let cut = Cursor::new(&[3, 3, 0x41, 0x42, 0x43], 0).text(2);
+        assert_eq!(cut, plain("AB"));
+        assert_eq!(Cursor::new(&[2, 0x81, 0x01], 0).pooled(), Some(129));
+        assert_eq!(Cursor::new(&[1], 0).pooled(), None);
     }
 }

@@ -1,6 +1,7 @@
 //! How often a profiler was to sample each thread.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
@@ -20,7 +21,7 @@ const BURST: Ns = 1_000_000;
 ///
 /// Settings are in the first chunk of a file only; others may be all there is.
 pub(super) fn find(
-    settings: &BTreeMap<String, String>,
+    settings: &BTreeMap<String, Arc<str>>,
     is_wall: bool,
     points: &[Point],
 ) -> (Option<Ns>, &'static str) {
@@ -37,7 +38,7 @@ pub(super) fn find(
     )
 }
 
-fn told(settings: &BTreeMap<String, String>, is_wall: bool) -> Option<Ns> {
+fn told(settings: &BTreeMap<String, Arc<str>>, is_wall: bool) -> Option<Ns> {
     let number = |name: &str| {
         let found = settings
             .iter()
@@ -103,8 +104,8 @@ mod tests {
         }
     }
 
-    fn settings(words: &[(&str, &str)]) -> BTreeMap<String, String> {
-        let pair = |(name, value): &(&str, &str)| (format!("x#{name}"), (*value).to_owned());
+    fn settings(words: &[(&str, &str)]) -> BTreeMap<String, Arc<str>> {
+        let pair = |(name, value): &(&str, &str)| (format!("x#{name}"), (*value).into());
         words.iter().map(pair).collect()
     }
 

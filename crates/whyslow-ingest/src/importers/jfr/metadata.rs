@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::bytes::{Cursor, Text};
+use super::bytes::{Cursor, NAME_BYTES_MAX, Text};
 
 /// Elements within elements; those of real files are four deep.
 const DEPTH_MAX: usize = 16;
@@ -68,7 +68,7 @@ impl Types {
         }
         let mut strings = Vec::new();
         for _ in 0..cursor.count()? {
-            strings.push(match cursor.text()? {
+            strings.push(match cursor.text(NAME_BYTES_MAX)? {
                 Text::Plain(text) => text,
                 Text::Null | Text::Pooled(_) => String::new(),
             });

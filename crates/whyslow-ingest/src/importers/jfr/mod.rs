@@ -17,12 +17,15 @@ mod metadata;
 mod pools;
 mod stacks;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+mod told;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use whyslow_model::Ns;
 
 use self::bytes::Cursor;
@@ -31,9 +34,7 @@ use self::events::{Fields, Meaning, Plans, Role, SampleFields};
 use self::metadata::Types;
 use self::pools::{Constants, Pools};
 use self::stacks::{Carried, Known, StateWord};
-use crate::profile::{
-    NO_STACK, Point, Profile, RuntimeEvent, RuntimeKind, SampleKind, SampledState,
-};
+use crate::profile::{Point, Profile, SampleKind, SampledState};
 
 /// Whether a file begins as one.
 pub fn is_recording(head: &[u8]) -> bool {
@@ -57,6 +58,8 @@ pub struct Damage {
     pub truncated: u64,
     /// Samples without a thread.
     pub no_thread: u64,
+    /// Thread dumps without a text, or with one that there was no room for.
+    pub dumps: u64,
 }
 
 /// Where, and how much of it.
@@ -112,8 +115,17 @@ struct Reader {
     /// Types of the chunk before, with its version: a cut chunk may have none of its own.
     types: Option<((u16, u16), Types)>,
     carried: Carried,
-    settings: BTreeMap<String, String>,
+    /// Of the recording, by event and name.
+    settings: BTreeMap<String, Arc<str>>,
+    /// What async-profiler says of its own.
+    own_settings: BTreeMap<String, Arc<str>>,
+    /// Texts that events name, each once: a few bytes can repeat a long one.
+    texts: FxHashSet<Arc<str>>,
+    /// Bytes of thread dumps that may still be kept.
+    dump_room: usize,
     is_wall: bool,
+    /// async-profiler told samples of the clock from those of a CPU: by their event, or by a state that these have.
+    is_kind_told: bool,
     /// There are batches whose length was not told.
     is_spanless: bool,
 }
@@ -163,6 +175,8 @@ impl Reader {
             .classes
             .iter()
             .any(|class| class.name.starts_with("profiler."));
+        // As many as texts of all dumps can have that lie in the chunk once, however they are written.
+        self.dump_room = self.dump_room.saturating_add(bytes.len().saturating_mul(3));
         let mut known = Known::new(constants, is_async);
         if is_async && !chunk.is_whole {
             known.carry(&self.carried);
@@ -268,6 +282,7 @@ impl Reader {
             _ => kind,
         };
         self.is_wall |= is_async && kind == SampleKind::Wall;
+        self.is_kind_told |= has_span || kind == SampleKind::Cpu;
         self.is_spanless |= credits > 1 && span == 0;
         let point = Point {
             ts: chunk.header.time(fields.number(Role::Start)),
@@ -286,117 +301,17 @@ impl Reader {
         profile.points.push(point);
     }
 
-    #[cold]
-    fn other(
-        &mut self,
-        chunk: &Chunk,
-        meaning: Meaning,
-        fields: &Fields<'_>,
-        known: &mut Known<'_>,
-    ) {
-        let ts = chunk.header.time(fields.number(Role::Start));
-        let text = |known: &Known<'_>, role: Role| {
-            let value = fields.value(role)?;
-            known.constants().text(value)
-        };
-        match meaning {
-            Meaning::Sample(_) => {}
-            Meaning::Runtime(kind) => self.runtime(chunk, kind, fields, known),
-            Meaning::ThreadStart | Meaning::ThreadEnd => {
-                let profile = &mut self.out.profile;
-                if let Some(thread) = known.thread(fields.number(Role::Thread), profile) {
-                    profile.lives.push(match meaning {
-                        Meaning::ThreadStart => (thread, Some(ts), None),
-                        _ => (thread, None, Some(ts)),
-                    });
-                }
-            }
-            Meaning::Setting => {
-                if let (Some(name), Some(value)) =
-                    (text(known, Role::Name), text(known, Role::Value))
-                {
-                    let class = known.constants().types.class(fields.number(Role::Of));
-                    let of = class.map_or("", |class| class.name.as_str());
-                    self.settings.insert(format!("{of}#{name}"), value);
-                }
-            }
-            Meaning::Machine => {
-                let profile = &mut self.out.profile;
-                let pid = i32::try_from(fields.number(Role::Pid))
-                    .ok()
-                    .filter(|pid| *pid > 0);
-                profile.pid = profile.pid.or(pid);
-                for (role, fact) in [
-                    (Role::Name, "jvm"),
-                    (Role::Value, "jvm_version"),
-                    (Role::Arguments, "java_arguments"),
-                ] {
-                    let text = text(known, role);
-                    if let Some(text) =
-                        text.filter(|_| profile.facts.iter().all(|(of, _)| of != fact))
-                    {
-                        profile.facts.push((fact.to_owned(), text));
-                    }
-                }
-            }
-            Meaning::ThreadDump => {
-                if let Some(dump) = text(known, Role::Object) {
-                    self.out.dumps.push((ts, dump));
+    fn finish(mut self) -> Read {
+        let is_cpu = self.is_of_cpu();
+        let profile = &mut self.out.profile;
+        if is_cpu {
+            self.is_wall = false;
+            for point in &mut profile.points {
+                if point.kind == SampleKind::Wall {
+                    point.kind = SampleKind::Cpu;
                 }
             }
         }
-    }
-
-    fn runtime(
-        &mut self,
-        chunk: &Chunk,
-        kind: RuntimeKind,
-        fields: &Fields<'_>,
-        known: &mut Known<'_>,
-    ) {
-        let object = fields.value(Role::Object);
-        let object = object.and_then(|value| known.constants().text(value));
-        let port = fields.number(Role::Port);
-        let object = object.map(|object| match kind {
-            RuntimeKind::SocketRead | RuntimeKind::SocketWrite if port > 0 => {
-                format!("{object}:{port}")
-            }
-            RuntimeKind::MonitorEnter | RuntimeKind::MonitorWait | RuntimeKind::Park => {
-                object.replace('/', ".")
-            }
-            _ => object,
-        });
-        let profile = &mut self.out.profile;
-        let owner = match fields.number(Role::Owner) {
-            0 => None,
-            key => known.thread(key, profile),
-        };
-        let thread = match fields.number(Role::Thread) {
-            0 => None,
-            key => known.thread(key, profile),
-        };
-        let stack = match fields.number(Role::Stack) {
-            0 => NO_STACK,
-            key => known.stack(key, profile),
-        };
-        let address = fields.number(Role::Address) as u64;
-        profile.events.push(RuntimeEvent {
-            ts: chunk.header.time(fields.number(Role::Start)),
-            dur: chunk.header.span(fields.number(Role::Duration)).max(0),
-            kind,
-            thread,
-            stack,
-            object: object.filter(|object| !object.is_empty()),
-            address: (address != 0).then_some(address),
-            owner,
-            bytes: fields
-                .value(Role::Bytes)
-                .map(|_| fields.number(Role::Bytes)),
-        });
-    }
-
-    fn finish(mut self) -> Read {
-        let profile = &mut self.out.profile;
         let (interval, told_by) = interval::find(&self.settings, self.is_wall, &profile.points);
         profile.interval = interval;
         if interval.is_some() {
@@ -412,13 +327,11 @@ impl Reader {
                 }
             }
         }
-        for (name, value) in self.settings {
-            let is_of_profiler = name.starts_with("jdk.ActiveSetting#");
-            if let (true, Some((_, name))) = (is_of_profiler, name.split_once('#')) {
-                profile.facts.push((format!("setting.{name}"), value));
-            }
+        for (name, value) in self.own_settings {
+            let fact = (format!("setting.{name}"), value.to_string());
+            profile.facts.push(fact);
         }
-        if self.is_spanless {
+        if self.is_spanless || is_cpu {
             profile.sort();
         } else {
             profile.sort_rest();

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::bytes::{Cursor, Text};
+use super::bytes::{Cursor, TEXT_BYTES_MAX, Text};
 use super::metadata::{Class, Field, Shape, Types};
 
 /// Checkpoints in a chain; a chain that goes in circles ends there.
@@ -99,22 +99,27 @@ impl<'c> Constants<'c> {
 
     /// What the value says: of a symbol its text, of a class its name, of a state its word.
     pub(super) fn text(&self, value: Value<'_>) -> Option<String> {
-        self.text_within(value, 0)
+        self.long_text(value, TEXT_BYTES_MAX)
     }
 
-    fn text_within(&self, mut value: Value<'_>, depth: usize) -> Option<String> {
+    /// The same, cut if it is longer.
+    pub(super) fn long_text(&self, value: Value<'_>, bytes_max: usize) -> Option<String> {
+        self.text_within(value, 0, bytes_max)
+    }
+
+    fn text_within(&self, mut value: Value<'_>, depth: usize, bytes_max: usize) -> Option<String> {
         // A class names a symbol, a symbol holds a string, a string may be one of the pool.
         if depth > 4 {
             return None;
         }
         if !value.is_key {
-            return match value.cursor.text()? {
+            return match value.cursor.text(bytes_max)? {
                 Text::Plain(text) => Some(text),
                 Text::Null => None,
                 Text::Pooled(key) => {
                     let class = self.types.named("java.lang.String")?;
                     let place = self.pools.place(class.id, key)?;
-                    match Cursor::new(self.bytes, place).text()? {
+                    match Cursor::new(self.bytes, place).text(bytes_max)? {
                         Text::Plain(text) => Some(text),
                         Text::Null | Text::Pooled(_) => None,
                     }
@@ -122,11 +127,20 @@ impl<'c> Constants<'c> {
             };
         }
         let key = value.cursor.varint()?;
-        self.constant_text(value.class, key, depth)
+        self.constant_text_within((value.class, key), depth, bytes_max)
     }
 
     /// The text of a constant: that of the field which names it, else of the first that is one.
-    pub(super) fn constant_text(&self, class: i64, key: i64, depth: usize) -> Option<String> {
+    pub(super) fn constant_text(&self, class: i64, key: i64) -> Option<String> {
+        self.constant_text_within((class, key), 0, TEXT_BYTES_MAX)
+    }
+
+    fn constant_text_within(
+        &self,
+        (class, key): (i64, i64),
+        depth: usize,
+        bytes_max: usize,
+    ) -> Option<String> {
         let class = self.types.class(class)?;
         if class.name == "java.lang.String" {
             let place = self.pools.place(class.id, key)?;
@@ -136,7 +150,7 @@ impl<'c> Constants<'c> {
                 class: class.id,
                 is_key: false,
             };
-            return self.text_within(value, depth + 1);
+            return self.text_within(value, depth + 1, bytes_max);
         }
         let names = ["name", "string", "description"];
         let named = class
@@ -145,7 +159,7 @@ impl<'c> Constants<'c> {
             .find(|field| names.contains(&field.name.as_str()));
         let is_text = |field: &&Field| field.shape == Shape::Text && !field.is_array;
         let field = named.or_else(|| class.fields.iter().find(is_text))?;
-        self.text_within(self.field(class, key, &field.name)?, depth + 1)
+        self.text_within(self.field(class, key, &field.name)?, depth + 1, bytes_max)
     }
 }
 
@@ -155,4 +169,16 @@ pub(super) struct Value<'b> {
     pub(super) cursor: Cursor<'b>,
     pub(super) class: i64,
     pub(super) is_key: bool,
+}
+
+impl Value<'_> {
+    /// Class and key of the constant that it is, if it is one: all that are the same say the same.
+    pub(super) fn constant(mut self) -> Option<(i64, i64)> {
+        /// No class has this id.
+        const POOLED: i64 = i64::MIN;
+        if self.is_key {
+            return Some((self.class, self.cursor.varint()?));
+        }
+        Some((POOLED, self.cursor.pooled()?))
+    }
 }

@@ -1,15 +1,22 @@
 //! Threads, methods and stacks of a chunk, as those of the profile.
 
-use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
-use super::bytes::Cursor;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::bytes::{Cursor, NAME_BYTES_MAX};
 use super::keyed::Keyed;
 use super::metadata::{Class, Field, Types};
-use super::pools::Constants;
+use super::pools::{Constants, Value};
+use super::told::intern;
 use crate::profile::{CodeFrame, CodeKind, NO_STACK, Profile, SampledThread};
 
 /// Frames that are taken of one stack.
 const FRAMES_MAX: usize = 4096;
+/// Bytes of names of frames for each byte of a chunk: a frame takes five, and names a method that others name, too.
+const NAMES_A_BYTE: usize = 32;
+/// Of short chunks.
+const NAMES_MIN: usize = 1 << 20;
 
 /// Words of async-profiler for what a thread does, and of the JDK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +46,9 @@ pub(super) struct Carried {
     stacks: FxHashMap<i64, u32>,
 }
 
+/// Class and key of a constant, and whether it is shown as the name of a class.
+type TextKey = ((i64, i64), bool);
+
 /// What the keys of one chunk turned out to be.
 pub(super) struct Known<'c> {
     constants: Constants<'c>,
@@ -49,6 +59,10 @@ pub(super) struct Known<'c> {
     stacks: Keyed<u32>,
     /// Frames by method, line and type.
     frames: FxHashMap<(i64, i32, i64), u32>,
+    /// Texts of constants, as they are or as names of classes are shown.
+    texts: FxHashMap<TextKey, Option<Arc<str>>>,
+    /// Bytes of names of frames that may still be kept.
+    names_room: usize,
     /// Methods by key: name and whether it is code of the machine, of the kernel, or of Java.
     methods: FxHashMap<i64, Option<Method>>,
     pub(super) unresolved: u64,
@@ -89,6 +103,12 @@ impl<'c> Known<'c> {
             states: Keyed::within(constants.bytes.len()),
             stacks: Keyed::within(constants.bytes.len()),
             frames: FxHashMap::default(),
+            texts: FxHashMap::default(),
+            names_room: constants
+                .bytes
+                .len()
+                .saturating_mul(NAMES_A_BYTE)
+                .max(NAMES_MIN),
             methods: FxHashMap::default(),
             unresolved: 0,
             truncated: 0,
@@ -97,6 +117,37 @@ impl<'c> Known<'c> {
 
     pub(super) fn constants(&self) -> &Constants<'c> {
         &self.constants
+    }
+
+    /// Whether async-profiler wrote it.
+    pub(super) fn is_async(&self) -> bool {
+        self.keys_are_tids
+    }
+
+    /// What a value says, or the name of a class as it is shown; once for all that say the same.
+    pub(super) fn text(
+        &mut self,
+        value: Value<'_>,
+        is_class: bool,
+        all: &mut FxHashSet<Arc<str>>,
+    ) -> Option<Arc<str>> {
+        let constants = self.constants;
+        let mut read = || {
+            let text = constants.text(value)?;
+            let text = if is_class {
+                text.replace('/', ".")
+            } else {
+                text
+            };
+            Some(intern(all, &text))
+        };
+        match value.constant() {
+            Some(constant) => {
+                let known = self.texts.entry((constant, is_class));
+                known.or_insert_with(read).clone()
+            }
+            None => read(),
+        }
     }
 
     /// Takes over what other chunks said of keys that this one does not explain.
@@ -159,7 +210,8 @@ impl<'c> Known<'c> {
         };
         let text = |name| {
             let value = self.constants.field(class, key, name)?;
-            self.constants.text(value).filter(|text| !text.is_empty())
+            let text = self.constants.long_text(value, NAME_BYTES_MAX);
+            text.filter(|text| !text.is_empty())
         };
         let tid = number("osThreadId").and_then(|tid| i32::try_from(tid).ok());
         let thread = SampledThread {
@@ -176,7 +228,7 @@ impl<'c> Known<'c> {
             return known;
         }
         let class = self.classes.state;
-        let word = class.and_then(|class| self.constants.constant_text(class.id, key, 0));
+        let word = class.and_then(|class| self.constants.constant_text(class.id, key));
         let state = word.map_or(StateWord::Other, |word| StateWord::of(&word));
         self.states.insert(key, state);
         state
@@ -237,7 +289,7 @@ impl<'c> Known<'c> {
         if let Some(known) = self.frames.get(&(method, line, kind.1)) {
             return Some(*known);
         }
-        let word = self.constants.constant_text(kind.0, kind.1, 0);
+        let word = self.constants.constant_text(kind.0, kind.1);
         let frame = self.code_frame(method, line, word.as_deref());
         let id = profile.frame(frame);
         self.frames.insert((method, line, kind.1), id);
@@ -246,6 +298,7 @@ impl<'c> Known<'c> {
 
     fn code_frame(&mut self, method: i64, line: i32, kind: Option<&str>) -> CodeFrame {
         let found = self.method(method);
+        let found = found.filter(|found| self.has_room(found));
         let kind = match (kind, &found) {
             (Some("Kernel"), _) => CodeKind::Kernel,
             // The JDK calls methods of classes so, too, that are written in another language.
@@ -289,6 +342,14 @@ impl<'c> Known<'c> {
         }
     }
 
+    /// Whether one more copy of its names may be kept, which it then takes.
+    fn has_room(&mut self, method: &Method) -> bool {
+        let bytes = method.class.len() + method.name.len();
+        let left = self.names_room.checked_sub(bytes);
+        self.names_room = left.unwrap_or(self.names_room);
+        left.is_some()
+    }
+
     fn method(&mut self, key: i64) -> Option<Method> {
         if let Some(known) = self.methods.get(&key) {
             return known.clone();
@@ -306,7 +367,7 @@ impl<'c> Known<'c> {
                 is_of_class: !descriptor.is_empty() && descriptor != NO_DESCRIPTOR,
             })
         };
-        let method = read();
+        let method = read().filter(|found| self.has_room(found));
         self.methods.insert(key, method.clone());
         method
     }

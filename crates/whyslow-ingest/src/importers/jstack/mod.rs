@@ -174,8 +174,9 @@ impl Reading {
                     object: thread
                         .wants
                         .as_ref()
-                        .map(|wanted| wanted.class.clone())
-                        .unwrap_or_default(),
+                        .map(|wanted| wanted.class.as_str())
+                        .unwrap_or_default()
+                        .into(),
                     holder: None,
                 },
             };

@@ -48,7 +48,7 @@ fn who_holds_a_lock_is_told() {
     assert_eq!(name(wait.thread).as_deref(), Some("waiter"));
     assert_eq!(wait.dur(), 2_000_000_000);
     assert_eq!((wait.kind, wait.told_by), (LockKind::Monitor, Teller::Dump));
-    assert_eq!((wait.object.as_str(), wait.address), ("a.Log", Some(0xaa)));
+    assert_eq!((&*wait.object, wait.address), ("a.Log", Some(0xaa)));
     let holder = wait.holder.expect("it is told");
     assert_eq!(name(holder.thread).as_deref(), Some("holder"));
     assert_eq!(

@@ -10,6 +10,8 @@ mod hold;
 mod stacks;
 mod wait;
 
+use std::sync::Arc;
+
 use whyslow_model::Ns;
 
 use super::Profile;
@@ -91,7 +93,7 @@ pub struct LockWait {
     pub frame: u32,
     pub address: Option<u64>,
     /// Class of the lock, else that of the code which wanted it.
-    pub object: String,
+    pub object: Arc<str>,
     pub holder: Option<Holder>,
 }
 

@@ -1,5 +1,7 @@
 //! Which stacks wait for a lock, which are in code that a lock guards.
 
+use std::sync::Arc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::LockKind;
@@ -77,7 +79,7 @@ pub(super) struct Stacks {
     /// Of each frame.
     classes: Vec<Class>,
     /// Names of classes, by number.
-    names: Vec<String>,
+    names: Vec<Arc<str>>,
     wanting: Vec<Option<Wanting>>,
 }
 
@@ -88,7 +90,7 @@ impl Stacks {
         let classes = profile.frames.iter().map(|frame| {
             let name = class_of(frame);
             *numbers.entry(name).or_insert_with(|| {
-                names.push(name.to_owned());
+                names.push(Arc::from(name));
                 names.len() as u32 - 1
             })
         });
@@ -116,7 +118,7 @@ impl Stacks {
         self.wanting.get(stack as usize).copied().flatten()
     }
 
-    pub(super) fn name(&self, class: Class) -> &str {
+    pub(super) fn name(&self, class: Class) -> &Arc<str> {
         &self.names[class as usize]
     }
 

@@ -91,7 +91,7 @@ fn whoever_is_in_the_class_holds_its_lock() {
     let wait = of_thread(&waits, 0);
     assert_eq!(wait.kind, LockKind::Monitor);
     assert_eq!(wait.told_by, Teller::Samples);
-    assert_eq!(wait.object, "a.Log");
+    assert_eq!(&*wait.object, "a.Log");
     assert!((wait.dur() - 300 * MS).abs() <= 10 * MS, "{wait:?}");
     let holder = wait.holder.expect("a holder");
     assert_eq!((holder.thread, holder.stack), (1, holding));
@@ -172,7 +172,7 @@ fn what_the_runtime_tells_is_told_once_and_is_surer() {
         kind: RuntimeKind::MonitorEnter,
         thread: Some(0),
         stack,
-        object: Some("a.Log".to_owned()),
+        object: Some("a.Log".into()),
         address: Some(0xf00),
         owner: Some(1),
         bytes: None,

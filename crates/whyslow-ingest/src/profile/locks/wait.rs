@@ -1,5 +1,7 @@
 //! Waits for locks: told by the runtime, else seen in samples.
 
+use std::sync::Arc;
+
 use whyslow_model::Ns;
 
 use super::stacks::{Class, Stacks, Wanting, acquire};
@@ -89,7 +91,7 @@ fn of_event(profile: &Profile, event: &RuntimeEvent, stacks: &Stacks) -> Option<
             stack: event.stack,
             frame,
             address: event.address,
-            object: object.unwrap_or_else(|| stacks.name(class).to_owned()),
+            object: object.unwrap_or_else(|| Arc::clone(stacks.name(class))),
             holder: None,
         },
         class,
@@ -131,7 +133,7 @@ fn seen(profile: &Profile, gaps: &Gaps, stacks: &Stacks) -> Vec<Found> {
             (Some(waiting), Some(wanting)) if is_same(waiting, &wanting, point) => {
                 waiting.missed = waiting.missed.max(point.ts.saturating_sub(waiting.last));
                 waiting.last = end;
-                waiting.samples += point.credits;
+                waiting.samples = waiting.samples.saturating_add(point.credits);
             }
             _ => {
                 if let Some(waiting) = slot.take() {
@@ -194,7 +196,7 @@ fn close(
             stack: waiting.stack,
             frame: wanting.frame,
             address: None,
-            object: stacks.name(wanting.class).to_owned(),
+            object: Arc::clone(stacks.name(wanting.class)),
             holder: None,
         },
         class: wanting.class,

@@ -23,10 +23,8 @@ impl SampledTracker {
             let stack = self.stack(source, holder.stack, ts_end, lent, out);
             (holder, of, stack)
         });
-        let lock = match wait.address {
-            Some(address) => format!("{address:x}"),
-            None => wait.object.clone(),
-        };
+        let address = wait.address.map(|address| format!("{address:x}"));
+        let lock = address.as_deref().unwrap_or(&wait.object);
         let wanted = &source.profile.frames[wait.frame as usize].function;
         let thread = of.thread;
         let holder = held_by.map(|(holder, ..)| holder);
@@ -42,7 +40,7 @@ impl SampledTracker {
             kind: out.symbols.intern_static(wait.kind.name()),
             mode: None,
             slept: true,
-            lock: out.symbols.intern(&lock),
+            lock: out.symbols.intern(lock),
             ret: 0,
             utid: thread.map(|thread| thread.utid),
             upid: thread.and_then(|thread| thread.upid),

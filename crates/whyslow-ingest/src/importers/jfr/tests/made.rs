@@ -1,6 +1,6 @@
 //! A writer of JFR files, for tests: classes, constants and events as they are asked for.
 
-pub(super) fn varint(mut value: u64, out: &mut Vec<u8>) {
+pub(crate) fn varint(mut value: u64, out: &mut Vec<u8>) {
     for _ in 0..8 {
         if value < 0x80 {
             out.push(value as u8);
@@ -12,7 +12,7 @@ pub(super) fn varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-pub(super) fn text(text: &str, out: &mut Vec<u8>) {
+pub(crate) fn text(text: &str, out: &mut Vec<u8>) {
     out.push(3);
     varint(text.len() as u64, out);
     out.extend(text.as_bytes());
@@ -32,24 +32,28 @@ fn sized(body: &[u8]) -> Vec<u8> {
 }
 
 /// A field: name, class id, whether it is a key, whether it is an array.
-pub(super) type Field = (&'static str, u64, bool, bool);
+pub(crate) type Field = (&'static str, u64, bool, bool);
 
-pub(super) const LONG: u64 = 11;
-pub(super) const STRING: u64 = 20;
-pub(super) const CLASS: u64 = 21;
-pub(super) const THREAD: u64 = 22;
-pub(super) const FRAME_TYPE: u64 = 24;
-pub(super) const STATE: u64 = 25;
-pub(super) const TRACE: u64 = 26;
-pub(super) const FRAME: u64 = 27;
-pub(super) const METHOD: u64 = 28;
-pub(super) const SYMBOL: u64 = 32;
-pub(super) const WALL: u64 = 101;
-pub(super) const MONITOR: u64 = 103;
-pub(super) const SETTING: u64 = 107;
+pub(crate) const LONG: u64 = 11;
+pub(crate) const STRING: u64 = 20;
+pub(crate) const CLASS: u64 = 21;
+pub(crate) const THREAD: u64 = 22;
+pub(crate) const FRAME_TYPE: u64 = 24;
+pub(crate) const STATE: u64 = 25;
+pub(crate) const TRACE: u64 = 26;
+pub(crate) const FRAME: u64 = 27;
+pub(crate) const METHOD: u64 = 28;
+pub(crate) const SYMBOL: u64 = 32;
+pub(crate) const WALL: u64 = 101;
+pub(crate) const EXECUTION: u64 = 102;
+pub(crate) const MONITOR: u64 = 103;
+pub(crate) const RECORDING: u64 = 104;
+pub(crate) const THREAD_DUMP: u64 = 105;
+pub(crate) const SOCKET_READ: u64 = 106;
+pub(crate) const SETTING: u64 = 107;
 
 /// Classes as async-profiler writes them, with all that matters here: id, name, fields.
-pub(super) fn classes() -> Vec<(u64, &'static str, Vec<Field>)> {
+pub(crate) fn classes() -> Vec<(u64, &'static str, Vec<Field>)> {
     let plain = |name: &'static str, class: u64| (name, class, false, false);
     let key = |name: &'static str, class: u64| (name, class, true, false);
     let start = plain("startTime", LONG);
@@ -82,6 +86,38 @@ pub(super) fn classes() -> Vec<(u64, &'static str, Vec<Field>)> {
             ],
         ),
         (
+            EXECUTION,
+            "jdk.ExecutionSample",
+            vec![
+                start,
+                key("sampledThread", THREAD),
+                stack,
+                key("state", STATE),
+            ],
+        ),
+    ]);
+    classes.extend(told_classes());
+    classes
+}
+
+/// Of events that are no samples.
+fn told_classes() -> Vec<(u64, &'static str, Vec<Field>)> {
+    let plain = |name: &'static str, class: u64| (name, class, false, false);
+    let start = plain("startTime", LONG);
+    let host = ("host", SYMBOL, true, false);
+    vec![
+        (RECORDING, "jdk.ActiveRecording", vec![start]),
+        (
+            THREAD_DUMP,
+            "jdk.ThreadDump",
+            vec![start, plain("result", STRING)],
+        ),
+        (
+            SOCKET_READ,
+            "jdk.SocketRead",
+            vec![start, plain("duration", LONG), host, plain("port", 10)],
+        ),
+        (
             SETTING,
             "jdk.ActiveSetting",
             vec![
@@ -91,8 +127,7 @@ pub(super) fn classes() -> Vec<(u64, &'static str, Vec<Field>)> {
                 plain("value", STRING),
             ],
         ),
-    ]);
-    classes
+    ]
 }
 
 fn constant_classes() -> Vec<(u64, &'static str, Vec<Field>)> {
@@ -153,17 +188,17 @@ fn constant_classes() -> Vec<(u64, &'static str, Vec<Field>)> {
 type Values = Vec<(u64, Vec<u8>)>;
 
 /// A chunk that is being written.
-pub(super) struct Made {
-    pub(super) start_ns: i64,
-    pub(super) ticks_per_second: i64,
-    pub(super) events: Vec<Vec<u8>>,
+pub(crate) struct Made {
+    pub(crate) start_ns: i64,
+    pub(crate) ticks_per_second: i64,
+    pub(crate) events: Vec<Vec<u8>>,
     /// By class: keys with values as they are written.
-    pub(super) constants: Vec<(u64, Values)>,
+    pub(crate) constants: Vec<(u64, Values)>,
 }
 
 impl Made {
     /// With a thread 1 (tid 71) and 2 (tid 72), and stacks 1 (`A.work`) and 2 (`write` in `libc.so`, below `A.work`).
-    pub(super) fn new(start_ns: i64) -> Self {
+    pub(crate) fn new(start_ns: i64) -> Self {
         let string = |of: &str| {
             let mut out = Vec::new();
             text(of, &mut out);
@@ -224,7 +259,7 @@ impl Made {
         }
     }
 
-    pub(super) fn event(&mut self, class: u64, numbers: &[u64]) {
+    pub(crate) fn event(&mut self, class: u64, numbers: &[u64]) {
         let mut body = Vec::new();
         varint(class, &mut body);
         for number in numbers {
@@ -233,18 +268,44 @@ impl Made {
         self.events.push(sized(&body));
     }
 
-    pub(super) fn setting(&mut self, name: &str, value: &str) {
+    pub(crate) fn setting(&mut self, name: &str, value: &str) {
+        self.setting_of(WALL, name, value);
+    }
+
+    pub(crate) fn setting_of(&mut self, class: u64, name: &str, value: &str) {
         let mut body = Vec::new();
         varint(SETTING, &mut body);
         varint(0, &mut body);
-        varint(WALL, &mut body);
+        varint(class, &mut body);
         text(name, &mut body);
         text(value, &mut body);
         self.events.push(sized(&body));
     }
 
+    /// A dump of all threads, its text as it is or as a string of the pool.
+    pub(crate) fn dump(&mut self, ts: u64, result: Result<&str, u64>) {
+        let mut body = Vec::new();
+        varint(THREAD_DUMP, &mut body);
+        varint(ts, &mut body);
+        match result {
+            Ok(told) => text(told, &mut body),
+            Err(key) => {
+                body.push(2);
+                varint(key, &mut body);
+            }
+        }
+        self.events.push(sized(&body));
+    }
+
+    pub(crate) fn constant(&mut self, class: u64, key: u64, value: Vec<u8>) {
+        match self.constants.iter_mut().find(|(of, _)| *of == class) {
+            Some((_, values)) => values.push((key, value)),
+            None => self.constants.push((class, vec![(key, value)])),
+        }
+    }
+
     /// A sample: ticks since the begin, thread, stack, state, samples, span.
-    pub(super) fn sample(&mut self, sample: [u64; 6]) {
+    pub(crate) fn sample(&mut self, sample: [u64; 6]) {
         self.event(WALL, &sample);
     }
 
@@ -320,7 +381,7 @@ impl Made {
     }
 
     /// As async-profiler writes it: metadata first, constants last.
-    pub(super) fn chunk(&self) -> Vec<u8> {
+    pub(crate) fn chunk(&self) -> Vec<u8> {
         let mut body = Self::metadata();
         self.events.iter().for_each(|event| body.extend(event));
         let pools_at = 68 + body.len();
@@ -330,7 +391,7 @@ impl Made {
     }
 
     /// As it lies there when its program is killed before it ends.
-    pub(super) fn unfinished(&self) -> Vec<u8> {
+    pub(crate) fn unfinished(&self) -> Vec<u8> {
         let mut body = Self::metadata();
         self.events.iter().for_each(|event| body.extend(event));
         self.with_header(&body, [0x4000_0000, 0, 0])

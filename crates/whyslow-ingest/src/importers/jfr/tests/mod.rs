@@ -1,4 +1,5 @@
-mod made;
+pub(crate) mod made;
+mod told;
 
 use proptest::prelude::*;
 

@@ -1,0 +1,173 @@
+//! What events tell that are no samples: what a runtime did, settings, the virtual machine, thread dumps.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::Reader;
+use super::bytes::NAME_BYTES_MAX;
+use super::chunk::Chunk;
+use super::events::{Fields, Meaning, Role};
+use super::stacks::Known;
+use crate::profile::{NO_STACK, RuntimeEvent, RuntimeKind};
+
+/// What async-profiler's settings are of: the recording, and its samples.
+const OWN: [&str; 2] = ["jdk.ActiveRecording", "jdk.ExecutionSample"];
+/// Settings of any event that tell how often samples are taken.
+const INTERVALS: [&str; 2] = ["interval", "wall"];
+/// Names of hosts are no longer.
+const HOST_CHARS_MAX: usize = 255;
+
+impl Reader {
+    #[cold]
+    pub(super) fn other(
+        &mut self,
+        chunk: &Chunk,
+        meaning: Meaning,
+        fields: &Fields<'_>,
+        known: &mut Known<'_>,
+    ) {
+        let ts = chunk.header.time(fields.number(Role::Start));
+        match meaning {
+            Meaning::Sample(_) => {}
+            Meaning::Runtime(kind) => self.runtime(chunk, kind, fields, known),
+            Meaning::ThreadStart | Meaning::ThreadEnd => {
+                let profile = &mut self.out.profile;
+                if let Some(thread) = known.thread(fields.number(Role::Thread), profile) {
+                    profile.lives.push(match meaning {
+                        Meaning::ThreadStart => (thread, Some(ts), None),
+                        _ => (thread, None, Some(ts)),
+                    });
+                }
+            }
+            Meaning::Setting => self.setting(fields, known),
+            Meaning::Machine => self.machine(fields, known),
+            Meaning::ThreadDump => {
+                let value = fields.value(Role::Object).filter(|_| self.dump_room > 0);
+                let text = value.and_then(|value| {
+                    let constants = known.constants();
+                    constants.long_text(value, self.dump_room)
+                });
+                match text.filter(|text| !text.is_empty()) {
+                    Some(text) => {
+                        self.dump_room = self.dump_room.saturating_sub(text.len());
+                        self.out.dumps.push((ts, text));
+                    }
+                    None => self.out.damage.dumps += 1,
+                }
+            }
+        }
+    }
+
+    fn setting(&mut self, fields: &Fields<'_>, known: &mut Known<'_>) {
+        let class = known.constants().types.class(fields.number(Role::Of));
+        let of = class.map_or("", |class| class.name.as_str());
+        let name = fields
+            .value(Role::Name)
+            .and_then(|value| known.constants().long_text(value, NAME_BYTES_MAX));
+        let Some(name) = name else { return };
+        let is_own = known.is_async() && OWN.contains(&of);
+        if !is_own && !INTERVALS.contains(&name.as_str()) {
+            return;
+        }
+        let value = fields.value(Role::Value);
+        let value = value.and_then(|value| known.text(value, false, &mut self.texts));
+        let Some(value) = value else { return };
+        if is_own {
+            self.own_settings.insert(name.clone(), Arc::clone(&value));
+        }
+        self.settings.insert(format!("{of}#{name}"), value);
+    }
+
+    fn machine(&mut self, fields: &Fields<'_>, known: &Known<'_>) {
+        let profile = &mut self.out.profile;
+        let pid = i32::try_from(fields.number(Role::Pid))
+            .ok()
+            .filter(|pid| *pid > 0);
+        profile.pid = profile.pid.or(pid);
+        for (role, fact) in [
+            (Role::Name, "jvm"),
+            (Role::Value, "jvm_version"),
+            (Role::Arguments, "java_arguments"),
+        ] {
+            if profile.facts.iter().any(|(of, _)| of == fact) {
+                continue;
+            }
+            let value = fields.value(role);
+            let text = value.and_then(|value| known.constants().text(value));
+            profile
+                .facts
+                .extend(text.map(|text| (fact.to_owned(), text)));
+        }
+    }
+
+    fn runtime(
+        &mut self,
+        chunk: &Chunk,
+        kind: RuntimeKind,
+        fields: &Fields<'_>,
+        known: &mut Known<'_>,
+    ) {
+        let is_class = matches!(
+            kind,
+            RuntimeKind::MonitorEnter | RuntimeKind::MonitorWait | RuntimeKind::Park
+        );
+        let is_socket = matches!(kind, RuntimeKind::SocketRead | RuntimeKind::SocketWrite);
+        let object = fields.value(Role::Object);
+        let object = object.and_then(|value| known.text(value, is_class, &mut self.texts));
+        let port = fields.number(Role::Port);
+        let object = object.map(|object| {
+            if is_socket && port > 0 {
+                let host: String = object.chars().take(HOST_CHARS_MAX).collect();
+                intern(&mut self.texts, &format!("{host}:{port}"))
+            } else {
+                object
+            }
+        });
+        let profile = &mut self.out.profile;
+        let owner = match fields.number(Role::Owner) {
+            0 => None,
+            key => known.thread(key, profile),
+        };
+        let thread = match fields.number(Role::Thread) {
+            0 => None,
+            key => known.thread(key, profile),
+        };
+        let stack = match fields.number(Role::Stack) {
+            0 => NO_STACK,
+            key => known.stack(key, profile),
+        };
+        let address = fields.number(Role::Address) as u64;
+        profile.events.push(RuntimeEvent {
+            ts: chunk.header.time(fields.number(Role::Start)),
+            dur: chunk.header.span(fields.number(Role::Duration)).max(0),
+            kind,
+            thread,
+            stack,
+            object: object.filter(|object| !object.is_empty()),
+            address: (address != 0).then_some(address),
+            owner,
+            bytes: fields
+                .value(Role::Bytes)
+                .map(|_| fields.number(Role::Bytes)),
+        });
+    }
+
+    /// Whether all samples of async-profiler are of what used a CPU. Until 2.9 these had the state of threads that
+    /// run, as samples by the clock on the wall have, and only its settings tell.
+    pub(super) fn is_of_cpu(&self) -> bool {
+        let event = self.own_settings.get("event");
+        let is_other = event.is_some_and(|event| !event.is_empty() && &**event != "wall");
+        is_other && !self.own_settings.contains_key("wall") && !self.is_kind_told
+    }
+}
+
+/// The same text, held once.
+pub(super) fn intern(texts: &mut FxHashSet<Arc<str>>, text: &str) -> Arc<str> {
+    if let Some(known) = texts.get(text) {
+        return Arc::clone(known);
+    }
+    let text: Arc<str> = text.into();
+    texts.insert(Arc::clone(&text));
+    text
+}
