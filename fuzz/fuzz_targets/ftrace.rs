@@ -2,19 +2,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use whyslow_ingest::importers::{ftrace, text};
+use whyslow_fuzz::assert_read_again;
+use whyslow_ingest::importers::ftrace;
 
 fuzz_target!(|bytes: &[u8]| {
     let trace = String::from_utf8_lossy(bytes);
     let _ = ftrace::is_trace(&trace);
     let done = ftrace::translate(&trace, Some(1_700_000_000_000_000_000), 4);
     assert!(done.bad_count <= trace.lines().count() as u64);
-    let mut line = text::Line::default();
-    for written in done.text.lines() {
-        let mut room = text::Room::default();
-        if written.len() <= text::LINE_BYTES_MAX {
-            let read = text::parse(written, &mut line, &mut room);
-            assert!(read.is_ok(), "{written}: {:?}", read.err());
-        }
-    }
+    assert_read_again(&done.text);
 });

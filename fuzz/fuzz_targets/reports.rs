@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use whyslow_ingest::importers::sysstat::Form;
-use whyslow_ingest::importers::{sysstat, text};
+use whyslow_fuzz::assert_read_again;
+use whyslow_ingest::importers::sysstat::{self, Form};
 
 fuzz_target!(|bytes: &[u8]| {
     let report = String::from_utf8_lossy(bytes);
@@ -11,13 +11,6 @@ fuzz_target!(|bytes: &[u8]| {
     for form in [Form::Table, Form::Top, Form::Csv, Form::Json] {
         let done = sysstat::translate(form, &report, Some(1_700_000_000_000_000_000), 4);
         assert!(done.bad.len() <= 4);
-        let mut line = text::Line::default();
-        for written in done.text.lines() {
-            let mut room = text::Room::default();
-            if written.len() <= text::LINE_BYTES_MAX {
-                let read = text::parse(written, &mut line, &mut room);
-                assert!(read.is_ok(), "{written}: {:?}", read.err());
-            }
-        }
+        assert_read_again(&done.text);
     }
 });

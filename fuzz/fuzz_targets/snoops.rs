@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use whyslow_ingest::importers::{snoops, text};
+use whyslow_fuzz::assert_read_again;
+use whyslow_ingest::importers::snoops;
 
 fuzz_target!(|bytes: &[u8]| {
     let log = String::from_utf8_lossy(bytes);
@@ -11,12 +12,5 @@ fuzz_target!(|bytes: &[u8]| {
     let written = Some(1_700_000_000_000_000_000);
     let done = snoops::translate(&log, written, snoops::MadeUp::default(), 4);
     assert!(done.bad_count <= log.lines().count() as u64);
-    let mut line = text::Line::default();
-    for written in done.text.lines() {
-        let mut room = text::Room::default();
-        if written.len() <= text::LINE_BYTES_MAX {
-            let read = text::parse(written, &mut line, &mut room);
-            assert!(read.is_ok(), "{written}: {:?}", read.err());
-        }
-    }
+    assert_read_again(&done.text);
 });
