@@ -6,7 +6,7 @@ use whyslow_model::Ns;
 #[derive(Debug, Default)]
 pub(super) struct Spans {
     numbers: Vec<usize>,
-    spans: Vec<(Ns, Ns)>,
+    times: Vec<(Ns, Ns)>,
     /// The latest end up to each.
     reached: Vec<Ns>,
 }
@@ -16,18 +16,18 @@ impl Spans {
     pub(super) fn push(&mut self, number: usize, span: (Ns, Ns)) {
         let before = self.reached.last().copied().unwrap_or(Ns::MIN);
         self.numbers.push(number);
-        self.spans.push(span);
+        self.times.push(span);
         self.reached.push(before.max(span.1));
     }
 
     /// Numbers of those that have a moment in common with this time, the last first.
     pub(super) fn touching(&self, (begin, end): (Ns, Ns)) -> impl Iterator<Item = usize> + '_ {
-        let after = self.spans.partition_point(|(ts, _)| *ts <= end);
+        let after = self.times.partition_point(|(ts, _)| *ts <= end);
         let before = (0..after)
             .rev()
             .take_while(move |at| self.reached[*at] >= begin);
         before
-            .filter(move |at| self.spans[*at].1 >= begin)
+            .filter(move |at| self.times[*at].1 >= begin)
             .map(|at| self.numbers[at])
     }
 }
