@@ -167,10 +167,14 @@ pub fn push_told(values: &mut String, (name, value): (&str, i64), unit: CounterU
     if !values.is_empty() {
         values.push(';');
     }
+    let begin = values.len();
     values.extend(
         name.chars()
             .filter(|c| !matches!(c, ';' | ' ') && !c.is_control()),
     );
+    if values.len() == begin {
+        values.push('?');
+    }
     let _ = write!(values, " {value} {}", unit.name());
 }
 
@@ -203,7 +207,10 @@ mod tests {
         let mut values = String::new();
         push_told(&mut values, ("%util", 9_800), CounterUnit::Hundredths);
         push_told(&mut values, ("r k;B/s", -1), CounterUnit::BytesPerSecond);
+        push_told(&mut values, ("\u{1}", 1), CounterUnit::Count);
         let read: Vec<_> = ToldValues(&values).iter().collect();
+        assert_eq!(read[2], ("?", 1, CounterUnit::Count));
+        let read = &read[..2];
         let (share, rate) = (CounterUnit::Hundredths, CounterUnit::BytesPerSecond);
         assert_eq!(read, [("%util", 9_800, share), ("rkB/s", -1, rate)]);
         assert!(ToldValues(&values).is_whole());

@@ -72,3 +72,14 @@ fn damaged_logs_lose_what_is_damaged() {
         }
     }
 }
+
+#[test]
+fn a_line_whose_number_is_none_is_a_bad_one() {
+    let import = import(
+        "TIME(ms)     DISK COMM              PID    LAT(ms)\n\
+         611          nvme0n1 bash          4179        10\n\
+         612          nvme0n1 cat           4179         x\n",
+    );
+    let told = ["SNOOP_LINE_BAD", "TEXT_LINE_BAD"].map(|name| met(&import, name));
+    assert_eq!(told, [1, 0], "{:?}", import.anomalies);
+}

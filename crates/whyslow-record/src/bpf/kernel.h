@@ -143,6 +143,7 @@ struct cfs_rq {
 };
 
 struct sched_entity {
+	__u64 sum_exec_runtime;
 	struct cfs_rq *cfs_rq;
 };
 

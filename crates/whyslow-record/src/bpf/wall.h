@@ -19,6 +19,7 @@
 struct look_head {
 	__u64 ts;
 	__u64 switches; /* how often it has left the CPU */
+	__u64 ran;	/* nanoseconds that it has had a CPU, up to the last time that was counted */
 	__u32 tid;
 	__u32 pid;
 	__u32 state;
@@ -147,6 +148,7 @@ int on_look(struct bpf_iter__task *context)
 		return 0;
 	room->look.head.ts = bpf_ktime_get_ns();
 	room->look.head.switches = BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
+	room->look.head.ran = BPF_CORE_READ(task, se.sum_exec_runtime);
 	room->look.head.tid = task->pid;
 	room->look.head.pid = task->tgid;
 	room->look.head.state = state_now(task);

@@ -8,7 +8,7 @@ const SAME: u16 = 2;
 const OF_KERNEL: u16 = 4;
 const COMPAT: u16 = 8;
 
-const HEAD_BYTES: usize = 32;
+const HEAD_BYTES: usize = 40;
 const LOOK_BYTES: usize = HEAD_BYTES + 48;
 
 /// A thread at a moment.
@@ -19,6 +19,8 @@ pub(super) struct Look {
     pub(super) pid: i32,
     /// How often it has left the CPU; where that is not told, how often it came to one.
     pub(super) switches: u64,
+    /// Nanoseconds that it has had a CPU; 0 where that is not told.
+    pub(super) ran: u64,
     pub(super) doing: Doing,
 }
 
@@ -53,6 +55,13 @@ pub(super) struct Place {
     pub(super) kernel: Vec<u64>,
 }
 
+impl Look {
+    /// It waits for a CPU, and had one since the look before.
+    pub(super) fn is_preempted(&self) -> bool {
+        matches!(self.doing, Doing::Away(0, Away::Told(_)))
+    }
+}
+
 /// What the iterator wrote. A look that is cut, or lies about its length, ends it.
 pub(super) fn parse(mut bytes: &[u8], found: &mut Vec<Look>) {
     while let Some((look, rest)) = one(bytes) {
@@ -62,8 +71,8 @@ pub(super) fn parse(mut bytes: &[u8], found: &mut Vec<Look>) {
 }
 
 fn one(bytes: &[u8]) -> Option<(Look, &[u8])> {
-    let length = usize::from(u16::from_le_bytes(bytes.get(28..30)?.try_into().ok()?));
-    let flags = u16::from_le_bytes(bytes.get(30..32)?.try_into().ok()?);
+    let length = usize::from(u16::from_le_bytes(bytes.get(36..38)?.try_into().ok()?));
+    let flags = u16::from_le_bytes(bytes.get(38..40)?.try_into().ok()?);
     if length < HEAD_BYTES {
         return None;
     }
@@ -74,33 +83,34 @@ fn one(bytes: &[u8]) -> Option<(Look, &[u8])> {
     let doing = if has(ON_CPU) {
         Doing::Runs
     } else if has(SAME) {
-        Doing::Away(u32_at(24)?, Away::Same)
+        Doing::Away(u32_at(32)?, Away::Same)
     } else {
         let kernel = look.get(LOOK_BYTES..)?.chunks_exact(8);
         let address = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
         let registers = Registers {
-            ip: u64_at(40)?,
-            sp: u64_at(48)?,
-            bp: Some(u64_at(56)?),
-            lr: u64_at(64)?,
+            ip: u64_at(48)?,
+            sp: u64_at(56)?,
+            bp: Some(u64_at(64)?),
+            lr: u64_at(72)?,
         };
         let place = Place {
-            runs: u64_at(32)?,
+            runs: u64_at(40)?,
             registers: (!has(OF_KERNEL)).then_some(registers),
-            nr: u32_at(72)? as i32,
+            nr: u32_at(80)? as i32,
             is_compat: has(COMPAT),
             kernel: kernel
                 .map(address)
                 .filter(|address| *address != 0)
                 .collect(),
         };
-        Doing::Away(u32_at(24)?, Away::Told(Box::new(place)))
+        Doing::Away(u32_at(32)?, Away::Told(Box::new(place)))
     };
     let look = Look {
         ts: u64_at(0)?,
         switches: u64_at(8)?,
-        tid: u32_at(16)? as i32,
-        pid: u32_at(20)? as i32,
+        ran: u64_at(16)?,
+        tid: u32_at(24)? as i32,
+        pid: u32_at(28)? as i32,
         doing,
     };
     Some((look, rest))
@@ -175,6 +185,7 @@ mod tests {
         let mut bytes = Vec::new();
         bytes.extend(5_u64.to_le_bytes());
         bytes.extend(6_u64.to_le_bytes());
+        bytes.extend(14_u64.to_le_bytes());
         bytes.extend([7_u32, 8, 2].map(u32::to_le_bytes).concat());
         let is_short = flags & (ON_CPU | SAME) != 0;
         let length = if is_short {
@@ -208,6 +219,7 @@ mod tests {
             (found[0].ts, found[0].switches, found[0].tid, found[0].pid),
             (5, 6, 7, 8)
         );
+        assert_eq!(found[0].ran, 14);
         assert_eq!(found[0].doing, Doing::Runs);
         let Doing::Away(2, Away::Told(place)) = &found[1].doing else {
             panic!("{found:?}");

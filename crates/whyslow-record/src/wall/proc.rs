@@ -81,15 +81,16 @@ impl Files {
             tid,
             pid,
             switches: self.told.remove(&tid).map_or(0, |(_, runs)| runs),
+            ran: 0,
             doing: Doing::MayRun,
         })
     }
 
     fn look_once(&mut self, folder: &str, (pid, tid): (i32, i32)) -> Option<Look> {
-        let runs = unwind::runs(
-            self.read(&format!("{folder}/schedstat"))
-                .unwrap_or_default(),
-        );
+        let counted = self
+            .read(&format!("{folder}/schedstat"))
+            .unwrap_or_default();
+        let (ran, runs) = (unwind::ran(counted), unwind::runs(counted));
         let ts = clock::monotonic();
         let stat = self.read(&format!("{folder}/stat"))?;
         let state = state(stat)?;
@@ -99,6 +100,7 @@ impl Files {
             tid,
             pid,
             switches: runs,
+            ran: ran.unwrap_or(0),
             doing: Doing::MayRun,
         };
         if state == 0 {

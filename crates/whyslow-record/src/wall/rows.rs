@@ -3,6 +3,9 @@
 //! A look stands for the time since the one before. Where the thread was off the CPU at both and has
 //! not run in between, nothing can have changed: that is one row, however many looks it lasts. The
 //! stack of a thread that runs is the one that its CPU's clock took nearest to the look.
+//!
+//! Who looks takes a CPU from somebody. So a thread that waits for one is taken for running if it had one for
+//! most of the time since the look before, as the scheduler counts that.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -49,6 +52,8 @@ struct Thread {
     pid: i32,
     round: u64,
     switches: u64,
+    /// Nanoseconds that it had had a CPU.
+    ran: u64,
     since: u64,
     last: u64,
     state: u32,
@@ -192,12 +197,15 @@ impl Rows {
         let is_there = |job: Option<u64>| job.is_none_or(|job| self.walked.contains_key(&job));
         let is_known = round.ended.saturating_add(self.interval) <= until;
         let mut looks = round.looks.iter();
-        looks.all(|(look, job)| match look.doing {
-            Doing::Runs | Doing::MayRun => {
+        looks.all(|(look, job)| {
+            let has_near = || {
                 let near = self.nearest(look);
                 is_known && near.is_none_or(|ran| is_there(ran.job))
+            };
+            match look.doing {
+                Doing::Runs | Doing::MayRun => has_near(),
+                Doing::Away(..) => is_there(*job) && (!look.is_preempted() || has_near()),
             }
-            Doing::Away(..) => is_there(*job),
         })
     }
 
@@ -211,8 +219,9 @@ impl Rows {
     fn round(&mut self, round: Round, names: &mut dyn Names, to: &mut Encoder) {
         self.number += 1;
         for (look, job) in round.looks {
-            let stack = self.stack(&look, job);
-            self.look(&look, stack, names, to);
+            let ran_most = self.ran_most(&look);
+            let stack = self.stack(&look, job, ran_most);
+            self.look(&look, (stack, ran_most), names, to);
         }
         let (number, floor, walked) = (self.number, self.floor, &mut self.walked);
         self.threads.retain(|tid, thread| {
@@ -242,8 +251,29 @@ impl Rows {
             .end();
     }
 
+    /// Whether it had a CPU for most of the time since the look before, as far as that is known.
+    fn ran_most(&self, look: &Look) -> bool {
+        let known = self.threads.get(&look.tid);
+        known.is_some_and(|thread| {
+            let ran = look.ran.saturating_sub(thread.ran);
+            let all = look.ts.saturating_sub(thread.last);
+            thread.pid == look.pid && thread.ran > 0 && 2 * ran >= all
+        })
+    }
+
     /// Nothing if it is that of the look before; with the job that may still bring the rest of it.
-    fn stack(&mut self, look: &Look, job: Option<u64>) -> Option<(Stack, Option<u64>)> {
+    fn stack(
+        &mut self,
+        look: &Look,
+        job: Option<u64>,
+        ran_most: bool,
+    ) -> Option<(Stack, Option<u64>)> {
+        if ran_most
+            && look.is_preempted()
+            && let Some(stack) = self.running(look)
+        {
+            return Some((stack, None));
+        }
         match &look.doing {
             Doing::Away(_, Away::Same) => None,
             Doing::Away(_, Away::Told(place)) => {
@@ -261,42 +291,46 @@ impl Rows {
                 Some((stack, late))
             }
             Doing::Runs | Doing::MayRun => {
-                let Some(Ran { run, job }) = self.nearest(look) else {
-                    let stack = Stack {
-                        kernel: Vec::new(),
-                        user: Vec::new(),
-                        end: WallEnd::Unread,
-                        nr: -1,
-                        is_compat: false,
-                        cpu: None,
-                    };
-                    return Some((stack, None));
-                };
-                // It may be the nearest of the next look, too.
-                let walked = job.and_then(|job| self.walked.get(&job).cloned());
-                let (user, end) = user(walked, run.registers.ip != 0);
-                let stack = Stack {
-                    kernel: run.kernel.clone(),
-                    user,
-                    end,
-                    nr: run.nr,
-                    is_compat: run.is_compat,
-                    cpu: Some(run.cpu),
-                };
+                let stack = self.running(look).unwrap_or_else(|| Stack {
+                    kernel: Vec::new(),
+                    user: Vec::new(),
+                    end: WallEnd::Unread,
+                    nr: -1,
+                    is_compat: false,
+                    cpu: None,
+                });
                 Some((stack, None))
             }
         }
     }
 
+    /// Where it was when its CPU's clock met it last, if that was near enough.
+    fn running(&self, look: &Look) -> Option<Stack> {
+        let Ran { run, job } = self.nearest(look)?;
+        // It may be the nearest of the next look, too.
+        let walked = job.and_then(|job| self.walked.get(&job).cloned());
+        let (user, end) = user(walked, run.registers.ip != 0);
+        Some(Stack {
+            kernel: run.kernel.clone(),
+            user,
+            end,
+            nr: run.nr,
+            is_compat: run.is_compat,
+            cpu: Some(run.cpu),
+        })
+    }
+
     fn look(
         &mut self,
         look: &Look,
-        stack: Option<(Stack, Option<u64>)>,
+        (stack, ran_most): (Option<(Stack, Option<u64>)>, bool),
         names: &mut dyn Names,
         to: &mut Encoder,
     ) {
         let state = match look.doing {
             Doing::Runs => WallRecord::ON_CPU,
+            Doing::MayRun if ran_most => WallRecord::ON_CPU,
+            _ if ran_most && look.is_preempted() => WallRecord::ON_CPU,
             // What no clock met did not run, or not for long.
             Doing::MayRun if stack.as_ref().is_some_and(|(stack, _)| stack.cpu.is_none()) => {
                 Switch::PREEMPTED
@@ -317,6 +351,7 @@ impl Rows {
             let is_long = look.ts.saturating_sub(thread.since) >= ROW_MAX_NS;
             thread.round = self.number;
             thread.switches = look.switches;
+            thread.ran = look.ran;
             if is_same && !is_long {
                 thread.last = look.ts;
                 thread.credits += 1;
@@ -339,6 +374,7 @@ impl Rows {
                 pid: look.pid,
                 round: self.number,
                 switches: look.switches,
+                ran: look.ran,
                 since: look.ts.saturating_sub(self.interval).max(self.floor),
                 last: look.ts,
                 state,

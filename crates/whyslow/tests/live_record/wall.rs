@@ -1,6 +1,7 @@
 //! `record --stacks wall:…`: what every thread did, of a program whose threads do one thing each,
 //! against what the scheduler's own events say of the same time.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -111,10 +112,23 @@ fn each_thread_is_where_it_says_by_files_of_proc() {
     check(&["--refuse", "iterator"]);
 }
 
-/// States of wall rows against segments of the scheduler, away from their borders.
+/// The state that a thread was in for nearly all of a time, as the scheduler's events tell: none where it was in
+/// several, or where events contradict each other.
+fn most(states: &[Value], (begin, end): (i64, i64)) -> Option<String> {
+    let mut times: BTreeMap<&str, i64> = BTreeMap::new();
+    for state in states {
+        let (ts, dur) = (int(state, "ts_ns"), int(state, "dur_ns"));
+        let shared = end.min(ts + dur) - begin.max(ts);
+        *times.entry(text(state, "state")).or_default() += shared.max(0);
+    }
+    let (state, time) = times.into_iter().max_by_key(|(_, time)| *time)?;
+    (time * 10 >= (end - begin) * 8 && state != "unknown").then(|| state.to_owned())
+}
+
+/// States of wall rows against segments of the scheduler. Who looks takes the CPU from somebody, so what counts is
+/// the time since the look before.
 #[test]
 fn states_are_those_that_the_scheduler_tells() {
-    const EDGE: i64 = 1_000_000;
     if !can_record() {
         return;
     }
@@ -134,21 +148,15 @@ fn states_are_those_that_the_scheduler_tells() {
         let log = ["states", "log", "rec.wsl", "--comm", name];
         let states = rows(&place, &log);
         for row in settled(&place, name) {
-            // A look is made at the end of its row.
-            let at = int(&row, "ts_end_ns");
-            let holds = |state: &&Value| {
-                let (begin, dur) = (int(state, "ts_ns"), int(state, "dur_ns"));
-                begin + EDGE <= at && at + EDGE <= begin + dur
+            let span = (int(&row, "ts_ns"), int(&row, "ts_end_ns"));
+            let Some(state) = most(&states, span) else {
+                continue;
             };
-            // Where the events of a CPU contradict each other there is no word of the scheduler.
-            let is_told = |state: &&Value| text(state, "state") != "unknown";
-            if let Some(state) = states.iter().find(holds).filter(is_told) {
-                all += 1;
-                if text(state, "state") == text(&row, "state") {
-                    same += 1;
-                } else {
-                    others.push(format!("{name} at {at}: {state} but {row}"));
-                }
+            all += 1;
+            if state == text(&row, "state") {
+                same += 1;
+            } else {
+                others.push(format!("{name}: {state} but {row}"));
             }
         }
     }

@@ -103,6 +103,7 @@ pub fn translate(log: &str, origin: Origin, bad_max: usize) -> Translated {
         shift: 0,
         clock: Clock::default(),
         threads: FxHashMap::default(),
+        taken_over: 0,
         done: Translated::default(),
     };
     translator.shift = translator.shift_of(log);
@@ -158,12 +159,17 @@ struct Thread {
     named: FxHashMap<i64, String>,
 }
 
+/// Names of descriptors that new processes take over, of all together. Of more they are told anew as soon as
+/// a call shows them.
+const TAKEN_OVER_MAX: usize = 1 << 20;
+
 struct Translator {
     origin: Origin,
     /// To days since 1970, where the log has times of day.
     shift: Ns,
     clock: Clock,
     threads: FxHashMap<i32, Thread>,
+    taken_over: usize,
     done: Translated,
 }
 
@@ -364,14 +370,10 @@ impl Translator {
         };
         let owner = self.owner(tid);
         let pid = if is_thread { owner } else { child };
-        let named = if is_thread {
-            FxHashMap::default()
-        } else {
-            self.threads
-                .get(&owner)
-                .map(|of| of.named.clone())
-                .unwrap_or_default()
-        };
+        let known = self.threads.get(&owner).map(|of| &of.named);
+        let known = known.filter(|of| !is_thread && self.taken_over + of.len() <= TAKEN_OVER_MAX);
+        let named = known.cloned().unwrap_or_default();
+        self.taken_over += named.len();
         let comm = self.threads.get(&tid).and_then(|of| of.comm.clone());
         let told = comm.as_ref().map(|comm| quoted(comm.as_bytes()));
         let told = told.map_or_else(String::new, |comm| format!(" child_comm={comm}"));

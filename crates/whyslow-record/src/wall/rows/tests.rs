@@ -53,6 +53,7 @@ fn round(number: u64, switches: u64, doing: Doing, job: Option<u64>) -> Round {
         tid: 9,
         pid: 8,
         switches,
+        ran: 0,
         doing,
     };
     Round {
@@ -164,6 +165,41 @@ fn who_runs_has_the_stack_that_is_nearest() {
         (10, 20, Switch::PREEMPTED, 1, vec![]),
     ];
     assert_eq!(found(&encoder), expected);
+}
+
+/// The one who looks takes a CPU from somebody.
+#[test]
+fn who_waits_for_a_cpu_but_had_one_for_most_of_the_time_ran() {
+    let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
+    let ran = |number: u64, parts: u64, doing: Doing| {
+        let mut round = round(number, number, doing, None);
+        round.looks[0].0.ran = parts * INTERVAL / 10;
+        round
+    };
+    rows.add(ran(10, 100, told(0)));
+    rows.ran(run(11 * INTERVAL - 4_000_000), Some(1));
+    rows.walked(walked(1, &[12]));
+    rows.add(ran(11, 109, told(0)));
+    // No clock met it.
+    rows.add(ran(13, 128, told(0)));
+    rows.add(ran(14, 132, told(0)));
+    rows.add(ran(15, 142, Doing::MayRun));
+    rows.add(ran(16, 143, Doing::MayRun));
+    rows.tell(u64::MAX, 0, &mut Nobody, &mut encoder);
+    rows.cut(0, &mut Nobody, &mut encoder);
+    let found: Vec<_> = found(&encoder)
+        .into_iter()
+        .map(|(_, end, state, _, user)| (end, state, user))
+        .collect();
+    let expected = [
+        (10, Switch::PREEMPTED, vec![]),
+        (11, WallRecord::ON_CPU, vec![12]),
+        (13, WallRecord::ON_CPU, vec![]),
+        (14, Switch::PREEMPTED, vec![]),
+        (15, WallRecord::ON_CPU, vec![]),
+        (16, Switch::PREEMPTED, vec![]),
+    ];
+    assert_eq!(found, expected);
 }
 
 #[test]

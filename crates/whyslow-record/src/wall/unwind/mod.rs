@@ -332,8 +332,17 @@ impl Since {
 
 /// How often a thread came to a CPU: the last number of its `schedstat`.
 pub(in crate::wall) fn runs(schedstat: &[u8]) -> Option<u64> {
+    number(schedstat, 2)
+}
+
+/// Nanoseconds that it had one: the first number.
+pub(in crate::wall) fn ran(schedstat: &[u8]) -> Option<u64> {
+    number(schedstat, 0)
+}
+
+fn number(schedstat: &[u8], place: usize) -> Option<u64> {
     let text = std::str::from_utf8(schedstat).ok()?;
-    text.split_ascii_whitespace().nth(2)?.parse().ok()
+    text.split_ascii_whitespace().nth(place)?.parse().ok()
 }
 
 #[cfg(test)]

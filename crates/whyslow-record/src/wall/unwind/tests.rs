@@ -12,6 +12,7 @@ use super::*;
 #[test]
 fn the_third_number_is_how_often_it_came() {
     assert_eq!(runs(b"12 34 56\n"), Some(56));
+    assert_eq!(ran(b"12 34 56\n"), Some(12));
     for text in [&b""[..], b"1 2", b"1 2 x", b"\xff"] {
         assert_eq!(runs(text), None);
     }

@@ -10,7 +10,7 @@ pub(super) fn counters(
     (tool, row): (Tool, &Row<'_>),
     (at, interval): (Ns, Option<Ns>),
     out: &mut String,
-) {
+) -> Result<(), String> {
     let mut values = String::new();
     let mut push = |name: &str, value: Option<i64>, unit: CounterUnit| {
         if let Some(value) = value {
@@ -38,6 +38,9 @@ pub(super) fn counters(
             row.text(Field::Disk)
         }
     };
+    if values.is_empty() {
+        return Err("none of its numbers is one".to_owned());
+    }
     let tid = row.id(Field::Tid).or_else(|| row.id(Field::Pid));
     let comm = quoted(row.text(Field::Comm).unwrap_or_default());
     let who = tid.map_or_else(String::new, |tid| format!(" (tid={tid} comm={comm})"));
@@ -53,4 +56,5 @@ pub(super) fn counters(
         format_args!("counters told_by={name}{subject}{interval} values={values}"),
         out,
     );
+    Ok(())
 }

@@ -121,7 +121,7 @@ impl Emit {
                 return Ok(tid.is_some());
             }
             Tool::RunQueue | Tool::TopFile | Tool::BlockLatency => {
-                counters::counters((tool, row), (at, interval), out);
+                counters::counters((tool, row), (at, interval), out)?;
             }
         }
         Ok(false)
