@@ -75,7 +75,11 @@ impl Counting<'_> {
             },
             ..Question::new(Kind::Gaps, Verb::Log)
         };
-        Ok((Stops::of(&self.gaps(tables, &of_stops)?), gaps))
+        let stops = self.gaps(tables, &of_stops)?.into_iter();
+        let stops: Vec<_> = stops
+            .map(|stop| (stop.pid, stop.begin, stop.end()))
+            .collect();
+        Ok((Stops::of(&stops), gaps))
     }
 
     /// Those that count, in order of begin.

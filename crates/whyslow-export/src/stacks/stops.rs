@@ -3,7 +3,6 @@
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 
-use super::gaps::GapSample;
 use super::{Mark, Sample};
 
 /// When all threads of a process were stopped. That time is no thread's doing, whatever it was seen in
@@ -14,20 +13,18 @@ pub(super) struct Stops {
 }
 
 impl Stops {
-    /// In order of begin.
-    pub(super) fn of(stops: &[GapSample]) -> Self {
+    /// Process, begin and end of each, in order of begin.
+    pub(super) fn of(stops: &[(Option<i64>, Ns, Ns)]) -> Self {
         let mut of: FxHashMap<Option<i64>, Vec<(Ns, Ns)>> = FxHashMap::default();
-        for stop in stops {
-            of.entry(stop.pid).or_default();
+        for (pid, ..) in stops {
+            of.entry(*pid).or_default();
         }
         for (pid, spans) in &mut of {
-            let own = stops
-                .iter()
-                .filter(|stop| stop.pid.is_none() || stop.pid == *pid);
-            for stop in own {
+            let own = stops.iter().filter(|(of, ..)| of.is_none() || of == pid);
+            for (_, begin, end) in own {
                 match spans.last_mut() {
-                    Some(last) if stop.begin <= last.1 => last.1 = last.1.max(stop.end()),
-                    _ => spans.push((stop.begin, stop.end())),
+                    Some(last) if *begin <= last.1 => last.1 = last.1.max(*end),
+                    _ => spans.push((*begin, *end)),
                 }
             }
         }
