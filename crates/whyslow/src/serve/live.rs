@@ -158,4 +158,8 @@ fn record(
         ));
     }
     let _ = ended.set(why);
+    // What was recorded last lies in the room, and not all of it was opened yet.
+    while !is_over.load(Ordering::Relaxed) {
+        thread::sleep(LOOK_EVERY);
+    }
 }

@@ -116,9 +116,17 @@ fn what_is_live_goes_on_and_tells_everything_once() {
     while !ended() {
         sleep(Duration::from_millis(100));
     }
-    assert_eq!(
-        server.get("/api/v1/table?what=syscalls&view=stats").status,
-        200
-    );
+    // Also what nobody asked for before.
+    for view in [
+        "what=syscalls&view=stats",
+        "what=files&view=top",
+        "what=threads&view=list",
+    ] {
+        assert_eq!(
+            server.get(&format!("/api/v1/table?{view}")).status,
+            200,
+            "{view}"
+        );
+    }
     assert_eq!(server.interrupt(), Some(0));
 }
