@@ -3,6 +3,7 @@
 mod arguments;
 mod caveats;
 mod context;
+mod damage;
 mod error;
 mod facts;
 mod filter;
@@ -47,6 +48,7 @@ pub mod read {
     pub use crate::scan::{ColumnRef, Ints, PerWord, Projection, Texts};
 }
 
+pub use damage::damage;
 pub use error::AnalysisError;
 pub use host_paths::HostPaths;
 pub use kinds::{TOPICS, Topic, View};
@@ -95,7 +97,9 @@ pub fn ask(tables: &dyn Tables, question: &Question) -> Result<Answer, AnalysisE
         refuse::unknown_devices(&context)?;
     }
     rows::check_sort(&answer.tables, question.sort.as_ref())?;
-    answer.caveats = caveats::about(&context, spec, &answer.tables)?;
+    answer
+        .caveats
+        .extend(caveats::about(&context, spec, &answer.tables)?);
     answer.next = next::step(question, &answer.tables);
     Ok(answer)
 }
@@ -124,7 +128,7 @@ pub fn ask_streaming(
         answer.caveats.push(missing);
         return Ok(answer);
     }
-    answer.caveats = caveats::about(&context, spec, &[])?;
+    answer.caveats.extend(caveats::about(&context, spec, &[])?);
     let limit = context.limit(0);
     let filter = &question.filter;
     verbs::log::stream(&context, spec, filter, limit, &mut |table| {
@@ -148,7 +152,7 @@ pub fn each_row(
         answer.caveats.push(missing);
         return Ok(answer);
     }
-    answer.caveats = caveats::about(&context, spec, &[])?;
+    answer.caveats.extend(caveats::about(&context, spec, &[])?);
     verbs::log::each_row(&context, spec, columns, each)?;
     Ok(answer)
 }
@@ -167,7 +171,7 @@ pub fn sum_stacks<C: Counts>(
         answer.caveats.push(missing);
         return Ok((answer, Vec::new()));
     }
-    answer.caveats = caveats::about(&context, spec, &[])?;
+    answer.caveats.extend(caveats::about(&context, spec, &[])?);
     let sums = verbs::summed::stacks(&context, counts)?;
     Ok((answer, sums))
 }
@@ -178,6 +182,7 @@ fn header(context: &Context<'_>) -> Result<Answer, AnalysisError> {
         question: format!("{} {}", question.kind.name(), question.verb.name()),
         window: Some((context.span.begin, context.span.end)),
         losses: losses::inside(context)?,
+        caveats: damage(context.tables)?.into_iter().collect(),
         ..Answer::default()
     })
 }

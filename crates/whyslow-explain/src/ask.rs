@@ -60,7 +60,7 @@ pub fn explain(
         findings: Vec::new(),
         patterns: Vec::new(),
         tracer_share: None,
-        caveats: Vec::new(),
+        caveats: whyslow_analysis::damage(tables)?.into_iter().collect(),
     };
     let asker = Asker {
         tables,
@@ -98,21 +98,34 @@ pub fn explain(
         report.tracer_share = crate::tracer::share(tables, question.window)?;
     }
     if report.stories.is_empty() && report.findings.is_empty() {
-        report.caveats.push(if has_only_counters(tables) {
-            "cannot tell whether any operation was slow, and why: this recording has only means that another tool counted; `whyslow record --what sched,syscalls,block` has who waited, for whom and for what".into()
-        } else {
-            "no operation took much longer than others like it".into()
-        });
+        report.caveats.push(nothing_found(tables).into());
     }
     sampled::add_programs(tables, &mut report.stories)?;
     say_cut(tables, &mut report);
     Ok(report)
 }
 
-fn has_only_counters(tables: &dyn Tables) -> bool {
+/// Why there is no story.
+fn nothing_found(tables: &dyn Tables) -> &'static str {
     let has = |name| crate::detectors::told::has(tables, name);
-    let others = ["syscall", "thread_state", "block_io", "stack_sample"];
-    has("counter") && !others.into_iter().any(has)
+    let timed = [
+        "syscall",
+        "thread_state",
+        "block_io",
+        "stack_sample",
+        "runtime_event",
+        "dns_lookup",
+        "function_call",
+        "net_packet",
+        "irq",
+    ];
+    if timed.into_iter().any(has) {
+        "no operation took much longer than others like it"
+    } else if has("counter") {
+        "cannot tell whether any operation was slow, and why: this recording has only means that another tool counted; `whyslow record --what sched,syscalls,block` has who waited, for whom and for what"
+    } else {
+        "cannot tell whether any operation was slow: this recording holds none; `whyslow info` says what it holds"
+    }
 }
 
 /// What a part of a recording cannot tell.

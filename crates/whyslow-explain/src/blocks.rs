@@ -40,6 +40,11 @@ pub(crate) fn split(
     wait.pieces
 }
 
+fn is_slow(took: Ns, usual: Ns) -> bool {
+    let slow = took - usual;
+    usual > 0 && slow >= SLOW_MIN_NS && slow as f64 >= SLOW_TIMES * usual as f64
+}
+
 struct Wait<'m> {
     moment: &'m Moment,
     behalf: &'m Behalf<'m>,
@@ -133,7 +138,9 @@ impl<'m> Wait<'m> {
             let excess = (end - begin) - alone;
             let others = self.others_in_flight(request, (begin, end));
             let weight: f64 = others.iter().map(|(_, weight)| weight).sum();
-            if excess > alone && weight > 0.0 {
+            if excess > alone && self.is_slow_for_own(request, &others, end - begin) {
+                // Even one after another they would have been done long before.
+            } else if excess > alone && weight > 0.0 {
                 // In a device that serves many at once each of the others slows this one down by as
                 // much as it asks for; the order of the shares in time has no meaning.
                 for (other, share) in others {
@@ -150,34 +157,56 @@ impl<'m> Wait<'m> {
         }
     }
 
-    /// What is left is the request's own. A device that takes much longer for it than it does for such
-    /// requests, with nothing in front of it, is slow itself.
+    /// Whether a device that had requests of the waiter only took much longer for this one than if it
+    /// had served them one after another.
+    fn is_slow_for_own(&self, request: &Request, others: &[(&Request, f64)], took: Ns) -> bool {
+        let is_own = |other: &Request| other.utid == Some(self.waiter);
+        if !is_own(request) || !others.iter().all(|(other, _)| is_own(other)) {
+            return false;
+        }
+        let all = others.iter().map(|(other, _)| *other).chain([request]);
+        let usual: Option<Ns> = all
+            .map(|one| self.behalf.has_like(one).then(|| self.behalf.alone(one)))
+            .sum();
+        usual.is_some_and(|usual| is_slow(took, usual))
+    }
+
+    /// What is left is the request's own.
     fn own(&mut self, request: &Request, (begin, end): (Ns, Ns), stage: Stage) {
         let mechanism = match stage {
             Stage::Queue => "block_queue",
             Stage::Device => "block_service",
         };
         let why = self.of_request(mechanism, request);
-        let mut at = begin;
-        if stage == Stage::Device && request.utid == Some(self.waiter) {
-            let alone = if self.behalf.has_like(request) {
-                self.behalf.alone(request)
-            } else {
-                0
-            };
-            let slow = end - begin - alone;
-            if alone > 0 && slow >= SLOW_MIN_NS && slow as f64 >= SLOW_TIMES * alone as f64 {
-                self.pieces.push((begin, begin + alone, why));
-                at = begin + alone;
-                let device = Why {
-                    who: Who::Device(request.dev_name),
-                    ..why
-                };
-                self.pieces.push((at, end, device));
-                return;
-            }
+        let is_own = stage == Stage::Device && request.utid == Some(self.waiter);
+        let at = if is_own {
+            self.slow(request, (begin, end), why)
+        } else {
+            begin
+        };
+        if end > at {
+            self.pieces.push((at, end, why));
         }
-        self.pieces.push((at, end, why));
+    }
+
+    /// Of a device that takes much longer for a request of the waiter than it does for such requests,
+    /// with nothing in front of it: what it usually takes, then the device's. Where what is left begins.
+    fn slow(&mut self, request: &Request, (begin, end): (Ns, Ns), why: Why) -> Ns {
+        if !self.behalf.has_like(request) {
+            return begin;
+        }
+        let alone = self.behalf.alone(request);
+        if !is_slow(end - begin, alone) {
+            return begin;
+        }
+        self.pieces.push((begin, begin + alone, why));
+        let device = Why {
+            mechanism: "block_service",
+            who: Who::Device(request.dev_name),
+            ..why
+        };
+        self.pieces.push((begin + alone, end, device));
+        end
     }
 
     /// Time behind another request. Of one that holds sectors of several threads each has as much of it
@@ -185,6 +214,12 @@ impl<'m> Wait<'m> {
     fn behind(&mut self, other: &Request, (begin, end): (Ns, Ns), grade: Grade) {
         let mut why = self.of_request("block_queue", other);
         why.grade = why.grade.min(grade);
+        // Its own request in front, such as one of readahead, is no hog if the device is slow for it.
+        let begin = if other.utid == Some(self.waiter) && grade == Grade::A {
+            self.slow(other, (begin, end), why)
+        } else {
+            begin
+        };
         let shares = self.moment.shares_of(other.id);
         let all: i64 = shares.iter().map(|(_, sectors)| sectors).sum();
         let mut at = begin;

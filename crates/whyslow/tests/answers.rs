@@ -254,6 +254,50 @@ fn answers_are_the_same_every_time() {
 }
 
 #[test]
+fn every_answer_says_that_not_all_of_the_source_could_be_used() {
+    let place = Place::new();
+    place.write("whole.txt", common::TRACE);
+    place.write("t.txt", &format!("{}this is no event\n", common::TRACE));
+    let told = |words: &[&str]| {
+        let output = place.whyslow().args(words).output().expect("it runs");
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+    };
+    for question in [
+        &["io", "top"][..],
+        &["syscalls", "log"],
+        &["sched", "stats"],
+        &["mem", "usage"],
+        &["explain"],
+    ] {
+        // At the import, and when it is in the cache.
+        for _ in 0..2 {
+            let text = told(&[question, &["t.txt"]].concat());
+            assert!(text.contains("1 × TEXT_LINE_BAD"), "{question:?}: {text}");
+        }
+        let text = told(&[question, &["whole.txt"]].concat());
+        assert!(!text.contains("could be used"), "{question:?}: {text}");
+    }
+}
+
+#[test]
+fn nothing_is_not_called_fast() {
+    let place = Place::new();
+    place.write("t.txt", "whyslow-text 1\nthis is no event\n");
+    let output = place
+        .whyslow()
+        .args(["explain", "t.txt"])
+        .output()
+        .expect("it runs");
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(
+        text.contains("cannot tell whether any operation was slow"),
+        "{text}"
+    );
+    assert!(text.contains("1 × TEXT_LINE_BAD"), "{text}");
+}
+
+#[test]
 fn a_trace_is_taken_where_a_recording_is() {
     let place = Place::new();
     place.write("t.txt", common::TRACE);

@@ -1,5 +1,6 @@
 //! `info`: what a recording holds, what was lost, and what that means for answers.
 
+mod anomalies;
 mod clocks;
 mod coverage;
 mod devices;
@@ -9,9 +10,9 @@ mod resolvers;
 use std::collections::BTreeMap;
 
 use whyslow_analysis::Weight;
+use whyslow_model::Symbols;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, LossNote, Measure, Value};
 use whyslow_model::tables::{LostEventsRow, MetadataRow, TraceStatRow};
-use whyslow_model::{Symbols, stat};
 use whyslow_record::Topic;
 use whyslow_store::{RecordingInfo, StoreError, Tables, rows};
 
@@ -93,7 +94,7 @@ fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, Failure> {
     if !marks.rows.is_empty() {
         answer.tables.push(marks);
     }
-    let anomalies = anomalies(&counts);
+    let anomalies = anomalies::table(tables, &counts)?;
     if !anomalies.rows.is_empty() {
         answer.tables.push(anomalies);
     }
@@ -233,46 +234,6 @@ fn row_counts(info: &RecordingInfo) -> AnswerTable {
         })
         .collect();
     table
-}
-
-/// What the importer met, worst first.
-fn anomalies(counts: &[Met]) -> AnswerTable {
-    let columns = vec![
-        AnswerColumn::new("severity", "severity", Measure::Text),
-        AnswerColumn::new("name", "anomaly", Measure::Text),
-        AnswerColumn::new("count", "count", Measure::Count),
-        AnswerColumn::new("meaning", "meaning", Measure::Text).priority(3),
-    ];
-    let mut sums: BTreeMap<(u8, String, String), i64> = BTreeMap::new();
-    for met in of_kind(counts, "anomaly").filter(|met| met.count > 0) {
-        let key = (rank(&met.severity), met.severity.clone(), met.name.clone());
-        *sums.entry(key).or_default() += met.count;
-    }
-    let mut table = AnswerTable::new("anomalies", "what the importer met", columns);
-    for ((rank, severity, name), count) in sums {
-        if rank == 0 {
-            table.outliers.push(table.rows.len());
-        }
-        let meaning = stat::ALL
-            .iter()
-            .find(|stat| stat.name.eq_ignore_ascii_case(&name))
-            .map(|stat| stat.doc);
-        table.rows.push(vec![
-            severity.into(),
-            name.into(),
-            count.into(),
-            meaning.into(),
-        ]);
-    }
-    table
-}
-
-fn rank(severity: &str) -> u8 {
-    match severity {
-        "error" => 0,
-        "warning" => 1,
-        _ => 2,
-    }
 }
 
 /// Number of events by name, most frequent first.

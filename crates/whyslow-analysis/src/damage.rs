@@ -1,0 +1,42 @@
+//! What was there and could not be used: every answer says so.
+
+use std::collections::BTreeMap;
+
+use whyslow_model::Symbols;
+use whyslow_model::stat::Severity;
+use whyslow_model::tables::TraceStatRow;
+use whyslow_store::{Tables, rows};
+
+use crate::AnalysisError;
+
+/// More kinds of it are counted only.
+const NAMED: usize = 3;
+
+/// A sentence about what the importer met and could not read, if there was any of it.
+pub fn damage(tables: &dyn Tables) -> Result<Option<String>, AnalysisError> {
+    let mut symbols = Symbols::new();
+    let mut met: BTreeMap<String, i64> = BTreeMap::new();
+    for row in rows::<TraceStatRow>(tables, &mut symbols)? {
+        let is_error = symbols.get(row.severity) == Severity::Error.name();
+        if is_error && symbols.get(row.kind) == "anomaly" {
+            *met.entry(symbols.get(row.name).to_owned()).or_default() += row.count;
+        }
+    }
+    if met.is_empty() {
+        return Ok(None);
+    }
+    let mut met: Vec<(String, i64)> = met.into_iter().collect();
+    met.sort_by(|(name_a, a), (name_b, b)| b.cmp(a).then_with(|| name_a.cmp(name_b)));
+    let mut named: Vec<String> = met
+        .iter()
+        .take(NAMED)
+        .map(|(name, count)| format!("{count} × {name}"))
+        .collect();
+    if met.len() > NAMED {
+        named.push(format!("{} kinds more", met.len() - NAMED));
+    }
+    Ok(Some(format!(
+        "not all of the source could be used: {}; see `whyslow info`",
+        named.join(", ")
+    )))
+}
