@@ -102,7 +102,9 @@ def rows(whyslow, *question):
         text=True,
         check=True,
     )
-    return json.loads(answer.stdout)["tables"][0]["rows"]
+    # Without any row there is no table.
+    tables = json.loads(answer.stdout)["tables"]
+    return tables[0]["rows"] if tables else []
 
 
 def merged(waits):
@@ -242,7 +244,7 @@ def in_kernel(whyslow, folder, pid, window):
     for row in rows(whyslow, *question):
         # Of the JVM's own threads (pipes, its log) nothing.
         if row["dur_ns"] is None or not row["comm"].startswith(
-            ("request-handler", "network-thread")
+            ("request-handler", "network-thread", "log-flusher")
         ):
             continue
         begin, end = (

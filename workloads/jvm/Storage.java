@@ -14,8 +14,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 
 /**
- * What a broker does with its disk: some threads append to a log under a lock and make it safe now and then, some
- * send old segments to consumers, one reads single blocks of them, and others only compute or wait.
+ * What a broker does with its disk: some threads append to a log under a lock and make it safe now and then, one
+ * makes it safe beside them, so that appends wait for the journal, some send old segments to consumers, one reads
+ * single blocks of them, and others only compute or wait.
  *
  * java Storage FOLDER SECONDS SEED: FOLDER has segments, each of which is sent once.
  */
@@ -44,6 +45,7 @@ public final class Storage {
             Random random = new Random(seed * 100 + number);
             threads.add(new Thread(() -> append(log, lock, random, end), "request-handler-" + number));
         }
+        threads.add(new Thread(() -> flush(log, end), "log-flusher"));
         for (int number = 0; number < 2; number++) {
             int first = number;
             threads.add(new Thread(() -> send(server, segments, first, end), "network-thread-" + number));
@@ -72,11 +74,22 @@ public final class Storage {
                     entry.clear();
                     // It never fills the disk: what was written before is written again.
                     log.write(entry, written.getAndAdd(entry.capacity()) % LOG_BYTES);
-                    if (random.nextInt(8) == 0) {
+                    if (random.nextInt(64) == 0) {
                         log.force(true);
                     }
                 }
                 Thread.sleep(5 + random.nextInt(20));
+            }
+        } catch (Exception error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    private static void flush(FileChannel log, long end) {
+        try {
+            while (System.nanoTime() < end) {
+                log.force(true);
+                Thread.sleep(20);
             }
         } catch (Exception error) {
             throw new IllegalStateException(error);

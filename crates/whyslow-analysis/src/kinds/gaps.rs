@@ -94,5 +94,12 @@ const FIELDS: &[Field] = &[
         Cell::Int("callsite_id"),
     )
     .priority(8),
+    Field::new(
+        "before_callsite_id",
+        "stack before",
+        Measure::Count,
+        Cell::Int("before_callsite_id"),
+    )
+    .priority(8),
     Field::new("id", "id", Measure::Id, Cell::Id).priority(7),
 ];

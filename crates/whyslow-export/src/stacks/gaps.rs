@@ -12,17 +12,18 @@ use crate::ExportError;
 
 /// Class of a time in which no thread of a process was sampled.
 const STOPPED: &str = "process_stopped";
-const GAP_COLUMNS: [&str; 7] = [
+const GAP_COLUMNS: [&str; 8] = [
     "ts_ns",
     "dur_ns",
     "comm",
     "pid",
     "tid",
     "callsite_id",
+    "before_callsite_id",
     "class",
 ];
 
-/// Time without samples.
+/// Time without samples, or of what came before it.
 pub(super) struct GapSample {
     pub(super) begin: Ns,
     pub(super) dur: Ns,
@@ -30,7 +31,7 @@ pub(super) struct GapSample {
     pub(super) pid: Option<i64>,
     pub(super) tid: Option<i64>,
     pub(super) callsite: Option<i64>,
-    pub(super) mark: Mark,
+    pub(super) mark: Option<Mark>,
 }
 
 impl GapSample {
@@ -47,7 +48,7 @@ impl GapSample {
             tid: self.tid,
             state: None,
             callsite: self.callsite,
-            mark: Some(self.mark),
+            mark: self.mark,
         }
     }
 }
@@ -65,7 +66,7 @@ impl Counting<'_> {
             return Ok((Stops::of(&[]), Vec::new()));
         }
         let mut gaps = self.gaps(tables, &self.asked(Kind::Gaps, &[]))?;
-        gaps.retain(|gap| gap.mark != Mark::Stopped);
+        gaps.retain(|gap| gap.mark != Some(Mark::Stopped));
         // A stop is of no thread and has no stack, but it is one for all threads of its process.
         let of_stops = Question {
             window: question.window,
@@ -86,31 +87,51 @@ impl Counting<'_> {
     fn gaps(&self, tables: &dyn Tables, asked: &Question) -> Result<Vec<GapSample>, ExportError> {
         let mut gaps = Vec::new();
         each_row(tables, asked, &GAP_COLUMNS, &mut |row| {
-            gaps.extend(self.gap(row));
+            self.gap(row, &mut gaps);
             ControlFlow::Continue(())
         })?;
         gaps.sort_by_key(|gap| gap.begin);
         Ok(gaps)
     }
 
-    fn gap(&self, row: &LogRow<'_>) -> Option<GapSample> {
+    /// A wait begins somewhere between the sample before and the next one that was due, on average in
+    /// the middle: half an interval is still of what the thread was in before.
+    fn gap(&self, row: &LogRow<'_>, gaps: &mut Vec<GapSample>) {
         let mark = match row.text("class").unwrap_or_default() {
             "kernel_wait" | "page_fault" => Mark::Blocked,
             STOPPED => Mark::Stopped,
             _ => Mark::NotSampled,
         };
         if self.question.weight == Weight::OffCpu && mark != Mark::Blocked {
-            return None;
+            return;
         }
-        let (begin, dur) = self.inside(row.int("ts_ns")?, row.int("dur_ns").unwrap_or(0));
-        Some(GapSample {
-            begin,
-            dur,
-            comm: row.text("comm").map(str::to_owned),
-            pid: row.int("pid"),
-            tid: row.int("tid"),
-            callsite: row.int("callsite_id"),
-            mark,
-        })
+        let Some(ts) = row.int("ts_ns") else { return };
+        let length = row.int("dur_ns").unwrap_or(0);
+        let before = row.int("before_callsite_id");
+        let lead = match before {
+            Some(_) if mark == Mark::Blocked => (self.interval / 2).min(length / 2),
+            _ => 0,
+        };
+        let mut put = |(ts, length), callsite, mark| {
+            let (begin, dur) = self.inside(ts, length);
+            if dur > 0 {
+                gaps.push(GapSample {
+                    begin,
+                    dur,
+                    comm: row.text("comm").map(str::to_owned),
+                    pid: row.int("pid"),
+                    tid: row.int("tid"),
+                    callsite,
+                    mark,
+                });
+            }
+        };
+        // Which stacks and states are asked for was found out for the wait.
+        let is_any = !self.question.filter.is_of_stacks() && self.question.weight == Weight::Time;
+        if lead > 0 && is_any {
+            put((ts, lead), before, None);
+        }
+        let rest = (ts.saturating_add(lead), length - lead);
+        put(rest, row.int("callsite_id"), Some(mark));
     }
 }

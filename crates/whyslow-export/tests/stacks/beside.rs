@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use whyslow_analysis::Filter;
 use whyslow_export::flame::FlameGraph;
 use whyslow_export::stacks::{Mark, StackQuestion, Weight, each_sample};
-use whyslow_model::Symbols;
 use whyslow_model::tables::{Collected, MetadataRow, SampleGapRow, StackSampleRow};
+use whyslow_model::{Symbols, Window};
 use whyslow_store::{MemoryTables, RecordingInfo};
 
 const MS: i64 = 1_000_000;
@@ -59,36 +59,54 @@ impl Made {
         self.rows.stack_sample.push(row);
     }
 
-    fn stop(&mut self, pid: Option<i32>, (begin, end): (i64, i64)) {
+    fn stop(&mut self, pid: Option<i32>, time: (i64, i64)) {
+        self.gap("process_stopped", (pid, None), time);
+    }
+
+    /// A time without samples, after one in stack 7, that ended in stack 8.
+    fn wait(&mut self, (pid, tid): (i32, i32), time: (i64, i64)) {
+        self.gap("kernel_wait", (Some(pid), Some(tid)), time);
+    }
+
+    fn gap(
+        &mut self,
+        class: &str,
+        (pid, tid): (Option<i32>, Option<i32>),
+        (begin, end): (i64, i64),
+    ) {
         let row = SampleGapRow {
             id: self.rows.sample_gap.len() as i64,
             ts: begin * MS,
             dur: Some((end - begin) * MS),
             ts_end: Some(end * MS),
-            class: self.symbols.intern("process_stopped"),
-            utid: None,
+            class: self.symbols.intern(class),
+            utid: tid,
             upid: pid,
-            tid: None,
+            tid,
             pid,
-            comm: None,
+            comm: tid.map(|tid| self.symbols.intern(&format!("t{tid}"))),
             cycles: None,
             queued: None,
             group_id: None,
             function: None,
             before_function: None,
-            callsite_id: None,
-            before_callsite_id: None,
+            callsite_id: tid.map(|_| 8),
+            before_callsite_id: tid.map(|_| 7),
         };
         self.rows.sample_gap.push(row);
     }
 
-    /// Milliseconds by thread, and whether it was stopped.
-    fn told(&self, question: &StackQuestion) -> BTreeMap<(i64, bool), i64> {
+    fn tables(&self) -> MemoryTables {
         let info = RecordingInfo {
             end_ns: 1_000 * MS,
             ..RecordingInfo::default()
         };
-        let tables = MemoryTables::new(&self.rows, &self.symbols, info);
+        MemoryTables::new(&self.rows, &self.symbols, info)
+    }
+
+    /// Milliseconds by thread, and whether it was stopped.
+    fn told(&self, question: &StackQuestion) -> BTreeMap<(i64, bool), i64> {
+        let tables = self.tables();
         let mut told = BTreeMap::new();
         let mut total = 0;
         each_sample(&tables, question, &mut |sample| {
@@ -155,4 +173,37 @@ fn a_stop_of_a_process_that_nobody_knows_is_of_all() {
         ((21, true), 40),
     ];
     assert_eq!(told, BTreeMap::from(wanted));
+}
+
+/// The sampler looked each 10 ms: the wait began 5 ms after the sample before it, on average.
+#[test]
+fn half_an_interval_before_a_wait_is_of_what_was_before_it() {
+    let mut made = Made::profiled();
+    made.wait((1, 11), (100, 300));
+    let tables = made.tables();
+    let waited = |question: &StackQuestion| {
+        let mut waited = Vec::new();
+        each_sample(&tables, question, &mut |sample| {
+            if sample.tid == Some(11) && sample.callsite.is_some() {
+                let begin = sample.begin / MS;
+                waited.push((begin, sample.dur / MS, sample.callsite, sample.mark));
+            }
+        })
+        .expect("samples");
+        waited
+    };
+    let wait = (105, 195, Some(8), Some(Mark::Blocked));
+    let both = vec![(100, 5, Some(7), None), wait];
+    assert_eq!(waited(&asked(Weight::Time)), both);
+    // What it was in before may not have been away from its CPU.
+    assert_eq!(waited(&asked(Weight::OffCpu)), [wait]);
+    let within = StackQuestion {
+        window: Some(Window::new(102 * MS, 110 * MS)),
+        ..asked(Weight::Time)
+    };
+    let cut = vec![
+        (102, 3, Some(7), None),
+        (105, 5, Some(8), Some(Mark::Blocked)),
+    ];
+    assert_eq!(waited(&within), cut);
 }
