@@ -209,7 +209,9 @@ impl Reader<'_> {
         for _ in 0..self.count()? {
             let key = match self.value(depth + 1)? {
                 Value::String(text) => text,
-                other => other.to_string(),
+                Value::Number(number) => number.to_string(),
+                // Written as text, keys in keys would double with each.
+                _ => return self.wrong("a key that is neither a text nor a number"),
             };
             let value = self.value(depth + 1)?;
             values.insert(key, value);
@@ -258,6 +260,7 @@ mod tests {
             (b"\x04\x08[\x06@\x00", "twice"),
             (b"\x04\x08o:\x06A\x00", "byte 2: a value of type `o`"),
             (b"\x04\x08l+\x0a1234567890", "64 bits"),
+            (b"\x04\x08{\x06{\x06{\x00", "byte 8: a key"),
         ] {
             let error = read(bytes).expect_err("it is wrong");
             assert!(error.contains(words), "{error}");
