@@ -1,5 +1,6 @@
 //! What can be asked, and its answer.
 
+mod cannot;
 mod profiles;
 
 use std::ops::ControlFlow;
@@ -98,55 +99,11 @@ pub fn explain(
         report.tracer_share = crate::tracer::share(tables, question.window)?;
     }
     if report.stories.is_empty() && report.findings.is_empty() {
-        report.caveats.push(nothing_found(tables).into());
+        report.caveats.push(cannot::nothing_found(tables).into());
     }
     sampled::add_programs(tables, &mut report.stories)?;
-    say_cut(tables, &mut report);
+    cannot::say_cut(tables, &mut report);
     Ok(report)
-}
-
-/// Why there is no story.
-fn nothing_found(tables: &dyn Tables) -> &'static str {
-    let has = |name| crate::detectors::told::has(tables, name);
-    let timed = [
-        "syscall",
-        "thread_state",
-        "block_io",
-        "stack_sample",
-        "runtime_event",
-        "dns_lookup",
-        "function_call",
-        "net_packet",
-        "irq",
-    ];
-    if timed.into_iter().any(has) {
-        "no operation took much longer than others like it"
-    } else if has("counter") {
-        "cannot tell whether any operation was slow, and why: this recording has only means that another tool counted; `whyslow record --what sched,syscalls,block` has who waited, for whom and for what"
-    } else {
-        "cannot tell whether any operation was slow: this recording holds none; `whyslow info` says what it holds"
-    }
-}
-
-/// What a part of a recording cannot tell.
-fn say_cut(tables: &dyn Tables, report: &mut Report) {
-    let info = tables.info();
-    if info.cut.is_none() {
-        return;
-    }
-    report
-        .caveats
-        .push("this is a part of a longer recording: what is usual is what was usual in it".into());
-    let (whole, begin) = (info.whole().begin, info.begin_ns);
-    for story in &mut report.stories {
-        if story.target.begin_ns < begin && begin > whole {
-            let missing = begin - story.target.begin_ns;
-            story.caveats.push(format!(
-                "what happened in its first {:.3} s was not kept in this part of the recording",
-                missing as f64 / 1e9
-            ));
-        }
-    }
 }
 
 /// Groups of slow operations that are looked into, to find those worth telling.
