@@ -257,7 +257,7 @@ fn answers_are_the_same_every_time() {
 fn every_answer_says_that_not_all_of_the_source_could_be_used() {
     let place = Place::new();
     place.write("whole.txt", common::TRACE);
-    place.write("t.txt", &format!("{}this is no event\n", common::TRACE));
+    place.write("t.txt", format!("{}this is no event\n", common::TRACE));
     let told = |words: &[&str]| {
         let output = place.whyslow().args(words).output().expect("it runs");
         assert!(output.status.success(), "{words:?}: {output:?}");
