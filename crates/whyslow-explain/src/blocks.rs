@@ -138,9 +138,8 @@ impl<'m> Wait<'m> {
             let excess = (end - begin) - alone;
             let others = self.others_in_flight(request, (begin, end));
             let weight: f64 = others.iter().map(|(_, weight)| weight).sum();
-            if excess > alone && self.is_slow_for_own(request, &others, end - begin) {
-                // Even one after another they would have been done long before.
-            } else if excess > alone && weight > 0.0 {
+            let is_slow = self.is_slow_for_own(request, &others, end - begin);
+            if excess > alone && weight > 0.0 && !is_slow {
                 // In a device that serves many at once each of the others slows this one down by as
                 // much as it asks for; the order of the shares in time has no meaning.
                 for (other, share) in others {

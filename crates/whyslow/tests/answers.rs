@@ -278,6 +278,10 @@ fn every_answer_says_that_not_all_of_the_source_could_be_used() {
         let text = told(&[question, &["whole.txt"]].concat());
         assert!(!text.contains("could be used"), "{question:?}: {text}");
     }
+    // Where it was: after all of the good lines.
+    let place_of = format!("at byte {}", common::TRACE.len());
+    let text = told(&["info", "t.txt"]);
+    assert!(text.contains(&place_of), "{place_of}: {text}");
 }
 
 #[test]

@@ -17,6 +17,13 @@ pub(super) fn nothing_found(tables: &dyn Tables) -> &'static str {
         "function_call",
         "net_packet",
         "irq",
+        "lock_wait",
+        "sample_gap",
+        "reclaim",
+        "kernel_work",
+        "work_item",
+        "tcp_connection",
+        "usdt_event",
     ];
     if timed.into_iter().any(has) {
         "no operation took much longer than others like it"
