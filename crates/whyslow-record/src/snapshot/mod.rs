@@ -24,6 +24,7 @@ pub(crate) fn head(encoder: &mut Encoder, now: &Clocks, pids: &[i32], topics: &s
     clocks(encoder, now);
     host::facts(encoder, topics);
     users::all(encoder, Path::new("/etc/passwd"));
+    mounts::own(encoder, Path::new("/proc"));
     processes::first(encoder, Path::new("/proc"), pids);
 }
 
@@ -50,7 +51,7 @@ fn all(parts: &SyncSender<Encoder>) -> Option<()> {
     let encoder = &mut Encoder::default();
     devices::block(encoder, Path::new("/sys/class/block"));
     tree::all(encoder, Path::new("/sys/class/block"));
-    mounts::all(encoder, Path::new("/proc"));
+    mounts::others(encoder, Path::new("/proc"));
     devices::net(encoder, Path::new("/sys/class/net"));
     devices::irqs(encoder, Path::new("/proc/irq"));
     let begin = clock::clocks();

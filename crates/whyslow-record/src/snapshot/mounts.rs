@@ -13,18 +13,33 @@ use crate::clock;
 const NAMESPACES_MAX: usize = 256;
 const MOUNTS_MAX: usize = 20_000;
 
-/// That of the recorder comes first, because it stands for the machine. Others are told by a process
-/// whose root is the namespace's, if there is one: behind another root only a part is seen.
-pub(super) fn all(encoder: &mut Encoder, proc: &Path) {
+/// Those of the recorder's namespace, which stands for the machine. Events that come while the
+/// snapshot is still being taken need them for the names of files: so these are not part of it, but
+/// told before anything is recorded.
+pub(super) fn own(encoder: &mut Encoder, proc: &Path) {
     let own = proc.join("self");
-    let mut seen = BTreeSet::new();
+    let Some(ns) = mount_ns(&own) else { return };
+    fact(encoder, "mount_ns", &ns.to_string());
+    let Ok(text) = fs::read(own.join("mountinfo")) else {
+        return;
+    };
+    let root = root(&own).unwrap_or_default();
+    if put(encoder, ns, (&text, &root), &mut { MOUNTS_MAX }) {
+        left_out(encoder);
+    }
+}
+
+/// Those of all other namespaces, told by a process whose root is the namespace's if there is one:
+/// behind another root only a part is seen.
+pub(super) fn others(encoder: &mut Encoder, proc: &Path) {
+    let mut seen = BTreeSet::from_iter(mount_ns(&proc.join("self")));
     let mut left = MOUNTS_MAX;
     let mut is_cut = false;
     let folders = numbers(proc)
         .into_iter()
         .map(|pid| proc.join(pid.to_string()));
     let (whole, below): (Vec<_>, Vec<_>) = folders.partition(|folder| root(folder).is_none());
-    for folder in std::iter::once(own.clone()).chain(whole).chain(below) {
+    for folder in whole.into_iter().chain(below) {
         let Some(ns) = mount_ns(&folder).filter(|ns| !seen.contains(ns)) else {
             continue;
         };
@@ -39,19 +54,21 @@ pub(super) fn all(encoder: &mut Encoder, proc: &Path) {
         let root = root(&folder).unwrap_or_default();
         is_cut |= put(encoder, ns, (&text, &root), &mut left);
     }
-    let mut fact = |name: &str, value: String| {
-        encoder
-            .begin(Kind::Fact, clock::monotonic(), (0, 0))
-            .text(name.as_bytes())
-            .text(value.as_bytes())
-            .end();
-    };
-    if let Some(ns) = mount_ns(&own) {
-        fact("mount_ns", ns.to_string());
-    }
     if is_cut {
-        fact("mounts_left_out", "there were too many".into());
+        left_out(encoder);
     }
+}
+
+fn left_out(encoder: &mut Encoder) {
+    fact(encoder, "mounts_left_out", "there were too many");
+}
+
+fn fact(encoder: &mut Encoder, name: &str, value: &str) {
+    encoder
+        .begin(Kind::Fact, clock::monotonic(), (0, 0))
+        .text(name.as_bytes())
+        .text(value.as_bytes())
+        .end();
 }
 
 /// The mounts of a namespace, as a process with that root sees them; whether some were left out.
