@@ -136,6 +136,30 @@ pub(super) const COLUMNS: &[(&str, Columns)] = &[
         ],
     ),
     (
+        "request",
+        &[
+            ("role", Public),
+            ("source", Public),
+            ("protocol", Public),
+            ("method", Public),
+            ("host", Host),
+            ("endpoint", Argument),
+            ("target", Argument),
+            ("outcome", Public),
+            ("error", Text),
+            ("client", Name),
+            ("local", Address),
+            ("peer", Address),
+            ("joined_by", Public),
+            ("comm", Comm),
+        ],
+    ),
+    (
+        "request_phase",
+        &[("phase", Event), ("endpoint", Argument), ("client", Name)],
+    ),
+    ("request_thread", &[("got_by", Public), ("comm", Comm)]),
+    (
         "fd_life",
         &[
             ("comm", Comm),

@@ -30,6 +30,9 @@ mod page_count;
 mod process;
 mod process_view;
 mod reclaim;
+mod request;
+mod request_phase;
+mod request_thread;
 mod resolver_file;
 mod runtime_event;
 mod sample_gap;
@@ -76,6 +79,9 @@ pub use page_count::PageCountRow;
 pub use process::ProcessRow;
 pub use process_view::ProcessViewRow;
 pub use reclaim::ReclaimRow;
+pub use request::RequestRow;
+pub use request_phase::RequestPhaseRow;
+pub use request_thread::RequestThreadRow;
 pub use resolver_file::ResolverFileRow;
 pub use runtime_event::RuntimeEventRow;
 pub use sample_gap::SampleGapRow;
@@ -103,6 +109,7 @@ macro_rules! for_each_table {
             SyscallRow syscall, BlockIoRow block_io, BlockShareRow block_share, SchedSliceRow sched_slice,
             ThreadStateRow thread_state, WakeupRow wakeup, SignalRow signal, IrqRow irq, NetPacketRow net_packet,
             TcpConnectionRow tcp_connection,
+            RequestRow request, RequestPhaseRow request_phase, RequestThreadRow request_thread,
             FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, CacheFillRow cache_fill, ReclaimRow reclaim, KernelWorkRow kernel_work, WorkItemRow work_item,
             DnsLookupRow dns_lookup, FunctionCallRow function_call, FutexCallRow futex_call,
             UsdtEventRow usdt_event,
