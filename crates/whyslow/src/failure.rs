@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use whyslow_analysis::AnalysisError;
 use whyslow_ingest::ImportError;
 use whyslow_ingest::detect::DetectError;
+use whyslow_load::LoadError;
 use whyslow_record::RecordError;
 use whyslow_store::StoreError;
 use whyslow_tiles::TilesError;
@@ -288,6 +289,30 @@ impl From<ImportError> for Failure {
                     None => failure,
                 }
             }
+        }
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        let is_usage = matches!(
+            error,
+            LoadError::Url { .. }
+                | LoadError::Header { .. }
+                | LoadError::Method { .. }
+                | LoadError::NoTarget
+                | LoadError::NoEnd { .. }
+                | LoadError::Schedule { .. }
+        );
+        let failure = match is_usage {
+            true => Self::usage(error.to_string()),
+            false => Self::new(error.to_string()).caused_by_chain(&error),
+        };
+        match error {
+            LoadError::Spool { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+                failure.hint("name another one with -o")
+            }
+            _ => failure,
         }
     }
 }

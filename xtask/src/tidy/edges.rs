@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Crate, and the crates of ours that it may name.
-const ALLOWED: [(&str, &[&str]); 10] = [
+const ALLOWED: [(&str, &[&str]); 11] = [
     ("whyslow-model", &[]),
     ("whyslow-store", &["whyslow-model"]),
     ("whyslow-ingest", &["whyslow-model", "whyslow-store"]),
@@ -26,6 +26,7 @@ const ALLOWED: [(&str, &[&str]); 10] = [
         ],
     ),
     ("whyslow-record", &["whyslow-model"]),
+    ("whyslow-load", &["whyslow-model"]),
     (
         "whyslow",
         &[
@@ -37,6 +38,7 @@ const ALLOWED: [(&str, &[&str]); 10] = [
             "whyslow-tiles",
             "whyslow-export",
             "whyslow-record",
+            "whyslow-load",
         ],
     ),
     ("fuzz", &["whyslow-ingest", "whyslow-model"]),

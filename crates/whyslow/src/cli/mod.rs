@@ -4,6 +4,7 @@ mod ask;
 mod explain;
 mod export;
 mod flight;
+mod load;
 mod output;
 mod questions;
 mod record;
@@ -15,6 +16,7 @@ pub(crate) use explain::{ExplainArgs, Versus};
 pub(crate) use export::{
     ExportArgs, ExportCommand, ReportArgs, SnapshotArgs, StackArgs, StackWeight, SvgArgs,
 };
+pub(crate) use load::{AmountArgs, ListArg, LoadArgs, RequestArgs};
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
@@ -175,6 +177,9 @@ pub(crate) enum Command {
     /// Show recordings in a browser, or answer programs over HTTP
     #[command(before_help = serve::EXAMPLES)]
     Serve(ServeArgs),
+    /// Send requests, and see what each spent its time with
+    #[command(before_help = load::EXAMPLES)]
+    Load(Box<LoadArgs>),
     /// Print a completion script for a shell
     #[command(before_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),

@@ -11,6 +11,7 @@ mod flight;
 mod import;
 mod info;
 mod jvm;
+mod load;
 mod man;
 mod mark;
 mod record;
@@ -39,6 +40,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::As(command) => command.run(talk),
         Command::Sql(args) => sql::run(&args, talk),
         Command::Serve(args) => serve::run(&args, talk),
+        Command::Load(args) => load::run(&args, talk),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Schema(args) => schema::run(&args),

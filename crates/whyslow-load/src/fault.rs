@@ -1,0 +1,123 @@
+//! What went wrong with a request, as its row tells it.
+
+use std::error::Error;
+use std::io;
+
+use tokio_rustls::rustls;
+
+use crate::row::Outcome;
+
+/// Outcome and words.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) outcome: Outcome,
+    pub(crate) words: String,
+}
+
+impl Fault {
+    pub(crate) fn new(outcome: Outcome, words: impl Into<String>) -> Self {
+        Self {
+            outcome,
+            words: words.into(),
+        }
+    }
+
+    /// While the name was looked up.
+    pub(crate) fn of_lookup(host: &str, error: &io::Error) -> Self {
+        let words = error.to_string();
+        let reason = words.rsplit(": ").next().unwrap_or_default();
+        Self::new(
+            Outcome::Unresolved,
+            format!("`{host}` has no address: {reason}"),
+        )
+    }
+
+    pub(crate) fn of_io(error: &io::Error) -> Self {
+        use io::ErrorKind as Kind;
+        let inner = error.get_ref();
+        if let Some(error) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+            return Self::of_tls(error);
+        }
+        match error.kind() {
+            Kind::ConnectionRefused => Self::new(Outcome::Refused, "the connection was refused"),
+            Kind::ConnectionReset | Kind::BrokenPipe | Kind::ConnectionAborted => {
+                Self::new(Outcome::Reset, "the connection was reset")
+            }
+            Kind::HostUnreachable | Kind::NetworkUnreachable | Kind::NetworkDown => {
+                Self::new(Outcome::Unreachable, error.to_string())
+            }
+            Kind::TimedOut => Self::new(Outcome::Timeout, "the kernel gave the connection up"),
+            Kind::UnexpectedEof => {
+                Self::new(Outcome::Closed, "the server closed the connection too early")
+            }
+            Kind::AddrNotAvailable => Self::new(Outcome::Failed, "no port of this side is free"),
+            _ => Self::new(Outcome::Failed, error.to_string()),
+        }
+    }
+
+    fn of_tls(error: &rustls::Error) -> Self {
+        use rustls::CertificateError as Certificate;
+        let words = match error {
+            rustls::Error::InvalidCertificate(
+                Certificate::Expired | Certificate::ExpiredContext { .. },
+            ) => "the certificate has expired".to_owned(),
+            rustls::Error::InvalidCertificate(
+                Certificate::NotValidYet | Certificate::NotValidYetContext { .. },
+            ) => "the certificate is not valid yet".to_owned(),
+            rustls::Error::InvalidCertificate(Certificate::UnknownIssuer) => {
+                "the certificate is of an unknown authority".to_owned()
+            }
+            rustls::Error::InvalidCertificate(
+                Certificate::NotValidForName | Certificate::NotValidForNameContext { .. },
+            ) => "the certificate is of another host".to_owned(),
+            rustls::Error::InvalidMessage(_) => "what the server sends is not TLS".to_owned(),
+            error => error.to_string(),
+        };
+        Self::new(Outcome::Tls, words)
+    }
+
+    pub(crate) fn of_http(error: &hyper::Error) -> Self {
+        let mut next: Option<&(dyn Error + 'static)> = error.source();
+        while let Some(error) = next {
+            if let Some(error) = error.downcast_ref::<h2::Error>() {
+                return Self::of_frames(error);
+            }
+            if let Some(error) = error.downcast_ref::<io::Error>() {
+                return Self::of_io(error);
+            }
+            next = error.source();
+        }
+        if error.is_parse() {
+            Self::new(Outcome::Protocol, format!("the answer is not HTTP: {error}"))
+        } else if error.is_incomplete_message() {
+            Self::new(Outcome::Closed, "the server closed the connection too early")
+        } else if error.is_canceled() || error.is_closed() {
+            Self::new(Outcome::Closed, "the server closed the connection")
+        } else {
+            Self::new(Outcome::Failed, error.to_string())
+        }
+    }
+
+    fn of_frames(error: &h2::Error) -> Self {
+        if let Some(error) = error.get_io() {
+            return Self::of_io(error);
+        }
+        let reason = error
+            .reason()
+            .map_or_else(|| error.to_string(), |reason| format!("{reason:?}"));
+        match (error.is_go_away(), error.is_remote()) {
+            (true, true) => Self::new(
+                Outcome::Closed,
+                format!("the server ended the connection: GOAWAY, {reason}"),
+            ),
+            (false, true) => Self::new(
+                Outcome::Reset,
+                format!("the server gave the request up: RST_STREAM, {reason}"),
+            ),
+            _ => Self::new(
+                Outcome::Protocol,
+                format!("the answer is not HTTP/2: {reason}"),
+            ),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A request under way: what is known of it so far, so that it can be told at any moment.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::row::{Link, Outcome, Phases, Row};
+use crate::stream::Marks;
+use crate::target::Target;
+
+/// What a request is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Nothing was begun.
+    Begin,
+    Resolve,
+    Connect,
+    Tls,
+    /// The request itself, from its first byte to the last of its answer.
+    Exchange,
+}
+
+#[derive(Debug)]
+pub(crate) struct Flight {
+    pub(crate) seq: u64,
+    pub(crate) worker: u32,
+    pub(crate) intended_ns: Option<u64>,
+    pub(crate) start_ns: u64,
+    pub(crate) target: Arc<Target>,
+    pub(crate) trace: Option<(u128, u64)>,
+    pub(crate) link: Option<Arc<Link>>,
+    pub(crate) marks: Option<Rc<Marks>>,
+    pub(crate) is_reused: bool,
+    pub(crate) protocol: Option<&'static str>,
+    pub(crate) status: Option<u16>,
+    pub(crate) server_timing: Option<Box<str>>,
+    stage: Stage,
+    stage_begin_ns: u64,
+    phases: Phases,
+}
+
+impl Flight {
+    pub(crate) fn new(seq: u64, worker: u32, start_ns: u64, target: Arc<Target>) -> Self {
+        Self {
+            seq,
+            worker,
+            intended_ns: None,
+            start_ns,
+            target,
+            trace: None,
+            link: None,
+            marks: None,
+            is_reused: false,
+            protocol: None,
+            status: None,
+            server_timing: None,
+            stage: Stage::Begin,
+            stage_begin_ns: start_ns,
+            phases: Phases::default(),
+        }
+    }
+
+    /// The stage before ends where the next begins.
+    pub(crate) fn enter(&mut self, stage: Stage, now_ns: u64) {
+        self.leave(now_ns);
+        self.stage = stage;
+    }
+
+    fn leave(&mut self, now_ns: u64) {
+        let begin = self.stage_begin_ns;
+        let length = Some(now_ns.saturating_sub(begin));
+        match self.stage {
+            // What little it took is the next one's.
+            Stage::Begin => return,
+            Stage::Resolve => self.phases.resolve = length,
+            Stage::Connect => self.phases.connect = length,
+            Stage::Tls => self.phases.tls = length,
+            Stage::Exchange => self.split(begin, now_ns),
+        }
+        self.stage_begin_ns = now_ns;
+    }
+
+    /// Cuts the exchange where the request had left and where the answer began.
+    fn split(&mut self, begin: u64, end: u64) {
+        let Some(marks) = &self.marks else {
+            return;
+        };
+        let known = |ns: u64| (ns > 0).then_some(ns.clamp(begin, end));
+        let first_read = known(marks.first_read_ns.get());
+        let Some(sent) = known(marks.last_write_ns.get()) else {
+            self.phases.send = Some(end - begin);
+            return;
+        };
+        let answered = first_read.unwrap_or(end);
+        // Some answer before they have the whole request.
+        let sent = sent.min(answered);
+        self.phases.send = Some(sent - begin);
+        self.phases.wait = Some(answered - sent);
+        self.phases.receive = first_read.map(|first| end - first);
+    }
+
+    /// What to call the time that ran out.
+    pub(crate) fn awaited(&self) -> &'static str {
+        let is_answered = self
+            .marks
+            .as_ref()
+            .is_some_and(|marks| marks.first_read_ns.get() > 0);
+        match self.stage {
+            Stage::Begin | Stage::Connect => "no connection",
+            Stage::Resolve => "no address of the name",
+            Stage::Tls => "no encrypted connection",
+            Stage::Exchange if is_answered => "no end of the answer",
+            Stage::Exchange => "no answer",
+        }
+    }
+
+    pub(crate) fn end(mut self, now_ns: u64, outcome: Outcome, error: Option<String>) -> Row {
+        self.leave(now_ns);
+        let bytes = self.marks.as_ref().map_or((0, 0), |marks| {
+            (marks.sent_bytes.get(), marks.received_bytes.get())
+        });
+        Row {
+            seq: self.seq,
+            worker: self.worker,
+            intended_ns: self.intended_ns,
+            start_ns: self.start_ns,
+            end_ns: now_ns,
+            phases: self.phases,
+            target: self.target,
+            status: self.status,
+            protocol: self.protocol,
+            bytes_sent: bytes.0,
+            bytes_received: bytes.1,
+            connection: self.link,
+            is_reused: self.is_reused,
+            trace: self.trace,
+            outcome,
+            error: error.map(String::into_boxed_str),
+            server_timing: self.server_timing,
+        }
+    }
+}

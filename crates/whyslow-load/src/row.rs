@@ -1,0 +1,128 @@
+//! What is told of one request.
+
+use std::sync::Arc;
+
+use crate::target::Target;
+
+/// One request from its begin to its end. Times are ns since the begin of the run, on one clock.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// Number in order of begin, from 0.
+    pub seq: u64,
+    /// Worker that made it, from 0.
+    pub worker: u32,
+    /// When the schedule wanted it; none without a schedule.
+    pub intended_ns: Option<u64>,
+    pub start_ns: u64,
+    pub end_ns: u64,
+    pub phases: Phases,
+    pub target: Arc<Target>,
+    pub status: Option<u16>,
+    pub protocol: Option<&'static str>,
+    /// Of plain HTTP with its headers, also where TLS carried it.
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    /// None where no connection was made.
+    pub connection: Option<Arc<Link>>,
+    /// Whether an earlier request had used the connection.
+    pub is_reused: bool,
+    /// Numbers of trace and span that were sent; none if none were.
+    pub trace: Option<(u128, u64)>,
+    pub outcome: Outcome,
+    /// What went wrong, in words.
+    pub error: Option<Box<str>>,
+    /// The header `Server-Timing` of the answer.
+    pub server_timing: Option<Box<str>>,
+}
+
+impl Row {
+    pub fn total_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+
+    /// From the intended start; the same as [`total_ns`](Self::total_ns) without a schedule.
+    pub fn response_ns(&self) -> u64 {
+        self.end_ns
+            .saturating_sub(self.intended_ns.unwrap_or(self.start_ns))
+    }
+}
+
+/// A connection, as its requests name it.
+#[derive(Debug)]
+pub struct Link {
+    /// Number in order of begin, from 0.
+    pub number: u64,
+    pub local: String,
+    pub peer: String,
+}
+
+/// Lengths in ns; none for what was not reached or not needed. They add up to the whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Phases {
+    pub resolve: Option<u64>,
+    pub connect: Option<u64>,
+    pub tls: Option<u64>,
+    pub send: Option<u64>,
+    pub wait: Option<u64>,
+    pub receive: Option<u64>,
+}
+
+impl Phases {
+    pub const NAMES: [&str; 6] = ["resolve", "connect", "tls", "send", "wait", "receive"];
+
+    /// In the order of [`NAMES`](Self::NAMES).
+    pub fn all(&self) -> [Option<u64>; 6] {
+        [
+            self.resolve,
+            self.connect,
+            self.tls,
+            self.send,
+            self.wait,
+            self.receive,
+        ]
+    }
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// An answer below 400.
+    Ok,
+    /// An answer that says that something is wrong: 400 and above.
+    Error,
+    /// The name has no address.
+    Unresolved,
+    Refused,
+    Unreachable,
+    Reset,
+    /// The server closed the connection before the end of the answer.
+    Closed,
+    Timeout,
+    /// No encrypted connection: an expired or unknown certificate, another host's.
+    Tls,
+    /// The answer is not HTTP.
+    Protocol,
+    /// Something else, on this side.
+    Failed,
+    /// Under way when the run was interrupted.
+    Cut,
+}
+
+impl Outcome {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Unresolved => "unresolved",
+            Self::Refused => "refused",
+            Self::Unreachable => "unreachable",
+            Self::Reset => "reset",
+            Self::Closed => "closed",
+            Self::Timeout => "timeout",
+            Self::Tls => "tls",
+            Self::Protocol => "protocol",
+            Self::Failed => "failed",
+            Self::Cut => "cut",
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! A run: threads with workers, and what they tell put in order.
+//!
+//! Each thread hands on what ended in it every few milliseconds, and up to when that is all. So rows
+//! are told in order of their ends across threads, and telling them disturbs no request.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::time::Duration;
+
+use tokio::task::{JoinSet, LocalSet};
+
+use crate::LoadError;
+use crate::pacer::Pacer;
+use crate::plan::Plan;
+use crate::row::{Outcome, Row};
+use crate::shared::{Halt, Shared, Stage};
+use crate::worker::{Local, Slot, Worker};
+
+const HAND_ON_EVERY: Duration = Duration::from_millis(20);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Handed on and not told yet, of all threads; more wait for a disk that is too slow.
+const BATCHES_MAX: usize = 1_024;
+
+/// Takes what a run tells.
+pub trait Sink {
+    /// What follows is done by so many workers.
+    fn stage(&mut self, workers: u32);
+
+    /// Requests that ended, in order of their ends.
+    fn take(&mut self, rows: Vec<Row>) -> Result<(), LoadError>;
+
+    /// How far it is, several times a second.
+    fn look(&mut self, progress: Progress);
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    pub workers: u32,
+    pub elapsed: Duration,
+    pub begun: u64,
+    /// Of the schedule, how late the next request is; zero without one.
+    pub behind: Duration,
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    Done,
+    Interrupted,
+    UntilSlow,
+}
+
+impl Reason {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Interrupted => "interrupted",
+            Self::UntilSlow => "until_slow",
+        }
+    }
+}
+
+/// A run that is over.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    pub reason: Reason,
+    /// ns since the begin of the run.
+    pub end_ns: u64,
+    pub stages: Vec<StageEnded>,
+    /// Redirects that were not followed, because nobody asked to load where they lead.
+    pub unfollowed: u64,
+}
+
+/// What was done with one number of workers. Times are ns since the begin of the run.
+#[derive(Debug, Clone, Copy)]
+pub struct StageEnded {
+    pub workers: u32,
+    pub begin_ns: u64,
+    pub end_ns: u64,
+}
+
+/// A run that can begin: what can be wrong with it has been looked at.
+pub struct Run {
+    shared: Arc<Shared>,
+}
+
+impl Run {
+    pub fn new(plan: Plan) -> Result<Self, LoadError> {
+        Ok(Self {
+            shared: Arc::new(Shared::new(plan)?),
+        })
+    }
+
+    /// The begin, to which all times refer: ns since the epoch.
+    pub fn begin_ns(&self) -> i64 {
+        self.shared.clock.begin_ns()
+    }
+
+    /// Loads until all is done, or `cancel` is set.
+    pub fn go(self, cancel: &AtomicBool, sink: &mut dyn Sink) -> Result<Ended, LoadError> {
+        let shared = self.shared;
+        let mut stages = Vec::new();
+        for workers in shared.plan.workers.clone() {
+            if shared.halt() != Halt::No {
+                break;
+            }
+            sink.stage(workers);
+            let stage = Arc::new(Stage::new(&shared.plan, workers, shared.clock));
+            let result = of_stage(&shared, &stage, cancel, sink);
+            if result.is_err() {
+                shared.stop(Halt::Now);
+            }
+            result?;
+            stages.push(StageEnded {
+                workers,
+                begin_ns: stage.begin_ns,
+                end_ns: shared.clock.now_ns(),
+            });
+        }
+        Ok(Ended {
+            reason: match shared.halt() {
+                Halt::No => Reason::Done,
+                Halt::Slow => Reason::UntilSlow,
+                Halt::Now => Reason::Interrupted,
+            },
+            end_ns: shared.clock.now_ns(),
+            stages,
+            unfollowed: shared.unfollowed.load(Relaxed),
+        })
+    }
+}
+
+/// What ended in a thread, and until when that is all.
+struct Batch {
+    thread: usize,
+    until_ns: u64,
+    rows: Vec<Row>,
+}
+
+fn of_stage(
+    shared: &Arc<Shared>,
+    stage: &Arc<Stage>,
+    cancel: &AtomicBool,
+    sink: &mut dyn Sink,
+) -> Result<(), LoadError> {
+    let threads = shared.plan.threads.clamp(1, stage.workers.max(1) as usize);
+    let (sender, receiver) = mpsc::sync_channel(BATCHES_MAX);
+    let mut begun = Vec::new();
+    for thread in 0..threads {
+        let numbers: Vec<u32> = (0..stage.workers)
+            .filter(|number| *number as usize % threads == thread)
+            .collect();
+        let (shared, stage, sender) = (Arc::clone(shared), Arc::clone(stage), sender.clone());
+        let spawned = std::thread::Builder::new()
+            .name(format!("load-{thread}"))
+            .spawn(move || of_thread(&shared, &stage, &numbers, (thread, sender)));
+        begun.push(spawned.map_err(LoadError::Thread)?);
+    }
+    drop(sender);
+    let told = tell(shared, stage, (&receiver, threads), cancel, sink);
+    if told.is_err() {
+        shared.stop(Halt::Now);
+    }
+    // Nobody is to wait for room in a channel that is not read.
+    drop(receiver);
+    for thread in begun {
+        match thread.join() {
+            Ok(done) => done?,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+    told
+}
+
+/// Tells rows in order of their ends until all threads are done.
+fn tell(
+    shared: &Shared,
+    stage: &Stage,
+    (receiver, threads): (&Receiver<Batch>, usize),
+    cancel: &AtomicBool,
+    sink: &mut dyn Sink,
+) -> Result<(), LoadError> {
+    let mut until_ns = vec![0; threads];
+    let mut waiting: Vec<Row> = Vec::new();
+    loop {
+        if cancel.load(Relaxed) {
+            shared.stop(Halt::Now);
+        }
+        let is_over = match receiver.recv_timeout(LOOK_EVERY) {
+            Ok(batch) => {
+                until_ns[batch.thread] = batch.until_ns;
+                waiting.extend(batch.rows);
+                false
+            }
+            Err(RecvTimeoutError::Timeout) => false,
+            Err(RecvTimeoutError::Disconnected) => true,
+        };
+        let all_ns = until_ns.iter().copied().min().unwrap_or_default();
+        let all_ns = if is_over { u64::MAX } else { all_ns };
+        waiting.sort_by_key(|row| (row.end_ns, row.seq));
+        let later = waiting.split_off(waiting.partition_point(|row| row.end_ns < all_ns));
+        let rows = std::mem::replace(&mut waiting, later);
+        if !rows.is_empty() {
+            sink.take(rows)?;
+        }
+        if is_over {
+            return Ok(());
+        }
+        sink.look(Progress {
+            workers: stage.workers,
+            elapsed: Duration::from_nanos(shared.clock.now_ns().saturating_sub(stage.begin_ns)),
+            begun: shared.begun(),
+            behind: stage.behind(shared.clock.now_ns()),
+        });
+    }
+}
+
+fn of_thread(
+    shared: &Arc<Shared>,
+    stage: &Arc<Stage>,
+    numbers: &[u32],
+    (thread, sender): (usize, SyncSender<Batch>),
+) -> Result<(), LoadError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        // Each may look up a name at the same time.
+        .max_blocking_threads(numbers.len().max(1))
+        .build()
+        .map_err(LoadError::Thread)?;
+    let workers = LocalSet::new();
+    let done = workers.block_on(&runtime, async {
+        let local = Rc::new(Local {
+            shared: Arc::clone(shared),
+            stage: Arc::clone(stage),
+            pacer: Pacer::new(shared.clock).map_err(LoadError::Thread)?,
+            rows: std::cell::RefCell::default(),
+        });
+        attend(&local, numbers, |until_ns| {
+            let rows = local.rows.take();
+            let batch = Batch {
+                thread,
+                until_ns,
+                rows,
+            };
+            // Who does not listen any more has stopped the run.
+            let _ = sender.send(batch);
+        })
+        .await;
+        Ok(())
+    });
+    drop(workers);
+    // A lookup may take longer than anybody wants to wait.
+    runtime.shutdown_background();
+    done
+}
+
+/// Lets workers work, handing on what they tell, until they are done or the run is halted.
+async fn attend(local: &Rc<Local>, numbers: &[u32], hand_on: impl Fn(u64)) {
+    let shared = &local.shared;
+    let mut slots: Vec<Slot> = Vec::new();
+    let mut workers = JoinSet::new();
+    for number in numbers {
+        let slot = Slot::default();
+        slots.push(Rc::clone(&slot));
+        workers.spawn_local(Worker::new(Rc::clone(local), *number, slot).run());
+    }
+    let pacer = Rc::clone(local);
+    let pacing = tokio::task::spawn_local(async move { pacer.pacer.run().await });
+    loop {
+        let ended = tokio::time::timeout(HAND_ON_EVERY, workers.join_next()).await;
+        match ended {
+            Ok(None) => break,
+            Ok(Some(_)) => continue,
+            Err(_) => hand_on(shared.clock.now_ns()),
+        }
+        let is_idle = || slots.iter().all(|slot| slot.borrow().is_none());
+        match shared.halt() {
+            Halt::Slow if is_idle() => break,
+            Halt::Now => break,
+            _ => {}
+        }
+    }
+    pacing.abort();
+    let now_ns = shared.clock.now_ns();
+    let under_way = slots.iter().filter_map(|slot| slot.borrow_mut().take());
+    let cut = under_way.map(|flight| flight.end(now_ns, Outcome::Cut, None));
+    local.rows.borrow_mut().extend(cut);
+    hand_on(u64::MAX);
+}

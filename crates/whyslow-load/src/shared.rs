@@ -1,0 +1,201 @@
+//! What all workers of a run share: whose turn it is, and whether there are any more.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use tokio_rustls::TlsConnector;
+
+use crate::clock::Clock;
+use crate::plan::{Limits, Model, Plan, Trace};
+use crate::target::Target;
+use crate::{LoadError, tls};
+
+/// Until the threads of a stage are there; its schedule begins then.
+const HEAD_START_NS: u64 = 5_000_000;
+
+pub(crate) struct Shared {
+    pub(crate) plan: Plan,
+    pub(crate) clock: Clock,
+    pub(crate) connector: TlsConnector,
+    /// Number of the run, and half of the number of each of its traces.
+    pub(crate) run: u64,
+    targets: Vec<Arc<Target>>,
+    /// Sums of weights up to each target.
+    weights: Vec<u64>,
+    hosts: BTreeSet<String>,
+    requests: AtomicU64,
+    connections: AtomicU64,
+    halt: AtomicU8,
+    /// Redirects to hosts that nobody asked to be loaded.
+    pub(crate) unfollowed: AtomicU64,
+}
+
+/// Whether requests may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Halt {
+    No,
+    /// None begins any more; those under way are waited for.
+    Slow,
+    /// Nor is any waited for.
+    Now,
+}
+
+/// One number of workers, with its own turns.
+pub(crate) struct Stage {
+    pub(crate) workers: u32,
+    pub(crate) begin_ns: u64,
+    /// No request begins from here on.
+    end_ns: u64,
+    /// Requests of all its workers.
+    limit: u64,
+    each: u64,
+    turns: AtomicU64,
+    per_second: Option<f64>,
+}
+
+/// A request that a worker is to make.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turn {
+    number: u64,
+    pub(crate) intended_ns: Option<u64>,
+}
+
+impl Stage {
+    pub(crate) fn new(plan: &Plan, workers: u32, clock: Clock) -> Self {
+        let begin_ns = clock.now_ns() + HEAD_START_NS;
+        let limits = match plan.model {
+            Model::Closed(limits) => limits,
+            Model::Open { .. } => Limits::default(),
+        };
+        let length_ns = limits
+            .length
+            .map_or(u64::MAX, |length| length.as_nanos() as u64);
+        Self {
+            workers,
+            begin_ns,
+            end_ns: begin_ns.saturating_add(length_ns),
+            limit: plan.requests(workers).unwrap_or(u64::MAX),
+            each: limits.each.unwrap_or(u64::MAX),
+            turns: AtomicU64::new(0),
+            per_second: match plan.model {
+                Model::Open { per_second, .. } => Some(per_second),
+                Model::Closed(_) => None,
+            },
+        }
+    }
+
+    /// How late the next turn is.
+    pub(crate) fn behind(&self, now_ns: u64) -> Duration {
+        let next = self.turns.load(Relaxed).min(self.limit);
+        let late = self.per_second.map_or(0, |rate| {
+            let due_ns = self.begin_ns + (next as f64 * 1e9 / rate) as u64;
+            now_ns.saturating_sub(due_ns)
+        });
+        Duration::from_nanos(if next < self.limit { late } else { 0 })
+    }
+
+    /// The next turn for a worker that had so many.
+    pub(crate) fn turn(&self, shared: &Shared, had: u64) -> Option<Turn> {
+        let is_over = || self.end_ns < u64::MAX && shared.clock.now_ns() >= self.end_ns;
+        if had >= self.each || shared.halt() != Halt::No || is_over() {
+            return None;
+        }
+        let number = self.turns.fetch_add(1, Relaxed);
+        if number >= self.limit {
+            return None;
+        }
+        let offset = |per_second: f64| (number as f64 * 1e9 / per_second) as u64;
+        Some(Turn {
+            number,
+            intended_ns: self.per_second.map(|rate| self.begin_ns + offset(rate)),
+        })
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(mut plan: Plan) -> Result<Self, LoadError> {
+        plan.check()?;
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(LoadError::Random)?;
+        let mut sum = 0;
+        let weights = plan.targets.iter().map(|target| {
+            sum += u64::from(target.weight);
+            sum
+        });
+        let weights = weights.collect();
+        Ok(Self {
+            connector: tls::connector(&plan)?,
+            hosts: plan.targets.iter().map(|t| t.host().to_owned()).collect(),
+            targets: plan.targets.drain(..).map(Arc::new).collect(),
+            weights,
+            // A trace whose number is 0 is none.
+            run: u64::from_le_bytes(random) | 1,
+            clock: Clock::begin(),
+            requests: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+            halt: AtomicU8::new(Halt::No as u8),
+            unfollowed: AtomicU64::new(0),
+            plan,
+        })
+    }
+
+    pub(crate) fn halt(&self) -> Halt {
+        match self.halt.load(Relaxed) {
+            0 => Halt::No,
+            1 => Halt::Slow,
+            _ => Halt::Now,
+        }
+    }
+
+    pub(crate) fn stop(&self, halt: Halt) {
+        self.halt.fetch_max(halt as u8, Relaxed);
+    }
+
+    pub(crate) fn next_request(&self) -> u64 {
+        self.requests.fetch_add(1, Relaxed)
+    }
+
+    pub(crate) fn next_connection(&self) -> u64 {
+        self.connections.fetch_add(1, Relaxed)
+    }
+
+    pub(crate) fn begun(&self) -> u64 {
+        self.requests.load(Relaxed)
+    }
+
+    pub(crate) fn is_asked(&self, host: &str) -> bool {
+        self.hosts.contains(host)
+    }
+
+    /// Each target as often as its weight says, evenly spread: steps of the golden ratio around a
+    /// circle are never crowded, and dice would be.
+    pub(crate) fn target(&self, turn: Turn) -> &Arc<Target> {
+        let sum = self.weights.last().copied().unwrap_or(1);
+        let place = turn.number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let place = (u128::from(place) * u128::from(sum)) >> 64;
+        let at = self
+            .weights
+            .partition_point(|reached| u128::from(*reached) <= place);
+        &self.targets[at.min(self.targets.len() - 1)]
+    }
+
+    /// Numbers of the trace and span of a request: none occurs twice in a run.
+    pub(crate) fn trace(&self, seq: u64) -> Option<(u128, u64)> {
+        if self.plan.trace == Trace::Silent {
+            return None;
+        }
+        let trace = u128::from(self.run) << 64 | u128::from(mixed(self.run ^ seq));
+        Some((trace, mixed(self.run.wrapping_add(seq).rotate_left(32)).max(1)))
+    }
+}
+
+/// A number that looks like chance, another one for each other number (splitmix64).
+fn mixed(mut value: u64) -> u64 {
+    value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}

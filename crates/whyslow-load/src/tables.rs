@@ -1,0 +1,427 @@
+//! A load as tables that every form of answer can print.
+
+use whyslow_model::Ns;
+use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, Measure, Value};
+
+use crate::durations::{Durations, bounds_of_share, octave_of};
+use crate::row::{Outcome, Phases, Row};
+use crate::run::{Ended, Reason};
+use crate::summary::Summary;
+
+/// Columns of the heat map.
+const COLUMNS: u64 = 60;
+/// Names of endpoints in a sentence.
+const NAMED_MAX: usize = 5;
+/// A start that is later than this by the schedule needs more workers.
+const LATE_NS: u64 = 1_000_000;
+
+/// Which requests are listed one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum List {
+    None,
+    /// Slow ones, and those that did not end well.
+    Slow,
+    All,
+}
+
+impl Summary {
+    /// The answer to a load that began at `begin_ns`, ns since the epoch.
+    pub fn answer(&self, ended: &Ended, begin_ns: Ns, list: List) -> Answer {
+        let told = Told {
+            summary: self,
+            ended,
+            begin_ns,
+            slow_ns: self.slow_ns().unwrap_or(u64::MAX),
+        };
+        let mut tables = Vec::new();
+        if list != List::None {
+            tables.push(told.requests(list));
+        }
+        tables.extend([told.lengths(), told.outcomes(), told.endpoints()]);
+        if self.stages.len() > 1 {
+            tables.push(told.sweep());
+        }
+        tables.extend([told.histogram(), told.heat()]);
+        if self.count == 0 {
+            tables.clear();
+        }
+        Answer {
+            question: "load".to_owned(),
+            window: Some((begin_ns, told.moment(ended.end_ns))),
+            tables,
+            caveats: told.caveats(list),
+            ..Answer::default()
+        }
+    }
+}
+
+/// What the tables of one load are made from.
+struct Told<'s> {
+    summary: &'s Summary,
+    ended: &'s Ended,
+    begin_ns: Ns,
+    slow_ns: u64,
+}
+
+impl Told<'_> {
+    fn moment(&self, ns: u64) -> Ns {
+        self.begin_ns.saturating_add(ns as i64)
+    }
+
+    /// One row a request, in order of their begins.
+    fn requests(&self, list: List) -> AnswerTable {
+        let has_schedule = self.summary.has_schedule();
+        let mut table = AnswerTable::new("requests", "requests", request_columns(has_schedule));
+        let is_listed = |row: &&Row| {
+            list == List::All || row.total_ns() >= self.slow_ns || row.outcome != Outcome::Ok
+        };
+        let mut rows: Vec<&Row> = self.summary.rows.iter().filter(is_listed).collect();
+        rows.sort_by_key(|row| (row.start_ns, row.seq));
+        for (at, row) in rows.into_iter().enumerate() {
+            if row.total_ns() >= self.slow_ns {
+                table.outliers.push(at);
+            }
+            table.rows.push(self.request(row, has_schedule));
+        }
+        table
+    }
+
+    fn request(&self, row: &Row, has_schedule: bool) -> Vec<Value> {
+        let link = row.connection.as_deref();
+        let length = |ns: u64| Value::Int(ns as i64);
+        let mut cells = vec![
+            self.moment(row.start_ns).into(),
+            length(row.total_ns()),
+            row.status.map(i64::from).into(),
+            row.outcome.name().into(),
+            row.target.method.as_str().into(),
+            row.target.url.as_str().into(),
+        ];
+        if has_schedule {
+            let intended_ns = row.intended_ns;
+            cells.push(intended_ns.map(|ns| self.moment(ns)).into());
+            cells.push(length(row.response_ns()));
+        }
+        let phases = row.phases.all();
+        cells.extend(phases.map(|phase| phase.map_or(Value::Null, length)));
+        cells.extend([
+            row.protocol.into(),
+            length(row.bytes_sent),
+            length(row.bytes_received),
+            i64::from(row.worker).into(),
+            length(row.seq),
+            link.map(|link| link.number as i64).into(),
+            row.is_reused.into(),
+            link.map(|link| link.local.as_str()).into(),
+            link.map(|link| link.peer.as_str()).into(),
+            row.trace.map(|(trace, _)| format!("{trace:032x}")).into(),
+            row.server_timing.as_deref().into(),
+            row.error.as_deref().into(),
+        ]);
+        cells
+    }
+
+    /// How long requests and their phases took.
+    fn lengths(&self) -> AnswerTable {
+        let summary = self.summary;
+        let mut columns = vec![AnswerColumn::new("of", "", Measure::Text)];
+        columns.push(AnswerColumn::new("count", "count", Measure::Count));
+        for (name, title) in PERCENTILES.map(|(name, title, _)| (name, title)) {
+            columns.push(AnswerColumn::new(name, title, Measure::Duration));
+        }
+        let mut table = AnswerTable::new("latency", "latency", columns);
+        let mut push = |name: &str, durations: &Durations| {
+            if durations.count > 0 {
+                let mut cells = vec![name.into(), (durations.count as i64).into()];
+                cells.extend(PERCENTILES.map(|(_, _, share)| {
+                    let length = durations.percentile(share);
+                    length.map_or(Value::Null, |ns| (ns as i64).into())
+                }));
+                table.rows.push(cells);
+            }
+        };
+        push("request", &summary.total);
+        push("from intended start", &summary.response);
+        push("begun late by", &summary.late);
+        for (name, durations) in Phases::NAMES.iter().zip(&summary.phases) {
+            push(name, durations);
+        }
+        self.facts(&mut table);
+        table
+    }
+
+    fn facts(&self, table: &mut AnswerTable) {
+        let summary = self.summary;
+        let seconds = self.loaded_ns() as f64 / 1e9;
+        let slow: u64 = self.summary.endpoints.values().map(|group| summary.slow_of(group)).sum();
+        let mut fact = |name: &str, title: &str, measure, value: Value| {
+            let column = AnswerColumn::new(name, title, measure);
+            table.facts.push((name.to_owned(), column, value));
+        };
+        let count = |count: u64| Value::Int(count as i64);
+        fact("requests", "requests", Measure::Count, count(summary.count));
+        let rate = summary.count as f64 / seconds.max(1e-9);
+        fact("rate", "rate", Measure::Rate, rate.into());
+        fact("slow_ns", "slow from", Measure::Duration, count(self.slow_ns));
+        fact("slow", "slow", Measure::Count, count(slow));
+        let connections = summary.connections;
+        fact("connections", "connections", Measure::Count, count(connections));
+        fact("sent_bytes", "sent", Measure::Bytes, count(summary.bytes.0));
+        fact("received_bytes", "received", Measure::Bytes, count(summary.bytes.1));
+    }
+
+    fn loaded_ns(&self) -> u64 {
+        let stages = self.ended.stages.iter();
+        stages
+            .map(|stage| stage.end_ns.saturating_sub(stage.begin_ns))
+            .sum()
+    }
+
+    fn outcomes(&self) -> AnswerTable {
+        let columns = vec![
+            AnswerColumn::new("outcome", "outcome", Measure::Text),
+            AnswerColumn::new("status", "status", Measure::Id),
+            AnswerColumn::new("count", "requests", Measure::Count),
+            AnswerColumn::new("ratio", "share", Measure::Ratio),
+            AnswerColumn::new("error", "first of them", Measure::Text).sparse(true),
+        ];
+        let mut table = AnswerTable::new("outcomes", "answers and errors", columns);
+        for ((outcome, status), ending) in &self.summary.outcomes {
+            table.rows.push(vec![
+                outcome.name().into(),
+                status.map(i64::from).into(),
+                (ending.count as i64).into(),
+                (ending.count as f64 / self.summary.count as f64).into(),
+                ending.error.as_deref().into(),
+            ]);
+        }
+        table
+    }
+
+    fn endpoints(&self) -> AnswerTable {
+        let mut columns = vec![
+            AnswerColumn::new("method", "method", Measure::Text),
+            AnswerColumn::new("url", "url", Measure::Path),
+        ];
+        columns.extend(group_columns());
+        let mut table = AnswerTable::new("endpoints", "endpoints, most often slow first", columns);
+        let mut groups: Vec<_> = self.summary.endpoints.iter().collect();
+        groups.sort_by(|(_, a), (_, b)| {
+            let share = |group| self.summary.slow_of(group) as f64 / group.total.count as f64;
+            share(b).total_cmp(&share(a))
+        });
+        for ((method, url), group) in groups {
+            let mut cells: Vec<Value> = vec![method.as_str().into(), url.as_str().into()];
+            cells.extend(self.group(group));
+            table.rows.push(cells);
+        }
+        table
+    }
+
+    fn sweep(&self) -> AnswerTable {
+        let mut columns = vec![
+            AnswerColumn::new("threads", "threads", Measure::Count),
+            AnswerColumn::new("rate", "rate", Measure::Rate),
+        ];
+        columns.extend(group_columns());
+        let mut table = AnswerTable::new("sweep", "by number of threads", columns);
+        for ((workers, group), stage) in self.summary.stages.iter().zip(&self.ended.stages) {
+            let seconds = stage.end_ns.saturating_sub(stage.begin_ns) as f64 / 1e9;
+            let mut cells: Vec<Value> = vec![
+                i64::from(*workers).into(),
+                (group.total.count as f64 / seconds.max(1e-9)).into(),
+            ];
+            cells.extend(self.group(group));
+            table.rows.push(cells);
+        }
+        table
+    }
+
+    fn group(&self, group: &crate::summary::Group) -> Vec<Value> {
+        let (count, slow) = (group.total.count, self.summary.slow_of(group));
+        let bounds = bounds_of_share(slow, count);
+        let length = |share| group.total.percentile(share).map(|ns| ns as i64).into();
+        vec![
+            (count as i64).into(),
+            (group.failed as i64).into(),
+            (slow as i64).into(),
+            bounds.map(|_| slow as f64 / count as f64).into(),
+            bounds.map(|(low, _)| low).into(),
+            bounds.map(|(_, high)| high).into(),
+            length(0.5),
+            length(0.99),
+            length(1.0),
+        ]
+    }
+
+    fn histogram(&self) -> AnswerTable {
+        let columns = vec![
+            AnswerColumn::new("from_ns", "from", Measure::Duration),
+            AnswerColumn::new("to_ns", "to", Measure::Duration),
+            AnswerColumn::new("count", "requests", Measure::Count),
+        ];
+        let mut table = AnswerTable::new("histogram", "requests by latency", columns);
+        table.form = Form::Histogram;
+        let edge = |ns: u64| Value::Int(i64::try_from(ns).unwrap_or(i64::MAX));
+        for (from, to, count) in self.shown().octaves() {
+            let cells = vec![edge(from), edge(to), (count as i64).into()];
+            table.rows.push(cells);
+        }
+        table
+    }
+
+    /// What users would feel: of a schedule also the time for which a request was not begun.
+    fn shown(&self) -> &Durations {
+        match self.summary.has_schedule() {
+            true => &self.summary.response,
+            false => &self.summary.total,
+        }
+    }
+
+    fn heat(&self) -> AnswerTable {
+        let columns = vec![
+            AnswerColumn::new("time_ns", "time", Measure::Time),
+            AnswerColumn::new("from_ns", "from", Measure::Duration),
+            AnswerColumn::new("to_ns", "to", Measure::Duration),
+            AnswerColumn::new("count", "count", Measure::Count),
+            AnswerColumn::new("intensity_ns", "intensity", Measure::Duration),
+        ];
+        let mut table = AnswerTable::new("heat", "requests by begin and latency", columns);
+        table.form = Form::HeatMap;
+        let columns = self.ended.end_ns / self.summary.heat.width_ns + 1;
+        let heat = self.summary.heat.coarser(columns.div_ceil(COLUMNS));
+        for ((column, from), (count, sum)) in &heat.cells {
+            let to = octave_of(*from).1;
+            table.rows.push(vec![
+                self.moment(column * heat.width_ns).into(),
+                (*from as i64).into(),
+                i64::try_from(to).unwrap_or(i64::MAX).into(),
+                (*count as i64).into(),
+                i64::try_from(*sum).unwrap_or(i64::MAX).into(),
+            ]);
+        }
+        let width = AnswerColumn::new("width_ns", "a column is", Measure::Duration);
+        let width_ns = Value::Int(heat.width_ns as i64);
+        table.facts.push(("width_ns".to_owned(), width, width_ns));
+        table
+    }
+
+    fn caveats(&self, list: List) -> Vec<String> {
+        let mut caveats = Vec::new();
+        match self.ended.reason {
+            Reason::Done => {}
+            Reason::Interrupted => caveats.push("the load was interrupted".to_owned()),
+            Reason::UntilSlow => {
+                caveats.push("the load ended with a request that was slow enough".to_owned());
+            }
+        }
+        if self.summary.count == 0 {
+            caveats.push("no request was begun".to_owned());
+        }
+        caveats.extend(self.never_slow());
+        let late = self.summary.late.from(LATE_NS);
+        if late > 0 {
+            caveats.push(format!(
+                "{late} requests began more than 1 ms after their time: all threads were busy, or this machine was; \
+                 their latency is the one from the intended start"
+            ));
+        }
+        let left_out = self.summary.left_out();
+        if left_out > 0 && list != List::None {
+            caveats.push(format!(
+                "the list has the first {} requests; what was stored has the other {left_out}, too",
+                self.summary.rows.len()
+            ));
+        }
+        if self.ended.unfollowed > 0 {
+            caveats.push(format!(
+                "{} redirects lead to hosts that the command does not name, and were not followed",
+                self.ended.unfollowed
+            ));
+        }
+        caveats
+    }
+
+    /// Endpoints without a slow request, if others have some.
+    fn never_slow(&self) -> Option<String> {
+        let groups = &self.summary.endpoints;
+        let is_never = |group| self.summary.slow_of(group) == 0;
+        let never: Vec<_> = groups.iter().filter(|(_, g)| is_never(g)).collect();
+        if never.is_empty() || never.len() == groups.len() {
+            return None;
+        }
+        let named = never.iter().take(NAMED_MAX).map(|((method, url), group)| {
+            let count = group.total.count;
+            let high = bounds_of_share(0, count).map_or(1.0, |(_, high)| high);
+            format!("{method} {url} ({count} requests, so below {:.1} % of them)", high * 100.0)
+        });
+        let named: Vec<String> = named.collect();
+        let more = match never.len() - named.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!("never slow: {}{more}", named.join(", ")))
+    }
+}
+
+const PERCENTILES: [(&str, &str, f64); 6] = [
+    ("min_ns", "min", 0.0),
+    ("p50_ns", "p50", 0.5),
+    ("p90_ns", "p90", 0.9),
+    ("p99_ns", "p99", 0.99),
+    ("p999_ns", "p99.9", 0.999),
+    ("max_ns", "max", 1.0),
+];
+
+fn request_columns(has_schedule: bool) -> Vec<AnswerColumn> {
+    let column = AnswerColumn::new;
+    let mut columns = vec![
+        column("start_ns", "start", Measure::Time),
+        column("total_ns", "total", Measure::Duration),
+        column("status", "status", Measure::Id),
+        column("outcome", "outcome", Measure::Text),
+        column("method", "method", Measure::Text).priority(3),
+        column("url", "url", Measure::Path).priority(1),
+    ];
+    if has_schedule {
+        columns.push(column("intended_ns", "intended", Measure::Time).priority(5));
+        columns.push(column("response_ns", "from intended", Measure::Duration));
+    }
+    for name in Phases::NAMES {
+        let phase = column(&format!("{name}_ns"), name, Measure::Duration);
+        columns.push(phase.priority(2).sparse(true));
+    }
+    columns.extend([
+        column("protocol", "protocol", Measure::Text).priority(6),
+        column("sent_bytes", "sent", Measure::Bytes).priority(8),
+        column("received_bytes", "received", Measure::Bytes).priority(5),
+        column("worker", "thread", Measure::Id).priority(4),
+        column("seq", "number", Measure::Id).priority(4),
+        column("connection", "conn", Measure::Id).priority(4),
+        column("is_reused", "reused", Measure::Text).priority(4),
+        column("local", "local", Measure::Text).priority(7),
+        column("peer", "peer", Measure::Text).priority(8),
+        column("trace_id", "trace", Measure::Text).priority(9),
+        column("server_timing", "server timing", Measure::Text)
+            .priority(7)
+            .sparse(true),
+        column("error", "error", Measure::Text).sparse(true),
+    ]);
+    columns
+}
+
+/// Of requests that have something in common.
+fn group_columns() -> [AnswerColumn; 9] {
+    let column = AnswerColumn::new;
+    [
+        column("count", "requests", Measure::Count),
+        column("failed", "failed", Measure::Count).priority(2),
+        column("slow", "slow", Measure::Count),
+        column("slow_ratio", "slow", Measure::Ratio),
+        column("slow_ratio_low", "at least", Measure::Ratio).priority(3),
+        column("slow_ratio_high", "at most", Measure::Ratio).priority(3),
+        column("p50_ns", "p50", Measure::Duration).priority(1),
+        column("p99_ns", "p99", Measure::Duration).priority(1),
+        column("max_ns", "max", Measure::Duration).priority(1),
+    ]
+}

@@ -1,0 +1,271 @@
+//! What is asked for, prepared once, so that a request costs no more than it must.
+
+use bytes::Bytes;
+use hyper::header::{ACCEPT, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use hyper::{Method, Uri};
+
+use crate::LoadError;
+
+/// An address that is asked.
+#[derive(Debug)]
+pub struct Target {
+    /// As it was given, without what follows `#`.
+    pub url: String,
+    pub method: Method,
+    /// The path without its query.
+    pub endpoint: String,
+    pub(crate) origin: Origin,
+    /// Path and query, as HTTP/1.1 wants it.
+    pub(crate) path: Uri,
+    /// The whole, as HTTP/2 wants it.
+    pub(crate) whole: Uri,
+    /// Of every request; those of HTTP/2 have no `host`.
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) weight: u32,
+}
+
+/// Who is asked: a connection belongs to one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) is_tls: bool,
+    /// Without the brackets of an address of IPv6.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+/// What all requests have in common.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    pub method: Method,
+    pub headers: HeaderMap,
+    pub body: Option<Bytes>,
+}
+
+impl Asked {
+    /// `headers` are lines like `Name: value`; a name alone with `;` sends an empty one.
+    pub fn new(
+        method: Option<&str>,
+        headers: &[String],
+        body: Option<Bytes>,
+    ) -> Result<Self, LoadError> {
+        let method = method.unwrap_or(if body.is_some() { "POST" } else { "GET" });
+        let mut asked = Self {
+            method: method
+                .parse()
+                .ok()
+                .filter(|method| *method != Method::CONNECT)
+                .ok_or_else(|| LoadError::Method {
+                    text: method.to_owned(),
+                })?,
+            headers: HeaderMap::new(),
+            body,
+        };
+        let agent = concat!("whyslow/", env!("CARGO_PKG_VERSION"));
+        asked
+            .headers
+            .insert(USER_AGENT, HeaderValue::from_static(agent));
+        asked
+            .headers
+            .insert(ACCEPT, HeaderValue::from_static("*/*"));
+        let mut seen: Vec<HeaderName> = Vec::new();
+        for line in headers {
+            let (name, value) = header(line)?;
+            if seen.contains(&name) {
+                asked.headers.append(name, value);
+            } else {
+                asked.headers.insert(name.clone(), value);
+                seen.push(name);
+            }
+        }
+        Ok(asked)
+    }
+
+    /// Reads an address. Without a scheme it is `http://`.
+    pub fn target(&self, text: &str, weight: u32) -> Result<Target, LoadError> {
+        let wrong = |reason: &str| LoadError::Url {
+            text: text.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let url = text.split('#').next().unwrap_or_default();
+        let url = match url.contains("://") {
+            true => url.to_owned(),
+            false => format!("http://{url}"),
+        };
+        let uri: Uri = url.parse().map_err(|error: hyper::http::uri::InvalidUri| {
+            wrong(&error.to_string())
+        })?;
+        let is_tls = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(wrong("only http:// and https:// are asked")),
+        };
+        let authority = uri.authority().ok_or_else(|| wrong("no host is named"))?;
+        if authority.as_str().contains('@') {
+            return Err(wrong(
+                "names and passwords are sent with -H 'Authorization: …'",
+            ));
+        }
+        let host = authority.host();
+        if host.is_empty() {
+            return Err(wrong("no host is named"));
+        }
+        let port = match authority.as_str().strip_prefix(host) {
+            None | Some("") => None,
+            Some(_) => Some(authority.port_u16().ok_or_else(|| wrong("no such port"))?),
+        };
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        let path: Uri = match path.starts_with('/') {
+            true => path.parse(),
+            false => format!("/{path}").parse(),
+        }
+        .map_err(|_| wrong("no such path"))?;
+        let mut headers = self.headers.clone();
+        if !headers.contains_key(HOST) {
+            let name = HeaderValue::from_str(authority.as_str());
+            headers.insert(HOST, name.map_err(|_| wrong("no such host"))?);
+        }
+        if self.body.is_some() {
+            // The length is known from the body itself.
+            headers.remove(CONTENT_LENGTH);
+        }
+        Ok(Target {
+            endpoint: path.path().to_owned(),
+            method: self.method.clone(),
+            origin: Origin {
+                is_tls,
+                host: host.trim_matches(['[', ']']).to_owned(),
+                port: port.unwrap_or(if is_tls { 443 } else { 80 }),
+            },
+            path,
+            whole: uri,
+            headers,
+            body: self.body.clone().unwrap_or_default(),
+            weight,
+            url,
+        })
+    }
+}
+
+impl Target {
+    /// Whether it is this machine, by an address or a name that always means it.
+    pub fn is_loopback(&self) -> bool {
+        let host = self.origin.host.as_str();
+        let by_address = host.parse().map(|ip: std::net::IpAddr| ip.is_loopback());
+        by_address.unwrap_or(host.eq_ignore_ascii_case("localhost"))
+    }
+
+    pub fn host(&self) -> &str {
+        &self.origin.host
+    }
+
+    /// What a browser asks for after a redirect with this status.
+    pub(crate) fn redirected(
+        &self,
+        status: u16,
+        location: &str,
+        asked: &Asked,
+    ) -> Result<Target, LoadError> {
+        let is_kept = matches!(status, 307 | 308) || self.method == Method::HEAD;
+        let url = self.join(location).unwrap_or_default();
+        let asked = Asked {
+            method: if is_kept { self.method.clone() } else { Method::GET },
+            headers: asked.headers.clone(),
+            body: asked.body.clone().filter(|_| is_kept),
+        };
+        asked.target(&url, 0)
+    }
+
+    /// Where a redirect leads, as an address; none if it is none.
+    pub(crate) fn join(&self, location: &str) -> Option<String> {
+        if location.contains("://") {
+            return Some(location.to_owned());
+        }
+        let (scheme, rest) = self.url.split_once("://")?;
+        let authority = rest.split(['/', '?']).next()?;
+        if let Some(rest) = location.strip_prefix("//") {
+            return Some(format!("{scheme}://{rest}"));
+        }
+        if location.starts_with('/') {
+            return Some(format!("{scheme}://{authority}{location}"));
+        }
+        let folder = self.endpoint.rsplit_once('/').map_or("", |(folder, _)| folder);
+        Some(format!("{scheme}://{authority}{folder}/{location}"))
+    }
+}
+
+fn header(line: &str) -> Result<(HeaderName, HeaderValue), LoadError> {
+    let wrong = |reason| LoadError::Header {
+        text: line.to_owned(),
+        reason,
+    };
+    let (name, value) = match (line.split_once(':'), line.strip_suffix(';')) {
+        (Some((name, value)), _) => (name, value.trim()),
+        (None, Some(name)) => (name, ""),
+        (None, None) => return Err(wrong("write it like `Name: value`")),
+    };
+    let name = HeaderName::from_bytes(name.trim().as_bytes())
+        .map_err(|_| wrong("its name has characters that none has"))?;
+    let value = HeaderValue::from_bytes(value.as_bytes())
+        .map_err(|_| wrong("its value has characters that none has"))?;
+    Ok((name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_taken_apart_or_refused_with_the_reason() {
+        let asked = Asked::new(None, &[], None).expect("GET");
+        let check = |text: &str, expected: Result<(&str, u16, &str), &str>| {
+            match (asked.target(text, 1), expected) {
+                (Ok(target), Ok((host, port, endpoint))) => {
+                    assert_eq!(target.origin.host, host, "{text}");
+                    assert_eq!(target.origin.port, port, "{text}");
+                    assert_eq!(target.endpoint, endpoint, "{text}");
+                }
+                (Err(error), Err(part)) => {
+                    assert!(error.to_string().contains(part), "{text}: {error}");
+                }
+                (got, want) => panic!("{text}: {got:?}, not {want:?}"),
+            }
+        };
+        check("http://a.b/c?d#e", Ok(("a.b", 80, "/c")));
+        check("https://a", Ok(("a", 443, "/")));
+        check("localhost:8080/x", Ok(("localhost", 8080, "/x")));
+        check("http://[::1]:81?q", Ok(("::1", 81, "/")));
+        check("ftp://a/", Err("only http"));
+        check("http://u:p@a/", Err("Authorization"));
+        check("http://a:99999/", Err("no such port"));
+        check("http://", Err("is no address"));
+        check("http://a/b c", Err("is no address"));
+        check("", Err("is no address"));
+    }
+
+    #[test]
+    fn a_redirect_is_read_from_where_it_came() {
+        let asked = Asked::new(None, &[], None).expect("GET");
+        let from = asked.target("http://a:81/b/c?d", 1).expect("an address");
+        let check = |location: &str, whole: &str| {
+            assert_eq!(from.join(location).as_deref(), Some(whole));
+        };
+        check("/x?y", "http://a:81/x?y");
+        check("x", "http://a:81/b/x");
+        check("//e/x", "http://e/x");
+        check("https://e/", "https://e/");
+    }
+
+    #[test]
+    fn a_header_replaces_what_is_sent_by_default_and_may_come_twice() {
+        let lines = ["Accept: a".to_owned(), "accept: b".to_owned(), "X-Empty;".to_owned()];
+        let asked = Asked::new(None, &lines, Some(Bytes::from_static(b"abc"))).expect("headers");
+        let accepted: Vec<_> = asked.headers.get_all(ACCEPT).iter().collect();
+        assert_eq!(accepted, ["a", "b"]);
+        assert_eq!(asked.headers["x-empty"], "");
+        assert_eq!(asked.method, Method::POST);
+        for wrong in ["none", "a b: c", "a: b\nc"] {
+            assert!(Asked::new(None, &[wrong.to_owned()], None).is_err(), "{wrong}");
+        }
+    }
+}

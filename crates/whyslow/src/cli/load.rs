@@ -1,0 +1,186 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::OutputArgs;
+use crate::time::parse_duration;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  whyslow load http://localhost:8080/ --threads 20 --each 10      20 at a time, 200 in all
+  whyslow load http://localhost:8080/ --rate 200/s --for 30s      on schedule, whatever the answers take
+  whyslow load --urls urls.txt --threads 5 --for 1m --list slow   many addresses, only slow ones listed
+  whyslow load http://localhost:8080/ --total 5000 --until-slow 1s
+  whyslow load http://localhost:8080/ --sweep threads=1,5,20,200 --total 500
+  whyslow load https://localhost/ --insecure --new-conn --each 20 --json
+  whyslow load localhost:8080/new -X POST -H 'Content-Type: application/json' --body '{}'";
+
+#[derive(Debug, Clone, Args)]
+// `-o` is a recording here, as it is of `record`; answers go to standard output.
+#[command(mut_arg("output", |arg| arg
+    .value_name("NAME.wsl|NAME.ndjson")
+    .help("Where to keep every request: a recording, or the lines that it is made from [default: load-DATE-TIME.ndjson]")))]
+pub(crate) struct LoadArgs {
+    /// Addresses to ask, in turn
+    #[arg(value_name = "URL", required_unless_present = "urls")]
+    pub(crate) addresses: Vec<String>,
+    /// Addresses from a file, one a line; a number before one is its weight (`10 http://…`)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) urls: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) amount: AmountArgs,
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
+    /// What counts as slow [default: that of --until-slow, else five times the median]
+    #[arg(long, value_name = "DURATION", value_parser = parse_length)]
+    pub(crate) slow: Option<Duration>,
+    /// Requests listed one by one [default: all up to 1000, else slow ones; --json and the like have all]
+    #[arg(long, value_name = "WHICH")]
+    pub(crate) list: Option<ListArg>,
+    /// Do not ask before more than 100 requests a second, or as many at a time, at another machine
+    #[arg(short = 'y', long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// How many requests, and when.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "How many and when")]
+pub(crate) struct AmountArgs {
+    /// Threads, each with one request at a time [default: 1; with --rate 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    pub(crate) threads: Option<u32>,
+    /// Requests of each thread
+    #[arg(long, value_name = "M", conflicts_with = "rate")]
+    pub(crate) each: Option<u64>,
+    /// Requests of all threads together
+    #[arg(long, value_name = "M", conflicts_with = "rate")]
+    pub(crate) total: Option<u64>,
+    /// No request begins after this time
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_length)]
+    pub(crate) length: Option<Duration>,
+    /// Requests begin on schedule, however long the answers take (needs --for)
+    #[arg(long, value_name = "200/s", value_parser = parse_rate, requires = "length", conflicts_with = "pause")]
+    pub(crate) rate: Option<f64>,
+    /// Time of each thread between two requests
+    #[arg(long, value_name = "DURATION", value_parser = parse_length)]
+    pub(crate) pause: Option<Duration>,
+    /// End when a request took so long
+    #[arg(long, value_name = "DURATION", value_parser = parse_length)]
+    pub(crate) until_slow: Option<Duration>,
+    /// The same with each of these numbers of threads, one after the other
+    #[arg(long, value_name = "threads=1,5,20", value_parser = SweepArg::parse, conflicts_with_all = ["threads", "rate"])]
+    pub(crate) sweep: Option<SweepArg>,
+}
+
+/// What is asked, and how.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Requests")]
+pub(crate) struct RequestArgs {
+    /// Method [default: GET; with a body POST]
+    #[arg(short = 'X', long, value_name = "METHOD")]
+    pub(crate) method: Option<String>,
+    /// Header, as `Name: value`; may be repeated
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    pub(crate) headers: Vec<String>,
+    /// Body of each request
+    #[arg(long, value_name = "TEXT", conflicts_with = "body_file")]
+    pub(crate) body: Option<String>,
+    /// Body of each request from a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) body_file: Option<PathBuf>,
+    /// Longest time for a request, from the lookup of the name to the end of the answer
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_length)]
+    pub(crate) timeout: Duration,
+    /// A connection for each thread and server [default]
+    #[arg(long, conflicts_with = "new_conn")]
+    pub(crate) keepalive: bool,
+    /// A new connection, and lookup of the name, for each request
+    #[arg(long)]
+    pub(crate) new_conn: bool,
+    /// Only HTTP/1.1 [default: with TLS what the server prefers]
+    #[arg(long, conflicts_with = "http2")]
+    pub(crate) http1: bool,
+    /// Only HTTP/2, also without TLS
+    #[arg(long)]
+    pub(crate) http2: bool,
+    /// Believe every certificate
+    #[arg(long, conflicts_with = "ca_file")]
+    pub(crate) insecure: bool,
+    /// Believe certificates of the authorities in this file (PEM), not those of the system
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Follow redirects to the hosts that are named; each is one more request
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// Send no `traceparent` and `tracestate`
+    #[arg(long)]
+    pub(crate) no_trace_context: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListArg {
+    None,
+    /// Slow ones and failures
+    Slow,
+    All,
+}
+
+/// `threads=1,5,20`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SweepArg(pub(crate) Vec<u32>);
+
+impl SweepArg {
+    fn parse(text: &str) -> Result<Self, String> {
+        let numbers = text
+            .strip_prefix("threads=")
+            .ok_or("write it like threads=1,5,20")?;
+        let read = |word: &str| match word.trim().parse() {
+            Ok(number @ 1..=20_000) => Ok(number),
+            _ => Err(format!("`{word}` is no number of threads from 1 to 20000")),
+        };
+        numbers.split(',').map(read).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+fn parse_length(text: &str) -> Result<Duration, String> {
+    match u64::try_from(parse_duration(text)?) {
+        Ok(ns) if ns > 0 => Ok(Duration::from_nanos(ns)),
+        _ => Err("it has to be longer than nothing".to_owned()),
+    }
+}
+
+/// Requests a second: `200/s`, `30/min`.
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let wrong = || format!("`{text}` is no rate: write it like 200/s or 30/min");
+    let (number, unit) = text.split_once('/').ok_or_else(wrong)?;
+    let seconds = match unit.trim() {
+        "s" | "sec" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+    let is_possible = number.is_finite() && number > 0.0 && number / seconds <= 1e7;
+    is_possible.then_some(number / seconds).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_has_a_unit_and_a_sweep_a_name() {
+        assert_eq!(parse_rate("200/s"), Ok(200.0));
+        assert_eq!(parse_rate("30/min"), Ok(0.5));
+        for wrong in ["200", "/s", "0/s", "-1/s", "inf/s", "1e9/s", "1/week"] {
+            assert!(parse_rate(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(SweepArg::parse("threads=1,5"), Ok(SweepArg(vec![1, 5])));
+        for wrong in ["1,5", "threads=", "threads=0", "threads=1,,2", "rate=1"] {
+            assert!(SweepArg::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

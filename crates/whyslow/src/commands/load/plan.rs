@@ -1,0 +1,122 @@
+//! A load as it was typed.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use whyslow_load::{
+    Asked, Connections, Http, Limits, Model, Plan, Redirects, Target, Trace, Trust,
+};
+
+use crate::cli::{AmountArgs, LoadArgs, RequestArgs};
+use crate::failure::Failure;
+
+/// Workers for a schedule: so many answers may be awaited at a time before requests begin late.
+const WORKERS_OF_SCHEDULE: u32 = 100;
+/// More threads of ours would only take CPUs from a server on the same machine.
+const THREADS_MAX: usize = 8;
+
+pub(super) fn of(args: &LoadArgs) -> Result<Plan, Failure> {
+    let request = &args.request;
+    let body = match (&request.body, &request.body_file) {
+        (Some(text), _) => Some(text.clone().into_bytes()),
+        (None, Some(path)) => {
+            Some(fs::read(path).map_err(|error| Failure::reading(path, error))?)
+        }
+        (None, None) => None,
+    };
+    let method = request.method.as_deref();
+    let asked = Asked::new(method, &request.headers, body.map(Into::into))?;
+    Ok(Plan {
+        targets: targets(args, &asked)?,
+        asked,
+        model: model(&args.amount),
+        workers: workers(&args.amount),
+        threads: std::thread::available_parallelism().map_or(1, |n| n.get().min(THREADS_MAX)),
+        pause: args.amount.pause.unwrap_or(Duration::ZERO),
+        until_slow: args.amount.until_slow,
+        timeout: request.timeout,
+        connections: match request.new_conn {
+            true => Connections::New,
+            false => Connections::Kept,
+        },
+        redirects: match request.follow {
+            true => Redirects::Followed,
+            false => Redirects::Told,
+        },
+        trace: match request.no_trace_context {
+            true => Trace::Silent,
+            false => Trace::Sent,
+        },
+        http: match (request.http1, request.http2) {
+            (true, _) => Http::One,
+            (_, true) => Http::Two,
+            _ => Http::Agreed,
+        },
+        tls: trust(request),
+    })
+}
+
+fn trust(request: &RequestArgs) -> Trust {
+    match (&request.ca_file, request.insecure) {
+        (Some(path), _) => Trust::File(path.clone()),
+        (None, true) => Trust::Everyone,
+        (None, false) => Trust::System,
+    }
+}
+
+fn workers(amount: &AmountArgs) -> Vec<u32> {
+    match (&amount.sweep, amount.threads, amount.rate) {
+        (Some(sweep), _, _) => sweep.0.clone(),
+        (None, Some(threads), _) => vec![threads],
+        (None, None, Some(_)) => vec![WORKERS_OF_SCHEDULE],
+        (None, None, None) => vec![1],
+    }
+}
+
+fn model(amount: &AmountArgs) -> Model {
+    if let (Some(per_second), Some(length)) = (amount.rate, amount.length) {
+        return Model::Open { per_second, length };
+    }
+    let mut limits = Limits {
+        each: amount.each,
+        total: amount.total,
+        length: amount.length,
+    };
+    // Who says nothing of it wants to see one answer of each thread.
+    if limits == Limits::default() {
+        limits.each = Some(1);
+    }
+    Model::Closed(limits)
+}
+
+fn targets(args: &LoadArgs, asked: &Asked) -> Result<Vec<Target>, Failure> {
+    let mut targets = Vec::new();
+    for address in &args.addresses {
+        targets.push(asked.target(address, 1)?);
+    }
+    if let Some(path) = &args.urls {
+        read(path, asked, &mut targets)?;
+    }
+    Ok(targets)
+}
+
+/// Addresses, one a line, after their weight if it is not 1; lines that begin with `#` are none.
+fn read(path: &Path, asked: &Asked, targets: &mut Vec<Target>) -> Result<(), Failure> {
+    let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, error))?;
+    for line in text.lines().map(str::trim) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (weight, address) = match line.split_once(char::is_whitespace) {
+            Some((weight, address)) => (weight.parse().ok(), address.trim()),
+            None => (Some(1), line),
+        };
+        let weight = weight.ok_or_else(|| {
+            Failure::usage(format!("`{line}` does not begin with a weight"))
+                .hint("write it like `10 http://localhost/`")
+        })?;
+        targets.push(asked.target(address, weight)?);
+    }
+    Ok(())
+}
