@@ -27,6 +27,7 @@ import cost
 import load
 import pages
 import profiles
+import requests
 import stories
 import tiles
 import views
@@ -482,6 +483,12 @@ def bench_load(work, _):
     return "\n".join(texts)
 
 
+def bench_requests(work, _):
+    tables, notes = requests.measure(WHYSLOW, work, RUNS, tell)
+    texts = [table(title, header, rows) for title, header, rows in tables]
+    return "\n".join(texts) + "\n" + said(notes)
+
+
 def bench_profiles(work, _):
     """Large profiles, and who else reads them."""
     subprocess.run(profiles.BUILD, cwd=ROOT, check=True)
@@ -522,7 +529,7 @@ def said(notes):
 
 ONLY = re.compile("")
 PARTS = {"decode": bench_decode, "import": bench_import, "scale": bench_scale, "questions": bench_questions, "views": bench_views,
-         "explain": bench_explain, "tiles": bench_tiles, "ui": bench_ui, "cost": bench_cost, "load": bench_load, "profiles": bench_profiles}
+         "explain": bench_explain, "tiles": bench_tiles, "ui": bench_ui, "cost": bench_cost, "load": bench_load, "requests": bench_requests, "profiles": bench_profiles}
 BEGIN = "<!-- measured by `./dev bench --write` from here to the end -->\n"
 
 
@@ -538,7 +545,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="whyslow-bench-") as folder:
         work = Path(folder)
         # What is recorded needs none.
-        traces = {} if set(arguments.parts) and set(arguments.parts) <= {"cost", "explain", "load", "profiles", "tiles", "ui"} else find_traces(work)
+        traces = {} if set(arguments.parts) and set(arguments.parts) <= {"cost", "explain", "load", "profiles", "requests", "tiles", "ui"} else find_traces(work)
         for name in arguments.parts or PARTS:
             texts.append(PARTS[name](work, traces))
     if arguments.write:

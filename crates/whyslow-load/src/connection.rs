@@ -39,7 +39,10 @@ pub(crate) struct Connection {
 /// hyper's two sides of a connection: what takes requests, and what moves bytes as long as it is
 /// polled. Both are polled by the worker itself, which saves a task and its wakeups.
 enum Wire {
-    One(http1::SendRequest<Body>, Pin<Box<http1::Connection<Io, Body>>>),
+    One(
+        http1::SendRequest<Body>,
+        Pin<Box<http1::Connection<Io, Body>>>,
+    ),
     Two(
         http2::SendRequest<Body>,
         Pin<Box<http2::Connection<Io, Body, Spawner>>>,
@@ -105,8 +108,12 @@ pub(crate) async fn encrypt(
     connector: &TlsConnector,
     origin: &Origin,
 ) -> Result<Transport, Fault> {
-    let name = ServerName::try_from(origin.host.clone())
-        .map_err(|_| Fault::new(Outcome::Tls, format!("`{}` can have no certificate", origin.host)))?;
+    let name = ServerName::try_from(origin.host.clone()).map_err(|_| {
+        Fault::new(
+            Outcome::Tls,
+            format!("`{}` can have no certificate", origin.host),
+        )
+    })?;
     let stream = connector.connect(name, stream).await;
     let stream = stream.map_err(|error| Fault {
         // Whatever it is, there is no encrypted connection; its words tell of the rest.
@@ -207,21 +214,22 @@ impl Connection {
         .await
     }
 
-    pub(crate) async fn ask(&mut self, request: Request<Body>) -> Result<Response<Incoming>, Fault> {
+    pub(crate) async fn ask(
+        &mut self,
+        request: Request<Body>,
+    ) -> Result<Response<Incoming>, Fault> {
         self.is_used = true;
-        self.marks.framing.set(match (self.is_two(), request.body().is_end_stream()) {
-            (false, _) => Framing::Bare,
-            (true, true) => Framing::Frames,
-            (true, false) => Framing::FramesOfBody,
-        });
+        self.marks
+            .framing
+            .set(match (self.is_two(), request.body().is_end_stream()) {
+                (false, _) => Framing::Bare,
+                (true, true) => Framing::Frames,
+                (true, false) => Framing::FramesOfBody,
+            });
         let Self { wire, is_over, .. } = self;
         let answered = match wire {
-            Wire::One(sender, driver) => {
-                drive(driver, is_over, sender.send_request(request)).await
-            }
-            Wire::Two(sender, driver) => {
-                drive(driver, is_over, sender.send_request(request)).await
-            }
+            Wire::One(sender, driver) => drive(driver, is_over, sender.send_request(request)).await,
+            Wire::Two(sender, driver) => drive(driver, is_over, sender.send_request(request)).await,
         };
         self.marks.head();
         answered.map_err(|error| Fault::of_http(&error))

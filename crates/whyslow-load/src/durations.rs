@@ -20,7 +20,11 @@ impl Durations {
             self.buckets.resize(bucket + 1, 0);
         }
         self.buckets[bucket] += 1;
-        self.min = if self.count == 0 { ns } else { self.min.min(ns) };
+        self.min = if self.count == 0 {
+            ns
+        } else {
+            self.min.min(ns)
+        };
         self.max = self.max.max(ns);
         self.count += 1;
         self.sum += u128::from(ns);
@@ -117,7 +121,19 @@ mod tests {
 
     #[test]
     fn a_length_lies_in_its_bucket() {
-        for ns in [0, 1, 63, 64, 65, 127, 128, 1_000, 999_999, 1 << 40, u64::MAX] {
+        for ns in [
+            0,
+            1,
+            63,
+            64,
+            65,
+            127,
+            128,
+            1_000,
+            999_999,
+            1 << 40,
+            u64::MAX,
+        ] {
             let bucket = bucket_of(ns);
             assert!(edge_of(bucket) <= ns, "{ns}");
             assert!(ns < edge_of(bucket + 1) || ns == u64::MAX, "{ns}");
@@ -132,7 +148,10 @@ mod tests {
         values.iter().for_each(|ns| durations.add(*ns));
         for (share, rank) in [(0.5, 5_000), (0.9, 9_000), (0.99, 9_900)] {
             let (exact, got) = (values[rank - 1], durations.percentile(share).expect("some"));
-            assert!(got.abs_diff(exact) * 50 <= exact, "{share}: {got}, not {exact}");
+            assert!(
+                got.abs_diff(exact) * 50 <= exact,
+                "{share}: {got}, not {exact}"
+            );
         }
         assert_eq!(durations.percentile(1.0), Some(9_970_000));
         assert_eq!(durations.percentile(0.0), Some(997));

@@ -47,9 +47,10 @@ impl Fault {
                 Self::new(Outcome::Unreachable, error.to_string())
             }
             Kind::TimedOut => Self::new(Outcome::Timeout, "the kernel gave the connection up"),
-            Kind::UnexpectedEof => {
-                Self::new(Outcome::Closed, "the server closed the connection too early")
-            }
+            Kind::UnexpectedEof => Self::new(
+                Outcome::Closed,
+                "the server closed the connection too early",
+            ),
             Kind::AddrNotAvailable => Self::new(Outcome::Failed, "no port of this side is free"),
             _ => Self::new(Outcome::Failed, error.to_string()),
         }
@@ -88,9 +89,15 @@ impl Fault {
             next = error.source();
         }
         if error.is_parse() {
-            Self::new(Outcome::Protocol, format!("the answer is not HTTP: {error}"))
+            Self::new(
+                Outcome::Protocol,
+                format!("the answer is not HTTP: {error}"),
+            )
         } else if error.is_incomplete_message() {
-            Self::new(Outcome::Closed, "the server closed the connection too early")
+            Self::new(
+                Outcome::Closed,
+                "the server closed the connection too early",
+            )
         } else if error.is_canceled() || error.is_closed() {
             Self::new(Outcome::Closed, "the server closed the connection")
         } else {

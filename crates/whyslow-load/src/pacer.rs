@@ -100,7 +100,10 @@ impl Pacer {
 
 /// The other way to make one wants a promise that the file stays open, in `unsafe`; an `OwnedFd`
 /// that nothing else holds keeps it.
-#[expect(deprecated, reason = "its successor is unsafe, for files that others may close")]
+#[expect(
+    deprecated,
+    reason = "its successor is unsafe, for files that others may close"
+)]
 fn of(timer: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::new(timer)
 }

@@ -37,10 +37,7 @@ pub enum Model {
     Closed(Limits),
     /// Requests have moments at which they should begin, whatever the answers take. Each is made by
     /// the next worker that is free, late if it must be.
-    Open {
-        per_second: f64,
-        length: Duration,
-    },
+    Open { per_second: f64, length: Duration },
 }
 
 /// Ends of a closed load; at least one is needed.

@@ -188,7 +188,10 @@ impl Shared {
             return None;
         }
         let trace = u128::from(self.run) << 64 | u128::from(mixed(self.run ^ seq));
-        Some((trace, mixed(self.run.wrapping_add(seq).rotate_left(32)).max(1)))
+        Some((
+            trace,
+            mixed(self.run.wrapping_add(seq).rotate_left(32)).max(1),
+        ))
     }
 }
 

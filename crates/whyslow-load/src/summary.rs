@@ -141,7 +141,10 @@ impl Summary {
             return self.slow_ns;
         }
         // Of several numbers of workers the first has to wait for the fewest others.
-        let usual = self.stages.first().map_or(&self.total, |(_, stage)| &stage.total);
+        let usual = self
+            .stages
+            .first()
+            .map_or(&self.total, |(_, stage)| &stage.total);
         let median = usual.percentile(0.5)?;
         Some(edge_from(median.saturating_mul(SLOW_MEDIANS)))
     }

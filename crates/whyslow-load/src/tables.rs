@@ -153,7 +153,12 @@ impl Told<'_> {
     fn facts(&self, table: &mut AnswerTable) {
         let summary = self.summary;
         let seconds = self.loaded_ns() as f64 / 1e9;
-        let slow: u64 = self.summary.endpoints.values().map(|group| summary.slow_of(group)).sum();
+        let slow: u64 = self
+            .summary
+            .endpoints
+            .values()
+            .map(|group| summary.slow_of(group))
+            .sum();
         let mut fact = |name: &str, title: &str, measure, value: Value| {
             let column = AnswerColumn::new(name, title, measure);
             table.facts.push((name.to_owned(), column, value));
@@ -162,12 +167,27 @@ impl Told<'_> {
         fact("requests", "requests", Measure::Count, count(summary.count));
         let rate = summary.count as f64 / seconds.max(1e-9);
         fact("rate", "rate", Measure::Rate, rate.into());
-        fact("slow_ns", "slow from", Measure::Duration, count(self.slow_ns));
+        fact(
+            "slow_ns",
+            "slow from",
+            Measure::Duration,
+            count(self.slow_ns),
+        );
         fact("slow", "slow", Measure::Count, count(slow));
         let connections = summary.connections;
-        fact("connections", "connections", Measure::Count, count(connections));
+        fact(
+            "connections",
+            "connections",
+            Measure::Count,
+            count(connections),
+        );
         fact("sent_bytes", "sent", Measure::Bytes, count(summary.bytes.0));
-        fact("received_bytes", "received", Measure::Bytes, count(summary.bytes.1));
+        fact(
+            "received_bytes",
+            "received",
+            Measure::Bytes,
+            count(summary.bytes.1),
+        );
     }
 
     fn loaded_ns(&self) -> u64 {
@@ -353,7 +373,10 @@ impl Told<'_> {
         let named = never.iter().take(NAMED_MAX).map(|((method, url), group)| {
             let count = group.total.count;
             let high = bounds_of_share(0, count).map_or(1.0, |(_, high)| high);
-            format!("{method} {url} ({count} requests, so below {:.1} % of them)", high * 100.0)
+            format!(
+                "{method} {url} ({count} requests, so below {:.1} % of them)",
+                high * 100.0
+            )
         });
         let named: Vec<String> = named.collect();
         let more = match never.len() - named.len() {

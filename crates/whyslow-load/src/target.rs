@@ -92,9 +92,9 @@ impl Asked {
             true => url.to_owned(),
             false => format!("http://{url}"),
         };
-        let uri: Uri = url.parse().map_err(|error: hyper::http::uri::InvalidUri| {
-            wrong(&error.to_string())
-        })?;
+        let uri: Uri = url
+            .parse()
+            .map_err(|error: hyper::http::uri::InvalidUri| wrong(&error.to_string()))?;
         let is_tls = match uri.scheme_str() {
             Some("http") => false,
             Some("https") => true,
@@ -169,7 +169,11 @@ impl Target {
         let is_kept = matches!(status, 307 | 308) || self.method == Method::HEAD;
         let url = self.join(location).unwrap_or_default();
         let asked = Asked {
-            method: if is_kept { self.method.clone() } else { Method::GET },
+            method: if is_kept {
+                self.method.clone()
+            } else {
+                Method::GET
+            },
             headers: asked.headers.clone(),
             body: asked.body.clone().filter(|_| is_kept),
         };
@@ -189,7 +193,10 @@ impl Target {
         if location.starts_with('/') {
             return Some(format!("{scheme}://{authority}{location}"));
         }
-        let folder = self.endpoint.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let folder = self
+            .endpoint
+            .rsplit_once('/')
+            .map_or("", |(folder, _)| folder);
         Some(format!("{scheme}://{authority}{folder}/{location}"))
     }
 }
@@ -218,18 +225,19 @@ mod tests {
     #[test]
     fn an_address_is_taken_apart_or_refused_with_the_reason() {
         let asked = Asked::new(None, &[], None).expect("GET");
-        let check = |text: &str, expected: Result<(&str, u16, &str), &str>| {
-            match (asked.target(text, 1), expected) {
-                (Ok(target), Ok((host, port, endpoint))) => {
-                    assert_eq!(target.origin.host, host, "{text}");
-                    assert_eq!(target.origin.port, port, "{text}");
-                    assert_eq!(target.endpoint, endpoint, "{text}");
-                }
-                (Err(error), Err(part)) => {
-                    assert!(error.to_string().contains(part), "{text}: {error}");
-                }
-                (got, want) => panic!("{text}: {got:?}, not {want:?}"),
+        let check = |text: &str, expected: Result<(&str, u16, &str), &str>| match (
+            asked.target(text, 1),
+            expected,
+        ) {
+            (Ok(target), Ok((host, port, endpoint))) => {
+                assert_eq!(target.origin.host, host, "{text}");
+                assert_eq!(target.origin.port, port, "{text}");
+                assert_eq!(target.endpoint, endpoint, "{text}");
             }
+            (Err(error), Err(part)) => {
+                assert!(error.to_string().contains(part), "{text}: {error}");
+            }
+            (got, want) => panic!("{text}: {got:?}, not {want:?}"),
         };
         check("http://a.b/c?d#e", Ok(("a.b", 80, "/c")));
         check("https://a", Ok(("a", 443, "/")));
@@ -258,14 +266,21 @@ mod tests {
 
     #[test]
     fn a_header_replaces_what_is_sent_by_default_and_may_come_twice() {
-        let lines = ["Accept: a".to_owned(), "accept: b".to_owned(), "X-Empty;".to_owned()];
+        let lines = [
+            "Accept: a".to_owned(),
+            "accept: b".to_owned(),
+            "X-Empty;".to_owned(),
+        ];
         let asked = Asked::new(None, &lines, Some(Bytes::from_static(b"abc"))).expect("headers");
         let accepted: Vec<_> = asked.headers.get_all(ACCEPT).iter().collect();
         assert_eq!(accepted, ["a", "b"]);
         assert_eq!(asked.headers["x-empty"], "");
         assert_eq!(asked.method, Method::POST);
         for wrong in ["none", "a b: c", "a: b\nc"] {
-            assert!(Asked::new(None, &[wrong.to_owned()], None).is_err(), "{wrong}");
+            assert!(
+                Asked::new(None, &[wrong.to_owned()], None).is_err(),
+                "{wrong}"
+            );
         }
     }
 }

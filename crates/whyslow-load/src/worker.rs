@@ -114,7 +114,11 @@ impl Worker {
     }
 
     /// Makes a request and tells of it.
-    async fn request(&mut self, target: &Arc<Target>, intended_ns: Option<u64>) -> Option<Answered> {
+    async fn request(
+        &mut self,
+        target: &Arc<Target>,
+        intended_ns: Option<u64>,
+    ) -> Option<Answered> {
         let local = Rc::clone(&self.local);
         let shared = &local.shared;
         let seq = shared.next_request();
@@ -236,7 +240,12 @@ impl Attempt<'_> {
             *request.uri_mut() = target.path.clone();
         }
         if let Some(trace) = self.local.shared.trace(self.seq) {
-            tell_trace(trace, self.local.shared.run, self.seq, request.headers_mut());
+            tell_trace(
+                trace,
+                self.local.shared.run,
+                self.seq,
+                request.headers_mut(),
+            );
         }
         request
     }

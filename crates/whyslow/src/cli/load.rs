@@ -141,7 +141,11 @@ impl SweepArg {
             Ok(number @ 1..=20_000) => Ok(number),
             _ => Err(format!("`{word}` is no number of threads from 1 to 20000")),
         };
-        numbers.split(',').map(read).collect::<Result<_, _>>().map(Self)
+        numbers
+            .split(',')
+            .map(read)
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 }
 

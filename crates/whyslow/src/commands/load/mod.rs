@@ -195,8 +195,10 @@ fn confirm(plan: &Plan, is_meant: bool) -> Result<(), Failure> {
     }
     let host = shown(other, false);
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Err(Failure::usage(format!("{what} for `{host}`, which is not this machine"))
-            .hint("add -y if that is meant and its owner agrees"));
+        return Err(
+            Failure::usage(format!("{what} for `{host}`, which is not this machine"))
+                .hint("add -y if that is meant and its owner agrees"),
+        );
     }
     talk::raw(&format!(
         "{what} for `{host}`, which is not this machine. Go on? [y/N] "
@@ -217,7 +219,9 @@ fn closed_rate(workers: u32, pause: Duration) -> f64 {
 
 fn arguments() -> Vec<String> {
     let words = std::env::args_os().skip(1);
-    words.map(|word| word.to_string_lossy().into_owned()).collect()
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
 }
 
 fn host() -> String {

@@ -20,9 +20,7 @@ pub(super) fn of(args: &LoadArgs) -> Result<Plan, Failure> {
     let request = &args.request;
     let body = match (&request.body, &request.body_file) {
         (Some(text), _) => Some(text.clone().into_bytes()),
-        (None, Some(path)) => {
-            Some(fs::read(path).map_err(|error| Failure::reading(path, error))?)
-        }
+        (None, Some(path)) => Some(fs::read(path).map_err(|error| Failure::reading(path, error))?),
         (None, None) => None,
     };
     let method = request.method.as_deref();

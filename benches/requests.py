@@ -1,0 +1,131 @@
+"""The load generator beside others: requests a CPU second of the client, latencies, and how a schedule is kept.
+
+All load the same nginx on this machine, which answers from memory.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import time
+from pathlib import Path
+
+import cost
+from load import tree_cpu
+
+CONNECTIONS = 20
+REQUESTS = 50_000
+SECONDS = 5
+RATE = 10_000
+# Of the issue: as many requests a CPU second as oha; begins of a schedule within a millisecond.
+MARK_OF_OHA = 1.0
+MARK_LATE_MS = 1.0
+# Where `cargo install --root` puts what is no package.
+PEERS = Path.home() / ".cache/peers/bin"
+
+
+class Nginx:
+    """A server that does as little as one can."""
+
+    def __init__(self, work):
+        folder = work / "answers"
+        folder.mkdir()
+        for each in (work, folder):
+            each.chmod(0o755)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        (folder / "nginx.conf").write_text(
+            f"daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/errors;\n"
+            "events { worker_connections 1024; }\n"
+            f"http {{ access_log off; keepalive_requests 1000000000; server {{ listen 127.0.0.1:{self.port};"
+            ' location / { return 200 "ok"; } } }\n')
+        self.server = subprocess.Popen(["nginx", "-p", folder, "-c", folder / "nginx.conf"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+                return
+            time.sleep(0.05)
+        self.close()
+        raise cost.Unavailable("nginx does not answer")
+
+    def close(self):
+        self.server.terminate()
+        self.server.wait()
+
+
+def ours(whyslow, work, url, *more):
+    """CPU seconds, requests, median in ms, and the rows of latencies."""
+    kept = work / "requests.ndjson"
+    kept.unlink(missing_ok=True)
+    cpu, out = tree_cpu([whyslow, "-q", "load", url, "--list", "none", "--json", "-o", kept, *more])
+    kept.unlink(missing_ok=True)
+    tables = {table["name"]: table for table in json.loads(out)["tables"]}
+    rows = {row["of"]: row for row in tables["latency"]["rows"]}
+    ok = sum(row["count"] for row in tables["outcomes"]["rows"] if row["outcome"] == "ok")
+    if ok != rows["request"]["count"]:
+        raise cost.Unavailable("requests failed")
+    return cpu, ok, rows["request"]["p50_ns"] / 1e6, rows
+
+
+def oha(program, url):
+    cpu, out = tree_cpu([program, "--no-tui", "--output-format", "json", "-n", REQUESTS, "-c", CONNECTIONS, url])
+    said = json.loads(out)
+    return cpu, sum(said["statusCodeDistribution"].values()), said["latencyPercentiles"]["p50"] * 1e3
+
+
+def hey(program, url):
+    cpu, out = tree_cpu([program, "-n", REQUESTS, "-c", CONNECTIONS, url])
+    return cpu, int(re.search(r"\[200\]\s+(\d+)", out)[1]), float(re.search(r"50% in ([\d.]+) secs", out)[1]) * 1e3
+
+
+def wrk(program, url):
+    cpu, out = tree_cpu([program, "-t", 1, "-c", CONNECTIONS, "-d", f"{SECONDS}s", "--latency", url])
+    number, unit = re.search(r"50%\s+([\d.]+)(us|ms|s)", out).groups()
+    return cpu, int(re.search(r"(\d+) requests in", out)[1]), float(number) * {"us": 1e-3, "ms": 1, "s": 1e3}[unit]
+
+
+def measure(whyslow, work, runs, tell):
+    """Tables, each a title, a header and rows; notes."""
+    notes = []
+    if shutil.which("nginx") is None:
+        return [], ["`nginx` is not installed: nothing was measured"]
+    server = Nginx(work)
+    url = f"http://127.0.0.1:{server.port}/"
+    closed = ["--threads", CONNECTIONS, "--total", REQUESTS]
+    contestants = {"whyslow load": lambda: ours(whyslow, work, url, *closed)[:3]}
+    for name, run in (("oha", oha), ("hey", hey), ("wrk", wrk)):
+        program = shutil.which(name, path=f"{os.environ['PATH']}:{PEERS}")
+        if program is None:
+            notes.append(f"`{name}` is not installed")
+            continue
+        contestants[name] = lambda run=run, program=program: run(program, url)
+    try:
+        found = {name: [] for name in contestants}
+        for _ in range(runs):
+            for name, run in contestants.items():
+                cpu, requests, median = run()
+                found[name].append((requests / cpu, median))
+                tell(f"{name}: {requests / cpu:,.0f} requests a CPU second, median {median:.3f} ms")
+        _, _, _, rows = ours(whyslow, work, url, "--rate", f"{RATE}/s", "--for", f"{SECONDS}s", "--threads", 50)
+    finally:
+        server.close()
+    medians = {name: [statistics.median(values) for values in zip(*got)] for name, got in found.items()}
+    base = medians["whyslow load"][0]
+    of_peers = [[name, f"{rate:,.0f}", f"{base / rate:.2f}×", f"{latency:.3f}"] for name, (rate, latency) in medians.items()]
+    if "oha" in medians:
+        ratio = base / medians["oha"][0]
+        notes.append(f"{ratio:.2f}× oha's requests a CPU second (mark {MARK_OF_OHA}×{'' if ratio >= MARK_OF_OHA else ': missed'})")
+    late = rows["begun late by"]
+    of_schedule = [[name, *(f"{rows[name][key] / 1e6:.3f}" for key in ("p50_ns", "p99_ns", "max_ns"))]
+                   for name in ("begun late by", "request", "from intended start")]
+    missed = "" if late["p99_ns"] / 1e6 <= MARK_LATE_MS else ": missed"
+    notes.append(f"{late['count']:,} of {RATE * SECONDS:,} turns were made; 99 % began within {late['p99_ns'] / 1e6:.3f} ms (mark {MARK_LATE_MS} ms{missed})")
+    return [
+        (f"Load generators: {CONNECTIONS} connections, an nginx on the same machine", ["program", "requests a CPU second of its own", "ours to it", "median ms"], of_peers),
+        (f"A schedule of {RATE:,} requests a second (ms)", ["", "p50", "p99", "max"], of_schedule),
+    ], notes

@@ -1,0 +1,67 @@
+//! Loads against a server of our own that counts what arrives and misbehaves as it is told.
+
+mod errors;
+mod frames;
+mod kept;
+mod models;
+mod server;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use whyslow_load::{
+    Asked, Connections, Ended, Http, Limits, LoadError, Model, Plan, Progress, Redirects, Row, Run,
+    Sink, Trace, Trust,
+};
+
+/// Keeps all that is told.
+#[derive(Default)]
+struct Collected(Vec<Row>);
+
+impl Sink for Collected {
+    fn stage(&mut self, _: u32) {}
+
+    fn take(&mut self, rows: Vec<Row>) -> Result<(), LoadError> {
+        self.0.extend(rows);
+        Ok(())
+    }
+
+    fn look(&mut self, _: Progress) {}
+}
+
+/// One worker that asks each address once.
+fn plan(urls: &[&str]) -> Plan {
+    let asked = Asked::new(None, &[], None).expect("GET");
+    let targets = urls.iter().map(|url| asked.target(url, 1).expect(url));
+    Plan {
+        targets: targets.collect(),
+        asked,
+        model: closed(urls.len() as u64),
+        workers: vec![1],
+        threads: 2,
+        pause: Duration::ZERO,
+        until_slow: None,
+        timeout: Duration::from_secs(20),
+        connections: Connections::Kept,
+        redirects: Redirects::Told,
+        trace: Trace::Sent,
+        http: Http::Agreed,
+        tls: Trust::System,
+    }
+}
+
+fn closed(total: u64) -> Model {
+    Model::Closed(Limits {
+        total: Some(total),
+        ..Limits::default()
+    })
+}
+
+fn load(plan: Plan) -> (Vec<Row>, Ended) {
+    let mut collected = Collected::default();
+    let run = Run::new(plan).expect("a plan");
+    let ended = run
+        .go(&AtomicBool::new(false), &mut collected)
+        .expect("a run");
+    (collected.0, ended)
+}
