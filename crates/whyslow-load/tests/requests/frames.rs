@@ -19,7 +19,7 @@ use crate::{closed, load, plan};
 
 /// Listens and does something with each connection, on a thread of its own.
 fn serve<F: Future<Output = ()> + 'static>(with: impl Fn(TcpStream) -> F + Send + 'static) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let listener = TcpListener::bind("0.0.0.0:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     listener.set_nonblocking(true).expect("a socket");
     thread::spawn(move || {
@@ -54,6 +54,8 @@ async fn frames<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin>(stream:
             }
         }
     }
+    // What it says last is read before what is left of the connection is reset.
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
 }
 
 fn certificate(name: &str) -> PathBuf {
