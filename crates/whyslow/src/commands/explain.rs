@@ -48,7 +48,8 @@ pub(crate) fn report(
         question.min = Some(slow.min);
     }
     match args.window.text() {
-        Some(WindowText::Operation(operation)) => {
+        // A request is no call of one thread: what was slow in its time is told.
+        Some(WindowText::Operation(operation)) if operation.table != "request" => {
             question.operation = Some((operation.table.to_owned(), operation.id));
         }
         text => question.window = opened.window(text.as_ref(), &calendar)?,
