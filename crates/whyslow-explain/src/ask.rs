@@ -1,6 +1,7 @@
 //! What can be asked, and its answer.
 
 mod cannot;
+mod lookups;
 mod profiles;
 
 use std::ops::ControlFlow;
@@ -174,10 +175,15 @@ impl Asker<'_> {
                 return self.proven(story);
             }
         }
+        if table == "dns_lookup"
+            && let Some(story) = self.lookup(id, window)?
+        {
+            return Ok(story);
+        }
         let Some(call) = self.call(id, window)?.filter(|_| table == "syscall") else {
             return Err(AnalysisError::Query {
                 message: format!("`{table}` {id} is no system call of a known thread"),
-                hint: Some("explain takes op:ID, lock:ID and gap:ID of profiles, or a window and a thread: -w A..B -t TID".into()),
+                hint: Some("explain takes op:ID, dns:ID, lock:ID and gap:ID of profiles, or a window and a thread: -w A..B -t TID".into()),
             });
         };
         let elsewhere = self.elsewhere(std::slice::from_ref(&call.name))?;
@@ -450,6 +456,7 @@ impl Asker<'_> {
         if question.calls.is_empty() {
             let starved = self.starved(&stories)?;
             stories.extend(starved);
+            stories.extend(self.lookups(&wanted.utids)?);
             stories.extend(self.sampled(&wanted.utids)?);
             stories = ranked(stories);
         } else if self.other.is_none() && !sampled::is_kernel_there(self.tables) {

@@ -16,7 +16,6 @@ pub(super) fn length_of(value: f64, unit_ns: f64) -> Option<Ns> {
 
 pub(super) const SECOND: f64 = 1e9;
 pub(super) const MILLISECOND: f64 = 1e6;
-pub(super) const MICROSECOND: f64 = 1e3;
 
 /// 32 hexadecimal digits, or fewer: a number of a trace.
 pub(super) fn trace_id(text: &str) -> Option<(i64, i64)> {
