@@ -212,16 +212,16 @@ const LOST: &str = "\
 const USUAL: usize = 23;
 
 fn lost() -> String {
-    let mut trace =
-        String::from("whyslow-text 1\n0.100000 [0] state_process tid=10 pid=10 comm=client\n");
-    for number in 0..USUAL {
+    let begin = "whyslow-text 1\n0.100000 [0] state_process tid=10 pid=10 comm=client\n";
+    let usual = (0..USUAL).map(|number| {
         let at = 0.2 + number as f64 / 100.0;
-        trace += &format!(
+        format!(
             "{:.6} [0] (tid=10 pid=10 comm=client) lookup since={at:.6} function=getaddrinfo host=db.example\n",
             at + 0.003
-        );
-    }
-    trace + LOST
+        )
+    });
+    let usual: String = usual.collect();
+    format!("{begin}{usual}{LOST}")
 }
 
 #[test]
