@@ -1,6 +1,7 @@
 //! Questions about a recording: kinds (what is measured) × verbs (how it is shown).
 
 mod arguments;
+pub mod before_after;
 mod caveats;
 mod context;
 mod damage;

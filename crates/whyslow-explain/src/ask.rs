@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_model::row::Row;
-use whyslow_model::tables::{SyscallRow, ThreadRow};
+use whyslow_model::tables::{RequestRow, SyscallRow, ThreadRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
@@ -69,7 +69,12 @@ pub fn explain(
         question,
         other: other.as_ref(),
     };
-    if let Some((table, id)) = &question.operation {
+    if let Some((table, id)) = &question.operation
+        && table == RequestRow::TABLE.name
+    {
+        let story = crate::requests::one(tables, *id, &question.recording)?;
+        report.stories.push(story);
+    } else if let Some((table, id)) = &question.operation {
         report.stories.push(asker.operation(table, *id)?);
     } else if let (Some(window), [_, ..]) = (question.window, question.tids.as_slice()) {
         for tid in &question.tids {
@@ -98,6 +103,9 @@ pub fn explain(
         asker.judge(&mut report)?;
         report.findings = findings.transpose()?.unwrap_or_default();
         report.tracer_share = crate::tracer::share(tables, question.window)?;
+        if is_of_all {
+            crate::requests::add(tables, question, other.as_ref(), &mut report)?;
+        }
     }
     if report.stories.is_empty() && report.findings.is_empty() {
         report.caveats.push(cannot::nothing_found(tables).into());
