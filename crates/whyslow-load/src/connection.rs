@@ -206,9 +206,10 @@ impl Connection {
                 }
             };
             *is_over = is_ended;
-            match is_ended {
-                true => Poll::Ready(false),
-                false => readiness.map(|ready| ready.is_ok()),
+            if is_ended {
+                Poll::Ready(false)
+            } else {
+                readiness.map(|ready| ready.is_ok())
             }
         })
         .await

@@ -292,9 +292,10 @@ impl Told<'_> {
 
     /// What users would feel: of a schedule also the time for which a request was not begun.
     fn shown(&self) -> &Durations {
-        match self.summary.has_schedule() {
-            true => &self.summary.response,
-            false => &self.summary.total,
+        if self.summary.has_schedule() {
+            &self.summary.response
+        } else {
+            &self.summary.total
         }
     }
 

@@ -88,9 +88,10 @@ impl Asked {
             reason: reason.to_owned(),
         };
         let url = text.split('#').next().unwrap_or_default();
-        let url = match url.contains("://") {
-            true => url.to_owned(),
-            false => format!("http://{url}"),
+        let url = if url.contains("://") {
+            url.to_owned()
+        } else {
+            format!("http://{url}")
         };
         let uri: Uri = url
             .parse()
@@ -115,9 +116,10 @@ impl Asked {
             Some(_) => Some(authority.port_u16().ok_or_else(|| wrong("no such port"))?),
         };
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
-        let path: Uri = match path.starts_with('/') {
-            true => path.parse(),
-            false => format!("/{path}").parse(),
+        let path: Uri = if path.starts_with('/') {
+            path.parse()
+        } else {
+            format!("/{path}").parse()
         }
         .map_err(|_| wrong("no such path"))?;
         let mut headers = self.headers.clone();

@@ -209,12 +209,11 @@ impl Attempt<'_> {
         let shared = &self.local.shared;
         let (origin, clock) = (&self.target.origin, shared.clock);
         let enter = |stage| self.note(|flight| flight.enter(stage, clock.now_ns()));
-        let addresses = match connection::literal(origin) {
-            Some(address) => vec![address],
-            None => {
-                enter(flight::Stage::Resolve);
-                connection::resolve(origin).await?
-            }
+        let addresses = if let Some(address) = connection::literal(origin) {
+            vec![address]
+        } else {
+            enter(flight::Stage::Resolve);
+            connection::resolve(origin).await?
         };
         enter(flight::Stage::Connect);
         let stream = connection::connect(&addresses).await?;

@@ -16,7 +16,9 @@ pub(crate) use explain::{ExplainArgs, Versus};
 pub(crate) use export::{
     ExportArgs, ExportCommand, ReportArgs, SnapshotArgs, StackArgs, StackWeight, SvgArgs,
 };
-pub(crate) use load::{AmountArgs, ListArg, LoadArgs, RequestArgs};
+pub(crate) use load::{
+    AmountArgs, ListArg, LoadArgs, LoadCheckArgs, LoadCommand, LoadDiffArgs, RequestArgs,
+};
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
@@ -163,6 +165,9 @@ pub(crate) enum Command {
     /// Why something was slow, and who did it
     #[command(before_help = explain::EXAMPLES)]
     Explain(Box<ExplainArgs>),
+    /// Send requests and see what each spent its time with; whether a change helped
+    #[command(before_help = load::EXAMPLES)]
+    Load(Box<LoadArgs>),
     /// Write a recording for other tools: flame graphs, profiles
     #[command(subcommand, before_help = export::EXAMPLES, arg_required_else_help = true)]
     Export(Box<ExportCommand>),
@@ -177,9 +182,6 @@ pub(crate) enum Command {
     /// Show recordings in a browser, or answer programs over HTTP
     #[command(before_help = serve::EXAMPLES)]
     Serve(ServeArgs),
-    /// Send requests, and see what each spent its time with
-    #[command(before_help = load::EXAMPLES)]
-    Load(Box<LoadArgs>),
     /// Print a completion script for a shell
     #[command(before_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),
@@ -257,6 +259,10 @@ pub(crate) struct ImportArgs {
     /// them; may be repeated
     #[arg(long, value_name = "TRACE=±DURATION", value_parser = parse_shift)]
     pub(crate) shift: Vec<(PathBuf, Ns)>,
+    /// Format of the access logs among the traces, as in the configuration of nginx (log_format) or Apache
+    /// (LogFormat); without it the formats that both have built in are known
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
     /// Of a spool, without these classes of events: to see what answers are worth without them
     #[arg(long, hide = true, value_name = "CLASSES", value_delimiter = ',')]
     pub(crate) leave_out: Vec<String>,

@@ -1,3 +1,5 @@
+mod compared;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -5,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::OutputArgs;
 use crate::time::parse_duration;
+pub(crate) use compared::{LoadCheckArgs, LoadCommand, LoadDiffArgs};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -14,14 +17,20 @@ Examples:
   whyslow load http://localhost:8080/ --total 5000 --until-slow 1s
   whyslow load http://localhost:8080/ --sweep threads=1,5,20,200 --total 500
   whyslow load https://localhost/ --insecure --new-conn --each 20 --json
-  whyslow load localhost:8080/new -X POST -H 'Content-Type: application/json' --body '{}'";
+  whyslow load localhost:8080/new -X POST -H 'Content-Type: application/json' --body '{}'
+  whyslow load diff before.wsl after.wsl             did the change help?
+  whyslow load diff before.wsl after.wsl --by endpoint --slow 1s
+  whyslow load check web.wsl --assert 'p99<50ms' --assert 'failed<1%'";
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 // `-o` is a recording here, as it is of `record`; answers go to standard output.
 #[command(mut_arg("output", |arg| arg
     .value_name("NAME.wsl|NAME.ndjson")
     .help("Where to keep every request: a recording, or the lines that it is made from [default: load-DATE-TIME.ndjson]")))]
 pub(crate) struct LoadArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<LoadCommand>,
     /// Addresses to ask, in turn
     #[arg(value_name = "URL", required_unless_present = "urls")]
     pub(crate) addresses: Vec<String>,
