@@ -314,9 +314,10 @@ impl From<LoadError> for Failure {
                 | LoadError::NoEnd { .. }
                 | LoadError::Schedule { .. }
         );
-        let failure = match is_usage {
-            true => Self::usage(error.to_string()),
-            false => Self::new(error.to_string()).caused_by_chain(&error),
+        let failure = if is_usage {
+            Self::usage(error.to_string())
+        } else {
+            Self::new(error.to_string()).caused_by_chain(&error)
         };
         match error {
             LoadError::Spool { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {

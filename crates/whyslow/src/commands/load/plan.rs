@@ -34,17 +34,20 @@ pub(super) fn of(args: &LoadArgs) -> Result<Plan, Failure> {
         pause: args.amount.pause.unwrap_or(Duration::ZERO),
         until_slow: args.amount.until_slow,
         timeout: request.timeout,
-        connections: match request.new_conn {
-            true => Connections::New,
-            false => Connections::Kept,
+        connections: if request.new_conn {
+            Connections::New
+        } else {
+            Connections::Kept
         },
-        redirects: match request.follow {
-            true => Redirects::Followed,
-            false => Redirects::Told,
+        redirects: if request.follow {
+            Redirects::Followed
+        } else {
+            Redirects::Told
         },
-        trace: match request.no_trace_context {
-            true => Trace::Silent,
-            false => Trace::Sent,
+        trace: if request.no_trace_context {
+            Trace::Silent
+        } else {
+            Trace::Sent
         },
         http: match (request.http1, request.http2) {
             (true, _) => Http::One,
