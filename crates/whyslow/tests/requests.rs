@@ -156,7 +156,10 @@ fn what_is_no_request_is_refused() {
         "no value of status",
     );
     check(&["requests", "web.wsl", "--by", "lock"], "no key `lock`");
-    check(&["io", "web.wsl", "--status", "200"], "unexpected argument");
+    check(
+        &["io", "stats", "web.wsl", "--status", "200"],
+        "unexpected argument",
+    );
 }
 
 #[test]
