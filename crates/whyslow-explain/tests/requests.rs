@@ -88,7 +88,7 @@ fn requests(imported: &mut Imported, slow_ms: i64) {
             ts,
             dur: Some(dur),
             ts_end: Some(ts + dur),
-            intended_ts: None,
+            ts_intended: None,
             role: symbols.intern("server"),
             source: symbols.intern("socket"),
             protocol: None,

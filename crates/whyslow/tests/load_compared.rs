@@ -45,7 +45,7 @@ fn request(id: i64, run: Run, symbols: &mut Symbols, dice: &mut Dice) -> Request
         ts,
         dur: Some(dur),
         ts_end: Some(ts + dur),
-        intended_ts: None,
+        ts_intended: None,
         role: symbols.intern("client"),
         source: symbols.intern("load"),
         protocol: Some(symbols.intern("HTTP/1.1")),

@@ -54,7 +54,7 @@ fn request(id: i64, (ts, dur): (i64, i64), symbols: &mut Symbols) -> RequestRow 
         ts,
         dur: Some(dur),
         ts_end: Some(ts + dur),
-        intended_ts: None,
+        ts_intended: None,
         role: intern("client"),
         source: intern("load"),
         protocol: Some(intern("HTTP/1.1")),
@@ -156,7 +156,10 @@ fn what_is_no_request_is_refused() {
         "no value of status",
     );
     check(&["requests", "web.wsl", "--by", "lock"], "no key `lock`");
-    check(&["io", "web.wsl", "--status", "200"], "unexpected argument");
+    check(
+        &["io", "stats", "web.wsl", "--status", "200"],
+        "unexpected argument",
+    );
 }
 
 #[test]

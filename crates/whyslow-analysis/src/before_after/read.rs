@@ -30,7 +30,7 @@ pub struct Request {
     /// ns from begin to end; none where the end is not known.
     pub dur: Option<Ns>,
     /// When it should have begun, of load with a schedule.
-    pub intended_ts: Option<Ns>,
+    pub ts_intended: Option<Ns>,
     /// Place among [`Requests::keys`].
     pub key: u32,
     /// Neither done nor unknown how it went.
@@ -184,13 +184,13 @@ impl Requests {
 
     /// Whether each of them was to begin at a known moment.
     pub fn is_scheduled(&self) -> bool {
-        !self.rows.is_empty() && self.rows.iter().all(|row| row.intended_ts.is_some())
+        !self.rows.is_empty() && self.rows.iter().all(|row| row.ts_intended.is_some())
     }
 
     /// As the comparison takes them; from when they should have begun if `by_schedule`.
     pub(crate) fn latencies(&self, by_schedule: bool) -> impl Iterator<Item = (u32, Latency)> {
         self.rows.iter().map(move |row| {
-            let late = row.intended_ts.filter(|_| by_schedule);
+            let late = row.ts_intended.filter(|_| by_schedule);
             let late = late.map_or(0, |intended| (row.ts - intended).max(0));
             // What failed soon says nothing of how long it takes; a time-out says: at least so long.
             let dur = row.dur.filter(|_| !row.failed || row.timed_out);
@@ -225,7 +225,7 @@ fn request(row: &RequestRow, outcome: &str, (key, worker): (u32, u32)) -> Reques
         id: row.id,
         ts: row.ts,
         dur: end.filter(|dur| *dur >= 0),
-        intended_ts: row.intended_ts,
+        ts_intended: row.ts_intended,
         key,
         failed: !matches!(outcome, "ok" | "unknown"),
         timed_out: outcome == "timeout",

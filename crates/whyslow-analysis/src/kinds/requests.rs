@@ -157,7 +157,7 @@ const FIELDS: &[Field] = &[
         "intended_ns",
         "should have begun",
         Measure::Time,
-        Cell::Int("intended_ts"),
+        Cell::Int("ts_intended"),
     )
     .priority(7)
     .sparse(),

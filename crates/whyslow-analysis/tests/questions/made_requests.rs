@@ -41,7 +41,7 @@ impl Maker<'_> {
             ts,
             dur,
             ts_end: dur.map(|dur| ts + dur),
-            intended_ts: None,
+            ts_intended: None,
             role: self.symbols.intern(role),
             source: self.symbols.intern("load"),
             protocol: Some(self.symbols.intern("HTTP/1.1")),

@@ -37,7 +37,7 @@ impl Made {
             ts,
             dur: Some(dur),
             ts_end: Some(ts + dur),
-            intended_ts: None,
+            ts_intended: None,
             role: intern("server"),
             source: intern("socket"),
             protocol: None,
