@@ -40,6 +40,8 @@ impl Fault {
         }
         match error.kind() {
             Kind::ConnectionRefused => Self::new(Outcome::Refused, "the connection was refused"),
+            // One that the kernel did not tell of is HTTP/2's word for an end between frames.
+            Kind::BrokenPipe if error.raw_os_error().is_none() => Self::early(),
             Kind::ConnectionReset | Kind::BrokenPipe | Kind::ConnectionAborted => {
                 Self::new(Outcome::Reset, "the connection was reset")
             }
@@ -47,13 +49,17 @@ impl Fault {
                 Self::new(Outcome::Unreachable, error.to_string())
             }
             Kind::TimedOut => Self::new(Outcome::Timeout, "the kernel gave the connection up"),
-            Kind::UnexpectedEof => Self::new(
-                Outcome::Closed,
-                "the server closed the connection too early",
-            ),
+            Kind::UnexpectedEof => Self::early(),
             Kind::AddrNotAvailable => Self::new(Outcome::Failed, "no port of this side is free"),
             _ => Self::new(Outcome::Failed, error.to_string()),
         }
+    }
+
+    fn early() -> Self {
+        Self::new(
+            Outcome::Closed,
+            "the server closed the connection too early",
+        )
     }
 
     fn of_tls(error: &rustls::Error) -> Self {
@@ -94,10 +100,7 @@ impl Fault {
                 format!("the answer is not HTTP: {error}"),
             )
         } else if error.is_incomplete_message() {
-            Self::new(
-                Outcome::Closed,
-                "the server closed the connection too early",
-            )
+            Self::early()
         } else if error.is_canceled() || error.is_closed() {
             Self::new(Outcome::Closed, "the server closed the connection")
         } else {

@@ -7,6 +7,7 @@ use std::thread;
 
 use bytes::Bytes;
 use h2::Reason;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -55,6 +56,25 @@ async fn frames<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin>(stream:
         }
     }
     // What it says last is read before what is left of the connection is reset.
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+}
+
+/// Says, once asked, that it saw to no request and goes: RFC 9113, sections 6.5 and 6.8.
+async fn unwilling(mut stream: TcpStream) {
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let going = [
+        0, 0, 8, 7, 0, 0, 0, 0, 0, // GOAWAY of eight bytes,
+        0, 0, 0, 0, // the last request it saw to,
+        0, 0, 0, 0xb, // and why.
+    ];
+    let mut said = [0; 4096];
+    let _ = stream.write_all(&settings).await;
+    let _ = stream.read(&mut said).await;
+    // The request follows the preface in a write of its own.
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    let _ = stream.read(&mut said).await;
+    let _ = stream.write_all(&going).await;
+    let _ = stream.shutdown().await;
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
 }
 
@@ -116,7 +136,17 @@ fn requests_of_http2_share_a_connection_and_their_failures_have_names() {
         assert!(error.contains(words), "{path}: {error}");
     };
     check("/reset", Outcome::Reset, "REFUSED_STREAM");
-    check("/goaway", Outcome::Closed, "ENHANCE_YOUR_CALM");
+    // It says that it has seen the request, and then there is nothing more.
+    check("/goaway", Outcome::Closed, "too early");
+    let port = serve(unwilling);
+    let row = only(
+        &format!("http://127.0.0.1:{port}/"),
+        Http::Two,
+        Trust::System,
+    );
+    let error = row.error.as_deref().unwrap_or_default();
+    assert_eq!(row.outcome, Outcome::Closed, "{error}");
+    assert!(error.contains("GOAWAY, ENHANCE_YOUR_CALM"), "{error}");
 }
 
 #[test]
