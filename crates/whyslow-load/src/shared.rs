@@ -65,11 +65,11 @@ pub(crate) struct Turn {
 
 impl Stage {
     pub(crate) fn new(plan: &Plan, workers: u32, clock: Clock) -> Self {
-        let begin_ns = clock.now_ns() + HEAD_START_NS;
-        let limits = match plan.model {
-            Model::Closed(limits) => limits,
-            Model::Open { .. } => Limits::default(),
+        let (limits, head_start_ns) = match plan.model {
+            Model::Closed(limits) => (limits, 0),
+            Model::Open { .. } => (Limits::default(), HEAD_START_NS),
         };
+        let begin_ns = clock.now_ns() + head_start_ns;
         let length_ns = limits
             .length
             .map_or(u64::MAX, |length| length.as_nanos() as u64);

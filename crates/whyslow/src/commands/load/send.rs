@@ -108,9 +108,16 @@ impl Places {
     fn of(output: Option<&Path>) -> Self {
         match output {
             None => {
-                let now = jiff::Zoned::now();
+                let name = format!("load-{}", jiff::Zoned::now().strftime("%Y%m%d-%H%M%S"));
+                let mut spool = PathBuf::from(format!("{name}.ndjson"));
+                let mut others = 2..;
+                while spool.exists()
+                    && let Some(number) = others.next()
+                {
+                    spool = format!("{name}-{number}.ndjson").into();
+                }
                 Self {
-                    spool: format!("load-{}.ndjson", now.strftime("%Y%m%d-%H%M%S")).into(),
+                    spool,
                     recording: None,
                 }
             }
