@@ -11,6 +11,7 @@ import shutil
 import socket
 import statistics
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -24,6 +25,9 @@ RATE = 10_000
 # Of the issue: as many requests a CPU second as oha; begins of a schedule within a millisecond.
 MARK_OF_OHA = 1.0
 MARK_LATE_MS = 1.0
+# Of the issue: phases beside what the server logs of itself.
+MARK_PHASE_MS = {"p50": 0.2, "p95": 1.0}
+PHASED = 2_000
 # Where `cargo install --root` puts what is no package.
 PEERS = Path.home() / ".cache/peers/bin"
 
@@ -89,6 +93,46 @@ def wrk(program, url):
     return cpu, int(re.search(r"(\d+) requests in", out)[1]), float(number) * {"us": 1e-3, "ms": 1, "s": 1e3}[unit]
 
 
+def phases(whyslow, work):
+    """How far phases are from what the server's own clock says: rows of errors in ms, and whether the marks are met."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log, urls, kept = work / "arrivals.txt", work / "numbers.txt", work / "phases.ndjson"
+    urls.write_text("".join(f"http://127.0.0.1:{port}/{number}\n" for number in range(PHASED)))
+    server = subprocess.Popen([sys.executable, Path(__file__).parent / "arrivals.py", str(port), log])
+    try:
+        for _ in range(100):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            time.sleep(0.05)
+        command = [whyslow, "-q", "load", "--urls", urls, "--threads", "4", "--total", str(PHASED), "--list", "none", "-o", kept]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    finally:
+        server.terminate()
+        server.wait()
+    served = {int(number): list(map(int, times)) for number, *times in map(str.split, log.read_text().splitlines())}
+    rows = [row for row in map(json.loads, kept.read_text().splitlines()) if "seq" in row]
+    kept.unlink()
+    if len(rows) != PHASED or len(served) != PHASED:
+        raise cost.Unavailable(f"{len(rows)} of {PHASED} requests were made, {len(served)} arrived")
+    errors = {"begin to head read": [], "wait": [], "receive": [], "all": []}
+    for row in rows:
+        read, begun, ended = served[int(row["endpoint"].rpartition("/")[2])]
+        before = (row["connect_ns"] or 0) + row["send_ns"]
+        errors["begin to head read"].append(row["start_ns"] + before - read)
+        errors["wait"].append(row["wait_ns"] - (begun - read))
+        errors["receive"].append(row["receive_ns"] - (ended - begun))
+        errors["all"].append(row["total_ns"] - before - (ended - read))
+    table, is_met = [], True
+    for name, values in errors.items():
+        sizes = sorted(abs(value) / 1e6 for value in values)
+        found = {"p50": sizes[len(sizes) // 2], "p95": sizes[len(sizes) * 95 // 100]}
+        is_met &= all(found[key] <= mark for key, mark in MARK_PHASE_MS.items())
+        table.append([name, f"{statistics.median(values) / 1e6:+.3f}", *(f"{found[key]:.3f}" for key in MARK_PHASE_MS), f"{sizes[-1]:.3f}"])
+    return table, is_met
+
+
 def measure(whyslow, work, runs, tell):
     """Tables, each a title, a header and rows; notes."""
     notes = []
@@ -114,6 +158,8 @@ def measure(whyslow, work, runs, tell):
         _, _, _, rows = ours(whyslow, work, url, "--rate", f"{RATE}/s", "--for", f"{SECONDS}s", "--threads", 50)
     finally:
         server.close()
+    of_phases, is_met = phases(whyslow, work)
+    notes.append(f"phases of {PHASED:,} requests: half within {MARK_PHASE_MS['p50']} ms and 95 % within {MARK_PHASE_MS['p95']} ms of what the server logs{'' if is_met else ': missed'}")
     medians = {name: [statistics.median(values) for values in zip(*got)] for name, got in found.items()}
     base = medians["whyslow load"][0]
     of_peers = [[name, f"{rate:,.0f}", f"{base / rate:.2f}×", f"{latency:.3f}"] for name, (rate, latency) in medians.items()]
@@ -127,5 +173,6 @@ def measure(whyslow, work, runs, tell):
     notes.append(f"{late['count']:,} of {RATE * SECONDS:,} turns were made; 99 % began within {late['p99_ns'] / 1e6:.3f} ms (mark {MARK_LATE_MS} ms{missed})")
     return [
         (f"Load generators: {CONNECTIONS} connections, an nginx on the same machine", ["program", "requests a CPU second of its own", "ours to it", "median ms"], of_peers),
+        ("Phases beside the server's own log (ms)", ["", "median", "p50 of the size", "p95", "max"], of_phases),
         (f"A schedule of {RATE:,} requests a second (ms)", ["", "p50", "p99", "max"], of_schedule),
     ], notes

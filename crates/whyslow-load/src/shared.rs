@@ -24,6 +24,8 @@ pub(crate) struct Shared {
     targets: Vec<Arc<Target>>,
     /// Sums of weights up to each target.
     weights: Vec<u64>,
+    /// From the place of one turn's target to that of the next.
+    stride: u64,
     hosts: BTreeSet<String>,
     requests: AtomicU64,
     connections: AtomicU64,
@@ -125,8 +127,10 @@ impl Shared {
             sum += u64::from(target.weight);
             sum
         });
-        let weights = weights.collect();
+        let weights: Vec<u64> = weights.collect();
+        let is_even = plan.targets.iter().all(|target| target.weight == 1);
         Ok(Self {
+            stride: if is_even { 1 } else { stride(sum) },
             connector: tls::connector(&plan)?,
             hosts: plan.targets.iter().map(|t| t.host().to_owned()).collect(),
             targets: plan.targets.drain(..).map(Arc::new).collect(),
@@ -170,15 +174,12 @@ impl Shared {
         self.hosts.contains(host)
     }
 
-    /// Each target as often as its weight says, evenly spread: steps of the golden ratio around a
-    /// circle are never crowded, and dice would be.
+    /// In as many turns as all weights together, each target as often as its own says.
     pub(crate) fn target(&self, turn: Turn) -> &Arc<Target> {
-        let sum = self.weights.last().copied().unwrap_or(1);
-        let place = turn.number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let place = (u128::from(place) * u128::from(sum)) >> 64;
-        let at = self
-            .weights
-            .partition_point(|reached| u128::from(*reached) <= place);
+        let sum = self.weights.last().copied().unwrap_or(1).max(1);
+        let walked = u128::from(turn.number) * u128::from(self.stride);
+        let place = (walked % u128::from(sum)) as u64;
+        let at = self.weights.partition_point(|reached| *reached <= place);
         &self.targets[at.min(self.targets.len() - 1)]
     }
 
@@ -193,6 +194,21 @@ impl Shared {
             mixed(self.run.wrapping_add(seq).rotate_left(32)).max(1),
         ))
     }
+}
+
+/// A step around a circle of so many places that comes to each of them and is never crowded, as
+/// dice would be: the golden ratio's share of it, or the next that shares no divisor with it.
+fn stride(places: u64) -> u64 {
+    let golden = (u128::from(places) * 0x9e37_79b9_7f4a_7c15) >> 64;
+    let mut step = (golden as u64).max(1);
+    while divisor(step, places) != 1 {
+        step += 1;
+    }
+    step
+}
+
+fn divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { divisor(b, a % b) }
 }
 
 /// A number that looks like chance, another one for each other number (splitmix64).
