@@ -79,6 +79,10 @@ pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
             "lookups of names (whyslow record --what dns), or there were none",
             "who looked up which name",
         ),
+        "dns_query" => (
+            "questions to name servers (whyslow record --what syscalls), or there were none",
+            "which name servers answered",
+        ),
         "function_call" => (
             "calls of functions (whyslow record --function FILE:NAME), or there were none",
             "who called which function",

@@ -48,6 +48,8 @@ pub(crate) enum Key {
     Source,
     Destination,
     Host,
+    Server,
+    Attempt,
     Service,
     Function,
     Result,
@@ -85,7 +87,7 @@ pub(crate) enum Key {
     Role,
 }
 
-const KEYS: [(Key, &str); 68] = [
+const KEYS: [(Key, &str); 70] = [
     (Key::Comm, "comm"),
     (Key::Pool, "pool"),
     (Key::Pid, "pid"),
@@ -119,6 +121,8 @@ const KEYS: [(Key, &str); 68] = [
     (Key::Source, "source"),
     (Key::Destination, "destination"),
     (Key::Host, "host"),
+    (Key::Server, "server"),
+    (Key::Attempt, "attempt"),
     (Key::Service, "service"),
     (Key::Function, "function"),
     (Key::Result, "result"),
@@ -228,6 +232,8 @@ impl Key {
             Key::Source => Shape::Text("source", Derive::Same),
             Key::Destination => Shape::Text("destination", Derive::Same),
             Key::Host => Shape::Text("host", Derive::Same),
+            Key::Server => Shape::Text("server", Derive::Same),
+            Key::Attempt => Shape::Int("attempt"),
             Key::Service => Shape::Text("service", Derive::Same),
             Key::Function => Shape::Text("function", Derive::Same),
             Key::Result => Shape::Text("result", Derive::Same),

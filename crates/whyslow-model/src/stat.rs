@@ -157,6 +157,7 @@ stats! {
     RECLAIM_END_WITHOUT_BEGIN Info false "an end of reclaim whose begin was not recorded",
     RECLAIM_NESTED Warning false "a begin of reclaim in a thread that was in it already; an end was lost",
     LOOKUP_NESTED Info false "a lookup of a name that began while its thread was in another one: an end was lost, or the first was left by a jump",
+    QUERIES_LIMIT Warning false "sockets on which name servers were asked that were not followed, as so many others were open",
     FUNCTION_END_WITHOUT_BEGIN Info false "a return of a function whose entry was not recorded",
     FUNCTION_LEFT Info false "a call of a function without a return: it went on, was left by a jump, or was nested too deeply; kept, end unknown",
     FUNCTION_UNKNOWN Warning true "a call of a function, or a pass of a static probe, that the spool does not tell of",

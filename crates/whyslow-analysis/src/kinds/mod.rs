@@ -11,6 +11,7 @@ mod io;
 mod irq;
 mod locks;
 mod mem;
+mod name_servers;
 mod net;
 mod requests;
 mod resources;
@@ -103,7 +104,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 25] = [
+pub static TOPICS: [&Topic; 26] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,
@@ -120,6 +121,7 @@ pub static TOPICS: [&Topic; 25] = [
     &tcp::TOPIC,
     &signals::TOPIC,
     &dns::TOPIC,
+    &name_servers::TOPIC,
     &requests::TOPIC,
     &functions::TOPIC,
     &usdt::TOPIC,

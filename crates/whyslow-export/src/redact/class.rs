@@ -211,6 +211,15 @@ pub(super) const COLUMNS: &[(&str, Columns)] = &[
         ],
     ),
     (
+        "dns_query",
+        &[
+            ("server", Address),
+            ("outcome", Public),
+            ("host", Host),
+            ("comm", Comm),
+        ],
+    ),
+    (
         "function_call",
         &[
             ("function", Function),

@@ -106,6 +106,12 @@ impl LookupTracker {
         }
     }
 
+    /// The lookup that a thread is in, and the name it is of.
+    pub(super) fn of(&self, thread: &ThreadRef) -> Option<(i64, Option<Sym>)> {
+        let open = self.open.get(&thread.utid)?;
+        Some((open.id, open.host))
+    }
+
     fn opened<S: EmitAll>(
         &mut self,
         (ts, function): (Ns, Function),

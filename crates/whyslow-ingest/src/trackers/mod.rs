@@ -26,6 +26,7 @@ mod object;
 mod packet;
 mod page;
 mod process;
+mod query;
 mod reclaim;
 mod request;
 mod sampled;
@@ -69,6 +70,7 @@ use marker::MarkerTracker;
 use meter::{Inside, Mode};
 use net::NetTracker;
 use page::PageTracker;
+use query::QueryTracker;
 use reclaim::ReclaimTracker;
 use request::RequestTracker;
 use sampled::{Lent, SampledTracker};
@@ -229,6 +231,7 @@ struct Topics {
     fill: FillTracker,
     reclaim: ReclaimTracker,
     lookup: LookupTracker,
+    query: QueryTracker,
     request: RequestTracker,
     function: FunctionTracker,
     usdt: UsdtTracker,
@@ -259,6 +262,7 @@ impl Topics {
             fill: FillTracker::default(),
             reclaim: ReclaimTracker::default(),
             lookup: LookupTracker::default(),
+            query: QueryTracker::default(),
             request: RequestTracker::default(),
             function: FunctionTracker::default(),
             usdt: UsdtTracker::default(),
@@ -389,6 +393,7 @@ impl Topics {
         self.page.finish(out);
         self.reclaim.finish(out);
         self.lookup.finish(out);
+        self.query.finish(out);
         self.tcp.finish(out);
         self.signal.finish(out);
         self.function.finish(ts_end, out);
@@ -412,6 +417,7 @@ impl Topics {
             }
             if let Change::ProcessEnded { process } = change {
                 self.signal.ended(process.pid, out);
+                self.query.ended(process.upid, here.ts, out);
             }
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
@@ -420,6 +426,7 @@ impl Topics {
                 self.work.gone(thread, &self.block, out);
                 self.inside.gone(thread);
                 self.cause.gone(thread);
+                self.query.gone(thread);
             }
         }
     }
@@ -460,6 +467,9 @@ impl Topics {
             self.sched.meter(cpu).pass(event.ts);
         }
         self.syscall.event(event, here, other, &self.processes, out);
+        for said in self.syscall.said() {
+            self.query.said(&said, &self.lookup, out);
+        }
         let completed = self.block.apply(here, &event.body, out);
         self.cause.event(&event.body, here, completed, &self.irq);
         self.stack.event(&event.body, here, out);

@@ -10,6 +10,7 @@ mod cpu;
 mod device;
 mod device_link;
 mod dns_lookup;
+mod dns_query;
 mod fd_life;
 mod file_life;
 mod frame;
@@ -59,6 +60,7 @@ pub use cpu::CpuRow;
 pub use device::DeviceRow;
 pub use device_link::DeviceLinkRow;
 pub use dns_lookup::DnsLookupRow;
+pub use dns_query::DnsQueryRow;
 pub use fd_life::FdLifeRow;
 pub use file_life::FileLifeRow;
 pub use frame::FrameRow;
@@ -111,7 +113,7 @@ macro_rules! for_each_table {
             TcpConnectionRow tcp_connection,
             RequestRow request, RequestPhaseRow request_phase, RequestThreadRow request_thread,
             FdLifeRow fd_life, FileLifeRow file_life, MappingRow mapping, PageCountRow page_count, CacheFillRow cache_fill, ReclaimRow reclaim, KernelWorkRow kernel_work, WorkItemRow work_item,
-            DnsLookupRow dns_lookup, FunctionCallRow function_call, FutexCallRow futex_call,
+            DnsLookupRow dns_lookup, DnsQueryRow dns_query, FunctionCallRow function_call, FutexCallRow futex_call,
             UsdtEventRow usdt_event,
             StackSampleRow stack_sample, SampleGapRow sample_gap, RuntimeEventRow runtime_event, LockWaitRow lock_wait, CallsiteRow callsite, FrameRow frame,
             CounterRow counter, MarkerRow marker, LostEventsRow lost_events, ThreadRow thread,

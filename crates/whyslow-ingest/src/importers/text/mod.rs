@@ -52,6 +52,7 @@
 //! | `state_irq` | `irq`, `name action` |
 //! | `state_end` | |
 //! | `counters` | `told_by values` (`NAME VALUE UNIT;…`), `pid subject interval` (ns): what another tool counted |
+//! | `lookup_begin` | `function`, `host service`: a lookup of a name begins |
 //! | `lookup` | `since` (a time) `function` (`getaddrinfo`, … or `unknown`), `host service code address`: a lookup of a name that is over |
 //! | `tcp` | `sock` (tells connections apart) `from to` (states: `close`, `syn_sent`, `established`, …), `local peer acked received retransmits rtt_us error` |
 //! | `process` | `pid`, `ppid executable command_line uid created` (a time) |

@@ -366,6 +366,7 @@ impl<'a> Fields<'a> {
                     Some(ToldValues(text)).filter(|values| values.is_whole())
                 })?,
             }),
+            "lookup_begin" => self.lookup_begin()?,
             "lookup" => self.lookup()?,
             "tcp" => Body::Tcp(self.tcp()?),
             "process" => Body::ProcessAbout(ProcessAbout {

@@ -75,6 +75,7 @@ meta hostname=web1
 12.000000905 [0] state_irq irq=19 name=IO-APIC action=ahci
 12.000000906 [0] state_end
 12.000000907 [-] (tid=7 pid=7 comm=dd) counters told_by=pidstat pid=7 subject=0 interval=1000000000 values="%usr 9800 hundredths;kB_rd/s 4096 bytes/s"
+12.000000907 [-] (tid=7) lookup_begin function=getaddrinfo host=example.org service=http
 12.000000908 [-] (tid=7) lookup since=11.900000000 function=getaddrinfo host=example.org service=http code=-2 address=10.0.0.1
 12.000000908 [-] (tid=7) lookup since=11.900000000 function=unknown host=example.org
 12.000000909 [-] (tid=7) tcp sock=0x9 from=close to=established local=10.0.0.1:80 peer=[fe80::1]:4711 acked=1024 received=0 retransmits=1 rtt_us=70 error=0

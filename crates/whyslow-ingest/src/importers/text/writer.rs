@@ -344,6 +344,16 @@ impl LineWriter<'_> {
                 self.some("interval", told.interval);
                 self.bytes("values", told.values.0.as_bytes());
             }
+            Body::LookupBegin {
+                function,
+                host,
+                service,
+            } => {
+                self.name("lookup_begin");
+                self.field("function", function.name());
+                self.some_bytes("host", host);
+                self.some_bytes("service", service);
+            }
             Body::LookupEnd {
                 begun,
                 function,

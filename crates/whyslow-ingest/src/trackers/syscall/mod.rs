@@ -21,6 +21,7 @@
 //! The state dump names descriptors some time after the recording begins. Rows of calls on
 //! descriptors that it may yet name are held back until then ([`Held`]).
 
+mod asking;
 mod calls;
 mod effect;
 mod futex;
@@ -31,6 +32,7 @@ mod row;
 #[cfg(test)]
 mod tests;
 
+use rustc_hash::FxHashMap;
 use whyslow_model::event::{Body, Event, StateProcess, SyscallArgs};
 use whyslow_model::stat;
 use whyslow_model::syscall::Op;
@@ -46,6 +48,7 @@ use super::identity::{Change, Here, Output, ProcessRef, ThreadRef};
 use super::mapping::Mappings;
 use super::object::{Object, Reason};
 use super::process::Processes;
+use super::query::Said;
 
 /// Flag of descriptors in the state dump, as in `open`.
 const O_CLOEXEC: i64 = effect::O_CLOEXEC;
@@ -144,6 +147,11 @@ pub(super) struct SyscallTracker {
     /// For paths put together of two.
     scratch: Vec<u8>,
     unseen_exec: Option<Sym>,
+    said: Vec<Said>,
+    /// Whether a name server was asked: nothing is told of answers before.
+    has_asked: bool,
+    /// Whether an address is that of a name server.
+    servers: FxHashMap<Sym, bool>,
 }
 
 impl SyscallTracker {

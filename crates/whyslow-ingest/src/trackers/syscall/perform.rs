@@ -73,6 +73,7 @@ impl SyscallTracker {
         self.meet(&mut call, out);
         self.apply(&mut call, out);
         self.account(&mut call, out);
+        self.asking(&call.pending, thread, (ret, here.ts), out.symbols);
         let end = if pending.is_timed {
             End::Returned(here.ts, ret)
         } else {

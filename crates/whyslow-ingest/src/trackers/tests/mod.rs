@@ -5,6 +5,7 @@ mod futexes;
 mod identity;
 mod irq;
 mod packets;
+mod queries;
 mod random;
 mod sched;
 mod script;

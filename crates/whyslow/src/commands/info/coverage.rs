@@ -91,6 +91,12 @@ const CLASSES: &[Class] = &[
         without: "no `dns`: who waited for names to be resolved is unknown, or nobody did",
     },
     Class {
+        name: "questions to name servers",
+        shows: Shows::Table("dns_query"),
+        topic: "",
+        without: "no `nameservers`: which name servers answered is unknown (system calls tell), or nobody asked",
+    },
+    Class {
         name: "calls of functions",
         shows: Shows::Table("function_call"),
         topic: "functions",

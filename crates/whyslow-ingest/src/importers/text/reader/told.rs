@@ -7,6 +7,14 @@ use super::super::line;
 use super::{Fields, Read, endpoint};
 
 impl<'a> Fields<'a> {
+    pub(super) fn lookup_begin(&self) -> Read<Body<'a>> {
+        Ok(Body::LookupBegin {
+            function: self.special_required("function", Function::by_name)?,
+            host: self.optional("host")?,
+            service: self.optional("service")?,
+        })
+    }
+
     pub(super) fn lookup(&self) -> Read<Body<'a>> {
         let function = self.special_required("function", Function::by_name)?;
         let address = self.special("address", endpoint)?;

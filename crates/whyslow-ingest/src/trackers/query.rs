@@ -1,0 +1,222 @@
+//! Questions to name servers, as calls on sockets show them.
+//!
+//! What is sent to port 53 asks, and what is read from the same socket answers. Nobody reads what is
+//! in the packets, so answers are taken to come in the order of the questions. A question that is
+//! still open when more is sent than belongs to the same round was not answered in time; so was one
+//! whose socket is closed.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::tables::{DnsQueryRow, EmitAll};
+use whyslow_model::{Ns, Sym, stat};
+
+use super::fd::Owner;
+use super::identity::{Output, ThreadRef};
+use super::lookup::LookupTracker;
+
+/// Sockets with questions that are followed at a time.
+const SOCKETS_MAX: usize = 65_536;
+/// Questions of one socket that are open at a time: a program that never reads has no more.
+const OPEN_MAX: usize = 1_024;
+/// What is sent within this time asks for the same: both kinds of addresses.
+const ROUND_NS: Ns = 50_000_000;
+
+/// What a call on a socket did.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Deed {
+    /// So many messages went to a name server.
+    Asked {
+        server: Sym,
+        messages: i64,
+    },
+    /// So many came.
+    Read {
+        messages: i64,
+    },
+    Closed,
+}
+
+/// A call on a socket that may be about names.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Said {
+    pub(super) deed: Deed,
+    pub(super) owner: Owner,
+    pub(super) fd: i32,
+    /// Begin and end of the call.
+    pub(super) ts: Ns,
+    pub(super) ts_end: Ns,
+    pub(super) thread: ThreadRef,
+    pub(super) cpu: Option<i32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    id: i64,
+    ts: Ns,
+    server: Sym,
+    attempt: Option<i32>,
+    lookup: Option<(i64, Option<Sym>)>,
+    thread: ThreadRef,
+    cpu: Option<i32>,
+}
+
+/// Rounds of a lookup without an answer.
+#[derive(Debug, Clone, Copy)]
+struct Rounds {
+    lookup: i64,
+    lost: i32,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct QueryTracker {
+    sockets: FxHashMap<(Owner, i32), VecDeque<Open>>,
+    /// Of the lookup that a thread is in.
+    rounds: FxHashMap<i32, Rounds>,
+    next_id: i64,
+}
+
+impl QueryTracker {
+    pub(super) fn said<S: EmitAll>(
+        &mut self,
+        said: &Said,
+        lookups: &LookupTracker,
+        out: &mut Output<'_, S>,
+    ) {
+        match said.deed {
+            Deed::Asked { server, messages } => self.asked(said, (server, messages), lookups, out),
+            Deed::Read { messages } => {
+                let Some(open) = self.sockets.get_mut(&(said.owner, said.fd)) else {
+                    return;
+                };
+                let count = (messages.max(0) as usize).min(open.len());
+                for question in open.drain(..count) {
+                    emit(&question, Some((said.ts_end, "answered")), out);
+                }
+            }
+            Deed::Closed => {
+                if let Some(open) = self.sockets.remove(&(said.owner, said.fd)) {
+                    self.lost(open, (said.ts, "given_up"), out);
+                }
+            }
+        }
+    }
+
+    fn asked<S: EmitAll>(
+        &mut self,
+        said: &Said,
+        (server, messages): (Sym, i64),
+        lookups: &LookupTracker,
+        out: &mut Output<'_, S>,
+    ) {
+        let key = (said.owner, said.fd);
+        if !self.sockets.contains_key(&key) && self.sockets.len() >= SOCKETS_MAX {
+            return out.anomalies.count(&stat::QUERIES_LIMIT, said.ts);
+        }
+        let open = self.sockets.entry(key).or_default();
+        let is_over = |open: &Open| said.ts.saturating_sub(open.ts) > ROUND_NS;
+        let over: VecDeque<Open> = match open.back() {
+            Some(last) if is_over(last) => std::mem::take(open),
+            _ => VecDeque::new(),
+        };
+        self.lost(over, (said.ts, "asked_again"), out);
+        let lookup = lookups.of(&said.thread);
+        let attempt = lookup.map(|(id, _)| {
+            let rounds = self.rounds.get(&said.thread.utid);
+            1 + rounds.filter(|r| r.lookup == id).map_or(0, |r| r.lost)
+        });
+        let open = self.sockets.entry(key).or_default();
+        for _ in 0..messages.max(0) {
+            if open.len() >= OPEN_MAX {
+                return out.anomalies.count(&stat::QUERIES_LIMIT, said.ts);
+            }
+            open.push_back(Open {
+                id: self.next_id,
+                ts: said.ts,
+                server,
+                attempt,
+                lookup,
+                thread: said.thread,
+                cpu: said.cpu,
+            });
+            self.next_id += 1;
+        }
+    }
+
+    /// Nothing came for these.
+    fn lost<S: EmitAll>(
+        &mut self,
+        open: VecDeque<Open>,
+        end: (Ns, &'static str),
+        out: &mut Output<'_, S>,
+    ) {
+        if let Some(first) = open.front()
+            && let Some((lookup, _)) = first.lookup
+        {
+            let none = Rounds { lookup, lost: 0 };
+            let rounds = self.rounds.entry(first.thread.utid).or_insert(none);
+            if rounds.lookup != lookup {
+                *rounds = none;
+            }
+            rounds.lost += 1;
+        }
+        for question in open {
+            emit(&question, Some(end), out);
+        }
+    }
+
+    /// The process ended, and its sockets with it.
+    pub(super) fn ended<S: EmitAll>(&mut self, upid: i32, ts: Ns, out: &mut Output<'_, S>) {
+        let is_its = |open: &VecDeque<Open>| {
+            let first = open.front();
+            first.is_some_and(|open| open.thread.upid == Some(upid))
+        };
+        let mut left: Vec<Open> = Vec::new();
+        self.sockets.retain(|_, open| {
+            let is_its = is_its(open);
+            if is_its {
+                left.extend(open.drain(..));
+            }
+            !is_its
+        });
+        left.sort_unstable_by_key(|open| open.id);
+        for open in &left {
+            emit(open, Some((ts, "given_up")), out);
+        }
+    }
+
+    pub(super) fn gone(&mut self, thread: &ThreadRef) {
+        self.rounds.remove(&thread.utid);
+    }
+
+    pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
+        let sockets = std::mem::take(&mut self.sockets);
+        let mut open: Vec<Open> = sockets.into_values().flatten().collect();
+        open.sort_unstable_by_key(|open| open.id);
+        for open in &open {
+            emit(open, None, out);
+        }
+    }
+}
+
+fn emit<S: EmitAll>(open: &Open, end: Option<(Ns, &'static str)>, out: &mut Output<'_, S>) {
+    let ts_end = end.map(|(ts, _)| ts.max(open.ts));
+    let thread = open.thread;
+    out.sink.emit(DnsQueryRow {
+        id: open.id,
+        ts: open.ts,
+        dur: ts_end.map(|end| end - open.ts),
+        ts_end,
+        server: open.server,
+        outcome: end.map(|(_, outcome)| out.symbols.intern_static(outcome)),
+        attempt: open.attempt,
+        lookup: open.lookup.map(|(id, _)| id),
+        host: open.lookup.and_then(|(_, host)| host),
+        utid: (thread.utid >= 0).then_some(thread.utid),
+        upid: thread.upid,
+        tid: (thread.utid >= 0).then_some(thread.tid),
+        pid: thread.pid,
+        comm: thread.comm,
+        cpu: open.cpu,
+    });
+}
