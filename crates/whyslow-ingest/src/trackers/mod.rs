@@ -27,6 +27,7 @@ mod packet;
 mod page;
 mod process;
 mod reclaim;
+mod request;
 mod sampled;
 mod sched;
 mod seat;
@@ -47,6 +48,7 @@ use whyslow_model::event::{Body, Event, Interrupt, Loss, StateProcess};
 use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, Symbols};
 
+use crate::importers::requests::Request;
 use crate::profile::gaps::Gap;
 use crate::profile::locks::LockWait;
 use crate::profile::{OPEN, Point, RuntimeEvent};
@@ -68,6 +70,7 @@ use meter::{Inside, Mode};
 use net::NetTracker;
 use page::PageTracker;
 use reclaim::ReclaimTracker;
+use request::RequestTracker;
 use sampled::{Lent, SampledTracker};
 pub use sampled::{RUNTIME_TID, Source};
 use sched::SchedTracker;
@@ -136,6 +139,17 @@ impl Trackers {
             sink,
         };
         self.topics.sampled(source, told, out);
+    }
+
+    /// Takes a request that a source tells whole.
+    pub fn request<S: EmitAll>(&mut self, request: &Request, symbols: &mut Symbols, sink: &mut S) {
+        let anomalies = &mut self.anomalies;
+        let out = &mut Output {
+            symbols,
+            anomalies,
+            sink,
+        };
+        self.topics.request.told(request, out);
     }
 
     /// Takes a range of time in which something was lost, at the latest before the first event
@@ -215,6 +229,7 @@ struct Topics {
     fill: FillTracker,
     reclaim: ReclaimTracker,
     lookup: LookupTracker,
+    request: RequestTracker,
     function: FunctionTracker,
     usdt: UsdtTracker,
     stack: StackTracker,
@@ -244,6 +259,7 @@ impl Topics {
             fill: FillTracker::default(),
             reclaim: ReclaimTracker::default(),
             lookup: LookupTracker::default(),
+            request: RequestTracker::default(),
             function: FunctionTracker::default(),
             usdt: UsdtTracker::default(),
             stack: StackTracker::default(),

@@ -252,6 +252,10 @@ pub(crate) struct ImportArgs {
     /// them; may be repeated
     #[arg(long, value_name = "TRACE=±DURATION", value_parser = parse_shift)]
     pub(crate) shift: Vec<(PathBuf, Ns)>,
+    /// Format of the access logs among the traces, as in the configuration of nginx (log_format) or Apache
+    /// (LogFormat); without it the formats that both have built in are known
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
     /// Of a spool, without these classes of events: to see what answers are worth without them
     #[arg(long, hide = true, value_name = "CLASSES", value_delimiter = ',')]
     pub(crate) leave_out: Vec<String>,
