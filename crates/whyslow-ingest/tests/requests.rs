@@ -193,3 +193,186 @@ fn lines_of_a_load_become_rows_in_order_of_begin() {
     assert_eq!(seen.begin_ns, 1_795_697_838_000_100_000);
     assert_eq!(seen.end_ns, 1_795_697_838_500_300_000);
 }
+
+/// The ending, the length in ms and the parts that were waited for.
+fn parts(request: &Request) -> (&str, Option<i32>, i64, Vec<i64>) {
+    let times = &request.times;
+    let parts = [times.connect, times.send, times.wait, times.receive];
+    let ms = parts.map(|part| part.map_or(-1, |ns| ns / 1_000_000));
+    (
+        request.outcome.name(),
+        request.status,
+        request.dur.map_or(-1, |ns| ns / 1_000_000),
+        ms.to_vec(),
+    )
+}
+
+#[test]
+fn two_forms_of_one_load_tell_the_same() {
+    let (json, _) = read("vegeta.json");
+    let (csv, _) = read("vegeta.csv");
+    assert_eq!(json, csv);
+    assert_eq!(json.len(), 20);
+    assert_eq!(json[2].ts, 1_795_697_843_123_555_213);
+    assert_eq!(json[2].dur, Some(201_623_467));
+    let ends: Vec<&str> = json[..3]
+        .iter()
+        .map(|request| request.outcome.name())
+        .collect();
+    assert_eq!(ends, ["error", "refused", "ok"]);
+
+    let (json, _) = read("k6.json");
+    let (csv, lacks) = read("k6.csv");
+    assert_eq!(json.len(), 18);
+    let of = |requests: &[Request]| {
+        let parts: Vec<_> = requests
+            .iter()
+            .map(|request| (request.target.clone(), format!("{:?}", parts(request))))
+            .collect();
+        parts
+    };
+    assert_eq!(of(&json), of(&csv));
+    assert_eq!(count(&lacks, "REQUEST_TIME_COARSE"), 18);
+    assert_eq!(json[0].dur, Some(209_007_928 + 87_124));
+    assert_eq!(json[0].times.queue, Some(87_124 - 35_584));
+    let refused = json.iter().find(|request| request.target == "/refused");
+    assert_eq!(
+        refused.map(|request| request.outcome),
+        Some(Outcome::Refused)
+    );
+}
+
+#[test]
+fn lists_of_hey_and_ab_tell_lengths_and_parts() {
+    let (hey, _) = read("hey.csv");
+    let (ab, lacks) = read("ab.tsv");
+    assert_eq!((hey.len(), ab.len()), (20, 20));
+    for request in hey.iter().chain(&ab) {
+        let ms = request.dur.expect("a length") / 1_000_000;
+        assert!((200..300).contains(&ms), "{ms}");
+        assert!(request.times.wait.is_some_and(|ns| ns >= 200_000_000));
+    }
+    assert_eq!(hey[0].is_reused, Some(false));
+    // They count from the begin of the load, which the writing of the file ends.
+    let end = hey
+        .iter()
+        .map(|request| request.ts + request.dur.unwrap_or(0))
+        .max();
+    let written = 1_795_697_900_000_000_000;
+    assert!(
+        end.is_some_and(|end| (written - end).abs() < 1_000_000_000),
+        "{end:?}"
+    );
+    assert_eq!(count(&lacks, "REQUEST_TIME_COARSE"), 20);
+}
+
+#[test]
+fn brokers_tell_where_their_requests_waited() {
+    let (json, lacks) = read("kafka-json.log");
+    let (words, _) = read("kafka-text.log");
+    assert_eq!((json.len(), words.len()), (3, 2));
+    let of = |request: &Request| {
+        let phases: Vec<(String, i64)> = request
+            .phases
+            .iter()
+            .filter(|phase| phase.name != "throttle")
+            .map(|phase| (phase.name.to_string(), phase.dur / 1000))
+            .collect();
+        (
+            request.client.clone(),
+            request.dur,
+            request.seq,
+            request.peer.clone(),
+            phases,
+        )
+    };
+    assert_eq!(of(&json[0]), of(&words[0]));
+    assert_eq!(of(&json[1]), of(&words[1]));
+    assert_eq!(json[1].times.queue, Some(1_200_500_000));
+    assert_eq!(json[0].endpoint, "FETCH");
+    // All of its parts are all of it.
+    let sum: i64 = json[1].phases.iter().map(|phase| phase.dur).sum();
+    assert_eq!(Some(sum), json[1].dur);
+    assert_eq!(json[2].error, "error 3");
+    assert_eq!(count(&lacks, "REQUEST_LINE_BAD"), 1);
+    assert_eq!(count(&lacks, "REQUEST_ZONE_GUESSED"), 1);
+}
+
+#[test]
+fn a_browser_tells_parts_of_requests() {
+    let (requests, lacks) = read("session.har");
+    let [first, second] = &requests[..] else {
+        panic!("two requests");
+    };
+    assert_eq!(first.ts, second.ts + 100_000_000);
+    assert_eq!(parts(first), ("ok", Some(200), 231, vec![10, 0, 180, 9]));
+    assert_eq!(first.times.tls, Some(20_000_000));
+    assert_eq!(
+        (&*first.host, &*first.endpoint, &*first.protocol),
+        ("web.example", "/a", "HTTP/2")
+    );
+    assert!(first.trace.is_some());
+    assert_eq!((second.status, second.is_reused), (None, Some(true)));
+    assert_eq!(count(&lacks, "REQUEST_LINE_BAD"), 1);
+}
+
+#[test]
+fn three_forms_of_one_trace_tell_the_same() {
+    let of = |name: &str| {
+        let (mut requests, lacks) = read(name);
+        assert_eq!(count(&lacks, "REQUEST_SPAN_ALONE"), 1, "{name}");
+        requests.sort_by_key(|request| request.ts);
+        for request in &mut requests {
+            request.source = "";
+        }
+        requests
+    };
+    let otlp = of("otlp.json");
+    assert_eq!(otlp, of("jaeger.json"));
+    assert_eq!(otlp, of("zipkin.json"));
+    let [client, server, database] = &otlp[..] else {
+        panic!("three requests");
+    };
+    assert_eq!((&*client.host, &*client.target), ("app:8080", "/a?b=c"));
+    assert_eq!(server.parent_span, client.span);
+    assert_eq!((&*server.endpoint, server.status), ("/{name}", Some(503)));
+    // One is in the other; both are parts of the server's.
+    let phases: Vec<&str> = server.phases.iter().map(|phase| &*phase.name).collect();
+    assert_eq!(phases, ["render", "template"]);
+    assert_eq!(
+        (&*database.protocol, &*database.endpoint),
+        ("postgresql", "SELECT")
+    );
+}
+
+#[test]
+fn markers_of_both_forms_become_rows() {
+    let of = |name: &str| {
+        let seen = import_in_memory(&[path(name)]).expect("an import");
+        assert_eq!(seen.records.skipped, 1, "{name}");
+        let rows = seen.rows.marker.iter();
+        let rows = rows.map(|row| {
+            (
+                row.ts,
+                seen.symbols.get(row.name),
+                seen.symbols.get(row.text),
+            )
+        });
+        rows.map(|(ts, name, text)| format!("{ts} {name} {text}"))
+            .collect::<Vec<_>>()
+    };
+    let expected = [
+        "1795697838500000000 deploy version 2, to all",
+        "1795697839000000000 marker restart",
+    ];
+    assert_eq!(of("markers.csv"), expected);
+    assert_eq!(of("markers.json"), expected);
+}
+
+#[test]
+fn a_summary_is_refused_with_what_would_list_requests() {
+    let error = import_in_memory(&[path("wrk.txt")])
+        .err()
+        .map(|error| error.to_string());
+    assert!(error.is_some_and(|error| error.contains("wrk, which lists no requests")));
+}
