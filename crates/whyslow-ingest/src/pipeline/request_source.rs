@@ -175,7 +175,7 @@ impl Queued {
     fn shifted(&self, request: &mut Request) {
         let by = self.shift;
         request.ts = request.ts.saturating_add(by);
-        request.intended_ts = request.intended_ts.map(|ts| ts.saturating_add(by));
+        request.ts_intended = request.ts_intended.map(|ts| ts.saturating_add(by));
         for phase in &mut request.phases {
             phase.ts = phase.ts.map(|ts| ts.saturating_add(by));
         }

@@ -40,7 +40,7 @@ impl RequestTracker {
             ts,
             dur: request.dur,
             ts_end: request.dur.map(|dur| ts.saturating_add(dur)),
-            intended_ts: request.intended_ts,
+            ts_intended: request.ts_intended,
             role: out.symbols.intern_static(request.role.name()),
             source: out.symbols.intern_static(request.source),
             protocol,

@@ -4,6 +4,7 @@ mod ask;
 mod explain;
 mod export;
 mod flight;
+mod load;
 mod output;
 mod questions;
 mod record;
@@ -15,6 +16,7 @@ pub(crate) use explain::{ExplainArgs, Versus};
 pub(crate) use export::{
     ExportArgs, ExportCommand, ReportArgs, SnapshotArgs, StackArgs, StackWeight, SvgArgs,
 };
+pub(crate) use load::{LoadCheckArgs, LoadCommand, LoadDiffArgs};
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
@@ -161,6 +163,9 @@ pub(crate) enum Command {
     /// Why something was slow, and who did it
     #[command(before_help = explain::EXAMPLES)]
     Explain(Box<ExplainArgs>),
+    /// Whether a change helped, and whether requests keep to what is asserted
+    #[command(subcommand, before_help = load::EXAMPLES, arg_required_else_help = true)]
+    Load(LoadCommand),
     /// Write a recording for other tools: flame graphs, profiles
     #[command(subcommand, before_help = export::EXAMPLES, arg_required_else_help = true)]
     Export(Box<ExportCommand>),

@@ -140,7 +140,7 @@ fn request(line: Line<'_>) -> Request {
     let mut request = Request {
         ts: line.start_ns,
         dur: told(line.total_ns),
-        intended_ts: line.intended_ns,
+        ts_intended: line.intended_ns,
         role: Role::Client,
         source: "load",
         method: line.method.unwrap_or_default(),

@@ -144,7 +144,7 @@ pub struct Phase {
 pub struct Request {
     pub ts: Ns,
     pub dur: Option<Ns>,
-    pub intended_ts: Option<Ns>,
+    pub ts_intended: Option<Ns>,
     pub role: Role,
     pub source: &'static str,
     pub protocol: String,

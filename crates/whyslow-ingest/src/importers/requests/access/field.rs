@@ -115,12 +115,11 @@ impl Field {
 
 /// `remote_addr …`, `{remote_addr}…`, what stands behind `$`.
 pub(super) fn nginx_field(text: &str) -> Option<(Field, &str)> {
-    let (name, rest) = match text.strip_prefix('{') {
-        Some(inner) => inner.split_once('}')?,
-        None => {
-            let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-            text.split_at(end.unwrap_or(text.len()))
-        }
+    let (name, rest) = if let Some(inner) = text.strip_prefix('{') {
+        inner.split_once('}')?
+    } else {
+        let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        text.split_at(end.unwrap_or(text.len()))
     };
     let field = match name {
         "" => return None,
