@@ -7,7 +7,7 @@ use whyslow_fuzz::assert_read_again;
 use whyslow_ingest::importers::markers;
 use whyslow_ingest::importers::requests::{Asked, Form, form_of, read_bytes};
 
-const FORMS: [Form; 13] = [
+const FORMS: [Form; 14] = [
     Form::Load,
     Form::Access,
     Form::Kafka,
@@ -21,6 +21,7 @@ const FORMS: [Form; 13] = [
     Form::Otlp,
     Form::Jaeger,
     Form::Zipkin,
+    Form::Oha,
 ];
 
 fuzz_target!(|bytes: &[u8]| {

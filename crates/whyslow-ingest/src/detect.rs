@@ -88,8 +88,9 @@ pub const SUPPORTED: &str = "an LTTng or other CTF 1.8 or CTF 2 trace (its direc
                              or tools of bcc, libbpf-tools and bpftrace with times (opensnoop -T, \
                              biosnoop, ext4slower, …) print, \
                              requests (access logs of nginx and Apache, request logs of Kafka, HAR, \
-                             k6 --out json or csv, vegeta encode, hey -o csv, ab -g, spans as \
-                             OTLP/JSON, of Jaeger or Zipkin), markers (CSV or JSON with `time` and \
+                             k6 --out json or csv, vegeta encode, hey -o csv, \
+                             oha --output-format csv, ab -g, spans as OTLP/JSON, of Jaeger or \
+                             Zipkin), markers (CSV or JSON with `time` and \
                              `text`), or a text file \
                              that begins with `whyslow-text 1`";
 

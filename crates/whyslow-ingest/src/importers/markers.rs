@@ -1,8 +1,10 @@
 //! Marks that people keep of what they did (deployments, changes of settings): CSV whose first line names its columns,
 //! `time`, `text` and perhaps `name`, or JSON with these keys, as a list or one value a line.
 //!
+//! Annotations of Grafana (`GET /api/annotations`) are such a list, known by their `tags`.
+//!
 //! A time is ISO 8601 with a zone, or a number of seconds or milliseconds since 1970. Each becomes a line of the text
-//! format ([`super::text`]), `marker`.
+//! format ([`super::text`]), `marker`, as `whyslow mark` would have said it; a name stands before its text.
 
 use std::fmt::Write as _;
 
@@ -16,8 +18,8 @@ use super::text;
 
 /// Numbers from here on are milliseconds: as seconds they would be of the year 5138.
 const MILLISECONDS_FROM: f64 = 1e11;
-/// What a mark is called that has no name.
-const NAME: &str = "marker";
+/// What all marks that people make are called.
+const NAME: &str = "mark";
 
 /// A file in the text format.
 #[derive(Debug, Default)]
@@ -36,7 +38,10 @@ pub fn is_list(head: &str) -> bool {
         let Some(Ok(Value::Object(first))) = values.next() else {
             return false;
         };
-        return columns_fit(&mut first.keys().map(String::as_str));
+        let is_annotation = first.get("time").is_some_and(Value::is_number)
+            && first.get("text").is_some_and(Value::is_string)
+            && first.get("tags").is_some_and(Value::is_array);
+        return is_annotation || columns_fit(&mut first.keys().map(String::as_str));
     }
     let line = begin.lines().next().unwrap_or_default();
     columns_fit(&mut fields(line).iter().map(|name| name.trim()))
@@ -71,14 +76,17 @@ impl Translated {
             let time: String = time.chars().take(40).collect();
             format!("{time:?} is no time with a zone, nor a number since 1970")
         })?;
-        let name = if name.is_empty() { NAME } else { name };
+        let said = match (name, text) {
+            ("", text) => text.to_owned(),
+            (name, "") => name.to_owned(),
+            (name, text) => format!("{name}: {text}"),
+        };
         let (sign, size) = (if at < 0 { "-" } else { "" }, at.unsigned_abs());
         let (seconds, rest) = (size / 1_000_000_000, size % 1_000_000_000);
         let _ = writeln!(
             self.text,
-            "{sign}{seconds}.{rest:09} [-] marker name={} text={}",
-            quoted(name),
-            quoted(text)
+            "{sign}{seconds}.{rest:09} [-] marker name={NAME} text={}",
+            quoted(&said)
         );
         Ok(())
     }
@@ -140,13 +148,14 @@ fn json(list: &str, bad_max: usize, done: &mut Translated) {
                 return done.bad(Bad { line, offset, what }, bad_max);
             }
         };
-        for mark in marks {
+        for (number, mark) in marks.iter().enumerate() {
             let text = |key: &str| match mark.get(key) {
                 Some(Value::String(text)) => text.clone(),
                 Some(Value::Null) | None => String::new(),
                 Some(other) => other.to_string(),
             };
             if let Err(what) = done.mark(&text("time"), &text("name"), &text("text")) {
+                let what = format!("mark {} of the list here: {what}", number + 1);
                 let line = 1 + memchr::memchr_iter(b'\n', &list.as_bytes()[..before]).count();
                 let offset = before;
                 done.bad(Bad { line, offset, what }, bad_max);

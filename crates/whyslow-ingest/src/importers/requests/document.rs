@@ -16,6 +16,8 @@ pub(super) struct Told {
     /// Parts that make no sense, with what is wrong with the first of them.
     pub(super) bad: u64,
     pub(super) what: String,
+    /// Where the value begins that has that part, in bytes.
+    offset: u64,
     /// Spans inside of no request.
     pub(super) alone: u64,
     /// Parts of requests.
@@ -57,9 +59,19 @@ impl Document {
         let mut values = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();
         let mut cut = None;
         let mut is_first = true;
-        while let Some(value) = values.next() {
+        loop {
+            let offset = values.byte_offset() as u64;
+            let Some(value) = values.next() else {
+                break;
+            };
             match value {
-                Ok(value) => take(&value, &mut told),
+                Ok(value) => {
+                    let bad = told.bad;
+                    take(&value, &mut told);
+                    if bad == 0 {
+                        told.offset = offset;
+                    }
+                }
                 Err(error) if is_first => {
                     return Err(RequestsError::Format(format!("it is no JSON: {error}")));
                 }
@@ -76,7 +88,7 @@ impl Document {
 
     pub(super) fn new((told, bytes, cut): (Told, u64, Option<Note>)) -> Self {
         let requests = told.requests.len() as u64;
-        let bad = Note::new(&stat::REQUEST_LINE_BAD, told.bad).at(None, told.what);
+        let bad = Note::new(&stat::REQUEST_LINE_BAD, told.bad).at(Some(told.offset), told.what);
         let alone = Note::new(&stat::REQUEST_SPAN_ALONE, told.alone);
         let notes = [Some(bad).filter(|bad| bad.count > 0), Some(alone), cut];
         let counts = [("request", requests), ("phase", told.phases)];

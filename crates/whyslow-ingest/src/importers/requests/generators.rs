@@ -1,4 +1,4 @@
-//! What load generators list: vegeta (`encode -to json`, `-to csv`), hey (`-o csv`), ab (`-g`).
+//! What load generators list whose times have dates: vegeta (`encode -to json`, `-to csv`), ab (`-g`).
 
 use std::collections::VecDeque;
 
@@ -9,22 +9,16 @@ use whyslow_model::stat::{self, Stat};
 use super::lines::Parse;
 use super::request::{Outcome, Request, Role, Times};
 use super::values::{MILLISECOND, SECOND, fields, length, moment};
-use crate::importers::stamp::{Clock, Shift, Stamp};
 
-const HEY: &str =
-    "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset";
 const AB: &str = "starttime\tseconds\tctime\tdtime\tttime\twait";
-
-pub(super) fn is_hey(head: &str) -> bool {
-    head.starts_with(HEY)
-}
 
 pub(super) fn is_ab(head: &str) -> bool {
     head.starts_with(AB)
 }
 
 pub(super) fn is_vegeta_json(head: &str) -> bool {
-    head.starts_with("{\"attack\":")
+    let keys = ["\"seq\":", "\"code\":", "\"timestamp\":", "\"latency\":"];
+    head.starts_with("{\"attack\":") && keys.iter().all(|key| head.contains(key))
 }
 
 /// Twelve columns without names; the time, the status and the length are numbers.
@@ -39,7 +33,12 @@ pub(super) fn is_vegeta_csv(head: &str) -> bool {
 }
 
 /// A client's, with what it says of the end.
-fn answered(source: &'static str, (ts, dur): (Ns, Ns), status: i32, error: &str) -> Request {
+pub(super) fn answered(
+    source: &'static str,
+    (ts, dur): (Ns, Ns),
+    status: i32,
+    error: &str,
+) -> Request {
     let mut request = Request {
         ts,
         dur: Some(dur),
@@ -128,68 +127,6 @@ impl Parse for VegetaCsv {
 
     fn remarks(&self) -> Vec<(&'static Stat, u64)> {
         Vec::new()
-    }
-}
-
-/// Times count from the begin of the load; the file is written at its end.
-#[derive(Debug)]
-pub(super) struct Hey {
-    clock: Clock,
-    shift: Shift,
-    requests: u64,
-}
-
-impl Hey {
-    pub(super) fn new(shift: Shift) -> Self {
-        let clock = Clock::default();
-        Self {
-            clock,
-            shift,
-            requests: 0,
-        }
-    }
-}
-
-impl Parse for Hey {
-    fn line(&mut self, line: &str, found: &mut VecDeque<Request>) -> Result<bool, String> {
-        if line.starts_with("response-time,") {
-            return Ok(false);
-        }
-        let fields = fields(line);
-        let text = |at: usize| fields.get(at).map_or("", |field| &**field);
-        let seconds = |at: usize| length(text(at), SECOND);
-        let (Some(dur), Some(offset)) = (seconds(0), seconds(7)) else {
-            return Err("no length and begin".to_owned());
-        };
-        let status = text(6).parse().map_err(|_| "its status is none")?;
-        let end = self.clock.read(Stamp::Since(offset.saturating_add(dur)));
-        let ts = end.saturating_add(self.shift.by).saturating_sub(dur);
-        let mut request = answered("hey", (ts, dur), status, "");
-        let (connect, resolve) = (seconds(1), seconds(2));
-        // A lookup and a handshake that took no time were not made.
-        request.times = Times {
-            resolve: resolve.filter(|ns| *ns > 0),
-            connect: connect
-                .map(|ns| ns.saturating_sub(resolve.unwrap_or(0)))
-                .filter(|ns| *ns > 0),
-            send: seconds(3),
-            wait: seconds(4),
-            receive: seconds(5),
-            ..Times::default()
-        };
-        request.is_reused = connect.map(|ns| ns == 0);
-        self.requests += 1;
-        found.push_back(request);
-        Ok(true)
-    }
-
-    fn clock(&self) -> Option<&Clock> {
-        Some(&self.clock)
-    }
-
-    fn remarks(&self) -> Vec<(&'static Stat, u64)> {
-        let is_guessed = self.shift.is_guessed && self.requests > 0;
-        vec![(&stat::REQUEST_ZONE_GUESSED, u64::from(is_guessed))]
     }
 }
 

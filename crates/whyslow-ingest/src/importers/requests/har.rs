@@ -14,20 +14,33 @@ pub(super) fn is_har(head: &str) -> bool {
         .filter(|c| !c.is_whitespace())
         .take(400)
         .collect();
-    begin.starts_with("{\"log\":{")
-        && ["\"version\":", "\"creator\":", "\"entries\":"]
-            .iter()
-            .any(|key| begin.contains(key))
+    // Others log values of `log`, too.
+    let Some(inner) = begin.strip_prefix("{\"log\":{") else {
+        return false;
+    };
+    let firsts = [
+        "\"version\":",
+        "\"creator\":{",
+        "\"browser\":{",
+        "\"pages\":[",
+        "\"entries\":[",
+        "\"comment\":",
+    ];
+    firsts.iter().any(|key| inner.starts_with(key))
+        && (inner.contains("\"creator\":{") || inner.contains("\"entries\":["))
 }
 
 pub(super) fn take(document: &Value, told: &mut Told) {
     let Some(log) = document.get("log") else {
         return told.tell_bad("no log");
     };
-    for entry in list(log, "entries") {
+    for (number, entry) in list(log, "entries").iter().enumerate() {
         match request(entry) {
             Some(request) => told.requests.push(request),
-            None => told.tell_bad("an entry without startedDateTime or request"),
+            None => told.tell_bad(&format!(
+                "entry {} has no startedDateTime or request",
+                number + 1
+            )),
         }
     }
 }

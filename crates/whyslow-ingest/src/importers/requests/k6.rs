@@ -1,8 +1,10 @@
 //! k6 (`--out json`, `--out csv`): a value a line, of which those of one request stand together.
 //!
 //! `http_reqs` comes first; the time of all of them is that of its end. `http_req_blocked` is all that came before the
-//! request was sent, with the handshakes in it; `http_req_duration` is the rest. CSV has whole seconds.
+//! request was sent, with the handshakes in it; `http_req_duration` is the rest. CSV has whole seconds, unless
+//! `K6_CSV_TIME_FORMAT` asks for finer ones.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use serde::Deserialize;
@@ -11,7 +13,7 @@ use whyslow_model::stat::{self, Stat};
 
 use super::lines::Parse;
 use super::request::{Outcome, Request, Role};
-use super::values::{MILLISECOND, SECOND, fields, length, length_of, moment};
+use super::values::{MILLISECOND, fields, length_of, moment};
 
 pub(super) fn is_json(head: &str) -> bool {
     let line = head.lines().next().unwrap_or_default();
@@ -178,14 +180,32 @@ impl Parse for Json {
 pub(super) struct Csv {
     open: Open,
     columns: Vec<String>,
-    requests: u64,
+    /// Requests with times of whole seconds.
+    coarse: u64,
 }
+
+/// `unix`, `unix_milli`, `unix_micro` and `unix_nano` are told apart by their size.
+fn time(text: &str) -> Option<Ns> {
+    let Ok(number) = text.parse::<i64>() else {
+        return moment(text);
+    };
+    let unit = match text.len() {
+        0..=SECONDS_DIGITS_MAX => 1_000_000_000,
+        12..=14 => 1_000_000,
+        15..=17 => 1000,
+        _ => 1,
+    };
+    number.checked_mul(unit)
+}
+
+/// Of seconds until the year 5138.
+const SECONDS_DIGITS_MAX: usize = 11;
 
 impl Parse for Csv {
     fn line(&mut self, line: &str, found: &mut VecDeque<Request>) -> Result<bool, String> {
         let fields = fields(line);
         if self.columns.is_empty() {
-            self.columns = fields.iter().map(|name| name.to_string()).collect();
+            self.columns = fields.into_iter().map(Cow::into_owned).collect();
             return Ok(false);
         }
         let text = |name: &str| {
@@ -205,7 +225,9 @@ impl Parse for Csv {
             self.open.value(metric, value);
             return Ok(false);
         }
-        let end = length(text("timestamp"), SECOND).ok_or("its time is none")?;
+        let stamp = text("timestamp");
+        let end = time(stamp).ok_or("its time is none")?;
+        let is_coarse = stamp.len() <= SECONDS_DIGITS_MAX;
         let about = About {
             method: text("method"),
             url: text("url"),
@@ -218,7 +240,7 @@ impl Parse for Csv {
         self.open.close(found);
         self.open.request = Some(request);
         self.open.end = end;
-        self.requests += 1;
+        self.coarse += u64::from(is_coarse);
         Ok(true)
     }
 
@@ -227,6 +249,23 @@ impl Parse for Csv {
     }
 
     fn remarks(&self) -> Vec<(&'static Stat, u64)> {
-        vec![(&stat::REQUEST_TIME_COARSE, self.requests)]
+        vec![(&stat::REQUEST_TIME_COARSE, self.coarse)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_csv_are_known_by_their_size() {
+        let at = 1_795_707_839_189_400_543;
+        let check = |text: &str, ns: i64| assert_eq!(time(text), Some(ns), "{text}");
+        check("1795707839", at - at % 1_000_000_000);
+        check("1795707839189", at - at % 1_000_000);
+        check("1795707839189400", at - at % 1000);
+        check("1795707839189400543", at);
+        check("2026-11-26T15:43:59.189400543Z", at);
+        assert_eq!(time("then"), None);
     }
 }

@@ -13,6 +13,7 @@ mod kafka;
 mod lines;
 mod load;
 mod request;
+mod since;
 mod spans;
 mod values;
 
@@ -44,6 +45,7 @@ pub enum Form {
     VegetaJson,
     VegetaCsv,
     Hey,
+    Oha,
     Ab,
     Har,
     Otlp,
@@ -60,6 +62,7 @@ impl Form {
             Form::K6Json | Form::K6Csv => "k6",
             Form::VegetaJson | Form::VegetaCsv => "vegeta",
             Form::Hey => "hey",
+            Form::Oha => "oha",
             Form::Ab => "ab",
             Form::Har => "har",
             Form::Otlp => "otlp",
@@ -72,12 +75,13 @@ impl Form {
 /// What these first bytes are of.
 pub fn form_of(head: &str) -> Option<Form> {
     type Is = fn(&str) -> bool;
-    const FORMS: [(Is, Form); 13] = [
+    const FORMS: [(Is, Form); 14] = [
         (load::is_load, Form::Load),
         (k6::is_json, Form::K6Json),
         (k6::is_csv, Form::K6Csv),
         (generators::is_vegeta_json, Form::VegetaJson),
-        (generators::is_hey, Form::Hey),
+        (since::is_hey, Form::Hey),
+        (since::is_oha, Form::Oha),
         (generators::is_ab, Form::Ab),
         (generators::is_vegeta_csv, Form::VegetaCsv),
         (har::is_har, Form::Har),
@@ -96,8 +100,13 @@ pub fn summary_of(head: &str) -> Option<&'static str> {
     let begin = head.trim_start();
     if begin.starts_with("Running ") && head.contains(" test @ ") {
         Some("a summary of wrk, which lists no requests (`whyslow load`, vegeta and k6 do)")
-    } else if begin.starts_with('{') && head.contains("\"successRate\"") {
-        Some("a summary of oha, which lists no requests (`whyslow load`, vegeta and k6 do)")
+    } else if begin.starts_with('{')
+        && head.contains("\"successRate\"")
+        && head.contains("\"requestsPerSec\"")
+    {
+        Some("a summary of oha, which lists no requests (`oha --output-format csv` does)")
+    } else if begin.starts_with("Summary:") && head.contains("Success rate:") {
+        Some("a summary of oha, which lists no requests (`oha --output-format csv` does)")
     } else if begin.starts_with("Summary:") && head.contains("Requests/sec:") {
         Some("a summary of hey, which lists no requests (`hey -o csv` does)")
     } else if begin.starts_with("This is ApacheBench,") {
@@ -156,13 +165,13 @@ pub fn read_bytes(
     asked: Asked<'_>,
 ) -> Result<(Vec<Request>, Summary), RequestsError> {
     let input = || Box::new(io::Cursor::new(bytes.to_vec()));
-    let mut reader: Box<dyn RequestReader> = match document(form, &mut *input())? {
-        Some(document) => Box::new(document),
-        None => {
-            let before = Lines::new(input(), parse(form, asked, Shift::default())?);
-            let shift = before.shift(asked.written)?;
-            Box::new(Lines::new(input(), parse(form, asked, shift)?))
-        }
+    let whole = document(form, &mut *input())?;
+    let mut reader: Box<dyn RequestReader> = if let Some(document) = whole {
+        Box::new(document)
+    } else {
+        let before = Lines::new(input(), parse(form, asked, Shift::default())?);
+        let shift = before.shift(asked.written)?;
+        Box::new(Lines::new(input(), parse(form, asked, shift)?))
     };
     let mut requests = Vec::new();
     while let Some(request) = reader.next()? {
@@ -193,7 +202,8 @@ fn parse(form: Form, asked: Asked<'_>, shift: Shift) -> Result<Box<dyn Parse>, R
             Box::new(access.map_err(RequestsError::Format)?)
         }
         Form::Kafka => Box::new(kafka::Kafka::new(shift)),
-        Form::Hey => Box::new(generators::Hey::new(shift)),
+        Form::Hey => Box::new(since::Since::new(since::Whose::Hey, shift)),
+        Form::Oha => Box::new(since::Since::new(since::Whose::Oha, shift)),
         Form::Ab => Box::new(generators::Ab::default()),
         Form::K6Json => Box::new(k6::Json::default()),
         Form::K6Csv => Box::new(k6::Csv::default()),

@@ -149,7 +149,10 @@ impl Spans {
     fn add(&mut self, span: Option<Span>, told: &mut Told) {
         match span {
             Some(span) => self.spans.push(span),
-            None => told.tell_bad("a span without trace, number or begin"),
+            None => {
+                let number = self.spans.len() as u64 + told.bad + 1;
+                told.tell_bad(&format!("span {number} has no trace, number or begin"));
+            }
         }
     }
 
