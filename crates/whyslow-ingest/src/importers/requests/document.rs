@@ -55,6 +55,12 @@ impl Document {
                 "it has more than {limit} bytes, which is the limit of a document"
             )));
         }
+        if weight(&bytes) > limits::REQUEST_DOCUMENT_WEIGHT_MAX {
+            return Err(RequestsError::Format(
+                "it has too many parts to be held in memory: export fewer traces at once"
+                    .to_owned(),
+            ));
+        }
         let mut told = Told::default();
         let mut values = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();
         let mut cut = None;
@@ -130,6 +136,34 @@ impl RequestReader for Document {
     }
 }
 
+/// What the heaviest of the values takes in memory, in units of a small one: few bytes of text may become very many
+/// values, of which maps are the largest.
+fn weight(bytes: &[u8]) -> u64 {
+    const MAP: u64 = 10;
+    let (mut depth, mut weight, mut most) = (0_u64, 0_u64, 0_u64);
+    let (mut is_text, mut is_escaped) = (false, false);
+    for byte in bytes {
+        if is_text {
+            is_text = is_escaped || *byte != b'"';
+            is_escaped = !is_escaped && *byte == b'\\';
+            continue;
+        }
+        match byte {
+            b'"' => is_text = true,
+            b'{' => (depth, weight) = (depth + 1, weight + MAP),
+            b'[' => (depth, weight) = (depth + 1, weight + 1),
+            b',' => weight += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(weight);
+        if depth == 0 {
+            weight = 0;
+        }
+    }
+    most
+}
+
 /// The text of a key, or nothing.
 pub(super) fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
@@ -141,4 +175,28 @@ pub(super) fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
         .get(key)
         .and_then(Value::as_array)
         .map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heaviest_value_counts() {
+        let check = |text: &str, expected: u64| assert_eq!(weight(text.as_bytes()), expected);
+        check("", 0);
+        check("[1,2,3]", 3);
+        check("[1,2,3]\n[1]", 3);
+        check("{\"a\":\"{[,\\\"{\"}", 10);
+        check("[{},{}]", 22);
+        check("]]{", 10);
+    }
+
+    #[test]
+    fn a_document_of_too_many_parts_is_refused() {
+        let text = format!("[{}1]", "{},".repeat(1_700_000));
+        let read = Document::read(&mut text.as_bytes(), &mut |_, _| {});
+        let error = read.err().map(|error| error.to_string());
+        assert!(error.is_some_and(|error| error.contains("too many parts")));
+    }
 }
