@@ -98,16 +98,13 @@ pub fn form_of(head: &str) -> Option<Form> {
 /// What load generators print that lists no requests: whose it is, and what would.
 pub fn summary_of(head: &str) -> Option<&'static str> {
     let begin = head.trim_start();
-    if begin.starts_with("Running ") && head.contains(" test @ ") {
+    let has = |word: &str| head.contains(word);
+    let is_oha_json = begin.starts_with('{') && has("\"successRate\"") && has("\"requestsPerSec\"");
+    if begin.starts_with("Running ") && has(" test @ ") {
         Some("a summary of wrk, which lists no requests (`whyslow load`, vegeta and k6 do)")
-    } else if begin.starts_with('{')
-        && head.contains("\"successRate\"")
-        && head.contains("\"requestsPerSec\"")
-    {
+    } else if is_oha_json || begin.starts_with("Summary:") && has("Success rate:") {
         Some("a summary of oha, which lists no requests (`oha --output-format csv` does)")
-    } else if begin.starts_with("Summary:") && head.contains("Success rate:") {
-        Some("a summary of oha, which lists no requests (`oha --output-format csv` does)")
-    } else if begin.starts_with("Summary:") && head.contains("Requests/sec:") {
+    } else if begin.starts_with("Summary:") && has("Requests/sec:") {
         Some("a summary of hey, which lists no requests (`hey -o csv` does)")
     } else if begin.starts_with("This is ApacheBench,") {
         Some("a summary of ab, which lists no requests (`ab -g FILE` does)")

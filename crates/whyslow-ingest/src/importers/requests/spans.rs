@@ -147,12 +147,11 @@ impl Spans {
     }
 
     fn add(&mut self, span: Option<Span>, told: &mut Told) {
-        match span {
-            Some(span) => self.spans.push(span),
-            None => {
-                let number = self.spans.len() as u64 + told.bad + 1;
-                told.tell_bad(&format!("span {number} has no trace, number or begin"));
-            }
+        if let Some(span) = span {
+            self.spans.push(span);
+        } else {
+            let number = self.spans.len() as u64 + told.bad + 1;
+            told.tell_bad(&format!("span {number} has no trace, number or begin"));
         }
     }
 
