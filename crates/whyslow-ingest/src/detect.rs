@@ -9,8 +9,8 @@ use flate2::read::GzDecoder;
 use crate::archive;
 use crate::importers::ctf::layout;
 use crate::importers::{
-    blkparse, blktrace, ftrace, jfr, jstack, perf, pyspy, requests, samplers, snoops, spool,
-    strace, sysstat, text, tracedat,
+    blkparse, blktrace, ftrace, jfr, jstack, markers, perf, pyspy, requests, samplers, snoops,
+    spool, strace, sysstat, text, tracedat,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub enum SourceKind {
     Snoop,
     /// Requests, one by one, see [`crate::importers::requests`].
     Requests(requests::Form),
+    /// Marks of what people did, see [`crate::importers::markers`].
+    Markers,
     /// What `perf record` wrote, see [`crate::importers::perf`].
     Perf,
 }
@@ -68,6 +70,7 @@ impl SourceKind {
             SourceKind::PySpy => "py-spy",
             SourceKind::Samples(form) => form.name(),
             SourceKind::Requests(form) => form.name(),
+            SourceKind::Markers => "markers",
         }
     }
 }
@@ -83,7 +86,12 @@ pub const SUPPORTED: &str = "an LTTng or other CTF 1.8 or CTF 2 trace (its direc
                              (profiles also .gz), a log of `strace -f -ttt -T -y`, what \
                              iostat -t, mpstat, pidstat, sar, sadf -j and -d, vmstat -t and top -b \
                              or tools of bcc, libbpf-tools and bpftrace with times (opensnoop -T, \
-                             biosnoop, ext4slower, …) print, or a text file \
+                             biosnoop, ext4slower, …) print, \
+                             requests (access logs of nginx and Apache, request logs of Kafka, HAR, \
+                             k6 --out json or csv, vegeta encode, hey -o csv, \
+                             oha --output-format csv, ab -g, spans as OTLP/JSON, of Jaeger or \
+                             Zipkin), markers (CSV or JSON with `time` and \
+                             `text`), or a text file \
                              that begins with `whyslow-text 1`";
 
 #[derive(Debug, thiserror::Error)]
@@ -138,6 +146,12 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     let text = String::from_utf8_lossy(&head);
     if let Some(form) = requests::form_of(&text) {
         return Ok(SourceKind::Requests(form));
+    }
+    if markers::is_list(&text) {
+        return Ok(SourceKind::Markers);
+    }
+    if let Some(whose) = requests::summary_of(&text) {
+        return Err(unsupported(whose.to_owned()));
     }
     if let Some(kind) = printed(&text) {
         return Ok(kind);

@@ -10,6 +10,8 @@ pub(crate) const PROFILE_BYTES_MAX: u64 = 4 << 30;
 pub(crate) const LOG_EXAMPLES_MAX: usize = 5;
 /// A line of a log of requests; what a server writes of one request is shorter.
 pub(crate) const REQUEST_LINE_BYTES_MAX: u64 = 1 << 20;
+/// What one value of JSON may weigh in memory, see `importers::requests::document`: about a GiB.
+pub(crate) const REQUEST_DOCUMENT_WEIGHT_MAX: u64 = 1 << 24;
 /// Requests of one file that wait for those that began before them and end later.
 pub(crate) const REQUESTS_HELD_MAX: usize = 1 << 16;
 /// Texts of these.

@@ -295,6 +295,7 @@ impl Opened {
                 SourceKind::Report(form) => {
                     texts.add_report((index, form), path, shift(index))?;
                 }
+                SourceKind::Markers => texts.add_markers(index, path, shift(index))?,
                 SourceKind::Snoop => texts.add_snoop(index, path, shift(index))?,
                 SourceKind::Blkparse => texts.add_blkparse(index, path, shift(index))?,
             }

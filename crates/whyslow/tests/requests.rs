@@ -177,3 +177,89 @@ fn a_recording_without_requests_cannot_tell() {
     let told = answer["caveats"].to_string();
     assert!(told.contains("cannot tell who asked for what"), "{told}");
 }
+
+fn fixture(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/requests");
+    path.join(name).display().to_string()
+}
+
+/// Numbers are those that Python makes of the lines of the log: sums in ns, medians by rank.
+#[test]
+fn a_broker_tells_how_long_clients_waited_and_had_its_threads() {
+    let place = Place::new();
+    let log = fixture("kafka-broker.log.gz");
+    let answer = json(&place, &["requests", "stats", &log, "--by", "phase"]);
+    let rows = answer["tables"][0]["rows"].as_array().expect("rows");
+    let of = |phase: &str, column: &str| {
+        let row = rows.iter().find(|row| row["phase"] == phase);
+        row.and_then(|row| row[column].as_i64()).expect(phase)
+    };
+    for (phase, sum, median) in [
+        ("request_queue", 2_688_858_000, 8_990_000),
+        ("local", 735_627_000, 1_098_000),
+        ("remote", 0, 0),
+        ("response_queue", 931_805_000, 5_349_000),
+        ("response_send", 430_344_000, 255_000),
+    ] {
+        assert_eq!(of(phase, "count"), 138);
+        assert_eq!(of(phase, "total_ns"), sum, "{phase}");
+        let off = (of(phase, "p50_ns") - median).abs();
+        assert!(off * 50 <= median, "{phase} {off}");
+    }
+    let by = ["requests", "stats", &log, "--by", "client,phase"];
+    let answer = json(&place, &by);
+    let rows = answer["tables"][0]["rows"].as_array().expect("rows");
+    let handlers = rows.iter().filter(|row| row["phase"] == "local");
+    let mut handlers: Vec<(&str, i64)> = handlers
+        .filter_map(|row| Some((row["client"].as_str()?, row["total_ns"].as_i64()?)))
+        .collect();
+    handlers.sort_unstable();
+    let want = [
+        ("adminclient-1", 41_573_000),
+        ("consumer-null-1", 368_922_000),
+        ("producer-2", 75_576_000),
+        ("producer-3", 68_235_000),
+        ("producer-4", 112_510_000),
+        ("producer-5", 68_811_000),
+    ];
+    assert_eq!(handlers, want);
+}
+
+/// The only handler had one request of the consumer for 226 ms, and four producers waited for it.
+#[test]
+fn a_wait_for_a_handler_names_what_it_was_busy_with() {
+    let place = Place::new();
+    let log = fixture("kafka-broker.log.gz");
+    let list = ["requests", "top", &log, "--endpoint", "PRODUCE", "-n", "4"];
+    let answer = json(&place, &list);
+    let ids = cells(&answer, "id");
+    assert_eq!(ids.len(), 4);
+    for id in ids {
+        let id = id.trim_matches('"').trim_start_matches("request:");
+        let told = place.stdout(&["explain", &log, "--request", id]);
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains("in request_queue"), "{told}");
+        assert!(told.contains("FETCH of consumer-null-1"), "{told}");
+    }
+}
+
+#[test]
+fn markers_of_a_file_are_listed_and_stand_between_loads() {
+    let place = Place::new();
+    let marks = "time,text\n2026-11-26T15:32:40Z,version 7 deployed\n";
+    let marks = place.write("deployments.csv", marks);
+    let marks = marks.display().to_string();
+    place.stdout(&[
+        "import",
+        &fixture("kafka-broker.log.gz"),
+        &marks,
+        "-o",
+        "day.wsl",
+    ]);
+    let told = place.stdout(&["info", "day.wsl"]);
+    assert!(told.contains("version 7 deployed"), "{told}");
+    let told = place.stdout(&[
+        "load", "diff", "day.wsl", "-w", "+0s..+1s", "--vs", "+2s..+4s",
+    ]);
+    assert!(told.contains("version 7 deployed"), "{told}");
+}

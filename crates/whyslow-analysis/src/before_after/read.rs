@@ -146,16 +146,19 @@ impl Requests {
         Ok(found)
     }
 
-    /// Those of columns, else those of a table of their own.
+    /// Those of columns, else those of a table of their own; of brokers the queue alone has a column.
     fn name_phases(
         &mut self,
         tables: &dyn Tables,
         window: Option<Window>,
     ) -> Result<(), AnalysisError> {
-        let is_told = self.rows.iter().any(|row| row.phases != [0; PHASES_MAX]);
-        if is_told {
+        let is_told = |row: &Request| row.phases[1..] != [0; PHASES_MAX - 1];
+        if self.rows.iter().any(is_told) {
             self.phases = PHASES.iter().map(|name| (*name).to_owned()).collect();
             return Ok(());
+        }
+        for row in &mut self.rows {
+            row.phases = [0; PHASES_MAX];
         }
         let places: FxHashMap<i64, usize> = self
             .rows

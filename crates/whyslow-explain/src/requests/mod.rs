@@ -4,6 +4,7 @@
 
 mod differs;
 mod does;
+mod queued;
 mod set;
 mod stories;
 mod threads;

@@ -5,6 +5,7 @@ use whyslow_analysis::before_after::{Request, Requests};
 use whyslow_model::Ns;
 use whyslow_store::Tables;
 
+use super::queued;
 use super::threads::Threads;
 use crate::report::{Actor, ActorKind, Baseline, Confidence, Grade, Part, Story, Target, Thing};
 use crate::say;
@@ -16,8 +17,26 @@ const LIKE_MIN: usize = 20;
 const PHASE_MIN: f64 = 0.2;
 
 /// What phases are felt as, and what may lie behind one.
-const PHASES: [(&str, &str, &str); 7] = [
+const PHASES: [(&str, &str, &str); 13] = [
     ("queue", "unknown", "a wait for a free connection or worker"),
+    ("request_queue", "unknown", "a wait for a free handler"),
+    (
+        "local",
+        "unknown",
+        "something that the handler does or waits for",
+    ),
+    (
+        "remote",
+        "unknown",
+        "a wait for other brokers, or for as much data as was asked for",
+    ),
+    ("throttle", "unknown", "a quota"),
+    ("response_queue", "unknown", "busy network threads"),
+    (
+        "response_send",
+        "network_remote",
+        "a client that does not read, or a full network",
+    ),
     ("resolve", "dns_lookup", "a slow lookup of the host's name"),
     (
         "connect",
@@ -60,7 +79,7 @@ impl Teller<'_> {
     pub(super) fn one(&self, request: &Request) -> Result<Story, AnalysisError> {
         let baseline = self.baseline(request);
         let Some(subject) = self.subject(request, baseline.clone()) else {
-            return Ok(self.by_phases(request, baseline));
+            return self.by_phases(request, baseline);
         };
         let mut story = story::story(self.tables, &subject)?;
         self.add_threads(request, &mut story);
@@ -161,11 +180,13 @@ impl Teller<'_> {
     }
 
     /// Where the time lies, of a request that nobody tells more of.
-    pub(super) fn by_phases(&self, request: &Request, baseline: Option<Baseline>) -> Story {
+    fn by_phases(
+        &self,
+        request: &Request,
+        baseline: Option<Baseline>,
+    ) -> Result<Story, AnalysisError> {
         let length = request.dur.unwrap_or(0).max(1);
         let parts = self.parts(request, length);
-        let told = self.longest_phase(request);
-        let told = told.filter(|(_, ns, _)| *ns as f64 >= PHASE_MIN * length as f64);
         let usual = baseline.as_ref().map_or_else(String::new, |baseline| {
             let median = say::length(baseline.median_ns);
             format!(" (median of {} others {median})", baseline.count)
@@ -182,20 +203,14 @@ impl Teller<'_> {
         } else {
             String::new()
         };
-        let of_phase = match told {
-            Some((phase, ns, behind)) => format!(
-                "{} of it in {phase}, consistent with {behind}",
-                say::length(ns)
-            ),
-            None => "no phase tells where".to_owned(),
-        };
+        let (of_phase, caveats) = self.of_phase(request, length)?;
         let why = if self.threads.is_served(request) {
             "cannot tell more: the recording does not tell what its thread did"
         } else {
             "cannot tell more: no recording of the server"
         };
         let unexplained = parts.iter().filter(|part| part.root == "unknown");
-        Story {
+        Ok(Story {
             target: Target {
                 kind: "request".into(),
                 id: Some(format!("request:{}", request.id)),
@@ -225,9 +240,51 @@ impl Teller<'_> {
             neighbours: Vec::new(),
             missing: Vec::new(),
             suggestions: Vec::new(),
-            caveats: Vec::new(),
+            caveats,
             reproduce: self.command(request),
+        })
+    }
+
+    /// The phase that holds most of the time, with what may lie behind it, and remarks.
+    fn of_phase(
+        &self,
+        request: &Request,
+        length: Ns,
+    ) -> Result<(String, Vec<String>), AnalysisError> {
+        let told = self.longest_phase(request);
+        let told = told.filter(|(_, ns, _)| *ns as f64 >= PHASE_MIN * length as f64);
+        let mut of_phase = match told {
+            Some((phase, ns, behind)) => format!(
+                "{} of it in {phase}, consistent with {behind}",
+                say::length(ns)
+            ),
+            None => "no phase tells where".to_owned(),
+        };
+        let mut caveats = Vec::new();
+        if told.is_some_and(|(phase, ..)| phase == queued::PHASE)
+            && let Some(ahead) = queued::ahead(self.tables, request)?
+        {
+            let other = self.requests.rows.iter().find(|one| one.id == ahead.most);
+            let what = other.map_or_else(|| "?".to_owned(), |other| self.of_client(other));
+            of_phase = format!(
+                "{of_phase}: handlers were busy with {} others, {} of that time with request {} {what}",
+                ahead.others,
+                say::length(ahead.most_ns),
+                ahead.most,
+            );
+            caveats.push(format!(
+                "`whyslow explain {} --request {}` tells of the one that the handler was busy with",
+                self.recording, ahead.most
+            ));
         }
+        Ok((of_phase, caveats))
+    }
+
+    /// What was asked, and by whom.
+    fn of_client(&self, request: &Request) -> String {
+        let client = request.client.map(|sym| self.requests.symbols.get(sym));
+        let what = self.what(request);
+        client.map_or_else(|| what.to_owned(), |client| format!("{what} of {client}"))
     }
 
     /// Phases, and what they do not tell; the lengths add up to `length`.

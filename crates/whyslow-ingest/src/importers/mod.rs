@@ -8,6 +8,7 @@ pub mod ctf;
 pub mod ftrace;
 pub mod jfr;
 pub mod jstack;
+pub mod markers;
 pub mod perf;
 pub mod pyspy;
 pub mod requests;

@@ -15,6 +15,7 @@ use super::written;
 use crate::importers::Bad;
 use crate::importers::blkparse;
 use crate::importers::ftrace;
+use crate::importers::markers;
 use crate::importers::snoops;
 use crate::importers::strace::{self, Origin};
 use crate::importers::sysstat;
@@ -159,6 +160,20 @@ impl TextQueue {
             (&stat::BLKPARSE_CLOCK_GUESSED, u64::from(log.events > 0)),
         ];
         text.counts = log.unused;
+        self.index(text);
+        Ok(())
+    }
+
+    /// Marks of what people did.
+    pub(super) fn add_markers(
+        &mut self,
+        source: usize,
+        path: &Path,
+        shift_ns: Ns,
+    ) -> Result<(), ImportError> {
+        let list = markers::translate(&read(path)?, limits::LOG_EXAMPLES_MAX);
+        let mut text = Text::new(("markers", source), list.text, shift_ns);
+        text.tell_bad(&stat::MARKER_LINE_BAD, list.bad_count, list.bad);
         self.index(text);
         Ok(())
     }

@@ -4,7 +4,7 @@ use whyslow_model::tables::{EmitAll, RequestPhaseRow, RequestRow};
 use whyslow_model::{Ns, Sym, stat};
 
 use super::identity::Output;
-use crate::importers::requests::{Request, Times};
+use crate::importers::requests::{Request, Role, Times};
 use crate::limits;
 
 #[derive(Debug, Default)]
@@ -90,6 +90,10 @@ impl RequestTracker {
     fn phases<S: EmitAll>(&mut self, request: &Request, named: Named, out: &mut Output<'_, S>) {
         let mut at = request.ts;
         for (name, dur) in parts(&request.times) {
+            // Of brokers it is told under their own name.
+            if name == "queue" && request.role != Role::Client {
+                continue;
+            }
             let phase = out.symbols.intern_static(name);
             self.phase((phase, at, dur), named, out);
             at = at.saturating_add(dur);

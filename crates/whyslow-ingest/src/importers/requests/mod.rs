@@ -5,9 +5,16 @@
 //! What a source does not tell is null, and what that costs is counted.
 
 mod access;
+mod document;
+mod generators;
+mod har;
+mod k6;
+mod kafka;
 mod lines;
 mod load;
 mod request;
+mod since;
+mod spans;
 mod values;
 
 use std::fs::File;
@@ -19,8 +26,11 @@ use whyslow_model::Ns;
 
 use super::stamp::Shift;
 use super::streamed::Summary;
+use document::Document;
 use lines::{Lines, Parse};
 pub use request::{Outcome, Phase, Request, Role, Times};
+use spans::Spans;
+pub(in crate::importers) use values::{fields, moment};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -28,6 +38,19 @@ pub enum Form {
     Load,
     /// Logs of nginx and Apache.
     Access,
+    /// Request logs of brokers.
+    Kafka,
+    K6Json,
+    K6Csv,
+    VegetaJson,
+    VegetaCsv,
+    Hey,
+    Oha,
+    Ab,
+    Har,
+    Otlp,
+    Jaeger,
+    Zipkin,
 }
 
 impl Form {
@@ -35,16 +58,58 @@ impl Form {
         match self {
             Form::Load => "load",
             Form::Access => "access_log",
+            Form::Kafka => "kafka_requests",
+            Form::K6Json | Form::K6Csv => "k6",
+            Form::VegetaJson | Form::VegetaCsv => "vegeta",
+            Form::Hey => "hey",
+            Form::Oha => "oha",
+            Form::Ab => "ab",
+            Form::Har => "har",
+            Form::Otlp => "otlp",
+            Form::Jaeger => "jaeger",
+            Form::Zipkin => "zipkin",
         }
     }
 }
 
 /// What these first bytes are of.
 pub fn form_of(head: &str) -> Option<Form> {
-    if load::is_load(head) {
-        Some(Form::Load)
+    type Is = fn(&str) -> bool;
+    const FORMS: [(Is, Form); 14] = [
+        (load::is_load, Form::Load),
+        (k6::is_json, Form::K6Json),
+        (k6::is_csv, Form::K6Csv),
+        (generators::is_vegeta_json, Form::VegetaJson),
+        (since::is_hey, Form::Hey),
+        (since::is_oha, Form::Oha),
+        (generators::is_ab, Form::Ab),
+        (generators::is_vegeta_csv, Form::VegetaCsv),
+        (har::is_har, Form::Har),
+        (spans::is_otlp, Form::Otlp),
+        (spans::is_jaeger, Form::Jaeger),
+        (spans::is_zipkin, Form::Zipkin),
+        (kafka::is_log, Form::Kafka),
+        (access::is_log, Form::Access),
+    ];
+    let known = FORMS.iter().find(|(is, _)| is(head));
+    known.map(|(_, form)| *form)
+}
+
+/// What load generators print that lists no requests: whose it is, and what would.
+pub fn summary_of(head: &str) -> Option<&'static str> {
+    let begin = head.trim_start();
+    let has = |word: &str| head.contains(word);
+    let is_oha_json = begin.starts_with('{') && has("\"successRate\"") && has("\"requestsPerSec\"");
+    if begin.starts_with("Running ") && has(" test @ ") {
+        Some("a summary of wrk, which lists no requests (`whyslow load`, vegeta and k6 do)")
+    } else if is_oha_json || begin.starts_with("Summary:") && has("Success rate:") {
+        Some("a summary of oha, which lists no requests (`oha --output-format csv` does)")
+    } else if begin.starts_with("Summary:") && has("Requests/sec:") {
+        Some("a summary of hey, which lists no requests (`hey -o csv` does)")
+    } else if begin.starts_with("This is ApacheBench,") {
+        Some("a summary of ab, which lists no requests (`ab -g FILE` does)")
     } else {
-        access::is_log(head).then_some(Form::Access)
+        None
     }
 }
 
@@ -82,6 +147,9 @@ pub fn open(
     path: &Path,
     asked: Asked<'_>,
 ) -> Result<Box<dyn RequestReader>, RequestsError> {
+    if let Some(document) = document(form, &mut *input(path)?.1)? {
+        return Ok(Box::new(document));
+    }
     let shift = Lines::open(path, parse(form, asked, Shift::default())?)?.shift(asked.written)?;
     let lines = Lines::open(path, parse(form, asked, shift)?)?;
     Ok(Box::new(lines))
@@ -94,9 +162,14 @@ pub fn read_bytes(
     asked: Asked<'_>,
 ) -> Result<(Vec<Request>, Summary), RequestsError> {
     let input = || Box::new(io::Cursor::new(bytes.to_vec()));
-    let before = Lines::new(input(), parse(form, asked, Shift::default())?);
-    let shift = before.shift(asked.written)?;
-    let mut reader = Lines::new(input(), parse(form, asked, shift)?);
+    let whole = document(form, &mut *input())?;
+    let mut reader: Box<dyn RequestReader> = if let Some(document) = whole {
+        Box::new(document)
+    } else {
+        let before = Lines::new(input(), parse(form, asked, Shift::default())?);
+        let shift = before.shift(asked.written)?;
+        Box::new(Lines::new(input(), parse(form, asked, shift)?))
+    };
     let mut requests = Vec::new();
     while let Some(request) = reader.next()? {
         requests.push(request);
@@ -105,12 +178,37 @@ pub fn read_bytes(
     Ok((requests, summary))
 }
 
+/// What is read as a whole; none of forms that are lines.
+fn document(form: Form, input: &mut dyn BufRead) -> Result<Option<Document>, RequestsError> {
+    let mut spans = Spans::default();
+    let (mut told, bytes, cut) = match form {
+        Form::Har => Document::read(input, &mut har::take)?,
+        Form::Otlp => Document::read(input, &mut |value, told| spans.otlp(value, told))?,
+        Form::Jaeger => Document::read(input, &mut |value, told| spans.jaeger(value, told))?,
+        Form::Zipkin => Document::read(input, &mut |value, told| spans.zipkin(value, told))?,
+        _ => return Ok(None),
+    };
+    spans.finish(form.name(), &mut told);
+    Ok(Some(Document::new((told, bytes, cut))))
+}
+
 fn parse(form: Form, asked: Asked<'_>, shift: Shift) -> Result<Box<dyn Parse>, RequestsError> {
     Ok(match form {
-        Form::Load => Box::new(load::Load::default()),
         Form::Access => {
             let access = access::Access::new(asked.format, shift);
             Box::new(access.map_err(RequestsError::Format)?)
+        }
+        Form::Kafka => Box::new(kafka::Kafka::new(shift)),
+        Form::Hey => Box::new(since::Since::new(since::Whose::Hey, shift)),
+        Form::Oha => Box::new(since::Since::new(since::Whose::Oha, shift)),
+        Form::Ab => Box::new(generators::Ab::default()),
+        Form::K6Json => Box::new(k6::Json::default()),
+        Form::K6Csv => Box::new(k6::Csv::default()),
+        Form::VegetaJson => Box::new(generators::VegetaJson),
+        Form::VegetaCsv => Box::new(generators::VegetaCsv),
+        // The others are documents.
+        Form::Load | Form::Har | Form::Otlp | Form::Jaeger | Form::Zipkin => {
+            Box::new(load::Load::default())
         }
     })
 }

@@ -1,6 +1,10 @@
 //! Numbers and lengths of time as logs write them.
 
+use std::borrow::Cow;
+
 use whyslow_model::Ns;
+
+use crate::importers::stamp;
 
 /// A length with its fraction, in units of so many ns: `0.005` of seconds, `12.5` of ms. None if it is negative
 /// (that is how most say that there was none), no number, or beyond all times.
@@ -33,9 +37,76 @@ pub(super) fn span_id(text: &str) -> Option<i64> {
     (high == 0).then_some(low)
 }
 
+/// Fields of a line of CSV; quotes may hold commas, and `""` is one of them.
+pub(in crate::importers) fn fields(line: &str) -> Vec<Cow<'_, str>> {
+    let mut fields = Vec::new();
+    let mut rest = line;
+    loop {
+        let Some(quoted) = rest.strip_prefix('"') else {
+            let end = rest.find(',').unwrap_or(rest.len());
+            fields.push(Cow::Borrowed(&rest[..end]));
+            match rest.get(end + 1..) {
+                Some(more) => rest = more,
+                None => return fields,
+            }
+            continue;
+        };
+        let mut text = String::new();
+        let mut inner = quoted;
+        loop {
+            let end = inner.find('"').unwrap_or(inner.len());
+            text.push_str(&inner[..end]);
+            inner = inner.get(end + 1..).unwrap_or_default();
+            match inner.strip_prefix('"') {
+                Some(more) => {
+                    text.push('"');
+                    inner = more;
+                }
+                None => break,
+            }
+        }
+        fields.push(Cow::Owned(text));
+        match inner.find(',') {
+            Some(end) => rest = &inner[end + 1..],
+            None => return fields,
+        }
+    }
+}
+
+/// `2026-11-26T12:57:18.123456789+01:00`, with its zone.
+pub(in crate::importers) fn moment(text: &str) -> Option<Ns> {
+    let zone = text.rfind(['Z', '+', '-'])?;
+    let (time, zone) = text.split_at(zone);
+    let (whole, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let whole = format!("{whole}{zone}");
+    let (stamp::Stamp::Epoch(at), _) = stamp::stamp(&[whole.as_str()], None)? else {
+        return None;
+    };
+    let fraction = length(&format!("0.{fraction}0"), SECOND)?;
+    at.checked_add(fraction)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_may_be_quoted() {
+        assert_eq!(fields("a,,\"b,\"\"c\"\"\",d"), ["a", "", "b,\"c\"", "d"]);
+        assert_eq!(fields(""), [""]);
+        assert_eq!(fields("\"a"), ["a"]);
+        assert_eq!(fields("a,"), ["a", ""]);
+    }
+
+    #[test]
+    fn moments_have_fractions_and_zones() {
+        let at = 1_795_697_838_250_000_000;
+        assert_eq!(moment("2026-11-26T12:57:18.25Z"), Some(at));
+        assert_eq!(moment("2026-11-26T13:57:18.25+01:00"), Some(at));
+        assert_eq!(moment("2026-11-26T12:57:18Z"), Some(at - 250_000_000));
+        assert_eq!(moment("2026-11-26"), None);
+        assert_eq!(moment("é"), None);
+    }
 
     #[test]
     fn lengths_and_ids_are_numbers_or_nothing() {
