@@ -27,6 +27,7 @@ mod packet;
 mod page;
 mod process;
 mod reclaim;
+mod request;
 mod sampled;
 mod sched;
 mod seat;
@@ -44,7 +45,7 @@ mod work;
 mod work_item;
 
 use whyslow_model::event::{Body, Event, Interrupt, Loss, StateProcess};
-use whyslow_model::tables::EmitAll;
+use whyslow_model::tables::{EmitAll, RequestRow};
 use whyslow_model::{Ns, Symbols};
 
 use crate::profile::gaps::Gap;
@@ -68,6 +69,7 @@ use meter::{Inside, Mode};
 use net::NetTracker;
 use page::PageTracker;
 use reclaim::ReclaimTracker;
+use request::RequestTracker;
 use sampled::{Lent, SampledTracker};
 pub use sampled::{RUNTIME_TID, Source};
 use sched::SchedTracker;
@@ -101,6 +103,12 @@ impl Trackers {
     /// What runtimes call threads of these numbers: their names where the kernel has only the begin.
     pub fn expect_names(&mut self, names: impl Iterator<Item = (i32, Box<str>)>) {
         self.topics.processes.expect_names(names);
+    }
+
+    /// Requests that a client told itself, in any order, with ids of their own: before the first
+    /// event. Those that this recording shows to have been served know it in the end.
+    pub fn expect_requests(&mut self, rows: impl IntoIterator<Item = RequestRow>) {
+        self.topics.request.expect(rows);
     }
 
     pub fn anomalies(&self) -> &Anomalies {
@@ -210,6 +218,7 @@ struct Topics {
     wakeup: WakeupTracker,
     net: NetTracker,
     tcp: TcpTracker,
+    request: RequestTracker,
     signal: SignalTracker,
     page: PageTracker,
     fill: FillTracker,
@@ -239,6 +248,7 @@ impl Topics {
             wakeup: WakeupTracker::new(symbols),
             net: NetTracker::new(symbols),
             tcp: TcpTracker::default(),
+            request: RequestTracker::default(),
             signal: SignalTracker::default(),
             page: PageTracker::default(),
             fill: FillTracker::default(),
@@ -374,6 +384,7 @@ impl Topics {
         self.reclaim.finish(out);
         self.lookup.finish(out);
         self.tcp.finish(out);
+        self.request.finish(out);
         self.signal.finish(out);
         self.function.finish(ts_end, out);
         self.stack.finish(out);
@@ -396,6 +407,7 @@ impl Topics {
             }
             if let Change::ProcessEnded { process } = change {
                 self.signal.ended(process.pid, out);
+                self.request.ended(process.upid, out);
             }
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
@@ -404,6 +416,7 @@ impl Topics {
                 self.work.gone(thread, &self.block, out);
                 self.inside.gone(thread);
                 self.cause.gone(thread);
+                self.request.gone(thread);
             }
         }
     }
@@ -444,6 +457,7 @@ impl Topics {
             self.sched.meter(cpu).pass(event.ts);
         }
         self.syscall.event(event, here, other, &self.processes, out);
+        self.request.deeds(&mut self.syscall, here, out);
         let completed = self.block.apply(here, &event.body, out);
         self.cause.event(&event.body, here, completed, &self.irq);
         self.stack.event(&event.body, here, out);
@@ -455,6 +469,7 @@ impl Topics {
             Body::SchedWakeup { .. } => {
                 if let Some(wakee) = other {
                     let is_worker = self.processes.is_kernel(wakee) == Some(true);
+                    self.request.woken(here, &wakee, &self.syscall, out);
                     let cause = self.cause.of_wakeup(here, &self.irq);
                     let states = &mut self.sched.states;
                     let seen = (&self.irq, &self.inside, states);
@@ -499,6 +514,9 @@ impl Topics {
             Body::Net { .. } | Body::NetFault { .. } | Body::StateNetInterface { .. } => {
                 if let Some(arrival) = self.net.event(event, here, out) {
                     self.cause.arrived(arrival, here, &self.irq);
+                    if let Body::Net { headers, bytes, .. } = event.body {
+                        self.request.arrived(headers, bytes, here.ts);
+                    }
                 }
             }
             Body::PageAlloc { .. } | Body::PageFree { .. } | Body::Memory { .. } => {
@@ -535,7 +553,10 @@ impl Topics {
             Body::Work(work) => self.work.event(work, here, &self.block, out),
             Body::Signal(signal) => self.signal.sent(signal, (here, other), out),
             Body::SignalDelivered(signal) => self.signal.delivered(signal, here, out),
-            Body::Tcp(ref change) => self.tcp.event(change, here, out),
+            Body::Tcp(ref change) => {
+                self.tcp.event(change, here, out);
+                self.request.tcp(change, here, &self.syscall, out);
+            }
             Body::WorkItem(item) => {
                 let context = (&self.irq, &self.inside);
                 self.work_item.event(item, here, context, out);

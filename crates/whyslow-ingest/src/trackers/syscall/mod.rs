@@ -22,6 +22,7 @@
 //! descriptors that it may yet name are held back until then ([`Held`]).
 
 mod calls;
+mod deeds;
 mod effect;
 mod futex;
 mod held;
@@ -31,7 +32,7 @@ mod row;
 #[cfg(test)]
 mod tests;
 
-use whyslow_model::event::{Body, Event, StateProcess, SyscallArgs};
+use whyslow_model::event::{Body, Endpoint, Event, StateProcess, SyscallArgs};
 use whyslow_model::stat;
 use whyslow_model::syscall::Op;
 use whyslow_model::tables::EmitAll;
@@ -46,6 +47,7 @@ use super::identity::{Change, Here, Output, ProcessRef, ThreadRef};
 use super::mapping::Mappings;
 use super::object::{Object, Reason};
 use super::process::Processes;
+use super::request::Deed;
 
 /// Flag of descriptors in the state dump, as in `open`.
 const O_CLOEXEC: i64 = effect::O_CLOEXEC;
@@ -85,6 +87,7 @@ struct Target {
     /// The descriptor's id in `fd_life`; none if its table does not know it.
     descriptor: Option<i64>,
     file: Option<FileRef>,
+    socket: Option<i64>,
 }
 
 /// A call that has not returned.
@@ -103,6 +106,8 @@ struct Pending {
     /// Named by path or address; shown before the descriptor's.
     named: Option<Object>,
     named2: Option<Object>,
+    /// Whom a socket is to be connected to.
+    peer: Option<Endpoint>,
     /// Whether the source tells when it returned, if it does tell that it did.
     is_timed: bool,
 }
@@ -144,6 +149,7 @@ pub(super) struct SyscallTracker {
     /// For paths put together of two.
     scratch: Vec<u8>,
     unseen_exec: Option<Sym>,
+    deeds: Vec<Deed>,
 }
 
 impl SyscallTracker {
@@ -317,6 +323,7 @@ impl SyscallTracker {
             }
         }
         let pending = self.begun(here, &thread, called, args, out);
+        self.deeds_begun(&pending);
         let calls = self.calls_of(&thread);
         calls.pending = Some(pending);
         calls.ts_free = Some(here.ts);
@@ -494,6 +501,7 @@ impl SyscallTracker {
             target2: None,
             named: None,
             named2: None,
+            peer: None,
             is_timed: true,
         };
         self.resolve(&mut pending, args, out);
@@ -508,16 +516,19 @@ impl SyscallTracker {
                 object: descriptor.object,
                 descriptor: Some(descriptor.id),
                 file: descriptor.file,
+                socket: descriptor.socket,
             },
             None if thread.utid < 0 => Target {
                 object: Object::unknown(Reason::ThreadUnknown),
                 descriptor: None,
                 file: None,
+                socket: None,
             },
             None => Target {
                 object: Object::unknown(self.fds.reason(owner)),
                 descriptor: None,
                 file: None,
+                socket: None,
             },
         })
     }

@@ -73,6 +73,7 @@ impl SyscallTracker {
         self.meet(&mut call, out);
         self.apply(&mut call, out);
         self.account(&mut call, out);
+        self.deeds_done(&call.pending, call.owner, (ret, args));
         let end = if pending.is_timed {
             End::Returned(here.ts, ret)
         } else {
@@ -541,6 +542,7 @@ impl SyscallTracker {
             deleted: descriptor.deleted,
         };
         fds.open(&call.thread, new, opening, files, out);
+        fds.share_socket(call.owner, new, descriptor.socket);
     }
 
     fn controlled<S: EmitAll>(&mut self, call: &mut Return<'_>, out: &mut Output<'_, S>) {

@@ -6,6 +6,7 @@ mod identity;
 mod irq;
 mod packets;
 mod random;
+mod requests;
 mod sched;
 mod script;
 mod shares;
