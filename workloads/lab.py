@@ -178,7 +178,17 @@ class Lab:
             time.sleep(0.02)
         self.will_undo("loop", str(backing))
         device = run("losetup", "--direct-io=on", "--find", "--show", backing)
-        return Disk(device, control)
+        disk = Disk(device, control)
+        self._forget_limits(disk)
+        return disk
+
+    def _forget_limits(self, disk: Disk) -> None:
+        """Limits of dirty pages outlive the loop device that they were set for."""
+        folder = Path(f"/sys/class/bdi/{disk.number}")
+        for name, usual in (("strict_limit", "0"), ("max_ratio", "100")):
+            setting = folder / name
+            if setting.exists() and setting.read_text().strip() != usual:
+                setting.write_text(usual)
 
     def mount(self, disk: Disk, kind: str, *options: str) -> Path:
         """A new file system on a disk, mounted."""

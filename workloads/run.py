@@ -4,6 +4,7 @@
     sudo python3 workloads/run.py sync_storm
     sudo python3 workloads/run.py bad_disk --set readers=8 --set engine=libaio --set depth=4
     sudo python3 workloads/run.py cold_sendfile --record film.wsl
+    sudo python3 workloads/run.py dns_stall --folder out --record out/recording.wsl
 
 Status 77, and {"skipped": why}: this machine cannot do it.
 """
@@ -25,6 +26,8 @@ import sync_storm
 import temp_files
 import throttled
 from lab import Lab, UnavailableError
+from web import dns_stall, image_board, word_service
+from web.incident import Run
 
 WORKLOADS = {
     "sync_storm": sync_storm,
@@ -33,6 +36,8 @@ WORKLOADS = {
     "cold_sendfile": cold_sendfile,
     "throttled": throttled,
 }
+# Their servers are there before they are recorded.
+WEB = {"dns_stall": dns_stall, "image_board": image_board, "word_service": word_service}
 SKIPPED = 77
 # What making and undoing may take beside the load itself.
 AROUND_SECONDS = 60
@@ -42,7 +47,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("name", choices=WORKLOADS)
+    parser.add_argument("name", choices=[*WORKLOADS, *WEB])
     parser.add_argument(
         "--for", dest="seconds", type=float, default=60, help="seconds of load at most"
     )
@@ -56,7 +61,33 @@ def parsed() -> argparse.Namespace:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="one of the parameters"
     )
+    web = parser.add_argument_group("of web servers")
+    web.add_argument(
+        "--folder", type=Path, help="for requests and logs [default: that of --record]"
+    )
+    web.add_argument("--threads", help="that ask; 1,5,20 for one load after another")
+    web.add_argument("--each", type=int, help="requests of each")
+    web.add_argument("--seed", type=int, default=1, help="what is drawn is drawn from it")
+    web.add_argument("--load", metavar="WHYSLOW", help="ask with its `load`, not with Python")
+    web.add_argument("--keepalive", action="store_true", help="connections for many requests")
+    web.add_argument("--language", choices=dns_stall.SHOPS, default="python", help="of the shop")
+    web.add_argument("--healthy", action="store_true", help="without the fault, to compare")
     return parser.parse_args()
+
+
+def web_run(arguments: argparse.Namespace) -> Run:
+    recording = Path(arguments.record).resolve() if arguments.record else None
+    folder = arguments.folder or (recording.parent if recording else None)
+    if folder is None:
+        sys.exit("error: where to? --folder or --record")
+    run = Run(folder.resolve(), arguments.seconds, recording=recording)
+    run.recorder, run.load, run.seed = arguments.whyslow, arguments.load, arguments.seed
+    run.keep, run.language, run.healthy = arguments.keepalive, arguments.language, arguments.healthy
+    threads, each = WEB[arguments.name].LOAD
+    run.threads = [int(count) for count in (arguments.threads or str(threads)).split(",")]
+    run.each = arguments.each or each
+    run.pause_ms = getattr(WEB[arguments.name], "PAUSE_MS", 0)
+    return run
 
 
 def parameters_of(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -84,15 +115,16 @@ def record(arguments: argparse.Namespace) -> None:
 
 def main() -> int:
     arguments = parsed()
-    if arguments.record:
+    is_web = arguments.name in WEB
+    if arguments.record and not is_web:
         record(arguments)
-    options = [arguments.seconds]
+    options = [web_run(arguments) if is_web else arguments.seconds]
     if arguments.name == "bad_disk":
         options.append(parameters_of(arguments))
     try:
         with Lab(arguments.seconds + AROUND_SECONDS) as lab:
             begin = time.time_ns()
-            truth = WORKLOADS[arguments.name].work(lab, *options)
+            truth = {**WORKLOADS, **WEB}[arguments.name].work(lab, *options)
             end = time.time_ns()
     except UnavailableError as error:
         print(f"skipped: {error}", file=sys.stderr)

@@ -21,7 +21,15 @@ def test_every_table_and_view_can_be_read(web: whyslow.Recording) -> None:
     for name in views:
         count = web.sql(f"SELECT COUNT(*) AS n FROM {name}").fetchall()[0][0]
         # The trace holds neither stacks nor waits for locks, and no lookups of names or calls.
-        missing = ("function_usage", "lock_usage", "stack_frame", "dns_usage", "file_fills")
+        missing = (
+            "function_usage",
+            "lock_usage",
+            "stack_frame",
+            "dns_usage",
+            "file_fills",
+            "request_usage",
+            "request_phase_usage",
+        )
         assert (count > 0) == (name not in missing), name
         for column in web.sql(f"SELECT * FROM {name} LIMIT 0").columns:
             assert column in web.views[name] or name == "io", (name, column)

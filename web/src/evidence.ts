@@ -13,6 +13,8 @@ const PAGE_OF: Readonly<Record<string, PageId>> = {
     stack: "threads",
     slice: "sched",
     file: "files",
+    request: "requests",
+    dns: "dns",
 };
 
 /** The page that shows evidence such as `block:5958`. */

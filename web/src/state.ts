@@ -3,7 +3,7 @@ import { batch, computed, signal } from "@preact/signals";
 
 import { offsetText, parseSpan, type Span, spanText } from "./times";
 
-export const PAGES = ["explain", "threads", "io", "block", "files", "locks", "sched", "sql"] as const;
+export const PAGES = ["explain", "requests", "threads", "io", "block", "files", "locks", "sched", "dns", "sql"] as const;
 export type PageId = (typeof PAGES)[number];
 
 /** Filters by the names the command line has for them; values as typed there. */

@@ -9,7 +9,7 @@ export interface Tab {
     readonly verb: string;
     readonly parameters?: Parameters;
     /** Drawn as a chart, with the table as its twin. */
-    readonly chart?: "heat" | "flame";
+    readonly chart?: "heat" | "flame" | "waterfall";
 }
 
 export interface PageInfo {
@@ -35,6 +35,24 @@ const view = (what: string, verb: string, title: string, parameters?: Parameters
 
 export const PAGE_LIST: readonly PageInfo[] = [
     { id: "explain", title: "Explain", key: "e", kinds: [], tabs: [] },
+    {
+        id: "requests",
+        title: "Requests",
+        key: "r",
+        kinds: ["requests"],
+        tabs: [
+            view("requests", "stats", "by endpoint"),
+            view("requests", "heat", "heat map", {}, "heat"),
+            view("requests", "stats", "phases", { by: "phase" }),
+            view("requests", "usage", "clients"),
+            view("requests", "bursts", "bursts"),
+            view("requests", "top", "slowest"),
+            view("requests", "threads", "one request", {}, "waterfall"),
+            view("requests", "outbound", "asked of others"),
+            view("requests", "hist", "histogram"),
+            view("requests", "log", "list", { limit: 2000 }),
+        ],
+    },
     {
         id: "threads",
         title: "Threads",
@@ -121,6 +139,20 @@ export const PAGE_LIST: readonly PageInfo[] = [
             view("sched", "hist", "histogram"),
             view("sched", "heat", "heat map", {}, "heat"),
             view("sched", "log", "log", { limit: 2000 }),
+        ],
+    },
+    {
+        id: "dns",
+        title: "DNS",
+        key: "n",
+        kinds: ["dns"],
+        tabs: [
+            view("dns", "stats", "names"),
+            view("dns", "usage", "who waited"),
+            view("dns", "heat", "heat map", {}, "heat"),
+            view("dns", "hist", "histogram"),
+            view("dns", "top", "longest"),
+            view("dns", "log", "log", { limit: 2000 }),
         ],
     },
     { id: "sql", title: "SQL", key: "q", kinds: [], tabs: [] },

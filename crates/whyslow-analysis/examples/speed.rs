@@ -6,6 +6,8 @@
 #[path = "../tests/questions/made.rs"]
 #[allow(dead_code, reason = "tests use more of it")]
 mod made;
+#[path = "../tests/questions/made_requests.rs"]
+mod made_requests;
 #[path = "../tests/questions/made_sched.rs"]
 mod made_sched;
 #[path = "../tests/questions/made_waits.rs"]

@@ -67,6 +67,14 @@ pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
             "reclaim (mm_vmscan_direct_reclaim_begin), or there was none",
             "who waited for memory",
         ),
+        "request" | "request_phase" => (
+            "requests (whyslow load, logs of a server or a client, or record --what tcp,syscalls)",
+            "who asked for what and how long it took",
+        ),
+        "request_thread" => (
+            "threads of requests (record --what syscalls,sched)",
+            "who worked for a request",
+        ),
         "dns_lookup" => (
             "lookups of names (whyslow record --what dns), or there were none",
             "who looked up which name",

@@ -17,6 +17,7 @@ use crate::query::{Filter, Question};
 use crate::scan::Projection;
 use crate::stack_choice::StackChoice;
 use crate::threads::Names;
+use crate::verbs::requests;
 use crate::{AnalysisError, rows};
 
 pub(crate) struct Context<'q> {
@@ -223,10 +224,15 @@ impl<'q> Context<'q> {
         filter: &Filter,
         window: Option<Window>,
     ) -> Result<Pass, AnalysisError> {
+        let (own, requests) = requests::split(self, spec, filter)?;
+        let filter = &*own;
         let mut projection = Projection::new(spec.table);
         let tracers = &self.names.tracers;
         let end = self.recording_end();
         let mut selector = Selector::new(spec, filter, window, (tracers, end), &mut projection)?;
+        if let Some(ids) = requests {
+            selector.only_requests(ids, &mut projection);
+        }
         if !filter.cgroups.is_empty() {
             let upids = self.names.of_cgroups(&filter.cgroups)?;
             selector.only_processes(upids, &mut projection);

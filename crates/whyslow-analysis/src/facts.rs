@@ -106,6 +106,9 @@ fn describe(context: &Context<'_>, filter: &Filter) -> String {
     list("op", filter.ops.clone());
     list("name", filter.names.clone());
     list("cpu", numbers(&filter.cpus));
+    for values in &filter.values {
+        list(values.key, values.values.clone());
+    }
     let mut bound = |name: &str, value: Option<i64>, unit: &str| {
         words.extend(value.map(|value| format!("{name} {value} {unit}")));
     };

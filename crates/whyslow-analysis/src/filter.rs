@@ -11,6 +11,9 @@
 //! - an unknown thread is not taken for the tracer.
 
 mod keep;
+mod values;
+
+pub(crate) use values::is_failure;
 
 use std::sync::Arc;
 
@@ -121,6 +124,11 @@ impl Selector {
         if let Some(size) = spec.size {
             builder.size(size, filter);
         }
+        builder.values(spec, &filter.values)?;
+        if let (true, Some(outcome)) = (filter.errors_only, spec.failed_by()) {
+            let clause = builder.text(outcome, Box::new(is_failure));
+            builder.tests.push(Test::AnyOf(vec![clause]));
+        }
         if let (true, Some(errno)) = (filter.errors_only, spec.errno) {
             let column = builder.projection.need(errno);
             builder.tests.push(Test::Positive(column));
@@ -161,6 +169,12 @@ impl Selector {
         if KNOWN_BY_THEIR_ENDS.contains(&spec.table.name) {
             self.tests.push(Test::Known(projection.need("ts_end")));
         }
+    }
+
+    /// Only phases and threads of these requests.
+    pub(crate) fn only_requests(&mut self, ids: FxHashSet<i64>, projection: &mut Projection) {
+        self.tests
+            .push(Test::OneOf(projection.need("request"), ids));
     }
 
     /// Only what belongs to these processes.

@@ -75,9 +75,17 @@ pub(crate) enum Key {
     Holder,
     Doing,
     Confidence,
+    Endpoint,
+    Method,
+    Status,
+    Client,
+    Connection,
+    Phase,
+    LoadWorker,
+    Role,
 }
 
-const KEYS: [(Key, &str); 60] = [
+const KEYS: [(Key, &str); 68] = [
     (Key::Comm, "comm"),
     (Key::Pool, "pool"),
     (Key::Pid, "pid"),
@@ -138,6 +146,14 @@ const KEYS: [(Key, &str); 60] = [
     (Key::Holder, "holder"),
     (Key::Doing, "doing"),
     (Key::Confidence, "confidence"),
+    (Key::Endpoint, "endpoint"),
+    (Key::Method, "method"),
+    (Key::Status, "status"),
+    (Key::Client, "client"),
+    (Key::Connection, "connection"),
+    (Key::Phase, "phase"),
+    (Key::LoadWorker, "worker"),
+    (Key::Role, "role"),
 ];
 
 impl Key {
@@ -163,18 +179,17 @@ impl Key {
     }
 
     pub(crate) fn parse(spec: &Spec, name: &str) -> Result<Key, AnalysisError> {
-        let known = KEYS.iter().find(|(_, known)| *known == name);
-        match known {
-            Some((key, _)) if key.columns(spec).is_some() => Ok(*key),
-            _ => {
-                let has = |(key, _): &&(Key, &str)| key.columns(spec).is_some();
-                let keys: Vec<&str> = KEYS.iter().filter(has).map(|(_, name)| *name).collect();
-                Err(AnalysisError::query(
-                    format!("{} has no key `{name}` to group by", spec.name),
-                    format!("it has {}, and none for all rows together", keys.join(", ")),
-                ))
-            }
+        // What is called a worker differs between kinds.
+        let is_it = |(key, known): &&(Key, &str)| *known == name && key.columns(spec).is_some();
+        if let Some((key, _)) = KEYS.iter().find(is_it) {
+            return Ok(*key);
         }
+        let has = |(key, _): &&(Key, &str)| key.columns(spec).is_some();
+        let keys: Vec<&str> = KEYS.iter().filter(has).map(|(_, name)| *name).collect();
+        Err(AnalysisError::query(
+            format!("{} has no key `{name}` to group by", spec.name),
+            format!("it has {}, and none for all rows together", keys.join(", ")),
+        ))
     }
 
     /// The columns it is made of, where the kind has them.
@@ -240,6 +255,14 @@ impl Key {
             Key::Holder => Shape::Int("holder_utid"),
             Key::Doing => Shape::Text("holder_function", Derive::Same),
             Key::Confidence => Shape::Text("confidence", Derive::Same),
+            Key::Endpoint => Shape::Text("endpoint", Derive::Same),
+            Key::Method => Shape::Text("method", Derive::Same),
+            Key::Status => Shape::Int("status"),
+            Key::Client => Shape::Text("client", Derive::Same),
+            Key::Connection => Shape::Int("connection"),
+            Key::Phase => Shape::Text("phase", Derive::Same),
+            Key::LoadWorker => Shape::Int("worker"),
+            Key::Role => Shape::Text("role", Derive::Same),
         };
         let column = match shape {
             Shape::Text(column, _) | Shape::Int(column) => column,
@@ -329,6 +352,9 @@ impl Key {
             | Key::Prio
             | Key::Nr
             | Key::Stack
+            | Key::Status
+            | Key::Connection
+            | Key::LoadWorker
             | Key::MountNs => column(self.name(), Measure::Count),
             _ => column(self.name(), Measure::Text),
         }

@@ -1,6 +1,7 @@
 //! Questions about a recording: kinds (what is measured) × verbs (how it is shown).
 
 mod arguments;
+pub mod before_after;
 mod caveats;
 mod context;
 mod damage;
@@ -53,7 +54,7 @@ pub use error::AnalysisError;
 pub use host_paths::HostPaths;
 pub use kinds::{TOPICS, Topic, View};
 pub use pattern::{pattern_of, pool_of};
-pub use query::{Bins, DeviceRef, Filter, Kind, Question, Sort, Verb, Weight};
+pub use query::{Bins, DeviceRef, Filter, KeyFilter, Kind, Question, Sort, Verb, Weight};
 pub use resolvers::{Resolver, resolvers};
 pub use rows::interval_of;
 pub use verbs::log::LogRow;
@@ -82,6 +83,7 @@ pub fn ask(tables: &dyn Tables, question: &Question) -> Result<Answer, AnalysisE
         answer.caveats.push(missing);
         return Ok(answer);
     }
+    verbs::requests::note_roles(&context, spec)?;
     if question.verb == Verb::Log {
         let limit = context.limit(LOG_ROWS_MAX);
         let mut whole = log_table(&context, spec, limit)?;
@@ -237,7 +239,7 @@ fn spec(question: &Question) -> Result<&'static Spec, AnalysisError> {
             others,
         ));
     }
-    Ok(view.spec)
+    Ok(kinds::of_question(question, view.spec))
 }
 
 fn answer_tables(
@@ -255,6 +257,13 @@ fn answer_tables(
         }
         (Kind::Dns, Verb::Stats) => with_resolvers(context, spec, stats(context, spec)?),
         (Kind::Dns, Verb::Usage) => with_resolvers(context, spec, usage(context, spec)?),
+        (Kind::Requests, Verb::Usage) => verbs::requests::usage(context, &keys(&[Key::Client])?),
+        (_, Verb::Threads) => verbs::requests::threads(context),
+        (_, Verb::Outbound) => Ok(vec![verbs::requests::outbound(context)?]),
+        (_, Verb::Bursts) => Ok(vec![verbs::requests::bursts(
+            context,
+            &keys(&[Key::Client])?,
+        )?]),
         (_, Verb::Stats) => stats(context, spec),
         (_, Verb::Usage) => usage(context, spec),
         (_, Verb::Top) => verbs::top::tables(context, spec, &keys(spec.series)?),

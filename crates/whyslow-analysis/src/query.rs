@@ -21,6 +21,7 @@ pub enum Kind {
     Tcp,
     Signals,
     Dns,
+    Requests,
     Functions,
     Usdt,
     Locks,
@@ -66,6 +67,12 @@ pub enum Verb {
     Stacks,
     /// What is more frequent among these than among others.
     Differs,
+    /// `requests threads`: who worked for a request when, and in which state.
+    Threads,
+    /// `requests outbound`: what requests asked of others.
+    Outbound,
+    /// `requests bursts`: clients that asked or failed far more than usual.
+    Bursts,
 }
 
 impl Kind {
@@ -88,6 +95,7 @@ impl Kind {
             Kind::Tcp => "tcp",
             Kind::Signals => "signals",
             Kind::Dns => "dns",
+            Kind::Requests => "requests",
             Kind::Functions => "functions",
             Kind::Usdt => "usdt",
             Kind::Locks => "locks",
@@ -123,6 +131,9 @@ impl Verb {
             Verb::Outliers => "outliers",
             Verb::Stacks => "stacks",
             Verb::Differs => "differs",
+            Verb::Threads => "threads",
+            Verb::Outbound => "outbound",
+            Verb::Bursts => "bursts",
         }
     }
 }
@@ -169,11 +180,21 @@ pub struct Filter {
     /// maps: `queue`, `device`, `raise`.
     pub stage: Option<String>,
     pub errors_only: bool,
+    /// Values of keys, each key once. Rows that have none do not pass.
+    pub values: Vec<KeyFilter>,
     /// Only what ended in this range, so that parts of a window share nothing.
     pub ended_in: Option<Window>,
     pub cpus: Vec<i32>,
     /// Leave out the tracer's own processes.
     pub no_tracer: bool,
+}
+
+/// Values that a key of `--by` may have: of texts globs, in which `*` matches anything; of numbers
+/// these themselves, or `5xx` for all from 500 to 599.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyFilter {
+    pub key: &'static str,
+    pub values: Vec<String>,
 }
 
 impl Filter {
@@ -237,6 +258,8 @@ pub struct Question {
     pub baseline: Option<Window>,
     /// Only rows that overlap this operation: table name and id (`--overlaps op:ID`).
     pub overlaps: Option<(String, i64)>,
+    /// `requests threads` and `outbound`: of this request alone.
+    pub request: Option<i64>,
     /// Moment for `files open`.
     pub at: Option<Ns>,
     /// More columns: every sharer of a file, …
@@ -262,6 +285,7 @@ impl Question {
             versus: None,
             baseline: None,
             overlaps: None,
+            request: None,
             at: None,
             wide: false,
             counts_ended: false,

@@ -8,6 +8,7 @@ use whyslow_model::tables::DeviceRow;
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::in_order;
+use crate::keys::Key;
 use crate::kinds::Spec;
 use crate::query::{DeviceRef, Filter, Kind};
 use crate::scan::Projection;
@@ -67,7 +68,8 @@ impl Spec {
             .or(filter.size_max)
             .is_some();
         refuse(sized && self.size.is_none(), "size")?;
-        refuse(filter.errors_only && self.errno.is_none(), "error")?;
+        let has_errors = self.errno.is_some() || self.failed_by().is_some();
+        refuse(filter.errors_only && !has_errors, "error")?;
         refuse(!filter.cpus.is_empty() && !has("cpu"), "CPU")?;
         let bounded = filter.dur_min.or(filter.dur_max).is_some();
         refuse(bounded && !has("dur"), "duration")?;
@@ -79,6 +81,9 @@ impl Spec {
         refuse(!filter.threads.is_empty() && !has("comm"), "thread")?;
         refuse(filter.is_of_stacks() && !has("callsite_id"), "stack")?;
         refuse(!filter.cgroups.is_empty() && !has("upid"), "process")?;
+        for values in &filter.values {
+            refuse(Key::parse(self, values.key).is_err(), values.key)?;
+        }
         let unknown =
             |op: &&String| !self.classes.is_empty() && !self.classes.contains(&op.as_str());
         if let Some(op) = filter.ops.iter().find(unknown) {

@@ -55,6 +55,7 @@ enum BoundCell {
     Arguments(Box<Arguments>),
     Errno(ColumnRef),
     Id(ColumnRef),
+    IdOf(&'static str, ColumnRef),
     /// What woke a thread, if it was one of these causes: a row of the kind.
     WokenBy {
         causes: [&'static str; 2],
@@ -85,6 +86,7 @@ impl<'s> Cells<'s> {
                 BoundCell::Arguments(Box::new(Arguments::new(names.machine, projection)))
             }
             Cell::Id => BoundCell::Id(projection.need("id")),
+            Cell::IdOf(prefix, name) => BoundCell::IdOf(prefix, projection.need(name)),
             Cell::WokenByRequest => woken_by(["block_io", "worker"], &BLOCK, projection),
             Cell::WokenByPacket => woken_by(["packet", "received"], &PACKETS, projection),
         };
@@ -171,6 +173,11 @@ impl<'s> Cells<'s> {
                     Some(format!("{}:{}", kind.id_prefix, id.get(row)?))
                 };
                 rows.map(|row| name(row).into()).collect()
+            }
+            BoundCell::IdOf(prefix, column) => {
+                let column = column.ints(batch)?;
+                let shown = |id: i64| format!("{prefix}:{id}");
+                rows.map(|row| column.get(row).map(shown).into()).collect()
             }
             BoundCell::Id(column) => {
                 let column = column.ints(batch)?;

@@ -1,6 +1,7 @@
 //! What can be asked, and its answer.
 
 mod cannot;
+mod lookups;
 mod profiles;
 
 use std::ops::ControlFlow;
@@ -8,7 +9,7 @@ use std::ops::ControlFlow;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_model::row::Row;
-use whyslow_model::tables::{SyscallRow, ThreadRow};
+use whyslow_model::tables::{RequestRow, SyscallRow, ThreadRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
@@ -68,7 +69,12 @@ pub fn explain(
         question,
         other: other.as_ref(),
     };
-    if let Some((table, id)) = &question.operation {
+    if let Some((table, id)) = &question.operation
+        && table == RequestRow::TABLE.name
+    {
+        let story = crate::requests::one(tables, *id, &question.recording)?;
+        report.stories.push(story);
+    } else if let Some((table, id)) = &question.operation {
         report.stories.push(asker.operation(table, *id)?);
     } else if let (Some(window), [_, ..]) = (question.window, question.tids.as_slice()) {
         for tid in &question.tids {
@@ -97,6 +103,9 @@ pub fn explain(
         asker.judge(&mut report)?;
         report.findings = findings.transpose()?.unwrap_or_default();
         report.tracer_share = crate::tracer::share(tables, question.window)?;
+        if is_of_all {
+            crate::requests::add(tables, question, other.as_ref(), &mut report)?;
+        }
     }
     if report.stories.is_empty() && report.findings.is_empty() {
         report.caveats.push(cannot::nothing_found(tables).into());
@@ -174,10 +183,15 @@ impl Asker<'_> {
                 return self.proven(story);
             }
         }
+        if table == "dns_lookup"
+            && let Some(story) = self.lookup(id, window)?
+        {
+            return Ok(story);
+        }
         let Some(call) = self.call(id, window)?.filter(|_| table == "syscall") else {
             return Err(AnalysisError::Query {
                 message: format!("`{table}` {id} is no system call of a known thread"),
-                hint: Some("explain takes op:ID, lock:ID and gap:ID of profiles, or a window and a thread: -w A..B -t TID".into()),
+                hint: Some("explain takes op:ID, dns:ID, lock:ID and gap:ID of profiles, or a window and a thread: -w A..B -t TID".into()),
             });
         };
         let elsewhere = self.elsewhere(std::slice::from_ref(&call.name))?;
@@ -450,6 +464,7 @@ impl Asker<'_> {
         if question.calls.is_empty() {
             let starved = self.starved(&stories)?;
             stories.extend(starved);
+            stories.extend(self.lookups(&wanted.utids)?);
             stories.extend(self.sampled(&wanted.utids)?);
             stories = ranked(stories);
         } else if self.other.is_none() && !sampled::is_kernel_there(self.tables) {

@@ -157,7 +157,7 @@ impl Calls {
 }
 
 /// What somebody noted, and programs that began: those that began often are jobs.
-fn marks(
+pub(crate) fn marks(
     tables: &dyn Tables,
     window: Option<Window>,
 ) -> Result<(Vec<Mark>, Vec<Job>), AnalysisError> {

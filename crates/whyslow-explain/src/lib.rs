@@ -18,6 +18,7 @@ mod overlap;
 pub mod patterns;
 mod ranked;
 mod report;
+mod requests;
 mod sampled;
 mod say;
 mod serial;
@@ -36,6 +37,7 @@ pub use report::{
     Finding, Grade, Group, Hop, Missing, Neighbour, Part, Pattern, Report, SCHEMA, Story, Target,
     Thing, Versus,
 };
+pub use requests::requests_versus;
 pub use versus::Other;
 pub use why::{ALL as MECHANISMS_TOLD, Mechanism, why};
 

@@ -142,9 +142,9 @@ pub struct Hop {
 /// What was explained.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Target {
-    /// operation, thread, window, device; of profiles lock, gap, call.
+    /// operation, lookup, thread, window, device; of profiles lock, gap, call.
     pub kind: String,
-    /// `op:17`, where it is one row of the recording.
+    /// `op:17`, `dns:3`, where it is one row of the recording.
     pub id: Option<String>,
     /// In words: `openat /var/lib/php/sessions/sess_…`.
     pub what: String,

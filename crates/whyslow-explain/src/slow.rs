@@ -117,7 +117,7 @@ fn middle(bucket: usize) -> f64 {
 }
 
 impl Counts {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             buckets: vec![0; BUCKETS].into_boxed_slice(),
             count: 0,
@@ -126,7 +126,7 @@ impl Counts {
         }
     }
 
-    fn add(&mut self, slow: Slow) {
+    pub(crate) fn add(&mut self, slow: Slow) {
         self.buckets[bucket(slow.dur)] += 1;
         self.count += 1;
         self.draw(slow);
@@ -325,7 +325,8 @@ fn is_waiting<'p>(class: Option<&str>, path: impl Fn() -> Option<&'p str>) -> bo
     })
 }
 
-fn group(
+/// Those of a program and a name that were slow; none if none were.
+pub(crate) fn group(
     (comm, call): (String, String),
     mut counts: Counts,
     there: Option<&Counts>,
@@ -387,7 +388,7 @@ fn group(
 }
 
 /// Name of each process.
-fn process_names(tables: &dyn Tables) -> Result<FxHashMap<i64, String>, AnalysisError> {
+pub(crate) fn process_names(tables: &dyn Tables) -> Result<FxHashMap<i64, String>, AnalysisError> {
     let mut projection = Projection::new(ProcessRow::TABLE);
     let (upid, comm) = (projection.need("upid"), projection.need("comm"));
     let mut found = FxHashMap::default();

@@ -190,3 +190,70 @@ fn a_call_can_be_asked_for_by_name() {
     assert_eq!(of("getaddrinfo").stories.len(), 1);
     assert!(of("connect").stories.is_empty());
 }
+
+/// A program that looks up a name again and again, of which the last question is lost.
+const LOST: &str = "\
+1.000000 [0] sched_switch prev=0 next=10 prev_state=R next_comm=client
+1.000300 [0] (tid=10 pid=10 comm=client) syscall_enter name=socket family=2 socket_type=2
+1.000400 [0] (tid=10) syscall_exit name=socket ret=3
+1.000500 [0] (tid=10) syscall_enter name=connect fd=3 sockaddr=10.0.0.1:53
+1.000600 [0] (tid=10) syscall_exit name=connect ret=0
+1.000700 [0] (tid=10) syscall_enter name=sendto fd=3 count=40
+1.000800 [0] (tid=10) syscall_exit name=sendto ret=40
+1.001000 [0] (tid=10) syscall_enter name=poll
+1.002000 [0] (tid=10) sched_switch prev=10 prev_state=S next=0
+6.002000 [0] irq_enter kind=hrtimer nr=0 name=hrtimer_wakeup
+6.002000 [0] sched_waking tid=10
+6.002100 [0] irq_exit kind=hrtimer nr=0
+6.002200 [0] sched_switch prev=0 prev_state=R next=10
+6.010000 [0] (tid=10) syscall_exit name=poll ret=0
+6.010100 [0] (tid=10 pid=10 comm=client) lookup since=1.000200 function=getaddrinfo host=db.example
+";
+const USUAL: usize = 23;
+
+fn lost() -> String {
+    let begin = "whyslow-text 1\n0.100000 [0] state_process tid=10 pid=10 comm=client\n";
+    let usual = (0..USUAL).map(|number| {
+        let at = 0.2 + number as f64 / 100.0;
+        format!(
+            "{:.6} [0] (tid=10 pid=10 comm=client) lookup since={at:.6} function=getaddrinfo host=db.example\n",
+            at + 0.003
+        )
+    });
+    let usual: String = usual.collect();
+    format!("{begin}{usual}{LOST}")
+}
+
+#[test]
+fn a_lookup_of_the_kernels_events_is_a_story_though_its_call_waits_as_servers_do() {
+    let folder = tempfile::tempdir().expect("room");
+    let source = folder.path().join("trace.txt");
+    fs::write(&source, lost()).expect("room");
+    let sources = [source];
+    let report = explained(&sources, &Question::default());
+    assert_eq!(report.stories.len(), 1, "{:?}", report.stories);
+    let story = &report.stories[0];
+    assert!(
+        story
+            .verdict
+            .starts_with("lookup of db.example by client[10] took 5.01 s"),
+        "{}",
+        story.verdict
+    );
+    let id = format!("dns:{USUAL}");
+    assert_eq!(story.target.id.as_deref(), Some(id.as_str()));
+    let baseline = story.baseline.as_ref().expect("others");
+    assert_eq!(baseline.count as usize, USUAL + 1);
+    let part = &story.parts[story.culprit.expect("a culprit")];
+    assert_eq!(part.mechanism, "dns_lookup");
+    assert_eq!(part.culprit.name, "10.0.0.1:53");
+    let group = story.group.as_ref().expect("a group");
+    assert_eq!((group.count, group.dur_ns_max), (1, 5_009_900_000));
+    // The same by its id.
+    let question = Question {
+        operation: Some(("dns_lookup".into(), USUAL as i64)),
+        ..Question::default()
+    };
+    let again = explained(&sources, &question);
+    assert_eq!(again.stories[0].verdict, story.verdict);
+}

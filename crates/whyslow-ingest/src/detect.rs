@@ -9,8 +9,8 @@ use flate2::read::GzDecoder;
 use crate::archive;
 use crate::importers::ctf::layout;
 use crate::importers::{
-    blkparse, blktrace, ftrace, jfr, jstack, perf, pyspy, samplers, snoops, spool, strace, sysstat,
-    text, tracedat,
+    blkparse, blktrace, ftrace, jfr, jstack, perf, pyspy, requests, samplers, snoops, spool,
+    strace, sysstat, text, tracedat,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub enum SourceKind {
     Report(sysstat::Form),
     /// Events that a tool of bcc, libbpf-tools or bpftrace printed, see [`crate::importers::snoops`].
     Snoop,
+    /// Requests, one by one, see [`crate::importers::requests`].
+    Requests(requests::Form),
     /// What `perf record` wrote, see [`crate::importers::perf`].
     Perf,
 }
@@ -65,6 +67,7 @@ impl SourceKind {
             SourceKind::Jstack => "jstack",
             SourceKind::PySpy => "py-spy",
             SourceKind::Samples(form) => form.name(),
+            SourceKind::Requests(form) => form.name(),
         }
     }
 }
@@ -133,6 +136,9 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
         return Ok(SourceKind::Blktrace);
     }
     let text = String::from_utf8_lossy(&head);
+    if let Some(form) = requests::form_of(&text) {
+        return Ok(SourceKind::Requests(form));
+    }
     if let Some(kind) = printed(&text) {
         return Ok(kind);
     }
@@ -228,6 +234,9 @@ fn compressed(head: &[u8]) -> Option<SourceKind> {
     // Archives have zeros after the name of their first file.
     let text = String::from_utf8_lossy(&begin);
     let is_text = !begin.contains(&0);
+    if is_text && let Some(form) = requests::form_of(&text) {
+        return Some(SourceKind::Requests(form));
+    }
     if is_text && jstack::is_dump(&text) {
         return Some(SourceKind::Jstack);
     }

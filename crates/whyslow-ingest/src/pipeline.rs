@@ -3,6 +3,7 @@
 mod account;
 mod ctf_source;
 mod profile_source;
+mod request_source;
 mod session;
 mod spool_source;
 mod stream_source;
@@ -21,6 +22,7 @@ use whyslow_model::{Ns, Symbols};
 use whyslow_store::{Existing, RecordingInfo, RecordingWriter, SourceInfo, StoreError};
 
 use self::profile_source::ProfileQueue;
+use self::request_source::RequestQueue;
 use self::session::{Outcome, Session};
 use self::spool_source::SpoolSource;
 use self::stream_source::StreamQueue;
@@ -30,6 +32,7 @@ use crate::detect::{DetectError, SourceKind, detect};
 use crate::digest;
 use crate::importers::ctf::error::CtfError;
 use crate::importers::ctf::reader::CtfReader;
+use crate::importers::requests;
 use crate::importers::spool::LeaveOut;
 
 /// How to import.
@@ -40,6 +43,8 @@ pub struct ImportOptions {
     pub existing: Existing,
     /// Added to all times of the n-th source; missing ones are 0.
     pub shifts_ns: Vec<Ns>,
+    /// Of access logs, as their server's configuration has it; other texts are taken for such, too.
+    pub log_format: Option<String>,
     /// What of a spool is passed over.
     pub leave_out: LeaveOut,
     /// Set from a signal handler or another thread: the import ends soon, and leaves nothing.
@@ -52,6 +57,7 @@ impl ImportOptions {
             output: output.into(),
             existing: Existing::Refuse,
             shifts_ns: Vec::new(),
+            log_format: None,
             leave_out: LeaveOut::default(),
             cancel: Arc::default(),
         }
@@ -162,7 +168,12 @@ pub fn import(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<ImportReport, ImportError> {
     let begin = Instant::now();
-    let mut opened = Opened::open(sources, &options.shifts_ns, &options.cancel, progress)?;
+    let mut opened = Opened::open(
+        sources,
+        (&options.shifts_ns, options.log_format.as_deref()),
+        &options.cancel,
+        progress,
+    )?;
     for spool in &mut opened.spools {
         spool.leave_out = options.leave_out.clone();
     }
@@ -202,7 +213,7 @@ pub struct InMemory {
 
 pub fn import_in_memory(sources: &[PathBuf]) -> Result<InMemory, ImportError> {
     let never = AtomicBool::new(false);
-    let opened = Opened::open(sources, &[], &never, &mut |_| {})?;
+    let opened = Opened::open(sources, (&[], None), &never, &mut |_| {})?;
     let outcome = opened.run(Collected::default(), &never, &mut |_| {})?;
     Ok(InMemory {
         rows: outcome.sink,
@@ -231,13 +242,14 @@ struct Opened {
     texts: TextQueue,
     profiles: ProfileQueue,
     streams: StreamQueue,
+    requests: RequestQueue,
     kinds: Vec<SourceKind>,
 }
 
 impl Opened {
     fn open(
         sources: &[PathBuf],
-        shifts_ns: &[Ns],
+        (shifts_ns, log_format): (&[Ns], Option<&str>),
         cancel: &AtomicBool,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Opened, ImportError> {
@@ -250,8 +262,14 @@ impl Opened {
         let mut spools: Vec<SpoolSource> = Vec::new();
         let mut profiles = ProfileQueue::default();
         let mut streams = StreamQueue::default();
+        let mut logs = RequestQueue::default();
         for (index, path) in sources.iter().enumerate() {
-            let kind = detect(path)?;
+            let kind = match (detect(path), log_format) {
+                (Err(DetectError::Unsupported { .. }), Some(_)) => {
+                    SourceKind::Requests(requests::Form::Access)
+                }
+                (detected, _) => detected?,
+            };
             match kind {
                 SourceKind::Ctf => traces.push((index, path, shift(index))),
                 SourceKind::Spool => spools.push(SpoolSource {
@@ -268,6 +286,9 @@ impl Opened {
                 }
                 SourceKind::Jstack => profiles.add_jstack(index, path, shift(index))?,
                 SourceKind::PySpy => profiles.add_pyspy(index, path, shift(index))?,
+                SourceKind::Requests(form) => {
+                    logs.add((index, form), path, (shift(index), log_format))?;
+                }
                 SourceKind::Perf => streams.add_perf(index, path, shift(index))?,
                 SourceKind::TraceDat => streams.add_trace_dat(index, path, shift(index))?,
                 SourceKind::Blktrace => streams.add_blktrace(index, path, shift(index)),
@@ -318,6 +339,7 @@ impl Opened {
             texts,
             profiles,
             streams,
+            requests: logs,
             kinds,
         })
     }
@@ -330,7 +352,7 @@ impl Opened {
     ) -> Result<Outcome<S>, ImportError> {
         let mut session = Session::new(
             sink,
-            (self.texts, self.profiles, self.streams),
+            (self.texts, self.profiles, self.streams, self.requests),
             cancel,
             progress,
         );

@@ -16,6 +16,8 @@ pub(crate) struct Sorter {
     /// What the source says it tells of, also where nothing happened.
     covered: Option<(Ns, Ns)>,
     reached: Option<Ns>,
+    /// What sources tell of whose order nothing depends on.
+    beside: Option<(Ns, Ns)>,
     late: u64,
     distance_max: Ns,
 }
@@ -53,6 +55,12 @@ impl Sorter {
         self.reached = self.reached.max(Some(end));
     }
 
+    /// Something from here to there belongs to the range, and says nothing of the order.
+    pub(crate) fn beside(&mut self, begin: Ns, end: Ns) {
+        let (first, last) = self.beside.unwrap_or((begin, end));
+        self.beside = Some((first.min(begin), last.max(end)));
+    }
+
     /// The range goes from here to there at least.
     pub(crate) fn cover(&mut self, begin: Ns, end: Ns) {
         self.covered = Some((begin, end));
@@ -62,11 +70,10 @@ impl Sorter {
     /// what was covered.
     pub(crate) fn range(&self) -> (Ns, Ns) {
         let last = self.reached.map_or(self.last, |end| end.max(self.last));
-        match (self.first, self.covered) {
-            (Some(first), Some((begin, end))) => (first.min(begin), last.max(end)),
-            (None, Some(covered)) => covered,
-            (first, None) => (first.unwrap_or(0), last),
-        }
+        let placed = self.first.map(|first| (first, last));
+        let told = [placed, self.covered, self.beside].into_iter().flatten();
+        let both = told.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+        both.unwrap_or((0, last))
     }
 
     /// How many events came late, and by how much at most.

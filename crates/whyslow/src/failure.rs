@@ -27,6 +27,8 @@ enum Kind {
     Usage,
     /// `--strict` and the data is incomplete.
     Incomplete,
+    /// What was asserted does not hold.
+    Asserted,
     /// The reader of standard output left: no failure at all.
     ReaderGone,
     /// Ctrl-C, or a request to end.
@@ -53,6 +55,13 @@ impl Failure {
     pub(crate) fn incomplete(message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Incomplete,
+            ..Self::new(message)
+        }
+    }
+
+    pub(crate) fn asserted(message: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Asserted,
             ..Self::new(message)
         }
     }
@@ -154,6 +163,7 @@ impl Failure {
             Kind::Failed => ExitCode::from(1),
             Kind::Usage => ExitCode::from(2),
             Kind::Incomplete => ExitCode::from(3),
+            Kind::Asserted => ExitCode::from(4),
             Kind::Interrupted => ExitCode::from(crate::interrupt::exit_code()),
             Kind::ReaderGone => ExitCode::SUCCESS,
         }

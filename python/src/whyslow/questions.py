@@ -24,8 +24,8 @@ _TAKEN = frozenset(
 )
 # Integers in these are ns since the epoch; the program would take short ones for seconds.
 _TIMES = frozenset({"at", "begin", "end"})
-# `as` prints what other tools print, `export` writes files for them: neither answers with tables.
-_NO_KINDS = frozenset({"as", "export"})
+# `as` prints what other tools print, `export` writes files for them, `load` takes two recordings or none.
+_NO_KINDS = frozenset({"as", "export", "load"})
 _WORD = re.compile(r"[a-z][a-z0-9_-]*")
 _FLAG = re.compile(r"[a-z][a-z0-9_]+")
 

@@ -15,10 +15,12 @@ import { Moment } from "./moment";
 import { Pending, Problem } from "./problem";
 import { StoryCard } from "./story";
 import { Tabs } from "./tabs";
+import { Waterfall } from "./waterfall";
 
 const TABS = [
     { id: "item", title: "details" },
     { id: "explain", title: "explain" },
+    { id: "waterfall", title: "waterfall" },
     { id: "beside", title: "what ran meanwhile" },
     { id: "stack", title: "stacks" },
 ] as const;
@@ -31,10 +33,11 @@ export function Drawer() {
     if (!one && moment !== null) return <Moment at={moment} />;
     if (!one) return null;
     const isOperation = one.id?.startsWith("op:") ?? false;
+    const isRequest = one.id?.startsWith("request:") ?? false;
     const kinds = kindsOf(recording.value);
     const tabs = TABS.map((of) => ({
         ...of,
-        isMissing: of.id === "item" ? false : of.id === "stack" ? !kinds.has("stacks") || !one.id : of.id === "explain" ? !isOperation : !one.id,
+        isMissing: of.id === "item" ? false : of.id === "stack" ? !kinds.has("stacks") || !one.id : of.id === "explain" ? !isOperation : of.id === "waterfall" ? !isRequest : !one.id,
     }));
     const usable = tabs.find((of) => of.id === tab && !of.isMissing) ?? tabs[0];
     const active = !one.row && tab === "item" && isOperation ? "explain" : (usable?.id ?? "item");
@@ -52,6 +55,7 @@ export function Drawer() {
             <Tabs label="selection" tabs={tabs} active={active} onChoose={setTab}>
                 {active === "item" && <Item one={one} />}
                 {active === "explain" && one.id && <Explained id={one.id} />}
+                {active === "waterfall" && one.id && <Waterfall parameters={{ w: one.id }} />}
                 {active === "beside" && one.id && (
                     <AnswerView what="io" verb="top" parameters={{ overlaps: one.id, limit: 12 }} rowsShown={8} />
                 )}

@@ -7,6 +7,7 @@ import { HeatMaps } from "../components/heats";
 import { LaneChart } from "../components/lanes";
 import { Pending } from "../components/problem";
 import { ThreadLanes } from "../components/threads";
+import { Waterfall } from "../components/waterfall";
 import { Tabs } from "../components/tabs";
 import { common, setOption, view } from "../state";
 import { pageInfo, type PageInfo, type Tab, tabOf } from "../tabs";
@@ -33,6 +34,7 @@ export function KindPage({ page }: { readonly page: PageInfo }) {
 
 function Content({ tab, parameters }: { tab: Tab; parameters: Parameters }) {
     if (tab.chart === "flame") return <Flames parameters={{ ...common.value, ...whose(pageInfo("threads")) }} />;
+    if (tab.chart === "waterfall") return <Waterfall parameters={parameters} />;
     if (tab.chart !== "heat") return <AnswerView what={tab.what} verb={tab.verb} parameters={parameters} />;
     return tab.what === "block" ? <DeviceMaps parameters={parameters} /> : <HeatMaps what={tab.what} parameters={parameters} />;
 }

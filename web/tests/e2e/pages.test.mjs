@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { axe, browser, chromiumPath, fixture, open, picture, serve, settled } from "./harness.mjs";
 
 const skip = chromiumPath() ? false : "chromium is not installed";
-const PAGES = ["explain", "threads", "io", "block", "files", "locks", "sched", "sql"];
+const PAGES = ["explain", "requests", "threads", "io", "block", "files", "locks", "sched", "dns", "sql"];
 let of;
 let server;
 

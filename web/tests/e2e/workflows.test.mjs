@@ -23,12 +23,14 @@ const INCIDENTS = [
 ];
 
 const KEYS = [
+    ["r", "requests"],
     ["t", "threads"],
     ["i", "io"],
     ["b", "block"],
     ["f", "files"],
     ["l", "locks"],
     ["s", "sched"],
+    ["n", "dns"],
     ["e", "explain"],
 ];
 

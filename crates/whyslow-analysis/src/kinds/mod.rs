@@ -12,6 +12,7 @@ mod irq;
 mod locks;
 mod mem;
 mod net;
+mod requests;
 mod resources;
 mod runtime;
 mod sched;
@@ -34,6 +35,7 @@ pub(crate) use irq::IRQ;
 pub(crate) use locks::LOCKS;
 pub(crate) use mem::{PAGES, RECLAIM};
 pub(crate) use net::PACKETS;
+pub(crate) use requests::{PHASES, REQUESTS, WORKERS, of_question};
 pub(crate) use runtime::RUNTIME;
 pub(crate) use sched::SCHED;
 pub(crate) use stacks::STACKS;
@@ -82,6 +84,7 @@ impl View {
                 | Verb::Syscalls
                 | Verb::States
                 | Verb::Timeline
+                | Verb::Bursts
         );
         Self {
             verb,
@@ -100,7 +103,7 @@ impl View {
 }
 
 /// Every kind that can be asked about.
-pub static TOPICS: [&Topic; 24] = [
+pub static TOPICS: [&Topic; 25] = [
     &io::TOPIC,
     &block::TOPIC,
     &files::TOPIC,
@@ -117,6 +120,7 @@ pub static TOPICS: [&Topic; 24] = [
     &tcp::TOPIC,
     &signals::TOPIC,
     &dns::TOPIC,
+    &requests::TOPIC,
     &functions::TOPIC,
     &usdt::TOPIC,
     &locks::TOPIC,
@@ -180,6 +184,11 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
+    /// The column whose words tell whether a row failed, where no error number does.
+    pub(crate) fn failed_by(&self) -> Option<&'static str> {
+        (self.table.name == REQUESTS.table.name).then_some("outcome")
+    }
+
     /// The column of a part of the duration.
     pub(crate) fn stage(&self, name: &str) -> Result<&'static str, AnalysisError> {
         let mut stages = self.stages.iter();
@@ -225,6 +234,8 @@ pub(crate) enum Cell {
     Errno(&'static str),
     /// The row's id with the kind's prefix.
     Id,
+    /// Another row's id, with its prefix, from a column.
+    IdOf(&'static str, &'static str),
     /// The request to a device whose end woke the thread.
     WokenByRequest,
     /// The packet that woke it.

@@ -19,6 +19,7 @@ pub(crate) mod net;
 pub(crate) mod outliers;
 pub(crate) mod passes;
 pub(crate) mod pools;
+pub(crate) mod requests;
 pub(crate) mod resolvers;
 pub(crate) mod resources;
 pub(crate) mod sharers;

@@ -15,13 +15,14 @@ use whyslow_model::{Ns, Window};
 
 use crate::AnalysisError;
 use crate::context::Context;
+use crate::filter::is_failure;
 use crate::fold::Spot;
 use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{Field, Spec};
 use crate::pass::{Pass, Summing, Unordered};
 use crate::rows::{self, Place};
-use crate::scan::{ColumnRef, Ints};
+use crate::scan::{ColumnRef, Ints, Texts, per_word};
 use crate::sweep::Parts;
 
 /// A greatest duration this far above the median stands out …
@@ -163,16 +164,23 @@ fn columns(spec: &Spec, keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
         duration("total_ns", "total", 1),
         column("window_ratio", "% of window", Measure::Ratio).priority(5),
     ]);
+    // Of many parts most rows have a few.
+    let rank = if spec.stages.len() > STAGES_SHOWN {
+        4
+    } else {
+        0
+    };
     for (stage, _) in spec.stages {
         for (figure, priority) in STAGE_FIGURES {
             let name = format!("{stage}_{figure}_ns");
             let title = format!("{stage} {figure}");
-            columns.push(duration(&name, &title, priority));
+            let column = duration(&name, &title, priority + rank).sparse(rank > 0);
+            columns.push(column);
         }
         let (name, title) = (format!("{stage}_count"), format!("{stage} count"));
-        columns.push(column(&name, &title, Measure::Count).priority(8));
+        columns.push(column(&name, &title, Measure::Count).priority(8 + rank));
     }
-    if spec.errno.is_some() {
+    if spec.errno.is_some() || spec.failed_by().is_some() {
         columns.push(column("errors", "errors", Measure::Count).priority(5));
     }
     columns.push(column("unfinished", "cut", Measure::Count).priority(8));
@@ -186,6 +194,9 @@ fn columns(spec: &Spec, keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
     columns.push(column("slowest_id", "id", Measure::Id).priority(7));
     columns
 }
+
+/// More parts than these are shown to those who have room.
+const STAGES_SHOWN: usize = 2;
 
 /// What is told of each part of the durations, and how readily.
 const STAGE_FIGURES: [(&str, u8); 7] = [
@@ -231,6 +242,15 @@ fn ordered(groups: Unordered<StatsSum>, keys: usize) -> Unordered<StatsSum> {
     taken.collect()
 }
 
+fn failures(
+    column: ColumnRef,
+    batch: &RecordBatch,
+) -> Result<(Texts<'_>, Vec<bool>), AnalysisError> {
+    let texts = column.texts(batch)?;
+    let is_failure = per_word(&texts, is_failure);
+    Ok((texts, is_failure))
+}
+
 struct Stats {
     window: Option<(Window, ColumnRef)>,
     ts: ColumnRef,
@@ -238,6 +258,7 @@ struct Stats {
     id: ColumnRef,
     size: Option<ColumnRef>,
     errno: Option<ColumnRef>,
+    outcome: Option<ColumnRef>,
     stages: Vec<ColumnRef>,
 }
 
@@ -266,6 +287,8 @@ struct StatsColumns<'b> {
     id: Ints<'b>,
     size: Option<Ints<'b>>,
     errno: Option<Ints<'b>>,
+    /// Of each row's word whether it tells of a failure.
+    outcome: Option<(Texts<'b>, Vec<bool>)>,
     stages: Vec<Ints<'b>>,
 }
 
@@ -279,6 +302,7 @@ impl Stats {
             id: projection.need("id"),
             size: spec.size.map(|name| projection.need(name)),
             errno: spec.errno.map(|name| projection.need(name)),
+            outcome: spec.failed_by().map(|name| projection.need(name)),
             stages: spec
                 .stages
                 .iter()
@@ -306,6 +330,10 @@ impl Summing for Stats {
             id: self.id.ints(batch)?,
             size: optional(self.size)?,
             errno: optional(self.errno)?,
+            outcome: self
+                .outcome
+                .map(|column| failures(column, batch))
+                .transpose()?,
             stages: self
                 .stages
                 .iter()
@@ -322,6 +350,9 @@ impl Summing for Stats {
         }
         if let Some(errno) = columns.errno {
             sum.errors += u64::from(errno.or_zero(row) > 0);
+        }
+        if let Some((outcome, is_failure)) = &columns.outcome {
+            sum.errors += u64::from(outcome.key(row).is_some_and(|word| is_failure[word]));
         }
         if !columns.stages.is_empty() {
             if sum.stages.is_empty() {
@@ -411,7 +442,7 @@ impl StatsSum {
             row.push(sums.stdev().into());
             row.push((stage.count() as i64).into());
         }
-        if spec.errno.is_some() {
+        if spec.errno.is_some() || spec.failed_by().is_some() {
             row.push((self.errors as i64).into());
         }
         row.push(((self.count - durations.count()) as i64).into());

@@ -58,6 +58,8 @@ CREATE VIEW states AS SELECT *, NULL AS cut FROM thread_state WHERE touches(ts, 
 CREATE VIEW syscalls AS SELECT * FROM syscall WHERE touches(ts, ts_end);
 CREATE VIEW waits AS SELECT *, NULL AS cut FROM thread_state WHERE state = 'runnable' AND touches(ts, ts_end);
 CREATE VIEW lookups AS SELECT *, NULL AS cut FROM dns_lookup WHERE touches(ts, ts_end);
+CREATE VIEW requests AS SELECT *, CASE WHEN ts_end IS NULL THEN 'end' END AS cut FROM request WHERE touches(ts, ts_end);
+CREATE VIEW phases AS SELECT *, NULL AS cut FROM request_phase WHERE touches(ts, ts_end);
 CREATE VIEW locks AS SELECT *, NULL AS cut FROM lock_wait WHERE touches(ts, ts_end);
 CREATE VIEW stacks AS SELECT *, NULL AS cut FROM stack_sample WHERE touches(ts, ts_end);
 CREATE VIEW irqs AS SELECT *, NULL AS cut FROM irq WHERE touches(ts, ts_end);

@@ -159,6 +159,7 @@ pub(crate) fn make<S: EmitAll>(
     }
     maker.others(sink);
     maker.waits(step, sink);
+    maker.requests(step, sink);
     RecordingInfo {
         begin_ns: BEGIN,
         end_ns: end,

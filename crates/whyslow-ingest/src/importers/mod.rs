@@ -10,6 +10,7 @@ pub mod jfr;
 pub mod jstack;
 pub mod perf;
 pub mod pyspy;
+pub mod requests;
 pub mod rwbs;
 pub mod samplers;
 pub mod snoops;

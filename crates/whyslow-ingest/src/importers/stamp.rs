@@ -65,6 +65,11 @@ impl Clock {
         self.last = None;
     }
 
+    /// Whether a time said which moment it is, by itself.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
     pub(crate) fn read(&mut self, stamp: Stamp) -> Ns {
         let at = match stamp {
             Stamp::Epoch(at) => {

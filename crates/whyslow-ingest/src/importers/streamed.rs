@@ -16,7 +16,7 @@ pub enum Item<'a> {
 }
 
 /// Something that was met while reading.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Note {
     pub stat: &'static Stat,
     pub count: u64,

@@ -10,6 +10,7 @@ use whyslow_store::{RecordingWriter, StoreError};
 
 use super::account::Account;
 use super::profile_source::ProfileQueue;
+use super::request_source::RequestQueue;
 use super::stream_source::StreamQueue;
 use super::text_source::{Entry, TextQueue};
 use super::{AnomalyReport, ImportError, Progress, RecordCounts, Stage};
@@ -41,6 +42,9 @@ impl RowSink for Collected {
     }
 }
 
+/// Sources that wait for their turn between the events of traces.
+type Queues = (TextQueue, ProfileQueue, StreamQueue, RequestQueue);
+
 pub(super) struct Session<'o, S> {
     pub(super) account: Account,
     symbols: Symbols,
@@ -50,6 +54,7 @@ pub(super) struct Session<'o, S> {
     texts: TextQueue,
     profiles: ProfileQueue,
     streams: StreamQueue,
+    requests: RequestQueue,
     cancel: &'o AtomicBool,
     progress: &'o mut dyn FnMut(Progress),
     events: u64,
@@ -73,7 +78,7 @@ pub(super) struct Outcome<S> {
 impl<'o, S: RowSink> Session<'o, S> {
     pub(super) fn new(
         sink: S,
-        (texts, profiles, streams): (TextQueue, ProfileQueue, StreamQueue),
+        (texts, profiles, streams, requests): Queues,
         cancel: &'o AtomicBool,
         progress: &'o mut dyn FnMut(Progress),
     ) -> Session<'o, S> {
@@ -92,6 +97,7 @@ impl<'o, S: RowSink> Session<'o, S> {
             texts,
             profiles,
             streams,
+            requests,
             cancel,
             progress,
             events: 0,
@@ -101,6 +107,11 @@ impl<'o, S: RowSink> Session<'o, S> {
     }
 
     pub(super) fn name_sources(&mut self, kinds: &[SourceKind]) {
+        let is_told = |kind: &SourceKind| matches!(kind, SourceKind::Requests(_));
+        let has_told = kinds.iter().any(is_told);
+        if has_told && !kinds.iter().all(is_told) {
+            self.trackers.expect_both();
+        }
         let names = kinds.iter().map(|kind| kind.name().to_owned());
         self.account.source_kinds = names.collect();
     }
@@ -119,6 +130,9 @@ impl<'o, S: RowSink> Session<'o, S> {
         }
         if self.profiles.is_due(event.ts) {
             self.profiles_until(Some(event.ts))?;
+        }
+        if self.requests.is_due(event.ts) {
+            self.requests_until(Some(event.ts))?;
         }
         self.track(event)
     }
@@ -161,6 +175,9 @@ impl<'o, S: RowSink> Session<'o, S> {
         if self.failed.is_none() {
             let _ = self.profiles_until(None);
         }
+        if self.failed.is_none() {
+            let _ = self.requests_until(None);
+        }
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -168,6 +185,7 @@ impl<'o, S: RowSink> Session<'o, S> {
         let (symbols, sink) = (&mut self.symbols, &mut self.sink);
         self.trackers.finish(end_ns, symbols, sink);
         self.streams.close_account(&mut self.account);
+        self.requests.close_account(&mut self.account);
         self.account.add_late(self.sorter.late());
         self.account.add_tracked(self.trackers.anomalies());
         self.account.write(symbols, sink);
@@ -197,14 +215,7 @@ impl<'o, S: RowSink> Session<'o, S> {
         self.events += 1;
         self.trackers
             .event(event, &mut self.symbols, &mut self.sink);
-        if let Err(error) = self.sink.flush_ready(&self.symbols) {
-            return self.fail(error.into());
-        }
-        self.until_check -= 1;
-        if self.until_check == 0 {
-            return self.check();
-        }
-        ControlFlow::Continue(())
+        self.look_after()
     }
 
     #[cold]
@@ -230,6 +241,9 @@ impl<'o, S: RowSink> Session<'o, S> {
             Entry::Event(event) => {
                 if self.profiles.is_due(event.ts) {
                     self.profiles_until(Some(event.ts))?;
+                }
+                if self.requests.is_due(event.ts) {
+                    self.requests_until(Some(event.ts))?;
                 }
                 self.track(event)
             }
@@ -272,17 +286,41 @@ impl<'o, S: RowSink> Session<'o, S> {
             self.events += 1;
             let (symbols, sink) = (&mut self.symbols, &mut self.sink);
             self.trackers.sampled(source, told, symbols, sink);
-            if let Err(error) = self.sink.flush_ready(&self.symbols) {
-                return self.fail(error.into());
-            }
-            self.until_check -= 1;
-            if self.until_check == 0 {
-                return self.check();
-            }
-            ControlFlow::Continue(())
+            self.look_after()
         });
         self.profiles = profiles;
         flow
+    }
+
+    #[cold]
+    fn requests_until(&mut self, ts: Option<Ns>) -> ControlFlow<()> {
+        let mut requests = std::mem::take(&mut self.requests);
+        let flow = requests.until(ts, &mut |request, (done, all)| {
+            if self.events.is_multiple_of(PROGRESS_EVENTS) {
+                self.progress(done, all);
+            }
+            let end = request.ts.saturating_add(request.dur.unwrap_or(0));
+            self.sorter.beside(request.ts, end);
+            self.events += 1;
+            let (symbols, sink) = (&mut self.symbols, &mut self.sink);
+            self.trackers.request(request, symbols, sink);
+            self.look_after()
+        });
+        self.requests = requests;
+        flow.unwrap_or_else(|error| self.fail(error))
+    }
+
+    /// What is due after each thing that was tracked.
+    #[inline]
+    fn look_after(&mut self) -> ControlFlow<()> {
+        if let Err(error) = self.sink.flush_ready(&self.symbols) {
+            return self.fail(error.into());
+        }
+        self.until_check -= 1;
+        if self.until_check == 0 {
+            return self.check();
+        }
+        ControlFlow::Continue(())
     }
 }
 

@@ -32,6 +32,7 @@ mod sampled;
 mod sched;
 mod seat;
 mod signal;
+mod socket;
 mod stack;
 mod syscall;
 mod tcp;
@@ -45,9 +46,10 @@ mod work;
 mod work_item;
 
 use whyslow_model::event::{Body, Event, Interrupt, Loss, StateProcess};
-use whyslow_model::tables::{EmitAll, RequestRow};
+use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, Symbols};
 
+use crate::importers::requests::Request;
 use crate::profile::gaps::Gap;
 use crate::profile::locks::LockWait;
 use crate::profile::{OPEN, Point, RuntimeEvent};
@@ -105,10 +107,9 @@ impl Trackers {
         self.topics.processes.expect_names(names);
     }
 
-    /// Requests that a client told itself, in any order, with ids of their own: before the first
-    /// event. Those that this recording shows to have been served know it in the end.
-    pub fn expect_requests(&mut self, rows: impl IntoIterator<Item = RequestRow>) {
-        self.topics.request.expect(rows);
+    /// Sources of the kernel's events go with those that tell requests: before anything else.
+    pub fn expect_both(&mut self) {
+        self.topics.request.expect_both();
     }
 
     pub fn anomalies(&self) -> &Anomalies {
@@ -144,6 +145,17 @@ impl Trackers {
             sink,
         };
         self.topics.sampled(source, told, out);
+    }
+
+    /// Takes a request that a source tells whole.
+    pub fn request<S: EmitAll>(&mut self, request: &Request, symbols: &mut Symbols, sink: &mut S) {
+        let anomalies = &mut self.anomalies;
+        let out = &mut Output {
+            symbols,
+            anomalies,
+            sink,
+        };
+        self.topics.request.told(request, out);
     }
 
     /// Takes a range of time in which something was lost, at the latest before the first event

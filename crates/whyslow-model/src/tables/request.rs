@@ -12,7 +12,7 @@ crate::table! {
         /// End; null if it was not recorded.
         ts_end: Option<i64> [Time],
         /// When it should have begun, of load with a schedule; null without one.
-        intended_ts: Option<i64> [Time],
+        ts_intended: Option<i64> [Time],
         /// client, server: whose view this is; proxy for what answers one by asking another.
         role: Sym,
         /// What told of it: load, socket (seen at a server's sockets), or the format of a log.

@@ -1,5 +1,5 @@
 use clap::Args;
-use whyslow_analysis::Weight;
+use whyslow_analysis::{KeyFilter, Weight};
 use whyslow_model::Ns;
 
 use super::OutputArgs;
@@ -30,7 +30,7 @@ pub(crate) struct AskArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Window")]
 pub(crate) struct WindowArgs {
-    /// A..B, A+437ms, T~200ms, [A,B] or op:ID. Times: 12:18:50.432, 2015-01-15 12:18:50, RFC 3339,
+    /// A..B, A+437ms, T~200ms, [A,B], op:ID or request:ID. Times: 12:18:50.432, 2015-01-15 12:18:50, RFC 3339,
     /// seconds since 1970, +3.2s from the begin, -5s from the end
     #[arg(
         short,
@@ -137,6 +137,73 @@ pub(crate) struct FilterArgs {
     /// Without the tracer's own processes
     #[arg(long)]
     pub(crate) no_tracer: bool,
+}
+
+/// What questions about requests take besides: values of their keys.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Requests")]
+pub(crate) struct RequestArgs {
+    /// What was asked for, as globs: '/api/*'
+    #[arg(long, value_name = "GLOB", value_delimiter = ',')]
+    pub(crate) endpoint: Vec<String>,
+    /// GET, POST, …
+    #[arg(long, value_name = "METHOD", value_delimiter = ',')]
+    pub(crate) method: Vec<String>,
+    /// Status of the answer: 404, or 5xx
+    #[arg(long, value_name = "STATUS", value_delimiter = ',')]
+    pub(crate) status: Vec<String>,
+    /// ok, error, timeout, refused, reset, …
+    #[arg(long, value_name = "OUTCOME", value_delimiter = ',')]
+    pub(crate) outcome: Vec<String>,
+    /// Who asked, as globs
+    #[arg(long, value_name = "GLOB", value_delimiter = ',')]
+    pub(crate) client: Vec<String>,
+    /// Numbers of connections
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(crate) connection: Vec<String>,
+    /// Hosts that were asked, as globs
+    #[arg(long, value_name = "GLOB", value_delimiter = ',')]
+    pub(crate) host: Vec<String>,
+    /// Address and port of the other side, as globs: '10.0.0.5:*'
+    #[arg(long, value_name = "GLOB", value_delimiter = ',')]
+    pub(crate) peer: Vec<String>,
+    /// Only these phases: wait, request_queue, …
+    #[arg(long, value_name = "PHASE", value_delimiter = ',')]
+    pub(crate) phase: Vec<String>,
+    /// Workers of the load
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(crate) worker: Vec<String>,
+    /// What told of them: load, socket, …
+    #[arg(long, value_name = "SOURCE", value_delimiter = ',')]
+    pub(crate) source: Vec<String>,
+    /// Whose view: client, server, proxy
+    #[arg(long, value_name = "ROLE", value_delimiter = ',')]
+    pub(crate) role: Vec<String>,
+}
+
+impl RequestArgs {
+    pub(crate) fn values(&self) -> Vec<KeyFilter> {
+        let all = [
+            ("endpoint", &self.endpoint),
+            ("method", &self.method),
+            ("status", &self.status),
+            ("outcome", &self.outcome),
+            ("client", &self.client),
+            ("connection", &self.connection),
+            ("host", &self.host),
+            ("peer", &self.peer),
+            ("phase", &self.phase),
+            ("worker", &self.worker),
+            ("source", &self.source),
+            ("role", &self.role),
+        ];
+        let given = all.into_iter().filter(|(_, values)| !values.is_empty());
+        let values = given.map(|(key, values)| KeyFilter {
+            key,
+            values: values.clone(),
+        });
+        values.collect()
+    }
 }
 
 #[derive(Debug, Clone, Args)]

@@ -11,6 +11,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   whyslow explain web.wsl                      what was slow, and who did it
   whyslow explain web.wsl -w op:17             why that call took so long
+  whyslow explain web.wsl --request 17         why that request took so long
   whyslow explain web.wsl -w 12:18:50+2s -t 31517
   whyslow explain web.wsl --slow 'open>100ms'  all opens of more than 100 ms
   whyslow explain web.json                     a profile of py-spy, a JVM …
@@ -25,6 +26,9 @@ pub(crate) struct ExplainArgs {
     pub(crate) recording: Option<String>,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
+    /// One request, by its id
+    #[arg(long, value_name = "ID", conflicts_with_all = ["window", "begin", "end", "pid", "tid", "dev", "slow"])]
+    pub(crate) request: Option<i64>,
     /// Processes
     #[arg(short, long, value_name = "PID", value_delimiter = ',')]
     pub(crate) pid: Vec<i32>,

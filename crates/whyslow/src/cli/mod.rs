@@ -4,6 +4,7 @@ mod ask;
 mod explain;
 mod export;
 mod flight;
+mod load;
 mod output;
 mod questions;
 mod record;
@@ -15,6 +16,7 @@ pub(crate) use explain::{ExplainArgs, Versus};
 pub(crate) use export::{
     ExportArgs, ExportCommand, ReportArgs, SnapshotArgs, StackArgs, StackWeight, SvgArgs,
 };
+pub(crate) use load::{LoadCheckArgs, LoadCommand, LoadDiffArgs};
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
@@ -161,6 +163,9 @@ pub(crate) enum Command {
     /// Why something was slow, and who did it
     #[command(before_help = explain::EXAMPLES)]
     Explain(Box<ExplainArgs>),
+    /// Whether a change helped, and whether requests keep to what is asserted
+    #[command(subcommand, before_help = load::EXAMPLES, arg_required_else_help = true)]
+    Load(LoadCommand),
     /// Write a recording for other tools: flame graphs, profiles
     #[command(subcommand, before_help = export::EXAMPLES, arg_required_else_help = true)]
     Export(Box<ExportCommand>),
@@ -252,6 +257,10 @@ pub(crate) struct ImportArgs {
     /// them; may be repeated
     #[arg(long, value_name = "TRACE=±DURATION", value_parser = parse_shift)]
     pub(crate) shift: Vec<(PathBuf, Ns)>,
+    /// Format of the access logs among the traces, as in the configuration of nginx (log_format) or Apache
+    /// (LogFormat); without it the formats that both have built in are known
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
     /// Of a spool, without these classes of events: to see what answers are worth without them
     #[arg(long, hide = true, value_name = "CLASSES", value_delimiter = ',')]
     pub(crate) leave_out: Vec<String>,

@@ -7,7 +7,8 @@ use whyslow_analysis::{Kind, TOPICS, Topic, Verb, View};
 
 use super::Asked;
 use super::ask::{
-    AskArgs, DiffersArgs, DumpArgs, FlameArgs, HeatArgs, HistArgs, OpenArgs, VersusArgs,
+    AskArgs, DiffersArgs, DumpArgs, FlameArgs, HeatArgs, HistArgs, OpenArgs, RequestArgs,
+    VersusArgs,
 };
 use super::output::Format;
 
@@ -18,6 +19,7 @@ pub(crate) struct QuestionCommand {
     pub(crate) verb: Verb,
     pub(crate) args: ViewArgs,
     pub(crate) versus: Option<String>,
+    pub(crate) requests: Option<RequestArgs>,
 }
 
 /// What a view takes.
@@ -80,6 +82,8 @@ fn with_views(command: Command, topic: &'static Topic, asked: Asked<'_>) -> Comm
 
 /// Another name of `hist`.
 const FREQ: &str = "freq";
+/// Another name of `log`, where rows are what people call a list.
+const LIST: &str = "list";
 
 fn of_view(topic: &Topic, view: &'static View, asked: Asked<'_>) -> Command {
     let name = view.verb.name();
@@ -88,6 +92,10 @@ fn of_view(topic: &Topic, view: &'static View, asked: Asked<'_>) -> Command {
         Verb::Hist => (
             command.visible_alias(FREQ),
             asked.has(name) || asked.has(FREQ),
+        ),
+        Verb::Log if topic.kind == Kind::Requests => (
+            command.visible_alias(LIST),
+            asked.has(name) || asked.has(LIST),
         ),
         _ => (command, asked.has(name)),
     };
@@ -111,6 +119,11 @@ fn with_args(command: Command, kind: Kind, verb: Verb, about: &'static str) -> C
     };
     let command = if takes_versus(kind, verb) {
         VersusArgs::augment_args(command)
+    } else {
+        command
+    };
+    let command = if kind == Kind::Requests {
+        RequestArgs::augment_args(command)
     } else {
         command
     };
@@ -152,11 +165,16 @@ impl FromArgMatches for QuestionCommand {
         } else {
             None
         };
+        let requests = match topic.kind {
+            Kind::Requests => Some(RequestArgs::from_arg_matches(matches)?),
+            _ => None,
+        };
         Ok(Self {
             kind: topic.kind,
             verb,
             args,
             versus,
+            requests,
         })
     }
 

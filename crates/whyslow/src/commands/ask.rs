@@ -3,7 +3,8 @@
 use std::io::IsTerminal;
 
 use whyslow_analysis::{
-    AnalysisError, Bins, DeviceRef, Filter, HostPaths, Kind, Question, Sort, TOPICS, Verb, Weight,
+    AnalysisError, Bins, DeviceRef, Filter, HostPaths, KeyFilter, Kind, Question, Sort, TOPICS,
+    Verb, Weight,
 };
 use whyslow_model::answer::Answer;
 use whyslow_model::{Ns, Window};
@@ -30,6 +31,8 @@ pub(crate) struct Asked {
     stage: Option<String>,
     weight: Weight,
     versus: Option<String>,
+    /// Values that keys of requests may have.
+    values: Vec<KeyFilter>,
     baseline: Option<WindowText>,
     at: Option<Moment>,
     graph: Option<GraphArgs>,
@@ -85,6 +88,10 @@ impl Asked {
             stage,
             weight,
             versus: command.versus,
+            values: command
+                .requests
+                .map(|args| args.values())
+                .unwrap_or_default(),
             baseline,
             at,
             graph,
@@ -319,6 +326,12 @@ impl Asked {
             .overlaps
             .as_ref()
             .map(|operation| (operation.table.to_owned(), operation.id));
+        let request = match args.window.text() {
+            Some(WindowText::Operation(operation)) if operation.table == "request" => {
+                Some(operation.id)
+            }
+            _ => None,
+        };
         let at = match &self.at {
             Some(moment) => Some(moment.resolve(calendar, None)?),
             None => None,
@@ -327,6 +340,7 @@ impl Asked {
             window,
             filter: Filter {
                 stage: self.stage.clone(),
+                values: self.values.clone(),
                 ..filter(args)?
             },
             by: args.shape.by.clone(),
@@ -338,6 +352,7 @@ impl Asked {
             versus: self.versus.as_deref().map(device),
             baseline,
             overlaps,
+            request,
             at,
             wide: args.output.wide,
             counts_ended: opened.is_part,
@@ -391,6 +406,7 @@ fn topics(kind: Kind) -> &'static [Topic] {
         Kind::Fs => &[Topic::Fs, Topic::Sched],
         Kind::Work => &[Topic::Work, Topic::Sched],
         Kind::Tcp => &[Topic::Tcp],
+        Kind::Requests => &[Topic::Tcp, Topic::Syscalls, Topic::Sched],
         Kind::Signals => &[Topic::Sched],
         Kind::Use => Topic::ALL,
         _ => Topic::DEFAULT,
@@ -482,6 +498,7 @@ pub(super) fn filter_of(filter: &FilterArgs) -> Result<Filter, Failure> {
     Ok(Filter {
         stage: None,
         ended_in: None,
+        values: Vec::new(),
         pids: filter.pid.clone(),
         tids: filter.tid.clone(),
         comms: filter.comm.clone(),

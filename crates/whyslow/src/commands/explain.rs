@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use whyslow_explain::{MECHANISMS_TOLD, Other, Question, Report, explain, why};
 use whyslow_model::mechanism::MECHANISMS;
+use whyslow_model::row::Row;
+use whyslow_model::tables::RequestRow;
 use whyslow_store::Tables;
 
 use crate::cli::{ExplainArgs, TalkArgs, Versus};
@@ -48,8 +50,13 @@ pub(crate) fn report(
         question.min = Some(slow.min);
     }
     match args.window.text() {
-        Some(WindowText::Operation(operation)) => {
+        // A request is no call of one thread: what was slow in its time is told.
+        Some(WindowText::Operation(operation)) if operation.table != "request" => {
             question.operation = Some((operation.table.to_owned(), operation.id));
+        }
+        None if args.request.is_some() => {
+            let table = RequestRow::TABLE.name.to_owned();
+            question.operation = args.request.map(|id| (table, id));
         }
         text => question.window = opened.window(text.as_ref(), &calendar)?,
     }

@@ -43,6 +43,7 @@ pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
         cancel: interrupt::flag()?,
         leave_out: leave_out(args)?,
         shifts_ns: shifts(args)?,
+        log_format: args.format.clone(),
         ..ImportOptions::new(&output)
     };
     let mut teller = Teller::new(talk);

@@ -11,6 +11,7 @@ mod flight;
 mod import;
 mod info;
 mod jvm;
+mod load;
 mod man;
 mod mark;
 mod record;
@@ -34,6 +35,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Import(args) => import::run(&args, talk),
         Command::Info(args) => info::run(&args, talk),
         Command::Explain(args) => explain::run(&args, talk),
+        Command::Load(command) => load::run(&command, talk),
         Command::Export(command) => export::run(&command, talk),
         Command::Question(command) => Asked::new(*command).run(talk),
         Command::As(command) => command.run(talk),

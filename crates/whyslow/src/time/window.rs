@@ -32,9 +32,11 @@ impl OperationRef {
             "stack" | "stack_sample" => "stack_sample",
             "gap" | "sample_gap" => "sample_gap",
             "runtime" | "runtime_event" => "runtime_event",
-            "finding" | "request" => {
+            "request" => "request",
+            "phase" | "request_phase" => "request_phase",
+            "finding" => {
                 return Some(Err(format!(
-                    "`{kind}:` needs findings or requests, which this version does not make yet; \
+                    "`{kind}:` needs findings, which this version does not make yet; \
                      op:ID takes the id of a row of `top` or `log`"
                 )));
             }
@@ -169,7 +171,7 @@ mod tests {
         let window = WindowText::parse(text)?.resolve(&calendar(), |operation| {
             match (operation.table, operation.id) {
                 ("syscall", 17) => Ok(Window::new(T, T + 437_697_753)),
-                ("block_io", 3) => Ok(Window::new(T, T + 1)),
+                ("block_io", 3) | ("request", 4) => Ok(Window::new(T, T + 1)),
                 _ => Err("no such operation".to_owned()),
             }
         })?;
@@ -229,6 +231,7 @@ mod tests {
         check("op:17", T, T + 437_697_753);
         check("syscall:17", T, T + 437_697_753);
         check("block:3", T, T + 1);
+        check("request:4", T, T + 1);
     }
 
     #[test]

@@ -9,14 +9,17 @@ use super::common::Place;
 use super::{can_record, record, rows, skip};
 
 /// Makes an ext4 on a loop device of its own, does the work in it, and takes all away again. The
-/// mount is seen by nobody else.
+/// mount is seen by nobody else. Limits of dirty pages are taken away, too: a loop device keeps them
+/// for the next file that it gets.
 fn in_ext4(work: &str) -> String {
     format!(
         "exec unshare --mount --propagation private /bin/sh -c '
             set -e
             truncate -s 64M disk.img; mkfs.ext4 -q disk.img; mkdir -p mounted
             disk=$(losetup --find --show disk.img)
-            trap \"cd /; umount $PWD/mounted; losetup -d $disk\" EXIT
+            limits=/sys/class/bdi/7:${{disk#/dev/loop}}
+            forget=\"echo 0 >$limits/strict_limit; echo 100 >$limits/max_ratio\"
+            trap \"cd /; umount $PWD/mounted; losetup -d $disk; $forget\" EXIT
             echo $disk >disk; mount $disk mounted; cd mounted
             {work}'"
     )
@@ -108,7 +111,6 @@ fn a_writer_that_is_held_back_is_shown_and_so_is_the_writeback() {
         return;
     }
     let limits = "
-        limits=/sys/class/bdi/7:${disk#/dev/loop}
         echo 1 >$limits/strict_limit; echo 1048576 >$limits/max_bytes";
     let can_limit = Command::new("/bin/sh")
         .args(["-c", &in_ext4(limits)])

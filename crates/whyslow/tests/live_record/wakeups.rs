@@ -80,5 +80,13 @@ fn who_waits_for_a_request_is_woken_by_the_end_of_it() {
             *contexts.entry(context.to_owned()).or_default() += 1;
         }
     }
-    assert_eq!(contexts, by_context(&woken), "{woken}");
+    // Also of those that came before the thread slept: as many more at most as waits are missing.
+    let mut of_kernel = by_context(&woken);
+    for (context, count) in &contexts {
+        let left = of_kernel.get_mut(context).expect(context);
+        *left = left.checked_sub(*count).expect(context);
+    }
+    let early: usize = of_kernel.values().sum();
+    let missing = 97 - waited.len();
+    assert!(early <= missing, "{of_kernel:?}, {missing}: {woken}");
 }

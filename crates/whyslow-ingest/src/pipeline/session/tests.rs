@@ -64,7 +64,12 @@ fn told(
         queue.add(label, &path, Box::new(stream)).expect("a stream");
     }
     let (never, mut ignore) = (AtomicBool::new(false), |_: Progress| {});
-    let sources = (texts, ProfileQueue::default(), queue);
+    let sources = (
+        texts,
+        ProfileQueue::default(),
+        queue,
+        RequestQueue::default(),
+    );
     let mut session = Session::new(Collected::default(), sources, &never, &mut ignore);
     tell(&mut session);
     let outcome = session.finish().expect("it ends");

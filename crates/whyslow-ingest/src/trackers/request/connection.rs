@@ -1,5 +1,6 @@
 //! Connections, and what is asked and answered on each: one exchange at a time.
 
+use whyslow_model::event::Endpoint;
 use whyslow_model::{Ns, Sym};
 
 use super::super::identity::ThreadRef;
@@ -38,6 +39,7 @@ pub(super) struct Connection {
     pub(super) role: Role,
     pub(super) local: Option<Sym>,
     pub(super) peer: Option<Sym>,
+    pub(super) peer_end: Option<Endpoint>,
     /// Who asks, without a port.
     pub(super) client: Option<Sym>,
     pub(super) protocol: Option<&'static str>,
@@ -48,6 +50,8 @@ pub(super) struct Connection {
     /// Thread that asked for it.
     pub(super) connected_by: Option<i32>,
     pub(super) accepted: Option<Ns>,
+    /// It was there before the recording began.
+    pub(super) is_old: bool,
     /// Bytes that nobody has read yet came first at this moment.
     pub(super) arrived: Option<Ns>,
     /// Exchanges before the open one.
@@ -66,12 +70,14 @@ impl Connection {
             role,
             local: None,
             peer: None,
+            peer_end: None,
             client: None,
             protocol: None,
             standing: None,
             connected: None,
             connected_by: None,
             accepted: None,
+            is_old: false,
             arrived: None,
             done: 0,
             open: None,
@@ -94,7 +100,6 @@ pub(super) struct Exchange {
     pub(super) bytes_sent: i64,
     pub(super) bytes_received: i64,
     pub(super) queue_ns: Option<Ns>,
-    pub(super) connect_ns: Option<Ns>,
     /// Of a client: when the question was written.
     pub(super) sent: Option<Ns>,
     /// First and last moment of the answer: read by a client, written by a server.
@@ -143,7 +148,6 @@ impl Exchange {
             bytes_sent: 0,
             bytes_received: 0,
             queue_ns: None,
-            connect_ns: None,
             sent: None,
             answer: None,
             writer: None,

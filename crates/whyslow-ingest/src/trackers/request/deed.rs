@@ -37,6 +37,18 @@ pub(in crate::trackers) enum Deed {
         peer: Option<Endpoint>,
         ts: Ns,
     },
+    /// It was there before the recording began. `ends` are this side and the other one.
+    Open {
+        socket: i64,
+        is_accepted: bool,
+        path: Option<Sym>,
+        ends: Option<(Endpoint, Endpoint)>,
+    },
+    /// The program asked what this side is called.
+    Named {
+        socket: i64,
+        local: Endpoint,
+    },
     /// A call that writes was entered.
     WriteBegan {
         place: Place,

@@ -158,7 +158,7 @@ impl RequestTracker {
             .accepted
             .zip(connection.standing)
             .filter(|_| connection.done == 0)
-            .map(|(accepted, standing)| accepted.saturating_sub(standing.established));
+            .and_then(|(accepted, standing)| Some(accepted.saturating_sub(standing.established?)));
         exchange.queue_ns = arrived
             .map(|arrived| ts.saturating_sub(arrived))
             .or(backlog)

@@ -15,9 +15,10 @@ use whyslow_model::{Ns, Sym, stat};
 use super::super::identity::Output;
 use super::offset::{BothSides, Offset};
 
-/// Requests served on a connection that are kept for each one that was asked: more are answers to
-/// somebody else.
-const SERVED_PER_ASKED_MAX: usize = 4;
+/// Requests of clients that are held until it is known who served them.
+const ASKED_MAX: usize = 1 << 18;
+/// Requests that were served, of which it is known whose they may be: any, by a clock that is wrong.
+const SERVED_MAX: usize = 1 << 20;
 /// Fewer exchanges may fit a wrong difference of clocks by chance, as where a port was used again.
 const EXCHANGES_MIN: usize = 8;
 
@@ -37,22 +38,36 @@ struct Asked {
 
 #[derive(Debug, Default)]
 pub(super) struct Expected {
+    /// Whether there are both: requests that clients tell, and what may show who served them.
+    has_both: bool,
     /// By this side of the client and its other side.
     connections: FxHashMap<(Sym, Sym), Asked>,
-    /// Of unknown addresses.
-    others: Vec<RequestRow>,
+    asked: usize,
+    served: usize,
 }
 
 impl Expected {
-    /// Takes a request of a client, which keeps its id.
-    pub(super) fn client(&mut self, row: RequestRow) {
-        match (row.local, row.peer) {
-            (Some(local), Some(peer)) => {
-                let asked = self.connections.entry((local, peer)).or_default();
-                asked.rows.push(row);
-            }
-            _ => self.others.push(row),
+    pub(super) fn expect_both(&mut self) {
+        self.has_both = true;
+    }
+
+    /// Takes a request of a client, which keeps its id; gives it back if there is nothing to wait for.
+    pub(super) fn client<S: EmitAll>(
+        &mut self,
+        row: RequestRow,
+        out: &mut Output<'_, S>,
+    ) -> Option<RequestRow> {
+        let (true, Some(local), Some(peer)) = (self.has_both, row.local, row.peer) else {
+            return Some(row);
+        };
+        if self.asked >= ASKED_MAX {
+            out.anomalies.count(&stat::REQUEST_JOIN_LIMIT, row.ts);
+            return Some(row);
         }
+        self.asked += 1;
+        let asked = self.connections.entry((local, peer)).or_default();
+        asked.rows.push(row);
+        None
     }
 
     /// A request that was served and answered.
@@ -62,24 +77,24 @@ impl Expected {
         answered: Ns,
         out: &mut Output<'_, S>,
     ) {
-        let Some(ends) = row.peer.zip(row.local) else {
+        let (true, Some(ends)) = (self.has_both, row.peer.zip(row.local)) else {
             return;
         };
-        if let Some(asked) = self.connections.get_mut(&ends) {
-            if asked.served.len() >= asked.rows.len().saturating_mul(SERVED_PER_ASKED_MAX) {
-                return out.anomalies.count(&stat::MAP_LIMIT, row.ts);
-            }
-            asked.served.push(Served {
-                id: row.id,
-                ts: row.ts,
-                answered,
-            });
+        if self.served >= SERVED_MAX {
+            return out.anomalies.count(&stat::REQUEST_JOIN_LIMIT, row.ts);
         }
+        self.served += 1;
+        let both = self.connections.entry(ends).or_default();
+        both.served.push(Served {
+            id: row.id,
+            ts: row.ts,
+            answered,
+        });
     }
 
     /// Writes them all, joined.
     pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
-        let mut rows = std::mem::take(&mut self.others);
+        let mut rows = Vec::new();
         let mut connections = std::mem::take(&mut self.connections);
         for asked in connections.values_mut() {
             asked.rows.sort_by_key(|row| (row.ts, row.id));

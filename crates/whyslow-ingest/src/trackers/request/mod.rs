@@ -1,4 +1,4 @@
-//! Requests, as sockets show them: what was asked and answered on each connection, and which threads
+//! Requests: those that logs and load generators tell whole ([`told`]), and those that sockets show: what was asked and answered on each connection, and which threads
 //! worked for it.
 //!
 //! **Exchanges.** Of a connection that this machine accepted, one runs from the first read that had
@@ -25,20 +25,22 @@ mod rows;
 mod tcp;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::{Endpoint, NetHeaders, TcpChange};
-use whyslow_model::tables::{EmitAll, RequestRow};
+use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, Sym, stat};
 
 use super::identity::{Here, Output, ThreadRef};
 use super::syscall::SyscallTracker;
 use connection::{Connection, Exchange, Key, Role};
-pub(super) use deed::{Channel, Deed, Doing, Place, endpoint};
+pub(super) use deed::{Channel, Deed, Doing, Place, endpoint, plain};
 use expected::Expected;
 use hands::Hands;
 use rows::{Ending, protocol, text};
 use tcp::{Socks, Standing, Told};
+use told::Tales;
 
 /// Connections under way; of more than that all are given up.
 const CONNECTIONS_MAX: usize = 1 << 16;
@@ -53,6 +55,7 @@ pub(super) struct RequestTracker {
     socks: Socks,
     hands: Hands,
     expected: Expected,
+    tales: Tales,
     next_id: i64,
     next_turn: i64,
 }
@@ -67,19 +70,17 @@ impl RequestTracker {
         out: &mut Output<'_, S>,
     ) {
         for deed in syscall.deeds() {
-            if let Some(thread) = &here.thread {
+            if let Deed::Open { socket, .. } = deed {
+                self.was_open(socket, deed, out);
+            } else if let Some(thread) = &here.thread {
                 self.deed(deed, (thread, here.ts), out);
             }
         }
     }
 
-    /// Takes requests that a client told itself, before anything that was recorded: they keep their
-    /// ids, and those that were recorded come after.
-    pub(super) fn expect(&mut self, rows: impl IntoIterator<Item = RequestRow>) {
-        for row in rows {
-            self.next_id = self.next_id.max(row.id.saturating_add(1));
-            self.expected.client(row);
-        }
+    /// What is recorded beside requests that are told may show who served them.
+    pub(super) fn expect_both(&mut self) {
+        self.expected.expect_both();
     }
 
     pub(super) fn gone(&mut self, thread: &ThreadRef) {
@@ -198,6 +199,7 @@ impl RequestTracker {
                 self.asked(socket, (thread, asked), out);
                 if let Some(connection) = self.connections.get_mut(&socket) {
                     connection.peer = connection.peer.or(path);
+                    connection.peer_end = connection.peer_end.or(peer);
                     if let Some(peer) = peer.filter(|_| connection.peer.is_none()) {
                         connection.peer = Some(text(peer, out));
                         connection.protocol = protocol(Some(peer), None, out);
@@ -219,6 +221,8 @@ impl RequestTracker {
                 Place::Socket(socket) => self.read(socket, bytes, (thread, ts), out),
                 Place::Channel(channel) => self.took(channel, bytes, (thread, ts), out),
             },
+            Deed::Open { .. } => {}
+            Deed::Named { socket, local } => self.named(socket, local, out),
             Deed::Reset { socket } => {
                 if let Some(connection) = self.connections.get_mut(&socket)
                     && let Some(open) = &mut connection.open
@@ -266,6 +270,7 @@ impl RequestTracker {
         connection.local = path;
         connection.protocol = protocol(None, path, out);
         if let Some(peer) = peer {
+            connection.peer_end = Some(peer);
             connection.peer = Some(text(peer, out));
             connection.client = Some(text(Endpoint { port: None, ..peer }, out));
             if let Some(standing) = self.socks.accepted(peer, socket) {
@@ -273,6 +278,60 @@ impl RequestTracker {
             }
         }
         self.enter(socket, connection, out);
+    }
+
+    /// A snapshot tells of one that stands since before the recording began.
+    fn was_open<S: EmitAll>(&mut self, socket: i64, deed: Deed, out: &mut Output<'_, S>) {
+        let Deed::Open {
+            is_accepted,
+            path,
+            ends,
+            ..
+        } = deed
+        else {
+            return;
+        };
+        let role = if is_accepted {
+            Role::Server
+        } else {
+            Role::Client
+        };
+        let mut connection = Connection::new(socket, role);
+        connection.is_old = true;
+        connection.local = path;
+        connection.protocol = protocol(None, path, out);
+        if let Some((local, peer)) = ends {
+            let standing = Standing {
+                local,
+                peer,
+                established: None,
+            };
+            stands(&mut connection, &standing, out);
+            if is_accepted {
+                connection.client = Some(text(Endpoint { port: None, ..peer }, out));
+            }
+            self.socks.known(&standing, socket);
+        }
+        self.enter(socket, connection, out);
+    }
+
+    /// Its own side is known by what the program asked.
+    fn named<S: EmitAll>(&mut self, socket: i64, local: Endpoint, out: &mut Output<'_, S>) {
+        let Some(connection) = self.connections.get_mut(&socket) else {
+            return;
+        };
+        let Some(peer) = connection.peer_end else {
+            return;
+        };
+        if connection.standing.is_none() {
+            let standing = Standing {
+                local,
+                peer,
+                established: None,
+            };
+            stands(connection, &standing, out);
+            self.socks.known(&standing, socket);
+        }
     }
 
     /// A connection was asked for.
@@ -355,6 +414,9 @@ impl RequestTracker {
         self.settle(socket, ending, out);
         if let Some(connection) = self.connections.remove(&socket) {
             self.left(connection.user);
+            if let Some(standing) = &connection.standing {
+                self.socks.left(standing, socket);
+            }
         }
     }
 }
@@ -364,8 +426,8 @@ fn stands<S: EmitAll>(connection: &mut Connection, standing: &Standing, out: &mu
     connection.standing = Some(*standing);
     connection.local = Some(text(standing.local, out));
     connection.peer = Some(text(standing.peer, out));
-    if let Some((_, end)) = &mut connection.connected {
-        *end = standing.established;
+    if let Some(((_, end), established)) = connection.connected.as_mut().zip(standing.established) {
+        *end = established;
     }
     let server = match connection.role {
         Role::Client => standing.peer,

@@ -22,7 +22,8 @@ pub(super) type Ends = (End, End);
 pub(super) struct Standing {
     pub(super) local: Endpoint,
     pub(super) peer: Endpoint,
-    pub(super) established: Ns,
+    /// None if it was before the recording began.
+    pub(super) established: Option<Ns>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -97,6 +98,21 @@ impl Socks {
         Some(standing)
     }
 
+    /// Something else than a change of state told both ends.
+    pub(super) fn known(&mut self, standing: &Standing, socket: i64) {
+        if self.by_ends.len() < STANDING_MAX {
+            self.enter(standing, socket);
+        }
+    }
+
+    /// Nobody uses the socket any more.
+    pub(super) fn left(&mut self, standing: &Standing, socket: i64) {
+        let ends = (end(standing.local), end(standing.peer));
+        if self.by_ends.get(&ends) == Some(&Some(socket)) {
+            self.by_ends.remove(&ends);
+        }
+    }
+
     /// The socket at the other end of a connection of this machine.
     pub(super) fn opposite(&self, standing: &Standing) -> Option<i64> {
         let ends = (end(standing.peer), end(standing.local));
@@ -131,7 +147,7 @@ impl Socks {
         let standing = Standing {
             local: plain(local),
             peer: plain(peer),
-            established: ts,
+            established: Some(ts),
         };
         sock.standing = Some(standing);
         if sock.is_accepted {

@@ -13,7 +13,7 @@ fn told(symbols: &mut Symbols, id: i64, (ts, ts_end): (i64, Option<i64>)) -> Req
         ts,
         dur: ts_end.map(|end| end - ts),
         ts_end,
-        intended_ts: None,
+        ts_intended: None,
         role: symbols.intern("client"),
         source: symbols.intern("load"),
         protocol: None,
@@ -60,14 +60,16 @@ fn check(asked: &[(i64, Option<i64>)], served: &[(i64, i64)], expected: &[Option
     let (mut symbols, mut rows) = (Symbols::new(), Collected::default());
     let mut anomalies = Anomalies::default();
     let mut all = Expected::default();
-    for (id, times) in (0..).zip(asked) {
-        all.client(told(&mut symbols, id, *times));
-    }
+    all.expect_both();
     let mut out = Output {
         symbols: &mut symbols,
         anomalies: &mut anomalies,
         sink: &mut rows,
     };
+    for (id, times) in (0..).zip(asked) {
+        let row = told(out.symbols, id, *times);
+        assert!(all.client(row, &mut out).is_none());
+    }
     for (id, &(ts, answered)) in (100..).zip(served) {
         let mut row = told(out.symbols, id, (ts, Some(answered + 1)));
         std::mem::swap(&mut row.local, &mut row.peer);

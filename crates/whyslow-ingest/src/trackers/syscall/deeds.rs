@@ -5,8 +5,9 @@ use whyslow_model::syscall::Op;
 
 use super::super::fd::Owner;
 use super::super::identity::ThreadRef;
-use super::super::object::FdClass;
+use super::super::object::{FdClass, Object};
 use super::super::request::{Channel, Deed, Doing, Place, endpoint};
+use super::super::socket::{self, About, Told};
 use super::effect::{EINPROGRESS, Effect};
 use super::{Pending, SyscallTracker, Target, failed_with};
 
@@ -46,6 +47,43 @@ impl SyscallTracker {
         })
     }
 
+    /// A snapshot tells of a socket that was open before.
+    pub(super) fn deeds_told(
+        &mut self,
+        owner: Owner,
+        fd: i32,
+        (told, object): (&Told<'_>, Object),
+    ) {
+        let Some(descriptor) = self.fds.get(owner, fd) else {
+            return;
+        };
+        // By now it may lead to another one.
+        if descriptor.object != object {
+            return;
+        }
+        let known = self.told_sockets.get(&told.number).copied();
+        if let Some(socket) = descriptor.socket.or(known) {
+            self.told_sockets.insert(told.number, socket);
+            return self.fds.share_socket(owner, fd, Some(socket));
+        }
+        let (is_accepted, path, ends) = match told.about {
+            About::Listens(_) | About::UnixListens(_) => return,
+            About::Accepted(local, peer) => (true, None, Some((local, peer))),
+            About::Connected(local, peer) => (false, None, Some((local, peer))),
+            About::UnixAccepted(_) => (true, object.path, None),
+        };
+        let Some(socket) = self.fds.set_socket(owner, fd) else {
+            return;
+        };
+        self.told_sockets.insert(told.number, socket);
+        self.deeds.push(Deed::Open {
+            socket,
+            is_accepted,
+            path,
+            ends: ends.map(|(local, peer)| (socket::endpoint(local), socket::endpoint(peer))),
+        });
+    }
+
     /// A call was entered.
     pub(super) fn deeds_begun(&mut self, pending: &Pending) {
         let target = match pending.op {
@@ -78,12 +116,12 @@ impl SyscallTracker {
                 let ts = pending.ts;
                 self.deeds.push(Deed::Polled { ready, ts });
             }
-            Op::Open | Op::Close => self.opened_or_closed(pending, owner, (ret, args)),
+            Op::Open | Op::Close | Op::Other => self.other_done(pending, owner, (ret, args)),
             _ => {}
         }
     }
 
-    fn opened_or_closed(
+    fn other_done(
         &mut self,
         pending: &Pending,
         owner: Owner,
@@ -93,7 +131,7 @@ impl SyscallTracker {
             .and_then(|ret| i32::try_from(ret).ok())
             .filter(|fd| *fd >= 0);
         let socket = pending.target.and_then(|target| target.socket);
-        let peer = args.socket_address.as_ref();
+        let address = args.socket_address.as_ref();
         match self.calls.get(pending.called.meaning).effect {
             Effect::Socket => {
                 let kind = pending
@@ -118,7 +156,7 @@ impl SyscallTracker {
                 self.deeds.push(Deed::Accepted {
                     socket,
                     path: listener.and_then(|listener| listener.path),
-                    peer: peer.and_then(endpoint),
+                    peer: address.and_then(endpoint),
                 });
             }
             Effect::Connect if ret == Some(0) || failed_with(ret, EINPROGRESS) => {
@@ -130,6 +168,15 @@ impl SyscallTracker {
                     peer: pending.peer,
                     ts: pending.ts,
                 });
+            }
+            Effect::Getsockname => {
+                let local = address.and_then(endpoint).filter(|local| {
+                    // One that is on its way may have none yet.
+                    ret == Some(0) && local.port != Some(0)
+                });
+                if let Some((socket, local)) = socket.zip(local) {
+                    self.deeds.push(Deed::Named { socket, local });
+                }
             }
             Effect::Close => {
                 if let Some(socket) = socket {

@@ -32,6 +32,7 @@ mod row;
 #[cfg(test)]
 mod tests;
 
+use rustc_hash::FxHashMap;
 use whyslow_model::event::{Body, Endpoint, Event, StateProcess, SyscallArgs};
 use whyslow_model::stat;
 use whyslow_model::syscall::Op;
@@ -48,6 +49,7 @@ use super::mapping::Mappings;
 use super::object::{Object, Reason};
 use super::process::Processes;
 use super::request::Deed;
+use super::socket::Told;
 
 /// Flag of descriptors in the state dump, as in `open`.
 const O_CLOEXEC: i64 = effect::O_CLOEXEC;
@@ -150,6 +152,8 @@ pub(super) struct SyscallTracker {
     scratch: Vec<u8>,
     unseen_exec: Option<Sym>,
     deeds: Vec<Deed>,
+    /// Of a snapshot that is being told, by their numbers in the kernel.
+    told_sockets: FxHashMap<u64, i64>,
 }
 
 impl SyscallTracker {
@@ -269,6 +273,7 @@ impl SyscallTracker {
             }
             Body::StateEnd => {
                 self.fds.dump_ended();
+                self.told_sockets = FxHashMap::default();
                 self.held.settle(&mut self.files, out);
             }
             _ => {}
@@ -475,6 +480,10 @@ impl SyscallTracker {
                 .get(Owner::of(thread), fd)
                 .and_then(|found| found.file);
             self.held.known(id, object, file);
+        }
+        let text = String::from_utf8_lossy(path);
+        if let Some(told) = Told::parse(&text) {
+            self.deeds_told(Owner::of(thread), fd, (&told, object));
         }
     }
 

@@ -134,17 +134,17 @@ fn what_a_request_asks_of_others_belongs_to_it() {
         "request",
         "id ts role protocol parent_request server_request tid connect_ns",
         "
+        0 21 server - - - 7 -
         1 2000030 client postgresql 0 2 7 -
-        2 2000033 server postgresql - - 20 -
-        0 21 server - - - 7 -",
+        2 2000033 server postgresql - - 20 -",
     );
     check(
         NESTED,
         "request_thread",
         "ts ts_end request got_by tid pid",
         "
-        2000033 2000041 2 read 20 20
         21 2000033 0 read 7 7
+        2000033 2000041 2 read 20 20
         2000033 2000044 0 socket 20 20
         2000044 2000051 0 socket 7 7",
     );
@@ -181,15 +181,79 @@ fn a_loop_that_serves_others_meanwhile_says_so() {
         "request_thread",
         "ts dur request got_by tid is_shared",
         "
-        20 4 1 read 7 true
-        16 6 0 read 7 true",
+        16 6 0 read 7 true
+        20 4 1 read 7 true",
     );
     check(
         LOOP,
         "request",
         "id peer queue_ns",
         "
-        1 10.0.0.2:5000 -
-        0 10.0.0.1:5000 5",
+        0 10.0.0.1:5000 5
+        1 10.0.0.2:5000 -",
+    );
+}
+
+/// Both sides were connected before; the server has the connection in two processes.
+const OPEN_BEFORE: &str = "
+    0.000000001 [0] state_process tid=7 pid=7 comm=server
+    0.000000002 [0] state_fd pid=7 fd=5 path=\"socket:[12] tcp accepted 10.0.0.1:80 10.0.0.1:5000\"
+    0.000000003 [0] state_process tid=8 pid=8 comm=server
+    0.000000004 [0] state_fd pid=8 fd=6 path=\"socket:[12] tcp accepted 10.0.0.1:80 10.0.0.1:5000\"
+    0.000000005 [0] state_process tid=9 pid=9 comm=client
+    0.000000006 [0] state_fd pid=9 fd=3 path=\"socket:[13] tcp connected 10.0.0.1:5000 10.0.0.1:80\"
+    0.000000007 [0] state_end
+    0.000000030 [0] (tid=9 pid=9) syscall_enter name=write fd=3 count=100
+    0.000000031 [1] (tid=8 pid=8) syscall_enter name=read fd=6 count=4096
+    0.000000032 [1] (tid=8 pid=8) syscall_exit name=read ret=100
+    0.000000033 [0] (tid=9 pid=9) syscall_exit name=write ret=100
+    0.000000040 [1] (tid=8 pid=8) syscall_enter name=write fd=6 count=50
+    0.000000041 [1] (tid=8 pid=8) syscall_exit name=write ret=50
+    0.000000043 [0] (tid=9 pid=9) syscall_enter name=read fd=3 count=4096
+    0.000000044 [0] (tid=9 pid=9) syscall_exit name=read ret=50";
+
+#[test]
+fn connections_that_were_open_before_are_known_by_the_snapshot() {
+    check(
+        OPEN_BEFORE,
+        "request",
+        "id ts dur role local peer client tid server_request is_reused",
+        "
+        0 30 14 client 10.0.0.1:5000 10.0.0.1:80 - 9 1 -
+        1 32 9 server 10.0.0.1:80 10.0.0.1:5000 10.0.0.1 8 - -",
+    );
+}
+
+/// No changes of connections are told, but both programs ask how their sockets are called; the server with
+/// the longer addresses.
+const NAMED: &str = "
+    0.000000001 [0] (tid=9 pid=9 comm=client) syscall_enter name=socket family=2 socket_type=1
+    0.000000002 [0] (tid=9 pid=9) syscall_exit name=socket ret=3
+    0.000000010 [0] (tid=9 pid=9) syscall_enter name=connect fd=3 sockaddr=10.0.0.1:80
+    0.000000015 [0] (tid=9 pid=9) syscall_exit name=connect ret=0
+    0.000000016 [0] (tid=9 pid=9) syscall_enter name=getsockname fd=3
+    0.000000017 [0] (tid=9 pid=9) syscall_exit name=getsockname ret=0 sockaddr=10.0.0.1:5000
+    0.000000020 [1] (tid=7 pid=7 comm=server) syscall_enter name=accept4 fd=4
+    0.000000021 [1] (tid=7 pid=7) syscall_exit name=accept4 ret=5 sockaddr=[::ffff:10.0.0.1]:5000
+    0.000000022 [1] (tid=7 pid=7) syscall_enter name=getsockname fd=5
+    0.000000023 [1] (tid=7 pid=7) syscall_exit name=getsockname ret=0 sockaddr=[::ffff:10.0.0.1]:80
+    0.000000030 [0] (tid=9 pid=9) syscall_enter name=write fd=3 count=100
+    0.000000031 [0] (tid=9 pid=9) syscall_exit name=write ret=100
+    0.000000032 [1] (tid=7 pid=7) syscall_enter name=read fd=5 count=4096
+    0.000000033 [1] (tid=7 pid=7) syscall_exit name=read ret=100
+    0.000000040 [1] (tid=7 pid=7) syscall_enter name=write fd=5 count=50
+    0.000000041 [1] (tid=7 pid=7) syscall_exit name=write ret=50
+    0.000000043 [0] (tid=9 pid=9) syscall_enter name=read fd=3 count=4096
+    0.000000044 [0] (tid=9 pid=9) syscall_exit name=read ret=50";
+
+#[test]
+fn a_socket_has_the_name_that_the_program_asked_for() {
+    check(
+        NAMED,
+        "request",
+        "id ts dur role local peer client server_request queue_ns connect_ns",
+        "
+        0 30 14 client 10.0.0.1:5000 10.0.0.1:80 - 1 - -
+        1 33 8 server 10.0.0.1:80 10.0.0.1:5000 10.0.0.1 - - -",
     );
 }

@@ -73,6 +73,18 @@ const CLASSES: &[Class] = &[
         without: "no `tcp`: who connected where, and how it ended, is unknown",
     },
     Class {
+        name: "requests",
+        shows: Shows::Table("request"),
+        topic: "",
+        without: "no `requests`: who asked for what and how long it took is unknown",
+    },
+    Class {
+        name: "threads of requests",
+        shows: Shows::Table("request_thread"),
+        topic: "",
+        without: "no `requests threads`: which thread worked for which request is unknown",
+    },
+    Class {
         name: "lookups of names",
         shows: Shows::Table("dns_lookup"),
         topic: "dns",

@@ -35,6 +35,8 @@ const VIEWS: &[(&str, &str)] = views![
     "function_usage",
     "stack_frame",
     "dns_usage",
+    "request_usage",
+    "request_phase_usage",
 ];
 
 /// All statements up to the lock. With `by_reference`, views read the recording's files, which

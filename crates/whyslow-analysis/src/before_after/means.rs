@@ -1,0 +1,124 @@
+//! Which phases the difference of the means lies in: means of phases add up, percentiles do not.
+
+use super::Latency;
+use super::blocks::{Blocks, widening};
+use super::quantiles::at;
+use super::read::PHASES_MAX;
+use crate::statistics::Dice;
+
+const DRAWS: usize = 999;
+const SEED: u64 = 80;
+/// What no phase tells of.
+pub(crate) const REST: usize = PHASES_MAX;
+/// The whole.
+pub(crate) const WHOLE: usize = PHASES_MAX + 1;
+const PARTS: usize = PHASES_MAX + 2;
+
+/// Mean of a part of a request, ns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Mean {
+    pub(crate) before: f64,
+    pub(crate) after: f64,
+    /// Median before and after.
+    pub(crate) medians: (f64, f64),
+    /// 95 % of the difference of the means.
+    pub(crate) interval: (f64, f64),
+}
+
+/// By place of the phase, then [`REST`] and [`WHOLE`].
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Means {
+    pub(crate) parts: Vec<Mean>,
+}
+
+fn parts(one: &Latency) -> [f64; PARTS] {
+    let whole = one.dur.unwrap_or(0) as f64;
+    let mut parts = [0.0; PARTS];
+    for (part, phase) in parts.iter_mut().zip(&one.phases) {
+        *part = *phase as f64;
+    }
+    parts[REST] = whole - parts[..PHASES_MAX].iter().sum::<f64>();
+    parts[WHOLE] = whole;
+    parts
+}
+
+/// Sums by block.
+struct Sums {
+    counts: Vec<f64>,
+    times: Vec<[f64; PARTS]>,
+    /// How many times wider an interval is than draws are.
+    wide: f64,
+}
+
+impl Sums {
+    fn of(blocks: &Blocks, requests: &[Latency]) -> Option<Self> {
+        let values: Vec<f64> = requests.iter().map(|one| parts(one)[WHOLE]).collect();
+        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let certain = blocks.certainty(&values, mean)?;
+        let cut = &blocks.cuts[certain.cut];
+        let mut times = vec![[0.0; PARTS]; cut.counts.len()];
+        for (one, block) in requests.iter().zip(&cut.block) {
+            for (sum, part) in times[*block as usize].iter_mut().zip(parts(one)) {
+                *sum += part;
+            }
+        }
+        Some(Self {
+            counts: cut.counts.clone(),
+            times,
+            wide: certain.inflation * widening(certain.degrees),
+        })
+    }
+
+    fn mean(&self, mut blocks: impl Iterator<Item = usize>) -> [f64; PARTS] {
+        let (mut sum, mut count) = ([0.0; PARTS], 0.0);
+        for block in &mut blocks {
+            count += self.counts[block];
+            for (sum, more) in sum.iter_mut().zip(&self.times[block]) {
+                *sum += more;
+            }
+        }
+        sum.map(|sum| sum / f64::max(count, 1.0))
+    }
+}
+
+pub(super) fn compare(blocks: &[Blocks; 2], sides: [&[Latency]; 2]) -> Option<Means> {
+    let before = Sums::of(&blocks[0], sides[0])?;
+    let after = Sums::of(&blocks[1], sides[1])?;
+    let all = |sums: &Sums| sums.mean(0..sums.counts.len());
+    let means = [all(&before), all(&after)];
+    let dice = &mut Dice::new(SEED);
+    let draw = |sums: &Sums, dice: &mut Dice| {
+        let blocks = sums.counts.len();
+        sums.mean((0..blocks).map(|_| dice.below(blocks)))
+    };
+    let draws = (0..DRAWS).map(|_| {
+        let (a, b) = (draw(&before, dice), draw(&after, dice));
+        let mut difference = b;
+        for (b, a) in difference.iter_mut().zip(a) {
+            *b -= a;
+        }
+        difference
+    });
+    let draws: Vec<[f64; PARTS]> = draws.collect();
+    let wide = before.wide.max(after.wide);
+    let one = |part: usize| {
+        let mut drawn: Vec<f64> = draws.iter().map(|draw| draw[part]).collect();
+        drawn.sort_by(f64::total_cmp);
+        let point = means[1][part] - means[0][part];
+        let end = |share: f64| point + wide * (at(&drawn, share) - point);
+        let median = |side: &[Latency]| {
+            let mut values: Vec<f64> = side.iter().map(|one| parts(one)[part]).collect();
+            values.sort_by(f64::total_cmp);
+            at(&values, 0.5)
+        };
+        Mean {
+            before: means[0][part],
+            after: means[1][part],
+            medians: (median(sides[0]), median(sides[1])),
+            interval: (end(0.025), end(0.975)),
+        }
+    };
+    Some(Means {
+        parts: (0..PARTS).map(one).collect(),
+    })
+}

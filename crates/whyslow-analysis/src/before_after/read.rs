@@ -1,0 +1,305 @@
+//! Requests of a recording, as whoever judges many of them needs them.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::row::Row;
+use whyslow_model::tables::{RequestPhaseRow, RequestRow};
+use whyslow_model::{Ns, Sym, Symbols, Window};
+use whyslow_store::{Tables, each_row};
+
+use super::Latency;
+use crate::AnalysisError;
+
+/// Phases that are told apart; of a source with more, the first.
+pub(crate) const PHASES_MAX: usize = 8;
+/// Those that the table of requests has columns for.
+const PHASES: [&str; 7] = [
+    "queue", "resolve", "connect", "tls", "send", "wait", "receive",
+];
+/// Requests that are looked at; of more, the first of the window.
+const REQUESTS_MAX: usize = 1_000_000;
+/// Who is nobody.
+const NOBODY: u32 = u32::MAX;
+
+/// One request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    pub id: i64,
+    pub ts: Ns,
+    /// ns from begin to end; none where the end is not known.
+    pub dur: Option<Ns>,
+    /// When it should have begun, of load with a schedule.
+    pub ts_intended: Option<Ns>,
+    /// Place among [`Requests::keys`].
+    pub key: u32,
+    /// Neither done nor unknown how it went.
+    pub failed: bool,
+    pub timed_out: bool,
+    /// Worker of the load, else connection, else thread; `u32::MAX` if none is known.
+    pub worker: u32,
+    pub connection: Option<i64>,
+    pub is_reused: Option<bool>,
+    pub status: Option<i32>,
+    /// Texts by [`Requests::symbols`].
+    pub outcome: Sym,
+    pub client: Option<Sym>,
+    pub peer: Option<Sym>,
+    pub comm: Option<Sym>,
+    pub utid: Option<i32>,
+    pub tid: Option<i32>,
+    /// The same request as its server saw it.
+    pub server_request: Option<i64>,
+    /// ns by place among [`Requests::phases`]; 0 of one that was not.
+    pub phases: [Ns; PHASES_MAX],
+}
+
+/// Requests of one role, in order of their begin.
+#[derive(Debug, Default)]
+pub struct Requests {
+    pub rows: Vec<Request>,
+    /// Endpoints with their method.
+    pub keys: Vec<String>,
+    /// Names of phases that some request has.
+    pub phases: Vec<String>,
+    pub symbols: Symbols,
+    /// client, server or proxy; none without requests.
+    pub role: Option<&'static str>,
+    /// Requests beyond the most that are looked at.
+    pub left_out: u64,
+}
+
+/// What a request is for: host, method, endpoint.
+type Aim = (Option<Sym>, Option<Sym>, Option<Sym>);
+
+impl Requests {
+    /// Of the requests that begin in the window: those that load told of, else those of clients, else
+    /// of servers, else of proxies, so that none is counted twice.
+    pub fn read(tables: &dyn Tables, window: Option<Window>) -> Result<Self, AnalysisError> {
+        match chosen(tables, window)? {
+            Some(chosen) => Self::read_chosen(tables, window, chosen),
+            None => Ok(Self::default()),
+        }
+    }
+
+    /// All of the role that one request has; none if there is no such request.
+    pub fn of_role_of(tables: &dyn Tables, id: i64) -> Result<Self, AnalysisError> {
+        let mut found = None;
+        let mut symbols = Symbols::new();
+        each_row::<RequestRow>(tables, None, &mut symbols, |row, symbols| {
+            if row.id == id {
+                found = Some(role_of(symbols.get(row.role)));
+            }
+            Ok(())
+        })?;
+        match found {
+            Some(role) => Self::read_chosen(tables, None, (role, false)),
+            None => Ok(Self::default()),
+        }
+    }
+
+    fn read_chosen(
+        tables: &dyn Tables,
+        window: Option<Window>,
+        (role, of_load): (&'static str, bool),
+    ) -> Result<Self, AnalysisError> {
+        let mut found = Self {
+            role: Some(role),
+            ..Self::default()
+        };
+        let mut symbols = std::mem::take(&mut found.symbols);
+        let mut aims: FxHashMap<Aim, u32> = FxHashMap::default();
+        let mut workers: FxHashMap<(u8, i64), u32> = FxHashMap::default();
+        each_row::<RequestRow>(tables, window, &mut symbols, |row, symbols| {
+            let is_chosen = role_of(symbols.get(row.role)) == role
+                && (!of_load || symbols.get(row.source) == "load");
+            if !is_chosen || window.is_some_and(|window| !window.contains(row.ts)) {
+                return Ok(());
+            }
+            // The client was stopped: nobody knows how long it would have taken.
+            if symbols.get(row.outcome) == "cut" {
+                return Ok(());
+            }
+            if found.rows.len() >= REQUESTS_MAX {
+                found.left_out += 1;
+                return Ok(());
+            }
+            let next = aims.len() as u32;
+            let aim = (row.host, row.method, row.endpoint.or(row.target));
+            let key = *aims.entry(aim).or_insert(next);
+            let worker = row
+                .worker
+                .map(|worker| (0, i64::from(worker)))
+                .or(row.connection.map(|connection| (1, connection)))
+                .or(row.utid.map(|utid| (2, i64::from(utid))));
+            let next = workers.len() as u32;
+            let worker = worker.map_or(NOBODY, |worker| *workers.entry(worker).or_insert(next));
+            found
+                .rows
+                .push(request(&row, symbols.get(row.outcome), (key, worker)));
+            Ok(())
+        })?;
+        found.rows.sort_by_key(|row| (row.ts, row.id));
+        found.keys = names(&aims, &symbols);
+        found.symbols = symbols;
+        found.name_phases(tables, window)?;
+        Ok(found)
+    }
+
+    /// Those of columns, else those of a table of their own.
+    fn name_phases(
+        &mut self,
+        tables: &dyn Tables,
+        window: Option<Window>,
+    ) -> Result<(), AnalysisError> {
+        let is_told = self.rows.iter().any(|row| row.phases != [0; PHASES_MAX]);
+        if is_told {
+            self.phases = PHASES.iter().map(|name| (*name).to_owned()).collect();
+            return Ok(());
+        }
+        let places: FxHashMap<i64, usize> = self
+            .rows
+            .iter()
+            .enumerate()
+            .map(|(place, row)| (row.id, place))
+            .collect();
+        let (rows, names) = (&mut self.rows, &mut self.phases);
+        let mut known: FxHashMap<Sym, usize> = FxHashMap::default();
+        each_row::<RequestPhaseRow>(tables, window, &mut self.symbols, |row, symbols| {
+            let (Some(place), Some(dur)) = (places.get(&row.request), row.dur) else {
+                return Ok(());
+            };
+            let next = known.len();
+            let phase = *known.entry(row.phase).or_insert(next);
+            if phase == names.len() && phase < PHASES_MAX {
+                names.push(symbols.get(row.phase).to_owned());
+            }
+            if let Some(sum) = rows[*place].phases.get_mut(phase) {
+                *sum = sum.saturating_add(dur.max(0));
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Whether each of them was to begin at a known moment.
+    pub fn is_scheduled(&self) -> bool {
+        !self.rows.is_empty() && self.rows.iter().all(|row| row.ts_intended.is_some())
+    }
+
+    /// As the comparison takes them; from when they should have begun if `by_schedule`.
+    pub(crate) fn latencies(&self, by_schedule: bool) -> impl Iterator<Item = (u32, Latency)> {
+        self.rows.iter().map(move |row| {
+            let late = row.ts_intended.filter(|_| by_schedule);
+            let late = late.map_or(0, |intended| (row.ts - intended).max(0));
+            // What failed soon says nothing of how long it takes; a time-out says: at least so long.
+            let dur = row.dur.filter(|_| !row.failed || row.timed_out);
+            let latency = Latency {
+                ts: row.ts,
+                dur: dur.map(|dur| dur.saturating_add(late)),
+                failed: row.failed,
+                worker: row.worker,
+                phases: row.phases,
+            };
+            (row.key, latency)
+        })
+    }
+}
+
+fn request(row: &RequestRow, outcome: &str, (key, worker): (u32, u32)) -> Request {
+    let columns = [
+        row.queue_ns,
+        row.resolve_ns,
+        row.connect_ns,
+        row.tls_ns,
+        row.send_ns,
+        row.wait_ns,
+        row.receive_ns,
+    ];
+    let mut phases = [0; PHASES_MAX];
+    for (phase, ns) in phases.iter_mut().zip(columns) {
+        *phase = ns.unwrap_or(0).max(0);
+    }
+    let end = row.dur.or(row.ts_end.map(|end| end.saturating_sub(row.ts)));
+    Request {
+        id: row.id,
+        ts: row.ts,
+        dur: end.filter(|dur| *dur >= 0),
+        ts_intended: row.ts_intended,
+        key,
+        failed: !matches!(outcome, "ok" | "unknown"),
+        timed_out: outcome == "timeout",
+        worker,
+        connection: row.connection,
+        is_reused: row.is_reused,
+        status: row.status,
+        outcome: row.outcome,
+        client: row.client,
+        peer: row.peer,
+        comm: row.comm,
+        utid: row.utid,
+        tid: row.tid,
+        server_request: row.server_request,
+        phases,
+    }
+}
+
+fn role_of(word: &str) -> &'static str {
+    match word {
+        "client" => "client",
+        "server" => "server",
+        _ => "proxy",
+    }
+}
+
+/// The role that is looked at, and whether only what load told of.
+fn chosen(
+    tables: &dyn Tables,
+    window: Option<Window>,
+) -> Result<Option<(&'static str, bool)>, AnalysisError> {
+    let is_there = tables.info().tables.get(RequestRow::TABLE.name);
+    if is_there.is_some_and(|table| table.rows == 0) {
+        return Ok(None);
+    }
+    let mut counts: BTreeMap<(&'static str, bool), u64> = BTreeMap::new();
+    let mut symbols = Symbols::new();
+    each_row::<RequestRow>(tables, window, &mut symbols, |row, symbols| {
+        let role = role_of(symbols.get(row.role));
+        if window.is_none_or(|window| window.contains(row.ts)) {
+            *counts
+                .entry((role, symbols.get(row.source) == "load"))
+                .or_default() += 1;
+        }
+        Ok(())
+    })?;
+    let order = [
+        ("client", true),
+        ("client", false),
+        ("server", false),
+        ("server", true),
+        ("proxy", false),
+        ("proxy", true),
+    ];
+    let has = |one: &(&'static str, bool)| counts.contains_key(one);
+    let first = order.into_iter().find(|one| has(one));
+    // Without load, the source does not matter.
+    Ok(first.map(|(role, of_load)| (role, of_load && role == "client")))
+}
+
+/// Endpoints in words, by place; hosts only if there are several.
+fn names(aims: &FxHashMap<Aim, u32>, symbols: &Symbols) -> Vec<String> {
+    let mut ordered: Vec<(&Aim, &u32)> = aims.iter().collect();
+    ordered.sort_by_key(|(_, place)| **place);
+    let mut hosts: Vec<Option<Sym>> = ordered.iter().map(|((host, ..), _)| *host).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let word = |sym: Option<Sym>| sym.map(|sym| symbols.get(sym));
+    let name = |((host, method, endpoint), _): &(&Aim, &u32)| {
+        let host = word(*host).filter(|_| hosts.len() > 1 || endpoint.is_none());
+        let path = word(*endpoint).map(|path| path.split('?').next().unwrap_or(path));
+        let aim = format!("{}{}", host.unwrap_or(""), path.unwrap_or(""));
+        let aim = if aim.is_empty() { "?".to_owned() } else { aim };
+        word(*method).map_or_else(|| aim.clone(), |method| format!("{method} {aim}"))
+    };
+    ordered.iter().map(name).collect()
+}

@@ -1,0 +1,66 @@
+//! Better, worse, or nothing shown.
+
+use super::{Comparison, LEVEL};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Verdict {
+    Better,
+    Worse,
+    /// One figure is better and another one worse.
+    Mixed,
+    /// Which is not the same as none.
+    #[default]
+    NotShown,
+    /// Too few requests for any test.
+    TooFew,
+}
+
+impl Verdict {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Mixed => "mixed",
+            Self::NotShown => "no difference shown",
+            Self::TooFew => "too few requests",
+        }
+    }
+
+    /// Of a change for the worse if above 0, with its adjusted p; what is no more than `least` is
+    /// nothing to act on.
+    pub(crate) fn of(change: Option<f64>, p: Option<f64>, least: f64) -> Self {
+        match (change, p) {
+            (Some(change), Some(p)) if p <= LEVEL && change.abs() >= least => {
+                if change > 0.0 {
+                    Self::Worse
+                } else {
+                    Self::Better
+                }
+            }
+            (Some(_), Some(_)) => Self::NotShown,
+            _ => Self::TooFew,
+        }
+    }
+
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::TooFew, other) | (other, Self::TooFew) => other,
+            (Self::NotShown, other) | (other, Self::NotShown) => other,
+            (one, other) if one == other => one,
+            _ => Self::Mixed,
+        }
+    }
+}
+
+impl Comparison {
+    /// Of all its figures, p values being adjusted.
+    pub(crate) fn verdict(&self, least: f64) -> Verdict {
+        let quantiles = self.quantiles.iter().map(|one| {
+            let change = one.ratio().map(|ratio| ratio - 1.0);
+            Verdict::of(change, one.p, least)
+        });
+        let shares = self.over.iter().chain([&self.failed]);
+        let shares = shares.map(|one| Verdict::of(Some(one.after - one.before), one.p, 0.0));
+        quantiles.chain(shares).fold(Verdict::TooFew, Verdict::and)
+    }
+}

@@ -1,0 +1,61 @@
+//! Values that keys may have, and which requests failed.
+
+use std::ops::RangeInclusive;
+
+use super::{Builder, Test};
+use crate::AnalysisError;
+use crate::globs::comm_globs;
+use crate::keys::{Key, Shape};
+use crate::kinds::Spec;
+use crate::query::KeyFilter;
+
+impl Builder<'_> {
+    pub(super) fn values(
+        &mut self,
+        spec: &Spec,
+        filters: &[KeyFilter],
+    ) -> Result<(), AnalysisError> {
+        for KeyFilter { key, values } in filters {
+            let clause = match Key::parse(spec, key)?.columns(spec) {
+                Some(Shape::Text(column, derive)) => {
+                    let set = comm_globs(values)?;
+                    let holds = move |text: &str| set.is_match(derive.apply(text).as_ref());
+                    self.text(column, Box::new(holds))
+                }
+                Some(Shape::Int(column)) => {
+                    let mut numbers = Vec::new();
+                    for value in values {
+                        numbers.extend(numbers_of(key, value)?);
+                    }
+                    self.number(column, numbers.into_iter())
+                }
+                Some(Shape::Object(_) | Shape::Owner(_)) | None => {
+                    return Err(AnalysisError::query(
+                        format!("{} cannot be filtered by {key}", spec.name),
+                        "leave the filter out",
+                    ));
+                }
+            };
+            self.tests.push(Test::AnyOf(vec![clause]));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a request with this outcome failed; of one that the client gave up nobody knows.
+pub(crate) fn is_failure(outcome: &str) -> bool {
+    !matches!(outcome, "ok" | "unknown" | "cut")
+}
+
+/// A number as written, or all of its hundred: `5xx`.
+fn numbers_of(key: &str, text: &str) -> Result<RangeInclusive<i64>, AnalysisError> {
+    let hundred = text.strip_suffix("xx").map(str::parse::<i64>);
+    match (text.parse::<i64>(), hundred) {
+        (Ok(number), _) => Ok(number..=number),
+        (_, Some(Ok(hundred @ 0..=999))) => Ok(hundred * 100..=hundred * 100 + 99),
+        _ => Err(AnalysisError::query(
+            format!("`{text}` is no value of {key}"),
+            "write a number, or 5xx for all from 500 to 599",
+        )),
+    }
+}

@@ -1,0 +1,242 @@
+//! `requests`: what one program asked another; their phases; the threads that worked for them.
+
+use whyslow_model::answer::Measure;
+use whyslow_model::row::Row;
+use whyslow_model::tables::{RequestPhaseRow, RequestRow, RequestThreadRow};
+
+use super::{Cell, Field, Only, Spec, Topic, View};
+use crate::keys::Key;
+use crate::query::{Kind, Question, Verb};
+
+pub(crate) static TOPIC: Topic = Topic {
+    kind: Kind::Requests,
+    about: "Requests: who asked for what, how long it took, in which phase, and how it ended",
+    examples: "\
+  whyslow requests web.wsl                      by endpoint and outcome
+  whyslow requests top web.wsl --endpoint '/api/*' --min 300ms
+  whyslow requests stats web.wsl --by phase,client
+  whyslow requests threads web.wsl -w request:17",
+    views: &[
+        View::new(
+            Verb::Stats,
+            "Count and latency by endpoint and outcome; --by phase: of each phase",
+            &REQUESTS,
+        ),
+        View {
+            by_time: false,
+            ..View::new(
+                Verb::Usage,
+                "Who asked how much: requests, errors, time in phases and of threads, by client",
+                &REQUESTS,
+            )
+        },
+        View::new(Verb::Hist, "Latency histogram with percentiles", &REQUESTS),
+        View::new(Verb::Top, "The longest requests", &REQUESTS),
+        View::new(Verb::Log, "Requests in order of time", &REQUESTS),
+        View::new(
+            Verb::Differs,
+            "What these requests have that others have not: -w, --min, --vs",
+            &REQUESTS,
+        ),
+        View::new(Verb::Heat, "Latency over time", &REQUESTS),
+        View::new(
+            Verb::Threads,
+            "Who worked for one request when, and in which state: -w request:ID",
+            &REQUESTS,
+        ),
+        View::new(
+            Verb::Outbound,
+            "What the threads of requests asked of others: peer, lookup, connect, first byte",
+            &WORKERS,
+        ),
+        View::new(
+            Verb::Bursts,
+            "Clients that asked, or failed, far more than usual",
+            &REQUESTS,
+        ),
+    ],
+    default: Some(Verb::Stats),
+    is_main: true,
+};
+
+/// Rows of phases answer where a phase is a key or is chosen.
+pub(crate) fn of_question(question: &Question, spec: &'static Spec) -> &'static Spec {
+    let name = Key::Phase.name();
+    let is_key = question.by.iter().any(|by| by == name);
+    let is_chosen = question.filter.values.iter().any(|one| one.key == name);
+    let has_phases = matches!(
+        question.verb,
+        Verb::Stats | Verb::Hist | Verb::Top | Verb::Log | Verb::Heat
+    );
+    if has_phases && (is_key || is_chosen) {
+        &PHASES
+    } else {
+        spec
+    }
+}
+
+/// Parts of a request that are columns of its row.
+const STAGES: &[(&str, &str)] = &[
+    ("queue", "queue_ns"),
+    ("resolve", "resolve_ns"),
+    ("connect", "connect_ns"),
+    ("tls", "tls_ns"),
+    ("send", "send_ns"),
+    ("wait", "wait_ns"),
+    ("receive", "receive_ns"),
+];
+
+pub(crate) static REQUESTS: Spec = ALL;
+
+const ALL: Spec = Spec {
+    kind: Kind::Requests,
+    name: "requests",
+    rows: "requests",
+    table: RequestRow::TABLE,
+    only: Only::Everything,
+    class: "outcome",
+    classes: &[],
+    // Both sides may tell of one request: they are never added up unasked.
+    group: &[Key::Endpoint, Key::Outcome, Key::Role],
+    series: &[Key::Role],
+    size: None,
+    errno: None,
+    lasting: false,
+    owner: "utid",
+    stages: STAGES,
+    id_prefix: "request",
+    fields: FIELDS,
+};
+
+pub(crate) static PHASES: Spec = Spec {
+    kind: Kind::Requests,
+    name: "phases of requests",
+    rows: "phases",
+    table: RequestPhaseRow::TABLE,
+    class: "phase",
+    group: &[Key::Phase],
+    series: &[Key::Phase],
+    stages: &[],
+    id_prefix: "phase",
+    fields: PHASE_FIELDS,
+    ..ALL
+};
+
+pub(crate) static WORKERS: Spec = Spec {
+    kind: Kind::Requests,
+    name: "threads of requests",
+    rows: "threads",
+    table: RequestThreadRow::TABLE,
+    class: "got_by",
+    group: &[],
+    series: &[],
+    stages: &[],
+    id_prefix: "request_thread",
+    fields: &[],
+    ..ALL
+};
+
+const fn duration(name: &'static str, title: &'static str) -> Field {
+    Field::new(name, title, Measure::Duration, Cell::Int(name))
+        .priority(4)
+        .sparse()
+}
+
+const fn text(name: &'static str, title: &'static str) -> Field {
+    Field::new(name, title, Measure::Text, Cell::Text(name))
+}
+
+const fn number(name: &'static str, title: &'static str) -> Field {
+    Field::new(name, title, Measure::Count, Cell::Int(name))
+}
+
+const FIELDS: &[Field] = &[
+    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(7),
+    Field::new(
+        "intended_ns",
+        "should have begun",
+        Measure::Time,
+        Cell::Int("ts_intended"),
+    )
+    .priority(7)
+    .sparse(),
+    Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
+    text("role", "told by").priority(4),
+    text("source", "source").priority(7),
+    text("protocol", "protocol").priority(7).sparse(),
+    text("method", "method").priority(1),
+    text("host", "host").priority(5).sparse(),
+    text("endpoint", "endpoint"),
+    Field::new("target", "target", Measure::Path, Cell::Text("target"))
+        .priority(6)
+        .sparse(),
+    number("status", "status"),
+    text("outcome", "outcome"),
+    text("error", "error").priority(3).sparse(),
+    text("client", "client").priority(2).sparse(),
+    number("connection", "connection").priority(6).sparse(),
+    Field::new(
+        "is_reused",
+        "reused",
+        Measure::Text,
+        Cell::Bool("is_reused"),
+    )
+    .priority(7)
+    .sparse(),
+    text("local", "local").priority(8).sparse(),
+    text("peer", "peer").priority(6).sparse(),
+    number("worker", "worker").priority(6).sparse(),
+    Field::new(
+        "bytes_sent",
+        "sent",
+        Measure::Bytes,
+        Cell::Int("bytes_sent"),
+    )
+    .priority(5)
+    .sparse(),
+    Field::new(
+        "bytes_received",
+        "received",
+        Measure::Bytes,
+        Cell::Int("bytes_received"),
+    )
+    .priority(5)
+    .sparse(),
+    duration("queue_ns", "queue"),
+    duration("resolve_ns", "resolve"),
+    duration("connect_ns", "connect"),
+    duration("tls_ns", "tls"),
+    duration("send_ns", "send"),
+    duration("wait_ns", "wait"),
+    duration("receive_ns", "receive"),
+    Field::new(
+        "server_request",
+        "at the server",
+        Measure::Id,
+        Cell::IdOf("request", "server_request"),
+    )
+    .priority(3)
+    .sparse(),
+    text("joined_by", "joined by").priority(8).sparse(),
+    text("comm", "comm").priority(2).sparse(),
+    number("pid", "pid").priority(6).sparse(),
+    number("tid", "tid").priority(3).sparse(),
+    Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
+];
+
+const PHASE_FIELDS: &[Field] = &[
+    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
+    Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
+    text("phase", "phase"),
+    text("endpoint", "endpoint"),
+    text("client", "client").priority(2).sparse(),
+    Field::new(
+        "request",
+        "request",
+        Measure::Id,
+        Cell::IdOf("request", "request"),
+    ),
+    Field::new("id", "id", Measure::Id, Cell::Id).priority(4),
+];

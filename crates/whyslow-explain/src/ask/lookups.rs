@@ -1,0 +1,175 @@
+//! Lookups of names that took long.
+//!
+//! Who looks up a name waits in poll(), as servers do all day: no call tells one from the other, so
+//! that lookups are asked for by themselves.
+
+use std::ops::ControlFlow;
+
+use rustc_hash::FxHashMap;
+use whyslow_analysis::AnalysisError;
+use whyslow_analysis::read::{Projection, in_order};
+use whyslow_model::row::Row;
+use whyslow_model::tables::DnsLookupRow;
+use whyslow_model::{Ns, Window};
+
+use super::Asker;
+use crate::detectors::told::has;
+use crate::report::{Baseline, Group, Story};
+use crate::slow::{Counts, Slow, SlowGroup, Wanted, group, process_names};
+use crate::story::{Subject, story};
+
+/// Shorter ones are those of a resolver that has to ask others.
+const LOOKUP_MIN_NS: Ns = 100_000_000;
+/// Names of which lookups are looked into, those with the most time beyond the usual first.
+const NAMES: usize = 4;
+/// Programs and names that are told apart.
+const GROUPS_MAX: usize = 65_536;
+
+/// Lookups of a name by a program.
+type Names = FxHashMap<(String, String), Counts>;
+
+impl Asker<'_> {
+    /// A story for each program and name of which lookups took long.
+    pub(super) fn lookups(&self, utids: &[i32]) -> Result<Vec<Story>, AnalysisError> {
+        // Without the waits of threads there is nothing to walk: what else is known is a finding.
+        if !has(self.tables, "dns_lookup")
+            || !(has(self.tables, "syscall") || has(self.tables, "thread_state"))
+        {
+            return Ok(Vec::new());
+        }
+        let wanted = Wanted {
+            min: Some(LOOKUP_MIN_NS),
+            window: self.question.window,
+            utids: utids.to_vec(),
+            ..Wanted::default()
+        };
+        let groups = self.slow_names(&wanted)?;
+        let of_group = |group: &SlowGroup| self.of_name(group);
+        groups.iter().take(NAMES).map(of_group).collect()
+    }
+
+    /// The story of one lookup; none if its thread is not known.
+    pub(super) fn lookup(&self, id: i64, window: Window) -> Result<Option<Story>, AnalysisError> {
+        let mut found = None;
+        let comms = process_names(self.tables)?;
+        self.each_lookup(Some(window), |lookup, upid, host| {
+            if lookup.id == id {
+                found = Some((lookup, (named(&comms, upid), host.to_owned())));
+            }
+        })?;
+        let Some((lookup, key)) = found else {
+            return Ok(None);
+        };
+        let wanted = Wanted {
+            min: Some(0),
+            ..Wanted::default()
+        };
+        let counts = self.names(&comms)?.remove(&key);
+        let (comm, what) = (key.0, called(&key.1));
+        let of_name = counts.and_then(|counts| group((comm, what.clone()), counts, None, &wanted));
+        let usual = of_name.and_then(|group| group.baseline);
+        self.of_lookup(lookup, what, usual).map(Some)
+    }
+
+    fn slow_names(&self, wanted: &Wanted) -> Result<Vec<SlowGroup>, AnalysisError> {
+        let comms = process_names(self.tables)?;
+        let mut groups: Vec<SlowGroup> = self
+            .names(&comms)?
+            .into_iter()
+            .filter_map(|((comm, host), counts)| group((comm, called(&host)), counts, None, wanted))
+            .collect();
+        groups.sort_by(|one, other| {
+            let by_excess = other.excess.cmp(&one.excess);
+            by_excess.then_with(|| (&one.comm, &one.call).cmp(&(&other.comm, &other.call)))
+        });
+        Ok(groups)
+    }
+
+    /// All lookups, by program and name.
+    fn names(&self, comms: &FxHashMap<i64, String>) -> Result<Names, AnalysisError> {
+        let mut names = Names::default();
+        self.each_lookup(None, |lookup, upid, host| {
+            let key = (named(comms, upid), host.to_owned());
+            if names.len() < GROUPS_MAX || names.contains_key(&key) {
+                names.entry(key).or_insert_with(Counts::new).add(lookup);
+            }
+        })?;
+        Ok(names)
+    }
+
+    /// Lookups that ended, of names, by threads that are known.
+    fn each_lookup(
+        &self,
+        window: Option<Window>,
+        mut each: impl FnMut(Slow, i64, &str),
+    ) -> Result<(), AnalysisError> {
+        let mut projection = Projection::new(DnsLookupRow::TABLE);
+        let [ts, dur, id] = ["ts", "dur", "id"].map(|name| projection.need(name));
+        let [utid, upid, host] = ["utid", "upid", "host"].map(|name| projection.need(name));
+        in_order(self.tables, &projection.scan(window), |batch| {
+            let (ts, dur, id) = (ts.ints(batch)?, dur.ints(batch)?, id.ints(batch)?);
+            let (utid, upid) = (utid.ints(batch)?, upid.ints(batch)?);
+            let host = host.texts(batch)?;
+            for row in 0..batch.num_rows() as u32 {
+                if let (Some(dur), Some(utid), Some(host)) =
+                    (dur.get(row), utid.get(row), host.get(row))
+                {
+                    let lookup = Slow {
+                        dur,
+                        id: id.at(row),
+                        ts: ts.at(row),
+                        utid: utid as i32,
+                    };
+                    each(lookup, upid.get(row).unwrap_or(-1), host);
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    fn of_name(&self, group: &SlowGroup) -> Result<Story, AnalysisError> {
+        let longest = group.longest[0];
+        let mut story = self.of_lookup(longest, group.call.clone(), group.baseline.clone())?;
+        story.group = Some(Group {
+            operation: format!("{} by {}", group.call, group.comm),
+            count: group.count,
+            dur_ns_total: group.total,
+            dur_ns_max: longest.dur,
+            walked: 1,
+            compared: 0,
+            excess: Vec::new(),
+        });
+        Ok(story)
+    }
+
+    fn of_lookup(
+        &self,
+        lookup: Slow,
+        what: String,
+        baseline: Option<Baseline>,
+    ) -> Result<Story, AnalysisError> {
+        let id = format!("dns:{}", lookup.id);
+        let subject = Subject {
+            utid: lookup.utid,
+            begin: lookup.ts,
+            end: lookup.ts + lookup.dur.max(1),
+            kind: "lookup",
+            reproduce: self.command(&format!("-w {id}")),
+            id: Some(id),
+            what,
+            cut: None,
+            only_waits: false,
+            baseline,
+            recording: self.question.recording.clone(),
+        };
+        story(self.tables, &subject)
+    }
+}
+
+fn named(comms: &FxHashMap<i64, String>, upid: i64) -> String {
+    comms.get(&upid).cloned().unwrap_or_default()
+}
+
+fn called(host: &str) -> String {
+    format!("lookup of {host}")
+}

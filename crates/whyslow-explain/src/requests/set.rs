@@ -1,0 +1,390 @@
+//! All requests of a window: which kind of slowness it is, and what slow ones differ in.
+
+use rustc_hash::FxHashMap;
+use whyslow_analysis::AnalysisError;
+use whyslow_analysis::before_after::{Request, Requests};
+use whyslow_model::Ns;
+
+use super::differs::{Columns, Contrast};
+use super::does::{self, Does};
+use super::spread;
+use super::stories::Teller;
+use crate::ask::Question;
+use crate::many::{WALKED, excess};
+use crate::patterns::excess::{Excess, Spent, decompose};
+use crate::patterns::{Class, Input, Item, Judgement, NOBODY, judge};
+use crate::report::{Group, Pattern, Story};
+use crate::{limits, say};
+
+/// Requests whose threads' calls are looked at, besides all slow ones.
+const USUAL_MAX: usize = 5000;
+
+/// What the requests show.
+pub(super) struct Judged {
+    judgement: Judgement,
+    contrasts: Vec<Contrast>,
+    /// Phases that hold what slow ones take more.
+    phases: Vec<(String, Excess)>,
+}
+
+impl Judged {
+    pub(super) fn is_insufficient(&self) -> bool {
+        self.judgement.class == Class::Insufficient
+    }
+
+    /// Places of slow requests.
+    pub(super) fn slow(&self) -> &[usize] {
+        &self.judgement.slow
+    }
+
+    /// As a report has it, with what slow ones differ in among the tests.
+    pub(super) fn pattern(&self) -> Pattern {
+        let mut pattern = self.judgement.pattern();
+        for says in self.differences() {
+            pattern.says = format!("{}; {says}", pattern.says);
+            pattern.tests.push(("differs".into(), true, says));
+        }
+        pattern
+    }
+
+    fn differences(&self) -> Vec<String> {
+        let phases = self.phases.iter().map(|(phase, one)| {
+            format!(
+                "{:.0} % of what slow ones take more is {phase} (95 %: {:.0}–{:.0} %)",
+                100.0 * one.share,
+                100.0 * one.share_low,
+                100.0 * one.share_high
+            )
+        });
+        phases
+            .chain(self.contrasts.iter().map(Contrast::says))
+            .collect()
+    }
+
+    fn outcome(&self, test: &str) -> Option<&crate::patterns::Outcome> {
+        self.judgement.outcomes.iter().find(|one| one.test == test)
+    }
+}
+
+/// Judges the requests, if need be against those of another time.
+pub(super) fn judge_set(
+    teller: &Teller<'_>,
+    question: &Question,
+    there: &Requests,
+) -> Result<Judged, AnalysisError> {
+    let tables = teller.tables;
+    let mut names = Names::default();
+    let mut items = names.items(teller.requests);
+    let baseline = names.items(there);
+    let (resources, waits) = limits::read(tables, question.window)?;
+    for (item, request) in items.iter_mut().zip(&teller.requests.rows) {
+        let of_thread = teller.threads.longest(request);
+        let waited = of_thread.and_then(|one| waits.longest(one.utid, (one.begin, one.end)));
+        item.wait_ns_max = waited.or(item.wait_ns_max);
+    }
+    let (marks, jobs) = crate::judged::marks(tables, question.window)?;
+    let info = tables.info();
+    let span = question
+        .window
+        .map_or((info.begin_ns, info.end_ns), |window| {
+            (window.begin.max(info.begin_ns), window.end.min(info.end_ns))
+        });
+    let input = Input {
+        items: &items,
+        what: "request",
+        window: (span.1 > span.0).then_some(span),
+        objective: question.min,
+        baseline: &baseline,
+        keys: &names.keys,
+        objects: &names.objects,
+        workers: &names.workers,
+        resources: &resources,
+        jobs: &jobs,
+        marks: &marks,
+        ..Input::default()
+    };
+    let mut judgement = judge(&input);
+    let is_slow = flags(items.len(), &judgement.slow);
+    let does = does::read(teller, &looked_at(&is_slow))?;
+    let features = does.by_key(teller.requests);
+    if !features.is_empty() && !judgement.exempt.is_empty() {
+        let feature_names: Vec<String> = does
+            .names
+            .iter()
+            .map(|(column, value)| format!("{column} {value}"))
+            .collect();
+        judgement = judge(&Input {
+            features: &features,
+            feature_names: &feature_names,
+            ..input
+        });
+    }
+    let effect = judgement.slow.len() as f64 / judgement.episodes.max(1) as f64;
+    let mut contrasts = columns(teller, &is_slow).contrasts(effect);
+    contrasts.extend(done(&does, &is_slow).contrasts(effect));
+    Ok(Judged {
+        contrasts,
+        phases: phases(teller.requests, &is_slow),
+        judgement,
+    })
+}
+
+/// Names of keys, objects and workers, of one recording and of the one it is compared with.
+#[derive(Debug, Default)]
+struct Names {
+    keys: Vec<String>,
+    objects: Vec<String>,
+    workers: Vec<String>,
+}
+
+fn number(names: &mut Vec<String>, known: &mut FxHashMap<String, u32>, name: &str) -> u32 {
+    if let Some(number) = known.get(name) {
+        return *number;
+    }
+    let next = names.len() as u32;
+    known.insert(name.to_owned(), next);
+    names.push(name.to_owned());
+    next
+}
+
+impl Names {
+    fn items(&mut self, requests: &Requests) -> Vec<Item> {
+        let known = |names: &[String]| -> FxHashMap<String, u32> {
+            let names = names.iter().enumerate();
+            names
+                .map(|(place, name)| (name.clone(), place as u32))
+                .collect()
+        };
+        let (mut keys, mut objects) = (known(&self.keys), known(&self.objects));
+        let key_of: Vec<u32> = requests
+            .keys
+            .iter()
+            .map(|name| number(&mut self.keys, &mut keys, name))
+            .collect();
+        let is_server = requests.role == Some("server");
+        let most = requests
+            .rows
+            .iter()
+            .map(|row| row.worker)
+            .filter(|one| *one != NOBODY)
+            .max();
+        let workers = most.map_or(0, |most| most as usize + 1);
+        for worker in self.workers.len()..workers {
+            self.workers.push(format!("worker {worker}"));
+        }
+        let item = |request: &Request| {
+            // Clients of a server, and servers of a client, are like each other.
+            let object = if is_server {
+                request.client
+            } else {
+                request.peer
+            };
+            let object = object.map(|sym| host(requests.symbols.get(sym)));
+            Item {
+                ts: request.ts,
+                dur: request.dur.unwrap_or(0).max(0),
+                key: key_of[request.key as usize],
+                object: object.map_or(NOBODY, |name| number(&mut self.objects, &mut objects, name)),
+                worker: request.worker,
+                failed: request.failed || request.dur.is_none(),
+                wait_ns_max: of_client(requests, request),
+            }
+        };
+        requests.rows.iter().map(item).collect()
+    }
+}
+
+/// An address without its port, which is another one for each connection.
+fn host(address: &str) -> &str {
+    match address.rsplit_once(':') {
+        Some((host, port)) if !port.is_empty() && port.bytes().all(|one| one.is_ascii_digit()) => {
+            host
+        }
+        _ => address,
+    }
+}
+
+/// What a client waited for in one go before its server had anything to do.
+fn of_client(requests: &Requests, request: &Request) -> Option<Ns> {
+    let phases = requests.phases.iter().zip(request.phases);
+    let early = phases.filter(|(name, _)| matches!(name.as_str(), "resolve" | "connect"));
+    let most = early.map(|(_, ns)| ns).max()?;
+    (2 * most > request.dur.unwrap_or(Ns::MAX)).then_some(most)
+}
+
+fn flags(count: usize, places: &[usize]) -> Vec<bool> {
+    let mut flags = vec![false; count];
+    for place in places {
+        flags[*place] = true;
+    }
+    flags
+}
+
+/// All slow ones, and others evenly over time.
+fn looked_at(is_slow: &[bool]) -> Vec<usize> {
+    let every = is_slow.len().div_ceil(USUAL_MAX).max(1);
+    let places = is_slow.iter().enumerate();
+    places
+        .filter(|(place, slow)| **slow || place % every == 0)
+        .map(|(place, _)| place)
+        .collect()
+}
+
+impl Does {
+    /// What requests of each key do.
+    fn by_key(&self, requests: &Requests) -> Vec<(u32, u32)> {
+        let mut found: Vec<(u32, u32)> = self
+            .of
+            .iter()
+            .flat_map(|(place, things)| {
+                let key = requests.rows[*place].key;
+                things.iter().map(move |thing| (key, *thing))
+            })
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+fn done(does: &Does, is_slow: &[bool]) -> Columns {
+    let mut columns = Columns::default();
+    let mut places: Vec<usize> = does.of.keys().copied().collect();
+    places.sort_unstable();
+    for place in places {
+        let things = does.of[&place].iter();
+        let values: Vec<_> = things
+            .map(|thing| does.names[*thing as usize].clone())
+            .collect();
+        columns.add(is_slow[place], &values);
+    }
+    columns
+}
+
+/// Columns of requests that may go with slowness. The endpoint is judged with the pattern.
+fn columns(teller: &Teller<'_>, is_slow: &[bool]) -> Columns {
+    let requests = teller.requests;
+    let mut columns = Columns::default();
+    let mut connections: FxHashMap<i64, u64> = FxHashMap::default();
+    for (request, slow) in requests.rows.iter().zip(is_slow) {
+        let mut values: Vec<(&'static str, String)> = Vec::new();
+        let word = |sym| requests.symbols.get(sym).to_owned();
+        let mut add = |column, value: Option<String>| {
+            values.extend(value.map(|value| (column, value)));
+        };
+        let earlier = request.connection.map(|connection| {
+            let count = connections.entry(connection).or_default();
+            *count += 1;
+            *count > 1
+        });
+        let reused = request.is_reused.or(earlier);
+        let age = reused.map(|reused| if reused { "used before" } else { "new" });
+        add("connection", age.map(str::to_owned));
+        add("status", request.status.map(|status| status.to_string()));
+        add(
+            "client",
+            request.client.map(|sym| host(&word(sym)).to_owned()),
+        );
+        add("peer", request.peer.map(word));
+        let worker = Some(request.worker).filter(|worker| *worker != NOBODY);
+        add("worker", worker.map(|worker| worker.to_string()));
+        let thread = teller.threads.longest(request);
+        add("server thread", thread.map(|one| one.tid.to_string()));
+        columns.add(*slow, &values);
+    }
+    columns
+}
+
+/// Phases that hold most of what slow requests take more.
+fn phases(requests: &Requests, is_slow: &[bool]) -> Vec<(String, Excess)> {
+    let spent = |wanted: bool| -> Vec<Spent> {
+        let rows = requests.rows.iter().zip(is_slow);
+        let rows = rows.filter(|(row, slow)| **slow == wanted && row.dur.is_some() && !row.failed);
+        rows.map(|(row, _)| {
+            let phases = row.phases.iter().enumerate();
+            let mut spent: Spent = phases.map(|(place, ns)| (place as u32, *ns)).collect();
+            let told: Ns = row.phases.iter().sum();
+            let rest = requests.phases.len().max(row.phases.len()) as u32;
+            spent.push((rest, (row.dur.unwrap_or(0) - told).max(0)));
+            spent
+        })
+        .collect()
+    };
+    if requests.phases.is_empty() {
+        return Vec::new();
+    }
+    let found = decompose(&spent(true), &spent(false));
+    let much = found.into_iter().filter(Excess::is_much);
+    much.filter_map(|one| {
+        let name = requests.phases.get(one.category as usize)?;
+        Some((name.clone(), one))
+    })
+    .collect()
+}
+
+/// The longest of the slow requests, standing for all of them; none if none is slow.
+pub(super) fn story(teller: &Teller<'_>, judged: &Judged) -> Result<Option<Story>, AnalysisError> {
+    let rows = &teller.requests.rows;
+    let is_slow = flags(rows.len(), judged.slow());
+    let of = |wanted: bool| -> Vec<&Request> {
+        let rows = rows.iter().zip(&is_slow);
+        let rows = rows.filter(|(row, slow)| **slow == wanted && row.dur.is_some());
+        rows.map(|(row, _)| row).collect()
+    };
+    let (mut slow, usual) = (of(true), of(false));
+    slow.sort_by_key(|request| (std::cmp::Reverse(request.dur), request.id));
+    let Some(longest) = slow.first() else {
+        return Ok(None);
+    };
+    let mut story = teller.one(longest)?;
+    let lengths = |of: &[&Request]| -> Vec<Ns> { of.iter().filter_map(|one| one.dur).collect() };
+    let mut group = Group {
+        operation: "requests".into(),
+        count: slow.len() as u64,
+        dur_ns_total: lengths(&slow).iter().sum(),
+        dur_ns_max: longest.dur.unwrap_or(0),
+        walked: 1,
+        compared: 0,
+        excess: Vec::new(),
+    };
+    let known: Vec<&Request> = slow
+        .iter()
+        .copied()
+        .filter(|one| teller.threads.longest(one).is_some())
+        .collect();
+    if known.len() > 1 {
+        let others: Vec<&Request> = usual
+            .iter()
+            .copied()
+            .filter(|one| teller.threads.longest(one).is_some())
+            .collect();
+        let walked = teller.walked(&known[..known.len().min(WALKED)])?;
+        let compared = teller.walked(&spread(&others, WALKED))?;
+        group.walked = walked.len() as u64;
+        group.compared = compared.len() as u64;
+        group.excess = excess(&walked, &compared);
+    }
+    let median = |mut lengths: Vec<Ns>| {
+        lengths.sort_unstable();
+        say::length(lengths.get(lengths.len() / 2).copied().unwrap_or(0))
+    };
+    story.verdict = format!(
+        "{} of {} requests were slow, half of them {} or more, of the others {}: {}. The longest: {}",
+        slow.len(),
+        rows.len(),
+        median(lengths(&slow)),
+        median(lengths(&usual)),
+        judged.judgement.says,
+        story.verdict
+    );
+    story.group = Some(group);
+    for test in ["T2", "T6", "T12"] {
+        if let Some(outcome) = judged.outcome(test)
+            && (outcome.fired || outcome.says.contains("not enough"))
+        {
+            story.caveats.push(outcome.says.clone());
+        }
+    }
+    story.caveats.extend(judged.differences());
+    Ok(Some(story))
+}

@@ -1,0 +1,291 @@
+//! The story of one request.
+
+use whyslow_analysis::AnalysisError;
+use whyslow_analysis::before_after::{Request, Requests};
+use whyslow_model::Ns;
+use whyslow_store::Tables;
+
+use super::threads::Threads;
+use crate::report::{Actor, ActorKind, Baseline, Confidence, Grade, Part, Story, Target, Thing};
+use crate::say;
+use crate::story::{self, Subject};
+
+/// Fewer like it tell nothing of what is usual.
+const LIKE_MIN: usize = 20;
+/// A phase that takes less of the time is not named.
+const PHASE_MIN: f64 = 0.2;
+
+/// What phases are felt as, and what may lie behind one.
+const PHASES: [(&str, &str, &str); 7] = [
+    ("queue", "unknown", "a wait for a free connection or worker"),
+    ("resolve", "dns_lookup", "a slow lookup of the host's name"),
+    (
+        "connect",
+        "network_remote",
+        "packets lost on the way, or a server that accepts late",
+    ),
+    (
+        "tls",
+        "network_remote",
+        "a busy server, or packets lost on the way",
+    ),
+    ("send", "network_remote", "a server that does not read"),
+    (
+        "wait",
+        "network_remote",
+        "something that the server does or waits for",
+    ),
+    (
+        "receive",
+        "network_remote",
+        "a server that writes slowly, or a full network",
+    ),
+];
+
+pub(super) struct Teller<'t> {
+    pub(super) tables: &'t dyn Tables,
+    pub(super) requests: &'t Requests,
+    pub(super) threads: &'t Threads,
+    /// As commands name it.
+    pub(super) recording: &'t str,
+}
+
+impl Teller<'_> {
+    pub(super) fn what(&self, request: &Request) -> &str {
+        let key = self.requests.keys.get(request.key as usize);
+        key.map_or("?", String::as_str)
+    }
+
+    /// Why one took so long.
+    pub(super) fn one(&self, request: &Request) -> Result<Story, AnalysisError> {
+        let baseline = self.baseline(request);
+        let Some(subject) = self.subject(request, baseline.clone()) else {
+            return Ok(self.by_phases(request, baseline));
+        };
+        let mut story = story::story(self.tables, &subject)?;
+        self.add_threads(request, &mut story);
+        Ok(story)
+    }
+
+    /// Stories of those whose threads are known.
+    pub(super) fn walked(&self, requests: &[&Request]) -> Result<Vec<Story>, AnalysisError> {
+        let subjects = requests.iter();
+        let subjects: Vec<Subject> = subjects
+            .filter_map(|request| self.subject(request, self.baseline(request)))
+            .collect();
+        story::stories(self.tables, &subjects)
+    }
+
+    fn subject(&self, request: &Request, baseline: Option<Baseline>) -> Option<Subject> {
+        let stretch = self.threads.longest(request)?;
+        Some(Subject {
+            utid: stretch.utid,
+            begin: stretch.begin,
+            end: stretch.end,
+            kind: "request",
+            id: Some(format!("request:{}", request.id)),
+            what: format!("request {} {}", request.id, self.what(request)),
+            cut: None,
+            only_waits: false,
+            baseline,
+            reproduce: self.command(request),
+            recording: self.recording.to_owned(),
+        })
+    }
+
+    fn command(&self, request: &Request) -> String {
+        format!(
+            "whyslow explain {} --request {}",
+            self.recording, request.id
+        )
+    }
+
+    /// How long requests of its endpoint take.
+    fn baseline(&self, request: &Request) -> Option<Baseline> {
+        let like =
+            self.requests.rows.iter().filter(|other| {
+                other.key == request.key && !other.failed && other.id != request.id
+            });
+        let mut lengths: Vec<Ns> = like.filter_map(|other| other.dur).collect();
+        if lengths.len() < LIKE_MIN {
+            return None;
+        }
+        lengths.sort_unstable();
+        Some(Baseline {
+            median_ns: lengths[(lengths.len() - 1) / 2],
+            count: lengths.len() as u64,
+            of: format!("requests {}", self.what(request)),
+        })
+    }
+
+    /// That others had it, too, or it was not alone.
+    fn add_threads(&self, request: &Request, story: &mut Story) {
+        let all = self.threads.of(request);
+        let sum: Ns = all.iter().map(|one| one.end - one.begin).sum();
+        let Some(walked) = self.threads.longest(request) else {
+            return;
+        };
+        if all.len() > 1 {
+            story.caveats.push(format!(
+                "{} stretches of threads worked for it, {} together; this is the longest, of thread {}",
+                all.len(),
+                say::length(sum),
+                walked.tid
+            ));
+        }
+        if walked.is_shared {
+            story.caveats.push(
+                "the thread served other connections meanwhile: some of its time is theirs".into(),
+            );
+        }
+        let missing = request
+            .dur
+            .map_or(0, |dur| dur - (walked.end - walked.begin));
+        let is_much = missing as f64 > PHASE_MIN * request.dur.unwrap_or(0) as f64;
+        if is_much && let Some((phase, _, _)) = self.longest_phase(request) {
+            story.caveats.push(format!(
+                "{} of the request's {} lie outside of that thread; its longest phase is {phase}",
+                say::length(missing),
+                say::length(request.dur.unwrap_or(0)),
+            ));
+        }
+    }
+
+    /// Name, ns, and what may lie behind it.
+    fn longest_phase(&self, request: &Request) -> Option<(&str, Ns, &'static str)> {
+        let phases = self.requests.phases.iter().zip(request.phases);
+        let most = phases.max_by_key(|(_, ns)| *ns)?;
+        let behind = PHASES.iter().find(|(name, ..)| name == most.0);
+        let behind = behind.map_or("what its name says", |(.., behind)| behind);
+        (most.1 > 0).then_some((most.0.as_str(), most.1, behind))
+    }
+
+    /// Where the time lies, of a request that nobody tells more of.
+    pub(super) fn by_phases(&self, request: &Request, baseline: Option<Baseline>) -> Story {
+        let length = request.dur.unwrap_or(0).max(1);
+        let parts = self.parts(request, length);
+        let told = self.longest_phase(request);
+        let told = told.filter(|(_, ns, _)| *ns as f64 >= PHASE_MIN * length as f64);
+        let usual = baseline.as_ref().map_or_else(String::new, |baseline| {
+            let median = say::length(baseline.median_ns);
+            format!(" (median of {} others {median})", baseline.count)
+        });
+        let took = match request.dur {
+            Some(dur) => format!("took {}", say::length(dur)),
+            None => "has no known end".to_owned(),
+        };
+        let outcome = if request.failed {
+            format!(
+                " and failed ({})",
+                self.requests.symbols.get(request.outcome)
+            )
+        } else {
+            String::new()
+        };
+        let of_phase = match told {
+            Some((phase, ns, behind)) => format!(
+                "{} of it in {phase}, consistent with {behind}",
+                say::length(ns)
+            ),
+            None => "no phase tells where".to_owned(),
+        };
+        let why = if self.threads.is_served(request) {
+            "cannot tell more: the recording does not tell what its thread did"
+        } else {
+            "cannot tell more: no recording of the server"
+        };
+        let unexplained = parts.iter().filter(|part| part.root == "unknown");
+        Story {
+            target: Target {
+                kind: "request".into(),
+                id: Some(format!("request:{}", request.id)),
+                what: format!("request {} {}", request.id, self.what(request)),
+                actor: self.actor(request),
+                begin_ns: request.ts,
+                end_ns: request.ts + length,
+                cut: request.dur.is_none().then(|| "end".into()),
+            },
+            group: None,
+            versus: None,
+            baseline,
+            verdict: format!(
+                "request {} {} {took}{usual}{outcome}: {of_phase}; {why}",
+                request.id,
+                self.what(request)
+            ),
+            confidence: Confidence::None,
+            score: 0.0,
+            culprit: None,
+            unexplained_ns: unexplained.map(|part| part.dur_ns).sum(),
+            parts,
+            chain: Vec::new(),
+            saved_at_most_ns: 0,
+            alternatives: Vec::new(),
+            also: Vec::new(),
+            neighbours: Vec::new(),
+            missing: Vec::new(),
+            suggestions: Vec::new(),
+            caveats: Vec::new(),
+            reproduce: self.command(request),
+        }
+    }
+
+    /// Phases, and what they do not tell; the lengths add up to `length`.
+    fn parts(&self, request: &Request, length: Ns) -> Vec<Part> {
+        let mut left = length;
+        let mut parts = Vec::new();
+        for (name, ns) in self.requests.phases.iter().zip(request.phases) {
+            let dur = ns.clamp(0, left);
+            left -= dur;
+            if dur > 0 {
+                let known = PHASES.iter().find(|(phase, ..)| phase == name);
+                let mechanism = known.map_or("unknown", |(_, mechanism, _)| mechanism);
+                parts.push(part(name, mechanism, (dur, length)));
+            }
+        }
+        if left > 0 {
+            parts.push(part("", "unknown", (left, length)));
+        }
+        parts.sort_by_key(|part| std::cmp::Reverse(part.dur_ns));
+        parts
+    }
+
+    fn actor(&self, request: &Request) -> Actor {
+        let word = |sym| self.requests.symbols.get(sym).to_owned();
+        let name = request
+            .comm
+            .or(request.client)
+            .map_or_else(|| self.requests.role.unwrap_or("client").to_owned(), word);
+        Actor {
+            kind: ActorKind::Process,
+            name,
+            pid: None,
+            tid: request.tid,
+        }
+    }
+}
+
+fn part(phase: &str, mechanism: &str, (dur, length): (Ns, Ns)) -> Part {
+    let object = Thing {
+        kind: "phase".into(),
+        name: phase.to_owned(),
+    };
+    Part {
+        mechanism: mechanism.into(),
+        root: mechanism.into(),
+        culprit: Actor {
+            kind: ActorKind::Unknown,
+            name: String::new(),
+            pid: None,
+            tid: None,
+        },
+        activity: None,
+        object: (!phase.is_empty()).then_some(object),
+        dur_ns: dur,
+        share: dur as f64 / length as f64,
+        grade: Grade::C,
+        pieces: 1,
+        evidence: Vec::new(),
+        shown_by: None,
+    }
+}

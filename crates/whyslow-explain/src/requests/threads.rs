@@ -1,0 +1,118 @@
+//! Which threads worked for a request, and when.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use whyslow_analysis::AnalysisError;
+use whyslow_analysis::before_after::{Request, Requests};
+use whyslow_model::row::Row;
+use whyslow_model::tables::{RequestRow, RequestThreadRow, SyscallRow, ThreadStateRow};
+use whyslow_model::{Ns, Symbols, Window};
+use whyslow_store::{Tables, each_row};
+
+/// A thread that had a request, from when to when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Stretch {
+    pub(super) begin: Ns,
+    pub(super) end: Ns,
+    pub(super) utid: i32,
+    pub(super) tid: i32,
+    /// It served others meanwhile.
+    pub(super) is_shared: bool,
+}
+
+/// Threads by the id of the request that they served.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    of: FxHashMap<i64, Vec<Stretch>>,
+    /// Ids of requests as a server saw them.
+    of_servers: FxHashSet<i64>,
+}
+
+impl Threads {
+    /// Empty where nothing tells what threads did.
+    pub(super) fn read(tables: &dyn Tables, window: Option<Window>) -> Result<Self, AnalysisError> {
+        let mut found = Self::default();
+        let has = |name: &str| {
+            let table = tables.info().tables.get(name);
+            table.is_none_or(|table| table.rows > 0)
+        };
+        if !has(ThreadStateRow::TABLE.name) && !has(SyscallRow::TABLE.name) {
+            return Ok(found);
+        }
+        let mut symbols = Symbols::new();
+        each_row::<RequestThreadRow>(tables, window, &mut symbols, |row, _| {
+            let end = row.ts_end.or(row.dur.map(|dur| row.ts.saturating_add(dur)));
+            if let Some(end) = end.filter(|end| *end > row.ts) {
+                found.of.entry(row.request).or_default().push(Stretch {
+                    begin: row.ts,
+                    end,
+                    utid: row.utid,
+                    tid: row.tid,
+                    is_shared: row.is_shared,
+                });
+            }
+            Ok(())
+        })?;
+        // Who began it had all of it, as far as nobody else is told.
+        each_row::<RequestRow>(tables, window, &mut symbols, |row, symbols| {
+            if symbols.get(row.role) != "server" {
+                return Ok(());
+            }
+            found.of_servers.insert(row.id);
+            let end = row.ts_end.or(row.dur.map(|dur| row.ts.saturating_add(dur)));
+            if let (Some(utid), Some(end)) = (row.utid, end.filter(|end| *end > row.ts)) {
+                found.of.entry(row.id).or_insert_with(|| {
+                    vec![Stretch {
+                        begin: row.ts,
+                        end,
+                        utid,
+                        tid: row.tid.unwrap_or(0),
+                        is_shared: false,
+                    }]
+                });
+            }
+            Ok(())
+        })?;
+        for stretches in found.of.values_mut() {
+            stretches.sort_unstable();
+        }
+        Ok(found)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// Whether a server's view of the request was recorded.
+    pub(super) fn is_served(&self, request: &Request) -> bool {
+        let server = request.server_request;
+        server.is_some_and(|id| self.of_servers.contains(&id))
+            || self.of_servers.contains(&request.id)
+    }
+
+    pub(super) fn of(&self, request: &Request) -> &[Stretch] {
+        let by = |id: &i64| self.of.get(id).map(Vec::as_slice);
+        let server = request.server_request.as_ref().and_then(by);
+        server.or_else(|| by(&request.id)).unwrap_or_default()
+    }
+
+    /// The stretch that most of the time was spent in, of its own if there is one.
+    pub(super) fn longest(&self, request: &Request) -> Option<&Stretch> {
+        let stretches = self.of(request).iter();
+        stretches.max_by_key(|one| {
+            (
+                !one.is_shared,
+                one.end - one.begin,
+                std::cmp::Reverse((one.begin, one.utid)),
+            )
+        })
+    }
+}
+
+/// The requests among which one is that is asked for: of clients, or as servers saw them.
+pub(super) fn with(tables: &dyn Tables, id: i64) -> Result<Requests, AnalysisError> {
+    let all = Requests::read(tables, None)?;
+    if all.rows.iter().any(|request| request.id == id) {
+        return Ok(all);
+    }
+    Requests::of_role_of(tables, id)
+}

@@ -1,0 +1,217 @@
+//! Files of requests: read once, put in order of begin, and let in between the events of other sources.
+//!
+//! Who writes a request down does so when it ends, so one that took long stands behind others that began later.
+//! Of each file so many requests are held back that only one during which a very large number of others began and
+//! ended comes too late; it is kept, with a number that is not in order, and counted.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use whyslow_model::Ns;
+use whyslow_model::stat;
+
+use super::account::{Account, LogEntry};
+use super::{ImportError, written};
+use crate::importers::requests::{self, Asked, Form, Request, RequestReader, RequestsError};
+use crate::limits;
+
+/// Takes a request, with the bytes that were read and all there are.
+type Taker<'t> = dyn FnMut(&Request, (u64, u64)) -> ControlFlow<()> + 't;
+
+#[derive(Default)]
+pub(super) struct RequestQueue {
+    files: Vec<Queued>,
+}
+
+struct Queued {
+    label: String,
+    path: PathBuf,
+    reader: Box<dyn RequestReader>,
+    shift: Ns,
+    held: BinaryHeap<Reverse<Held>>,
+    held_bytes: usize,
+    read: u64,
+    is_done: bool,
+    /// Begin of the last one that was given.
+    last: Ns,
+    late: u64,
+}
+
+/// In order of begin, then of the file.
+struct Held {
+    key: (Ns, u64),
+    request: Request,
+}
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Held {}
+
+impl PartialOrd for Held {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Held {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+impl RequestQueue {
+    pub(super) fn add(
+        &mut self,
+        (source, form): (usize, Form),
+        path: &Path,
+        (shift, format): (Ns, Option<&str>),
+    ) -> Result<(), ImportError> {
+        let asked = Asked {
+            written: written(path),
+            format,
+        };
+        let reader = requests::open(form, path, asked).map_err(|error| match error {
+            RequestsError::Io(source) => ImportError::Read {
+                path: path.to_owned(),
+                source,
+            },
+            RequestsError::Format(reason) => ImportError::Malformed {
+                path: path.to_owned(),
+                reason,
+            },
+        })?;
+        let mut queued = Queued {
+            label: format!("{} {}", form.name(), source + 1),
+            path: path.to_owned(),
+            reader,
+            shift,
+            held: BinaryHeap::new(),
+            held_bytes: 0,
+            read: 0,
+            is_done: false,
+            last: Ns::MIN,
+            late: 0,
+        };
+        queued.fill()?;
+        self.files.push(queued);
+        Ok(())
+    }
+
+    /// Whether anything comes before this time.
+    #[inline]
+    pub(super) fn is_due(&self, ts: Ns) -> bool {
+        let nexts = self.files.iter().filter_map(Queued::next_ts);
+        nexts.min().is_some_and(|next| next < ts)
+    }
+
+    /// Gives all that begins before that time, or all that is left.
+    pub(super) fn until(
+        &mut self,
+        ts: Option<Ns>,
+        take: &mut Taker<'_>,
+    ) -> Result<ControlFlow<()>, ImportError> {
+        loop {
+            let nexts = self.files.iter().enumerate();
+            let nexts = nexts.filter_map(|(number, queued)| Some((queued.next_ts()?, number)));
+            let Some((next, number)) = nexts.min() else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            if ts.is_some_and(|ts| next >= ts) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let queued = &mut self.files[number];
+            let progress = queued.reader.progress();
+            if let Some(request) = queued.pop()?
+                && take(&request, progress).is_break()
+            {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+    }
+
+    /// What there was in them, once all was read.
+    pub(super) fn close_account(&self, account: &mut Account) {
+        for queued in &self.files {
+            queued.close_account(account);
+        }
+    }
+}
+
+impl Queued {
+    fn next_ts(&self) -> Option<Ns> {
+        self.held.peek().map(|Reverse(held)| held.key.0)
+    }
+
+    fn fill(&mut self) -> Result<(), ImportError> {
+        while !self.is_done
+            && self.held.len() < limits::REQUESTS_HELD_MAX
+            && self.held_bytes < limits::REQUESTS_HELD_BYTES_MAX
+        {
+            let next = self.reader.next().map_err(|source| ImportError::Read {
+                path: self.path.clone(),
+                source,
+            })?;
+            let Some(mut request) = next else {
+                self.is_done = true;
+                return Ok(());
+            };
+            self.shifted(&mut request);
+            self.held_bytes += request.text_bytes();
+            self.held.push(Reverse(Held {
+                key: (request.ts, self.read),
+                request,
+            }));
+            self.read += 1;
+        }
+        Ok(())
+    }
+
+    fn shifted(&self, request: &mut Request) {
+        let by = self.shift;
+        request.ts = request.ts.saturating_add(by);
+        request.ts_intended = request.ts_intended.map(|ts| ts.saturating_add(by));
+        for phase in &mut request.phases {
+            phase.ts = phase.ts.map(|ts| ts.saturating_add(by));
+        }
+    }
+
+    fn pop(&mut self) -> Result<Option<Request>, ImportError> {
+        let popped = self.held.pop();
+        if let Some(Reverse(held)) = &popped {
+            self.held_bytes -= held.request.text_bytes();
+            self.late += u64::from(held.request.ts < self.last);
+            self.last = self.last.max(held.request.ts);
+        }
+        self.fill()?;
+        Ok(popped.map(|Reverse(held)| held.request))
+    }
+
+    fn close_account(&self, account: &mut Account) {
+        let summary = self.reader.summary();
+        for (key, value) in &summary.facts {
+            account.add_fact(&self.label, key, value);
+        }
+        for (name, count) in &summary.counts {
+            account.add_events(&self.label, name, *count);
+        }
+        account.add_records(summary.records, summary.skipped);
+        account.add_anomaly(&stat::REQUEST_LATE, self.late, &[]);
+        for note in summary.notes {
+            let place = LogEntry {
+                source: Some(self.label.clone()),
+                byte_offset: note.offset.map(|offset| offset as i64),
+                ts: None,
+                text: note.text,
+            };
+            let is_placed = place.byte_offset.is_some() || !place.text.is_empty();
+            let examples = if is_placed { &[place][..] } else { &[] };
+            account.add_anomaly(note.stat, note.count, examples);
+        }
+    }
+}
