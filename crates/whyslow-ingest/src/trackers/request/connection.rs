@@ -221,8 +221,34 @@ impl Exchange {
             is_shared: is_reader && last.turns != reader.turns,
         });
         turns.reverse();
-        turns
+        without_rounds(turns)
     }
+}
+
+/// What comes back to a thread by futexes alone it most likely never gave away: a lock that is passed
+/// round looks the same, as that of an interpreter.
+fn without_rounds(turns: Vec<Turn>) -> Vec<Turn> {
+    let mut kept: Vec<Turn> = Vec::with_capacity(turns.len());
+    for turn in turns {
+        let by_futex = kept.iter().rev();
+        let by_futex = by_futex
+            .take_while(|before| before.way == Way::Futex)
+            .count();
+        let from = kept.len().saturating_sub(by_futex + 1);
+        let is_same = |before: &Turn| before.thread.utid == turn.thread.utid;
+        let had = kept[from..].iter().position(is_same);
+        match had.filter(|_| turn.way == Way::Futex) {
+            Some(place) => {
+                kept.truncate(from + place + 1);
+                if let Some(before) = kept.last_mut() {
+                    before.ts_end = turn.ts_end;
+                    before.is_shared |= turn.is_shared;
+                }
+            }
+            None => kept.push(turn),
+        }
+    }
+    kept
 }
 
 /// Who worked at the other side, as hand-overs from who asked to who got the answer.

@@ -67,7 +67,9 @@ impl RequestTracker {
         };
         let role = connection.role;
         let Some(open) = &mut connection.open else {
-            return; // a greeting
+            // A greeting, or the answer to what was read before the connection was known.
+            connection.arrived = None;
+            return;
         };
         if role == Role::Client {
             let is_nothing = bytes == 0 && open.bytes_sent == 0 && open.other.is_none();

@@ -169,7 +169,10 @@ fn row<S: EmitAll>(
     let thread = open.begun.thread;
     let connected = connection.connected.filter(|(_, end)| {
         let by = connection.connected_by == Some(thread.utid);
-        let is_first = connection.done == 0 && connection.standing.is_some();
+        let is_first = connection.done == 0
+            && connection
+                .standing
+                .is_some_and(|standing| standing.established.is_some());
         by && is_first && (0..=CONNECTED_FOR_NS).contains(&open.ts.saturating_sub(*end))
     });
     let ts = connected.map_or(open.ts, |(asked, _)| asked);

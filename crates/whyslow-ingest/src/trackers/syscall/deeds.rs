@@ -105,7 +105,7 @@ impl SyscallTracker {
         (ret, args): (Option<i64>, &SyscallArgs<'_>),
     ) {
         match pending.op {
-            Op::Read => self.read(pending.target, ret),
+            Op::Read => self.read(self.target_by_now(pending, owner), ret),
             Op::Write => self.wrote(pending, pending.target, ret),
             Op::ReadWrite => {
                 self.read(pending.target, ret);
@@ -119,6 +119,21 @@ impl SyscallTracker {
             Op::Open | Op::Close | Op::Other => self.other_done(pending, owner, (ret, args)),
             _ => {}
         }
+    }
+
+    /// A call that was under way when the snapshot told of its descriptor.
+    fn target_by_now(&self, pending: &Pending, owner: Owner) -> Option<Target> {
+        let target = pending.target?;
+        let now = pending.numbers.fd.and_then(|fd| self.fds.get(owner, fd));
+        let Some(now) = now.filter(|_| target.descriptor.is_none()) else {
+            return Some(target);
+        };
+        Some(Target {
+            object: now.object,
+            descriptor: Some(now.id),
+            socket: now.socket,
+            ..target
+        })
     }
 
     fn other_done(

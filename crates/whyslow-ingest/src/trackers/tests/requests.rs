@@ -98,6 +98,36 @@ fn a_request_goes_to_who_was_woken_and_answered_and_to_nobody_else() {
     );
 }
 
+/// Two threads pass a lock to each other while one of them answers what it read.
+const PASSED_ROUND: &str = "
+    0.000000001 [1] (tid=8 pid=7 comm=other) syscall_enter name=futex address=0x40 command=393 value=0
+    0.000000003 [0] (tid=7 pid=7 comm=reader) syscall_enter name=accept4 fd=4
+    0.000000004 [0] (tid=7 pid=7) syscall_exit name=accept4 ret=5 sockaddr=10.0.0.1:5000
+    0.000000010 [0] (tid=7 pid=7) syscall_enter name=recvfrom fd=5 count=100
+    0.000000011 [0] (tid=7 pid=7) syscall_exit name=recvfrom ret=40
+    0.000000020 [0] (tid=7 pid=7) syscall_enter name=futex address=0x40 command=129 value=1
+    0.000000021 [0] (tid=7 pid=7 interrupt=none) sched_waking tid=8 comm=other prio=20 target_cpu=1
+    0.000000022 [0] (tid=7 pid=7) syscall_exit name=futex ret=1
+    0.000000023 [0] (tid=7 pid=7) syscall_enter name=futex address=0x44 command=393 value=0
+    0.000000024 [1] (tid=8 pid=7) syscall_exit name=futex ret=0
+    0.000000025 [1] (tid=8 pid=7) syscall_enter name=futex address=0x44 command=129 value=1
+    0.000000026 [1] (tid=8 pid=7 interrupt=none) sched_waking tid=7 comm=reader prio=20 target_cpu=0
+    0.000000027 [1] (tid=8 pid=7) syscall_exit name=futex ret=1
+    0.000000028 [0] (tid=7 pid=7) syscall_exit name=futex ret=0
+    0.000000030 [0] (tid=7 pid=7) syscall_enter name=sendto fd=5 count=9
+    0.000000031 [0] (tid=7 pid=7) syscall_exit name=sendto ret=9";
+
+#[test]
+fn a_lock_that_is_passed_round_takes_the_request_nowhere() {
+    check(
+        PASSED_ROUND,
+        "request_thread",
+        "ts dur request got_by from_utid tid is_shared",
+        "
+        11 20 0 read - 7 false",
+    );
+}
+
 /// A server asks a database of the same machine before it answers.
 const NESTED: &str = "
     0.000000001 [0] (tid=7 pid=7 comm=web) syscall_enter name=socket family=2 socket_type=1
@@ -196,6 +226,7 @@ fn a_loop_that_serves_others_meanwhile_says_so() {
 
 /// Both sides were connected before; the server has the connection in two processes.
 const OPEN_BEFORE: &str = "
+    0.000000000 [1] (tid=8 pid=8) syscall_enter name=read fd=6 count=4096
     0.000000001 [0] state_process tid=7 pid=7 comm=server
     0.000000002 [0] state_fd pid=7 fd=5 path=\"socket:[12] tcp accepted 10.0.0.1:80 10.0.0.1:5000\"
     0.000000003 [0] state_process tid=8 pid=8 comm=server
@@ -203,6 +234,9 @@ const OPEN_BEFORE: &str = "
     0.000000005 [0] state_process tid=9 pid=9 comm=client
     0.000000006 [0] state_fd pid=9 fd=3 path=\"socket:[13] tcp connected 10.0.0.1:5000 10.0.0.1:80\"
     0.000000007 [0] state_end
+    0.000000008 [1] (tid=8 pid=8) syscall_exit name=read ret=10
+    0.000000009 [1] (tid=8 pid=8) syscall_enter name=write fd=6 count=9
+    0.000000010 [1] (tid=8 pid=8) syscall_exit name=write ret=9
     0.000000030 [0] (tid=9 pid=9) syscall_enter name=write fd=3 count=100
     0.000000031 [1] (tid=8 pid=8) syscall_enter name=read fd=6 count=4096
     0.000000032 [1] (tid=8 pid=8) syscall_exit name=read ret=100
@@ -219,8 +253,9 @@ fn connections_that_were_open_before_are_known_by_the_snapshot() {
         "request",
         "id ts dur role local peer client tid server_request is_reused",
         "
-        0 30 14 client 10.0.0.1:5000 10.0.0.1:80 - 9 1 -
-        1 32 9 server 10.0.0.1:80 10.0.0.1:5000 10.0.0.1 8 - -",
+        0 8 2 server 10.0.0.1:80 10.0.0.1:5000 10.0.0.1 8 - -
+        1 30 14 client 10.0.0.1:5000 10.0.0.1:80 - 9 2 -
+        2 32 9 server 10.0.0.1:80 10.0.0.1:5000 10.0.0.1 8 - true",
     );
 }
 
