@@ -54,9 +54,9 @@ impl Expected {
     /// Takes a request of a client, which keeps its id; gives it back if there is nothing to wait for.
     pub(super) fn client<S: EmitAll>(
         &mut self,
-        row: RequestRow,
+        row: Box<RequestRow>,
         out: &mut Output<'_, S>,
-    ) -> Option<RequestRow> {
+    ) -> Option<Box<RequestRow>> {
         let (true, Some(local), Some(peer)) = (self.has_both, row.local, row.peer) else {
             return Some(row);
         };
@@ -66,7 +66,7 @@ impl Expected {
         }
         self.asked += 1;
         let asked = self.connections.entry((local, peer)).or_default();
-        asked.rows.push(row);
+        asked.rows.push(*row);
         None
     }
 

@@ -161,20 +161,8 @@ fn row<S: EmitAll>(
 ) -> RequestRow {
     let is_client = connection.role == Role::Client;
     let ts_end = open.answer.map(|(_, last)| last);
-    let outcome = match ending {
-        _ if open.is_reset => "reset",
-        Ending::Closed if ts_end.is_none() => "closed",
-        Ending::Next | Ending::Closed | Ending::Cut => "unknown",
-    };
     let thread = open.begun.thread;
-    let connected = connection.connected.filter(|(_, end)| {
-        let by = connection.connected_by == Some(thread.utid);
-        let is_first = connection.done == 0
-            && connection
-                .standing
-                .is_some_and(|standing| standing.established.is_some());
-        by && is_first && (0..=CONNECTED_FOR_NS).contains(&open.ts.saturating_sub(*end))
-    });
+    let connected = connected_for(connection, open);
     let ts = connected.map_or(open.ts, |(asked, _)| asked);
     let sent = open.sent.filter(|_| is_client);
     let first = open.answer.map(|(first, _)| first).filter(|_| is_client);
@@ -193,14 +181,11 @@ fn row<S: EmitAll>(
         endpoint: None,
         target: None,
         status: None,
-        outcome: symbols.intern_static(outcome),
+        outcome: symbols.intern_static(outcome(open, ending)),
         error: None,
         client: connection.client,
         connection: Some(connection.number),
-        is_reused: match connection.done {
-            0 if connection.is_old => None,
-            done => Some(done > 0),
-        },
+        is_reused: is_reused(connection),
         local: connection.local,
         peer: connection.peer,
         worker: None,
@@ -235,4 +220,29 @@ fn row<S: EmitAll>(
         pid: thread.pid,
         comm: thread.comm,
     }
+}
+
+/// When the connection was asked for and stood, if that was done for this exchange.
+fn connected_for(connection: &Connection, open: &Exchange) -> Option<(Ns, Ns)> {
+    let is_by_same = connection.connected_by == Some(open.begun.thread.utid);
+    let standing = connection.standing?;
+    let is_first = connection.done == 0 && standing.established.is_some();
+    connection.connected.filter(|(_, end)| {
+        let since = open.ts.saturating_sub(*end);
+        is_by_same && is_first && (0..=CONNECTED_FOR_NS).contains(&since)
+    })
+}
+
+fn outcome(open: &Exchange, ending: Ending) -> &'static str {
+    match ending {
+        _ if open.is_reset => "reset",
+        Ending::Closed if open.answer.is_none() => "closed",
+        Ending::Next | Ending::Closed | Ending::Cut => "unknown",
+    }
+}
+
+/// What was before the recording began nobody knows.
+fn is_reused(connection: &Connection) -> Option<bool> {
+    let is_known = connection.done > 0 || !connection.is_old;
+    is_known.then_some(connection.done > 0)
 }

@@ -36,7 +36,7 @@ struct Sock {
 
 #[derive(Debug, Default)]
 pub(super) struct Socks {
-    socks: FxHashMap<u64, Sock>,
+    by_address: FxHashMap<u64, Sock>,
     /// Those that nobody has taken, by their other end: two of one end go to two addresses here.
     waiting: FxHashMap<End, Vec<u64>>,
     /// Sockets by both ends; none where two of them have the same, as in two network namespaces.
@@ -91,7 +91,7 @@ impl Socks {
             return None;
         };
         self.waiting.remove(&peer);
-        let sock = self.socks.get_mut(&address)?;
+        let sock = self.by_address.get_mut(&address)?;
         sock.socket = Some(socket);
         let standing = sock.standing?;
         self.enter(&standing, socket);
@@ -129,16 +129,16 @@ impl Socks {
 
     fn put(&mut self, address: u64, sock: Sock, told: Told) -> Told {
         self.closed(address);
-        if self.socks.len() >= STANDING_MAX {
+        if self.by_address.len() >= STANDING_MAX {
             *self = Self::default();
             return Told::Full;
         }
-        self.socks.insert(address, sock);
+        self.by_address.insert(address, sock);
         told
     }
 
     fn established(&mut self, change: &TcpChange, ts: Ns) -> Told {
-        let Some(sock) = self.socks.get_mut(&change.sock) else {
+        let Some(sock) = self.by_address.get_mut(&change.sock) else {
             return Told::Nothing;
         };
         let (Some(local), Some(peer)) = (change.local, change.peer) else {
@@ -171,7 +171,7 @@ impl Socks {
     }
 
     fn closed(&mut self, address: u64) -> Told {
-        let Some(sock) = self.socks.remove(&address) else {
+        let Some(sock) = self.by_address.remove(&address) else {
             return Told::Nothing;
         };
         if let Some(standing) = sock.standing {

@@ -67,7 +67,7 @@ fn check(asked: &[(i64, Option<i64>)], served: &[(i64, i64)], expected: &[Option
         sink: &mut rows,
     };
     for (id, times) in (0..).zip(asked) {
-        let row = told(out.symbols, id, *times);
+        let row = Box::new(told(out.symbols, id, *times));
         assert!(all.client(row, &mut out).is_none());
     }
     for (id, &(ts, answered)) in (100..).zip(served) {

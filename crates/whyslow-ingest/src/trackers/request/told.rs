@@ -32,8 +32,8 @@ impl RequestTracker {
         self.tales.phases(request, &row, out);
         if request.role != Role::Client {
             out.sink.emit(row);
-        } else if let Some(row) = self.expected.client(row, out) {
-            out.sink.emit(row);
+        } else if let Some(row) = self.expected.client(Box::new(row), out) {
+            out.sink.emit(*row);
         }
     }
 }
