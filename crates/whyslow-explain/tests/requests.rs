@@ -119,6 +119,7 @@ fn requests(imported: &mut Imported, slow_ms: i64) {
             trace_low: None,
             span: None,
             parent_span: None,
+            parent_request: None,
             server_request: None,
             joined_by: None,
             utid: Some(utid),

@@ -176,5 +176,8 @@ stats! {
     ITEM_NESTED Warning false "a function of a workqueue that was called again before its end; an end was lost",
     TCP_END_MISSED Warning false "a TCP connection whose socket was used for another one; its end was lost",
     IRQ_EXIT_WITHOUT_ENTRY Info false "an interrupt handler that ended without a recorded begin",
+    REQUEST_TURNS_LIMIT Warning false "a hand-over of a request from thread to thread beyond the number that is kept of one",
+    REQUEST_CLOCK Info false "the clock of a client that told its requests is not that of this machine: which requests belong together was found all the same, times are as they were told (import --shift)",
+    REQUEST_JOIN_LIMIT Warning false "requests of clients beyond the number of which it is found out who served them",
     MAP_LIMIT Warning false "a bounded table of the importer was full and its oldest entry was given up",
 }

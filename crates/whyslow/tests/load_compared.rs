@@ -76,6 +76,7 @@ fn request(id: i64, run: Run, symbols: &mut Symbols, dice: &mut Dice) -> Request
         trace_low: None,
         span: None,
         parent_span: None,
+        parent_request: None,
         server_request: None,
         joined_by: None,
         utid: None,

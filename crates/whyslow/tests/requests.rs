@@ -85,6 +85,7 @@ fn request(id: i64, (ts, dur): (i64, i64), symbols: &mut Symbols) -> RequestRow 
         trace_low: None,
         span: None,
         parent_span: None,
+        parent_request: None,
         server_request: None,
         joined_by: None,
         utid: None,

@@ -72,6 +72,7 @@ impl Maker<'_> {
             trace_low: None,
             span: None,
             parent_span: None,
+            parent_request: None,
             server_request: self.dice.one_in(9).then_some(id / 2),
             joined_by: None,
             utid: owner.utid,

@@ -68,6 +68,7 @@ impl Made {
             trace_low: None,
             span: None,
             parent_span: None,
+            parent_request: None,
             server_request: None,
             joined_by: None,
             utid: Some(1),

@@ -116,7 +116,7 @@ impl Account {
                 source: None,
                 byte_offset: None,
                 ts: anomaly.ts_first,
-                text: String::new(),
+                text: anomalies.text(anomaly.stat).unwrap_or_default().to_owned(),
             };
             self.add_anomaly(anomaly.stat, anomaly.count, &[example]);
         }

@@ -107,6 +107,11 @@ impl<'o, S: RowSink> Session<'o, S> {
     }
 
     pub(super) fn name_sources(&mut self, kinds: &[SourceKind]) {
+        let is_told = |kind: &SourceKind| matches!(kind, SourceKind::Requests(_));
+        let has_told = kinds.iter().any(is_told);
+        if has_told && !kinds.iter().all(is_told) {
+            self.trackers.expect_both();
+        }
         let names = kinds.iter().map(|kind| kind.name().to_owned());
         self.account.source_kinds = names.collect();
     }
@@ -236,6 +241,9 @@ impl<'o, S: RowSink> Session<'o, S> {
             Entry::Event(event) => {
                 if self.profiles.is_due(event.ts) {
                     self.profiles_until(Some(event.ts))?;
+                }
+                if self.requests.is_due(event.ts) {
+                    self.requests_until(Some(event.ts))?;
                 }
                 self.track(event)
             }

@@ -15,6 +15,7 @@ pub struct Anomaly {
 #[derive(Debug, Default)]
 pub struct Anomalies {
     seen: Vec<Anomaly>,
+    told: Vec<(&'static Stat, String)>,
 }
 
 impl Anomalies {
@@ -38,6 +39,18 @@ impl Anomalies {
                 ts_first: ts,
             }),
         }
+    }
+
+    /// The same, in words of its own. There may be few of these.
+    pub fn tell(&mut self, stat: &'static Stat, ts: Ns, text: String) {
+        self.count(stat, ts);
+        self.told.push((stat, text));
+    }
+
+    /// What there is to say of a kind beside its description.
+    pub fn text(&self, stat: &'static Stat) -> Option<&str> {
+        let told = self.told.iter().find(|(of, _)| std::ptr::eq(*of, stat));
+        told.map(|(_, text)| text.as_str())
     }
 
     pub fn get(&self, stat: &'static Stat) -> u64 {

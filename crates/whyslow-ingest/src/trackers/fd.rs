@@ -80,6 +80,9 @@ pub(super) struct Descriptor {
     flags: Option<i64>,
     comm: Option<Sym>,
     pub(super) deleted: bool,
+    /// Number of a socket with one other end, the same where it is a copy. Below zero that of a
+    /// pair, which both ends have.
+    pub(super) socket: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -117,6 +120,7 @@ pub(super) struct FdTables {
     by_address: FxHashMap<u64, ThreadRef>,
     dumped: bool,
     next_id: i64,
+    sockets: i64,
     count: usize,
     ts_lost: Option<Ns>,
 }
@@ -187,6 +191,31 @@ impl FdTables {
             .is_some_and(|known| known.object != object)
         {
             self.change(owner, fd, |descriptor| descriptor.object = object);
+        }
+    }
+
+    /// Two descriptors lead to the ends of a pair.
+    pub(super) fn set_pair(&mut self, owner: Owner, ends: [i32; 2]) {
+        self.sockets += 1;
+        for fd in ends {
+            self.share_socket(owner, fd, Some(-self.sockets));
+        }
+    }
+
+    /// A descriptor leads to a socket of its own. Returns the number of that; none if the
+    /// descriptor is not known.
+    pub(super) fn set_socket(&mut self, owner: Owner, fd: i32) -> Option<i64> {
+        self.get(owner, fd)?;
+        self.sockets += 1;
+        let socket = Some(self.sockets);
+        self.change(owner, fd, |descriptor| descriptor.socket = socket);
+        socket
+    }
+
+    /// A copy of a descriptor leads to the same socket.
+    pub(super) fn share_socket(&mut self, owner: Owner, fd: i32, socket: Option<i64>) {
+        if socket.is_some() {
+            self.change(owner, fd, |descriptor| descriptor.socket = socket);
         }
     }
 
@@ -493,6 +522,7 @@ impl FdTables {
             flags: opening.flags,
             comm: by.comm,
             deleted: opening.deleted,
+            socket: None,
         };
         self.next_id += 1;
         if self.count >= DESCRIPTORS_MAX {

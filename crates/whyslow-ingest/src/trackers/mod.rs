@@ -33,6 +33,7 @@ mod sampled;
 mod sched;
 mod seat;
 mod signal;
+mod socket;
 mod stack;
 mod syscall;
 mod tcp;
@@ -106,6 +107,11 @@ impl Trackers {
     /// What runtimes call threads of these numbers: their names where the kernel has only the begin.
     pub fn expect_names(&mut self, names: impl Iterator<Item = (i32, Box<str>)>) {
         self.topics.processes.expect_names(names);
+    }
+
+    /// Sources of the kernel's events go with those that tell requests: before anything else.
+    pub fn expect_both(&mut self) {
+        self.topics.request.expect_both();
     }
 
     pub fn anomalies(&self) -> &Anomalies {
@@ -226,13 +232,13 @@ struct Topics {
     wakeup: WakeupTracker,
     net: NetTracker,
     tcp: TcpTracker,
+    request: RequestTracker,
     signal: SignalTracker,
     page: PageTracker,
     fill: FillTracker,
     reclaim: ReclaimTracker,
     lookup: LookupTracker,
     query: QueryTracker,
-    request: RequestTracker,
     function: FunctionTracker,
     usdt: UsdtTracker,
     stack: StackTracker,
@@ -257,13 +263,13 @@ impl Topics {
             wakeup: WakeupTracker::new(symbols),
             net: NetTracker::new(symbols),
             tcp: TcpTracker::default(),
+            request: RequestTracker::default(),
             signal: SignalTracker::default(),
             page: PageTracker::default(),
             fill: FillTracker::default(),
             reclaim: ReclaimTracker::default(),
             lookup: LookupTracker::default(),
             query: QueryTracker::default(),
-            request: RequestTracker::default(),
             function: FunctionTracker::default(),
             usdt: UsdtTracker::default(),
             stack: StackTracker::default(),
@@ -395,6 +401,7 @@ impl Topics {
         self.lookup.finish(out);
         self.query.finish(out);
         self.tcp.finish(out);
+        self.request.finish(out);
         self.signal.finish(out);
         self.function.finish(ts_end, out);
         self.stack.finish(out);
@@ -418,6 +425,7 @@ impl Topics {
             if let Change::ProcessEnded { process } = change {
                 self.signal.ended(process.pid, out);
                 self.query.ended(process.upid, here.ts, out);
+                self.request.ended(process.upid, out);
             }
             if let Change::Gone { thread } = change {
                 self.page.gone(thread);
@@ -427,6 +435,7 @@ impl Topics {
                 self.inside.gone(thread);
                 self.cause.gone(thread);
                 self.query.gone(thread);
+                self.request.gone(thread);
             }
         }
     }
@@ -470,6 +479,7 @@ impl Topics {
         for said in self.syscall.said() {
             self.query.said(&said, &self.lookup, out);
         }
+        self.request.deeds(&mut self.syscall, here, out);
         let completed = self.block.apply(here, &event.body, out);
         self.cause.event(&event.body, here, completed, &self.irq);
         self.stack.event(&event.body, here, out);
@@ -481,6 +491,7 @@ impl Topics {
             Body::SchedWakeup { .. } => {
                 if let Some(wakee) = other {
                     let is_worker = self.processes.is_kernel(wakee) == Some(true);
+                    self.request.woken(here, &wakee, &self.syscall, out);
                     let cause = self.cause.of_wakeup(here, &self.irq);
                     let states = &mut self.sched.states;
                     let seen = (&self.irq, &self.inside, states);
@@ -525,6 +536,9 @@ impl Topics {
             Body::Net { .. } | Body::NetFault { .. } | Body::StateNetInterface { .. } => {
                 if let Some(arrival) = self.net.event(event, here, out) {
                     self.cause.arrived(arrival, here, &self.irq);
+                    if let Body::Net { headers, bytes, .. } = event.body {
+                        self.request.arrived(headers, bytes, here.ts);
+                    }
                 }
             }
             Body::PageAlloc { .. } | Body::PageFree { .. } | Body::Memory { .. } => {
@@ -561,7 +575,10 @@ impl Topics {
             Body::Work(work) => self.work.event(work, here, &self.block, out),
             Body::Signal(signal) => self.signal.sent(signal, (here, other), out),
             Body::SignalDelivered(signal) => self.signal.delivered(signal, here, out),
-            Body::Tcp(ref change) => self.tcp.event(change, here, out),
+            Body::Tcp(ref change) => {
+                self.tcp.event(change, here, out);
+                self.request.tcp(change, here, &self.syscall, out);
+            }
             Body::WorkItem(item) => {
                 let context = (&self.irq, &self.inside);
                 self.work_item.event(item, here, context, out);

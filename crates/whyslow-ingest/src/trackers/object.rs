@@ -3,6 +3,8 @@
 use whyslow_model::event::SocketAddress;
 use whyslow_model::{Sym, Symbols};
 
+use super::socket::Told;
+
 /// Class of an object; the text form is the `fd_class` column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FdClass {
@@ -194,6 +196,9 @@ impl Object {
         };
         if path.is_empty() {
             return (Self::unknown(Reason::PathUnread), deleted);
+        }
+        if let Some(told) = Told::parse(path) {
+            return (told.object(symbols), false);
         }
         let class = class_of_link(path);
         let deleted = deleted && class.has_file();

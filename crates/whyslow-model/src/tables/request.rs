@@ -73,6 +73,8 @@ crate::table! {
         span: Option<i64>,
         /// Number of the span that caused it.
         parent_span: Option<i64>,
+        /// Of a client's: `id` of the request in whose course it was asked for; null where none is known.
+        parent_request: Option<i64> [Id],
         /// Of a client's: `id` of the same request as the server saw it; null where none was found.
         server_request: Option<i64> [Id],
         /// How that was found: connection (addresses and ports), trace.

@@ -5,6 +5,7 @@ mod host;
 mod mounts;
 mod processes;
 mod resolver;
+mod sockets;
 mod tree;
 mod users;
 
@@ -55,8 +56,9 @@ fn all(parts: &SyncSender<Encoder>) -> Option<()> {
     devices::net(encoder, Path::new("/sys/class/net"));
     devices::irqs(encoder, Path::new("/proc/irq"));
     let begin = clock::clocks();
+    let sockets = &mut sockets::Sockets::default();
     for pid in pids(Path::new("/proc")) {
-        processes::one(encoder, Path::new("/proc"), pid, &begin);
+        processes::one(encoder, (Path::new("/proc"), pid), &begin, sockets);
         if encoder.payload().len() >= PART_BYTES {
             parts.send(std::mem::take(encoder)).ok()?;
         }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use whyslow_model::spool::{Encoder, Kind};
 
+use super::sockets::Sockets;
 use crate::clock::{self, Clocks};
 
 /// Stands for the working directory, as in the calls that take a directory's descriptor.
@@ -44,12 +45,17 @@ pub(super) fn first(encoder: &mut Encoder, proc: &Path, pids: &[i32]) {
 }
 
 /// What there is to tell of a process at a snapshot that began then.
-pub(super) fn one(encoder: &mut Encoder, proc: &Path, pid: i32, begin: &Clocks) {
+pub(super) fn one(
+    encoder: &mut Encoder,
+    (proc, pid): (&Path, i32),
+    begin: &Clocks,
+    sockets: &mut Sockets,
+) {
     let folder = &proc.join(pid.to_string());
     if about(encoder, folder, pid, begin) {
         threads(encoder, folder, pid);
         directory(encoder, folder, pid);
-        descriptors(encoder, folder, pid);
+        descriptors(encoder, folder, pid, sockets);
     }
 }
 
@@ -146,18 +152,23 @@ fn directory(encoder: &mut Encoder, folder: &Path, pid: i32) {
     }
 }
 
-fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32) {
+fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32, sockets: &mut Sockets) {
     let root = root(folder);
     for fd in numbers(&folder.join("fd")) {
         let Ok(target) = fs::read_link(folder.join("fd").join(fd.to_string())) else {
             continue;
         };
+        let target = target.as_os_str().as_bytes();
+        let socket = sockets.told(folder, target);
+        let path = socket
+            .as_deref()
+            .unwrap_or_else(|| below(target, root.as_deref()));
         let about = fs::read_to_string(folder.join("fdinfo").join(fd.to_string()));
         encoder
             .begin(Kind::Fd, clock::monotonic(), (pid, pid))
             .u32(fd as u32)
             .u64(about.ok().and_then(|about| flags(&about)).unwrap_or(0))
-            .text(below(target.as_os_str().as_bytes(), root.as_deref()))
+            .text(path)
             .end();
     }
 }
@@ -294,7 +305,13 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let pid = std::process::id() as i32;
         let mut encoder = Encoder::default();
-        one(&mut encoder, Path::new("/proc"), pid, &clock::clocks());
+        let sockets = &mut Sockets::default();
+        one(
+            &mut encoder,
+            (Path::new("/proc"), pid),
+            &clock::clocks(),
+            sockets,
+        );
         let found: Vec<_> = records(encoder.payload())
             .map(|(_, record)| record.unwrap().1)
             .collect();

@@ -34,6 +34,7 @@ mod lookups;
 mod memory;
 mod packets;
 mod pressure;
+mod requests;
 mod resolvers;
 mod runtimes;
 mod segments;

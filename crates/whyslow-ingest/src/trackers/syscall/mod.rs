@@ -23,6 +23,7 @@
 
 mod asking;
 mod calls;
+mod deeds;
 mod effect;
 mod futex;
 mod held;
@@ -33,7 +34,7 @@ mod row;
 mod tests;
 
 use rustc_hash::FxHashMap;
-use whyslow_model::event::{Body, Event, StateProcess, SyscallArgs};
+use whyslow_model::event::{Body, Endpoint, Event, StateProcess, SyscallArgs};
 use whyslow_model::stat;
 use whyslow_model::syscall::Op;
 use whyslow_model::tables::EmitAll;
@@ -49,6 +50,8 @@ use super::mapping::Mappings;
 use super::object::{Object, Reason};
 use super::process::Processes;
 use super::query::Said;
+use super::request::Deed;
+use super::socket::Told;
 
 /// Flag of descriptors in the state dump, as in `open`.
 const O_CLOEXEC: i64 = effect::O_CLOEXEC;
@@ -88,6 +91,7 @@ struct Target {
     /// The descriptor's id in `fd_life`; none if its table does not know it.
     descriptor: Option<i64>,
     file: Option<FileRef>,
+    socket: Option<i64>,
 }
 
 /// A call that has not returned.
@@ -106,6 +110,8 @@ struct Pending {
     /// Named by path or address; shown before the descriptor's.
     named: Option<Object>,
     named2: Option<Object>,
+    /// Whom a socket is to be connected to.
+    peer: Option<Endpoint>,
     /// Whether the source tells when it returned, if it does tell that it did.
     is_timed: bool,
 }
@@ -152,6 +158,9 @@ pub(super) struct SyscallTracker {
     has_asked: bool,
     /// Whether an address is that of a name server.
     servers: FxHashMap<Sym, bool>,
+    deeds: Vec<Deed>,
+    /// Of a snapshot that is being told, by their numbers in the kernel.
+    told_sockets: FxHashMap<u64, i64>,
 }
 
 impl SyscallTracker {
@@ -271,6 +280,7 @@ impl SyscallTracker {
             }
             Body::StateEnd => {
                 self.fds.dump_ended();
+                self.told_sockets = FxHashMap::default();
                 self.held.settle(&mut self.files, out);
             }
             _ => {}
@@ -325,6 +335,7 @@ impl SyscallTracker {
             }
         }
         let pending = self.begun(here, &thread, called, args, out);
+        self.deeds_begun(&pending);
         let calls = self.calls_of(&thread);
         calls.pending = Some(pending);
         calls.ts_free = Some(here.ts);
@@ -477,6 +488,10 @@ impl SyscallTracker {
                 .and_then(|found| found.file);
             self.held.known(id, object, file);
         }
+        let text = String::from_utf8_lossy(path);
+        if let Some(told) = Told::parse(&text) {
+            self.deeds_told(Owner::of(thread), fd, (&told, object));
+        }
     }
 
     fn begun<S: EmitAll>(
@@ -502,6 +517,7 @@ impl SyscallTracker {
             target2: None,
             named: None,
             named2: None,
+            peer: None,
             is_timed: true,
         };
         self.resolve(&mut pending, args, out);
@@ -516,16 +532,19 @@ impl SyscallTracker {
                 object: descriptor.object,
                 descriptor: Some(descriptor.id),
                 file: descriptor.file,
+                socket: descriptor.socket,
             },
             None if thread.utid < 0 => Target {
                 object: Object::unknown(Reason::ThreadUnknown),
                 descriptor: None,
                 file: None,
+                socket: None,
             },
             None => Target {
                 object: Object::unknown(self.fds.reason(owner)),
                 descriptor: None,
                 file: None,
+                socket: None,
             },
         })
     }

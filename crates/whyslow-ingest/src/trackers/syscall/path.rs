@@ -12,6 +12,7 @@ use whyslow_model::tables::EmitAll;
 use super::super::fd::Owner;
 use super::super::identity::{Output, ThreadRef};
 use super::super::object::{FdClass, Object, Reason};
+use super::super::request::endpoint;
 use super::effect::{AT_FDCWD, Effect};
 use super::{Pending, SyscallTracker};
 
@@ -40,6 +41,7 @@ impl SyscallTracker {
             Effect::Connect | Effect::Bind => {
                 let address = args.socket_address.as_ref();
                 pending.named = address.map(|address| Object::of_address(address, out.symbols));
+                pending.peer = address.and_then(endpoint);
             }
             Effect::SendTo => name_by_address(pending, args, out),
             Effect::Memfd => {

@@ -74,6 +74,7 @@ impl SyscallTracker {
         self.apply(&mut call, out);
         self.account(&mut call, out);
         self.asking(&call.pending, thread, (ret, here.ts), out.symbols);
+        self.deeds_done(&call.pending, call.owner, (ret, args));
         let end = if pending.is_timed {
             End::Returned(here.ts, ret)
         } else {
@@ -542,6 +543,7 @@ impl SyscallTracker {
             deleted: descriptor.deleted,
         };
         fds.open(&call.thread, new, opening, files, out);
+        fds.share_socket(call.owner, new, descriptor.socket);
     }
 
     fn controlled<S: EmitAll>(&mut self, call: &mut Return<'_>, out: &mut Output<'_, S>) {

@@ -7,6 +7,7 @@ mod irq;
 mod packets;
 mod queries;
 mod random;
+mod requests;
 mod sched;
 mod script;
 mod shares;

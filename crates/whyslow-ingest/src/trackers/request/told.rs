@@ -1,41 +1,59 @@
 //! Requests that sources tell whole: logs, lists of load generators, spans.
 
+use std::borrow::Cow;
+use std::net::SocketAddr;
+
 use whyslow_model::tables::{EmitAll, RequestPhaseRow, RequestRow};
 use whyslow_model::{Ns, Sym, stat};
 
-use super::identity::Output;
+use super::super::identity::Output;
+use super::RequestTracker;
 use crate::importers::requests::{Request, Role, Times};
 use crate::limits;
 
+/// What is kept of them.
 #[derive(Debug, Default)]
-pub(super) struct RequestTracker {
-    next_id: i64,
+pub(super) struct Tales {
     next_phase: i64,
     /// Bytes of distinct texts so far.
     text_bytes: usize,
 }
 
-/// Columns of texts that rows of phases have, too.
-#[derive(Clone, Copy)]
-struct Named {
-    id: i64,
-    endpoint: Option<Sym>,
-    client: Option<Sym>,
+impl RequestTracker {
+    /// Takes a request that a source tells whole. One of a client that has a connection waits for what
+    /// this recording shows of who served it.
+    pub(in crate::trackers) fn told<S: EmitAll>(
+        &mut self,
+        request: &Request,
+        out: &mut Output<'_, S>,
+    ) {
+        let row = self.tales.row(self.next_id, request, out);
+        self.next_id += 1;
+        self.tales.phases(request, &row, out);
+        if request.role != Role::Client {
+            out.sink.emit(row);
+        } else if let Some(row) = self.expected.client(Box::new(row), out) {
+            out.sink.emit(*row);
+        }
+    }
 }
 
-impl RequestTracker {
-    pub(super) fn told<S: EmitAll>(&mut self, request: &Request, out: &mut Output<'_, S>) {
-        let id = self.next_id;
-        self.next_id += 1;
+impl Tales {
+    fn row<S: EmitAll>(
+        &mut self,
+        id: i64,
+        request: &Request,
+        out: &mut Output<'_, S>,
+    ) -> RequestRow {
         let ts = request.ts;
         let mut text = |text: &str| self.text(text, ts, out);
         let (protocol, method) = (text(&request.protocol), text(&request.method));
         let (host, endpoint) = (text(&request.host), text(&request.endpoint));
         let (target, error) = (text(&request.target), text(&request.error));
         let client = text(&request.client);
-        let (local, peer) = (text(&request.local), text(&request.peer));
+        let (local, peer) = (text(&plain(&request.local)), text(&plain(&request.peer)));
         let times = &request.times;
-        out.sink.emit(RequestRow {
+        RequestRow {
             id,
             ts,
             dur: request.dur,
@@ -71,6 +89,7 @@ impl RequestTracker {
             trace_low: request.trace.map(|trace| trace.1),
             span: request.span,
             parent_span: request.parent_span,
+            parent_request: None,
             server_request: None,
             joined_by: None,
             utid: None,
@@ -78,16 +97,15 @@ impl RequestTracker {
             tid: request.tid,
             pid: request.pid,
             comm: None,
-        });
-        let named = Named {
-            id,
-            endpoint,
-            client,
-        };
-        self.phases(request, named, out);
+        }
     }
 
-    fn phases<S: EmitAll>(&mut self, request: &Request, named: Named, out: &mut Output<'_, S>) {
+    fn phases<S: EmitAll>(
+        &mut self,
+        request: &Request,
+        named: &RequestRow,
+        out: &mut Output<'_, S>,
+    ) {
         let mut at = request.ts;
         for (name, dur) in parts(&request.times) {
             // Of brokers it is told under their own name.
@@ -113,7 +131,7 @@ impl RequestTracker {
     fn phase<S: EmitAll>(
         &mut self,
         (phase, ts, dur): (Sym, Ns, Ns),
-        named: Named,
+        named: &RequestRow,
         out: &mut Output<'_, S>,
     ) {
         out.sink.emit(RequestPhaseRow {
@@ -165,4 +183,14 @@ fn parts(times: &Times) -> impl Iterator<Item = (&'static str, Ns)> {
     parts
         .into_iter()
         .filter_map(|(name, dur)| Some((name, dur?)))
+}
+
+/// The same address of either family as one.
+fn plain(side: &str) -> Cow<'_, str> {
+    match side.parse() {
+        Ok(SocketAddr::V6(six)) => six.ip().to_ipv4_mapped().map_or(side.into(), |four| {
+            Cow::Owned(SocketAddr::new(four.into(), six.port()).to_string())
+        }),
+        _ => side.into(),
+    }
 }

@@ -1,0 +1,188 @@
+//! Who works for what, and how work goes from thread to thread.
+//!
+//! A thread works for the request that it read last, or wrote last, or that it was handed. It is
+//! handed one if it was idle and was woken for exactly what it waited for by a thread that works for a
+//! request, or if it read what such a thread had written for it. Idle is who has answered all it
+//! had, has handed it on, or waits for whatever comes first. That alone proves nothing: of several threads that wait for
+//! one queue any may take the next request, and locks change hands the same way. So these are
+//! candidates, and in the end only those count that lie between who read the question and who wrote the
+//! answer, which is known.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::Ns;
+
+use super::super::identity::ThreadRef;
+use super::connection::{Key, Touch};
+use super::deed::Channel;
+
+/// What waits in one channel to be read; of more, nothing is told.
+const UNREAD_MAX: usize = 256;
+/// Channels in which something waits.
+const CHANNELS_MAX: usize = 1 << 14;
+
+/// How a thread got it: the column `got_by`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Read,
+    Write,
+    Futex,
+    Eventfd,
+    Pipe,
+    Unix,
+    Socket,
+}
+
+impl Way {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Way::Read => "read",
+            Way::Write => "write",
+            Way::Futex => "futex",
+            Way::Eventfd => "eventfd",
+            Way::Pipe => "pipe",
+            Way::Unix => "unix",
+            Way::Socket => "socket",
+        }
+    }
+
+    pub(super) fn of(channel: Channel) -> Self {
+        match channel {
+            Channel::Eventfd(_) => Way::Eventfd,
+            Channel::Pipe(_) => Way::Pipe,
+            Channel::Unix(_) => Way::Unix,
+        }
+    }
+}
+
+/// One thread hands it to another.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Edge {
+    pub(super) ts: Ns,
+    pub(super) from: Touch,
+    pub(super) to: Touch,
+    pub(super) way: Way,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Hand {
+    pub(super) current: Option<Key>,
+    /// It has handed on what it works for.
+    pub(super) gave: bool,
+    /// The last that it worked for, and how often that changed.
+    last: Option<i64>,
+    turns: u32,
+    /// It was idle at that moment.
+    pub(super) free: Ns,
+    /// Woken from its wait for whatever comes first.
+    pub(super) woken: Option<Ns>,
+}
+
+/// Something in a channel that nobody has read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unread {
+    pub(super) of: Option<(Key, Touch)>,
+    bytes: Option<i64>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Hands {
+    threads: Vec<Hand>,
+    channels: FxHashMap<Channel, VecDeque<Unread>>,
+}
+
+impl Hands {
+    pub(super) fn of(&mut self, thread: &ThreadRef) -> &mut Hand {
+        if thread.index() >= self.threads.len() {
+            self.threads.resize(thread.index() + 1, Hand::default());
+        }
+        &mut self.threads[thread.index()]
+    }
+
+    pub(super) fn gone(&mut self, thread: &ThreadRef) {
+        if let Some(hand) = self.threads.get_mut(thread.index()) {
+            *hand = Hand::default();
+        }
+    }
+
+    pub(super) fn current(&self, thread: &ThreadRef) -> Option<Key> {
+        self.threads.get(thread.index())?.current
+    }
+
+    pub(super) fn touch(&mut self, thread: &ThreadRef, ts: Ns) -> Touch {
+        Touch {
+            ts,
+            thread: *thread,
+            turns: self.of(thread).turns,
+        }
+    }
+
+    /// From now on the thread works for that.
+    pub(super) fn take_up(&mut self, thread: &ThreadRef, key: Key, ts: Ns) -> Touch {
+        let hand = self.of(thread);
+        if hand.last != Some(key.id) {
+            hand.turns = hand.turns.wrapping_add(1);
+            hand.last = Some(key.id);
+        }
+        hand.current = Some(key);
+        hand.gave = false;
+        self.touch(thread, ts)
+    }
+
+    /// Something is about to be written. Returns whether something had to be given up.
+    pub(super) fn put(
+        &mut self,
+        channel: Channel,
+        of: Option<(Key, Touch)>,
+        bytes: Option<i64>,
+    ) -> bool {
+        if of.is_none() && !self.channels.contains_key(&channel) {
+            // What waits there is not known, then: who reads it instead of what follows is a
+            // candidate too many.
+            return false;
+        }
+        if self.channels.len() >= CHANNELS_MAX {
+            self.channels.clear();
+            return true;
+        }
+        let unread = self.channels.entry(channel).or_default();
+        if unread.len() >= UNREAD_MAX {
+            self.channels.remove(&channel);
+            return true;
+        }
+        unread.push_back(Unread { of, bytes });
+        false
+    }
+
+    /// What a read got hold of.
+    pub(super) fn take(&mut self, channel: Channel, bytes: i64) -> Vec<Unread> {
+        let Some(unread) = self.channels.get_mut(&channel) else {
+            return Vec::new();
+        };
+        let mut taken = Vec::new();
+        let mut left = match channel {
+            // The sum of all that was written.
+            Channel::Eventfd(_) => i64::MAX,
+            Channel::Pipe(_) | Channel::Unix(_) => bytes,
+        };
+        while left > 0
+            && let Some(first) = unread.front_mut()
+        {
+            match first.bytes {
+                Some(bytes) if bytes > left => {
+                    taken.push(*first);
+                    first.bytes = Some(bytes - left);
+                    break;
+                }
+                Some(bytes) => left -= bytes.max(0),
+                None => left -= 1,
+            }
+            taken.extend(unread.pop_front());
+        }
+        if unread.is_empty() {
+            self.channels.remove(&channel);
+        }
+        taken
+    }
+}

@@ -1,0 +1,437 @@
+//! Requests: those that logs and load generators tell whole ([`told`]), and those that sockets show: what was asked and answered on each connection, and which threads
+//! worked for it.
+//!
+//! **Exchanges.** Of a connection that this machine accepted, one runs from the first read that had
+//! bytes to the last write before the next such read. Of one that it asked for, from the first
+//! write to the last read before the next write. What is read or written is not recorded, so nothing tells apart
+//! what one side asks while the other still answers: several at once are one, and the greetings of
+//! handshakes are exchanges, too.
+//!
+//! **Two processors.** A call is known when it returns, and what it sent may have been read, and even be
+//! answered, by then. So a question begins where its write is entered, before anybody can have it;
+//! everything else is put together when an exchange is over.
+//!
+//! **Other side.** Two sockets of this machine that have each other's addresses are one connection. A question
+//! that is read is the one that was being asked and had no answer.
+
+mod connection;
+mod deed;
+mod exchanging;
+mod expected;
+mod handing;
+mod hands;
+mod offset;
+mod rows;
+mod tcp;
+#[cfg(test)]
+mod tests;
+mod told;
+
+use rustc_hash::FxHashMap;
+use whyslow_model::event::{Endpoint, NetHeaders, TcpChange};
+use whyslow_model::tables::EmitAll;
+use whyslow_model::{Ns, Sym, stat};
+
+use super::identity::{Here, Output, ThreadRef};
+use super::syscall::SyscallTracker;
+use connection::{Connection, Exchange, Key, Role};
+pub(super) use deed::{Channel, Deed, Doing, Place, endpoint, plain};
+use expected::Expected;
+use hands::Hands;
+use rows::{Ending, protocol, text};
+use tcp::{Socks, Standing, Told};
+use told::Tales;
+
+/// Connections under way; of more than that all are given up.
+const CONNECTIONS_MAX: usize = 1 << 16;
+/// Bytes of a packet that are more than headers can be.
+const HEADERS_MAX: i64 = 120;
+
+#[derive(Debug, Default)]
+pub(super) struct RequestTracker {
+    connections: FxHashMap<i64, Connection>,
+    /// Connections that a process used last.
+    users: FxHashMap<i32, u32>,
+    socks: Socks,
+    hands: Hands,
+    expected: Expected,
+    tales: Tales,
+    next_id: i64,
+    next_turn: i64,
+}
+
+impl RequestTracker {
+    /// Takes what the event told of calls.
+    #[inline]
+    pub(super) fn deeds<S: EmitAll>(
+        &mut self,
+        syscall: &mut SyscallTracker,
+        here: &Here,
+        out: &mut Output<'_, S>,
+    ) {
+        for deed in syscall.deeds() {
+            if let Deed::Open { socket, .. } = deed {
+                self.was_open(socket, deed, out);
+            } else if let Some(thread) = &here.thread {
+                self.deed(deed, (thread, here.ts), out);
+            }
+        }
+    }
+
+    /// What is recorded beside requests that are told may show who served them.
+    pub(super) fn expect_both(&mut self) {
+        self.expected.expect_both();
+    }
+
+    pub(super) fn gone(&mut self, thread: &ThreadRef) {
+        self.hands.gone(thread);
+    }
+
+    /// A process ended, and with it its connections.
+    pub(super) fn ended<S: EmitAll>(&mut self, upid: i32, out: &mut Output<'_, S>) {
+        if !self.users.contains_key(&upid) {
+            return;
+        }
+        let is_of = |connection: &Connection| connection.user == Some(upid);
+        let mut ended: Vec<i64> = self
+            .connections
+            .iter()
+            .filter(|(_, connection)| is_of(connection))
+            .map(|(&socket, _)| socket)
+            .collect();
+        ended.sort_unstable();
+        for socket in ended {
+            self.remove(socket, Ending::Closed, out);
+        }
+        self.users.remove(&upid);
+    }
+
+    /// A connection of TCP changes its state.
+    pub(super) fn tcp<S: EmitAll>(
+        &mut self,
+        change: &TcpChange,
+        here: &Here,
+        syscall: &SyscallTracker,
+        out: &mut Output<'_, S>,
+    ) {
+        let thread = here.thread.filter(|_| !here.interrupted);
+        let connecting = match thread.and_then(|thread| syscall.doing(&thread)) {
+            Some(Doing::Connect(socket, ts)) => Some((socket, ts)),
+            _ => None,
+        };
+        match self
+            .socks
+            .event(change, connecting.map(|(socket, _)| socket), here.ts)
+        {
+            Told::Nothing => {}
+            Told::Asked(socket) => {
+                if let Some((thread, (_, ts))) = thread.as_ref().zip(connecting) {
+                    self.asked(socket, (thread, ts), out);
+                }
+            }
+            Told::Established(socket, standing) => {
+                if let Some(connection) = self.connections.get_mut(&socket) {
+                    stands(connection, &standing, out);
+                }
+            }
+            Told::Closed(socket) => {
+                let known = self.connections.get_mut(&socket);
+                let Some(connection) = known else { return };
+                connection.is_over = true;
+                if connection.user.is_none() {
+                    self.connections.remove(&socket);
+                }
+            }
+            Told::Full => out.anomalies.count(&stat::MAP_LIMIT, here.ts),
+        }
+    }
+
+    /// A packet was received.
+    pub(super) fn arrived(&mut self, headers: Option<NetHeaders>, bytes: i64, ts: Ns) {
+        let Some(headers) = headers.filter(|_| bytes > HEADERS_MAX && !self.socks.is_empty())
+        else {
+            return;
+        };
+        let side = |address, port| Endpoint { address, port };
+        let peer = side(headers.source, headers.source_port);
+        let local = side(headers.destination, headers.destination_port);
+        if let Some(socket) = self.socks.by_ends(local, peer)
+            && let Some(connection) = self.connections.get_mut(&socket)
+        {
+            connection.arrived.get_or_insert(ts);
+        }
+    }
+
+    pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
+        self.give_up(out);
+        self.expected.finish(out);
+    }
+
+    /// Writes all that is open, and forgets the connections.
+    fn give_up<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
+        let mut sockets: Vec<i64> = self.connections.keys().copied().collect();
+        sockets.sort_unstable();
+        // What a request asked of others is needed by it, so that may go only after all.
+        for socket in &sockets {
+            self.settle(*socket, Ending::Cut, out);
+        }
+        self.connections.clear();
+        self.users.clear();
+    }
+
+    fn deed<S: EmitAll>(
+        &mut self,
+        deed: Deed,
+        (thread, ts): (&ThreadRef, Ns),
+        out: &mut Output<'_, S>,
+    ) {
+        match deed {
+            Deed::Accepted { socket, path, peer } => {
+                self.hands.of(thread).woken = None;
+                self.accepted(socket, (path, peer), ts, out);
+            }
+            Deed::Connected {
+                socket,
+                path,
+                peer,
+                ts: asked,
+            } => {
+                self.asked(socket, (thread, asked), out);
+                if let Some(connection) = self.connections.get_mut(&socket) {
+                    connection.peer = connection.peer.or(path);
+                    connection.peer_end = connection.peer_end.or(peer);
+                    if let Some(peer) = peer.filter(|_| connection.peer.is_none()) {
+                        connection.peer = Some(text(peer, out));
+                        connection.protocol = protocol(Some(peer), None, out);
+                    } else if path.is_some() {
+                        connection.protocol = protocol(None, path, out);
+                    }
+                }
+            }
+            Deed::WriteBegan { place, bytes } => match place {
+                Place::Socket(socket) => self.write_began(socket, (thread, ts), out),
+                Place::Channel(channel) => self.put(channel, bytes, (thread, ts), out),
+            },
+            Deed::Wrote {
+                socket,
+                bytes,
+                ts: begun,
+            } => self.wrote(socket, bytes, (thread, begun, ts)),
+            Deed::Read { place, bytes } => match place {
+                Place::Socket(socket) => self.read(socket, bytes, (thread, ts), out),
+                Place::Channel(channel) => self.took(channel, bytes, (thread, ts), out),
+            },
+            Deed::Open { .. } => {}
+            Deed::Named { socket, local } => self.named(socket, local, out),
+            Deed::Reset { socket } => {
+                if let Some(connection) = self.connections.get_mut(&socket)
+                    && let Some(open) = &mut connection.open
+                {
+                    open.is_reset = true;
+                }
+            }
+            Deed::Closed { socket } => {
+                let known = self.connections.get(&socket);
+                let user = known.and_then(|connection| connection.user);
+                // Who hands a connection to a child closes its own copy.
+                if user.is_some() && user == thread.upid {
+                    self.remove(socket, Ending::Closed, out);
+                }
+            }
+            Deed::Polled { ready, ts: begun } => {
+                let hand = self.hands.of(thread);
+                hand.current = None;
+                hand.free = ts;
+                hand.woken = hand.woken.filter(|woken| *woken >= begun && ready == 1);
+            }
+        }
+    }
+
+    fn enter<S: EmitAll>(&mut self, socket: i64, connection: Connection, out: &mut Output<'_, S>) {
+        if self.connections.len() >= CONNECTIONS_MAX {
+            let ts = connection
+                .accepted
+                .or(connection.connected.map(|(ts, _)| ts));
+            out.anomalies.count(&stat::MAP_LIMIT, ts.unwrap_or(0));
+            self.give_up(out);
+        }
+        self.connections.insert(socket, connection);
+    }
+
+    fn accepted<S: EmitAll>(
+        &mut self,
+        socket: i64,
+        (path, peer): (Option<Sym>, Option<Endpoint>),
+        ts: Ns,
+        out: &mut Output<'_, S>,
+    ) {
+        let mut connection = Connection::new(socket, Role::Server);
+        connection.accepted = Some(ts);
+        connection.local = path;
+        connection.protocol = protocol(None, path, out);
+        if let Some(peer) = peer {
+            connection.peer_end = Some(peer);
+            connection.peer = Some(text(peer, out));
+            connection.client = Some(text(Endpoint { port: None, ..peer }, out));
+            if let Some(standing) = self.socks.accepted(peer, socket) {
+                stands(&mut connection, &standing, out);
+            }
+        }
+        self.enter(socket, connection, out);
+    }
+
+    /// A snapshot tells of one that stands since before the recording began.
+    fn was_open<S: EmitAll>(&mut self, socket: i64, deed: Deed, out: &mut Output<'_, S>) {
+        let Deed::Open {
+            is_accepted,
+            path,
+            ends,
+            ..
+        } = deed
+        else {
+            return;
+        };
+        let role = if is_accepted {
+            Role::Server
+        } else {
+            Role::Client
+        };
+        let mut connection = Connection::new(socket, role);
+        connection.is_old = true;
+        connection.local = path;
+        connection.protocol = protocol(None, path, out);
+        if let Some((local, peer)) = ends {
+            let standing = Standing {
+                local,
+                peer,
+                established: None,
+            };
+            stands(&mut connection, &standing, out);
+            if is_accepted {
+                connection.client = Some(text(Endpoint { port: None, ..peer }, out));
+            }
+            self.socks.known(&standing, socket);
+        }
+        self.enter(socket, connection, out);
+    }
+
+    /// Its own side is known by what the program asked.
+    fn named<S: EmitAll>(&mut self, socket: i64, local: Endpoint, out: &mut Output<'_, S>) {
+        let Some(connection) = self.connections.get_mut(&socket) else {
+            return;
+        };
+        let Some(peer) = connection.peer_end else {
+            return;
+        };
+        if connection.standing.is_none() {
+            let standing = Standing {
+                local,
+                peer,
+                established: None,
+            };
+            stands(connection, &standing, out);
+            self.socks.known(&standing, socket);
+        }
+    }
+
+    /// A connection was asked for.
+    fn asked<S: EmitAll>(
+        &mut self,
+        socket: i64,
+        (thread, ts): (&ThreadRef, Ns),
+        out: &mut Output<'_, S>,
+    ) {
+        if !self.connections.contains_key(&socket) {
+            let mut connection = Connection::new(socket, Role::Client);
+            connection.connected = Some((ts, ts));
+            connection.connected_by = Some(thread.utid);
+            self.enter(socket, connection, out);
+        }
+    }
+
+    fn is_unanswered(&self, key: Key) -> bool {
+        let open = self
+            .connections
+            .get(&key.socket)
+            .and_then(|connection| connection.open.as_ref());
+        open.is_some_and(|open| open.id == key.id && open.answer.is_none())
+    }
+
+    /// A question is still being asked.
+    fn is_open_question(&self, socket: i64) -> bool {
+        let open = self
+            .connections
+            .get(&socket)
+            .and_then(|connection| connection.open.as_ref());
+        open.is_some_and(|open| open.answer.is_none())
+    }
+
+    fn open(&mut self, key: Key) -> Option<&mut Exchange> {
+        let open = self.connections.get_mut(&key.socket)?.open.as_mut()?;
+        (open.id == key.id).then_some(&mut **open)
+    }
+
+    /// Nothing of a question was written.
+    fn take_back(&mut self, socket: i64) {
+        let Some(connection) = self.connections.get_mut(&socket) else {
+            return;
+        };
+        let Some(open) = connection.open.take() else {
+            return;
+        };
+        if let Some(parent) = open.parent.and_then(|parent| self.open(parent)) {
+            parent.nested.retain(|nested| nested.key.id != open.id);
+        }
+    }
+
+    fn used(&mut self, socket: i64, thread: &ThreadRef) {
+        let Some(connection) = self.connections.get_mut(&socket) else {
+            return;
+        };
+        if connection.user == thread.upid {
+            return;
+        }
+        let before = std::mem::replace(&mut connection.user, thread.upid);
+        self.left(before);
+        if let Some(upid) = thread.upid {
+            *self.users.entry(upid).or_default() += 1;
+        }
+    }
+
+    /// A process no longer uses one of its connections.
+    fn left(&mut self, upid: Option<i32>) {
+        if let Some(upid) = upid
+            && let Some(count) = self.users.get_mut(&upid)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.users.remove(&upid);
+            }
+        }
+    }
+
+    fn remove<S: EmitAll>(&mut self, socket: i64, ending: Ending, out: &mut Output<'_, S>) {
+        self.settle(socket, ending, out);
+        if let Some(connection) = self.connections.remove(&socket) {
+            self.left(connection.user);
+            if let Some(standing) = &connection.standing {
+                self.socks.left(standing, socket);
+            }
+        }
+    }
+}
+
+/// The kernel told its addresses.
+fn stands<S: EmitAll>(connection: &mut Connection, standing: &Standing, out: &mut Output<'_, S>) {
+    connection.standing = Some(*standing);
+    connection.local = Some(text(standing.local, out));
+    connection.peer = Some(text(standing.peer, out));
+    if let Some(((_, end), established)) = connection.connected.as_mut().zip(standing.established) {
+        *end = established;
+    }
+    let server = match connection.role {
+        Role::Client => standing.peer,
+        Role::Server => standing.local,
+    };
+    connection.protocol = protocol(Some(server), None, out);
+}

@@ -1,0 +1,197 @@
+//! Which socket of a program is which connection of the kernel's.
+//!
+//! The kernel tells of connections by the address of its socket, calls by descriptors. A connection
+//! that is asked for changes its state inside the call that asks; one that is accepted stands
+//! before somebody takes it, and is known by its other end.
+
+use rustc_hash::FxHashMap;
+use whyslow_model::Ns;
+use whyslow_model::event::{Endpoint, NetAddress, TcpChange, TcpState};
+
+use super::deed::plain;
+
+/// Connections that are remembered.
+const STANDING_MAX: usize = 1 << 17;
+
+/// An endpoint as a number.
+type End = (u128, u16);
+/// This side and the other one.
+pub(super) type Ends = (End, End);
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Standing {
+    pub(super) local: Endpoint,
+    pub(super) peer: Endpoint,
+    /// None if it was before the recording began.
+    pub(super) established: Option<Ns>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sock {
+    /// Number of the descriptor's socket, once that is known.
+    socket: Option<i64>,
+    standing: Option<Standing>,
+    is_accepted: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Socks {
+    by_address: FxHashMap<u64, Sock>,
+    /// Those that nobody has taken, by their other end: two of one end go to two addresses here.
+    waiting: FxHashMap<End, Vec<u64>>,
+    /// Sockets by both ends; none where two of them have the same, as in two network namespaces.
+    by_ends: FxHashMap<Ends, Option<i64>>,
+}
+
+/// What a change of state tells.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Told {
+    Nothing,
+    /// The socket asked for a connection.
+    Asked(i64),
+    Established(i64, Standing),
+    Closed(i64),
+    /// There were too many, and all are forgotten.
+    Full,
+}
+
+impl Socks {
+    /// `connecting`: the socket that the thread is connecting in its call.
+    pub(super) fn event(&mut self, change: &TcpChange, connecting: Option<i64>, ts: Ns) -> Told {
+        match (change.from, change.to) {
+            (_, TcpState::SynSent) => {
+                let Some(socket) = connecting else {
+                    return Told::Nothing;
+                };
+                let sock = Sock {
+                    socket: Some(socket),
+                    ..Sock::default()
+                };
+                self.put(change.sock, sock, Told::Asked(socket))
+            }
+            (TcpState::Listen | TcpState::Close, TcpState::SynRecv) => {
+                let sock = Sock {
+                    is_accepted: true,
+                    ..Sock::default()
+                };
+                self.put(change.sock, sock, Told::Nothing)
+            }
+            (_, TcpState::Established) => self.established(change, ts),
+            (_, TcpState::Close) => self.closed(change.sock),
+            _ => Told::Nothing,
+        }
+    }
+
+    /// Somebody took a connection with that other end.
+    pub(super) fn accepted(&mut self, peer: Endpoint, socket: i64) -> Option<Standing> {
+        let peer = end(peer);
+        let waiting = self.waiting.get(&peer)?;
+        // Of several, nobody knows which.
+        let &[address] = waiting.as_slice() else {
+            return None;
+        };
+        self.waiting.remove(&peer);
+        let sock = self.by_address.get_mut(&address)?;
+        sock.socket = Some(socket);
+        let standing = sock.standing?;
+        self.enter(&standing, socket);
+        Some(standing)
+    }
+
+    /// Something else than a change of state told both ends.
+    pub(super) fn known(&mut self, standing: &Standing, socket: i64) {
+        if self.by_ends.len() < STANDING_MAX {
+            self.enter(standing, socket);
+        }
+    }
+
+    /// Nobody uses the socket any more.
+    pub(super) fn left(&mut self, standing: &Standing, socket: i64) {
+        let ends = (end(standing.local), end(standing.peer));
+        if self.by_ends.get(&ends) == Some(&Some(socket)) {
+            self.by_ends.remove(&ends);
+        }
+    }
+
+    /// The socket at the other end of a connection of this machine.
+    pub(super) fn opposite(&self, standing: &Standing) -> Option<i64> {
+        let ends = (end(standing.peer), end(standing.local));
+        *self.by_ends.get(&ends)?
+    }
+
+    pub(super) fn by_ends(&self, local: Endpoint, peer: Endpoint) -> Option<i64> {
+        *self.by_ends.get(&(end(local), end(peer)))?
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_ends.is_empty()
+    }
+
+    fn put(&mut self, address: u64, sock: Sock, told: Told) -> Told {
+        self.closed(address);
+        if self.by_address.len() >= STANDING_MAX {
+            *self = Self::default();
+            return Told::Full;
+        }
+        self.by_address.insert(address, sock);
+        told
+    }
+
+    fn established(&mut self, change: &TcpChange, ts: Ns) -> Told {
+        let Some(sock) = self.by_address.get_mut(&change.sock) else {
+            return Told::Nothing;
+        };
+        let (Some(local), Some(peer)) = (change.local, change.peer) else {
+            return Told::Nothing;
+        };
+        let standing = Standing {
+            local: plain(local),
+            peer: plain(peer),
+            established: Some(ts),
+        };
+        sock.standing = Some(standing);
+        if sock.is_accepted {
+            let waiting = self.waiting.entry(end(standing.peer)).or_default();
+            waiting.push(change.sock);
+            return Told::Nothing;
+        }
+        let Some(socket) = sock.socket else {
+            return Told::Nothing;
+        };
+        self.enter(&standing, socket);
+        Told::Established(socket, standing)
+    }
+
+    fn enter(&mut self, standing: &Standing, socket: i64) {
+        let ends = (end(standing.local), end(standing.peer));
+        let known = self.by_ends.entry(ends).or_insert(Some(socket));
+        if *known != Some(socket) {
+            *known = None;
+        }
+    }
+
+    fn closed(&mut self, address: u64) -> Told {
+        let Some(sock) = self.by_address.remove(&address) else {
+            return Told::Nothing;
+        };
+        if let Some(standing) = sock.standing {
+            let peer = end(standing.peer);
+            if let Some(waiting) = self.waiting.get_mut(&peer) {
+                waiting.retain(|other| *other != address);
+                if waiting.is_empty() {
+                    self.waiting.remove(&peer);
+                }
+            }
+            self.by_ends.remove(&(end(standing.local), peer));
+        }
+        sock.socket.map_or(Told::Nothing, Told::Closed)
+    }
+}
+
+fn end(side: Endpoint) -> End {
+    let address = match plain(side).address {
+        NetAddress::V4(bytes) => std::net::Ipv4Addr::from(bytes).to_ipv6_mapped().to_bits(),
+        NetAddress::V6(bytes) => u128::from_be_bytes(bytes),
+    };
+    (address, side.port.unwrap_or(0))
+}

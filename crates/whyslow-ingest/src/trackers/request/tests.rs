@@ -1,0 +1,125 @@
+//! Requests that a client told, against those that were served.
+
+use whyslow_model::Symbols;
+use whyslow_model::tables::{Collected, RequestRow};
+
+use super::super::anomalies::Anomalies;
+use super::super::identity::Output;
+use super::expected::Expected;
+
+fn told(symbols: &mut Symbols, id: i64, (ts, ts_end): (i64, Option<i64>)) -> RequestRow {
+    RequestRow {
+        id,
+        ts,
+        dur: ts_end.map(|end| end - ts),
+        ts_end,
+        ts_intended: None,
+        role: symbols.intern("client"),
+        source: symbols.intern("load"),
+        protocol: None,
+        method: None,
+        host: None,
+        endpoint: None,
+        target: None,
+        status: None,
+        outcome: symbols.intern("ok"),
+        error: None,
+        client: None,
+        connection: None,
+        is_reused: None,
+        local: Some(symbols.intern("10.0.0.1:5000")),
+        peer: Some(symbols.intern("10.0.0.2:80")),
+        worker: None,
+        seq: None,
+        bytes_sent: None,
+        bytes_received: None,
+        queue_ns: None,
+        resolve_ns: None,
+        connect_ns: None,
+        tls_ns: None,
+        send_ns: None,
+        wait_ns: None,
+        receive_ns: None,
+        trace_high: None,
+        trace_low: None,
+        span: None,
+        parent_span: None,
+        parent_request: None,
+        server_request: None,
+        joined_by: None,
+        utid: None,
+        upid: None,
+        tid: None,
+        pid: None,
+        comm: None,
+    }
+}
+
+/// Times of requests that were asked and served, and which of the latter the former are.
+fn check(asked: &[(i64, Option<i64>)], served: &[(i64, i64)], expected: &[Option<i64>], log: &str) {
+    let (mut symbols, mut rows) = (Symbols::new(), Collected::default());
+    let mut anomalies = Anomalies::default();
+    let mut all = Expected::default();
+    all.expect_both();
+    let mut out = Output {
+        symbols: &mut symbols,
+        anomalies: &mut anomalies,
+        sink: &mut rows,
+    };
+    for (id, times) in (0..).zip(asked) {
+        let row = Box::new(told(out.symbols, id, *times));
+        assert!(all.client(row, &mut out).is_none());
+    }
+    for (id, &(ts, answered)) in (100..).zip(served) {
+        let mut row = told(out.symbols, id, (ts, Some(answered + 1)));
+        std::mem::swap(&mut row.local, &mut row.peer);
+        all.served(&row, answered, &mut out);
+    }
+    all.finish(&mut out);
+    let found: Vec<Option<i64>> = rows.request.iter().map(|row| row.server_request).collect();
+    assert_eq!(found, expected, "{asked:?} {served:?}");
+    let stat = &whyslow_model::stat::REQUEST_CLOCK;
+    assert_eq!(anomalies.text(stat).unwrap_or_default(), log);
+}
+
+#[test]
+fn a_request_is_the_only_one_that_was_served_while_it_was_asked() {
+    check(
+        &[(10, Some(20)), (30, Some(40)), (50, None)],
+        &[(12, 15), (33, 35)],
+        &[Some(100), Some(101), None],
+        "",
+    );
+}
+
+#[test]
+fn where_two_fit_there_is_no_answer() {
+    check(&[(10, Some(40))], &[(12, 15), (33, 35)], &[None], "");
+    check(
+        &[(10, Some(40)), (11, Some(41))],
+        &[(12, 15)],
+        &[None, None],
+        "",
+    );
+}
+
+#[test]
+fn the_clock_of_another_host_is_found_and_told() {
+    let far = 5_000_000_000;
+    let asked: Vec<_> = (0..8)
+        .map(|turn| (turn * 20_000, Some(turn * 20_000 + 10_000)))
+        .collect();
+    let served: Vec<_> = (0..8)
+        .map(|turn| {
+            (
+                turn * 20_000 + 3_000 - far,
+                turn * 20_000 + 9_000 - turn * 100 - far,
+            )
+        })
+        .collect();
+    let expected: Vec<_> = (100..108).map(Some).collect();
+    let log = "clock of the load is 4999999 \u{b5}s ahead, \u{b1} 2 \u{b5}s";
+    check(&asked, &served, &expected, log);
+    // Of fewer it may be chance.
+    check(&asked[..7], &served[..7], &[None; 7], "");
+}

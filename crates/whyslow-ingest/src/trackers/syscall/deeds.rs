@@ -1,0 +1,261 @@
+//! From a call to what it tells of requests: see [`super::super::request`].
+
+use whyslow_model::event::SyscallArgs;
+use whyslow_model::syscall::Op;
+
+use super::super::fd::Owner;
+use super::super::identity::ThreadRef;
+use super::super::object::{FdClass, Object};
+use super::super::request::{Channel, Deed, Doing, Place, endpoint};
+use super::super::socket::{self, About, Told};
+use super::effect::{EINPROGRESS, Effect};
+use super::{Pending, SyscallTracker, Target, failed_with};
+
+/// `SOCK_STREAM`, and the bits of a type that say it.
+const SOCK_STREAM: i32 = 1;
+const SOCK_TYPE_MASK: i32 = 0xf;
+const ECONNRESET: i64 = 104;
+const EPIPE: i64 = 32;
+/// The part of a futex's command that is no flag.
+const FUTEX_CMD_MASK: i64 = 0x7f;
+const FUTEX_WAIT: i64 = 0;
+const FUTEX_WAIT_BITSET: i64 = 9;
+/// The value of a mutex that somebody else waits for, in every C library.
+const MUTEX_CONTENDED: i64 = 2;
+
+impl SyscallTracker {
+    /// What the event just taken tells of requests.
+    pub(in crate::trackers) fn deeds(&mut self) -> std::vec::Drain<'_, Deed> {
+        self.deeds.drain(..)
+    }
+
+    /// What a thread does in the call that it is in.
+    pub(in crate::trackers) fn doing(&self, thread: &ThreadRef) -> Option<Doing> {
+        let pending = self.threads.get(thread.index())?.pending.as_ref()?;
+        Some(match pending.op {
+            Op::Lock => futex(pending),
+            Op::Read => pending
+                .target
+                .and_then(place)
+                .map_or(Doing::Other, Doing::Read),
+            Op::Wait => Doing::Poll,
+            Op::Open if self.calls.get(pending.called.meaning).effect == Effect::Connect => {
+                let socket = pending.target.and_then(|target| target.socket);
+                socket.map_or(Doing::Other, |socket| Doing::Connect(socket, pending.ts))
+            }
+            _ => Doing::Other,
+        })
+    }
+
+    /// A snapshot tells of a socket that was open before.
+    pub(super) fn deeds_told(
+        &mut self,
+        owner: Owner,
+        fd: i32,
+        (told, object): (&Told<'_>, Object),
+    ) {
+        let Some(descriptor) = self.fds.get(owner, fd) else {
+            return;
+        };
+        // By now it may lead to another one.
+        if descriptor.object != object {
+            return;
+        }
+        let known = self.told_sockets.get(&told.number).copied();
+        if let Some(socket) = descriptor.socket.or(known) {
+            self.told_sockets.insert(told.number, socket);
+            return self.fds.share_socket(owner, fd, Some(socket));
+        }
+        let (is_accepted, path, ends) = match told.about {
+            About::Listens(_) | About::UnixListens(_) => return,
+            About::Accepted(local, peer) => (true, None, Some((local, peer))),
+            About::Connected(local, peer) => (false, None, Some((local, peer))),
+            About::UnixAccepted(_) => (true, object.path, None),
+        };
+        let Some(socket) = self.fds.set_socket(owner, fd) else {
+            return;
+        };
+        self.told_sockets.insert(told.number, socket);
+        self.deeds.push(Deed::Open {
+            socket,
+            is_accepted,
+            path,
+            ends: ends.map(|(local, peer)| (socket::endpoint(local), socket::endpoint(peer))),
+        });
+    }
+
+    /// A call was entered.
+    pub(super) fn deeds_begun(&mut self, pending: &Pending) {
+        let target = match pending.op {
+            Op::Write => pending.target,
+            Op::ReadWrite => pending.target2,
+            _ => return,
+        };
+        if let Some(place) = target.and_then(place) {
+            let bytes = pending.numbers.count;
+            self.deeds.push(Deed::WriteBegan { place, bytes });
+        }
+    }
+
+    /// A call returned, and did what it did.
+    pub(super) fn deeds_done(
+        &mut self,
+        pending: &Pending,
+        owner: Owner,
+        (ret, args): (Option<i64>, &SyscallArgs<'_>),
+    ) {
+        match pending.op {
+            Op::Read => self.read(self.target_by_now(pending, owner), ret),
+            Op::Write => self.wrote(pending, pending.target, ret),
+            Op::ReadWrite => {
+                self.read(pending.target, ret);
+                self.wrote(pending, pending.target2, ret);
+            }
+            Op::Wait => {
+                let ready = ret.unwrap_or(0);
+                let ts = pending.ts;
+                self.deeds.push(Deed::Polled { ready, ts });
+            }
+            Op::Open | Op::Close | Op::Other => self.other_done(pending, owner, (ret, args)),
+            _ => {}
+        }
+    }
+
+    /// A call that was under way when the snapshot told of its descriptor.
+    fn target_by_now(&self, pending: &Pending, owner: Owner) -> Option<Target> {
+        let target = pending.target?;
+        let now = pending.numbers.fd.and_then(|fd| self.fds.get(owner, fd));
+        let Some(now) = now.filter(|_| target.descriptor.is_none()) else {
+            return Some(target);
+        };
+        Some(Target {
+            object: now.object,
+            descriptor: Some(now.id),
+            socket: now.socket,
+            ..target
+        })
+    }
+
+    fn other_done(
+        &mut self,
+        pending: &Pending,
+        owner: Owner,
+        (ret, args): (Option<i64>, &SyscallArgs<'_>),
+    ) {
+        let new_fd = ret
+            .and_then(|ret| i32::try_from(ret).ok())
+            .filter(|fd| *fd >= 0);
+        let socket = pending.target.and_then(|target| target.socket);
+        let address = args.socket_address.as_ref();
+        match self.calls.get(pending.called.meaning).effect {
+            Effect::Socket => {
+                let kind = pending
+                    .numbers
+                    .socket_type
+                    .map(|kind| kind & SOCK_TYPE_MASK);
+                if let (Some(SOCK_STREAM), Some(fd)) = (kind, new_fd) {
+                    self.fds.set_socket(owner, fd);
+                }
+            }
+            Effect::SocketPair => {
+                if let Some(ends) = args.fds.filter(|_| ret == Some(0)) {
+                    self.fds.set_pair(owner, ends);
+                }
+            }
+            Effect::Accept => {
+                let Some(socket) = new_fd.and_then(|fd| self.fds.set_socket(owner, fd)) else {
+                    return;
+                };
+                let listener = pending.target.map(|target| target.object);
+                let listener = listener.filter(|listener| listener.class == FdClass::Unix);
+                self.deeds.push(Deed::Accepted {
+                    socket,
+                    path: listener.and_then(|listener| listener.path),
+                    peer: address.and_then(endpoint),
+                });
+            }
+            Effect::Connect if ret == Some(0) || failed_with(ret, EINPROGRESS) => {
+                let unix = pending.named.filter(|named| named.class == FdClass::Unix);
+                let Some(socket) = socket else { return };
+                self.deeds.push(Deed::Connected {
+                    socket,
+                    path: unix.and_then(|unix| unix.path),
+                    peer: pending.peer,
+                    ts: pending.ts,
+                });
+            }
+            Effect::Getsockname => {
+                let local = address.and_then(endpoint).filter(|local| {
+                    // One that is on its way may have none yet.
+                    ret == Some(0) && local.port != Some(0)
+                });
+                if let Some((socket, local)) = socket.zip(local) {
+                    self.deeds.push(Deed::Named { socket, local });
+                }
+            }
+            Effect::Close => {
+                if let Some(socket) = socket {
+                    self.deeds.push(Deed::Closed { socket });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn read(&mut self, target: Option<Target>, ret: Option<i64>) {
+        let (Some(target), Some(ret)) = (target, ret) else {
+            return;
+        };
+        match (place(target), ret) {
+            (Some(place), bytes @ 0..) => self.deeds.push(Deed::Read { place, bytes }),
+            (Some(Place::Socket(socket)), ret) if ret == -ECONNRESET => {
+                self.deeds.push(Deed::Reset { socket });
+            }
+            _ => {}
+        }
+    }
+
+    fn wrote(&mut self, pending: &Pending, target: Option<Target>, ret: Option<i64>) {
+        let Some(Place::Socket(socket)) = target.and_then(place) else {
+            return;
+        };
+        let (bytes, ts) = (ret.unwrap_or(0).max(0), pending.ts);
+        self.deeds.push(Deed::Wrote { socket, bytes, ts });
+        if failed_with(ret, ECONNRESET) || failed_with(ret, EPIPE) {
+            self.deeds.push(Deed::Reset { socket });
+        }
+    }
+}
+
+fn place(target: Target) -> Option<Place> {
+    match target.socket {
+        Some(socket @ 0..) => return Some(Place::Socket(socket)),
+        Some(pair) => return Some(Place::Channel(Channel::Unix(pair))),
+        None => {}
+    }
+    let named = target
+        .object
+        .path
+        .filter(|_| target.object.reason.is_none());
+    Some(Place::Channel(match target.object.class {
+        FdClass::Eventfd => Channel::Eventfd(target.descriptor?),
+        FdClass::Pipe => Channel::Pipe(named?),
+        _ => return None,
+    }))
+}
+
+fn futex(pending: &Pending) -> Doing {
+    let numbers = &pending.numbers;
+    let (Some(command), Some(address)) = (numbers.command, numbers.address) else {
+        return Doing::Other;
+    };
+    let owner = Owner::of(&pending.thread);
+    match command & FUTEX_CMD_MASK {
+        // Who waits for a mutex waits for what others hold, not for work.
+        FUTEX_WAIT if numbers.value == Some(MUTEX_CONTENDED) => Doing::Other,
+        FUTEX_WAIT | FUTEX_WAIT_BITSET => Doing::FutexWait(owner, address),
+        // WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP, WAKE_BITSET
+        1 | 3 | 4 | 5 | 10 => Doing::FutexWake(owner, [Some(address), numbers.address2]),
+        _ => Doing::Other,
+    }
+}

@@ -1,0 +1,69 @@
+//! Requests that a client tells, imported together with what was recorded where they were served.
+
+use std::path::PathBuf;
+
+use whyslow_ingest::import_in_memory;
+
+/// A server of one connection, at the longer form of its address.
+const SERVED: &str = "whyslow-text 1
+1.000012 [0] (tid=9 pid=9) tcp sock=0x2 from=listen to=syn_recv local=127.0.0.1:80 peer=127.0.0.1:5000
+1.000014 [0] (tid=9 pid=9) tcp sock=0x2 from=syn_recv to=established local=127.0.0.1:80 peer=127.0.0.1:5000
+1.000020 [1] (tid=7 pid=7 comm=server) syscall_enter name=accept4 fd=4
+1.000021 [1] (tid=7 pid=7) syscall_exit name=accept4 ret=5 sockaddr=[::ffff:127.0.0.1]:5000
+1.000031 [1] (tid=7 pid=7) syscall_enter name=read fd=5 count=4096
+1.000032 [1] (tid=7 pid=7) syscall_exit name=read ret=100
+1.000040 [1] (tid=7 pid=7) syscall_enter name=write fd=5 count=50
+1.000041 [1] (tid=7 pid=7) syscall_exit name=write ret=50
+1.000061 [1] (tid=7 pid=7) syscall_enter name=read fd=5 count=4096
+1.000062 [1] (tid=7 pid=7) syscall_exit name=read ret=10
+1.000070 [1] (tid=7 pid=7) syscall_enter name=write fd=5 count=5
+1.000071 [1] (tid=7 pid=7) syscall_exit name=write ret=5
+";
+/// The last one was answered by somebody else.
+const ASKED: &str = r#"{"whyslow_load":1}
+{"seq":0,"start_ns":1000030000,"total_ns":15000,"method":"GET","url":"http://127.0.0.1/a","status":200,"local":"127.0.0.1:5000","peer":"127.0.0.1:80"}
+{"seq":1,"start_ns":1000055000,"total_ns":20000,"method":"GET","url":"http://127.0.0.1/b","status":200,"local":"[::ffff:127.0.0.1]:5000","peer":"[::ffff:127.0.0.1]:80"}
+{"seq":2,"start_ns":1000055000,"total_ns":20000,"method":"GET","url":"http://127.0.0.1/c","status":200,"local":"127.0.0.1:5001","peer":"127.0.0.1:80"}
+{"end_ns":1000090000,"reason":"done"}
+"#;
+
+/// Number in the load, begin of the same request at the server, how that was found.
+fn joined(sources: &[PathBuf]) -> Vec<(Option<i64>, Option<i64>, String)> {
+    let made = import_in_memory(sources).expect("both can be read");
+    let rows = &made.rows.request;
+    let text = |sym| made.symbols.get(sym).to_owned();
+    let mut asked: Vec<_> = rows
+        .iter()
+        .filter(|row| text(row.source) == "load")
+        .map(|row| {
+            let served = rows
+                .iter()
+                .find(|served| Some(served.id) == row.server_request);
+            let how = row.joined_by.map(text).unwrap_or_default();
+            (row.seq, served.map(|served| served.ts), how)
+        })
+        .collect();
+    asked.sort();
+    asked
+}
+
+#[test]
+fn load_and_the_recording_of_its_server_say_the_same_of_a_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        path
+    };
+    let (server, load) = (place("server.txt", SERVED), place("load.ndjson", ASKED));
+    let expected = [
+        (Some(0), Some(1_000_032_000), "connection".to_owned()),
+        (Some(1), Some(1_000_062_000), "connection".to_owned()),
+        (Some(2), None, String::new()),
+    ];
+    assert_eq!(joined(&[server.clone(), load.clone()]), expected);
+    assert_eq!(joined(&[load.clone(), server]), expected);
+    let alone = joined(&[load]);
+    assert_eq!(alone.len(), 3);
+    assert!(alone.iter().all(|(_, served, _)| served.is_none()));
+}
