@@ -145,7 +145,7 @@ export const PAGE_LIST: readonly PageInfo[] = [
         id: "dns",
         title: "DNS",
         key: "n",
-        kinds: ["dns"],
+        kinds: ["dns", "nameservers"],
         tabs: [
             view("dns", "stats", "names"),
             view("dns", "usage", "who waited"),
@@ -153,6 +153,8 @@ export const PAGE_LIST: readonly PageInfo[] = [
             view("dns", "hist", "histogram"),
             view("dns", "top", "longest"),
             view("dns", "log", "log", { limit: 2000 }),
+            view("nameservers", "stats", "servers"),
+            view("nameservers", "top", "questions"),
         ],
     },
     { id: "sql", title: "SQL", key: "q", kinds: [], tabs: [] },

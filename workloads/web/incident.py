@@ -61,6 +61,8 @@ class Recorder:
             return
         words = [self._run.recorder, "record", "-o", self._run.recording, "--force"]
         words += ["--for", f"{self._run.seconds + READY_SECONDS:.0f}s", *self._run.recorder_words]
+        # What was asked becomes part of the recording: its requests are joined with the server's.
+        words += ["--with", self._run.folder / LOAD]
         with open(self._log, "w") as log:
             child = subprocess.Popen([str(word) for word in words], stdout=log, stderr=log)
         self._lab.will_undo("process", child.pid, watchdog.start_of(child.pid))

@@ -2,6 +2,7 @@
 
 mod cannot;
 mod lookups;
+mod name_servers;
 mod profiles;
 
 use std::ops::ControlFlow;
@@ -465,6 +466,7 @@ impl Asker<'_> {
             let starved = self.starved(&stories)?;
             stories.extend(starved);
             stories.extend(self.lookups(&wanted.utids)?);
+            stories.extend(self.questions(&wanted.utids)?);
             stories.extend(self.sampled(&wanted.utids)?);
             stories = ranked(stories);
         } else if self.other.is_none() && !sampled::is_kernel_there(self.tables) {

@@ -257,3 +257,56 @@ fn a_lookup_of_the_kernels_events_is_a_story_though_its_call_waits_as_servers_do
     let again = explained(&sources, &question);
     assert_eq!(again.stories[0].verdict, story.verdict);
 }
+
+/// A program that asks a name server itself, thirty times with an answer after 2 ms and once without
+/// one: the socket is closed after five seconds.
+fn asked() -> String {
+    let mut text = String::from("whyslow-text 1\n");
+    let mut line = |ns: u64, event: &str| {
+        let (s, ns) = (ns / 1_000_000_000, ns % 1_000_000_000);
+        text += &format!("{s}.{ns:09} [0] (tid=7 pid=7 comm=shop) {event}\n");
+    };
+    for question in 0..31_u64 {
+        let at = 1_000_000_000 + question * 10_000_000;
+        line(at, "syscall_enter name=socket family=2 socket_type=2");
+        line(at + 1_000, "syscall_exit name=socket ret=3");
+        line(
+            at + 2_000,
+            "syscall_enter name=connect fd=3 sockaddr=10.0.0.1:53",
+        );
+        line(at + 3_000, "syscall_exit name=connect ret=0");
+        line(at + 10_000, "syscall_enter name=write fd=3 count=29");
+        line(at + 11_000, "syscall_exit name=write ret=29");
+        let end = at
+            + if question < 30 {
+                2_000_000
+            } else {
+                5_000_000_000
+            };
+        if question < 30 {
+            line(end, "syscall_enter name=read fd=3 count=512");
+            line(end + 1_000, "syscall_exit name=read ret=45");
+        }
+        line(end + 10_000, "syscall_enter name=close fd=3");
+        line(end + 11_000, "syscall_exit name=close ret=0");
+    }
+    text
+}
+
+#[test]
+fn a_question_without_an_answer_is_a_story_though_nobody_called_the_c_library() {
+    let folder = tempfile::tempdir().expect("room");
+    let source = folder.path().join("trace.txt");
+    fs::write(&source, asked()).expect("room");
+    let report = explained(&[source], &Question::default());
+    let is_it = |story: &&whyslow_explain::Story| story.target.kind == "question";
+    let story = report.stories.iter().find(is_it).expect("a story");
+    let verdict = &story.verdict;
+    assert!(
+        verdict.starts_with("a question to the name server 10.0.0.1:53 by shop[7] took 5.00 s"),
+        "{verdict}"
+    );
+    assert!(verdict.ends_with("n = 31): no answer came"), "{verdict}");
+    assert_eq!(story.confidence, Confidence::Medium);
+    assert_eq!(story.parts[0].culprit.name, "10.0.0.1:53");
+}

@@ -98,7 +98,7 @@ impl Asker<'_> {
     }
 
     /// Lookups that ended, of names, by threads that are known.
-    fn each_lookup(
+    pub(super) fn each_lookup(
         &self,
         window: Option<Window>,
         mut each: impl FnMut(Slow, i64, &str),
