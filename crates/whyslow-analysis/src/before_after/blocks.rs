@@ -1,11 +1,13 @@
 //! A run in blocks, and how certain a share is that was measured in it.
 //!
 //! Blocks of time hold equally many requests; a block that is longer than what makes neighbours alike
-//! is one independent witness. Nobody knows how long that is, so the run is cut at several scales,
-//! and by worker; each gives a standard error, and the greatest counts. With few blocks it is known
-//! badly itself, for which Student's distribution is wider than the normal one. Where blocks are still
-//! like their neighbours, they are taken to be so less and less with distance (an autoregression of
-//! first order), and count as fewer.
+//! is one independent witness. Nobody knows how long that is, so the run is cut at several scales. Of
+//! fine cuts the error is known best, and is too small if neighbours are alike; so the finest cut
+//! counts that no coarser one contradicts. To take the greatest error of all instead would be to take
+//! the one that chance made greatest. With few blocks the error is known badly itself, for which
+//! Student's distribution is wider than the normal one. Where blocks are still like their neighbours,
+//! they are taken to be so less and less with distance (an autoregression of first order), and count
+//! as fewer. What workers differ by beyond chance comes on top.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +15,17 @@ use super::Latency;
 
 /// The coarsest cut: as many blocks of time.
 const BLOCKS_MIN: usize = 12;
-const BLOCKS_MAX: usize = 400;
+pub(super) const BLOCKS_MAX: usize = 400;
 /// Smaller blocks tell nothing of neighbours.
 const REQUESTS_MIN: usize = 5;
 /// Neighbours that are more alike than this are told from ones that drift by nobody.
 const ALIKE_MAX: f64 = 0.8;
 /// Fewer workers are too few to tell how much they differ.
 const WORKERS_MIN: usize = 8;
+/// A coarser cut contradicts a finer one if it varies more than this normal deviate allows …
+const CONTRADICTS_Z: f64 = 1.0;
+/// … and workers differ if they vary more than this one allows.
+const DIFFERS_Z: f64 = 0.5;
 
 /// One way to cut a run.
 #[derive(Debug, Clone)]
@@ -43,7 +49,7 @@ pub(super) struct Certainty {
     pub(super) error: f64,
     pub(super) degrees: f64,
     pub(super) cut: usize,
-    /// How many times the error is what it would be if neighbouring blocks had nothing in common.
+    /// How many times the error is that of drawing the blocks of the cut anew.
     pub(super) inflation: f64,
 }
 
@@ -73,32 +79,74 @@ impl Blocks {
 
     /// Of the mean of these values, one a request. None of too few requests.
     pub(super) fn certainty(&self, values: &[f64], mean: f64) -> Option<Certainty> {
-        let one = |(cut, blocks): (usize, &Cut)| {
-            let mut sums = vec![0.0; blocks.counts.len()];
-            for (value, block) in values.iter().zip(&blocks.block) {
-                sums[*block as usize] += value;
-            }
-            let sums = sums.iter().zip(&blocks.counts);
-            let rests: Vec<f64> = sums.map(|(sum, count)| sum - mean * count).collect();
-            let squares: f64 = rests.iter().map(|rest| rest * rest).sum();
-            let count = blocks.counts.len() as f64;
-            let alike = if blocks.is_ordered {
-                likeness(&rests, squares)
-            } else {
-                0.0
-            };
-            let inflation = ((1.0 + alike) / (1.0 - alike)).sqrt();
-            let error = (squares * count / (count - 1.0)).sqrt() / values.len() as f64;
-            Certainty {
-                error: error * inflation,
-                degrees: (count / inflation.powi(2) - 1.0).max(2.0),
-                cut,
-                inflation,
-            }
+        let squares: Vec<Squares> = self.cuts.iter().map(|cut| cut.squares(values, mean)).collect();
+        let in_time = squares.iter().filter(|one| one.is_ordered);
+        let in_time: Vec<&Squares> = in_time.collect();
+        let is_contradicted = |place: usize| {
+            let coarser = in_time[..place].iter();
+            let mut most = coarser.map(|one| one.sum / above(one.blocks - 1.0, CONTRADICTS_Z));
+            most.any(|least| least > in_time[place].variance())
         };
-        let all = self.cuts.iter().enumerate().map(one);
-        all.max_by(|a, b| a.error.total_cmp(&b.error).then(b.cut.cmp(&a.cut)))
+        let cut = (0..in_time.len())
+            .rev()
+            .find(|place| !is_contradicted(*place))?;
+        let found = in_time[cut];
+        let variance = found.variance() * found.alike;
+        let degrees = (found.blocks / found.alike - 1.0).max(2.0);
+        let single: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let workers = squares.iter().find(|one| !one.is_ordered);
+        let more = workers.filter(|one| one.sum > single * above(one.blocks - 1.0, DIFFERS_Z));
+        let more = more.map_or((0.0, 0.0), |one| {
+            let own = one.variance();
+            (own - single, own.powi(2) / (one.blocks - 1.0))
+        });
+        let whole = variance + more.0.max(0.0);
+        Some(Certainty {
+            error: whole.sqrt() / values.len() as f64,
+            degrees: joined((variance, degrees), more, whole),
+            cut,
+            inflation: if found.sum > 0.0 {
+                // Blocks that are drawn vary as if there was one block fewer.
+                (whole / found.sum).sqrt()
+            } else {
+                1.0
+            },
+        })
     }
+}
+
+/// What the sums of blocks differ by from what they would be by the mean.
+struct Squares {
+    sum: f64,
+    blocks: f64,
+    /// How many times the variance is what it would be if neighbours had nothing in common.
+    alike: f64,
+    is_ordered: bool,
+}
+
+impl Squares {
+    /// Of the sum of all values, as this cut alone tells it.
+    fn variance(&self) -> f64 {
+        self.sum * self.blocks / (self.blocks - 1.0)
+    }
+}
+
+/// Degrees of freedom of a sum of two variances, the second with its square by its own degrees
+/// (Satterthwaite).
+fn joined((variance, degrees): (f64, f64), more: (f64, f64), whole: f64) -> f64 {
+    let parts = variance.powi(2) / degrees + more.1;
+    if parts > 0.0 && more.0 > 0.0 {
+        (whole * whole / parts).max(2.0)
+    } else {
+        degrees
+    }
+}
+
+/// How many times a sum of squares is a variance, divided by the degrees, at so much of the normal
+/// distribution (Wilson, Hilferty 1931).
+fn above(degrees: f64, z: f64) -> f64 {
+    let part = 2.0 / (9.0 * degrees);
+    (degrees / (degrees + 1.0)) * (1.0 - part + z * part.sqrt()).powi(3)
 }
 
 impl Cut {
@@ -111,6 +159,27 @@ impl Cut {
             block,
             counts,
             is_ordered,
+        }
+    }
+
+    fn squares(&self, values: &[f64], mean: f64) -> Squares {
+        let mut sums = vec![0.0; self.counts.len()];
+        for (value, block) in values.iter().zip(&self.block) {
+            sums[*block as usize] += value;
+        }
+        let sums = sums.iter().zip(&self.counts);
+        let rests: Vec<f64> = sums.map(|(sum, count)| sum - mean * count).collect();
+        let sum: f64 = rests.iter().map(|rest| rest * rest).sum();
+        let alike = if self.is_ordered {
+            likeness(&rests, sum)
+        } else {
+            0.0
+        };
+        Squares {
+            sum,
+            blocks: self.counts.len() as f64,
+            alike: (1.0 + alike) / (1.0 - alike),
+            is_ordered: self.is_ordered,
         }
     }
 }
@@ -147,6 +216,13 @@ pub(super) fn normal_of_student(t: f64, degrees: f64) -> f64 {
     z * (8.0 * degrees + 1.0) / (8.0 * degrees + 3.0)
 }
 
+/// Student's deviate as rare as this one of the normal distribution: the inverse of
+/// [`normal_of_student`].
+pub(super) fn student_of_normal(z: f64, degrees: f64) -> f64 {
+    let z = z * (8.0 * degrees + 3.0) / (8.0 * degrees + 1.0);
+    (degrees * (z * z / degrees).exp_m1()).sqrt()
+}
+
 /// How much wider a 95 % interval of Student's distribution is than that of the normal one: its first
 /// terms by degrees (Abramowitz, Stegun 26.7.5).
 pub(super) fn widening(degrees: f64) -> f64 {
@@ -167,6 +243,8 @@ mod tests {
             assert!((z - 1.96).abs() < 0.01, "{degrees}: {z}");
             let wide = 1.96 * widening(degrees);
             assert!((wide - t).abs() < 0.03, "{degrees}: {wide}");
+            let back = student_of_normal(z, degrees);
+            assert!((back - t).abs() < 1e-9, "{degrees}: {back}");
         }
     }
 

@@ -16,6 +16,7 @@ mod read;
 mod shares;
 #[cfg(test)]
 mod simulation;
+mod spread;
 mod tables;
 mod verdict;
 
@@ -84,6 +85,7 @@ pub(crate) fn compare(before: &Side, after: &Side, limit: Option<Ns>) -> Compari
     let all = [before, after].map(|side| Blocks::of(&side.latencies));
     let timed = [before, after].map(|side| Blocks::of(&side.timed));
     let requests = [&before.timed, &after.timed].map(Vec::as_slice);
+    let lengths = requests.map(quantiles::Lengths::of);
     let quantiles = QUANTILES.iter();
     let share = |blocks: &[Blocks; 2], of: [&[Latency]; 2], is: &dyn Fn(&Latency) -> bool| {
         shares::compare(
@@ -93,7 +95,7 @@ pub(crate) fn compare(before: &Side, after: &Side, limit: Option<Ns>) -> Compari
     };
     Comparison {
         quantiles: quantiles
-            .map(|quantile| quantiles::compare(*quantile, &timed, requests))
+            .map(|quantile| quantiles::compare(*quantile, &timed, &lengths))
             .collect(),
         over: limit.map(|limit| {
             let is_over = |one: &Latency| one.dur.is_some_and(|dur| dur > limit);

@@ -11,6 +11,8 @@ use crate::statistics::Dice;
 const MS: f64 = 1e6;
 /// Changes of less are no difference.
 const LEAST: f64 = 0.02;
+/// Runs that are said to need more are as long as this.
+const ENOUGH_MAX: u64 = 200_000;
 
 /// What makes requests of a run alike.
 #[derive(Debug, Clone, Copy)]
@@ -64,12 +66,15 @@ fn run(alike: Alike, requests: usize, times: f64, dice: &mut Dice) -> Side {
                 dur += f64::max(stalled_until - ts, 0.0);
             }
             Alike::TwoModes if dice.happens(0.1) => dur += 5000.0 * MS,
-            Alike::Coarse => dur = (dur / MS).round() * MS,
             _ => {}
+        }
+        dur *= times;
+        if matches!(alike, Alike::Coarse) {
+            dur = (dur / MS).round() * MS;
         }
         Latency {
             ts: ts as Ns,
-            dur: Some((dur * times) as Ns),
+            dur: Some(dur as Ns),
             failed: dice.happens(0.002),
             worker: worker as u32,
             phases: Default::default(),
@@ -157,7 +162,7 @@ fn a_tenth_more_is_found_with_as_many_requests_as_are_said_to_be_needed() {
             let enough = first.quantiles[0]
                 .enough
                 .expect("a number")
-                .clamp(200, 60_000);
+                .min(ENOUGH_MAX);
             *needed.entry(enough).or_default() += 1;
             let before = run(alike, enough as usize, 1.0, dice);
             let after = run(alike, enough as usize, 1.1, dice);
@@ -168,12 +173,6 @@ fn a_tenth_more_is_found_with_as_many_requests_as_are_said_to_be_needed() {
             needed.keys().next(),
             needed.keys().last()
         );
-        // FIXME: with a clock as coarse as the shift all draws give the same quantile, and the number
-        // of requests that is said to be needed is far too small.
-        if matches!(alike, Alike::Coarse) {
-            assert!(found < 0.5, "{alike:?}: {found}");
-            continue;
-        }
         assert!(found >= 0.9 - margin(0.9, runs), "{alike:?}: {found}");
     }
 }
