@@ -14,12 +14,12 @@ import collections
 import concurrent.futures
 import json
 import os
+import pathlib
 import random
 import statistics
 import subprocess
 import sys
 import tempfile
-import pathlib
 
 import arguments
 from comparing import runs
@@ -39,7 +39,7 @@ def parsed():
     parser.add_argument("--blocks", type=int, default=80, help="of each version")
     parser.add_argument("--threads", type=int, default=4)
     parser.add_argument("--each", type=int, default=75, help="requests of a thread in a block")
-    parser.add_argument("--times", type=float, default=1.1, help="how many times as long the second version takes")
+    parser.add_argument("--shift", type=float, default=0.1, help="share by which clients see the second version slower")
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--sample", type=pathlib.Path)
     return parser.parse_args()
@@ -125,6 +125,7 @@ def main():
     )
     if asked.sample:
         write_sample(asked.sample, blocks)
+        return
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         pairs = Pairs(asked.whyslow, blocks, pathlib.Path(folder))
         same = list(pool.map(pairs.same, range(asked.pairs)))

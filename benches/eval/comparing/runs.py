@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import socket
+import statistics
 import subprocess
 import sys
 import time
@@ -49,12 +50,26 @@ def wait_for(port, process):
 def record(asked, folder):
     """Blocks a-000.ndjson, b-000.ndjson, …; first one version, then the other, then the other way round."""
     folder.mkdir(parents=True, exist_ok=True)
-    with server(1.0, folder / "server-a.log") as a, server(asked.times, folder / "server-b.log") as b:
+    with server(1.0, folder / "server-a.log") as a:
+        times = longer(asked, a, folder / "calibration.ndjson")
+        interleave(asked, a, times, folder)
+
+
+def longer(asked, url, path):
+    """How many times as long a page has to take so that clients see the shift that is asked for."""
+    block(asked, url, path)
+    rows = requests(path)
+    whole = statistics.median(row["total_ns"] / 1e6 for row in rows)
+    page = statistics.median(float(row["server_timing"].partition("dur=")[2]) for row in rows)
+    return 1 + asked.shift * whole / page
+
+
+def interleave(asked, a, times, folder):
+    with server(times, folder / "server-b.log") as b:
         for number in range(asked.blocks):
             turns = [("a", a), ("b", b)]
             for side, url in turns if number % 2 == 0 else reversed(turns):
                 block(asked, url, folder / f"{side}-{number:03}.ndjson")
-    (folder / "times").write_text(f"{asked.times}\n")
 
 
 def block(asked, url, path):
@@ -66,6 +81,10 @@ def read(folder, side):
     """Lines by block: those of requests, parsed."""
     blocks = []
     for path in sorted(folder.glob(f"{side}-*.ndjson")):
-        rows = [json.loads(line) for line in path.read_text().splitlines()]
-        blocks.append([row for row in rows if "seq" in row])
+        blocks.append(requests(path))
     return blocks
+
+
+def requests(path):
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return [row for row in rows if "seq" in row]

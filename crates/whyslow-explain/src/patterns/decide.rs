@@ -6,9 +6,10 @@ use super::change::Change;
 use super::constants::Hint;
 use super::facts::{Facts, Test};
 use super::keys::{KEYS_MIN, SLOW_MIN};
+use super::levels::Levels;
 use super::modes;
 use super::periodic::EPISODES_MIN;
-use super::say::{Outcome, outcomes};
+use super::say::{Outcome, depends, outcomes};
 use super::words::{count, list, name, p, percent, time};
 use super::{Input, LEVEL};
 use crate::report::Pattern;
@@ -174,6 +175,11 @@ impl View<'_> {
         much && self.facts.is_found(Test::Concurrency)
     }
 
+    pub(super) fn grows_by_level(&self) -> Option<&Levels> {
+        let found = self.facts.by_level.as_ref();
+        found.filter(|one| one.is_much() && self.facts.is_found(Test::Levels))
+    }
+
     /// Resources at their limit when items were slow, by place.
     pub(super) fn saturated(&self) -> Vec<usize> {
         let all = self.facts.saturated.iter().enumerate();
@@ -240,7 +246,9 @@ impl View<'_> {
     }
 
     fn class(&self) -> Class {
-        let is_load = self.grows_with_concurrency() || !self.saturated().is_empty();
+        let is_load = self.grows_with_concurrency()
+            || self.grows_by_level().is_some()
+            || !self.saturated().is_empty();
         if self.is_shifted() {
             return if is_load {
                 Class::HeavyLoad
@@ -261,8 +269,17 @@ impl View<'_> {
         }
     }
 
-    /// The conclusion, and how many more items would give one.
+    /// The conclusion with what it depends on, and how many more items would give one.
     fn says(&self, class: Class, only_of_slow: &[u32]) -> (String, Option<u64>) {
+        let (says, more) = self.concludes(class, only_of_slow);
+        let says = match self.grows_by_level() {
+            Some(levels) => format!("{says}; {}", depends(levels)),
+            None => says,
+        };
+        (says, more)
+    }
+
+    fn concludes(&self, class: Class, only_of_slow: &[u32]) -> (String, Option<u64>) {
         let says = match class {
             Class::HeavyLoad => self.load(),
             Class::Shifted => format!(
@@ -429,7 +446,10 @@ impl View<'_> {
         if let Some(hint) = self.facts.hints.first() {
             parts.push(format!("{}?", hint.known.cause));
         }
-        if let (true, Some(one)) = (self.grows_with_concurrency(), self.facts.concurrency) {
+        let is_told = self.grows_by_level().is_some();
+        if let (true, Some(one)) = (self.grows_with_concurrency(), self.facts.concurrency)
+            && !is_told
+        {
             parts.push(format!(
                 "likelier the more is in flight (delta {:.2})",
                 one.delta

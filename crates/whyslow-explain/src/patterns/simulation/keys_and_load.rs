@@ -6,6 +6,7 @@ use whyslow_model::Ns;
 use super::super::concurrency::concurrency;
 use super::super::episodes::Episodes;
 use super::super::keys::{Keys, Rates};
+use super::super::levels::levels;
 use super::super::saturation::saturated;
 use super::super::shifted::shifted;
 use super::super::{Item, Resource};
@@ -122,6 +123,38 @@ fn stalls_are_not_taken_for_load() {
         let what = format!("T2, three stalls of {stall} ms | {items}");
         at_most(&what, 0.018, runs(60), |dice| grows(&stalled(dice)));
     }
+}
+
+fn by_level((items, slow): &(Vec<Item>, Vec<bool>), is_closed: bool) -> bool {
+    let slow_ones = items.iter().zip(slow).filter(|(_, slow)| **slow);
+    let episodes = Episodes::of(slow_ones.map(|(item, _)| item));
+    let found = levels(items, slow, &episodes, is_closed);
+    found.is_some_and(|found| found.is_much() && found.p < 0.01)
+}
+
+/// What is in flight at an item that starts in a stall is a consequence of it.
+#[test]
+fn the_share_by_level_grows_with_load_and_not_with_stalls() {
+    for waves in [0.0, 0.9] {
+        let what = format!("T2 by level, nothing | waves {waves}, 1600");
+        at_most(&what, 0.018, runs(100), |dice| {
+            let made = arriving(1600, waves, |_, _, dice| dice.happens(0.05), dice);
+            by_level(&made, false)
+        });
+    }
+    at_most("T2 by level, three stalls of 300 ms | 1600", 0.018, runs(60), |dice| {
+        let stalls: Vec<f64> = (0..3).map(|_| 8000.0 * MS * dice.unit()).collect();
+        let is_stalled = |_: usize, ts: f64, dice: &mut Dice| {
+            let inside = |at: &f64| (0.0..300.0 * MS).contains(&(ts - at));
+            stalls.iter().any(inside) || dice.happens(0.01)
+        };
+        by_level(&arriving(1600, 0.0, is_stalled, dice), false)
+    });
+    at_least("T2 by level, .0025 for each in flight, waves 0.9 | 1600", 0.9, runs(60), |dice| {
+        let with_load =
+            |in_flight: usize, _: f64, dice: &mut Dice| dice.happens(0.0025 * in_flight as f64);
+        by_level(&arriving(1600, 0.9, with_load, dice), false)
+    });
 }
 
 /// Kinds of equal rate.
