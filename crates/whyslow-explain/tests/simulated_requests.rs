@@ -97,7 +97,11 @@ fn tables(made: &[Made]) -> MemoryTables {
     let (mut rows, mut symbols) = (Collected::default(), Symbols::new());
     let mut made = made.to_vec();
     made.sort_by(|a, b| a.ts.total_cmp(&b.ts));
-    rows.request.extend(made.iter().enumerate().map(|(id, one)| row(id as i64, one, &mut symbols)));
+    rows.request.extend(
+        made.iter()
+            .enumerate()
+            .map(|(id, one)| row(id as i64, one, &mut symbols)),
+    );
     let ends = rows.request.iter().filter_map(|row| row.ts_end);
     let info = RecordingInfo {
         begin_ns: 0,
@@ -213,7 +217,10 @@ fn requests_that_show_nothing_are_given_no_class() {
         let stalls = [0; 3].map(|_| SPAN * dice.unit());
         let mut made = service(REQUESTS, Family::LogNormal(0.5), dice);
         for one in &mut made {
-            if stalls.iter().any(|at| (0.0..2.0 * S).contains(&(one.ts - at))) {
+            if stalls
+                .iter()
+                .any(|at| (0.0..2.0 * S).contains(&(one.ts - at)))
+            {
                 one.usual += 2.0 * S * dice.unit();
             }
         }
@@ -234,19 +241,34 @@ fn finds(what: &str, wanted: &str, requests: usize, slower: impl Fn(&mut Made, &
 
 #[test]
 fn each_kind_of_slowness_of_requests_is_given_its_class() {
-    finds("5 s more in one of ten", "rare_contention", REQUESTS, |one, dice| {
-        one.lookup = if dice.happens(0.1) { 5.004 * S } else { 0.0 };
-    });
-    finds("2 s more in three of ten of one endpoint", "one_operation", REQUESTS, |one, dice| {
-        if one.endpoint == 3 && dice.happens(0.3) {
-            one.usual += 2.0 * S;
-        }
-    });
-    finds("1 s more in a fifth for one client", "one_device", 2000, |one, dice| {
-        if one.client == 2 && dice.happens(0.2) {
-            one.usual += S;
-        }
-    });
+    finds(
+        "5 s more in one of ten",
+        "rare_contention",
+        REQUESTS,
+        |one, dice| {
+            one.lookup = if dice.happens(0.1) { 5.004 * S } else { 0.0 };
+        },
+    );
+    finds(
+        "2 s more in three of ten of one endpoint",
+        "one_operation",
+        REQUESTS,
+        |one, dice| {
+            if one.endpoint == 3 && dice.happens(0.3) {
+                one.usual += 2.0 * S;
+            }
+        },
+    );
+    finds(
+        "1 s more in a fifth for one client",
+        "one_device",
+        2000,
+        |one, dice| {
+            if one.client == 2 && dice.happens(0.2) {
+                one.usual += S;
+            }
+        },
+    );
     finds("a second of each ten", "periodic", REQUESTS, |one, dice| {
         if one.ts.rem_euclid(10.0 * S) < S {
             one.usual += S * (1.0 + dice.unit());
@@ -293,7 +315,11 @@ fn an_endpoint_is_called_exempt_with_enough_requests_and_else_told_how_many_are_
 
 fn depends(made: &[Made]) -> bool {
     let found = pattern(made, None);
-    found.is_some_and(|found| found.says.contains("depends on concurrency, the slow share is"))
+    found.is_some_and(|found| {
+        found
+            .says
+            .contains("depends on concurrency, the slow share is")
+    })
 }
 
 #[test]

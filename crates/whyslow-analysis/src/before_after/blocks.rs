@@ -79,7 +79,11 @@ impl Blocks {
 
     /// Of the mean of these values, one a request. None of too few requests.
     pub(super) fn certainty(&self, values: &[f64], mean: f64) -> Option<Certainty> {
-        let squares: Vec<Squares> = self.cuts.iter().map(|cut| cut.squares(values, mean)).collect();
+        let squares: Vec<Squares> = self
+            .cuts
+            .iter()
+            .map(|cut| cut.squares(values, mean))
+            .collect();
         let in_time = squares.iter().filter(|one| one.is_ordered);
         let in_time: Vec<&Squares> = in_time.collect();
         let is_contradicted = |place: usize| {

@@ -198,7 +198,8 @@ fn enough(shift: &Shift, requests: f64) -> u64 {
         let degrees = (shift.degrees * found / requests).clamp(5.0, most);
         let level = student_of_normal(LEVEL_Z, degrees);
         let seen = (found / requests).sqrt() * WANTED / shift.error.max(f64::MIN_POSITIVE);
-        let unsure = level.powi(2) / (2.0 * degrees) + seen.powi(2).min(100.0) / (2.0 * shift.degrees);
+        let unsure =
+            level.powi(2) / (2.0 * degrees) + seen.powi(2).min(100.0) / (2.0 * shift.degrees);
         let wanted = level + FOUND_Z * (1.0 + unsure).sqrt();
         let next = (wanted * shift.error / WANTED).powi(2) * requests;
         found = f64::midpoint(found, next).max(ENOUGH_MIN);

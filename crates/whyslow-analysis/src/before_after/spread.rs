@@ -22,7 +22,11 @@ pub(super) fn spread(lengths: &[f64]) -> Vec<f64> {
     };
     let tick = tick(&groups, gap);
     let mut found = lengths.to_vec();
-    for (place, group) in groups.iter().enumerate().filter(|(_, group)| group.len() > 1) {
+    for (place, group) in groups
+        .iter()
+        .enumerate()
+        .filter(|(_, group)| group.len() > 1)
+    {
         let half = gap(place).unwrap_or(0.0).min(tick) / 2.0;
         for (number, request) in group.iter().enumerate() {
             let at = ((number as f64 + 0.5) * TURN).fract();
@@ -38,7 +42,10 @@ pub(super) fn spread(lengths: &[f64]) -> Vec<f64> {
 /// Usual distance of what is shared from its neighbour, by requests: two modes far from each other
 /// have no tick as long as their distance.
 fn tick(groups: &[&[usize]], gap: impl Fn(usize) -> Option<f64>) -> f64 {
-    let shared = groups.iter().enumerate().filter(|(_, group)| group.len() > 1);
+    let shared = groups
+        .iter()
+        .enumerate()
+        .filter(|(_, group)| group.len() > 1);
     let mut gaps: Vec<(f64, usize)> = shared
         .filter_map(|(place, group)| Some((gap(place)?, group.len())))
         .collect();

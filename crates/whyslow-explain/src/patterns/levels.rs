@@ -1,9 +1,11 @@
 //! T2, the other way round: how large is the share of slow items at each level of concurrency?
 //!
-//! What is in flight says little by itself, as items pile up behind a stall. The *level* is what no
-//! stall moves: of load that waits for its answers, how many workers are at work, be their requests
-//! slow or not; of anything else, what is usually in flight over a time that is longer than slow items
-//! take.
+//! What is in flight says little by itself: items pile up behind a stall, and where arrivals do not
+//! wait for answers, slow items are in flight for longer and so bring about the number themselves.
+//! Neither is so where a number of workers ask again as soon as they have their answer: as many are in
+//! flight as there are workers, be they slow or not. Load tells its workers. Elsewhere such times show
+//! by a number in flight that hardly varies, as that of independent arrivals would (by its mean); where
+//! it varies, nothing is told here.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +23,16 @@ const SHARE_MIN: usize = 50;
 /// A worker that begins nothing for so many times its usual pause, and so long, is not at work.
 const PAUSES: f64 = 10.0;
 const PAUSE_MIN: f64 = 5e8;
-/// Over so many times the median length of slow items the usual number in flight is taken …
-const LONGER: f64 = 3.0;
-/// … so many times at least, each with so many items on average.
-const WINDOWS_MIN: usize = 8;
-const WINDOW_ITEMS: usize = 10;
+/// Over so many times the median length the usual number in flight is taken, and so many items …
+const LONGER: f64 = 8.0;
+const WINDOW_ITEMS: f64 = 20.0;
+/// … so many times at least.
+const WINDOWS_MIN: f64 = 8.0;
+/// The number in flight varies by so much of its mean where workers ask one after the other; it would
+/// by all of it if arrivals were independent.
+const VARIES_MAX: f64 = 0.3;
+/// Bursts are looked for in so many slices at least.
+const SLICES: Ns = 25;
 /// Slow at the highest level more often than at the lowest by this much at least.
 const RISK_MIN: f64 = 1.5;
 
@@ -83,7 +90,7 @@ pub fn levels(
     let of_items = if is_closed {
         at_work(items)
     } else {
-        usual(items, slow)?
+        usual(items)?
     };
     let levels = classes(&of_items, slow);
     if levels.len() < 2 {
@@ -95,7 +102,13 @@ pub fn levels(
     let told: Vec<(Ns, bool, f64)> = told
         .map(|((item, slow), level)| (item.ts, *slow, share(*level)))
         .collect();
-    let z = trend(&levels) / episodes.design_effect(&told).sqrt();
+    // Bursts have to show in a short run too.
+    let span = items.last()?.ts - items.first()?.ts;
+    let finer = Episodes {
+        gap: episodes.gap.min(span / SLICES).max(1),
+        ..episodes.clone()
+    };
+    let z = trend(&levels) / finer.design_effect(&told).sqrt();
     Some(Levels {
         p: normal_tail(z),
         z,
@@ -139,35 +152,52 @@ fn at_work(items: &[Item]) -> Vec<f64> {
         let from = steps.partition_point(|(at, _)| *at <= item.ts as f64);
         let to = steps.partition_point(|(at, _)| *at < item.end() as f64);
         let inside = &steps[from.saturating_sub(1)..to.max(from)];
-        inside.iter().fold(1.0, |most: f64, (_, now)| most.max(*now))
+        inside
+            .iter()
+            .fold(1.0, |most: f64, (_, now)| most.max(*now))
     };
     items.iter().map(of_item).collect()
 }
 
-/// What is usually in flight about the time when each item starts.
-fn usual(items: &[Item], slow: &[bool]) -> Option<Vec<f64>> {
+/// What is usually in flight about the time when each item starts, if it hardly varies.
+fn usual(items: &[Item]) -> Option<Vec<f64>> {
     let (first, last) = (items.first()?.ts, items.last()?.ts);
     let span = (last - first).max(1) as f64;
-    let lengths = items.iter().zip(slow).filter(|(_, slow)| **slow);
-    let length = median(lengths.map(|(item, _)| item.dur as f64).collect())?;
-    let count = (span / (LONGER * length).max(1.0)).min((items.len() / WINDOW_ITEMS) as f64);
-    if count < WINDOWS_MIN as f64 {
+    let length = median(items.iter().map(|item| item.dur as f64).collect())?;
+    let count = span / (LONGER * length).max(1.0);
+    let count = count.min(items.len() as f64 / WINDOW_ITEMS).floor();
+    if count < WINDOWS_MIN {
         return None;
     }
-    let window = |item: &Item| ((item.ts - first) as f64 / span * count.floor()) as usize;
+    let window = |item: &Item| ((item.ts - first) as f64 / span * count) as usize;
     let mut ends: Vec<Ns> = items.iter().map(Item::end).collect();
     ends.sort_unstable();
     let mut in_flight: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for (begun, item) in items.iter().enumerate() {
         let ended = ends.partition_point(|end| *end <= item.ts);
         let found = begun as f64 - ended as f64 + 1.0;
-        in_flight.entry(window(item)).or_default().push(found.max(1.0));
+        in_flight
+            .entry(window(item))
+            .or_default()
+            .push(found.max(1.0));
+    }
+    let varies = in_flight.values().filter_map(|found| varies(found));
+    if median(varies.collect())? > VARIES_MAX {
+        return None;
     }
     let middle = in_flight.into_iter();
     let middle: BTreeMap<usize, f64> = middle
         .filter_map(|(window, found)| Some((window, median(found)?.round())))
         .collect();
     Some(items.iter().map(|item| middle[&window(item)]).collect())
+}
+
+/// Variance of the others in flight by their mean; none where there are none.
+fn varies(in_flight: &[f64]) -> Option<f64> {
+    let count = in_flight.len() as f64;
+    let mean = in_flight.iter().sum::<f64>() / count;
+    let squares = in_flight.iter().map(|one| (one - mean).powi(2));
+    (mean > 1.0).then(|| squares.sum::<f64>() / count / (mean - 1.0))
 }
 
 /// Levels with enough items each; neighbours of too few are one.
@@ -214,11 +244,18 @@ fn trend(levels: &[Level]) -> f64 {
     let items: f64 = levels.iter().map(|one| one.items as f64).sum();
     let slow: f64 = levels.iter().map(|one| one.slow as f64).sum();
     let share = slow / items;
-    let mean = levels.iter().map(|one| one.items as f64 * score(one)).sum::<f64>() / items;
+    let mean = levels
+        .iter()
+        .map(|one| one.items as f64 * score(one))
+        .sum::<f64>()
+        / items;
     let off = |one: &Level| score(one) - mean;
     let beyond = |one: &Level| one.slow as f64 - one.items as f64 * share;
     let found: f64 = levels.iter().map(|one| off(one) * beyond(one)).sum();
-    let spread: f64 = levels.iter().map(|one| one.items as f64 * off(one).powi(2)).sum();
+    let spread: f64 = levels
+        .iter()
+        .map(|one| one.items as f64 * off(one).powi(2))
+        .sum();
     let variance = share * (1.0 - share) * spread;
     if variance > 0.0 {
         found / variance.sqrt()
@@ -263,7 +300,10 @@ mod tests {
         let all = of.iter().flat_map(|(level, items)| vec![*level; *items]);
         let all: Vec<f64> = all.collect();
         let found = classes(&all, &vec![false; all.len()]);
-        let told: Vec<_> = found.iter().map(|one| (one.from, one.to, one.items)).collect();
+        let told: Vec<_> = found
+            .iter()
+            .map(|one| (one.from, one.to, one.items))
+            .collect();
         assert_eq!(told, [(1.0, 3.0, 22), (4.0, 4.0, 40), (16.0, 16.0, 160)]);
     }
 

@@ -25,7 +25,10 @@ fn shares(levels: &Levels) -> String {
             from.to_string()
         };
         let share = percent(one.share());
-        format!("{share} with {range} in flight ({} of {})", one.slow, one.items)
+        format!(
+            "{share} with {range} in flight ({} of {})",
+            one.slow, one.items
+        )
     };
     list(&levels.levels.iter().map(one).collect::<Vec<_>>())
 }

@@ -125,6 +125,35 @@ fn stalls_are_not_taken_for_load() {
     }
 }
 
+/// Workers that ask again as soon as they have their answer, one number of them after the other;
+/// `slow` is told how many there are, and when.
+fn closed(
+    each: usize,
+    mut slow: impl FnMut(usize, f64, &mut Dice) -> bool,
+    dice: &mut Dice,
+) -> (Vec<Item>, Vec<bool>) {
+    let (mut made, mut begin): (Vec<(Item, bool)>, f64) = (Vec::new(), 0.0);
+    for workers in [1, 4, 16, 32] {
+        let mut last = begin;
+        for worker in 0..workers {
+            let mut ts = begin + MS * worker as f64;
+            for _ in 0..each {
+                let is_slow = slow(workers, ts, dice);
+                let dur = 100.0 * MS * Family::LogNormal(0.5).draw(dice);
+                let dur = if is_slow { dur + S } else { dur };
+                let mut one = item(ts, dur, 0);
+                one.worker = worker as u32;
+                made.push((one, is_slow));
+                ts += dur + MS;
+            }
+            last = last.max(ts);
+        }
+        begin = last;
+    }
+    made.sort_by_key(|(item, _)| item.ts);
+    made.into_iter().unzip()
+}
+
 fn by_level((items, slow): &(Vec<Item>, Vec<bool>), is_closed: bool) -> bool {
     let slow_ones = items.iter().zip(slow).filter(|(_, slow)| **slow);
     let episodes = Episodes::of(slow_ones.map(|(item, _)| item));
@@ -132,29 +161,44 @@ fn by_level((items, slow): &(Vec<Item>, Vec<bool>), is_closed: bool) -> bool {
     found.is_some_and(|found| found.is_much() && found.p < 0.01)
 }
 
-/// What is in flight at an item that starts in a stall is a consequence of it.
+/// Whether the workers are known or not.
 #[test]
-fn the_share_by_level_grows_with_load_and_not_with_stalls() {
-    for waves in [0.0, 0.9] {
-        let what = format!("T2 by level, nothing | waves {waves}, 1600");
-        at_most(&what, 0.018, runs(100), |dice| {
-            let made = arriving(1600, waves, |_, _, dice| dice.happens(0.05), dice);
-            by_level(&made, false)
+fn the_share_by_level_grows_with_the_workers_and_not_with_stalls() {
+    for (is_closed, each) in [(true, 10), (true, 40), (false, 40)] {
+        let known = if is_closed { "known" } else { "unknown" };
+        let what = |what: &str| format!("T2 by level, {what}, workers {known} | {each} each");
+        at_most(&what("0.05 of any"), 0.01, runs(60), |dice| {
+            by_level(
+                &closed(each, |_, _, dice| dice.happens(0.05), dice),
+                is_closed,
+            )
+        });
+        at_most(&what("stalls of 0.5 s"), 0.018, runs(60), |dice| {
+            let stalls: Vec<f64> = (0..4).map(|_| 30.0 * S * dice.unit()).collect();
+            let is_stalled = |_: usize, ts: f64, dice: &mut Dice| {
+                let inside = |at: &f64| (0.0..0.5 * S).contains(&(ts - at));
+                stalls.iter().any(inside) || dice.happens(0.01)
+            };
+            by_level(&closed(each, is_stalled, dice), is_closed)
+        });
+        at_least(&what("0.005 for each worker"), 0.8, runs(20), |dice| {
+            let with_load =
+                |workers: usize, _: f64, dice: &mut Dice| dice.happens(0.005 * workers as f64);
+            by_level(&closed(each, with_load, dice), is_closed)
         });
     }
-    at_most("T2 by level, three stalls of 300 ms | 1600", 0.018, runs(60), |dice| {
-        let stalls: Vec<f64> = (0..3).map(|_| 8000.0 * MS * dice.unit()).collect();
-        let is_stalled = |_: usize, ts: f64, dice: &mut Dice| {
-            let inside = |at: &f64| (0.0..300.0 * MS).contains(&(ts - at));
-            stalls.iter().any(inside) || dice.happens(0.01)
-        };
-        by_level(&arriving(1600, 0.0, is_stalled, dice), false)
-    });
-    at_least("T2 by level, .0025 for each in flight, waves 0.9 | 1600", 0.9, runs(60), |dice| {
-        let with_load =
-            |in_flight: usize, _: f64, dice: &mut Dice| dice.happens(0.0025 * in_flight as f64);
-        by_level(&arriving(1600, 0.9, with_load, dice), false)
-    });
+    // Where arrivals do not wait, slow ones bring about the number in flight.
+    at_most(
+        "T2 by level, arrivals that do not wait | 6400",
+        0.01,
+        runs(20),
+        |dice| {
+            by_level(
+                &arriving(6400, 0.0, |_, _, dice| dice.happens(0.05), dice),
+                false,
+            )
+        },
+    );
 }
 
 /// Kinds of equal rate.
