@@ -1,13 +1,13 @@
 """Whether `load diff` says that two versions of a web server differ if they do, and only then.
 
-Two versions, the second a tenth slower, take turns in short blocks of load. Blocks of the first, dealt to two
-sides, must not be said to differ; blocks of the one and the other must be, with as many requests as a first
-look at the first version says are needed.
+Two versions, the second a tenth slower, take turns in short blocks of load. Turns of the first that follow each
+other, one dealt to each side, must not be said to differ; turns of the one and the other must be, with as many
+requests as such a look at the first version says are needed.
 
-    python3 benches/eval/diff.py WHYSLOW [--blocks 80] [--pairs 200] [--folder DIR] [--again] [--sample FILE]
+    python3 benches/eval/diff.py WHYSLOW [--blocks 300] [--pairs 200] [--folder DIR] [--again] [--sample FILE]
 
-What was measured is kept in the folder, and asked again with --again. --sample writes a small part of it as the
-fixture that the tests replay.
+What was measured is kept in the folder, and asked again with --again. --sample writes a part of it as the
+fixture that the tests replay, and asks nothing.
 """
 
 import collections
@@ -27,18 +27,15 @@ from comparing import runs
 # Share of pairs that are alike and said to differ, at most; and of those that differ and are found, at least.
 FALSE_MAX = 0.05
 FOUND_MIN = 0.9
-# Blocks of each side of a first look.
-LOOK = 10
-SAMPLE_BLOCKS = 24
-SAMPLE_EACH = 100
+SAMPLE_BLOCKS = 120
 BAD = ("worse", "better", "mixed")
 
 
 def parsed():
     parser = arguments.parser(__doc__, "diff", seconds=0)
-    parser.add_argument("--blocks", type=int, default=80, help="of each version")
+    parser.add_argument("--blocks", type=int, default=300, help="turns of each version")
     parser.add_argument("--threads", type=int, default=4)
-    parser.add_argument("--each", type=int, default=75, help="requests of a thread in a block")
+    parser.add_argument("--each", type=int, default=20, help="requests of a thread in a block")
     parser.add_argument("--shift", type=float, default=0.1, help="share by which clients see the second version slower")
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--sample", type=pathlib.Path)
@@ -72,31 +69,31 @@ class Pairs:
         subprocess.run(["rm", "-r", self.folder / name], check=False)
         return answer["tables"][0]
 
+    def turns(self, number):
+        """The first version's turns by pairs that follow each other, one of each for each side."""
+        blocks, dice = self.blocks["a"], random.Random(number)
+        sides = [], []
+        for place in range(0, len(blocks) - 1, 2):
+            first = dice.randrange(2)
+            sides[first].append(blocks[place])
+            sides[1 - first].append(blocks[place + 1])
+        return sides
+
     def same(self, number):
-        """Whether two halves of the first version's blocks are said to differ."""
-        blocks = dealt(self.blocks["a"], number)
-        half = len(blocks) // 2
-        table = self.asked(f"same-{number}", blocks[:half], blocks[half:])
-        return table["facts"]["verdict"] in BAD
+        """Whether turns of the first version are said to differ."""
+        return self.asked(f"same-{number}", *self.turns(number))["facts"]["verdict"] in BAD
 
     def slower(self, number):
-        """Requests that a first look asks for, and whether so many find the second version slower."""
-        look = dealt(self.blocks["a"], 10_000 + number)[: 2 * LOOK]
-        first = self.asked(f"look-{number}", look[:LOOK], look[LOOK:])
-        needed = next(row["requests_needed"] for row in first["rows"] if row["figure"] == "p50")
-        count = -(-needed // len(look[0]))
-        if count > min(map(len, self.blocks.values())):
+        """Requests that a look asks for, and whether so many find the second version slower; none of too few."""
+        look = self.asked(f"look-{number}", *self.turns(10_000 + number))
+        needed = next(row["requests_needed"] for row in look["rows"] if row["figure"] == "p50")
+        count = max(-(-needed // len(self.blocks["a"][0])), 2)
+        turns = range(min(map(len, self.blocks.values())))
+        if count > len(turns):
             return needed, None
-        count = max(count, 2)
-        sides = [dealt(self.blocks[side], 20_000 + number)[:count] for side in "ab"]
-        found = self.asked(f"slower-{number}", *sides)
-        return needed, found["facts"]["verdict"] == "worse"
-
-
-def dealt(blocks, seed):
-    blocks = list(blocks)
-    random.Random(seed).shuffle(blocks)
-    return blocks
+        turns = random.Random(20_000 + number).sample(turns, count)
+        sides = [[self.blocks[side][turn] for turn in turns] for side in "ab"]
+        return needed, self.asked(f"slower-{number}", *sides)["facts"]["verdict"] == "worse"
 
 
 def median_ms(blocks):
@@ -104,12 +101,12 @@ def median_ms(blocks):
 
 
 def write_sample(path, blocks):
-    """Side, block, and the lengths of its first requests in µs, in order of begin."""
+    """Version, turn, and the lengths of its requests in tenths of a ms, in order of begin."""
     lines = []
     for side, all_of in blocks.items():
         for number, block in enumerate(all_of[:SAMPLE_BLOCKS]):
-            rows = sorted(block, key=lambda row: row["start_ns"])[:SAMPLE_EACH]
-            lines.append(" ".join([side, str(number), *(str(row["total_ns"] // 1000) for row in rows)]))
+            rows = sorted(block, key=lambda row: row["start_ns"])
+            lines.append(" ".join([side, str(number), *(str(round(row["total_ns"] / 1e5)) for row in rows)]))
     path.write_text("\n".join(lines) + "\n")
 
 

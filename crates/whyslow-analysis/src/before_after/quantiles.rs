@@ -7,7 +7,9 @@
 //! these.
 
 use super::Latency;
-use super::blocks::{BLOCKS_MAX, Blocks, Certainty, Cut, degrees, student_of_normal, widening};
+use super::blocks::{
+    BLOCKS_MAX, Blocks, Both, Certainty, Cut, degrees, student_of_normal, widening,
+};
 use super::shares;
 use super::spread::spread;
 use crate::statistics::Dice;
@@ -72,9 +74,16 @@ impl Lengths {
             spread,
         }
     }
+
+    /// By request, 1 if it is beyond the quantile.
+    fn beyond(&self, quantile: f64) -> Vec<f64> {
+        let limit = at(&self.sorted, quantile);
+        let beyond = self.spread.iter().map(|value| f64::from(*value > limit));
+        beyond.collect()
+    }
 }
 
-pub(super) fn compare(quantile: f64, blocks: &[Blocks; 2], sides: &[Lengths; 2]) -> Quantile {
+pub(super) fn compare(quantile: f64, blocks: &Both, sides: &[Lengths; 2]) -> Quantile {
     let none = Quantile {
         share: quantile,
         sides: None,
@@ -85,7 +94,7 @@ pub(super) fn compare(quantile: f64, blocks: &[Blocks; 2], sides: &[Lengths; 2])
     };
     let fewest = sides.iter().map(|side| side.spread.len()).min();
     if (fewest.unwrap_or(0) as f64) * (1.0 - quantile) < BEYOND_MIN
-        || blocks.iter().any(|one| one.cuts.is_empty())
+        || blocks.sides.iter().any(|one| one.cuts.is_empty())
     {
         return Quantile {
             enough: Some((BEYOND_MIN / (1.0 - quantile)).ceil().max(ENOUGH_MIN) as u64),
@@ -104,14 +113,9 @@ pub(super) fn compare(quantile: f64, blocks: &[Blocks; 2], sides: &[Lengths; 2])
     };
     let test = shares::compare(blocks, [beyond(&sides[0]), beyond(&sides[1])]);
     let measured = [0, 1].map(|side| at(&sides[side].measured, quantile));
-    let drawn = [0, 1].map(|side| {
-        let seed = SEED + side as u64;
-        Drawn::of(quantile, &blocks[side], &sides[side], seed)
-    });
-    let [Some(before), Some(after)] = drawn else {
+    let Some(shift) = Shift::of(quantile, blocks, sides) else {
         return none;
     };
-    let shift = Shift::of(&before, &after);
     let requests = sides.iter().map(|side| side.spread.len()).sum::<usize>() as f64 / 2.0;
     Quantile {
         sides: Some((measured[0], measured[1])),
@@ -120,29 +124,6 @@ pub(super) fn compare(quantile: f64, blocks: &[Blocks; 2], sides: &[Lengths; 2])
         p: test.p,
         enough: Some(enough(&shift, requests)),
         ..none
-    }
-}
-
-/// Logarithms of a side's quantile: the one of all its requests, and those of blocks drawn anew.
-struct Drawn {
-    point: f64,
-    draws: Vec<f64>,
-    certain: Certainty,
-}
-
-impl Drawn {
-    fn of(quantile: f64, blocks: &Blocks, side: &Lengths, seed: u64) -> Option<Self> {
-        let limit = at(&side.sorted, quantile);
-        let beyond = side.spread.iter().map(|value| f64::from(*value > limit));
-        let certain = blocks.certainty(&beyond.collect::<Vec<_>>(), 1.0 - quantile)?;
-        let cut = &blocks.cuts[certain.cut];
-        let grid = Grid::of(side, cut, (quantile, certain.error / certain.inflation));
-        let draws = grid.draws(quantile, seed).into_iter();
-        Some(Self {
-            point: limit.max(1.0).ln(),
-            draws: draws.map(|one| one.max(1.0).ln()).collect(),
-            certain,
-        })
     }
 }
 
@@ -158,32 +139,91 @@ struct Shift {
 }
 
 impl Shift {
-    fn of(before: &Drawn, after: &Drawn) -> Self {
-        let sides = [before, after];
-        let off = |side: &Drawn, draw: &f64| side.certain.inflation * (draw - side.point);
-        let pairs = before.draws.iter().zip(&after.draws);
-        let mut offs: Vec<f64> = pairs.map(|(a, b)| off(after, b) - off(before, a)).collect();
-        offs.sort_by(f64::total_cmp);
-        // How sure the errors are is known of the shares; errors of quantiles are as many times those.
-        let relative = sides.map(|side| {
-            let mean = side.draws.iter().sum::<f64>() / side.draws.len() as f64;
-            let squares = side.draws.iter().map(|one| (one - mean).powi(2));
-            let variance = squares.sum::<f64>() / side.draws.len() as f64;
-            Certainty {
-                error: side.certain.inflation * variance.sqrt(),
-                ..side.certain
+    fn of(quantile: f64, blocks: &Both, sides: &[Lengths; 2]) -> Option<Self> {
+        let beyond = [0, 1].map(|side| sides[side].beyond(quantile));
+        let mean = 1.0 - quantile;
+        let own = |side: usize| blocks.sides[side].certainty(&beyond[side], mean);
+        let mut certain = [own(0)?, own(1)?];
+        if blocks.in_turns {
+            // The same blocks are drawn of both, as what they have in common is no difference.
+            let both = blocks.certainty([&beyond[0], &beyond[1]], [mean; 2])?;
+            for one in &mut certain {
+                one.cut = both.cut;
+                one.inflation = both.inflation;
+                one.degrees = both.degrees;
             }
+        }
+        let drawn = [0, 1].map(|side| {
+            let seed = if blocks.in_turns {
+                SEED
+            } else {
+                SEED + side as u64
+            };
+            Drawn::of(
+                quantile,
+                &blocks.sides[side],
+                (&sides[side], certain[side]),
+                seed,
+            )
         });
-        let degrees = degrees(relative);
+        let [before, after] = &drawn;
+        let pairs = before.draws.iter().zip(&after.draws);
+        let mut offs: Vec<f64> = pairs.map(|(a, b)| after.off(b) - before.off(a)).collect();
+        offs.sort_by(f64::total_cmp);
+        let degrees = if blocks.in_turns {
+            certain[0].degrees
+        } else {
+            degrees([before, after].map(Drawn::certainty))
+        };
         let point = after.point - before.point;
         let wide = widening(degrees);
         let ends = [0.025, 0.975].map(|share| at(&offs, share));
-        Self {
+        Some(Self {
             point,
             low: point + wide * ends[0],
             high: point + wide * ends[1],
             error: (ends[1] - ends[0]) / (2.0 * 1.96),
             degrees,
+        })
+    }
+}
+
+/// Logarithms of a side's quantile: the one of all its requests, and those of blocks drawn anew.
+struct Drawn {
+    point: f64,
+    draws: Vec<f64>,
+    certain: Certainty,
+}
+
+impl Drawn {
+    fn of(
+        quantile: f64,
+        blocks: &Blocks,
+        (side, certain): (&Lengths, Certainty),
+        seed: u64,
+    ) -> Self {
+        let cut = &blocks.cuts[certain.cut];
+        let draws = Grid::of(side, cut, (quantile, certain.error)).draws(quantile, seed);
+        Self {
+            point: at(&side.sorted, quantile).max(1.0).ln(),
+            draws: draws.into_iter().map(|one| one.max(1.0).ln()).collect(),
+            certain,
+        }
+    }
+
+    /// How far one may be off, by one that was drawn.
+    fn off(&self, draw: &f64) -> f64 {
+        self.certain.inflation * (draw - self.point)
+    }
+
+    /// How sure the error is, is known of the share; that of the quantile is as many times it.
+    fn certainty(&self) -> Certainty {
+        let count = self.draws.len() as f64;
+        let mean = self.draws.iter().sum::<f64>() / count;
+        let squares = self.draws.iter().map(|one| (one - mean).powi(2));
+        Certainty {
+            error: self.certain.inflation * (squares.sum::<f64>() / count).sqrt(),
+            ..self.certain
         }
     }
 }
