@@ -108,7 +108,7 @@ pub(crate) fn compare(before: &Side, after: &Side, limit: Option<Ns>) -> Compari
             [&before.latencies, &after.latencies].map(Vec::as_slice),
             &|one| one.failed,
         ),
-        means: means::compare(&timed.sides, requests),
+        means: means::compare(&timed, requests),
     }
 }
 

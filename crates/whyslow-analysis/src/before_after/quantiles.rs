@@ -168,7 +168,7 @@ impl Shift {
         });
         let [before, after] = &drawn;
         let pairs = before.draws.iter().zip(&after.draws);
-        let mut offs: Vec<f64> = pairs.map(|(a, b)| after.off(b) - before.off(a)).collect();
+        let mut offs: Vec<f64> = pairs.map(|(a, b)| after.off(*b) - before.off(*a)).collect();
         offs.sort_by(f64::total_cmp);
         let degrees = if blocks.in_turns {
             certain[0].degrees
@@ -212,7 +212,7 @@ impl Drawn {
     }
 
     /// How far one may be off, by one that was drawn.
-    fn off(&self, draw: &f64) -> f64 {
+    fn off(&self, draw: f64) -> f64 {
         self.certain.inflation * (draw - self.point)
     }
 
