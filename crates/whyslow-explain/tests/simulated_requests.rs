@@ -354,5 +354,7 @@ fn the_slow_share_is_told_by_requests_in_flight() {
     let report = explain(&tables(&made), &Question::default(), None).expect("an answer");
     let verdict = &report.stories[0].verdict;
     assert!(verdict.contains("depends on concurrency"), "{verdict}");
-    assert!(verdict.contains("with 32 in flight"), "{verdict}");
+    assert!(verdict.contains("32 in flight"), "{verdict}");
+    assert!(verdict.contains("with 1 in flight"), "{verdict}");
+    assert!(!verdict.contains("every 5.0"), "{verdict}");
 }

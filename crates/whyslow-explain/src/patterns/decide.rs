@@ -9,10 +9,14 @@ use super::keys::{KEYS_MIN, SLOW_MIN};
 use super::levels::Levels;
 use super::modes;
 use super::periodic::EPISODES_MIN;
+use super::ranks::median;
 use super::say::{Outcome, depends, outcomes};
 use super::words::{count, list, name, p, percent, time};
 use super::{Input, LEVEL};
 use crate::report::Pattern;
+
+/// A rhythm is that of what is slow if it differs from its length by no more than this share.
+const ECHO: f64 = 0.1;
 
 /// Kinds of slowness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -230,7 +234,19 @@ impl View<'_> {
 
     pub(super) fn is_periodic(&self) -> bool {
         let much = self.facts.rhythm.is_some_and(|one| one.is_much());
-        much && self.facts.is_found(Test::Rhythm)
+        much && self.facts.is_found(Test::Rhythm) && !self.is_echo()
+    }
+
+    /// Who waits for a slow answer before the next request comes again when that is there: the rhythm
+    /// of load that waits is the length of what is slow.
+    fn is_echo(&self) -> bool {
+        let slow = self.facts.slow.iter();
+        let slow = slow.map(|place| self.input.items[*place].dur as f64);
+        let (Some(rhythm), Some(length)) = (self.facts.rhythm, median(slow.collect())) else {
+            return false;
+        };
+        let is_near = |times: f64| (times * rhythm.period / length - 1.0).abs() < ECHO;
+        self.input.is_closed && [1.0, 2.0, 3.0].into_iter().any(is_near)
     }
 
     pub(super) fn what(&self) -> &str {

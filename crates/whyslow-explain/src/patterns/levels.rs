@@ -108,7 +108,8 @@ pub fn levels(
         gap: episodes.gap.min(span / SLICES).max(1),
         ..episodes.clone()
     };
-    let z = trend(&levels) / finer.design_effect(&told).sqrt();
+    let each = grouped(&of_items, slow, |level| level);
+    let z = trend(&each) / finer.design_effect(&told).sqrt();
     Some(Levels {
         p: normal_tail(z),
         z,
@@ -200,19 +201,23 @@ fn varies(in_flight: &[f64]) -> Option<f64> {
     (mean > 1.0).then(|| squares.sum::<f64>() / count / (mean - 1.0))
 }
 
-/// Levels with enough items each; neighbours of too few are one.
-fn classes(of_items: &[f64], slow: &[bool]) -> Vec<Level> {
+/// Items by what `group` makes of their level.
+fn grouped(of_items: &[f64], slow: &[bool], group: impl Fn(f64) -> f64) -> Vec<Level> {
     let mut told: Vec<(f64, bool)> = of_items.iter().copied().zip(slow.iter().copied()).collect();
     told.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let same = told.chunk_by(|a, b| a.0 == b.0);
-    let mut found: Vec<Level> = same
-        .map(|same| Level {
-            from: same[0].0,
-            to: same[0].0,
-            items: same.len() as u64,
-            slow: same.iter().filter(|(_, slow)| *slow).count() as u64,
-        })
-        .collect();
+    let same = told.chunk_by(|a, b| group(a.0) == group(b.0));
+    same.map(|same| Level {
+        from: same[0].0,
+        to: same[same.len() - 1].0,
+        items: same.len() as u64,
+        slow: same.iter().filter(|(_, slow)| *slow).count() as u64,
+    })
+    .collect()
+}
+
+/// Levels up to the double of the first, with enough items each; neighbours of too few are one.
+fn classes(of_items: &[f64], slow: &[bool]) -> Vec<Level> {
+    let mut found = grouped(of_items, slow, |level| level.max(1.0).log2().floor());
     let least = ITEMS_MIN.max(of_items.len() / SHARE_MIN) as u64;
     while found.len() > 1 {
         let smallest = found.iter().enumerate().min_by_key(|(_, one)| one.items);
@@ -296,7 +301,14 @@ mod tests {
 
     #[test]
     fn levels_of_few_items_go_to_the_smaller_neighbour() {
-        let of = [(1.0, 20), (2.0, 1), (3.0, 1), (4.0, 40), (16.0, 160)];
+        let of = [
+            (1.0, 20),
+            (2.0, 1),
+            (3.0, 1),
+            (4.0, 40),
+            (7.0, 9),
+            (16.0, 160),
+        ];
         let all = of.iter().flat_map(|(level, items)| vec![*level; *items]);
         let all: Vec<f64> = all.collect();
         let found = classes(&all, &vec![false; all.len()]);
@@ -304,7 +316,7 @@ mod tests {
             .iter()
             .map(|one| (one.from, one.to, one.items))
             .collect();
-        assert_eq!(told, [(1.0, 3.0, 22), (4.0, 4.0, 40), (16.0, 16.0, 160)]);
+        assert_eq!(told, [(1.0, 3.0, 22), (4.0, 7.0, 49), (16.0, 16.0, 160)]);
     }
 
     /// 10 of 100, 20 of 100 and 30 of 100 at 1, e and e²: by hand 20 / √(0.2 · 0.8 · 200).
