@@ -19,7 +19,7 @@ use super::{Item, NOBODY};
 /// Levels that are told apart, of at least so many items each and such a share of all.
 const CLASSES_MAX: usize = 6;
 const ITEMS_MIN: usize = 10;
-const SHARE_MIN: usize = 50;
+const SHARE_MIN: usize = 100;
 /// A worker that begins nothing for so many times its usual pause, and so long, is not at work.
 const PAUSES: f64 = 10.0;
 const PAUSE_MIN: f64 = 5e8;
@@ -88,7 +88,9 @@ pub fn levels(
         return None;
     }
     let of_items = if is_closed {
-        at_work(items)
+        let lengths = items.iter().zip(slow).filter(|(_, slow)| **slow);
+        let lately = median(lengths.map(|(item, _)| item.dur as f64).collect())?;
+        at_work(items, lately)
     } else {
         usual(items)?
     };
@@ -117,8 +119,9 @@ pub fn levels(
     })
 }
 
-/// Workers that are at work when each item starts, or join while it is in flight.
-fn at_work(items: &[Item]) -> Vec<f64> {
+/// Workers that are at work when each item starts, or were lately, or join while it is in flight: at
+/// the end of a run those that wait for slow answers are left alone, which is no other level.
+fn at_work(items: &[Item], lately: f64) -> Vec<f64> {
     let mut of_worker: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
     for item in items.iter().filter(|item| item.worker != NOBODY) {
         let all = of_worker.entry(item.worker).or_default();
@@ -150,7 +153,7 @@ fn at_work(items: &[Item]) -> Vec<f64> {
         *step = now;
     }
     let of_item = |item: &Item| {
-        let from = steps.partition_point(|(at, _)| *at <= item.ts as f64);
+        let from = steps.partition_point(|(at, _)| *at <= item.ts as f64 - lately);
         let to = steps.partition_point(|(at, _)| *at < item.end() as f64);
         let inside = &steps[from.saturating_sub(1)..to.max(from)];
         inside
@@ -296,7 +299,7 @@ mod tests {
             item(40, 10, 0),
             item(6000, 10, 0),
         ];
-        assert_eq!(at_work(&items), [2.0, 2.0, 2.0, 2.0, 1.0]);
+        assert_eq!(at_work(&items, 100.0), [2.0, 2.0, 2.0, 2.0, 1.0]);
     }
 
     #[test]

@@ -164,7 +164,7 @@ fn by_level((items, slow): &(Vec<Item>, Vec<bool>), is_closed: bool) -> bool {
 /// Whether the workers are known or not.
 #[test]
 fn the_share_by_level_grows_with_the_workers_and_not_with_stalls() {
-    for (is_closed, each, wanted) in [(true, 10, 0.6), (true, 40, 0.99), (false, 40, 0.99)] {
+    for (is_closed, each, wanted) in [(true, 10, 0.75), (true, 40, 0.99), (false, 40, 0.99)] {
         let known = if is_closed { "known" } else { "unknown" };
         let what = |what: &str| format!("T2 by level, {what}, workers {known} | {each} each");
         at_most(&what("0.05 of any"), 0.01, runs(60), |dice| {
