@@ -1,11 +1,16 @@
 //! A run in blocks, and how certain a share is that was measured in it.
 //!
 //! Blocks of time hold equally many requests; a block that is longer than what makes neighbours alike
-//! is one independent witness. Nobody knows how long that is, so the run is cut at several scales,
-//! and by worker; each gives a standard error, and the greatest counts. With few blocks it is known
-//! badly itself, for which Student's distribution is wider than the normal one. Where blocks are still
-//! like their neighbours, they are taken to be so less and less with distance (an autoregression of
-//! first order), and count as fewer.
+//! is one independent witness. Nobody knows how long that is, so the run is cut at several scales. Of
+//! fine cuts the error is known best, and is too small if neighbours are alike; so the finest cut
+//! counts that no coarser one contradicts. To take the greatest error of all instead would be to take
+//! the one that chance made greatest. With few blocks the error is known badly itself, for which
+//! Student's distribution is wider than the normal one. Where blocks are still like their neighbours,
+//! they are taken to be so less and less with distance (an autoregression of first order), and count
+//! as fewer. What workers differ by beyond chance comes on top.
+//!
+//! Where both sides took turns, blocks of the common time have both, and their differences count: what
+//! made both slow for a while makes them differ by nothing.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +18,19 @@ use super::Latency;
 
 /// The coarsest cut: as many blocks of time.
 const BLOCKS_MIN: usize = 12;
-const BLOCKS_MAX: usize = 400;
+pub(super) const BLOCKS_MAX: usize = 400;
 /// Smaller blocks tell nothing of neighbours.
 const REQUESTS_MIN: usize = 5;
 /// Neighbours that are more alike than this are told from ones that drift by nobody.
 const ALIKE_MAX: f64 = 0.8;
 /// Fewer workers are too few to tell how much they differ.
 const WORKERS_MIN: usize = 8;
+/// Each block of two sides that took turns has so much of what would be its part of each.
+const TURN_MIN: f64 = 0.3;
+/// A coarser cut contradicts a finer one if it varies more than this normal deviate allows …
+const CONTRADICTS_Z: f64 = 1.0;
+/// … and workers differ if they vary more than this one allows.
+const DIFFERS_Z: f64 = 0.5;
 
 /// One way to cut a run.
 #[derive(Debug, Clone)]
@@ -43,7 +54,7 @@ pub(super) struct Certainty {
     pub(super) error: f64,
     pub(super) degrees: f64,
     pub(super) cut: usize,
-    /// How many times the error is what it would be if neighbouring blocks had nothing in common.
+    /// How many times the error is that of drawing the blocks of the cut anew.
     pub(super) inflation: f64,
 }
 
@@ -58,47 +69,218 @@ impl Blocks {
             cuts.push(Cut::of(block, count, true));
             count *= 2;
         }
-        let mut workers: BTreeMap<u32, u32> = BTreeMap::new();
-        for request in requests {
-            let next = workers.len() as u32;
-            workers.entry(request.worker).or_insert(next);
-        }
-        let is_shared = workers.len() * REQUESTS_MIN <= requests.len();
-        if !cuts.is_empty() && workers.len() >= WORKERS_MIN && is_shared {
-            let block = requests.iter().map(|request| workers[&request.worker]);
-            cuts.push(Cut::of(block.collect(), workers.len(), false));
+        if !cuts.is_empty() {
+            cuts.extend(by_worker(requests));
         }
         Self { cuts }
     }
 
     /// Of the mean of these values, one a request. None of too few requests.
     pub(super) fn certainty(&self, values: &[f64], mean: f64) -> Option<Certainty> {
-        let one = |(cut, blocks): (usize, &Cut)| {
-            let mut sums = vec![0.0; blocks.counts.len()];
-            for (value, block) in values.iter().zip(&blocks.block) {
-                sums[*block as usize] += value;
-            }
-            let sums = sums.iter().zip(&blocks.counts);
-            let rests: Vec<f64> = sums.map(|(sum, count)| sum - mean * count).collect();
-            let squares: f64 = rests.iter().map(|rest| rest * rest).sum();
-            let count = blocks.counts.len() as f64;
-            let alike = if blocks.is_ordered {
-                likeness(&rests, squares)
-            } else {
-                0.0
-            };
-            let inflation = ((1.0 + alike) / (1.0 - alike)).sqrt();
-            let error = (squares * count / (count - 1.0)).sqrt() / values.len() as f64;
-            Certainty {
-                error: error * inflation,
-                degrees: (count / inflation.powi(2) - 1.0).max(2.0),
-                cut,
-                inflation,
-            }
-        };
-        let all = self.cuts.iter().enumerate().map(one);
-        all.max_by(|a, b| a.error.total_cmp(&b.error).then(b.cut.cmp(&a.cut)))
+        let (in_time, by_worker) = self.rests(values, mean);
+        let in_time: Vec<Squares> = in_time.iter().map(|rests| Squares::of(rests)).collect();
+        let found = certainty(&in_time, &[by_worker])?;
+        Some(Certainty {
+            error: found.error / values.len() as f64,
+            ..found
+        })
     }
+
+    /// By block of each cut in time, how far its sum is from what it would be by the mean; and how
+    /// workers vary, as [`differ`] tells.
+    fn rests(&self, values: &[f64], mean: f64) -> (Vec<Vec<f64>>, (f64, f64)) {
+        let in_time = self.cuts.iter().filter(|cut| cut.is_ordered);
+        let in_time = in_time.map(|cut| cut.rests(values, mean)).collect();
+        let workers = self.cuts.iter().find(|cut| !cut.is_ordered);
+        let by_worker = workers.map(|cut| {
+            let rests = Squares::of(&cut.rests(values, mean));
+            differ(&rests, single(values, mean))
+        });
+        (in_time, by_worker.unwrap_or_default())
+    }
+}
+
+/// Both sides of a comparison.
+#[derive(Debug, Clone)]
+pub(super) struct Both {
+    pub(super) sides: [Blocks; 2],
+    /// Both were measured in turns: blocks of the same number are of the same time, and what made one
+    /// side slow then made the other one slow.
+    pub(super) in_turns: bool,
+}
+
+impl Both {
+    pub(super) fn of(sides: [&[Latency]; 2]) -> Self {
+        match in_turns(sides) {
+            Some(sides) => Self {
+                sides,
+                in_turns: true,
+            },
+            None => Self {
+                sides: sides.map(Blocks::of),
+                in_turns: false,
+            },
+        }
+    }
+
+    /// Of the difference of the means.
+    pub(super) fn certainty(&self, values: [&[f64]; 2], means: [f64; 2]) -> Option<Certainty> {
+        let one = |side: usize| self.sides[side].certainty(values[side], means[side]);
+        if !self.in_turns {
+            let sides = [one(0)?, one(1)?];
+            return Some(Certainty {
+                error: sides[0].error.hypot(sides[1].error),
+                degrees: degrees(sides),
+                ..sides[0]
+            });
+        }
+        let counts = values.map(|values| values.len() as f64);
+        let rests = [0, 1].map(|side| self.sides[side].rests(values[side], means[side]));
+        let [before, after] = &rests;
+        let pairs = before.0.iter().zip(&after.0);
+        let differences = pairs.map(|(before, after)| {
+            let pairs = before.iter().zip(after);
+            let rests: Vec<f64> = pairs.map(|(a, b)| b / counts[1] - a / counts[0]).collect();
+            Squares::of(&rests)
+        });
+        let differences: Vec<Squares> = differences.collect();
+        let scaled = |side: usize| {
+            let square = counts[side] * counts[side];
+            let (more, part) = rests[side].1;
+            (more / square, part / (square * square))
+        };
+        certainty(&differences, &[scaled(0), scaled(1)])
+    }
+}
+
+/// Cuts of the common time, of which each block has both sides; none if there are none of these.
+fn in_turns(sides: [&[Latency]; 2]) -> Option<[Blocks; 2]> {
+    let mut all: Vec<(i64, usize)> = Vec::new();
+    for (place, side) in sides.iter().enumerate() {
+        all.extend(side.iter().map(|one| (one.ts, place)));
+    }
+    all.sort_unstable();
+    let mut found = sides.map(|_| Blocks { cuts: Vec::new() });
+    let mut count = BLOCKS_MIN;
+    while count <= BLOCKS_MAX && all.len() >= 2 * count * REQUESTS_MIN {
+        let mut blocks = [Vec::new(), Vec::new()];
+        for (place, (_, side)) in all.iter().enumerate() {
+            blocks[*side].push((place * count / all.len()) as u32);
+        }
+        let cuts = blocks.map(|block| Cut::of(block, count, true));
+        let is_shared = |cut: &Cut| {
+            let least = TURN_MIN * cut.block.len() as f64 / count as f64;
+            cut.counts.iter().all(|one| *one >= least)
+        };
+        if !cuts.iter().all(is_shared) {
+            break;
+        }
+        for (side, cut) in found.iter_mut().zip(cuts) {
+            side.cuts.push(cut);
+        }
+        count *= 2;
+    }
+    if found[0].cuts.is_empty() {
+        return None;
+    }
+    for (blocks, side) in found.iter_mut().zip(sides) {
+        blocks.cuts.extend(by_worker(side));
+    }
+    Some(found)
+}
+
+/// One block for each worker; none of few workers, or with few requests each.
+fn by_worker(requests: &[Latency]) -> Option<Cut> {
+    let mut workers: BTreeMap<u32, u32> = BTreeMap::new();
+    for request in requests {
+        let next = workers.len() as u32;
+        workers.entry(request.worker).or_insert(next);
+    }
+    let is_shared = workers.len() * REQUESTS_MIN <= requests.len();
+    (workers.len() >= WORKERS_MIN && is_shared).then(|| {
+        let block = requests.iter().map(|request| workers[&request.worker]);
+        Cut::of(block.collect(), workers.len(), false)
+    })
+}
+
+/// By sums of blocks in time, from coarse to fine; with what workers add.
+fn certainty(in_time: &[Squares], workers: &[(f64, f64)]) -> Option<Certainty> {
+    let is_contradicted = |place: usize| {
+        let mut coarser = in_time[..place].iter();
+        let least = |one: &Squares| one.sum / above(one.blocks - 1.0, CONTRADICTS_Z);
+        coarser.any(|one| least(one) > in_time[place].variance())
+    };
+    let cut = (0..in_time.len())
+        .rev()
+        .find(|place| !is_contradicted(*place))?;
+    let found = &in_time[cut];
+    let variance = found.variance() * found.alike;
+    let degrees = (found.blocks / found.alike - 1.0).max(2.0);
+    let whole = variance + workers.iter().map(|one| one.0).sum::<f64>();
+    // Degrees of freedom of a sum of variances (Satterthwaite).
+    let parts = variance.powi(2) / degrees + workers.iter().map(|one| one.1).sum::<f64>();
+    Some(Certainty {
+        error: whole.sqrt(),
+        degrees: if whole > variance && parts > 0.0 {
+            (whole * whole / parts).max(2.0)
+        } else {
+            degrees
+        },
+        cut,
+        // Blocks that are drawn vary as if there was one block fewer.
+        inflation: if found.sum > 0.0 {
+            (whole / found.sum).sqrt()
+        } else {
+            1.0
+        },
+    })
+}
+
+/// Variance of workers' sums beyond that of single values, and the square of all of theirs by its
+/// degrees of freedom; nothing where they are as alike as chance has it.
+fn differ(workers: &Squares, single: f64) -> (f64, f64) {
+    let degrees = workers.blocks - 1.0;
+    if workers.sum <= single * above(degrees, DIFFERS_Z) {
+        return (0.0, 0.0);
+    }
+    let own = workers.variance();
+    ((own - single).max(0.0), own.powi(2) / degrees)
+}
+
+fn single(values: &[f64], mean: f64) -> f64 {
+    values.iter().map(|value| (value - mean).powi(2)).sum()
+}
+
+/// What the sums of blocks differ by from what they would be by the mean.
+struct Squares {
+    sum: f64,
+    blocks: f64,
+    /// How many times the variance is what it would be if neighbours had nothing in common.
+    alike: f64,
+}
+
+impl Squares {
+    fn of(rests: &[f64]) -> Self {
+        let sum: f64 = rests.iter().map(|rest| rest * rest).sum();
+        let alike = likeness(rests, sum);
+        Self {
+            sum,
+            blocks: rests.len() as f64,
+            alike: (1.0 + alike) / (1.0 - alike),
+        }
+    }
+
+    /// Of the sum of all values, as this cut alone tells it.
+    fn variance(&self) -> f64 {
+        self.sum * self.blocks / (self.blocks - 1.0)
+    }
+}
+
+/// How many times a sum of squares is a variance, divided by the degrees, at so much of the normal
+/// distribution (Wilson, Hilferty 1931).
+fn above(degrees: f64, z: f64) -> f64 {
+    let part = 2.0 / (9.0 * degrees);
+    (degrees / (degrees + 1.0)) * (1.0 - part + z * part.sqrt()).powi(3)
 }
 
 impl Cut {
@@ -112,6 +294,16 @@ impl Cut {
             counts,
             is_ordered,
         }
+    }
+
+    /// By block, its sum less what it would be by the mean.
+    fn rests(&self, values: &[f64], mean: f64) -> Vec<f64> {
+        let mut sums = vec![0.0; self.counts.len()];
+        for (value, block) in values.iter().zip(&self.block) {
+            sums[*block as usize] += value;
+        }
+        let sums = sums.iter().zip(&self.counts);
+        sums.map(|(sum, count)| sum - mean * count).collect()
     }
 }
 
@@ -147,6 +339,13 @@ pub(super) fn normal_of_student(t: f64, degrees: f64) -> f64 {
     z * (8.0 * degrees + 1.0) / (8.0 * degrees + 3.0)
 }
 
+/// Student's deviate as rare as this one of the normal distribution: the inverse of
+/// [`normal_of_student`].
+pub(super) fn student_of_normal(z: f64, degrees: f64) -> f64 {
+    let z = z * (8.0 * degrees + 3.0) / (8.0 * degrees + 1.0);
+    (degrees * (z * z / degrees).exp_m1()).sqrt()
+}
+
 /// How much wider a 95 % interval of Student's distribution is than that of the normal one: its first
 /// terms by degrees (Abramowitz, Stegun 26.7.5).
 pub(super) fn widening(degrees: f64) -> f64 {
@@ -167,6 +366,8 @@ mod tests {
             assert!((z - 1.96).abs() < 0.01, "{degrees}: {z}");
             let wide = 1.96 * widening(degrees);
             assert!((wide - t).abs() < 0.03, "{degrees}: {wide}");
+            let back = student_of_normal(z, degrees);
+            assert!((back - t).abs() < 1e-9, "{degrees}: {back}");
         }
     }
 

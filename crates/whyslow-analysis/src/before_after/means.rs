@@ -1,7 +1,7 @@
 //! Which phases the difference of the means lies in: means of phases add up, percentiles do not.
 
 use super::Latency;
-use super::blocks::{Blocks, widening};
+use super::blocks::{Both, Certainty, Cut, widening};
 use super::quantiles::at;
 use super::read::PHASES_MAX;
 use crate::statistics::Dice;
@@ -51,22 +51,18 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(blocks: &Blocks, requests: &[Latency]) -> Option<Self> {
-        let values: Vec<f64> = requests.iter().map(|one| parts(one)[WHOLE]).collect();
-        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-        let certain = blocks.certainty(&values, mean)?;
-        let cut = &blocks.cuts[certain.cut];
+    fn of(cut: &Cut, requests: &[Latency], certain: Certainty) -> Self {
         let mut times = vec![[0.0; PARTS]; cut.counts.len()];
         for (one, block) in requests.iter().zip(&cut.block) {
             for (sum, part) in times[*block as usize].iter_mut().zip(parts(one)) {
                 *sum += part;
             }
         }
-        Some(Self {
+        Self {
             counts: cut.counts.clone(),
             times,
             wide: certain.inflation * widening(certain.degrees),
-        })
+        }
     }
 
     fn mean(&self, mut blocks: impl Iterator<Item = usize>) -> [f64; PARTS] {
@@ -81,18 +77,42 @@ impl Sums {
     }
 }
 
-pub(super) fn compare(blocks: &[Blocks; 2], sides: [&[Latency]; 2]) -> Option<Means> {
-    let before = Sums::of(&blocks[0], sides[0])?;
-    let after = Sums::of(&blocks[1], sides[1])?;
+/// How certain the mean of each side is; of sides that took turns, the difference.
+fn certain(blocks: &Both, sides: [&[Latency]; 2]) -> Option<[Certainty; 2]> {
+    let whole = |one: &Latency| parts(one)[WHOLE];
+    let values: [Vec<f64>; 2] = sides.map(|side| side.iter().map(whole).collect());
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let means = [mean(&values[0]), mean(&values[1])];
+    if blocks.in_turns {
+        return Some([blocks.certainty([&values[0], &values[1]], means)?; 2]);
+    }
+    let one = |side: usize| blocks.sides[side].certainty(&values[side], means[side]);
+    Some([one(0)?, one(1)?])
+}
+
+pub(super) fn compare(blocks: &Both, sides: [&[Latency]; 2]) -> Option<Means> {
+    let certain = certain(blocks, sides)?;
+    let [before, after] = [0, 1].map(|side| {
+        let cut = &blocks.sides[side].cuts[certain[side].cut];
+        Sums::of(cut, sides[side], certain[side])
+    });
     let all = |sums: &Sums| sums.mean(0..sums.counts.len());
     let means = [all(&before), all(&after)];
     let dice = &mut Dice::new(SEED);
-    let draw = |sums: &Sums, dice: &mut Dice| {
+    let draw = |sums: &Sums, dice: &mut Dice| -> Vec<usize> {
         let blocks = sums.counts.len();
-        sums.mean((0..blocks).map(|_| dice.below(blocks)))
+        (0..blocks).map(|_| dice.below(blocks)).collect()
     };
     let draws = (0..DRAWS).map(|_| {
-        let (a, b) = (draw(&before, dice), draw(&after, dice));
+        let of_before = draw(&before, dice);
+        // What blocks of one time have in common is no difference.
+        let of_after = if blocks.in_turns {
+            of_before.clone()
+        } else {
+            draw(&after, dice)
+        };
+        let a = before.mean(of_before.into_iter());
+        let b = after.mean(of_after.into_iter());
         let mut difference = b;
         for (b, a) in difference.iter_mut().zip(a) {
             *b -= a;

@@ -13,9 +13,12 @@ mod blocks;
 mod means;
 mod quantiles;
 mod read;
+#[cfg(test)]
+mod replayed;
 mod shares;
 #[cfg(test)]
 mod simulation;
+mod spread;
 mod tables;
 mod verdict;
 
@@ -27,7 +30,7 @@ pub use verdict::Verdict;
 use whyslow_model::Ns;
 
 use crate::statistics::adjusted;
-use blocks::Blocks;
+use blocks::Both;
 use means::Means;
 use quantiles::Quantile;
 use shares::Share;
@@ -81,11 +84,12 @@ pub(crate) struct Comparison {
 }
 
 pub(crate) fn compare(before: &Side, after: &Side, limit: Option<Ns>) -> Comparison {
-    let all = [before, after].map(|side| Blocks::of(&side.latencies));
-    let timed = [before, after].map(|side| Blocks::of(&side.timed));
     let requests = [&before.timed, &after.timed].map(Vec::as_slice);
+    let all = Both::of([&before.latencies, &after.latencies]);
+    let timed = Both::of(requests);
+    let lengths = requests.map(quantiles::Lengths::of);
     let quantiles = QUANTILES.iter();
-    let share = |blocks: &[Blocks; 2], of: [&[Latency]; 2], is: &dyn Fn(&Latency) -> bool| {
+    let share = |blocks: &Both, of: [&[Latency]; 2], is: &dyn Fn(&Latency) -> bool| {
         shares::compare(
             blocks,
             of.map(|side| side.iter().map(|one| f64::from(is(one))).collect()),
@@ -93,7 +97,7 @@ pub(crate) fn compare(before: &Side, after: &Side, limit: Option<Ns>) -> Compari
     };
     Comparison {
         quantiles: quantiles
-            .map(|quantile| quantiles::compare(*quantile, &timed, requests))
+            .map(|quantile| quantiles::compare(*quantile, &timed, &lengths))
             .collect(),
         over: limit.map(|limit| {
             let is_over = |one: &Latency| one.dur.is_some_and(|dur| dur > limit);

@@ -7,8 +7,11 @@
 //! these.
 
 use super::Latency;
-use super::blocks::{Blocks, Cut, widening};
+use super::blocks::{
+    BLOCKS_MAX, Blocks, Both, Certainty, Cut, degrees, student_of_normal, widening,
+};
 use super::shares;
+use super::spread::spread;
 use crate::statistics::Dice;
 
 const DRAWS: usize = 999;
@@ -20,8 +23,14 @@ const REACH: f64 = 6.0;
 const BEYOND_MIN: f64 = 10.0;
 /// A shift that one wants to find, as a logarithm: 10 %.
 const WANTED: f64 = 0.095_310_179_804_324_87;
-/// Normal deviate of the level of one of six tests, and that of nine of ten.
-const FOUND_Z: f64 = 2.638 + 1.282;
+/// Normal deviate of the level of one of six tests …
+const LEVEL_Z: f64 = 2.638;
+/// … and that of nine of ten, with what to spare for tails that are not normal.
+const FOUND_Z: f64 = 1.45;
+/// Nobody judges fewer requests.
+const ENOUGH_MIN: f64 = 100.0;
+/// Steps to a number that asks for itself.
+const STEPS: usize = 30;
 const SEED: u64 = 8;
 
 /// A quantile before and after.
@@ -31,92 +40,211 @@ pub(crate) struct Quantile {
     pub(crate) share: f64,
     /// ns; none where too few requests tell.
     pub(crate) sides: Option<(f64, f64)>,
-    /// 95 % of what the ratio of after to before may be.
+    /// After to before, of lengths as if the clock was finer.
+    pub(crate) ratio: Option<f64>,
+    /// 95 % of what the ratio may be.
     pub(crate) interval: Option<(f64, f64)>,
     pub(crate) p: Option<f64>,
     /// Requests of each side with which 10 % would be found nine times of ten.
     pub(crate) enough: Option<u64>,
 }
 
-impl Quantile {
-    pub(crate) fn ratio(&self) -> Option<f64> {
-        self.sides
-            .map(|(before, after)| after.max(1.0) / before.max(1.0))
+/// Lengths of one side, ns.
+#[derive(Debug)]
+pub(super) struct Lengths {
+    /// In order of time, as if the clock was finer.
+    spread: Vec<f64>,
+    /// These, sorted.
+    sorted: Vec<f64>,
+    /// As they were measured, sorted.
+    measured: Vec<f64>,
+}
+
+impl Lengths {
+    pub(super) fn of(side: &[Latency]) -> Self {
+        let lengths: Vec<f64> = side.iter().map(|one| one.dur.unwrap_or(0) as f64).collect();
+        let sorted = |mut values: Vec<f64>| {
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let spread = spread(&lengths);
+        Self {
+            sorted: sorted(spread.clone()),
+            measured: sorted(lengths),
+            spread,
+        }
+    }
+
+    /// By request, 1 if it is beyond the quantile.
+    fn beyond(&self, quantile: f64) -> Vec<f64> {
+        let limit = at(&self.sorted, quantile);
+        let beyond = self.spread.iter().map(|value| f64::from(*value > limit));
+        beyond.collect()
     }
 }
 
-pub(super) fn compare(quantile: f64, blocks: &[Blocks; 2], sides: [&[Latency]; 2]) -> Quantile {
+pub(super) fn compare(quantile: f64, blocks: &Both, sides: &[Lengths; 2]) -> Quantile {
     let none = Quantile {
         share: quantile,
         sides: None,
+        ratio: None,
         interval: None,
         p: None,
         enough: None,
     };
-    let fewest = sides.iter().map(|side| side.len()).min().unwrap_or(0);
-    if (fewest as f64) * (1.0 - quantile) < BEYOND_MIN
-        || blocks.iter().any(|one| one.cuts.is_empty())
+    let fewest = sides.iter().map(|side| side.spread.len()).min();
+    if (fewest.unwrap_or(0) as f64) * (1.0 - quantile) < BEYOND_MIN
+        || blocks.sides.iter().any(|one| one.cuts.is_empty())
     {
         return Quantile {
-            enough: Some((BEYOND_MIN / (1.0 - quantile)).ceil().max(100.0) as u64),
+            enough: Some((BEYOND_MIN / (1.0 - quantile)).ceil().max(ENOUGH_MIN) as u64),
             ..none
         };
     }
-    let sorted = sides.map(sorted);
-    let [before, after] = [0, 1].map(|side| at(&sorted[side], quantile));
-    let limit = pooled(&sorted, quantile);
-    let beyond = |side: &[Latency]| -> Vec<f64> {
-        let values = side.iter().map(|one| one.dur.unwrap_or(0) as f64);
-        // Clocks are coarse: who is at the limit is beyond it by half.
-        let share = |value: f64| match value.total_cmp(&limit) {
+    let limit = pooled([&sides[0].sorted, &sides[1].sorted], quantile);
+    let beyond = |side: &Lengths| -> Vec<f64> {
+        // What is at the limit is beyond it by half.
+        let share = |value: &f64| match value.total_cmp(&limit) {
             std::cmp::Ordering::Greater => 1.0,
             std::cmp::Ordering::Equal => 0.5,
             std::cmp::Ordering::Less => 0.0,
         };
-        values.map(share).collect()
+        side.spread.iter().map(share).collect()
     };
-    let test = shares::compare(blocks, sides.map(beyond));
-    let drawn = [0, 1].map(|side| {
-        let values = sides[side].iter().map(|one| {
-            let dur = one.dur.unwrap_or(0) as f64;
-            f64::from(dur > [before, after][side])
-        });
-        let certain = blocks[side].certainty(&values.collect::<Vec<_>>(), 1.0 - quantile);
-        let (cut, error) = certain.map_or((0, 0.0), |one| (one.cut, one.error));
-        let grid = Grid::of(
-            &sorted[side],
-            sides[side],
-            &blocks[side].cuts[cut],
-            (quantile, error),
-        );
-        let wide = certain.map_or(1.0, |one| {
-            // Blocks drawn with replacement vary as if there was one block fewer.
-            one.inflation * widening(one.degrees) * ((one.degrees + 1.0) / one.degrees).sqrt()
-        });
-        (grid.draws(quantile, SEED + side as u64), wide)
-    });
-    let point = (after.max(1.0) / before.max(1.0)).ln();
-    let pairs = drawn[0].0.iter().zip(&drawn[1].0);
-    let mut logs: Vec<f64> = pairs.map(|(a, b)| (b.max(1.0) / a.max(1.0)).ln()).collect();
-    logs.sort_by(f64::total_cmp);
-    let wide = drawn[0].1.max(drawn[1].1);
-    let end = |share: f64| point + wide * (at(&logs, share) - point);
-    let (low, high) = (end(0.025), end(0.975));
-    let error = (high - low) / (2.0 * 1.96);
-    let both = sides.iter().map(|side| side.len()).sum::<usize>() as f64 / 2.0;
+    let test = shares::compare(blocks, [beyond(&sides[0]), beyond(&sides[1])]);
+    let measured = [0, 1].map(|side| at(&sides[side].measured, quantile));
+    let Some(shift) = Shift::of(quantile, blocks, sides) else {
+        return none;
+    };
+    let requests = sides.iter().map(|side| side.spread.len()).sum::<usize>() as f64 / 2.0;
     Quantile {
-        sides: Some((before, after)),
-        interval: Some((low.exp(), high.exp())),
+        sides: Some((measured[0], measured[1])),
+        ratio: Some(shift.point.exp()),
+        interval: Some((shift.low.exp(), shift.high.exp())),
         p: test.p,
-        enough: Some(((FOUND_Z * error / WANTED).powi(2) * both).ceil() as u64),
+        enough: Some(enough(&shift, requests)),
         ..none
     }
 }
 
-fn sorted(side: &[Latency]) -> Vec<f64> {
-    let mut values: Vec<f64> = side.iter().map(|one| one.dur.unwrap_or(0) as f64).collect();
-    values.sort_by(f64::total_cmp);
-    values
+/// Logarithm of the ratio of two quantiles.
+struct Shift {
+    point: f64,
+    /// Ends of 95 %.
+    low: f64,
+    high: f64,
+    /// Standard error, and the degrees of freedom that it has.
+    error: f64,
+    degrees: f64,
+}
+
+impl Shift {
+    fn of(quantile: f64, blocks: &Both, sides: &[Lengths; 2]) -> Option<Self> {
+        let beyond = [0, 1].map(|side| sides[side].beyond(quantile));
+        let mean = 1.0 - quantile;
+        let own = |side: usize| blocks.sides[side].certainty(&beyond[side], mean);
+        let mut certain = [own(0)?, own(1)?];
+        if blocks.in_turns {
+            // The same blocks are drawn of both, as what they have in common is no difference.
+            let both = blocks.certainty([&beyond[0], &beyond[1]], [mean; 2])?;
+            for one in &mut certain {
+                one.cut = both.cut;
+                one.inflation = both.inflation;
+                one.degrees = both.degrees;
+            }
+        }
+        let drawn = [0, 1].map(|side| {
+            let seed = if blocks.in_turns {
+                SEED
+            } else {
+                SEED + side as u64
+            };
+            Drawn::of(
+                quantile,
+                &blocks.sides[side],
+                (&sides[side], certain[side]),
+                seed,
+            )
+        });
+        let [before, after] = &drawn;
+        let pairs = before.draws.iter().zip(&after.draws);
+        let mut offs: Vec<f64> = pairs.map(|(a, b)| after.off(*b) - before.off(*a)).collect();
+        offs.sort_by(f64::total_cmp);
+        let degrees = if blocks.in_turns {
+            certain[0].degrees
+        } else {
+            degrees([before, after].map(Drawn::certainty))
+        };
+        let point = after.point - before.point;
+        let wide = widening(degrees);
+        let ends = [0.025, 0.975].map(|share| at(&offs, share));
+        Some(Self {
+            point,
+            low: point + wide * ends[0],
+            high: point + wide * ends[1],
+            error: (ends[1] - ends[0]) / (2.0 * 1.96),
+            degrees,
+        })
+    }
+}
+
+/// Logarithms of a side's quantile: the one of all its requests, and those of blocks drawn anew.
+struct Drawn {
+    point: f64,
+    draws: Vec<f64>,
+    certain: Certainty,
+}
+
+impl Drawn {
+    fn of(
+        quantile: f64,
+        blocks: &Blocks,
+        (side, certain): (&Lengths, Certainty),
+        seed: u64,
+    ) -> Self {
+        let cut = &blocks.cuts[certain.cut];
+        let draws = Grid::of(side, cut, (quantile, certain.error)).draws(quantile, seed);
+        Self {
+            point: at(&side.sorted, quantile).max(1.0).ln(),
+            draws: draws.into_iter().map(|one| one.max(1.0).ln()).collect(),
+            certain,
+        }
+    }
+
+    /// How far one may be off, by one that was drawn.
+    fn off(&self, draw: f64) -> f64 {
+        self.certain.inflation * (draw - self.point)
+    }
+
+    /// How sure the error is, is known of the share; that of the quantile is as many times it.
+    fn certainty(&self) -> Certainty {
+        let count = self.draws.len() as f64;
+        let mean = self.draws.iter().sum::<f64>() / count;
+        let squares = self.draws.iter().map(|one| (one - mean).powi(2));
+        Certainty {
+            error: self.certain.inflation * (squares.sum::<f64>() / count).sqrt(),
+            ..self.certain
+        }
+    }
+}
+
+/// Requests of each side with which a shift of 10 % is found nine times of ten, if so many have shown
+/// this error. The error that is seen may be too small by chance, and the one of the next time too
+/// great: both are allowed for.
+fn enough(shift: &Shift, requests: f64) -> u64 {
+    let mut found = requests;
+    for _ in 0..STEPS {
+        let most = (2 * BLOCKS_MAX) as f64;
+        let degrees = (shift.degrees * found / requests).clamp(5.0, most);
+        let level = student_of_normal(LEVEL_Z, degrees);
+        let seen = (found / requests).sqrt() * WANTED / shift.error.max(f64::MIN_POSITIVE);
+        let unsure =
+            level.powi(2) / (2.0 * degrees) + seen.powi(2).min(100.0) / (2.0 * shift.degrees);
+        let wanted = level + FOUND_Z * (1.0 + unsure).sqrt();
+        let next = (wanted * shift.error / WANTED).powi(2) * requests;
+        found = f64::midpoint(found, next).max(ENOUGH_MIN);
+    }
+    found.ceil() as u64
 }
 
 /// Of sorted values, the least with such a share at or below it.
@@ -127,7 +255,7 @@ pub(super) fn at(sorted: &[f64], quantile: f64) -> f64 {
 }
 
 /// Quantile of both sides, each counting as much as the other.
-fn pooled(sides: &[Vec<f64>; 2], quantile: f64) -> f64 {
+fn pooled(sides: [&[f64]; 2], quantile: f64) -> f64 {
     let [before, after] = sides;
     let below = |value: f64| {
         let share =
@@ -150,18 +278,17 @@ struct Grid {
 }
 
 impl Grid {
-    fn of(sorted: &[f64], side: &[Latency], cut: &Cut, (quantile, error): (f64, f64)) -> Self {
+    fn of(side: &Lengths, cut: &Cut, (quantile, error): (f64, f64)) -> Self {
         let (from, to) = (quantile - REACH * error, quantile + REACH * error);
         let limit = |step: usize| {
             let share = from + (to - from) * step as f64 / LIMITS as f64;
-            at(sorted, share.clamp(0.0, 1.0))
+            at(&side.sorted, share.clamp(0.0, 1.0))
         };
         let mut limits: Vec<f64> = (0..=LIMITS).map(limit).collect();
         limits.dedup();
         let mut below = vec![vec![0.0; cut.counts.len()]; limits.len()];
-        for (one, block) in side.iter().zip(&cut.block) {
-            let value = one.dur.unwrap_or(0) as f64;
-            let place = limits.partition_point(|limit| *limit < value);
+        for (value, block) in side.spread.iter().zip(&cut.block) {
+            let place = limits.partition_point(|limit| limit < value);
             if let Some(counts) = below.get_mut(place) {
                 counts[*block as usize] += 1.0;
             }

@@ -65,6 +65,8 @@ pub struct Requests {
     pub symbols: Symbols,
     /// client, server or proxy; none without requests.
     pub role: Option<&'static str>,
+    /// They are of load whose workers wait for an answer before they ask again.
+    pub is_closed: bool,
     /// Requests beyond the most that are looked at.
     pub left_out: u64,
 }
@@ -142,6 +144,8 @@ impl Requests {
         found.rows.sort_by_key(|row| (row.ts, row.id));
         found.keys = names(&aims, &symbols);
         found.symbols = symbols;
+        let waits = |row: &Request| row.ts_intended.is_none() && row.worker != NOBODY;
+        found.is_closed = of_load && !found.rows.is_empty() && found.rows.iter().all(waits);
         found.name_phases(tables, window)?;
         Ok(found)
     }

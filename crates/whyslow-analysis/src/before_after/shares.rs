@@ -1,6 +1,6 @@
 //! Shares of requests: slower than a limit, or failed.
 
-use super::blocks::{Blocks, Certainty, degrees, normal_of_student, widening};
+use super::blocks::{Both, normal_of_student, widening};
 use crate::statistics::normal_tail;
 
 /// A share before and after.
@@ -14,36 +14,28 @@ pub(crate) struct Share {
 }
 
 /// Values are 0 to 1, one a request, by side.
-pub(super) fn compare(blocks: &[Blocks; 2], values: [Vec<f64>; 2]) -> Share {
+pub(super) fn compare(blocks: &Both, values: [Vec<f64>; 2]) -> Share {
     let sums = [0, 1].map(|side| values[side].iter().sum::<f64>());
     let counts = [0, 1].map(|side| values[side].len() as f64);
-    let [before, after] = [0, 1].map(|side| sums[side] / counts[side].max(1.0));
-    let means = [before, after];
+    let means = [0, 1].map(|side| sums[side] / counts[side].max(1.0));
     // Half a request more: none among a few is no proof of never.
     let pooled = (sums[0] + sums[1] + 0.5) / (counts[0] + counts[1] + 1.0);
-    let certain = |side: usize| {
-        let found = blocks[side].certainty(&values[side], means[side])?;
-        // Requests by themselves are never surer than this, however alike the blocks are.
-        let least = (pooled * (1.0 - pooled) / counts[side]).sqrt();
-        Some(if found.error >= least {
-            found
-        } else {
-            Certainty {
-                error: least,
-                degrees: counts[side] - 1.0,
-                ..found
-            }
-        })
-    };
-    let sides = certain(0).zip(certain(1));
-    let tested = sides.map(|(a, b)| {
-        let error = a.error.hypot(b.error);
-        let degrees = degrees([a, b]);
-        let half = 1.96 * widening(degrees) * error;
-        let difference = after - before;
-        let p = 2.0 * normal_tail(normal_of_student(difference / error, degrees));
-        ((difference - half, difference + half), p.min(1.0))
-    });
+    let [before, after] = means;
+    let tested = blocks
+        .certainty([&values[0], &values[1]], means)
+        .map(|found| {
+            // Requests by themselves are never surer than this, however alike the blocks are.
+            let least = (pooled * (1.0 - pooled) * (1.0 / counts[0] + 1.0 / counts[1])).sqrt();
+            let (error, degrees) = if found.error >= least {
+                (found.error, found.degrees)
+            } else {
+                (least, counts[0] + counts[1] - 2.0)
+            };
+            let half = 1.96 * widening(degrees) * error;
+            let difference = after - before;
+            let p = 2.0 * normal_tail(normal_of_student(difference / error, degrees));
+            ((difference - half, difference + half), p.min(1.0))
+        });
     Share {
         before,
         after,

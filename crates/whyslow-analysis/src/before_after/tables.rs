@@ -172,7 +172,7 @@ fn percentiles(names: &[&str], found: &[Comparison], least: f64) -> AnswerTable 
     let mut table = AnswerTable::new("percentiles", "percentiles", columns);
     for (name, one) in names.iter().zip(found) {
         for quantile in &one.quantiles {
-            let change = quantile.ratio().map(|ratio| ratio - 1.0);
+            let change = quantile.ratio.map(|ratio| ratio - 1.0);
             let verdict = Verdict::of(change, quantile.p, least);
             if matches!(verdict, Verdict::Worse | Verdict::Better) {
                 table.outliers.push(table.rows.len());

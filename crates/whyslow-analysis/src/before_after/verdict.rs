@@ -56,7 +56,7 @@ impl Comparison {
     /// Of all its figures, p values being adjusted.
     pub(crate) fn verdict(&self, least: f64) -> Verdict {
         let quantiles = self.quantiles.iter().map(|one| {
-            let change = one.ratio().map(|ratio| ratio - 1.0);
+            let change = one.ratio.map(|ratio| ratio - 1.0);
             Verdict::of(change, one.p, least)
         });
         let shares = self.over.iter().chain([&self.failed]);

@@ -6,12 +6,17 @@ use super::change::Change;
 use super::constants::Hint;
 use super::facts::{Facts, Test};
 use super::keys::{KEYS_MIN, SLOW_MIN};
+use super::levels::Levels;
 use super::modes;
 use super::periodic::EPISODES_MIN;
-use super::say::{Outcome, outcomes};
+use super::ranks::median;
+use super::say::{Outcome, depends, outcomes};
 use super::words::{count, list, name, p, percent, time};
 use super::{Input, LEVEL};
 use crate::report::Pattern;
+
+/// A rhythm is that of what is slow if it differs from its length by no more than this share.
+const ECHO: f64 = 0.1;
 
 /// Kinds of slowness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -174,6 +179,11 @@ impl View<'_> {
         much && self.facts.is_found(Test::Concurrency)
     }
 
+    pub(super) fn grows_by_level(&self) -> Option<&Levels> {
+        let found = self.facts.by_level.as_ref();
+        found.filter(|one| one.is_much() && self.facts.is_found(Test::Levels))
+    }
+
     /// Resources at their limit when items were slow, by place.
     pub(super) fn saturated(&self) -> Vec<usize> {
         let all = self.facts.saturated.iter().enumerate();
@@ -224,7 +234,19 @@ impl View<'_> {
 
     pub(super) fn is_periodic(&self) -> bool {
         let much = self.facts.rhythm.is_some_and(|one| one.is_much());
-        much && self.facts.is_found(Test::Rhythm)
+        much && self.facts.is_found(Test::Rhythm) && !self.is_echo()
+    }
+
+    /// Who waits for a slow answer before the next request comes again when that is there: the rhythm
+    /// of load that waits is the length of what is slow.
+    fn is_echo(&self) -> bool {
+        let slow = self.facts.slow.iter();
+        let slow = slow.map(|place| self.input.items[*place].dur as f64);
+        let (Some(rhythm), Some(length)) = (self.facts.rhythm, median(slow.collect())) else {
+            return false;
+        };
+        let is_near = |times: f64| (times * rhythm.period / length - 1.0).abs() < ECHO;
+        self.input.is_closed && [1.0, 2.0, 3.0].into_iter().any(is_near)
     }
 
     pub(super) fn what(&self) -> &str {
@@ -240,7 +262,9 @@ impl View<'_> {
     }
 
     fn class(&self) -> Class {
-        let is_load = self.grows_with_concurrency() || !self.saturated().is_empty();
+        let is_load = self.grows_with_concurrency()
+            || self.grows_by_level().is_some()
+            || !self.saturated().is_empty();
         if self.is_shifted() {
             return if is_load {
                 Class::HeavyLoad
@@ -261,8 +285,17 @@ impl View<'_> {
         }
     }
 
-    /// The conclusion, and how many more items would give one.
+    /// The conclusion with what it depends on, and how many more items would give one.
     fn says(&self, class: Class, only_of_slow: &[u32]) -> (String, Option<u64>) {
+        let (says, more) = self.concludes(class, only_of_slow);
+        let says = match self.grows_by_level() {
+            Some(levels) => format!("{says}; {}", depends(levels)),
+            None => says,
+        };
+        (says, more)
+    }
+
+    fn concludes(&self, class: Class, only_of_slow: &[u32]) -> (String, Option<u64>) {
         let says = match class {
             Class::HeavyLoad => self.load(),
             Class::Shifted => format!(
@@ -429,7 +462,10 @@ impl View<'_> {
         if let Some(hint) = self.facts.hints.first() {
             parts.push(format!("{}?", hint.known.cause));
         }
-        if let (true, Some(one)) = (self.grows_with_concurrency(), self.facts.concurrency) {
+        let is_told = self.grows_by_level().is_some();
+        if let (true, Some(one)) = (self.grows_with_concurrency(), self.facts.concurrency)
+            && !is_told
+        {
             parts.push(format!(
                 "likelier the more is in flight (delta {:.2})",
                 one.delta

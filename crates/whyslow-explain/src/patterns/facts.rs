@@ -11,6 +11,7 @@ use super::concurrency::{Concurrency, concurrency};
 use super::constants::{Hint, Waits, hints};
 use super::episodes::Episodes;
 use super::keys::{Evenness, Exposed, Keys, Rates, Spared};
+use super::levels::{Levels, levels};
 use super::modes::{Gap, gap, unrounded};
 use super::normal::Normal;
 use super::overlap::{Overlap, overlap};
@@ -37,6 +38,8 @@ pub(super) struct Facts {
     pub(super) hidden: BTreeSet<u32>,
     pub(super) shifted: Option<Shifted>,
     pub(super) concurrency: Option<Concurrency>,
+    /// Share of slow items by what is in flight.
+    pub(super) by_level: Option<Levels>,
     /// By resource.
     pub(super) saturated: Vec<Option<Saturated>>,
     pub(super) exposed: Vec<Exposed>,
@@ -62,6 +65,7 @@ pub(super) struct Facts {
 pub(super) enum Test {
     Shifted,
     Concurrency,
+    Levels,
     Saturated(usize),
     Exposed(u32),
     Spared(u32),
@@ -116,6 +120,7 @@ impl Facts {
         let mut facts = Self {
             shifted: shifted(&items, input.baseline),
             concurrency: concurrency(&items, &normal.slow, &episodes),
+            by_level: levels(&items, &normal.slow, &episodes, input.is_closed),
             saturated: input.resources.iter().map(saturated).collect(),
             exposed: rates.exposed(),
             evenness: [rates.evenness(Keys::All), rates.evenness(Keys::EverSlow)],
@@ -164,6 +169,7 @@ impl Facts {
         let mut add = |test, p: Option<f64>| tests.extend(p.map(|p| (test, p)));
         add(Test::Shifted, self.shifted.map(|one| one.p));
         add(Test::Concurrency, self.concurrency.map(|one| one.p));
+        add(Test::Levels, self.by_level.as_ref().map(|one| one.p));
         for (place, one) in self.saturated.iter().enumerate() {
             add(Test::Saturated(place), one.map(|one| one.p));
         }

@@ -17,6 +17,7 @@ pub mod excess;
 mod facts;
 mod features;
 pub mod keys;
+pub mod levels;
 pub mod modes;
 pub mod normal;
 mod objects;
@@ -111,6 +112,9 @@ pub struct Input<'a> {
     pub keys: &'a [String],
     pub objects: &'a [String],
     pub workers: &'a [String],
+    /// Workers are those of load that waits for its answers: how many there are does not depend on how
+    /// long items take.
+    pub is_closed: bool,
     /// What objects are to be compared among: by object, its group (the driver of a device). One
     /// group if empty.
     pub groups: &'a [u32],

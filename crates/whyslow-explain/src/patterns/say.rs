@@ -3,8 +3,36 @@
 use super::decide::View;
 use super::facts::Test;
 use super::keys::{KEYS_MIN, SLOW_MIN, enough};
+use super::levels::{Level, Levels};
 use super::words::{after, list, name, p, percent, time};
 use crate::patterns::periodic::EPISODES_MIN;
+
+/// How the share of slow ones grows with what is in flight.
+pub(super) fn depends(levels: &Levels) -> String {
+    format!(
+        "depends on concurrency, the slow share is {} ({})",
+        shares(levels),
+        p(levels.p)
+    )
+}
+
+fn shares(levels: &Levels) -> String {
+    let one = |one: &Level| {
+        let (from, to) = (one.from.round(), one.to.round());
+        let range = if from < to {
+            format!("{from} to {to}")
+        } else {
+            from.to_string()
+        };
+        let share = percent(one.share());
+        format!(
+            "{share} with {range} in flight ({} of {})",
+            one.slow, one.items
+        )
+    };
+    // All of them, as what is in the middle shows how it grows.
+    levels.levels.iter().map(one).collect::<Vec<_>>().join(", ")
+}
 
 /// A test, and what came of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +64,7 @@ impl Outcome {
 
 pub(super) fn outcomes(view: &View<'_>) -> Vec<Outcome> {
     let mut all = vec![view.t1(), view.t2()];
+    all.extend(view.t2_by_level());
     all.extend(view.t3());
     all.extend([
         view.t4(),
@@ -97,6 +126,30 @@ impl View<'_> {
             ("arrivals_z", one.arrivals),
             ("p", one.p),
         ])
+    }
+
+    fn t2_by_level(&self) -> Option<Outcome> {
+        let levels = self.facts.by_level.as_ref()?;
+        let is_found = self.grows_by_level().is_some();
+        let says = if is_found {
+            depends(levels)
+        } else {
+            format!(
+                "no dependence on concurrency shown: {} ({})",
+                shares(levels),
+                p(levels.p)
+            )
+        };
+        let (first, last) = (levels.levels.first()?, levels.levels.last()?);
+        let outcome = Outcome::new("T2", is_found, says);
+        Some(outcome.with(&[
+            ("level_low", first.from),
+            ("level_high", last.to),
+            ("share_low", first.share()),
+            ("share_high", last.share()),
+            ("levels_z", levels.z),
+            ("levels_p", levels.p),
+        ]))
     }
 
     fn t3(&self) -> Vec<Outcome> {

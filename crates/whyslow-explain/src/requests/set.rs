@@ -61,8 +61,16 @@ impl Judged {
             .collect()
     }
 
-    fn outcome(&self, test: &str) -> Option<&crate::patterns::Outcome> {
-        self.judgement.outcomes.iter().find(|one| one.test == test)
+    /// What these tests say if they fired or lack something.
+    fn told(&self, tests: &[&str]) -> impl Iterator<Item = &str> {
+        let outcomes = self.judgement.outcomes.iter();
+        // The conclusion has what is in it already.
+        let is_new = |says: &str| !self.judgement.says.contains(says);
+        outcomes
+            .filter(|one| tests.contains(&one.test))
+            .filter(|one| one.fired || one.says.contains("not enough"))
+            .map(|one| one.says.as_str())
+            .filter(move |says| is_new(says))
     }
 }
 
@@ -98,6 +106,7 @@ pub(super) fn judge_set(
         keys: &names.keys,
         objects: &names.objects,
         workers: &names.workers,
+        is_closed: teller.requests.is_closed,
         resources: &resources,
         jobs: &jobs,
         marks: &marks,
@@ -378,13 +387,8 @@ pub(super) fn story(teller: &Teller<'_>, judged: &Judged) -> Result<Option<Story
         story.verdict
     );
     story.group = Some(group);
-    for test in ["T2", "T6", "T12"] {
-        if let Some(outcome) = judged.outcome(test)
-            && (outcome.fired || outcome.says.contains("not enough"))
-        {
-            story.caveats.push(outcome.says.clone());
-        }
-    }
+    let told = judged.told(&["T2", "T6", "T12"]);
+    story.caveats.extend(told.map(str::to_owned));
     story.caveats.extend(judged.differences());
     Ok(Some(story))
 }

@@ -6,6 +6,7 @@ use whyslow_model::Ns;
 use super::super::concurrency::concurrency;
 use super::super::episodes::Episodes;
 use super::super::keys::{Keys, Rates};
+use super::super::levels::levels;
 use super::super::saturation::saturated;
 use super::super::shifted::shifted;
 use super::super::{Item, Resource};
@@ -122,6 +123,82 @@ fn stalls_are_not_taken_for_load() {
         let what = format!("T2, three stalls of {stall} ms | {items}");
         at_most(&what, 0.018, runs(60), |dice| grows(&stalled(dice)));
     }
+}
+
+/// Workers that ask again as soon as they have their answer, one number of them after the other;
+/// `slow` is told how many there are, and when.
+fn closed(
+    each: usize,
+    mut slow: impl FnMut(usize, f64, &mut Dice) -> bool,
+    dice: &mut Dice,
+) -> (Vec<Item>, Vec<bool>) {
+    let (mut made, mut begin): (Vec<(Item, bool)>, f64) = (Vec::new(), 0.0);
+    for workers in [1, 4, 16, 32] {
+        let mut last = begin;
+        for worker in 0..workers {
+            let mut ts = begin + MS * worker as f64;
+            for _ in 0..each {
+                let is_slow = slow(workers, ts, dice);
+                let dur = 100.0 * MS * Family::LogNormal(0.5).draw(dice);
+                let dur = if is_slow { dur + S } else { dur };
+                let mut one = item(ts, dur, 0);
+                one.worker = worker as u32;
+                made.push((one, is_slow));
+                ts += dur + MS;
+            }
+            last = last.max(ts);
+        }
+        begin = last;
+    }
+    made.sort_by_key(|(item, _)| item.ts);
+    made.into_iter().unzip()
+}
+
+fn by_level((items, slow): &(Vec<Item>, Vec<bool>), is_closed: bool) -> bool {
+    let slow_ones = items.iter().zip(slow).filter(|(_, slow)| **slow);
+    let episodes = Episodes::of(slow_ones.map(|(item, _)| item));
+    let found = levels(items, slow, &episodes, is_closed);
+    found.is_some_and(|found| found.is_much() && found.p < 0.01)
+}
+
+/// Whether the workers are known or not.
+#[test]
+fn the_share_by_level_grows_with_the_workers_and_not_with_stalls() {
+    for (is_closed, each, wanted) in [(true, 10, 0.75), (true, 40, 0.99), (false, 40, 0.99)] {
+        let known = if is_closed { "known" } else { "unknown" };
+        let what = |what: &str| format!("T2 by level, {what}, workers {known} | {each} each");
+        at_most(&what("0.05 of any"), 0.01, runs(60), |dice| {
+            by_level(
+                &closed(each, |_, _, dice| dice.happens(0.05), dice),
+                is_closed,
+            )
+        });
+        at_most(&what("stalls of 0.5 s"), 0.018, runs(60), |dice| {
+            let stalls: Vec<f64> = (0..4).map(|_| 30.0 * S * dice.unit()).collect();
+            let is_stalled = |_: usize, ts: f64, dice: &mut Dice| {
+                let inside = |at: &f64| (0.0..0.5 * S).contains(&(ts - at));
+                stalls.iter().any(inside) || dice.happens(0.01)
+            };
+            by_level(&closed(each, is_stalled, dice), is_closed)
+        });
+        at_least(&what("0.005 for each worker"), wanted, runs(20), |dice| {
+            let with_load =
+                |workers: usize, _: f64, dice: &mut Dice| dice.happens(0.005 * workers as f64);
+            by_level(&closed(each, with_load, dice), is_closed)
+        });
+    }
+    // Where arrivals do not wait, slow ones bring about the number in flight.
+    at_most(
+        "T2 by level, arrivals that do not wait | 6400",
+        0.01,
+        runs(20),
+        |dice| {
+            by_level(
+                &arriving(6400, 0.0, |_, _, dice| dice.happens(0.05), dice),
+                false,
+            )
+        },
+    );
 }
 
 /// Kinds of equal rate.
