@@ -150,6 +150,7 @@ fn row(id: i64, made: &Made, symbols: &mut Symbols) -> RequestRow {
         trace_low: None,
         span: None,
         parent_span: None,
+        parent_request: None,
         server_request: None,
         joined_by: None,
         utid: None,
