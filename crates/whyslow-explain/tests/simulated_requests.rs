@@ -356,6 +356,9 @@ fn the_slow_share_is_told_by_requests_in_flight() {
     let verdict = &report.stories[0].verdict;
     assert!(verdict.contains("depends on concurrency"), "{verdict}");
     assert!(verdict.contains("32 in flight"), "{verdict}");
-    assert!(verdict.contains("with 1 in flight"), "{verdict}");
+    assert!(
+        verdict.contains("the slow share is 10 % with 1 to 3 in flight"),
+        "{verdict}"
+    );
     assert!(!verdict.contains("every 5.0"), "{verdict}");
 }
