@@ -5,9 +5,8 @@ use whyslow_model::syscall::Op;
 
 use super::super::fd::Owner;
 use super::super::identity::ThreadRef;
-use super::super::object::{FdClass, Object};
+use super::super::object::FdClass;
 use super::super::request::{Channel, Deed, Doing, Place, endpoint};
-use super::super::socket::{self, About, Told};
 use super::effect::{EINPROGRESS, Effect};
 use super::{Pending, SyscallTracker, Target, failed_with};
 
@@ -45,43 +44,6 @@ impl SyscallTracker {
             }
             _ => Doing::Other,
         })
-    }
-
-    /// A snapshot tells of a socket that was open before.
-    pub(super) fn deeds_told(
-        &mut self,
-        owner: Owner,
-        fd: i32,
-        (told, object): (&Told<'_>, Object),
-    ) {
-        let Some(descriptor) = self.fds.get(owner, fd) else {
-            return;
-        };
-        // By now it may lead to another one.
-        if descriptor.object != object {
-            return;
-        }
-        let known = self.told_sockets.get(&told.number).copied();
-        if let Some(socket) = descriptor.socket.or(known) {
-            self.told_sockets.insert(told.number, socket);
-            return self.fds.share_socket(owner, fd, Some(socket));
-        }
-        let (is_accepted, path, ends) = match told.about {
-            About::Listens(_) | About::UnixListens(_) => return,
-            About::Accepted(local, peer) => (true, None, Some((local, peer))),
-            About::Connected(local, peer) => (false, None, Some((local, peer))),
-            About::UnixAccepted(_) => (true, object.path, None),
-        };
-        let Some(socket) = self.fds.set_socket(owner, fd) else {
-            return;
-        };
-        self.told_sockets.insert(told.number, socket);
-        self.deeds.push(Deed::Open {
-            socket,
-            is_accepted,
-            path,
-            ends: ends.map(|(local, peer)| (socket::endpoint(local), socket::endpoint(peer))),
-        });
     }
 
     /// A call was entered.

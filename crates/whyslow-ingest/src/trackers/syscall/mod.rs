@@ -24,6 +24,7 @@
 mod asking;
 mod calls;
 mod deeds;
+mod dump;
 mod effect;
 mod futex;
 mod held;
@@ -43,7 +44,7 @@ use whyslow_model::{Ns, Sym};
 use self::calls::Calls;
 use self::effect::{CLONE_FILES, EBADF, Effect};
 use self::held::Held;
-use super::fd::{FdTables, Opening, Owner, STATE_DUMP};
+use super::fd::{FdTables, Owner};
 use super::file::{FileLives, FileRef};
 use super::identity::{Change, Here, Output, ProcessRef, ThreadRef};
 use super::mapping::Mappings;
@@ -51,10 +52,6 @@ use super::object::{Object, Reason};
 use super::process::Processes;
 use super::query::Said;
 use super::request::Deed;
-use super::socket::Told;
-
-/// Flag of descriptors in the state dump, as in `open`.
-const O_CLOEXEC: i64 = effect::O_CLOEXEC;
 
 /// Number of the call that a return from a signal handler returns from.
 const FORGOTTEN: Option<i32> = Some(-1);
@@ -458,39 +455,6 @@ impl SyscallTracker {
                     .count(&stat::SYSCALL_ENTRY_WITHOUT_EXIT, pending.ts);
             }
             self.emit(&pending, Some(thread), end, out);
-        }
-    }
-
-    fn dump<S: EmitAll>(
-        &mut self,
-        thread: &ThreadRef,
-        (fd, flags): (i32, Option<i64>),
-        path: &[u8],
-        ts: Ns,
-        out: &mut Output<'_, S>,
-    ) {
-        let (object, deleted) = Object::of_link(path, out.symbols);
-        let opening = Opening {
-            object,
-            origin: STATE_DUMP,
-            ts,
-            syscall_id: None,
-            flags,
-            cloexec: flags.is_some_and(|flags| flags & O_CLOEXEC != 0),
-            file: None,
-            deleted,
-        };
-        let known_now = self.fds.dump(thread, fd, opening, &mut self.files, out);
-        if let Some(id) = known_now {
-            let file = self
-                .fds
-                .get(Owner::of(thread), fd)
-                .and_then(|found| found.file);
-            self.held.known(id, object, file);
-        }
-        let text = String::from_utf8_lossy(path);
-        if let Some(told) = Told::parse(&text) {
-            self.deeds_told(Owner::of(thread), fd, (&told, object));
         }
     }
 

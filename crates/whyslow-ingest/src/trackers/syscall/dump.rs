@@ -1,0 +1,81 @@
+//! Descriptors that were open before, as snapshots tell them.
+
+use whyslow_model::Ns;
+use whyslow_model::tables::EmitAll;
+
+use super::super::fd::{Opening, Owner, STATE_DUMP};
+use super::super::identity::{Output, ThreadRef};
+use super::super::object::Object;
+use super::super::request::Deed;
+use super::super::socket::{self, About, Told};
+use super::{SyscallTracker, effect};
+
+/// Flag of descriptors in the state dump, as in `open`.
+const O_CLOEXEC: i64 = effect::O_CLOEXEC;
+
+impl SyscallTracker {
+    pub(super) fn dump<S: EmitAll>(
+        &mut self,
+        thread: &ThreadRef,
+        (fd, flags): (i32, Option<i64>),
+        path: &[u8],
+        ts: Ns,
+        out: &mut Output<'_, S>,
+    ) {
+        let (object, deleted) = Object::of_link(path, out.symbols);
+        let opening = Opening {
+            object,
+            origin: STATE_DUMP,
+            ts,
+            syscall_id: None,
+            flags,
+            cloexec: flags.is_some_and(|flags| flags & O_CLOEXEC != 0),
+            file: None,
+            deleted,
+        };
+        let known_now = self.fds.dump(thread, fd, opening, &mut self.files, out);
+        if let Some(id) = known_now {
+            let file = self
+                .fds
+                .get(Owner::of(thread), fd)
+                .and_then(|found| found.file);
+            self.held.known(id, object, file);
+        }
+        let text = String::from_utf8_lossy(path);
+        if let Some(told) = Told::parse(&text) {
+            self.socket(Owner::of(thread), fd, (&told, object));
+        }
+    }
+
+    /// A snapshot tells of a socket that was open before.
+    fn socket(&mut self, owner: Owner, fd: i32, (told, object): (&Told<'_>, Object)) {
+        let Some(descriptor) = self.fds.get(owner, fd) else {
+            return;
+        };
+        // By now it may lead to another one.
+        if descriptor.object != object {
+            return;
+        }
+        let known = self.told_sockets.get(&told.number).copied();
+        if let Some(socket) = descriptor.socket.or(known) {
+            self.told_sockets.insert(told.number, socket);
+            return self.fds.share_socket(owner, fd, Some(socket));
+        }
+        let (is_accepted, path, ends) = match told.about {
+            About::Listens(_) | About::UnixListens(_) => return,
+            About::Accepted(local, peer) => (true, None, Some((local, peer))),
+            About::Connected(local, peer) => (false, None, Some((local, peer))),
+            About::UnixAccepted(_) => (true, object.path, None),
+        };
+        let Some(socket) = self.fds.set_socket(owner, fd) else {
+            return;
+        };
+        self.told_sockets.insert(told.number, socket);
+        self.deeds.push(Deed::Open {
+            socket,
+            is_accepted,
+            path,
+            ends: ends.map(|(local, peer)| (socket::endpoint(local), socket::endpoint(peer))),
+        });
+    }
+}
