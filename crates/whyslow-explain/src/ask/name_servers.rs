@@ -133,6 +133,35 @@ impl Asker<'_> {
         Ok(lookups)
     }
 
+    /// All of its time, put down to the server.
+    fn part(&self, server: &str, dur_ns: Ns, id: &str) -> Part {
+        let culprit = Actor {
+            kind: ActorKind::Peer,
+            name: server.to_owned(),
+            pid: None,
+            tid: None,
+        };
+        Part {
+            mechanism: MECHANISM.into(),
+            root: MECHANISM.into(),
+            culprit,
+            activity: None,
+            object: Some(Thing {
+                kind: "peer".into(),
+                name: server.to_owned(),
+            }),
+            dur_ns,
+            share: 1.0,
+            grade: Grade::B,
+            pieces: 1,
+            evidence: vec![id.to_owned()],
+            shown_by: Some(format!(
+                "whyslow nameservers log {} -w {id}",
+                self.question.recording
+            )),
+        }
+    }
+
     fn of_server(&self, group: &SlowGroup, about: &FxHashMap<i64, Asked>) -> Option<Story> {
         let longest = group.longest.first()?;
         let asked = about.get(&longest.id)?;
@@ -158,31 +187,7 @@ impl Asker<'_> {
             "{what} by {} took {took}{usually}: {how}",
             say::thread(&actor)
         );
-        let peer = Actor {
-            kind: ActorKind::Peer,
-            name: server.clone(),
-            pid: None,
-            tid: None,
-        };
-        let part = Part {
-            mechanism: MECHANISM.into(),
-            root: MECHANISM.into(),
-            culprit: peer,
-            activity: None,
-            object: Some(Thing {
-                kind: "peer".into(),
-                name: server.clone(),
-            }),
-            dur_ns: longest.dur,
-            share: 1.0,
-            grade: Grade::B,
-            pieces: 1,
-            evidence: vec![id.clone()],
-            shown_by: Some(format!(
-                "whyslow nameservers log {} -w {id}",
-                self.question.recording
-            )),
-        };
+        let part = self.part(server, longest.dur, &id);
         Some(Story {
             target: Target {
                 kind: "question".into(),

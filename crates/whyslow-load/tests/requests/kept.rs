@@ -17,7 +17,9 @@ impl Sink for Keeper {
 
     fn take(&mut self, rows: Vec<Row>) -> Result<(), LoadError> {
         self.0.write(&rows)?;
-        rows.into_iter().for_each(|row| self.1.add(row));
+        for row in rows {
+            self.1.add(row);
+        }
         Ok(())
     }
 

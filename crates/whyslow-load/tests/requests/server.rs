@@ -106,12 +106,12 @@ fn answer(stream: &mut TcpStream, path: &str) -> std::io::Result<bool> {
             "ok"
         }
         "/silent" => {
-            thread::sleep(Duration::from_secs(60));
+            thread::sleep(Duration::from_mins(1));
             ""
         }
         "/half" => {
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no")?;
-            thread::sleep(Duration::from_secs(60));
+            thread::sleep(Duration::from_mins(1));
             ""
         }
         _ => "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nServer-Timing: db;dur=5\r\n\r\nok",
