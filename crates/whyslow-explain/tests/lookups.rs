@@ -1,5 +1,6 @@
 //! Rare lookups of five seconds, told from profiles of the shop alone; and nothing where there were none.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
@@ -264,7 +265,7 @@ fn asked() -> String {
     let mut text = String::from("whyslow-text 1\n");
     let mut line = |ns: u64, event: &str| {
         let (s, ns) = (ns / 1_000_000_000, ns % 1_000_000_000);
-        text += &format!("{s}.{ns:09} [0] (tid=7 pid=7 comm=shop) {event}\n");
+        let _ = writeln!(text, "{s}.{ns:09} [0] (tid=7 pid=7 comm=shop) {event}");
     };
     for question in 0..31_u64 {
         let at = 1_000_000_000 + question * 10_000_000;

@@ -184,6 +184,7 @@ fn runs(default: u32) -> u32 {
     default * times.unwrap_or(1)
 }
 
+#[allow(clippy::print_stdout)] // tables of docs/patterns.md are made of it
 fn rate(what: &str, runs: u32, mut happens: impl FnMut(&mut Dice) -> bool) -> f64 {
     let count = (0..runs).filter(|run| happens(&mut Dice::new(u64::from(*run) + 500)));
     let rate = count.count() as f64 / f64::from(runs);
