@@ -349,7 +349,13 @@ fn usage(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
         Kind::Cpu => verbs::cpu::tables(context, &keys(spec.group)?),
         Kind::Irq => Ok(vec![verbs::irq::table(context, &keys(&[Key::Process])?)?]),
         Kind::Mem => Ok(vec![verbs::mem::table(context, &keys(spec.group)?)?]),
-        Kind::Dns | Kind::NameServers | Kind::Functions | Kind::Locks | Kind::Stacks | Kind::Work | Kind::Tcp => {
+        Kind::Dns
+        | Kind::NameServers
+        | Kind::Functions
+        | Kind::Locks
+        | Kind::Stacks
+        | Kind::Work
+        | Kind::Tcp => {
             // Samples are no waits.
             let default: &[Key] = match spec.kind {
                 Kind::Stacks => &[Key::Process, Key::Kind],
