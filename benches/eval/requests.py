@@ -20,6 +20,8 @@ from requesting.checks import ROOT, Checks, Incident
 MS = 1_000_000
 # The resolver's time-out, with what a machine that is busy adds to it.
 STALL_NS = 4_000 * MS
+# From when a question was sent to when the resolver has it, on a machine that is busy.
+ARRIVED_NS = 100 * MS
 # Slow requests that are explained one by one: the slowest of them.
 WALKED = 5
 # Arguments of workloads/run.py.
@@ -28,7 +30,7 @@ RUNS = {
     "dns-java": ["dns_stall", "--language", "java"],
     "dns-go": ["dns_stall", "--language", "go"],
     "dns-kept": ["dns_stall", "--keepalive"],
-    "dns-sweep": ["dns_stall", "--threads", "1,4,16,32", "--each", "10"],
+    "dns-sweep": ["dns_stall", "--threads", "1,4,8,32", "--each", "20"],
     "dns-healthy": ["dns_stall", "--healthy"],
     "board": ["image_board"],
     "board-healthy": ["image_board", "--healthy"],
@@ -95,11 +97,17 @@ def judge_questions(incident, checks, slow):
         if any(row["ts_ns"] <= request["end_ns"] and request["begin_ns"] <= row["ts_end_ns"] for row in lost)
     ]
     checks.check("nameservers: a question without an answer in each slow request", slow and len(seen) == len(slow), f"{len(seen)} of {len(slow)}, {len(lost)} questions")
+    dropped = [row["ts_ns"] for row in incident.truth["lost"]]
+    same = [at for at in dropped if any(0 <= at - row["ts_ns"] <= ARRIVED_NS for row in lost)]
+    is_same = len(same) == len(dropped) == len(lost)
+    checks.check("nameservers: lost is what the resolver says it lost", is_same, f"{len(same)} of {len(dropped)}, {len(lost)} told")
 
 
 def judge_story(incident, checks, slow):
     guilty, told = incident.truth["guilty"], incident.stories()
     checks.check("explain: the lookup is told", any(is_lookup(story, guilty) for story in told), first(told))
+    cited = [story for story in told if is_lookup(story, guilty) and "timeout 5 s, attempts 2" in json.dumps(story)]
+    checks.check("explain: the resolver's timeout and attempts", bool(cited))
     at_first = told and is_lookup(told[0], guilty)
     checks.check("explain: at first", at_first)
     if not incident.name.startswith("dns-go"):

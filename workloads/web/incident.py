@@ -91,8 +91,12 @@ def ask(lab: Lab, run: Run, base: str, weights: dict[str, float]) -> None:
         command += [run.pause_ms, run.seed, "keep" if run.keep else "new", urls]
     else:
         is_sweep = len(run.threads) > 1
-        command = [run.load, "load", "--each", run.each, "--urls", urls]
-        command += ["--sweep", f"threads={threads}"] if is_sweep else ["--threads", threads]
+        command = [run.load, "load", "--urls", urls]
+        if is_sweep:
+            total = max(run.threads) * run.each
+            command += ["--sweep", f"threads={threads}", "--total", total]
+        else:
+            command += ["--threads", threads, "--each", run.each]
         command += ["--keepalive" if run.keep else "--new-conn", "-o", out, "--list", "none"]
         command += ["--pause", f"{run.pause_ms}ms"] if run.pause_ms else []
     lab.run(*map(str, command))

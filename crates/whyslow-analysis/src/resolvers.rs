@@ -95,6 +95,19 @@ impl Resolver {
         });
     }
 
+    /// Whether a server of this address is asked.
+    pub fn asks(&self, address: &str) -> bool {
+        match self.servers.as_slice() {
+            [] => address == SERVER_DEFAULT,
+            servers => servers.iter().any(|server| server == address),
+        }
+    }
+
+    /// Seconds that an answer is waited for, and how often each server is asked.
+    pub fn patience(&self) -> (i64, i64) {
+        (self.timeout_s, self.attempts)
+    }
+
     pub fn columns() -> Vec<AnswerColumn> {
         let column = AnswerColumn::new;
         vec![
@@ -168,6 +181,8 @@ mod tests {
         let plain = of("");
         assert_eq!((plain.timeout_s, plain.attempts), (5, 2));
         assert_eq!(plain.cells()[0], Value::List(vec![SERVER_DEFAULT.into()]));
+        assert!(plain.asks("127.0.0.1") && !plain.asks("9.9.9.9"));
+        assert_eq!(plain.patience(), (5, 2));
         let resolver = of(
             "# nameserver 1.1.1.1\nnameserver 10.0.0.1\n nameserver 10.0.0.2\n\
              domain d\nsearch a.example b.example\noptions timeout:1 attempts:99 ndots:5\n\

@@ -112,6 +112,7 @@ pub fn explain(
         report.caveats.push(cannot::nothing_found(tables).into());
     }
     sampled::add_programs(tables, &mut report.stories)?;
+    crate::resolvers::cite(tables, &mut report.stories)?;
     cannot::say_cut(tables, &mut report);
     Ok(report)
 }

@@ -19,6 +19,7 @@ pub mod patterns;
 mod ranked;
 mod report;
 mod requests;
+mod resolvers;
 mod sampled;
 mod say;
 mod serial;

@@ -4,11 +4,13 @@ use whyslow_model::Ns;
 
 use crate::classify::{Sleep, follow};
 use crate::leaf::{Object, Proof, Who, Why};
-use crate::moment::{Call, Moment, Packet, Segment, Utid, Wake, Word};
+use crate::moment::{Call, Moment, Packet, Segment, Unanswered, Utid, Wake, Word};
 use crate::report::Grade;
 
 /// A resolver waits so soon after it asked.
 const ASKED_NS: Ns = 50_000_000;
+/// A program closes the socket so soon after the time is over.
+const GIVEN_UP_NS: Ns = 20_000_000;
 
 /// Over loopback and between network namespaces packets arrive in the context of their sender.
 pub(crate) fn sent_here(moment: &Moment, sleep: &Segment, packet: i64) -> Option<Sleep> {
@@ -87,11 +89,23 @@ pub(crate) fn name_server(moment: &Moment, call: &Call) -> Option<Word> {
         );
         is_sent && call.path.is_some()
     };
-    let last = before
-        .iter()
-        .rev()
-        .find(|call| names(call) || others(call))?;
-    names(&last).then_some(last.path)?
+    let last = before.iter().rev().find(|call| names(call) || others(call));
+    match last {
+        Some(last) if names(&last) => last.path,
+        _ => given_up(moment, call),
+    }
+}
+
+/// A server of names that the program asked itself: one thread waits for all of its sockets and
+/// times, and has a question given up when its time is over.
+fn given_up(moment: &Moment, call: &Call) -> Option<Word> {
+    let upid = moment.people.get(call.utid)?.upid?;
+    let is_it = |asked: &&Unanswered| {
+        let is_begun = asked.begin <= call.begin + ASKED_NS;
+        asked.upid == upid && is_begun && (asked.end - call.end).abs() <= GIVEN_UP_NS
+    };
+    let asked = moment.unanswered.iter().find(is_it)?;
+    Some(asked.server)
 }
 
 /// The other end of the connection that the thread used last before this call.

@@ -1,8 +1,6 @@
 //! Requests of a recording, as whoever judges many of them needs them.
 
-use std::collections::BTreeMap;
-
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::row::Row;
 use whyslow_model::tables::{RequestPhaseRow, RequestRow};
 use whyslow_model::{Ns, Sym, Symbols, Window};
@@ -54,6 +52,26 @@ pub struct Request {
     pub phases: [Ns; PHASES_MAX],
 }
 
+/// Who tells of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Told {
+    Load,
+    /// Logs, lists and spans.
+    Log,
+    /// What went over connections of the recorded machine: also what nobody waits for.
+    Sockets,
+}
+
+impl Told {
+    fn by(source: &str) -> Self {
+        match source {
+            "load" => Self::Load,
+            "socket" => Self::Sockets,
+            _ => Self::Log,
+        }
+    }
+}
+
 /// Requests of one role, in order of their begin.
 #[derive(Debug, Default)]
 pub struct Requests {
@@ -67,6 +85,8 @@ pub struct Requests {
     pub role: Option<&'static str>,
     /// They are of load whose workers wait for an answer before they ask again.
     pub is_closed: bool,
+    /// Nobody told of them but the sockets they went over.
+    pub is_of_sockets: bool,
     /// Requests beyond the most that are looked at.
     pub left_out: u64,
 }
@@ -76,10 +96,11 @@ type Aim = (Option<Sym>, Option<Sym>, Option<Sym>);
 
 impl Requests {
     /// Of the requests that begin in the window: those that load told of, else those of clients, else
-    /// of servers, else of proxies, so that none is counted twice.
+    /// of servers, else of proxies, so that none is counted twice; those of sockets where nobody told
+    /// of any.
     pub fn read(tables: &dyn Tables, window: Option<Window>) -> Result<Self, AnalysisError> {
         match chosen(tables, window)? {
-            Some(chosen) => Self::read_chosen(tables, window, chosen),
+            Some((role, told)) => Self::read_chosen(tables, window, (role, Some(told))),
             None => Ok(Self::default()),
         }
     }
@@ -95,7 +116,7 @@ impl Requests {
             Ok(())
         })?;
         match found {
-            Some(role) => Self::read_chosen(tables, None, (role, false)),
+            Some(role) => Self::read_chosen(tables, None, (role, None)),
             None => Ok(Self::default()),
         }
     }
@@ -103,7 +124,7 @@ impl Requests {
     fn read_chosen(
         tables: &dyn Tables,
         window: Option<Window>,
-        (role, of_load): (&'static str, bool),
+        (role, told): (&'static str, Option<Told>),
     ) -> Result<Self, AnalysisError> {
         let mut found = Self {
             role: Some(role),
@@ -114,7 +135,7 @@ impl Requests {
         let mut workers: FxHashMap<(u8, i64), u32> = FxHashMap::default();
         each_row::<RequestRow>(tables, window, &mut symbols, |row, symbols| {
             let is_chosen = role_of(symbols.get(row.role)) == role
-                && (!of_load || symbols.get(row.source) == "load");
+                && told.is_none_or(|told| told == Told::by(symbols.get(row.source)));
             if !is_chosen || window.is_some_and(|window| !window.contains(row.ts)) {
                 return Ok(());
             }
@@ -145,7 +166,9 @@ impl Requests {
         found.keys = names(&aims, &symbols);
         found.symbols = symbols;
         let waits = |row: &Request| row.ts_intended.is_none() && row.worker != NOBODY;
-        found.is_closed = of_load && !found.rows.is_empty() && found.rows.iter().all(waits);
+        found.is_of_sockets = told == Some(Told::Sockets);
+        found.is_closed =
+            told == Some(Told::Load) && !found.rows.is_empty() && found.rows.iter().all(waits);
         found.name_phases(tables, window)?;
         Ok(found)
     }
@@ -259,38 +282,33 @@ fn role_of(word: &str) -> &'static str {
     }
 }
 
-/// The role that is looked at, and whether only what load told of.
+/// The role that is looked at, and whose word is taken.
 fn chosen(
     tables: &dyn Tables,
     window: Option<Window>,
-) -> Result<Option<(&'static str, bool)>, AnalysisError> {
+) -> Result<Option<(&'static str, Told)>, AnalysisError> {
     let is_there = tables.info().tables.get(RequestRow::TABLE.name);
     if is_there.is_some_and(|table| table.rows == 0) {
         return Ok(None);
     }
-    let mut counts: BTreeMap<(&'static str, bool), u64> = BTreeMap::new();
+    let mut found: FxHashSet<(&'static str, Told)> = FxHashSet::default();
     let mut symbols = Symbols::new();
     each_row::<RequestRow>(tables, window, &mut symbols, |row, symbols| {
-        let role = role_of(symbols.get(row.role));
         if window.is_none_or(|window| window.contains(row.ts)) {
-            *counts
-                .entry((role, symbols.get(row.source) == "load"))
-                .or_default() += 1;
+            let role = role_of(symbols.get(row.role));
+            found.insert((role, Told::by(symbols.get(row.source))));
         }
         Ok(())
     })?;
     let order = [
-        ("client", true),
-        ("client", false),
-        ("server", false),
-        ("server", true),
-        ("proxy", false),
-        ("proxy", true),
+        ("client", Told::Load),
+        ("client", Told::Log),
+        ("server", Told::Log),
+        ("proxy", Told::Log),
+        ("client", Told::Sockets),
+        ("server", Told::Sockets),
     ];
-    let has = |one: &(&'static str, bool)| counts.contains_key(one);
-    let first = order.into_iter().find(|one| has(one));
-    // Without load, the source does not matter.
-    Ok(first.map(|(role, of_load)| (role, of_load && role == "client")))
+    Ok(order.into_iter().find(|one| found.contains(one)))
 }
 
 /// Endpoints in words, by place; hosts only if there are several.

@@ -184,6 +184,16 @@ pub(crate) struct Signal {
     pub(crate) sender: Option<Utid>,
 }
 
+/// What a program asked a name server itself, without an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unanswered {
+    pub(crate) begin: Ns,
+    /// When it gave that up.
+    pub(crate) end: Ns,
+    pub(crate) upid: i32,
+    pub(crate) server: Word,
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
     pub(crate) ts: Ns,
@@ -265,6 +275,7 @@ pub(crate) struct Moment {
     pub(crate) has_work: bool,
     reclaims_of: FxHashMap<Utid, Vec<Reclaim>>,
     pub(crate) signals: Vec<Signal>,
+    pub(crate) unanswered: Vec<Unanswered>,
     packets: FxHashMap<i64, Packet>,
     /// Segments that were sent again, in order.
     pub(crate) resent: Vec<Packet>,

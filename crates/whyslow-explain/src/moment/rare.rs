@@ -4,13 +4,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Window;
 use whyslow_model::row::Row;
 use whyslow_model::tables::{
-    CallsiteRow, DeviceRow, FrameRow, FutexCallRow, KernelWorkRow, LostEventsRow, MountRow,
-    NetPacketRow, ReclaimRow, SignalRow, SyscallRow,
+    CallsiteRow, DeviceRow, DnsQueryRow, FrameRow, FutexCallRow, KernelWorkRow, LostEventsRow,
+    MountRow, NetPacketRow, ReclaimRow, SignalRow, SyscallRow,
 };
 use whyslow_store::Tables;
 
 use super::columns::{Result, rows};
-use super::{Futex, Loss, Moment, Packet, Reclaim, Signal, Word, Work, Write};
+use super::{Futex, Loss, Moment, Packet, Reclaim, Signal, Unanswered, Word, Words, Work, Write};
 
 /// Pages are written back when they are so old (`dirty_expire_centisecs`).
 const DIRTY_NS: i64 = 30_000_000_000;
@@ -50,6 +50,7 @@ impl Moment {
     pub(super) fn load_others(&mut self, tables: &dyn Tables) -> Result<()> {
         self.load_reclaims(tables)?;
         self.load_signals(tables)?;
+        self.load_unanswered(tables)?;
         self.load_packets(tables)?;
         self.load_futexes(tables)?;
         self.load_losses(tables)
@@ -96,6 +97,37 @@ impl Moment {
                 name,
                 pid: cells.small(2, row).unwrap_or(-1),
                 sender: cells.small(3, row),
+            });
+        })
+    }
+
+    pub(super) fn load_unanswered(&mut self, tables: &dyn Tables) -> Result<()> {
+        let window = Some(self.window());
+        let words = &mut self.words;
+        let found = &mut self.unanswered;
+        let columns = (
+            &["ts", "ts_end", "upid", "lookup"][..],
+            &["outcome", "server"][..],
+        );
+        rows(tables, DnsQueryRow::TABLE, columns, window, |cells, row| {
+            let is_answered = |outcome: Word, words: &Words| words.text(outcome) == "answered";
+            let outcome = cells.word(0, row, words);
+            let is_over = outcome.is_some_and(|outcome| !is_answered(outcome, words));
+            let (Some(end), Some(upid), None) = (
+                cells.int(1, row).filter(|_| is_over),
+                cells.small(2, row),
+                cells.int(3, row),
+            ) else {
+                return;
+            };
+            let Some(server) = cells.word(1, row, words) else {
+                return;
+            };
+            found.push(Unanswered {
+                begin: cells.ints[0].at(row),
+                end,
+                upid,
+                server,
             });
         })
     }

@@ -28,7 +28,9 @@ pub(crate) fn add(
     report: &mut Report,
 ) -> Result<(), AnalysisError> {
     let requests = Requests::read(tables, question.window)?;
-    if requests.rows.is_empty() {
+    // What went over connections is no request that somebody waited for, as a rule: it is told with
+    // the calls that did.
+    if requests.rows.is_empty() || requests.is_of_sockets {
         return Ok(());
     }
     let there = match other {

@@ -173,9 +173,24 @@ fn group() -> Value {
     ])
 }
 
+/// What stories are of.
+const KINDS: [&str; 10] = [
+    "operation",
+    "thread",
+    "window",
+    "device",
+    "lookup",
+    "question",
+    "request",
+    // Of profiles.
+    "lock",
+    "gap",
+    "call",
+];
+
 fn story() -> Value {
     let target = object(vec![
-        ("kind", one_of(&["operation", "thread", "window", "device"])),
+        ("kind", one_of(&KINDS)),
         ("id", or_null(text())),
         ("what", text()),
         ("actor", actor()),
