@@ -27,7 +27,6 @@ def test_every_table_and_view_can_be_read(web: whyslow.Recording) -> None:
             "stack_frame",
             "dns_usage",
             "file_fills",
-            "request_usage",
             "request_phase_usage",
         )
         assert (count > 0) == (name not in missing), name

@@ -42,7 +42,10 @@ pub(crate) fn cite(tables: &dyn Tables, stories: &mut [Story]) -> Result<(), Ana
 fn server(story: &Story) -> Option<String> {
     let part = story.parts.get(story.culprit?)?;
     let is_one = part.mechanism == "dns_lookup" || part.root == "dns_lookup";
-    let (address, _) = part.culprit.name.rsplit_once(':')?;
-    let address = address.trim_matches(['[', ']']);
-    (is_one && part.culprit.kind == ActorKind::Peer).then(|| address.to_owned())
+    let is_peer = part.culprit.kind == ActorKind::Peer;
+    // Another thread may have asked.
+    let asked = part.object.as_ref().filter(|object| object.kind == "peer");
+    let culprit = is_peer.then_some(&part.culprit.name);
+    let (address, _) = asked.map(|peer| &peer.name).or(culprit)?.rsplit_once(':')?;
+    is_one.then(|| address.trim_matches(['[', ']']).to_owned())
 }

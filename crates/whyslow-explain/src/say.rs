@@ -98,6 +98,10 @@ pub(crate) fn clause(part: &Part) -> String {
         _ => String::new(),
     };
     match part.mechanism.as_str() {
+        felt if part.root == "dns_lookup" && felt != "dns_lookup" => format!(
+            "{who}, for which it waited, had no answer from the name server {}",
+            name_of(object, "that it asked")
+        ),
         "sync_storm" => format!("{who} had everything written{}{doing}", on(object)),
         "block_queue" if is_own => format!("it waited behind its own requests{}", on(object)),
         "block_queue" => format!("it waited behind requests of {who}{}{doing}", on(object)),

@@ -85,7 +85,7 @@ pub struct Requests {
     pub role: Option<&'static str>,
     /// They are of load whose workers wait for an answer before they ask again.
     pub is_closed: bool,
-    /// Nobody told of them but the sockets they went over.
+    /// Nobody told of them but the sockets they went over, which do not say what they were for.
     pub is_of_sockets: bool,
     /// Requests beyond the most that are looked at.
     pub left_out: u64,
@@ -166,7 +166,8 @@ impl Requests {
         found.keys = names(&aims, &symbols);
         found.symbols = symbols;
         let waits = |row: &Request| row.ts_intended.is_none() && row.worker != NOBODY;
-        found.is_of_sockets = told == Some(Told::Sockets);
+        let is_nameless = aims.keys().all(|(.., what)| what.is_none());
+        found.is_of_sockets = told == Some(Told::Sockets) && is_nameless;
         found.is_closed =
             told == Some(Told::Load) && !found.rows.is_empty() && found.rows.iter().all(waits);
         found.name_phases(tables, window)?;

@@ -1,13 +1,16 @@
 -- requests, errors and time of threads by client and role
-WITH ran AS (
+WITH had_when AS (
+    SELECT request, utid, greatest(ts, getvariable('span_begin')) AS ts,
+        least(coalesce(ts_end, getvariable('rec_end')), getvariable('span_end')) AS te
+    FROM request_thread),
+ran AS (
     SELECT w.request, sum(least(s.ts_end, w.te) - greatest(s.ts, w.ts)) AS ran
-    FROM (SELECT *, coalesce(ts_end, getvariable('rec_end')) AS te FROM request_thread) w
+    FROM (SELECT * FROM had_when WHERE te > ts) w
     JOIN (SELECT utid, ts, coalesce(ts_end, getvariable('rec_end')) AS ts_end FROM sched_slice) s
         ON s.utid = w.utid AND s.ts < w.te AND s.ts_end > w.ts
     GROUP BY ALL),
 had AS (
-    SELECT request, sum(greatest(coalesce(ts_end, getvariable('rec_end')) - ts, 0)) AS had
-    FROM request_thread GROUP BY ALL)
+    SELECT request, sum(greatest(te - ts, 0)) AS had FROM had_when GROUP BY ALL)
 SELECT client, role, count(*) AS count,
     count(*) / sum(count(*)) OVER (PARTITION BY role) AS count_ratio,
     count(*) FILTER (WHERE outcome NOT IN ('ok', 'unknown', 'cut')) AS errors,

@@ -211,7 +211,13 @@ fn thread_times(
         .flat_map(|(group, sum)| sum.ids.iter().map(move |id| (*id, group)))
         .collect();
     let ids = of_request.keys().copied().collect();
-    let stretches = stretches::read(context, Some(&ids))?;
+    let mut stretches = stretches::read(context, Some(&ids))?;
+    // What was before or after the measured time, a recording of that time alone does not know.
+    for stretch in &mut stretches {
+        stretch.ts = stretch.ts.max(context.span.begin);
+        stretch.ts_end = stretch.ts_end.min(context.span.end);
+    }
+    stretches.retain(|stretch| stretch.ts < stretch.ts_end);
     let mut times = vec![Time::default(); groups.len()];
     let group = |request: i64| of_request.get(&request).copied();
     for stretch in &stretches {

@@ -1,5 +1,7 @@
 //! From an event to its line.
 
+mod lookups;
+
 use std::fmt::{self, Write as _};
 use std::net::Ipv4Addr;
 
@@ -344,32 +346,7 @@ impl LineWriter<'_> {
                 self.some("interval", told.interval);
                 self.bytes("values", told.values.0.as_bytes());
             }
-            Body::LookupBegin {
-                function,
-                host,
-                service,
-            } => {
-                self.name("lookup_begin");
-                self.field("function", function.name());
-                self.some_bytes("host", host);
-                self.some_bytes("service", service);
-            }
-            Body::LookupEnd {
-                begun,
-                function,
-                host,
-                service,
-                outcome,
-                address,
-            } => {
-                self.name("lookup");
-                self.field("since", Time(begun));
-                self.field("function", function.name());
-                self.some_bytes("host", host);
-                self.some_bytes("service", service);
-                self.some("code", outcome.number());
-                self.some("address", address.map(|address| Endpoint(address, None)));
-            }
+            Body::LookupBegin { .. } | Body::LookupEnd { .. } => self.lookup(body),
             Body::Tcp(ref change) => self.tcp(change),
             Body::ProcessAbout(ref about) => {
                 self.name("process");
