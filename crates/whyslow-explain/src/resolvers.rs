@@ -22,7 +22,7 @@ pub(crate) fn cite(tables: &dyn Tables, stories: &mut [Story]) -> Result<(), Ana
         let rules: BTreeSet<(i64, i64)> = known
             .values()
             .filter(|resolver| resolver.asks(&server))
-            .map(|resolver| resolver.patience())
+            .map(whyslow_analysis::Resolver::patience)
             .collect();
         let said: Vec<String> = rules
             .iter()
