@@ -93,6 +93,10 @@ impl QueryTracker {
                 for question in open.drain(..count) {
                     emit(&question, Some((said.ts_end, "answered")), out);
                 }
+                // Of a program that never closes its sockets nothing may be left.
+                if open.is_empty() {
+                    self.sockets.remove(&(said.owner, said.fd));
+                }
             }
             Deed::Closed => {
                 if let Some(open) = self.sockets.remove(&(said.owner, said.fd)) {

@@ -3,7 +3,7 @@ use crate::Sym;
 crate::table! {
     /// Threads that worked for a request, from when they had it to when they gave it away.
     RequestThreadRow = "request_thread", Interval by id {
-        /// Id, in order of begin.
+        /// Id, in order of the ends of requests.
         id: i64 [Id],
         /// Begin.
         ts: i64 [Time],
