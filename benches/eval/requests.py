@@ -113,8 +113,13 @@ def judge_story(incident, checks, slow):
     if not incident.name.startswith("dns-go"):
         walk(incident, checks, slow, lambda story: is_lookup(story, guilty))
         checks.check("explain: the host is named", guilty["host"] in json.dumps(told))
-    text = json.dumps(incident.explained())
-    checks.check("explain: who is exempt is named", "/health" in text)
+    # Where all threads wait, requests that need no lookup wait for a thread, and the client sees that.
+    well = incident.truth["pages"].get("/health", {})
+    if well.get("slow"):
+        checks.skip("explain: who is exempt is named", f"{well['slow']} of {well['requests']} health checks were slow, too")
+    else:
+        text = json.dumps(incident.explained())
+        checks.check("explain: who is exempt is named", "/health" in text)
 
 
 def is_within(call, request):

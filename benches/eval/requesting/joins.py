@@ -31,7 +31,10 @@ def found(incident, recording):
         sides.setdefault((plain(row[3]), plain(row[4])), []).append(row)
     for truth in incident.served:
         side = (plain(truth["local"]), plain(truth["peer"]))
-        yield truth, [row for row in sides.get(side, []) if is_same_time(truth, *row[1:3])]
+        rows = sides.get(side, [])
+        # The next one on a connection may come within what is rounded off.
+        exact = [row for row in rows if row[1] <= truth["begin_ns"] <= (row[2] or truth["begin_ns"])]
+        yield truth, exact or [row for row in rows if is_same_time(truth, *row[1:3])]
 
 
 def is_same_time(truth, begin, end):

@@ -10,6 +10,7 @@ use crate::blocks;
 use crate::classify::{Sleep, classify, is_throttled};
 use crate::leaf::{Leaf, Object, Proof, Step, Who, Why};
 use crate::moment::{Cause, Handler, Moment, Segment, State, Utid};
+use crate::network::name_server;
 use crate::report::Grade;
 
 /// Hops in a row at most.
@@ -419,6 +420,10 @@ impl Walker<'_> {
         let Some(call) = moment.call_at(segment.utid, segment.begin) else {
             return false;
         };
+        // In the middle of a lookup: what it has is held up by that.
+        if name_server(moment, call).is_some() {
+            return false;
+        }
         matches!(
             moment.word(call.name),
             "epoll_wait"

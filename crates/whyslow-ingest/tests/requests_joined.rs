@@ -67,3 +67,49 @@ fn load_and_the_recording_of_its_server_say_the_same_of_a_request() {
     assert_eq!(alone.len(), 3);
     assert!(alone.iter().all(|(_, served, _)| served.is_none()));
 }
+
+/// One request of load, through a front that makes spans of its own.
+const TRACED: &str = r#"{"whyslow_load":1}
+{"seq":0,"start_ns":1795697837990000000,"total_ns":270000000,"method":"GET","url":"http://front/a","status":503,"local":"10.0.0.9:5000","peer":"10.0.0.1:80","trace_id":"0af7651916cd43dd8448eb211c80319c","span_id":"1111111111111111"}
+{"seq":1,"start_ns":1795697837990000000,"total_ns":270000000,"method":"GET","url":"http://front/b","status":200,"local":"10.0.0.9:5001","peer":"10.0.0.1:80","trace_id":"0af7651916cd43dd8448eb211c803199","span_id":"2222222222222222"}
+{"end_ns":1795697838990000000,"reason":"done"}
+"#;
+
+#[test]
+fn spans_of_one_trace_are_joined_and_so_is_the_load_that_began_it() {
+    let spans =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/requests/otlp.json");
+    let made = import_in_memory(std::slice::from_ref(&spans)).expect("it can be read");
+    let text = |sym| made.symbols.get(sym);
+    let of = |role: &str| {
+        let rows = made.rows.request.iter();
+        rows.filter(|row| text(row.role) == role)
+            .collect::<Vec<_>>()
+    };
+    let (clients, servers) = (of("client"), of("server"));
+    assert_eq!((clients.len(), servers.len()), (2, 1));
+    let front = clients.iter().find(|row| row.parent_span.is_none());
+    let front = front.expect("nobody asked the front");
+    assert_eq!(front.server_request, Some(servers[0].id));
+    assert_eq!(front.joined_by.map(text), Some("trace"));
+    let database = clients.iter().find(|row| row.id != front.id);
+    let database = database.expect("the other one");
+    assert_eq!(database.server_request, None);
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let load = folder.path().join("load.ndjson");
+    std::fs::write(&load, TRACED).expect("written");
+    // The front is a root, too: which of the two asked the application is its span alone.
+    let asked = joined(&[load.clone(), spans.clone()]);
+    assert_eq!(asked[0], (Some(0), None, String::new()));
+
+    // Without its own span the front is the only one that can have served the load.
+    let all = std::fs::read_to_string(&spans).expect("it can be read");
+    let behind: Vec<&str> = all.lines().skip(1).collect();
+    let app = folder.path().join("app.json");
+    std::fs::write(&app, behind.join("\n")).expect("written");
+    let asked = joined(&[load, app]);
+    let begin = servers[0].ts;
+    assert_eq!(asked[0], (Some(0), Some(begin), "trace".to_owned()));
+    assert_eq!(asked[1], (Some(1), None, String::new()));
+}

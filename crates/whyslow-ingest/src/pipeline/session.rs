@@ -112,6 +112,11 @@ impl<'o, S: RowSink> Session<'o, S> {
         if has_told && !kinds.iter().all(is_told) {
             self.trackers.expect_both();
         }
+        let is_of_both = |kind: &SourceKind| matches!(kind, SourceKind::Requests(form) if form.tells_both_sides());
+        let told = kinds.iter().filter(|kind| is_told(kind)).count();
+        if told > 1 || kinds.iter().any(is_of_both) {
+            self.trackers.expect_traces();
+        }
         let names = kinds.iter().map(|kind| kind.name().to_owned());
         self.account.source_kinds = names.collect();
     }

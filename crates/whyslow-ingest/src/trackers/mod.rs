@@ -114,6 +114,11 @@ impl Trackers {
         self.topics.request.expect_both();
     }
 
+    /// There are several sources that tell of requests, or one that tells of both sides.
+    pub fn expect_traces(&mut self) {
+        self.topics.request.expect_traces();
+    }
+
     pub fn anomalies(&self) -> &Anomalies {
         &self.anomalies
     }
@@ -421,6 +426,13 @@ impl Topics {
             if let Change::Gone { thread } | Change::Execed { thread } = change {
                 self.lookup.left(thread, out);
                 self.function.left(thread, here.ts, out);
+            }
+            if let Change::Forked {
+                parent: Some(parent),
+                child,
+            } = change
+            {
+                self.request.made((parent, child), here.ts, out);
             }
             if let Change::ProcessEnded { process } = change {
                 self.signal.ended(process.pid, out);

@@ -13,7 +13,7 @@ crate::table! {
         ts_end: Option<i64> [Time],
         /// Its request.
         request: i64 [Id],
-        /// How the thread got it: read (from the connection), write (nothing tells how: it wrote the answer), futex, eventfd, pipe, unix, socket (a process of this machine), wakeup.
+        /// How the thread got it: read (from the connection), write (nothing tells how: it wrote the answer), futex, eventfd, pipe, unix, socket (a process of this machine), clone (it was made while another one worked for it).
         got_by: Sym,
         /// Thread (recording-unique id) that it came from; null for the one that read it.
         from_utid: Option<i32> [Id],

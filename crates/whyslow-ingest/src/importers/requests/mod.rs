@@ -54,6 +54,11 @@ pub enum Form {
 }
 
 impl Form {
+    /// Whether one file may have a request as who asked it saw it, and as who served it.
+    pub fn tells_both_sides(self) -> bool {
+        matches!(self, Form::Otlp | Form::Jaeger | Form::Zipkin)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Form::Load => "load",

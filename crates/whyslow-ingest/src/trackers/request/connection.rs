@@ -9,6 +9,13 @@ use super::tcp::Standing;
 
 /// Hand-overs of one exchange that are kept, and exchanges that it led to.
 pub(super) const EDGES_MAX: usize = 256;
+/// A lock of an interpreter is waited for in steps of no more than 5 ms: longer than that, in one wait, is for a
+/// result.
+const AWAY_MIN_NS: Ns = 10_000_000;
+/// Who gives something away and waits for it does so at once: within this part of the time.
+const AWAY_SHARE: Ns = 10;
+/// Who had it for less and only woke another matters to nobody.
+const PASSED_NS: Ns = 1_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
@@ -136,6 +143,8 @@ pub(super) struct Turn {
     pub(super) thread: ThreadRef,
     pub(super) from: Option<ThreadRef>,
     pub(super) way: Way,
+    /// Since when it had waited to be woken for this.
+    pub(super) waited_since: Option<Ns>,
     pub(super) is_shared: bool,
 }
 
@@ -188,6 +197,7 @@ impl Exchange {
                 thread: last.thread,
                 from: Some(edge.from.thread),
                 way: edge.way,
+                waited_since: edge.waited.map(|(since, _)| since),
                 is_shared: last.turns != edge.to.turns,
             });
             last = edge.from;
@@ -208,6 +218,7 @@ impl Exchange {
                 thread: last.thread,
                 from: None,
                 way: Way::Write,
+                waited_since: None,
                 is_shared: false,
             });
             last.ts = ts;
@@ -218,6 +229,7 @@ impl Exchange {
             thread: reader.thread,
             from: None,
             way: Way::Read,
+            waited_since: None,
             is_shared: is_reader && last.turns != reader.turns,
         });
         turns.reverse();
@@ -225,27 +237,60 @@ impl Exchange {
     }
 }
 
-/// What comes back to a thread by futexes alone it most likely never gave away: a lock that is passed
-/// round looks the same, as that of an interpreter.
+/// What comes back to a thread by futexes and new threads alone it most likely never gave away, unless it waited for just that
+/// all the while: a lock that is passed round looks the same. For the same reason, who had it for an
+/// instant between two others, both by futexes, is left out.
 fn without_rounds(turns: Vec<Turn>) -> Vec<Turn> {
     let mut kept: Vec<Turn> = Vec::with_capacity(turns.len());
     for turn in turns {
         let by_futex = kept.iter().rev();
         let by_futex = by_futex
-            .take_while(|before| before.way == Way::Futex)
+            .take_while(|before| before.way.is_candidate())
             .count();
         let from = kept.len().saturating_sub(by_futex + 1);
         let is_same = |before: &Turn| before.thread.utid == turn.thread.utid;
         let had = kept[from..].iter().position(is_same);
-        match had.filter(|_| turn.way == Way::Futex) {
-            Some(place) => {
-                kept.truncate(from + place + 1);
+        let had = had.filter(|_| turn.way == Way::Futex);
+        match had.map(|place| from + place) {
+            Some(place) if !has_waited(&turn, &kept[place]) => {
+                kept.truncate(place + 1);
                 if let Some(before) = kept.last_mut() {
                     before.ts_end = turn.ts_end;
                     before.is_shared |= turn.is_shared;
                 }
             }
-            None => kept.push(turn),
+            _ => kept.push(turn),
+        }
+    }
+    without_passers(kept)
+}
+
+/// Whether a thread waited for the whole of the time for which others had it. `before` is its turn
+/// before that.
+fn has_waited(turn: &Turn, before: &Turn) -> bool {
+    let away = turn.ts.saturating_sub(before.ts_end);
+    let Some(since) = turn.waited_since else {
+        return false;
+    };
+    away >= AWAY_MIN_NS && since.saturating_sub(before.ts_end) <= away / AWAY_SHARE
+}
+
+fn without_passers(turns: Vec<Turn>) -> Vec<Turn> {
+    let mut kept: Vec<Turn> = Vec::with_capacity(turns.len());
+    for (place, turn) in turns.iter().enumerate() {
+        let next = turns.get(place + 1);
+        let is_passer = turn.way.is_candidate()
+            && next.is_some_and(|next| next.way == Way::Futex)
+            && turn.ts_end.saturating_sub(turn.ts) < PASSED_NS;
+        match kept.last_mut().filter(|_| is_passer) {
+            Some(before) => before.ts_end = turn.ts_end,
+            None => {
+                let from = kept.last().map(|before| before.thread);
+                kept.push(Turn {
+                    from: turn.from.and(from),
+                    ..*turn
+                });
+            }
         }
     }
     kept
@@ -264,7 +309,13 @@ pub(super) fn handed_on(turns: &[Turn], asked: Touch, answered: Touch) -> Vec<Ed
         let to = touch(turn.thread, turn.ts);
         let way = if place == 0 { Way::Socket } else { turn.way };
         let ts = turn.ts;
-        edges.push(Edge { ts, from, to, way });
+        edges.push(Edge {
+            ts,
+            from,
+            to,
+            way,
+            waited: None,
+        });
         from = touch(turn.thread, turn.ts_end);
     }
     edges.push(Edge {
@@ -272,6 +323,7 @@ pub(super) fn handed_on(turns: &[Turn], asked: Touch, answered: Touch) -> Vec<Ed
         from,
         to: answered,
         way: Way::Socket,
+        waited: None,
     });
     edges
 }

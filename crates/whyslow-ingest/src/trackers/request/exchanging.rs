@@ -208,7 +208,7 @@ impl RequestTracker {
             return;
         }
         let is_same = self.hands.current(thread) == Some(parent);
-        if !is_same && !self.is_idle(thread) {
+        if !is_same && !self.is_idle(thread, None) {
             return;
         }
         let touch = self.hands.take_up(thread, parent, ts);

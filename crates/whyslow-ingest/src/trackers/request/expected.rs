@@ -14,6 +14,8 @@ use whyslow_model::{Ns, Sym, stat};
 
 use super::super::identity::Output;
 use super::offset::{BothSides, Offset};
+use super::traced::Traced;
+use crate::importers::requests::Role;
 
 /// Requests of clients that are held until it is known who served them.
 const ASKED_MAX: usize = 1 << 18;
@@ -93,7 +95,7 @@ impl Expected {
     }
 
     /// Writes them all, joined.
-    pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
+    pub(super) fn finish<S: EmitAll>(&mut self, traced: &Traced, out: &mut Output<'_, S>) {
         let mut rows = Vec::new();
         let mut connections = std::mem::take(&mut self.connections);
         for asked in connections.values_mut() {
@@ -132,11 +134,13 @@ impl Expected {
                 .tell(&stat::REQUEST_CLOCK, at.unwrap_or(0), text);
         }
         let joined = out.symbols.intern_static("connection");
+        let by_trace = out.symbols.intern_static("trace");
         for asked in connections.into_values() {
             let found = join(&asked, shift);
             rows.extend(asked.rows.into_iter().zip(found).map(|(mut row, found)| {
                 row.server_request = found;
                 row.joined_by = found.map(|_| joined);
+                traced.join(&mut row, Role::Client, by_trace);
                 row
             }));
         }

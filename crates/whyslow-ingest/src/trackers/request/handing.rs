@@ -8,7 +8,7 @@ use super::super::syscall::SyscallTracker;
 use super::RequestTracker;
 use super::connection::{EDGES_MAX, Key, Touch};
 use super::deed::{Channel, Doing, Place};
-use super::hands::{Edge, Way};
+use super::hands::{self, Edge, Way};
 
 impl RequestTracker {
     /// A thread was woken.
@@ -33,13 +33,20 @@ impl RequestTracker {
                 let Some(waker) = here.thread.filter(|_| !here.interrupted) else {
                     return;
                 };
+                let place = (owner, address);
                 if let Some(Doing::FutexWake(by, addresses)) = syscall.doing(&waker)
                     && by == owner
                     && addresses.contains(&Some(address))
-                    && let Some(key) = self.hands.current(&waker)
                 {
-                    let from = self.hands.touch(&waker, here.ts);
-                    self.hand_over(key, from, (wakee, here.ts), Way::Futex, out);
+                    self.hands.woke(&waker, wakee, place);
+                    if let Some(key) = self.hands.current(&waker)
+                        && let Some(since) = syscall.since(wakee)
+                        && !self.hands.is_lock(place)
+                    {
+                        let from = self.hands.touch(&waker, here.ts);
+                        let how = (Way::Futex, Some((since, place)));
+                        self.hand_over(key, from, (wakee, here.ts), how, out);
+                    }
                 }
             }
             _ => {}
@@ -79,18 +86,36 @@ impl RequestTracker {
         }
         for unread in self.hands.take(channel, bytes) {
             if let Some((key, from)) = unread.of {
-                self.hand_over(key, from, (thread, ts), Way::of(channel), out);
+                let how = (Way::of(channel), None);
+                self.hand_over(key, from, (thread, ts), how, out);
             }
         }
     }
 
-    /// A thread hands a request to another one, if that is idle or had it before.
+    /// A thread makes another one, which may be for what it works for itself.
+    pub(in crate::trackers) fn made<S: EmitAll>(
+        &mut self,
+        (parent, child): (&ThreadRef, &ThreadRef),
+        ts: Ns,
+        out: &mut Output<'_, S>,
+    ) {
+        if self.connections.is_empty() {
+            return;
+        }
+        if let Some(key) = self.hands.current(parent) {
+            let from = self.hands.touch(parent, ts);
+            self.hand_over(key, from, (child, ts), (Way::Clone, None), out);
+        }
+    }
+
+    /// A thread hands a request to another one, if that is idle or had it before. `how` is the way, and since
+    /// when and where the other one had waited.
     pub(super) fn hand_over<S: EmitAll>(
         &mut self,
         key: Key,
         from: Touch,
         (to, ts): (&ThreadRef, Ns),
-        way: Way,
+        (way, waited): (Way, Option<(Ns, hands::Place)>),
         out: &mut Output<'_, S>,
     ) {
         let giver = from.thread;
@@ -98,19 +123,20 @@ impl RequestTracker {
         if giver.utid == to.utid || !self.is_unanswered(key) {
             return;
         }
-        if had != Some(key) && !self.is_idle(to) {
+        if had != Some(key) && !self.is_idle(to, waited.map(|(_, place)| place)) {
             return;
         }
         let is_again = |edge: &Edge| {
             edge.to.thread.utid == to.utid
                 && edge.from.thread.utid == giver.utid
                 && had == Some(key)
+                && edge.waited == waited
         };
         let Some(open) = self.connections.get_mut(&key.socket) else {
             return;
         };
         let Some(open) = &mut open.open else { return };
-        // Woken twice, of which the first counts.
+        // Woken twice from one wait, of which the first counts.
         if open.edges.last().is_some_and(is_again) {
             return;
         }
@@ -118,15 +144,29 @@ impl RequestTracker {
             return out.anomalies.count(&stat::REQUEST_TURNS_LIMIT, ts);
         }
         let to = self.hands.take_up(to, key, ts);
-        self.hands.of(&to.thread).free = ts;
-        open.edges.push(Edge { ts, from, to, way });
+        let hand = self.hands.of(&to.thread);
+        hand.free = ts;
+        hand.got_at = waited.map(|(_, (_, address))| address);
+        open.edges.push(Edge {
+            ts,
+            from,
+            to,
+            way,
+            waited,
+        });
         let hand = self.hands.of(&giver);
         hand.gave |= hand.current == Some(key);
     }
 
-    /// Whether a thread has nothing to do, as far as is known.
-    pub(super) fn is_idle(&mut self, thread: &ThreadRef) -> bool {
+    /// Whether a thread has nothing to do, as far as is known. `place` is where it waits.
+    pub(super) fn is_idle(&mut self, thread: &ThreadRef, place: Option<hands::Place>) -> bool {
         let hand = *self.hands.of(thread);
-        hand.gave || hand.current.is_none_or(|key| !self.is_unanswered(key))
+        let is_back = place.is_some_and(|(_, address)| {
+            let got_at = hand.got_at.unwrap_or(0);
+            got_at != 0 && got_at.abs_diff(address) <= hands::NEAR
+        });
+        // Who gives something on may well go on with it, and be woken for anything.
+        let gave = hand.gave && place.is_none();
+        is_back || gave || hand.current.is_none_or(|key| !self.is_unanswered(key))
     }
 }

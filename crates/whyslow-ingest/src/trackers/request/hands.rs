@@ -6,19 +6,27 @@
 //! had, has handed it on, or waits for whatever comes first. That alone proves nothing: of several threads that wait for
 //! one queue any may take the next request, and locks change hands the same way. So these are
 //! candidates, and in the end only those count that lie between who read the question and who wrote the
-//! answer, which is known.
+//! answer, which is known. Where the same threads wait and wake in turn, as at the lock of an interpreter, nothing
+//! is handed over.
 
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 
+use super::super::fd::Owner;
 use super::super::identity::ThreadRef;
 use super::connection::{Key, Touch};
 use super::deed::Channel;
 
 /// What waits in one channel to be read; of more, nothing is told.
 const UNREAD_MAX: usize = 256;
+/// Addresses that a thread waited at last.
+const WAITS: usize = 8;
+/// Parts of one condition variable lie so near to each other.
+pub(super) const NEAR: u64 = 64;
+/// Addresses of which that is counted.
+const LOCKS_MAX: usize = 1 << 12;
 /// Channels in which something waits.
 const CHANNELS_MAX: usize = 1 << 14;
 
@@ -32,6 +40,8 @@ pub(super) enum Way {
     Pipe,
     Unix,
     Socket,
+    /// It was made for it.
+    Clone,
 }
 
 impl Way {
@@ -44,7 +54,13 @@ impl Way {
             Way::Pipe => "pipe",
             Way::Unix => "unix",
             Way::Socket => "socket",
+            Way::Clone => "clone",
         }
+    }
+
+    /// Nothing was read that another one had written: it may have been woken, or made, for something else.
+    pub(super) fn is_candidate(self) -> bool {
+        matches!(self, Way::Futex | Way::Clone)
     }
 
     pub(super) fn of(channel: Channel) -> Self {
@@ -63,6 +79,26 @@ pub(super) struct Edge {
     pub(super) from: Touch,
     pub(super) to: Touch,
     pub(super) way: Way,
+    /// Of a futex: since when who got it had waited for that, and where.
+    pub(super) waited: Option<(Ns, Place)>,
+}
+
+/// An address at which threads wait and are woken.
+pub(super) type Place = (Owner, u64);
+
+/// Who wakes others at an address.
+#[derive(Debug, Default, Clone, Copy)]
+struct Wakes {
+    all: u32,
+    /// By threads that had waited there themselves.
+    own: u32,
+}
+
+impl Wakes {
+    /// It is passed round: at queues most are woken by who puts something there.
+    fn is_lock(self) -> bool {
+        self.own > 1 && self.own.saturating_mul(4) >= self.all.saturating_mul(3)
+    }
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -77,6 +113,11 @@ pub(super) struct Hand {
     pub(super) free: Ns,
     /// Woken from its wait for whatever comes first.
     pub(super) woken: Option<Ns>,
+    /// Where it waited to be woken, the last places.
+    waits: [u64; WAITS],
+    waits_next: u8,
+    /// Where it waited when it was given what it works for: there it waits for more.
+    pub(super) got_at: Option<u64>,
 }
 
 /// Something in a channel that nobody has read.
@@ -90,6 +131,7 @@ pub(super) struct Unread {
 pub(super) struct Hands {
     threads: Vec<Hand>,
     channels: FxHashMap<Channel, VecDeque<Unread>>,
+    wakes: FxHashMap<Place, Wakes>,
 }
 
 impl Hands {
@@ -127,7 +169,29 @@ impl Hands {
         }
         hand.current = Some(key);
         hand.gave = false;
+        hand.got_at = None;
         self.touch(thread, ts)
+    }
+
+    /// One thread wakes another that waits at an address.
+    pub(super) fn woke(&mut self, waker: &ThreadRef, wakee: &ThreadRef, place: Place) {
+        let hand = self.of(wakee);
+        if !hand.waits.contains(&place.1) {
+            hand.waits[usize::from(hand.waits_next) % WAITS] = place.1;
+            hand.waits_next = hand.waits_next.wrapping_add(1);
+        }
+        let is_own = self.of(waker).waits.contains(&place.1);
+        if self.wakes.len() >= LOCKS_MAX {
+            self.wakes.clear();
+        }
+        let wakes = self.wakes.entry(place).or_default();
+        wakes.all = wakes.all.saturating_add(1);
+        wakes.own = wakes.own.saturating_add(u32::from(is_own));
+    }
+
+    /// A lock is passed round there.
+    pub(super) fn is_lock(&self, place: Place) -> bool {
+        self.wakes.get(&place).is_some_and(|wakes| wakes.is_lock())
     }
 
     /// Something is about to be written. Returns whether something had to be given up.

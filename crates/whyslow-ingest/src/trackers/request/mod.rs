@@ -26,6 +26,7 @@ mod tcp;
 #[cfg(test)]
 mod tests;
 mod told;
+mod traced;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::{Endpoint, NetHeaders, TcpChange};
@@ -41,6 +42,7 @@ use hands::Hands;
 use rows::{Ending, protocol, text};
 use tcp::{Socks, Standing, Told};
 use told::Tales;
+use traced::Traced;
 
 /// Connections under way; of more than that all are given up.
 const CONNECTIONS_MAX: usize = 1 << 16;
@@ -56,6 +58,7 @@ pub(super) struct RequestTracker {
     hands: Hands,
     expected: Expected,
     tales: Tales,
+    traced: Traced,
     next_id: i64,
     next_turn: i64,
 }
@@ -81,6 +84,11 @@ impl RequestTracker {
     /// What is recorded beside requests that are told may show who served them.
     pub(super) fn expect_both(&mut self) {
         self.expected.expect_both();
+    }
+
+    /// Sources may tell of the same request, each from its side.
+    pub(super) fn expect_traces(&mut self) {
+        self.traced.expect();
     }
 
     pub(super) fn gone(&mut self, thread: &ThreadRef) {
@@ -164,7 +172,8 @@ impl RequestTracker {
 
     pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
         self.give_up(out);
-        self.expected.finish(out);
+        self.expected.finish(&self.traced, out);
+        self.traced.finish(out);
     }
 
     /// Writes all that is open, and forgets the connections.

@@ -73,6 +73,10 @@ impl RequestTracker {
                     self.expected.served(&row, first, out);
                 }
                 self.gather(&mut open);
+                // What was learned since then of where they waited.
+                let hands = &self.hands;
+                open.edges
+                    .retain(|edge| edge.waited.is_none_or(|(_, place)| !hands.is_lock(place)));
                 let turns = open.turns();
                 for turn in &turns {
                     self.put_turn(open.id, turn, out);

@@ -6,8 +6,9 @@ use whyslow_model::tables::{Collected, RequestRow};
 use super::super::anomalies::Anomalies;
 use super::super::identity::Output;
 use super::expected::Expected;
+use super::traced::Traced;
 
-fn told(symbols: &mut Symbols, id: i64, (ts, ts_end): (i64, Option<i64>)) -> RequestRow {
+pub(super) fn told(symbols: &mut Symbols, id: i64, (ts, ts_end): (i64, Option<i64>)) -> RequestRow {
     RequestRow {
         id,
         ts,
@@ -75,7 +76,7 @@ fn check(asked: &[(i64, Option<i64>)], served: &[(i64, i64)], expected: &[Option
         std::mem::swap(&mut row.local, &mut row.peer);
         all.served(&row, answered, &mut out);
     }
-    all.finish(&mut out);
+    all.finish(&Traced::default(), &mut out);
     let found: Vec<Option<i64>> = rows.request.iter().map(|row| row.server_request).collect();
     assert_eq!(found, expected, "{asked:?} {served:?}");
     let stat = &whyslow_model::stat::REQUEST_CLOCK;

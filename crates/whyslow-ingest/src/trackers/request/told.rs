@@ -20,8 +20,8 @@ pub(super) struct Tales {
 }
 
 impl RequestTracker {
-    /// Takes a request that a source tells whole. One of a client that has a connection waits for what
-    /// this recording shows of who served it.
+    /// Takes a request that a source tells whole. One of a client waits for what
+    /// this recording shows of who served it, or other sources tell.
     pub(in crate::trackers) fn told<S: EmitAll>(
         &mut self,
         request: &Request,
@@ -30,9 +30,12 @@ impl RequestTracker {
         let row = self.tales.row(self.next_id, request, out);
         self.next_id += 1;
         self.tales.phases(request, &row, out);
-        if request.role != Role::Client {
-            out.sink.emit(row);
-        } else if let Some(row) = self.expected.client(Box::new(row), out) {
+        self.traced.told(&row, request.role, out);
+        let mut row = Some(Box::new(row));
+        if request.role == Role::Client {
+            row = row.and_then(|row| self.expected.client(row, out));
+        }
+        if let Some(row) = row.and_then(|row| self.traced.hold(row, request.role, out)) {
             out.sink.emit(*row);
         }
     }

@@ -46,6 +46,12 @@ impl SyscallTracker {
         })
     }
 
+    /// When the call began that a thread is in.
+    pub(in crate::trackers) fn since(&self, thread: &ThreadRef) -> Option<whyslow_model::Ns> {
+        let pending = self.threads.get(thread.index())?.pending.as_ref()?;
+        Some(pending.ts)
+    }
+
     /// A call was entered.
     pub(super) fn deeds_begun(&mut self, pending: &Pending) {
         let target = match pending.op {

@@ -128,6 +128,222 @@ fn a_lock_that_is_passed_round_takes_the_request_nowhere() {
     );
 }
 
+/// The reader gives the work to another thread, and waits for what comes of it before it answers.
+const WAITED_FOR: &str = "
+    0.000000001 [1] (tid=8 pid=7 comm=worker) syscall_enter name=futex address=0x40 command=393 value=0
+    0.000000003 [0] (tid=7 pid=7 comm=reader) syscall_enter name=accept4 fd=4
+    0.000000004 [0] (tid=7 pid=7) syscall_exit name=accept4 ret=5 sockaddr=10.0.0.1:5000
+    0.000000010 [0] (tid=7 pid=7) syscall_enter name=recvfrom fd=5 count=100
+    0.000000011 [0] (tid=7 pid=7) syscall_exit name=recvfrom ret=40
+    0.000000020 [0] (tid=7 pid=7) syscall_enter name=futex address=0x40 command=129 value=1
+    0.000000021 [0] (tid=7 pid=7 interrupt=none) sched_waking tid=8 comm=worker prio=20 target_cpu=1
+    0.000000022 [0] (tid=7 pid=7) syscall_exit name=futex ret=1
+    0.000000023 [0] (tid=7 pid=7) syscall_enter name=futex address=0x44 command=393 value=0
+    0.000000024 [1] (tid=8 pid=7) syscall_exit name=futex ret=0
+    0.030000025 [1] (tid=8 pid=7) syscall_enter name=futex address=0x44 command=129 value=1
+    0.030000026 [1] (tid=8 pid=7 interrupt=none) sched_waking tid=7 comm=reader prio=20 target_cpu=0
+    0.030000027 [1] (tid=8 pid=7) syscall_exit name=futex ret=1
+    0.030000028 [0] (tid=7 pid=7) syscall_exit name=futex ret=0
+    0.030000030 [0] (tid=7 pid=7) syscall_enter name=sendto fd=5 count=9
+    0.030000031 [0] (tid=7 pid=7) syscall_exit name=sendto ret=9";
+
+#[test]
+fn who_worked_while_the_reader_waited_for_it_had_the_request() {
+    check(
+        WAITED_FOR,
+        "request_thread",
+        "ts dur request got_by from_utid tid is_shared",
+        "
+        11 10 0 read - 7 false
+        21 30000005 0 futex 1 8 false
+        30000026 5 0 futex 0 7 false",
+    );
+}
+
+/// What a thread was made for, while the one that made it waits; the new one says first that it runs.
+const MADE_FOR_IT: &str = "
+    0.000000003 [0] (tid=7 pid=7 comm=reader) syscall_enter name=accept4 fd=4
+    0.000000004 [0] (tid=7 pid=7) syscall_exit name=accept4 ret=5 sockaddr=10.0.0.1:5000
+    0.000000010 [0] (tid=7 pid=7) syscall_enter name=recvfrom fd=5 count=100
+    0.000000011 [0] (tid=7 pid=7) syscall_exit name=recvfrom ret=40
+    0.000000020 [0] (tid=7 pid=7) fork parent=7 parent_pid=7 child=8 child_pid=7
+    0.000000022 [0] (tid=7 pid=7) syscall_enter name=futex address=0x48 command=393 value=0
+    0.000000023 [1] (tid=8 pid=7) syscall_enter name=futex address=0x48 command=129 value=1
+    0.000000024 [1] (tid=8 pid=7 interrupt=none) sched_waking tid=7 comm=reader prio=20 target_cpu=0
+    0.000000025 [1] (tid=8 pid=7) syscall_exit name=futex ret=1
+    0.000000026 [0] (tid=7 pid=7) syscall_exit name=futex ret=0
+    0.000000027 [0] (tid=7 pid=7) syscall_enter name=futex address=0x44 command=393 value=0
+    0.030000025 [1] (tid=8 pid=7) syscall_enter name=futex address=0x44 command=129 value=1
+    0.030000026 [1] (tid=8 pid=7 interrupt=none) sched_waking tid=7 comm=reader prio=20 target_cpu=0
+    0.030000027 [1] (tid=8 pid=7) syscall_exit name=futex ret=1
+    0.030000028 [0] (tid=7 pid=7) syscall_exit name=futex ret=0
+    0.030000030 [0] (tid=7 pid=7) syscall_enter name=sendto fd=5 count=9
+    0.030000031 [0] (tid=7 pid=7) syscall_exit name=sendto ret=9";
+
+#[test]
+fn a_thread_that_was_made_for_a_request_has_it() {
+    check(
+        MADE_FOR_IT,
+        "request_thread",
+        "ts dur request got_by from_utid tid is_shared",
+        "
+        11 9 0 read - 7 false
+        20 30000006 0 clone 0 8 false
+        30000026 5 0 futex 1 7 false",
+    );
+}
+
+/// The reader wakes one that only wakes the next one, which answers.
+const PASSED_ON: &str = "
+    0.000000001 [1] (tid=8 pid=7 comm=worker) syscall_enter name=futex address=0x40 command=393 value=0
+    0.000000002 [2] (tid=6 pid=7 comm=other) syscall_enter name=futex address=0x50 command=393 value=0
+    0.000000003 [0] (tid=7 pid=7 comm=reader) syscall_enter name=accept4 fd=4
+    0.000000004 [0] (tid=7 pid=7) syscall_exit name=accept4 ret=5 sockaddr=10.0.0.1:5000
+    0.000000010 [0] (tid=7 pid=7) syscall_enter name=recvfrom fd=5 count=100
+    0.000000011 [0] (tid=7 pid=7) syscall_exit name=recvfrom ret=40
+    0.000000012 [0] (tid=7 pid=7) syscall_enter name=futex address=0x50 command=129 value=1
+    0.000000013 [0] (tid=7 pid=7 interrupt=none) sched_waking tid=6 comm=other prio=20 target_cpu=2
+    0.000000014 [0] (tid=7 pid=7) syscall_exit name=futex ret=1
+    0.000000015 [2] (tid=6 pid=7) syscall_exit name=futex ret=0
+    0.000000020 [2] (tid=6 pid=7) syscall_enter name=futex address=0x40 command=129 value=1
+    0.000000021 [2] (tid=6 pid=7 interrupt=none) sched_waking tid=8 comm=worker prio=20 target_cpu=1
+    0.000000022 [2] (tid=6 pid=7) syscall_exit name=futex ret=1
+    0.000000023 [1] (tid=8 pid=7) syscall_exit name=futex ret=0
+    0.001000030 [1] (tid=8 pid=7) syscall_enter name=sendto fd=5 count=9
+    0.001000031 [1] (tid=8 pid=7) syscall_exit name=sendto ret=9";
+
+#[test]
+fn who_only_wakes_the_next_one_is_left_out() {
+    check(
+        PASSED_ON,
+        "request_thread",
+        "ts dur request got_by from_utid tid is_shared",
+        "
+        11 10 0 read - 7 false
+        21 1000010 0 futex 2 8 false",
+    );
+}
+
+/// At a queue where whoever takes something wakes the next one that waits, which finds nothing and waits again.
+const QUEUED: &str = "
+    0.000000001 [1] (tid=8 pid=7 comm=worker) syscall_enter name=futex address=0x40 command=393 value=0
+    0.000000002 [2] (tid=6 pid=7 comm=other) syscall_enter name=futex address=0x40 command=393 value=0
+    0.000000003 [0] (tid=7 pid=7 comm=reader) syscall_enter name=accept4 fd=4
+    0.000000004 [0] (tid=7 pid=7) syscall_exit name=accept4 ret=5 sockaddr=10.0.0.1:5000
+    0.000000005 [0] (tid=7 pid=7) syscall_enter name=accept4 fd=4
+    0.000000006 [0] (tid=7 pid=7) syscall_exit name=accept4 ret=9 sockaddr=10.0.0.1:5001
+    0.000000010 [0] (tid=7 pid=7) syscall_enter name=recvfrom fd=5 count=100
+    0.000000011 [0] (tid=7 pid=7) syscall_exit name=recvfrom ret=40
+    0.000000012 [0] (tid=7 pid=7) syscall_enter name=futex address=0x40 command=129 value=1
+    0.000000013 [0] (tid=7 pid=7 interrupt=none) sched_waking tid=8 comm=worker prio=20 target_cpu=1
+    0.000000014 [0] (tid=7 pid=7) syscall_exit name=futex ret=1
+    0.000000015 [1] (tid=8 pid=7) syscall_exit name=futex ret=0
+    0.000000016 [1] (tid=8 pid=7) syscall_enter name=futex address=0x40 command=129 value=1
+    0.000000017 [1] (tid=8 pid=7 interrupt=none) sched_waking tid=6 comm=other prio=20 target_cpu=2
+    0.000000018 [1] (tid=8 pid=7) syscall_exit name=futex ret=1
+    0.000000019 [2] (tid=6 pid=7) syscall_exit name=futex ret=0
+    0.000000020 [2] (tid=6 pid=7) syscall_enter name=futex address=0x40 command=393 value=0
+    0.000000030 [0] (tid=7 pid=7) syscall_enter name=recvfrom fd=9 count=100
+    0.000000031 [0] (tid=7 pid=7) syscall_exit name=recvfrom ret=40
+    0.000000032 [0] (tid=7 pid=7) syscall_enter name=futex address=0x40 command=129 value=1
+    0.000000033 [0] (tid=7 pid=7 interrupt=none) sched_waking tid=6 comm=other prio=20 target_cpu=2
+    0.000000034 [0] (tid=7 pid=7) syscall_exit name=futex ret=1
+    0.000000035 [2] (tid=6 pid=7) syscall_exit name=futex ret=0
+    0.000000040 [2] (tid=6 pid=7) syscall_enter name=sendto fd=9 count=9
+    0.000000041 [2] (tid=6 pid=7) syscall_exit name=sendto ret=9
+    0.000000050 [1] (tid=8 pid=7) syscall_enter name=sendto fd=5 count=9
+    0.000000051 [1] (tid=8 pid=7) syscall_exit name=sendto ret=9";
+
+#[test]
+fn who_waits_again_where_it_got_its_work_has_none() {
+    check(
+        QUEUED,
+        "request_thread",
+        "ts ts_end request got_by tid",
+        "
+        11 13 0 read 7
+        13 51 0 futex 8
+        31 33 1 read 7
+        33 41 1 futex 6",
+    );
+}
+
+/// Two threads wait and wake each other at one address, so often; then one answers what the other read.
+fn in_turns(times: u64) -> String {
+    let mut text = String::from(
+        "0.000000003 [0] (tid=7 pid=7 comm=reader) syscall_enter name=accept4 fd=4
+        0.000000004 [0] (tid=7 pid=7) syscall_exit name=accept4 ret=5 sockaddr=10.0.0.1:5000
+        0.000000005 [1] (tid=8 pid=7 comm=other) syscall_enter name=futex address=0x40 command=393 value=0\n",
+    );
+    for turn in 0..times {
+        let (waker, wakee) = if turn % 2 == 0 { (7, 8) } else { (8, 7) };
+        let ts = 1000 * (turn + 1);
+        let mut line = |ts: u64, what: &str| text.push_str(&format!("0.{ts:09} [0] {what}\n"));
+        if turn + 1 == times {
+            line(
+                ts,
+                "(tid=7 pid=7) syscall_enter name=recvfrom fd=5 count=100",
+            );
+            line(ts + 1, "(tid=7 pid=7) syscall_exit name=recvfrom ret=40");
+        }
+        line(
+            ts + 10,
+            &format!(
+                "(tid={waker} pid=7) syscall_enter name=futex address=0x40 command=129 value=1"
+            ),
+        );
+        line(
+            ts + 11,
+            &format!(
+                "(tid={waker} pid=7 interrupt=none) sched_waking tid={wakee} comm=other prio=20 target_cpu=1"
+            ),
+        );
+        line(
+            ts + 12,
+            &format!("(tid={waker} pid=7) syscall_exit name=futex ret=1"),
+        );
+        line(
+            ts + 13,
+            &format!("(tid={wakee} pid=7) syscall_exit name=futex ret=0"),
+        );
+        if turn + 1 < times {
+            line(
+                ts + 14,
+                &format!(
+                    "(tid={waker} pid=7) syscall_enter name=futex address=0x40 command=393 value=0"
+                ),
+            );
+        }
+    }
+    let ts = 1000 * (times + 1);
+    text.push_str(&format!(
+        "0.{ts:09} [1] (tid=8 pid=7) syscall_enter name=sendto fd=5 count=9\n"
+    ));
+    text.push_str(&format!(
+        "0.{:09} [1] (tid=8 pid=7) syscall_exit name=sendto ret=9",
+        ts + 1
+    ));
+    text
+}
+
+#[test]
+fn where_threads_wait_and_wake_in_turn_nothing_is_handed_over() {
+    let handed = "
+        1001 10 0 read - 7 false
+        1011 990 0 futex 0 8 false";
+    let columns = "ts dur request got_by from_utid tid is_shared";
+    check(&in_turns(1), "request_thread", columns, handed);
+    // By then the lock is known as one.
+    check(
+        &in_turns(7),
+        "request_thread",
+        columns,
+        "
+        7001 999 0 read - 7 false
+        8000 1 0 write - 8 false",
+    );
+}
+
 /// A server asks a database of the same machine before it answers.
 const NESTED: &str = "
     0.000000001 [0] (tid=7 pid=7 comm=web) syscall_enter name=socket family=2 socket_type=1

@@ -1,0 +1,225 @@
+//! Requests of one trace that several sources tell: who asked, who served it, and who stood between.
+//!
+//! A client's span is the parent of the server's, unless a proxy between them made one of its own; where
+//! it only passed the number on, the proxy's line in its log and the server's have the same parent. So the
+//! one that was served is the only one with that parent, or the only one that nobody else of the trace
+//! caused. Where there are several, none is: clocks of several hosts do not tell which.
+
+use rustc_hash::FxHashMap;
+use whyslow_model::Sym;
+use whyslow_model::stat;
+use whyslow_model::tables::{EmitAll, RequestRow};
+
+use super::super::identity::Output;
+use crate::importers::requests::Role;
+
+/// Requests that are held until it is known who served them.
+const HELD_MAX: usize = 1 << 18;
+/// Requests that were served, of which it is known of which trace they are.
+const SERVED_MAX: usize = 1 << 20;
+
+#[derive(Debug, Clone, Copy)]
+struct Served {
+    id: i64,
+    is_proxy: bool,
+    span: Option<i64>,
+    parent: Option<i64>,
+}
+
+#[derive(Debug, Default)]
+struct Trace {
+    served: Vec<Served>,
+    /// Requests of clients that nobody of the trace caused.
+    roots: u32,
+}
+
+/// Halves of the number of a trace.
+type Number = (i64, i64);
+
+#[derive(Debug, Default)]
+pub(super) struct Traced {
+    /// Whether several sources tell of requests, or one tells both sides.
+    is_expected: bool,
+    traces: FxHashMap<Number, Trace>,
+    served: usize,
+    held: Vec<(RequestRow, Role)>,
+}
+
+impl Traced {
+    pub(super) fn expect(&mut self) {
+        self.is_expected = true;
+    }
+
+    /// Takes note of a request that a source tells.
+    pub(super) fn told<S: EmitAll>(
+        &mut self,
+        row: &RequestRow,
+        role: Role,
+        out: &mut Output<'_, S>,
+    ) {
+        let Some(number) = number(row).filter(|_| self.is_expected) else {
+            return;
+        };
+        if self.served >= SERVED_MAX {
+            return out.anomalies.count(&stat::REQUEST_JOIN_LIMIT, row.ts);
+        }
+        self.served += 1;
+        let trace = self.traces.entry(number).or_default();
+        match role {
+            Role::Client => trace.roots += u32::from(row.parent_span.is_none()),
+            Role::Server | Role::Proxy => trace.served.push(Served {
+                id: row.id,
+                is_proxy: role == Role::Proxy,
+                span: row.span,
+                parent: row.parent_span,
+            }),
+        }
+    }
+
+    /// Takes a request whose server may be told later; gives it back if there is nothing to wait for.
+    pub(super) fn hold<S: EmitAll>(
+        &mut self,
+        row: Box<RequestRow>,
+        role: Role,
+        out: &mut Output<'_, S>,
+    ) -> Option<Box<RequestRow>> {
+        if !self.is_expected || role == Role::Server || number(&row).is_none() {
+            return Some(row);
+        }
+        if self.held.len() >= HELD_MAX {
+            out.anomalies.count(&stat::REQUEST_JOIN_LIMIT, row.ts);
+            return Some(row);
+        }
+        self.held.push((*row, role));
+        None
+    }
+
+    /// Fills in who served a request, and in whose course it was asked for.
+    pub(super) fn join(&self, row: &mut RequestRow, role: Role, by: Sym) {
+        let Some(trace) = number(row).and_then(|number| self.traces.get(&number)) else {
+            return;
+        };
+        if row.server_request.is_none()
+            && let Some(found) = trace.served_of(row, role)
+        {
+            row.server_request = Some(found);
+            row.joined_by = Some(by);
+        }
+        if row.parent_request.is_none()
+            && role == Role::Client
+            && let Some(parent) = row.parent_span
+        {
+            let is_parent = |served: &&Served| served.span == Some(parent);
+            row.parent_request = only(trace.served.iter().filter(is_parent));
+        }
+    }
+
+    /// Writes those that were held.
+    pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
+        let by = out.symbols.intern_static("trace");
+        let held = std::mem::take(&mut self.held);
+        for (mut row, role) in held {
+            self.join(&mut row, role, by);
+            out.sink.emit(row);
+        }
+        self.traces.clear();
+    }
+}
+
+impl Trace {
+    fn served_of(&self, row: &RequestRow, role: Role) -> Option<i64> {
+        if role == Role::Proxy {
+            // A proxy that passes the number on, and one that makes its own.
+            let others = self.served.iter().filter(|served| {
+                !served.is_proxy && (served.parent == row.parent_span || served.parent == row.span)
+            });
+            return only(others);
+        }
+        let caused = |served: &&Served| row.span.is_some() && served.parent == row.span;
+        if self.served.iter().any(|served| caused(&served)) {
+            let caused = || self.served.iter().filter(caused);
+            return only(caused()).or_else(|| only(caused().filter(|served| served.is_proxy)));
+        }
+        if row.parent_span.is_some() || self.roots != 1 {
+            return None;
+        }
+        let is_of_another = |served: &Served| {
+            let parent = served.parent;
+            parent.is_some() && self.served.iter().any(|other| other.span == parent)
+        };
+        only(self.served.iter().filter(|served| !is_of_another(served)))
+    }
+}
+
+fn number(row: &RequestRow) -> Option<Number> {
+    row.trace_high.zip(row.trace_low)
+}
+
+fn only<'s>(mut found: impl Iterator<Item = &'s Served>) -> Option<i64> {
+    let first = found.next()?;
+    found.next().is_none().then_some(first.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(served: &[(i64, bool, Option<i64>, Option<i64>)], roots: u32) -> Trace {
+        let served = served.iter().map(|&(id, is_proxy, span, parent)| Served {
+            id,
+            is_proxy,
+            span,
+            parent,
+        });
+        Trace {
+            served: served.collect(),
+            roots,
+        }
+    }
+
+    fn served_of(trace: &Trace, span: Option<i64>, parent: Option<i64>, role: Role) -> Option<i64> {
+        let mut symbols = whyslow_model::Symbols::new();
+        let mut row = super::super::tests::told(&mut symbols, 1, (0, None));
+        (row.span, row.parent_span) = (span, parent);
+        trace.served_of(&row, role)
+    }
+
+    #[test]
+    fn what_the_clients_span_caused_was_served_for_it() {
+        let both = trace(
+            &[
+                (5, false, Some(21), Some(20)),
+                (6, false, Some(31), Some(30)),
+            ],
+            2,
+        );
+        assert_eq!(served_of(&both, Some(20), None, Role::Client), Some(5));
+        assert_eq!(served_of(&both, Some(30), Some(9), Role::Client), Some(6));
+        // Two roots, and neither caused any of them.
+        assert_eq!(served_of(&both, Some(40), None, Role::Client), None);
+    }
+
+    #[test]
+    fn a_proxy_that_passes_the_number_on_stands_between() {
+        let passed = trace(&[(5, true, None, Some(20)), (6, false, None, Some(20))], 1);
+        assert_eq!(served_of(&passed, Some(20), None, Role::Client), Some(5));
+        assert_eq!(served_of(&passed, None, Some(20), Role::Proxy), Some(6));
+        // Two servers, and nothing tells which.
+        let twice = trace(&[(5, false, None, Some(20)), (6, false, None, Some(20))], 1);
+        assert_eq!(served_of(&twice, Some(20), None, Role::Client), None);
+    }
+
+    #[test]
+    fn behind_one_that_makes_its_own_spans_it_is_the_one_that_no_other_caused() {
+        let own = trace(
+            &[
+                (5, false, Some(51), Some(50)),
+                (6, false, Some(61), Some(51)),
+            ],
+            1,
+        );
+        assert_eq!(served_of(&own, Some(20), None, Role::Client), Some(5));
+        let unknown = trace(&[(5, false, None, None)], 1);
+        assert_eq!(served_of(&unknown, Some(20), None, Role::Client), Some(5));
+    }
+}
