@@ -72,6 +72,12 @@ pub(in crate::trackers) enum Deed {
     Closed {
         socket: i64,
     },
+    /// A wait at an address begins: for anything but a mutex.
+    Waits {
+        place: (Owner, u64),
+        /// No longer than so long.
+        is_timed: bool,
+    },
     /// A wait for whatever comes first was over, with so many things ready. `ts` is
     /// when it began.
     Polled {

@@ -38,7 +38,7 @@ impl RequestTracker {
                     && by == owner
                     && addresses.contains(&Some(address))
                 {
-                    self.hands.woke(&waker, wakee, place);
+                    self.hands.woke(&waker, place);
                     if let Some(key) = self.hands.current(&waker)
                         && let Some(since) = syscall.since(wakee)
                         && !self.hands.is_lock(place)
@@ -160,11 +160,8 @@ impl RequestTracker {
 
     /// Whether a thread has nothing to do, as far as is known. `place` is where it waits.
     pub(super) fn is_idle(&mut self, thread: &ThreadRef, place: Option<hands::Place>) -> bool {
+        let is_back = place.is_some_and(|(_, address)| self.hands.is_back(thread, address));
         let hand = *self.hands.of(thread);
-        let is_back = place.is_some_and(|(_, address)| {
-            let got_at = hand.got_at.unwrap_or(0);
-            got_at != 0 && got_at.abs_diff(address) <= hands::NEAR
-        });
         // Who gives something on may well go on with it, and be woken for anything.
         let gave = hand.gave && place.is_none();
         is_back || gave || hand.current.is_none_or(|key| !self.is_unanswered(key))

@@ -23,8 +23,8 @@ use super::deed::Channel;
 const UNREAD_MAX: usize = 256;
 /// Addresses that a thread waited at last.
 const WAITS: usize = 8;
-/// Parts of one condition variable lie so near to each other.
-pub(super) const NEAR: u64 = 64;
+/// Parts of one condition variable lie so near to each other: it is waited for at two addresses, in turns.
+const NEAR: u64 = 16;
 /// Addresses of which that is counted.
 const LOCKS_MAX: usize = 1 << 12;
 /// Channels in which something waits.
@@ -92,12 +92,16 @@ struct Wakes {
     all: u32,
     /// By threads that had waited there themselves.
     own: u32,
+    /// Waits there that have no limit of time.
+    untimed: u32,
 }
 
 impl Wakes {
-    /// It is passed round: at queues most are woken by who puts something there.
+    /// It is passed round. At queues, where who takes something may wake the next one that waits, at most
+    /// every other wakeup is by those. The lock of CPython is waited for in short steps, and known sooner.
     fn is_lock(self) -> bool {
-        self.own > 1 && self.own.saturating_mul(4) >= self.all.saturating_mul(3)
+        let is_stepwise = self.untimed == 0 && self.own > 1;
+        is_stepwise || (self.own > 2 && self.own.saturating_mul(3) >= self.all.saturating_mul(2))
     }
 }
 
@@ -173,25 +177,46 @@ impl Hands {
         self.touch(thread, ts)
     }
 
-    /// One thread wakes another that waits at an address.
-    pub(super) fn woke(&mut self, waker: &ThreadRef, wakee: &ThreadRef, place: Place) {
-        let hand = self.of(wakee);
-        if !hand.waits.contains(&place.1) {
-            hand.waits[usize::from(hand.waits_next) % WAITS] = place.1;
+    /// A thread begins to wait at an address.
+    pub(super) fn waits(&mut self, thread: &ThreadRef, place: Place, is_timed: bool) {
+        let address = near(place.1);
+        let hand = self.of(thread);
+        if !hand.waits.contains(&address) {
+            hand.waits[usize::from(hand.waits_next) % WAITS] = address;
             hand.waits_next = hand.waits_next.wrapping_add(1);
         }
-        let is_own = self.of(waker).waits.contains(&place.1);
+        if !is_timed {
+            let wakes = self.wakes_at(place);
+            wakes.untimed = wakes.untimed.saturating_add(1);
+        }
+    }
+
+    fn wakes_at(&mut self, (owner, address): Place) -> &mut Wakes {
         if self.wakes.len() >= LOCKS_MAX {
             self.wakes.clear();
         }
-        let wakes = self.wakes.entry(place).or_default();
+        self.wakes.entry((owner, near(address))).or_default()
+    }
+
+    /// A thread wakes another one that waits at an address.
+    pub(super) fn woke(&mut self, waker: &ThreadRef, place: Place) {
+        let is_own = self.of(waker).waits.contains(&near(place.1));
+        let wakes = self.wakes_at(place);
         wakes.all = wakes.all.saturating_add(1);
         wakes.own = wakes.own.saturating_add(u32::from(is_own));
     }
 
     /// A lock is passed round there.
-    pub(super) fn is_lock(&self, place: Place) -> bool {
-        self.wakes.get(&place).is_some_and(|wakes| wakes.is_lock())
+    pub(super) fn is_lock(&self, (owner, address): Place) -> bool {
+        let wakes = self.wakes.get(&(owner, near(address)));
+        wakes.is_some_and(|wakes| wakes.is_lock())
+    }
+
+    /// Whether a thread waits where it was given what it works for, and so for more.
+    pub(super) fn is_back(&mut self, thread: &ThreadRef, address: u64) -> bool {
+        self.of(thread)
+            .got_at
+            .is_some_and(|place| near(place) == near(address))
     }
 
     /// Something is about to be written. Returns whether something had to be given up.
@@ -249,4 +274,8 @@ impl Hands {
         }
         taken
     }
+}
+
+fn near(address: u64) -> u64 {
+    address & !(NEAR - 1)
 }

@@ -247,6 +247,11 @@ impl RequestTracker {
                     self.remove(socket, Ending::Closed, out);
                 }
             }
+            Deed::Waits { place, is_timed } => {
+                if !self.connections.is_empty() {
+                    self.hands.waits(thread, place, is_timed);
+                }
+            }
             Deed::Polled { ready, ts: begun } => {
                 let hand = self.hands.of(thread);
                 hand.current = None;

@@ -57,6 +57,16 @@ impl SyscallTracker {
         let target = match pending.op {
             Op::Write => pending.target,
             Op::ReadWrite => pending.target2,
+            Op::Lock => {
+                if let Doing::FutexWait(owner, address) = futex(pending) {
+                    let is_timed = pending.numbers.timeout.is_some_and(|place| place != 0);
+                    self.deeds.push(Deed::Waits {
+                        place: (owner, address),
+                        is_timed,
+                    });
+                }
+                return;
+            }
             _ => return,
         };
         if let Some(place) = target.and_then(place) {
