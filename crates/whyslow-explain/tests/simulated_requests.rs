@@ -2,6 +2,8 @@
 //!
 //! `docs/patterns.md` has the rates of more runs: as many times more as `WHYSLOW_RUNS` says.
 
+mod blank;
+
 use whyslow_analysis::statistics::Dice;
 use whyslow_explain::{Other, Pattern, Question, explain};
 use whyslow_model::Symbols;
@@ -114,50 +116,22 @@ fn tables(made: &[Made]) -> MemoryTables {
 fn row(id: i64, made: &Made, symbols: &mut Symbols) -> RequestRow {
     let (ts, dur) = (made.ts as i64, (made.usual + made.lookup) as i64);
     let is_load = made.worker.is_some();
+    let (role, source) = if is_load {
+        ("client", "load")
+    } else {
+        ("server", "nginx")
+    };
     RequestRow {
-        id,
-        ts,
-        dur: Some(dur),
-        ts_end: Some(ts + dur),
-        ts_intended: None,
-        role: symbols.intern(if is_load { "client" } else { "server" }),
-        source: symbols.intern(if is_load { "load" } else { "nginx" }),
-        protocol: None,
         method: Some(symbols.intern("GET")),
-        host: None,
         endpoint: Some(symbols.intern(&format!("/{}", made.endpoint))),
-        target: None,
         status: Some(200),
         outcome: symbols.intern("ok"),
-        error: None,
         client: Some(symbols.intern(&format!("10.0.0.{}", made.client))),
-        connection: None,
-        is_reused: None,
-        local: None,
-        peer: None,
         worker: made.worker.map(|worker| worker as i32),
         seq: Some(id),
-        bytes_sent: None,
-        bytes_received: None,
-        queue_ns: None,
         resolve_ns: (made.lookup > 0.0).then_some(made.lookup as i64),
-        connect_ns: None,
-        tls_ns: None,
-        send_ns: None,
         wait_ns: Some(made.usual as i64),
-        receive_ns: None,
-        trace_high: None,
-        trace_low: None,
-        span: None,
-        parent_span: None,
-        parent_request: None,
-        server_request: None,
-        joined_by: None,
-        utid: None,
-        upid: None,
-        tid: None,
-        pid: None,
-        comm: None,
+        ..blank::request((id, ts, dur), (role, source), symbols)
     }
 }
 

@@ -204,7 +204,7 @@ impl Names {
 }
 
 /// An address without its port, which is another one for each connection.
-fn host(address: &str) -> &str {
+pub(super) fn host(address: &str) -> &str {
     match address.rsplit_once(':') {
         Some((host, port)) if !port.is_empty() && port.bytes().all(|one| one.is_ascii_digit()) => {
             host

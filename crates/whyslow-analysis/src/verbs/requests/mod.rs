@@ -4,6 +4,7 @@ mod burst_test;
 mod bursts;
 mod outbound;
 mod ports;
+pub(crate) mod series;
 mod stretches;
 mod threads;
 mod usage;
