@@ -5,6 +5,7 @@
 mod bursts;
 mod differs;
 mod does;
+mod handlers;
 mod queued;
 mod set;
 mod stories;
