@@ -47,6 +47,7 @@ pub(crate) fn request(
         parent_request: None,
         server_request: None,
         joined_by: None,
+        same_as: None,
         utid: None,
         upid: None,
         tid: None,
