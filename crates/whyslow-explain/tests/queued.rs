@@ -2,8 +2,6 @@
 
 mod blank;
 
-use std::fmt::Write as _;
-
 use whyslow_explain::{Confidence, Question, Report, Story, explain};
 use whyslow_ingest::import_in_memory;
 use whyslow_model::Symbols;
@@ -25,115 +23,103 @@ enum Do {
 
 /// A trace of a broker whose handlers are called so, with `N` for their number.
 fn trace(doing: Do, name: &str) -> String {
-    let handlers: Vec<(i64, i64, String)> = (0..HANDLERS)
-        .map(|number| (number, 20 + number, name.replace('N', &number.to_string())))
-        .collect();
-    let network = name.replace("dler-N", "TEXT-0");
     let mut text = String::from("whyslow-text 1\n");
-    for (_, tid, comm) in &handlers {
-        let _ = writeln!(
-            text,
+    let mut line = |line: String| {
+        text.push_str(&line);
+        text.push('\n');
+    };
+    for number in 0..HANDLERS {
+        let (tid, comm) = (20 + number, name.replace('N', &number.to_string()));
+        line(format!(
             "0.500000 [0] state_process tid={tid} pid=20 comm={comm}"
-        );
+        ));
     }
-    let _ = writeln!(
-        text,
+    let network = name.replace("dler-N", "TEXT-0");
+    line(format!(
         "0.500000 [4] state_process tid=30 pid=20 comm={network}"
-    );
-    let _ = writeln!(
-        text,
-        "0.600000 [4] sched_switch prev=0 next=30 prev_state=R"
-    );
-    let _ = writeln!(
-        text,
-        "0.600100 [4] (tid=30 pid=20) syscall_enter name=epoll_wait fd=9"
-    );
-    let _ = writeln!(
-        text,
-        "0.600200 [4] sched_switch prev=30 next=0 prev_state=S"
-    );
-    for (cpu, tid, _) in &handlers {
-        let _ = writeln!(
-            text,
-            "1.0000{cpu}0 [{cpu}] sched_switch prev=0 next={tid} prev_state=R"
-        );
-    }
-    let path = "/var/lib/kafka/orders-0/00000000000000000000.log";
-    for (cpu, tid, _) in &handlers {
-        let us = |place: i64| 100 + 20 * cpu + place;
-        let mut say = |place: i64, what: &str| {
-            let _ = writeln!(text, "1.000{:03} [{cpu}] {what}", us(place));
-        };
-        match doing {
-            Do::Read => {
-                say(
-                    0,
-                    &format!(
-                        "(tid={tid} pid=20) syscall_enter name=pread64 fd=7 count=4096 path={path}"
-                    ),
-                );
-                let request = format!("dev=8:16 sector={}00 sectors=8 rwbs=R", cpu + 1);
-                say(1, &format!("(tid={tid}) block_getrq {request}"));
-                say(2, &format!("(tid={tid}) block_rq_issue {request}"));
-                say(
-                    3,
-                    &format!("(tid={tid}) sched_switch prev={tid} prev_state=D next=0"),
-                );
-            }
-            Do::Nothing => {
-                say(
-                    0,
-                    &format!("(tid={tid} pid=20) syscall_enter name=futex address=0x100 flags=0"),
-                );
-                say(
-                    3,
-                    &format!("(tid={tid}) sched_switch prev={tid} prev_state=S next=0"),
-                );
-            }
-        }
+    ));
+    line("0.600000 [4] sched_switch prev=0 next=30 prev_state=R".into());
+    line("0.600100 [4] (tid=30 pid=20) syscall_enter name=epoll_wait fd=9".into());
+    line("0.600200 [4] sched_switch prev=30 next=0 prev_state=S".into());
+    for cpu in 0..HANDLERS {
+        begins(cpu, doing, &mut line);
     }
     if doing == Do::Nothing {
-        text.push_str("1.799000 [4] irq_enter kind=hard nr=19 name=eth0\n");
-        text.push_str(
-            "1.799100 [4] sched_waking tid=30\n1.799200 [4] irq_exit kind=hard nr=19 ret=1\n",
-        );
-        text.push_str("1.799300 [4] sched_switch prev=0 next=30 prev_state=R\n");
-        text.push_str("1.799400 [4] (tid=30 pid=20) syscall_exit name=epoll_wait ret=1\n");
+        line("1.799000 [4] irq_enter kind=hard nr=19 name=eth0".into());
+        line("1.799100 [4] sched_waking tid=30".into());
+        line("1.799200 [4] irq_exit kind=hard nr=19 ret=1".into());
+        line("1.799300 [4] sched_switch prev=0 next=30 prev_state=R".into());
+        line("1.799400 [4] (tid=30 pid=20) syscall_exit name=epoll_wait ret=1".into());
     }
-    for (cpu, tid, _) in &handlers {
-        let at = |place: i64| format!("1.80{cpu}{place:03} [{cpu}]");
-        let name = if doing == Do::Read {
-            let request = format!("dev=8:16 sector={}00 sectors=8 rwbs=R", cpu + 1);
-            let _ = writeln!(text, "{} irq_enter kind=hard nr=19 name=virtio", at(0));
-            let _ = writeln!(text, "{} block_rq_complete {request} error=0", at(1));
-            let _ = writeln!(text, "{} sched_waking tid={tid}", at(2));
-            let _ = writeln!(text, "{} irq_exit kind=hard nr=19 ret=1", at(3));
-            "pread64"
-        } else {
-            let _ = writeln!(
-                text,
-                "{} (tid=30) sched_waking tid={tid}",
-                at(2).replace(&format!("[{cpu}]"), "[4]")
-            );
-            "futex"
-        };
-        let _ = writeln!(
-            text,
-            "{} sched_switch prev=0 next={tid} prev_state=R",
-            at(4)
-        );
-        let _ = writeln!(
-            text,
-            "{} (tid={tid} pid=20) syscall_exit name={name} ret=0",
-            at(5)
-        );
-        let _ = writeln!(
-            text,
-            "{} sched_switch prev={tid} next=0 prev_state=S",
-            at(9)
-        );
+    for cpu in 0..HANDLERS {
+        ends(cpu, doing, &mut line);
     }
     text
+}
+
+fn request(cpu: i64) -> String {
+    format!("dev=8:16 sector={}00 sectors=8 rwbs=R", cpu + 1)
+}
+
+fn begins(cpu: i64, doing: Do, line: &mut dyn FnMut(String)) {
+    let tid = 20 + cpu;
+    let mut say = |place: i64, what: String| {
+        line(format!("1.000{:03} [{cpu}] {what}", 100 + 20 * cpu + place));
+    };
+    say(0, format!("sched_switch prev=0 next={tid} prev_state=R"));
+    let path = "/var/lib/kafka/orders-0/00000000000000000000.log";
+    let (call, state) = match doing {
+        Do::Read => (format!("pread64 fd=7 count=4096 path={path}"), 'D'),
+        Do::Nothing => ("futex address=0x100 flags=0".to_owned(), 'S'),
+    };
+    say(1, format!("(tid={tid} pid=20) syscall_enter name={call}"));
+    if doing == Do::Read {
+        say(2, format!("(tid={tid}) block_getrq {}", request(cpu)));
+        say(3, format!("(tid={tid}) block_rq_issue {}", request(cpu)));
+    }
+    say(
+        4,
+        format!("(tid={tid}) sched_switch prev={tid} prev_state={state} next=0"),
+    );
+}
+
+fn ends(cpu: i64, doing: Do, line: &mut dyn FnMut(String)) {
+    let tid = 20 + cpu;
+    let mut say = |place: i64, on: i64, what: String| {
+        line(format!("1.80{cpu}{place:03} [{on}] {what}"));
+    };
+    let name = match doing {
+        Do::Read => {
+            say(0, cpu, "irq_enter kind=hard nr=19 name=virtio".into());
+            say(
+                1,
+                cpu,
+                format!("block_rq_complete {} error=0", request(cpu)),
+            );
+            say(2, cpu, format!("sched_waking tid={tid}"));
+            say(3, cpu, "irq_exit kind=hard nr=19 ret=1".into());
+            "pread64"
+        }
+        Do::Nothing => {
+            say(2, 4, format!("(tid=30) sched_waking tid={tid}"));
+            "futex"
+        }
+    };
+    say(
+        4,
+        cpu,
+        format!("sched_switch prev=0 next={tid} prev_state=R"),
+    );
+    say(
+        5,
+        cpu,
+        format!("(tid={tid} pid=20) syscall_exit name={name} ret=0"),
+    );
+    say(
+        9,
+        cpu,
+        format!("sched_switch prev={tid} next=0 prev_state=S"),
+    );
 }
 
 /// Eighty requests of 2 ms, and five that wait for a handler for most of 800 ms.

@@ -87,20 +87,7 @@ impl Facts {
         told.retain(|(item, slow, _)| *slow || !item.failed);
         told.sort_by_key(|(item, _, place)| (item.ts, item.dur, *place));
         let items: Vec<Item> = told.iter().map(|(item, ..)| *item).collect();
-        let (mut gap, mut mode) = mode_of(&items, &normal, &[]);
-        add_mode(&mut told, &normal, gap.as_ref());
-        let lesser = lesser(&told, &normal);
-        if !lesser.is_empty() {
-            for place in &lesser {
-                told[*place].1 = false;
-            }
-            (gap, mode) = mode_of(&items, &normal, &lesser);
-            add_mode(&mut told, &normal, gap.as_ref());
-        }
-        let lesser_excess: Vec<f64> = lesser
-            .iter()
-            .map(|place| normal.excess(&items[*place]))
-            .collect();
+        let ((gap, mode), lesser) = told_apart(&mut told, &items, &normal);
         normal.slow = told.iter().map(|(_, slow, _)| *slow).collect();
         let places = told
             .iter()
@@ -134,7 +121,7 @@ impl Facts {
             evenness: [rates.evenness(Keys::All), rates.evenness(Keys::EverSlow)],
             spared: rates.spared(),
             mode,
-            lesser: lesser_excess,
+            lesser,
             hidden,
             hints: waits(&items, &normal).map_or_else(Vec::new, |waits| hints(&waits)),
             jobs: jobs.collect(),
@@ -253,6 +240,30 @@ fn hidden(items: &[Item], normal: &Normal, gap: Option<&Gap>) -> BTreeSet<u32> {
     keys.into_iter().filter(|key| !is_shown(*key)).collect()
 }
 
+/// A gap with what is above it.
+type Mode = (Option<Gap>, Option<(f64, f64)>);
+
+/// Takes for slow what is in a mode of its own, and not what is slow by its own measure alone; of these
+/// it gives back what they took more, ns.
+fn told_apart(
+    told: &mut [(Item, bool, usize)],
+    items: &[Item],
+    normal: &Normal,
+) -> (Mode, Vec<f64>) {
+    let mut mode = mode_of(items, normal, &[]);
+    add_mode(told, normal, mode.0.as_ref());
+    let lesser = lesser(told, normal);
+    if !lesser.is_empty() {
+        for place in &lesser {
+            told[*place].1 = false;
+        }
+        mode = mode_of(items, normal, &lesser);
+        add_mode(told, normal, mode.0.as_ref());
+    }
+    let excess = lesser.iter().map(|place| normal.excess(&items[*place]));
+    (mode, excess.collect())
+}
+
 /// What is above a gap is slow, if it is not short.
 fn add_mode(told: &mut [(Item, bool, usize)], normal: &Normal, gap: Option<&Gap>) {
     let gap = gap.filter(|gap| gap.is_much());
@@ -274,11 +285,7 @@ fn lesser(told: &[(Item, bool, usize)], normal: &Normal) -> Vec<usize> {
 }
 
 /// Of the items but those at some places.
-fn mode_of(
-    items: &[Item],
-    normal: &Normal,
-    without: &[usize],
-) -> (Option<Gap>, Option<(f64, f64)>) {
+fn mode_of(items: &[Item], normal: &Normal, without: &[usize]) -> Mode {
     let without: BTreeSet<usize> = without.iter().copied().collect();
     let places: Vec<usize> = (0..items.len())
         .filter(|place| !without.contains(place))

@@ -346,42 +346,13 @@ impl<'r> Scene<'r> {
         if let Some((status, count)) = status {
             says = format!("{says}; {count} were answered with {status}");
         }
-        let (kind, advice) = match burst.of {
-            BurstOf::Requests => (
-                "request_flood",
-                "limit how much one client may ask at a time, or find out why it asks so often"
-                    .to_owned(),
-            ),
-            BurstOf::Errors => (
-                "error_burst",
-                format!(
-                    "whyslow requests log {} --client '{name}*' --errors shows what failed",
-                    self.recording
-                ),
-            ),
-        };
+        let (kind, advice) = self.advice(name, burst);
         let first = inside.first().map(|row| row.id);
         let evidence = meanwhile
             .longest
             .filter(|_| meanwhile.coincides(bursts))
             .map(|(_, id)| id);
         let id = evidence.or(first);
-        let per_second = self.parts.width as f64 / 1e9;
-        let usual = match burst.of {
-            BurstOf::Requests => ("usual_per_second", burst.usual / per_second),
-            BurstOf::Errors => ("usual_ratio", burst.usual),
-        };
-        let mut numbers = vec![
-            ("count", burst.count as f64),
-            ("among", burst.among as f64),
-            usual,
-            ("others_bad", meanwhile.others.bad as f64),
-            ("others", meanwhile.others.all as f64),
-            ("others_bad_elsewhere", meanwhile.others_else.bad as f64),
-            ("others_elsewhere", meanwhile.others_else.all as f64),
-            ("chance", (meanwhile.chance * bursts as f64).min(1.0)),
-        ];
-        numbers.extend(burst.times.map(|times| ("times_usual", times)));
         Finding {
             kind: kind.into(),
             culprit: Actor {
@@ -397,14 +368,56 @@ impl<'r> Scene<'r> {
             begin_ns: begin,
             end_ns: end,
             says: format!("{says}. {}", became(meanwhile, bursts)),
-            numbers: numbers
-                .into_iter()
-                .map(|(name, value)| (name.to_owned(), value))
-                .collect(),
+            numbers: self.numbers(burst, (meanwhile, bursts)),
             evidence: id.map(|id| format!("request:{id}")).into_iter().collect(),
             shown_by: Some(format!("whyslow requests bursts {}", self.recording)),
             suggestions: vec![advice],
         }
+    }
+
+    /// Kind of the finding, and what to do.
+    fn advice(&self, name: &str, burst: &Burst) -> (&'static str, String) {
+        match burst.of {
+            BurstOf::Requests => (
+                "request_flood",
+                "limit how much one client may ask at a time, or find out why it asks so often"
+                    .to_owned(),
+            ),
+            BurstOf::Errors => (
+                "error_burst",
+                format!(
+                    "whyslow requests log {} --client '{name}*' --errors shows what failed",
+                    self.recording
+                ),
+            ),
+        }
+    }
+
+    fn numbers(
+        &self,
+        burst: &Burst,
+        (meanwhile, bursts): (&Meanwhile, usize),
+    ) -> Vec<(String, f64)> {
+        let per_second = self.parts.width as f64 / 1e9;
+        let usual = match burst.of {
+            BurstOf::Requests => ("usual_per_second", burst.usual / per_second),
+            BurstOf::Errors => ("usual_ratio", burst.usual),
+        };
+        let numbers = [
+            ("count", burst.count as f64),
+            ("among", burst.among as f64),
+            usual,
+            ("others_bad", meanwhile.others.bad as f64),
+            ("others", meanwhile.others.all as f64),
+            ("others_bad_elsewhere", meanwhile.others_else.bad as f64),
+            ("others_elsewhere", meanwhile.others_else.all as f64),
+            ("chance", (meanwhile.chance * bursts as f64).min(1.0)),
+        ];
+        let times = burst.times.map(|times| ("times_usual", times));
+        let numbers = numbers.into_iter().chain(times);
+        numbers
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
     }
 
     /// What the client did more than usual.

@@ -171,8 +171,40 @@ impl Handlers {
         let longest = stories.iter().max_by_key(|story| story.saved_at_most_ns);
         let chain = longest.map_or_else(Vec::new, |story| story.chain.clone());
         let missing = longest.map_or_else(Vec::new, |story| story.missing.clone());
+        let mut parts = self.summed(stories.into_iter().flat_map(|story| story.parts));
+        let (count, length) = (self.count().max(1) as Ns, (end - begin).max(1));
+        let of_all = |ns: Ns| ns as f64 / (count * length) as f64;
+        let is_idle = |part: &&Part| part.root == IDLE;
+        let idle = parts.iter().filter(is_idle).map(|part| part.dur_ns).sum();
+        let is_known = |part: &Part| !matches!(part.root.as_str(), "unknown" | "lost" | IDLE);
+        let greatest = parts.iter().position(is_known);
+        let clause = greatest.map(|place| (place, say::clause(&parts[place])));
+        for part in &mut parts {
+            part.dur_ns /= count;
+            part.share = part.dur_ns as f64 / length as f64;
+            part.grade = part.grade.min(Grade::B);
+            if part.culprit.kind == ActorKind::Own {
+                part.culprit = self.actor(ActorKind::Process);
+            }
+        }
+        let states = shares(states(tables, &self, (begin, end))?, of_all);
+        let calls = shares(calls(tables, &self, (begin, end))?, of_all);
+        Ok(Busy {
+            clause,
+            parts,
+            chain,
+            missing,
+            idle: of_all(idle),
+            states,
+            calls,
+            handlers: self,
+        })
+    }
+
+    /// What several of them felt alike as one, the greatest first.
+    fn summed(&self, parts: impl Iterator<Item = Part>) -> Vec<Part> {
         let mut sums: BTreeMap<String, Part> = BTreeMap::new();
-        for mut part in stories.into_iter().flat_map(|story| story.parts) {
+        for mut part in parts {
             // Those that wait for each other are one.
             let tid = part.culprit.tid;
             if tid.is_some_and(|tid| self.threads.iter().any(|(_, one)| *one == tid)) {
@@ -196,35 +228,9 @@ impl Handlers {
             }
             (sum.dur_ns, sum.pieces, sum.grade) = (dur_ns, pieces, grade);
         }
-        let (count, length) = (self.count().max(1) as Ns, (end - begin).max(1));
         let mut parts: Vec<Part> = sums.into_values().collect();
-        let of_all = |ns: Ns| ns as f64 / (count * length) as f64;
-        let is_idle = |part: &&Part| part.root == IDLE;
-        let idle = parts.iter().filter(is_idle).map(|part| part.dur_ns).sum();
         parts.sort_by_key(|part| std::cmp::Reverse(part.dur_ns));
-        let is_known = |part: &&Part| !matches!(part.root.as_str(), "unknown" | "lost" | IDLE);
-        let greatest = parts.iter().position(|part| is_known(&part));
-        let clause = greatest.map(|place| (place, say::clause(&parts[place])));
-        for part in &mut parts {
-            part.dur_ns /= count;
-            part.share = part.dur_ns as f64 / length as f64;
-            part.grade = part.grade.min(Grade::B);
-            if part.culprit.kind == ActorKind::Own {
-                part.culprit = self.actor(ActorKind::Process);
-            }
-        }
-        let states = shares(states(tables, &self, (begin, end))?, of_all);
-        let calls = shares(calls(tables, &self, (begin, end))?, of_all);
-        Ok(Busy {
-            clause,
-            parts,
-            chain,
-            missing,
-            idle: of_all(idle),
-            states,
-            calls,
-            handlers: self,
-        })
+        parts
     }
 }
 

@@ -187,22 +187,7 @@ impl Teller<'_> {
     ) -> Result<Story, AnalysisError> {
         let length = request.dur.unwrap_or(0).max(1);
         let parts = self.parts(request, length);
-        let usual = baseline.as_ref().map_or_else(String::new, |baseline| {
-            let median = say::length(baseline.median_ns);
-            format!(" (median of {} others {median})", baseline.count)
-        });
-        let took = match request.dur {
-            Some(dur) => format!("took {}", say::length(dur)),
-            None => "has no known end".to_owned(),
-        };
-        let outcome = if request.failed {
-            format!(
-                " and failed ({})",
-                self.requests.symbols.get(request.outcome)
-            )
-        } else {
-            String::new()
-        };
+        let took = self.took(request, baseline.as_ref());
         let is_queue = self
             .much_phase(request, length)
             .is_some_and(|(phase, ..)| phase == queued::PHASE);
@@ -237,7 +222,7 @@ impl Teller<'_> {
             versus: None,
             baseline,
             verdict: format!(
-                "request {} {} {took}{usual}{outcome}: {of_phase}{why}",
+                "request {} {} {took}: {of_phase}{why}",
                 request.id,
                 self.what(request)
             ),
@@ -260,6 +245,21 @@ impl Teller<'_> {
             queued.explain(&mut story, length);
         }
         Ok(story)
+    }
+
+    /// How long, how long others take, and that it failed.
+    fn took(&self, request: &Request, baseline: Option<&Baseline>) -> String {
+        let usual = baseline.map_or_else(String::new, |baseline| {
+            let median = say::length(baseline.median_ns);
+            format!(" (median of {} others {median})", baseline.count)
+        });
+        let took = match request.dur {
+            Some(dur) => format!("took {}", say::length(dur)),
+            None => "has no known end".to_owned(),
+        };
+        let outcome = self.requests.symbols.get(request.outcome);
+        let failed = request.failed.then(|| format!(" and failed ({outcome})"));
+        format!("{took}{usual}{}", failed.unwrap_or_default())
     }
 
     /// The phase that holds most of the time, with what may lie behind it.
