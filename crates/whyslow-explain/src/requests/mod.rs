@@ -6,6 +6,7 @@ mod bursts;
 mod differs;
 mod does;
 mod handlers;
+mod meanwhile;
 mod queued;
 mod set;
 mod stories;
