@@ -71,7 +71,7 @@ def judge_dns(incident, checks):
         # Programs in Go ask name servers themselves: no function of the C library tells of it.
         return judge_story(incident, checks, slow)
     lookups = [row for row in incident.rows("dns", "log") if row["host"] == guilty["host"]]
-    long = [row for row in lookups if row["dur_ns"] >= STALL_NS]
+    long = [row for row in lookups if (row["dur_ns"] or 0) >= STALL_NS]
     of_lookup = [row for row in slow if any(is_within(lookup, row) for lookup in long)]
     # Java lets one look up a name for all that wait for it.
     few = incident.name.startswith("dns-java")

@@ -1,4 +1,5 @@
--- request_usage: requests by who asked for what, and how they ended.
+-- request_usage: requests by who asked for what, and how they ended. What load and the sockets of
+-- its client both tell of counts once.
 --
 -- role              whose view: client, server, proxy
 -- client            who asked; null where it is not known
@@ -17,4 +18,5 @@ SELECT
     SUM(dur) AS took_ns,
     MAX(dur) AS took_max_ns
 FROM request
+WHERE same_as IS NULL
 GROUP BY role, client, endpoint, outcome;

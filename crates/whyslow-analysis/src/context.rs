@@ -230,6 +230,9 @@ impl<'q> Context<'q> {
         let tracers = &self.names.tracers;
         let end = self.recording_end();
         let mut selector = Selector::new(spec, filter, window, (tracers, end), &mut projection)?;
+        if requests::counts_once(self.question, spec, keys) {
+            selector.each_once(&mut projection);
+        }
         if let Some(ids) = requests {
             selector.only_requests(ids, &mut projection);
         }

@@ -75,6 +75,8 @@ enum Test {
     EndedIn { column: ColumnRef, window: Window },
     /// The column has a value.
     Known(ColumnRef),
+    /// The column has none.
+    Unknown(ColumnRef),
     /// A part of the duration, which must be known.
     Stage { column: ColumnRef, min: Ns, max: Ns },
     Length {
@@ -169,6 +171,11 @@ impl Selector {
         if KNOWN_BY_THEIR_ENDS.contains(&spec.table.name) {
             self.tests.push(Test::Known(projection.need("ts_end")));
         }
+    }
+
+    /// Of requests that two sources tell of for the same side, one row.
+    pub(crate) fn each_once(&mut self, projection: &mut Projection) {
+        self.tests.push(Test::Unknown(projection.need("same_as")));
     }
 
     /// Only phases and threads of these requests.
@@ -345,6 +352,10 @@ impl Test {
             Test::Known(column) => {
                 let column = column.ints(batch)?;
                 keep(rows, |row| column.get(row).is_some());
+            }
+            Test::Unknown(column) => {
+                let column = column.ints(batch)?;
+                keep(rows, |row| column.get(row).is_none());
             }
             Test::Stage { column, min, max } => {
                 let stage = column.ints(batch)?;

@@ -42,6 +42,11 @@ pub mod outliers {
     pub use crate::peers::{Deviation, Operation, deviations};
 }
 
+/// Who asked, or failed, far more than usual, and when.
+pub mod bursts {
+    pub use crate::verbs::requests::series::{Burst, BurstOf, Series, part_width};
+}
+
 /// Typed reading of tables, for passes of other crates.
 pub mod read {
     pub use crate::fold::in_order;

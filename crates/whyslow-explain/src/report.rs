@@ -87,7 +87,7 @@ pub struct Activity {
 /// What it was about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Thing {
-    /// device, file, lock, futex, peer, cgroup, cpu, function, irq, journal.
+    /// device, file, lock, futex, peer, cgroup, cpu, function, irq, journal, phase, endpoint.
     pub kind: String,
     pub name: String,
 }
@@ -261,7 +261,7 @@ pub struct Also {
 /// Something known by name that somebody does: files made and deleted at once, a flooded log, …
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// temporary_files, log_flood, fsync_neighbour, metadata_storm, old_data, misbehaving_disk, device_busy, slow_lookup, …
+    /// temporary_files, log_flood, fsync_neighbour, metadata_storm, old_data, misbehaving_disk, device_busy, slow_lookup, request_flood, error_burst, …
     pub kind: String,
     pub culprit: Actor,
     pub object: Option<Thing>,

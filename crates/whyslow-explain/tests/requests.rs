@@ -1,6 +1,8 @@
 //! Requests whose server threads were recorded: what slow ones do that others do not, and why one of
 //! them was slow.
 
+mod blank;
+
 use std::fmt::Write as _;
 
 use whyslow_explain::{Question, Report, explain, requests_versus};
@@ -83,50 +85,14 @@ fn requests(imported: &mut Imported, slow_ms: i64) {
         let ts = SECOND * (id + 1);
         let symbols = &mut imported.symbols;
         let endpoint = format!("/{}", id % 7);
+        let blank = blank::request((id, ts, dur), ("server", "socket"), symbols);
         imported.rows.request.push(RequestRow {
-            id,
-            ts,
-            dur: Some(dur),
-            ts_end: Some(ts + dur),
-            ts_intended: None,
-            role: symbols.intern("server"),
-            source: symbols.intern("socket"),
-            protocol: None,
-            method: None,
-            host: None,
             endpoint: Some(symbols.intern(&endpoint)),
-            target: None,
-            status: None,
-            outcome: symbols.intern("unknown"),
-            error: None,
-            client: None,
             connection: Some(id / 4),
-            is_reused: None,
-            local: None,
-            peer: None,
-            worker: None,
-            seq: None,
-            bytes_sent: None,
-            bytes_received: None,
-            queue_ns: None,
-            resolve_ns: None,
-            connect_ns: None,
-            tls_ns: None,
-            send_ns: None,
-            wait_ns: None,
-            receive_ns: None,
-            trace_high: None,
-            trace_low: None,
-            span: None,
-            parent_span: None,
-            parent_request: None,
-            server_request: None,
-            joined_by: None,
             utid: Some(utid),
-            upid: None,
             tid: Some(11),
             pid: Some(10),
-            comm: None,
+            ..blank
         });
         served(imported, (id, ts, dur, utid));
     }

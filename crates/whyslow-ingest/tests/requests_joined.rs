@@ -113,3 +113,78 @@ fn spans_of_one_trace_are_joined_and_so_is_the_load_that_began_it() {
     assert_eq!(asked[0], (Some(0), Some(begin), "trace".to_owned()));
     assert_eq!(asked[1], (Some(1), None, String::new()));
 }
+
+/// The client is on the same machine, and its sockets show what it tells.
+const BOTH: &str = "whyslow-text 1
+1.000001 [0] (tid=9 pid=9 comm=load) syscall_enter name=socket family=2 socket_type=1
+1.000002 [0] (tid=9 pid=9) syscall_exit name=socket ret=3
+1.000008 [0] (tid=9 pid=9) syscall_enter name=connect fd=3 sockaddr=127.0.0.1:80
+1.000009 [0] (tid=9 pid=9) tcp sock=0x1 from=close to=syn_sent local=127.0.0.1:5000 peer=127.0.0.1:80
+1.000012 [0] (tid=9 pid=9) tcp sock=0x2 from=listen to=syn_recv local=127.0.0.1:80 peer=127.0.0.1:5000
+1.000013 [0] (tid=9 pid=9) tcp sock=0x1 from=syn_sent to=established local=127.0.0.1:5000 peer=127.0.0.1:80
+1.000014 [0] (tid=9 pid=9) tcp sock=0x2 from=syn_recv to=established local=127.0.0.1:80 peer=127.0.0.1:5000
+1.000015 [0] (tid=9 pid=9) syscall_exit name=connect ret=0
+1.000020 [1] (tid=7 pid=7 comm=server) syscall_enter name=accept4 fd=4
+1.000021 [1] (tid=7 pid=7) syscall_exit name=accept4 ret=5 sockaddr=[::ffff:127.0.0.1]:5000
+1.000030 [0] (tid=9 pid=9) syscall_enter name=write fd=3 count=100
+1.000031 [1] (tid=7 pid=7) syscall_enter name=read fd=5 count=4096
+1.000031 [0] (tid=9 pid=9) syscall_exit name=write ret=100
+1.000032 [1] (tid=7 pid=7) syscall_exit name=read ret=100
+1.000040 [1] (tid=7 pid=7) syscall_enter name=write fd=5 count=50
+1.000041 [1] (tid=7 pid=7) syscall_exit name=write ret=50
+1.000042 [0] (tid=9 pid=9) syscall_enter name=read fd=3 count=4096
+1.000043 [0] (tid=9 pid=9) syscall_exit name=read ret=50
+1.000058 [0] (tid=9 pid=9) syscall_enter name=write fd=3 count=10
+1.000059 [0] (tid=9 pid=9) syscall_exit name=write ret=10
+1.000061 [1] (tid=7 pid=7) syscall_enter name=read fd=5 count=4096
+1.000062 [1] (tid=7 pid=7) syscall_exit name=read ret=10
+1.000070 [1] (tid=7 pid=7) syscall_enter name=write fd=5 count=5
+1.000071 [1] (tid=7 pid=7) syscall_exit name=write ret=5
+1.000072 [0] (tid=9 pid=9) syscall_enter name=read fd=3 count=4096
+1.000073 [0] (tid=9 pid=9) syscall_exit name=read ret=5
+1.000080 [0] (tid=9 pid=9) syscall_enter name=write fd=3 count=7
+1.000081 [0] (tid=9 pid=9) syscall_exit name=write ret=7
+";
+
+#[test]
+fn what_a_client_tells_and_its_sockets_show_is_marked_and_names_what_its_server_did() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        path
+    };
+    let sources = [place("both.txt", BOTH), place("load.ndjson", ASKED)];
+    let made = import_in_memory(&sources).expect("both can be read");
+    let text = |sym: Option<_>| sym.map_or("-", |sym| made.symbols.get(sym));
+    let mut found: Vec<_> = made.rows.request.iter().collect();
+    found.sort_by_key(|row| (row.source, row.role, row.ts));
+    let seq = |id: Option<i64>| {
+        let told = made.rows.request.iter().find(|row| Some(row.id) == id);
+        told.and_then(|row| row.seq)
+    };
+    let of = |role: &str, source: &str| -> Vec<_> {
+        let rows = found
+            .iter()
+            .filter(|row| text(Some(row.role)) == role && text(Some(row.source)) == source);
+        rows.map(|row| {
+            let outcome = text(Some(row.outcome));
+            (text(row.endpoint), row.status, outcome, seq(row.same_as))
+        })
+        .collect()
+    };
+    assert_eq!(
+        of("server", "socket"),
+        [("/a", Some(200), "ok", None), ("/b", Some(200), "ok", None)]
+    );
+    // What was asked last nobody told.
+    assert_eq!(
+        of("client", "socket"),
+        [
+            ("-", None, "unknown", Some(0)),
+            ("-", None, "unknown", Some(1)),
+            ("-", None, "unknown", None)
+        ]
+    );
+    assert_eq!(of("client", "load").len(), 3);
+}

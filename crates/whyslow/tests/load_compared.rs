@@ -79,6 +79,7 @@ fn request(id: i64, run: Run, symbols: &mut Symbols, dice: &mut Dice) -> Request
         parent_request: None,
         server_request: None,
         joined_by: None,
+        same_as: None,
         utid: None,
         upid: None,
         tid: None,

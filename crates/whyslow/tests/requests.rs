@@ -88,6 +88,7 @@ fn request(id: i64, (ts, dur): (i64, i64), symbols: &mut Symbols) -> RequestRow 
         parent_request: None,
         server_request: None,
         joined_by: None,
+        same_as: None,
         utid: None,
         upid: None,
         tid: None,

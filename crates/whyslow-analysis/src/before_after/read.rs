@@ -42,6 +42,7 @@ pub struct Request {
     /// Texts by [`Requests::symbols`].
     pub outcome: Sym,
     pub client: Option<Sym>,
+    pub local: Option<Sym>,
     pub peer: Option<Sym>,
     pub comm: Option<Sym>,
     pub utid: Option<i32>,
@@ -103,6 +104,16 @@ impl Requests {
             Some((role, told)) => Self::read_chosen(tables, window, (role, Some(told))),
             None => Ok(Self::default()),
         }
+    }
+
+    /// Those that servers told of in their logs, or those that their sockets show.
+    pub fn of_servers(
+        tables: &dyn Tables,
+        window: Option<Window>,
+        of_sockets: bool,
+    ) -> Result<Self, AnalysisError> {
+        let told = if of_sockets { Told::Sockets } else { Told::Log };
+        Self::read_chosen(tables, window, ("server", Some(told)))
     }
 
     /// All of the role that one request has; none if there is no such request.
@@ -266,6 +277,7 @@ fn request(row: &RequestRow, outcome: &str, (key, worker): (u32, u32)) -> Reques
         status: row.status,
         outcome: row.outcome,
         client: row.client,
+        local: row.local,
         peer: row.peer,
         comm: row.comm,
         utid: row.utid,

@@ -219,6 +219,14 @@ const FIELDS: &[Field] = &[
     .priority(3)
     .sparse(),
     text("joined_by", "joined by").priority(8).sparse(),
+    Field::new(
+        "same_as",
+        "same as",
+        Measure::Id,
+        Cell::IdOf("request", "same_as"),
+    )
+    .priority(8)
+    .sparse(),
     text("comm", "comm").priority(2).sparse(),
     number("pid", "pid").priority(6).sparse(),
     number("tid", "tid").priority(3).sparse(),

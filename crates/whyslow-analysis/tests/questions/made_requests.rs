@@ -75,6 +75,7 @@ impl Maker<'_> {
             parent_request: None,
             server_request: self.dice.one_in(9).then_some(id / 2),
             joined_by: None,
+            same_as: None,
             utid: owner.utid,
             upid: owner.upid,
             tid: owner.tid,

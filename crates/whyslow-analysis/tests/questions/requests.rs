@@ -71,6 +71,7 @@ impl Made {
             parent_request: None,
             server_request: None,
             joined_by: None,
+            same_as: None,
             utid: Some(1),
             upid: Some(1),
             tid: Some(11),
@@ -449,4 +450,29 @@ fn a_client_whose_requests_fail_throughout_is_named_and_a_server_that_fails_is_n
     }
     let answer = ask(&made.tables(8_000 * MS), &question).unwrap();
     assert_eq!(columns(table(&answer, "bursts"), &names), "");
+}
+
+#[test]
+fn what_load_and_its_sockets_tell_of_counts_once_unless_somebody_asks_by_source() {
+    let mut made = Made::default();
+    for turn in 0..3 {
+        made.request(10 * MS * turn, MS, "10.0.0.7", "ok");
+        made.request(10 * MS * turn, MS, "10.0.0.7", "unknown")
+            .same_as = Some(2 * turn);
+    }
+    made.request(50 * MS, MS, "10.0.0.7", "unknown");
+    let tables = made.tables(200 * MS);
+    let counts = |verb, by: &[&str]| {
+        let question = Question {
+            by: by.iter().map(|by| (*by).to_owned()).collect(),
+            ..Question::new(Kind::Requests, verb)
+        };
+        let answer = ask(&tables, &question).unwrap();
+        columns(&answer.tables[0], &["count"])
+    };
+    assert_eq!(counts(Verb::Stats, &["role"]), "4");
+    assert_eq!(counts(Verb::Usage, &["client"]), "4");
+    assert_eq!(counts(Verb::Stats, &["source"]), "7");
+    let listed = made.ask(Verb::Log, None);
+    assert_eq!(listed.tables[0].rows.len(), 4);
 }

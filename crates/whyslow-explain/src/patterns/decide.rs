@@ -292,7 +292,21 @@ impl View<'_> {
             Some(levels) => format!("{says}; {}", depends(levels)),
             None => says,
         };
-        (says, more)
+        (format!("{says}{}", self.lesser()), more)
+    }
+
+    /// What is slow for what it is, and not for what this is about.
+    fn lesser(&self) -> String {
+        let lesser = &self.facts.lesser;
+        let most = lesser.iter().copied().reduce(f64::max);
+        most.map_or_else(String::new, |most| {
+            let verb = if lesser.len() == 1 { "is" } else { "are" };
+            format!(
+                "; {} more {verb} slow for what they are, by at most {}, and not counted: that is not what this is about",
+                lesser.len(),
+                time(most)
+            )
+        })
     }
 
     fn concludes(&self, class: Class, only_of_slow: &[u32]) -> (String, Option<u64>) {

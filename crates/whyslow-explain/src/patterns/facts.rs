@@ -10,6 +10,7 @@ use super::change::{Change, Point, changes};
 use super::concurrency::{Concurrency, concurrency};
 use super::constants::{Hint, Waits, hints};
 use super::episodes::Episodes;
+use super::fixed;
 use super::keys::{Evenness, Exposed, Keys, Rates, Spared};
 use super::levels::{Levels, levels};
 use super::modes::{Gap, gap, unrounded};
@@ -34,6 +35,8 @@ pub(super) struct Facts {
     pub(super) episodes: Episodes,
     /// Of kinds that can show what the others do.
     pub(super) rates: Rates,
+    /// What items that are slow by their own measure alone took more, ns.
+    pub(super) lesser: Vec<f64>,
     /// Kinds that take so long that what slow ones take more would not make them slow.
     pub(super) hidden: BTreeSet<u32>,
     pub(super) shifted: Option<Shifted>,
@@ -84,15 +87,7 @@ impl Facts {
         told.retain(|(item, slow, _)| *slow || !item.failed);
         told.sort_by_key(|(item, _, place)| (item.ts, item.dur, *place));
         let items: Vec<Item> = told.iter().map(|(item, ..)| *item).collect();
-        let (gap, mode) = mode(&items, &normal);
-        for place in gap
-            .iter()
-            .filter(|gap| gap.is_much())
-            .flat_map(|gap| &gap.above)
-        {
-            let (item, slow, _) = &mut told[*place];
-            *slow |= normal.may_be_slow(item);
-        }
+        let ((gap, mode), lesser) = told_apart(&mut told, &items, &normal);
         normal.slow = told.iter().map(|(_, slow, _)| *slow).collect();
         let places = told
             .iter()
@@ -126,6 +121,7 @@ impl Facts {
             evenness: [rates.evenness(Keys::All), rates.evenness(Keys::EverSlow)],
             spared: rates.spared(),
             mode,
+            lesser,
             hidden,
             hints: waits(&items, &normal).map_or_else(Vec::new, |waits| hints(&waits)),
             jobs: jobs.collect(),
@@ -244,15 +240,67 @@ fn hidden(items: &[Item], normal: &Normal, gap: Option<&Gap>) -> BTreeSet<u32> {
     keys.into_iter().filter(|key| !is_shown(*key)).collect()
 }
 
-fn mode(items: &[Item], normal: &Normal) -> (Option<Gap>, Option<(f64, f64)>) {
-    let times: Vec<Ns> = items.iter().map(|item| item.dur).collect();
+/// A gap with what is above it.
+type Mode = (Option<Gap>, Option<(f64, f64)>);
+
+/// Takes for slow what is in a mode of its own, and not what is slow by its own measure alone; of these
+/// it gives back what they took more, ns.
+fn told_apart(
+    told: &mut [(Item, bool, usize)],
+    items: &[Item],
+    normal: &Normal,
+) -> (Mode, Vec<f64>) {
+    let mut mode = mode_of(items, normal, &[]);
+    add_mode(told, normal, mode.0.as_ref());
+    let lesser = lesser(told, normal);
+    if !lesser.is_empty() {
+        for place in &lesser {
+            told[*place].1 = false;
+        }
+        mode = mode_of(items, normal, &lesser);
+        add_mode(told, normal, mode.0.as_ref());
+    }
+    let excess = lesser.iter().map(|place| normal.excess(&items[*place]));
+    (mode, excess.collect())
+}
+
+/// What is above a gap is slow, if it is not short.
+fn add_mode(told: &mut [(Item, bool, usize)], normal: &Normal, gap: Option<&Gap>) {
+    let gap = gap.filter(|gap| gap.is_much());
+    for place in gap.iter().flat_map(|gap| &gap.above) {
+        let (item, slow, _) = &mut told[*place];
+        *slow |= normal.may_be_slow(item);
+    }
+}
+
+/// Places of items that are slow by their own measure alone.
+fn lesser(told: &[(Item, bool, usize)], normal: &Normal) -> Vec<usize> {
+    let slow = told.iter().enumerate().filter(|(_, (_, slow, _))| *slow);
+    let slow = slow.map(|(place, (item, ..))| fixed::Slow {
+        place,
+        key: item.key,
+        excess: normal.excess(item),
+    });
+    fixed::lesser(slow.collect())
+}
+
+/// Of the items but those at some places.
+fn mode_of(items: &[Item], normal: &Normal, without: &[usize]) -> Mode {
+    let without: BTreeSet<usize> = without.iter().copied().collect();
+    let places: Vec<usize> = (0..items.len())
+        .filter(|place| !without.contains(place))
+        .collect();
+    let times: Vec<Ns> = places.iter().map(|place| items[*place].dur).collect();
     // Keys differ in what is usual, which is no gap.
-    let usual = |place: usize| {
+    let usual = |at: usize| {
         normal
-            .usual(items[place].key)
+            .usual(items[places[at]].key)
             .map_or(1.0, |usual| usual.median)
     };
-    let gap = gap(&unrounded(&times, usual));
+    let gap = gap(&unrounded(&times, usual)).map(|gap| Gap {
+        above: gap.above.iter().map(|at| places[*at]).collect(),
+        ..gap
+    });
     let mode = gap.as_ref().and_then(|gap| {
         let excess = || gap.above.iter().map(|place| normal.excess(&items[*place]));
         let middle = median(excess().collect())?;

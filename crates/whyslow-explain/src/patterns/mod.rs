@@ -16,6 +16,7 @@ pub mod episodes;
 pub mod excess;
 mod facts;
 mod features;
+pub mod fixed;
 pub mod keys;
 pub mod levels;
 pub mod modes;

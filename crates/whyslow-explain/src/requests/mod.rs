@@ -2,8 +2,11 @@
 //! what the threads that served it waited for. Where no thread is known, phases tell where the time
 //! lies, and never why.
 
+mod bursts;
 mod differs;
 mod does;
+mod handlers;
+mod meanwhile;
 mod queued;
 mod set;
 mod stories;
@@ -28,6 +31,10 @@ pub(crate) fn add(
     report: &mut Report,
 ) -> Result<(), AnalysisError> {
     let requests = Requests::read(tables, question.window)?;
+    if !requests.rows.is_empty() {
+        let found = bursts::find(tables, question, &requests)?;
+        report.findings.splice(0..0, found);
+    }
     // What went over connections is no request that somebody waited for, as a rule: it is told with
     // the calls that did.
     if requests.rows.is_empty() || requests.is_of_sockets {

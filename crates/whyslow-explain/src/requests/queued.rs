@@ -2,55 +2,239 @@
 //!
 //! Of a broker's log: `request_queue` is the wait, `local` what a handler had a request for, and each comes after the
 //! other. Which handler took which request is not told, so this is who was being served meanwhile, not who was first
-//! in the queue.
+//! in the queue. Where the kernel's events of the broker were recorded, what its handlers did is told with them.
 
 use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::before_after::Request;
-use whyslow_model::tables::RequestPhaseRow;
+use whyslow_model::row::Row;
+use whyslow_model::tables::{RequestPhaseRow, ThreadStateRow};
 use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, each_row};
+
+use super::handlers::{Busy, Handlers};
+use super::stories::Teller;
+use crate::report::{Confidence, Part, Story};
+use crate::say;
 
 /// The wait for a handler.
 pub(super) const PHASE: &str = "request_queue";
 /// What a handler does itself.
 const SERVED: &str = "local";
+/// Handlers that waited for requests for more of the time were not what was lacking.
+const IDLE_MAX: f64 = 0.5;
 
 /// Who was served meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ahead {
-    pub(super) others: usize,
+struct Ahead {
+    others: usize,
     /// Id of the one that took most of the wait, and how much of it.
-    pub(super) most: i64,
-    pub(super) most_ns: Ns,
+    most: i64,
+    most_ns: Ns,
 }
 
-/// None where no other was served while it waited.
-pub(super) fn ahead(
-    tables: &dyn Tables,
-    request: &Request,
-) -> Result<Option<Ahead>, AnalysisError> {
-    let mut symbols = Symbols::new();
+/// What is known of a wait for a handler.
+#[derive(Debug, Clone)]
+pub(super) struct Queued {
+    /// Begin and end.
+    wait: (Ns, Ns),
+    ahead: Option<Ahead>,
+    busy: Option<Busy>,
+    /// Whether it was recorded what threads did then.
+    is_recorded: bool,
+}
+
+impl Teller<'_> {
+    /// None where the source tells of no such wait.
+    pub(super) fn queued(&self, request: &Request) -> Result<Option<Queued>, AnalysisError> {
+        let Some(wait) = wait(self.tables, request)? else {
+            return Ok(None);
+        };
+        let states = self.tables.info().tables.get(ThreadStateRow::TABLE.name);
+        let is_recorded = states.is_none_or(|table| table.rows > 0);
+        let mut queued = Queued {
+            wait,
+            ahead: ahead(self.tables, request, wait)?,
+            busy: None,
+            is_recorded,
+        };
+        if is_recorded {
+            let local = request.local.map(|sym| self.requests.symbols.get(sym));
+            let port = local.and_then(|local| local.rsplit_once(':'));
+            let port = port.map(|(_, port)| port);
+            let window = Window {
+                begin: wait.0,
+                end: wait.1,
+            };
+            let handlers = Handlers::of(self.tables, window, (port, true))?;
+            let busy = handlers.map(|handlers| handlers.busy(self.tables, wait, self.recording));
+            queued.busy = busy.transpose()?;
+        }
+        Ok(Some(queued))
+    }
+
+    /// What it waited for in words, and remarks.
+    pub(super) fn of_queue(&self, queued: &Queued) -> (String, Vec<String>) {
+        let length = say::length(queued.wait.1 - queued.wait.0);
+        let mut caveats = Vec::new();
+        let mut says = format!("{length} of it in {PHASE}, a wait for a free handler");
+        if let Some(ahead) = queued.ahead {
+            let other = self.requests.rows.iter().find(|one| one.id == ahead.most);
+            let what = other.map_or_else(|| "?".to_owned(), |other| self.of_client(other));
+            says = format!(
+                "{says}: handlers were busy with {} others, {} of that time with request {} {what}",
+                ahead.others,
+                say::length(ahead.most_ns),
+                ahead.most,
+            );
+            caveats.push(format!(
+                "`whyslow explain {} --request {}` tells of the one that the handler was busy with",
+                self.recording, ahead.most
+            ));
+        }
+        match &queued.busy {
+            Some(busy) if busy.idle > IDLE_MAX => {
+                says = format!(
+                    "{says}; but {} waited for requests for {} of that time: why none took it is not known",
+                    busy.who(),
+                    say::percent(busy.idle)
+                );
+            }
+            Some(busy) => {
+                says = format!("{says}; {} spent that time: {}", busy.who(), busy.did());
+                if let Some((part, clause)) = busy.greatest() {
+                    says = format!(
+                        "{says}; {} of it in the mean {} this, as a handler: {clause}",
+                        say::percent(part.share),
+                        part.grade.verb(),
+                    );
+                }
+                caveats.push(
+                    "which handler took it is not told: the wait is put down to what all of them did, each alike".into(),
+                );
+            }
+            None if queued.is_recorded => {
+                caveats.push("which threads are the handlers is not known".into());
+            }
+            None => caveats.push(format!(
+                "what handlers were busy with was not recorded: `whyslow record --what sched,syscalls,block --stacks 1ms -p PID -o NAME.wsl --with LOG` on the broker tells; {length} at most is due to it"
+            )),
+        }
+        (says, caveats)
+    }
+}
+
+impl Queued {
+    /// Whether what handlers did explains it.
+    pub(super) fn is_told(&self) -> bool {
+        self.busy.as_ref().is_some_and(|busy| busy.idle <= IDLE_MAX)
+    }
+
+    /// Puts what handlers did in the place of the wait.
+    pub(super) fn explain(self, story: &mut Story, length: Ns) {
+        let Some(busy) = self.busy.filter(|busy| busy.idle <= IDLE_MAX) else {
+            return;
+        };
+        let is_wait = |part: &Part| part.object.as_ref().is_some_and(|one| one.name == PHASE);
+        let Some(place) = story.parts.iter().position(is_wait) else {
+            return;
+        };
+        let mut wait = story.parts.remove(place);
+        for mut part in busy.parts {
+            part.dur_ns = part.dur_ns.min(wait.dur_ns);
+            part.share = part.dur_ns as f64 / length as f64;
+            wait.dur_ns -= part.dur_ns;
+            if part.dur_ns > 0 {
+                story.parts.push(part);
+            }
+        }
+        wait.share = wait.dur_ns as f64 / length as f64;
+        if wait.dur_ns > 0 {
+            story.parts.push(wait);
+        }
+        story
+            .parts
+            .sort_by_key(|part| std::cmp::Reverse(part.dur_ns));
+        let unexplained = story.parts.iter();
+        story.unexplained_ns = unexplained
+            .filter(|part| matches!(part.root.as_str(), "unknown" | "lost"))
+            .map(|part| part.dur_ns)
+            .sum();
+        story.missing = busy.missing;
+        let Some((place, sum, score)) = named(&story.parts, length) else {
+            return;
+        };
+        // Which handler it was is inferred.
+        story.confidence = match score {
+            score if score >= 0.5 => Confidence::Medium,
+            score if score >= 0.3 => Confidence::Low,
+            _ => return,
+        };
+        (story.culprit, story.score, story.saved_at_most_ns) = (Some(place), score, sum);
+        let part = &story.parts[place];
+        story.suggestions = crate::advice(&part.mechanism, &part.root);
+        story.chain = busy.chain;
+    }
+}
+
+/// Place of the greatest part of whom most is put down to, all of it, and how sure that is.
+fn named(parts: &[Part], length: Ns) -> Option<(usize, Ns, f64)> {
+    let is_known = |part: &Part| {
+        part.object.as_ref().is_none_or(|one| one.kind != "phase")
+            && !matches!(part.root.as_str(), "unknown" | "lost" | "still_blocked")
+    };
+    let is_work = |part: &Part| part.root == "cpu_running";
+    let sum = |of: &Part, weight: fn(&Part) -> f64| -> f64 {
+        let same = parts.iter().filter(|part| {
+            is_known(part) && part.culprit == of.culprit && is_work(part) == is_work(of)
+        });
+        same.map(|part| weight(part) * part.dur_ns as f64).sum()
+    };
+    let known = parts.iter().enumerate().filter(|(_, part)| is_known(part));
+    let most = known.max_by(|(place_a, a), (place_b, b)| {
+        let by = sum(a, |_| 1.0).total_cmp(&sum(b, |_| 1.0));
+        by.then(place_b.cmp(place_a))
+    });
+    let (place, part) = most?;
+    let score = sum(part, |part| match part.grade {
+        crate::report::Grade::C => 0.3,
+        _ => 0.8,
+    });
+    Some((
+        place,
+        sum(part, |_| 1.0) as Ns,
+        score / length.max(1) as f64,
+    ))
+}
+
+fn wait(tables: &dyn Tables, request: &Request) -> Result<Option<(Ns, Ns)>, AnalysisError> {
     let mut wait = None;
     let length = request.dur.unwrap_or(0).saturating_add(1);
     let whole = Window {
         begin: request.ts,
         end: request.ts.saturating_add(length),
     };
+    let mut symbols = Symbols::new();
     each_row::<RequestPhaseRow>(tables, Some(whole), &mut symbols, |row, symbols| {
         if row.request == request.id && symbols.get(row.phase) == PHASE {
             wait = row.dur.map(|dur| (row.ts, row.ts.saturating_add(dur)));
         }
         Ok(())
     })?;
-    let Some((begin, end)) = wait else {
-        return Ok(None);
-    };
+    Ok(wait.filter(|(begin, end)| end > begin))
+}
+
+/// None where no other was served while it waited.
+fn ahead(
+    tables: &dyn Tables,
+    request: &Request,
+    (begin, end): (Ns, Ns),
+) -> Result<Option<Ahead>, AnalysisError> {
     let mut served: FxHashMap<i64, Ns> = FxHashMap::default();
     each_row::<RequestPhaseRow>(
         tables,
         Some(Window { begin, end }),
-        &mut symbols,
+        &mut Symbols::new(),
         |row, symbols| {
             let last = row.ts.saturating_add(row.dur.unwrap_or(0)).min(end);
             let meanwhile = last.saturating_sub(row.ts.max(begin));

@@ -7,6 +7,7 @@ use whyslow_model::Ns;
 
 use super::differs::{Columns, Contrast};
 use super::does::{self, Does};
+use super::queued;
 use super::spread;
 use super::stories::Teller;
 use crate::ask::Question;
@@ -204,7 +205,7 @@ impl Names {
 }
 
 /// An address without its port, which is another one for each connection.
-fn host(address: &str) -> &str {
+pub(super) fn host(address: &str) -> &str {
     match address.rsplit_once(':') {
         Some((host, port)) if !port.is_empty() && port.bytes().all(|one| one.is_ascii_digit()) => {
             host
@@ -345,13 +346,23 @@ pub(super) fn story(teller: &Teller<'_>, judged: &Judged) -> Result<Option<Story
     let Some(longest) = slow.first() else {
         return Ok(None);
     };
+    // What stands for all waits for what most of them waited for.
+    let is_queue = judged
+        .phases
+        .first()
+        .is_some_and(|(phase, _)| phase == queued::PHASE);
+    let queued = slow.iter().find(|one| is_queue && teller.is_queued(one));
+    let (which, longest) = match queued {
+        Some(queued) => ("The longest of those that waited for a handler", queued),
+        None => ("The longest", longest),
+    };
     let mut story = teller.one(longest)?;
     let lengths = |of: &[&Request]| -> Vec<Ns> { of.iter().filter_map(|one| one.dur).collect() };
     let mut group = Group {
         operation: "requests".into(),
         count: slow.len() as u64,
         dur_ns_total: lengths(&slow).iter().sum(),
-        dur_ns_max: longest.dur.unwrap_or(0),
+        dur_ns_max: slow[0].dur.unwrap_or(0),
         walked: 1,
         compared: 0,
         excess: Vec::new(),
@@ -378,7 +389,7 @@ pub(super) fn story(teller: &Teller<'_>, judged: &Judged) -> Result<Option<Story
         say::length(lengths.get(lengths.len() / 2).copied().unwrap_or(0))
     };
     story.verdict = format!(
-        "{} of {} requests were slow, half of them {} or more, of the others {}: {}. The longest: {}",
+        "{} of {} requests were slow, half of them {} or more, of the others {}: {}. {which}: {}",
         slow.len(),
         rows.len(),
         median(lengths(&slow)),

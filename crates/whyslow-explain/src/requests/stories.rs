@@ -5,7 +5,7 @@ use whyslow_analysis::before_after::{Request, Requests};
 use whyslow_model::Ns;
 use whyslow_store::Tables;
 
-use super::queued;
+use super::queued::{self, Queued};
 use super::threads::Threads;
 use crate::report::{Actor, ActorKind, Baseline, Confidence, Grade, Part, Story, Target, Thing};
 use crate::say;
@@ -187,30 +187,28 @@ impl Teller<'_> {
     ) -> Result<Story, AnalysisError> {
         let length = request.dur.unwrap_or(0).max(1);
         let parts = self.parts(request, length);
-        let usual = baseline.as_ref().map_or_else(String::new, |baseline| {
-            let median = say::length(baseline.median_ns);
-            format!(" (median of {} others {median})", baseline.count)
-        });
-        let took = match request.dur {
-            Some(dur) => format!("took {}", say::length(dur)),
-            None => "has no known end".to_owned(),
-        };
-        let outcome = if request.failed {
-            format!(
-                " and failed ({})",
-                self.requests.symbols.get(request.outcome)
-            )
+        let took = self.took(request, baseline.as_ref());
+        let is_queue = self
+            .much_phase(request, length)
+            .is_some_and(|(phase, ..)| phase == queued::PHASE);
+        let queued = if is_queue {
+            self.queued(request)?
         } else {
-            String::new()
+            None
         };
-        let (of_phase, caveats) = self.of_phase(request, length)?;
-        let why = if self.threads.is_served(request) {
-            "cannot tell more: the recording does not tell what its thread did"
+        let (of_phase, caveats) = match &queued {
+            Some(queued) => self.of_queue(queued),
+            None => (self.of_phase(request, length), Vec::new()),
+        };
+        let why = if queued.as_ref().is_some_and(Queued::is_told) {
+            ""
+        } else if self.threads.is_served(request) {
+            "; cannot tell more: the recording does not tell what its thread did"
         } else {
-            "cannot tell more: no recording of the server"
+            "; cannot tell more: no recording of the server"
         };
         let unexplained = parts.iter().filter(|part| part.root == "unknown");
-        Ok(Story {
+        let mut story = Story {
             target: Target {
                 kind: "request".into(),
                 id: Some(format!("request:{}", request.id)),
@@ -224,7 +222,7 @@ impl Teller<'_> {
             versus: None,
             baseline,
             verdict: format!(
-                "request {} {} {took}{usual}{outcome}: {of_phase}; {why}",
+                "request {} {} {took}: {of_phase}{why}",
                 request.id,
                 self.what(request)
             ),
@@ -242,46 +240,53 @@ impl Teller<'_> {
             suggestions: Vec::new(),
             caveats,
             reproduce: self.command(request),
-        })
+        };
+        if let Some(queued) = queued {
+            queued.explain(&mut story, length);
+        }
+        Ok(story)
     }
 
-    /// The phase that holds most of the time, with what may lie behind it, and remarks.
-    fn of_phase(
-        &self,
-        request: &Request,
-        length: Ns,
-    ) -> Result<(String, Vec<String>), AnalysisError> {
-        let told = self.longest_phase(request);
-        let told = told.filter(|(_, ns, _)| *ns as f64 >= PHASE_MIN * length as f64);
-        let mut of_phase = match told {
+    /// How long, how long others take, and that it failed.
+    fn took(&self, request: &Request, baseline: Option<&Baseline>) -> String {
+        let usual = baseline.map_or_else(String::new, |baseline| {
+            let median = say::length(baseline.median_ns);
+            format!(" (median of {} others {median})", baseline.count)
+        });
+        let took = match request.dur {
+            Some(dur) => format!("took {}", say::length(dur)),
+            None => "has no known end".to_owned(),
+        };
+        let outcome = self.requests.symbols.get(request.outcome);
+        let failed = request.failed.then(|| format!(" and failed ({outcome})"));
+        format!("{took}{usual}{}", failed.unwrap_or_default())
+    }
+
+    /// The phase that holds most of the time, with what may lie behind it.
+    fn of_phase(&self, request: &Request, length: Ns) -> String {
+        match self.much_phase(request, length) {
             Some((phase, ns, behind)) => format!(
                 "{} of it in {phase}, consistent with {behind}",
                 say::length(ns)
             ),
             None => "no phase tells where".to_owned(),
-        };
-        let mut caveats = Vec::new();
-        if told.is_some_and(|(phase, ..)| phase == queued::PHASE)
-            && let Some(ahead) = queued::ahead(self.tables, request)?
-        {
-            let other = self.requests.rows.iter().find(|one| one.id == ahead.most);
-            let what = other.map_or_else(|| "?".to_owned(), |other| self.of_client(other));
-            of_phase = format!(
-                "{of_phase}: handlers were busy with {} others, {} of that time with request {} {what}",
-                ahead.others,
-                say::length(ahead.most_ns),
-                ahead.most,
-            );
-            caveats.push(format!(
-                "`whyslow explain {} --request {}` tells of the one that the handler was busy with",
-                self.recording, ahead.most
-            ));
         }
-        Ok((of_phase, caveats))
+    }
+
+    fn much_phase(&self, request: &Request, length: Ns) -> Option<(&str, Ns, &'static str)> {
+        let told = self.longest_phase(request);
+        told.filter(|(_, ns, _)| *ns as f64 >= PHASE_MIN * length as f64)
+    }
+
+    /// Whether it waited for a handler for most of its time.
+    pub(super) fn is_queued(&self, request: &Request) -> bool {
+        let length = request.dur.unwrap_or(0).max(1);
+        let longest = self.longest_phase(request);
+        longest.is_some_and(|(phase, ns, _)| phase == queued::PHASE && 2 * ns >= length)
     }
 
     /// What was asked, and by whom.
-    fn of_client(&self, request: &Request) -> String {
+    pub(super) fn of_client(&self, request: &Request) -> String {
         let client = request.client.map(|sym| self.requests.symbols.get(sym));
         let what = self.what(request);
         client.map_or_else(|| what.to_owned(), |client| format!("{what} of {client}"))

@@ -95,15 +95,14 @@ impl Threads {
         server.or_else(|| by(&request.id)).unwrap_or_default()
     }
 
-    /// The stretch that most of the time was spent in, of its own if there is one.
+    /// The stretch that most of the time was spent in, of its own if that is half as long as one that
+    /// was shared.
     pub(super) fn longest(&self, request: &Request) -> Option<&Stretch> {
         let stretches = self.of(request).iter();
         stretches.max_by_key(|one| {
-            (
-                !one.is_shared,
-                one.end - one.begin,
-                std::cmp::Reverse((one.begin, one.utid)),
-            )
+            let times = if one.is_shared { 1 } else { 2 };
+            let length = (one.end - one.begin).saturating_mul(times);
+            (length, std::cmp::Reverse((one.begin, one.utid)))
         })
     }
 }

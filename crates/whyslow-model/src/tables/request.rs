@@ -23,7 +23,8 @@ crate::table! {
         method: Option<Sym>,
         /// Host that was asked, with its port where it is not the usual one.
         host: Option<Sym>,
-        /// What was asked for, of which there are few: the path without its query, or the name of the operation.
+        /// What was asked for, of which there are few: the path without its query, or the name of the operation. Of a server's sockets
+        /// as its client told, like method, host, target, status and outcome; null where that is not known.
         endpoint: Option<Sym>,
         /// What was asked for, whole: path and query.
         target: Option<Sym>,
@@ -79,6 +80,9 @@ crate::table! {
         server_request: Option<i64> [Id],
         /// How that was found: connection (addresses and ports), trace.
         joined_by: Option<Sym>,
+        /// Of what a client's sockets show: `id` of the same request as its load or log tells it, which questions count
+        /// instead unless they ask by source; null where none is known.
+        same_as: Option<i64> [Id],
         /// Thread (recording-unique id) that began it: of a server the one that read it; null where the source cannot tell.
         utid: Option<i32> [Id],
         /// Its process (recording-unique id).

@@ -4,12 +4,9 @@
 use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
-use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
-use super::burst_test::{
-    CHANCE_MAX, Stretch, TIMES_MIN, chance_of_errors, chance_of_flood, densest, median,
-};
+use super::series::{Burst, BurstOf, ERRORS_MIN, REQUESTS_MIN, Series, part_width};
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::filter::is_failure;
@@ -21,23 +18,14 @@ use crate::scan::{ColumnRef, Texts, per_word};
 use crate::sweep::Parts;
 
 const ROWS: usize = 20;
-/// Parts of the time, unless an interval is asked for.
-const PARTS: i64 = 200;
 const PARTS_MAX: usize = 5_000;
-/// Shorter parts make clusters of what comes together anyway.
-const WIDTH_MIN: Ns = 10_000_000;
-/// Fewer requests than these are no flood, fewer failures no burst.
-const REQUESTS_MIN: u64 = 20;
-const ERRORS_MIN: u64 = 5;
-/// A flood that is less than so much of all requests of its time bothers nobody.
-const SHARE_MIN: f64 = 0.3;
 
 pub(crate) fn bursts(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
     let whole = context.span.length().max(1);
-    let width = (whole + PARTS - 1) / PARTS;
+    let width = context.interval.unwrap_or_else(|| part_width(whole));
     let parts = Parts {
         span: context.span,
-        width: context.interval.unwrap_or(width.max(WIDTH_MIN)).min(whole),
+        width: width.min(whole),
     };
     if parts.count() > PARTS_MAX {
         return Err(AnalysisError::query(
@@ -46,7 +34,7 @@ pub(crate) fn bursts(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable,
         ));
     }
     let all = read(context, keys, parts)?;
-    let total = Series::of(all.values().flatten(), parts.count());
+    let total = series(all.values().flatten(), parts);
     // Those of whom nothing is known are not one client.
     let known = all.iter().filter(|(group, counts)| {
         let is_known = group.iter().any(|value| *value != KeyValue::Null);
@@ -57,12 +45,7 @@ pub(crate) fn bursts(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable,
     let known: Vec<_> = known.collect();
     let mut found: Vec<(&[KeyValue], Burst)> = Vec::new();
     for (group, counts) in &known {
-        let series = Series::of(*counts, parts.count());
-        let bursts = [
-            series.flood(&total, known.len()),
-            series.failing(&total, known.len()),
-        ];
-        let bursts = bursts.into_iter().flatten();
+        let bursts = series(*counts, parts).bursts(&total, known.len());
         found.extend(bursts.map(|burst| (group.as_slice(), burst)));
     }
     found.sort_by(|(group_a, a), (group_b, b)| {
@@ -77,7 +60,7 @@ pub(crate) fn bursts(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable,
             row.extend(key.cells(value, &context.names));
         }
         let who = label(keys, group, &context.names);
-        burst.cells(parts, &who, &mut row);
+        cells(&burst, parts, &who, &mut row);
         table.rows.push(row);
     }
     if known.is_empty() {
@@ -108,158 +91,51 @@ fn table(keys: &[Key]) -> AnswerTable {
     AnswerTable::new("bursts", "bursts", columns)
 }
 
-/// Requests and failures by part of the time.
-struct Series {
-    requests: Vec<u64>,
-    errors: Vec<u64>,
+fn series<'p>(counts: impl IntoIterator<Item = &'p OfPart>, parts: Parts) -> Series {
+    let mut series = Series::empty(parts.count());
+    for OfPart { part, count } in counts {
+        series.requests[*part] += count.requests;
+        series.errors[*part] += count.errors;
+    }
+    series
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
-    Requests,
-    Errors,
+fn cells(burst: &Burst, parts: Parts, who: &str, row: &mut Vec<Value>) {
+    let begin = parts.begin(burst.first);
+    let end = parts.begin(burst.last) + parts.length(burst.last);
+    let seconds = parts.width as f64 / 1e9;
+    let (word, usual) = match burst.of {
+        BurstOf::Requests => ("requests", burst.usual / seconds),
+        BurstOf::Errors => ("errors", burst.usual),
+    };
+    let ratio = burst.count as f64 / burst.among.max(1) as f64;
+    row.extend([
+        word.into(),
+        begin.into(),
+        (end - begin).into(),
+        (burst.count as i64).into(),
+        (burst.among as i64).into(),
+        ratio.into(),
+        usual.into(),
+        burst.times.into(),
+        burst.chance.min(1.0).into(),
+        says(burst, who, ratio, usual).into(),
+    ]);
 }
 
-struct Burst {
-    of: Of,
-    stretch: Stretch,
-    count: u64,
-    among: u64,
-    /// Of requests how many a part are usual; of failures the share of others' requests that fail.
-    usual: f64,
-    /// How often that; none where nothing is usual.
-    times: Option<f64>,
-    chance: f64,
-    /// Requests that would not have been, or not have failed.
-    excess: f64,
-}
-
-impl Series {
-    fn of<'p>(counts: impl IntoIterator<Item = &'p OfPart>, parts: usize) -> Self {
-        let mut series = Self {
-            requests: vec![0; parts],
-            errors: vec![0; parts],
-        };
-        for OfPart { part, count } in counts {
-            series.requests[*part] += count.requests;
-            series.errors[*part] += count.errors;
+fn says(burst: &Burst, who: &str, ratio: f64, usual: f64) -> String {
+    let (count, among, percent) = (burst.count, burst.among, ratio * 100.0);
+    match (burst.of, burst.times) {
+        (BurstOf::Requests, Some(times)) => format!(
+            "{who} sent {percent:.0} % of {among} requests, {times:.1} times its usual {usual:.1} per s"
+        ),
+        (BurstOf::Requests, None) => {
+            format!("{who} sent {percent:.0} % of {among} requests, and none at other times")
         }
-        series
-    }
-
-    fn count(&self) -> u64 {
-        self.requests.iter().sum()
-    }
-
-    fn errors(&self) -> u64 {
-        self.errors.iter().sum()
-    }
-
-    /// A stretch in which it sent far more than in the others.
-    fn flood(&self, total: &Series, series: usize) -> Option<Burst> {
-        let parts = self.requests.len();
-        let even = vec![1; parts];
-        let mean = self.count() as f64 / parts as f64;
-        let rate = (TIMES_MIN * median(&self.requests)).max(mean);
-        let stretch = densest(&self.requests, &even, rate)?;
-        let (count, among) = (stretch.sum(&self.requests), stretch.sum(&total.requests));
-        let inside = stretch.sum(&even);
-        let rest = parts as u64 - inside;
-        let usual = (rest > 0).then(|| (self.count() - count) as f64 / rest as f64)?;
-        let times = (usual > 0.0).then(|| count as f64 / inside as f64 / usual);
-        let chance = chance_of_flood(&self.requests, stretch, series);
-        let is_one = count >= REQUESTS_MIN
-            && count as f64 >= SHARE_MIN * among as f64
-            && times.is_none_or(|times| times >= TIMES_MIN)
-            && chance < CHANCE_MAX;
-        is_one.then_some(Burst {
-            of: Of::Requests,
-            stretch,
-            count,
-            among,
-            usual,
-            times,
-            chance,
-            excess: count as f64 - usual * inside as f64,
-        })
-    }
-
-    /// A stretch in which its requests failed far more often than elsewhere: at other times, and those
-    /// of others at the same time.
-    fn failing(&self, total: &Series, series: usize) -> Option<Burst> {
-        let share = |failed: u64, all: u64| (failed + 1) as f64 / (all + 2) as f64;
-        let own = self.errors() as f64 / self.count().max(1) as f64;
-        let others = share(total.errors() - self.errors(), total.count() - self.count());
-        let has_others = total.count() > self.count();
-        let rate = if has_others {
-            (TIMES_MIN * others).max(own / 2.0)
-        } else {
-            own / 2.0
-        };
-        let stretch = densest(&self.errors, &self.requests, rate.min(0.5))?;
-        let (count, among) = (stretch.sum(&self.errors), stretch.sum(&self.requests));
-        let (errors, requests) = (stretch.sum(&total.errors), stretch.sum(&total.requests));
-        let elsewhere = share(total.errors() - count, total.count() - among);
-        let then = if requests > among {
-            share(errors - count, requests - among)
-        } else {
-            0.0
-        };
-        let usual = elsewhere.max(then);
-        let chance = chance_of_errors((count, among), usual, (self.errors.len(), series));
-        let times = count as f64 / among.max(1) as f64 / usual;
-        let is_one = count >= ERRORS_MIN && chance < CHANCE_MAX;
-        is_one.then_some(Burst {
-            of: Of::Errors,
-            stretch,
-            count,
-            among,
-            usual,
-            times: Some(times),
-            chance,
-            excess: count as f64 - usual * among as f64,
-        })
-    }
-}
-
-impl Burst {
-    fn cells(&self, parts: Parts, who: &str, row: &mut Vec<Value>) {
-        let begin = parts.begin(self.stretch.first);
-        let end = parts.begin(self.stretch.last) + parts.length(self.stretch.last);
-        let seconds = parts.width as f64 / 1e9;
-        let (word, usual) = match self.of {
-            Of::Requests => ("requests", self.usual / seconds),
-            Of::Errors => ("errors", self.usual),
-        };
-        let ratio = self.count as f64 / self.among.max(1) as f64;
-        row.extend([
-            word.into(),
-            begin.into(),
-            (end - begin).into(),
-            (self.count as i64).into(),
-            (self.among as i64).into(),
-            ratio.into(),
-            usual.into(),
-            self.times.into(),
-            self.chance.min(1.0).into(),
-            self.says(who, ratio, usual).into(),
-        ]);
-    }
-
-    fn says(&self, who: &str, ratio: f64, usual: f64) -> String {
-        let (count, among, percent) = (self.count, self.among, ratio * 100.0);
-        match (self.of, self.times) {
-            (Of::Requests, Some(times)) => format!(
-                "{who} sent {percent:.0} % of {among} requests, {times:.1} times its usual {usual:.1} per s"
-            ),
-            (Of::Requests, None) => {
-                format!("{who} sent {percent:.0} % of {among} requests, and none at other times")
-            }
-            (Of::Errors, _) => format!(
-                "{count} of {among} requests of {who} failed; of others {:.1} % do",
-                usual * 100.0
-            ),
-        }
+        (BurstOf::Errors, _) => format!(
+            "{count} of {among} requests of {who} failed; of others {:.1} % do",
+            usual * 100.0
+        ),
     }
 }
 

@@ -4,6 +4,7 @@ mod burst_test;
 mod bursts;
 mod outbound;
 mod ports;
+pub(crate) mod series;
 mod stretches;
 mod threads;
 mod usage;
@@ -19,7 +20,7 @@ use std::cmp::Reverse;
 use arrow_array::RecordBatch;
 use rustc_hash::FxHashSet;
 use whyslow_model::row::Row;
-use whyslow_model::tables::{RequestPhaseRow, RequestThreadRow};
+use whyslow_model::tables::{RequestPhaseRow, RequestRow, RequestThreadRow};
 use whyslow_model::{Ns, Window};
 
 use crate::AnalysisError;
@@ -28,7 +29,7 @@ use crate::fold::{Spot, in_order};
 use crate::keys::{Key, label};
 use crate::kinds::{REQUESTS, Spec};
 use crate::pass::Summing;
-use crate::query::{Filter, Verb};
+use crate::query::{Filter, Question, Verb};
 use crate::scan::{ColumnRef, Ints};
 use crate::verbs::sharers::Calls;
 
@@ -76,6 +77,18 @@ pub(crate) fn split<'f>(
         Some(ids(context, &others)?)
     };
     Ok((Cow::Owned(own), ids))
+}
+
+/// Whether what two sources tell of one side counts once: unless somebody asks which source told of it, or
+/// for one request by its number.
+pub(crate) fn counts_once(question: &Question, spec: &Spec, keys: &[Key]) -> bool {
+    let source = Key::Source;
+    let is_chosen = |by: &str| by == source.name();
+    let is_asked = keys.contains(&source)
+        || question.by.iter().any(|by| is_chosen(by))
+        || question.filter.values.iter().any(|one| is_chosen(one.key))
+        || question.request.is_some();
+    spec.table.name == RequestRow::TABLE.name && !is_asked
 }
 
 /// Says so where requests as several sides saw them are taken together: one request may be two rows.

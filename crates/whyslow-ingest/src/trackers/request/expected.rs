@@ -5,6 +5,12 @@
 //! had the question while the client waited for the answer. Where none is the only one there is no
 //! answer, which is better than a wrong one.
 //!
+//! What the sockets of such a client show is the same once more, and says so. It is told after the client's own row,
+//! which begins no later, and by the same clock; of several that overlap it, as of streams on one connection, it is
+//! put down to the one that it has most time in common with.
+//!
+//! What sockets of a server show does not say what it was about. Joined with what a client told, it does.
+//!
 //! Of another host, the clock is another one. Where both sides know as many requests of a connection, those are the same
 //! in order, and bound the difference ([`Offset`]).
 
@@ -24,12 +30,19 @@ const SERVED_MAX: usize = 1 << 20;
 /// Fewer exchanges may fit a wrong difference of clocks by chance, as where a port was used again.
 const EXCHANGES_MIN: usize = 8;
 
-#[derive(Debug, Clone, Copy)]
+/// Rows of those that wait for what their clients say of them; more are written without.
+const HELD_MAX: usize = 1 << 17;
+/// Rows of a connection that are looked at for one of its sockets, the latest first: streams at a time.
+const STREAMS_MAX: usize = 64;
+
+#[derive(Debug)]
 struct Served {
     id: i64,
     ts: Ns,
     /// It began to answer.
     answered: Ns,
+    /// None where there was no room.
+    row: Option<Box<RequestRow>>,
 }
 
 #[derive(Debug, Default)]
@@ -46,6 +59,7 @@ pub(super) struct Expected {
     connections: FxHashMap<(Sym, Sym), Asked>,
     asked: usize,
     served: usize,
+    held: usize,
 }
 
 impl Expected {
@@ -72,26 +86,53 @@ impl Expected {
         None
     }
 
-    /// A request that was served and answered.
+    /// What sockets of a client show: id of the same request as told by the client.
+    pub(super) fn told_as(&self, row: &RequestRow) -> Option<i64> {
+        let asked = self.connections.get(&row.local.zip(row.peer)?)?;
+        let end = |row: &RequestRow| row.ts_end.unwrap_or(Ns::MAX);
+        let common = |told: &RequestRow| {
+            let until = end(told).min(end(row));
+            until.saturating_sub(told.ts.max(row.ts))
+        };
+        let told = asked.rows.iter().rev().take(STREAMS_MAX);
+        let best = told.max_by_key(|told| (common(told), told.id))?;
+        // Either may begin earlier, with the connection.
+        let length = |row: &RequestRow| end(row).saturating_sub(row.ts);
+        let shorter = length(row).min(length(best));
+        let is_same = common(best) > 0 && common(best) >= shorter / 2;
+        is_same.then_some(best.id)
+    }
+
+    /// A request that was served and answered; gives it back if there is nothing to wait for.
     pub(super) fn served<S: EmitAll>(
         &mut self,
-        row: &RequestRow,
+        row: Box<RequestRow>,
         answered: Ns,
         out: &mut Output<'_, S>,
-    ) {
+    ) -> Option<Box<RequestRow>> {
         let (true, Some(ends)) = (self.has_both, row.peer.zip(row.local)) else {
-            return;
+            return Some(row);
         };
         if self.served >= SERVED_MAX {
-            return out.anomalies.count(&stat::REQUEST_JOIN_LIMIT, row.ts);
+            out.anomalies.count(&stat::REQUEST_JOIN_LIMIT, row.ts);
+            return Some(row);
         }
         self.served += 1;
         let both = self.connections.entry(ends).or_default();
+        let (id, ts) = (row.id, row.ts);
+        let (held, given_back) = if self.held < HELD_MAX {
+            (Some(row), None)
+        } else {
+            (None, Some(row))
+        };
+        self.held += usize::from(held.is_some());
         both.served.push(Served {
-            id: row.id,
-            ts: row.ts,
+            id,
+            ts,
             answered,
+            row: held,
         });
+        given_back
     }
 
     /// Writes them all, joined.
@@ -135,14 +176,25 @@ impl Expected {
         }
         let joined = out.symbols.intern_static("connection");
         let by_trace = out.symbols.intern_static("trace");
-        for asked in connections.into_values() {
-            let found = join(&asked, shift);
-            rows.extend(asked.rows.into_iter().zip(found).map(|(mut row, found)| {
-                row.server_request = found;
-                row.joined_by = found.map(|_| joined);
-                traced.join(&mut row, Role::Client, by_trace);
-                row
-            }));
+        let kinds = ["unknown", "ok", "error"].map(|word| out.symbols.intern_static(word));
+        for mut asked in connections.into_values() {
+            for (row, place) in join(&asked, shift).into_iter().enumerate() {
+                let Some(served) = place.and_then(|place| asked.served.get_mut(place)) else {
+                    continue;
+                };
+                let told = &mut asked.rows[row];
+                told.server_request = Some(served.id);
+                told.joined_by = Some(joined);
+                if let Some(served) = &mut served.row {
+                    name(served, told, kinds);
+                }
+            }
+            for told in &mut asked.rows {
+                traced.join(told, Role::Client, by_trace);
+            }
+            rows.extend(asked.rows);
+            let held = asked.served.into_iter().filter_map(|served| served.row);
+            rows.extend(held.map(|row| *row));
         }
         rows.sort_by_key(|row| row.id);
         for row in rows {
@@ -151,8 +203,22 @@ impl Expected {
     }
 }
 
-/// Of each that was asked the only one that fits, if it fits no other.
-fn join(asked: &Asked, shift: Ns) -> Vec<Option<i64>> {
+/// What a client says of a request that it asked for: what it was, and what the answer says.
+fn name(served: &mut RequestRow, told: &RequestRow, [unknown, ok, error]: [Sym; 3]) {
+    served.method = told.method;
+    served.host = told.host;
+    served.endpoint = told.endpoint;
+    served.target = told.target;
+    served.status = told.status;
+    served.protocol = served.protocol.or(told.protocol);
+    // A client may have given up, of which its server knew nothing.
+    if served.outcome == unknown && (told.outcome == ok || told.outcome == error) {
+        served.outcome = told.outcome;
+    }
+}
+
+/// Of each that was asked the place of the only one that fits, if it fits no other.
+fn join(asked: &Asked, shift: Ns) -> Vec<Option<usize>> {
     let mut taken = vec![0i64; asked.served.len() + 1];
     let fits = asked.rows.iter().map(|row| {
         let begin = row.ts.saturating_sub(shift);
@@ -176,7 +242,7 @@ fn join(asked: &Asked, shift: Ns) -> Vec<Option<i64>> {
     }
     let only = |range: std::ops::Range<usize>| {
         let is_only = range.len() == 1 && taken[range.start] == 1;
-        is_only.then(|| asked.served[range.start].id)
+        is_only.then_some(range.start)
     };
     fits.into_iter().map(only).collect()
 }

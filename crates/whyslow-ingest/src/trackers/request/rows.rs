@@ -65,12 +65,12 @@ impl RequestTracker {
         let Some(mut open) = connection.open.take() else {
             return;
         };
-        let row = row(connection, &open, ending, out);
+        let mut row = Some(Box::new(row(connection, &open, ending, out)));
         connection.done = connection.done.saturating_add(1);
         match connection.role {
             Role::Server => {
                 if let Some((first, _)) = open.answer {
-                    self.expected.served(&row, first, out);
+                    row = row.and_then(|row| self.expected.served(row, first, out));
                 }
                 self.gather(&mut open);
                 // What was learned since then of where they waited.
@@ -86,6 +86,9 @@ impl RequestTracker {
                 }
             }
             Role::Client => {
+                if let Some(row) = &mut row {
+                    row.same_as = self.expected.told_as(row);
+                }
                 let chain = self.chain(&open);
                 let id = open.id;
                 if let Some(parent) = open.parent.and_then(|parent| self.open(parent))
@@ -95,7 +98,9 @@ impl RequestTracker {
                 }
             }
         }
-        out.sink.emit(row);
+        if let Some(row) = row {
+            out.sink.emit(*row);
+        }
     }
 
     /// Who worked at the other side of what a client asked.
@@ -218,6 +223,7 @@ fn row<S: EmitAll>(
             .other
             .filter(|_| is_client)
             .map(|_| symbols.intern_static("connection")),
+        same_as: None,
         utid: Some(thread.utid),
         upid: thread.upid,
         tid: Some(thread.tid),

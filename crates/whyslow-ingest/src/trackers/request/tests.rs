@@ -48,6 +48,7 @@ pub(super) fn told(symbols: &mut Symbols, id: i64, (ts, ts_end): (i64, Option<i6
         parent_request: None,
         server_request: None,
         joined_by: None,
+        same_as: None,
         utid: None,
         upid: None,
         tid: None,
@@ -74,10 +75,17 @@ fn check(asked: &[(i64, Option<i64>)], served: &[(i64, i64)], expected: &[Option
     for (id, &(ts, answered)) in (100..).zip(served) {
         let mut row = told(out.symbols, id, (ts, Some(answered + 1)));
         std::mem::swap(&mut row.local, &mut row.peer);
-        all.served(&row, answered, &mut out);
+        row.source = out.symbols.intern("socket");
+        row.outcome = out.symbols.intern("unknown");
+        assert!(all.served(Box::new(row), answered, &mut out).is_none());
     }
     all.finish(&Traced::default(), &mut out);
-    let found: Vec<Option<i64>> = rows.request.iter().map(|row| row.server_request).collect();
+    let told = rows.request.iter().filter(|row| row.id < 100);
+    let found: Vec<Option<i64>> = told.map(|row| row.server_request).collect();
+    for served in rows.request.iter().filter(|row| row.id >= 100) {
+        let is_joined = found.contains(&Some(served.id));
+        assert_eq!(symbols.get(served.outcome) == "ok", is_joined, "{served:?}");
+    }
     assert_eq!(found, expected, "{asked:?} {served:?}");
     let stat = &whyslow_model::stat::REQUEST_CLOCK;
     assert_eq!(anomalies.text(stat).unwrap_or_default(), log);

@@ -95,6 +95,7 @@ impl Tales {
             parent_request: None,
             server_request: None,
             joined_by: None,
+            same_as: None,
             utid: None,
             upid: None,
             tid: request.tid,

@@ -1,0 +1,407 @@
+//! Clients that asked, or failed, far more than usual, and what became of the requests of others meanwhile.
+//!
+//! What is a burst is decided by `whyslow_analysis::bursts`. That others were slow in its time and not
+//! at other times is a coincidence, and said as one. How likely it is by chance is asked of the recording itself:
+//! the burst is moved to every other place of the time, and the places are counted where as much more of the
+//! requests of others go wrong than in the stretch before. Slow requests come in clusters, which move as
+//! they are, so that one stall is one witness; and what was slow before the burst began is no
+//! consequence of it.
+
+use std::collections::BTreeMap;
+
+use whyslow_analysis::AnalysisError;
+use whyslow_analysis::before_after::{Request, Requests};
+use whyslow_analysis::bursts::{Burst, BurstOf, Series, part_width};
+use whyslow_model::{Ns, Sym};
+use whyslow_store::Tables;
+
+use super::meanwhile::{Meanwhile, OTHERS_MIN, became, chance};
+use super::set::host;
+use crate::ask::Question;
+use crate::patterns::normal::Normal;
+use crate::patterns::{Item, NOBODY};
+use crate::report::{Actor, ActorKind, Finding, Thing};
+use crate::say;
+
+const TOLD_MAX: usize = 5;
+/// An endpoint or status with less of a burst is not what it is about.
+const MOST: f64 = 0.5;
+
+/// Bursts that slow or failed requests coincide with, the greatest first.
+pub(super) fn find(
+    tables: &dyn Tables,
+    question: &Question,
+    judged: &Requests,
+) -> Result<Vec<Finding>, AnalysisError> {
+    let info = tables.info();
+    let (begin, end) = question
+        .window
+        .map_or((info.begin_ns, info.end_ns), |window| {
+            (window.begin.max(info.begin_ns), window.end.min(info.end_ns))
+        });
+    let parts = Parts::of(begin, end);
+    let scene = |requests| Scene {
+        requests,
+        parts,
+        objective: question.min,
+        recording: &question.recording,
+    };
+    let all: Vec<&Request> = judged.rows.iter().collect();
+    if !judged.is_of_sockets && clients(judged, &all).len() > 1 {
+        return Ok(scene(judged).told(&all, None));
+    }
+    let logged = Requests::of_servers(tables, question.window, false)?;
+    let rows: Vec<&Request> = logged.rows.iter().collect();
+    if clients(&logged, &rows).len() > 1 {
+        return Ok(scene(&logged).told(&rows, None));
+    }
+    let served = Requests::of_servers(tables, question.window, true)?;
+    let mut of_port: BTreeMap<&str, Vec<&Request>> = BTreeMap::new();
+    for row in &served.rows {
+        // Servers of one machine ask each other, and each has clients of its own.
+        of_port
+            .entry(port(&served, row.local))
+            .or_default()
+            .push(row);
+    }
+    let mut found = Vec::new();
+    for (own_port, rows) in of_port {
+        if clients(&served, &rows).len() < 2 {
+            continue;
+        }
+        let asked: Vec<&Request> = judged
+            .rows
+            .iter()
+            .filter(|row| !judged.is_of_sockets && port(judged, row.peer) == own_port)
+            .collect();
+        let asked = (asked.len() as u64 >= OTHERS_MIN).then_some((judged, asked.as_slice()));
+        found.extend(scene(&served).told(&rows, asked));
+    }
+    Ok(found)
+}
+
+/// Equal parts of the time.
+#[derive(Debug, Clone, Copy)]
+struct Parts {
+    begin: Ns,
+    end: Ns,
+    width: Ns,
+}
+
+impl Parts {
+    fn of(begin: Ns, end: Ns) -> Self {
+        let end = end.max(begin.saturating_add(1));
+        Self {
+            begin,
+            end,
+            width: part_width(end.saturating_sub(begin)),
+        }
+    }
+
+    fn count(self) -> usize {
+        (self.end.saturating_sub(self.begin) as u64).div_ceil(self.width as u64) as usize
+    }
+
+    /// What lies outside belongs to the first or last.
+    fn at(self, ts: Ns) -> usize {
+        let place = ts.saturating_sub(self.begin).max(0) / self.width;
+        (place as usize).min(self.count() - 1)
+    }
+
+    /// Begin and end of those from one to another.
+    fn range(self, (first, last): (usize, usize)) -> (Ns, Ns) {
+        let begin = self.begin + first as Ns * self.width;
+        let end = self.begin + (last as Ns + 1) * self.width;
+        (begin, end.min(self.end))
+    }
+}
+
+/// An address with its port is another one for each connection.
+fn client<'r>(requests: &'r Requests, row: &Request) -> Option<&'r str> {
+    let own = row.local.filter(|_| requests.role == Some("client"));
+    let name = row.client.or(own).map(|sym| requests.symbols.get(sym));
+    name.map(host).filter(|name| !name.is_empty())
+}
+
+fn clients<'r>(
+    requests: &'r Requests,
+    rows: &[&'r Request],
+) -> BTreeMap<&'r str, Vec<&'r Request>> {
+    let mut found: BTreeMap<&str, Vec<&Request>> = BTreeMap::new();
+    for row in rows {
+        if let Some(client) = client(requests, row) {
+            found.entry(client).or_default().push(row);
+        }
+    }
+    found
+}
+
+fn port(requests: &Requests, side: Option<Sym>) -> &str {
+    let side = side.map_or("", |sym| requests.symbols.get(sym));
+    side.rsplit_once(':').map_or(side, |(_, port)| port)
+}
+
+/// Requests of one server, or of one log.
+struct Scene<'r> {
+    requests: &'r Requests,
+    parts: Parts,
+    objective: Option<Ns>,
+    recording: &'r str,
+}
+
+impl<'r> Scene<'r> {
+    /// `asked` are requests of which it is known how long they took for who asked; those of the
+    /// server if there are none.
+    fn told(
+        &self,
+        rows: &[&'r Request],
+        asked: Option<(&'r Requests, &[&'r Request])>,
+    ) -> Vec<Finding> {
+        let total = self.series(rows);
+        let by_client = clients(self.requests, rows);
+        let enough: Vec<(&str, &Vec<&Request>)> = by_client
+            .iter()
+            .filter(|(_, rows)| self.series(rows).is_enough())
+            .map(|(client, rows)| (*client, rows))
+            .collect();
+        let mut bursts: Vec<(&str, Burst)> = Vec::new();
+        for (client, rows) in &enough {
+            let found = self.series(rows).bursts(&total, enough.len());
+            bursts.extend(found.map(|burst| (*client, burst)));
+        }
+        bursts.sort_by(|(client_a, a), (client_b, b)| {
+            b.excess
+                .total_cmp(&a.excess)
+                .then_with(|| client_a.cmp(client_b))
+        });
+        let all = bursts.len();
+        let (requests, victims) = asked.unwrap_or((self.requests, rows));
+        let mut told: Vec<(&str, Burst, Finding)> = Vec::new();
+        for (name, burst) in bursts {
+            // A flood whose requests fail is one thing.
+            let is_same = |(other, one, _): &(&str, Burst, Finding)| {
+                *other == name && one.first <= burst.last && burst.first <= one.last
+            };
+            if told.len() >= TOLD_MAX || told.iter().any(is_same) {
+                continue;
+            }
+            let meanwhile = self.meanwhile((requests, victims), name, &burst);
+            let is_worth = burst.of == BurstOf::Errors
+                || meanwhile.coincides(all)
+                || meanwhile.own.is_much_more(meanwhile.own_else);
+            if is_worth {
+                let of_client = by_client.get(name).map_or(&[][..], Vec::as_slice);
+                let finding = self.finding((name, of_client), &burst, (&meanwhile, all));
+                told.push((name, burst, finding));
+            }
+        }
+        told.into_iter().map(|(.., finding)| finding).collect()
+    }
+
+    fn series(&self, rows: &[&Request]) -> Series {
+        let mut series = Series::empty(self.parts.count());
+        for row in rows {
+            let part = self.parts.at(row.ts);
+            series.requests[part] += 1;
+            series.errors[part] += u64::from(row.failed);
+        }
+        series
+    }
+
+    /// Slow is what is beyond the usual of other times.
+    fn meanwhile(
+        &self,
+        (requests, rows): (&Requests, &[&Request]),
+        name: &str,
+        burst: &Burst,
+    ) -> Meanwhile {
+        let is_inside = |row: &Request| {
+            let part = self.parts.at(row.ts);
+            (burst.first..=burst.last).contains(&part)
+        };
+        let items: Vec<Item> = rows.iter().map(|row| item(row)).collect();
+        let outside = rows.iter().zip(&items).filter(|(row, _)| !is_inside(row));
+        let outside: Vec<Item> = outside.map(|(_, item)| *item).collect();
+        let slow = Normal::of(&items, &outside, self.objective).slow;
+        let mut found = Meanwhile::default();
+        let mut of_others = Series::empty(self.parts.count());
+        for (row, is_slow) in rows.iter().zip(slow) {
+            let Some(client) = client(requests, row) else {
+                continue;
+            };
+            let (is_bad, is_inside) = (is_slow || row.failed, is_inside(row));
+            if client == name {
+                let of = if is_inside {
+                    &mut found.own
+                } else {
+                    &mut found.own_else
+                };
+                of.add(is_bad);
+                continue;
+            }
+            let part = self.parts.at(row.ts);
+            of_others.requests[part] += 1;
+            of_others.errors[part] += u64::from(is_bad);
+            if is_inside {
+                found.others.add(is_bad);
+                let length = (row.dur.unwrap_or(0), row.id);
+                found.longest = found.longest.filter(|one| one.0 >= length.0);
+                found.longest = found.longest.or(Some(length));
+            } else {
+                found.others_else.add(is_bad);
+            }
+        }
+        found.chance = chance(&of_others, (burst.first, burst.last));
+        // Of a client that asks only then others tell what is usual.
+        if found.own_else.all < OTHERS_MIN {
+            found.own_else = found.others_else;
+        }
+        found
+    }
+
+    fn finding(
+        &self,
+        (name, rows): (&str, &[&Request]),
+        burst: &Burst,
+        (meanwhile, bursts): (&Meanwhile, usize),
+    ) -> Finding {
+        let (begin, end) = self.parts.range((burst.first, burst.last));
+        let inside = rows.iter().copied();
+        let inside = inside.filter(|row| (begin..end).contains(&row.ts));
+        let of_burst = |row: &&Request| burst.of == BurstOf::Requests || row.failed;
+        let inside: Vec<&Request> = inside.filter(of_burst).collect();
+        let endpoint = most(inside.iter().map(|row| row.key));
+        let key = |key: u32| self.requests.keys.get(key as usize).cloned();
+        let endpoint = endpoint.and_then(|(place, count)| Some((key(place)?, count)));
+        let status = most(inside.iter().filter_map(|row| row.status));
+        let mut says = self.asked(name, burst, (begin, end));
+        if let Some((endpoint, count)) = &endpoint {
+            says = format!("{says}; {count} of these {endpoint}");
+        }
+        if let Some((status, count)) = status {
+            says = format!("{says}; {count} were answered with {status}");
+        }
+        let (kind, advice) = self.advice(name, burst);
+        let first = inside.first().map(|row| row.id);
+        let evidence = meanwhile
+            .longest
+            .filter(|_| meanwhile.coincides(bursts))
+            .map(|(_, id)| id);
+        let id = evidence.or(first);
+        Finding {
+            kind: kind.into(),
+            culprit: Actor {
+                kind: ActorKind::Peer,
+                name: name.to_owned(),
+                pid: None,
+                tid: None,
+            },
+            object: endpoint.map(|(name, _)| Thing {
+                kind: "endpoint".into(),
+                name,
+            }),
+            begin_ns: begin,
+            end_ns: end,
+            says: format!("{says}. {}", became(meanwhile, bursts)),
+            numbers: self.numbers(burst, (meanwhile, bursts)),
+            evidence: id.map(|id| format!("request:{id}")).into_iter().collect(),
+            shown_by: Some(format!("whyslow requests bursts {}", self.recording)),
+            suggestions: vec![advice],
+        }
+    }
+
+    /// Kind of the finding, and what to do.
+    fn advice(&self, name: &str, burst: &Burst) -> (&'static str, String) {
+        match burst.of {
+            BurstOf::Requests => (
+                "request_flood",
+                "limit how much one client may ask at a time, or find out why it asks so often"
+                    .to_owned(),
+            ),
+            BurstOf::Errors => (
+                "error_burst",
+                format!(
+                    "whyslow requests log {} --client '{name}*' --errors shows what failed",
+                    self.recording
+                ),
+            ),
+        }
+    }
+
+    fn numbers(
+        &self,
+        burst: &Burst,
+        (meanwhile, bursts): (&Meanwhile, usize),
+    ) -> Vec<(String, f64)> {
+        let per_second = self.parts.width as f64 / 1e9;
+        let usual = match burst.of {
+            BurstOf::Requests => ("usual_per_second", burst.usual / per_second),
+            BurstOf::Errors => ("usual_ratio", burst.usual),
+        };
+        let numbers = [
+            ("count", burst.count as f64),
+            ("among", burst.among as f64),
+            usual,
+            ("others_bad", meanwhile.others.bad as f64),
+            ("others", meanwhile.others.all as f64),
+            ("others_bad_elsewhere", meanwhile.others_else.bad as f64),
+            ("others_elsewhere", meanwhile.others_else.all as f64),
+            ("chance", (meanwhile.chance * bursts as f64).min(1.0)),
+        ];
+        let times = burst.times.map(|times| ("times_usual", times));
+        let numbers = numbers.into_iter().chain(times);
+        numbers
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+
+    /// What the client did more than usual.
+    fn asked(&self, name: &str, burst: &Burst, (begin, end): (Ns, Ns)) -> String {
+        let (count, among) = (burst.count, burst.among);
+        let when = format!(
+            "in {} from +{} on",
+            say::length(end - begin),
+            say::length(begin - self.parts.begin)
+        );
+        let percent = say::percent(count as f64 / among.max(1) as f64);
+        match (burst.of, burst.times) {
+            (BurstOf::Requests, Some(times)) => format!(
+                "client {name} sent {count} of {among} requests ({percent}) {when}, {times:.1} times its usual {:.1} a second",
+                burst.usual * 1e9 / self.parts.width as f64
+            ),
+            (BurstOf::Requests, None) => format!(
+                "client {name} sent {count} of {among} requests ({percent}) {when}, and none at other times"
+            ),
+            (BurstOf::Errors, _) => format!(
+                "{count} of {among} requests of client {name} failed ({percent}) {when}, of others {} do",
+                say::percent(burst.usual)
+            ),
+        }
+    }
+}
+
+/// What most of them have, and how many.
+fn most<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<(T, u64)> {
+    let mut counts: BTreeMap<T, u64> = BTreeMap::new();
+    let mut all: u64 = 0;
+    for value in values {
+        *counts.entry(value).or_default() += 1;
+        all += 1;
+    }
+    let best = counts
+        .into_iter()
+        .max_by_key(|(value, count)| (*count, std::cmp::Reverse(*value)))?;
+    (best.1 as f64 >= MOST * all as f64).then_some(best)
+}
+
+fn item(row: &Request) -> Item {
+    Item {
+        ts: row.ts,
+        dur: row.dur.unwrap_or(0).max(0),
+        key: row.key,
+        object: NOBODY,
+        worker: NOBODY,
+        failed: row.failed || row.dur.is_none(),
+        wait_ns_max: None,
+    }
+}

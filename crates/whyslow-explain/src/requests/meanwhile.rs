@@ -1,0 +1,171 @@
+//! What became of requests in the time of a burst, and whether that is chance.
+
+use whyslow_analysis::bursts::Series;
+use whyslow_analysis::statistics::binomial_tail;
+use whyslow_model::Ns;
+
+use crate::say;
+
+/// Of a share that is less often the one at other times nothing is said.
+const TIMES_MIN: f64 = 2.0;
+/// Fewer that went wrong say nothing.
+const BAD_MIN: u64 = 5;
+/// Chance above which nothing is said to coincide, over all bursts.
+const CHANCE_MAX: f64 = 0.02;
+/// Of so many if each went wrong as often as at other times.
+const SCATTER_MAX: f64 = 0.001;
+/// Of fewer requests of others it is not said that they were as usual.
+pub(super) const OTHERS_MIN: u64 = 10;
+
+/// Those of one kind, and how many of them were slow or failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Share {
+    pub(super) bad: u64,
+    pub(super) all: u64,
+}
+
+impl Share {
+    pub(super) fn add(&mut self, is_bad: bool) {
+        self.all += 1;
+        self.bad += u64::from(is_bad);
+    }
+
+    fn value(self) -> f64 {
+        self.bad as f64 / self.all.max(1) as f64
+    }
+
+    /// Several times the other, of which nothing may be known but that it is small, and more than
+    /// scatters so.
+    pub(super) fn is_much_more(self, than: Self) -> bool {
+        let other = (than.bad + 1) as f64 / (than.all + 2) as f64;
+        self.bad >= BAD_MIN
+            && self.value() >= TIMES_MIN * other.min(0.5)
+            && binomial_tail(self.bad, self.all, other) <= SCATTER_MAX
+    }
+
+    fn says(self) -> String {
+        format!(
+            "{} of {} ({})",
+            self.bad,
+            self.all,
+            say::percent(self.value())
+        )
+    }
+}
+
+/// What became of requests in the time of a burst, and at other times.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Meanwhile {
+    pub(super) own: Share,
+    pub(super) own_else: Share,
+    pub(super) others: Share,
+    pub(super) others_else: Share,
+    /// That others coincide with it by chance.
+    pub(super) chance: f64,
+    /// The longest of others in that time, and how long that was.
+    pub(super) longest: Option<(Ns, i64)>,
+}
+
+impl Meanwhile {
+    pub(super) fn coincides(&self, bursts: usize) -> bool {
+        self.others.is_much_more(self.others_else) && self.chance * bursts as f64 <= CHANCE_MAX
+    }
+}
+
+/// What became of its own requests and of those of others, in words.
+pub(super) fn became(meanwhile: &Meanwhile, bursts: usize) -> String {
+    let (others, elsewhere) = (meanwhile.others, meanwhile.others_else);
+    let shares = format!(
+        "{} slow or failed then, {} at other times",
+        others.says(),
+        elsewhere.says()
+    );
+    let chance = (meanwhile.chance * bursts as f64).min(1.0);
+    let of_others = if meanwhile.coincides(bursts) {
+        format!(
+            "It coincided with slow requests of others: {shares} (chance {chance:.3}); that one made the other is not known"
+        )
+    } else if others.all < OTHERS_MIN {
+        format!(
+            "{} requests of others began then: too few to tell whether they were slower",
+            others.all
+        )
+    } else if others.is_much_more(elsewhere) {
+        format!("Of others {shares}, which may be chance ({chance:.2})")
+    } else {
+        format!("Requests of others were not slower: {shares}")
+    };
+    if meanwhile.own.is_much_more(meanwhile.own_else) {
+        format!(
+            "{of_others}. Of its own {} were slow or failed",
+            meanwhile.own.says()
+        )
+    } else {
+        of_others
+    }
+}
+
+/// In what share of all places for a stretch of this length so much more goes wrong than before it.
+/// The time is taken for a ring.
+pub(super) fn chance(of_others: &Series, (first, last): (usize, usize)) -> f64 {
+    let (parts, length) = (of_others.requests.len(), last - first + 1);
+    if 2 * length > parts {
+        return 1.0;
+    }
+    let sum = |series: &[u64]| series.iter().sum::<u64>() as f64;
+    let rate = sum(&of_others.errors) / sum(&of_others.requests).max(1.0);
+    let excess = |part: usize| {
+        let part = part % parts;
+        of_others.errors[part] as f64 - rate * of_others.requests[part] as f64
+    };
+    let step = |begin: usize| -> f64 {
+        let inside: f64 = (begin..begin + length).map(excess).sum();
+        let before: f64 = (begin + parts - length..begin + parts).map(excess).sum();
+        inside - before
+    };
+    let here = step(first);
+    let as_much = (0..parts).filter(|begin| step(*begin) >= here - 1e-9);
+    as_much.count() as f64 / parts as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use whyslow_analysis::bursts::Series;
+    use whyslow_analysis::statistics::Dice;
+
+    use super::chance;
+
+    /// Stalls of `length` parts at random places, in each of which all requests are slow.
+    fn stalled(stalls: &[usize], length: usize) -> Series {
+        let mut series = Series::empty(200);
+        for (part, count) in series.requests.iter_mut().enumerate() {
+            *count = 10;
+            let is_in = |stall: &usize| (part + 200 - stall) % 200 < length;
+            series.errors[part] = 10 * u64::from(stalls.iter().any(is_in));
+        }
+        series
+    }
+
+    #[test]
+    fn a_stall_at_any_other_time_is_chance_as_often_as_it_says() {
+        let dice = &mut Dice::new(3);
+        let runs = 2000;
+        let fires = (0..runs).filter(|_| {
+            let stalls = [dice.below(200), dice.below(200), dice.below(200)];
+            let begin = dice.below(180);
+            chance(&stalled(&stalls, 12), (begin, begin + 15)) <= 0.05
+        });
+        let share = fires.count() as f64 / f64::from(runs);
+        assert!((0.02..0.08).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn one_that_begins_with_the_burst_is_none_also_where_it_lasts() {
+        for length in [10, 20, 35] {
+            let found = chance(&stalled(&[60], length), (60, 69));
+            assert!(found <= 0.02, "{length}: {found}");
+        }
+        let before = chance(&stalled(&[50], 40), (60, 69));
+        assert!(before > 0.2, "{before}");
+    }
+}

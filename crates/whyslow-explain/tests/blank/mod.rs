@@ -1,0 +1,57 @@
+//! A request of which nothing is known but its time, for tests that fill in what they are about.
+
+use whyslow_model::Symbols;
+use whyslow_model::tables::RequestRow;
+
+pub(crate) fn request(
+    (id, ts, dur): (i64, i64, i64),
+    (role, source): (&'static str, &'static str),
+    symbols: &mut Symbols,
+) -> RequestRow {
+    RequestRow {
+        id,
+        ts,
+        dur: Some(dur),
+        ts_end: Some(ts + dur),
+        ts_intended: None,
+        role: symbols.intern(role),
+        source: symbols.intern(source),
+        protocol: None,
+        method: None,
+        host: None,
+        endpoint: None,
+        target: None,
+        status: None,
+        outcome: symbols.intern("unknown"),
+        error: None,
+        client: None,
+        connection: None,
+        is_reused: None,
+        local: None,
+        peer: None,
+        worker: None,
+        seq: None,
+        bytes_sent: None,
+        bytes_received: None,
+        queue_ns: None,
+        resolve_ns: None,
+        connect_ns: None,
+        tls_ns: None,
+        send_ns: None,
+        wait_ns: None,
+        receive_ns: None,
+        trace_high: None,
+        trace_low: None,
+        span: None,
+        parent_span: None,
+        parent_request: None,
+        server_request: None,
+        joined_by: None,
+        same_as: None,
+        utid: None,
+        upid: None,
+        tid: None,
+        pid: None,
+        comm: None,
+    }
+}
