@@ -19,6 +19,7 @@ mod doctor;
 mod ends;
 mod fills;
 mod flight;
+mod flight_requests;
 mod followed;
 mod forms;
 mod functions;
