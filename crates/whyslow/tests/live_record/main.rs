@@ -13,6 +13,7 @@ mod borders;
 mod calls;
 mod chosen;
 mod compiled;
+mod counted_lookups;
 mod counters;
 mod devices;
 mod doctor;
