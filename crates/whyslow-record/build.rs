@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use libbpf_cargo::SkeletonBuilder;
 
 /// By name of the skeleton.
-const SOURCES: [&str; 2] = ["recorder", "outliers"];
+const SOURCES: [&str; 3] = ["recorder", "outliers", "lookups"];
 /// They compare and exchange.
 const CPU: &str = "-mcpu=v3";
 

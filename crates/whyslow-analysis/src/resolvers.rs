@@ -46,6 +46,21 @@ impl Resolver {
         }
     }
 
+    /// By what `resolv.conf` says; without that file, as C libraries do by themselves.
+    pub fn of(mount_ns: i64, resolv_conf: &str) -> Self {
+        let mut resolver = Self::new(mount_ns);
+        resolver.configure(resolv_conf);
+        resolver
+    }
+
+    /// Addresses that are asked, in their order.
+    pub fn servers(&self) -> Vec<&str> {
+        match self.servers.as_slice() {
+            [] => vec![SERVER_DEFAULT],
+            servers => servers.iter().map(String::as_str).collect(),
+        }
+    }
+
     /// Takes what `resolv.conf` says.
     fn configure(&mut self, text: &str) {
         let new = Self::new(self.mount_ns);

@@ -270,7 +270,7 @@ fn missing(spec: &ProbeSpec, state: &State) -> (String, String) {
 }
 
 /// As many as this process may have: each function takes four.
-fn allow_descriptors() {
+pub(crate) fn allow_descriptors() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     // Where that is refused, fewer functions can be watched, which is told.

@@ -28,6 +28,8 @@ pub enum RecordError {
     Targets(#[source] libbpf_rs::Error),
     #[error("failed to read events from the kernel")]
     Consume(#[source] libbpf_rs::Error),
+    #[error("failed to look for files that have the functions")]
+    Search(#[source] io::Error),
     #[error("failed to look at all threads")]
     Wall(#[source] io::Error),
     #[error("failed to write the spool `{}`", path.display())]

@@ -71,7 +71,8 @@ pub fn fly(
     let ring = Out::Ring(Ring::new(flight.length, flight.bytes_max));
     let mut storage = MaybeUninit::uninit();
     let session = Session::begin(options, &mut storage, |_| Ok(ring))?;
-    session.sink.borrow_mut().watcher = Some(Watcher::new(&flight.when, abi_here()));
+    let watcher = Watcher::new(&flight.when, abi_here(), flight.length);
+    session.sink.borrow_mut().watcher = Some(watcher);
     ready(&session.ready());
     let mut flight = Flight {
         session,

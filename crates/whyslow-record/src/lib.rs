@@ -13,6 +13,7 @@ mod heap;
 mod held;
 mod libraries;
 mod load;
+mod lookups;
 mod losses;
 mod maps;
 mod marks;
@@ -53,6 +54,10 @@ mod wire_tests;
 pub use error::RecordError;
 pub use flight::{FlightOptions, FlightStep, News, fly};
 pub use following::{About, FollowError, Following, Purpose, follow, running};
+pub use lookups::{
+    LOOKUP_EDGES, LookupNews, LookupOptions, LookupPeriod, LookupReady, LookupSeries, Resolving,
+    watch_lookups,
+};
 pub use marks::{MARK_BYTES_MAX, mark};
 pub use memory::{Memory, MemoryWish, PROGRAM_BYTES, TooLittleMemory};
 pub use options::{BUFFER_BYTES, KEPT_BYTES, Options, SPOOL_BYTES_MAX, STACK_MIN};

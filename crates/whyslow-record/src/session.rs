@@ -40,6 +40,7 @@ use crate::targets::Targets;
 use crate::underway::Underway;
 use crate::wall::Wall;
 use crate::watch::Watch;
+use crate::when::Watcher;
 use facts::{tell_mark, tell_off, tell_stand_ins, topics_told};
 
 /// A block is written when it is so old, if not larger before.
@@ -378,6 +379,7 @@ impl<'o> Session<'o> {
         self.losses.note(&self.loaded, &mut sink.encoder, now);
         if self.losses.total > lost {
             sink.underway.iter_mut().for_each(Underway::lose);
+            sink.watcher.iter_mut().for_each(Watcher::lose);
         }
         Self::admit(sink, comers);
         for mark in &marks {
@@ -399,6 +401,7 @@ impl<'o> Session<'o> {
             sink.desk.turn(until);
             sink.wall.iter_mut().for_each(|wall| wall.turn(until));
             sink.underway.iter_mut().for_each(|it| it.settle(until));
+            sink.watcher.iter_mut().for_each(|it| it.settle(until));
         }
         sink.write_names(is_time)
             .map_err(|source| of_spool(&self.spool, source))?;

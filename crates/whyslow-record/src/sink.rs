@@ -378,6 +378,9 @@ impl Sink {
         if !self.encoder.payload().is_empty() {
             self.write(Part::Events)?;
         }
+        if let Some(watcher) = &mut self.watcher {
+            watcher.see_snapshot(payload);
+        }
         self.put_records(Part::Snapshot, payload)
     }
 

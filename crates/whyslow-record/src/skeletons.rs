@@ -19,3 +19,4 @@ macro_rules! skeleton {
 
 skeleton!(recorder);
 skeleton!(outliers);
+skeleton!(lookups);

@@ -6,8 +6,10 @@
 //! of all of it.
 
 mod families;
+mod lookups;
 mod text;
 
+pub use lookups::{LookupFigures, LookupMetrics};
 pub use text::MEDIA_TYPE;
 
 use std::collections::BTreeMap;

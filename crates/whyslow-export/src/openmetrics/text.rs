@@ -17,9 +17,10 @@ use crate::ExportError;
 /// Of the server that answers with it.
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-type Labels = Vec<(&'static str, String)>;
+pub(super) type Labels = Vec<(&'static str, String)>;
 /// No exemplars are given.
-const NONE: Option<&prometheus_client::metrics::exemplar::Exemplar<NoLabelSet, u64>> = None;
+pub(super) const NONE: Option<&prometheus_client::metrics::exemplar::Exemplar<NoLabelSet, u64>> =
+    None;
 
 impl Metrics {
     /// Writes all that was added so far.
@@ -168,10 +169,10 @@ fn sorted<'s, T>(series: &'s Series<T>, names: &[&'static str]) -> Vec<(Labels, 
     labelled.collect()
 }
 
-fn clean(text: &str) -> String {
+pub(super) fn clean(text: &str) -> String {
     shown(text, false).into_owned()
 }
 
-fn seconds(ns: u64) -> f64 {
+pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }

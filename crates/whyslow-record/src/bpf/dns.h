@@ -2,50 +2,13 @@
 /*
  * Lookups of host names: what libc functions were asked for, and what they answered. One record
  * when a lookup begins and one when it ends: they are few, and one that never ends is known then.
- *
- * These functions call each other. The outermost counts, found by the stack: what it calls has its
- * frame below. So a frame that was left without a return (longjmp) is known as left when the next
- * one is not below it.
  */
 
-#include "user.h"
+#include "lookup.h"
 
-#define HOST_MAX sizeof(((struct wire_lookup *)0)->host)
 #define SERVICE_MAX sizeof(((struct wire_lookup *)0)->service)
 #define AF_INET 2
 #define AF_INET6 10
-
-/* The lookup that a thread is in. */
-struct lookup {
-	__u64 entered; /* 0 outside */
-	__u64 sp;
-	__u64 host;
-	__u64 service;
-	__u64 result; /* where the pointer to the result will be */
-	__u64 code;   /* where h_errno will be */
-	__u32 file;   /* number of the file that the function is of */
-	__u8 function;
-	__u8 told;
-	__u8 zero[2];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct lookup);
-} lookups SEC(".maps");
-
-/* Whether the function that returns has its frame below that of the lookup. */
-static __always_inline bool is_below(struct pt_regs *regs, struct lookup *lookup)
-{
-#if defined(__TARGET_ARCH_x86)
-	/* Its return address was taken from the stack. */
-	return regs->sp <= lookup->sp;
-#else
-	return regs->sp < lookup->sp;
-#endif
-}
 
 static __always_inline struct wire_lookup *begin_lookup(__u16 kind, struct lookup *lookup)
 {
@@ -73,45 +36,17 @@ SEC("uprobe")
 int on_lookup(struct pt_regs *regs)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 cookie = bpf_get_attach_cookie(regs);
 	struct wire_lookup *record;
 	struct lookup *lookup;
+	bool lost = false;
 
 	if (!is_target(task->tgid))
 		return 0;
-	lookup = bpf_task_storage_get(&lookups, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!lookup) {
+	lookup = enter_lookup(regs, task, &lost);
+	if (lost)
 		lose(bpf_ktime_get_ns());
+	if (!lookup)
 		return 0;
-	}
-	if (lookup->entered && regs->sp < lookup->sp)
-		return 0;
-	/* Here already: by a jump from another function, or by the same file found twice. */
-	if (lookup->entered && regs->sp == lookup->sp &&
-	    (lookup->function != (__u8)cookie || lookup->file != cookie >> 8))
-		return 0;
-	lookup->function = cookie;
-	lookup->file = cookie >> 8;
-	lookup->sp = regs->sp;
-	lookup->host = user_arg(regs, 1);
-	lookup->service = 0;
-	lookup->result = 0;
-	lookup->code = 0;
-	switch (lookup->function) {
-	case LOOKUP_GETADDRINFO:
-		lookup->service = user_arg(regs, 2);
-		lookup->result = user_arg(regs, 4);
-		break;
-	case LOOKUP_GETHOSTBYNAME_R:
-		lookup->result = user_arg(regs, 5);
-		lookup->code = user_arg(regs, 6);
-		break;
-	case LOOKUP_GETHOSTBYNAME2_R:
-		lookup->result = user_arg(regs, 6);
-		lookup->code = user_arg(regs, 7);
-		break;
-	}
-	lookup->entered = bpf_ktime_get_ns();
 	record = begin_lookup(WIRE_LOOKUP_BEGIN, lookup);
 	lookup->told = record != 0;
 	if (record) {
@@ -165,48 +100,26 @@ static __always_inline void read_hostent(struct wire_lookup *record, __u64 host)
 static __always_inline void read_outcome(struct wire_lookup *record, struct lookup *lookup,
 					 __u64 ret)
 {
-	__u64 found;
+	struct outcome outcome = outcome_of(lookup, ret);
 
-	switch (lookup->function) {
-	case LOOKUP_GETADDRINFO:
-		record->scheme = SCHEME_EAI;
-		record->ret = ret;
-		if (!record->ret)
-			read_addrinfo(record, user_pointer(lookup->result));
+	record->scheme = outcome.scheme;
+	record->ret = outcome.code;
+	if (!outcome.found)
 		return;
-	case LOOKUP_GETHOSTBYNAME:
-	case LOOKUP_GETHOSTBYNAME2:
-		/* The reason is in a variable of the thread that nobody else finds. */
-		record->scheme = ret ? SCHEME_H_ERRNO : SCHEME_UNTOLD;
-		if (ret)
-			read_hostent(record, ret);
-		return;
-	}
-	found = user_pointer(lookup->result);
-	record->scheme = SCHEME_ERRNO;
-	record->ret = ret;
-	if (!record->ret && found) {
-		read_hostent(record, found);
-	} else if (!found || record->ret) {
-		__s32 code = 0;
-
-		bpf_probe_read_user(&code, sizeof(code), (void *)lookup->code);
-		/* A buffer too small is no answer of the resolver. */
-		if (code > 0 || !record->ret) {
-			record->scheme = code ? SCHEME_H_ERRNO : SCHEME_UNTOLD;
-			record->ret = code;
-		}
-	}
+	if (lookup->function == LOOKUP_GETADDRINFO)
+		read_addrinfo(record, outcome.found);
+	else
+		read_hostent(record, outcome.found);
 }
 
 SEC("uretprobe")
 int on_lookup_end(struct pt_regs *regs)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct lookup *lookup = bpf_task_storage_get(&lookups, task, 0, 0);
+	struct lookup *lookup = leave_lookup(regs, task);
 	struct wire_lookup *record;
 
-	if (!lookup || !lookup->entered || is_below(regs, lookup))
+	if (!lookup)
 		return 0;
 	record = begin_lookup(WIRE_LOOKUP, lookup);
 	if (record) {
@@ -219,13 +132,9 @@ int on_lookup_end(struct pt_regs *regs)
 	return 0;
 }
 
-/* Another program has another stack. */
 SEC("tp_btf/sched_process_exec")
 int on_lookup_exec(void *context)
 {
-	struct lookup *lookup = bpf_task_storage_get(&lookups, bpf_get_current_task_btf(), 0, 0);
-
-	if (lookup)
-		lookup->entered = 0;
+	forget_lookup(bpf_get_current_task_btf());
 	return 0;
 }

@@ -22,8 +22,6 @@ const PAUSE: Duration = Duration::from_millis(250);
 const AT_ONCE: usize = 1_000;
 /// A program that began before the interval ended has ended then.
 const SETTLE: Duration = Duration::from_millis(2);
-/// Requests read at once.
-const BATCH: u32 = 1_024;
 
 /// Tells of slow requests and of intervals until `each` breaks, or as many intervals are over as
 /// were asked for. `ready` is called when the programs run.
@@ -218,8 +216,10 @@ impl<'c, 'o> Counting<'c, 'o> {
         let slow_min = u64::try_from(self.options.slow_min.as_nanos()).unwrap_or(u64::MAX);
         let now = clock::monotonic();
         let mut open = BTreeMap::new();
+        // All at once: the kernel gives whole buckets, and fewer than asked for pass for the last.
+        let all = requests.max_entries();
         let batches = requests
-            .lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY)
+            .lookup_batch(all, MapFlags::ANY, MapFlags::ANY)
             .map_err(RecordError::Consume)?;
         for (_, request) in batches {
             let fields = Fields(&request);

@@ -60,6 +60,12 @@ impl Files {
         Ok(files)
     }
 
+    /// What the file says, nothing where it is not there; none if it could not be read.
+    pub(crate) fn text(&self, path: &str) -> Option<&[u8]> {
+        let found = self.found.iter().find(|file| file.path == path);
+        found.map(|file| file.text.as_slice())
+    }
+
     pub(crate) fn put(&self, encoder: &mut Encoder, ns: u32) {
         for file in &self.found {
             encoder

@@ -4,7 +4,7 @@
 //! when     = term { "|" term }
 //! term     = what ">" limit
 //! what     = "open" | "read" | "write" | "sync" | "io" | name of a system call
-//!          | "block" | "sched" | "dns" | "lock" | "psi.cpu" | "psi.io" | "psi.memory"
+//!          | "request" | "block" | "sched" | "dns" | "lock" | "psi.cpu" | "psi.io" | "psi.memory"
 //! limit    = length of time with its unit; after "psi.": a percentage, with or without "%"
 //! ```
 
@@ -37,6 +37,8 @@ pub(crate) enum What {
     Block { longer_ns: u64 },
     /// Threads that could run and did not.
     Sched { longer_ns: u64 },
+    /// Requests that are served here, from the first read to the last write.
+    Request { longer_ns: u64 },
     /// Lookups of names.
     Lookup { longer_ns: u64 },
     /// Waits for a lock of the kernel.
@@ -52,13 +54,18 @@ impl Term {
     /// What must be recorded for it.
     pub fn topic(&self) -> Option<Topic> {
         match self.what {
-            What::Call { .. } => Some(Topic::Syscalls),
+            What::Call { .. } | What::Request { .. } => Some(Topic::Syscalls),
             What::Block { .. } => Some(Topic::Block),
             What::Sched { .. } => Some(Topic::Sched),
             What::Lookup { .. } => Some(Topic::Dns),
             What::Lock { .. } => Some(Topic::Locks),
             What::Pressure { .. } => None,
         }
+    }
+
+    /// Whether calls that are left out for being short may tell it.
+    pub fn needs_all_calls(&self) -> bool {
+        matches!(self.what, What::Request { .. })
     }
 
     /// Whether this machine tells it.
@@ -163,7 +170,7 @@ fn term(
         let longer_ns = u64::try_from(ns).unwrap_or(0);
         timed(name, longer_ns).ok_or_else(|| {
             let why = format!(
-                "`{name}` is no system call, nor one of open, read, write, sync, io, block, sched, dns, lock, psi.cpu, psi.io, psi.memory"
+                "`{name}` is no system call, nor one of open, read, write, sync, io, request, block, sched, dns, lock, psi.cpu, psi.io, psi.memory"
             );
             place.fail(0, why)
         })?
@@ -177,6 +184,7 @@ fn term(
 fn timed(name: &str, longer_ns: u64) -> Option<What> {
     let of_class = |op| syscall::members(op).map(|call| call.name);
     let (names, of_files) = match name {
+        "request" => return Some(What::Request { longer_ns }),
         "block" => return Some(What::Block { longer_ns }),
         "sched" => return Some(What::Sched { longer_ns }),
         "dns" => return Some(What::Lookup { longer_ns }),
@@ -267,6 +275,11 @@ mod tests {
         assert_eq!(terms[2].what, expected);
         let one = parse_when("clock_nanosleep>1ms", ms).unwrap();
         assert!(matches!(&one[0].what, What::Call { names, .. } if names == &["clock_nanosleep"]));
+        let request = parse_when("request>300ms", ms).unwrap();
+        let longer_ns = 300_000_000;
+        assert_eq!(request[0].what, What::Request { longer_ns });
+        assert_eq!(request[0].topic(), Some(Topic::Syscalls));
+        assert!(request[0].needs_all_calls() && !one[0].needs_all_calls());
         assert!(parse_when("psi.cpu>12.5%", ms).is_ok());
         let io = parse_when("io>1ms", ms).unwrap();
         let What::Call { names, .. } = &io[0].what else {

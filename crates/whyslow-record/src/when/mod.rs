@@ -10,6 +10,7 @@ mod grammar;
 mod limits;
 mod pressure;
 mod sched;
+mod served;
 
 use std::collections::VecDeque;
 use std::fs;
@@ -27,6 +28,7 @@ use crate::raw::Raw;
 use block::Requests;
 use limits::Limits;
 use sched::Waits;
+use served::{Served, Slow};
 
 /// A condition that held.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +80,7 @@ pub(crate) struct Watcher {
     returned: [FxHashSet<(i32, u64)>; 2],
     requests: Option<(Limits, Requests)>,
     waits: Option<(Limits, Waits)>,
+    served: Option<(Limits, Served)>,
     lookups: Limits,
     locks: Limits,
     pressures: Vec<(&'static str, f64, usize)>,
@@ -89,7 +92,7 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    pub(crate) fn new(terms: &[Term], abi: Abi) -> Self {
+    pub(crate) fn new(terms: &[Term], abi: Abi, kept: Duration) -> Self {
         let mut watcher = Self {
             terms: terms.to_vec(),
             call_min: u64::MAX,
@@ -120,6 +123,13 @@ impl Watcher {
                     let (limits, _) = watcher.waits.get_or_insert_default();
                     limits.add(*longer_ns, number);
                 }
+                What::Request { longer_ns } => {
+                    let (limits, served) = watcher.served.get_or_insert_with(|| {
+                        (Limits::default(), Served::new(abi, kept.as_nanos() as u64))
+                    });
+                    limits.add(*longer_ns, number);
+                    served.count_from(*longer_ns);
+                }
                 What::Lookup { longer_ns } => watcher.lookups.add(*longer_ns, number),
                 What::Lock { longer_ns } => watcher.locks.add(*longer_ns, number),
                 What::Pressure { resource, percent } => {
@@ -144,6 +154,8 @@ impl Watcher {
         const WAKEUP_NEW: u16 = Kind::WakeupNew as u16;
         const EXIT: u16 = Kind::Exit as u16;
         const FREE: u16 = Kind::Free as u16;
+        const FORK: u16 = Kind::Fork as u16;
+        const EXEC: u16 = Kind::Exec as u16;
         const LOOKUP: u16 = Kind::Lookup as u16;
         const LOCK: u16 = Kind::Lock as u16;
         const FIRST_OF_BLOCK: u16 = Kind::BioQueue as u16;
@@ -158,6 +170,7 @@ impl Watcher {
             LOOKUP if !self.lookups.is_empty() => self.looked_up(raw),
             LOCK if !self.locks.is_empty() => self.locked(raw),
             EXIT => self.exited(raw),
+            FORK | EXEC => self.lived(raw),
             FREE => {
                 if let Some((_, waits)) = &mut self.waits {
                     waits.gone(raw.i32(0));
@@ -171,6 +184,9 @@ impl Watcher {
         if raw.flags() & TOLD != 0 && self.may_count(raw) {
             self.inside.remove(&raw.tid());
             self.returned[0].insert((raw.tid(), raw.entered()));
+        }
+        if let Some((_, served)) = &mut self.served {
+            served.returned(raw, raw.flags() & COMPAT != 0);
         }
         let took = raw.ts().saturating_sub(raw.entered());
         if took >= self.call_min {
@@ -317,7 +333,53 @@ impl Watcher {
         self.fire(number, raw.ts(), thread, (before, how_long(took, true)));
     }
 
+    fn lived(&mut self, raw: Raw<'_>) {
+        if let Some((_, served)) = &mut self.served {
+            served.lived(raw);
+        }
+    }
+
+    /// A snapshot tells which connections were there before.
+    pub(crate) fn see_snapshot(&mut self, payload: &[u8]) {
+        if let Some((_, served)) = &mut self.served {
+            served.snapshot(payload, |pid| self.own.contains(&pid));
+        }
+    }
+
+    /// Some records did not come.
+    pub(crate) fn lose(&mut self) {
+        if let Some((_, served)) = &mut self.served {
+            served.lose();
+        }
+    }
+
+    /// Everything until this moment has come.
+    pub(crate) fn settle(&mut self, until: u64) {
+        let Some((_, served)) = &mut self.served else {
+            return;
+        };
+        served.settle(until);
+        for slow in served.take_slow() {
+            let took = how_long(slow.took, true);
+            self.serve(&slow, ("request answered by ", took));
+        }
+    }
+
+    fn serve(&mut self, slow: &Slow, (before, after): (&str, String)) {
+        let limits = self.served.as_ref().map(|(limits, _)| limits);
+        let held = limits.and_then(|limits| limits.most(slow.took));
+        if let Some(number) = held.filter(|_| !self.own.contains(&slow.thread.0)) {
+            self.fire(
+                number,
+                slow.ts,
+                Some(slow.thread),
+                (before.to_owned(), after),
+            );
+        }
+    }
+
     fn exited(&mut self, raw: Raw<'_>) {
+        self.lived(raw);
         self.inside.remove(&raw.tid());
         if self.ended.len() >= ENDED_MAX {
             self.ended.pop_front();
@@ -326,7 +388,8 @@ impl Watcher {
         self.ended.push_back((raw.tid(), comm));
     }
 
-    /// What does not come by itself, once a second: calls that do not return, pressure.
+    /// What does not come by itself, once a second: calls that do not return, requests that nobody
+    /// answers, pressure.
     pub(crate) fn look_around(&mut self, now: u64, kept: Duration) {
         let longest = kept.as_nanos() as u64 / 2;
         let is_long = |inside: &Inside| now.saturating_sub(inside.entered) >= longest;
@@ -339,6 +402,13 @@ impl Watcher {
             if is_old || self.call(&inside, (tid, now, took), false).is_some() {
                 self.inside.remove(&tid);
             }
+        }
+        let served = self.served.as_mut();
+        let unanswered =
+            served.map(|(_, served)| served.unanswered(now, now.saturating_sub(longest)));
+        for slow in unanswered.unwrap_or_default() {
+            let has_waited = format!("has had no answer for {}", length(slow.took));
+            self.serve(&slow, ("request read by ", has_waited));
         }
         for (resource, percent, number) in self.pressures.clone() {
             let folder = Path::new(pressure::FOLDER);
@@ -401,13 +471,17 @@ impl Watcher {
     }
 }
 
-fn how_long(ns: u64, is_over: bool) -> String {
+fn length(ns: u64) -> String {
     let ms = ns as f64 / 1e6;
-    let length = if ms < 1e3 {
+    if ms < 1e3 {
         format!("{ms:.1} ms")
     } else {
         format!("{:.2} s", ms / 1e3)
-    };
+    }
+}
+
+fn how_long(ns: u64, is_over: bool) -> String {
+    let length = length(ns);
     if is_over {
         format!("took {length}")
     } else {

@@ -4,6 +4,7 @@ use super::*;
 use whyslow_model::spool::Encoder;
 
 const MS: u64 = 1_000_000;
+const KEPT: Duration = Duration::from_secs(30);
 /// No process has it.
 const PID: i32 = i32::MAX - 1;
 
@@ -12,7 +13,7 @@ fn watcher(when: &str) -> Watcher {
         let number: i64 = text.trim_end_matches("ms").parse().map_err(|_| "number")?;
         Ok(number * MS as i64)
     };
-    Watcher::new(&parse_when(when, ms).unwrap(), Abi::X86_64)
+    Watcher::new(&parse_when(when, ms).unwrap(), Abi::X86_64, KEPT)
 }
 
 fn call(kind: Kind, name: &str, ts: u64, entered: u64) -> Vec<u8> {
@@ -26,6 +27,16 @@ fn call(kind: Kind, name: &str, ts: u64, entered: u64) -> Vec<u8> {
         .u32(1)
         .u64(3)
         .end();
+    encoder.payload().to_vec()
+}
+
+/// Of descriptor 3.
+fn returned(name: &str, ts: u64, ret: u64) -> Vec<u8> {
+    let mut encoder = Encoder::default();
+    let nr = syscall::number_of(Abi::X86_64, name).unwrap();
+    let record = encoder.begin(Kind::Syscall, ts * MS, (PID, PID));
+    let record = record.u64(ts * MS).u64(ret).u32(nr as u32).u32(1);
+    record.u64(3).end();
     encoder.payload().to_vec()
 }
 
@@ -109,6 +120,42 @@ fn lookups_and_waits_for_locks_count_when_they_are_over() {
 }
 
 #[test]
+fn a_request_counts_for_the_term_that_says_most_and_has_a_thread() {
+    let mut watcher = watcher("request>2000ms | request>300ms");
+    let answer = |watcher: &mut Watcher, ts: u64| {
+        for (name, ts, ret) in [("accept4", 90, 3), ("read", 100, 9), ("write", ts, 9)] {
+            watcher.see(&returned(name, ts, ret));
+        }
+        assert!(watcher.take_fired().is_empty());
+        watcher.settle(ts * MS);
+        watcher.take_fired()
+    };
+    let check = |fired: &[Trigger], term: &str, took: &str| {
+        let [fired] = fired else { panic!("{fired:?}") };
+        assert_eq!(fired.term.as_deref(), Some(term));
+        let what = format!("request answered by ? {PID}/{PID} took {took}");
+        assert_eq!(fired.what, what);
+    };
+    assert_eq!(answer(&mut watcher, 399), []);
+    check(&answer(&mut watcher, 400), "request>300ms", "300.0 ms");
+    check(&answer(&mut watcher, 2100), "request>2000ms", "2.00 s");
+    // One that nobody answers, once.
+    assert_eq!(answer(&mut watcher, 150), []);
+    watcher.see(&returned("read", 3000, 9));
+    watcher.lose();
+    watcher.see(&returned("read", 4000, 9));
+    watcher.settle(4000 * MS);
+    watcher.look_around(18_999 * MS, KEPT);
+    assert_eq!(watcher.take_fired(), []);
+    watcher.look_around(19_000 * MS, KEPT);
+    watcher.look_around(20_000 * MS, KEPT);
+    let expected = format!("request read by ? {PID}/{PID} has had no answer for 15.00 s");
+    assert_eq!(whats(&mut watcher), [expected]);
+    watcher.pass_over(PID);
+    assert_eq!(answer(&mut watcher, 2100), []);
+}
+
+#[test]
 fn each_term_has_its_own_limit() {
     let see = |when: &str, took: u64| {
         let mut watcher = watcher(when);
@@ -152,7 +199,7 @@ fn each_term_has_its_own_limit() {
 
 #[test]
 fn records_cut_short_do_no_harm_and_triggers_are_bounded() {
-    let mut watcher = watcher("io>0ms | block>0ms | sched>0ms | dns>0ms | lock>0ms");
+    let mut watcher = watcher("io>0ms | request>0ms | block>0ms | sched>0ms | dns>0ms | lock>0ms");
     let whole = call(Kind::Syscall, "openat", 600, 400);
     for kind in 0..200u16 {
         for end in 0..whole.len() {
@@ -161,8 +208,10 @@ fn records_cut_short_do_no_harm_and_triggers_are_bounded() {
                 *byte = of_kind;
             }
             watcher.see(&cut);
+            watcher.see_snapshot(&cut);
         }
     }
+    watcher.settle(u64::MAX);
     for _ in 0..1000 {
         watcher.see(&whole);
     }

@@ -16,6 +16,8 @@ pipes, sockets and terminals, as far as their descriptor is still open
   clock_nanosleep, …            calls of that name that last longer
   block                         block I/O, from its submission to its completion
   sched                         a thread that can run, and waits longer for a CPU
+  request                       a request that is served here: at a connection that a process has accepted, from \
+the first read that had bytes to the last write before the next such read
   dns                           a lookup of a host name
   lock                          a wait for a contended lock of the kernel
   psi.cpu, psi.io, psi.memory   percent of the last 10 s in which threads waited for it (/proc/pressure)
@@ -25,6 +27,16 @@ Limits are lengths of time with a unit (200ms), those of psi percentages: \
 A call counts when it returns; one that does not return counts when it has lasted for half of --ring. \
 Conditions are looked for in what is recorded: block needs --what block, sched needs --what sched, and so on. What the \
 recorder does itself counts for nothing.
+
+A request counts at the first write that comes so late after its first read, and one without any answer when it has \
+lasted for half of --ring; each counts once. So the time between an answer and the next question is no request, but \
+a stream is one (a large download, a websocket, a shell): it goes on for as long as it is written to, and counts once \
+for each time that the other side said something. What was read longer ago than --ring counts no more. Where \
+such servers are, -p and --comm choose others. Local sockets of systemd, D-Bus, udev and desktops do not count. \
+Connections that were accepted before the recording count from their next read on; those that a process \
+was sent through a socket, or kept when it ran another program, from the next snapshot on (each quarter of --ring, \
+at least 10 s). What io_uring reads and writes is not seen. --min and --light leave out reads and writes that are \
+short, so request is refused with them.
 
 MEMORY
 What recording takes has a limit, also without --max-memory: 64 MiB for the program, its tables of names of \

@@ -97,41 +97,57 @@ pub(crate) enum Format {
     /// For speedscope, of `threads flame` alone
     #[value(skip)]
     Speedscope,
+    /// Counters for monitoring, of `dns stats @live` alone
+    #[value(skip)]
+    Openmetrics,
 }
+
+/// A form that one question takes beside those of all: its word, and what it is.
+type Extra = (&'static str, Format, &'static str);
 
 impl Format {
     /// What `threads flame` takes beside the forms of all answers.
-    pub(crate) const GRAPHS: [(&'static str, Self); 3] = [
-        ("svg", Self::Svg),
-        ("collapsed", Self::Collapsed),
-        ("speedscope", Self::Speedscope),
+    pub(crate) const GRAPHS: [Extra; 3] = [
+        (
+            "svg",
+            Self::Svg,
+            "A picture for browsers that zooms and searches offline",
+        ),
+        (
+            "collapsed",
+            Self::Collapsed,
+            "Lines of stacks for flamegraph.pl, inferno and the like",
+        ),
+        ("speedscope", Self::Speedscope, "For speedscope"),
     ];
+    /// The same of `dns stats`.
+    pub(crate) const COUNTED: [Extra; 1] = [(
+        "openmetrics",
+        Self::Openmetrics,
+        "With @live: counters and histograms by host and resolver, counted in the kernel",
+    )];
 
     /// Whether it is no table.
     pub(crate) fn is_graph(self) -> bool {
-        Self::GRAPHS.iter().any(|(_, graph)| *graph == self)
+        Self::GRAPHS.iter().any(|(_, graph, _)| *graph == self)
     }
 
-    /// Reads the word of a flag, pictures too.
-    pub(crate) fn with_graphs() -> impl clap::builder::TypedValueParser<Value = Self> {
+    /// Reads the word of a flag, also one of these.
+    pub(crate) fn with(
+        extra: &'static [Extra],
+    ) -> impl clap::builder::TypedValueParser<Value = Self> {
         use clap::builder::TypedValueParser as _;
         let tables = Self::value_variants()
             .iter()
             .filter_map(ValueEnum::to_possible_value);
-        let about = [
-            "A picture for browsers that zooms and searches offline",
-            "Lines of stacks for flamegraph.pl, inferno and the like",
-            "For speedscope",
-        ];
-        let graphs = Self::GRAPHS
+        let more = extra
             .iter()
-            .zip(about)
-            .map(|((name, _), about)| clap::builder::PossibleValue::new(*name).help(about));
-        clap::builder::PossibleValuesParser::new(tables.chain(graphs)).map(|word: String| {
-            let graph = Self::GRAPHS.iter().find(|(name, _)| *name == word);
-            graph.map_or_else(
+            .map(|(name, _, about)| clap::builder::PossibleValue::new(*name).help(about));
+        clap::builder::PossibleValuesParser::new(tables.chain(more)).map(|word: String| {
+            let found = extra.iter().find(|(name, ..)| *name == word);
+            found.map_or_else(
                 || <Self as ValueEnum>::from_str(&word, false).unwrap_or(Self::Text),
-                |(_, graph)| *graph,
+                |(_, format, _)| *format,
             )
         })
     }

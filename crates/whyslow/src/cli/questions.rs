@@ -112,9 +112,14 @@ fn with_args(command: Command, kind: Kind, verb: Verb, about: &'static str) -> C
         Verb::Heat => HeatArgs::augment_args(command),
         Verb::Open => OpenArgs::augment_args(command),
         Verb::Dump => DumpArgs::augment_args(command),
-        Verb::Flame => FlameArgs::augment_args(command)
-            .mut_arg("format", |arg| arg.value_parser(Format::with_graphs())),
+        Verb::Flame => FlameArgs::augment_args(command).mut_arg("format", |arg| {
+            arg.value_parser(Format::with(&Format::GRAPHS))
+        }),
         Verb::Differs => DiffersArgs::augment_args(command),
+        Verb::Stats if kind == Kind::Dns => AskArgs::augment_args(command)
+            .mut_arg("format", |arg| {
+                arg.value_parser(Format::with(&Format::COUNTED))
+            }),
         _ => AskArgs::augment_args(command),
     };
     let command = if takes_versus(kind, verb) {

@@ -1,5 +1,7 @@
 //! Every question: from flags to a question, from its answer to output.
 
+mod counted;
+
 use std::io::IsTerminal;
 
 use whyslow_analysis::{
@@ -12,9 +14,11 @@ use whyslow_record::Topic;
 use whyslow_store::Tables;
 
 use super::flame;
-use crate::cli::{AskArgs, FilterArgs, GraphArgs, OutputArgs, QuestionCommand, TalkArgs, ViewArgs};
+use crate::cli::{
+    AskArgs, FilterArgs, Format, GraphArgs, OutputArgs, QuestionCommand, TalkArgs, ViewArgs,
+};
 use crate::failure::Failure;
-use crate::live::{self, Plan, Segment, Watched, Whom};
+use crate::live::{self, Plan, Segment, Whom};
 use crate::output;
 use crate::recording::Opened;
 use crate::time::{Calendar, Moment, WindowText, Zone, parse_seconds_or_duration};
@@ -105,12 +109,16 @@ impl Asked {
         }
         let target = Target::parse(&self.args.positional)?;
         let Some(whom) = target.recording.as_deref().and_then(Whom::of) else {
+            self.refuse_counting()?;
             let opened = Opened::find(target.recording.as_deref(), talk)?;
             return self.answer(&opened, &target, &self.args.output, talk);
         };
         self.refuse_windows()?;
         if self.is_counted_live() {
             return self.watch(whom, &target, talk);
+        }
+        if self.args.output.chosen_format() == Format::Openmetrics {
+            return self.count_lookups(whom, &target, talk);
         }
         self.run_live(whom, &target, talk)
     }
@@ -281,31 +289,6 @@ impl Asked {
             };
             self.answer(&Opened::live(segment)?, &part, &output, talk)
         })
-    }
-
-    /// Whether the kernel counts for it, and nothing is recorded.
-    fn is_counted_live(&self) -> bool {
-        self.kind == Kind::Block && self.verb == Verb::Outliers
-    }
-
-    fn watch(&self, whom: Whom, target: &Target, talk: &TalkArgs) -> Result<(), Failure> {
-        if !matches!(whom, Whom::Any | Whom::New) {
-            return Err(Failure::usage(
-                "slow requests are counted in the kernel for this alone: no recorder is followed",
-            )
-            .hint("whyslow block outliers @live"));
-        }
-        let shape = &self.args.shape;
-        if shape.limit.is_some() || shape.sort.is_some() || !shape.by.is_empty() {
-            return Err(Failure::usage("devices are shown in order of number here"));
-        }
-        let watched = Watched {
-            filter: &filter(&self.args)?,
-            interval: target.interval,
-            count: target.count,
-            output: &self.args.output,
-        };
-        live::watch(&watched, talk)
     }
 
     fn question(

@@ -6,6 +6,7 @@
 //! left out.
 
 mod answers;
+mod lookups;
 mod outliers;
 mod recorder;
 mod rolling;
@@ -27,6 +28,7 @@ use crate::cli::TalkArgs;
 use crate::failure::Failure;
 use crate::interrupt;
 use answers::Answers;
+pub(crate) use lookups::count_lookups;
 pub(crate) use outliers::{Watched, watch};
 use recorder::Recorder;
 pub(crate) use rolling::{Shown, roll};

@@ -232,7 +232,11 @@ fn encode(
 ) -> Result<(), Failure> {
     match format {
         // Pictures are written by who draws them.
-        Format::Text | Format::Svg | Format::Collapsed | Format::Speedscope => {
+        Format::Text
+        | Format::Svg
+        | Format::Collapsed
+        | Format::Speedscope
+        | Format::Openmetrics => {
             out.write_all(text::render(answer, subject, look).as_bytes())?;
         }
         Format::Json => json::write_document(answer, subject, out)?,

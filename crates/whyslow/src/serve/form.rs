@@ -63,9 +63,12 @@ pub(super) fn media_type(format: Format) -> &'static str {
         Format::Csv => "text/csv; charset=utf-8",
         Format::Tsv => "text/tab-separated-values; charset=utf-8",
         Format::Md => "text/markdown; charset=utf-8",
-        Format::Text | Format::Html | Format::Svg | Format::Collapsed | Format::Speedscope => {
-            "text/plain; charset=utf-8"
-        }
+        Format::Text
+        | Format::Html
+        | Format::Svg
+        | Format::Collapsed
+        | Format::Speedscope
+        | Format::Openmetrics => "text/plain; charset=utf-8",
         Format::Arrow => ARROW,
         Format::Parquet => "application/vnd.apache.parquet",
     }

@@ -13,7 +13,7 @@ use super::{can_record, memory, rows};
 
 const DEADLINE: Duration = Duration::from_mins(3);
 
-struct Ended(Child);
+pub(super) struct Ended(pub(super) Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
@@ -51,13 +51,13 @@ impl Shell {
     }
 }
 
-struct Recorder {
+pub(super) struct Recorder {
     child: Ended,
     said: PathBuf,
 }
 
 impl Recorder {
-    fn start(place: &Place, options: &[&str]) -> Self {
+    pub(super) fn start(place: &Place, options: &[&str]) -> Self {
         let said = place.join("said.txt");
         let child = Command::new(env!("CARGO_BIN_EXE_whyslow"))
             .args(["record", "-o", "box.wsl"])
@@ -77,7 +77,7 @@ impl Recorder {
         recorder
     }
 
-    fn said(&self) -> String {
+    pub(super) fn said(&self) -> String {
         fs::read_to_string(&self.said).unwrap_or_default()
     }
 
@@ -88,7 +88,7 @@ impl Recorder {
     }
 
     /// Waits until so many were saved; their names, the first first.
-    fn saved(&self, place: &Place, count: usize) -> Vec<String> {
+    pub(super) fn saved(&self, place: &Place, count: usize) -> Vec<String> {
         wait_for("a recording", || {
             let said = self.said();
             assert!(!said.contains("not saved"), "{said}");
@@ -97,7 +97,7 @@ impl Recorder {
         recordings(place)
     }
 
-    fn end(mut self) -> String {
+    pub(super) fn end(mut self) -> String {
         self.signal("TERM");
         let status = self.child.0.wait().expect("it is ours");
         let said = self.said();
@@ -106,7 +106,7 @@ impl Recorder {
     }
 }
 
-fn recordings(place: &Place) -> Vec<String> {
+pub(super) fn recordings(place: &Place) -> Vec<String> {
     let entries = fs::read_dir(place.path()).expect("it is there");
     let names = entries.map(|entry| entry.expect("it is there").file_name());
     let names = names.map(|name| name.to_string_lossy().into_owned());
@@ -115,7 +115,7 @@ fn recordings(place: &Place) -> Vec<String> {
     names
 }
 
-fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
+pub(super) fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_there() {
         assert!(begun.elapsed() < DEADLINE, "{what} did not come");

@@ -3,7 +3,6 @@
 mod disk;
 mod saver;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGUSR1;
 use whyslow_model::Ns;
-use whyslow_record::{FlightOptions, FlightStep, Memory, News, Progress, Term, Topic, Trigger};
+use whyslow_record::{
+    FlightOptions, FlightStep, Memory, News, Options, Progress, Term, Topic, Trigger,
+};
 
 use super::record::{self, Held};
 use crate::cli::{RecordArgs, TalkArgs};
@@ -77,8 +78,7 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
     let save = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&save))
         .map_err(|error| Failure::new("failed to watch for signals").caused_by(&error))?;
-    let topics = record::options(args, &place.folder, None).topics;
-    check_conditions(&flight.when, &topics)?;
+    check_conditions(&flight.when, &record::options(args, &place.folder, None))?;
     let mut child = Held::start(&args.command)?;
     let mut options = record::options(args, &place.folder, child.as_ref().map(Held::pid));
     (options.memory_bytes_max, options.buffer_bytes) = (memory.max, memory.buffer);
@@ -137,11 +137,17 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
 }
 
 /// What can never hold is a mistake.
-fn check_conditions(when: &[Term], topics: &BTreeSet<Topic>) -> Result<(), Failure> {
+fn check_conditions(when: &[Term], options: &Options) -> Result<(), Failure> {
     for term in when {
-        if let Some(topic) = term.topic().filter(|topic| !topics.contains(topic)) {
+        let is_left_out = |topic: &Topic| !options.topics.contains(topic);
+        if let Some(topic) = term.topic().filter(is_left_out) {
             let message = format!("`{}` needs what is not recorded", term.text);
             let hint = format!("add {} to --what", topic.name());
+            return Err(Failure::usage(message).hint(hint));
+        }
+        if term.needs_all_calls() && !options.call_min.is_zero() {
+            let message = format!("`{}` needs reads and writes however short", term.text);
+            let hint = "leave out --min and --light, which record long calls only";
             return Err(Failure::usage(message).hint(hint));
         }
         if !term.is_told() {

@@ -1,0 +1,198 @@
+//! Lookups of host names that the kernel has counted, as OpenMetrics text.
+
+use std::fmt;
+use std::io::Write;
+use std::sync::Arc;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::text::{Labels, NONE, clean, seconds};
+use crate::ExportError;
+
+/// Counters of lookups since counting began; of each family the series in the order given.
+#[derive(Debug, Clone, Default)]
+pub struct LookupMetrics {
+    pub series: Vec<LookupFigures>,
+    /// Lookups that there was no memory to count.
+    pub uncounted: u64,
+    /// Hosts that are counted for themselves, each in its mount namespace, and for how many there is room.
+    pub hosts: u64,
+    pub hosts_max: u64,
+    /// Files whose functions are watched, and such that are not: because they are too many, or have 32
+    /// bits.
+    pub files: u64,
+    pub files_over: u64,
+    pub files_narrow: u64,
+}
+
+/// Lookups of a host where the same resolver is in force.
+#[derive(Debug, Clone, Default)]
+pub struct LookupFigures {
+    pub host: String,
+    pub resolver: String,
+    /// By result.
+    pub results: Vec<(String, u64)>,
+    pub timeouts: u64,
+    pub sum_ns: u64,
+    /// Longest of each bucket in ns, and how many are in it, ascending; the last has no end.
+    pub buckets: Vec<(Option<u64>, u64)>,
+}
+
+impl LookupMetrics {
+    pub fn write(&self, out: &mut dyn Write) -> Result<(), ExportError> {
+        let mut registry = Registry::with_prefix("whyslow_dns");
+        registry.register_collector(Box::new(Arc::new(self.clone())));
+        let mut written = String::new();
+        text::encode(&mut written, &registry).expect("text takes whatever is written");
+        out.write_all(written.as_bytes())
+            .map_err(ExportError::Write)
+    }
+
+    fn write_lookups(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Lookups of host names by functions of the C library, from the call to its return, \
+            by the name that was asked for and the name servers of the resolv.conf in force; resolver \
+            is empty where that cannot be told, and host is (other) where there was no room";
+        let unit = Some(&Unit::Seconds);
+        let kind = MetricType::Histogram;
+        let mut family = encoder.encode_descriptor("lookup_duration", help, unit, kind)?;
+        for one in &self.series {
+            let buckets = one.buckets.iter();
+            let end = |end: Option<u64>| end.map_or(f64::INFINITY, seconds);
+            let buckets: Vec<(f64, u64)> = buckets
+                .map(|(longest, count)| (end(*longest), *count))
+                .collect();
+            let count = buckets.iter().map(|(_, count)| count).sum();
+            let sum = seconds(one.sum_ns);
+            let labels = one.labels();
+            let mut encoder = family.encode_family(&labels)?;
+            encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
+        }
+        let help = "Lookups of host names by result: ok, or what the C library calls it";
+        let kind = MetricType::Counter;
+        let mut family = encoder.encode_descriptor("lookups", help, None, kind)?;
+        for one in &self.series {
+            for (result, count) in &one.results {
+                let mut labels = one.labels();
+                labels.push(("result", clean(result)));
+                family.encode_family(&labels)?.encode_counter(count, NONE)?;
+            }
+        }
+        let help = "Lookups of host names that took at least as long as the resolver in force waits for \
+            an answer (timeout of resolv.conf, 5 s if it does not say), whatever their result";
+        let mut family = encoder.encode_descriptor("lookup_timeouts", help, None, kind)?;
+        for one in &self.series {
+            let labels = one.labels();
+            let mut one_of = family.encode_family(&labels)?;
+            one_of.encode_counter(&one.timeouts, NONE)?;
+        }
+        Ok(())
+    }
+
+    fn write_limits(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Lookups of host names that there was no memory to count";
+        let kind = MetricType::Counter;
+        let mut uncounted = encoder.encode_descriptor("lookups_uncounted", help, None, kind)?;
+        uncounted.encode_counter(&self.uncounted, NONE)?;
+        let gauges = [
+            (
+                "hosts",
+                "Hosts that are counted for themselves, each in its mount namespace",
+                self.hosts,
+            ),
+            (
+                "hosts_max",
+                "Hosts that there is room for; others are counted as (other)",
+                self.hosts_max,
+            ),
+            (
+                "files",
+                "Files whose functions that look up names are watched",
+                self.files,
+            ),
+            (
+                "files_over",
+                "Files that were too many, whose lookups are not seen",
+                self.files_over,
+            ),
+            (
+                "files_32bit",
+                "Files of 32 bits, whose lookups are not seen",
+                self.files_narrow,
+            ),
+        ];
+        for (name, help, figure) in gauges {
+            let kind = MetricType::Gauge;
+            let mut gauge = encoder.encode_descriptor(name, help, None, kind)?;
+            gauge.encode_gauge(&figure)?;
+        }
+        Ok(())
+    }
+}
+
+impl LookupFigures {
+    fn labels(&self) -> Labels {
+        vec![
+            ("host", clean(&self.host)),
+            ("resolver", clean(&self.resolver)),
+        ]
+    }
+}
+
+impl Collector for LookupMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        self.write_lookups(&mut encoder)?;
+        self.write_limits(&mut encoder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_what_the_format_wants() {
+        let metrics = LookupMetrics {
+            series: vec![LookupFigures {
+                host: "a\"} 7\n# EOF\\\x1b[2J".to_owned(),
+                resolver: "10.0.0.1,10.0.0.2".to_owned(),
+                results: vec![("EAI_AGAIN".to_owned(), 1), ("ok".to_owned(), 4)],
+                timeouts: 1,
+                sum_ns: 5_004_000_000,
+                buckets: vec![(Some(1_000_000), 4), (Some(5_000_000_000), 0), (None, 1)],
+            }],
+            hosts: 1,
+            hosts_max: 4096,
+            ..LookupMetrics::default()
+        };
+        let mut written = Vec::new();
+        metrics.write(&mut written).expect("memory");
+        let text = String::from_utf8(written).expect("UTF-8");
+        let host = r#"host="a\"} 7\\n# EOF\\\\x1b[2J",resolver="10.0.0.1,10.0.0.2""#;
+        let expected = [
+            "# TYPE whyslow_dns_lookup_duration_seconds histogram",
+            "# UNIT whyslow_dns_lookup_duration_seconds seconds",
+            &format!("whyslow_dns_lookup_duration_seconds_sum{{{host}}} 5.004"),
+            &format!("whyslow_dns_lookup_duration_seconds_count{{{host}}} 5"),
+            &format!("whyslow_dns_lookup_duration_seconds_bucket{{le=\"0.001\",{host}}} 4"),
+            &format!("whyslow_dns_lookup_duration_seconds_bucket{{le=\"5.0\",{host}}} 4"),
+            &format!("whyslow_dns_lookup_duration_seconds_bucket{{le=\"+Inf\",{host}}} 5"),
+            &format!("whyslow_dns_lookups_total{{{host},result=\"EAI_AGAIN\"}} 1"),
+            &format!("whyslow_dns_lookups_total{{{host},result=\"ok\"}} 4"),
+            &format!("whyslow_dns_lookup_timeouts_total{{{host}}} 1"),
+            "whyslow_dns_lookups_uncounted_total 0",
+            "whyslow_dns_hosts 1",
+            "whyslow_dns_hosts_max 4096",
+        ];
+        for line in expected {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+        assert_eq!(text.matches("\n# EOF").count(), 1, "{text}");
+        assert!(
+            text.ends_with("\n# EOF\n") && !text.contains('\x1b'),
+            "{text}"
+        );
+    }
+}

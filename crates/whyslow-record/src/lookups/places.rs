@@ -1,0 +1,133 @@
+//! Who is asked for names in each mount namespace.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Resolving;
+use crate::snapshot::{self, ResolverFiles};
+
+/// Namespaces that are known; of more, who is asked there is not told.
+const PLACES_MAX: usize = 1024;
+const RESOLV_CONF: &str = "/etc/resolv.conf";
+
+pub(super) struct Places {
+    resolving: fn(&str) -> Resolving,
+    known: FxHashMap<u32, Resolving>,
+    /// Since somebody asked.
+    changed: Vec<(u32, Duration)>,
+}
+
+impl Places {
+    pub(super) fn new(resolving: fn(&str) -> Resolving) -> Self {
+        Self {
+            resolving,
+            known: FxHashMap::default(),
+            changed: Vec::new(),
+        }
+    }
+
+    /// How long a server is waited for if there is no `resolv.conf`.
+    pub(super) fn patience(&self) -> Duration {
+        (self.resolving)("").patience
+    }
+
+    /// Looks at the namespaces of all processes; returns those that there are.
+    pub(super) fn look_everywhere(&mut self) -> FxHashSet<u32> {
+        self.look(
+            &snapshot::pids(Path::new("/proc")),
+            &mut FxHashSet::default(),
+        )
+    }
+
+    /// Looks at the namespaces of these processes, if they are not known.
+    pub(super) fn look_at(&mut self, pids: &[i32]) {
+        let mut seen = self.known.keys().copied().collect();
+        self.look(pids, &mut seen);
+    }
+
+    /// Others are no more.
+    pub(super) fn keep(&mut self, alive: &FxHashSet<u32>) {
+        self.known.retain(|ns, _| alive.contains(ns));
+    }
+
+    fn look(&mut self, pids: &[i32], seen: &mut FxHashSet<u32>) -> FxHashSet<u32> {
+        let mut alive = FxHashSet::default();
+        for pid in pids {
+            let folder = Path::new("/proc").join(pid.to_string());
+            let Some(ns) = snapshot::mount_ns(&folder) else {
+                continue;
+            };
+            alive.insert(ns);
+            // Who has another root sees other files.
+            let root = |folder: &Path| fs::read_link(folder.join("root"));
+            let has_room = self.known.len() < PLACES_MAX || self.known.contains_key(&ns);
+            if seen.contains(&ns)
+                || !has_room
+                || !root(&folder).is_ok_and(|root| root == Path::new("/"))
+            {
+                continue;
+            }
+            if let Ok(files) = ResolverFiles::of(&folder.join("root")) {
+                seen.insert(ns);
+                self.learn(ns, &files);
+            }
+        }
+        alive
+    }
+
+    fn learn(&mut self, ns: u32, files: &ResolverFiles) {
+        let Some(text) = files.text(RESOLV_CONF) else {
+            self.known.remove(&ns);
+            return;
+        };
+        let resolving = (self.resolving)(&String::from_utf8_lossy(text));
+        if self.known.get(&ns) != Some(&resolving) {
+            self.changed.push((ns, resolving.patience));
+            self.known.insert(ns, resolving);
+        }
+    }
+
+    /// Empty if it is not known.
+    pub(super) fn servers(&self, ns: u32) -> String {
+        let known = self.known.get(&ns);
+        known.map_or_else(String::new, |resolving| resolving.servers.clone())
+    }
+
+    /// How long servers are waited for in namespaces where that is new.
+    pub(super) fn take_changed(&mut self) -> Vec<(u32, Duration)> {
+        std::mem::take(&mut self.changed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolving(text: &str) -> Resolving {
+        Resolving {
+            servers: text.trim().to_owned(),
+            patience: Duration::from_secs(text.len() as u64),
+        }
+    }
+
+    #[test]
+    fn this_process_has_a_resolver() {
+        let mut places = Places::new(resolving);
+        let own = std::process::id() as i32;
+        let ns = snapshot::mount_ns(Path::new("/proc/self")).expect("it is ours");
+        assert_eq!(places.servers(ns), "");
+        places.look_at(&[own, i32::MAX - 1]);
+        let text = fs::read_to_string(RESOLV_CONF).unwrap_or_default();
+        assert_eq!(places.servers(ns), resolving(&text).servers);
+        assert_eq!(places.take_changed(), [(ns, resolving(&text).patience)]);
+        // What is known and the same is not told again.
+        assert!(places.look_everywhere().contains(&ns));
+        let again = places.take_changed();
+        assert!(again.iter().all(|(of, _)| *of != ns), "{again:?}");
+        places.keep(&FxHashSet::default());
+        assert_eq!(places.servers(ns), "");
+    }
+}
