@@ -44,8 +44,9 @@ impl Incident {
         lines.collect::<Result<_, _>>().expect("JSON")
     }
 
-    /// Each request is found at its connection, time and thread, and at no other.
-    fn assert_joined(&self) {
+    /// Each request is found at its connection, time and thread, and at no other. Returns what was logged of each,
+    /// and what it is called.
+    fn joined(&self) -> Vec<(Value, String)> {
         let words = ["-n", "0", "--by", "source,role"];
         let log = self.asked(&["requests", "log"], &words);
         let rows = log["tables"][0]["rows"].as_array().expect("rows");
@@ -54,7 +55,7 @@ impl Incident {
             .filter(|row| row["role"] == "server" && row["source"] == "socket")
             .collect();
         let served = self.served();
-        let (mut right, mut wrong) = (0, 0);
+        let (mut joined, mut wrong) = (Vec::new(), 0);
         for truth in &served {
             let is_it = |row: &&&Value| {
                 let began = truth["begin_ns"].as_i64().expect("a time");
@@ -70,15 +71,16 @@ impl Incident {
                 found.retain(|row| row["ts_ns"].as_i64() <= truth["begin_ns"].as_i64());
             }
             let is_right = found.len() == 1 && found[0]["tid"] == truth["tid"];
-            right += usize::from(is_right);
             wrong += usize::from(!found.is_empty() && !is_right);
+            if is_right {
+                let id = found[0]["id"].as_str().expect("request:ID");
+                joined.push((truth.clone(), id.to_owned()));
+            }
         }
         assert_eq!(wrong, 0);
-        assert!(
-            right * 100 >= served.len() * 95,
-            "{right} of {}",
-            served.len()
-        );
+        let (right, all) = (joined.len(), served.len());
+        assert!(right * 100 >= all * 95, "{right} of {all}");
+        joined
     }
 }
 
@@ -125,7 +127,7 @@ fn a_shop_whose_resolver_loses_questions() {
     let dropped = shop.truth["lost"].as_array().expect("a list");
     assert!(!dropped.is_empty());
     assert_eq!(lost.count(), dropped.len());
-    shop.assert_joined();
+    shop.joined();
 }
 
 #[test]
@@ -144,7 +146,7 @@ fn an_image_board_beside_a_sync() {
         targets.iter().copied().any(|target| is_session(&target)),
         "{targets:?}"
     );
-    board.assert_joined();
+    board.joined();
 }
 
 #[test]
@@ -165,21 +167,19 @@ fn a_word_service_that_writes_a_file_for_each_word() {
     let folder = guilty["folder"].as_str().expect("its path");
     let is_there = first["target"].to_string() + &first["chain"].to_string();
     assert!(is_there.contains(folder), "{}", first["verdict"]);
-    words.assert_joined();
     // The thread that was handed the text is one of the request's.
-    let served = words.served();
-    let handed = served
-        .iter()
-        .filter(|truth| !truth["counter_tid"].is_null());
-    let (mut all, mut found) = (0, 0);
-    for truth in handed {
-        let at = format!("{}ns..{}ns", truth["begin_ns"], truth["end_ns"]);
-        let told = words.asked(&["requests", "threads"], &["-w", &at]);
-        all += 1;
-        found += usize::from(
-            told.to_string()
-                .contains(&format!("\"tid\":{}", truth["counter_tid"])),
-        );
+    let (mut handed, mut found) = (0, 0);
+    for (truth, id) in words.joined() {
+        if truth["counter_tid"].is_null() {
+            continue;
+        }
+        let told = words.asked(&["requests", "threads"], &["-w", &id]);
+        let tables = told["tables"].as_array().expect("tables");
+        let threads = tables.iter().find(|table| table["name"] == "threads");
+        let rows = threads.expect("they are told")["rows"].as_array();
+        handed += 1;
+        let mut rows = rows.expect("rows").iter();
+        found += usize::from(rows.any(|row| row["tid"] == truth["counter_tid"]));
     }
-    assert!(all > 0 && found * 100 >= all * 95, "{found} of {all}");
+    assert!(handed > 0 && found == handed, "{found} of {handed}");
 }

@@ -108,15 +108,11 @@ impl<'o, S: RowSink> Session<'o, S> {
 
     pub(super) fn name_sources(&mut self, kinds: &[SourceKind]) {
         let is_told = |kind: &SourceKind| matches!(kind, SourceKind::Requests(_));
-        let has_told = kinds.iter().any(is_told);
-        if has_told && !kinds.iter().all(is_told) {
-            self.trackers.expect_both();
-        }
-        let is_of_both = |kind: &SourceKind| matches!(kind, SourceKind::Requests(form) if form.tells_both_sides());
+        let tells_both = |kind: &SourceKind| matches!(kind, SourceKind::Requests(form) if form.tells_both_sides());
         let told = kinds.iter().filter(|kind| is_told(kind)).count();
-        if told > 1 || kinds.iter().any(is_of_both) {
-            self.trackers.expect_traces();
-        }
+        let has_traces = told > 1 || kinds.iter().any(tells_both);
+        self.trackers
+            .expect_requests(told > 0 && told < kinds.len(), has_traces);
         let names = kinds.iter().map(|kind| kind.name().to_owned());
         self.account.source_kinds = names.collect();
     }

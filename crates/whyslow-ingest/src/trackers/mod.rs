@@ -109,14 +109,10 @@ impl Trackers {
         self.topics.processes.expect_names(names);
     }
 
-    /// Sources of the kernel's events go with those that tell requests: before anything else.
-    pub fn expect_both(&mut self) {
-        self.topics.request.expect_both();
-    }
-
-    /// There are several sources that tell of requests, or one that tells of both sides.
-    pub fn expect_traces(&mut self) {
-        self.topics.request.expect_traces();
+    /// Before anything else: whether sources of the kernel's events go with those that tell requests, and
+    /// whether several tell them, or one tells both sides.
+    pub fn expect_requests(&mut self, has_both: bool, has_traces: bool) {
+        self.topics.request.expect(has_both, has_traces);
     }
 
     pub fn anomalies(&self) -> &Anomalies {

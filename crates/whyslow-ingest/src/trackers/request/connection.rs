@@ -282,16 +282,15 @@ fn without_passers(turns: Vec<Turn>) -> Vec<Turn> {
         let is_passer = turn.way.is_candidate()
             && next.is_some_and(|next| next.way == Way::Futex)
             && turn.ts_end.saturating_sub(turn.ts) < PASSED_NS;
-        match kept.last_mut().filter(|_| is_passer) {
-            Some(before) => before.ts_end = turn.ts_end,
-            None => {
-                let from = kept.last().map(|before| before.thread);
-                kept.push(Turn {
-                    from: turn.from.and(from),
-                    ..*turn
-                });
-            }
+        if let Some(before) = kept.last_mut().filter(|_| is_passer) {
+            before.ts_end = turn.ts_end;
+            continue;
         }
+        let from = kept.last().map(|before| before.thread);
+        kept.push(Turn {
+            from: turn.from.and(from),
+            ..*turn
+        });
     }
     kept
 }

@@ -81,14 +81,15 @@ impl RequestTracker {
         }
     }
 
-    /// What is recorded beside requests that are told may show who served them.
-    pub(super) fn expect_both(&mut self) {
-        self.expected.expect_both();
-    }
-
-    /// Sources may tell of the same request, each from its side.
-    pub(super) fn expect_traces(&mut self) {
-        self.traced.expect();
+    /// What is recorded beside requests that are told may show who served them; and sources may tell of the same
+    /// request, each from its side.
+    pub(super) fn expect(&mut self, has_both: bool, has_traces: bool) {
+        if has_both {
+            self.expected.expect_both();
+        }
+        if has_traces {
+            self.traced.expect();
+        }
     }
 
     pub(super) fn gone(&mut self, thread: &ThreadRef) {

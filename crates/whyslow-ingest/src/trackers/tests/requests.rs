@@ -1,5 +1,7 @@
 //! Requests as sockets show them.
 
+use std::fmt::Write as _;
+
 use super::text::check;
 
 /// A server that accepts, reads and writes in one thread, and its client; both sides of one machine.
@@ -278,7 +280,9 @@ fn in_turns(times: u64) -> String {
     for turn in 0..times {
         let (waker, wakee) = if turn % 2 == 0 { (7, 8) } else { (8, 7) };
         let ts = 1000 * (turn + 1);
-        let mut line = |ts: u64, what: &str| text.push_str(&format!("0.{ts:09} [0] {what}\n"));
+        let mut line = |ts: u64, what: &str| {
+            let _ = writeln!(text, "0.{ts:09} [0] {what}");
+        };
         if turn + 1 == times {
             line(
                 ts,
@@ -315,14 +319,15 @@ fn in_turns(times: u64) -> String {
             );
         }
     }
-    let ts = 1000 * (times + 1);
-    text.push_str(&format!(
-        "0.{ts:09} [1] (tid=8 pid=7) syscall_enter name=sendto fd=5 count=9\n"
-    ));
-    text.push_str(&format!(
-        "0.{:09} [1] (tid=8 pid=7) syscall_exit name=sendto ret=9",
-        ts + 1
-    ));
+    let (ts, end) = (1000 * (times + 1), 1000 * (times + 1) + 1);
+    let _ = writeln!(
+        text,
+        "0.{ts:09} [1] (tid=8 pid=7) syscall_enter name=sendto fd=5 count=9"
+    );
+    let _ = write!(
+        text,
+        "0.{end:09} [1] (tid=8 pid=7) syscall_exit name=sendto ret=9"
+    );
     text
 }
 
