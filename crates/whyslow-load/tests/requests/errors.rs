@@ -98,7 +98,10 @@ fn phases_are_what_the_server_makes_of_them() {
         row.phases.receive.expect("a body"),
     );
     assert!(u128::from(wait) >= WAIT.as_nanos(), "{row:?}");
-    assert!(u128::from(receive) >= RECEIVE.as_nanos(), "{row:?}");
+    // Who is told late of the first byte has less of the time for the rest.
+    let both = u128::from(wait + receive);
+    assert!(both >= (WAIT + RECEIVE).as_nanos(), "{row:?}");
+    assert!(receive > 0, "{row:?}");
     assert!(row.phases.connect.is_some() && row.phases.tls.is_none());
     let row = only(&server.url("/huge"));
     assert!(row.bytes_received > HUGE_BYTES as u64);

@@ -227,7 +227,10 @@ fn states(
             let letter = known.unwrap_or(LETTERS.len() - 1);
             for stretch in by_thread.overlapping(utid, (ts, ts_end)) {
                 let of = &stretches[stretch];
-                let (ts, ts_end) = (ts.max(of.ts), ts_end.min(of.ts_end));
+                let (ts, ts_end) = asked_for(context, (ts.max(of.ts), ts_end.min(of.ts_end)));
+                if ts > ts_end {
+                    continue;
+                }
                 lines[stretch].add(letter, (ts, ts_end), window);
                 if state != "running" {
                     waits.push(Wait {
@@ -254,6 +257,12 @@ fn states(
         ));
     }
     Ok(waits)
+}
+
+/// What lies within the time that the question is about: of what comes before, a part of a recording has nothing.
+fn asked_for(context: &Context<'_>, (ts, ts_end): (Ns, Ns)) -> (Ns, Ns) {
+    let span = context.span;
+    (ts.max(span.begin), ts_end.min(span.end))
 }
 
 fn keep_longest(waits: &mut Vec<Wait>, limit: usize) {
@@ -360,6 +369,7 @@ fn thread_label(context: &Context<'_>, utid: i64) -> String {
 fn thread_cells(context: &Context<'_>, stretch: &Stretch, line: &Line) -> Vec<Value> {
     let from = stretch.from_utid.map(|utid| thread_label(context, utid));
     let length = stretch.ts_end - stretch.ts;
+    let (begin, end) = asked_for(context, (stretch.ts, stretch.ts_end));
     let mut row: Vec<Value> = vec![
         format!("request:{}", stretch.request).into(),
         stretch.ts.into(),
@@ -372,7 +382,7 @@ fn thread_cells(context: &Context<'_>, stretch: &Stretch, line: &Line) -> Vec<Va
     ];
     row.extend(TOLD.map(|(state, _, _)| Value::Int(line.total[state])));
     let known: Ns = line.total.iter().sum();
-    row.push((length - known).max(0).into());
+    row.push((end - begin - known).max(0).into());
     row.push(stretch.is_shared.into());
     row
 }
