@@ -61,6 +61,8 @@ impl Traced {
             return;
         };
         if self.served >= SERVED_MAX {
+            // Of a trace that is known in part, the only one may be one of several.
+            self.traces.clear();
             return out.anomalies.count(&stat::REQUEST_JOIN_LIMIT, row.ts);
         }
         self.served += 1;

@@ -271,11 +271,11 @@ fn who_waits_again_where_it_got_its_work_has_none() {
 }
 
 /// Two threads wait and wake each other at one address, so often; then one answers what the other read.
-fn in_turns(times: u64) -> String {
-    let mut text = String::from(
+fn in_turns(times: u64, wait: &str) -> String {
+    let mut text = format!(
         "0.000000003 [0] (tid=7 pid=7 comm=reader) syscall_enter name=accept4 fd=4
         0.000000004 [0] (tid=7 pid=7) syscall_exit name=accept4 ret=5 sockaddr=10.0.0.1:5000
-        0.000000005 [1] (tid=8 pid=7 comm=other) syscall_enter name=futex address=0x40 command=393 value=0\n",
+        0.000000005 [1] (tid=8 pid=7 comm=other) syscall_enter name=futex address=0x40 {wait}\n",
     );
     for turn in 0..times {
         let (waker, wakee) = if turn % 2 == 0 { (7, 8) } else { (8, 7) };
@@ -313,9 +313,7 @@ fn in_turns(times: u64) -> String {
         if turn + 1 < times {
             line(
                 ts + 14,
-                &format!(
-                    "(tid={waker} pid=7) syscall_enter name=futex address=0x40 command=393 value=0"
-                ),
+                &format!("(tid={waker} pid=7) syscall_enter name=futex address=0x40 {wait}"),
             );
         }
     }
@@ -337,15 +335,33 @@ fn where_threads_wait_and_wake_in_turn_nothing_is_handed_over() {
         1001 10 0 read - 7 false
         1011 990 0 futex 0 8 false";
     let columns = "ts dur request got_by from_utid tid is_shared";
-    check(&in_turns(1), "request_thread", columns, handed);
+    let untimed = "command=393 value=0";
+    check(&in_turns(1, untimed), "request_thread", columns, handed);
     // By then the lock is known as one.
     check(
-        &in_turns(7),
+        &in_turns(7, untimed),
         "request_thread",
         columns,
         "
         7001 999 0 read - 7 false
         8000 1 0 write - 8 false",
+    );
+    // Where all wait for so long and no longer it is known sooner.
+    check(
+        &in_turns(3, untimed),
+        "request_thread",
+        columns,
+        "
+        3001 10 0 read - 7 false
+        3011 990 0 futex 0 8 false",
+    );
+    check(
+        &in_turns(3, "command=393 value=0 timeout=0x7f00"),
+        "request_thread",
+        columns,
+        "
+        3001 999 0 read - 7 false
+        4000 1 0 write - 8 false",
     );
 }
 
