@@ -65,7 +65,7 @@ const ARCHITECTURES: [&str; 6] = ["x86_64", "i386", "i686", "aarch64", "amd64", 
 
 fn push_component(pattern: &mut String, component: &str) {
     let is_library = component.ends_with(".so") || component.contains(".so.");
-    if is_library || ARCHITECTURES.iter().any(|name| component.starts_with(name)) {
+    if is_library || names_an_architecture(component) {
         pattern.push_str(component);
         return;
     }
@@ -88,6 +88,14 @@ fn push_component(pattern: &mut String, component: &str) {
         }
     }
     pattern.push_str(kept);
+}
+
+/// `x86_64-linux-gnu`, but not the number in `i6861`.
+fn names_an_architecture(component: &str) -> bool {
+    ARCHITECTURES.iter().any(|name| {
+        let rest = component.strip_prefix(name);
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
+    })
 }
 
 fn push_piece(pattern: &mut String, piece: &str) {
@@ -195,6 +203,8 @@ mod tests {
             ),
             ("/data/part-00017.log", "/data/part-<n>.log"),
             ("/data/file17", "/data/file<n>"),
+            ("/tmp/i6861", "/tmp/i<n>"),
+            ("/usr/lib/i686/cmov", "/usr/lib/i686/cmov"),
             ("/data/00000000000000000000.log", "/data/<n>.log"),
             ("/tmp/ccX1aB.s", "/tmp/ccX1aB.s"),
         ] {

@@ -199,6 +199,17 @@ fn what_stands_for_a_word_is_the_same_wherever_it_is() {
 }
 
 #[test]
+fn no_number_becomes_that_of_a_processor() {
+    let new = |path: &str| texts().text(Class::Object, path);
+    for number in 100..9999 {
+        let path = format!("/tmp/i{number}/x");
+        let is_processor = matches!(number, 386 | 686);
+        assert_eq!(new(&path) == path && is_processor, is_processor, "{path}");
+        assert_eq!(pattern_of(&new(&path)) == new(&path), is_processor, "{path}");
+    }
+}
+
+#[test]
 fn another_key_gives_other_words() {
     let other = Redactor::new(Key::of(b"another one of tests"), Scope::Texts);
     for (class, text) in [

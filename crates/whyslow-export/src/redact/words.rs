@@ -6,7 +6,8 @@
 //!
 //! - public words stay (`log`, `txt`, `usr`), also with a number behind them (`part00017`: the number
 //!   is replaced if it is long);
-//! - numbers of one or two digits stay, longer ones become others with as many digits;
+//! - numbers of one or two digits stay, longer ones become others with as many digits (but 386 and
+//!   686, by which processors are known);
 //! - UUIDs become UUIDs: digits become digits, letters become letters;
 //! - words with digits keep their length and where the digits are; hexadecimal ones stay so, others
 //!   do not become so; letters and digits of `name17` are replaced by themselves, so that `name18` has
@@ -129,10 +130,12 @@ impl Redactor {
     }
 
     pub(super) fn number(&self, digits: &str) -> String {
-        if digits.len() <= DIGITS_MAX {
+        // `i386` and `i686` are processors, which patterns keep: no other number may become one.
+        let is_processor = |digits: &str| matches!(digits, "386" | "686");
+        if digits.len() <= DIGITS_MAX || is_processor(digits) {
             return digits.to_owned();
         }
-        self.shaped("number", digits, |_| true)
+        self.shaped("number", digits, |new| !is_processor(new))
     }
 
     fn letters(&self, word: &str) -> String {

@@ -128,11 +128,13 @@ fn below<'p>(path: &'p [u8], root: Option<&[u8]>) -> &'p [u8] {
 
 fn threads(encoder: &mut Encoder, folder: &Path, pid: i32) {
     for tid in numbers(&folder.join("task")) {
+        // One that ends while it is read would begin again if it were told of after its end.
+        let now = clock::monotonic();
         let Some(stat) = Stat::read(&folder.join("task").join(tid.to_string())) else {
             continue;
         };
         encoder
-            .begin(Kind::Thread, clock::monotonic(), (pid, tid))
+            .begin(Kind::Thread, now, (pid, tid))
             .u32(stat.state.into())
             .text(&stat.comm)
             .end();
@@ -141,10 +143,11 @@ fn threads(encoder: &mut Encoder, folder: &Path, pid: i32) {
 
 /// The working directory.
 fn directory(encoder: &mut Encoder, folder: &Path, pid: i32) {
+    let now = clock::monotonic();
     if let Ok(directory) = fs::read_link(folder.join("cwd")) {
         let root = root(folder);
         encoder
-            .begin(Kind::Fd, clock::monotonic(), (pid, pid))
+            .begin(Kind::Fd, now, (pid, pid))
             .u32(AT_FDCWD as u32)
             .u64(0)
             .text(below(directory.as_os_str().as_bytes(), root.as_deref()))
@@ -155,6 +158,8 @@ fn directory(encoder: &mut Encoder, folder: &Path, pid: i32) {
 fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32, sockets: &mut Sockets) {
     let root = root(folder);
     for fd in numbers(&folder.join("fd")) {
+        // Whatever closes it while it is read is told of later, so it does not stay open.
+        let now = clock::monotonic();
         let Ok(target) = fs::read_link(folder.join("fd").join(fd.to_string())) else {
             continue;
         };
@@ -165,7 +170,7 @@ fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32, sockets: &mut Soc
             .unwrap_or_else(|| below(target, root.as_deref()));
         let about = fs::read_to_string(folder.join("fdinfo").join(fd.to_string()));
         encoder
-            .begin(Kind::Fd, clock::monotonic(), (pid, pid))
+            .begin(Kind::Fd, now, (pid, pid))
             .u32(fd as u32)
             .u64(about.ok().and_then(|about| flags(&about)).unwrap_or(0))
             .text(path)
