@@ -234,6 +234,12 @@ fn in_interrupt(
         || (sleep.context == Context::Softirq
             && matches!(vector, Some(TIMER_SOFTIRQ | HRTIMER_SOFTIRQ)));
     let expired = call.filter(|call| has_expired(moment, call));
+    if let Some(call) = expired
+        && moment.word(call.name).starts_with("futex")
+        && let Some(waker) = holders::in_the_end(moment, sleep)
+    {
+        return in_task(moment, sleep, Some(call), waker);
+    }
     let is_plain_irq = sleep.context == Context::Irq && handler_name(moment, wake).is_none();
     if let Some(call) = expired
         && (is_timer || is_plain_irq)

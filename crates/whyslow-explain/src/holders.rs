@@ -7,7 +7,7 @@
 
 use whyslow_model::Ns;
 
-use crate::moment::{Futex, LockWait, Moment, Segment, State, Utid, Word};
+use crate::moment::{Call, Context, Futex, LockWait, Moment, Segment, State, Utid, Word};
 use crate::report::Grade;
 
 /// A part of a wait, and who was waited for.
@@ -69,6 +69,41 @@ pub(crate) fn of_lock(
         }
     }
     cut(sleep, releases, waker)
+}
+
+/// Between two looks at a lock, if the CPU was busy.
+const LOOKS_NS: Ns = 20_000_000;
+
+/// Who ends a wait that is made of several at one address, each but the last ended by its own time. Runtimes
+/// look at locks so: HotSpot's first waiter for a monitor after 1, 8, 64, 512 and then each 1000 ms, in case
+/// that its wakeup was lost. It asked for no time.
+pub(crate) fn in_the_end(moment: &Moment, sleep: &Segment) -> Option<Utid> {
+    let waits = moment.futex_waits(sleep.utid);
+    let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
+    let place = waits
+        .iter()
+        .rposition(|wait| wait.begin <= middle && middle < wait.end)?;
+    let mut before = &waits[place];
+    for wait in &waits[place + 1..] {
+        let between = (before.end, wait.begin);
+        let mut calls = moment.calls(sleep.utid, between).iter();
+        // What guards the wait itself may be let go, to nobody.
+        let is_beside = |call: &Call| call.begin < between.0 || between.1 <= call.begin;
+        let is_unlock = |call: &Call| moment.word(call.name) == "futex" && call.ret == Some(0);
+        let is_same = wait.address == before.address
+            && between.1 - between.0 <= LOOKS_NS
+            && calls.all(|call| is_beside(call) || is_unlock(call));
+        if !is_same {
+            return None;
+        }
+        let states = moment.states(sleep.utid, (wait.begin, wait.end)).iter();
+        let slept = states.rev().find(|one| one.state == State::Sleeping)?;
+        match slept.context {
+            Context::Task | Context::Unknown => return slept.waker,
+            Context::Timer | Context::Irq | Context::Softirq => before = wait,
+        }
+    }
+    None
 }
 
 /// Address and holders of a lock of user space; none if the wait is not for one, or the calls were

@@ -1,10 +1,14 @@
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// ns since the begin of a run. All times of a run come from here, so that a clock that is set
 /// meanwhile moves none of them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     begin: Instant,
+    /// The same on the clock itself: several times a request differences of [`Instant`] are dear.
+    begin_monotonic_ns: u64,
     begin_ns: i64,
 }
 
@@ -16,9 +20,11 @@ impl Clock {
     pub(crate) fn begin() -> Self {
         let now = SystemTime::now();
         let begin = Instant::now();
+        let begin_monotonic_ns = monotonic_ns();
         let since = now.duration_since(SystemTime::UNIX_EPOCH);
         Self {
             begin,
+            begin_monotonic_ns,
             begin_ns: since.map_or(0, |since| since.as_nanos() as i64),
         }
     }
@@ -29,11 +35,25 @@ impl Clock {
     }
 
     pub(crate) fn now_ns(self) -> u64 {
-        self.begin.elapsed().as_nanos() as u64
+        monotonic_ns().saturating_sub(self.begin_monotonic_ns)
     }
 
     /// The moment so many ns after the begin.
     pub(crate) fn at(self, ns: u64) -> Instant {
         self.begin + Duration::from_nanos(ns)
     }
+}
+
+fn monotonic_ns() -> u64 {
+    ns_of(ClockId::Monotonic)
+}
+
+/// CPU time of the thread that asks.
+pub(crate) fn of_this_thread_ns() -> u64 {
+    ns_of(ClockId::ThreadCPUTime)
+}
+
+fn ns_of(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -33,19 +33,19 @@ pub(crate) struct Connection {
     pub(crate) origin: Origin,
     pub(crate) is_used: bool,
     wire: Wire,
-    is_over: bool,
 }
 
 /// hyper's two sides of a connection: what takes requests, and what moves bytes as long as it is
-/// polled. Both are polled by the worker itself, which saves a task and its wakeups.
+/// polled, until the connection is over. Both are polled by the worker itself, which saves a task and its
+/// wakeups.
 enum Wire {
     One(
         http1::SendRequest<Body>,
-        Pin<Box<http1::Connection<Io, Body>>>,
+        Option<Pin<Box<http1::Connection<Io, Body>>>>,
     ),
     Two(
         http2::SendRequest<Body>,
-        Pin<Box<http2::Connection<Io, Body, Spawner>>>,
+        Option<Pin<Box<http2::Connection<Io, Body, Spawner>>>>,
     ),
 }
 
@@ -144,11 +144,11 @@ impl Connection {
         let told = |address: std::io::Result<SocketAddr>| {
             address.map_or_else(|_| String::new(), |address| address.to_string())
         };
-        let link = Arc::new(Link {
+        let link = Arc::new(Link::new(
             number,
-            local: told(tcp.local_addr()),
-            peer: told(tcp.peer_addr()),
-        });
+            told(tcp.local_addr()),
+            told(tcp.peer_addr()),
+        ));
         let is_two = match http {
             Http::Agreed => agreed == Some(b"h2"),
             Http::One => false,
@@ -162,11 +162,12 @@ impl Connection {
         let wire = if is_two {
             let made = http2::handshake(Spawner, io).await;
             let (sender, driver) = made.map_err(|error| Fault::of_http(&error))?;
-            Wire::Two(sender, Box::pin(driver))
+            Wire::Two(sender, Some(Box::pin(driver)))
         } else {
-            let made = http1::handshake(io).await;
+            // One piece: what is sent is a head, and hardly ever a large body.
+            let made = http1::Builder::new().writev(false).handshake(io).await;
             let (sender, driver) = made.map_err(|error| Fault::of_http(&error))?;
-            Wire::One(sender, Box::pin(driver))
+            Wire::One(sender, Some(Box::pin(driver)))
         };
         Ok(Self {
             link,
@@ -174,7 +175,6 @@ impl Connection {
             origin: origin.clone(),
             is_used: false,
             wire,
-            is_over: false,
         })
     }
 
@@ -191,22 +191,19 @@ impl Connection {
 
     /// Whether it takes another request: a server may have closed it meanwhile.
     pub(crate) async fn is_ready(&mut self) -> bool {
-        let Self { wire, is_over, .. } = self;
+        // hyper has asked for the next already, and what it does not know yet it says when it is asked.
+        if let Wire::One(sender, Some(_)) = &self.wire
+            && sender.is_ready()
+        {
+            return true;
+        }
         poll_fn(|cx| {
-            if *is_over {
-                return Poll::Ready(false);
-            }
             // First, because it is what sees that it was closed.
-            let (is_ended, readiness) = match wire {
-                Wire::One(sender, driver) => {
-                    (driver.as_mut().poll(cx).is_ready(), sender.poll_ready(cx))
-                }
-                Wire::Two(sender, driver) => {
-                    (driver.as_mut().poll(cx).is_ready(), sender.poll_ready(cx))
-                }
+            let (is_over, readiness) = match &mut self.wire {
+                Wire::One(sender, driver) => (move_bytes(driver, cx), sender.poll_ready(cx)),
+                Wire::Two(sender, driver) => (move_bytes(driver, cx), sender.poll_ready(cx)),
             };
-            *is_over = is_ended;
-            if is_ended {
+            if is_over {
                 Poll::Ready(false)
             } else {
                 readiness.map(|ready| ready.is_ok())
@@ -215,11 +212,12 @@ impl Connection {
         .await
     }
 
+    /// Without a fault if it had been used before and was closed since, and nothing was sent.
     pub(crate) async fn ask(
         &mut self,
         request: Request<Body>,
-    ) -> Result<Response<Incoming>, Fault> {
-        self.is_used = true;
+    ) -> Result<Response<Incoming>, Option<Fault>> {
+        let was_used = std::mem::replace(&mut self.is_used, true);
         self.marks
             .framing
             .set(match (self.is_two(), request.body().is_end_stream()) {
@@ -227,23 +225,30 @@ impl Connection {
                 (true, true) => Framing::Frames,
                 (true, false) => Framing::FramesOfBody,
             });
-        let Self { wire, is_over, .. } = self;
-        let answered = match wire {
-            Wire::One(sender, driver) => drive(driver, is_over, sender.send_request(request)).await,
-            Wire::Two(sender, driver) => drive(driver, is_over, sender.send_request(request)).await,
+        let answered = match &mut self.wire {
+            Wire::One(sender, driver) => drive(driver, sender.try_send_request(request)).await,
+            Wire::Two(sender, driver) => drive(driver, sender.try_send_request(request)).await,
         };
         self.marks.head();
-        answered.map_err(|error| Fault::of_http(&error))
+        answered.map_err(|error| {
+            let is_unsent = was_used && error.message().is_some();
+            (!is_unsent).then(|| Fault::of_http(&error.into_error()))
+        })
     }
 
     /// Reads the body to its end and forgets it.
     pub(crate) async fn drain(&mut self, mut body: Incoming) -> Result<(), Fault> {
-        let Self { wire, is_over, .. } = self;
         loop {
-            let frame = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx));
-            let frame = match wire {
-                Wire::One(_, driver) => drive(driver, is_over, frame).await,
-                Wire::Two(_, driver) => drive(driver, is_over, frame).await,
+            let mut frame = pin!(poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)));
+            // Most of it came with the head.
+            let here = poll_fn(|cx| match frame.as_mut().poll(cx) {
+                Poll::Ready(frame) => Poll::Ready(Some(frame)),
+                Poll::Pending => Poll::Ready(None),
+            });
+            let frame = match (here.await, &mut self.wire) {
+                (Some(frame), _) => frame,
+                (None, Wire::One(_, driver)) => drive(driver, frame).await,
+                (None, Wire::Two(_, driver)) => drive(driver, frame).await,
             };
             match frame {
                 None => return Ok(()),
@@ -254,22 +259,23 @@ impl Connection {
     }
 }
 
-/// Waits for something of a connection while moving its bytes.
-async fn drive<D: Future + Unpin, F: Future>(
-    driver: &mut D,
-    is_over: &mut bool,
-    wanted: F,
-) -> F::Output {
+/// Waits for something of a connection while moving its bytes, which come first: nothing is there before.
+async fn drive<D: Future + Unpin, F: Future>(driver: &mut Option<D>, wanted: F) -> F::Output {
     let mut wanted = pin!(wanted);
     poll_fn(|cx| {
-        if let Poll::Ready(output) = wanted.as_mut().poll(cx) {
-            return Poll::Ready(output);
-        }
-        if !*is_over {
-            // What ended it comes back from what was wanted.
-            *is_over = Pin::new(&mut *driver).poll(cx).is_ready();
-        }
+        // What ended it comes back from what was wanted.
+        move_bytes(driver, cx);
         wanted.as_mut().poll(cx)
     })
     .await
+}
+
+/// Whether the connection is over. What moved its bytes goes then, and gives back what it did not send.
+fn move_bytes<D: Future + Unpin>(driver: &mut Option<D>, cx: &mut Context<'_>) -> bool {
+    if let Some(moves) = driver
+        && Pin::new(moves).poll(cx).is_ready()
+    {
+        *driver = None;
+    }
+    driver.is_none()
 }

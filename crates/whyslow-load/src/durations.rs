@@ -15,7 +15,11 @@ pub(crate) struct Durations {
 
 impl Durations {
     pub(crate) fn add(&mut self, ns: u64) {
-        let bucket = bucket_of(ns);
+        self.add_in(bucket_of(ns), ns);
+    }
+
+    /// The same of a length whose bucket is known.
+    pub(crate) fn add_in(&mut self, bucket: usize, ns: u64) {
         if bucket >= self.buckets.len() {
             self.buckets.resize(bucket + 1, 0);
         }
@@ -84,7 +88,7 @@ pub(crate) fn edge_from(ns: u64) -> u64 {
     }
 }
 
-fn bucket_of(ns: u64) -> usize {
+pub(crate) fn bucket_of(ns: u64) -> usize {
     if ns < 2 * SUB_BUCKETS {
         return ns as usize;
     }

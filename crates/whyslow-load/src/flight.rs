@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::clock::Clock;
 use crate::row::{Link, Outcome, Phases, Row};
 use crate::stream::Marks;
 use crate::target::Target;
@@ -60,16 +61,25 @@ impl Flight {
     }
 
     /// The stage before ends where the next begins.
-    pub(crate) fn enter(&mut self, stage: Stage, now_ns: u64) {
-        self.leave(now_ns);
+    pub(crate) fn enter(&mut self, stage: Stage, clock: Clock) {
+        // What little the begin took is the next one's.
+        if self.stage != Stage::Begin {
+            self.leave(clock.now_ns());
+        }
         self.stage = stage;
+    }
+
+    /// Nothing came of what was begun.
+    pub(crate) fn begin_again(&mut self) {
+        self.stage = Stage::Begin;
+        (self.link, self.marks) = (None, None);
+        (self.is_reused, self.protocol) = (false, None);
     }
 
     fn leave(&mut self, now_ns: u64) {
         let begin = self.stage_begin_ns;
         let length = Some(now_ns.saturating_sub(begin));
         match self.stage {
-            // What little it took is the next one's.
             Stage::Begin => return,
             Stage::Resolve => self.phases.resolve = length,
             Stage::Connect => self.phases.connect = length,

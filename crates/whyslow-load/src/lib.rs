@@ -11,6 +11,8 @@ mod durations;
 mod error;
 mod fault;
 mod flight;
+mod line;
+mod order;
 mod pacer;
 mod plan;
 mod row;

@@ -15,7 +15,8 @@ pub struct Plan {
     pub model: Model,
     /// Workers, each with one request at a time; of several numbers one run after the other.
     pub workers: Vec<u32>,
-    /// Threads that the workers share.
+    /// At most so many threads share the workers; fewer do the same with less time of the CPUs, so there are
+    /// no more than the workers need.
     pub threads: usize,
     /// Of each worker between two requests.
     pub pause: Duration,
@@ -69,7 +70,7 @@ pub enum Redirects {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trace {
-    /// Each request names its trace in `traceparent` and its run and number in `tracestate`.
+    /// Each request names its trace in `traceparent`.
     Sent,
     Silent,
 }

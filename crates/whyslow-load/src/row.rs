@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::line::Part;
 use crate::target::Target;
 
 /// One request from its begin to its end. Times are ns since the begin of the run, on one clock.
@@ -54,6 +55,18 @@ pub struct Link {
     pub number: u64,
     pub local: String,
     pub peer: String,
+    pub(crate) part: Part,
+}
+
+impl Link {
+    pub(crate) fn new(number: u64, local: String, peer: String) -> Self {
+        Self {
+            number,
+            part: Part::of_link(&local, &peer),
+            local,
+            peer,
+        }
+    }
 }
 
 /// Lengths in ns; none for what was not reached or not needed. They add up to the whole.

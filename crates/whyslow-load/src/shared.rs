@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use hyper::header::HeaderValue;
 use tokio_rustls::TlsConnector;
 
 use crate::clock::Clock;
 use crate::plan::{Limits, Model, Plan, Trace};
 use crate::target::Target;
+use crate::worker::TRACEPARENT;
 use crate::{LoadError, tls};
 
 /// Until the threads of a stage are there; its schedule begins then.
@@ -20,19 +22,24 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) connector: TlsConnector,
     /// Number of the run, and half of the number of each of its traces.
-    pub(crate) run: u64,
+    run: u64,
     targets: Vec<Arc<Target>>,
     /// Sums of weights up to each target.
     weights: Vec<u64>,
     /// From the place of one turn's target to that of the next.
     stride: u64,
     hosts: BTreeSet<String>,
-    requests: AtomicU64,
+    requests: Apart<AtomicU64>,
     connections: AtomicU64,
     halt: AtomicU8,
     /// Redirects to hosts that nobody asked to be loaded.
     pub(crate) unfollowed: AtomicU64,
 }
+
+/// What all threads change, away from what they only read: a processor would have to fetch that, too,
+/// each time (two lines of 64 bytes, which some fetch together).
+#[repr(align(128))]
+struct Apart<T>(T);
 
 /// Whether requests may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,7 +61,7 @@ pub(crate) struct Stage {
     /// Requests of all its workers.
     limit: u64,
     each: u64,
-    turns: AtomicU64,
+    turns: Apart<AtomicU64>,
     per_second: Option<f64>,
 }
 
@@ -81,7 +88,7 @@ impl Stage {
             end_ns: begin_ns.saturating_add(length_ns),
             limit: plan.requests(workers).unwrap_or(u64::MAX),
             each: limits.each.unwrap_or(u64::MAX),
-            turns: AtomicU64::new(0),
+            turns: Apart(AtomicU64::new(0)),
             per_second: match plan.model {
                 Model::Open { per_second, .. } => Some(per_second),
                 Model::Closed(_) => None,
@@ -91,7 +98,7 @@ impl Stage {
 
     /// How late the next turn is.
     pub(crate) fn behind(&self, now_ns: u64) -> Duration {
-        let next = self.turns.load(Relaxed).min(self.limit);
+        let next = self.turns.0.load(Relaxed).min(self.limit);
         let late = self.per_second.map_or(0, |rate| {
             let due_ns = self.begin_ns + (next as f64 * 1e9 / rate) as u64;
             now_ns.saturating_sub(due_ns)
@@ -105,7 +112,7 @@ impl Stage {
         if had >= self.each || shared.halt() != Halt::No || is_over() {
             return None;
         }
-        let number = self.turns.fetch_add(1, Relaxed);
+        let number = self.turns.0.fetch_add(1, Relaxed);
         if number >= self.limit {
             return None;
         }
@@ -128,6 +135,14 @@ impl Shared {
             sum
         });
         let weights: Vec<u64> = weights.collect();
+        if plan.trace == Trace::Sent {
+            // Room for what each request fills in: a map that grows costs more than its copy.
+            for target in &mut plan.targets {
+                target
+                    .headers
+                    .insert(TRACEPARENT, HeaderValue::from_static(""));
+            }
+        }
         let is_even = plan.targets.iter().all(|target| target.weight == 1);
         Ok(Self {
             stride: if is_even { 1 } else { stride(sum) },
@@ -138,7 +153,7 @@ impl Shared {
             // A trace whose number is 0 is none.
             run: u64::from_le_bytes(random) | 1,
             clock: Clock::begin(),
-            requests: AtomicU64::new(0),
+            requests: Apart(AtomicU64::new(0)),
             connections: AtomicU64::new(0),
             halt: AtomicU8::new(Halt::No as u8),
             unfollowed: AtomicU64::new(0),
@@ -159,7 +174,7 @@ impl Shared {
     }
 
     pub(crate) fn next_request(&self) -> u64 {
-        self.requests.fetch_add(1, Relaxed)
+        self.requests.0.fetch_add(1, Relaxed)
     }
 
     pub(crate) fn next_connection(&self) -> u64 {
@@ -167,20 +182,27 @@ impl Shared {
     }
 
     pub(crate) fn begun(&self) -> u64 {
-        self.requests.load(Relaxed)
+        self.requests.0.load(Relaxed)
     }
 
     pub(crate) fn is_asked(&self, host: &str) -> bool {
         self.hosts.contains(host)
     }
 
-    /// In as many turns as all weights together, each target as often as its own says.
-    pub(crate) fn target(&self, turn: Turn) -> &Arc<Target> {
+    /// What is asked for, to be kept by one thread.
+    pub(crate) fn targets(&self) -> Vec<Arc<Target>> {
+        let targets = self.targets.iter();
+        targets.map(|target| Arc::new(target.apart())).collect()
+    }
+
+    /// The place of a turn's target among all: in as many turns as all weights together, each target
+    /// comes as often as its own says.
+    pub(crate) fn place(&self, turn: Turn) -> usize {
         let sum = self.weights.last().copied().unwrap_or(1).max(1);
         let walked = u128::from(turn.number) * u128::from(self.stride);
         let place = (walked % u128::from(sum)) as u64;
         let at = self.weights.partition_point(|reached| *reached <= place);
-        &self.targets[at.min(self.targets.len() - 1)]
+        at.min(self.targets.len() - 1)
     }
 
     /// Numbers of the trace and span of a request: none occurs twice in a run.

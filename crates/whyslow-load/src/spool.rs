@@ -6,12 +6,13 @@
 //! says when and why it ended (`end_ns`, `reason`). Times are ns since the epoch.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::LoadError;
+use crate::line;
 use crate::row::Row;
 use crate::run::Reason;
 
@@ -36,46 +37,20 @@ pub struct Header {
 pub const VERSION: u32 = 1;
 
 #[derive(Serialize)]
-struct Line<'r> {
-    seq: u64,
-    worker: u32,
-    intended_ns: Option<i64>,
-    start_ns: i64,
-    resolve_ns: Option<u64>,
-    connect_ns: Option<u64>,
-    tls_ns: Option<u64>,
-    send_ns: Option<u64>,
-    wait_ns: Option<u64>,
-    receive_ns: Option<u64>,
-    total_ns: u64,
-    method: &'r str,
-    url: &'r str,
-    endpoint: &'r str,
-    status: Option<u16>,
-    protocol: Option<&'r str>,
-    bytes_sent: u64,
-    bytes_received: u64,
-    connection: Option<u64>,
-    reused: bool,
-    local: Option<&'r str>,
-    peer: Option<&'r str>,
-    trace_id: Option<String>,
-    span_id: Option<String>,
-    outcome: &'r str,
-    error: Option<&'r str>,
-    server_timing: Option<&'r str>,
-}
-
-#[derive(Serialize)]
 struct Last {
     end_ns: i64,
     reason: &'static str,
 }
 
+/// Bytes of lines that are written at once, or little more.
+const WRITTEN_BYTES: usize = 1 << 16;
+
 /// Writes the spool of one load.
 pub struct Spool {
     path: PathBuf,
-    out: BufWriter<File>,
+    file: File,
+    /// Lines that are not in the file yet.
+    lines: Vec<u8>,
     begin_ns: i64,
 }
 
@@ -89,7 +64,8 @@ impl Spool {
         let file = File::create_new(path).map_err(failed)?;
         let mut spool = Self {
             path: path.to_owned(),
-            out: BufWriter::with_capacity(1 << 16, file),
+            file,
+            lines: Vec::with_capacity(2 * WRITTEN_BYTES),
             begin_ns: header.begin_ns,
         };
         spool.line(header)?;
@@ -97,13 +73,13 @@ impl Spool {
         Ok(spool)
     }
 
-    /// Requests in order of their ends; they are in the file when this returns.
-    pub fn write(&mut self, rows: &[Row]) -> Result<(), LoadError> {
-        for row in rows {
-            let line = line_of(row, self.begin_ns);
-            self.line(&line)?;
+    /// A request; they come in order of their ends. It is in the file after [`flush`](Self::flush).
+    pub fn write(&mut self, row: &Row) -> Result<(), LoadError> {
+        line::put(&mut self.lines, row, self.begin_ns);
+        if self.lines.len() >= WRITTEN_BYTES {
+            self.flush()?;
         }
-        self.flush()
+        Ok(())
     }
 
     pub fn end(mut self, end_ns: i64, reason: Reason) -> Result<(), LoadError> {
@@ -115,14 +91,17 @@ impl Spool {
     }
 
     fn line(&mut self, line: &impl Serialize) -> Result<(), LoadError> {
-        let written = serde_json::to_writer(&mut self.out, line)
-            .map_err(io::Error::from)
-            .and_then(|()| self.out.write_all(b"\n"));
-        written.map_err(|source| self.failed(source))
+        let written = serde_json::to_writer(&mut self.lines, line);
+        written.map_err(|error| self.failed(error.into()))?;
+        self.lines.push(b'\n');
+        Ok(())
     }
 
-    fn flush(&mut self) -> Result<(), LoadError> {
-        self.out.flush().map_err(|source| self.failed(source))
+    /// What was written is in the file when this returns.
+    pub fn flush(&mut self) -> Result<(), LoadError> {
+        let written = self.file.write_all(&self.lines);
+        self.lines.clear();
+        written.map_err(|source| self.failed(source))
     }
 
     fn failed(&self, source: io::Error) -> LoadError {
@@ -130,39 +109,5 @@ impl Spool {
             path: self.path.clone(),
             source,
         }
-    }
-}
-
-fn line_of(row: &Row, begin_ns: i64) -> Line<'_> {
-    let moment = |ns: u64| begin_ns.saturating_add(ns as i64);
-    let link = row.connection.as_deref();
-    Line {
-        seq: row.seq,
-        worker: row.worker,
-        intended_ns: row.intended_ns.map(moment),
-        start_ns: moment(row.start_ns),
-        resolve_ns: row.phases.resolve,
-        connect_ns: row.phases.connect,
-        tls_ns: row.phases.tls,
-        send_ns: row.phases.send,
-        wait_ns: row.phases.wait,
-        receive_ns: row.phases.receive,
-        total_ns: row.total_ns(),
-        method: row.target.method.as_str(),
-        url: &row.target.url,
-        endpoint: &row.target.endpoint,
-        status: row.status,
-        protocol: row.protocol,
-        bytes_sent: row.bytes_sent,
-        bytes_received: row.bytes_received,
-        connection: link.map(|link| link.number),
-        reused: row.is_reused,
-        local: link.map(|link| link.local.as_str()),
-        peer: link.map(|link| link.peer.as_str()),
-        trace_id: row.trace.map(|(trace, _)| format!("{trace:032x}")),
-        span_id: row.trace.map(|(_, span)| format!("{span:016x}")),
-        outcome: row.outcome.name(),
-        error: row.error.as_deref(),
-        server_timing: row.server_timing.as_deref(),
     }
 }

@@ -1,15 +1,18 @@
 //! What a load came to, in memory that does not grow with it beyond a bound.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::durations::{Durations, edge_from, octave_of};
+use crate::durations::{Durations, bucket_of, edge_from, octave_of};
 use crate::row::{Outcome, Phases, Row};
 
 /// Requests that are kept one by one; of more the list has the first, and the spool all.
 const KEPT_MAX: usize = 250_000;
 /// Endpoints that are told apart.
 const ENDPOINTS_MAX: usize = 1_000;
+/// The others, of whatever method.
+const OTHERS: &str = " (others)";
 /// Columns of the heat map while it grows; when there are more, two become one.
 const COLUMNS_MAX: u64 = 960;
 const COLUMN_NS: u64 = 10_000_000;
@@ -28,12 +31,14 @@ pub struct Summary {
     pub(crate) late: Durations,
     pub(crate) phases: [Durations; Phases::NAMES.len()],
     pub(crate) outcomes: BTreeMap<(Outcome, Option<u16>), Ending>,
-    pub(crate) endpoints: BTreeMap<(String, String), Group>,
+    /// By method and address, as targets name them.
+    pub(crate) endpoints: BTreeMap<Arc<str>, Group>,
     pub(crate) stages: Vec<(u32, Group)>,
     pub(crate) bytes: (u64, u64),
     pub(crate) connections: u64,
     pub(crate) heat: Heat,
     slow_ns: Option<u64>,
+    kept_max: usize,
 }
 
 /// Requests that ended alike.
@@ -62,9 +67,10 @@ pub(crate) struct Heat {
 }
 
 impl Summary {
-    /// `slow` is what counts as slow; without it, some medians do.
-    pub fn new(slow: Option<Duration>) -> Self {
+    /// `slow` is what counts as slow; without it, some medians do. Rows are kept for a list.
+    pub fn new(slow: Option<Duration>, has_list: bool) -> Self {
         Self {
+            kept_max: if has_list { KEPT_MAX } else { 0 },
             rows: Vec::new(),
             count: 0,
             total: Durations::default(),
@@ -92,7 +98,8 @@ impl Summary {
     pub fn add(&mut self, row: Row) {
         let total_ns = row.total_ns();
         self.count += 1;
-        self.total.add(total_ns);
+        let bucket = bucket_of(total_ns);
+        self.total.add_in(bucket, total_ns);
         if let Some(intended_ns) = row.intended_ns {
             self.response.add(row.response_ns());
             self.late.add(row.start_ns.saturating_sub(intended_ns));
@@ -109,23 +116,22 @@ impl Summary {
         }
         let slow_ns = self.slow_ns;
         if let Some((_, stage)) = self.stages.last_mut() {
-            stage.add(&row, slow_ns);
+            stage.add(&row, bucket, slow_ns);
         }
-        self.group_of(&row).add(&row, slow_ns);
+        self.group_of(&row).add(&row, bucket, slow_ns);
         self.bytes.0 += row.bytes_sent;
         self.bytes.1 += row.bytes_received;
         self.connections += u64::from(row.connection.is_some() && !row.is_reused);
         self.heat.add(row.start_ns, row.response_ns());
-        if self.rows.len() < KEPT_MAX {
+        if self.rows.len() < self.kept_max {
             self.rows.push(row);
         }
     }
 
     fn group_of(&mut self, row: &Row) -> &mut Group {
-        let url = row.target.url.split('?').next().unwrap_or_default();
-        let mut key = (row.target.method.to_string(), url.to_owned());
+        let mut key = Arc::clone(&row.target.group);
         if self.endpoints.len() >= ENDPOINTS_MAX && !self.endpoints.contains_key(&key) {
-            key = (String::new(), "(others)".to_owned());
+            key = OTHERS.into();
         }
         self.endpoints.entry(key).or_default()
     }
@@ -168,9 +174,9 @@ impl Summary {
 }
 
 impl Group {
-    fn add(&mut self, row: &Row, slow_ns: Option<u64>) {
+    fn add(&mut self, row: &Row, bucket: usize, slow_ns: Option<u64>) {
         let total_ns = row.total_ns();
-        self.total.add(total_ns);
+        self.total.add_in(bucket, total_ns);
         self.failed += u64::from(row.outcome != Outcome::Ok);
         self.slow += u64::from(slow_ns.is_some_and(|slow_ns| total_ns >= slow_ns));
     }

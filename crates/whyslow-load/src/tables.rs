@@ -10,6 +10,8 @@ use crate::summary::Summary;
 
 /// Columns of the heat map.
 const COLUMNS: u64 = 60;
+/// A thread that was on a CPU for so much of its time could do no more.
+const BUSY_MIN: f64 = 0.9;
 /// Names of endpoints in a sentence.
 const NAMED_MAX: usize = 5;
 /// A start that is later than this by the schedule needs more workers.
@@ -230,8 +232,9 @@ impl Told<'_> {
             let share = |group| self.summary.slow_of(group) as f64 / group.total.count as f64;
             share(b).total_cmp(&share(a))
         });
-        for ((method, url), group) in groups {
-            let mut cells: Vec<Value> = vec![method.as_str().into(), url.as_str().into()];
+        for (key, group) in groups {
+            let (method, url) = key.split_once(' ').unwrap_or_default();
+            let mut cells: Vec<Value> = vec![method.into(), url.into()];
             cells.extend(self.group(group));
             table.rows.push(cells);
         }
@@ -347,6 +350,13 @@ impl Told<'_> {
                  their latency is the one from the intended start"
             ));
         }
+        if self.ended.busiest >= BUSY_MIN {
+            caveats.push(format!(
+                "a thread that makes the requests had a CPU for {:.0} % of the time: it may be what was slow, and \
+                 latencies contain waits for it",
+                100.0 * self.ended.busiest
+            ));
+        }
         let left_out = self.summary.left_out();
         if left_out > 0 && list != List::None {
             caveats.push(format!(
@@ -371,11 +381,12 @@ impl Told<'_> {
         if never.is_empty() || never.len() == groups.len() {
             return None;
         }
-        let named = never.iter().take(NAMED_MAX).map(|((method, url), group)| {
+        let named = never.iter().take(NAMED_MAX).map(|(endpoint, group)| {
             let count = group.total.count;
             let high = bounds_of_share(0, count).map_or(1.0, |(_, high)| high);
             format!(
-                "{method} {url} ({count} requests, so below {:.1} % of them)",
+                "{} ({count} requests, so below {:.1} % of them)",
+                endpoint.trim_start(),
                 high * 100.0
             )
         });

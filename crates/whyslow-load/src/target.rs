@@ -1,10 +1,13 @@
 //! What is asked for, prepared once, so that a request costs no more than it must.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use hyper::header::{ACCEPT, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Uri};
 
 use crate::LoadError;
+use crate::line::Part;
 
 /// An address that is asked.
 #[derive(Debug)]
@@ -23,6 +26,9 @@ pub struct Target {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     pub(crate) weight: u32,
+    pub(crate) part: Part,
+    /// Method and address without its query: requests that have the same are summed up together.
+    pub(crate) group: Arc<str>,
 }
 
 /// Who is asked: a connection belongs to one.
@@ -132,6 +138,13 @@ impl Asked {
             headers.remove(CONTENT_LENGTH);
         }
         Ok(Target {
+            group: format!(
+                "{} {}",
+                self.method,
+                url.split('?').next().unwrap_or_default()
+            )
+            .into(),
+            part: Part::of_target(self.method.as_str(), &url, path.path()),
             endpoint: path.path().to_owned(),
             method: self.method.clone(),
             origin: Origin {
@@ -155,6 +168,30 @@ impl Target {
         let host = self.origin.host.as_str();
         let by_address = host.parse().map(|ip: std::net::IpAddr| ip.is_loopback());
         by_address.unwrap_or(host.eq_ignore_ascii_case("localhost"))
+    }
+
+    /// The same, with nothing in common.
+    pub(crate) fn apart(&self) -> Self {
+        let uri = |uri: &Uri| uri.to_string().parse().unwrap_or_else(|_| uri.clone());
+        let mut headers = HeaderMap::with_capacity(self.headers.len());
+        for (name, value) in &self.headers {
+            let copy = HeaderValue::from_bytes(value.as_bytes());
+            headers.append(name.clone(), copy.unwrap_or_else(|_| value.clone()));
+        }
+        Self {
+            url: self.url.clone(),
+            method: self.method.clone(),
+            endpoint: self.endpoint.clone(),
+            origin: self.origin.clone(),
+            path: uri(&self.path),
+            whole: uri(&self.whole),
+            headers,
+            // Sent as it is.
+            body: self.body.clone(),
+            weight: self.weight,
+            part: self.part.clone(),
+            group: self.group.as_ref().into(),
+        }
     }
 
     pub fn host(&self) -> &str {

@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -17,6 +17,7 @@ use tokio::time::{Instant, Sleep};
 use crate::connection::{self, Connection};
 use crate::fault::Fault;
 use crate::flight::{self, Flight};
+use crate::line::digits;
 use crate::pacer::Pacer;
 use crate::plan::{Connections, Redirects};
 use crate::row::{Outcome, Row};
@@ -29,14 +30,15 @@ const HOPS_MAX: u32 = 10;
 /// Of `Server-Timing`: a row is not there to keep what servers like to say.
 const SERVER_TIMING_BYTES: usize = 1_000;
 
-const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// What the workers of a thread share.
 pub(crate) struct Local {
     pub(crate) shared: Arc<Shared>,
     pub(crate) stage: Arc<Stage>,
+    /// The thread's own: what several processors count references of is slow to count.
+    pub(crate) targets: Vec<Arc<Target>>,
     pub(crate) pacer: Pacer,
     /// Requests that ended and were not handed on yet.
     pub(crate) rows: RefCell<Vec<Row>>,
@@ -51,7 +53,7 @@ pub(crate) struct Worker {
     slot: Slot,
     /// One a server.
     connections: Vec<Connection>,
-    deadline: Pin<Box<Sleep>>,
+    deadline: Deadline,
 }
 
 /// An answer, read to its end.
@@ -67,7 +69,7 @@ impl Worker {
             number,
             slot,
             connections: Vec::new(),
-            deadline: Box::pin(tokio::time::sleep(Duration::MAX)),
+            deadline: Deadline::new(),
         }
     }
 
@@ -83,7 +85,7 @@ impl Worker {
                     return;
                 }
             }
-            let mut target = Arc::clone(shared.target(turn));
+            let mut target = Arc::clone(&local.targets[shared.place(turn)]);
             let mut intended_ns = turn.intended_ns;
             for hop in 0..=HOPS_MAX {
                 let answered = self.request(&target, intended_ns.take()).await;
@@ -135,12 +137,8 @@ impl Worker {
             target,
             seq,
         };
-        let answered = within(
-            &mut self.deadline,
-            limit,
-            attempt.run(&mut self.connections),
-        )
-        .await;
+        let asked = attempt.run(&mut self.connections);
+        let answered = self.deadline.within(limit, asked).await;
         let end_ns = shared.clock.now_ns();
         let flight = self.slot.borrow_mut().take()?;
         let (outcome, error, answered) = match answered {
@@ -182,21 +180,19 @@ impl Attempt<'_> {
         {
             kept = None;
         }
-        let mut connection = match kept {
-            Some(connection) => connection,
-            None => self.connect().await?,
+        let (mut connection, response) = loop {
+            let mut connection = match kept.take() {
+                Some(connection) => connection,
+                // In a box: it is large, happens rarely, and would be moved with each request.
+                None => Box::pin(self.connect()).await?,
+            };
+            match self.ask(&mut connection).await {
+                Ok(response) => break (connection, response),
+                // It had been closed meanwhile: nobody was asked.
+                Err(None) => self.note(Flight::begin_again),
+                Err(Some(fault)) => return Err(fault),
+            }
         };
-        let request = self.prepare(&connection);
-        connection.marks.begin();
-        let now_ns = self.local.shared.clock.now_ns();
-        self.note(|flight| {
-            flight.enter(flight::Stage::Exchange, now_ns);
-            flight.is_reused = connection.is_used;
-            flight.protocol = Some(connection.protocol());
-            flight.link = Some(Arc::clone(&connection.link));
-            flight.marks = Some(Rc::clone(&connection.marks));
-        });
-        let response = connection.ask(request).await?;
         let answered = self.head(&response);
         connection.drain(response.into_body()).await?;
         if self.local.shared.plan.connections == Connections::Kept {
@@ -205,10 +201,28 @@ impl Attempt<'_> {
         Ok(answered)
     }
 
+    /// Without a fault if a kept connection turns out to be closed before anything was sent.
+    async fn ask(
+        &self,
+        connection: &mut Connection,
+    ) -> Result<Response<hyper::body::Incoming>, Option<Fault>> {
+        let request = self.prepare(connection);
+        connection.marks.begin();
+        let clock = self.local.shared.clock;
+        self.note(|flight| {
+            flight.enter(flight::Stage::Exchange, clock);
+            flight.is_reused = connection.is_used;
+            flight.protocol = Some(connection.protocol());
+            flight.link = Some(Arc::clone(&connection.link));
+            flight.marks = Some(Rc::clone(&connection.marks));
+        });
+        connection.ask(request).await
+    }
+
     async fn connect(&self) -> Result<Connection, Fault> {
         let shared = &self.local.shared;
         let (origin, clock) = (&self.target.origin, shared.clock);
-        let enter = |stage| self.note(|flight| flight.enter(stage, clock.now_ns()));
+        let enter = |stage| self.note(|flight| flight.enter(stage, clock));
         let addresses = if let Some(address) = connection::literal(origin) {
             vec![address]
         } else {
@@ -239,12 +253,7 @@ impl Attempt<'_> {
             *request.uri_mut() = target.path.clone();
         }
         if let Some(trace) = self.local.shared.trace(self.seq) {
-            tell_trace(
-                trace,
-                self.local.shared.run,
-                self.seq,
-                request.headers_mut(),
-            );
+            tell_trace(trace, request.headers_mut());
         }
         request
     }
@@ -278,39 +287,62 @@ impl Attempt<'_> {
     }
 }
 
-/// `traceparent` and `tracestate` as the W3C has them.
-fn tell_trace((trace, span): (u128, u64), run: u64, seq: u64, headers: &mut HeaderMap) {
-    let parent = format!("00-{trace:032x}-{span:016x}-01");
-    let state = format!("whyslow={run:016x}:{seq}");
-    for (name, value) in [(TRACEPARENT, parent), (TRACESTATE, state)] {
-        if let Ok(value) = HeaderValue::from_maybe_shared(bytes::Bytes::from(value)) {
-            headers.insert(name, value);
-        }
+/// `traceparent` as the W3C has it. There is no `tracestate`: the number of the trace says all that it
+/// could, and it would cost a fiftieth of the whole request.
+fn tell_trace((trace, span): (u128, u64), headers: &mut HeaderMap) {
+    let [high, low] = [trace >> 64, trace].map(|half| digits(half as u64));
+    let parent = [b"00-", &high[..], &low[..], b"-", &digits(span)[..], b"-01"].concat();
+    if let Ok(value) = HeaderValue::from_maybe_shared(bytes::Bytes::from(parent)) {
+        headers.insert(TRACEPARENT, value);
     }
 }
 
-/// None if the time runs out first. The timer is set anew only when it rings too early, so that a
-/// request which is fast costs none.
-async fn within<F: Future>(
-    timer: &mut Pin<Box<Sleep>>,
-    limit: Instant,
-    wanted: F,
-) -> Option<F::Output> {
-    let mut wanted = pin!(wanted);
-    if timer.deadline() > limit {
-        timer.as_mut().reset(limit);
+/// Ends requests that take too long. The timer is set anew only when it rings too early, and looked at
+/// only when it was set or rings, so that a request which is fast costs none.
+struct Deadline {
+    timer: Pin<Box<Sleep>>,
+    is_watched: bool,
+}
+
+impl Deadline {
+    fn new() -> Self {
+        Self {
+            timer: Box::pin(tokio::time::sleep(Duration::MAX)),
+            is_watched: false,
+        }
     }
-    poll_fn(|cx| {
-        if let Poll::Ready(output) = wanted.as_mut().poll(cx) {
-            return Poll::Ready(Some(output));
+
+    fn set(&mut self, limit: Instant) {
+        self.timer.as_mut().reset(limit);
+        self.is_watched = false;
+    }
+
+    /// Whether the time has run out. Always asked by the same task, which is woken when it has.
+    fn is_over(&mut self, limit: Instant, cx: &mut Context<'_>) -> bool {
+        if self.is_watched && !self.timer.is_elapsed() {
+            return false;
         }
-        while timer.as_mut().poll(cx).is_ready() {
+        while self.timer.as_mut().poll(cx).is_ready() {
             if Instant::now() >= limit {
-                return Poll::Ready(None);
+                return true;
             }
-            timer.as_mut().reset(limit);
+            self.set(limit);
         }
-        Poll::Pending
-    })
-    .await
+        self.is_watched = true;
+        false
+    }
+
+    /// None if the time runs out first.
+    async fn within<F: Future>(&mut self, limit: Instant, wanted: F) -> Option<F::Output> {
+        let mut wanted = pin!(wanted);
+        if self.timer.deadline() > limit {
+            self.set(limit);
+        }
+        poll_fn(|cx| match wanted.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if self.is_over(limit, cx) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        })
+        .await
+    }
 }

@@ -9,6 +9,7 @@ mod handlers;
 mod meanwhile;
 mod queued;
 mod set;
+mod stands;
 mod stories;
 mod threads;
 

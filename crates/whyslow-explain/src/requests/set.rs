@@ -9,6 +9,7 @@ use super::differs::{Columns, Contrast};
 use super::does::{self, Does};
 use super::queued;
 use super::spread;
+use super::stands::Stands;
 use super::stories::Teller;
 use crate::ask::Question;
 use crate::many::{WALKED, excess};
@@ -352,11 +353,6 @@ pub(super) fn story(teller: &Teller<'_>, judged: &Judged) -> Result<Option<Story
         .first()
         .is_some_and(|(phase, _)| phase == queued::PHASE);
     let queued = slow.iter().find(|one| is_queue && teller.is_queued(one));
-    let (which, longest) = match queued {
-        Some(queued) => ("The longest of those that waited for a handler", queued),
-        None => ("The longest", longest),
-    };
-    let mut story = teller.one(longest)?;
     let lengths = |of: &[&Request]| -> Vec<Ns> { of.iter().filter_map(|one| one.dur).collect() };
     let mut group = Group {
         operation: "requests".into(),
@@ -372,6 +368,13 @@ pub(super) fn story(teller: &Teller<'_>, judged: &Judged) -> Result<Option<Story
         .copied()
         .filter(|one| teller.threads.longest(one).is_some())
         .collect();
+    let (mut which, mut story) = match queued {
+        Some(queued) => (
+            "The longest of those that waited for a handler".to_owned(),
+            teller.one(queued)?,
+        ),
+        None => ("The longest".to_owned(), teller.one(longest)?),
+    };
     if known.len() > 1 {
         let others: Vec<&Request> = usual
             .iter()
@@ -383,6 +386,14 @@ pub(super) fn story(teller: &Teller<'_>, judged: &Judged) -> Result<Option<Story
         group.walked = walked.len() as u64;
         group.compared = compared.len() as u64;
         group.excess = excess(&walked, &compared);
+        if queued.is_none()
+            && let Some(stands) = Stands::of(&walked)
+            && !(stands.is_longest() && known[0].id == longest.id)
+        {
+            story = teller.one(known[stands.place])?;
+            story.caveats.push(stands.caveat(&teller.one(longest)?));
+            which = stands.name();
+        }
     }
     let median = |mut lengths: Vec<Ns>| {
         lengths.sort_unstable();

@@ -205,7 +205,11 @@ fn no_number_becomes_that_of_a_processor() {
         let path = format!("/tmp/i{number}/x");
         let is_processor = matches!(number, 386 | 686);
         assert_eq!(new(&path) == path && is_processor, is_processor, "{path}");
-        assert_eq!(pattern_of(&new(&path)) == new(&path), is_processor, "{path}");
+        assert_eq!(
+            pattern_of(&new(&path)) == new(&path),
+            is_processor,
+            "{path}"
+        );
     }
 }
 

@@ -15,12 +15,12 @@ impl Sink for Keeper {
         self.1.begin_stage(workers);
     }
 
-    fn take(&mut self, rows: Vec<Row>) -> Result<(), LoadError> {
-        self.0.write(&rows)?;
+    fn take(&mut self, rows: &mut dyn Iterator<Item = Row>) -> Result<(), LoadError> {
         for row in rows {
+            self.0.write(&row)?;
             self.1.add(row);
         }
-        Ok(())
+        self.0.flush()
     }
 
     fn look(&mut self, _: Progress) {}
@@ -49,7 +49,7 @@ fn the_spool_and_the_answer_have_every_request() {
         Spool::create(&path, &header).is_err(),
         "what is there stays"
     );
-    let mut keeper = Keeper(spool, Summary::new(None));
+    let mut keeper = Keeper(spool, Summary::new(None, true));
     let ended = run.go(&AtomicBool::new(false), &mut keeper).expect("a run");
     let Keeper(spool, summary) = keeper;
     spool

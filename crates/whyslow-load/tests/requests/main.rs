@@ -21,7 +21,7 @@ struct Collected(Vec<Row>);
 impl Sink for Collected {
     fn stage(&mut self, _: u32) {}
 
-    fn take(&mut self, rows: Vec<Row>) -> Result<(), LoadError> {
+    fn take(&mut self, rows: &mut dyn Iterator<Item = Row>) -> Result<(), LoadError> {
         self.0.extend(rows);
         Ok(())
     }

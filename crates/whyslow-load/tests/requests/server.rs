@@ -117,6 +117,14 @@ fn answer(stream: &mut TcpStream, path: &str) -> std::io::Result<bool> {
         _ => "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nServer-Timing: db;dur=5\r\n\r\nok",
     };
     stream.write_all(text.as_bytes())?;
-    let is_last = ["/last", "/garbage", "/truncated", "/cut-chunk", "/nothing"];
+    // Of `/gone` nothing says so.
+    let is_last = [
+        "/last",
+        "/gone",
+        "/garbage",
+        "/truncated",
+        "/cut-chunk",
+        "/nothing",
+    ];
     Ok(!is_last.contains(&path))
 }

@@ -124,7 +124,7 @@ pub(crate) struct RequestArgs {
     /// Follow redirects to the hosts that are named; each is one more request
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Send no `traceparent` and `tracestate`
+    /// Send no `traceparent`
     #[arg(long)]
     pub(crate) no_trace_context: bool,
 }

@@ -55,7 +55,10 @@ pub(super) fn run(args: &LoadArgs, talk: &TalkArgs) -> Result<(), Failure> {
     )?;
     let mut keeper = Keeper {
         spool,
-        summary: Summary::new(args.slow.or(args.amount.until_slow)),
+        summary: Summary::new(
+            args.slow.or(args.amount.until_slow),
+            args.list != Some(ListArg::None),
+        ),
         teller: Teller::new(talk),
     };
     let ended = run.go(&cancel, &mut keeper);
@@ -83,13 +86,13 @@ impl Sink for Keeper {
         self.summary.begin_stage(workers);
     }
 
-    fn take(&mut self, rows: Vec<Row>) -> Result<(), LoadError> {
-        self.spool.write(&rows)?;
+    fn take(&mut self, rows: &mut dyn Iterator<Item = Row>) -> Result<(), LoadError> {
         for row in rows {
+            self.spool.write(&row)?;
             self.teller.count(&row);
             self.summary.add(row);
         }
-        Ok(())
+        self.spool.flush()
     }
 
     fn look(&mut self, progress: Progress) {
