@@ -138,12 +138,7 @@ impl Asked {
             headers.remove(CONTENT_LENGTH);
         }
         Ok(Target {
-            group: format!(
-                "{} {}",
-                self.method,
-                url.split('?').next().unwrap_or_default()
-            )
-            .into(),
+            group: group(&self.method, &url),
             part: Part::of_target(self.method.as_str(), &url, path.path()),
             endpoint: path.path().to_owned(),
             method: self.method.clone(),
@@ -160,6 +155,12 @@ impl Asked {
             url,
         })
     }
+}
+
+/// Of the sums.
+fn group(method: &Method, url: &str) -> Arc<str> {
+    let address = url.split('?').next().unwrap_or_default();
+    format!("{method} {address}").into()
 }
 
 impl Target {

@@ -55,11 +55,14 @@ public final class Shop {
             status = 500;
             body = error.toString();
         }
+        // Of a connection that the client has closed by then nobody knows where it was.
+        String sides = String.format("\"local\":\"%s\",\"peer\":\"%s\"",
+                address(exchange.getLocalAddress()), address(exchange.getRemoteAddress()));
         byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
         exchange.sendResponseHeaders(status, bytes.length);
         exchange.getResponseBody().write(bytes);
         exchange.close();
-        tell(exchange, page, begin, connected);
+        tell(exchange, page, sides, begin, connected);
     }
 
     private static String asked(String sql, long[] connected) throws SQLException {
@@ -78,15 +81,16 @@ public final class Shop {
     }
 
     /** One line a request; the kernel's number of a thread is the name of a link. */
-    private static void tell(HttpExchange exchange, String page, long begin, long[] connected) throws IOException {
+    private static void tell(HttpExchange exchange, String page, String sides, long begin, long[] connected)
+            throws IOException {
         String[] parent = exchange.getRequestHeaders().getOrDefault("traceparent", java.util.List.of("")).get(0).split("-");
         String trace = parent.length == 4 ? "\"" + parent[1] + "\"" : "null";
         String tid = Files.readSymbolicLink(Path.of("/proc/thread-self")).getFileName().toString();
         String line = String.format(
                 "{\"trace_id\":%s,\"endpoint\":\"%s\",\"pid\":%d,\"tid\":%s,\"begin_ns\":%d,\"end_ns\":%d,"
-                        + "\"local\":\"%s\",\"peer\":\"%s\",\"connect_ns\":%s}%n",
-                trace, page, ProcessHandle.current().pid(), tid, begin, now(), address(exchange.getLocalAddress()),
-                address(exchange.getRemoteAddress()), connected[0] < 0 ? "null" : Long.toString(connected[0]));
+                        + "%s,\"connect_ns\":%s}%n",
+                trace, page, ProcessHandle.current().pid(), tid, begin, now(), sides,
+                connected[0] < 0 ? "null" : Long.toString(connected[0]));
         Files.write(log, line.getBytes(StandardCharsets.UTF_8), StandardOpenOption.APPEND);
     }
 

@@ -264,6 +264,7 @@ impl View<'_> {
     fn class(&self) -> Class {
         let is_load = self.grows_with_concurrency()
             || self.grows_by_level().is_some()
+            || self.facts.raised.is_some()
             || !self.saturated().is_empty();
         if self.is_shifted() {
             return if is_load {
@@ -349,6 +350,12 @@ impl View<'_> {
                 "{}s are slow the more the more is in flight (delta {:.2})",
                 self.what(),
                 one.delta
+            ));
+        }
+        if let Some((before, now)) = self.facts.raised {
+            reasons.push(format!(
+                "depends on concurrency, there are {now:.0} {}s at a time and were {before:.0}",
+                self.what()
             ));
         }
         format!(

@@ -12,7 +12,7 @@ use super::constants::{Hint, Waits, hints};
 use super::episodes::Episodes;
 use super::fixed;
 use super::keys::{Evenness, Exposed, Keys, Rates, Spared};
-use super::levels::{Levels, levels};
+use super::levels::{Levels, levels, raised};
 use super::modes::{Gap, gap, unrounded};
 use super::normal::Normal;
 use super::overlap::{Overlap, overlap};
@@ -43,6 +43,8 @@ pub(super) struct Facts {
     pub(super) concurrency: Option<Concurrency>,
     /// Share of slow items by what is in flight.
     pub(super) by_level: Option<Levels>,
+    /// Requests at a time before and now, where a load was raised.
+    pub(super) raised: Option<(f64, f64)>,
     /// By resource.
     pub(super) saturated: Vec<Option<Saturated>>,
     pub(super) exposed: Vec<Exposed>,
@@ -116,6 +118,10 @@ impl Facts {
             shifted: shifted(&items, input.baseline),
             concurrency: concurrency(&items, &normal.slow, &episodes),
             by_level: levels(&items, &normal.slow, &episodes, input.is_closed),
+            raised: input
+                .is_closed
+                .then(|| raised(input.baseline, &items))
+                .flatten(),
             saturated: input.resources.iter().map(saturated).collect(),
             exposed: rates.exposed(),
             evenness: [rates.evenness(Keys::All), rates.evenness(Keys::EverSlow)],

@@ -33,6 +33,8 @@ const WINDOWS_MIN: f64 = 8.0;
 const VARIES_MAX: f64 = 0.3;
 /// Bursts are looked for in so many slices at least.
 const SLICES: Ns = 25;
+/// So many times as many requests at a time are another load.
+const RAISED_MIN: f64 = 1.5;
 /// Slow at the highest level more often than at the lowest by this much at least.
 const RISK_MIN: f64 = 1.5;
 
@@ -117,6 +119,18 @@ pub fn levels(
         z,
         levels,
     })
+}
+
+/// Requests at a time before and after, of load that waits for its answers, if there are clearly more: as
+/// its workers decide how many there are, that is what changed, whatever came of it.
+pub(super) fn raised(before: &[Item], after: &[Item]) -> Option<(f64, f64)> {
+    let at_a_time = |items: &[Item]| {
+        let mut items = items.to_vec();
+        items.sort_by_key(|item| item.ts);
+        median(at_work(&items, 0.0))
+    };
+    let (before, after) = (at_a_time(before)?, at_a_time(after)?);
+    (after >= RAISED_MIN * before).then_some((before, after))
 }
 
 /// Workers that are at work when each item starts, or were lately, or join while it is in flight: at
@@ -288,6 +302,20 @@ mod tests {
             failed: false,
             wait_ns_max: None,
         }
+    }
+
+    #[test]
+    fn a_load_is_raised_by_more_workers_and_not_by_longer_requests() {
+        let of = |workers: u32, dur: Ns| -> Vec<Item> {
+            let numbers = 0..200;
+            let all = numbers.map(|number| (number / workers, number % workers));
+            all.map(|(turn, worker)| item(Ns::from(turn) * dur, dur, worker))
+                .collect()
+        };
+        assert_eq!(raised(&of(8, 16), &of(32, 185)), Some((8.0, 32.0)));
+        assert_eq!(raised(&of(8, 16), &of(8, 185)), None);
+        assert_eq!(raised(&of(8, 16), &of(9, 16)), None);
+        assert_eq!(raised(&[], &of(9, 16)), None);
     }
 
     #[test]

@@ -333,7 +333,25 @@ fn phases(requests: &Requests, is_slow: &[bool]) -> Vec<(String, Excess)> {
     .collect()
 }
 
-/// The longest of the slow requests, standing for all of them; none if none is slow.
+/// What stands for all slow requests is called, and told; of those whose threads are known, the longest
+/// first, there are stories.
+fn standing(
+    teller: &Teller<'_>,
+    longest: &Request,
+    (known, walked): (&[&Request], &[Story]),
+) -> Result<(String, Story), AnalysisError> {
+    let story = teller.one(longest)?;
+    let stands = Stands::of(walked)
+        .filter(|stands| !(stands.is_longest() && known[stands.place].id == longest.id));
+    let Some(stands) = stands else {
+        return Ok(("The longest".to_owned(), story));
+    };
+    let mut standing = teller.one(known[stands.place])?;
+    standing.caveats.push(stands.caveat(&story));
+    Ok((stands.name(), standing))
+}
+
+/// One of the slow requests, standing for all of them; none if none is slow.
 pub(super) fn story(teller: &Teller<'_>, judged: &Judged) -> Result<Option<Story>, AnalysisError> {
     let rows = &teller.requests.rows;
     let is_slow = flags(rows.len(), judged.slow());
@@ -368,33 +386,26 @@ pub(super) fn story(teller: &Teller<'_>, judged: &Judged) -> Result<Option<Story
         .copied()
         .filter(|one| teller.threads.longest(one).is_some())
         .collect();
-    let (mut which, mut story) = match queued {
-        Some(queued) => (
-            "The longest of those that waited for a handler".to_owned(),
-            teller.one(queued)?,
-        ),
-        None => ("The longest".to_owned(), teller.one(longest)?),
-    };
+    let mut walked = Vec::new();
     if known.len() > 1 {
         let others: Vec<&Request> = usual
             .iter()
             .copied()
             .filter(|one| teller.threads.longest(one).is_some())
             .collect();
-        let walked = teller.walked(&known[..known.len().min(WALKED)])?;
+        walked = teller.walked(&known[..known.len().min(WALKED)])?;
         let compared = teller.walked(&spread(&others, WALKED))?;
         group.walked = walked.len() as u64;
         group.compared = compared.len() as u64;
         group.excess = excess(&walked, &compared);
-        if queued.is_none()
-            && let Some(stands) = Stands::of(&walked)
-            && !(stands.is_longest() && known[0].id == longest.id)
-        {
-            story = teller.one(known[stands.place])?;
-            story.caveats.push(stands.caveat(&teller.one(longest)?));
-            which = stands.name();
-        }
     }
+    let (which, mut story) = match queued {
+        Some(queued) => (
+            "The longest of those that waited for a handler".to_owned(),
+            teller.one(queued)?,
+        ),
+        None => standing(teller, longest, (&known, &walked))?,
+    };
     let median = |mut lengths: Vec<Ns>| {
         lengths.sort_unstable();
         say::length(lengths.get(lengths.len() / 2).copied().unwrap_or(0))
