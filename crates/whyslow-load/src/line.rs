@@ -14,11 +14,11 @@ pub(crate) struct Part(Box<str>);
 
 impl Part {
     fn of(pairs: &[(&str, &str)]) -> Self {
-        let mut text = String::new();
-        for (key, value) in pairs {
-            text.push_str(&format!(",\"{key}\":{}", json(value)));
-        }
-        Self(text.into())
+        let pairs = pairs.iter();
+        let texts: Vec<String> = pairs
+            .map(|(key, value)| format!(",\"{key}\":{}", json(value)))
+            .collect();
+        Self(texts.concat().into())
     }
 
     pub(crate) fn of_target(method: &str, url: &str, endpoint: &str) -> Self {

@@ -333,6 +333,17 @@ fn phases(requests: &Requests, is_slow: &[bool]) -> Vec<(String, Excess)> {
     .collect()
 }
 
+fn lengths(of: &[&Request]) -> Vec<Ns> {
+    of.iter().filter_map(|one| one.dur).collect()
+}
+
+/// How long half of them take at least.
+fn half(of: &[&Request]) -> String {
+    let mut lengths = lengths(of);
+    lengths.sort_unstable();
+    say::length(lengths.get(lengths.len() / 2).copied().unwrap_or(0))
+}
+
 /// What stands for all slow requests is called, and told; of those whose threads are known, the longest
 /// first, there are stories.
 fn standing(
@@ -352,7 +363,10 @@ fn standing(
 }
 
 /// One of the slow requests, standing for all of them; none if none is slow.
-pub(super) fn story(teller: &Teller<'_>, judged: &Judged) -> Result<Option<Story>, AnalysisError> {
+pub(super) fn story<'t>(
+    teller: &Teller<'t>,
+    judged: &Judged,
+) -> Result<Option<Story>, AnalysisError> {
     let rows = &teller.requests.rows;
     let is_slow = flags(rows.len(), judged.slow());
     let of = |wanted: bool| -> Vec<&Request> {
@@ -371,7 +385,6 @@ pub(super) fn story(teller: &Teller<'_>, judged: &Judged) -> Result<Option<Story
         .first()
         .is_some_and(|(phase, _)| phase == queued::PHASE);
     let queued = slow.iter().find(|one| is_queue && teller.is_queued(one));
-    let lengths = |of: &[&Request]| -> Vec<Ns> { of.iter().filter_map(|one| one.dur).collect() };
     let mut group = Group {
         operation: "requests".into(),
         count: slow.len() as u64,
@@ -381,18 +394,15 @@ pub(super) fn story(teller: &Teller<'_>, judged: &Judged) -> Result<Option<Story
         compared: 0,
         excess: Vec::new(),
     };
-    let known: Vec<&Request> = slow
-        .iter()
-        .copied()
-        .filter(|one| teller.threads.longest(one).is_some())
-        .collect();
+    let followed = |of: &[&'t Request]| -> Vec<&'t Request> {
+        let all = of.iter().copied();
+        all.filter(|one| teller.threads.longest(one).is_some())
+            .collect()
+    };
+    let known = followed(&slow);
     let mut walked = Vec::new();
     if known.len() > 1 {
-        let others: Vec<&Request> = usual
-            .iter()
-            .copied()
-            .filter(|one| teller.threads.longest(one).is_some())
-            .collect();
+        let others = followed(&usual);
         walked = teller.walked(&known[..known.len().min(WALKED)])?;
         let compared = teller.walked(&spread(&others, WALKED))?;
         group.walked = walked.len() as u64;
@@ -406,16 +416,12 @@ pub(super) fn story(teller: &Teller<'_>, judged: &Judged) -> Result<Option<Story
         ),
         None => standing(teller, longest, (&known, &walked))?,
     };
-    let median = |mut lengths: Vec<Ns>| {
-        lengths.sort_unstable();
-        say::length(lengths.get(lengths.len() / 2).copied().unwrap_or(0))
-    };
     story.verdict = format!(
         "{} of {} requests were slow, half of them {} or more, of the others {}: {}. {which}: {}",
         slow.len(),
         rows.len(),
-        median(lengths(&slow)),
-        median(lengths(&usual)),
+        half(&slow),
+        half(&usual),
         judged.judgement.says,
         story.verdict
     );
