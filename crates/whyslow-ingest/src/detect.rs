@@ -39,7 +39,7 @@ pub enum SourceKind {
     Blktrace,
     /// What blkparse printed, see [`crate::importers::blkparse`].
     Blkparse,
-    /// Counters that sysstat, vmstat or top printed, see [`crate::importers::sysstat`].
+    /// Counters that sysstat, vmstat, top or JmxTool printed, see [`crate::importers::sysstat`].
     Report(sysstat::Form),
     /// Events that a tool of bcc, libbpf-tools or bpftrace printed, see [`crate::importers::snoops`].
     Snoop,

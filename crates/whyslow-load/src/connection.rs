@@ -24,6 +24,9 @@ use crate::row::{Link, Outcome};
 use crate::stream::{Framing, Marks, Timed, Transport};
 use crate::target::Origin;
 
+/// A body up to here is sent in one piece with its head.
+const COPIED_BYTES_MAX: usize = 16 << 10;
+
 type Io = TokioIo<Timed>;
 type Body = Full<Bytes>;
 
@@ -130,7 +133,7 @@ impl Connection {
     pub(crate) async fn over(
         transport: Transport,
         origin: &Origin,
-        http: Http,
+        (http, body_bytes): (Http, usize),
         number: u64,
         clock: Clock,
     ) -> Result<Self, Fault> {
@@ -164,8 +167,12 @@ impl Connection {
             let (sender, driver) = made.map_err(|error| Fault::of_http(&error))?;
             Wire::Two(sender, Some(Box::pin(driver)))
         } else {
-            // One piece: what is sent is a head, and hardly ever a large body.
-            let made = http1::Builder::new().writev(false).handshake(io).await;
+            let mut builder = http1::Builder::new();
+            // Two pieces cost more to send than a copy of the smaller one.
+            if body_bytes <= COPIED_BYTES_MAX {
+                builder.writev(false);
+            }
+            let made = builder.handshake(io).await;
             let (sender, driver) = made.map_err(|error| Fault::of_http(&error))?;
             Wire::One(sender, Some(Box::pin(driver)))
         };

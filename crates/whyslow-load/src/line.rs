@@ -163,7 +163,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::row::{Outcome, Phases};
+    use crate::row::Phases;
     use crate::target::Asked;
 
     fn told(row: &Row) -> Value {
@@ -177,24 +177,14 @@ mod tests {
     #[test]
     fn a_line_is_an_object_with_all_there_is() {
         let asked = Asked::new(Some("PUT"), &[], None).expect("PUT");
+        let target = asked.target("http://a/%22?x=\\", 1).expect("a target");
         let mut row = Row {
             seq: 7,
             worker: 3,
-            intended_ns: None,
             start_ns: 5,
             end_ns: 25,
-            phases: Phases::default(),
-            target: Arc::new(asked.target("http://a/%22?x=\\", 1).expect("a target")),
-            status: None,
-            protocol: None,
-            bytes_sent: 0,
-            bytes_received: 0,
-            connection: None,
-            is_reused: false,
-            trace: None,
-            outcome: Outcome::Refused,
             error: Some("a \"word\"\n\u{1}\u{e9}".into()),
-            server_timing: None,
+            ..Row::blank(Arc::new(target))
         };
         let nothing = Value::Null;
         assert_eq!(

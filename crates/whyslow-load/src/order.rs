@@ -89,7 +89,6 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::row::{Outcome, Phases};
     use crate::target::Asked;
 
     fn batch(thread: usize, until_ns: u64, ends: &[(u64, u64)]) -> Batch {
@@ -97,22 +96,8 @@ mod tests {
         let target = Arc::new(asked.target("http://a/", 1).expect("a target"));
         let row = |(end_ns, seq): &(u64, u64)| Row {
             seq: *seq,
-            worker: 0,
-            intended_ns: None,
-            start_ns: 0,
             end_ns: *end_ns,
-            phases: Phases::default(),
-            target: Arc::clone(&target),
-            status: None,
-            protocol: None,
-            bytes_sent: 0,
-            bytes_received: 0,
-            connection: None,
-            is_reused: false,
-            trace: None,
-            outcome: Outcome::Ok,
-            error: None,
-            server_timing: None,
+            ..Row::blank(Arc::clone(&target))
         };
         Batch {
             thread,

@@ -48,6 +48,32 @@ impl Row {
     }
 }
 
+#[cfg(test)]
+impl Row {
+    /// One that did not come to anything.
+    pub(crate) fn blank(target: Arc<Target>) -> Self {
+        Self {
+            seq: 0,
+            worker: 0,
+            intended_ns: None,
+            start_ns: 0,
+            end_ns: 0,
+            phases: Phases::default(),
+            target,
+            status: None,
+            protocol: None,
+            bytes_sent: 0,
+            bytes_received: 0,
+            connection: None,
+            is_reused: false,
+            trace: None,
+            outcome: Outcome::Refused,
+            error: None,
+            server_timing: None,
+        }
+    }
+}
+
 /// A connection, as its requests name it.
 #[derive(Debug)]
 pub struct Link {

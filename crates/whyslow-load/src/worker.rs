@@ -238,7 +238,8 @@ impl Attempt<'_> {
             Transport::Plain(stream)
         };
         let number = shared.next_connection();
-        Connection::over(transport, origin, shared.plan.http, number, clock).await
+        let sent = (shared.plan.http, self.target.body.len());
+        Connection::over(transport, origin, sent, number, clock).await
     }
 
     fn prepare(&self, connection: &Connection) -> Request<Full<bytes::Bytes>> {

@@ -7,7 +7,7 @@ use whyslow_ingest::import_in_memory;
 use super::live_texts::{Report, damaged, fixture, import, met};
 use super::told;
 
-const FIXTURES: [&str; 11] = [
+const FIXTURES: [&str; 12] = [
     "iostat.txt",
     "iostat-iso.txt",
     "iostat.json",
@@ -19,6 +19,7 @@ const FIXTURES: [&str; 11] = [
     "sadf.json",
     "vmstat.txt",
     "top.txt",
+    "jmx.csv",
 ];
 
 #[test]

@@ -1,4 +1,4 @@
-//! What iostat, mpstat, pidstat, sar, sadf, vmstat and top print becomes counters of its times.
+//! What iostat, mpstat, pidstat, sar, sadf, vmstat, top and JmxTool print becomes counters of its times.
 
 mod damage;
 #[path = "../live_texts/mod.rs"]
@@ -54,6 +54,32 @@ fn of_pid(import: &InMemory, pid: i32) -> Vec<&CounterRow> {
 fn is_whole(import: &InMemory) {
     assert_eq!(met(import, "REPORT_LINE_BAD"), 0, "{:?}", import.anomalies);
     assert_eq!(import.records.skipped, 0);
+}
+
+/// Of a broker of Kafka 3.9.
+#[test]
+fn metrics_of_a_broker_are_of_its_requests() {
+    const MS: i64 = 1_000_000;
+    let import = import(fixture("jmx.csv"));
+    is_whole(&import);
+    let told = told(&import);
+    let check = |(ms, subject, name): (i64, &str, &str), value: i64, unit: &str| {
+        let (name, unit) = (name.to_owned(), unit.to_owned());
+        let wanted = (ms * MS, subject.to_owned(), name, value, unit);
+        assert!(told.contains(&wanted), "{wanted:?}");
+    };
+    let (first, last) = (1_795_736_644_229, 1_795_736_652_198);
+    let of_queue = |ms, name| (ms, "BrokerHeartbeat", name);
+    let queue = "RequestQueueTimeMs.50thPercentile";
+    check(of_queue(first, queue), 500_000, "ns");
+    check(of_queue(last, queue), 0, "ns");
+    check(of_queue(first, "RequestQueueTimeMs.Max"), 6 * MS, "ns");
+    check(of_queue(first, "RequestQueueTimeMs.Count"), 8, "count");
+    check(of_queue(last, "RequestQueueTimeMs.Count"), 12, "count");
+    check((last, "1", "ResponseQueueSize"), 0, "count");
+    check((last, "", "BytesInPerSec.OneMinuteRate"), 0, "hundredths/s");
+    assert!(told.iter().all(|one| !one.2.contains("Unit")));
+    assert_eq!(met(&import, "REPORT_ZONE_GUESSED"), 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use whyslow_load::{Connections, Limits, Model, Outcome, Reason, Redirects, Trace};
+use whyslow_load::{Asked, Connections, Limits, Model, Outcome, Reason, Redirects, Trace};
 
 use crate::server::Server;
 use crate::{closed, load, plan};
@@ -32,6 +32,28 @@ fn exactly_what_was_asked_for_arrives() {
     check(limits(None, Some(101)), 7, 101);
     check(limits(Some(100), Some(13)), 3, 13);
     check(limits(None, Some(2)), 5, 2);
+}
+
+#[test]
+fn a_body_arrives_whatever_its_size() {
+    for bytes in [0, 5, 16 << 10, 3 << 20] {
+        let server = Server::start();
+        let text = "x".repeat(bytes);
+        let mut plan = plan(&[]);
+        plan.asked = Asked::new(None, &[], Some(text.clone().into())).expect("POST");
+        let target = plan.asked.target(&server.url("/ok"), 1);
+        plan.targets.push(target.expect("an address"));
+        plan.model = closed(2);
+        let (rows, _) = load(plan);
+        let arrivals = server.arrivals();
+        assert_eq!(arrivals.len(), 2);
+        for (row, (_, arrived)) in rows.iter().zip(&arrivals) {
+            assert_eq!(row.outcome, Outcome::Ok, "{:?}", row.error);
+            let body = arrived.split_once("\r\n\r\n").map(|(_, body)| body);
+            assert!(body == Some(&text), "{bytes} bytes");
+            assert_eq!(row.bytes_sent as usize, arrived.len());
+        }
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub(crate) const WAIT: Duration = Duration::from_millis(40);
 pub(crate) const RECEIVE: Duration = Duration::from_millis(30);
 pub(crate) const HUGE_BYTES: usize = 8 << 20;
 
-/// A request that arrived: its moment, and its head.
+/// A request that arrived: its moment, and its head with its body behind.
 pub(crate) type Arrival = (Instant, String);
 
 pub(crate) struct Server {
@@ -46,8 +46,12 @@ impl Server {
 /// A connection until its end; who leaves early is no failure of the server's.
 fn serve(mut stream: TcpStream, log: &Mutex<Vec<Arrival>>) {
     let _ = stream.set_nodelay(true);
-    while let Some(head) = head(&mut stream) {
+    while let Some(mut head) = head(&mut stream) {
         let path = head.split(' ').nth(1).unwrap_or("/").to_owned();
+        let Some(body) = body(&mut stream, &head) else {
+            return;
+        };
+        head.push_str(&body);
         log.lock()
             .expect("nobody panics")
             .push((Instant::now(), head));
@@ -66,6 +70,17 @@ fn head(stream: &mut TcpStream) -> Option<String> {
         head.push(byte[0]);
     }
     String::from_utf8(head).ok()
+}
+
+/// As long as the head says that it is.
+fn body(stream: &mut TcpStream, head: &str) -> Option<String> {
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
+    let length = length.map_or(Some(0), |length| length.parse().ok())?;
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).ok()?;
+    String::from_utf8(body).ok()
 }
 
 /// Whether the connection goes on.

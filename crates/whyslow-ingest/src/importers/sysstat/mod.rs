@@ -1,4 +1,4 @@
-//! What iostat, mpstat, pidstat, sar, sadf, vmstat and `top -b` print: counters over time.
+//! What iostat, mpstat, pidstat, sar, sadf, vmstat, `top -b` and Kafka's JmxTool print: counters over time.
 //!
 //! All of them print tables: a header with names of columns, then rows, with a time in front of each
 //! row, behind it, or on a line before the table. Headers decide what columns are, so versions need no
@@ -11,6 +11,7 @@
 mod columns;
 mod csv;
 mod headers;
+mod jmx;
 mod json;
 mod names;
 mod table;
@@ -33,6 +34,8 @@ pub enum Form {
     Csv,
     /// `-o JSON`, `sadf -j`.
     Json,
+    /// Kafka's JmxTool.
+    Jmx,
 }
 
 /// A file in the text format.
@@ -71,6 +74,8 @@ pub fn form_of(head: &str) -> Option<Form> {
     lines.find_map(|line| {
         if line.starts_with("# hostname;interval;timestamp;") {
             Some(Form::Csv)
+        } else if jmx::is_header(line) {
+            Some(Form::Jmx)
         } else if top::is_first_line(line) {
             Some(Form::Top)
         } else if headers::is_banner(line) || vmstat::is_vmstat(line) {
@@ -103,20 +108,24 @@ fn run(form: Form, report: &str, teller: &mut Teller) {
         Form::Table => lines(report, teller, &mut table::Tables::default()),
         Form::Top => lines(report, teller, &mut top::Top::default()),
         Form::Csv => lines(report, teller, &mut csv::Csv::default()),
+        Form::Jmx => lines(report, teller, &mut jmx::Jmx::default()),
     }
 }
 
 /// What reads a report line by line.
 trait ReadLine {
+    /// What is longer is no line.
+    const BYTES_MAX: usize = text::LINE_BYTES_MAX;
+
     fn line(&mut self, line: &str, teller: &mut Teller) -> Result<(), String>;
 }
 
-fn lines(report: &str, teller: &mut Teller, reader: &mut dyn ReadLine) {
+fn lines<R: ReadLine>(report: &str, teller: &mut Teller, reader: &mut R) {
     let mut offset = 0;
     for (number, line) in report.split_inclusive('\n').enumerate() {
         let text = line.trim_end();
-        let read = if text.len() > text::LINE_BYTES_MAX {
-            Err(format!("longer than {} bytes", text::LINE_BYTES_MAX))
+        let read = if text.len() > R::BYTES_MAX {
+            Err(format!("longer than {} bytes", R::BYTES_MAX))
         } else {
             reader.line(text, teller)
         };
