@@ -73,6 +73,8 @@ pub(crate) fn of_lock(
 
 /// Between two looks at a lock, if the CPU was busy.
 const LOOKS_NS: Ns = 20_000_000;
+/// Who looks more often at a time polls, and to follow that would cost the square of it.
+const LOOKS_MAX: usize = 256;
 
 /// Who ends a wait that is made of several at one address, each but the last ended by its own time. Runtimes
 /// look at locks so: HotSpot's first waiter for a monitor after 1, 8, 64, 512 and then each 1000 ms, in case
@@ -81,10 +83,10 @@ pub(crate) fn in_the_end(moment: &Moment, sleep: &Segment) -> Option<Utid> {
     let waits = moment.futex_waits(sleep.utid);
     let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
     let place = waits
-        .iter()
-        .rposition(|wait| wait.begin <= middle && middle < wait.end)?;
-    let mut before = &waits[place];
-    for wait in &waits[place + 1..] {
+        .partition_point(|wait| wait.begin <= middle)
+        .checked_sub(1)?;
+    let mut before = waits.get(place).filter(|wait| middle < wait.end)?;
+    for wait in waits[place + 1..].iter().take(LOOKS_MAX) {
         let between = (before.end, wait.begin);
         let mut calls = moment.calls(sleep.utid, between).iter();
         // What guards the wait itself may be let go, to nobody.

@@ -289,7 +289,7 @@ impl Attempt<'_> {
 }
 
 /// `traceparent` as the W3C has it. There is no `tracestate`: the number of the trace says all that it
-/// could, and it would cost a fiftieth of the whole request.
+/// could, and each header has its price.
 fn tell_trace((trace, span): (u128, u64), headers: &mut HeaderMap) {
     let [high, low] = [trace >> 64, trace].map(|half| digits(half as u64));
     let parent = [b"00-", &high[..], &low[..], b"-", &digits(span)[..], b"-01"].concat();

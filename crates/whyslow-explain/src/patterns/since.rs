@@ -71,7 +71,46 @@ fn share(intervals: &[(Ns, Ns)], (from, to): (Ns, Ns)) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Class, Input, Item, NOBODY, judge};
     use super::share;
+
+    /// So many workers from then on, each request of whom takes about so long, ms.
+    fn stage(workers: u32, begin: i64, ms: i64) -> Vec<Item> {
+        const MS: i64 = 1_000_000;
+        let all = (0..800).map(|number| (number / workers, number % workers));
+        all.map(|(turn, worker)| Item {
+            ts: (begin + i64::from(turn) * ms) * MS + i64::from(worker),
+            dur: ms * MS - i64::from(1 + (turn + worker) % 7) * MS / 10,
+            key: 0,
+            object: NOBODY,
+            worker,
+            failed: false,
+            wait_ns_max: None,
+        })
+        .collect()
+    }
+
+    #[test]
+    fn a_load_that_was_raised_is_one_and_slower_answers_to_the_same_are_none() {
+        let check = |workers: u32, is_closed: bool, class: Class, part: &str| {
+            let (before, after) = (stage(8, 0, 16), stage(workers, 2_000, 185));
+            let found = judge(&Input {
+                items: &after,
+                baseline: &before,
+                what: "request",
+                keys: &["GET /".to_owned()],
+                is_closed,
+                ..Input::default()
+            });
+            assert_eq!(found.class, class, "{}", found.says);
+            assert!(found.says.contains(part), "{}", found.says);
+        };
+        let raised = "depends on concurrency, there are 32 requests at a time and were 8";
+        check(32, true, Class::HeavyLoad, raised);
+        check(8, true, Class::Shifted, "no evidence of load");
+        // Whose workers nobody knows.
+        check(32, false, Class::Shifted, "no evidence of load");
+    }
 
     #[test]
     fn the_share_of_a_time_by_hand() {

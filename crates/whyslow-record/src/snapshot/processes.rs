@@ -268,6 +268,48 @@ mod tests {
         assert_eq!(Stat::parse(b")("), None);
     }
 
+    /// What is read of a file comes when that was told, however long it takes.
+    #[test]
+    fn what_ends_while_it_is_read_is_told_of_before_it_ends() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let root = tempfile::TempDir::new().unwrap();
+        let slow = |folder: &str, name: &str| {
+            let folder = root.path().join(folder);
+            fs::create_dir_all(&folder).unwrap();
+            let path = folder.join(name);
+            mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+            path
+        };
+        let (stat, about) = (slow("task/7", "stat"), slow("fdinfo", "3"));
+        fs::create_dir(root.path().join("fd")).unwrap();
+        std::os::unix::fs::symlink("/a", root.path().join("fd/3")).unwrap();
+        let writer = std::thread::spawn(move || {
+            [
+                (
+                    stat,
+                    "7 (a) S 1 7 7 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 99 1 2\n",
+                ),
+                (about, "flags:\t02\n"),
+            ]
+            .map(|(path, text)| {
+                // Somebody reads it from when this is open on; then it ends.
+                let mut file = fs::File::options().write(true).open(path).unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                let ended = clock::monotonic();
+                std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+                ended
+            })
+        });
+        let mut encoder = Encoder::default();
+        threads(&mut encoder, root.path(), 7);
+        descriptors(&mut encoder, root.path(), 7, &mut Sockets::default());
+        let told = records(encoder.payload()).map(|(_, record)| record.unwrap().0.ts);
+        let told: Vec<u64> = told.collect();
+        let ended = writer.join().unwrap();
+        assert_eq!(told.len(), 2);
+        assert!(told.iter().zip(ended).all(|(told, ended)| *told < ended));
+    }
+
     #[test]
     fn paths_are_those_below_the_root_of_a_process() {
         let check = |path: &str, root: Option<&str>, expected: &str| {
