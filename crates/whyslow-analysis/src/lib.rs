@@ -27,6 +27,7 @@ mod peers;
 mod query;
 mod refuse;
 mod resolvers;
+pub mod rollup;
 mod rows;
 mod scan;
 mod stack_choice;

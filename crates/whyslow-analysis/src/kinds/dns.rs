@@ -36,7 +36,7 @@ pub(crate) static TOPIC: Topic = Topic {
     is_main: false,
 };
 
-static LOOKUPS: Spec = Spec {
+pub(crate) static LOOKUPS: Spec = Spec {
     kind: Kind::Dns,
     name: "dns",
     rows: "lookups",

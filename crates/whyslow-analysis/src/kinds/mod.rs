@@ -29,6 +29,7 @@ mod work_items;
 
 pub(crate) use block::BLOCK;
 pub(crate) use cpu::SLICES;
+pub(crate) use dns::LOOKUPS;
 pub(crate) use files::{DESCRIPTORS, FILES, FILLS, LIVES, MAPPINGS, of_second};
 pub(crate) use gaps::GAPS;
 pub(crate) use io::IO;

@@ -1,0 +1,365 @@
+//! A recording in kilobytes: per second how many operations there were and how long they took, in
+//! histograms that can be added up with those of other recordings.
+//!
+//! Each kind is told along several dimensions: all of it, and by process, device, file pattern and
+//! the like. Of a dimension the [`KEYS_MAX`] keys in which most time was spent are told by name; the
+//! rest are one more, [`OTHERS`], so that the sums of each dimension are those of all rows.
+//!
+//! Rows count in the second in which they begin. The recorder's own are among them, as they are in
+//! answers.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow_array::RecordBatch;
+use whyslow_model::{Ns, Window};
+use whyslow_store::Tables;
+
+use crate::AnalysisError;
+use crate::context::Context;
+use crate::filter::is_failure;
+use crate::fold::Spot;
+use crate::grouping::{Grouping, Object};
+use crate::histogram::{EXACT_MAX, Histogram, bucket_of, middle};
+use crate::keys::{Key, KeyValue};
+use crate::kinds::{self, Spec};
+use crate::pass::Summing;
+use crate::query::{Question, Verb};
+use crate::scan::{ColumnRef, Ints, Texts, per_word};
+
+/// Keys of a dimension that are told by name.
+pub const KEYS_MAX: usize = 16;
+/// All other keys together.
+pub const OTHERS: &str = "(others)";
+/// Rows that have no such key: nothing told it, or there is none.
+pub const NONE: &str = "(none)";
+/// The dimension that has all rows, under an empty key.
+pub const ALL: &str = "all";
+
+const SECOND: Ns = 1_000_000_000;
+
+/// What is told of a kind.
+struct Told {
+    spec: &'static Spec,
+    /// What tells operations apart; all are one without.
+    op: Option<Key>,
+    dimensions: &'static [(&'static str, Key)],
+}
+
+fn told() -> [Told; 8] {
+    const PROCESS: (&str, Key) = ("process", Key::Pool);
+    let told = |spec, op, dimensions| Told {
+        spec,
+        op,
+        dimensions,
+    };
+    [
+        told(
+            &kinds::IO,
+            Some(Key::Op),
+            &[PROCESS, ("file", Key::Pattern)],
+        ),
+        told(
+            &kinds::BLOCK,
+            Some(Key::Op),
+            &[PROCESS, ("device", Key::Dev)],
+        ),
+        told(&kinds::SCHED, None, &[PROCESS]),
+        told(&kinds::SLICES, None, &[PROCESS]),
+        told(&kinds::LOCKS, Some(Key::Kind), &[PROCESS]),
+        told(&kinds::RECLAIM, Some(Key::Kind), &[PROCESS]),
+        told(&kinds::LOOKUPS, None, &[PROCESS, ("name", Key::Host)]),
+        told(
+            &kinds::REQUESTS,
+            Some(Key::Role),
+            &[("endpoint", Key::Endpoint), ("outcome", Key::Outcome)],
+        ),
+    ]
+}
+
+/// Operations of one second that have the same key of a dimension.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    pub kind: &'static str,
+    pub dimension: &'static str,
+    pub key: String,
+    /// Class of the operation; empty where the kind has none.
+    pub op: String,
+    /// Begin of the second, ns since the epoch.
+    pub ts: Ns,
+    pub count: u64,
+    /// Those that failed; none where nothing tells.
+    pub errors: Option<u64>,
+    /// Bytes that they moved; none for kinds without.
+    pub bytes: Option<i64>,
+    durations: Histogram,
+    /// Whether values are told as they are: there are few of the key in all of the recording.
+    is_exact: bool,
+}
+
+/// Operations of a cell that took about the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bucket {
+    /// Number of the bucket: one per ns below 64, then 32 equal ones per octave.
+    pub bucket: i32,
+    /// How long they took, ns: exactly where the recording has 64 such operations at most, else the
+    /// middle of the bucket.
+    pub value_ns: Ns,
+    pub count: u64,
+}
+
+impl Cell {
+    /// Those whose length is known.
+    pub fn finished(&self) -> u64 {
+        self.durations.count()
+    }
+
+    /// Sum of the lengths, ns.
+    pub fn total_ns(&self) -> Ns {
+        self.durations.sums().sum()
+    }
+
+    pub fn min_ns(&self) -> Option<Ns> {
+        self.durations.sums().min()
+    }
+
+    pub fn max_ns(&self) -> Option<Ns> {
+        self.durations.sums().max()
+    }
+
+    /// In order of length.
+    pub fn buckets(&self) -> Vec<Bucket> {
+        match (&self.durations, self.is_exact) {
+            (Histogram::Kept(values), true) => {
+                let mut values = values.clone();
+                values.sort_unstable();
+                let same = values.chunk_by(|a, b| a == b);
+                let bucket = |values: &[Ns]| Bucket {
+                    bucket: bucket_of(values[0]) as i32,
+                    value_ns: values[0],
+                    count: values.len() as u64,
+                };
+                same.map(bucket).collect()
+            }
+            (durations, _) => {
+                let buckets = durations.buckets().into_iter();
+                let bucket = |(bucket, count)| Bucket {
+                    bucket: bucket as i32,
+                    value_ns: middle(bucket),
+                    count,
+                };
+                buckets.map(bucket).collect()
+            }
+        }
+    }
+}
+
+/// All cells of a recording, in order of kind, dimension, key, operation and time. Kinds that were not
+/// recorded have none.
+pub fn rollup(tables: &dyn Tables) -> Result<Vec<Cell>, AnalysisError> {
+    let mut cells = Vec::new();
+    for told in &told() {
+        let question = Question::new(told.spec.kind, Verb::Stats);
+        let context = Context::new(tables, &question)?;
+        if context.has(told.spec.table.name) {
+            of_kind(&context, told, &mut cells)?;
+        }
+    }
+    Ok(cells)
+}
+
+fn of_kind(context: &Context<'_>, told: &Told, cells: &mut Vec<Cell>) -> Result<(), AnalysisError> {
+    let spec = told.spec;
+    let keys_of = |dimension: Option<Key>| -> Vec<Key> {
+        let keys = dimension.into_iter().chain(told.op);
+        keys.collect()
+    };
+    let mut pass = context.pass(spec, &keys_of(None))?;
+    let (first, last) = (context.span.begin, context.span.end);
+    let seconds = Window::new(first - first.rem_euclid(SECOND), last.saturating_add(1));
+    pass.group_by_time(seconds, SECOND);
+    let mut groupings = vec![pass.grouping.clone()];
+    for (_, key) in told.dimensions {
+        let keys = (&*keys_of(Some(*key)), Object::First);
+        let mut grouping = Grouping::new(spec, keys, &context.names, &mut pass.projection);
+        grouping.push_time(crate::grouping::TimeKey {
+            column: pass.projection.need("ts"),
+            span: seconds,
+            width: SECOND,
+        });
+        groupings.push(grouping);
+    }
+    let projection = &mut pass.projection;
+    let sums = Sums {
+        dur: projection.need("dur"),
+        size: spec.size.map(|name| projection.need(name)),
+        errno: spec.errno.map(|name| projection.need(name)),
+        outcome: spec.failed_by().map(|name| projection.need(name)),
+    };
+    let grouped = pass.run_by(context.tables, &sums, &groupings)?;
+    let dimensions = told.dimensions.iter().map(|(name, _)| *name);
+    let dimensions = std::iter::once(ALL).chain(dimensions);
+    for (dimension, groups) in dimensions.zip(grouped) {
+        let parts = groups.into_iter().map(|(values, sum)| {
+            let mut values = values.into_iter().map(text);
+            let key = if dimension == ALL {
+                None
+            } else {
+                values.next()
+            };
+            let op = told.op.and_then(|_| values.next());
+            let second = values.next().and_then(|second| second.parse().ok());
+            let place = (
+                key.unwrap_or_default(),
+                op.unwrap_or_default(),
+                second.unwrap_or(seconds.begin),
+            );
+            (place, sum)
+        });
+        of_dimension(told, dimension, parts.collect(), cells);
+    }
+    Ok(())
+}
+
+fn text(value: KeyValue) -> String {
+    match value {
+        KeyValue::Null => NONE.to_owned(),
+        KeyValue::Int(number) => number.to_string(),
+        KeyValue::Text(text) => text.into(),
+    }
+}
+
+/// Key, operation and second.
+type Place = (String, String, Ns);
+
+fn of_dimension(
+    told: &Told,
+    dimension: &'static str,
+    parts: Vec<(Place, Sum)>,
+    cells: &mut Vec<Cell>,
+) {
+    let mut by_key: BTreeMap<&str, (i128, u64)> = BTreeMap::new();
+    for ((key, ..), sum) in &parts {
+        let all = by_key.entry(key).or_default();
+        all.0 += i128::from(sum.durations.sums().sum());
+        all.1 += sum.count;
+    }
+    let mut ranked: Vec<_> = by_key.into_iter().collect();
+    ranked.sort_by_key(|(key, sums)| (Reverse(*sums), *key));
+    // A last one alone needs no other name.
+    let named = if ranked.len() > KEYS_MAX + 1 {
+        KEYS_MAX
+    } else {
+        ranked.len()
+    };
+    let named: BTreeSet<String> = ranked[..named]
+        .iter()
+        .map(|(key, _)| (*key).to_owned())
+        .collect();
+    let mut merged: BTreeMap<Place, Sum> = BTreeMap::new();
+    for ((key, op, ts), sum) in parts {
+        let key = if named.contains(&key) {
+            key
+        } else {
+            OTHERS.to_owned()
+        };
+        match merged.entry((key, op, ts)) {
+            std::collections::btree_map::Entry::Vacant(place) => {
+                place.insert(sum);
+            }
+            std::collections::btree_map::Entry::Occupied(mut place) => place.get_mut().merge(sum),
+        }
+    }
+    let mut finished: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for ((key, op, _), sum) in &merged {
+        *finished.entry((key.clone(), op.clone())).or_default() += sum.durations.count();
+    }
+    let tells_errors = told.spec.errno.is_some() || told.spec.failed_by().is_some();
+    for ((key, op, ts), sum) in merged {
+        let is_exact = finished
+            .get(&(key.clone(), op.clone()))
+            .is_some_and(|count| *count <= EXACT_MAX as u64);
+        cells.push(Cell {
+            kind: told.spec.name,
+            dimension,
+            key,
+            op,
+            ts,
+            count: sum.count,
+            errors: tells_errors.then_some(sum.errors),
+            bytes: told.spec.size.map(|_| sum.bytes),
+            durations: sum.durations,
+            is_exact,
+        });
+    }
+}
+
+struct Sums {
+    dur: ColumnRef,
+    size: Option<ColumnRef>,
+    errno: Option<ColumnRef>,
+    outcome: Option<ColumnRef>,
+}
+
+#[derive(Default)]
+struct Sum {
+    durations: Histogram,
+    count: u64,
+    errors: u64,
+    bytes: i64,
+}
+
+impl Sum {
+    fn merge(&mut self, other: Sum) {
+        self.durations.merge(&other.durations);
+        self.count += other.count;
+        self.errors += other.errors;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+struct Columns<'b> {
+    dur: Ints<'b>,
+    size: Option<Ints<'b>>,
+    errno: Option<Ints<'b>>,
+    outcome: Option<(Texts<'b>, Vec<bool>)>,
+}
+
+impl Summing for Sums {
+    type Columns<'b> = Columns<'b>;
+    type Sum = Sum;
+
+    fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<Columns<'b>, AnalysisError> {
+        let ints = |column: Option<ColumnRef>| column.map(|column| column.ints(batch)).transpose();
+        let outcome = |column: ColumnRef| -> Result<_, AnalysisError> {
+            let texts = column.texts(batch)?;
+            Ok((texts, per_word(&texts, is_failure)))
+        };
+        Ok(Columns {
+            dur: self.dur.ints(batch)?,
+            size: ints(self.size)?,
+            errno: ints(self.errno)?,
+            outcome: self.outcome.map(outcome).transpose()?,
+        })
+    }
+
+    fn add(&self, sum: &mut Sum, columns: &Columns<'_>, row: u32) {
+        sum.count += 1;
+        if let Some(size) = columns.size {
+            sum.bytes = sum.bytes.saturating_add(size.or_zero(row));
+        }
+        if let Some(errno) = columns.errno {
+            sum.errors += u64::from(errno.or_zero(row) > 0);
+        }
+        if let Some((outcome, is_failure)) = &columns.outcome {
+            sum.errors += u64::from(outcome.key(row).is_some_and(|word| is_failure[word]));
+        }
+        if let Some(dur) = columns.dur.get(row) {
+            sum.durations.add(dur);
+        }
+    }
+
+    fn merge(&self, sum: &mut Sum, other: Sum) {
+        sum.merge(other);
+    }
+}
