@@ -41,6 +41,7 @@ const SECOND: Ns = 1_000_000_000;
 /// What is told of a kind.
 struct Told {
     spec: &'static Spec,
+    topic: &'static str,
     /// What tells operations apart; all are one without.
     op: Option<Key>,
     dimensions: &'static [(&'static str, Key)],
@@ -48,33 +49,67 @@ struct Told {
 
 fn told() -> [Told; 8] {
     const PROCESS: (&str, Key) = ("process", Key::Pool);
-    let told = |spec, op, dimensions| Told {
+    let told = |spec, topic, op, dimensions| Told {
         spec,
+        topic,
         op,
         dimensions,
     };
     [
         told(
             &kinds::IO,
+            "syscalls",
             Some(Key::Op),
             &[PROCESS, ("file", Key::Pattern)],
         ),
         told(
             &kinds::BLOCK,
+            "block",
             Some(Key::Op),
             &[PROCESS, ("device", Key::Dev)],
         ),
-        told(&kinds::SCHED, None, &[PROCESS]),
-        told(&kinds::SLICES, None, &[PROCESS]),
-        told(&kinds::LOCKS, Some(Key::Kind), &[PROCESS]),
-        told(&kinds::RECLAIM, Some(Key::Kind), &[PROCESS]),
-        told(&kinds::LOOKUPS, None, &[PROCESS, ("name", Key::Host)]),
+        told(&kinds::SCHED, "sched", None, &[PROCESS]),
+        told(&kinds::SLICES, "sched", None, &[PROCESS]),
+        told(&kinds::LOCKS, "locks", Some(Key::Kind), &[PROCESS]),
+        told(&kinds::RECLAIM, "mem", Some(Key::Kind), &[PROCESS]),
+        told(
+            &kinds::LOOKUPS,
+            "dns",
+            None,
+            &[PROCESS, ("name", Key::Host)],
+        ),
         told(
             &kinds::REQUESTS,
+            "syscalls",
             Some(Key::Role),
             &[("endpoint", Key::Endpoint), ("outcome", Key::Outcome)],
         ),
     ]
+}
+
+/// A kind that rollups tell of.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    pub kind: crate::query::Kind,
+    pub name: &'static str,
+    /// The table that it reads.
+    pub table: &'static str,
+    /// What records it, in the words of `record --what`.
+    pub topic: &'static str,
+    /// The key that tells its operations apart.
+    pub op: Option<&'static str>,
+}
+
+/// Every kind, in the order of [`rollup`].
+pub fn kinds() -> Vec<Kind> {
+    let kind = |told: &Told| Kind {
+        kind: told.spec.kind,
+        name: told.spec.name,
+        table: told.spec.table.name,
+        topic: told.topic,
+        op: told.op.map(Key::name),
+    };
+    told().iter().map(kind).collect()
 }
 
 /// Operations of one second that have the same key of a dimension.
@@ -105,6 +140,8 @@ pub struct Bucket {
     /// How long they took, ns: exactly where the recording has 64 such operations at most, else the
     /// middle of the bucket.
     pub value_ns: Ns,
+    /// The middle of the bucket, ns.
+    pub middle_ns: Ns,
     pub count: u64,
 }
 
@@ -137,6 +174,7 @@ impl Cell {
                 let bucket = |values: &[Ns]| Bucket {
                     bucket: bucket_of(values[0]) as i32,
                     value_ns: values[0],
+                    middle_ns: middle(bucket_of(values[0])),
                     count: values.len() as u64,
                 };
                 same.map(bucket).collect()
@@ -146,6 +184,7 @@ impl Cell {
                 let bucket = |(bucket, count)| Bucket {
                     bucket: bucket as i32,
                     value_ns: middle(bucket),
+                    middle_ns: middle(bucket),
                     count,
                 };
                 buckets.map(bucket).collect()

@@ -4,6 +4,10 @@
 //! results. These are tables ([`tables`]) of plain Parquet, whose layout `docs/fleet.md` describes.
 
 mod columns;
+mod identity;
+mod summary;
 pub mod tables;
 
 pub use columns::{LakeRow, LakeTable};
+pub use identity::recording_id;
+pub use summary::{Summary, SummaryError, Told};

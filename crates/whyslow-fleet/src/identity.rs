@@ -1,0 +1,103 @@
+//! Which recording it is: the same number whenever and wherever it is pushed.
+//!
+//! It is made from what was recorded (the digests of the sources and the time), not from the files of
+//! the recording: who imports a trace again with a later program has the same recording. In the form
+//! of a ULID (48 bits of ms since the epoch, 80 of a hash, in 26 characters of Crockford's base 32), so
+//! that names sort by time.
+
+use whyslow_store::RecordingInfo;
+
+/// Characters of an id.
+pub const LENGTH: usize = 26;
+const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+const CONTEXT: &str = "whyslow recording in a lake 1";
+
+/// The id of a recording; `digest` is that of its files, for one that knows no sources.
+pub fn recording_id(info: &RecordingInfo, digest: &str) -> String {
+    let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+    let mut tell = |text: &str| {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    };
+    let is_known =
+        !info.sources.is_empty() && info.sources.iter().all(|source| !source.digest.is_empty());
+    if is_known {
+        info.sources.iter().for_each(|source| tell(&source.digest));
+    } else {
+        tell(digest);
+    }
+    // A part of a recording is another one.
+    tell(&format!("{}..{}", info.begin_ns, info.end_ns));
+    if let Some(cut) = &info.cut {
+        tell(&cut.digest);
+    }
+    let hash = hasher.finalize();
+    let mut random = [0; 10];
+    random.copy_from_slice(&hash.as_bytes()[..10]);
+    ulid(info.begin_ns.div_euclid(1_000_000), random)
+}
+
+/// 26 characters that sort by time; times that do not fit are the first or last one.
+pub(crate) fn ulid(ms: i64, random: [u8; 10]) -> String {
+    let ms = ms.clamp(0, (1 << 48) - 1) as u128;
+    let mut bytes = [0; 16];
+    bytes[6..].copy_from_slice(&random);
+    let value = (ms << 80) | u128::from_be_bytes(bytes);
+    let digit = |place: usize| {
+        let shift = 5 * (LENGTH - 1 - place);
+        ALPHABET[((value >> shift) & 31) as usize] as char
+    };
+    (0..LENGTH).map(digit).collect()
+}
+
+/// Whether a text can be an id.
+pub(crate) fn is_id(text: &str) -> bool {
+    text.len() == LENGTH
+        && text.bytes().all(|byte| ALPHABET.contains(&byte))
+        && text.as_bytes()[0] <= b'7'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whyslow_store::SourceInfo;
+
+    #[test]
+    fn the_form_is_that_of_ulids() {
+        // The example of the specification has this time.
+        assert!(ulid(1_469_918_176_385, [0; 10]).starts_with("01ARYZ6S41"));
+        assert_eq!(ulid(0, [0; 10]), "0".repeat(26));
+        assert_eq!(ulid(i64::MAX, [255; 10]), format!("7{}", "Z".repeat(25)));
+        assert!(is_id(&ulid(-1, [7; 10])));
+        assert!(!is_id("01ARYZ6S41") && !is_id(&"U".repeat(26)));
+    }
+
+    #[test]
+    fn what_was_recorded_decides_and_not_how_it_was_imported() {
+        let info = RecordingInfo {
+            sources: vec![SourceInfo {
+                digest: "ab".into(),
+                ..SourceInfo::default()
+            }],
+            begin_ns: 5_000_000,
+            end_ns: 7_000_000,
+            ..RecordingInfo::default()
+        };
+        let id = recording_id(&info, "x");
+        let later = RecordingInfo {
+            written_by: "whyslow 9".into(),
+            ..info.clone()
+        };
+        assert_eq!(recording_id(&later, "y"), id);
+        let other = RecordingInfo {
+            end_ns: 8_000_000,
+            ..info.clone()
+        };
+        assert_ne!(recording_id(&other, "x"), id);
+        let unknown = RecordingInfo {
+            sources: Vec::new(),
+            ..info
+        };
+        assert_ne!(recording_id(&unknown, "x"), recording_id(&unknown, "y"));
+    }
+}

@@ -1,0 +1,193 @@
+//! What `explain` says, as rows. Names lose what differs from one file, thread or id to the next, so
+//! that hosts with the same trouble have the same row.
+
+use std::borrow::Cow;
+
+use whyslow_analysis::{pattern_of, pool_of};
+use whyslow_explain::{
+    Confidence, Finding, Grade, Pattern, Question, Report, Story, Thing, explain, template_of,
+};
+use whyslow_store::Tables;
+
+use super::{SummaryError, Told};
+use crate::tables::FindingRow;
+
+pub(super) fn of(tables: &dyn Tables, told: &Told) -> Result<Vec<FindingRow>, SummaryError> {
+    let question = Question {
+        recording: told.name.clone(),
+        ..Question::default()
+    };
+    let report = explain(tables, &question, None)?;
+    let stories = report.stories.iter().map(|one| of_story(one, told));
+    let findings = report.findings.iter().map(|one| of_finding(one, told));
+    let patterns = report
+        .patterns
+        .iter()
+        .map(|one| of_pattern(one, &report, told));
+    let mut rows: Vec<FindingRow> = stories.chain(findings).chain(patterns).collect();
+    for (nr, row) in rows.iter_mut().enumerate() {
+        row.nr = nr as i32;
+    }
+    rows.sort_by(|a, b| (&a.mechanism, a.ts, a.nr).cmp(&(&b.mechanism, b.ts, b.nr)));
+    Ok(rows)
+}
+
+fn of_story(story: &Story, told: &Told) -> FindingRow {
+    let named = story.culprit.and_then(|part| story.parts.get(part));
+    // Without a culprit the greatest part tells at least how it felt.
+    let part = named.or_else(|| story.parts.iter().max_by_key(|part| part.dur_ns));
+    let window = story.target.end_ns.saturating_sub(story.target.begin_ns);
+    let missing: Vec<&str> = story
+        .missing
+        .iter()
+        .map(|one| one.events.as_str())
+        .collect();
+    let others: u64 = story.also.iter().map(|also| also.count).sum();
+    let count = story.group.as_ref().map_or(1, |group| group.count.max(1));
+    FindingRow {
+        operation: operation(&story.target.what),
+        victim: Some(pool_of(&story.target.actor.name).into_owned())
+            .filter(|name| !name.is_empty()),
+        mechanism: part.map_or_else(|| "unexplained".to_owned(), |part| part.mechanism.clone()),
+        root: part.map(|part| part.root.clone()),
+        culprit_kind: named.map(|part| word(&part.culprit.kind)),
+        culprit: named.map(|part| pool_of(&part.culprit.name).into_owned()),
+        object_kind: named.and_then(|part| Some(part.object.as_ref()?.kind.clone())),
+        object: named.and_then(|part| Some(object(part.object.as_ref()?))),
+        blamed_ns: named.map(|part| part.dur_ns),
+        share: named.map(|part| part.share),
+        count: count.saturating_add(others) as i64,
+        grade: named.map(|part| grade(part.grade).to_owned()),
+        confidence: Some(confidence(story.confidence).to_owned()),
+        missing: Some(missing.join("; ")).filter(|text| !text.is_empty()),
+        id: story.target.id.clone(),
+        reproduce: Some(story.reproduce.clone()),
+        ..empty(
+            told,
+            (story.target.begin_ns, window),
+            ("story", &story.target.kind),
+            &story.verdict,
+        )
+    }
+}
+
+fn of_finding(finding: &Finding, told: &Told) -> FindingRow {
+    let length = finding.end_ns.saturating_sub(finding.begin_ns);
+    FindingRow {
+        operation: finding.kind.clone(),
+        mechanism: finding.kind.clone(),
+        culprit_kind: Some(word(&finding.culprit.kind)),
+        culprit: Some(pool_of(&finding.culprit.name).into_owned()),
+        object_kind: finding.object.as_ref().map(|thing| thing.kind.clone()),
+        object: finding.object.as_ref().map(object),
+        reproduce: finding.shown_by.clone(),
+        ..empty(
+            told,
+            (finding.begin_ns, length),
+            ("finding", "window"),
+            &finding.says,
+        )
+    }
+}
+
+fn of_pattern(pattern: &Pattern, report: &Report, told: &Told) -> FindingRow {
+    let length = report.end_ns.saturating_sub(report.begin_ns);
+    FindingRow {
+        operation: pattern.class.clone(),
+        mechanism: pattern.class.clone(),
+        ..empty(
+            told,
+            (report.begin_ns, length),
+            ("pattern", "window"),
+            &pattern.says,
+        )
+    }
+}
+
+fn empty(
+    told: &Told,
+    (ts, dur): (i64, i64),
+    (told_by, target): (&str, &str),
+    verdict: &str,
+) -> FindingRow {
+    FindingRow {
+        recording: told.recording.clone(),
+        host: told.host.clone(),
+        nr: 0,
+        ts,
+        dur,
+        told_by: told_by.to_owned(),
+        target: target.to_owned(),
+        operation: String::new(),
+        victim: None,
+        mechanism: String::new(),
+        root: None,
+        culprit_kind: None,
+        culprit: None,
+        object_kind: None,
+        object: None,
+        blamed_ns: None,
+        share: None,
+        count: 1,
+        grade: None,
+        confidence: None,
+        missing: None,
+        verdict: verdict.to_owned(),
+        id: None,
+        reproduce: None,
+    }
+}
+
+/// `openat(/var/lib/php/sessions/sess_<id>)`.
+fn operation(what: &str) -> String {
+    let parts = what
+        .split_once('(')
+        .and_then(|(call, rest)| Some((call, rest.strip_suffix(')')?)));
+    match parts {
+        Some((call, path)) if path.starts_with('/') => format!("{call}({})", pattern_of(path)),
+        _ => template_of(what),
+    }
+}
+
+fn object(thing: &Thing) -> String {
+    let name: Cow<'_, str> = if thing.name.starts_with('/') {
+        pattern_of(&thing.name)
+    } else {
+        Cow::Borrowed(&thing.name)
+    };
+    name.into_owned()
+}
+
+fn grade(grade: Grade) -> &'static str {
+    match grade {
+        Grade::A => "A",
+        Grade::B => "B",
+        Grade::C => "C",
+    }
+}
+
+fn confidence(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::None => "none",
+        Confidence::Low => "low",
+        Confidence::Medium => "medium",
+        Confidence::High => "high",
+    }
+}
+
+/// As the JSON form of `explain` has it.
+fn word(kind: &whyslow_explain::ActorKind) -> String {
+    use whyslow_explain::ActorKind as Kind;
+    let word = match kind {
+        Kind::Own => "own",
+        Kind::Process => "process",
+        Kind::Kernel => "kernel",
+        Kind::Device => "device",
+        Kind::Peer => "peer",
+        Kind::Timer => "timer",
+        Kind::Cgroup => "cgroup",
+        Kind::Interrupt => "interrupt",
+        Kind::Unknown => "unknown",
+    };
+    word.to_owned()
+}
