@@ -8,7 +8,7 @@
 use whyslow_store::RecordingInfo;
 
 /// Characters of an id.
-pub const LENGTH: usize = 26;
+pub(crate) const LENGTH: usize = 26;
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const CONTEXT: &str = "whyslow recording in a lake 1";
 

@@ -4,7 +4,9 @@
 //! results. These are tables ([`tables`]) of plain Parquet, whose layout `docs/fleet.md` describes.
 
 mod columns;
+mod encode;
 mod identity;
+pub mod lake;
 mod summary;
 pub mod tables;
 

@@ -1,0 +1,142 @@
+//! Rows of the lake as Parquet, and back.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use bytes::Bytes;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::SortingColumn;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::schema::types::ColumnPath;
+
+use crate::columns::{LakeRow, LakeTable};
+
+/// Few enough that a question about one kind skips most of a compacted file, enough to compress well.
+const ROW_GROUP_ROWS: usize = 128 * 1024;
+/// Of a page, which is what a host or a minute can be skipped by.
+const PAGE_ROWS: usize = 8 * 1024;
+const ZSTD: i32 = 3;
+const DICTIONARY_BYTES: usize = 4 << 20;
+
+/// How objects of the lake are written, sorted by the columns in these places.
+pub(crate) fn properties(sorted_by: Vec<i32>) -> WriterPropertiesBuilder {
+    let level = ZstdLevel::try_new(ZSTD).unwrap_or_default();
+    let sorting = sorted_by.into_iter().map(|column_idx| SortingColumn {
+        column_idx,
+        descending: false,
+        nulls_first: false,
+    });
+    WriterProperties::builder()
+        .set_compression(Compression::ZSTD(level))
+        .set_statistics_enabled(EnabledStatistics::Page)
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_dictionary_page_size_limit(DICTIONARY_BYTES)
+        .set_sorting_columns(Some(sorting.collect()))
+        .set_created_by(format!("whyslow {}", env!("CARGO_PKG_VERSION")))
+}
+
+/// Times are near to each other, and no dictionary of them is worth its room.
+pub(crate) fn as_times(
+    mut properties: WriterPropertiesBuilder,
+    names: &[&str],
+) -> WriterPropertiesBuilder {
+    for name in names {
+        let column = ColumnPath::from(*name);
+        properties = properties
+            .set_column_dictionary_enabled(column.clone(), false)
+            .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+    }
+    properties
+}
+
+fn properties_of(table: &LakeTable) -> WriterProperties {
+    let place = |name: &&str| table.columns.iter().position(|column| column.name == *name);
+    let sorted_by = table.sorted_by.iter().filter_map(place);
+    let sorted_by = sorted_by.map(|place| place as i32).collect();
+    let times = ["dur", "dur_total_ns", "dur_min_ns", "dur_max_ns", "ts_end"];
+    let times: Vec<&str> = times
+        .into_iter()
+        .filter(|name| table.columns.iter().any(|column| column.name == *name))
+        .collect();
+    as_times(properties(sorted_by), &times).build()
+}
+
+/// A file with all of these rows, which are sorted already.
+pub(crate) fn encode<R: LakeRow>(rows: &[R]) -> Result<Bytes, ParquetError> {
+    encode_batch(R::TABLE, &R::batch(rows))
+}
+
+pub(crate) fn encode_batch(table: &LakeTable, batch: &RecordBatch) -> Result<Bytes, ParquetError> {
+    let mut file = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut file, table.schema(), Some(properties_of(table)))?;
+    writer.write(batch)?;
+    writer.close()?;
+    Ok(file.into())
+}
+
+/// All rows of a file, with the columns that the table has today: those of an earlier program that lack
+/// a column that may be null are read with nulls.
+pub(crate) fn decode(table: &LakeTable, file: Bytes) -> Result<Vec<RecordBatch>, ParquetError> {
+    let schema = table.schema();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file)?.build()?;
+    let arrange = |batch: RecordBatch| {
+        let rows = batch.num_rows();
+        let columns =
+            schema
+                .fields()
+                .iter()
+                .map(|field| match batch.column_by_name(field.name()) {
+                    Some(array) if array.data_type() == field.data_type() => Ok(Arc::clone(array)),
+                    None if field.is_nullable() => {
+                        Ok(arrow_array::new_null_array(field.data_type(), rows))
+                    }
+                    _ => Err(ParquetError::General(format!(
+                        "column `{}` is missing, or of another type",
+                        field.name()
+                    ))),
+                });
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        Ok(RecordBatch::try_new(Arc::clone(&schema), columns)?)
+    };
+    reader
+        .map(|batch| batch.map_err(ParquetError::from).and_then(arrange))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::LabelRow;
+
+    fn labels() -> Vec<LabelRow> {
+        (0..3)
+            .map(|number| LabelRow {
+                recording: format!("R{number}"),
+                host: "a'b\n".into(),
+                name: "rack".into(),
+                value: format!("r{number}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_is_written_is_read_again_and_equal_rows_are_equal_files() {
+        let file = encode(&labels()).unwrap();
+        assert_eq!(encode(&labels()).unwrap(), file);
+        let batches = decode(LabelRow::TABLE, file).unwrap();
+        assert_eq!(batches, [LabelRow::batch(&labels())]);
+    }
+
+    #[test]
+    fn a_file_of_another_table_or_no_file_is_refused() {
+        let file = encode(&labels()).unwrap();
+        let error = decode(crate::tables::RollupRow::TABLE, file.clone()).unwrap_err();
+        assert!(error.to_string().contains("`ts`"), "{error}");
+        let cut = file.slice(..file.len() - 3);
+        assert!(decode(LabelRow::TABLE, cut).is_err());
+    }
+}

@@ -1,0 +1,216 @@
+//! What is in the lake: a commit for each recording, and for each compaction.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use object_store::ObjectMeta;
+use serde::{Deserialize, Serialize};
+use whyslow_model::Ns;
+
+use super::layout::{self, COMMITS, Member, Partition, VERSION};
+use super::{Lake, LakeError};
+
+/// Of what a commit says, within one layout.
+const COMMIT_VERSION: u32 = 1;
+/// A commit that is larger is none of ours.
+const COMMIT_BYTES_MAX: u64 = 256 << 20;
+
+/// One file of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileInfo {
+    /// Below `v1/`.
+    pub file: String,
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+/// A recording that a compaction holds.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Held {
+    pub host: String,
+    pub recording: String,
+}
+
+/// That these files are in the lake, and what they hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commit {
+    pub version: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recording: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    pub cluster: String,
+    /// First and last moment.
+    pub begin_ns: Ns,
+    pub end_ns: Ns,
+    /// Number of what was in the recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<String>,
+    pub tables: BTreeMap<String, FileInfo>,
+    /// Of a compaction: whose rows its files have, instead of files of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recordings: Vec<Held>,
+    /// Compactions that count no more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<String>,
+    pub written_by: String,
+}
+
+impl Commit {
+    pub(crate) fn new(cluster: &str, begin_ns: Ns, end_ns: Ns) -> Self {
+        Self {
+            version: COMMIT_VERSION,
+            cluster: cluster.to_owned(),
+            begin_ns,
+            end_ns,
+            written_by: format!("whyslow {}", env!("CARGO_PKG_VERSION")),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn json(&self) -> Bytes {
+        let mut json = serde_json::to_vec_pretty(self).expect("texts and numbers only");
+        json.push(b'\n');
+        json.into()
+    }
+
+    pub(crate) fn parse(name: &str, json: &[u8]) -> Result<Self, LakeError> {
+        let damaged = |reason: String| LakeError::Damaged {
+            object: name.to_owned(),
+            reason,
+        };
+        let commit: Self =
+            serde_json::from_slice(json).map_err(|error| damaged(error.to_string()))?;
+        if commit.version > COMMIT_VERSION {
+            return Err(damaged(format!(
+                "it is of version {}, and {COMMIT_VERSION} is known",
+                commit.version
+            )));
+        }
+        Ok(commit)
+    }
+
+    /// What it adds about a file.
+    pub(crate) fn add(&mut self, table: &str, file: &str, rows: u64, bytes: u64) {
+        let file = file
+            .strip_prefix(VERSION)
+            .unwrap_or(file)
+            .trim_start_matches('/')
+            .to_owned();
+        self.tables
+            .insert(table.to_owned(), FileInfo { file, rows, bytes });
+    }
+}
+
+/// What a day of a cluster has.
+#[derive(Debug, Clone, Default)]
+pub struct Day {
+    /// Recordings with files of their own, and when they were committed.
+    pub ones: BTreeMap<Held, Timestamp>,
+    /// Compactions that count, and when they were committed.
+    pub many: BTreeMap<String, (Commit, Timestamp)>,
+    /// Commits of recordings and compactions that count no more: their rows are in another one.
+    pub spent: BTreeSet<Member>,
+}
+
+/// What is in the lake.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    pub days: BTreeMap<Partition, Day>,
+}
+
+impl Listing {
+    /// Recordings that are in it.
+    pub fn recordings(&self) -> usize {
+        let of = |day: &Day| {
+            let many: usize = day
+                .many
+                .values()
+                .map(|(commit, _)| commit.recordings.len())
+                .sum();
+            day.ones.len() + many
+        };
+        self.days.values().map(of).sum()
+    }
+}
+
+impl Lake {
+    /// All commits; those of compactions are read.
+    pub fn listing(&self) -> Result<Listing, LakeError> {
+        self.wait(self.listed(&Self::commits_folder()))
+    }
+
+    pub(super) async fn day(&self, partition: &Partition) -> Result<Day, LakeError> {
+        let listed = self.listed(&partition.prefix(COMMITS)).await?;
+        Ok(listed.days.into_values().next().unwrap_or_default())
+    }
+
+    async fn listed(&self, folder: &str) -> Result<Listing, LakeError> {
+        let mut listing = Listing::default();
+        for object in self.list(folder).await? {
+            let Some((_, partition, member)) = layout::parse(&object.location) else {
+                continue;
+            };
+            let at = timestamp(&object);
+            let day = listing.days.entry(partition).or_default();
+            match member {
+                Member::One { host, recording } => {
+                    day.ones.insert(Held { host, recording }, at);
+                }
+                Member::Many(id) => {
+                    let commit = self.commit_of(&object).await?;
+                    day.many.insert(id, (commit, at));
+                }
+            }
+        }
+        listing.days.values_mut().for_each(settle);
+        Ok(listing)
+    }
+
+    async fn commit_of(&self, object: &ObjectMeta) -> Result<Commit, LakeError> {
+        let name = object.location.as_ref();
+        if object.size > COMMIT_BYTES_MAX {
+            return Err(LakeError::Damaged {
+                object: name.to_owned(),
+                reason: format!("a commit does not have {} bytes", object.size),
+            });
+        }
+        Commit::parse(name, &self.get(name).await?)
+    }
+}
+
+/// Leaves what counts.
+fn settle(day: &mut Day) {
+    let replaced: BTreeSet<String> = day
+        .many
+        .values()
+        .flat_map(|(commit, _)| &commit.replaces)
+        .map(|id| id.trim_start_matches(layout::COMPACTED).to_owned())
+        .collect();
+    for id in replaced {
+        if day.many.remove(&id).is_some() {
+            day.spent.insert(Member::Many(id));
+        }
+    }
+    let held: BTreeSet<Held> = day
+        .many
+        .values()
+        .flat_map(|(commit, _)| commit.recordings.iter().cloned())
+        .collect();
+    for one in held {
+        if day.ones.remove(&one).is_some() {
+            day.spent.insert(Member::One {
+                host: one.host,
+                recording: one.recording,
+            });
+        }
+    }
+}
+
+/// To the second: stores tell no more.
+fn timestamp(object: &ObjectMeta) -> Timestamp {
+    Timestamp::from_second(object.last_modified.timestamp()).unwrap_or(Timestamp::UNIX_EPOCH)
+}

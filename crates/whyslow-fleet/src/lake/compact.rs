@@ -1,0 +1,254 @@
+//! Many small files become few: what thousands of hosts push is a file for each recording and table,
+//! and a question that opens each of them waits for the store most of the time.
+//!
+//! The rows of some recordings of a day are sorted together into one file a table, and one commit says
+//! so; from that moment on their own files are read no more. These stay for a while, for questions that
+//! listed them before ([`CompactOptions::grace`]), and are deleted by a later run. A file is never
+//! changed.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_ord::sort::{SortColumn, lexsort_to_indices};
+use arrow_select::concat::concat_batches;
+use arrow_select::take::take_record_batch;
+use jiff::Timestamp;
+use parquet::errors::ParquetError;
+
+use super::commit::{Commit, Day, Held};
+use super::layout::{Member, Partition};
+use super::lock::Lock;
+use super::push::{Place, check};
+use super::{Lake, LakeError};
+use crate::columns::LakeTable;
+use crate::encode::{decode, encode_batch};
+use crate::identity::ulid;
+use crate::tables;
+
+/// Recordings of one compacted file at most: their rows are in memory together.
+const RECORDINGS_MAX: usize = 500;
+/// The same of the bytes of their files.
+const BYTES_MAX: u64 = 24 << 20;
+
+#[derive(Debug, Clone, Copy)]
+pub struct CompactOptions {
+    /// Days with fewer files of their own are left as they are.
+    pub files_min: usize,
+    /// How long files stay that are read no more.
+    pub grace: Duration,
+}
+
+impl Default for CompactOptions {
+    fn default() -> Self {
+        Self {
+            files_min: 8,
+            grace: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Compacted {
+    /// Recordings that were put together, in so many compactions.
+    pub recordings: u64,
+    pub compactions: u64,
+    /// Bytes of their tables before and after.
+    pub bytes_before: u64,
+    pub bytes_after: u64,
+    /// Files that were deleted because nothing reads them any more.
+    pub deleted: u64,
+}
+
+/// One recording that may be put together with others.
+struct One {
+    held: Held,
+    commit: Commit,
+}
+
+impl Lake {
+    /// Puts small files together, day by day.
+    pub fn compact(
+        &self,
+        options: &CompactOptions,
+        cancel: &AtomicBool,
+    ) -> Result<Compacted, LakeError> {
+        let lock = Lock::take(self)?;
+        let listing = self.listing()?;
+        let mut done = Compacted::default();
+        for (partition, day) in &listing.days {
+            check(cancel)?;
+            lock.renew()?;
+            if day.ones.len() >= options.files_min.max(2) {
+                self.compact_day(partition, day, (&lock, cancel), &mut done)?;
+            }
+            done.deleted += self.sweep(partition, options.grace, cancel)?;
+        }
+        Ok(done)
+    }
+
+    fn compact_day(
+        &self,
+        partition: &Partition,
+        day: &Day,
+        (lock, cancel): (&Lock<'_>, &AtomicBool),
+        done: &mut Compacted,
+    ) -> Result<(), LakeError> {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        for held in day.ones.keys() {
+            check(cancel)?;
+            let member = member(held);
+            let name = partition.commit(&member);
+            let commit = Commit::parse(&name, &self.wait(self.get(&name))?)?;
+            let own = own_bytes(&commit);
+            if !batch.is_empty() && (batch.len() >= RECORDINGS_MAX || bytes + own > BYTES_MAX) {
+                self.put_together(partition, std::mem::take(&mut batch), done)?;
+                lock.renew()?;
+                bytes = 0;
+            }
+            bytes += own;
+            batch.push(One {
+                held: held.clone(),
+                commit,
+            });
+        }
+        if batch.len() > 1 {
+            self.put_together(partition, batch, done)?;
+        }
+        Ok(())
+    }
+
+    fn put_together(
+        &self,
+        partition: &Partition,
+        ones: Vec<One>,
+        done: &mut Compacted,
+    ) -> Result<(), LakeError> {
+        let begin = ones
+            .iter()
+            .map(|one| one.commit.begin_ns)
+            .min()
+            .unwrap_or(0);
+        let end = ones.iter().map(|one| one.commit.end_ns).max().unwrap_or(0);
+        let id = id_of(begin, &ones);
+        let member = Member::Many(id);
+        let mut commit = Commit {
+            recordings: ones.iter().map(|one| one.held.clone()).collect(),
+            ..Commit::new(&partition.cluster, begin, end)
+        };
+        for table in tables::ALL {
+            let batch = self.wait(self.rows_of(table, partition, &ones))?;
+            let failed = |source: ParquetError| LakeError::Encode {
+                table: table.name.to_owned(),
+                source,
+            };
+            let content = encode_batch(table, &batch).map_err(failed)?;
+            let (name, bytes) = (partition.file(table.name, &member), content.len() as u64);
+            self.wait(self.put(&name, content))?;
+            commit.add(table.name, &name, batch.num_rows() as u64, bytes);
+            done.bytes_after += bytes;
+        }
+        let name = partition.commit(&member);
+        self.wait(self.create(&name, commit.json()))?;
+        // From here on the files of each are read no more; where their commits go, pushes look, too.
+        for one in &ones {
+            let place = Place {
+                partition: partition.clone(),
+                member: self::member(&one.held),
+            };
+            self.wait(async {
+                self.put(&place.merged(), one.commit.json()).await?;
+                self.delete(&partition.commit(&place.member)).await
+            })?;
+            done.bytes_before += own_bytes(&one.commit);
+        }
+        done.recordings += ones.len() as u64;
+        done.compactions += 1;
+        Ok(())
+    }
+
+    /// Rows of all of them, in the order of the table.
+    async fn rows_of(
+        &self,
+        table: &'static LakeTable,
+        partition: &Partition,
+        ones: &[One],
+    ) -> Result<RecordBatch, LakeError> {
+        let mut batches = Vec::new();
+        for one in ones {
+            let name = partition.file(table.name, &member(&one.held));
+            let content = self.get(&name).await?;
+            let told = one.commit.tables.get(table.name);
+            if let Some(told) = told.filter(|told| told.bytes != content.len() as u64) {
+                return Err(LakeError::Cut {
+                    object: name,
+                    sent: told.bytes,
+                    found: content.len() as u64,
+                });
+            }
+            let decoded = decode(table, content).map_err(|error| LakeError::Damaged {
+                object: name,
+                reason: error.to_string(),
+            })?;
+            batches.extend(decoded);
+        }
+        sorted(table, &batches).map_err(|source| LakeError::Encode {
+            table: table.name.to_owned(),
+            source,
+        })
+    }
+}
+
+fn sorted(table: &LakeTable, batches: &[RecordBatch]) -> Result<RecordBatch, ParquetError> {
+    let all = concat_batches(&table.schema(), batches)?;
+    // Beyond the table's own order, whose rows they are: equal lakes are equal files.
+    let last = ["recording", "nr", "id"]
+        .into_iter()
+        .filter(|name| all.column_by_name(name).is_some());
+    let names = table.sorted_by.iter().copied().chain(last);
+    let columns: Vec<SortColumn> = names
+        .filter_map(|name| all.column_by_name(name))
+        .map(|values: &ArrayRef| SortColumn {
+            values: Arc::clone(values),
+            options: None,
+        })
+        .collect();
+    let order = lexsort_to_indices(&columns, None)?;
+    Ok(take_record_batch(&all, &order)?)
+}
+
+pub(super) fn member(held: &Held) -> Member {
+    Member::One {
+        host: held.host.clone(),
+        recording: held.recording.clone(),
+    }
+}
+
+/// Of the lake's own tables; others stay as they are.
+fn own_bytes(commit: &Commit) -> u64 {
+    let ours = |name: &str| tables::ALL.iter().any(|table| table.name == name);
+    let files = commit.tables.iter().filter(|(name, _)| ours(name));
+    files.map(|(_, file)| file.bytes).sum()
+}
+
+/// The same for the same recordings, so that a run that was cut is made again under the same names.
+fn id_of(begin_ns: i64, ones: &[One]) -> String {
+    let mut hasher = blake3::Hasher::new_derive_key("whyslow compaction 1");
+    for one in ones {
+        for text in [&one.held.host, &one.held.recording] {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+    }
+    let mut random = [0; 10];
+    random.copy_from_slice(&hasher.finalize().as_bytes()[..10]);
+    ulid(begin_ns.div_euclid(1_000_000), random)
+}
+
+/// How long ago that was.
+pub(super) fn age(at: Timestamp) -> Duration {
+    let seconds = Timestamp::now().as_second() - at.as_second();
+    Duration::from_secs(seconds.max(0) as u64)
+}

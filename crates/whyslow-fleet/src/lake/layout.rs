@@ -1,0 +1,183 @@
+//! Names of the objects of a lake.
+//!
+//! `v1/<table>/dt=YYYY-MM-DD/cluster=<cluster>/<host>.<recording>.parquet`, and beside the tables a
+//! commit for each recording: `v1/_commits/dt=…/cluster=…/<host>.<recording>.json`. What has no commit
+//! is not in the lake. The table comes first so that a question lists what it reads and nothing else;
+//! hosts are no folders, because a compacted file has many of them: file names and the statistics of a
+//! column tell them as well.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use object_store::path::Path;
+use whyslow_model::Ns;
+
+use crate::identity;
+
+/// Raised when a reader of before could misread what is written now.
+pub(crate) const VERSION: &str = "v1";
+/// Hidden from engines, as everything that begins with an underscore is.
+pub(crate) const COMMITS: &str = "_commits";
+/// Longest name of a host, a cluster or a label.
+const NAME_MAX: usize = 128;
+/// What a compacted file begins with: no host does.
+pub(crate) const COMPACTED: char = '@';
+
+/// A day of a cluster: what is listed, compacted and expired together.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Partition {
+    /// UTC day of the recordings' begin: `YYYY-MM-DD`.
+    pub day: String,
+    pub cluster: String,
+}
+
+/// What an object is named after.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Member {
+    /// One recording.
+    One { host: String, recording: String },
+    /// Several: the id of the compaction.
+    Many(String),
+}
+
+impl Partition {
+    /// That of a recording which begins then.
+    pub fn of(cluster: &str, begin_ns: Ns) -> Self {
+        let seconds = begin_ns.div_euclid(1_000_000_000);
+        let begin = Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH);
+        Self {
+            day: begin
+                .to_zoned(TimeZone::UTC)
+                .strftime("%Y-%m-%d")
+                .to_string(),
+            cluster: cluster.to_owned(),
+        }
+    }
+
+    fn folder(&self, under: &str) -> String {
+        format!("{VERSION}/{under}/dt={}/cluster={}", self.day, self.cluster)
+    }
+
+    /// Where rows of a table lie, below the lake's root.
+    pub(crate) fn file(&self, table: &str, member: &Member) -> String {
+        format!("{}/{}.parquet", self.folder(table), member.stem())
+    }
+
+    pub(crate) fn commit(&self, member: &Member) -> String {
+        format!("{}/{}.json", self.folder(COMMITS), member.stem())
+    }
+
+    /// All files of a table.
+    pub(crate) fn prefix(&self, under: &str) -> String {
+        self.folder(under)
+    }
+}
+
+impl Member {
+    pub(crate) fn stem(&self) -> String {
+        match self {
+            Member::One { host, recording } => format!("{host}.{recording}"),
+            Member::Many(id) => format!("{COMPACTED}{id}"),
+        }
+    }
+
+    fn parse(stem: &str) -> Option<Self> {
+        if let Some(id) = stem.strip_prefix(COMPACTED) {
+            return identity::is_id(id).then(|| Member::Many(id.to_owned()));
+        }
+        let (host, recording) = stem.rsplit_once('.')?;
+        let is_one = is_name(host) && identity::is_id(recording);
+        is_one.then(|| Member::One {
+            host: host.to_owned(),
+            recording: recording.to_owned(),
+        })
+    }
+}
+
+/// What an object below the lake's root is: the folder that it lies in (`_commits` or a table), and
+/// whose it is. None for what others put there.
+pub(crate) fn parse(path: &Path) -> Option<(String, Partition, Member)> {
+    let parts: Vec<String> = path.parts().map(|part| part.as_ref().to_owned()).collect();
+    let [version, under, day, cluster, name] = parts.as_slice() else {
+        return None;
+    };
+    let day = day.strip_prefix("dt=")?;
+    let cluster = cluster.strip_prefix("cluster=")?;
+    let (stem, ending) = name.rsplit_once('.')?;
+    let expected = if under == COMMITS { "json" } else { "parquet" };
+    if version != VERSION || ending != expected || !is_day(day) || !is_name(cluster) {
+        return None;
+    }
+    let partition = Partition {
+        day: day.to_owned(),
+        cluster: cluster.to_owned(),
+    };
+    Some((under.clone(), partition, Member::parse(stem)?))
+}
+
+fn is_day(text: &str) -> bool {
+    text.len() == 10
+        && text.bytes().enumerate().all(|(place, byte)| match place {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        })
+}
+
+/// Whether it can be the name of a host or a cluster: letters, digits, `.`, `_` and `-`.
+pub fn is_name(text: &str) -> bool {
+    let is_mark = |byte: u8| matches!(byte, b'.' | b'_' | b'-');
+    let is_inside = |byte: u8| byte.is_ascii_alphanumeric() || is_mark(byte);
+    text.len() <= NAME_MAX
+        && text
+            .bytes()
+            .next()
+            .is_some_and(|byte| byte.is_ascii_alphanumeric())
+        && text.bytes().all(is_inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_made_and_understood() {
+        let partition = Partition::of("eu-1", 1_795_739_337_195_135_093);
+        assert_eq!(partition.day, "2026-11-27");
+        let member = Member::One {
+            host: "web.example.org".into(),
+            recording: "01ARYZ6S4100000000000000AB".into(),
+        };
+        let file = partition.file("rollup", &member);
+        assert_eq!(
+            file,
+            "v1/rollup/dt=2026-11-27/cluster=eu-1/web.example.org.01ARYZ6S4100000000000000AB.parquet"
+        );
+        let found = parse(&Path::from(file)).unwrap();
+        assert_eq!(found, ("rollup".into(), partition.clone(), member.clone()));
+        let (under, ..) = parse(&Path::from(partition.commit(&member))).unwrap();
+        assert_eq!(under, COMMITS);
+        let many = Member::Many("01ARYZ6S4100000000000000AB".into());
+        let found = parse(&Path::from(partition.commit(&many))).unwrap();
+        assert_eq!(found.2, many);
+    }
+
+    #[test]
+    fn what_others_put_there_is_passed_over() {
+        for path in [
+            "v1/rollup/dt=2026-11-27/cluster=eu/x.parquet",
+            "v1/rollup/dt=2026-11-2/cluster=eu/h.01ARYZ6S4100000000000000AB.parquet",
+            "v1/rollup/dt=2026-11-27/cluster=eu/h.01ARYZ6S4100000000000000AB.json",
+            "v1/rollup/dt=2026-11-27/cluster=.eu/h.01ARYZ6S4100000000000000AB.parquet",
+            "v2/rollup/dt=2026-11-27/cluster=eu/h.01ARYZ6S4100000000000000AB.parquet",
+            "v1/_SUCCESS",
+        ] {
+            assert_eq!(parse(&Path::from(path)), None, "{path}");
+        }
+        assert!(!is_name("") && !is_name("-a") && !is_name("a/b") && !is_name(&"a".repeat(129)));
+    }
+
+    #[test]
+    fn days_are_those_of_utc_also_before_1970() {
+        assert_eq!(Partition::of("c", -1).day, "1969-12-31");
+        assert_eq!(Partition::of("c", 86_400_000_000_000).day, "1970-01-02");
+    }
+}

@@ -1,0 +1,178 @@
+//! The objects that hold a fleet's tables: in S3, Google's or Microsoft's store, or a folder.
+//!
+//! Nothing is there that has no commit, and a commit is one object, written last: whoever reads sees
+//! all of a recording or nothing, whatever ends a push.
+
+mod commit;
+mod compact;
+mod error;
+mod expire;
+mod layout;
+mod lock;
+mod place;
+mod push;
+mod raw;
+
+use std::future::Future;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
+
+pub use commit::{Commit, FileInfo, Listing};
+pub use compact::{CompactOptions, Compacted};
+pub use error::LakeError;
+pub use expire::{ExpireOptions, Expired};
+pub use layout::{Member, Partition, is_name};
+pub use push::{PushOptions, Pushed};
+
+use layout::{COMMITS, VERSION};
+
+/// A lake, perhaps an empty one.
+pub struct Lake {
+    store: Arc<dyn ObjectStore>,
+    /// Of the store, as objects are named.
+    root: Path,
+    /// As people named it.
+    url: String,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Lake {
+    /// Opens a lake; nothing is asked of the store yet. A folder is made if there is none.
+    pub fn open(url: &str) -> Result<Self, LakeError> {
+        let (store, root) = place::open(url)?;
+        Self::of(store, root, url)
+    }
+
+    /// On a store of somebody's own.
+    pub fn of(store: Arc<dyn ObjectStore>, root: Path, url: &str) -> Result<Self, LakeError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| LakeError::Io {
+                what: "start what talks to",
+                path: url.to_owned(),
+                source,
+            })?;
+        Ok(Self {
+            store,
+            root,
+            url: url.to_owned(),
+            runtime,
+        })
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    /// The object of a name below the lake's root.
+    fn path(&self, name: &str) -> Path {
+        let name = Path::from(name);
+        let parts = self.root.parts().chain(name.parts());
+        parts.collect()
+    }
+
+    /// Its name below the lake's root.
+    fn below(&self, path: &Path) -> Option<Path> {
+        Some(path.prefix_match(&self.root)?.collect())
+    }
+
+    /// Everything under a folder, with names below the lake's root.
+    async fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>, LakeError> {
+        let prefix = self.path(folder);
+        let found: Vec<ObjectMeta> = self
+            .store
+            .list(Some(&prefix))
+            .try_collect()
+            .await
+            .map_err(LakeError::store("list", folder))?;
+        let below = found.into_iter().filter_map(|object| {
+            let location = self.below(&object.location)?;
+            Some(ObjectMeta { location, ..object })
+        });
+        let mut below: Vec<ObjectMeta> = below.collect();
+        below.sort_by(|a, b| a.location.cmp(&b.location));
+        Ok(below)
+    }
+
+    /// None if there is no such object.
+    async fn size(&self, name: &str) -> Result<Option<u64>, LakeError> {
+        match self.store.head(&self.path(name)).await {
+            Ok(meta) => Ok(Some(meta.size)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(LakeError::store("look at", name)(error)),
+        }
+    }
+
+    async fn get(&self, name: &str) -> Result<Bytes, LakeError> {
+        let read = async { self.store.get(&self.path(name)).await?.bytes().await };
+        read.await.map_err(LakeError::store("read", name))
+    }
+
+    /// Writes an object, and looks whether all of it is there.
+    async fn put(&self, name: &str, content: Bytes) -> Result<(), LakeError> {
+        let sent = content.len() as u64;
+        let path = self.path(name);
+        let put = self.store.put(&path, content.into());
+        put.await.map_err(LakeError::store("write", name))?;
+        self.check(name, sent).await
+    }
+
+    async fn check(&self, name: &str, sent: u64) -> Result<(), LakeError> {
+        let found = self.size(name).await?.unwrap_or(0);
+        if found == sent {
+            return Ok(());
+        }
+        Err(LakeError::Cut {
+            object: name.to_owned(),
+            sent,
+            found,
+        })
+    }
+
+    /// Writes an object that must not be there: false if it is.
+    async fn create(&self, name: &str, content: Bytes) -> Result<bool, LakeError> {
+        let options = PutOptions::from(PutMode::Create);
+        let path = self.path(name);
+        match self
+            .store
+            .put_opts(&path, content.clone().into(), options)
+            .await
+        {
+            Ok(_) => Ok(true),
+            Err(
+                object_store::Error::AlreadyExists { .. }
+                | object_store::Error::Precondition { .. },
+            ) => Ok(false),
+            // Stores that cannot: whoever comes last writes the same.
+            Err(
+                object_store::Error::NotImplemented { .. }
+                | object_store::Error::NotSupported { .. },
+            ) => {
+                self.put(name, content).await?;
+                Ok(true)
+            }
+            Err(error) => Err(LakeError::store("write", name)(error)),
+        }
+    }
+
+    /// What is gone already is no error.
+    async fn delete(&self, name: &str) -> Result<(), LakeError> {
+        match self.store.delete(&self.path(name)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(LakeError::store("delete", name)(error)),
+        }
+    }
+
+    fn commits_folder() -> String {
+        format!("{VERSION}/{COMMITS}")
+    }
+}

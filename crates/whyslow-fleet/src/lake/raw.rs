@@ -1,0 +1,221 @@
+//! Tables of a recording as they are (`--raw`): everything that has a begin and an end, with the
+//! recording and its host as two more columns.
+//!
+//! They may be gigabytes, so they are written to a file of their own first, and what an earlier push
+//! had sent whole is not sent again: it has the same size and the same end, in which Parquet keeps
+//! where everything lies, how large it is, and its least and greatest values.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use bytes::Bytes;
+use object_store::{ObjectStoreExt as _, WriteMultipart};
+use parquet::arrow::ArrowWriter;
+use parquet::errors::ParquetError;
+use whyslow_model::{Shape, Table, tables};
+use whyslow_store::{Scan, Tables};
+
+use super::commit::Commit;
+use super::push::{Place, Pushed, check};
+use super::{Lake, LakeError};
+use crate::encode::{as_times, properties};
+use crate::summary::Told;
+
+/// A part of an upload, of which a few are on their way at a time.
+const PART_BYTES: usize = 8 << 20;
+const PARTS_AT_ONCE: usize = 2;
+/// What is compared of an earlier upload.
+const END_BYTES: u64 = 64 << 10;
+/// In front of the table's own columns.
+const OWNERS: [&str; 2] = ["recording", "host"];
+
+impl Lake {
+    pub(super) fn push_raw(
+        &self,
+        source: &dyn Tables,
+        told: &Told,
+        place: &Place,
+        (commit, pushed): (&mut Commit, &mut Pushed),
+        cancel: &AtomicBool,
+    ) -> Result<(), LakeError> {
+        let info = source.info();
+        let has_rows = |table: &&&Table| {
+            info.tables
+                .get(table.name)
+                .is_some_and(|table| table.rows > 0)
+        };
+        let intervals = tables::ALL
+            .iter()
+            .filter(|table| table.shape == Shape::Interval);
+        for table in intervals.filter(has_rows) {
+            check(cancel)?;
+            let (mut file, rows) = written(source, table, told, cancel)?;
+            let name = place.partition.file(table.name, &place.member);
+            let bytes = size(&mut file)?;
+            if self.wait(self.has(&name, &mut file, bytes))? {
+                pushed.kept += 1;
+            } else {
+                self.wait(self.upload(&name, &mut file, cancel))?;
+                self.wait(self.check(&name, bytes))?;
+                pushed.sent(bytes);
+            }
+            commit.add(table.name, &name, rows, bytes);
+        }
+        Ok(())
+    }
+
+    /// Whether an object is this file.
+    async fn has(&self, name: &str, file: &mut File, bytes: u64) -> Result<bool, LakeError> {
+        if self.size(name).await? != Some(bytes) {
+            return Ok(false);
+        }
+        let from = bytes.saturating_sub(END_BYTES);
+        let mut ours = Vec::new();
+        file.seek(SeekFrom::Start(from))
+            .map_err(temporary("read"))?;
+        file.read_to_end(&mut ours).map_err(temporary("read"))?;
+        let path = self.path(name);
+        let theirs = self.store.get_range(&path, from..bytes);
+        let theirs = theirs.await.map_err(LakeError::store("read", name))?;
+        Ok(theirs == ours)
+    }
+
+    /// All or nothing: what ends before leaves no object.
+    async fn upload(
+        &self,
+        name: &str,
+        file: &mut File,
+        cancel: &AtomicBool,
+    ) -> Result<(), LakeError> {
+        file.seek(SeekFrom::Start(0)).map_err(temporary("read"))?;
+        let failed = || LakeError::store("write", name);
+        let upload = self
+            .store
+            .put_multipart(&self.path(name))
+            .await
+            .map_err(failed())?;
+        let mut upload = WriteMultipart::new_with_chunk_size(upload, PART_BYTES);
+        let mut sent = async || -> Result<(), LakeError> {
+            loop {
+                check(cancel)?;
+                let mut part = Vec::with_capacity(PART_BYTES);
+                file.take(PART_BYTES as u64)
+                    .read_to_end(&mut part)
+                    .map_err(temporary("read"))?;
+                if part.is_empty() {
+                    return Ok(());
+                }
+                upload
+                    .wait_for_capacity(PARTS_AT_ONCE)
+                    .await
+                    .map_err(failed())?;
+                upload.put(Bytes::from(part));
+            }
+        };
+        if let Err(error) = sent().await {
+            // What was sent costs money until it is given up; that this may fail, too, changes nothing.
+            let _ = upload.abort().await;
+            return Err(error);
+        }
+        upload.finish().await.map(|_| ()).map_err(failed())
+    }
+}
+
+fn size(file: &mut File) -> Result<u64, LakeError> {
+    file.seek(SeekFrom::End(0)).map_err(temporary("look at"))
+}
+
+/// A table in a file that has no name, and its rows.
+fn written(
+    source: &dyn Tables,
+    table: &'static Table,
+    told: &Told,
+    cancel: &AtomicBool,
+) -> Result<(File, u64), LakeError> {
+    let failed = |error: ParquetError| LakeError::Encode {
+        table: table.name.to_owned(),
+        source: error,
+    };
+    let file = tempfile::tempfile().map_err(temporary("make"))?;
+    let clone = file.try_clone().map_err(temporary("open"))?;
+    let schema = schema(table);
+    let times: Vec<&str> = ["ts", "dur", "ts_end"]
+        .into_iter()
+        .filter(|name| table.column(name).is_some())
+        .collect();
+    let sorted_by = vec![(OWNERS.len() + table.column("ts").map_or(0, |(place, _)| place)) as i32];
+    let properties = as_times(properties(sorted_by), &times).build();
+    let mut writer =
+        ArrowWriter::try_new(clone, Arc::clone(&schema), Some(properties)).map_err(failed)?;
+    let scan = Scan {
+        table,
+        columns: table.columns.iter().map(|column| column.name).collect(),
+        window: None,
+    };
+    let (mut rows, mut failure) = (0, None);
+    source.scan(&scan, &mut |batch| {
+        rows += batch.num_rows() as u64;
+        let wrote = check(cancel).and_then(|()| {
+            let batch = owned(batch, &schema, told).map_err(failed)?;
+            writer.write(&batch).map_err(failed)
+        });
+        Ok(match wrote {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        })
+    })?;
+    if let Some(error) = failure {
+        return Err(error);
+    }
+    writer.close().map_err(failed)?;
+    Ok((file, rows))
+}
+
+fn schema(table: &Table) -> SchemaRef {
+    let text = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+    let owners = OWNERS.iter().map(|name| Field::new(*name, text(), false));
+    let own = table.columns.iter().map(|column| {
+        use whyslow_model::ColumnType as Type;
+        let kind = match column.kind {
+            Type::I64 => DataType::Int64,
+            Type::I32 => DataType::Int32,
+            Type::F64 => DataType::Float64,
+            Type::Bool => DataType::Boolean,
+            Type::Utf8 => text(),
+        };
+        Field::new(column.name, kind, column.nullable)
+    });
+    Arc::new(Schema::new(owners.chain(own).collect::<Vec<_>>()))
+}
+
+fn owned(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+    told: &Told,
+) -> Result<RecordBatch, ParquetError> {
+    let rows = batch.num_rows();
+    let same = |text: &str| -> Result<ArrayRef, ParquetError> {
+        let keys = Int32Array::from(vec![0; rows]);
+        let words = Arc::new(StringArray::from(vec![text]));
+        Ok(Arc::new(DictionaryArray::try_new(keys, words)?))
+    };
+    let mut columns = vec![same(&told.recording)?, same(&told.host)?];
+    columns.extend(batch.columns().iter().cloned());
+    Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
+}
+
+fn temporary(what: &'static str) -> impl FnOnce(std::io::Error) -> LakeError {
+    move |source| LakeError::Io {
+        what,
+        path: std::env::temp_dir().display().to_string(),
+        source,
+    }
+}
