@@ -83,6 +83,11 @@ impl Failure {
         self.kind == Kind::Usage
     }
 
+    /// Whether somebody ended it.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.kind == Kind::Interrupted
+    }
+
     /// Message, causes and hint.
     pub(crate) fn into_parts(self) -> (String, Vec<String>, Option<String>) {
         (self.message, self.causes, self.hint)

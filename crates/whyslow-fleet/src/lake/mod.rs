@@ -41,9 +41,15 @@ pub struct Lake {
 }
 
 impl Lake {
-    /// Opens a lake; nothing is asked of the store yet. A folder is made if there is none.
+    /// Opens a lake; nothing is asked of a store yet, and a folder must be there.
     pub fn open(url: &str) -> Result<Self, LakeError> {
-        let (store, root) = place::open(url)?;
+        let (store, root) = place::open(url, false)?;
+        Self::of(store, root, url)
+    }
+
+    /// The same for whoever begins one: a folder is made if there is none.
+    pub fn make(url: &str) -> Result<Self, LakeError> {
+        let (store, root) = place::open(url, true)?;
         Self::of(store, root, url)
     }
 

@@ -21,9 +21,10 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const RETRY_TIMEOUT: Duration = Duration::from_secs(90);
 const RETRIES: usize = 8;
 
-pub(super) fn open(text: &str) -> Result<(Arc<dyn ObjectStore>, Path), LakeError> {
+/// The store of a lake, and where it begins there.
+pub(super) fn open(text: &str, make: bool) -> Result<(Arc<dyn ObjectStore>, Path), LakeError> {
     let Some((scheme, _)) = text.split_once("://") else {
-        return folder(text, FilePath::new(text));
+        return folder(text, FilePath::new(text), make);
     };
     let bad = |reason: String| LakeError::Url {
         url: text.to_owned(),
@@ -35,7 +36,7 @@ pub(super) fn open(text: &str) -> Result<(Arc<dyn ObjectStore>, Path), LakeError
         let path = url
             .to_file_path()
             .map_err(|()| bad("it names no path of this machine".into()))?;
-        return folder(text, &path);
+        return folder(text, &path, make);
     }
     if url.host_str().is_none_or(str::is_empty) {
         return Err(bad("it names no bucket".into()));
@@ -108,7 +109,11 @@ fn retry() -> RetryConfig {
     }
 }
 
-fn folder(text: &str, path: &FilePath) -> Result<(Arc<dyn ObjectStore>, Path), LakeError> {
+fn folder(
+    text: &str,
+    path: &FilePath,
+    make: bool,
+) -> Result<(Arc<dyn ObjectStore>, Path), LakeError> {
     let bad = |reason: String| LakeError::Url {
         url: text.to_owned(),
         reason,
@@ -117,11 +122,13 @@ fn folder(text: &str, path: &FilePath) -> Result<(Arc<dyn ObjectStore>, Path), L
     if text.is_empty() {
         return Err(bad("it is empty".into()));
     }
-    std::fs::create_dir_all(path).map_err(|source| LakeError::Io {
-        what: "make the folder",
-        path: text.to_owned(),
-        source,
-    })?;
+    if make {
+        std::fs::create_dir_all(path).map_err(|source| LakeError::Io {
+            what: "make the folder",
+            path: text.to_owned(),
+            source,
+        })?;
+    }
     let path: PathBuf = path.canonicalize().map_err(|source| LakeError::Io {
         what: "open the folder",
         path: text.to_owned(),
@@ -146,7 +153,7 @@ mod tests {
             "s3://key:secret@bucket/x",
             "file://host/x",
         ] {
-            let error = open(text).map(|_| ()).unwrap_err();
+            let error = open(text, true).map(|_| ()).unwrap_err();
             assert!(
                 error
                     .hint()
@@ -161,11 +168,12 @@ mod tests {
     fn a_folder_and_buckets_are_opened_without_asking_them() {
         let room = tempfile::tempdir().unwrap();
         let lake = room.path().join("a b");
-        open(lake.to_str().unwrap()).unwrap();
+        open(lake.to_str().unwrap(), false).unwrap_err();
+        open(lake.to_str().unwrap(), true).unwrap();
         assert!(lake.is_dir());
         let url = format!("file://{}", room.path().join("c").display());
-        open(&url).unwrap();
-        let (_, root) = open("s3://bucket/some/where").unwrap();
+        open(&url, true).unwrap();
+        let (_, root) = open("s3://bucket/some/where", false).unwrap();
         assert_eq!(root, Path::from("some/where"));
     }
 }

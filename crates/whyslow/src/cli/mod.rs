@@ -3,6 +3,7 @@
 mod ask;
 mod explain;
 mod export;
+mod fleet;
 mod flight;
 mod load;
 mod output;
@@ -16,6 +17,7 @@ pub(crate) use explain::{ExplainArgs, Versus};
 pub(crate) use export::{
     ExportArgs, ExportCommand, ReportArgs, SnapshotArgs, StackArgs, StackWeight, SvgArgs,
 };
+pub(crate) use fleet::{FleetCommand, FleetCompactArgs, FleetExpireArgs, FleetPushArgs};
 pub(crate) use load::{
     AmountArgs, ListArg, LoadArgs, LoadCheckArgs, LoadCommand, LoadDiffArgs, RequestArgs,
 };
@@ -179,6 +181,9 @@ pub(crate) enum Command {
     /// Ask in SQL (needs the duckdb command line)
     #[command(before_help = SQL_EXAMPLES)]
     Sql(SqlArgs),
+    /// Many recordings in one lake: put them there, and keep it small
+    #[command(subcommand, before_help = fleet::EXAMPLES, arg_required_else_help = true)]
+    Fleet(Box<FleetCommand>),
     /// Show recordings in a browser, or answer programs over HTTP
     #[command(before_help = serve::EXAMPLES)]
     Serve(ServeArgs),

@@ -7,6 +7,7 @@ mod dumps;
 pub(crate) mod explain;
 pub(crate) mod export;
 mod flame;
+mod fleet;
 mod flight;
 mod import;
 mod info;
@@ -39,6 +40,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Question(command) => Asked::new(*command).run(talk),
         Command::As(command) => command.run(talk),
         Command::Sql(args) => sql::run(&args, talk),
+        Command::Fleet(command) => fleet::run(&command, talk),
         Command::Serve(args) => serve::run(&args, talk),
         Command::Load(args) => load::run(&args, talk),
         Command::Completions(args) => completions::run(&args),

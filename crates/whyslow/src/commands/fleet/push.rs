@@ -1,0 +1,114 @@
+//! `fleet push`: what recordings come to is put into a lake, one after the other.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use whyslow_fleet::lake::{Lake, PushOptions, Pushed};
+use whyslow_fleet::{Told, recording_id};
+use whyslow_store::Recording;
+
+use crate::cli::{FleetPushArgs, TalkArgs};
+use crate::failure::Failure;
+use crate::output::shown;
+use crate::recording::Opened;
+use crate::{interrupt, talk};
+
+pub(super) fn run(args: &FleetPushArgs, told: &TalkArgs) -> Result<(), Failure> {
+    let Some((lake, recordings)) = args.paths.split_last() else {
+        return Err(Failure::usage("which recording, and into which lake?"));
+    };
+    if Path::new(lake).join("manifest.json").exists() {
+        let message = format!("`{}` is a recording, not a lake", shown(lake, false));
+        return Err(Failure::usage(message)
+            .hint("the lake comes last: whyslow fleet push web.wsl s3://traces/lake"));
+    }
+    let cancel = interrupt::flag()?;
+    let lake = Lake::make(lake)?;
+    let mut failed = 0;
+    for recording in recordings {
+        match one(&lake, recording, args, &cancel, told) {
+            Ok(pushed) if !told.quiet => tell(recording, pushed, &lake),
+            Ok(_) => {}
+            // Those after it may be whole, and are sent.
+            Err(failure) if recordings.len() > 1 && !failure.is_interrupted() => {
+                failed += 1;
+                talk::line(&format!(
+                    "note: `{}` is not pushed",
+                    shown(recording, false)
+                ));
+                failure.report();
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    if failed > 0 {
+        let message = format!(
+            "{failed} of {} recordings were not pushed",
+            recordings.len()
+        );
+        return Err(Failure::new(message).hint("the same command sends what is missing"));
+    }
+    Ok(())
+}
+
+fn one(
+    lake: &Lake,
+    name: &str,
+    args: &FleetPushArgs,
+    cancel: &AtomicBool,
+    told: &TalkArgs,
+) -> Result<Pushed, Failure> {
+    let opened = Opened::beside(name, told)?;
+    let digest = Recording::open(opened.path())?.digest()?;
+    // Of what was recorded, also where it is hidden in what is sent.
+    let recording = recording_id(opened.tables.info(), &digest);
+    let origin = origin(&opened).filter(|_| args.redact.redact.is_none());
+    let opened = opened.redacted(&args.redact)?;
+    let info = opened.tables.info();
+    let host = args.host.clone().or_else(|| info.host.clone());
+    let host = host.ok_or_else(|| {
+        let message = format!("`{}` does not say which host it is of", shown(name, false));
+        Failure::usage(message).hint("name it: --host web-17")
+    })?;
+    let told = Told {
+        recording,
+        digest,
+        host,
+        name: opened.name().to_owned(),
+        origin,
+        labels: args.label.clone(),
+        raw: args.raw,
+    };
+    let options = PushOptions {
+        cluster: args.cluster.clone(),
+        replace: args.replace,
+    };
+    Ok(lake.push(&*opened.tables, &told, &options, cancel)?)
+}
+
+/// Where people find it again.
+fn origin(opened: &Opened) -> Option<String> {
+    if opened.is_unpacked() {
+        return None;
+    }
+    let path = std::path::absolute(opened.path()).ok()?;
+    let node = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    Some(format!("{node}:{}", path.display()))
+}
+
+fn tell(recording: &str, pushed: Pushed, lake: &Lake) {
+    let (recording, lake) = (shown(recording, false), shown(lake.url(), false));
+    if pushed.was_there() {
+        talk::line(&format!("{recording}: is in {lake} already"));
+        return;
+    }
+    let kept = match pushed.kept {
+        0 => String::new(),
+        kept => format!("; {kept} files were there from a push before"),
+    };
+    let kibibytes = pushed.bytes as f64 / 1024.0;
+    talk::line(&format!("{recording}: {kibibytes:.1} KiB to {lake}{kept}"));
+}

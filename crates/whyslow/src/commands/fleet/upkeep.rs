@@ -1,0 +1,68 @@
+//! `fleet compact` and `fleet expire`: what keeps a lake small and fast.
+
+use std::time::Duration;
+
+use whyslow_fleet::lake::{CompactOptions, ExpireOptions, Lake};
+use whyslow_model::Ns;
+
+use crate::cli::{FleetCompactArgs, FleetExpireArgs, TalkArgs};
+use crate::failure::Failure;
+use crate::{interrupt, talk};
+
+pub(super) fn compact(args: &FleetCompactArgs, told: &TalkArgs) -> Result<(), Failure> {
+    let cancel = interrupt::flag()?;
+    let options = CompactOptions {
+        files_min: args.files,
+        grace: length(args.grace),
+    };
+    let done = Lake::open(&args.lake)?.compact(&options, &cancel)?;
+    if !told.quiet {
+        talk::line(&format!(
+            "{} recordings put together into {} files a table: {} became {}; {} files deleted that nothing reads any more",
+            done.recordings,
+            done.compactions,
+            size(done.bytes_before),
+            size(done.bytes_after),
+            done.deleted,
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn expire(args: &FleetExpireArgs, told: &TalkArgs) -> Result<(), Failure> {
+    let cancel = interrupt::flag()?;
+    let options = ExpireOptions {
+        keep: args.keep.map(length),
+        bytes_max: args.max_size.map(|bytes| bytes.max(0) as u64),
+        dry_run: args.dry_run,
+    };
+    let expired = Lake::open(&args.lake)?.expire(&options, &cancel)?;
+    if told.quiet {
+        return Ok(());
+    }
+    let (verb, left) = if args.dry_run {
+        ("would go", "would be left")
+    } else {
+        ("deleted", "are left")
+    };
+    for day in &expired.days {
+        talk::line(&format!("{} of {}: {verb}", day.day, day.cluster));
+    }
+    talk::line(&format!(
+        "{} recordings, {} files, {} {verb}; {} {left}",
+        expired.recordings,
+        expired.objects,
+        size(expired.bytes),
+        size(expired.bytes_left),
+    ));
+    Ok(())
+}
+
+fn length(ns: Ns) -> Duration {
+    Duration::from_nanos(ns.max(0) as u64)
+}
+
+fn size(bytes: u64) -> String {
+    let mebibytes = bytes as f64 / 1024.0 / 1024.0;
+    format!("{mebibytes:.2} MiB")
+}
