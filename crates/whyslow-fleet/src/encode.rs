@@ -1,5 +1,6 @@
 //! Rows of the lake as Parquet, and back.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -81,6 +82,16 @@ pub(crate) fn encode_batch(table: &LakeTable, batch: &RecordBatch) -> Result<Byt
 /// All rows of a file, with the columns that the table has today: those of an earlier program that lack
 /// a column that may be null are read with nulls.
 pub(crate) fn decode(table: &LakeTable, file: Bytes) -> Result<Vec<RecordBatch>, ParquetError> {
+    // The decoder has places where impossible content makes it panic.
+    let decode = AssertUnwindSafe(|| decoded(table, file));
+    std::panic::catch_unwind(decode).unwrap_or_else(|_| {
+        Err(ParquetError::General(
+            "its content is impossible".to_owned(),
+        ))
+    })
+}
+
+fn decoded(table: &LakeTable, file: Bytes) -> Result<Vec<RecordBatch>, ParquetError> {
     let schema = table.schema();
     let reader = ParquetRecordBatchReaderBuilder::try_new(file)?.build()?;
     let arrange = |batch: RecordBatch| {

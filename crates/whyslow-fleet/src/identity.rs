@@ -50,6 +50,15 @@ pub(crate) fn ulid(ms: i64, random: [u8; 10]) -> String {
     (0..LENGTH).map(digit).collect()
 }
 
+/// When what has this id began, in ms since the epoch; none if it is no id.
+pub(crate) fn ms_of(id: &str) -> Option<i64> {
+    const DIGITS: usize = 10;
+    let digit = |byte: u8| ALPHABET.iter().position(|known| *known == byte);
+    let digits = id.bytes().take(DIGITS).map(digit);
+    let ms = digits.fold(Some(0), |ms, digit| Some((ms? << 5) | digit? as i64));
+    ms.filter(|_| is_id(id))
+}
+
 /// Whether a text can be an id.
 pub(crate) fn is_id(text: &str) -> bool {
     text.len() == LENGTH
@@ -68,6 +77,11 @@ mod tests {
         assert!(ulid(1_469_918_176_385, [0; 10]).starts_with("01ARYZ6S41"));
         assert_eq!(ulid(0, [0; 10]), "0".repeat(26));
         assert_eq!(ulid(i64::MAX, [255; 10]), format!("7{}", "Z".repeat(25)));
+        assert_eq!(
+            ms_of(&ulid(1_469_918_176_385, [9; 10])),
+            Some(1_469_918_176_385)
+        );
+        assert_eq!((ms_of("01ARYZ6S41"), ms_of("")), (None, None));
         assert!(is_id(&ulid(-1, [7; 10])));
         assert!(!is_id("01ARYZ6S41") && !is_id(&"U".repeat(26)));
     }

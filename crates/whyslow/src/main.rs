@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod failure;
+mod fleet;
 mod interrupt;
 mod live;
 mod output;

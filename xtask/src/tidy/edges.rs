@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Crate, and the crates of ours that it may name.
-const ALLOWED: [(&str, &[&str]); 11] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("whyslow-model", &[]),
     ("whyslow-store", &["whyslow-model"]),
     ("whyslow-ingest", &["whyslow-model", "whyslow-store"]),
@@ -25,6 +25,15 @@ const ALLOWED: [(&str, &[&str]); 11] = [
             "whyslow-explain",
         ],
     ),
+    (
+        "whyslow-fleet",
+        &[
+            "whyslow-model",
+            "whyslow-store",
+            "whyslow-analysis",
+            "whyslow-explain",
+        ],
+    ),
     ("whyslow-record", &["whyslow-model"]),
     ("whyslow-load", &["whyslow-model"]),
     (
@@ -37,6 +46,7 @@ const ALLOWED: [(&str, &[&str]); 11] = [
             "whyslow-explain",
             "whyslow-tiles",
             "whyslow-export",
+            "whyslow-fleet",
             "whyslow-record",
             "whyslow-load",
         ],

@@ -49,7 +49,13 @@ pub struct Commit {
     pub digest: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redacted: Option<String>,
+    /// Where the recording was when it was pushed: `HOST:PATH`; none where that is hidden.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
     pub tables: BTreeMap<String, FileInfo>,
+    /// The recording itself, packed, if it was pushed; its rows are not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<FileInfo>,
     /// Of a compaction: whose rows its files have, instead of files of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recordings: Vec<Held>,
@@ -95,13 +101,19 @@ impl Commit {
 
     /// What it adds about a file.
     pub(crate) fn add(&mut self, table: &str, file: &str, rows: u64, bytes: u64) {
-        let file = file
-            .strip_prefix(VERSION)
-            .unwrap_or(file)
-            .trim_start_matches('/')
-            .to_owned();
         self.tables
-            .insert(table.to_owned(), FileInfo { file, rows, bytes });
+            .insert(table.to_owned(), FileInfo::new(file, rows, bytes));
+    }
+}
+
+impl FileInfo {
+    pub(crate) fn new(file: &str, rows: u64, bytes: u64) -> Self {
+        let below = file.strip_prefix(VERSION).unwrap_or(file);
+        Self {
+            file: below.trim_start_matches('/').to_owned(),
+            rows,
+            bytes,
+        }
     }
 }
 

@@ -48,6 +48,9 @@ pub enum LakeError {
     /// A name that cannot be part of an object's.
     #[error("`{name}` cannot be the name of a {of}")]
     Name { of: &'static str, name: String },
+    /// A file of many is never changed.
+    #[error("recording {recording} is in a compacted file, and cannot be replaced there")]
+    Merged { recording: String },
     /// Somebody else is at it.
     #[error("another one compacts or expires this lake since {since}: `{object}`")]
     Busy { since: String, object: String },
@@ -88,6 +91,9 @@ impl LakeError {
                 "letters, digits, `.`, `_` and `-` only: name it with --host".into()
             }
             LakeError::Name { .. } => "letters, digits, `.`, `_` and `-` only".into(),
+            LakeError::Merged { .. } => {
+                "what it came to when it was pushed stays until its day expires".into()
+            }
             LakeError::Busy { .. } => {
                 "wait for it; if it was killed, its lock counts no more after an hour".into()
             }

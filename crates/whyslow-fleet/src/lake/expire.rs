@@ -12,7 +12,7 @@ use super::commit::Day;
 use super::compact::{age, member};
 use super::layout::{self, COMMITS, Member, Partition, VERSION};
 use super::lock::Lock;
-use super::push::{MERGED, check};
+use super::push::check;
 use super::{Lake, LakeError};
 use crate::tables;
 
@@ -177,12 +177,19 @@ fn recordings(day: &Day) -> u64 {
     (day.ones.len() + many.len()) as u64
 }
 
-/// Also of commits of recordings that are in compacted files.
+/// Of whatever lies in a day of a cluster, tables or not.
 fn partition_of(object: &ObjectMeta) -> Option<Partition> {
     let name = object.location.as_ref();
-    let as_commit = name.replacen(&format!("/{MERGED}/"), &format!("/{COMMITS}/"), 1);
-    let (_, partition, _) = layout::parse(&as_commit.as_str().into())?;
-    Some(partition)
+    let mut parts = name.split('/').skip(2);
+    let (day, cluster) = (
+        parts.next()?.strip_prefix("dt=")?,
+        parts.next()?.strip_prefix("cluster=")?,
+    );
+    let partition = Partition {
+        day: day.to_owned(),
+        cluster: cluster.to_owned(),
+    };
+    (parts.count() == 1 && ended(&partition).is_some()).then_some(partition)
 }
 
 /// The end of a day.

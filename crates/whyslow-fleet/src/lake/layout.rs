@@ -39,16 +39,18 @@ pub enum Member {
     Many(String),
 }
 
+/// UTC day of a time in ms since the epoch.
+pub(crate) fn day_of_ms(ms: i64) -> String {
+    let begin = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH);
+    let begin = begin.to_zoned(TimeZone::UTC);
+    begin.strftime("%Y-%m-%d").to_string()
+}
+
 impl Partition {
     /// That of a recording which begins then.
     pub fn of(cluster: &str, begin_ns: Ns) -> Self {
-        let seconds = begin_ns.div_euclid(1_000_000_000);
-        let begin = Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH);
         Self {
-            day: begin
-                .to_zoned(TimeZone::UTC)
-                .strftime("%Y-%m-%d")
-                .to_string(),
+            day: day_of_ms(begin_ns.div_euclid(1_000_000)),
             cluster: cluster.to_owned(),
         }
     }
@@ -78,6 +80,13 @@ impl Member {
             Member::One { host, recording } => format!("{host}.{recording}"),
             Member::Many(id) => format!("{COMPACTED}{id}"),
         }
+    }
+
+    /// By the name of an object, whatever folder it is in.
+    pub(crate) fn of_name(path: &str) -> Option<Self> {
+        let (_, name) = path.rsplit_once('/')?;
+        let (stem, _) = name.rsplit_once('.')?;
+        Self::parse(stem)
     }
 
     fn parse(stem: &str) -> Option<Self> {

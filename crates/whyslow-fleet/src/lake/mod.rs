@@ -7,11 +7,13 @@ mod commit;
 mod compact;
 mod error;
 mod expire;
+mod find;
 mod layout;
 mod lock;
 mod place;
 mod push;
 mod raw;
+mod read;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -25,6 +27,7 @@ pub use commit::{Commit, FileInfo, Listing};
 pub use compact::{CompactOptions, Compacted};
 pub use error::LakeError;
 pub use expire::{ExpireOptions, Expired};
+pub use find::Found;
 pub use layout::{Member, Partition, is_name};
 pub use push::{PushOptions, Pushed};
 
@@ -123,8 +126,20 @@ impl Lake {
         read.await.map_err(LakeError::store("read", name))
     }
 
-    /// Writes an object, and looks whether all of it is there.
+    /// Writes an object, and looks whether all of it is there; if not, again.
     async fn put(&self, name: &str, content: Bytes) -> Result<(), LakeError> {
+        const TIMES: usize = 3;
+        let mut result = self.put_once(name, content.clone()).await;
+        for _ in 1..TIMES {
+            if !matches!(result, Err(LakeError::Cut { .. })) {
+                break;
+            }
+            result = self.put_once(name, content.clone()).await;
+        }
+        result
+    }
+
+    async fn put_once(&self, name: &str, content: Bytes) -> Result<(), LakeError> {
         let sent = content.len() as u64;
         let path = self.path(name);
         let put = self.store.put(&path, content.into());

@@ -74,6 +74,8 @@ pub(super) fn open(text: &str, make: bool) -> Result<(Arc<dyn ObjectStore>, Path
 fn s3(url: &Url) -> Result<object_store::aws::AmazonS3, object_store::Error> {
     let bucket = url.host_str().unwrap_or_default();
     let builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
+    // Few objects are deleted, and some stores know only how to delete one.
+    let builder = builder.with_disable_bulk_delete(true);
     let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
     // Nobody listens on the way to this machine itself.
     let is_here = endpoint

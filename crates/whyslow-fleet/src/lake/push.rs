@@ -4,6 +4,7 @@
 //! push that was cut is made again by the same command, two at once write the same, and one of what is
 //! there already changes nothing.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
@@ -18,6 +19,8 @@ use crate::summary::{Summary, Told};
 
 /// Where commits go whose recordings are in compacted files.
 pub(super) const MERGED: &str = "_merged";
+/// Where recordings go that are pushed whole.
+pub(super) const WHOLE: &str = "_recordings";
 
 #[derive(Debug, Clone)]
 pub struct PushOptions {
@@ -25,6 +28,8 @@ pub struct PushOptions {
     pub cluster: String,
     /// Send it also if it is there, because it was damaged or made by an earlier program.
     pub replace: bool,
+    /// Where the recording is packed, to be sent whole.
+    pub whole: Option<PathBuf>,
 }
 
 /// What a push did.
@@ -76,21 +81,62 @@ impl Lake {
             },
         };
         let there = self.wait(self.there(&place))?;
-        let lacks_raw = told.raw && there.as_ref().is_some_and(|commit| !has_raw(commit));
-        if there.is_some() && !options.replace && !lacks_raw {
+        let lacks = |(commit, _): &(Commit, Kept)| {
+            told.raw && !has_raw(commit) || options.whole.is_some() && commit.whole.is_none()
+        };
+        let is_all_there = there.as_ref().is_some_and(|there| !lacks(there));
+        if is_all_there && !options.replace {
             return Ok(Pushed::NOTHING);
         }
-        // Whoever wants to stop has not sent anything yet.
-        let files = files(&Summary::of(tables, told)?)?;
         let mut commit = Commit {
             host: Some(told.host.clone()),
             recording: Some(told.recording.clone()),
             digest: Some(told.digest.clone()),
             redacted: info.redacted.clone(),
+            origin: told.origin.clone(),
             ..Commit::new(&options.cluster, info.begin_ns, info.end_ns)
         };
         let mut pushed = Pushed::NOTHING;
-        for (table, rows, content) in files {
+        let (before, kept) = there.unzip();
+        match kept {
+            Some(Kept::Merged) if options.replace => {
+                return Err(LakeError::Merged {
+                    recording: told.recording.clone(),
+                });
+            }
+            // Its rows are in the compacted file.
+            Some(Kept::Merged) => {}
+            _ => self.push_summary(tables, told, &place, (&mut commit, &mut pushed), cancel)?,
+        }
+        if told.raw {
+            self.push_raw(tables, told, &place, (&mut commit, &mut pushed), cancel)?;
+        }
+        if let Some(path) = &options.whole {
+            self.push_whole(path, &place, (&mut commit, &mut pushed), cancel)?;
+        }
+        if let Some(before) = &before {
+            keep(before, &mut commit);
+        }
+        check(cancel)?;
+        let name = match kept {
+            Some(Kept::Merged) => place.merged(),
+            _ => place.partition.commit(&place.member),
+        };
+        let content = commit.json();
+        pushed.sent(content.len() as u64);
+        self.wait(self.commit_as(&name, content))?;
+        Ok(pushed)
+    }
+
+    fn push_summary(
+        &self,
+        tables: &dyn Tables,
+        told: &Told,
+        place: &Place,
+        (commit, pushed): (&mut Commit, &mut Pushed),
+        cancel: &AtomicBool,
+    ) -> Result<(), LakeError> {
+        for (table, rows, content) in files(&Summary::of(tables, told)?)? {
             check(cancel)?;
             let name = place.partition.file(table, &place.member);
             let bytes = content.len() as u64;
@@ -98,44 +144,50 @@ impl Lake {
             commit.add(table, &name, rows, bytes);
             pushed.sent(bytes);
         }
-        if told.raw {
-            self.push_raw(tables, told, &place, (&mut commit, &mut pushed), cancel)?;
-        }
-        check(cancel)?;
-        let (name, content) = (place.partition.commit(&place.member), commit.json());
-        pushed.sent(content.len() as u64);
-        self.wait(async {
-            if there.is_some() {
-                return self.put(&name, content).await;
-            }
-            if !self.create(&name, content.clone()).await? {
-                // Somebody else pushed the same meanwhile, or an answer was lost on the way.
-                Commit::parse(&name, &self.get(&name).await?)?;
-            }
-            self.check_committed(&name).await
-        })?;
-        Ok(pushed)
+        Ok(())
     }
 
     /// The commit of a recording, if it is in the lake.
-    async fn there(&self, place: &Place) -> Result<Option<Commit>, LakeError> {
-        let names = [place.partition.commit(&place.member), place.merged()];
-        for name in names {
+    async fn there(&self, place: &Place) -> Result<Option<(Commit, Kept)>, LakeError> {
+        let names = [
+            (place.merged(), Kept::Merged),
+            (place.partition.commit(&place.member), Kept::Own),
+        ];
+        for (name, kept) in names {
             if self.size(&name).await?.is_some() {
                 match Commit::parse(&name, &self.get(&name).await?) {
                     // Cut on its way by a store that says nothing: the push goes on.
                     Err(LakeError::Damaged { .. }) => {}
-                    commit => return commit.map(Some),
+                    commit => return Ok(Some((commit?, kept))),
                 }
             }
         }
         Ok(None)
     }
 
-    /// What was committed is what others will read.
-    async fn check_committed(&self, name: &str) -> Result<(), LakeError> {
-        Commit::parse(name, &self.get(name).await?).map(|_| ())
+    /// Makes what was sent count. Another one may have pushed the same meanwhile, and an answer may have
+    /// been lost on the way; what was cut there is written anew.
+    async fn commit_as(&self, name: &str, content: Bytes) -> Result<(), LakeError> {
+        if !self.create(name, content.clone()).await? && self.get(name).await? != content {
+            self.put(name, content.clone()).await?;
+        }
+        if self.get(name).await? == content {
+            return Ok(());
+        }
+        Err(LakeError::Damaged {
+            object: name.to_owned(),
+            reason: "the store has something else than what was sent".to_owned(),
+        })
     }
+}
+
+/// Where the rows of a recording are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// In files of its own.
+    Own,
+    /// In those of a compaction.
+    Merged,
 }
 
 /// Where the files of a recording lie.
@@ -155,6 +207,14 @@ impl Place {
     }
 }
 
+impl Place {
+    /// The recording itself, packed.
+    pub(super) fn whole(&self) -> String {
+        let folder = self.partition.prefix(WHOLE);
+        format!("{folder}/{}.wsl.tar.zst", self.member.stem())
+    }
+}
+
 impl Pushed {
     pub(super) fn sent(&mut self, bytes: u64) {
         self.objects += 1;
@@ -167,6 +227,19 @@ pub(super) fn check(cancel: &AtomicBool) -> Result<(), LakeError> {
         return Err(LakeError::Interrupted);
     }
     Ok(())
+}
+
+/// What was pushed before beside the lake's own tables stays known.
+fn keep(before: &Commit, commit: &mut Commit) {
+    for (table, file) in &before.tables {
+        commit
+            .tables
+            .entry(table.clone())
+            .or_insert_with(|| file.clone());
+    }
+    if commit.whole.is_none() {
+        commit.whole.clone_from(&before.whole);
+    }
 }
 
 fn has_raw(commit: &Commit) -> bool {

@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -20,7 +21,7 @@ use parquet::errors::ParquetError;
 use whyslow_model::{Shape, Table, tables};
 use whyslow_store::{Scan, Tables};
 
-use super::commit::Commit;
+use super::commit::{Commit, FileInfo};
 use super::push::{Place, Pushed, check};
 use super::{Lake, LakeError};
 use crate::encode::{as_times, properties};
@@ -56,17 +57,48 @@ impl Lake {
             check(cancel)?;
             let (mut file, rows) = written(source, table, told, cancel)?;
             let name = place.partition.file(table.name, &place.member);
-            let bytes = size(&mut file)?;
-            if self.wait(self.has(&name, &mut file, bytes))? {
-                pushed.kept += 1;
-            } else {
-                self.wait(self.upload(&name, &mut file, cancel))?;
-                self.wait(self.check(&name, bytes))?;
-                pushed.sent(bytes);
-            }
+            let bytes = self.send(&name, &mut file, pushed, cancel)?;
             commit.add(table.name, &name, rows, bytes);
         }
         Ok(())
+    }
+
+    /// The recording itself, packed, for whoever wants to ask it more than the lake knows.
+    pub(super) fn push_whole(
+        &self,
+        path: &Path,
+        place: &Place,
+        (commit, pushed): (&mut Commit, &mut Pushed),
+        cancel: &AtomicBool,
+    ) -> Result<(), LakeError> {
+        let mut file = File::open(path).map_err(|source| LakeError::Io {
+            what: "open",
+            path: path.display().to_string(),
+            source,
+        })?;
+        let name = place.whole();
+        let bytes = self.send(&name, &mut file, pushed, cancel)?;
+        commit.whole = Some(FileInfo::new(&name, 0, bytes));
+        Ok(())
+    }
+
+    /// Uploads a file unless it is there; its bytes.
+    fn send(
+        &self,
+        name: &str,
+        file: &mut File,
+        pushed: &mut Pushed,
+        cancel: &AtomicBool,
+    ) -> Result<u64, LakeError> {
+        let bytes = size(file)?;
+        if self.wait(self.has(name, file, bytes))? {
+            pushed.kept += 1;
+            return Ok(bytes);
+        }
+        self.wait(self.upload(name, file, cancel))?;
+        self.wait(self.check(name, bytes))?;
+        pushed.sent(bytes);
+        Ok(bytes)
     }
 
     /// Whether an object is this file.

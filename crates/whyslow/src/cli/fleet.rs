@@ -1,12 +1,22 @@
-use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
+use serde_json::{Map, Value};
 use whyslow_model::Ns;
 
-use super::RedactArgs;
-use crate::time::{parse_duration, parse_size};
+use super::{OutputArgs, RedactArgs};
+use crate::fleet::{Parameter, QUESTIONS, TextQuestion};
+use crate::time::{WindowText, parse_duration, parse_size};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   whyslow fleet push web.wsl s3://traces/lake         what it comes to, in kilobytes
+  whyslow fleet deviations --lake s3://traces/lake    which hosts are slower than their peers
+  whyslow fleet verdicts --lake /mnt/lake -w -1h..    of the last hour
+  whyslow fleet verdicts web-*.wsl db-*.wsl           of recordings that are here
+  whyslow fleet deviations --lake /mnt/lake --by rack --hosts 'web-*'
+  whyslow fleet sql --lake /mnt/lake \"SELECT host, count(*) AS n FROM finding GROUP BY host\"
   whyslow fleet push *.wsl /mnt/lake --label rack=r7 --label version=2.4.1
   whyslow fleet compact s3://traces/lake              many small files become few
   whyslow fleet expire s3://traces/lake --keep 30d";
@@ -24,26 +34,222 @@ file:///PATH. Credentials come from the environment (AWS_ACCESS_KEY_ID, AWS_ENDP
 GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_NAME, …) or from the role of the machine. \
 docs/fleet.md tells what lies where.";
 
-#[derive(Debug, Subcommand)]
+#[derive(Debug)]
 pub(crate) enum FleetCommand {
-    /// Put what recordings come to into a lake
-    #[command(before_help = PUSH_EXAMPLES, after_help = PLACES)]
     Push(FleetPushArgs),
-    /// Put the many small files of a lake together
-    #[command(after_help = PLACES)]
     Compact(FleetCompactArgs),
-    /// Delete what is too old or too much, by whole days
-    #[command(after_help = PLACES)]
     Expire(FleetExpireArgs),
+    Find(FleetFindArgs),
+    Fetch(FleetFetchArgs),
+    Ask(Box<FleetAsk>),
 }
 
-#[derive(Debug, Args)]
+/// A question of a lake as typed.
+#[derive(Debug, Clone)]
+pub(crate) struct FleetAsk {
+    /// One of `sql/fleet/`, or …
+    pub(crate) question: Option<String>,
+    /// … a text of people's own.
+    pub(crate) sql: Option<String>,
+    /// What the question is asked for by; what is left out is as its text says.
+    pub(crate) parameters: Map<String, Value>,
+    pub(crate) args: FleetAskArgs,
+}
+
+/// What every question of a lake takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FleetAskArgs {
+    /// Instead of a lake: these recordings or traces
+    #[arg(value_name = "RECORDING", conflicts_with = "lake")]
+    pub(crate) recordings: Vec<String>,
+    /// The lake [default: $WHYSLOW_LAKE]
+    #[arg(long, value_name = "LAKE")]
+    pub(crate) lake: Option<String>,
+    /// Only hosts that match: 'web-*'; may be repeated
+    #[arg(long, value_name = "GLOB", value_delimiter = ',')]
+    pub(crate) hosts: Vec<String>,
+    /// Only clusters that match
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) cluster: Option<String>,
+    /// A..B, T~200ms; times as everywhere, and counted from now: -1h.. is the last hour
+    #[arg(short, long, value_parser = WindowText::parse, allow_hyphen_values = true)]
+    pub(crate) window: Option<WindowText>,
+    /// Who computes: duckdb (here), or Spark by its address: spark://HOST:7077, sc://HOST:15002, local[*],
+    /// yarn, k8s://…
+    #[arg(long, value_name = "ENGINE", default_value = "duckdb")]
+    pub(crate) engine: String,
+    /// Memory that the question may use
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Threads that the question may use [default: all CPUs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) threads: Option<u32>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+const SQL: &str = "sql";
+/// That of hosts of which nobody says another.
+const CLUSTER: &str = "default";
+/// Where a parameter's flag would be another's.
+const HEADING: &str = "Question";
+
+impl Subcommand for FleetCommand {
+    fn augment_subcommands(command: Command) -> Command {
+        let command = command
+            .subcommand(
+                with::<FleetPushArgs>("push", "Put what recordings come to into a lake")
+                    .before_help(PUSH_EXAMPLES),
+            )
+            .subcommand(with::<FleetCompactArgs>(
+                "compact",
+                "Put the many small files of a lake together",
+            ))
+            .subcommand(with::<FleetExpireArgs>(
+                "expire",
+                "Delete what is too old or too much, by whole days",
+            ))
+            .subcommand(with::<FleetFindArgs>(
+                "find",
+                "Where a recording is, and how to ask it: from a row of an answer to its cause",
+            ))
+            .subcommand(with::<FleetFetchArgs>(
+                "fetch",
+                "Get a recording that was pushed with --whole",
+            ));
+        let command = QUESTIONS
+            .iter()
+            .map(of_question)
+            .fold(command, Command::subcommand);
+        let statement = Arg::new("statement")
+            .value_name("SQL")
+            .required(true)
+            .help("Statement; tables as in docs/fleet.md");
+        let sql = FleetAskArgs::augment_args(Command::new(SQL).arg(statement));
+        command.subcommand(
+            sql.about("Ask in SQL of your own")
+                .long_about(None)
+                .after_help(PLACES),
+        )
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        ["push", "compact", "expire", "find", "fetch", SQL].contains(&name)
+            || QUESTIONS.iter().any(|question| question.name == name)
+    }
+}
+
+fn with<A: Args>(name: &'static str, about: &'static str) -> Command {
+    A::augment_args(Command::new(name))
+        .about(about)
+        .long_about(None)
+        .after_help(PLACES)
+}
+
+fn of_question(question: &'static TextQuestion) -> Command {
+    let about = capital(&question.about);
+    let arguments = question.parameters.iter().map(of_parameter);
+    let command = FleetAskArgs::augment_args(Command::new(question.name));
+    let command = arguments.fold(command, Command::arg);
+    let long = format!("{about}\n\n{}", question.more);
+    command
+        .about(about)
+        .long_about(long.trim_end().to_owned())
+        .after_help(PLACES)
+}
+
+fn of_parameter(parameter: &'static Parameter) -> Arg {
+    let name = parameter.name.as_str();
+    let about = capital(&parameter.about);
+    let argument = Arg::new(parameter.id.as_str())
+        .long(parameter.flag.as_str())
+        .help_heading(HEADING);
+    if parameter.is_flag() {
+        return argument.action(ArgAction::SetTrue).help(about);
+    }
+    let help = match &parameter.default {
+        Some(default) => format!("{about} [default: {default}]"),
+        None => about,
+    };
+    let argument = argument
+        .value_name(parameter.value_name.as_str())
+        .help(help);
+    if name == "limit" {
+        argument.short('n')
+    } else {
+        argument
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
+impl FromArgMatches for FleetCommand {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let unknown = || Error::raw(ErrorKind::InvalidSubcommand, "no such question of a fleet");
+        let (name, matches) = matches.subcommand().ok_or_else(unknown)?;
+        Ok(match name {
+            "push" => Self::Push(FleetPushArgs::from_arg_matches(matches)?),
+            "compact" => Self::Compact(FleetCompactArgs::from_arg_matches(matches)?),
+            "find" => Self::Find(FleetFindArgs::from_arg_matches(matches)?),
+            "fetch" => Self::Fetch(FleetFetchArgs::from_arg_matches(matches)?),
+            "expire" => Self::Expire(FleetExpireArgs::from_arg_matches(matches)?),
+            SQL => Self::Ask(Box::new(FleetAsk {
+                question: None,
+                sql: matches.get_one::<String>("statement").cloned(),
+                parameters: Map::new(),
+                args: FleetAskArgs::from_arg_matches(matches)?,
+            })),
+            name => {
+                let question = QUESTIONS
+                    .iter()
+                    .find(|question| question.name == name)
+                    .ok_or_else(unknown)?;
+                Self::Ask(Box::new(FleetAsk {
+                    question: Some(name.to_owned()),
+                    sql: None,
+                    parameters: parameters(question, matches),
+                    args: FleetAskArgs::from_arg_matches(matches)?,
+                }))
+            }
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Those that were given, as they were typed: the package knows what they have to be.
+fn parameters(question: &TextQuestion, matches: &ArgMatches) -> Map<String, Value> {
+    let given = question.parameters.iter().filter_map(|parameter| {
+        let id = parameter.id.as_str();
+        let value = if parameter.is_flag() {
+            matches.get_flag(id).then_some(Value::Bool(true))
+        } else {
+            matches.get_one::<String>(id).cloned().map(Value::String)
+        };
+        Some((parameter.name.clone(), value?))
+    });
+    given.collect()
+}
+
+#[derive(Debug, Clone, Args)]
 pub(crate) struct FleetPushArgs {
     /// Recordings or traces, and the lake at last
     #[arg(required = true, num_args = 2.., value_names = ["RECORDING", "LAKE"])]
     pub(crate) paths: Vec<String>,
     /// Cluster that their hosts belong to
-    #[arg(long, value_name = "NAME", default_value = "default")]
+    #[arg(long, value_name = "NAME", default_value = CLUSTER)]
     pub(crate) cluster: String,
     /// Host, where it is not the recorded one
     #[arg(long, value_name = "NAME")]
@@ -54,11 +260,50 @@ pub(crate) struct FleetPushArgs {
     /// Also the tables as they are, of everything that has a begin and an end
     #[arg(long)]
     pub(crate) raw: bool,
+    /// Also the recording itself, packed, for `fleet fetch`
+    #[arg(long)]
+    pub(crate) whole: bool,
     /// Send it also if it is there
     #[arg(long)]
     pub(crate) replace: bool,
     #[command(flatten)]
     pub(crate) redact: RedactArgs,
+}
+
+impl Default for FleetPushArgs {
+    fn default() -> Self {
+        Self {
+            paths: Vec::new(),
+            cluster: CLUSTER.to_owned(),
+            host: None,
+            label: Vec::new(),
+            raw: false,
+            whole: false,
+            replace: false,
+            redact: RedactArgs::default(),
+        }
+    }
+}
+
+/// What `record` pushes, and how.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Fleet")]
+pub(crate) struct PushArgs {
+    /// Put what the recording comes to into this lake (see `fleet push`); with --ring each that is saved, as
+    /// soon as the lake is there, and what was pushed makes room for the next ones
+    #[arg(long, value_name = "LAKE", conflicts_with = "no_import")]
+    pub(crate) push: Option<String>,
+    /// What this host belongs to: rack=r7, service=shop, version=2.4.1; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_label, requires = "push")]
+    pub(crate) label: Vec<(String, String)>,
+    /// Cluster that it belongs to
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = CLUSTER,
+        requires = "push"
+    )]
+    pub(crate) cluster: String,
 }
 
 #[derive(Debug, Args)]
@@ -86,6 +331,34 @@ pub(crate) struct FleetExpireArgs {
     /// Say what would go, and delete nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetFindArgs {
+    /// Id of the recording, as answers have it
+    #[arg(value_name = "RECORDING")]
+    pub(crate) recording: String,
+    /// The lake [default: $WHYSLOW_LAKE]
+    #[arg(long, value_name = "LAKE")]
+    pub(crate) lake: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetFetchArgs {
+    /// Id of the recording, as answers have it
+    #[arg(value_name = "RECORDING")]
+    pub(crate) recording: String,
+    /// The lake [default: $WHYSLOW_LAKE]
+    #[arg(long, value_name = "LAKE")]
+    pub(crate) lake: Option<String>,
+    /// File to write [default: HOST-RECORDING.wsl.tar.zst]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace an existing file
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// Longest value of a label.

@@ -17,7 +17,10 @@ pub(crate) use explain::{ExplainArgs, Versus};
 pub(crate) use export::{
     ExportArgs, ExportCommand, ReportArgs, SnapshotArgs, StackArgs, StackWeight, SvgArgs,
 };
-pub(crate) use fleet::{FleetCommand, FleetCompactArgs, FleetExpireArgs, FleetPushArgs};
+pub(crate) use fleet::{
+    FleetAsk, FleetCommand, FleetCompactArgs, FleetExpireArgs, FleetFetchArgs, FleetFindArgs,
+    FleetPushArgs, PushArgs,
+};
 pub(crate) use load::{
     AmountArgs, ListArg, LoadArgs, LoadCheckArgs, LoadCommand, LoadDiffArgs, RequestArgs,
 };
@@ -181,7 +184,7 @@ pub(crate) enum Command {
     /// Ask in SQL (needs the duckdb command line)
     #[command(before_help = SQL_EXAMPLES)]
     Sql(SqlArgs),
-    /// Many recordings in one lake: put them there, and keep it small
+    /// Many hosts: put what recordings come to into a lake, and ask it
     #[command(subcommand, before_help = fleet::EXAMPLES, arg_required_else_help = true)]
     Fleet(Box<FleetCommand>),
     /// Show recordings in a browser, or answer programs over HTTP

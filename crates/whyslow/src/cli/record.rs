@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use whyslow_model::Ns;
 use whyslow_record::{ProbeSpec, WALL_MIN};
 
+use super::fleet::PushArgs;
 use super::flight::FlightArgs;
 use crate::time::{parse_duration, parse_size};
 
@@ -115,6 +116,8 @@ pub(crate) struct RecordArgs {
     /// Leave the spool, which is deleted otherwise when it has become a recording
     #[arg(long)]
     pub(crate) keep_spool: bool,
+    #[command(flatten)]
+    pub(crate) push: PushArgs,
     #[command(flatten)]
     pub(crate) flight: FlightArgs,
     /// Record while this command runs

@@ -80,6 +80,7 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
         return Ok(());
     }
     import(&spool, &output, &profiles, args, talk)?;
+    super::fleet::push_recorded(&output, &args.push, talk)?;
     if !args.keep_spool {
         for path in &profiles {
             // It was made by us, or is gone.

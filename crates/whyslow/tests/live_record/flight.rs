@@ -58,12 +58,22 @@ pub(super) struct Recorder {
 
 impl Recorder {
     pub(super) fn start(place: &Place, options: &[&str]) -> Self {
+        Self::start_with(place, options, &[])
+    }
+
+    /// In such surroundings.
+    pub(super) fn start_with(
+        place: &Place,
+        options: &[&str],
+        environment: &[(&str, String)],
+    ) -> Self {
         let said = place.join("said.txt");
         let child = Command::new(env!("CARGO_BIN_EXE_whyslow"))
             .args(["record", "-o", "box.wsl"])
             .args(options)
             .current_dir(place.path())
             .env("WHYSLOW_RUN_DIR", place.join("run"))
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stderr(File::create(&said).expect("a disk"))
             .spawn();
@@ -81,7 +91,7 @@ impl Recorder {
         fs::read_to_string(&self.said).unwrap_or_default()
     }
 
-    fn signal(&self, name: &str) {
+    pub(super) fn signal(&self, name: &str) {
         let pid = self.child.0.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &pid]).status();
         assert!(sent.expect("it starts").success());

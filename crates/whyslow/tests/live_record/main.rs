@@ -36,6 +36,7 @@ mod lookups;
 mod memory;
 mod packets;
 mod pressure;
+mod pushed;
 mod requests;
 mod resolvers;
 mod runtimes;

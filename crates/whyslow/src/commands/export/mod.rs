@@ -5,6 +5,8 @@ mod snapshot;
 pub(crate) mod stacks;
 mod timeline;
 
+pub(super) use snapshot::hidden;
+
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 

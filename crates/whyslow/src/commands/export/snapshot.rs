@@ -46,19 +46,19 @@ pub(super) fn run(args: &SnapshotArgs, talk: &TalkArgs) -> Result<(), Failure> {
 }
 
 /// A recording with its texts hidden, for who reads it from a folder; it goes with the folder.
-pub(super) struct Hidden {
+pub(in crate::commands) struct Hidden {
     _room: PrivateFolder,
     path: PathBuf,
 }
 
 impl Hidden {
-    pub(super) fn path(&self) -> &Path {
+    pub(in crate::commands) fn path(&self) -> &Path {
         &self.path
     }
 }
 
 /// All of a recording with its texts hidden, where that is asked for.
-pub(super) fn hidden(
+pub(in crate::commands) fn hidden(
     recording: Option<&str>,
     redact: &RedactArgs,
     talk: &TalkArgs,

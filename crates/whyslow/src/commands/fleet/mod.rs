@@ -1,11 +1,15 @@
 //! `fleet`: many recordings in one lake.
 
+mod ask;
+mod find;
 mod push;
 mod upkeep;
 
+use std::path::Path;
+
 use whyslow_fleet::lake::LakeError;
 
-use crate::cli::{FleetCommand, TalkArgs};
+use crate::cli::{FleetCommand, FleetPushArgs, PushArgs, TalkArgs};
 use crate::failure::Failure;
 
 pub(super) fn run(command: &FleetCommand, talk: &TalkArgs) -> Result<(), Failure> {
@@ -13,7 +17,33 @@ pub(super) fn run(command: &FleetCommand, talk: &TalkArgs) -> Result<(), Failure
         FleetCommand::Push(args) => push::run(args, talk),
         FleetCommand::Compact(args) => upkeep::compact(args, talk),
         FleetCommand::Expire(args) => upkeep::expire(args, talk),
+        FleetCommand::Find(args) => find::find(args, talk),
+        FleetCommand::Fetch(args) => find::fetch(args, talk),
+        FleetCommand::Ask(asked) => ask::run(asked, talk),
     }
+}
+
+/// What `record --push` does when it has become a recording, which stays whatever becomes of it.
+pub(super) fn push_recorded(
+    recording: &Path,
+    push: &PushArgs,
+    talk: &TalkArgs,
+) -> Result<(), Failure> {
+    let Some(lake) = &push.push else {
+        return Ok(());
+    };
+    let name = recording.display().to_string();
+    let args = FleetPushArgs {
+        paths: vec![name.clone(), lake.clone()],
+        cluster: push.cluster.clone(),
+        label: push.label.clone(),
+        ..FleetPushArgs::default()
+    };
+    push::run(&args, talk).map_err(|failure| {
+        failure.hint(format!(
+            "it is recorded, and can be sent later: whyslow fleet push {name} {lake}"
+        ))
+    })
 }
 
 impl From<LakeError> for Failure {

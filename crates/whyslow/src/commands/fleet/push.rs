@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use tempfile::NamedTempFile;
 use whyslow_fleet::lake::{Lake, PushOptions, Pushed};
 use whyslow_fleet::{Told, recording_id};
-use whyslow_store::Recording;
+use whyslow_store::{Recording, packed};
 
 use crate::cli::{FleetPushArgs, TalkArgs};
 use crate::failure::Failure;
@@ -22,11 +23,16 @@ pub(super) fn run(args: &FleetPushArgs, told: &TalkArgs) -> Result<(), Failure> 
         return Err(Failure::usage(message)
             .hint("the lake comes last: whyslow fleet push web.wsl s3://traces/lake"));
     }
+    if args.whole && args.redact.redact.is_some() && args.redact.redact_key.is_none() {
+        let message = "--whole and --redact need --redact-key";
+        return Err(Failure::usage(message)
+            .hint("else a name in the lake would be another one in the recording"));
+    }
     let cancel = interrupt::flag()?;
     let lake = Lake::make(lake)?;
     let mut failed = 0;
     for recording in recordings {
-        match one(&lake, recording, args, &cancel, told) {
+        match one(&lake, recording, args, (&cancel, told), Nameless(None)) {
             Ok(pushed) if !told.quiet => tell(recording, pushed, &lake),
             Ok(_) => {}
             // Those after it may be whole, and are sent.
@@ -51,12 +57,15 @@ pub(super) fn run(args: &FleetPushArgs, told: &TalkArgs) -> Result<(), Failure> 
     Ok(())
 }
 
-fn one(
+/// What a host is called whose recording does not tell.
+pub(super) struct Nameless(pub(super) Option<String>);
+
+pub(super) fn one(
     lake: &Lake,
     name: &str,
     args: &FleetPushArgs,
-    cancel: &AtomicBool,
-    told: &TalkArgs,
+    (cancel, told): (&AtomicBool, &TalkArgs),
+    Nameless(otherwise): Nameless,
 ) -> Result<Pushed, Failure> {
     let opened = Opened::beside(name, told)?;
     let digest = Recording::open(opened.path())?.digest()?;
@@ -65,12 +74,16 @@ fn one(
     let origin = origin(&opened).filter(|_| args.redact.redact.is_none());
     let opened = opened.redacted(&args.redact)?;
     let info = opened.tables.info();
-    let host = args.host.clone().or_else(|| info.host.clone());
+    let host = args
+        .host
+        .clone()
+        .or_else(|| info.host.clone())
+        .or(otherwise);
     let host = host.ok_or_else(|| {
         let message = format!("`{}` does not say which host it is of", shown(name, false));
         Failure::usage(message).hint("name it: --host web-17")
     })?;
-    let told = Told {
+    let about = Told {
         recording,
         digest,
         host,
@@ -79,11 +92,37 @@ fn one(
         labels: args.label.clone(),
         raw: args.raw,
     };
+    let packed = packed(&opened, args, told)?;
     let options = PushOptions {
         cluster: args.cluster.clone(),
         replace: args.replace,
+        whole: packed.as_ref().map(|packed| packed.path().to_owned()),
     };
+    let told = about;
     Ok(lake.push(&*opened.tables, &told, &options, cancel)?)
+}
+
+/// The recording as one file, where it is to be sent whole: with its texts hidden, if they are.
+fn packed(
+    opened: &Opened,
+    args: &FleetPushArgs,
+    told: &TalkArgs,
+) -> Result<Option<NamedTempFile>, Failure> {
+    if !args.whole {
+        return Ok(None);
+    }
+    let failed =
+        |error: std::io::Error| Failure::new("failed to pack the recording").caused_by(&error);
+    let mut file = NamedTempFile::new().map_err(failed)?;
+    let hidden = match args.redact.redact {
+        Some(_) => crate::commands::export::hidden(opened.path().to_str(), &args.redact, told)?,
+        None => None,
+    };
+    let path = hidden
+        .as_ref()
+        .map_or(opened.path(), |hidden| hidden.path());
+    packed::pack(path, &mut file)?;
+    Ok(Some(file))
 }
 
 /// Where people find it again.

@@ -65,7 +65,7 @@ fn saved(place: &Place) -> io::Result<u64> {
 }
 
 /// `web-20260102-030405.wsl`, or a spool of that.
-fn is_ours(name: &str, stem: &str) -> bool {
+pub(super) fn is_ours(name: &str, stem: &str) -> bool {
     let rest = name
         .strip_prefix(stem)
         .and_then(|rest| rest.strip_prefix('-'));

@@ -1,6 +1,7 @@
 //! `record --ring`: the last minute is kept, and saved when a condition holds.
 
 mod disk;
+mod pusher;
 mod saver;
 
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use crate::cli::{RecordArgs, TalkArgs};
 use crate::failure::Failure;
 use crate::output::shown;
 use crate::{interrupt, talk};
-use saver::Saver;
+use saver::{Saved, Saver};
 
 /// Where saved recordings go: a folder, and what their names begin with.
 #[derive(Debug, Clone)]
@@ -85,7 +86,8 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
     options.only_pids |= !names.is_empty() || !groups.is_empty();
     (options.names, options.groups) = (names, groups);
     options.may_turn = true;
-    let mut saver = Saver::start(place, args.flight.max_disk.max(0) as u64, args.keep_spool);
+    let disk_max = args.flight.max_disk.max(0) as u64;
+    let mut saver = Saver::start(place, disk_max, args.keep_spool, args.push.clone());
     let begun = Instant::now();
     let end = args.length.map(length);
     let held = child.as_ref().map(Held::pid);
@@ -131,7 +133,8 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
     let saved = saver.finish();
     let summary = summary?;
     if !talk.quiet {
-        tell_cost(&summary.progress, most, saved);
+        tell_cost(&summary.progress, most, saved.saved);
+        tell_dropped(saved);
     }
     Ok(())
 }
@@ -180,6 +183,21 @@ fn tell_trigger(trigger: &Trigger, flight: &FlightOptions) {
         shown(&trigger.what, false),
         flight.after.as_secs_f64()
     ));
+}
+
+fn tell_dropped(saved: Saved) {
+    if saved.dropped > 0 {
+        talk::line(&format!(
+            "note: {} times there was nothing saved, for the reasons above",
+            saved.dropped
+        ));
+    }
+    if saved.waiting > 0 {
+        talk::line(&format!(
+            "note: {} recordings wait to be pushed",
+            saved.waiting
+        ));
+    }
 }
 
 fn tell_cost(progress: &Progress, most: u64, saved: u64) {

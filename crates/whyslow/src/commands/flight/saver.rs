@@ -11,6 +11,8 @@ use whyslow_record::Window;
 
 use super::Place;
 use super::disk::Disk;
+use super::pusher::{self, Pusher};
+use crate::cli::PushArgs;
 use crate::output::shown;
 use crate::talk;
 
@@ -24,7 +26,19 @@ pub(super) struct Saver {
     windows: SyncSender<Window>,
     /// Processes that it started.
     processes: Receiver<i32>,
-    thread: JoinHandle<u64>,
+    /// Windows that came while one was being saved.
+    passed_over: u64,
+    thread: JoinHandle<Saved>,
+}
+
+/// What became of all that was to be saved.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Saved {
+    pub(super) saved: u64,
+    /// For which there was no room, or no time.
+    pub(super) dropped: u64,
+    /// That the lake does not have yet.
+    pub(super) waiting: usize,
 }
 
 struct Work {
@@ -32,43 +46,53 @@ struct Work {
     disk_max: u64,
     keep_spool: bool,
     processes: Sender<i32>,
+    push: PushArgs,
 }
 
 impl Saver {
-    pub(super) fn start(place: Place, disk_max: u64, keep_spool: bool) -> Self {
+    pub(super) fn start(place: Place, disk_max: u64, keep_spool: bool, push: PushArgs) -> Self {
         // One is being saved, none waits: memory for a third is not foreseen.
         let (windows, taken) = mpsc::sync_channel::<Window>(0);
         let (tell, processes) = mpsc::channel();
+        let pusher = Pusher::start(&place, &push, tell.clone());
         let work = Work {
             place,
             disk_max,
             keep_spool,
             processes: tell,
+            push,
         };
         let thread = thread::spawn(move || {
             // Of this thread and what it starts; without it saving is only less polite.
             let _ = rustix::process::nice(NICENESS);
-            let mut saved = 0;
+            let mut done = Saved::default();
             for window in taken {
                 match work.save(&window) {
                     Ok(name) => {
-                        saved += 1;
+                        done.saved += 1;
                         tell_saved(&window, &name);
+                        pusher.iter().for_each(|pusher| pusher.push(&name));
                     }
-                    Err(why) => talk::line(&format!("note: not saved: {why}")),
+                    Err(why) => {
+                        done.dropped += 1;
+                        talk::line(&format!("note: not saved: {why}"));
+                    }
                 }
             }
-            saved
+            done.waiting = pusher.map_or(0, Pusher::finish);
+            done
         });
         Self {
             windows,
             processes,
+            passed_over: 0,
             thread,
         }
     }
 
-    pub(super) fn save(&self, window: Window) {
+    pub(super) fn save(&mut self, window: Window) {
         if let Err(TrySendError::Full(_)) = self.windows.try_send(window) {
+            self.passed_over += 1;
             talk::line("note: not saved: those before it are still being written");
         }
     }
@@ -78,10 +102,12 @@ impl Saver {
         self.processes.try_recv().ok()
     }
 
-    /// Waits for what is being saved; how many were.
-    pub(super) fn finish(self) -> u64 {
+    /// Waits for what is being saved, and for what can be pushed.
+    pub(super) fn finish(self) -> Saved {
         drop(self.windows);
-        self.thread.join().unwrap_or(0)
+        let mut done = self.thread.join().unwrap_or_default();
+        done.dropped += self.passed_over;
+        done
     }
 }
 
@@ -104,21 +130,49 @@ impl Work {
         let failed = |what: &str, path: &Path, error: std::io::Error| {
             format!("failed to {what} `{}`: {error}", path.display())
         };
-        let disk =
-            Disk::of(&self.place).map_err(|error| failed("look at", &self.place.folder, error))?;
         let bytes = window.bytes().saturating_mul(DISK_FACTOR);
-        if let Some(why) = disk.refuses(bytes, self.disk_max) {
-            return Err(why);
+        let room = || -> Result<Option<String>, String> {
+            let disk = Disk::of(&self.place);
+            let disk = disk.map_err(|error| failed("look at", &self.place.folder, error))?;
+            Ok(disk.refuses(bytes, self.disk_max))
+        };
+        while let Some(why) = room()? {
+            if !self.make_room() {
+                return Err(why);
+            }
         }
         let (recording, spool) = self.new_name();
         window
             .write(&spool)
             .map_err(|error| failed("write", &spool, error))?;
         self.import(&spool, &recording)?;
+        if let Some(lake) = &self.push.push {
+            pusher::mark(&recording, lake).map_err(|error| failed("mark", &recording, error))?;
+        }
         if !self.keep_spool {
             fs::remove_dir_all(&spool).map_err(|error| failed("delete", &spool, error))?;
         }
         Ok(recording)
+    }
+
+    /// Deletes the oldest recording that a lake has: false if there is none.
+    fn make_room(&self) -> bool {
+        if self.push.push.is_none() {
+            return false;
+        }
+        let mut recordings = pusher::recordings(&self.place).into_iter();
+        let Some(oldest) = recordings.find(|recording| !pusher::is_waiting(recording)) else {
+            return false;
+        };
+        let is_gone = fs::remove_dir_all(&oldest).is_ok();
+        if is_gone {
+            let name = oldest.display().to_string();
+            talk::line(&format!(
+                "deleted {}, which was pushed, to make room",
+                shown(&name, false)
+            ));
+        }
+        is_gone
     }
 
     /// A name after the time that nothing has, and that of its spool.

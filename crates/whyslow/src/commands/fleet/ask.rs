@@ -1,0 +1,118 @@
+//! `fleet QUESTION`: asked of a lake by the Python package, answered in our forms.
+
+use std::path::Path;
+
+use whyslow_analysis::Weight;
+use whyslow_fleet::lake::{Lake, is_name};
+use whyslow_model::Ns;
+
+use super::push::{self, Nameless};
+use crate::cli::{FleetAsk, FleetPushArgs, TalkArgs};
+use crate::failure::Failure;
+use crate::fleet::{Request, answer, ask};
+use crate::interrupt;
+use crate::output::{self, Subject};
+use crate::room::PrivateFolder;
+use crate::time::{Calendar, Zone};
+
+/// Where the lake is, if no flag says it.
+const VARIABLE: &str = "WHYSLOW_LAKE";
+const PREFIX: &str = "whyslow-lake-";
+
+pub(super) fn run(asked: &FleetAsk, talk: &TalkArgs) -> Result<(), Failure> {
+    let args = &asked.args;
+    let room = Room::of(&args.recordings, talk)?;
+    let lake = match &room {
+        Some(room) => room.lake(),
+        None => lake_of(args.lake.as_deref())?,
+    };
+    let zone = if args.output.utc {
+        Zone::utc()
+    } else {
+        args.output.tz.clone().unwrap_or_else(Zone::utc)
+    };
+    let window = window(asked, &zone)?;
+    let cancel = interrupt::flag()?;
+    let request = Request {
+        lake: lake.clone(),
+        question: asked.question.clone(),
+        sql: asked.sql.clone(),
+        parameters: asked.parameters.clone(),
+        window,
+        hosts: args.hosts.clone(),
+        cluster: args.cluster.clone(),
+        engine: args.engine.clone(),
+        memory: args.memory.clone(),
+        threads: args.threads,
+    };
+    let mut found = answer(&ask(&request, &cancel)?)?;
+    found.window = window;
+    let subject = Subject {
+        name: room.map_or(lake, |_| format!("{} recordings", args.recordings.len())),
+        ..Subject::default()
+    };
+    output::write(found, &subject, zone, Weight::Count, &args.output, talk)
+}
+
+/// A lake of recordings that are here, for one question.
+struct Room(PrivateFolder);
+
+impl Room {
+    fn of(recordings: &[String], talk: &TalkArgs) -> Result<Option<Self>, Failure> {
+        if recordings.is_empty() {
+            return Ok(None);
+        }
+        let room = Self(PrivateFolder::passing(&std::env::temp_dir(), PREFIX)?);
+        let lake = Lake::make(&room.lake())?;
+        let cancel = interrupt::flag()?;
+        for recording in recordings {
+            let stem = Path::new(recording)
+                .file_stem()
+                .map(|stem| stem.to_string_lossy().into_owned());
+            let known = Nameless(stem.filter(|stem| is_name(stem)));
+            push::one(
+                &lake,
+                recording,
+                &FleetPushArgs::default(),
+                (&cancel, talk),
+                known,
+            )?;
+        }
+        Ok(Some(room))
+    }
+
+    fn lake(&self) -> String {
+        self.0.path().join("lake").display().to_string()
+    }
+}
+
+/// The one that is named, by a flag or by the environment.
+pub(super) fn lake_of(named: Option<&str>) -> Result<String, Failure> {
+    let of_variable = || std::env::var(VARIABLE).ok().filter(|lake| !lake.is_empty());
+    named
+        .map(str::to_owned)
+        .or_else(of_variable)
+        .ok_or_else(|| {
+            Failure::usage("which lake?").hint(format!("--lake s3://traces/lake, or {VARIABLE}"))
+        })
+}
+
+/// Counted from now, where it is counted: `-w -1h..` is the last hour.
+fn window(asked: &FleetAsk, zone: &Zone) -> Result<Option<(Ns, Ns)>, Failure> {
+    let Some(text) = asked.args.window.as_ref() else {
+        return Ok(None);
+    };
+    let now = jiff::Timestamp::now().as_nanosecond() as Ns;
+    let calendar = Calendar {
+        // A time of day is one of the last 24 hours.
+        begin: now.saturating_sub(86_400_000_000_000),
+        end: now,
+        zone: zone.clone(),
+    };
+    let window = text.resolve(&calendar, |_| -> Result<_, Failure> {
+        Err(Failure::usage(
+            "an operation is in one recording, not in a lake",
+        ))
+    })?;
+    Ok(Some((window.begin, window.end)))
+}

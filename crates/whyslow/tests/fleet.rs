@@ -1,0 +1,262 @@
+//! `fleet`: recordings come into a lake and are asked there; what the lake answers is what the recording
+//! does.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command as Process;
+
+use assert_cmd::Command;
+use common::{Place, recorded};
+use serde_json::Value;
+
+fn python() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/src")
+}
+
+/// With the Python package of this tree.
+fn asking(place: &Place) -> Command {
+    let mut command = place.whyslow();
+    command.env("PYTHONPATH", python());
+    command
+}
+
+/// Whether the package finds what it needs; says why not.
+#[allow(clippy::print_stdout)] // a skipped test says why
+fn has_engine() -> bool {
+    let output = Process::new("python3")
+        .env("PYTHONPATH", python())
+        .args(["-c", "import whyslow.fleet"])
+        .output();
+    match output {
+        Ok(output) if output.status.success() => true,
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            println!("skipped: {}", said.lines().last().unwrap_or_default());
+            false
+        }
+        Err(error) => {
+            println!("skipped: python3: {error}");
+            false
+        }
+    }
+}
+
+fn push(place: &Place, more: &[&str]) -> String {
+    let recording = recorded().join("t.wsl");
+    let mut command = place.whyslow();
+    command
+        .args(["fleet", "push"])
+        .arg(recording)
+        .arg("lake")
+        .args(more);
+    let output = command.assert().success();
+    String::from_utf8(output.get_output().stderr.clone()).expect("UTF-8")
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("it is there").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                found.push(path)
+            }
+        }
+    }
+    found
+}
+
+fn said(mut command: Command, code: i32) -> String {
+    let output = command.assert().code(code);
+    String::from_utf8(output.get_output().stderr.clone()).expect("UTF-8")
+}
+
+#[test]
+fn a_push_is_made_once_and_upkeep_says_what_it_does() {
+    let place = Place::new();
+    let first = push(&place, &["--label", "rack=r7"]);
+    assert!(first.contains(" KiB to lake"), "{first}");
+    let before = files(&place.join("lake"));
+    assert_eq!(before.len(), 7);
+    let again = push(&place, &[]);
+    assert!(again.contains("is in lake already"), "{again}");
+    assert_eq!(files(&place.join("lake")), before);
+    let mut compact = place.whyslow();
+    compact.args(["fleet", "compact", "lake"]);
+    let compacted = said(compact, 0);
+    assert!(
+        compacted.contains("0 recordings put together"),
+        "{compacted}"
+    );
+    let mut expire = place.whyslow();
+    expire.args(["fleet", "expire", "lake", "--keep", "1d", "--dry-run"]);
+    let expired = said(expire, 0);
+    assert!(
+        expired.contains("2015-01-15 of default: would go"),
+        "{expired}"
+    );
+    assert_eq!(files(&place.join("lake")).len(), 7);
+    let mut expire = place.whyslow();
+    expire.args(["fleet", "expire", "lake", "--keep", "1d"]);
+    said(expire, 0);
+    assert_eq!(files(&place.join("lake")), [""; 0].map(PathBuf::from));
+}
+
+#[test]
+fn what_cannot_be_pushed_is_told_with_what_to_do() {
+    let place = Place::new();
+    let recording = recorded().join("t.wsl");
+    let recording = recording.to_str().expect("UTF-8");
+    let check = |args: &[&str], code: i32, words: &[&str]| {
+        let mut command = place.whyslow();
+        command.args(["fleet"]).args(args);
+        let said = said(command, code);
+        for word in words {
+            assert!(said.contains(word), "{args:?}: {said}");
+        }
+    };
+    check(&["push", recording], 2, &["2 values"]);
+    check(
+        &["push", "missing.wsl", "lake"],
+        1,
+        &["missing.wsl", "hint:"],
+    );
+    check(
+        &["push", "lake", recording],
+        2,
+        &["is a recording, not a lake", "the lake comes last"],
+    );
+    check(
+        &["push", recording, "ftp://x/y"],
+        2,
+        &["no store for ftp", "s3://BUCKET"],
+    );
+    check(
+        &["push", recording, "lake", "--host", "a/b"],
+        2,
+        &["cannot be the name of a host", "--host"],
+    );
+    check(
+        &["push", recording, "lake", "--label", "rack"],
+        2,
+        &["rack=r7"],
+    );
+    check(&["compact", "nowhere"], 1, &["nowhere"]);
+    check(&["expire", "lake"], 2, &["--keep"]);
+    check(&["deviations"], 2, &["which lake?", "WHYSLOW_LAKE"]);
+    // Two of which one is none: the other one is there.
+    check(
+        &["push", recording, "missing.wsl", "lake"],
+        1,
+        &["1 of 2 recordings were not pushed"],
+    );
+    assert_eq!(files(&place.join("lake")).len(), 7);
+}
+
+#[test]
+fn nobody_listens_at_the_store() {
+    let place = Place::new();
+    let recording = recorded().join("t.wsl");
+    let mut command = place.whyslow();
+    command
+        .args(["fleet", "push"])
+        .arg(recording)
+        .arg("s3://bucket/lake")
+        .env("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+        .env("AWS_ACCESS_KEY_ID", "a")
+        .env("AWS_SECRET_ACCESS_KEY", "b")
+        .env("AWS_REGION", "here");
+    let said = said(command, 1);
+    assert!(said.contains("error: failed to look at"), "{said}");
+    assert!(said.contains("hint: "), "{said}");
+}
+
+#[test]
+fn a_missing_package_is_told_with_the_command_that_installs_it() {
+    let place = Place::new();
+    push(&place, &[]);
+    let mut command = place.whyslow();
+    command
+        .args(["fleet", "deviations", "--lake", "lake"])
+        .env("WHYSLOW_PYTHON", "/nonexistent/python");
+    let none = said(command, 1);
+    assert!(
+        none.contains("need Python") && none.contains("pip install"),
+        "{none}"
+    );
+    // One that has no such package, whatever is installed.
+    let bare = place.write("bare", "#!/bin/sh\nexec python3 -I -S \"$@\"\n");
+    let mut mode = fs::metadata(&bare).expect("it is there").permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
+    fs::set_permissions(&bare, mode).expect("it is ours");
+    let mut command = place.whyslow();
+    command
+        .args(["fleet", "deviations", "--lake", "lake"])
+        .env("WHYSLOW_PYTHON", bare);
+    let bare = said(command, 1);
+    assert!(
+        bare.contains("not installed") && bare.contains("pip install"),
+        "{bare}"
+    );
+}
+
+#[test]
+fn of_one_recording_the_lake_answers_what_the_recording_does() {
+    if !has_engine() {
+        return;
+    }
+    let place = Place::new();
+    push(&place, &[]);
+    let ask = |args: &[&str]| -> Value {
+        let mut command = asking(&place);
+        let output = command.args(args).arg("--json").assert().success();
+        serde_json::from_slice(&output.get_output().stdout).expect("JSON")
+    };
+    let fleet = ask(&["fleet", "percentiles", "--lake", "lake", "--kind", "io"]);
+    let recording = recorded().join("t.wsl");
+    let recording = recording.to_str().expect("UTF-8");
+    let one = ask(&["io", "stats", recording]);
+    let rows = |answer: &Value| -> Vec<Value> {
+        let table = &answer["tables"][0];
+        let names: Vec<&str> = table["columns"]
+            .as_array()
+            .expect("columns")
+            .iter()
+            .map(|column| column["name"].as_str().expect("a name"))
+            .collect();
+        let wanted = ["op", "count", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
+        let of = |row: &Value| -> Value {
+            let cell = |name: &&str| match row {
+                Value::Object(row) => row[*name].clone(),
+                row => row[names
+                    .iter()
+                    .position(|known| known == name)
+                    .expect("a column")]
+                .clone(),
+            };
+            wanted.iter().map(cell).collect()
+        };
+        let mut rows: Vec<Value> = table["rows"]
+            .as_array()
+            .expect("rows")
+            .iter()
+            .map(of)
+            .collect();
+        rows.sort_by_key(Value::to_string);
+        rows
+    };
+    assert_eq!(rows(&fleet), rows(&one));
+    let sql = ask(&[
+        "fleet",
+        "sql",
+        "--lake",
+        "lake",
+        "SELECT host, count(*) AS n FROM recording GROUP BY host",
+    ]);
+    assert!(sql.to_string().contains("web1"), "{sql}");
+}
