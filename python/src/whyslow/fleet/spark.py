@@ -22,7 +22,7 @@ from ..errors import LakeError, MissingPackageError, QuestionError
 from .contract import SCHEMAS
 from .duck import plain
 from .lake import Part
-from .questions import ASKED, steps_of, words
+from .questions import ASKED, steps_of
 from .store import Store
 
 _HINT = "pip install 'whyslow[spark]', and a Java runtime (17 or later): apt install default-jre"
@@ -103,7 +103,7 @@ def _settings(master: str, memory: str | None, threads: int | None) -> dict[str,
         )
     if master.startswith("local"):
         cpus = threads or os.cpu_count() or 1
-        made["spark.sql.shuffle.partitions"] = str(2 * cpus)
+        made["spark.sql.shuffle.partitions"] = str(cpus)
         made["spark.driver.host"] = made["spark.driver.bindAddress"] = "127.0.0.1"
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     if endpoint:
@@ -152,9 +152,10 @@ class SparkEngine:
                 frame = self._table(store, table, files)
                 frame = _filtered(frame, conditions.get(table, {}))
                 frame.createOrReplaceTempView(table)
-            schema = ", ".join(f"{name} {_ASKED_DDL[kind]}" for name, kind in ASKED)
-            row = tuple(asked[name] for name, _ in ASKED)
-            spark.createDataFrame([row], schema).createOrReplaceTempView("asked")
+            # As a statement its one row is known beforehand, so that joins with it are cheap.
+            row = ", ".join(f"CAST(:{name} AS {_ASKED_DDL[kind]}) AS {name}" for name, kind in ASKED)
+            values = {name: asked[name] for name, _ in ASKED}
+            spark.sql(f"SELECT {row}", args=values).createOrReplaceTempView("asked")
         except Exception as error:
             raise _failed(error) from error
 
@@ -162,14 +163,14 @@ class SparkEngine:
         """Makes the steps that a text reads."""
         steps = steps_of(text)
         texts = views.fleet("steps")
-        readers = [words(text), *(words(texts[step]) for step in steps)]
         for step in steps:
             if step in self._made:
                 continue
             if self._on_step is not None:
                 self._on_step(step)
             frame = self._spark.sql(texts[step])
-            if sum(step in read for read in readers) > 1:
+            # A text that reads a step twice makes it twice.
+            if step != "operation":
                 frame = frame.cache()
             frame.createOrReplaceTempView(step)
             self._made[step] = frame
@@ -194,7 +195,8 @@ class SparkEngine:
 
     def _table(self, store: Store, table: str, parts: Sequence[Part]) -> Any:
         schema = SCHEMAS.get(table)
-        reader = self._spark.read
+        # A name may contain what would be a pattern.
+        reader = self._spark.read.option("__globPaths__", "false")
         if schema is None:
             reader = reader.option("mergeSchema", "true")
         else:

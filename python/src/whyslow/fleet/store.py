@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -70,7 +69,8 @@ class Store:
     def spark_url(self, name: str) -> str:
         """An object's name as Spark reads it."""
         if self.scheme == "file":
-            return Path(self.path(name)).as_uri()
+            # Spark takes names as they are, not as URLs have them.
+            return f"file://{self.path(name)}"
         place = self.path(name)
         if self.scheme == "az":
             container, _, below = place.partition("/")
