@@ -7,8 +7,8 @@
 -- quarter more with two of three operations longer than the peers' median.
 --
 -- Asked for by:
---   by = host   host; device, file, process, endpoint, name, outcome: what a host has under one key;
---               else the name of a label (rack, kernel, …): groups of hosts
+--   by = host   host; device, file, process, endpoint, name, outcome: what a host has under one
+--               key; else the name of a label (rack, kernel, …): groups of hosts
 --   kind        kind of operation (io, block, sched, …); all without
 --   op          class of operation (read, write, …); all without
 --   key         one value of the dimension
@@ -22,7 +22,7 @@
 -- op            class of operation, text
 -- test          tail (some are far slower) or median (slower throughout), text
 -- deviates      whether it does, flag
--- ratio         slow operations to those that are usual (tail), median to the peers' (median), number
+-- ratio         slow operations to the usual ones (tail), median to the peers' (median), number
 -- value_ns      99th percentile (tail) or median of its operations, ns
 -- peers_ns      median of the peers' percentiles, ns
 -- share         its operations that are slow (tail), longer than the peers' median (median), ratio

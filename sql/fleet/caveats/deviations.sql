@@ -26,13 +26,13 @@ few AS (
 ),
 said AS (
     SELECT
-        CAST('{hosts} hosts have fewer than 100 operations of `{what}` and are not judged ({example})'
+        CAST('{hosts} hosts have fewer than 100 operations of `{what}`: not judged ({example})'
             AS STRING) AS gap,
         kind, op, hosts, example
     FROM small
     UNION ALL
     SELECT
-        CAST('{hosts} hosts have fewer than 3 peers for `{what}` and are not judged ({example})'
+        CAST('{hosts} hosts have fewer than 3 peers for `{what}`: not judged ({example})'
             AS STRING) AS gap,
         kind, op, hosts, example
     FROM alone

@@ -29,7 +29,8 @@ WITH logged AS (
 placed AS (
     SELECT
         l.within, l.alike, l.host, l.key, l.kind, l.op, l.operations, l.p50_ns, l.p99_ns,
-        l.p50_log, l.p99_log, l.p75_log - l.p25_log AS spread_log, l.p99_log - l.p50_log AS tail_log,
+        l.p50_log, l.p99_log, l.p75_log - l.p25_log AS spread_log,
+        l.p99_log - l.p50_log AS tail_log,
         COUNT(*) OVER (PARTITION BY l.within, l.alike, l.kind, l.op) AS members,
         ROW_NUMBER() OVER (
             PARTITION BY l.within, l.alike, l.kind, l.op ORDER BY l.p50_log, l.host, l.key

@@ -91,6 +91,11 @@ class Fleet:
         gaps = views.fleet("caveats").get(name)
         texts = [found.text] if gaps is None else [found.text, gaps]
         self._check_label(row)
+        if name == "rollout" and row["at_ns"] is None and None in (row["label"], row["value"]):
+            raise QuestionError(
+                "`rollout` needs a moment, or a label and its value",
+                hint="at=2026-03-01T12:00:00Z, or label=version and value=2.1",
+            )
         engine = self._started(texts, row)
         try:
             table = engine.sql(found.text)

@@ -104,6 +104,8 @@ def _settings(master: str, memory: str | None, threads: int | None) -> dict[str,
     if master.startswith("local"):
         cpus = threads or os.cpu_count() or 1
         made["spark.sql.shuffle.partitions"] = str(cpus)
+        # A job for each file that is looked for costs more than looking.
+        made["spark.sql.sources.parallelPartitionDiscovery.threshold"] = "100000"
         made["spark.driver.host"] = made["spark.driver.bindAddress"] = "127.0.0.1"
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     if endpoint:
@@ -144,6 +146,7 @@ class SparkEngine:
         on_step: Callable[[str], None] | None = None,
     ):
         self.name = master
+        self._is_local = master.startswith("local")
         self._spark = spark
         self._on_step = on_step
         self._made: dict[str, Any] = {}
@@ -169,9 +172,11 @@ class SparkEngine:
             if self._on_step is not None:
                 self._on_step(step)
             frame = self._spark.sql(texts[step])
-            # A text that reads a step twice makes it twice.
+            # A text that reads a step twice makes it twice. What is kept is made again where a
+            # worker is lost; within one process nobody is, and there the plan is cut off, as
+            # Spark takes far longer to plan all steps at once than each by itself.
             if step != "operation":
-                frame = frame.cache()
+                frame = frame.localCheckpoint() if self._is_local else frame.cache()
             frame.createOrReplaceTempView(step)
             self._made[step] = frame
 
