@@ -6,8 +6,10 @@
 -- recording, host, nr   where it is told, text
 -- ts            begin of what was slow, ns since the epoch
 -- dur           its length, ns
--- told_by, target, operation, victim, mechanism, root, culprit_kind, culprit, object_kind, object,
--- grade, confidence, missing, verdict, id   as in `finding`, text
+-- told_by, target, operation, victim, mechanism, root   as in `finding`, text
+-- culprit_kind, culprit, object_kind, object   as in `finding`, text
+-- grade, confidence, missing, verdict   as in `finding`, text
+-- id            as commands take it: explain -w, id
 -- blamed_ns     time that went to the culprit, ns
 -- count         slow operations that it stands for, count
 WITH placed AS (

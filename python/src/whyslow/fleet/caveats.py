@@ -58,13 +58,17 @@ def _missing(recordings: list[dict[str, Any]], hosts: set[str], kind: str | None
     said = []
     for name in sorted(lacking):
         # Another recording of the host may have what one lacks.
-        without = {
-            host
-            for host in lacking[name]
-            if all(
-                name in row["missing"].split(",") for row in recordings if row["host"] == host
-            )
-        } if len(lacking[name]) < len(hosts) or len(recordings) > len(hosts) else lacking[name]
+        without = (
+            {
+                host
+                for host in lacking[name]
+                if all(
+                    name in row["missing"].split(",") for row in recordings if row["host"] == host
+                )
+            }
+            if len(lacking[name]) < len(hosts) or len(recordings) > len(hosts)
+            else lacking[name]
+        )
         if not without or (kind is not None and name != kind):
             continue
         if len(without) < len(hosts):

@@ -106,7 +106,9 @@ class Fleet:
         reads_rows = bool({"rollup", "histogram"} & tables_of(found.text))
         told = [*self._caveats(row["kind"], reads_rows), *told]
         facts = self._facts(engine.name, begun)
-        return FleetAnswer(name, found.title, measured(table, measures), tuple(told), facts, measures)
+        return FleetAnswer(
+            name, found.title, measured(table, measures), tuple(told), facts, measures
+        )
 
     def sql(self, text: str) -> FleetAnswer:
         """The rows of a statement of one's own, over the tables of the lake and the steps of
@@ -132,7 +134,12 @@ class Fleet:
             )
         facts = self._facts(engine.name, begun)
         return FleetAnswer(
-            "sql", "a statement of your own", measured(table, measures), tuple(told), facts, measures
+            "sql",
+            "a statement of your own",
+            measured(table, measures),
+            tuple(told),
+            facts,
+            measures,
         )
 
     def recording(self, row: Mapping[str, Any] | str) -> dict[str, Any]:

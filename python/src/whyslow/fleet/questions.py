@@ -132,9 +132,7 @@ def question(name: str, by: str | None = None) -> Question:
     if text is None or by is None or by == "host" or by in DIMENSIONS:
         return found
     variant = parse(name, text)
-    return Question(
-        name, variant.title, variant.about, text, found.parameters, variant.columns
-    )
+    return Question(name, variant.title, variant.about, text, found.parameters, variant.columns)
 
 
 def parse(name: str, text: str) -> Question:
@@ -150,7 +148,9 @@ def parse(name: str, text: str) -> Question:
         if paragraph.startswith("Asked for by:"):
             parameters = [_parameter(item) for item in _items(paragraph.split("\n")[1:], 2)]
         elif paragraph is paragraphs[-1]:
-            columns = [column for item in _items(paragraph.split("\n"), 0) for column in _column(item)]
+            columns = [
+                column for item in _items(paragraph.split("\n"), 0) for column in _column(item)
+            ]
         else:
             about.append(" ".join(paragraph.split()))
     return Question(name, title, "\n\n".join(about), text, tuple(parameters), tuple(columns))

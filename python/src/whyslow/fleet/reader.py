@@ -97,7 +97,11 @@ def _read(
 
 
 def _decoded(
-    store: Store, source: pa.NativeFile, is_large: bool, rows: pc.Expression | None, schema: pa.Schema | None
+    store: Store,
+    source: pa.NativeFile,
+    is_large: bool,
+    rows: pc.Expression | None,
+    schema: pa.Schema | None,
 ) -> pa.Table:
     found = pq.read_schema(source) if schema is None else schema
     texts = [column.name for column in found if pa.types.is_string(column.type)]
@@ -110,7 +114,9 @@ def _decoded(
         return read if rows is None else read.filter(rows)
     form = ds.ParquetFileFormat(dictionary_columns=texts)
     fragment = form.make_fragment(source)
-    groups = fragment.subset(rows, schema=fragment.physical_schema) if rows is not None else fragment
+    groups = (
+        fragment.subset(rows, schema=fragment.physical_schema) if rows is not None else fragment
+    )
     names = found.names
     if is_large:
         metadata = fragment.metadata
@@ -122,7 +128,9 @@ def _decoded(
                 if chunk.path_in_schema in names:
                     read_bytes += chunk.total_compressed_size
         store.reads.add(requests=1 + len(groups.row_groups), size=read_bytes, files=1)
-    read = groups.to_table(schema=fragment.physical_schema, columns=names, filter=rows, use_threads=False)
+    read = groups.to_table(
+        schema=fragment.physical_schema, columns=names, filter=rows, use_threads=False
+    )
     return read if schema is None else _checked(read, schema, texts)
 
 

@@ -98,9 +98,7 @@ def _settings(master: str, memory: str | None, threads: int | None) -> dict[str,
         amount = re.fullmatch(r"(\d+)\s*([KMGT])i?B?", memory)
         if amount is None:
             raise QuestionError(f"`{memory}` is no amount of memory", hint="write it as 4GiB")
-        made["spark.driver.memory"] = made["spark.executor.memory"] = (
-            amount[1] + amount[2].lower()
-        )
+        made["spark.driver.memory"] = made["spark.executor.memory"] = amount[1] + amount[2].lower()
     if master.startswith("local"):
         cpus = threads or os.cpu_count() or 1
         made["spark.sql.shuffle.partitions"] = str(cpus)
@@ -156,7 +154,9 @@ class SparkEngine:
                 frame = _filtered(frame, conditions.get(table, {}))
                 frame.createOrReplaceTempView(table)
             # As a statement its one row is known beforehand, so that joins with it are cheap.
-            row = ", ".join(f"CAST(:{name} AS {_ASKED_DDL[kind]}) AS {name}" for name, kind in ASKED)
+            row = ", ".join(
+                f"CAST(:{name} AS {_ASKED_DDL[kind]}) AS {name}" for name, kind in ASKED
+            )
             values = {name: asked[name] for name, _ in ASKED}
             spark.sql(f"SELECT {row}", args=values).createOrReplaceTempView("asked")
         except Exception as error:

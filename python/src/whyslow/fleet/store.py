@@ -64,7 +64,7 @@ class Store:
 
     def path(self, name: str) -> str:
         """An object's name as the store's file system has it."""
-        return f"{self._root}/{name}" if self._root else name
+        return "/".join(part for part in (self._root, name) if part)
 
     def spark_url(self, name: str) -> str:
         """An object's name as Spark reads it."""
