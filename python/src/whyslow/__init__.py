@@ -12,6 +12,7 @@ Times are integers, ns since the Unix epoch; lengths of time are ns, sizes are b
 
 from .answer import Answer, Loss
 from .errors import (
+    LakeError,
     MissingPackageError,
     ProgramError,
     QuestionError,
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "LakeError",
     "Loss",
     "MissingPackageError",
     "ProgramError",

@@ -31,6 +31,10 @@ class RecordingError(WhyslowError):
     """The folder is no recording, or one that cannot be read: too new, incomplete, damaged."""
 
 
+class LakeError(WhyslowError):
+    """There is no lake there, it cannot be read, or what is in it does not fit together."""
+
+
 class QuestionError(WhyslowError):
     """A question that cannot be answered as it was asked, or an answer that is incomplete.
 

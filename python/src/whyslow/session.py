@@ -25,7 +25,7 @@ from .manifest import Manifest
 _PROTOCOL = "whyslow"
 
 # Nothing is loaded from elsewhere, and names of Python variables are no tables.
-_LIMITS = {
+LIMITS = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
@@ -36,7 +36,7 @@ _LIMITS = {
 }
 # Other files are closed twice over: the second lock alone leaves files called `:memory:` open.
 # The last one ends all setting.
-_LOCKS = {
+LOCKS = {
     "disabled_filesystems": "LocalFileSystem",
     "enable_external_access": "false",
     "lock_configuration": "true",
@@ -103,14 +103,14 @@ def connect(
     """
     names = {name: [*info.files, *info.long_files] for name, info in manifest.tables.items()}
     known = frozenset(file for listed in names.values() for file in listed)
-    limits = {**_LIMITS, "memory_limit": memory}
+    limits = {**LIMITS, "memory_limit": memory}
     if threads is not None:
         limits["threads"] = str(threads)
     connection = duckdb.connect(":memory:")
     with contextlib.ExitStack() as undo:
         undo.callback(connection.close)
         connection.register_filesystem(_ReadOnly(files, known))
-        _set(connection, limits)
+        set_all(connection, limits)
         for name, listed in names.items():
             columns = columns_of(name)
             try:
@@ -124,12 +124,12 @@ def connect(
         # Named even if there is none: files called `:memory:` are allowed by default.
         allowed = ", ".join(_literal(_address(file)) for file in sorted(known))
         connection.execute(views.setup("allow").replace("{files}", allowed))
-        _set(connection, _LOCKS)
+        set_all(connection, LOCKS)
         undo.pop_all()
     return connection
 
 
-def _set(connection: duckdb.DuckDBPyConnection, settings: dict[str, str]) -> None:
+def set_all(connection: duckdb.DuckDBPyConnection, settings: dict[str, str]) -> None:
     for name, value in settings.items():
         statement = views.setup("limit").replace("{name}", name)
         connection.execute(statement.replace("{value}", _literal(value)))

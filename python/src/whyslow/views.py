@@ -26,6 +26,13 @@ def views() -> dict[str, str]:
     return {file.stem: file.read_text("utf-8") for file in files}
 
 
+@cache
+def fleet(folder: str = "") -> dict[str, str]:
+    """Questions of fleets by name, or what they are made of (`steps`, `caveats`)."""
+    files = sorted((_folder() / "fleet" / folder).glob("*.sql"))
+    return {file.stem: file.read_text("utf-8") for file in files}
+
+
 def header(text: str) -> str:
     """What the comment at the top of a view says."""
     lines = []

@@ -1,0 +1,17 @@
+"""Fleets: the same questions over the recordings of many hosts.
+
+    from whyslow import fleet
+
+    web = fleet.open("s3://lake/prod", hosts="web-*")
+    web.ask("deviations", by="rack").table               # Arrow
+    web.sql("SELECT host, SUM(count) AS n FROM operation GROUP BY host ORDER BY host")
+
+Questions are texts in `sql/fleet/`. They run on DuckDB within this process, or on Spark.
+"""
+
+from .answer import FleetAnswer
+from .fleet import Fleet
+from .fleet import open_fleet as open
+from .questions import Question, questions
+
+__all__ = ["Fleet", "FleetAnswer", "Question", "open", "questions"]

@@ -1,0 +1,124 @@
+"""The tables of a lake, as those who push write them and every engine reads them.
+
+Types are given here, not taken from files: a lake of which nothing was chosen still has every
+column, and a file of another version is found out instead of changing what a question means.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+#: First folder below the lake; another one is another layout.
+LAYOUT = "v1"
+#: Commit objects lie here, beside the tables.
+COMMITS = "_commits"
+
+_TEXT, _WHOLE, _SMALL = pa.string(), pa.int64(), pa.int32()
+_REAL, _FLAG = pa.float64(), pa.bool_()
+
+# Name, type, whether it may be null.
+_COLUMNS: dict[str, list[tuple[str, pa.DataType, bool]]] = {
+    "recording": [
+        ("recording", _TEXT, False),
+        ("host", _TEXT, False),
+        ("ts", _WHOLE, False),
+        ("dur", _WHOLE, False),
+        ("ts_end", _WHOLE, False),
+        ("kernel", _TEXT, True),
+        ("machine", _TEXT, True),
+        ("cpus", _SMALL, True),
+        ("zone", _TEXT, True),
+        ("source", _TEXT, False),
+        ("rows", _WHOLE, False),
+        ("losses", _WHOLE, False),
+        ("lost_events", _WHOLE, False),
+        ("missing", _TEXT, False),
+        ("redacted", _TEXT, True),
+        ("raw", _FLAG, False),
+        ("digest", _TEXT, False),
+        ("origin", _TEXT, True),
+        ("written_by", _TEXT, False),
+    ],
+    "label": [
+        ("recording", _TEXT, False),
+        ("host", _TEXT, False),
+        ("name", _TEXT, False),
+        ("value", _TEXT, False),
+    ],
+    "finding": [
+        ("recording", _TEXT, False),
+        ("host", _TEXT, False),
+        ("nr", _SMALL, False),
+        ("ts", _WHOLE, False),
+        ("dur", _WHOLE, False),
+        ("told_by", _TEXT, False),
+        ("target", _TEXT, False),
+        ("operation", _TEXT, False),
+        ("victim", _TEXT, True),
+        ("mechanism", _TEXT, False),
+        ("root", _TEXT, True),
+        ("culprit_kind", _TEXT, True),
+        ("culprit", _TEXT, True),
+        ("object_kind", _TEXT, True),
+        ("object", _TEXT, True),
+        ("blamed_ns", _WHOLE, True),
+        ("share", _REAL, True),
+        ("count", _WHOLE, False),
+        ("grade", _TEXT, True),
+        ("confidence", _TEXT, True),
+        ("missing", _TEXT, True),
+        ("verdict", _TEXT, False),
+        ("id", _TEXT, True),
+        ("reproduce", _TEXT, True),
+    ],
+    "rollup": [
+        ("recording", _TEXT, False),
+        ("host", _TEXT, False),
+        ("ts", _WHOLE, False),
+        ("kind", _TEXT, False),
+        ("dimension", _TEXT, False),
+        ("key", _TEXT, False),
+        ("op", _TEXT, False),
+        ("count", _WHOLE, False),
+        ("finished", _WHOLE, False),
+        ("errors", _WHOLE, True),
+        ("bytes", _WHOLE, True),
+        ("dur_total_ns", _WHOLE, False),
+        ("dur_min_ns", _WHOLE, True),
+        ("dur_max_ns", _WHOLE, True),
+    ],
+    "histogram": [
+        ("recording", _TEXT, False),
+        ("host", _TEXT, False),
+        ("ts", _WHOLE, False),
+        ("kind", _TEXT, False),
+        ("dimension", _TEXT, False),
+        ("key", _TEXT, False),
+        ("op", _TEXT, False),
+        ("bucket", _SMALL, False),
+        ("value_ns", _WHOLE, False),
+        ("middle_ns", _WHOLE, False),
+        ("count", _WHOLE, False),
+    ],
+    "slowest": [
+        ("recording", _TEXT, False),
+        ("host", _TEXT, False),
+        ("ts", _WHOLE, False),
+        ("dur", _WHOLE, False),
+        ("kind", _TEXT, False),
+        ("op", _TEXT, False),
+        ("process", _TEXT, True),
+        ("tid", _WHOLE, True),
+        ("object", _TEXT, True),
+        ("id", _TEXT, False),
+    ],
+}
+
+#: By table: every recording that was pushed has all of them.
+SCHEMAS = {
+    table: pa.schema([pa.field(name, kind, nullable) for name, kind, nullable in columns])
+    for table, columns in _COLUMNS.items()
+}
+
+#: Tables whose rows have a time by which they can be left out of what is read.
+TIMED = frozenset({"finding", "rollup", "histogram", "slowest"})

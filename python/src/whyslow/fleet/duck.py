@@ -1,0 +1,128 @@
+"""Questions on DuckDB, within this process.
+
+The tables are in memory as Arrow, so DuckDB needs no file at all: every file system of it is
+closed, nothing is loaded from elsewhere, nothing is written, and the settings are locked, as for
+one recording (`session.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from .. import views
+from ..errors import QuestionError
+from ..session import LIMITS, LOCKS, set_all
+from .questions import ASKED, steps_of
+
+# Read once or filtered at once: no use in writing them down.
+_VIEWS = frozenset({"operation", "length"})
+_TYPES = {
+    "text": pa.string(),
+    "whole": pa.int64(),
+    "time": pa.int64(),
+    "duration": pa.int64(),
+    "real": pa.float64(),
+    "flag": pa.bool_(),
+}
+
+
+class DuckEngine:
+    """A session on some tables of a lake."""
+
+    name = "duckdb"
+
+    def __init__(
+        self,
+        tables: Mapping[str, pa.Table],
+        asked: Mapping[str, Any],
+        memory: str,
+        threads: int | None,
+        on_step: Callable[[str], None] | None = None,
+    ):
+        limits = {**LIMITS, "memory_limit": memory}
+        if threads is not None:
+            limits["threads"] = str(threads)
+        self._on_step = on_step
+        self._made: set[str] = set()
+        self._connection = duckdb.connect(":memory:")
+        try:
+            set_all(self._connection, limits)
+        except duckdb.Error as error:
+            self._connection.close()
+            raise QuestionError(
+                f"DuckDB refuses memory `{memory}` or threads `{threads}`",
+                causes=[str(error)],
+                hint="memory is written as 4GiB, threads as a number",
+            ) from error
+        set_all(self._connection, LOCKS)
+        self._tables = dict(tables)
+        for name, table in self._tables.items():
+            self._connection.register(name, table)
+        fields = [pa.field(name, _TYPES[kind]) for name, kind in ASKED]
+        self._tables["asked"] = pa.Table.from_pylist([dict(asked)], pa.schema(fields))
+        self._connection.register("asked", self._tables["asked"])
+
+    def prepare(self, text: str) -> None:
+        """Makes the steps that a text reads."""
+        for step in steps_of(text):
+            if step in self._made:
+                continue
+            if self._on_step is not None:
+                self._on_step(step)
+            form = "VIEW" if step in _VIEWS else "TABLE"
+            self._run(f"CREATE {form} {step} AS {views.fleet('steps')[step]}")
+            self._made.add(step)
+
+    def sql(self, text: str) -> pa.Table:
+        """The rows of a statement.
+
+        Raises:
+            QuestionError: DuckDB refuses it, or it takes too much memory.
+        """
+        self.prepare(text)
+        return self._run(text)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _run(self, text: str) -> pa.Table:
+        try:
+            found = self._connection.sql(text)
+            if found is None:
+                return pa.table({})
+            return plain(found.to_arrow_table())
+        except duckdb.OutOfMemoryException as error:
+            raise QuestionError(
+                "the question takes more memory than it may",
+                causes=[_first_line(error)],
+                hint="ask for less (-w, --hosts, --kind), give more memory (--memory), or ask "
+                "Spark (--engine spark://…)",
+            ) from error
+        except duckdb.Error as error:
+            raise QuestionError(f"DuckDB refuses the statement: {_first_line(error)}") from error
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """Types that every reader has: whole numbers of 64 bits, no dictionaries."""
+    fields = []
+    for field in table.schema:
+        kind = field.type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        if pa.types.is_large_string(kind):
+            kind = pa.string()
+        if pa.types.is_decimal(kind):
+            kind = pa.int64() if kind.scale == 0 else pa.float64()
+        if pa.types.is_integer(kind):
+            kind = pa.int64()
+        fields.append(pa.field(field.name, kind))
+    return table.cast(pa.schema(fields))
+
+
+def _first_line(error: Exception) -> str:
+    return re.sub(r"\s+", " ", str(error).split("\n\n")[0])

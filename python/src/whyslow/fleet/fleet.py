@@ -1,0 +1,388 @@
+"""A lake to be asked: `whyslow.fleet.open`."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .. import views
+from ..errors import QuestionError
+from ..times import Window, window_ns
+from . import caveats
+from .answer import FleetAnswer, guessed, measured
+from .contract import COMMITS, LAYOUT, SCHEMAS, TIMED
+from .duck import DuckEngine
+from .lake import Part, Selection, select
+from .questions import Question, asked, parse, question, questions, tables_of
+from .reader import read_table, recordings_in
+from .spark import SparkEngine, is_master
+from .spark import session as spark_session
+from .store import Store
+
+_SECOND = 1_000_000_000
+_SIZES = {"K": 10, "M": 20, "G": 30, "T": 40}
+
+Progress = Callable[[str], None]
+
+
+class Fleet:
+    """Recordings of a lake, chosen by window, hosts and cluster; made by `open_fleet`."""
+
+    def __init__(
+        self,
+        store: Store,
+        selection: Selection,
+        recordings: pa.Table,
+        window: tuple[int | None, int | None],
+        engine: str,
+        memory: str,
+        threads: int | None,
+        progress: Progress | None,
+    ):
+        self._store = store
+        self._selection = selection
+        self._recordings = recordings
+        self._window = window
+        self._engine = engine
+        self._memory = memory
+        self._threads = threads
+        self._progress = progress
+        self._read: dict[str, tuple[dict[str, Any], pa.Table]] = {}
+
+    @property
+    def questions(self) -> dict[str, Question]:
+        """What can be asked, by name."""
+        return questions()
+
+    @property
+    def recordings(self) -> pa.Table:
+        """The recordings that were chosen: their rows of the table `recording`."""
+        return self._recordings
+
+    @property
+    def hosts(self) -> list[str]:
+        """Hosts that were chosen."""
+        return sorted(set(self._recordings["host"].to_pylist()))
+
+    @property
+    def tables(self) -> list[str]:
+        """Tables that SQL may read, also those of recordings that were pushed with `--raw`."""
+        return [*SCHEMAS, *self._raw_tables()]
+
+    def ask(self, name: str, **parameters: Any) -> FleetAnswer:
+        """Asks a question of `sql/fleet/`.
+
+        Args:
+            parameters: by what it is asked, as its header tells; `questions[name].parameters`.
+
+        Raises:
+            QuestionError: no such question or parameter, or one that cannot be answered so.
+            LakeError: the lake cannot be read.
+        """
+        begun = time.monotonic()
+        by = parameters.get("by")
+        found = question(name, None if by is None else str(by))
+        row = asked(found, parameters, self._window)
+        gaps = views.fleet("caveats").get(name)
+        texts = [found.text] if gaps is None else [found.text, gaps]
+        self._check_label(row)
+        if name == "rollout" and row["at_ns"] is None and None in (row["label"], row["value"]):
+            raise QuestionError(
+                "`rollout` needs a moment, or a label and its value",
+                hint="at=2026-03-01T12:00:00Z, or label=version and value=2.1",
+            )
+        engine = self._started(texts, row)
+        try:
+            table = engine.sql(found.text)
+            told = [] if gaps is None else caveats.of_gaps(engine.sql(gaps).to_pylist())
+        finally:
+            engine.close()
+        measures = {column.name: column.measure for column in found.columns}
+        reads_rows = bool({"rollup", "histogram"} & tables_of(found.text))
+        told = [*self._caveats(row["kind"], reads_rows), *told]
+        facts = self._facts(engine.name, begun)
+        return FleetAnswer(
+            name, found.title, measured(table, measures), tuple(told), facts, measures
+        )
+
+    def sql(self, text: str) -> FleetAnswer:
+        """The rows of a statement of one's own, over the tables of the lake and the steps of
+        `sql/fleet/steps/`.
+
+        Raises:
+            QuestionError: the engine refuses it.
+            LakeError: the lake cannot be read.
+        """
+        begun = time.monotonic()
+        row = asked(parse("sql", "-- sql: a statement.\n--\n-- a  b, text\n"), {}, self._window)
+        engine = self._started([text], row)
+        try:
+            table = engine.sql(text)
+        finally:
+            engine.close()
+        measures = guessed(table)
+        told = self._caveats(None, reads_rows=True)
+        if self._window != (None, None):
+            told.append(
+                "recordings are those of the window; rows of tables other than `operation` and "
+                "`length` are those of the whole seconds in it"
+            )
+        facts = self._facts(engine.name, begun)
+        return FleetAnswer(
+            "sql",
+            "a statement of your own",
+            measured(table, measures),
+            tuple(told),
+            facts,
+            measures,
+        )
+
+    def recording(self, row: Mapping[str, Any] | str) -> dict[str, Any]:
+        """Where a recording is, to look further into it.
+
+        Args:
+            row: of an answer with a column `recording`, or the id itself.
+
+        Returns:
+            `recording`, `host`, `origin` (where it was when it was pushed, or None), and
+            `command`, which explains it; None where the lake does not tell where it is.
+
+        Raises:
+            QuestionError: there is none of that id.
+        """
+        wanted = row if isinstance(row, str) else row.get("recording")
+        found = self._recordings.filter(pc.field("recording") == wanted).to_pylist()
+        if wanted is None or not found:
+            raise QuestionError(
+                f"there is no recording `{wanted}` among those chosen",
+                hint="open the lake with a longer window or more hosts",
+            )
+        one = found[0]
+        moment = None if isinstance(row, str) else row.get("id")
+        _, _, path = (one["origin"] or "").partition(":")
+        words_of = ["whyslow", "explain", path]
+        if moment:
+            words_of += ["-w", str(moment)]
+        return {
+            "recording": one["recording"],
+            "host": one["host"],
+            "origin": one["origin"],
+            "command": " ".join(_quoted(word) for word in words_of) if path else None,
+        }
+
+    def _caveats(self, kind: str | None, reads_rows: bool) -> list[str]:
+        return [
+            *caveats.of_selection(self._selection, self._window),
+            *caveats.of_recordings(self._recordings, kind, reads_rows),
+        ]
+
+    def _check_label(self, row: Mapping[str, Any]) -> None:
+        """A label that no host has is a slip of the pen, and would be an answer without sense."""
+        for name in ("label", "within"):
+            label = row[name]
+            if label is None:
+                continue
+            table = self._table("label", {})
+            known = sorted(set(table["name"].to_pylist()))
+            if label not in known:
+                raise QuestionError(
+                    f"no host has a label `{label}`",
+                    hint=f"there are {', '.join(known) or 'none'}; push with --label {label}=…",
+                )
+
+    def _started(self, texts: Sequence[str], row: Mapping[str, Any]) -> DuckEngine | SparkEngine:
+        read = self._tables_of(texts)
+        conditions = {
+            table: _condition(table, row, is_own="sql" in row) for table in read if table in TIMED
+        }
+        say = None if self._progress is None else (lambda step: self._say(f"making {step}"))
+        if self._engine == "duckdb":
+            tables = {}
+            for table in read:
+                tables[table] = self._table(table, conditions.get(table, {}))
+            return DuckEngine(tables, row, self._half_memory(), self._threads, say)
+        spark = spark_session(self._engine, self._memory, self._threads)
+        parts = {table: self._parts(table) for table in read}
+        return SparkEngine(spark, self._engine, self._store, parts, conditions, row, say)
+
+    def _tables_of(self, texts: Sequence[str]) -> list[str]:
+        found: set[str] = set()
+        for text in texts:
+            found |= tables_of(text)
+        listed = [table for table in SCHEMAS if table in found]
+        return [*listed, *(table for table in self._raw_tables() if table in found)]
+
+    def _table(self, name: str, condition: dict[str, Any]) -> pa.Table:
+        if name == "recording":
+            return self._recordings
+        kept = self._read.get(name)
+        if kept is not None and kept[0] == condition:
+            return kept[1]
+        progress = None
+        if self._progress is not None:
+            progress = self._count
+        table = read_table(
+            self._store,
+            name,
+            self._parts(name),
+            _expression(condition),
+            progress,
+            self._bytes_max(),
+        )
+        self._read[name] = (condition, table)
+        return table
+
+    def _parts(self, table: str) -> list[Part]:
+        parts = self._selection.parts(table)
+        if table in SCHEMAS:
+            return parts
+        there = {name for name, _ in self._store.list(f"{LAYOUT}/{table}", recursive=True)}
+        return [part for part in parts if part.file.removeprefix(f"{LAYOUT}/{table}/") in there]
+
+    def _raw_tables(self) -> list[str]:
+        names = self._store.list(LAYOUT, recursive=False)
+        return [name for name, is_file in names if not is_file and name not in {*SCHEMAS, COMMITS}]
+
+    def _facts(self, engine: str, begun: float) -> dict[str, Any]:
+        reads = self._store.reads
+        is_spark = engine != "duckdb"
+        return {
+            "lake": self._store.url,
+            "engine": engine,
+            "recordings": self._recordings.num_rows,
+            "recordings_left_out": self._selection.committed - self._recordings.num_rows,
+            "hosts": len(set(self._recordings["host"].to_pylist())),
+            # What Spark reads it does not tell.
+            "files": None if is_spark else reads.files,
+            "requests": None if is_spark else reads.requests,
+            "bytes_read": None if is_spark else reads.bytes,
+            "window": [*self._window],
+            "seconds": round(time.monotonic() - begun, 3),
+        }
+
+    def _count(self, table: str, done: int, files: int) -> None:
+        if done == files or done % 200 == 0:
+            self._say(f"reading {table}: {done} of {files} files")
+
+    def _say(self, text: str) -> None:
+        if self._progress is not None:
+            self._progress(text)
+
+    def _bytes_max(self) -> int:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B?", self._memory)
+        if found is None:
+            raise QuestionError(f"`{self._memory}` is no amount of memory", hint="write it as 4GiB")
+        return int(float(found[1]) * 2 ** (_SIZES[found[2]] - 1))
+
+    def _half_memory(self) -> str:
+        """Of the memory one half is for the rows, one for what DuckDB makes of them."""
+        return f"{self._bytes_max() >> 20}MiB"
+
+    def __repr__(self) -> str:
+        return (
+            f"<fleet {self._store.url}: {self._recordings.num_rows} recordings of "
+            f"{len(self.hosts)} hosts, on {self._engine}>"
+        )
+
+
+def open_fleet(
+    lake: str,
+    *,
+    window: Window | None = None,
+    hosts: str | Sequence[str] = (),
+    cluster: str | None = None,
+    engine: str = "duckdb",
+    memory: str = "4GiB",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Fleet:
+    """Opens a lake.
+
+    Args:
+        lake: a folder, or `file:///…`, `s3://BUCKET/…`, `gs://BUCKET/…`, `az://CONTAINER/…`.
+        window: begin and end; it is extended to whole seconds, as the lake knows no less.
+        hosts: globs (`web-*`); all without.
+        cluster: a glob; all without.
+        engine: `duckdb`, or the master of a Spark: `local[*]`, `spark://…`, `sc://…`, `yarn`,
+            `k8s://…`.
+        memory: that may be used here (`4GiB`).
+        threads: that may be used; all CPUs without.
+        progress: is told what is being done.
+
+    Raises:
+        LakeError: there is no lake, or it cannot be read.
+        QuestionError: nothing in it fits, or the engine is none.
+    """
+    if engine != "duckdb" and not is_master(engine):
+        raise QuestionError(
+            f"`{engine}` is no engine",
+            hint="engines are duckdb and the masters of Spark: local[*], spark://HOST:7077, "
+            "sc://HOST, yarn, k8s://…",
+        )
+    seconds = _whole_seconds(window_ns(window)) if window is not None else (None, None)
+    globs = [hosts] if isinstance(hosts, str) else list(hosts)
+    store = Store(lake)
+    if progress is not None:
+        progress("listing the lake")
+    selection, recordings = recordings_in(store, select(store, seconds, globs, cluster), seconds)
+    if not recordings.num_rows:
+        raise QuestionError(
+            "no recording in the lake fits",
+            causes=[
+                f"{selection.committed} recordings were looked at, of the days "
+                f"{', '.join(selection.days) or '(none)'}"
+            ],
+            hint="look what there is without window and hosts: whyslow fleet hosts --lake " + lake,
+        )
+    recordings = recordings.sort_by([("host", "ascending"), ("recording", "ascending")])
+    return Fleet(store, selection, recordings, seconds, engine, memory, threads, progress)
+
+
+def _whole_seconds(window: tuple[int | None, int | None]) -> tuple[int | None, int | None]:
+    begin, end = window
+    return (
+        None if begin is None else begin // _SECOND * _SECOND,
+        None if end is None else -(-end // _SECOND) * _SECOND,
+    )
+
+
+def _condition(table: str, row: Mapping[str, Any], is_own: bool) -> dict[str, Any]:
+    """Rows that a question may need of a table, so that others are not even decoded."""
+    condition: dict[str, Any] = {}
+    if row["begin_ns"] is not None:
+        condition["from_ns"] = row["begin_ns"]
+    if row["end_ns"] is not None:
+        condition["to_ns"] = row["end_ns"]
+    if table in ("rollup", "histogram") and row["row_limit"] is not None:
+        # Which recording counts is told by the rows of all operations.
+        wanted = {row["dimension"]} | ({"all"} if table == "rollup" else set())
+        condition["dimension"] = sorted(wanted)
+        if row["kind"] is not None:
+            condition["kind"] = [row["kind"]]
+    return condition
+
+
+def _expression(condition: Mapping[str, Any]) -> pc.Expression | None:
+    whole = None
+    for column, value in condition.items():
+        if column == "from_ns":
+            one = pc.field("ts") >= value
+        elif column == "to_ns":
+            one = pc.field("ts") < value
+        elif len(value) == 1:
+            one = pc.field(column) == value[0]
+        else:
+            one = pc.field(column).isin(value)
+        whole = one if whole is None else whole & one
+    return whole
+
+
+def _quoted(word: str) -> str:
+    import shlex
+
+    return shlex.quote(word)

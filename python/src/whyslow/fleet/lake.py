@@ -1,0 +1,244 @@
+"""Which recordings of a lake count, and in which objects they are.
+
+A recording is in the lake when its commit object is. What the names of the commits tell is enough
+to choose: they have day, cluster, host and recording. Only the commits of compactions are read,
+which tell whose files they took the place of.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from fnmatch import fnmatchcase
+from urllib.parse import unquote
+
+from ..errors import LakeError, QuestionError
+from .contract import COMMITS, LAYOUT, SCHEMAS
+from .store import Store
+
+_NS = 1_000_000_000
+_DAY = re.compile(r"dt=(\d{4}-\d\d-\d\d)")
+_COMMIT = re.compile(
+    r"dt=(?P<day>\d{4}-\d\d-\d\d)/cluster=(?P<cluster>[^/]*)/"
+    r"(?:(?P<host>[A-Za-z0-9][A-Za-z0-9._-]*)\.(?P<recording>[0-9A-HJKMNP-TV-Z]{26})"
+    r"|(?P<compaction>@[0-9A-HJKMNP-TV-Z]{26}))\.json"
+)
+
+#: A recording's host and id.
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A recording that counts.
+
+    Attributes:
+        folder: `dt=…/cluster=…` below each table.
+        place: name of its files there, without `.parquet`: its own, or a compaction's.
+    """
+
+    host: str
+    recording: str
+    cluster: str
+    day: str
+    folder: str
+    place: str
+
+    @property
+    def key(self) -> Key:
+        return self.host, self.recording
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file to read; `only` some recordings of it, or all."""
+
+    file: str
+    only: frozenset[str] | None = None
+
+
+@dataclass
+class Selection:
+    """The recordings that were asked for.
+
+    Attributes:
+        entries: they, in order of host and id.
+        committed: recordings in the days that were looked at, of whatever host.
+        days: that were looked at.
+        strange: commit objects whose names are none.
+        doubled: recordings that several commits have; each counts once.
+    """
+
+    entries: list[Entry]
+    committed: int = 0
+    days: list[str] = field(default_factory=list)
+    strange: int = 0
+    doubled: int = 0
+    #: All recordings of a compaction, to know whether all of them are wanted.
+    compacted: dict[str, frozenset[str]] = field(default_factory=dict)
+    #: Tables that a compaction has.
+    compacted_tables: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def keep(self, wanted: Iterable[str]) -> Selection:
+        """Those of these recordings only."""
+        ids = frozenset(wanted)
+        return Selection(
+            [entry for entry in self.entries if entry.recording in ids],
+            self.committed,
+            self.days,
+            self.strange,
+            self.doubled,
+            self.compacted,
+            self.compacted_tables,
+        )
+
+    def parts(self, table: str) -> list[Part]:
+        """Files of a table that have these recordings."""
+        places: dict[str, list[Entry]] = defaultdict(list)
+        for entry in self.entries:
+            place = f"{entry.folder}/{entry.place}"
+            if entry.place.startswith("@") and table not in self.compacted_tables[place]:
+                place = f"{entry.folder}/{entry.host}.{entry.recording}"
+            places[place].append(entry)
+        parts = []
+        for place, entries in sorted(places.items()):
+            file = f"{LAYOUT}/{table}/{place}.parquet"
+            ids = frozenset(entry.recording for entry in entries)
+            whole = ids >= self.compacted.get(place, frozenset())
+            parts.append(Part(file, None if whole else ids))
+        return parts
+
+
+def select(
+    store: Store,
+    window: tuple[int | None, int | None] = (None, None),
+    hosts: Sequence[str] = (),
+    cluster: str | None = None,
+) -> Selection:
+    """Recordings that may be in a window, by host and cluster (globs; all without).
+
+    Their times are in the table `recording`, not in the names: by day only is chosen here.
+
+    Raises:
+        LakeError: there is no lake, or a commit in it is damaged.
+    """
+    days = _days(store, window)
+    own: dict[Key, list[Entry]] = defaultdict(list)
+    compactions: dict[str, str] = {}
+    strange = 0
+    for name in _commits(store, days):
+        found = _COMMIT.fullmatch(name)
+        if found is None:
+            strange += 1
+            continue
+        folder, place = name.rsplit("/", 1)
+        place = place.removesuffix(".json")
+        if cluster is not None and not fnmatchcase(unquote(found["cluster"]), cluster):
+            continue
+        if found["compaction"]:
+            compactions[place] = folder
+            continue
+        entry = _entry(found["host"], found["recording"], folder, place)
+        own[entry.key].append(entry)
+    selection = Selection([], days=days, strange=strange)
+    entries = {key: found[0] for key, found in own.items()}
+    selection.doubled = sum(len(found) - 1 for found in own.values())
+    for key, (folder, place) in _compacted(store, compactions, selection).items():
+        entries[key] = _entry(*key, folder, place)
+    selection.committed = len(entries)
+    chosen = [entry for entry in entries.values() if _matches(entry.host, hosts)]
+    selection.entries = sorted(chosen, key=lambda entry: entry.key)
+    return selection
+
+
+def _entry(host: str, recording: str, folder: str, place: str) -> Entry:
+    day, cluster = (part.split("=", 1)[1] for part in folder.split("/"))
+    return Entry(host, recording, unquote(cluster), day, folder, place)
+
+
+def _matches(host: str, globs: Sequence[str]) -> bool:
+    return not globs or any(fnmatchcase(host, glob) for glob in globs)
+
+
+def _days(store: Store, window: tuple[int | None, int | None]) -> list[str]:
+    """Days with commits that may have recordings of the window: one more before it."""
+    found = []
+    for name, _ in store.list(f"{LAYOUT}/{COMMITS}", recursive=False):
+        day = _DAY.fullmatch(name)
+        if day:
+            found.append(day[1])
+    if not found:
+        layouts = [name for name, is_file in store.list("", recursive=False) if not is_file]
+        if LAYOUT not in layouts and any(re.fullmatch(r"v\d+", name) for name in layouts):
+            raise LakeError(
+                f"the lake `{store.url}` has another layout ({', '.join(layouts)})",
+                hint="use a package and a program of one version",
+            )
+        raise LakeError(
+            f"there is no recording in the lake `{store.url}`",
+            hint=f"push some: whyslow fleet push RECORDING… {store.url}",
+        )
+    begin_ns, end_ns = window
+    if begin_ns is not None:
+        first = _day(begin_ns, -1)
+        found = [day for day in found if day >= first]
+    if end_ns is not None:
+        last = _day(end_ns - 1, 0)
+        found = [day for day in found if day <= last]
+    return found
+
+
+def _day(ns: int, more: int) -> str:
+    try:
+        moment = datetime.fromtimestamp(ns // _NS, timezone.utc) + timedelta(days=more)
+    except (OverflowError, ValueError, OSError):
+        raise QuestionError(f"`{ns}` ns since the epoch is outside of the calendar") from None
+    return f"{moment:%Y-%m-%d}"
+
+
+def _commits(store: Store, days: Iterable[str]) -> Iterable[str]:
+    for day in days:
+        for name, is_file in store.list(f"{LAYOUT}/{COMMITS}/dt={day}", recursive=True):
+            if is_file:
+                yield f"dt={day}/{name}"
+
+
+def _compacted(
+    store: Store, compactions: dict[str, str], selection: Selection
+) -> dict[Key, tuple[str, str]]:
+    """Where compactions put recordings; of several that have one, the latest counts."""
+    read = {}
+    for place, folder in compactions.items():
+        read[place] = _compaction(store, f"{LAYOUT}/{COMMITS}/{folder}/{place}.json")
+    replaced = {name for about in read.values() for name in about[1]}
+    places: dict[Key, tuple[str, str]] = {}
+    for place in sorted(read):
+        if place in replaced:
+            continue
+        keys, _, tables = read[place]
+        whole = f"{compactions[place]}/{place}"
+        selection.compacted[whole] = frozenset(recording for _, recording in keys)
+        selection.compacted_tables[whole] = tables
+        for key in keys:
+            places[key] = compactions[place], place
+    return places
+
+
+def _compaction(store: Store, name: str) -> tuple[list[Key], list[str], frozenset[str]]:
+    try:
+        about = json.loads(store.read(name).to_pybytes())
+        keys = [(str(one["host"]), str(one["recording"])) for one in about["recordings"]]
+        tables = frozenset(about["tables"])
+        if not tables >= set(SCHEMAS):
+            raise ValueError("it lacks tables")
+        return keys, [str(other) for other in about.get("replaces", [])], tables
+    except (KeyError, TypeError, ValueError) as error:
+        raise LakeError(
+            f"the commit `{name}` of the lake `{store.url}` is damaged",
+            causes=[repr(error)],
+            hint="compact again, then remove it",
+        ) from error

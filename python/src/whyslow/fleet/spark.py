@@ -1,0 +1,256 @@
+"""Questions on Apache Spark: on a cluster, or on threads of this machine (`local[*]`).
+
+Spark reads the files itself, wherever its workers are; only the answer comes here. The texts are
+those that DuckDB has. Steps that several others read are kept by the workers, and made again where
+a worker is lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from .. import views
+from ..errors import LakeError, MissingPackageError, QuestionError
+from .contract import SCHEMAS
+from .duck import plain
+from .lake import Part
+from .questions import ASKED, steps_of
+from .store import Store
+
+_HINT = "pip install 'whyslow[spark]', and a Java runtime (17 or later): apt install default-jre"
+_DDL = {
+    pa.string(): "STRING",
+    pa.int64(): "BIGINT",
+    pa.int32(): "INT",
+    pa.float64(): "DOUBLE",
+    pa.bool_(): "BOOLEAN",
+}
+_ASKED_DDL = {
+    "text": "STRING",
+    "whole": "BIGINT",
+    "time": "BIGINT",
+    "duration": "BIGINT",
+    "real": "DOUBLE",
+    "flag": "BOOLEAN",
+}
+_MASTER = re.compile(r"local(\[.*\])?|yarn|(spark|sc|k8s|mesos)://.+")
+
+
+def is_master(engine: str) -> bool:
+    """Whether that names a Spark rather than something else."""
+    return _MASTER.fullmatch(engine) is not None
+
+
+def session(master: str, memory: str | None = None, threads: int | None = None) -> Any:
+    """A session of Spark; the one of this process, if it has one.
+
+    Raises:
+        MissingPackageError: PySpark or Java is missing.
+        QuestionError: the master does not answer.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise MissingPackageError(
+            f"the engine `{master}` needs PySpark, which is not installed",
+            causes=[str(error)],
+            hint=_HINT,
+        ) from error
+    builder = SparkSession.builder.appName("whyslow")
+    for name, value in _settings(master, memory, threads).items():
+        builder = builder.config(name, value)
+    builder = builder.remote(master) if master.startswith("sc://") else builder.master(master)
+    with _quiet() as said:
+        try:
+            return builder.getOrCreate()
+        except Exception as error:  # Py4J, gRPC and PySpark each have their own.
+            causes = [line for line in [str(error).split("\n")[0], *said()] if line]
+            missing = "JAVA_GATEWAY" in str(error) or "java" in " ".join(said()).lower()
+            raise QuestionError(
+                f"failed to start Spark on `{master}`",
+                causes=causes[:3],
+                hint=_HINT if missing else "look whether the master runs and has workers",
+            ) from error
+
+
+def _settings(master: str, memory: str | None, threads: int | None) -> dict[str, str]:
+    if master.startswith("sc://"):
+        return {"spark.sql.session.timeZone": "UTC"}
+    log = Path(__file__).with_name("log4j2.properties")
+    made = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.log.level": "ERROR",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log.as_uri()}",
+        # Whole numbers stay what they are, and nothing is rounded in silence.
+        "spark.sql.ansi.enabled": "true",
+    }
+    if memory is not None:
+        amount = re.fullmatch(r"(\d+)\s*([KMGT])i?B?", memory)
+        if amount is None:
+            raise QuestionError(f"`{memory}` is no amount of memory", hint="write it as 4GiB")
+        made["spark.driver.memory"] = made["spark.executor.memory"] = amount[1] + amount[2].lower()
+    if master.startswith("local"):
+        cpus = threads or os.cpu_count() or 1
+        made["spark.sql.shuffle.partitions"] = str(cpus)
+        # A job for each file that is looked for costs more than looking.
+        made["spark.sql.sources.parallelPartitionDiscovery.threshold"] = "100000"
+        made["spark.driver.host"] = made["spark.driver.bindAddress"] = "127.0.0.1"
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    if endpoint:
+        made["spark.hadoop.fs.s3a.endpoint"] = endpoint
+        made["spark.hadoop.fs.s3a.path.style.access"] = "true"
+    return made
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[Callable[[], list[str]]]:
+    """What is begun meanwhile says what it has to say into a file, not to the terminal."""
+    with tempfile.TemporaryFile() as file:
+        kept = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+
+            def said() -> list[str]:
+                file.seek(0)
+                return file.read().decode("utf-8", "replace").split("\n")
+
+            yield said
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+class SparkEngine:
+    """Some tables of a lake on Spark."""
+
+    def __init__(
+        self,
+        spark: Any,
+        master: str,
+        store: Store,
+        parts: Mapping[str, Sequence[Part]],
+        conditions: Mapping[str, Mapping[str, Any]],
+        asked: Mapping[str, Any],
+        on_step: Callable[[str], None] | None = None,
+    ):
+        self.name = master
+        self._is_local = master.startswith("local")
+        self._spark = spark
+        self._on_step = on_step
+        self._made: dict[str, Any] = {}
+        try:
+            for table, files in parts.items():
+                frame = self._table(store, table, files)
+                frame = _filtered(frame, conditions.get(table, {}))
+                frame.createOrReplaceTempView(table)
+            # As a statement its one row is known beforehand, so that joins with it are cheap.
+            row = ", ".join(
+                f"CAST(:{name} AS {_ASKED_DDL[kind]}) AS {name}" for name, kind in ASKED
+            )
+            values = {name: asked[name] for name, _ in ASKED}
+            spark.sql(f"SELECT {row}", args=values).createOrReplaceTempView("asked")
+        except Exception as error:
+            raise _failed(error) from error
+
+    def prepare(self, text: str) -> None:
+        """Makes the steps that a text reads."""
+        steps = steps_of(text)
+        texts = views.fleet("steps")
+        for step in steps:
+            if step in self._made:
+                continue
+            if self._on_step is not None:
+                self._on_step(step)
+            frame = self._spark.sql(texts[step])
+            # A text that reads a step twice makes it twice. What is kept is made again where a
+            # worker is lost; within one process nobody is, and there the plan is cut off, as
+            # Spark takes far longer to plan all steps at once than each by itself.
+            if step != "operation":
+                frame = frame.localCheckpoint() if self._is_local else frame.cache()
+            frame.createOrReplaceTempView(step)
+            self._made[step] = frame
+
+    def sql(self, text: str) -> pa.Table:
+        """The rows of a statement.
+
+        Raises:
+            QuestionError: Spark refuses it, or lost it.
+        """
+        try:
+            self.prepare(text)
+            return plain(self._spark.sql(text).toArrow())
+        except Exception as error:
+            raise _failed(error) from error
+
+    def close(self) -> None:
+        """Gives back what the workers kept; the session stays."""
+        for frame in self._made.values():
+            frame.unpersist()
+        self._made.clear()
+
+    def _table(self, store: Store, table: str, parts: Sequence[Part]) -> Any:
+        schema = SCHEMAS.get(table)
+        # A name may contain what would be a pattern.
+        reader = self._spark.read.option("__globPaths__", "false")
+        if schema is None:
+            reader = reader.option("mergeSchema", "true")
+        else:
+            columns = ", ".join(f"{field.name} {_DDL[field.type]}" for field in schema)
+            reader = reader.schema(columns)
+        groups: dict[frozenset[str] | None, list[str]] = {}
+        for part in parts:
+            groups.setdefault(part.only, []).append(store.spark_url(part.file))
+        if not groups:
+            return self._spark.createDataFrame([], columns if schema is not None else "nothing INT")
+        frames = []
+        for only, files in groups.items():
+            frame = reader.parquet(*files)
+            if only is not None:
+                frame = frame.where(frame["recording"].isin(sorted(only)))
+            frames.append(frame)
+        whole = frames[0]
+        for frame in frames[1:]:
+            whole = whole.unionByName(frame)
+        return whole
+
+
+def _filtered(frame: Any, condition: Mapping[str, Any]) -> Any:
+    for column, value in condition.items():
+        if column == "from_ns":
+            frame = frame.where(frame["ts"] >= value)
+        elif column == "to_ns":
+            frame = frame.where(frame["ts"] < value)
+        else:
+            frame = frame.where(frame[column].isin(list(value)))
+    return frame
+
+
+def _failed(error: Exception) -> Exception:
+    if isinstance(error, (LakeError, QuestionError)):
+        return error
+    text = str(error)
+    first = re.sub(r"\s+", " ", text.split("\nJVM")[0].split("\n\tat ")[0])[:500]
+    if "PATH_NOT_FOUND" in text or "FileNotFoundException" in text:
+        return LakeError(
+            "Spark does not find files of the lake",
+            causes=[first],
+            hint="every worker must see the lake; if it was compacted meanwhile, ask again",
+        )
+    if 'No FileSystem for scheme "s3a"' in text or "S3AFileSystem" in text:
+        return LakeError(
+            "this Spark cannot read s3://",
+            causes=[first],
+            hint="give it the package org.apache.hadoop:hadoop-aws of its Hadoop's version "
+            "(spark.jars.packages in spark-defaults.conf)",
+        )
+    return QuestionError(f"Spark refuses the statement: {first}")

@@ -1,0 +1,190 @@
+"""Which recordings of a lake count, and what is read of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lakes import SECOND, T0, LakeMaker, Operations, Pushed, buckets_of
+
+import whyslow
+from whyslow import fleet
+
+DAY = 86_400 * SECOND
+
+
+def some(count: int = 10, ts: int = T0, seed: int = 1) -> list[Operations]:
+    rng = np.random.default_rng(seed)
+    times = ts + rng.integers(5 * SECOND, size=count)
+    return [Operations("io", "read", times, rng.integers(1_000, 10**9, count))]
+
+
+def operations(lake: fleet.Fleet) -> int:
+    return sum(row["operations"] for row in lake.ask("percentiles").rows())
+
+
+@pytest.fixture
+def maker(tmp_path: Path) -> LakeMaker:
+    return LakeMaker(tmp_path / "lake")
+
+
+def opened(maker: LakeMaker, **how: object) -> fleet.Fleet:
+    return fleet.open(str(maker.path), **how)  # type: ignore[arg-type]
+
+
+def test_what_is_not_committed_is_not_there(maker: LakeMaker) -> None:
+    maker.push(Pushed("a", some()))
+    maker.push(Pushed("b", some()), commit=False)
+    assert opened(maker).hosts == ["a"]
+    assert operations(opened(maker)) == 10
+
+
+def test_a_file_without_which_a_commit_is_none_is_an_error(maker: LakeMaker) -> None:
+    rec = maker.push(Pushed("a", some()))
+    next(maker.path.glob(f"v1/rollup/*/*/a.{rec}.parquet")).unlink()
+    with pytest.raises(whyslow.LakeError, match="has a commit, but not its file") as caught:
+        opened(maker).ask("percentiles")
+    assert caught.value.hint
+
+
+def test_a_damaged_file_is_an_error(maker: LakeMaker) -> None:
+    rec = maker.push(Pushed("a", some()))
+    file = next(maker.path.glob(f"v1/histogram/*/*/a.{rec}.parquet"))
+    file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(whyslow.LakeError, match="is damaged"):
+        opened(maker).ask("percentiles")
+
+
+def test_hosts_clusters_and_days_prune_files(maker: LakeMaker) -> None:
+    for number in range(6):
+        ts = T0 + (number // 2) * 3 * DAY
+        cluster = "prod" if number % 2 else "test"
+        maker.push(Pushed(f"web-{number}", some(ts=ts), ts=ts, cluster=cluster))
+    everything = opened(maker).ask("percentiles").facts
+    # Of each recording those of recordings, labels, rollups and lengths.
+    assert everything["files"] == 24
+    assert everything["recordings_left_out"] == 0
+    one = opened(maker, hosts="web-4").ask("percentiles").facts
+    assert (one["files"], one["recordings"], one["recordings_left_out"]) == (4, 1, 5)
+    assert opened(maker, hosts=["web-0", "web-[12]"]).hosts == ["web-0", "web-1", "web-2"]
+    assert opened(maker, cluster="pro*").hosts == ["web-1", "web-3", "web-5"]
+    early = opened(maker, window=(T0, T0 + SECOND)).ask("percentiles").facts
+    assert (early["files"], early["recordings"]) == (8, 2)
+    # Of a window that begins later, the day before it is looked at, too.
+    late = opened(maker, window=(T0 + 3 * DAY, T0 + 4 * DAY))
+    assert late.hosts == ["web-2", "web-3"]
+
+
+def test_a_window_counts_whole_seconds(maker: LakeMaker) -> None:
+    ts = T0 + np.arange(4) * SECOND
+    maker.push(Pushed("a", [Operations("io", "read", ts, np.array([10, 20, 30, 40]))]))
+    row = opened(maker, window=(T0 + SECOND + 5, T0 + 2 * SECOND + 5)).ask("percentiles").rows()
+    assert [(one["operations"], one["dur_total_ns"]) for one in row] == [(2, 50)]
+    with pytest.raises(whyslow.QuestionError, match="no recording in the lake fits"):
+        opened(maker, window=(T0 - 2 * SECOND, T0))
+
+
+def test_seconds_that_two_recordings_saw_count_once(maker: LakeMaker) -> None:
+    ts = T0 + np.arange(10) * SECOND
+    all_of_them = Operations("io", "read", ts, np.arange(10) + 100)
+    # The first has seconds 0 to 6, the second 4 to 9 and covers second 6 better.
+    first = Operations("io", "read", ts[:7], all_of_them.dur[:7])
+    second = Operations("io", "read", ts[4:], all_of_them.dur[4:])
+    length = 6 * SECOND + SECOND // 4
+    a = maker.push(Pushed("a", [first], dur=length))
+    b = maker.push(Pushed("a", [second], ts=T0 + 4 * SECOND, dur=6 * SECOND))
+    lake = opened(maker)
+    assert operations(lake) == 10
+    chosen = lake.sql("SELECT ts, recording FROM counted ORDER BY ts").rows()
+    assert [row["recording"] for row in chosen] == [a] * 6 + [b] * 4
+    row = lake.ask("percentiles").rows()[0]
+    assert (row["dur_min_ns"], row["dur_p50_ns"], row["dur_max_ns"]) == (100, 104, 109)
+
+
+def test_of_two_recordings_the_one_that_recorded_a_kind_counts(maker: LakeMaker) -> None:
+    ts = T0 + np.arange(4) * SECOND
+    maker.push(Pushed("a", [Operations("io", "read", ts, ts * 0 + 5)], dur=10 * SECOND))
+    maker.push(Pushed("a", [Operations("block", "read", ts, ts * 0 + 7)], dur=4 * SECOND))
+    rows = opened(maker).ask("percentiles").rows()
+    assert {row["kind"]: row["operations"] for row in rows} == {"io": 4, "block": 4}
+
+
+def test_compactions_take_the_place_of_files(maker: LakeMaker) -> None:
+    keys = []
+    for number in range(6):
+        host = f"web-{number}"
+        keys.append((host, maker.push(Pushed(host, some(seed=number)))))
+    before = opened(maker).ask("percentiles")
+    small = maker.compact(keys[:2], delete=True)
+    maker.compact(keys[2:4])
+    after = opened(maker).ask("percentiles")
+    assert after.table.equals(before.table)
+    # Two compactions and two recordings by themselves, and the two commits of compactions.
+    assert after.facts["files"] == 4 * 4 + 2
+    # Some recordings of a compaction.
+    assert operations(opened(maker, hosts="web-[034]")) == 30
+    # A later one of the first, and of others.
+    folder = maker.path / "v1"
+    for file in folder.glob(f"*/*/*/{small}.parquet"):
+        (file.parent / f"web-0.{keys[0][1]}.parquet").write_bytes(file.read_bytes())
+    again = maker.compact([keys[0], keys[4]], replaces=[small])
+    lake = opened(maker, hosts="web-4")
+    assert operations(lake) == 10
+    assert again in str(lake._selection.parts("rollup")[0].file)
+
+
+def test_a_recording_in_two_places_counts_once(maker: LakeMaker) -> None:
+    rec = maker.push(Pushed("a", some(), cluster="x"))
+    maker.push(Pushed("a", some(), cluster="y", recording=rec))
+    answer = opened(maker).ask("percentiles")
+    assert sum(row["operations"] for row in answer.rows()) == 10
+    assert any("more than one place" in caveat for caveat in answer.caveats)
+
+
+def test_no_lake_is_an_error_with_a_hint(tmp_path: Path) -> None:
+    with pytest.raises(whyslow.LakeError, match="no recording in the lake") as caught:
+        fleet.open(str(tmp_path / "nothing"))
+    assert "whyslow fleet push" in str(caught.value.hint)
+    (tmp_path / "later" / "v9").mkdir(parents=True)
+    with pytest.raises(whyslow.LakeError, match="another layout"):
+        fleet.open(str(tmp_path / "later"))
+    for url in ("ftp://x/y", "s3://", "file://elsewhere/x", ""):
+        with pytest.raises(whyslow.LakeError) as caught:
+            fleet.open(url)
+        assert caught.value.hint, url
+    with pytest.raises(whyslow.QuestionError, match="no engine") as caught_engine:
+        fleet.open(str(tmp_path), engine="trino://x")
+    assert "duckdb" in str(caught_engine.value.hint)
+
+
+def test_objects_that_are_no_commits_are_passed_over_and_told(maker: LakeMaker) -> None:
+    maker.push(Pushed("a", some()))
+    folder = next(maker.path.glob("v1/_commits/dt=*/cluster=default"))
+    (folder / "README.txt").write_text("hello")
+    (folder / "no-ulid.json").write_text("{}")
+    answer = opened(maker).ask("hosts")
+    assert answer.table.num_rows == 1
+    assert any("2 objects among the commits" in caveat for caveat in answer.caveats)
+    (folder / "@01ARZ3NDEKTSV4RRFFQ69G5FAV.json").write_text('{"recordings": [}')
+    with pytest.raises(whyslow.LakeError, match="is damaged"):
+        opened(maker)
+
+
+def test_too_much_for_the_memory_is_an_error_with_a_hint(maker: LakeMaker) -> None:
+    rng = np.random.default_rng(1)
+    ts = T0 + rng.integers(60 * SECOND, size=200_000)
+    maker.push(Pushed("a", [Operations("io", "read", ts, rng.integers(1, 10**12, 200_000))]))
+    with pytest.raises(whyslow.QuestionError, match="no amount of memory"):
+        opened(maker, memory="much").ask("percentiles")
+    with pytest.raises(whyslow.LakeError, match="takes more than") as caught:
+        opened(maker, memory="1MiB").ask("percentiles")
+    assert "--memory" in str(caught.value.hint)
+
+
+def test_buckets_are_those_of_the_program() -> None:
+    values = np.array([0, 1, 63, 64, 65, 66, 127, 128, 131, 132, 2**40 + 12345, 2**62])
+    bucket, middle = buckets_of(values)
+    assert bucket.tolist()[:10] == [0, 1, 63, 64, 64, 65, 95, 96, 96, 97]
+    assert middle.tolist()[3:10] == [64, 64, 66, 126, 129, 129, 133]
+    assert np.all(np.abs(middle - values) <= values * 0.016 + 1)

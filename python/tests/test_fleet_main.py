@@ -1,0 +1,110 @@
+"""The child process of `whyslow fleet`: one question on stdin, one answer on stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from conftest import ROOT
+from fleets import HOSTILE, write
+
+from whyslow import fleet
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("fleet")
+    write(path)
+    return path
+
+
+def run(asked: Any, *words: str) -> subprocess.CompletedProcess[bytes]:
+    document = asked if isinstance(asked, bytes) else json.dumps(asked).encode()
+    return subprocess.run(
+        [sys.executable, "-m", "whyslow.fleet", *words],
+        input=document,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python" / "src")},
+    )
+
+
+def test_an_answer_is_a_stream_of_arrow_with_all_it_says(lake: Path) -> None:
+    done = run(
+        {
+            "lake": str(lake),
+            "question": "verdicts",
+            "parameters": {"limit": 5},
+            "window": None,
+            "hosts": ["web-*"],
+            "cluster": None,
+            "engine": "duckdb",
+            "memory": "1GiB",
+            "threads": 2,
+        }
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == b""
+    table = pa.ipc.open_stream(done.stdout).read_all()
+    about = json.loads(table.schema.metadata[b"whyslow"])
+    wanted = fleet.open(str(lake), hosts="web-*").ask("verdicts", limit=5)
+    assert table.to_pylist() == wanted.rows()
+    assert about["question"] == "verdicts"
+    assert about["columns"]["blamed_ns"] == "Duration"
+    assert about["columns"]["hosts"] == "Count"
+    assert about["columns"]["id"] == "Id"
+    assert about["caveats"] == list(wanted.caveats)
+    assert about["facts"]["hosts"] == 24
+    assert about["facts"]["bytes_read"] > 0
+
+
+def test_sql_and_progress(lake: Path) -> None:
+    text = "SELECT victim FROM finding WHERE host = 'web-01'"
+    done = run({"lake": str(lake), "sql": text, "progress": True})
+    assert done.returncode == 0
+    assert b"listing the lake" in done.stderr
+    assert pa.ipc.open_stream(done.stdout).read_all().to_pylist() == [{"victim": HOSTILE}]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (b"{", "no JSON"),
+        ([1], "no object"),
+        ({"question": "hosts"}, "`lake` is missing"),
+        ({"lake": "/nowhere"}, "either `question` or `sql`"),
+        ({"lake": "/nowhere", "question": "hosts", "sql": "SELECT 1"}, "either"),
+        ({"lake": "/nowhere", "question": "hosts", "nonsense": 1}, "is no key"),
+        ({"lake": 5, "question": "hosts"}, "right type"),
+        ({"lake": "/nowhere", "question": "hosts", "version": 9}, "version 9"),
+        ({"lake": "/nowhere", "question": "hosts"}, "there is no recording in the lake"),
+        ({"lake": "ftp://x", "question": "hosts"}, "of no store that is known"),
+        ({"lake": "/nowhere", "question": "hosts", "window": [5, 5]}, "has no length"),
+        ({"lake": "/nowhere", "question": "hosts", "window": [5]}, "is no window"),
+    ],
+)
+def test_what_is_wrong_is_one_line_of_json(asked: Any, message: str) -> None:
+    done = run(asked)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    (line,) = done.stderr.decode().splitlines()
+    said = json.loads(line)
+    assert message in said["error"]
+    assert set(said) == {"error", "causes", "hint"}
+
+
+def test_describe_tells_every_question() -> None:
+    done = run(b"", "--describe")
+    described = json.loads(done.stdout)
+    assert {one["name"] for one in described["questions"]} == set(fleet.questions())
+    for one in described["questions"]:
+        assert one["title"]
+        assert one["columns"]
+        for parameter in one["parameters"]:
+            assert parameter["about"], (one["name"], parameter)
+    assert run(b"", "--nonsense").returncode == 2

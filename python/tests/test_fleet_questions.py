@@ -1,0 +1,287 @@
+"""What questions of a fleet answer, against direct computations and against what was made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from fleets import BAD_MEDIAN, BAD_TAIL, HOSTILE, SECONDS, SHIFT_FROM, write
+from lakes import SECOND, T0, LakeMaker, Operations, Pushed, buckets_of
+
+import whyslow
+from whyslow import fleet
+from whyslow.fleet.questions import parse
+
+TEXTS = sorted((ROOT / "sql" / "fleet").rglob("*.sql"))
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[fleet.Fleet]:
+    path = tmp_path_factory.mktemp("fleet")
+    write(path)
+    yield fleet.open(str(path))
+
+
+def nearest_rank(values: np.ndarray, permille: int) -> int:
+    """The rule of the program: exact up to 64 values, else the middle of the bucket, clamped."""
+    ordered = np.sort(values)
+    value = ordered[-(-permille * len(ordered) // 1000) - 1]
+    if len(ordered) <= 64:
+        return int(value)
+    middle = int(buckets_of(np.array([value]))[1][0])
+    return int(min(max(middle, ordered[0]), ordered[-1]))
+
+
+@pytest.mark.parametrize("count", [1, 2, 63, 64, 65, 1000])
+def test_percentiles_are_those_of_the_program(tmp_path: Path, count: int) -> None:
+    rng = np.random.default_rng(count)
+    maker = LakeMaker(tmp_path)
+    parts = []
+    # Over three hosts, so that histograms are merged; of few operations each is exact.
+    for number, dur in enumerate(np.array_split(rng.lognormal(12, 3, count).astype(np.int64), 3)):
+        ts = T0 + rng.integers(9 * SECOND, size=len(dur))
+        maker.push(Pushed(f"h{number}", [Operations("io", "read", ts, dur)]))
+        parts.append(dur)
+    durations = np.concatenate(parts)
+    row = fleet.open(str(tmp_path)).ask("percentiles").rows()[0]
+    assert row["finished"] == count
+    assert (row["dur_min_ns"], row["dur_max_ns"]) == (durations.min(), durations.max())
+    assert row["dur_total_ns"] == durations.sum()
+    for name, permille in (("p50", 500), ("p90", 900), ("p99", 990), ("p999", 999)):
+        assert row[f"dur_{name}_ns"] == nearest_rank(durations, permille), name
+
+
+def test_percentiles_by_label_and_dimension(small: fleet.Fleet) -> None:
+    whole = {row["kind"]: row["operations"] for row in small.ask("percentiles").rows()}
+    racks = small.ask("percentiles", label="rack", kind="block").rows()
+    assert {row["label"] for row in racks} == {"r0", "r1", "r2"}
+    assert sum(row["operations"] for row in racks) == whole["block"]
+    devices = small.ask("percentiles", dimension="device").rows()
+    assert {row["key"] for row in devices} == {"sda", "sdb"}
+    assert sum(row["operations"] for row in devices) == whole["block"]
+    assert [row["hosts"] for row in small.ask("percentiles", kind="dns").rows()] == [1]
+    assert small.ask("percentiles", label="rack", kind="dns").rows()[0]["label"] == "(none)"
+    assert small.ask("percentiles", limit=1).table.num_rows == 1
+
+
+def test_the_bad_hosts_deviate_and_no_others(small: fleet.Fleet) -> None:
+    answer = small.ask("deviations")
+    found = {(row["host"], row["kind"], row["test"]) for row in answer.rows() if row["deviates"]}
+    assert found == {(BAD_TAIL, "block", "tail"), (BAD_MEDIAN, "block", "median")}
+    median = next(row for row in answer.rows() if row["test"] == "median")
+    assert 4 < median["ratio"] < 6
+    assert median["q"] < 0.01
+    everything = small.ask("deviations", all=True)
+    # Both tests, both kinds, 24 hosts.
+    assert everything.table.num_rows == 96
+    assert any("fewer than 100 operations of `dns`" in caveat for caveat in answer.caveats)
+    assert small.recording(median)["host"] == BAD_MEDIAN
+
+
+def test_a_burst_is_one_event_not_hundreds(tmp_path: Path) -> None:
+    """A host that stopped once for a second has as many slow operations as a bad one."""
+    rng = np.random.default_rng(3)
+    maker = LakeMaker(tmp_path)
+    for number in range(24):
+        ts = T0 + rng.integers(20 * SECOND, size=2000)
+        dur = rng.lognormal(12, 0.7, 2000).astype(np.int64)
+        if number == 1:
+            dur[(ts >= T0 + 5 * SECOND) & (ts < T0 + 6 * SECOND)] *= 40
+        if number == 2:
+            dur[rng.random(2000) < 0.05] *= 40
+        maker.push(Pushed(f"h{number:02}", [Operations("block", "read", ts, dur)]))
+    rows = fleet.open(str(tmp_path)).ask("deviations", all=True).rows()
+    tails = {row["host"]: row for row in rows if row["test"] == "tail"}
+    assert tails["h02"]["deviates"]
+    assert not tails["h01"]["deviates"]
+    assert tails["h01"]["ratio"] > 4
+    assert tails["h01"]["burst"] > 20
+
+
+def test_devices_and_groups_deviate(small: fleet.Fleet, tmp_path: Path) -> None:
+    rows = small.ask("deviations", by="device").rows()
+    assert {(row["host"], row["key"]) for row in rows} == {
+        (host, device) for host in (BAD_TAIL, BAD_MEDIAN) for device in ("sda", "sdb")
+    }
+    rng = np.random.default_rng(4)
+    maker = LakeMaker(tmp_path)
+    for number in range(24):
+        ts = T0 + rng.integers(9 * SECOND, size=500)
+        dur = rng.lognormal(12 + 0.5 * (number < 8), 0.5, 500).astype(np.int64)
+        labels = {"version": "2" if number < 8 else "1", "rack": f"r{number % 3}"}
+        maker.push(Pushed(f"h{number:02}", [Operations("block", "read", ts, dur)], labels=labels))
+    lake = fleet.open(str(tmp_path))
+    found = lake.ask("deviations", by="version").rows()
+    assert [(row["label"], row["test"]) for row in found] == [("2", "median")]
+    assert 1.4 < found[0]["ratio"] < 2
+    assert lake.ask("deviations", by="rack").rows() == []
+    assert lake.ask("deviations").rows() == []
+    assert lake.ask("deviations", within="version", all=True).table.num_rows == 48
+
+
+def test_a_shift_is_dated_to_its_second(small: fleet.Fleet) -> None:
+    answer = small.ask("shift", label="rack", kind="block")
+    assert [(row["label"], row["since_ts"]) for row in answer.rows()] == [
+        ("r2", T0 + SHIFT_FROM * SECOND)
+    ]
+    row = answer.rows()[0]
+    assert 1.7 < row["ratio"] < 2.3
+    assert (row["hosts"], row["moved"]) == (8, 8)
+    rows = small.ask("shift", label="rack", all=True).rows()
+    assert {row["label"] for row in rows if row["shifted"] is False} >= {"r0", "r1"}
+    assert SECONDS == rows[0]["bins_before"] + rows[0]["bins_after"]
+
+
+def test_a_rollout_is_judged_over_hosts(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    maker = LakeMaker(tmp_path)
+    for number in range(16):
+        ts = np.sort(T0 + rng.integers(20 * SECOND, size=6000))
+        level = rng.lognormal(12, 0.1)
+        dur = (level * rng.lognormal(0, 0.5, 6000)).astype(np.int64)
+        dur[ts >= T0 + 10 * SECOND] = dur[ts >= T0 + 10 * SECOND] * 13 // 10
+        labels = {"version": "2" if number < 5 else "1"}
+        maker.push(Pushed(f"h{number:02}", [Operations("io", "read", ts, dur)], labels=labels))
+    lake = fleet.open(str(tmp_path))
+    rows = {row["measure"]: row for row in lake.ask("rollout", at=T0 + 10 * SECOND).rows()}
+    assert rows["p50"]["verdict"] == rows["p99"]["verdict"] == "worse"
+    assert rows["p50"]["ratio_low"] < 1.3 < rows["p50"]["ratio_high"]
+    assert rows["rate"]["verdict"] == "no difference seen"
+    assert rows["p50"]["hosts_before"] == rows["p50"]["hosts_after"] == 16
+    label = lake.ask("rollout", label="version", value="2").rows()
+    assert {row["verdict"] for row in label} <= {"no difference seen", "cannot tell"}
+    assert {(row["hosts_before"], row["hosts_after"]) for row in label} == {(11, 5)}
+    two = fleet.open(str(tmp_path), hosts="h0[45]").ask("rollout", label="version", value="2")
+    assert {row["verdict"] for row in two.rows()} == {"cannot tell"}
+    with pytest.raises(whyslow.QuestionError, match="needs a moment"):
+        lake.ask("rollout")
+
+
+def test_verdicts_and_culprits_count_hosts_and_lead_further(small: fleet.Fleet) -> None:
+    answer = small.ask("verdicts")
+    rows = {row["mechanism"]: row for row in answer.rows()}
+    assert rows["device_slow"]["hosts"] == 12
+    assert rows["device_slow"]["hosts_of"] == 25
+    # Host 7 was pushed twice, and told the same twice.
+    assert rows["device_slow"]["verdicts"] == 12
+    assert rows["device_slow"]["blamed_ns"] == sum(4_000_000 + n for n in range(1, 24, 2))
+    assert rows["runqueue"]["hosts"] == 11
+    assert rows["runqueue"]["unsure"] == 1
+    assert rows["runqueue"]["blamed_ns"] is None
+    assert any("2 hosts have no verdict" in caveat for caveat in answer.caveats)
+    further = small.recording(rows["device_slow"])
+    assert further["host"] == "web-23"
+    assert further["command"].startswith("whyslow explain /var/lib/")
+    assert further["command"].endswith(" -w op:23")
+    culprits = small.ask("culprits").rows()
+    assert sum(row["verdicts"] for row in culprits) == 12
+    assert {row["object"] for row in culprits} == {None, HOSTILE}
+
+
+def test_hosts_slowest_and_heat(small: fleet.Fleet) -> None:
+    rows = {row["host"]: row for row in small.ask("hosts").rows()}
+    assert len(rows) == 25
+    assert rows["web-07"]["recordings"] == 2
+    assert rows["web-07"]["covered_ns"] == SECONDS * SECOND
+    assert rows["web-06"]["lost_events"] == 7
+    assert "dns" in rows["web-00"]["missing"]
+    slowest = small.ask("slowest", limit=5).rows()
+    assert [row["dur"] for row in slowest] == sorted((row["dur"] for row in slowest), reverse=True)
+    assert len({row["id"] for row in small.ask("slowest").rows()}) == 24
+    heat = small.ask("heat", kind="block", bin="4s").rows()
+    assert len(heat) == 24 * SECONDS // 4
+    counts = small.ask("percentiles", kind="block").rows()
+    assert sum(row["operations"] for row in heat) == counts[0]["operations"]
+
+
+def test_answers_say_what_they_cannot_tell(small: fleet.Fleet) -> None:
+    caveats = small.ask("percentiles").caveats
+    assert any("1 of 25 hosts lost events (7 that are known)" in caveat for caveat in caveats)
+    assert any("24 of 25 hosts did not record `dns`" in caveat for caveat in caveats)
+    only = small.ask("percentiles", kind="mem").caveats
+    assert "no host recorded `mem`: nothing can be said of it" in only
+
+
+def test_ones_own_sql_reads_tables_and_steps_and_nothing_else(
+    small: fleet.Fleet, tmp_path: Path
+) -> None:
+    answer = small.sql("SELECT victim FROM verdict WHERE host = 'web-01'")
+    assert answer.rows() == [{"victim": HOSTILE}]
+    counted = small.sql("SELECT SUM(count) AS n, MIN(ts) AS ts FROM operation WHERE kind = 'dns'")
+    assert counted.rows() == [{"n": 10, "ts": T0}]
+    assert counted.measures == {"n": "Count", "ts": "Time"}
+    (tmp_path / "x.csv").write_text("a\n1\n")
+    for statement in (
+        f"SELECT a FROM read_csv('{tmp_path}/x.csv')",
+        f"COPY (SELECT 1 AS a) TO '{tmp_path}/out.csv'",
+        "SET enable_external_access = true",
+        "INSTALL httpfs",
+        "SELECT nonsense FROM rollup",
+        "SELECT getenv('HOME') AS home",
+    ):
+        with pytest.raises(whyslow.QuestionError, match="DuckDB refuses"):
+            small.sql(statement)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["x.csv"]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "message"),
+    [
+        ("nonsense", {}, "there is no question"),
+        ("verdicts", {"kind": "io"}, "is not asked for by `kind`"),
+        ("percentiles", {"limit": "many"}, "not a whole number"),
+        ("percentiles", {"limit": 0}, "1 at least"),
+        ("deviations", {"by": "rock"}, "no host has a label `rock`"),
+        ("deviations", {"all": "perhaps"}, "not true or false"),
+        ("heat", {"bin": "long"}, "not a length of time"),
+        ("rollout", {"at": "noon"}, "not a time"),
+        ("percentiles", {"label": HOSTILE}, "no host has a label"),
+    ],
+)
+def test_wrong_questions_are_errors_with_hints(
+    small: fleet.Fleet, name: str, parameters: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(whyslow.QuestionError, match=message) as caught:
+        small.ask(name, **parameters)
+    assert caught.value.hint or "is not" in str(caught.value) or "at least" in str(caught.value)
+
+
+def test_hostile_values_of_parameters_are_values(small: fleet.Fleet) -> None:
+    assert small.ask("percentiles", kind=HOSTILE).rows() == []
+    named = small.ask("percentiles", dimension="name", key=HOSTILE).rows()
+    assert [(row["key"], row["operations"]) for row in named] == [(HOSTILE, 5)]
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+def test_headers_document_every_column(path: Path, small: fleet.Fleet) -> None:
+    text = path.read_text()
+    question = parse(path.stem, text)
+    documented = [column.name for column in question.columns]
+    if path.parent.name == "fleet":
+        how = {"by": "rack"} if path.stem.endswith("_of_groups") else {}
+        if path.stem == "rollout":
+            how = {"at": "2026-03-01T12:00:05Z"}
+        columns = small.ask(path.stem.removesuffix("_of_groups"), **how).table.column_names
+    else:
+        columns = re.findall(
+            r"(\w+)(?:,|$)", text[text.rindex("\nSELECT") : text.rindex("FROM")], re.M
+        )
+        assert set(documented) >= {name for name in columns if name in documented}
+        assert documented
+        return
+    assert sorted(columns) == sorted(documented)
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+def test_texts_are_portable(path: Path) -> None:
+    code = re.sub(r"--.*", "", path.read_text()).lower()
+    for word in ("unnest", "qualify", "asof", "lateral", "approx_", "quantile", "median(", "%"):
+        assert word not in re.sub(r"'[^']*'", "", code), word
+    assert not re.search(r"\bfilter\s*\(|select\s+\*|\blimit\b|::", code)
+    # Of a literal with a point and no exponent engines make different things.
+    assert not re.search(r"[\s(]\d+\.\d+", code)

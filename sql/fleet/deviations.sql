@@ -1,0 +1,101 @@
+-- deviations: which hosts are slower than their peers, or which devices, files, processes of them.
+--
+-- Two tests of each: is the tail far slower (operations beyond what only one of a hundred of its
+-- peers' takes), is it slower throughout (median)? All tests of one answer are adjusted together
+-- (Benjamini and Hochberg, 1 %), and the difference has to be one to speak of: the tail three
+-- times as many slow operations as usual and five at least; the median one and a half times, or a
+-- quarter more with two of three operations longer than the peers' median.
+--
+-- Asked for by:
+--   by = host   host; device, file, process, endpoint, name, outcome: what a host has under one
+--               key; else the name of a label (rack, kernel, …): groups of hosts
+--   kind        kind of operation (io, block, sched, …); all without
+--   op          class of operation (read, write, …); all without
+--   key         one value of the dimension
+--   within      name of a label that peers must share, as hosts of one kind of machine
+--   all = false   those that do not deviate, too
+--   limit = 100 rows at most
+--
+-- host          host, text
+-- key           what of it; empty for the host as a whole, text
+-- kind          kind of operation, text
+-- op            class of operation, text
+-- test          tail (some are far slower) or median (slower throughout), text
+-- deviates      whether it does, flag
+-- ratio         slow operations to the usual ones (tail), median to the peers' (median), number
+-- value_ns      99th percentile (tail) or median of its operations, ns
+-- peers_ns      median of the peers' percentiles, ns
+-- share         its operations that are slow (tail), longer than the peers' median (median), ratio
+-- peers_share   the share that is usual, ratio
+-- operations    finished operations, count
+-- peers         members that it is compared with, count
+-- burst         operations that count as one, since they come in bursts, number
+-- deviation     standard deviations from the peers, number
+-- q             chance that it is like its peers, among all tests; 1e-12 stands for less, number
+-- worst_ts      begin of the second with most slow operations, ns since the epoch
+-- recording     recording that counts there: explain -w tells more, text
+WITH ordered AS (
+    SELECT
+        t.test, t.host, t.key, t.kind, t.op, t.ratio, t.value_ns, t.peers_ns, t.share,
+        t.peers_share, t.slow, t.operations, t.peers, t.burst, t.deviation, t.worst_ts,
+        COUNT(*) OVER () AS tests,
+        ROW_NUMBER() OVER (
+            ORDER BY t.deviation DESC, t.host, t.key, t.kind, t.op, t.test
+        ) AS place,
+        -- An upper bound of the normal tail (Birnbaum), at most two per cent too much from 1 on.
+        CASE
+            WHEN t.deviation <= 0 THEN 1e0
+            ELSE EXP(-t.deviation * t.deviation / 2e0) * 15957691216e-10
+                / (3e0 * t.deviation + SQRT(t.deviation * t.deviation + 8e0))
+        END AS p
+    FROM member_test AS t
+),
+adjusted AS (
+    SELECT
+        o.test, o.host, o.key, o.kind, o.op, o.ratio, o.value_ns, o.peers_ns, o.share,
+        o.peers_share, o.slow, o.operations, o.peers, o.burst, o.deviation, o.worst_ts,
+        LEAST(MIN(o.p * o.tests / o.place) OVER (
+            ORDER BY o.place ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
+        ), 1e0) AS q
+    FROM ordered AS o
+),
+judged AS (
+    SELECT
+        d.test, d.host, d.key, d.kind, d.op, d.ratio, d.value_ns, d.peers_ns, d.share,
+        d.peers_share, d.operations, d.peers, d.burst, d.deviation, d.worst_ts, d.q,
+        d.q <= 1e-2 AND CASE
+            WHEN d.test = 'tail' THEN d.slow >= 5 AND d.ratio >= 3e0
+            ELSE d.ratio >= 15e-1 OR (d.ratio >= 125e-2 AND d.share >= 665e-3)
+        END AS deviates
+    FROM adjusted AS d
+),
+placed AS (
+    SELECT
+        j.test, j.host, j.key, j.kind, j.op, j.ratio, j.value_ns, j.peers_ns, j.share,
+        j.peers_share, j.operations, j.peers, j.burst, j.deviation, j.worst_ts, j.q, j.deviates,
+        ROW_NUMBER() OVER (
+            ORDER BY
+                CASE WHEN j.deviates THEN 0 ELSE 1 END,
+                j.deviation DESC, j.host, j.key, j.kind, j.op, j.test
+        ) AS place
+    FROM judged AS j
+    CROSS JOIN asked AS a
+    WHERE j.deviates OR a.all_rows
+)
+SELECT
+    p.host, p.key, p.kind, p.op, p.test, p.deviates,
+    ROUND(p.ratio, 4) AS ratio,
+    p.value_ns, p.peers_ns,
+    ROUND(p.share, 6) AS share,
+    ROUND(p.peers_share, 6) AS peers_share,
+    p.operations, p.peers,
+    ROUND(p.burst, 4) AS burst,
+    ROUND(p.deviation, 4) AS deviation,
+    GREATEST(ROUND(p.q, 12), 1e-12) AS q,
+    p.worst_ts,
+    c.recording
+FROM placed AS p
+CROSS JOIN asked AS a
+LEFT JOIN counted AS c ON c.host = p.host AND c.kind = p.kind AND c.ts = p.worst_ts
+WHERE p.place <= a.row_limit
+ORDER BY p.place

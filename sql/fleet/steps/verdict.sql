@@ -1,0 +1,36 @@
+-- verdict: the rows of `finding` that count: in the window, each told once.
+--
+-- Recordings that overlap tell the same slow operation twice; it is the same if begin, length and
+-- mechanism are.
+--
+-- recording, host, nr   where it is told, text
+-- ts            begin of what was slow, ns since the epoch
+-- dur           its length, ns
+-- told_by, target, operation, victim, mechanism, root   as in `finding`, text
+-- culprit_kind, culprit, object_kind, object   as in `finding`, text
+-- grade, confidence, missing, verdict   as in `finding`, text
+-- id            as commands take it: explain -w, id
+-- blamed_ns     time that went to the culprit, ns
+-- count         slow operations that it stands for, count
+WITH placed AS (
+    SELECT
+        f.recording, f.host, f.nr, f.ts, f.dur, f.told_by, f.target, f.operation, f.victim,
+        f.mechanism, f.root, f.culprit_kind, f.culprit, f.object_kind, f.object, f.blamed_ns,
+        f.count, f.grade, f.confidence, f.missing, f.verdict, f.id,
+        ROW_NUMBER() OVER (
+            PARTITION BY f.host, f.ts, f.dur, f.told_by, f.mechanism, f.target, f.operation,
+                COALESCE(f.victim, '')
+            ORDER BY f.recording, f.nr
+        ) AS place
+    FROM finding AS f
+    CROSS JOIN asked AS a
+    WHERE
+        (a.begin_ns IS NULL OR f.ts + f.dur > a.begin_ns)
+        AND (a.end_ns IS NULL OR f.ts < a.end_ns)
+)
+SELECT
+    recording, host, nr, ts, dur, told_by, target, operation, victim, mechanism, root,
+    culprit_kind, culprit, object_kind, object, blamed_ns, count, grade, confidence, missing,
+    verdict, id
+FROM placed
+WHERE place = 1
