@@ -41,6 +41,7 @@ pub(crate) enum FleetCommand {
     Expire(FleetExpireArgs),
     Find(FleetFindArgs),
     Fetch(FleetFetchArgs),
+    Keep(FleetKeepArgs),
     Ask(Box<FleetAsk>),
 }
 
@@ -116,7 +117,8 @@ impl Subcommand for FleetCommand {
             .subcommand(with::<FleetFetchArgs>(
                 "fetch",
                 "Get a recording that was pushed with --whole",
-            ));
+            ))
+            .subcommand(FleetKeepArgs::augment_args(Command::new("keep")).hide(true));
         let command = QUESTIONS
             .iter()
             .map(of_question)
@@ -138,7 +140,7 @@ impl Subcommand for FleetCommand {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        ["push", "compact", "expire", "find", "fetch", SQL].contains(&name)
+        ["push", "compact", "expire", "find", "fetch", "keep", SQL].contains(&name)
             || QUESTIONS.iter().any(|question| question.name == name)
     }
 }
@@ -200,6 +202,7 @@ impl FromArgMatches for FleetCommand {
             "push" => Self::Push(FleetPushArgs::from_arg_matches(matches)?),
             "compact" => Self::Compact(FleetCompactArgs::from_arg_matches(matches)?),
             "find" => Self::Find(FleetFindArgs::from_arg_matches(matches)?),
+            "keep" => Self::Keep(FleetKeepArgs::from_arg_matches(matches)?),
             "fetch" => Self::Fetch(FleetFetchArgs::from_arg_matches(matches)?),
             "expire" => Self::Expire(FleetExpireArgs::from_arg_matches(matches)?),
             SQL => Self::Ask(Box::new(FleetAsk {
@@ -331,6 +334,15 @@ pub(crate) struct FleetExpireArgs {
     /// Say what would go, and delete nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+/// Asks one lake for a server.
+#[derive(Debug, Args)]
+pub(crate) struct FleetKeepArgs {
+    #[arg(long)]
+    pub(crate) lake: String,
+    #[arg(long)]
+    pub(crate) engine: String,
 }
 
 #[derive(Debug, Args)]

@@ -12,7 +12,10 @@ Examples:
   whyslow serve monday.wsl tuesday.wsl         several, to be compared
   whyslow serve --port 7000 trace/             a trace of another tool, always at the same port
   whyslow serve --listen unix:/run/user/1000/w.sock web.wsl
+  whyslow serve --lake s3://traces/lake web.wsl   many hosts beside one recording
   sudo whyslow serve @live                     this machine, as it happens";
+
+const ENGINE: &str = "duckdb";
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -33,6 +36,12 @@ pub(crate) struct ServeArgs {
     /// Keep the token in this file, for programs that ask again and again [made if it is not there]
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Also a lake of many recordings, on the page Fleet (see `fleet`)
+    #[arg(long, value_name = "LAKE")]
+    pub(crate) lake: Option<String>,
+    /// Who computes questions of the lake: duckdb, or Spark by its address
+    #[arg(long, value_name = "ENGINE", default_value = ENGINE)]
+    pub(crate) engine: String,
     /// Longest time for one question
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_length)]
     pub(crate) query_time: Duration,
@@ -48,6 +57,8 @@ impl Default for ServeArgs {
             listen: ListenArg::Address(SocketAddr::from(([127, 0, 0, 1], 0))),
             port: None,
             token_file: None,
+            lake: None,
+            engine: ENGINE.to_owned(),
             query_time: Duration::from_secs(30),
             query_memory: 4 << 30,
         }

@@ -7,7 +7,7 @@ mod dumps;
 pub(crate) mod explain;
 pub(crate) mod export;
 mod flame;
-mod fleet;
+pub(crate) mod fleet;
 mod flight;
 mod import;
 mod info;

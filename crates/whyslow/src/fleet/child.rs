@@ -19,7 +19,7 @@ const ERROR_BYTES_MAX: u64 = 64 << 10;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What is asked, as the package reads it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Request {
     pub(crate) lake: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -10,8 +10,8 @@ use tower_http::compression::CompressionLayer;
 
 use super::reply::{self, Refusal};
 use super::{
-    Shared, assets, flame, guard, lanes, metrics, notes, questions, recordings, search, sql, tiles,
-    told, wakeups,
+    Shared, assets, flame, fleet, guard, lanes, metrics, notes, questions, recordings, search, sql,
+    tiles, told, wakeups,
 };
 
 pub(super) fn router(shared: Shared) -> Router {
@@ -32,6 +32,7 @@ pub(super) fn router(shared: Shared) -> Router {
         .route("/wakeups", get(wakeups::wakeups))
         .route("/search", get(search::search))
         .route("/sql", get(sql::sql))
+        .route("/fleet", get(fleet::fleet))
         .route("/notes", get(notes::get).put(notes::put))
         .fallback(nothing);
     Router::new()

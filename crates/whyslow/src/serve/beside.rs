@@ -8,6 +8,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
 use tower::ServiceExt as _;
 
+use super::fleet::Fleet;
 use super::folders::Folders;
 use super::memo::Memo;
 use super::notes::Notes;
@@ -64,6 +65,7 @@ impl Answers {
             slow: desks.slow,
             resident: desks.resident,
             sql: Sql::find(),
+            fleet: Fleet::none(),
             // A report has no notes of its own, and those of its maker stay at home.
             notes: Notes::new(None),
             memo: Memo::new(folders.cache.as_deref()),

@@ -10,6 +10,7 @@ mod charts;
 mod confine;
 mod desk;
 mod flame;
+mod fleet;
 mod folders;
 mod form;
 mod guard;
@@ -46,6 +47,7 @@ use crate::cli::{ServeArgs, TalkArgs};
 use crate::failure::Failure;
 use crate::{interrupt, talk};
 use desk::{Costs, Desk};
+use fleet::Fleet;
 use folders::Folders;
 use limited::Resident;
 use listen::Socket;
@@ -80,6 +82,7 @@ struct Server {
     /// For explanations, which may take longer, and are kept.
     slow: Arc<Desk>,
     sql: Sql,
+    fleet: Fleet,
     notes: Notes,
     memo: Memo,
     resident: Arc<Resident>,
@@ -91,6 +94,11 @@ pub(crate) fn run(args: &ServeArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let is_over = interrupt::flag()?;
     let folders = Folders::of_user();
     let sql = Sql::find();
+    let fleet = Fleet::start(
+        args.lake.as_deref(),
+        &args.engine,
+        args.query_time.saturating_mul(EXPLAIN_TIMES),
+    )?;
     let token = Token::new(args.token_file.as_deref())?;
     let places = shelf::places(&args.recordings)?;
     let socket = Socket::bind(&args.listen, args.port)?;
@@ -114,6 +122,7 @@ pub(crate) fn run(args: &ServeArgs, talk: &TalkArgs) -> Result<(), Failure> {
         slow: desks.slow,
         resident: desks.resident,
         sql,
+        fleet,
         notes: Notes::new(folders.state.as_deref()),
         memo: Memo::new(folders.cache.as_deref()),
         is_confined,

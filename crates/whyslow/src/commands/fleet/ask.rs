@@ -31,20 +31,9 @@ pub(super) fn run(asked: &FleetAsk, talk: &TalkArgs) -> Result<(), Failure> {
     } else {
         args.output.tz.clone().unwrap_or_else(Zone::utc)
     };
-    let window = window(asked, &zone)?;
+    let window = asked.window(&zone)?;
     let cancel = interrupt::flag()?;
-    let request = Request {
-        lake: lake.clone(),
-        question: asked.question.clone(),
-        sql: asked.sql.clone(),
-        parameters: asked.parameters.clone(),
-        window,
-        hosts: args.hosts.clone(),
-        cluster: args.cluster.clone(),
-        engine: args.engine.clone(),
-        memory: args.memory.clone(),
-        threads: args.threads,
-    };
+    let request = request_of(asked, lake.clone(), window);
     let mut found = answer(&ask(&request, &cancel)?)?;
     found.window = window;
     let subject = Subject {
@@ -97,22 +86,41 @@ pub(super) fn lake_of(named: Option<&str>) -> Result<String, Failure> {
         })
 }
 
-/// Counted from now, where it is counted: `-w -1h..` is the last hour.
-fn window(asked: &FleetAsk, zone: &Zone) -> Result<Option<(Ns, Ns)>, Failure> {
-    let Some(text) = asked.args.window.as_ref() else {
-        return Ok(None);
-    };
-    let now = jiff::Timestamp::now().as_nanosecond() as Ns;
-    let calendar = Calendar {
-        // A time of day is one of the last 24 hours.
-        begin: now.saturating_sub(86_400_000_000_000),
-        end: now,
-        zone: zone.clone(),
-    };
-    let window = text.resolve(&calendar, |_| -> Result<_, Failure> {
-        Err(Failure::usage(
-            "an operation is in one recording, not in a lake",
-        ))
-    })?;
-    Ok(Some((window.begin, window.end)))
+/// What the package is asked.
+pub(crate) fn request_of(asked: &FleetAsk, lake: String, window: Option<(Ns, Ns)>) -> Request {
+    let args = &asked.args;
+    Request {
+        lake,
+        question: asked.question.clone(),
+        sql: asked.sql.clone(),
+        parameters: asked.parameters.clone(),
+        window,
+        hosts: args.hosts.clone(),
+        cluster: args.cluster.clone(),
+        engine: args.engine.clone(),
+        memory: args.memory.clone(),
+        threads: args.threads,
+    }
+}
+
+impl FleetAsk {
+    /// Counted from now, where it is counted: `-w -1h..` is the last hour.
+    pub(crate) fn window(&self, zone: &Zone) -> Result<Option<(Ns, Ns)>, Failure> {
+        let Some(text) = &self.args.window else {
+            return Ok(None);
+        };
+        let now = jiff::Timestamp::now().as_nanosecond() as Ns;
+        let calendar = Calendar {
+            // A time of day is one of the last 24 hours.
+            begin: now.saturating_sub(86_400_000_000_000),
+            end: now,
+            zone: zone.clone(),
+        };
+        let window = text.resolve(&calendar, |_| -> Result<_, Failure> {
+            Err(Failure::usage(
+                "an operation is in one recording, not in a lake",
+            ))
+        })?;
+        Ok(Some((window.begin, window.end)))
+    }
 }

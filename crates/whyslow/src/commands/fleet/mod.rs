@@ -5,12 +5,15 @@ mod find;
 mod push;
 mod upkeep;
 
+pub(crate) use ask::request_of;
+
 use std::path::Path;
 
 use whyslow_fleet::lake::LakeError;
 
 use crate::cli::{FleetCommand, FleetPushArgs, PushArgs, TalkArgs};
 use crate::failure::Failure;
+use crate::fleet::keep;
 
 pub(super) fn run(command: &FleetCommand, talk: &TalkArgs) -> Result<(), Failure> {
     match command {
@@ -19,6 +22,7 @@ pub(super) fn run(command: &FleetCommand, talk: &TalkArgs) -> Result<(), Failure
         FleetCommand::Expire(args) => upkeep::expire(args, talk),
         FleetCommand::Find(args) => find::find(args, talk),
         FleetCommand::Fetch(args) => find::fetch(args, talk),
+        FleetCommand::Keep(args) => keep(&args.lake, &args.engine),
         FleetCommand::Ask(asked) => ask::run(asked, talk),
     }
 }
