@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,10 @@ TEXTS = sorted((ROOT / "sql" / "fleet").rglob("*.sql"))
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[fleet.Fleet]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> fleet.Fleet:
     path = tmp_path_factory.mktemp("fleet")
     write(path)
-    yield fleet.open(str(path))
+    return fleet.open(str(path))
 
 
 def nearest_rank(values: np.ndarray, permille: int) -> int:
@@ -134,7 +133,7 @@ def test_a_shift_is_dated_to_its_second(small: fleet.Fleet) -> None:
     assert (row["hosts"], row["moved"]) == (8, 8)
     rows = small.ask("shift", label="rack", all=True).rows()
     assert {row["label"] for row in rows if row["shifted"] is False} >= {"r0", "r1"}
-    assert SECONDS == rows[0]["bins_before"] + rows[0]["bins_after"]
+    assert rows[0]["bins_before"] + rows[0]["bins_after"] == SECONDS
 
 
 def test_a_rollout_is_judged_over_hosts(tmp_path: Path) -> None:

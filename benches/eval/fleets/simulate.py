@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "python" / "src"), str(ROOT / "python" / "tests")]
 
-from lakes import SECOND, T0, LakeMaker, Operations, Pushed, ulid  # noqa: E402
+from lakes import SECOND, T0, LakeMaker, Operations, Pushed, ulid
 
 DEVICES = ("sda", "sdb", "sdc", "sdd")
 RACK_HOSTS = 40

@@ -41,7 +41,8 @@ WITH tested AS (
         upper_burst AS burst,
         slow_ts AS worst_ts,
         freedom,
-        p50_more / SQRT(p50_variance) AS t
+        -- Against its peers, or against what its own other kinds tell: what tells more.
+        GREATEST(p50_more / SQRT(p50_variance), own_more / SQRT(own_variance)) AS t
     FROM member_spread
 )
 SELECT

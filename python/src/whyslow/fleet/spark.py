@@ -200,8 +200,9 @@ class SparkEngine:
 
     def _table(self, store: Store, table: str, parts: Sequence[Part]) -> Any:
         schema = SCHEMAS.get(table)
-        # A name may contain what would be a pattern.
+        # A name may contain what would be a pattern, and folders are no columns here.
         reader = self._spark.read.option("__globPaths__", "false")
+        reader = reader.option("recursiveFileLookup", "true")
         if schema is None:
             reader = reader.option("mergeSchema", "true")
         else:
