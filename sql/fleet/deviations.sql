@@ -93,13 +93,8 @@ placed AS (
 )
 SELECT
     p.host, p.key, p.kind, p.op, p.test, p.deviates,
-    ROUND(p.ratio, 4) AS ratio,
-    p.value_ns, p.peers_ns,
-    ROUND(p.share, 6) AS share,
-    ROUND(p.peers_share, 6) AS peers_share,
-    p.operations, p.peers,
-    ROUND(p.burst, 4) AS burst,
-    ROUND(p.deviation, 4) AS deviation,
+    p.ratio, p.value_ns, p.peers_ns, p.share, p.peers_share, p.operations, p.peers, p.burst,
+    p.deviation,
     GREATEST(ROUND(p.q, 12), 1e-12) AS q,
     p.worst_ts,
     c.recording

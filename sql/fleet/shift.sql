@@ -106,7 +106,7 @@ SELECT
     p.next_bin * a.bin_ns AS since_ts,
     ROUND(EXP(p.more / 1e6), 4) AS ratio,
     p.hosts, p.moved, p.bins_before, p.bins_after,
-    ROUND(p.deviation, 4) AS deviation, GREATEST(ROUND(p.q, 12), 1e-12) AS q
+    p.deviation, GREATEST(ROUND(p.q, 12), 1e-12) AS q
 FROM placed AS p
 CROSS JOIN asked AS a
 WHERE p.place <= a.row_limit AND (p.shifted OR a.all_rows)

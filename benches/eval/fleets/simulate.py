@@ -134,10 +134,13 @@ class Fleet:
         rack = f"r{number // RACK_HOSTS:02}"
         level = rng.lognormal(0, self.sigma)
         load = rng.lognormal(0, self.load_sigma)
+        # What is slower is mostly the host; its kinds differ, too.
+        kinds = sorted({seed.kind for seed in self.seeds})
+        levels = dict(zip(kinds, level * rng.lognormal(0, self.sigma / 3, len(kinds)), strict=True))
         operations = []
         for seed in self.seeds:
             second, drawn = seed.draw(rng, self.seconds, load)
-            dur = drawn * level
+            dur = drawn * levels[seed.kind]
             if host == faults.tail and seed.kind in ("block", "io"):
                 dur[rng.random(len(dur)) < 0.1] *= 10
             if host == faults.median and seed.kind in ("block", "io"):
