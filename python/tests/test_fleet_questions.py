@@ -78,7 +78,7 @@ def test_the_bad_hosts_deviate_and_no_others(small: fleet.Fleet) -> None:
     everything = small.ask("deviations", all=True)
     # Both tests, both kinds, 24 hosts.
     assert everything.table.num_rows == 96
-    assert any("fewer than 100 operations of `dns`" in caveat for caveat in answer.caveats)
+    assert any("100 operations of `dns`: 1 of the hosts" in caveat for caveat in answer.caveats)
     assert small.recording(median)["host"] == BAD_MEDIAN
 
 
@@ -172,7 +172,7 @@ def test_verdicts_and_culprits_count_hosts_and_lead_further(small: fleet.Fleet) 
     assert rows["runqueue"]["hosts"] == 11
     assert rows["runqueue"]["unsure"] == 1
     assert rows["runqueue"]["blamed_ns"] is None
-    assert any("2 hosts have no verdict" in caveat for caveat in answer.caveats)
+    assert any("found: 2 of the hosts" in caveat for caveat in answer.caveats)
     further = small.recording(rows["device_slow"])
     assert further["host"] == "web-23"
     assert further["command"].startswith("whyslow explain /var/lib/")

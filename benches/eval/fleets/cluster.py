@@ -15,8 +15,9 @@ import threading
 import time
 
 import numpy
-from fleets import simulate
 from whyslow import fleet
+
+from fleets import simulate
 
 HOSTS, SECONDS = 40, 16
 #: Of the whole, and of what waits for something.
@@ -108,7 +109,11 @@ def started(folder):
     java = [shutil.which("java"), "-cp", f"{home}/jars/*", *module_flags()]
     deploy = "org.apache.spark.deploy"
     children = []
-    environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    (scala,) = home.glob("jars/scala-library-*.jar")
+    # What Spark's scripts set; and for the driver, which is this process.
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    version = ".".join(scala.stem.rpartition("-")[2].split(".")[:2])
+    environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_SCALA_VERSION": version}
     try:
         words = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
         children.append(child([*java, "-Xmx256m", f"{deploy}.master.Master", *words], folder, "master", environment))

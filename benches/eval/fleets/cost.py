@@ -8,8 +8,9 @@ import sys
 import time
 
 import numpy
-from fleets import simulate
 from lakes import SECOND, T0, LakeMaker
+
+from fleets import simulate
 
 SIZES = (1, 10, 100, 1000)
 SOURCE = simulate.ROOT / "python" / "src"

@@ -3,8 +3,9 @@
 import shutil
 
 import numpy
-from fleets import simulate
 from whyslow import fleet
+
+from fleets import simulate
 
 BIN_NS = 1_000_000_000
 
@@ -18,7 +19,8 @@ def run(arguments, seeds, folder):
         faults = made.faults(rng)
         lake = folder / f"found-{number}"
         shutil.rmtree(lake, ignore_errors=True)
-        made.write(lake, rng, faults)
+        # Compacted: what is asked is the same, and a thousand hosts are written in a third of the time.
+        made.write(lake, rng, faults, together=50)
         rows.append(ask(str(lake), faults))
         shutil.rmtree(lake)
         print(f"fleet {number}: {told(rows[-1])}", flush=True)

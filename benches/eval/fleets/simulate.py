@@ -124,10 +124,16 @@ class Fleet:
             made.rack, made.rack_from = f"r{rack:02}", self.seconds // 2
         return made
 
-    def write(self, path: Path, rng: np.random.Generator, faults: Faults) -> None:
+    def write(self, path: Path, rng: np.random.Generator, faults: Faults, together: int = 1) -> None:
+        """Pushes the hosts, or writes so many of them as one compaction would leave them."""
         maker = LakeMaker(path)
-        for number in range(self.hosts):
-            maker.push(self._host(number, rng, faults))
+        for begin in range(0, self.hosts, together):
+            numbers = range(begin, min(begin + together, self.hosts))
+            pushed = [self._host(number, rng, faults) for number in numbers]
+            if together > 1:
+                maker.push_together(pushed)
+            else:
+                maker.push(pushed[0])
 
     def _host(self, number: int, rng: np.random.Generator, faults: Faults) -> Pushed:
         host = host_name(number)

@@ -73,7 +73,7 @@ def session(master: str, memory: str | None = None, threads: int | None = None) 
             return builder.getOrCreate()
         except Exception as error:  # Py4J, gRPC and PySpark each have their own.
             causes = [line for line in [str(error).split("\n")[0], *said()] if line]
-            missing = "JAVA_GATEWAY" in str(error) or "java" in " ".join(said()).lower()
+            missing = "JAVA_GATEWAY" in str(error) or "JAVA_HOME" in " ".join(said())
             raise QuestionError(
                 f"failed to start Spark on `{master}`",
                 causes=causes[:3],
