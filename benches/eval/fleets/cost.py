@@ -10,10 +10,10 @@ import time
 import numpy
 from lakes import SECOND, T0, LakeMaker
 
-from fleets import simulate
+from fleets import ROOT, simulate
 
 SIZES = (1, 10, 100, 1000)
-SOURCE = simulate.ROOT / "python" / "src"
+SOURCE = ROOT / "python" / "src"
 
 
 def run(arguments, seeds, folder):

@@ -6,17 +6,12 @@ differ by level and by load (log-normal), as those of one kind do. Faults are ma
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-
-ROOT = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "python" / "src"), str(ROOT / "python" / "tests")]
-
 from lakes import SECOND, T0, LakeMaker, Operations, Pushed, ulid
 
 DEVICES = ("sda", "sdb", "sdc", "sdd")

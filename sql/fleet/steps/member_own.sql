@@ -12,18 +12,23 @@
 WITH raised AS (
     SELECT
         l.within, l.alike, l.host, l.key, l.kind, l.op, l.p50_log - l.peer_p50_log AS more,
+        l.operations >= 500 AS is_sure,
         ROW_NUMBER() OVER (
-            PARTITION BY l.within, l.alike, l.host, l.key, l.kind
+            PARTITION BY l.within, l.alike, l.host, l.key, l.kind, l.operations >= 500
             ORDER BY l.p50_log - l.peer_p50_log, l.op
         ) AS place,
-        COUNT(*) OVER (PARTITION BY l.within, l.alike, l.host, l.key, l.kind) AS ops
+        COUNT(*) OVER (
+            PARTITION BY l.within, l.alike, l.host, l.key, l.kind, l.operations >= 500
+        ) AS ops
     FROM member_limit AS l
 ),
+-- Of what has a few hundred operations the median itself is too uncertain to tell of others.
 by_kind AS (
     SELECT
         within, alike, host, key, kind,
         MIN(CASE WHEN place * 2 >= ops THEN more END) AS more
     FROM raised
+    WHERE is_sure
     GROUP BY within, alike, host, key, kind
 ),
 elsewhere AS (
@@ -33,7 +38,7 @@ elsewhere AS (
             PARTITION BY k.within, k.alike, k.host, k.key, k.kind ORDER BY o.more, o.kind
         ) AS place,
         COUNT(*) OVER (PARTITION BY k.within, k.alike, k.host, k.key, k.kind) AS kinds
-    FROM by_kind AS k
+    FROM (SELECT DISTINCT within, alike, host, key, kind FROM raised) AS k
     JOIN by_kind AS o
         ON o.within = k.within AND o.alike = k.alike AND o.host = k.host AND o.key = k.key
         AND o.kind <> k.kind
