@@ -102,14 +102,17 @@ def _rollup_rows(one: Operations) -> tuple[dict[str, Any], dict[str, Any]]:
     bucket, middle = buckets_of(one.dur)
     # Exact values where there are few of them.
     value = one.dur if len(one.dur) <= 64 else middle
-    rows = np.stack([second, bucket, value, middle])
-    found, count = np.unique(rows, axis=1, return_counts=True)
+    order = np.lexsort((value, bucket, second))
+    sorted_rows = np.stack([second, bucket, value])[:, order]
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = np.any(np.diff(sorted_rows, axis=1), axis=0)
+    first = np.flatnonzero(is_new)
     histogram = {
-        "ts": found[0],
-        "bucket": found[1],
-        "value_ns": found[2],
-        "middle_ns": found[3],
-        "count": count,
+        "ts": second[order][first],
+        "bucket": bucket[order][first],
+        "value_ns": value[order][first],
+        "middle_ns": middle[order][first],
+        "count": np.diff(np.append(first, len(order))),
     }
     return rollup, histogram
 
@@ -128,7 +131,7 @@ def tables_of(pushed: Pushed) -> dict[str, pa.Table]:
                     [
                         pa.array(columns[c.name]).cast(c.type)
                         if c.name in columns
-                        else pa.array([same[c.name]] * rows, c.type)
+                        else pa.repeat(pa.scalar(same[c.name], c.type), rows)
                         for c in SCHEMAS[name]
                     ],
                     schema=SCHEMAS[name],
@@ -232,28 +235,51 @@ class LakeMaker:
     ) -> str:
         """Merges recordings `(host, recording)` into one file a table; returns its name."""
         listed = sorted(recordings)
-        name = "@" + self._name(T0)
         folder = f"dt={day}/cluster={cluster}"
-        tables = {}
-        for table in SCHEMAS:
-            files = [
-                self.path / "v1" / table / folder / f"{host}.{recording}.parquet"
-                for host, recording in listed
-            ]
-            merged = pa.concat_tables(pq.read_table(file, partitioning=None) for file in files)
-            order = {
-                "rollup": ["kind", "dimension", "op", "key", "host", "ts"],
-                "histogram": ["kind", "dimension", "op", "key", "host", "ts", "bucket"],
-            }.get(table, ["host"])
-            tables[table] = merged.sort_by([(column, "ascending") for column in order])
-        about = {
-            "version": 1,
-            "recordings": [{"host": host, "recording": rec} for host, rec in listed],
-            "replaces": list(replaces),
-        }
-        self._write(f"{folder}/{name}", about, tables, commit=True)
+        tables = []
+        for host, recording in listed:
+            files = {
+                table: self.path / "v1" / table / folder / f"{host}.{recording}.parquet"
+                for table in SCHEMAS
+            }
+            tables.append(
+                {name: pq.read_table(file, partitioning=None) for name, file in files.items()}
+            )
+        name = self._write_together(folder, listed, tables, list(replaces))
         if delete:
             for host, recording in listed:
                 for file in self.path.glob(f"v1/*/{folder}/{host}.{recording}.*"):
                     file.unlink()
+        return name
+
+    def push_together(self, pushed: list[Pushed]) -> str:
+        """Recordings of one day and cluster as a compaction would leave them; returns its name."""
+        for one in pushed:
+            one.recording = one.recording or self._name(one.ts)
+        folder = f"dt={day_of(pushed[0].ts)}/cluster={pushed[0].cluster}"
+        keys = [(one.host, one.recording) for one in pushed]
+        return self._write_together(folder, keys, [tables_of(one) for one in pushed], [])
+
+    def _write_together(
+        self,
+        folder: str,
+        keys: list[tuple[str, str]],
+        tables: list[dict[str, pa.Table]],
+        replaces: list[str],
+    ) -> str:
+        name = "@" + self._name(T0)
+        merged = {}
+        for table in SCHEMAS:
+            rows = pa.concat_tables(one[table] for one in tables)
+            order = {
+                "rollup": ["kind", "dimension", "op", "key", "host", "ts"],
+                "histogram": ["kind", "dimension", "op", "key", "host", "ts", "bucket"],
+            }.get(table, ["host"])
+            merged[table] = rows.sort_by([(column, "ascending") for column in order])
+        about = {
+            "version": 1,
+            "recordings": [{"host": host, "recording": rec} for host, rec in keys],
+            "replaces": replaces,
+        }
+        self._write(f"{folder}/{name}", about, merged, commit=True)
         return name

@@ -113,7 +113,7 @@ def test_ones_own_sql_and_values_are_the_same(spark: str, lake: str) -> None:
     assert ours.table.equals(theirs.table)
     named = fleet.open(lake, engine=spark).ask("percentiles", dimension="name", key=HOSTILE)
     assert [row["key"] for row in named.rows()] == [HOSTILE]
-    with pytest.raises(whyslow.QuestionError, match="Spark refuses the statement.*nonsense"):
+    with pytest.raises(whyslow.QuestionError, match=r"Spark refuses the statement.*nonsense"):
         fleet.open(lake, engine=spark).sql("SELECT nonsense FROM rollup")
 
 

@@ -127,8 +127,8 @@ placed AS (
 )
 SELECT
     p.label, p.kind, p.op, p.key, p.test, p.deviates,
-    ROUND(p.ratio, 4) AS ratio, p.hosts, p.others, ROUND(p.above, 6) AS above,
-    ROUND(p.deviation, 4) AS deviation, GREATEST(ROUND(p.q, 12), 1e-12) AS q, p.host, p.worst_ts,
+    ROUND(p.ratio, 4) AS ratio, p.hosts, p.others, p.above,
+    p.deviation, GREATEST(ROUND(p.q, 12), 1e-12) AS q, p.host, p.worst_ts,
     c.recording
 FROM placed AS p
 CROSS JOIN asked AS a

@@ -3,7 +3,8 @@
 -- The one moment in the window that parts the level of a group best into before and after: of each
 -- host against its own usual level, of groups by a label also against all other hosts at the same
 -- time. What bins differ by anyway is told by neighbouring ones. All tests of one answer are
--- adjusted together (Benjamini and Hochberg, 1 %); a shift has to be a tenth of the length.
+-- adjusted together (Benjamini and Hochberg, 1 %); a shift has to be a tenth of the length, of
+-- two thirds of the group's hosts.
 --
 -- Asked for by:
 --   label       name of a label (kernel, rack, …): each value against the rest; all hosts without
@@ -84,12 +85,16 @@ series AS (
 placed AS (
     SELECT
         s.label, s.kind, s.op,
-        j.q <= 1e-2 AND ABS(j.more) >= 95310 AS shifted,
+        -- Others that shift make those that do not differ from them: they did not move.
+        j.q <= 1e-2 AND ABS(j.more) >= 95310 AND m.moved * 3 >= m.hosts * 2 AS shifted,
         j.next_bin, j.more, COALESCE(m.hosts, s.hosts) AS hosts, m.moved, j.place AS bins_before,
         j.bins - j.place AS bins_after, j.deviation, j.q,
         ROW_NUMBER() OVER (
             ORDER BY
-                CASE WHEN j.q <= 1e-2 AND ABS(j.more) >= 95310 THEN 0 ELSE 1 END,
+                CASE
+                    WHEN j.q <= 1e-2 AND ABS(j.more) >= 95310 AND m.moved * 3 >= m.hosts * 2 THEN 0
+                    ELSE 1
+                END,
                 COALESCE(j.deviation, -1e0) DESC, s.label, s.kind, s.op
         ) AS place
     FROM series AS s
@@ -101,7 +106,7 @@ SELECT
     p.next_bin * a.bin_ns AS since_ts,
     ROUND(EXP(p.more / 1e6), 4) AS ratio,
     p.hosts, p.moved, p.bins_before, p.bins_after,
-    ROUND(p.deviation, 4) AS deviation, GREATEST(ROUND(p.q, 12), 1e-12) AS q
+    p.deviation, GREATEST(ROUND(p.q, 12), 1e-12) AS q
 FROM placed AS p
 CROSS JOIN asked AS a
 WHERE p.place <= a.row_limit AND (p.shifted OR a.all_rows)

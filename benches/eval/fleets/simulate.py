@@ -6,18 +6,13 @@ differ by level and by load (log-normal), as those of one kind do. Faults are ma
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-
-ROOT = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "python" / "src"), str(ROOT / "python" / "tests")]
-
-from lakes import SECOND, T0, LakeMaker, Operations, Pushed, ulid  # noqa: E402
+from lakes import SECOND, T0, LakeMaker, Operations, Pushed, ulid
 
 DEVICES = ("sda", "sdb", "sdc", "sdd")
 RACK_HOSTS = 40
@@ -124,20 +119,29 @@ class Fleet:
             made.rack, made.rack_from = f"r{rack:02}", self.seconds // 2
         return made
 
-    def write(self, path: Path, rng: np.random.Generator, faults: Faults) -> None:
+    def write(self, path: Path, rng: np.random.Generator, faults: Faults, together: int = 1) -> None:
+        """Pushes the hosts, or writes so many of them as one compaction would leave them."""
         maker = LakeMaker(path)
-        for number in range(self.hosts):
-            maker.push(self._host(number, rng, faults))
+        for begin in range(0, self.hosts, together):
+            numbers = range(begin, min(begin + together, self.hosts))
+            pushed = [self._host(number, rng, faults) for number in numbers]
+            if together > 1:
+                maker.push_together(pushed)
+            else:
+                maker.push(pushed[0])
 
     def _host(self, number: int, rng: np.random.Generator, faults: Faults) -> Pushed:
         host = host_name(number)
         rack = f"r{number // RACK_HOSTS:02}"
         level = rng.lognormal(0, self.sigma)
         load = rng.lognormal(0, self.load_sigma)
+        # What is slower is mostly the host; its kinds differ, too.
+        kinds = sorted({seed.kind for seed in self.seeds})
+        levels = dict(zip(kinds, level * rng.lognormal(0, self.sigma / 3, len(kinds)), strict=True))
         operations = []
         for seed in self.seeds:
             second, drawn = seed.draw(rng, self.seconds, load)
-            dur = drawn * level
+            dur = drawn * levels[seed.kind]
             if host == faults.tail and seed.kind in ("block", "io"):
                 dur[rng.random(len(dur)) < 0.1] *= 10
             if host == faults.median and seed.kind in ("block", "io"):

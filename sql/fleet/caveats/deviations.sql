@@ -26,13 +26,13 @@ few AS (
 ),
 said AS (
     SELECT
-        CAST('{hosts} hosts have fewer than 100 operations of `{what}`: not judged ({example})'
+        CAST('not judged for less than 100 operations of `{what}`: {hosts} of the hosts ({example})'
             AS STRING) AS gap,
         kind, op, hosts, example
     FROM small
     UNION ALL
     SELECT
-        CAST('{hosts} hosts have fewer than 3 peers for `{what}`: not judged ({example})'
+        CAST('not judged for fewer than 3 peers with `{what}`: {hosts} of the hosts ({example})'
             AS STRING) AS gap,
         kind, op, hosts, example
     FROM alone

@@ -5,8 +5,10 @@
 -- hosts     on how many hosts, count
 -- example   one of them, or what was missing, text
 SELECT
-    CAST('{hosts} hosts have no verdict: nothing slow was found there, or could be ({example})'
-        AS STRING) AS gap,
+    CAST(
+        'without a verdict, as nothing slow was or could be found: {hosts} of the hosts ({example})'
+        AS STRING
+    ) AS gap,
     CAST('' AS STRING) AS kind,
     CAST('' AS STRING) AS op,
     COUNT(DISTINCT r.host) AS hosts,
@@ -17,8 +19,9 @@ WHERE v.host IS NULL
 HAVING COUNT(DISTINCT r.host) > 0
 UNION ALL
 SELECT
-    CAST('on {hosts} hosts verdicts lack evidence that was not recorded: {example}' AS STRING)
-        AS gap,
+    CAST(
+        'verdicts lack evidence that was not recorded on {hosts} of the hosts: {example}' AS STRING
+    ) AS gap,
     CAST('' AS STRING) AS kind,
     CAST('' AS STRING) AS op,
     COUNT(DISTINCT v.host) AS hosts,

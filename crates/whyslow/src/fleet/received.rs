@@ -15,8 +15,6 @@ use crate::failure::Failure;
 
 /// In the schema's metadata.
 const KEY: &str = "whyslow";
-/// What people want to read of an answer in a narrow terminal comes first.
-const PRIORITY_MAX: usize = 9;
 
 /// What the stream says of itself.
 #[derive(Debug, Default, Deserialize)]
@@ -54,7 +52,7 @@ pub(crate) fn answer(stream: &[u8]) -> Result<Answer, Failure> {
             .and_then(measure)
             .unwrap_or_else(|| plain(field.data_type()));
         let title = title(field.name(), measure);
-        AnswerColumn::new(field.name(), &title, measure).priority(place.min(PRIORITY_MAX) as u8)
+        AnswerColumn::new(field.name(), &title, measure).priority(rank(place, measure))
     });
     let name = if about.question.is_empty() {
         "rows"
@@ -111,6 +109,18 @@ fn mark(batch: &RecordBatch, table: &mut AnswerTable) {
     let marked =
         (0..batch.num_rows()).filter(|row| deviates.is_valid(*row) && deviates.value(*row));
     table.outliers.extend(marked.map(|row| begin + row));
+}
+
+/// What a narrow terminal shows of the column in this place: whose it is, then how slow, then how much.
+fn rank(place: usize, measure: Measure) -> u8 {
+    match measure {
+        _ if place == 0 => 0,
+        Measure::Text | Measure::Path => 1,
+        Measure::Duration | Measure::Ratio | Measure::Number => 2,
+        Measure::Count | Measure::Rate => 4,
+        Measure::Bytes | Measure::ByteRate | Measure::Time => 5,
+        Measure::Id => 6,
+    }
 }
 
 fn of_fact(name: &str) -> Measure {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from .answer import FleetAnswer, guessed, measured
 from .contract import COMMITS, LAYOUT, SCHEMAS, TIMED
 from .duck import DuckEngine
 from .lake import Part, Selection, select
-from .questions import Question, asked, parse, question, questions, tables_of
+from .questions import Question, asked, question, questions, tables_of
 from .reader import read_table, recordings_in
 from .spark import SparkEngine, is_master
 from .spark import session as spark_session
@@ -119,7 +120,8 @@ class Fleet:
             LakeError: the lake cannot be read.
         """
         begun = time.monotonic()
-        row = asked(parse("sql", "-- sql: a statement.\n--\n-- a  b, text\n"), {}, self._window)
+        own = Question("sql", "a statement of your own", "", text, (), ())
+        row = asked(own, {}, self._window)
         engine = self._started([text], row)
         try:
             table = engine.sql(text)
@@ -172,7 +174,7 @@ class Fleet:
             "recording": one["recording"],
             "host": one["host"],
             "origin": one["origin"],
-            "command": " ".join(_quoted(word) for word in words_of) if path else None,
+            "command": shlex.join(words_of) if path else None,
         }
 
     def _caveats(self, kind: str | None, reads_rows: bool) -> list[str]:
@@ -197,9 +199,7 @@ class Fleet:
 
     def _started(self, texts: Sequence[str], row: Mapping[str, Any]) -> DuckEngine | SparkEngine:
         read = self._tables_of(texts)
-        conditions = {
-            table: _condition(table, row, is_own="sql" in row) for table in read if table in TIMED
-        }
+        conditions = {table: _condition(table, row) for table in read if table in TIMED}
         say = None if self._progress is None else (lambda step: self._say(f"making {step}"))
         if self._engine == "duckdb":
             tables = {}
@@ -351,7 +351,7 @@ def _whole_seconds(window: tuple[int | None, int | None]) -> tuple[int | None, i
     )
 
 
-def _condition(table: str, row: Mapping[str, Any], is_own: bool) -> dict[str, Any]:
+def _condition(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
     """Rows that a question may need of a table, so that others are not even decoded."""
     condition: dict[str, Any] = {}
     if row["begin_ns"] is not None:
@@ -380,9 +380,3 @@ def _expression(condition: Mapping[str, Any]) -> pc.Expression | None:
             one = pc.field(column).isin(value)
         whole = one if whole is None else whole & one
     return whole
-
-
-def _quoted(word: str) -> str:
-    import shlex
-
-    return shlex.quote(word)

@@ -169,7 +169,7 @@ def asked(
     row["dimension"] = "all"
     row["all_rows"] = False
     known = {parameter.name: parameter for parameter in found.parameters}
-    for name, value in parameters.items():
+    for name in parameters:
         if name not in known:
             raise QuestionError(
                 f"`{found.name}` is not asked for by `{name}`",

@@ -73,7 +73,7 @@ def session(master: str, memory: str | None = None, threads: int | None = None) 
             return builder.getOrCreate()
         except Exception as error:  # Py4J, gRPC and PySpark each have their own.
             causes = [line for line in [str(error).split("\n")[0], *said()] if line]
-            missing = "JAVA_GATEWAY" in str(error) or "java" in " ".join(said()).lower()
+            missing = "JAVA_GATEWAY" in str(error) or "JAVA_HOME" in " ".join(said())
             raise QuestionError(
                 f"failed to start Spark on `{master}`",
                 causes=causes[:3],
@@ -200,8 +200,9 @@ class SparkEngine:
 
     def _table(self, store: Store, table: str, parts: Sequence[Part]) -> Any:
         schema = SCHEMAS.get(table)
-        # A name may contain what would be a pattern.
+        # A name may contain what would be a pattern, and folders are no columns here.
         reader = self._spark.read.option("__globPaths__", "false")
+        reader = reader.option("recursiveFileLookup", "true")
         if schema is None:
             reader = reader.option("mergeSchema", "true")
         else:
