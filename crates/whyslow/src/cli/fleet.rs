@@ -97,28 +97,6 @@ const HEADING: &str = "Question";
 
 impl Subcommand for FleetCommand {
     fn augment_subcommands(command: Command) -> Command {
-        let command = command
-            .subcommand(
-                with::<FleetPushArgs>("push", "Put what recordings come to into a lake")
-                    .before_help(PUSH_EXAMPLES),
-            )
-            .subcommand(with::<FleetCompactArgs>(
-                "compact",
-                "Put the many small files of a lake together",
-            ))
-            .subcommand(with::<FleetExpireArgs>(
-                "expire",
-                "Delete what is too old or too much, by whole days",
-            ))
-            .subcommand(with::<FleetFindArgs>(
-                "find",
-                "Where a recording is, and how to ask it: from a row of an answer to its cause",
-            ))
-            .subcommand(with::<FleetFetchArgs>(
-                "fetch",
-                "Get a recording that was pushed with --whole",
-            ))
-            .subcommand(FleetKeepArgs::augment_args(Command::new("keep")).hide(true));
         let command = QUESTIONS
             .iter()
             .map(of_question)
@@ -128,11 +106,30 @@ impl Subcommand for FleetCommand {
             .required(true)
             .help("Statement; tables as in docs/fleet.md");
         let sql = FleetAskArgs::augment_args(Command::new(SQL).arg(statement));
-        command.subcommand(
-            sql.about("Ask in SQL of your own")
-                .long_about(None)
-                .after_help(PLACES),
-        )
+        let sql = sql.about("Ask in SQL of your own").long_about(None);
+        command
+            .subcommand(sql.after_help(PLACES))
+            .subcommand(
+                with::<FleetPushArgs>("push", "Put what recordings come to into a lake")
+                    .before_help(PUSH_EXAMPLES),
+            )
+            .subcommand(with::<FleetFindArgs>(
+                "find",
+                "Where a recording is, and how to ask it: from a row of an answer to its cause",
+            ))
+            .subcommand(with::<FleetFetchArgs>(
+                "fetch",
+                "Get a recording that was pushed with --whole",
+            ))
+            .subcommand(with::<FleetCompactArgs>(
+                "compact",
+                "Put the many small files of a lake together",
+            ))
+            .subcommand(with::<FleetExpireArgs>(
+                "expire",
+                "Delete what is too old or too much, by whole days",
+            ))
+            .subcommand(FleetKeepArgs::augment_args(Command::new("keep")).hide(true))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
