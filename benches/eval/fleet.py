@@ -15,6 +15,7 @@ import argparse
 import json
 import pathlib
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -42,6 +43,8 @@ def parsed():
 
 def main():
     arguments = parsed()
+    # Ended from outside, too, it ends what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     parts = arguments.parts or ["found", "cost", "spark"]
     folder = arguments.folder or pathlib.Path(tempfile.mkdtemp(prefix="whyslow-fleet-"))
     folder.mkdir(parents=True, exist_ok=True)

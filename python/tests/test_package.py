@@ -33,10 +33,15 @@ def test_a_wheel_has_the_views_also_when_built_from_the_sources(tmp_path: Path) 
     (unpacked,) = (tmp_path / "unpacked").iterdir()
     views = {f"whyslow/sql/views/{file.name}" for file in (ROOT / "sql" / "views").iterdir()}
     assert views
+    sql = ROOT / "sql"
+    fleet = {f"whyslow/sql/{file.relative_to(sql)}" for file in sql.glob("fleet/**/*.sql")}
+    assert len(fleet) > 20
     for folder in (ROOT / "python", unpacked):
         with zipfile.ZipFile(build(folder, tmp_path, "wheel")) as wheel:
             names = set(wheel.namelist())
         assert views <= names
+        assert fleet <= names
+        assert "whyslow/fleet/log4j2.properties" in names
         assert "whyslow/py.typed" in names
         assert "whyslow/sql/setup/table.sql" in names
 

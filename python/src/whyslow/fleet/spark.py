@@ -144,7 +144,6 @@ class SparkEngine:
         on_step: Callable[[str], None] | None = None,
     ):
         self.name = master
-        self._is_local = master.startswith("local")
         self._spark = spark
         self._on_step = on_step
         self._made: dict[str, Any] = {}
@@ -172,11 +171,9 @@ class SparkEngine:
             if self._on_step is not None:
                 self._on_step(step)
             frame = self._spark.sql(texts[step])
-            # A text that reads a step twice makes it twice. What is kept is made again where a
-            # worker is lost; within one process nobody is, and there the plan is cut off, as
-            # Spark takes far longer to plan all steps at once than each by itself.
+            # A text that reads a step twice makes it twice.
             if step != "operation":
-                frame = frame.localCheckpoint() if self._is_local else frame.cache()
+                frame = self._kept(frame)
             frame.createOrReplaceTempView(step)
             self._made[step] = frame
 
@@ -197,6 +194,23 @@ class SparkEngine:
         for frame in self._made.values():
             frame.unpersist()
         self._made.clear()
+
+    def _kept(self, frame: Any) -> Any:
+        """A step that workers keep, and that is planned by itself: Spark takes minutes to plan
+        all steps at once.
+
+        What a lost worker kept must be made again, so the rows keep where they come from, and
+        only the plan is left behind. Of Spark Connect that is not to be had.
+        """
+        try:
+            from pyspark.sql import DataFrame
+
+            session = self._spark._jsparkSession
+            rows = frame._jdf.queryExecution().toRdd()
+            made = session.internalCreateDataFrame(rows, frame._jdf.schema(), False)
+            return DataFrame(made, self._spark).cache()
+        except (AttributeError, ImportError):
+            return frame.cache()
 
     def _table(self, store: Store, table: str, parts: Sequence[Part]) -> Any:
         schema = SCHEMAS.get(table)
