@@ -79,6 +79,9 @@ class Store:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # An answer in one piece: the second of two would wait for the first one's acknowledgement.
+    wbufsize = 1 << 16
+    disable_nagle_algorithm = True
     store: Store
 
     def log_message(self, *_: object) -> None:

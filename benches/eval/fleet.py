@@ -1,14 +1,15 @@
 """Whether questions about fleets name what is bad, and only that; what they cost; and whether Spark says the same.
 
-    python3 benches/eval/fleet.py [found] [cost] [spark] [--fleets 20] [--hosts 1000] [--seconds 30]
+    python3 benches/eval/fleet.py [found] [pushed] [cost] [spark] [--program BIN] [--fleets 20] [--hosts 1000] [--seconds 30]
                                   [--sigma 0.1] [--seed-lake DIR] [--folder DIR] [--json FILE]
 
 found   simulated fleets with three bad hosts (one of ten operations ten times as long; a median 1.6 times as long; a
         device ten times as long) and one rack that is slower from some moment on: which are named, and who else.
+pushed  one such fleet made of a real recording, which the program itself imports, pushes and compacts (--program).
 cost    wall, CPU, memory and bytes read for 1, 10, 100 and 1,000 hosts, also compacted, of one host and of a window.
 spark   a master and two workers on loopback: every question against DuckDB, and one with a worker killed meanwhile.
 
-Without a word all three. Seeds are fixed.
+Without a word all of them. Seeds are fixed.
 """
 
 import argparse
@@ -21,12 +22,13 @@ import tempfile
 import time
 
 import numpy
-from fleets import cluster, cost, found, simulate
+from fleets import cluster, cost, found, pushed, simulate
 
 
 def parsed():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", help="found, cost, spark")
+    parser.add_argument("parts", nargs="*", help="found, pushed, cost, spark")
+    parser.add_argument("--program", help="the program that pushes")
     parser.add_argument("--fleets", type=int, default=20)
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--seconds", type=int, default=30)
@@ -35,7 +37,7 @@ def parsed():
     parser.add_argument("--folder", type=pathlib.Path, help="where lakes are made; removed without")
     parser.add_argument("--json", type=pathlib.Path, help="what was measured, for other programs")
     arguments = parser.parse_args()
-    unknown = set(arguments.parts) - {"found", "cost", "spark"}
+    unknown = set(arguments.parts) - {"found", "pushed", "cost", "spark"}
     if unknown:
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     return arguments
@@ -45,7 +47,7 @@ def main():
     arguments = parsed()
     # Ended from outside, too, it ends what it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    parts = arguments.parts or ["found", "cost", "spark"]
+    parts = arguments.parts or ["found", "pushed", "cost", "spark"]
     folder = arguments.folder or pathlib.Path(tempfile.mkdtemp(prefix="whyslow-fleet-"))
     folder.mkdir(parents=True, exist_ok=True)
     begun = time.monotonic()
@@ -57,6 +59,11 @@ def main():
             sys.exit(f"error: {arguments.seed_lake} has no operations to draw from")
         if "found" in parts:
             measured["found"], ok = found.run(arguments, seeds, folder)
+            status |= not ok
+        if "pushed" in parts:
+            if arguments.program is None:
+                sys.exit("error: --program names the program that pushes")
+            measured["pushed"], ok = pushed.run(arguments, folder)
             status |= not ok
         if "cost" in parts:
             measured["cost"] = cost.run(arguments, seeds, folder)

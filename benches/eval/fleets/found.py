@@ -36,12 +36,12 @@ def run(arguments, seeds, folder):
     return {"sigma": arguments.sigma, "rows": rows, "total": total}, healthy == 0 and missed == 0
 
 
-def ask(lake, faults):
+def ask(lake, faults, verdicts=True):
     opened = fleet.open(lake, memory="8GiB")
     deviating = [row for row in opened.ask("deviations", limit=10_000).rows() if row["deviates"]]
     devices = [row for row in opened.ask("deviations", by="device", limit=10_000).rows() if row["deviates"]]
     shifted = opened.ask("shift", label="rack").rows()
-    verdicts = {row["mechanism"]: row["hosts"] for row in opened.ask("verdicts").rows()}
+    named_by = {row["mechanism"]: row["hosts"] for row in opened.ask("verdicts").rows()}
     hosts = {row["host"] for row in deviating}
     named = {(row["host"], row["key"]) for row in devices}
     of_rack = {row["since_ts"] for row in shifted if row["label"] == faults.rack}
@@ -52,7 +52,8 @@ def ask(lake, faults):
         "device": faults.device in hosts and (faults.device, faults.device_name) in named,
         "rack": bool(of_rack) or not faults.rack,
         "rack_second": since in of_rack or not faults.rack,
-        "verdicts": verdicts.get("device_slow", 0) == len(faults.hosts),
+        # Those of simulated fleets are made up with them.
+        "verdicts": not verdicts or named_by.get("device_slow", 0) == len(faults.hosts),
         "healthy_hosts": len(hosts - faults.hosts),
         "healthy_devices": len({host for host, _ in named} - faults.hosts),
         "healthy_racks": len({row["label"] for row in shifted} - {faults.rack}),

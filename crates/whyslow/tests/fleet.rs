@@ -171,9 +171,20 @@ fn nobody_listens_at_the_store() {
         .env("AWS_ACCESS_KEY_ID", "a")
         .env("AWS_SECRET_ACCESS_KEY", "b")
         .env("AWS_REGION", "here");
-    let said = said(command, 1);
-    assert!(said.contains("error: failed to look at"), "{said}");
-    assert!(said.contains("hint: "), "{said}");
+    let none = said(command, 1);
+    assert!(none.contains("error: failed to look at"), "{none}");
+    assert!(none.contains("hint: "), "{none}");
+    // Nor at what is no address at all.
+    for endpoint in ["", "minio"] {
+        let mut command = place.whyslow();
+        command
+            .args(["fleet", "push"])
+            .arg(recorded().join("t.wsl"))
+            .arg("s3://bucket/lake")
+            .env("AWS_ENDPOINT_URL", endpoint);
+        let wrong = said(command, 2);
+        assert!(wrong.contains("which is no URL"), "{wrong}");
+    }
 }
 
 #[test]

@@ -49,7 +49,20 @@ pub(super) fn open(text: &str, make: bool) -> Result<(Arc<dyn ObjectStore>, Path
     let root = Path::from_url_path(url.path()).map_err(|error| bad(error.to_string()))?;
     let refused = |error: object_store::Error| bad(error.to_string());
     let store: Arc<dyn ObjectStore> = match scheme {
-        "s3" | "s3a" => Arc::new(s3(&url).map_err(refused)?),
+        "s3" | "s3a" => {
+            let builder = AmazonS3Builder::from_env();
+            // What is no URL would be met only when the first request is signed, by a panic.
+            if let Some(endpoint) = builder.get_config_value(&AmazonS3ConfigKey::Endpoint)
+                && Url::parse(&endpoint).is_err()
+            {
+                return Err(LakeError::Url {
+                    url: text.to_owned(),
+                    reason: format!("AWS_ENDPOINT_URL is `{endpoint}`, which is no URL"),
+                    hint: "write it like https://minio.example.org:9000, or unset it".to_owned(),
+                });
+            }
+            Arc::new(s3(builder, &url).map_err(refused)?)
+        }
         "gs" => Arc::new(
             GoogleCloudStorageBuilder::from_env()
                 .with_url(url.as_str())
@@ -71,9 +84,12 @@ pub(super) fn open(text: &str, make: bool) -> Result<(Arc<dyn ObjectStore>, Path
     Ok((store, root))
 }
 
-fn s3(url: &Url) -> Result<object_store::aws::AmazonS3, object_store::Error> {
+fn s3(
+    builder: AmazonS3Builder,
+    url: &Url,
+) -> Result<object_store::aws::AmazonS3, object_store::Error> {
     let bucket = url.host_str().unwrap_or_default();
-    let builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
+    let builder = builder.with_bucket_name(bucket);
     // Few objects are deleted, and some stores know only how to delete one.
     let builder = builder.with_disable_bulk_delete(true);
     let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
