@@ -110,8 +110,7 @@ def _rollup_rows(one: Operations) -> tuple[dict[str, Any], dict[str, Any]]:
     histogram = {
         "ts": second[order][first],
         "bucket": bucket[order][first],
-        "value_ns": value[order][first],
-        "middle_ns": middle[order][first],
+        "value_ns": pa.array(value[order][first], mask=np.full(len(first), len(one.dur) > 64)),
         "count": np.diff(np.append(first, len(order))),
     }
     return rollup, histogram

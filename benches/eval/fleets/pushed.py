@@ -1,5 +1,5 @@
-"""A fleet that is really pushed: a recording of a real machine, resampled for each host, imported and put into a
-lake by the program itself, asked and compacted.
+"""A fleet that is really pushed: a recording of this machine under a steady load, resampled for each host, imported
+and put into a lake by the program itself, asked and compacted.
 
 Operations of the seed are drawn second by second, made slower where a host or a rack is to be bad, and written in
 the text format: requests of disks as the driver sees them, reads and writes as calls. What the lake then holds comes
@@ -11,6 +11,8 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
+import tempfile
 import time
 
 import numpy
@@ -18,11 +20,39 @@ from lakes import SECOND, T0
 
 from fleets import ROOT, found, simulate
 
-SEED = ROOT / "fixtures" / "web-incident" / "trace.tar.zst"
+#: What is resampled where this machine cannot be recorded: seconds of an incident, which differ so much that hardly
+#: anything can be told from them.
+OTHERWISE = ROOT / "fixtures" / "web-incident" / "trace.tar.zst"
 #: Of the seed's operations in a second: a fleet of a thousand such machines would have millions.
-EACH_SECOND = 40
+EACH_SECOND = 100
+SECONDS = 30
 AT_ONCE = 2
-CALLS = {"read": ("pread64", "/srv/data/0"), "write": ("pwrite64", "/srv/data/1"), "sync": ("fsync", "/srv/data/1")}
+#: Reads and writes of a file, each a few ms after the other, past the page cache.
+LOAD = """
+import mmap, os, random, sys, time
+path, seconds = sys.argv[1], float(sys.argv[2])
+size, page = 64 << 20, mmap.mmap(-1, 4096)
+with open(path, "wb") as file:
+    for _ in range(size >> 20):
+        file.write(os.urandom(1 << 20))
+fd = os.open(path, os.O_RDWR | os.O_DIRECT)
+print("ready", flush=True)
+end, dice = time.monotonic() + seconds, random.Random(1)
+while time.monotonic() < end:
+    place = dice.randrange(size >> 12) << 12
+    if dice.random() < 0.6:
+        os.preadv(fd, [page], place)
+    else:
+        os.pwritev(fd, [page], place)
+    if dice.random() < 0.05:
+        os.fsync(fd)
+    time.sleep(dice.expovariate(400))
+"""
+CALLS = {
+    "read": ("pread64", "/srv/data/0"),
+    "write": ("pwrite64", "/srv/data/1"),
+    "sync": ("fsync", "/srv/data/1"),
+}
 
 
 def run(arguments, folder):
@@ -31,10 +61,14 @@ def run(arguments, folder):
     lake, seed = folder / "pushed", folder / "pushed-seed"
     for old in (lake, seed):
         shutil.rmtree(old, ignore_errors=True)
-    ran(program, "fleet", "push", SEED, seed)
-    seeds = [thinned(one) for one in simulate.of_lake(seed) if one.kind == "block" or one.op in CALLS]
+    ran(program, "fleet", "push", recorded(program, folder), seed)
+    seeds = [
+        thinned(one)
+        for one in simulate.of_lake(seed)
+        if one.kind == "block" or one.op in CALLS
+    ]
     rng = numpy.random.default_rng(7)
-    made = simulate.Fleet(arguments.hosts, 20, arguments.sigma, seeds=seeds)
+    made = simulate.Fleet(arguments.hosts, SECONDS, arguments.sigma, seeds=seeds)
     faults = made.faults(rng)
     begun = time.monotonic()
     hosts = [made._host(number, rng, faults) for number in range(arguments.hosts)]
@@ -52,11 +86,44 @@ def run(arguments, folder):
     ran(program, "fleet", "compact", lake, "--grace", "0s")
     after = sizes(lake)
     again = found.ask(str(lake), faults, verdicts=False)
-    is_same = all(again[name] == value for name, value in row.items() if name != "seconds")
-    print(f"compacted: {before[0]} files of {before[1] / 2**20:.1f} MiB became {after[0]} of {after[1] / 2**20:.1f}; the same answers: {is_same}")
+    is_same = all(
+        again[name] == value for name, value in row.items() if name != "seconds"
+    )
+    print(
+        f"compacted: {before[0]} files of {before[1] / 2**20:.1f} MiB became {after[0]} of {after[1] / 2**20:.1f}; the same answers: {is_same}"
+    )
     ok = is_same and not any(row[name] for name in row if name.startswith("healthy"))
     ok &= all(row[name] for name in ("tail", "median", "device", "rack"))
     return {"row": row, "seconds": took, "files": [before, after]}, ok
+
+
+def recorded(program, folder):
+    """A recording of this machine, of half a minute of a load that goes on."""
+    name = folder / "seed.wsl"
+    shutil.rmtree(name, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as room:
+        words = [sys.executable, "-c", LOAD, f"{room}/file", str(SECONDS + 5)]
+        with subprocess.Popen(words, stdout=subprocess.PIPE) as load:
+            load.stdout.readline()
+            words = [
+                "record",
+                "-o",
+                name,
+                "--for",
+                f"{SECONDS}s",
+                "-p",
+                load.pid,
+                "--what",
+                "syscalls,block",
+            ]
+            try:
+                ran(program, *words)
+            except SystemExit as error:
+                print(f"skipped: {error}; {OTHERWISE.name} instead", flush=True)
+                return OTHERWISE
+            finally:
+                load.kill()
+    return name
 
 
 def thinned(seed):
@@ -77,7 +144,11 @@ def push(program, host, folder, lake):
     name.write_text(text(host))
     try:
         ran(program, "-q", "import", name, "-o", recording)
-        labels = [word for label, value in host.labels.items() for word in ("--label", f"{label}={value}")]
+        labels = [
+            word
+            for label, value in host.labels.items()
+            for word in ("--label", f"{label}={value}")
+        ]
         said = ran(program, "fleet", "push", recording, lake, *labels)
         return float(said.split(": ")[1].split(" KiB")[0]) * 1024
     finally:
@@ -87,7 +158,10 @@ def push(program, host, folder, lake):
 
 def text(host):
     """Operations as events in order of time."""
-    events = [(T0, f"{stamp(T0)} [-] state_block_device dev=8:{16 * n} name={name}") for n, name in enumerate(simulate.DEVICES)]
+    events = [
+        (T0, f"{stamp(T0)} [-] state_block_device dev=8:{16 * n} name={name}")
+        for n, name in enumerate(simulate.DEVICES)
+    ]
     sector = 0
     for one in host.operations:
         if one.kind == "block" and one.dimension == "device":
@@ -96,12 +170,26 @@ def text(host):
             for ts, dur in zip(one.ts.tolist(), one.dur.tolist(), strict=True):
                 sector += 8
                 what = f"dev=8:{16 * number} sector={sector} sectors=8 rwbs={letter}"
-                events.append((ts, f"{stamp(ts)} [0] (tid=50 pid=50 comm=db) block_rq_issue {what} bytes=4096"))
-                events.append((ts + dur, f"{stamp(ts + dur)} [0] block_rq_complete {what} error=0"))
+                events.append(
+                    (
+                        ts,
+                        f"{stamp(ts)} [0] (tid=50 pid=50 comm=db) block_rq_issue {what} bytes=4096",
+                    )
+                )
+                events.append(
+                    (
+                        ts + dur,
+                        f"{stamp(ts + dur)} [0] block_rq_complete {what} error=0",
+                    )
+                )
         elif one.kind == "io" and one.dimension == "all":
             events += calls(one)
     events.sort(key=lambda event: event[0])
-    head = ["whyslow-text 1", f"meta hostname={host.host}", f"meta kernel_release={host.labels['kernel']}"]
+    head = [
+        "whyslow-text 1",
+        f"meta hostname={host.host}",
+        f"meta kernel_release={host.labels['kernel']}",
+    ]
     return "\n".join(head + [line for _, line in events]) + "\n"
 
 
@@ -117,7 +205,10 @@ def calls(one):
             tid = first + len(free)
         free[tid] = ts + dur
         who = f"[1] (tid={tid} pid={first} comm=web)"
-        yield ts, f'{stamp(ts)} {who} syscall_enter name={name} fd=5 path="{path}" count=4096'
+        yield (
+            ts,
+            f'{stamp(ts)} {who} syscall_enter name={name} fd=5 path="{path}" count=4096',
+        )
         yield ts + dur, f"{stamp(ts + dur)} {who} syscall_exit name={name} ret=4096"
 
 
@@ -133,7 +224,13 @@ def sizes(lake):
 def ran(program, *words):
     """What it says."""
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
-    done = subprocess.run([program, *map(str, words)], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        [program, *map(str, words)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
     if done.returncode != 0:
         raise SystemExit(f"error: {' '.join(map(str, words))}: {done.stderr.strip()}")
     return done.stderr

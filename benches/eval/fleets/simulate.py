@@ -60,10 +60,17 @@ def made_up(rng: np.random.Generator) -> list[Seed]:
     return seeds
 
 
+def middles(bucket: np.ndarray) -> np.ndarray:
+    """Lengths in the middle of buckets, ns."""
+    shift = np.maximum(bucket.astype(np.int64) // 32 - 1, 0)
+    low = (32 + bucket.astype(np.int64) % 32) << shift
+    return np.where(bucket < 64, bucket, low + ((1 << shift) - 1) // 2)
+
+
 def of_lake(folder: Path) -> list[Seed]:
     """From the recordings of a real lake: kinds with at least ten seconds of ten operations."""
     table = ds.dataset(folder / "v1" / "histogram", format="parquet").to_table(
-        columns=["recording", "ts", "kind", "op", "value_ns", "count"],
+        columns=["recording", "ts", "kind", "op", "bucket", "count"],
         filter=pc.field("dimension") == "all",
     )
     seeds = []
@@ -71,7 +78,7 @@ def of_lake(folder: Path) -> list[Seed]:
     for group in sorted(groups, key=lambda group: (group["kind"], group["op"])):
         rows = table.filter((pc.field("kind") == group["kind"]) & (pc.field("op") == group["op"]))
         rows = rows.sort_by([("recording", "ascending"), ("ts", "ascending")])
-        dur = np.repeat(rows["value_ns"].to_numpy(), rows["count"].to_numpy())
+        dur = np.repeat(middles(rows["bucket"].to_numpy()), rows["count"].to_numpy())
         names = rows["recording"].combine_chunks().dictionary_encode().indices.to_numpy()
         second = np.repeat(np.stack([names, rows["ts"].to_numpy()]), rows["count"].to_numpy(), axis=1)
         borders = np.flatnonzero(np.any(np.diff(second, axis=1), axis=0)) + 1

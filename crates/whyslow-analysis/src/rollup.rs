@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::filter::is_failure;
 use crate::fold::Spot;
 use crate::grouping::{Grouping, Object};
-use crate::histogram::{EXACT_MAX, Histogram, bucket_of, middle};
+use crate::histogram::{EXACT_MAX, Histogram, bucket_of};
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{self, Spec};
 use crate::pass::Summing;
@@ -137,11 +137,9 @@ pub struct Cell {
 pub struct Bucket {
     /// Number of the bucket: one per ns below 64, then 32 equal ones per octave.
     pub bucket: i32,
-    /// How long they took, ns: exactly where the recording has 64 such operations at most, else the
-    /// middle of the bucket.
-    pub value_ns: Ns,
-    /// The middle of the bucket, ns.
-    pub middle_ns: Ns,
+    /// How long they took, ns, where the recording has 64 such operations at most; else the middle of
+    /// the bucket stands for it.
+    pub value_ns: Option<Ns>,
     pub count: u64,
 }
 
@@ -173,8 +171,7 @@ impl Cell {
                 let same = values.chunk_by(|a, b| a == b);
                 let bucket = |values: &[Ns]| Bucket {
                     bucket: bucket_of(values[0]) as i32,
-                    value_ns: values[0],
-                    middle_ns: middle(bucket_of(values[0])),
+                    value_ns: Some(values[0]),
                     count: values.len() as u64,
                 };
                 same.map(bucket).collect()
@@ -183,14 +180,18 @@ impl Cell {
                 let buckets = durations.buckets().into_iter();
                 let bucket = |(bucket, count)| Bucket {
                     bucket: bucket as i32,
-                    value_ns: middle(bucket),
-                    middle_ns: middle(bucket),
+                    value_ns: None,
                     count,
                 };
                 buckets.map(bucket).collect()
             }
         }
     }
+}
+
+/// The length in the middle of a bucket, ns.
+pub fn middle_of(bucket: i32) -> Ns {
+    crate::histogram::middle(bucket.max(0) as usize)
 }
 
 /// All cells of a recording, in order of kind, dimension, key, operation and time. Kinds that were not

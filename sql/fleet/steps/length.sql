@@ -7,6 +7,23 @@
 -- value_ns    how long they took, as exactly as the recording tells, ns
 -- middle_ns   the middle of their bucket, ns
 -- count       operations that took so long, count
+WITH shifted AS (
+    SELECT
+        r.recording, r.host, r.ts, r.kind, r.dimension, r.key, r.op, r.bucket, r.value_ns, r.count,
+        -- Buckets of an octave are as wide as this power of two.
+        FLOOR(r.bucket / 32e0) - 1e0 AS shift
+    FROM histogram AS r
+),
+placed AS (
+    SELECT
+        s.recording, s.host, s.ts, s.kind, s.dimension, s.key, s.op, s.value_ns, s.count,
+        CASE
+            WHEN s.bucket < 64 THEN CAST(s.bucket AS BIGINT)
+            ELSE CAST((s.bucket - 32e0 * s.shift) * POWER(2e0, s.shift) AS BIGINT)
+                + CAST(POWER(2e0, s.shift - 1e0) AS BIGINT) - 1
+        END AS middle_ns
+    FROM shifted AS s
+)
 SELECT
     h.recording,
     h.host,
@@ -15,10 +32,10 @@ SELECT
     h.dimension,
     h.key,
     h.op,
-    h.value_ns,
+    COALESCE(h.value_ns, h.middle_ns) AS value_ns,
     h.middle_ns,
     h.count
-FROM histogram AS h
+FROM placed AS h
 JOIN counted AS c
     ON c.host = h.host
     AND c.kind = h.kind

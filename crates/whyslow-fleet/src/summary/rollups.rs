@@ -51,7 +51,6 @@ fn buckets<'c>(cell: &'c Cell, told: &'c Told) -> impl Iterator<Item = Histogram
         op: cell.op.clone(),
         bucket: bucket.bucket,
         value_ns: bucket.value_ns,
-        middle_ns: bucket.middle_ns,
         count: bucket.count as i64,
     })
 }

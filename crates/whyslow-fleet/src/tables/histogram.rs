@@ -19,10 +19,8 @@ lake_table! {
         op: String,
         /// Number of the bucket: one per ns below 64, then 32 equal ones per octave.
         bucket: i32,
-        /// How long they took: exactly, where the recording has at most 64 of the kind, dimension, key and operation; else `middle_ns`.
-        value_ns: i64 [Duration],
-        /// The middle of the bucket.
-        middle_ns: i64 [Duration],
+        /// How long they took, where the recording has at most 64 of the kind, dimension, key and operation; null else: the middle of the bucket stands for it.
+        value_ns: Option<i64> [Duration],
         /// How many.
         count: i64 [Count],
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use whyslow_analysis::rollup::middle_of;
 use whyslow_analysis::{Kind, Question, Verb, ask};
 use whyslow_fleet::Summary;
 use whyslow_fleet::tables::{HistogramRow, RollupRow};
@@ -35,10 +36,11 @@ fn percentile(rows: &[&HistogramRow], (least, most): (i64, i64), permille: i64) 
     let rank = (count * permille + 999) / 1000;
     let mut values: BTreeMap<i64, i64> = BTreeMap::new();
     for row in rows {
+        let middle = middle_of(row.bucket);
         let value = if count <= 64 {
-            row.value_ns
+            row.value_ns.unwrap_or(middle)
         } else {
-            row.middle_ns
+            middle
         };
         *values.entry(value).or_default() += row.count;
     }

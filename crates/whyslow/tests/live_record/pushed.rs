@@ -104,7 +104,9 @@ fn save(recorder: &Recorder, place: &Place, count: usize) {
     // Names tell seconds.
     sleep(Duration::from_millis(1100));
     recorder.signal("USR1");
-    wait_for("a recording", || recordings(place).len() >= count);
+    wait_for("a recording", || {
+        recorder.said().matches("saved ./box-").count() >= count && recordings(place).len() >= count
+    });
 }
 
 #[test]
@@ -174,9 +176,17 @@ fn without_room_nothing_that_waits_is_given_up_and_what_was_dropped_is_told() {
     options.extend(["--max-disk", "1500KiB"]);
     let recorder = Recorder::start_with(&place, &options, &store.environment());
     let begun = Instant::now();
-    while !recorder.said().contains("not saved") && begun.elapsed() < Duration::from_secs(60) {
+    let mut answers = 0;
+    while !recorder.said().contains("over --max-disk") && begun.elapsed() < Duration::from_secs(90)
+    {
         sleep(Duration::from_millis(1100));
         recorder.signal("USR1");
+        // One after the other: a window that comes while another is saved is dropped for that.
+        wait_for("an answer", || {
+            let said = recorder.said();
+            said.matches("saved").count() > answers
+        });
+        answers = recorder.said().matches("saved").count();
     }
     wait_for("each recording's promise", || {
         recordings(&place).len() == waiting(&place)

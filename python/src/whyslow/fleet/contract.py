@@ -96,8 +96,7 @@ _COLUMNS: dict[str, list[tuple[str, pa.DataType, bool]]] = {
         ("key", _TEXT, False),
         ("op", _TEXT, False),
         ("bucket", _SMALL, False),
-        ("value_ns", _WHOLE, False),
-        ("middle_ns", _WHOLE, False),
+        ("value_ns", _WHOLE, True),
         ("count", _WHOLE, False),
     ],
     "slowest": [

@@ -7,6 +7,7 @@ mod upkeep;
 
 pub(crate) use ask::request_of;
 
+use std::error::Error;
 use std::path::Path;
 
 use whyslow_fleet::lake::LakeError;
@@ -57,11 +58,26 @@ impl From<LakeError> for Failure {
             LakeError::Interrupted => Failure::interrupted(),
             LakeError::Recording(error) => error.into(),
             LakeError::Url { .. } | LakeError::Name { .. } => Failure::usage(error.to_string()),
-            other => Failure::new(other.to_string()).caused_by_chain(&other),
+            other => {
+                let failure = Failure::new(other.to_string());
+                // Each error of a store repeats those behind it.
+                match innermost(&other) {
+                    Some(cause) => failure.caused_by(cause),
+                    None => failure,
+                }
+            }
         };
         match hint {
             Some(hint) => failure.hint(hint),
             None => failure,
         }
     }
+}
+
+fn innermost<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
+    let mut found = error.source()?;
+    while let Some(next) = found.source() {
+        found = next;
+    }
+    Some(found)
 }

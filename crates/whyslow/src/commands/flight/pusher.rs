@@ -156,16 +156,25 @@ impl Work {
             .map_err(|error| error.to_string())?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            let lines: Vec<&str> = said
-                .lines()
-                .map(str::trim)
-                .filter(|line| !line.is_empty())
-                .collect();
-            return Err(lines.join("; ").trim_start_matches("error: ").to_owned());
+            return Err(reason(&said));
         }
         unmark(recording).map_err(|error| error.to_string())?;
         talk::line(&format!("pushed {}", name(recording)));
         Ok(())
+    }
+}
+
+/// What a push says is wrong, and the last of what is behind it.
+fn reason(said: &str) -> String {
+    let lines = || said.lines().map(str::trim);
+    let error = lines().find_map(|line| line.strip_prefix("error: "));
+    let cause = lines()
+        .filter_map(|line| line.strip_prefix("cause: "))
+        .last();
+    match (error, cause) {
+        (Some(error), Some(cause)) => format!("{error}: {cause}"),
+        (Some(error), None) => error.to_owned(),
+        (None, _) => said.trim().replace('\n', "; "),
     }
 }
 
@@ -221,4 +230,17 @@ pub(super) fn recordings(place: &Place) -> Vec<PathBuf> {
         .collect();
     found.sort();
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_push_says_what_is_wrong_in_one_line() {
+        let said = "error: failed to write `x`\n  cause: Generic S3 error\n  cause: connection refused\n\nhint: later\n";
+        assert_eq!(reason(said), "failed to write `x`: connection refused");
+        assert_eq!(reason("error: no\n"), "no");
+        assert_eq!(reason("a\nb\n"), "a; b");
+    }
 }
