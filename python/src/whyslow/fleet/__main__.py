@@ -120,9 +120,12 @@ def _refused(error: WhyslowError) -> int:
 def _write(answer: FleetAnswer, output: int) -> None:
     table = answer.arrow()
     # Whoever reads may have enough before the end.
-    with contextlib.suppress(BrokenPipeError), os.fdopen(output, "wb") as file:
-        with pa.ipc.new_stream(file, table.schema) as stream:
-            stream.write_table(table)
+    with (
+        contextlib.suppress(BrokenPipeError),
+        os.fdopen(output, "wb") as file,
+        pa.ipc.new_stream(file, table.schema) as stream,
+    ):
+        stream.write_table(table)
 
 
 if __name__ == "__main__":
