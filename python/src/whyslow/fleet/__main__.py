@@ -48,8 +48,8 @@ def main(words: list[str]) -> int:
     if words == ["--describe"]:
         described = [one.described() for one in questions().values()]
         text = json.dumps({"version": VERSION, "questions": described}, ensure_ascii=False)
-        with os.fdopen(output, "w", encoding="utf-8") as stream:
-            print(text, file=stream)
+        with contextlib.suppress(BrokenPipeError), os.fdopen(output, "wb") as stream:
+            stream.write(f"{text}\n".encode())
         return 0
     try:
         if words:
