@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import ROOT
 from lakes import SECOND, T0, LakeMaker, Operations, Pushed, buckets_of
 
 import whyslow
 from whyslow import fleet
+from whyslow.fleet.contract import SCHEMAS
 
 DAY = 86_400 * SECOND
 
@@ -180,6 +183,21 @@ def test_too_much_for_the_memory_is_an_error_with_a_hint(maker: LakeMaker) -> No
     with pytest.raises(whyslow.LakeError, match="takes more than") as caught:
         opened(maker, memory="1MiB").ask("percentiles")
     assert "--memory" in str(caught.value.hint)
+
+
+def test_the_contract_is_that_of_the_program() -> None:
+    kinds = {"String": "string", "i64": "int64", "i32": "int32", "f64": "double", "bool": "bool"}
+    found = {}
+    for file in (ROOT / "crates/whyslow-fleet/src/tables").glob("*.rs"):
+        table = re.search(r'Row = "(\w+)"', file.read_text())
+        if table is None:
+            continue
+        rows = re.findall(r"^ {8}(\w+): (Option<)?(\w+)>?[ ,]", file.read_text(), re.M)
+        found[table[1]] = [(name, kinds[kind], bool(null)) for name, null, kind in rows]
+    assert found == {
+        table: [(column.name, str(column.type), column.nullable) for column in schema]
+        for table, schema in SCHEMAS.items()
+    }
 
 
 def test_buckets_are_those_of_the_program() -> None:

@@ -63,6 +63,18 @@ def test_an_answer_is_a_stream_of_arrow_with_all_it_says(lake: Path) -> None:
     assert about["facts"]["bytes_read"] > 0
 
 
+def test_nothing_but_the_answer_is_on_standard_output(lake: Path) -> None:
+    """A statement that takes some seconds: engines draw a bar of progress then."""
+    text = (
+        "SELECT COUNT(*) AS n FROM rollup AS a CROSS JOIN rollup AS b "
+        "CROSS JOIN (SELECT r.ts FROM rollup AS r LIMIT 300) AS c WHERE a.count + b.count > c.ts"
+    )
+    done = run({"lake": str(lake), "sql": text, "threads": 1})
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == b""
+    assert pa.ipc.open_stream(done.stdout).read_all().to_pylist() == [{"n": 0}]
+
+
 def test_sql_and_progress(lake: Path) -> None:
     text = "SELECT victim FROM finding WHERE host = 'web-01'"
     done = run({"lake": str(lake), "sql": text, "progress": True})

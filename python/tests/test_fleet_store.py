@@ -73,7 +73,9 @@ class Handler(BaseHTTPRequestHandler):
         prefix = query.get("prefix", [""])[0]
         by_folder = "delimiter" in query
         folder = self.server.folder
-        names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+        names = sorted(
+            str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
+        )
         files, folders = [], []
         for name in names:
             if not name.startswith(prefix):
@@ -93,7 +95,9 @@ class Handler(BaseHTTPRequestHandler):
             f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
             for name in sorted(set(folders))
         ]
-        text = f"<ListBucketResult><IsTruncated>false</IsTruncated>{''.join(rows)}</ListBucketResult>"
+        text = (
+            f"<ListBucketResult><IsTruncated>false</IsTruncated>{''.join(rows)}</ListBucketResult>"
+        )
         return text.encode()
 
     def _send(self, status: int, content: bytes) -> None:

@@ -67,7 +67,7 @@ def run(seeds, folder):
         if not ended:
             print("the worker was not killed in time")
         stop()
-    return rows, ended and all(row["same"] for row in rows)
+    return rows, ended and all(row["same"] and row["rows"] for row in rows)
 
 
 def compared(ours, theirs, question, parameters, how=""):

@@ -166,6 +166,18 @@ class Fleet:
                     Operations(seed.kind, seed.op, ts[device == n], whole[device == n], "device", name)
                     for n, name in enumerate(DEVICES)
                 ]
+        longest = max(operations, key=lambda one: one.dur.max(initial=0))
+        at = int(longest.dur.argmax())
+        slowest = {
+            "ts": int(longest.ts[at]),
+            "dur": int(longest.dur[at]),
+            "kind": longest.kind,
+            "op": longest.op,
+            "process": "web",
+            "tid": number,
+            "object": "sda",
+            "id": f"{longest.kind}:{number}",
+        }
         bad = host in faults.hosts
         finding = {
             "nr": 0,
@@ -194,6 +206,7 @@ class Fleet:
             recording=ulid(T0, number + 1),
             labels={"rack": rack, "kernel": "6.1.0" if number % 3 else "6.6.0"},
             findings=[finding],
+            slowest=[slowest],
         )
 
 

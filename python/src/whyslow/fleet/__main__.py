@@ -10,6 +10,7 @@ on stderr (`error`, `causes`, `hint`), and exit code 2.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -41,9 +42,14 @@ _KEYS = {
 
 
 def main(words: list[str]) -> int:
+    # Whatever else prints something, only the answer is on standard output.
+    output = os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if words == ["--describe"]:
         described = [one.described() for one in questions().values()]
-        print(json.dumps({"version": VERSION, "questions": described}, ensure_ascii=False))
+        text = json.dumps({"version": VERSION, "questions": described}, ensure_ascii=False)
+        with contextlib.suppress(BrokenPipeError), os.fdopen(output, "wb") as stream:
+            stream.write(f"{text}\n".encode())
         return 0
     try:
         if words:
@@ -56,7 +62,7 @@ def main(words: list[str]) -> int:
         return _refused(error)
     except KeyboardInterrupt:
         return 130
-    _write(answer)
+    _write(answer, output)
     return 0
 
 
@@ -111,15 +117,15 @@ def _refused(error: WhyslowError) -> int:
     return 2
 
 
-def _write(answer: FleetAnswer) -> None:
+def _write(answer: FleetAnswer, output: int) -> None:
     table = answer.arrow()
-    try:
-        with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as stream:
-            stream.write_table(table)
-        sys.stdout.buffer.flush()
-    except (BrokenPipeError, pa.ArrowException):
-        # Whoever reads has enough. Python would complain again when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    # Whoever reads may have enough before the end.
+    with (
+        contextlib.suppress(BrokenPipeError),
+        os.fdopen(output, "wb") as file,
+        pa.ipc.new_stream(file, table.schema) as stream,
+    ):
+        stream.write_table(table)
 
 
 if __name__ == "__main__":

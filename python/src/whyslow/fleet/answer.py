@@ -40,7 +40,8 @@ class FleetAnswer:
         title: in words.
         table: rows, in the order of the answer; times are ns since the epoch, lengths ns.
         caveats: what a reader must know to read the table rightly.
-        facts: files and bytes read, recordings and hosts asked, engine, seconds.
+        facts: recordings and hosts asked, engine, seconds; files, requests and bytes read since
+            the lake was opened (None of Spark, which does not tell).
         measures: by column, the name of its measure (`Duration`, `Count`, …).
     """
 

@@ -44,7 +44,8 @@ class DuckEngine:
         threads: int | None,
         on_step: Callable[[str], None] | None = None,
     ):
-        limits = {**LIMITS, "memory_limit": memory}
+        # A bar of progress would be drawn on standard output, where the answer goes.
+        limits = {**LIMITS, "memory_limit": memory, "enable_progress_bar": "false"}
         if threads is not None:
             limits["threads"] = str(threads)
         self._on_step = on_step
