@@ -1,6 +1,7 @@
 //! Why an operation was slow, and who did it: from a window of one thread to the thread, request,
 //! device or lock that it waited for, with the evidence for each step.
 
+mod across;
 mod ask;
 mod behalf;
 mod blame;
