@@ -14,6 +14,7 @@ use whyslow_model::tables::{RequestRow, SyscallRow, ThreadRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
+use crate::across::{self, OtherHost};
 use crate::many;
 use crate::patterns::Class;
 use crate::ranked::ranked;
@@ -45,6 +46,19 @@ pub struct Question {
     pub min: Option<Ns>,
     /// Stories at most; 0 for all.
     pub limit: Option<usize>,
+}
+
+/// Explains what is asked for, if need be beside what it is compared with; waits for other hosts go on in
+/// the recordings of these.
+pub fn explain_across(
+    tables: &dyn Tables,
+    question: &Question,
+    other: Option<Other<'_>>,
+    hosts: &[OtherHost<'_>],
+) -> Result<Report, AnalysisError> {
+    let mut report = explain(tables, question, other)?;
+    across::extend(tables, hosts, &mut report)?;
+    Ok(report)
 }
 
 /// Explains what is asked for, if need be beside what it is compared with.

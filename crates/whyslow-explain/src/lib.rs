@@ -32,12 +32,13 @@ mod versus;
 mod walk;
 mod why;
 
-pub use ask::{Question, STORIES, explain};
+pub use across::OtherHost;
+pub use ask::{Question, STORIES, explain, explain_across};
 pub use detectors::template_of;
 pub use report::{
-    Activity, Actor, ActorKind, Also, Alternative, Baseline, Confidence, Difference, Excess,
-    Finding, Grade, Group, Hop, Missing, Neighbour, Part, Pattern, Report, SCHEMA, Story, Target,
-    Thing, Versus,
+    Activity, Actor, ActorKind, Also, Alternative, Baseline, ClockBounds, Confidence, Crossing,
+    Difference, Excess, Finding, Grade, Group, Hop, Missing, Neighbour, Part, Pattern, Report,
+    SCHEMA, Story, Target, Thing, Versus,
 };
 pub use requests::requests_versus;
 pub use versus::Other;

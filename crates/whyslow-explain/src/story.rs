@@ -8,8 +8,8 @@ use crate::behalf::Behalf;
 use crate::blame::{Blame, Blamed, by_culprit};
 use crate::moment::{Moment, Utid};
 use crate::report::{
-    ActorKind, Alternative, Baseline, Confidence, Grade, Missing, Remote, RemoteWait, Story, Target,
-    Waiter,
+    ActorKind, Alternative, Baseline, Confidence, Grade, Missing, Remote, RemoteWait, Story,
+    Target, Waiter,
 };
 use crate::walk::{Walk, walk};
 use crate::{overlap, say};

@@ -28,6 +28,24 @@ impl Bounds {
         high_ns: Ns::MAX,
     };
 
+    /// What one pair allows at a moment. `had` is how far the other clock is ahead if the question came at
+    /// once, and when it was asked; `gave` the same of the answer, and when it was there. Each holds at that
+    /// moment, and the less the further away.
+    pub(super) fn of_pair(had: (Ns, Ns), gave: (Ns, Ns), at: Ns) -> Self {
+        let high = Self {
+            high_ns: had.0,
+            ..Self::ANY
+        };
+        let low = Self {
+            low_ns: gave.0,
+            ..Self::ANY
+        };
+        Self {
+            low_ns: low.after(at.saturating_sub(gave.1)).low_ns,
+            high_ns: high.after(at.saturating_sub(had.1)).high_ns,
+        }
+    }
+
     /// As it may be after so much time, before or after.
     pub(super) fn after(self, distance: Ns) -> Self {
         let drift = distance.saturating_abs() / DRIFT_PARTS + 1;
@@ -178,7 +196,10 @@ fn merged(candidates: &[Candidate]) -> Vec<Bounds> {
     let mut sorted: Vec<&Candidate> = candidates.iter().collect();
     sorted.sort_by_key(|it| (it.asked, it.bounds.low_ns, it.bounds.high_ns));
     let mut found: Vec<(u64, Bounds)> = Vec::with_capacity(sorted.len());
-    for one in sorted.into_iter().filter(|it| it.bounds.low_ns <= it.bounds.high_ns) {
+    for one in sorted
+        .into_iter()
+        .filter(|it| it.bounds.low_ns <= it.bounds.high_ns)
+    {
         match found.last_mut() {
             Some((asked, last)) if *asked == one.asked && one.bounds.low_ns <= last.high_ns => {
                 last.high_ns = last.high_ns.max(one.bounds.high_ns);
@@ -232,7 +253,12 @@ mod tests {
 
     #[test]
     fn pairs_that_contradict_are_counted() {
-        let found = Clock::of(&[sure(1, 0, 9), sure(2, 5, 12), sure(3, 20, 30), sure(4, 8, 9)]);
+        let found = Clock::of(&[
+            sure(1, 0, 9),
+            sure(2, 5, 12),
+            sure(3, 20, 30),
+            sure(4, 8, 9),
+        ]);
         let want = Clock::Contradicting {
             pairs: 4,
             contradicting: 1,
@@ -302,13 +328,10 @@ mod tests {
                 .enumerate()
                 .map(|(number, &(ts, there, work, back))| {
                     let (had, gave) = (ts + there, ts + there + work);
-                    let bounds = Bounds {
-                        low_ns: other(gave) - (gave + back),
-                        high_ns: other(had) - ts,
-                    };
-                    // It holds somewhere between the two moments, which may be drift apart themselves.
-                    let bounds = bounds.after(there + work + back);
-                    Candidate { bounds: bounds.after(at - ts), ..sure(number as u64, 0, 0) }
+                    let end = gave + back;
+                    let bounds =
+                        Bounds::of_pair((other(had) - ts, ts), (other(gave) - end, end), at);
+                    Candidate { bounds, ..sure(number as u64, 0, 0) }
                 })
                 .collect();
             let Clock::Within { bounds, pairs: told, .. } = Clock::of(&pairs) else {

@@ -1,1 +1,53 @@
+//! On from a wait for another host to what that host did, in its own recording.
+//!
+//! A story that ends at a host on the network goes on where that host served the request: what the threads
+//! there did takes the place of the wait, for as long as they had it, and the rest is the way, there and back
+//! together. So the lengths of the parts still add up to the window. How long the way was is the client's
+//! wait without the server's time, whatever the clocks say; how long each direction took nobody knows, and
+//! it is not told. Where in the wait the server's time lies is known within the bounds of the clocks
+//! ([`clock`]), from which it is placed; where these contradict, nothing is followed.
+
 mod clock;
+mod follow;
+mod hosts;
+mod join;
+mod rows;
+mod splice;
+
+use whyslow_analysis::AnalysisError;
+use whyslow_store::Tables;
+
+use crate::report::Report;
+use follow::Follower;
+use hosts::Hosts;
+
+/// The recording of another host.
+#[derive(Clone, Copy)]
+pub struct OtherHost<'t> {
+    pub tables: &'t dyn Tables,
+    /// As commands name it.
+    pub recording: &'t str,
+}
+
+/// Has all stories go on in recordings of other hosts.
+pub(crate) fn extend(
+    tables: &dyn Tables,
+    others: &[OtherHost<'_>],
+    report: &mut Report,
+) -> Result<(), AnalysisError> {
+    if others.is_empty() {
+        return Ok(());
+    }
+    let recording = report.recording.clone();
+    let here = OtherHost {
+        tables,
+        recording: &recording,
+    };
+    let hosts = Hosts::new(here, others);
+    let mut follower = Follower::new(hosts);
+    for story in &mut report.stories {
+        follower.story(story)?;
+    }
+    report.caveats.extend(follower.caveats(&report.stories));
+    Ok(())
+}

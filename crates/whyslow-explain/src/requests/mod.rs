@@ -11,7 +11,7 @@ mod queued;
 mod set;
 mod stands;
 mod stories;
-mod threads;
+pub(crate) mod threads;
 
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::before_after::{Request, Requests};
