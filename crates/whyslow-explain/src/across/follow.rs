@@ -76,6 +76,10 @@ impl<'t> Follower<'t> {
     pub(super) fn story(&mut self, story: &mut Story) -> Result<(), AnalysisError> {
         let mut crossings = Vec::new();
         let followed = self.follow(0, story, &mut Way::new(), &mut crossings)?;
+        if !crossings.is_empty() {
+            let others = self.hosts.others().replace(", ", ",");
+            story.reproduce = format!("{} --across {others}", story.reproduce);
+        }
         story.across = crossings;
         splice::into(story, followed);
         Ok(())

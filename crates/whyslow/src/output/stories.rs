@@ -278,6 +278,9 @@ impl Page<'_> {
         for hop in &story.chain {
             self.hop(hop);
         }
+        for crossing in &story.across {
+            self.wrapped("   across ", &crossing.says);
+        }
         for other in &story.alternatives {
             self.wrapped("   also ", &other.says);
         }
@@ -471,11 +474,15 @@ fn grade(part: &Part) -> String {
 }
 
 fn actor(actor: &Actor) -> String {
-    match (actor.pid, actor.tid) {
+    let name = match (actor.pid, actor.tid) {
         (Some(pid), Some(tid)) if pid != tid => format!("{}[{pid}/{tid}]", actor.name),
         (Some(pid), _) => format!("{}[{pid}]", actor.name),
         (None, Some(tid)) => format!("{}[{tid}]", actor.name),
         _ => actor.name.clone(),
+    };
+    match &actor.host {
+        Some(host) => format!("{name} on {host}"),
+        None => name,
     }
 }
 
@@ -490,7 +497,10 @@ fn call(activity: &Activity) -> String {
 fn about(part: &Part) -> String {
     let mut words = match part.culprit.kind {
         ActorKind::Own => "itself".to_owned(),
-        ActorKind::Unknown => String::new(),
+        ActorKind::Unknown => {
+            let host = part.culprit.host.as_ref();
+            host.map_or_else(String::new, |host| format!("on {host}"))
+        }
         _ => actor(&part.culprit),
     };
     if part.root != part.mechanism {
@@ -563,6 +573,9 @@ fn markdown_story(out: &mut String, number: usize, story: &Story, look: &Look) {
                     plain(&call(activity))
                 ))
         );
+    }
+    for crossing in &story.across {
+        let _ = writeln!(out, "- across: {}", plain(&crossing.says));
     }
     for other in &story.alternatives {
         let _ = writeln!(out, "- also: {}", plain(&other.says));
