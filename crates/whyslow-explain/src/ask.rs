@@ -46,6 +46,8 @@ pub struct Question {
     pub min: Option<Ns>,
     /// Stories at most; 0 for all.
     pub limit: Option<usize>,
+    /// Requests that nobody tells of but the sockets are told, too, as somebody waits for them.
+    pub with_sockets: bool,
 }
 
 /// Explains what is asked for, if need be beside what it is compared with; waits for other hosts go on in
@@ -56,7 +58,11 @@ pub fn explain_across(
     other: Option<Other<'_>>,
     hosts: &[OtherHost<'_>],
 ) -> Result<Report, AnalysisError> {
-    let mut report = explain(tables, question, other)?;
+    let question = Question {
+        with_sockets: question.with_sockets || !hosts.is_empty(),
+        ..question.clone()
+    };
+    let mut report = explain(tables, &question, other)?;
     across::extend(tables, hosts, &mut report)?;
     Ok(report)
 }
