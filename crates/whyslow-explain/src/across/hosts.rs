@@ -128,8 +128,12 @@ impl<'t> Hosts<'t> {
             let one = &here.asked[asked];
             // In the middle of it.
             let at = one.begin + (one.end.unwrap_or(one.first) - one.begin) / 2;
-            let near = link.near(&here, &there, at);
-            let ends = near.iter().chain(&pairs).filter_map(|pair| {
+            let mut near = link.near(&here, &there, at);
+            // A very long one begins far from its own middle.
+            if near.iter().all(|pair| pair.asked != asked) {
+                near.extend(&pairs);
+            }
+            let ends = near.iter().filter_map(|pair| {
                 let served = &there.served[pair.served];
                 Some((served.upid, served.end.filter(|_| served.is_of_sockets)?))
             });

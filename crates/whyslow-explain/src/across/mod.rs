@@ -49,5 +49,10 @@ pub(crate) fn extend(
         follower.story(story)?;
     }
     report.caveats.extend(follower.caveats(&report.stories));
+    for other in others {
+        let damage = whyslow_analysis::damage(other.tables)?;
+        let damage = damage.map(|damage| format!("{}: {damage}", other.recording));
+        report.caveats.extend(damage);
+    }
     Ok(())
 }

@@ -13,7 +13,8 @@ const PROGRAM: &str = include_str!("across.py");
 /// The client's clock is taken to be so much behind.
 const APART_NS: i64 = 3_700_000_000;
 const SERVER: &str = "10.213.7.2";
-const WHAT: [&str; 2] = ["--what", "syscalls,sched,tcp,net"];
+/// One kernel sees the packets of both: without them, the client knows no more than a host of its own would.
+const WHAT: [&str; 2] = ["syscalls,sched,tcp", "syscalls,sched,tcp,net"];
 
 /// Two name spaces and a cable, which go with this.
 struct Net {
@@ -121,7 +122,7 @@ fn recorded(place: &Place, net: &Net) {
     let record = |side: usize, output: &str, role: &str, cpu: &str| {
         let words = [
             &["-q", "record", "--no-import", "-o", output][..],
-            &WHAT,
+            &["--what", WHAT[side]],
             &["--", "timeout", "50", "taskset", "-c", cpu],
             &["python3", "across.py", role, SERVER],
         ];
@@ -188,7 +189,14 @@ fn the_slow_host_and_its_cause_are_named_from_the_client() {
     let child: i64 = child.trim().parse().expect("a number");
 
     let report = explained(&place, &["--slow", "recvfrom>300ms"]);
-    let story = &report["stories"][0];
+    check(&report["stories"][0], child);
+    let request = report["stories"][0]["across"][0]["request"].to_string();
+    let report = explained(&place, &["--request", &request]);
+    check(&report["stories"][0], child);
+}
+
+/// The child of the server's handler is named, on its host, and the clock is what it is.
+fn check(story: &Value, child: i64) {
     let says = story["verdict"].as_str().expect("a verdict");
     assert!(says.contains("on host srv, where python3["), "{story:#}");
     let culprit = story["culprit"].as_u64().expect("a culprit") as usize;
@@ -211,6 +219,6 @@ fn the_slow_host_and_its_cause_are_named_from_the_client() {
     let clock = &story["across"][0]["clock"];
     let bounds = ["low_ns", "high_ns"].map(|name| clock[name].as_i64().expect("ns"));
     assert!(bounds[0] <= APART_NS && APART_NS <= bounds[1], "{bounds:?}");
-    assert!(bounds[1] - bounds[0] < 2_000_000, "{bounds:?}");
+    assert!(bounds[1] - bounds[0] < 5_000_000, "{bounds:?}");
     assert!(clock["pairs"].as_u64() >= Some(40), "{clock}");
 }
