@@ -6,12 +6,11 @@ use whyslow_analysis::AnalysisError;
 use whyslow_model::Ns;
 
 use super::clock::Clock;
-use super::hosts::{Hosts, Joined, Missing};
+use super::crossing;
+use super::hosts::{Hosts, Joined};
 use super::rows::Seen;
 use super::splice::{self, Told};
-use crate::report::{
-    Actor, ActorKind, ClockBounds, Crossing, Grade, Hop, Part, RemoteWait, Story, Thing, Waiter,
-};
+use crate::report::{Crossing, Grade, RemoteWait, Story, Waiter};
 use crate::requests::threads::Stretch;
 use crate::say;
 use crate::story::{self, Subject};
@@ -181,13 +180,13 @@ impl<'t> Follower<'t> {
         let joined = match self.hosts.served(host, awaited.asked)? {
             Ok(joined) => joined,
             Err(missing) => {
-                crossing.says = self.unseen(&asked, &peer, missing);
+                crossing.says = crossing::unseen(&self.hosts, &asked, &peer, missing);
                 crossings.push(crossing);
                 return Ok(Vec::new());
             }
         };
         let served = self.hosts.rows(joined.server)?.served[joined.pair.served];
-        self.describe(&mut crossing, &joined, &served);
+        crossing::describe(&self.hosts, &mut crossing, &joined, &served);
         let grade = awaited.grade.min(crossing.grade);
         let windows = match windows(&self.hosts, &joined, &served, &awaited.waits) {
             Ok(windows) => windows,
@@ -223,68 +222,12 @@ impl<'t> Follower<'t> {
             grade,
         );
         told.extend(between);
-        let client = waiting(&asked, &awaited.waits, &peer, grade);
+        let client = crossing::waiting(&asked, &awaited.waits, &peer, grade);
         for one in &mut told {
             one.chain.insert(0, client.clone());
         }
-        finish(crossing, &joined);
+        crossing::finish(crossing, &joined);
         Ok(told)
-    }
-
-    fn unseen(&self, asked: &Seen, peer: &str, missing: Missing) -> String {
-        let id = asked.id;
-        match missing {
-            Missing::Unseen => format!(
-                "request {id} to {peer} was not seen in {}: nothing is known of what was done for it there",
-                self.hosts.others()
-            ),
-            Missing::Several(server, clock) => {
-                let name = self.hosts.name(server);
-                let why = match clock {
-                    Clock::Within { .. } => "the clocks allow none of them, or several",
-                    Clock::Contradicting { .. } => "what both saw contradicts itself",
-                    Clock::Ambiguous { .. } => {
-                        "they fit each other in several ways, and nobody saw the first one of a connection"
-                    }
-                    Clock::Unknown => "nothing tells how their clocks are to each other",
-                };
-                format!("which request of {name} is request {id} to {peer} is not known: {why}")
-            }
-        }
-    }
-
-    fn describe(&self, crossing: &mut Crossing, joined: &Joined, served: &Seen) {
-        let (name, recording) = (
-            self.hosts.name(joined.server).to_owned(),
-            self.hosts.recording(joined.server).recording.to_owned(),
-        );
-        crossing.grade = if joined.pair.is_sure {
-            Grade::A
-        } else {
-            Grade::B
-        };
-        let by = joined.pair.by.word();
-        crossing.says = format!(
-            "request {} is request {} of {name} ({recording}), by {by}",
-            crossing.request, served.id
-        );
-        crossing.joined_by = Some(by.to_owned());
-        crossing.server_request = Some(served.id);
-        crossing.host = Some(name);
-        crossing.recording = Some(recording);
-        if let Clock::Contradicting { contradicting, .. } = joined.clock {
-            crossing.contradicting = contradicting;
-        } else if let Some(bounds) = joined.bounds {
-            let pairs = match joined.clock {
-                Clock::Within { pairs, .. } => pairs,
-                _ => 1,
-            };
-            crossing.clock = Some(ClockBounds {
-                low_ns: bounds.low_ns,
-                high_ns: bounds.high_ns,
-                pairs,
-            });
-        }
     }
 
     /// What the threads of the server did in a stretch of its time.
@@ -428,99 +371,4 @@ fn windows(
         ));
     }
     Ok(windows)
-}
-
-/// What is left of the wait.
-fn between(peer: &str, host: &str, dur_ns: Ns, grade: Grade) -> Option<Told> {
-    let part = Part {
-        mechanism: "network_remote".into(),
-        root: "network_remote".into(),
-        culprit: Actor {
-            kind: ActorKind::Peer,
-            name: peer.to_owned(),
-            pid: None,
-            tid: None,
-            host: None,
-        },
-        activity: None,
-        object: Some(Thing {
-            kind: "way".into(),
-            name: format!("to {host} and back"),
-        }),
-        dur_ns,
-        share: 0.0,
-        grade,
-        pieces: 1,
-        evidence: Vec::new(),
-        shown_by: None,
-    };
-    (dur_ns > 0).then(|| Told {
-        clause: say::clause(&part),
-        part,
-        chain: Vec::new(),
-        missing: Vec::new(),
-    })
-}
-
-/// The step of the chain in which the answer was waited for.
-fn waiting(asked: &Seen, waits: &[RemoteWait], peer: &str, grade: Grade) -> Hop {
-    let begin = waits.iter().map(|wait| wait.begin).min();
-    let end = waits.iter().map(|wait| wait.end).max();
-    Hop {
-        // Whoever knows the story fills in who that is.
-        actor: Actor {
-            kind: ActorKind::Own,
-            name: String::new(),
-            pid: None,
-            tid: None,
-            host: None,
-        },
-        what: "waited".into(),
-        mechanism: "network_remote".into(),
-        activity: None,
-        object: Some(Thing {
-            kind: "peer".into(),
-            name: peer.to_owned(),
-        }),
-        stack: Vec::new(),
-        program: Vec::new(),
-        begin_ns: begin.unwrap_or(asked.begin),
-        end_ns: end.unwrap_or(asked.first),
-        grade,
-        evidence: format!("request:{}", asked.id),
-        shown_by: None,
-    }
-}
-
-/// Says the lengths, and what is known of the clocks.
-fn finish(crossing: &mut Crossing, joined: &Joined) {
-    let host = crossing.host.as_deref().unwrap_or_default();
-    let mut says = format!(
-        "{}: of {} that were waited for it, {host} had it for {}, and {} is the way there and back",
-        crossing.says,
-        say::length(crossing.waited_ns),
-        say::length(crossing.served_ns),
-        say::length(crossing.between_ns),
-    );
-    match &crossing.clock {
-        Some(clock) => {
-            let (low, high) = (clock.low_ns, clock.high_ns);
-            let middle = low.saturating_add(high.saturating_sub(low) / 2);
-            let word = if middle < 0 { "behind" } else { "ahead" };
-            let pairs = match joined.clock {
-                Clock::Within { pairs: 1, .. } | Clock::Unknown => "this request alone".to_owned(),
-                _ => format!("{} pairs that both sides saw", clock.pairs),
-            };
-            says = format!(
-                "{says}; the clock of {host} was {:.6} s {word}, give or take {}, by {pairs}",
-                middle.unsigned_abs() as f64 / 1e9,
-                say::length(high.saturating_sub(low) / 2 + 1),
-            );
-        }
-        None => {
-            says =
-                format!("{says}; how far its clock is off is not known, and not needed for that");
-        }
-    }
-    crossing.says = says;
 }

@@ -8,6 +8,7 @@
 //! ([`clock`]), from which it is placed; where these contradict, nothing is followed.
 
 mod clock;
+mod crossing;
 mod follow;
 mod hosts;
 mod join;
