@@ -7,6 +7,7 @@ use whyslow_explain::{
     ActorKind, Crossing, Grade, OtherHost, Question, Report, Story, explain, explain_across,
 };
 use whyslow_ingest::{InMemory, import_in_memory};
+use whyslow_model::Window;
 use whyslow_store::{MemoryTables, RecordingInfo};
 
 const SECOND: i64 = 1_000_000_000;
@@ -164,6 +165,76 @@ fn who_held_the_lock_two_hosts_away_is_named_from_the_client() {
         story.reproduce.ends_with("--across db,app"),
         "{}",
         story.reproduce
+    );
+}
+
+/// The time in which the thread of the database waited for the lock, by the client's clock.
+fn waited_for_the_lock(db: &Host) -> (i64, i64) {
+    let rows = db.made.rows.syscall.iter();
+    let waits = rows.filter(|row| db.text(row.name) == "futex" && row.tid == Some(30));
+    let wait = waits.max_by_key(|row| row.dur).expect("it waited");
+    (
+        wait.ts - DB_AHEAD,
+        wait.ts_end.expect("it got it") - DB_AHEAD,
+    )
+}
+
+#[test]
+fn of_any_window_each_host_has_the_time_that_it_had_in_it() {
+    let (client, app, db) = (client(), app(), db());
+    let lock = waited_for_the_lock(&db);
+    let (begin, length) = (
+        client.made.begin_ns,
+        client.made.end_ns - client.made.begin_ns,
+    );
+    for number in 0..23 {
+        // Windows of several lengths all over the time, most of which cut the wait somewhere.
+        let from = begin + length * (number * 7 % 23) / 23;
+        let to = (from + length * (1 + number % 5) / 11).min(begin + length);
+        let question = Question {
+            window: Some(Window::new(from, to)),
+            tids: vec![10],
+            ..Question::default()
+        };
+        let report = asked(&client, &question, &[&app, &db]);
+        let Some(story) = report
+            .stories
+            .iter()
+            .find(|story| story.target.kind == "thread")
+        else {
+            continue;
+        };
+        let of_lock: i64 = story
+            .parts
+            .iter()
+            .filter(|part| part.mechanism == "lock_futex")
+            .map(|part| part.dur_ns)
+            .sum();
+        let target = &story.target;
+        let truth = (lock.1.min(target.end_ns) - lock.0.max(target.begin_ns)).max(0);
+        // As far as the bounds of two clocks tell where it begins and ends.
+        let error = (of_lock - truth).abs();
+        assert!(
+            error < 2_000_000,
+            "{from}..{to}: {of_lock} of {truth}: {}",
+            story.verdict
+        );
+    }
+}
+
+#[test]
+fn recordings_of_one_host_are_told_apart_by_their_names() {
+    let (client, mut app, mut db) = (client(), app(), db());
+    (app.name, db.name) = ("machine", "machine");
+    let named = [&app, &db].map(Host::tables);
+    let hosts = [("app.wsl", &named[0]), ("db.wsl", &named[1])]
+        .map(|(recording, tables)| OtherHost { tables, recording });
+    let report = explain_across(&client.tables(), &longest_call(&client), None, &hosts);
+    let story = &report.expect("an answer").stories[0];
+    assert!(
+        story.verdict.contains("on host db.wsl"),
+        "{}",
+        story.verdict
     );
 }
 

@@ -215,7 +215,7 @@ impl<'t> Follower<'t> {
         let crossing = &mut crossings[place];
         crossing.served_ns = told.iter().map(|one| one.part.dur_ns).sum();
         crossing.between_ns = waited - crossing.served_ns;
-        let between = between(
+        let between = crossing::between(
             &peer,
             self.hosts.name(joined.server),
             crossing.between_ns,
