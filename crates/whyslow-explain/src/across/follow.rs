@@ -253,8 +253,7 @@ impl<'t> Follower<'t> {
             found.extend(self.turn(
                 joined.server,
                 served,
-                stretch,
-                window.shift,
+                (stretch, window.shift),
                 way,
                 crossings,
             )?);
@@ -269,8 +268,7 @@ impl<'t> Follower<'t> {
         &mut self,
         server: usize,
         served: &Seen,
-        turn: Stretch,
-        shift: Ns,
+        (turn, shift): (Stretch, Ns),
         way: &mut Way,
         crossings: &mut Vec<Crossing>,
     ) -> Result<Vec<Told>, AnalysisError> {

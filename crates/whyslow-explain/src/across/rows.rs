@@ -73,7 +73,7 @@ pub(super) struct Rows {
     /// Who was asked, by id of the request.
     pub(super) peers: FxHashMap<i64, String>,
     /// Places among those that were asked, by the thread that asked.
-    asked_by: FxHashMap<i32, Vec<usize>>,
+    pub(super) asked_by: FxHashMap<i32, Vec<usize>>,
 }
 
 impl Rows {

@@ -93,7 +93,9 @@ fn of_older_connections_and_used_ports_nothing_is_sure() {
     assert!(joined(&again, &all).iter().all(|(_, is_sure)| !is_sure));
     // Another connection is another one.
     let mut elsewhere = all.clone();
-    elsewhere.iter_mut().for_each(|one| one.ends = Some((1, 3)));
+    for one in &mut elsewhere {
+        one.ends = Some((1, 3));
+    }
     assert!(
         joined(&all, &elsewhere)
             .iter()
