@@ -100,7 +100,7 @@ struct Running(Child);
 impl Running {
     /// Whether it ends well in time.
     fn ends(&mut self) -> bool {
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + Duration::from_mins(1);
         while Instant::now() < end {
             if let Some(status) = self.0.try_wait().expect("it is ours") {
                 return status.success();
