@@ -14,7 +14,6 @@ use whyslow_model::tables::{RequestRow, SyscallRow, ThreadRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use crate::across::{self, OtherHost};
 use crate::many;
 use crate::patterns::Class;
 use crate::ranked::ranked;
@@ -48,23 +47,6 @@ pub struct Question {
     pub limit: Option<usize>,
     /// Requests that nobody tells of but the sockets are told, too, as somebody waits for them.
     pub with_sockets: bool,
-}
-
-/// Explains what is asked for, if need be beside what it is compared with; waits for other hosts go on in
-/// the recordings of these.
-pub fn explain_across(
-    tables: &dyn Tables,
-    question: &Question,
-    other: Option<Other<'_>>,
-    hosts: &[OtherHost<'_>],
-) -> Result<Report, AnalysisError> {
-    let question = Question {
-        with_sockets: question.with_sockets || !hosts.is_empty(),
-        ..question.clone()
-    };
-    let mut report = explain(tables, &question, other)?;
-    across::extend(tables, hosts, &mut report)?;
-    Ok(report)
 }
 
 /// Explains what is asked for, if need be beside what it is compared with.

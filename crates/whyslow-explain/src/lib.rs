@@ -32,8 +32,8 @@ mod versus;
 mod walk;
 mod why;
 
-pub use across::OtherHost;
-pub use ask::{Question, STORIES, explain, explain_across};
+pub use across::{OtherHost, explain_across};
+pub use ask::{Question, STORIES, explain};
 pub use detectors::template_of;
 pub use report::{
     Activity, Actor, ActorKind, Also, Alternative, Baseline, ClockBounds, Confidence, Crossing,

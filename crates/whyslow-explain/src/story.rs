@@ -169,12 +169,7 @@ impl Teller<'_, '_> {
             .map(|named| self.blame.chain(self.walked, &self.parts[named.place]))
             .unwrap_or_default();
         let verdict = say::verdict(&target, baseline, said, &chain, is_usual);
-        let remote = Remote {
-            waits: self.remote_waits(),
-            head: say::head(&target, baseline),
-            says: verdict.clone(),
-            is_usual,
-        };
+        let remote = self.remote(&target, &verdict, is_usual);
         let suggestions = named.as_ref().map_or_else(Vec::new, |named| {
             let part = &self.parts[named.place].part;
             crate::advice(&part.mechanism, &part.root)
@@ -210,6 +205,16 @@ impl Teller<'_, '_> {
             also: Vec::new(),
             parts,
             target,
+        }
+    }
+
+    /// What is needed to go on where it waited for other hosts.
+    fn remote(&self, target: &Target, verdict: &str, is_usual: bool) -> Remote {
+        Remote {
+            waits: self.remote_waits(),
+            head: say::head(target, self.subject.baseline.as_ref()),
+            says: verdict.to_owned(),
+            is_usual,
         }
     }
 

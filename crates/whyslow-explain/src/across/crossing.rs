@@ -9,6 +9,25 @@ use super::splice::Told;
 use crate::report::{Actor, ActorKind, ClockBounds, Crossing, Grade, Hop, Part, RemoteWait, Thing};
 use crate::say;
 
+/// A request of which nothing is known yet but who asked.
+pub(super) fn begun(from_host: Option<String>, request: i64, waited_ns: Ns) -> Crossing {
+    Crossing {
+        from_host,
+        request,
+        recording: None,
+        host: None,
+        server_request: None,
+        joined_by: None,
+        grade: Grade::C,
+        waited_ns,
+        served_ns: 0,
+        between_ns: 0,
+        clock: None,
+        contradicting: 0,
+        says: String::new(),
+    }
+}
+
 /// Why nobody knows what became of a request.
 pub(super) fn unseen(hosts: &Hosts<'_>, asked: &Seen, peer: &str, missing: Missing) -> String {
     let id = asked.id;

@@ -162,21 +162,8 @@ impl<'t> Follower<'t> {
         let asked = rows.asked[awaited.asked];
         let peer = rows.peers.get(&asked.id).cloned().unwrap_or_default();
         let waited = length(&awaited.waits);
-        let mut crossing = Crossing {
-            from_host: (host != 0).then(|| self.hosts.name(host).to_owned()),
-            request: asked.id,
-            recording: None,
-            host: None,
-            server_request: None,
-            joined_by: None,
-            grade: Grade::C,
-            waited_ns: waited,
-            served_ns: 0,
-            between_ns: 0,
-            clock: None,
-            contradicting: 0,
-            says: String::new(),
-        };
+        let from = (host != 0).then(|| self.hosts.name(host).to_owned());
+        let mut crossing = crossing::begun(from, asked.id, waited);
         let joined = match self.hosts.served(host, awaited.asked)? {
             Ok(joined) => joined,
             Err(missing) => {
@@ -290,7 +277,7 @@ impl<'t> Follower<'t> {
         let followed = self.follow(server, &story, way, crossings)?;
         let host = self.hosts.name(server);
         Ok(splice::of_server(
-            story,
+            &story,
             followed,
             (host, shift),
             turn.is_shared,

@@ -18,7 +18,9 @@ mod splice;
 use whyslow_analysis::AnalysisError;
 use whyslow_store::Tables;
 
+use crate::ask::Question;
 use crate::report::Report;
+use crate::versus::Other;
 use follow::Follower;
 use hosts::Hosts;
 
@@ -30,8 +32,25 @@ pub struct OtherHost<'t> {
     pub recording: &'t str,
 }
 
+/// Explains what is asked for, if need be beside what it is compared with; waits for other hosts go on in
+/// the recordings of these.
+pub fn explain_across(
+    tables: &dyn Tables,
+    question: &Question,
+    other: Option<Other<'_>>,
+    hosts: &[OtherHost<'_>],
+) -> Result<Report, AnalysisError> {
+    let question = Question {
+        with_sockets: question.with_sockets || !hosts.is_empty(),
+        ..question.clone()
+    };
+    let mut report = crate::ask::explain(tables, &question, other)?;
+    extend(tables, hosts, &mut report)?;
+    Ok(report)
+}
+
 /// Has all stories go on in recordings of other hosts.
-pub(crate) fn extend(
+fn extend(
     tables: &dyn Tables,
     others: &[OtherHost<'_>],
     report: &mut Report,

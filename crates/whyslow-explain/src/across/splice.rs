@@ -3,7 +3,9 @@
 use whyslow_model::Ns;
 
 use super::follow::Followed;
-use crate::report::{Actor, ActorKind, Alternative, Confidence, Grade, Hop, Missing, Part, Story};
+use crate::report::{
+    Activity, Actor, ActorKind, Alternative, Confidence, Grade, Hop, Missing, Part, Story,
+};
 use crate::say;
 
 /// Explanations of less are no alternatives.
@@ -51,36 +53,61 @@ pub(super) fn untold(dur_ns: Ns, host: &str) -> Option<Told> {
     })
 }
 
+/// A host as who waited for it sees it.
+struct There<'h> {
+    host: &'h str,
+    /// What its clock is ahead.
+    shift: Ns,
+}
+
+impl There<'_> {
+    fn actor(&self, actor: &Actor) -> Actor {
+        Actor {
+            kind: match actor.kind {
+                ActorKind::Own => ActorKind::Process,
+                kind => kind,
+            },
+            host: actor.host.clone().or_else(|| Some(self.host.to_owned())),
+            ..actor.clone()
+        }
+    }
+
+    fn moved(&self, mut activity: Activity) -> Activity {
+        activity.begin_ns = activity.begin_ns.saturating_sub(self.shift);
+        let end = activity.end_ns;
+        activity.end_ns = end.map(|end| end.saturating_sub(self.shift));
+        activity
+    }
+
+    fn hop(&self, hop: &Hop) -> Hop {
+        Hop {
+            actor: self.actor(&hop.actor),
+            begin_ns: hop.begin_ns.saturating_sub(self.shift),
+            end_ns: hop.end_ns.saturating_sub(self.shift),
+            activity: hop.activity.clone().map(|activity| self.moved(activity)),
+            ..hop.clone()
+        }
+    }
+
+    fn part(&self, part: &Part) -> Part {
+        Part {
+            culprit: self.actor(&part.culprit),
+            activity: part.activity.clone().map(|activity| self.moved(activity)),
+            ..part.clone()
+        }
+    }
+}
+
 /// The parts of the story of a thread of `host`, as who waited for it has them. `shift` is what its clock is
 /// ahead.
 pub(super) fn of_server(
-    story: Story,
+    story: &Story,
     followed: Followed,
     (host, shift): (&str, Ns),
     is_shared: bool,
 ) -> Vec<Told> {
-    let there = |actor: &Actor| Actor {
-        kind: match actor.kind {
-            ActorKind::Own => ActorKind::Process,
-            kind => kind,
-        },
-        host: actor.host.clone().or_else(|| Some(host.to_owned())),
-        ..actor.clone()
-    };
-    let moved = |hop: &Hop| {
-        let mut hop = hop.clone();
-        hop.actor = there(&hop.actor);
-        hop.begin_ns = hop.begin_ns.saturating_sub(shift);
-        hop.end_ns = hop.end_ns.saturating_sub(shift);
-        hop.activity = hop.activity.map(|mut activity| {
-            activity.begin_ns = activity.begin_ns.saturating_sub(shift);
-            activity.end_ns = activity.end_ns.map(|end| end.saturating_sub(shift));
-            activity
-        });
-        hop
-    };
-    let target = &story.target;
-    let whose = say::thread(&target.actor);
+    let there = There { host, shift };
+    let server = there.actor(&story.target.actor);
     let missing: Vec<Missing> = story
         .missing
         .iter()
@@ -90,53 +117,41 @@ pub(super) fn of_server(
         })
         .collect();
     let mut found = Vec::new();
-    for (place, (part, taken)) in story.parts.iter().zip(&followed.taken).enumerate() {
-        let dur_ns = part.dur_ns - taken;
-        if dur_ns <= 0 {
+    for (place, (own, taken)) in story.parts.iter().zip(&followed.taken).enumerate() {
+        if own.dur_ns <= *taken {
             continue;
         }
-        let clause = format!(
-            "on host {host}, where {whose} served it, {}",
-            say::clause(part)
-        );
-        let chain = if story.culprit == Some(place) {
-            story.chain.iter().map(&moved).collect()
-        } else {
-            vec![moved(&at_work(&story, part))]
-        };
-        let mut part = part.clone();
-        part.dur_ns = dur_ns;
-        part.culprit = match part.culprit.kind {
-            ActorKind::Own => there(&target.actor),
-            _ => there(&part.culprit),
-        };
-        if let Some(activity) = &mut part.activity {
-            activity.begin_ns = activity.begin_ns.saturating_sub(shift);
-            activity.end_ns = activity.end_ns.map(|end| end.saturating_sub(shift));
+        let mut part = there.part(own);
+        part.dur_ns -= taken;
+        if own.culprit.kind == ActorKind::Own {
+            part.culprit = server.clone();
         }
         if is_shared {
             // What of it was for others nobody knows.
             part.grade = part.grade.min(Grade::B);
         }
+        let whose = say::thread(&story.target.actor);
+        let chain = if story.culprit == Some(place) {
+            story.chain.iter().map(|hop| there.hop(hop)).collect()
+        } else {
+            vec![there.hop(&at_work(story, own))]
+        };
         found.push(Told {
             part,
-            clause,
+            clause: format!(
+                "on host {host}, where {whose} served it, {}",
+                say::clause(own)
+            ),
             chain,
             missing: missing.clone(),
         });
     }
     for mut told in followed.told {
-        told.chain = told.chain.iter().map(&moved).collect();
+        told.part = there.part(&told.part);
+        told.chain = told.chain.iter().map(|hop| there.hop(hop)).collect();
         // The one that waited on this host.
         if let Some(first) = told.chain.first_mut() {
-            first.actor = there(&target.actor);
-        }
-        if let Some(activity) = &mut told.part.activity {
-            activity.begin_ns = activity.begin_ns.saturating_sub(shift);
-            activity.end_ns = activity.end_ns.map(|end| end.saturating_sub(shift));
-        }
-        if told.part.culprit.host.is_none() {
-            told.part.culprit.host = Some(host.to_owned());
+            first.actor = server.clone();
         }
         found.push(told);
     }
@@ -288,22 +303,8 @@ fn name(story: &mut Story, rows: &[Row], (length, own_ns): (Ns, Ns)) {
     };
     let known = rows.iter().enumerate().filter(|(_, row)| is_known(row));
     let most = known.max_by_key(|(place, row)| (of(&row.part).0, std::cmp::Reverse(*place)));
-    for (place, row) in rows.iter().enumerate() {
-        let Some(told) = &row.told else { continue };
-        let is_named = most.is_some_and(|(named, _)| named == place);
-        if row.part.share >= ALTERNATIVE_MIN && !is_named {
-            story.alternatives.push(Alternative {
-                part: place,
-                says: format!(
-                    "{} ({}) {} {}",
-                    say::length(row.part.dur_ns),
-                    say::percent(row.part.share),
-                    row.part.grade.verb(),
-                    told.clause
-                ),
-            });
-        }
-    }
+    let is_named = most.map(|(place, _)| place);
+    story.alternatives.extend(alternatives(rows, is_named));
     if story.remote.is_usual {
         return;
     }
@@ -344,6 +345,26 @@ fn name(story: &mut Story, rows: &[Row], (length, own_ns): (Ns, Ns)) {
     story.suggestions = crate::advice(&row.part.mechanism, &row.part.root);
     story.chain.clone_from(&told.chain);
     story.missing.clone_from(&told.missing);
+}
+
+/// What else took much of the time on other hosts, or between them.
+fn alternatives(rows: &[Row], named: Option<usize>) -> Vec<Alternative> {
+    let others = rows.iter().enumerate();
+    let others =
+        others.filter(|(place, row)| row.part.share >= ALTERNATIVE_MIN && Some(*place) != named);
+    others
+        .filter_map(|(part, row)| {
+            let told = row.told.as_ref()?;
+            let says = format!(
+                "{} ({}) {} {}",
+                say::length(row.part.dur_ns),
+                say::percent(row.part.share),
+                row.part.grade.verb(),
+                told.clause
+            );
+            Some(Alternative { part, says })
+        })
+        .collect()
 }
 
 /// That nobody is named, though a host had it.

@@ -213,12 +213,7 @@ impl Teller<'_> {
         let unexplained = parts.iter().filter(|part| part.root == "unknown");
         let head = format!("request {} {} {took}", request.id, self.what(request));
         let verdict = format!("{head}: {of_phase}{why}");
-        let remote = Remote {
-            waits: self.remote_waits(request, &parts),
-            head,
-            says: verdict.clone(),
-            is_usual: false,
-        };
+        let remote = self.remote(request, &parts, (head, &verdict));
         let mut story = Story {
             across: Vec::new(),
             remote,
@@ -319,6 +314,16 @@ impl Teller<'_> {
         }
         parts.sort_by_key(|part| std::cmp::Reverse(part.dur_ns));
         parts
+    }
+
+    /// What is needed to go on where its server was recorded.
+    fn remote(&self, request: &Request, parts: &[Part], (head, says): (String, &str)) -> Remote {
+        Remote {
+            waits: self.remote_waits(request, parts),
+            head,
+            says: says.to_owned(),
+            is_usual: false,
+        }
     }
 
     /// The phases in which a client waited for its server: the last ones, one after another, until its
