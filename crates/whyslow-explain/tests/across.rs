@@ -8,6 +8,7 @@ use whyslow_explain::{
 };
 use whyslow_ingest::{InMemory, import_in_memory};
 use whyslow_model::Window;
+use whyslow_model::tables::RequestRow;
 use whyslow_store::{MemoryTables, RecordingInfo};
 
 const SECOND: i64 = 1_000_000_000;
@@ -357,4 +358,49 @@ fn requests_of_connections_that_are_older_than_both_recordings_are_joined_by_wha
         .filter(|part| part.culprit.host.is_some());
     assert!(of_app.clone().count() > 0);
     assert!(of_app.into_iter().all(|part| part.grade < Grade::A));
+}
+
+#[test]
+fn what_a_log_tells_of_a_trace_is_a_length_and_no_clock() {
+    let (mut client, mut app) = (client(), app());
+    for (host, role) in [(&mut client, "client"), (&mut app, "server")] {
+        let Host { made, .. } = host;
+        let source = made.symbols.intern("otlp");
+        let mut of_role: Vec<_> = made
+            .rows
+            .request
+            .iter_mut()
+            .filter(|row| made.symbols.get(row.role) == role)
+            .collect();
+        of_role.sort_by_key(|row| row.ts);
+        for (number, row) in (0..).zip(of_role) {
+            (row.trace_high, row.trace_low) = (Some(1), Some(number));
+            let span = Some(7);
+            if role == "client" {
+                row.span = span;
+            } else {
+                // Somewhere else, as behind a translation of addresses, and by a clock of any kind.
+                (row.parent_span, row.source) = (span, source);
+                (row.local, row.peer, row.utid) = (None, None, None);
+                row.ts += 12 * SECOND;
+                row.ts_end = row.ts_end.map(|end| end + 12 * SECOND);
+            }
+        }
+    }
+    app.made.rows.request_thread.clear();
+    let story = &asked(&client, &longest_call(&client), &[&app]).stories[0];
+    let crossing = &story.across[0];
+    assert_eq!(crossing.joined_by.as_deref(), Some("trace"), "{crossing:?}");
+    assert_eq!(crossing.clock, None);
+    let told = app.made.rows.request.iter();
+    let told = told.filter(|row| row.parent_span.is_some());
+    let length = |row: &RequestRow| Some(row.dur? + row.queue_ns.unwrap_or(0));
+    let longest = told.filter_map(length).max().expect("requests");
+    assert_eq!(crossing.served_ns, longest);
+    assert_eq!(story.culprit, None, "{}", story.verdict);
+    assert!(
+        story.verdict.contains("host app had it"),
+        "{}",
+        story.verdict
+    );
 }
