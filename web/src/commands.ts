@@ -13,7 +13,9 @@ export function commandOf(): string {
     const words = page === "explain" || !tab ? ["explain"] : [tab.what, tab.verb];
     const own = Object.entries(tab?.parameters ?? {}).map(([key, value]) => `--${key} ${quoted(String(value))}`);
     const beside = baseline && page === "explain" ? [`--vs ${spanWords(baseline)}`] : [];
-    return ["whyslow", ...words, name, ...own, rest, ...beside].filter((word) => word !== "").join(" ");
+    const hosts = page === "explain" ? view.value.options["across"] : undefined;
+    const across = hosts === undefined ? [] : [`--across ${quoted(hosts)}`];
+    return ["whyslow", ...words, name, ...own, rest, ...beside, ...across].filter((word) => word !== "").join(" ");
 }
 
 function spanWords(window: Span): string {

@@ -84,6 +84,20 @@ export interface Actor {
     readonly name: string;
     readonly pid: number | null;
     readonly tid: number | null;
+    /** Host of another recording that it is on. */
+    readonly host?: string;
+}
+
+/** A request that went to another host. */
+export interface Crossing {
+    readonly from_host?: string;
+    readonly host: string | null;
+    readonly recording: string | null;
+    readonly waited_ns: number;
+    readonly served_ns: number;
+    readonly between_ns: number;
+    readonly contradicting: number;
+    readonly says: string;
 }
 
 export interface Activity {
@@ -160,6 +174,7 @@ export interface Story {
     readonly suggestions: readonly string[];
     readonly caveats: readonly string[];
     readonly reproduce: string | null;
+    readonly across?: readonly Crossing[];
 }
 
 export interface Finding {

@@ -45,6 +45,8 @@ pub struct Question {
     pub min: Option<Ns>,
     /// Stories at most; 0 for all.
     pub limit: Option<usize>,
+    /// Requests that nobody tells of but the sockets are told, too, as somebody waits for them.
+    pub with_sockets: bool,
 }
 
 /// Explains what is asked for, if need be beside what it is compared with.

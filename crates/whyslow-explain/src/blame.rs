@@ -24,6 +24,8 @@ pub(crate) struct Blamed {
     pub(crate) longest: usize,
     /// It is the recorder's or tracer's.
     pub(crate) is_tracer: bool,
+    /// Its leaves, by place, if they are waits for another host.
+    pub(crate) remote: Vec<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,10 +94,14 @@ impl Blame<'_> {
             by_grade: [0; 3],
             longest: place,
             is_tracer: self.is_tracer(who),
+            remote: Vec::new(),
         });
         blamed.part.dur_ns += length;
         blamed.part.pieces += 1;
         blamed.by_grade[grade as usize] += length;
+        if leaf.why.mechanism == "network_remote" {
+            blamed.remote.push(place as u32);
+        }
         let longest = &walk.leaves[blamed.longest];
         if length > longest.end - longest.begin {
             blamed.longest = place;
@@ -206,6 +212,7 @@ impl Blame<'_> {
             name: name.to_owned(),
             pid: None,
             tid: None,
+            host: None,
         };
         match who {
             Who::Thread(utid) => self.actor_of(utid),
@@ -239,6 +246,7 @@ impl Blame<'_> {
             name: name.to_owned(),
             pid: person.and_then(|person| person.pid),
             tid: person.map(|person| person.tid),
+            host: None,
         }
     }
 
@@ -279,13 +287,7 @@ impl Blame<'_> {
             hop = step.from;
         }
         chain.reverse();
-        let at_end = match chain.last() {
-            None => self.root,
-            Some(_) => match walk.steps[leaf.hop.unwrap_or(0) as usize].why.who {
-                Who::Thread(utid) => utid,
-                _ => self.root,
-            },
-        };
+        let at_end = self.at_end(walk, leaf);
         let did = match leaf.why.mechanism {
             "cpu_running" => "ran",
             "cpu_runqueue" | "cpu_idle_delay" | "cpu_throttled" => "could not run",
@@ -308,6 +310,15 @@ impl Blame<'_> {
             chain.push(last);
         }
         chain
+    }
+
+    /// The thread that a leaf is about, at the end of its hops.
+    pub(crate) fn at_end(&self, walk: &Walk, leaf: &Leaf) -> Utid {
+        let last = leaf.hop.map(|hop| walk.steps[hop as usize].why.who);
+        match last {
+            Some(Who::Thread(utid)) => utid,
+            _ => self.root,
+        }
     }
 
     fn hop(&self, utid: Utid, (begin, end): (Ns, Ns), why: &crate::leaf::Why, what: &str) -> Hop {

@@ -1,6 +1,7 @@
 //! Why an operation was slow, and who did it: from a window of one thread to the thread, request,
 //! device or lock that it waited for, with the evidence for each step.
 
+mod across;
 mod ask;
 mod behalf;
 mod blame;
@@ -31,12 +32,13 @@ mod versus;
 mod walk;
 mod why;
 
+pub use across::{OtherHost, explain_across};
 pub use ask::{Question, STORIES, explain};
 pub use detectors::template_of;
 pub use report::{
-    Activity, Actor, ActorKind, Also, Alternative, Baseline, Confidence, Difference, Excess,
-    Finding, Grade, Group, Hop, Missing, Neighbour, Part, Pattern, Report, SCHEMA, Story, Target,
-    Thing, Versus,
+    Activity, Actor, ActorKind, Also, Alternative, Baseline, ClockBounds, Confidence, Crossing,
+    Difference, Excess, Finding, Grade, Group, Hop, Missing, Neighbour, Part, Pattern, Report,
+    SCHEMA, Story, Target, Thing, Versus,
 };
 pub use requests::requests_versus;
 pub use versus::Other;

@@ -70,6 +70,9 @@ pub struct Actor {
     /// Kernel ids of processes and threads.
     pub pid: Option<i32>,
     pub tid: Option<i32>,
+    /// Host of another recording on which it was seen; none where that is the one that is explained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
 /// What an actor did meanwhile: a system call, as a rule.
@@ -87,7 +90,8 @@ pub struct Activity {
 /// What it was about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Thing {
-    /// device, file, lock, futex, peer, cgroup, cpu, function, irq, journal, phase, endpoint.
+    /// device, file, lock, futex, peer, cgroup, cpu, function, irq, journal, phase, endpoint; way: what
+    /// lies between this host and another one, there and back together.
     pub kind: String,
     pub name: String,
 }
@@ -95,7 +99,8 @@ pub struct Thing {
 /// Time of the window that went to one culprit by one mechanism.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// How the slow thread felt it: id of [`whyslow_model::mechanism::MECHANISMS`].
+    /// How the slow thread felt it: id of [`whyslow_model::mechanism::MECHANISMS`]. Where the culprit is on
+    /// another host, how the thread felt it that served the request there.
     pub mechanism: String,
     /// What the culprit did at the end of the chain, by the same ids.
     pub root: String,
@@ -291,6 +296,77 @@ pub struct Pattern {
     pub more: Option<u64>,
 }
 
+/// How far the clock of another host was ahead of that of the host before it, at the time of a request:
+/// something between the two.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClockBounds {
+    pub low_ns: Ns,
+    pub high_ns: Ns,
+    /// Requests and packets that both sides saw and that the bounds are made from.
+    pub pairs: u64,
+}
+
+/// A request that went to another host, and what its recording tells of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Crossing {
+    /// Host that asked; none where that is the one that is explained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_host: Option<String>,
+    /// Id of the request in the recording of who asked.
+    pub request: i64,
+    /// Recording of the host that was asked, and that host; null where none of them saw it.
+    pub recording: Option<String>,
+    pub host: Option<String>,
+    /// Id of the request there.
+    pub server_request: Option<i64>,
+    /// connection (addresses and ports), trace.
+    pub joined_by: Option<String>,
+    /// Of the join.
+    pub grade: Grade,
+    /// For so long whoever asked waited for it, in what is explained.
+    pub waited_ns: Ns,
+    /// Of that the other host had it for so long …
+    pub served_ns: Ns,
+    /// … and the rest is the way, there and back together: it is right whatever the clocks say.
+    pub between_ns: Ns,
+    /// Null where no bounds are known.
+    pub clock: Option<ClockBounds>,
+    /// Pairs that contradict the others: then nothing is said of the clocks, and nothing is followed.
+    pub contradicting: u64,
+    pub says: String,
+}
+
+/// A wait for an answer of another host, of which this recording tells no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RemoteWait {
+    /// Place among the parts of the one that it belongs to.
+    pub(crate) part: usize,
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) by: Waiter,
+}
+
+/// Who waited for another host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiter {
+    /// A thread, by its `utid`.
+    Thread(i32),
+    /// A request of a client, by its id.
+    Request(i64),
+}
+
+/// What a story needs to be told anew when its waits for other hosts are followed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Remote {
+    pub(crate) waits: Vec<RemoteWait>,
+    /// What took how long, as the sentence of the story begins.
+    pub(crate) head: String,
+    /// That sentence.
+    pub(crate) says: String,
+    /// It is as slow as such operations are.
+    pub(crate) is_usual: bool,
+}
+
 /// Why one operation, or a group of them, was slow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Story {
@@ -321,6 +397,11 @@ pub struct Story {
     pub caveats: Vec<String>,
     /// The command that gives this story again.
     pub reproduce: String,
+    /// Requests to other hosts that it was held up by, where recordings of such hosts are at hand.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub across: Vec<Crossing>,
+    #[serde(skip)]
+    pub(crate) remote: Remote,
 }
 
 /// All that one command says.

@@ -144,6 +144,9 @@ pub(crate) fn clause(part: &Part) -> String {
             "the lookup of {} was not answered",
             name_of(object, "a name")
         ),
+        "network_remote" if object.is_some_and(|thing| thing.kind == "way") => {
+            format!("it was on its way {}", name_of(object, "there and back"))
+        }
         "network_remote" => format!("{} had not answered", name_of(object, "the other host")),
         _ if part.root == "network_retransmit" => format!(
             "packets to or from {} were lost and sent again",
@@ -210,6 +213,21 @@ fn leads_on(mechanism: &str) -> bool {
     mechanism.starts_with("lock_") || matches!(mechanism, "local_ipc" | "pipe_wait" | "child_wait")
 }
 
+/// What took how long, with which the sentence of a story begins.
+pub(crate) fn head(target: &Target, baseline: Option<&Baseline>) -> String {
+    let took = length(target.end_ns - target.begin_ns);
+    let usually = match baseline {
+        Some(baseline) => format!(
+            " (normally {}, n = {})",
+            length(baseline.median_ns),
+            baseline.count
+        ),
+        None => String::new(),
+    };
+    let (what, who) = (&target.what, thread(&target.actor));
+    format!("{what} by {who} took {took}{usually}")
+}
+
 /// The sentence of a story.
 pub(crate) fn verdict(
     target: &Target,
@@ -230,20 +248,7 @@ pub(crate) fn verdict(
             _ => clause(part),
         }
     };
-    let took = length(target.end_ns - target.begin_ns);
-    let usually = match baseline {
-        Some(baseline) => format!(
-            " (normally {}, n = {})",
-            length(baseline.median_ns),
-            baseline.count
-        ),
-        None => String::new(),
-    };
-    let head = format!(
-        "{} by {} took {took}{usually}",
-        target.what,
-        thread(&target.actor)
-    );
+    let head = head(target, baseline);
     if is_usual {
         return format!("{head}: not slower than such operations are");
     }

@@ -7,7 +7,10 @@ use whyslow_store::Tables;
 use crate::behalf::Behalf;
 use crate::blame::{Blame, Blamed, by_culprit};
 use crate::moment::{Moment, Utid};
-use crate::report::{ActorKind, Alternative, Baseline, Confidence, Grade, Missing, Story, Target};
+use crate::report::{
+    ActorKind, Alternative, Baseline, Confidence, Grade, Missing, Remote, RemoteWait, Story,
+    Target, Waiter,
+};
 use crate::walk::{Walk, walk};
 use crate::{overlap, say};
 
@@ -17,6 +20,8 @@ const SLOWER_MIN: f64 = 2.0;
 const ALTERNATIVE_MIN: f64 = 0.15;
 /// What coincides with less of the time is not told.
 const COINCIDES_MIN: f64 = 0.75;
+/// Waits for other hosts that can be followed there.
+const REMOTE_MAX: usize = 64;
 /// What takes less is slow only beside others like it.
 const SHORT_NS: Ns = 1_000_000;
 
@@ -164,6 +169,7 @@ impl Teller<'_, '_> {
             .map(|named| self.blame.chain(self.walked, &self.parts[named.place]))
             .unwrap_or_default();
         let verdict = say::verdict(&target, baseline, said, &chain, is_usual);
+        let remote = self.remote(&target, &verdict, is_usual);
         let suggestions = named.as_ref().map_or_else(Vec::new, |named| {
             let part = &self.parts[named.place].part;
             crate::advice(&part.mechanism, &part.root)
@@ -178,6 +184,8 @@ impl Teller<'_, '_> {
             part.shown_by = Some(self.shown_by(part));
         }
         Story {
+            across: Vec::new(),
+            remote,
             verdict,
             confidence,
             score: named.as_ref().map_or(0.0, |named| named.score),
@@ -198,6 +206,40 @@ impl Teller<'_, '_> {
             parts,
             target,
         }
+    }
+
+    /// What is needed to go on where it waited for other hosts.
+    fn remote(&self, target: &Target, verdict: &str, is_usual: bool) -> Remote {
+        Remote {
+            waits: self.remote_waits(),
+            head: say::head(target, self.subject.baseline.as_ref()),
+            says: verdict.to_owned(),
+            is_usual,
+        }
+    }
+
+    /// What it waited for on other hosts, in order of time; of very many the longest.
+    fn remote_waits(&self) -> Vec<RemoteWait> {
+        let parts = self.parts.iter().enumerate();
+        let mut waits: Vec<RemoteWait> = parts
+            .flat_map(|(part, blamed)| {
+                let waits = blamed.remote.iter();
+                waits.map(move |place| (part, *place))
+            })
+            .map(|(part, place)| {
+                let leaf = &self.walked.leaves[place as usize];
+                RemoteWait {
+                    part,
+                    begin: leaf.begin,
+                    end: leaf.end,
+                    by: Waiter::Thread(self.blame.at_end(self.walked, leaf)),
+                }
+            })
+            .collect();
+        waits.sort_by_key(|wait| (wait.begin - wait.end, wait.begin));
+        waits.truncate(REMOTE_MAX);
+        waits.sort_by_key(|wait| wait.begin);
+        waits
     }
 
     /// The culprit that most of the time is put down to. Of what is the thread's own, only that is a

@@ -4,6 +4,7 @@ import { sinceBegin, type Span, span, timeOfDay } from "../times";
 import type { Hop, Story } from "../types";
 import { duration } from "../units";
 import { shortened, title, visible } from "../visible";
+import { HostBadge } from "./host";
 
 const WIDTH = 1000;
 const LEFT = 190;
@@ -80,7 +81,7 @@ export function Ladder({ story }: { readonly story: Story }) {
                             <b>
                                 <bdi>{visible(actorName(hop.actor))}</bdi>
                             </b>{" "}
-                            {visible(hop.what)}: {hop.mechanism}
+                            <HostBadge actor={hop.actor} /> {visible(hop.what)}: {hop.mechanism}
                             {hop.object && `, ${visible(`${hop.object.kind} ${hop.object.name}`)}`}
                             {hop.activity && (
                                 <>
@@ -88,7 +89,7 @@ export function Ladder({ story }: { readonly story: Story }) {
                                 </>
                             )}{" "}
                             <span class="badge">grade {hop.grade}</span>
-                            {hop.evidence && (
+                            {hop.evidence && hop.actor.host === undefined && (
                                 <button type="button" class="link evidence" onClick={() => openEvidence(hop.evidence, window)}>
                                     {visible(hop.evidence)}
                                 </button>
@@ -119,7 +120,8 @@ function BarText({ hop, left, width, row }: { hop: Hop; left: number; width: num
 function lanesOf(story: Story): Lane[] {
     const lanes: (Lane & { hops: { hop: Hop; window: Span; at: number }[] })[] = [];
     story.chain.forEach((hop, at) => {
-        const name = actorName(hop.actor);
+        const { host } = hop.actor;
+        const name = host === undefined ? actorName(hop.actor) : `${host}: ${actorName(hop.actor)}`;
         const window = span(clock.value, hop.begin_ns, hop.end_ns);
         const known = lanes.find((lane) => lane.name === name);
         if (known) {

@@ -9,6 +9,7 @@ import { clamp, span, timeOfDay, withMargin } from "../times";
 import type { Part, Story } from "../types";
 import { duration, plural, ratio } from "../units";
 import { title, visible } from "../visible";
+import { HostBadge } from "./host";
 import { Ladder } from "./ladder";
 
 const CONFIDENCE: Readonly<Record<Story["confidence"], string>> = {
@@ -65,7 +66,9 @@ export function StoryCard({ story, number, isOpen }: { readonly story: Story; re
 /** The sentence, with the culprit as the way to it. */
 function Verdict({ story }: { story: Story }) {
     const part = story.culprit === null ? null : story.parts[story.culprit];
-    const name = part && part.culprit.kind !== "own" ? actorName(part.culprit) : null;
+    // Whoever is on another host is not in this recording: there is nowhere to go.
+    const isHere = part && part.culprit.kind !== "own" && part.culprit.host === undefined;
+    const name = isHere ? actorName(part.culprit) : null;
     const at = name === null ? -1 : story.verdict.lastIndexOf(name);
     if (!part || name === null || at < 0) return <p class="verdict">{visible(story.verdict)}</p>;
     const window = span(clock.value, story.target.begin_ns, story.target.end_ns);
@@ -153,10 +156,10 @@ function Parts({ story }: { story: Story }) {
                                 {part.root !== part.mechanism && <> ← <Mechanism id={part.root} /></>}
                             </td>
                             <td>
-                                <bdi>{visible(because(part))}</bdi>
+                                <HostBadge actor={part.culprit} /> <bdi>{visible(because(part))}</bdi>
                             </td>
                             <td>
-                                {part.evidence.slice(0, 3).map((evidence) => (
+                                {part.evidence.slice(0, part.culprit.host === undefined ? 3 : 0).map((evidence) => (
                                     <button type="button" class="link" key={evidence} onClick={() => openEvidence(evidence, window)}>
                                         {visible(evidence)}
                                     </button>
@@ -211,9 +214,10 @@ function Mechanism({ id }: { id: string }) {
 }
 
 function More({ story }: { story: Story }) {
-    const { alternatives, also, neighbours, missing, suggestions, caveats } = story;
+    const { alternatives, also, neighbours, missing, suggestions, caveats, across } = story;
     return (
         <div class="more">
+            <List name="Across hosts" items={(across ?? []).map((one) => one.says)} />
             <List name="Other causes" items={alternatives.map((one) => one.says)} />
             <List name="What to try" items={suggestions} />
             <List

@@ -1,27 +1,76 @@
 import { useEffect, useState } from "preact/hooks";
 
-import { clock, recording } from "../app";
-import { useAnswer } from "../ask";
+import { clock, recording, recordings } from "../app";
+import { type Asked, useAnswer } from "../ask";
 import { Pending, Problem } from "../components/problem";
 import { StoryCard } from "../components/story";
 import { actorName } from "../evidence";
 import { explanation } from "../marks";
-import { common, go, view } from "../state";
+import { common, go, setOption, view } from "../state";
 import { clamp, span, withMargin } from "../times";
-import type { Explanation, Finding } from "../types";
+import type { Explanation, Finding, RecordingInfo } from "../types";
 import { ratio } from "../units";
 import { visible } from "../visible";
 
 /** Home: what was slow, and who did it. */
 export function ExplainPage() {
-    const asked = useAnswer<Explanation>("explain", explainParameters(common.value));
-    const isWhole = !view.value.window && Object.keys(view.value.filter).length === 0;
+    const across = hostsChosen();
+    const parameters = explainParameters(common.value);
+    const asked = useAnswer<Explanation>("explain", across.length > 0 ? { ...parameters, across: across.join(",") } : parameters);
+    const isWhole = !view.value.window && Object.keys(view.value.filter).length === 0 && across.length === 0;
     useEffect(() => {
         if (isWhole && asked.answer && !asked.isPending) explanation.value = asked.answer;
     }, [asked.answer, asked.isPending, isWhole]);
+    return (
+        <>
+            <OtherHosts chosen={across} />
+            <Explained asked={asked} />
+        </>
+    );
+}
+
+function Explained({ asked }: { readonly asked: Asked<Explanation> }) {
     if (asked.failure) return <Problem failure={asked.failure} />;
     if (!asked.answer) return <Pending what="looking for what was slow, and why" />;
     return <Told explanation={asked.answer} isStale={asked.isPending} />;
+}
+
+/** Recordings beside this one. */
+function others(): readonly RecordingInfo[] {
+    const all = recordings.value?.recordings ?? [];
+    return all.filter((one) => one.id !== recording.value?.id);
+}
+
+/** Ids of recordings of other hosts in which stories go on. */
+function hostsChosen(): readonly string[] {
+    const words = (view.value.options["across"] ?? "").split(",");
+    return others().flatMap((one) => (words.includes(one.id) ? [one.id] : []));
+}
+
+/** Which recordings are of hosts that this one waited for. */
+function OtherHosts({ chosen }: { readonly chosen: readonly string[] }) {
+    const all = others();
+    if (all.length === 0) return null;
+    const choose = (id: string, isOn: boolean) => {
+        const left = chosen.filter((one) => one !== id);
+        const next = isOn ? [...left, id] : left;
+        setOption("across", next.length > 0 ? next.join(",") : null);
+    };
+    return (
+        <fieldset class="hosts">
+            <legend>Go on where it waits for other hosts</legend>
+            {all.map((one) => (
+                <label key={one.id}>
+                    <input
+                        type="checkbox"
+                        checked={chosen.includes(one.id)}
+                        onChange={(event) => choose(one.id, event.currentTarget.checked)}
+                    />{" "}
+                    {visible(one.host === null ? one.name : `${one.host} (${one.name})`)}
+                </label>
+            ))}
+        </fieldset>
+    );
 }
 
 /** Of filters, explain knows who and which device. */

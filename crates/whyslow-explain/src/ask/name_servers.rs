@@ -140,6 +140,7 @@ impl Asker<'_> {
             name: server.to_owned(),
             pid: None,
             tid: None,
+            host: None,
         };
         Part {
             mechanism: MECHANISM.into(),
@@ -172,6 +173,7 @@ impl Asker<'_> {
             name: group.comm.clone(),
             pid: asked.pid,
             tid: asked.tid,
+            host: None,
         };
         let usually = group.baseline.as_ref().map_or_else(String::new, |usual| {
             let median = say::length(usual.median_ns);
@@ -189,6 +191,8 @@ impl Asker<'_> {
         );
         let part = self.part(server, longest.dur, &id);
         Some(Story {
+            across: Vec::new(),
+            remote: crate::report::Remote::default(),
             target: Target {
                 kind: "question".into(),
                 id: Some(id.clone()),

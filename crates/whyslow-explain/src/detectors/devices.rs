@@ -118,6 +118,7 @@ fn tell(
             name: dev.to_owned(),
             pid: None,
             tid: None,
+            host: None,
         },
         object: Some(Thing {
             kind: "device".into(),

@@ -43,6 +43,7 @@ fn actor(name: &str, pid: Option<i32>, tid: Option<i32>) -> Actor {
         name: name.to_owned(),
         pid,
         tid,
+        host: None,
     }
 }
 

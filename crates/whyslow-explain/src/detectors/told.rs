@@ -139,6 +139,7 @@ fn busy(
             name: device.clone(),
             pid: None,
             tid: None,
+            host: None,
         },
         object: Some(Thing {
             kind: "device".into(),

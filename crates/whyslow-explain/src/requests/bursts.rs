@@ -295,6 +295,7 @@ impl<'r> Scene<'r> {
                 name: name.to_owned(),
                 pid: None,
                 tid: None,
+                host: None,
             },
             object: endpoint.map(|(name, _)| Thing {
                 kind: "endpoint".into(),

@@ -140,6 +140,7 @@ impl Handlers {
             name: self.name.clone(),
             pid: self.pid,
             tid: None,
+            host: None,
         }
     }
 

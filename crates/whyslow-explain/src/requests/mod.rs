@@ -11,7 +11,7 @@ mod queued;
 mod set;
 mod stands;
 mod stories;
-mod threads;
+pub(crate) mod threads;
 
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::before_after::{Request, Requests};
@@ -38,7 +38,7 @@ pub(crate) fn add(
     }
     // What went over connections is no request that somebody waited for, as a rule: it is told with
     // the calls that did.
-    if requests.rows.is_empty() || requests.is_of_sockets {
+    if requests.rows.is_empty() || requests.is_of_sockets && !question.with_sockets {
         return Ok(());
     }
     let there = match other {

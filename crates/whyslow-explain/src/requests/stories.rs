@@ -7,7 +7,10 @@ use whyslow_store::Tables;
 
 use super::queued::{self, Queued};
 use super::threads::Threads;
-use crate::report::{Actor, ActorKind, Baseline, Confidence, Grade, Part, Story, Target, Thing};
+use crate::report::{
+    Actor, ActorKind, Baseline, Confidence, Grade, Part, Remote, RemoteWait, Story, Target, Thing,
+    Waiter,
+};
 use crate::say;
 use crate::story::{self, Subject};
 
@@ -208,7 +211,12 @@ impl Teller<'_> {
             "; cannot tell more: no recording of the server"
         };
         let unexplained = parts.iter().filter(|part| part.root == "unknown");
+        let head = format!("request {} {} {took}", request.id, self.what(request));
+        let verdict = format!("{head}: {of_phase}{why}");
+        let remote = self.remote(request, &parts, (head, &verdict));
         let mut story = Story {
+            across: Vec::new(),
+            remote,
             target: Target {
                 kind: "request".into(),
                 id: Some(format!("request:{}", request.id)),
@@ -221,11 +229,7 @@ impl Teller<'_> {
             group: None,
             versus: None,
             baseline,
-            verdict: format!(
-                "request {} {} {took}: {of_phase}{why}",
-                request.id,
-                self.what(request)
-            ),
+            verdict,
             confidence: Confidence::None,
             score: 0.0,
             culprit: None,
@@ -312,6 +316,45 @@ impl Teller<'_> {
         parts
     }
 
+    /// What is needed to go on where its server was recorded.
+    fn remote(&self, request: &Request, parts: &[Part], (head, says): (String, &str)) -> Remote {
+        Remote {
+            waits: self.remote_waits(request, parts),
+            head,
+            says: says.to_owned(),
+            is_usual: false,
+        }
+    }
+
+    /// The phases in which a client waited for its server: the last ones, one after another, until its
+    /// end.
+    fn remote_waits(&self, request: &Request, parts: &[Part]) -> Vec<RemoteWait> {
+        if self.requests.role != Some("client") {
+            return Vec::new();
+        }
+        let Some(dur) = request.dur else {
+            return Vec::new();
+        };
+        let mut end = request.ts + dur;
+        let mut waits = Vec::new();
+        for name in ["receive", "wait", "send"] {
+            let is_it = |part: &Part| part.object.as_ref().is_some_and(|one| one.name == name);
+            let Some(place) = parts.iter().position(is_it) else {
+                continue;
+            };
+            let begin = end - parts[place].dur_ns;
+            waits.push(RemoteWait {
+                part: place,
+                begin,
+                end,
+                by: Waiter::Request(request.id),
+            });
+            end = begin;
+        }
+        waits.reverse();
+        waits
+    }
+
     fn actor(&self, request: &Request) -> Actor {
         let word = |sym| self.requests.symbols.get(sym).to_owned();
         let name = request
@@ -323,6 +366,7 @@ impl Teller<'_> {
             name,
             pid: None,
             tid: request.tid,
+            host: None,
         }
     }
 }
@@ -340,6 +384,7 @@ fn part(phase: &str, mechanism: &str, (dur, length): (Ns, Ns)) -> Part {
             name: String::new(),
             pid: None,
             tid: None,
+            host: None,
         },
         activity: None,
         object: (!phase.is_empty()).then_some(object),

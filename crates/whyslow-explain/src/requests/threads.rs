@@ -10,18 +10,18 @@ use whyslow_store::{Tables, each_row};
 
 /// A thread that had a request, from when to when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Stretch {
-    pub(super) begin: Ns,
-    pub(super) end: Ns,
-    pub(super) utid: i32,
-    pub(super) tid: i32,
+pub(crate) struct Stretch {
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) utid: i32,
+    pub(crate) tid: i32,
     /// It served others meanwhile.
-    pub(super) is_shared: bool,
+    pub(crate) is_shared: bool,
 }
 
 /// Threads by the id of the request that they served.
 #[derive(Debug, Default)]
-pub(super) struct Threads {
+pub(crate) struct Threads {
     of: FxHashMap<i64, Vec<Stretch>>,
     /// Ids of requests as a server saw them.
     of_servers: FxHashSet<i64>,
@@ -29,7 +29,7 @@ pub(super) struct Threads {
 
 impl Threads {
     /// Empty where nothing tells what threads did.
-    pub(super) fn read(tables: &dyn Tables, window: Option<Window>) -> Result<Self, AnalysisError> {
+    pub(crate) fn read(tables: &dyn Tables, window: Option<Window>) -> Result<Self, AnalysisError> {
         let mut found = Self::default();
         let has = |name: &str| {
             let table = tables.info().tables.get(name);
@@ -87,6 +87,11 @@ impl Threads {
         let server = request.server_request;
         server.is_some_and(|id| self.of_servers.contains(&id))
             || self.of_servers.contains(&request.id)
+    }
+
+    /// Threads that served a request, by its id as the server saw it.
+    pub(crate) fn of_served(&self, id: i64) -> &[Stretch] {
+        self.of.get(&id).map(Vec::as_slice).unwrap_or_default()
     }
 
     pub(super) fn of(&self, request: &Request) -> &[Stretch] {

@@ -295,6 +295,8 @@ impl Teller<'_> {
         };
         let members: Vec<&Stretch> = group.iter().collect();
         Story {
+            across: Vec::new(),
+            remote: crate::report::Remote::default(),
             verdict,
             confidence,
             score: match confidence {
@@ -407,6 +409,7 @@ fn part(one: &Stretch, shown_by: Option<String>) -> Part {
             name: name.into(),
             pid: None,
             tid: None,
+            host: None,
         },
         activity: None,
         object: None,

@@ -222,6 +222,7 @@ pub(super) fn actor(name: &str, pid: Option<i32>, tid: Option<i32>) -> Actor {
         name: name.to_owned(),
         pid,
         tid,
+        host: None,
     }
 }
 

@@ -329,6 +329,8 @@ impl Teller<'_> {
             None => format!("whyslow explain {}", self.recording),
         };
         Story {
+            across: Vec::new(),
+            remote: crate::report::Remote::default(),
             verdict,
             confidence,
             score: named.map_or(0.0, |part| match part.grade {
@@ -404,6 +406,7 @@ fn unknown(dur: Ns, length: Ns) -> Option<Part> {
             name: String::new(),
             pid: None,
             tid: None,
+            host: None,
         },
         activity: None,
         object: None,

@@ -16,6 +16,7 @@ Examples:
   whyslow explain web.wsl --slow 'open>100ms'  all opens of more than 100 ms
   whyslow explain web.json                     a profile of py-spy, a JVM …
   whyslow explain web.wsl --vs yesterday.wsl   what is different from then
+  whyslow explain web.wsl --across db.wsl      and what the host did that was waited for
   whyslow explain web.wsl -d sdy               whether that disk is slow or busy
   whyslow explain web.wsl --format md          for the ticket";
 
@@ -51,6 +52,16 @@ pub(crate) struct ExplainArgs {
         conflicts_with = "dev"
     )]
     pub(crate) versus: Vec<Versus>,
+    /// Recordings of other hosts, made at the same time: where a story waits for a request to one of them, it
+    /// goes on there, by connection or trace, however far their clocks are apart; several with commas, or
+    /// given again
+    #[arg(
+        long,
+        value_name = "RECORDING",
+        value_delimiter = ',',
+        conflicts_with = "dev"
+    )]
+    pub(crate) across: Vec<String>,
     /// Stories at most; 0 for all
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<usize>,

@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use whyslow_explain::{MECHANISMS_TOLD, Other, Question, Report, explain, why};
+use whyslow_explain::{MECHANISMS_TOLD, Other, OtherHost, Question, Report, explain_across, why};
 use whyslow_model::mechanism::MECHANISMS;
 use whyslow_model::row::Row;
 use whyslow_model::tables::RequestRow;
@@ -25,7 +25,8 @@ pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
         .as_ref()
         .map(|beside| beside.other((&opened, tables), beside.tables(), args))
         .transpose()?;
-    let (report, calendar) = report(args, &opened, tables, other)?;
+    let hosts = Hosts::opened_by(args, |name| Ok(Arc::new(Opened::beside(name, talk)?)))?;
+    let (report, calendar) = report(args, &opened, tables, other, &hosts.all())?;
     output::stories::write(&report, &opened.subject(), &calendar, &args.output, talk)
 }
 
@@ -35,6 +36,7 @@ pub(crate) fn report(
     opened: &Opened,
     tables: &dyn Tables,
     other: Option<Other<'_>>,
+    hosts: &[OtherHost<'_>],
 ) -> Result<(Report, Calendar), Failure> {
     let calendar = opened.calendar(zone(args));
     let mut question = Question {
@@ -60,7 +62,7 @@ pub(crate) fn report(
         }
         text => question.window = opened.window(text.as_ref(), &calendar)?,
     }
-    let mut report = explain(tables, &question, other)?;
+    let mut report = explain_across(tables, &question, other, hosts)?;
     if question.operation.is_none() {
         report
             .caveats
@@ -145,6 +147,54 @@ impl Beside {
             },
             is_same: self.opened.is_none(),
         })
+    }
+}
+
+/// Recordings of other hosts, of `--across`.
+pub(crate) struct Hosts(Vec<(String, Arc<Opened>)>);
+
+impl Hosts {
+    /// Of recordings that `open` knows.
+    pub(crate) fn opened_by(
+        args: &ExplainArgs,
+        mut open: impl FnMut(&str) -> Result<Arc<Opened>, Failure>,
+    ) -> Result<Self, Failure> {
+        let names = args.across.iter();
+        let opened = names.map(|name| Ok((name.clone(), open(name)?)));
+        let hosts: Vec<_> = opened.collect::<Result<_, Failure>>()?;
+        for (place, (name, one)) in hosts.iter().enumerate() {
+            if hosts[..place]
+                .iter()
+                .any(|(_, other)| other.path() == one.path())
+            {
+                let message = format!("--across names {name} twice");
+                return Err(Failure::usage(message));
+            }
+        }
+        Ok(Self(hosts))
+    }
+
+    pub(crate) fn opened(&self) -> impl Iterator<Item = &Opened> {
+        self.0.iter().map(|(_, opened)| &**opened)
+    }
+
+    pub(crate) fn all(&self) -> Vec<OtherHost<'_>> {
+        let tables = self.opened().map(|opened| &*opened.tables);
+        self.with(tables)
+    }
+
+    /// The same with other tables of them, in order.
+    pub(crate) fn with<'o>(
+        &'o self,
+        tables: impl Iterator<Item = &'o dyn Tables>,
+    ) -> Vec<OtherHost<'o>> {
+        let hosts = self.0.iter().zip(tables);
+        hosts
+            .map(|((name, _), tables)| OtherHost {
+                tables,
+                recording: name,
+            })
+            .collect()
     }
 }
 

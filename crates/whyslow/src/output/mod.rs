@@ -22,6 +22,7 @@ pub(crate) mod schema;
 pub(crate) mod schema_story;
 mod select;
 pub(crate) mod stories;
+mod story_words;
 mod stream;
 mod table;
 mod terminal;

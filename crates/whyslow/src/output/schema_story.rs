@@ -78,12 +78,43 @@ fn actor() -> Value {
         "interrupt",
         "unknown",
     ];
-    object(vec![
+    let actor = object(vec![
         ("kind", one_of(&kinds)),
         ("name", text()),
         ("pid", or_null(whole())),
         ("tid", or_null(whole())),
-    ])
+    ]);
+    with_optional(actor, "host", text())
+}
+
+/// What some have, and others have not.
+fn with_optional(mut schema: Value, name: &str, of: Value) -> Value {
+    schema["properties"][name] = of;
+    schema
+}
+
+/// A request that went to another host.
+fn crossing() -> Value {
+    let clock = object(vec![
+        ("low_ns", ns()),
+        ("high_ns", ns()),
+        ("pairs", whole()),
+    ]);
+    let crossing = object(vec![
+        ("request", whole()),
+        ("recording", or_null(text())),
+        ("host", or_null(text())),
+        ("server_request", or_null(whole())),
+        ("joined_by", or_null(one_of(&["connection", "trace"]))),
+        ("grade", grade()),
+        ("waited_ns", ns()),
+        ("served_ns", ns()),
+        ("between_ns", ns()),
+        ("clock", or_null(clock)),
+        ("contradicting", whole()),
+        ("says", text()),
+    ]);
+    with_optional(crossing, "from_host", text())
 }
 
 fn activity() -> Value {
@@ -222,7 +253,7 @@ fn story() -> Value {
         ("decides", text()),
         ("record_with", text()),
     ]);
-    object(vec![
+    let story = object(vec![
         ("target", target),
         ("group", or_null(group())),
         ("versus", or_null(versus())),
@@ -242,7 +273,8 @@ fn story() -> Value {
         ("suggestions", list(text())),
         ("caveats", list(text())),
         ("reproduce", text()),
-    ])
+    ]);
+    with_optional(story, "across", list(crossing()))
 }
 
 fn finding() -> Value {

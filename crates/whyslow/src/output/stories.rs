@@ -2,14 +2,12 @@
 
 use std::fmt::Write as _;
 
-use whyslow_explain::{
-    Activity, Actor, ActorKind, Confidence, Excess, Finding, Group, Hop, Part, Report, Story,
-    Versus,
-};
+use whyslow_explain::{Confidence, Excess, Finding, Group, Hop, Report, Story, Versus};
 use whyslow_model::Ns;
 
 use super::look::{Look, Paint};
 use super::select::Selection;
+use super::story_words::{about, actor, call, grade};
 use super::{Subject, look, pager, quantity, terminal, to_file, to_stdout};
 use crate::cli::{Format, OutputArgs, TalkArgs, UnitChoice};
 use crate::failure::Failure;
@@ -278,6 +276,9 @@ impl Page<'_> {
         for hop in &story.chain {
             self.hop(hop);
         }
+        for crossing in &story.across {
+            self.wrapped("   across ", &crossing.says);
+        }
         for other in &story.alternatives {
             self.wrapped("   also ", &other.says);
         }
@@ -466,47 +467,6 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-fn grade(part: &Part) -> String {
-    format!("{:?}", part.grade)
-}
-
-fn actor(actor: &Actor) -> String {
-    match (actor.pid, actor.tid) {
-        (Some(pid), Some(tid)) if pid != tid => format!("{}[{pid}/{tid}]", actor.name),
-        (Some(pid), _) => format!("{}[{pid}]", actor.name),
-        (None, Some(tid)) => format!("{}[{tid}]", actor.name),
-        _ => actor.name.clone(),
-    }
-}
-
-fn call(activity: &Activity) -> String {
-    match &activity.path {
-        Some(path) => format!("{}({path})", activity.call),
-        None => activity.call.clone(),
-    }
-}
-
-/// Who, and what about.
-fn about(part: &Part) -> String {
-    let mut words = match part.culprit.kind {
-        ActorKind::Own => "itself".to_owned(),
-        ActorKind::Unknown => String::new(),
-        _ => actor(&part.culprit),
-    };
-    if part.root != part.mechanism {
-        let _ = write!(words, " ({})", part.root);
-    }
-    if let Some(object) = &part.object {
-        let _ = write!(words, " {} {}", object.kind, object.name);
-    }
-    if let Some(activity) = &part.activity
-        && part.culprit.kind != ActorKind::Own
-    {
-        let _ = write!(words, " in {}", call(activity));
-    }
-    words.trim().to_owned()
-}
-
 /// Text that means nothing to Markdown.
 fn plain(text: &str, look: &Look) -> String {
     let text = shown(text, look.ascii).into_owned();
@@ -563,6 +523,9 @@ fn markdown_story(out: &mut String, number: usize, story: &Story, look: &Look) {
                     plain(&call(activity))
                 ))
         );
+    }
+    for crossing in &story.across {
+        let _ = writeln!(out, "- across: {}", plain(&crossing.says));
     }
     for other in &story.alternatives {
         let _ = writeln!(out, "- also: {}", plain(&other.says));

@@ -17,9 +17,10 @@ use super::shelf::Held;
 use super::words::{self, Query};
 use super::{Shared, form};
 use crate::cli::{Cli, Command, ExplainArgs, Format, OutputArgs};
-use crate::commands::explain::{Beside, report};
+use crate::commands::explain::{Beside, Hosts, report};
 use crate::failure::Failure;
 use crate::output;
+use crate::recording::Opened;
 
 pub(super) async fn explain(
     State(shared): State<Shared>,
@@ -46,8 +47,25 @@ pub(super) async fn explain(
             .map(|held| Arc::clone(&held.opened))
             .ok_or_else(unknown)
     })?;
+    let hosts = Hosts::opened_by(&args, |name| {
+        let found = shared.shelf.named(name);
+        let unknown = || {
+            Failure::usage(format!(
+                "the server does not show the recording `{name}` of `across`"
+            ))
+            .hint("`recordings` lists those that it was started with")
+        };
+        found
+            .map(|held| Arc::clone(&held.opened))
+            .ok_or_else(unknown)
+    })?;
     let (command, is_live) = (spoken.command, book.is_live());
-    let key = key(&shared, &held, &spoken.flags, (format, beside.as_ref()));
+    let key = key(
+        &shared,
+        &held,
+        &spoken.flags,
+        (format, beside.as_ref(), &hosts),
+    );
     let turn = shared.memo.turn(&key);
     let _turn = turn.lock().await;
     let body = if let Some(body) = shared.memo.get(&key) {
@@ -55,7 +73,7 @@ pub(super) async fn explain(
     } else {
         let written = shared
             .slow
-            .ask(move |gauge| write(&args, &held, (beside.as_ref(), gauge), format));
+            .ask(move |gauge| write(&args, &held, (beside.as_ref(), &hosts, gauge), format));
         let body = Arc::new(written.await?);
         if is_live {
             shared.memo.hold(&key, &body);
@@ -74,7 +92,7 @@ fn key(
     shared: &Shared,
     held: &Held,
     flags: &[String],
-    (format, beside): (Format, Option<&Beside>),
+    (format, beside, hosts): (Format, Option<&Beside>, &Hosts),
 ) -> String {
     let mut flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     flags.sort_unstable();
@@ -85,6 +103,12 @@ fn key(
     let other = path.and_then(|path| shared.shelf.named(&path.display().to_string()));
     let other = other.map(|held| held.digest.clone());
     flags.extend(other.as_deref());
+    let digest = |opened: &Opened| {
+        let held = shared.shelf.named(&opened.path().display().to_string());
+        held.map(|held| held.digest.clone())
+    };
+    let of_hosts: Vec<String> = hosts.opened().filter_map(digest).collect();
+    flags.extend(of_hosts.iter().map(String::as_str));
     shared.memo.key(&held.identity(), &flags)
 }
 
@@ -101,7 +125,7 @@ fn said(body: &[u8], format: Format, command: &str) -> Vec<u8> {
 fn write(
     args: &ExplainArgs,
     held: &Held,
-    (beside, gauge): (Option<&Beside>, &Gauge),
+    (beside, hosts, gauge): (Option<&Beside>, &Hosts, &Gauge),
     format: Format,
 ) -> Result<Vec<u8>, Refusal> {
     let opened = &held.opened;
@@ -112,7 +136,12 @@ fn write(
         let others = others.as_ref().map(|others| -> &dyn Tables { others });
         beside.other((opened, &tables), others, args)
     });
-    let (report, calendar) = report(args, opened, &tables, other.transpose()?)?;
+    let of_hosts: Vec<Limited<'_>> = hosts
+        .opened()
+        .map(|opened| Limited::new(&*opened.tables, gauge))
+        .collect();
+    let of_hosts = hosts.with(of_hosts.iter().map(|tables| -> &dyn Tables { tables }));
+    let (report, calendar) = report(args, opened, &tables, other.transpose()?, &of_hosts)?;
     if format == Format::Json {
         let failed = |error| Failure::new(format!("failed to write JSON: {error}"));
         return Ok(serde_json::to_vec(&report).map_err(failed)?);

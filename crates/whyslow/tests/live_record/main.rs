@@ -7,6 +7,7 @@ mod client;
 #[path = "../common/mod.rs"]
 mod common;
 
+mod across;
 mod bad_disk;
 mod blocks;
 mod borders;

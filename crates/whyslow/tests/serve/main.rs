@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod across;
 mod answers;
 mod charts;
 mod client;

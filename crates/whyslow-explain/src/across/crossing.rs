@@ -1,0 +1,182 @@
+//! What is said of a request that went from one host to another.
+
+use whyslow_model::Ns;
+
+use super::clock::Clock;
+use super::hosts::{Hosts, Joined, Missing};
+use super::rows::Seen;
+use super::splice::Told;
+use crate::report::{Actor, ActorKind, ClockBounds, Crossing, Grade, Hop, Part, RemoteWait, Thing};
+use crate::say;
+
+/// A request of which nothing is known yet but who asked.
+pub(super) fn begun(from_host: Option<String>, request: i64, waited_ns: Ns) -> Crossing {
+    Crossing {
+        from_host,
+        request,
+        recording: None,
+        host: None,
+        server_request: None,
+        joined_by: None,
+        grade: Grade::C,
+        waited_ns,
+        served_ns: 0,
+        between_ns: 0,
+        clock: None,
+        contradicting: 0,
+        says: String::new(),
+    }
+}
+
+/// Why nobody knows what became of a request.
+pub(super) fn unseen(hosts: &Hosts<'_>, asked: &Seen, peer: &str, missing: Missing) -> String {
+    let id = asked.id;
+    match missing {
+        Missing::Unseen => format!(
+            "request {id} to {peer} was not seen in {}: nothing is known of what was done for it there",
+            hosts.others()
+        ),
+        Missing::Several(server, clock) => {
+            let name = hosts.name(server);
+            let why = match clock {
+                Clock::Within { .. } => "the clocks allow none of them, or several",
+                Clock::Contradicting { .. } => "what both saw contradicts itself",
+                Clock::Ambiguous { .. } => {
+                    "they fit each other in several ways, and nobody saw the first one of a connection"
+                }
+                Clock::Unknown => "nothing tells how their clocks are to each other",
+            };
+            format!("which request of {name} is request {id} to {peer} is not known: {why}")
+        }
+    }
+}
+
+/// Which request it is there, and how sure that is.
+pub(super) fn describe(hosts: &Hosts<'_>, crossing: &mut Crossing, joined: &Joined, served: &Seen) {
+    let (name, recording) = (
+        hosts.name(joined.server).to_owned(),
+        hosts.recording(joined.server).recording.to_owned(),
+    );
+    crossing.grade = if joined.pair.is_sure {
+        Grade::A
+    } else {
+        Grade::B
+    };
+    let by = joined.pair.by.word();
+    crossing.says = format!(
+        "request {} is request {} of {name} ({recording}), by {by}",
+        crossing.request, served.id
+    );
+    crossing.joined_by = Some(by.to_owned());
+    crossing.server_request = Some(served.id);
+    crossing.host = Some(name);
+    crossing.recording = Some(recording);
+    if let Clock::Contradicting { contradicting, .. } = joined.clock {
+        crossing.contradicting = contradicting;
+    } else if let Some(bounds) = joined.bounds {
+        let pairs = match joined.clock {
+            Clock::Within { pairs, .. } => pairs,
+            _ => 1,
+        };
+        crossing.clock = Some(ClockBounds {
+            low_ns: bounds.low_ns,
+            high_ns: bounds.high_ns,
+            pairs,
+        });
+    }
+}
+
+/// What is left of the wait.
+pub(super) fn between(peer: &str, host: &str, dur_ns: Ns, grade: Grade) -> Option<Told> {
+    let part = Part {
+        mechanism: "network_remote".into(),
+        root: "network_remote".into(),
+        culprit: Actor {
+            kind: ActorKind::Peer,
+            name: peer.to_owned(),
+            pid: None,
+            tid: None,
+            host: None,
+        },
+        activity: None,
+        object: Some(Thing {
+            kind: "way".into(),
+            name: format!("to {host} and back"),
+        }),
+        dur_ns,
+        share: 0.0,
+        grade,
+        pieces: 1,
+        evidence: Vec::new(),
+        shown_by: None,
+    };
+    (dur_ns > 0).then(|| Told {
+        clause: say::clause(&part),
+        part,
+        chain: Vec::new(),
+        missing: Vec::new(),
+    })
+}
+
+/// The step of the chain in which the answer was waited for.
+pub(super) fn waiting(asked: &Seen, waits: &[RemoteWait], peer: &str, grade: Grade) -> Hop {
+    let begin = waits.iter().map(|wait| wait.begin).min();
+    let end = waits.iter().map(|wait| wait.end).max();
+    Hop {
+        // Whoever knows the story fills in who that is.
+        actor: Actor {
+            kind: ActorKind::Own,
+            name: String::new(),
+            pid: None,
+            tid: None,
+            host: None,
+        },
+        what: "waited".into(),
+        mechanism: "network_remote".into(),
+        activity: None,
+        object: Some(Thing {
+            kind: "peer".into(),
+            name: peer.to_owned(),
+        }),
+        stack: Vec::new(),
+        program: Vec::new(),
+        begin_ns: begin.unwrap_or(asked.begin),
+        end_ns: end.unwrap_or(asked.first),
+        grade,
+        evidence: format!("request:{}", asked.id),
+        shown_by: None,
+    }
+}
+
+/// Says the lengths, and what is known of the clocks.
+pub(super) fn finish(crossing: &mut Crossing, joined: &Joined) {
+    let host = crossing.host.as_deref().unwrap_or_default();
+    let mut says = format!(
+        "{}: of {} that were waited for it, {host} had it for {}, and {} is the way there and back",
+        crossing.says,
+        say::length(crossing.waited_ns),
+        say::length(crossing.served_ns),
+        say::length(crossing.between_ns),
+    );
+    match &crossing.clock {
+        Some(clock) => {
+            let (low, high) = (clock.low_ns, clock.high_ns);
+            let middle = low.saturating_add(high.saturating_sub(low) / 2);
+            let word = if middle < 0 { "behind" } else { "ahead" };
+            let pairs = match joined.clock {
+                Clock::Within { pairs: 1, .. } | Clock::Unknown => "this request alone".to_owned(),
+                _ => format!("{} pairs that both sides saw", clock.pairs),
+            };
+            says = format!(
+                "{says}; the clock of {host} was {:.6} s {word}, give or take {}, by {pairs}",
+                middle.unsigned_abs() as f64 / 1e9,
+                say::length(high.saturating_sub(low) / 2 + 1),
+            );
+        }
+        None => {
+            says =
+                format!("{says}; how far its clock is off is not known, and not needed for that");
+        }
+    }
+    crossing.says = says;
+}

@@ -1,0 +1,397 @@
+//! Puts what other hosts did in the place of the waits for them.
+
+use whyslow_model::Ns;
+
+use super::follow::Followed;
+use crate::report::{
+    Activity, Actor, ActorKind, Alternative, Confidence, Grade, Hop, Missing, Part, Story,
+};
+use crate::say;
+
+/// Explanations of less are no alternatives.
+const ALTERNATIVE_MIN: f64 = 0.15;
+/// A part of which less is known dominates nothing.
+const NAMED_MIN: f64 = 0.3;
+
+/// A part of the time that another host had, or that it took to come there and back.
+#[derive(Debug, Clone)]
+pub(super) struct Told {
+    pub(super) part: Part,
+    /// What is said of it, host and all.
+    pub(super) clause: String,
+    /// From who waited to who did it, by the clock of who waited.
+    pub(super) chain: Vec<Hop>,
+    pub(super) missing: Vec<Missing>,
+}
+
+/// Time of a host of which nothing tells what it did.
+pub(super) fn untold(dur_ns: Ns, host: &str) -> Option<Told> {
+    let part = Part {
+        mechanism: "unknown".into(),
+        root: "unknown".into(),
+        culprit: Actor {
+            kind: ActorKind::Unknown,
+            name: "unknown".into(),
+            pid: None,
+            tid: None,
+            host: Some(host.to_owned()),
+        },
+        activity: None,
+        object: None,
+        dur_ns,
+        share: 0.0,
+        grade: Grade::C,
+        pieces: 1,
+        evidence: Vec::new(),
+        shown_by: None,
+    };
+    (dur_ns > 0).then(|| Told {
+        part,
+        clause: format!("host {host} had it: nothing that was recorded there tells what it did"),
+        chain: Vec::new(),
+        missing: Vec::new(),
+    })
+}
+
+/// A host as who waited for it sees it.
+struct There<'h> {
+    host: &'h str,
+    /// What its clock is ahead.
+    shift: Ns,
+}
+
+impl There<'_> {
+    fn actor(&self, actor: &Actor) -> Actor {
+        Actor {
+            kind: match actor.kind {
+                ActorKind::Own => ActorKind::Process,
+                kind => kind,
+            },
+            host: actor.host.clone().or_else(|| Some(self.host.to_owned())),
+            ..actor.clone()
+        }
+    }
+
+    fn moved(&self, mut activity: Activity) -> Activity {
+        activity.begin_ns = activity.begin_ns.saturating_sub(self.shift);
+        let end = activity.end_ns;
+        activity.end_ns = end.map(|end| end.saturating_sub(self.shift));
+        activity
+    }
+
+    fn hop(&self, hop: &Hop) -> Hop {
+        Hop {
+            actor: self.actor(&hop.actor),
+            begin_ns: hop.begin_ns.saturating_sub(self.shift),
+            end_ns: hop.end_ns.saturating_sub(self.shift),
+            activity: hop.activity.clone().map(|activity| self.moved(activity)),
+            ..hop.clone()
+        }
+    }
+
+    fn part(&self, part: &Part) -> Part {
+        Part {
+            culprit: self.actor(&part.culprit),
+            activity: part.activity.clone().map(|activity| self.moved(activity)),
+            ..part.clone()
+        }
+    }
+}
+
+/// The parts of the story of a thread of `host`, as who waited for it has them. `shift` is what its clock is
+/// ahead.
+pub(super) fn of_server(
+    story: &Story,
+    followed: Followed,
+    (host, shift): (&str, Ns),
+    is_shared: bool,
+) -> Vec<Told> {
+    let there = There { host, shift };
+    let server = there.actor(&story.target.actor);
+    let missing: Vec<Missing> = story
+        .missing
+        .iter()
+        .map(|one| Missing {
+            events: format!("{} on host {host}", one.events),
+            ..one.clone()
+        })
+        .collect();
+    let mut found = Vec::new();
+    for (place, (own, taken)) in story.parts.iter().zip(&followed.taken).enumerate() {
+        if own.dur_ns <= *taken {
+            continue;
+        }
+        let mut part = there.part(own);
+        part.dur_ns -= taken;
+        if own.culprit.kind == ActorKind::Own {
+            part.culprit = server.clone();
+        }
+        if is_shared {
+            // What of it was for others nobody knows.
+            part.grade = part.grade.min(Grade::B);
+        }
+        let whose = say::thread(&story.target.actor);
+        let chain = if story.culprit == Some(place) {
+            story.chain.iter().map(|hop| there.hop(hop)).collect()
+        } else {
+            vec![there.hop(&at_work(story, own))]
+        };
+        found.push(Told {
+            part,
+            clause: format!(
+                "on host {host}, where {whose} served it, {}",
+                say::clause(own)
+            ),
+            chain,
+            missing: missing.clone(),
+        });
+    }
+    for mut told in followed.told {
+        told.part = there.part(&told.part);
+        told.chain = told.chain.iter().map(|hop| there.hop(hop)).collect();
+        // The one that waited on this host.
+        if let Some(first) = told.chain.first_mut() {
+            first.actor = server.clone();
+        }
+        found.push(told);
+    }
+    found
+}
+
+/// The thread of a story, at what a part is about.
+fn at_work(story: &Story, part: &Part) -> Hop {
+    let target = &story.target;
+    let what = match part.root.as_str() {
+        "cpu_running" => "ran",
+        "cpu_runqueue" | "cpu_idle_delay" | "cpu_throttled" => "could not run",
+        _ => "waited",
+    };
+    Hop {
+        actor: target.actor.clone(),
+        what: what.into(),
+        mechanism: part.mechanism.clone(),
+        activity: part.activity.clone(),
+        object: part.object.clone(),
+        stack: Vec::new(),
+        program: Vec::new(),
+        begin_ns: target.begin_ns,
+        end_ns: target.end_ns,
+        grade: part.grade,
+        evidence: part.evidence.first().cloned().unwrap_or_default(),
+        shown_by: part.shown_by.clone(),
+    }
+}
+
+/// What several stretches of threads felt alike is one, with the way to the longest.
+fn merged(all: Vec<Told>) -> Vec<Told> {
+    let mut found: Vec<(Ns, Told)> = Vec::new();
+    for one in all {
+        let is_same = |other: &Part| {
+            let call = |part: &Part| part.activity.as_ref().map(|it| it.call.clone());
+            let part = &one.part;
+            (&other.mechanism, &other.root, &other.culprit, &other.object)
+                == (&part.mechanism, &part.root, &part.culprit, &part.object)
+                && call(other) == call(part)
+        };
+        let Some((longest, sum)) = found.iter_mut().find(|(_, it)| is_same(&it.part)) else {
+            found.push((one.part.dur_ns, one));
+            continue;
+        };
+        let dur_ns = sum.part.dur_ns + one.part.dur_ns;
+        let pieces = sum.part.pieces + one.part.pieces;
+        let grade = sum.part.grade.min(one.part.grade);
+        if one.part.dur_ns > *longest {
+            *longest = one.part.dur_ns;
+            *sum = one;
+        }
+        (sum.part.dur_ns, sum.part.pieces, sum.part.grade) = (dur_ns, pieces, grade);
+    }
+    found.into_iter().map(|(_, told)| told).collect()
+}
+
+/// A part of the story, where it stood before, and what is new.
+struct Row {
+    part: Part,
+    before: Option<usize>,
+    told: Option<Told>,
+}
+
+/// Puts what was followed into a story of the recording that is explained, and has it name the culprit.
+pub(super) fn into(story: &mut Story, followed: Followed) {
+    if followed.told.is_empty() {
+        return;
+    }
+    let length = (story.target.end_ns - story.target.begin_ns).max(1);
+    let before = story.parts.drain(..).zip(&followed.taken).enumerate();
+    let mut rows: Vec<Row> = before
+        .map(|(place, (mut part, taken))| {
+            part.dur_ns -= taken;
+            Row {
+                part,
+                before: Some(place),
+                told: None,
+            }
+        })
+        .filter(|row| row.part.dur_ns > 0)
+        .collect();
+    rows.extend(merged(followed.told).into_iter().map(|mut told| {
+        if let Some(first) = told.chain.first_mut() {
+            first.actor = story.target.actor.clone();
+        }
+        Row {
+            part: told.part.clone(),
+            before: None,
+            told: Some(told),
+        }
+    }));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.part.dur_ns));
+    for row in &mut rows {
+        row.part.share = row.part.dur_ns as f64 / length as f64;
+    }
+    // Of what was named before, what is left.
+    let own_ns = story
+        .culprit
+        .map_or(0, |place| match followed.taken[place] {
+            0 => story.saved_at_most_ns,
+            _ => rows
+                .iter()
+                .find(|row| row.before == Some(place))
+                .map_or(0, |row| row.part.dur_ns),
+        });
+    let place_of = |before: usize| rows.iter().position(|row| row.before == Some(before));
+    story.culprit = story.culprit.and_then(place_of);
+    story.alternatives = story
+        .alternatives
+        .drain(..)
+        .filter_map(|one| {
+            let part = place_of(one.part)?;
+            // A wait that was followed is told by what it was for.
+            let is_whole = followed.taken[one.part] == 0;
+            is_whole.then_some(Alternative { part, ..one })
+        })
+        .collect();
+    name(story, &rows, (length, own_ns));
+    let unexplained = rows.iter().map(|row| &row.part);
+    story.unexplained_ns = unexplained
+        .filter(|part| is_unknown(part) && part.culprit.kind != ActorKind::Process)
+        .map(|part| part.dur_ns)
+        .sum();
+    story.parts = rows.into_iter().map(|row| row.part).collect();
+}
+
+fn is_unknown(part: &Part) -> bool {
+    matches!(part.root.as_str(), "unknown" | "lost" | "still_blocked")
+}
+
+/// Who most of the time is put down to, if that is on another host, or between the two.
+fn name(story: &mut Story, rows: &[Row], (length, own_ns): (Ns, Ns)) {
+    let is_known = |row: &&Row| row.told.is_some() && !is_unknown(&row.part);
+    let of = |one: &Part| -> (Ns, f64) {
+        let same = rows.iter().filter(is_known).map(|row| &row.part);
+        let same = same.filter(|part| {
+            let is_work = |part: &Part| part.root == "cpu_running";
+            part.culprit == one.culprit && is_work(part) == is_work(one)
+        });
+        same.fold((0, 0.0), |(ns, score), part| {
+            let weight = match part.grade {
+                Grade::A => 1.0,
+                Grade::B => 0.8,
+                Grade::C => 0.3,
+            };
+            (ns + part.dur_ns, score + weight * part.share)
+        })
+    };
+    let known = rows.iter().enumerate().filter(|(_, row)| is_known(row));
+    let most = known.max_by_key(|(place, row)| (of(&row.part).0, std::cmp::Reverse(*place)));
+    let is_named = most.map(|(place, _)| place);
+    story.alternatives.extend(alternatives(rows, is_named));
+    if story.remote.is_usual {
+        return;
+    }
+    let named = most.map(|(place, row)| (place, row, of(&row.part)));
+    let named = named.filter(|(.., (ns, score))| *ns > own_ns && *score >= NAMED_MIN);
+    let Some((place, row, (ns, score))) = named else {
+        // What was named before may have become less, or nothing.
+        if story.culprit.is_none() {
+            without(story, rows);
+        }
+        return;
+    };
+    let Some(told) = &row.told else { return };
+    let share = ns as f64 / length as f64;
+    let verb = match row.part.grade {
+        Grade::C => "coincided with this:",
+        grade => grade.verb(),
+    };
+    let says = format!(
+        "{}: {} of it ({}) {verb} {}",
+        story.remote.head,
+        say::length(ns),
+        say::percent(share),
+        told.clause
+    );
+    say_instead(story, says);
+    let confidence = match score {
+        score if score >= 0.75 => Confidence::High,
+        score if score >= 0.5 => Confidence::Medium,
+        _ => Confidence::Low,
+    };
+    story.confidence = if story.baseline.is_none() {
+        confidence.min(Confidence::Medium)
+    } else {
+        confidence
+    };
+    (story.culprit, story.score, story.saved_at_most_ns) = (Some(place), score, ns);
+    story.suggestions = crate::advice(&row.part.mechanism, &row.part.root);
+    story.chain.clone_from(&told.chain);
+    story.missing.clone_from(&told.missing);
+}
+
+/// What else took much of the time on other hosts, or between them.
+fn alternatives(rows: &[Row], named: Option<usize>) -> Vec<Alternative> {
+    let others = rows.iter().enumerate();
+    let others =
+        others.filter(|(place, row)| row.part.share >= ALTERNATIVE_MIN && Some(*place) != named);
+    others
+        .filter_map(|(part, row)| {
+            let told = row.told.as_ref()?;
+            let says = format!(
+                "{} ({}) {} {}",
+                say::length(row.part.dur_ns),
+                say::percent(row.part.share),
+                row.part.grade.verb(),
+                told.clause
+            );
+            Some(Alternative { part, says })
+        })
+        .collect()
+}
+
+/// That nobody is named, though a host had it.
+fn without(story: &mut Story, rows: &[Row]) {
+    let untold = rows.iter().filter_map(|row| row.told.as_ref());
+    let longest = untold.max_by_key(|told| told.part.dur_ns);
+    let says = match longest {
+        Some(told) => format!(
+            "{}: no single cause dominates; for {} {}",
+            story.remote.head,
+            say::length(told.part.dur_ns),
+            told.clause
+        ),
+        None => return,
+    };
+    say_instead(story, says);
+    (story.culprit, story.score, story.saved_at_most_ns) = (None, 0.0, 0);
+    story.confidence = Confidence::None;
+    story.suggestions.clear();
+    story.chain.clear();
+}
+
+fn say_instead(story: &mut Story, says: String) {
+    story.verdict = if story.verdict.contains(&story.remote.says) {
+        story.verdict.replace(&story.remote.says, &says)
+    } else {
+        says.clone()
+    };
+    story.remote.says = says;
+}

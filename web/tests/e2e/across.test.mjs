@@ -1,0 +1,42 @@
+// Stories that go on in recordings of other hosts: chosen on the page, with the host of each step.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { axe, browser, chromiumPath, fixture, open, picture, serve, settled } from "./harness.mjs";
+
+const skip = chromiumPath() ? false : "chromium is not installed";
+let of;
+let server;
+
+before(async () => {
+    if (skip) return;
+    server = await serve(...["cli", "app", "db"].map((name) => fixture(`across/${name}.txt`)));
+    of = await browser();
+});
+after(async () => {
+    await of?.close();
+    await server?.stop();
+});
+
+test("whoever was slow on another host is named with the host, once that host is chosen", { skip }, async () => {
+    const { page, wrong, context } = await open(of, server, "?rec=cli.txt");
+    await settled(page);
+    assert.equal(await page.locator(".badge.host").count(), 0);
+    for (const host of ["app", "db"]) {
+        await page.getByLabel(`${host} (${host}.txt)`).check();
+        await settled(page);
+    }
+    assert.match(page.url(), /across=app\.txt(,|%2C)db\.txt/);
+    const verdict = page.locator(".story .verdict").first();
+    assert.match(await verdict.textContent(), /on host db, where session\[30\] served it, vacuum/);
+    const badges = await page.locator(".ladder .badge.host").allTextContents();
+    assert.deepEqual(badges, ["app", "db", "db"]);
+    assert.match(await page.locator(".parts tr.culprit").first().textContent(), /db\s+vacuum/);
+    assert.match(await page.locator(".more").first().textContent(), /the clock of app was 3\.\d+ s ahead/);
+    // What was seen elsewhere cannot be opened here.
+    assert.equal(await page.locator(".parts tr.culprit td:last-child button").count(), 0);
+    assert.deepEqual(await axe(page), []);
+    await picture(page, "across");
+    assert.deepEqual(wrong, []);
+    await context.close();
+});
