@@ -12,8 +12,9 @@ pub(crate) const LENGTH: usize = 26;
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const CONTEXT: &str = "whyslow recording in a lake 1";
 
-/// The id of a recording; `digest` is that of its files, for one that knows no sources.
-pub fn recording_id(info: &RecordingInfo, digest: &str) -> String {
+/// The id of a recording; `digest` is that of its files, for one that knows no sources. One that is
+/// pushed as that of another `host` is another one.
+pub fn recording_id(info: &RecordingInfo, digest: &str, host: Option<&str>) -> String {
     let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
     let mut tell = |text: &str| {
         hasher.update(&(text.len() as u64).to_le_bytes());
@@ -30,6 +31,9 @@ pub fn recording_id(info: &RecordingInfo, digest: &str) -> String {
     tell(&format!("{}..{}", info.begin_ns, info.end_ns));
     if let Some(cut) = &info.cut {
         tell(&cut.digest);
+    }
+    if let Some(host) = host {
+        tell(host);
     }
     let hash = hasher.finalize();
     let mut random = [0; 10];
@@ -54,8 +58,8 @@ pub(crate) fn ulid(ms: i64, random: [u8; 10]) -> String {
 pub(crate) fn ms_of(id: &str) -> Option<i64> {
     const DIGITS: usize = 10;
     let digit = |byte: u8| ALPHABET.iter().position(|known| *known == byte);
-    let digits = id.bytes().take(DIGITS).map(digit);
-    let ms = digits.fold(Some(0), |ms, digit| Some((ms? << 5) | digit? as i64));
+    let mut digits = id.bytes().take(DIGITS).map(digit);
+    let ms = digits.try_fold(0, |ms, digit| Some((ms << 5) | digit? as i64));
     ms.filter(|_| is_id(id))
 }
 
@@ -97,21 +101,25 @@ mod tests {
             end_ns: 7_000_000,
             ..RecordingInfo::default()
         };
-        let id = recording_id(&info, "x");
+        let id = recording_id(&info, "x", None);
+        assert_ne!(recording_id(&info, "x", Some("web-2")), id);
         let later = RecordingInfo {
             written_by: "whyslow 9".into(),
             ..info.clone()
         };
-        assert_eq!(recording_id(&later, "y"), id);
+        assert_eq!(recording_id(&later, "y", None), id);
         let other = RecordingInfo {
             end_ns: 8_000_000,
             ..info.clone()
         };
-        assert_ne!(recording_id(&other, "x"), id);
+        assert_ne!(recording_id(&other, "x", None), id);
         let unknown = RecordingInfo {
             sources: Vec::new(),
             ..info
         };
-        assert_ne!(recording_id(&unknown, "x"), recording_id(&unknown, "y"));
+        assert_ne!(
+            recording_id(&unknown, "x", None),
+            recording_id(&unknown, "y", None)
+        );
     }
 }

@@ -44,7 +44,7 @@ impl Default for CompactOptions {
     fn default() -> Self {
         Self {
             files_min: 8,
-            grace: Duration::from_secs(3600),
+            grace: Duration::from_hours(1),
         }
     }
 }

@@ -17,7 +17,7 @@ use super::{Lake, LakeError};
 use crate::tables;
 
 /// A push that sent files and committed none of them for so long was given up.
-const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+const ABANDONED: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ExpireOptions {
@@ -150,7 +150,7 @@ fn is_unread(day: &Day, member: &Member, object: &ObjectMeta, grace: Option<Dura
         Timestamp::from_second(object.last_modified.timestamp()).unwrap_or(Timestamp::UNIX_EPOCH);
     match member {
         Member::Many(id) => !day.many.contains_key(id) && age(written) >= ABANDONED,
-        one => {
+        one @ Member::One { .. } => {
             if day.ones.keys().any(|held| self::member(held) == *one) {
                 return false;
             }

@@ -50,7 +50,7 @@ fn of_story(story: &Story, told: &Told) -> FindingRow {
             .filter(|name| !name.is_empty()),
         mechanism: part.map_or_else(|| "unexplained".to_owned(), |part| part.mechanism.clone()),
         root: part.map(|part| part.root.clone()),
-        culprit_kind: named.map(|part| word(&part.culprit.kind)),
+        culprit_kind: named.map(|part| word(part.culprit.kind)),
         culprit: named.map(|part| pool_of(&part.culprit.name).into_owned()),
         object_kind: named.and_then(|part| Some(part.object.as_ref()?.kind.clone())),
         object: named.and_then(|part| Some(object(part.object.as_ref()?))),
@@ -76,7 +76,7 @@ fn of_finding(finding: &Finding, told: &Told) -> FindingRow {
     FindingRow {
         operation: finding.kind.clone(),
         mechanism: finding.kind.clone(),
-        culprit_kind: Some(word(&finding.culprit.kind)),
+        culprit_kind: Some(word(finding.culprit.kind)),
         culprit: Some(pool_of(&finding.culprit.name).into_owned()),
         object_kind: finding.object.as_ref().map(|thing| thing.kind.clone()),
         object: finding.object.as_ref().map(object),
@@ -176,7 +176,7 @@ fn confidence(confidence: Confidence) -> &'static str {
 }
 
 /// As the JSON form of `explain` has it.
-fn word(kind: &whyslow_explain::ActorKind) -> String {
+fn word(kind: whyslow_explain::ActorKind) -> String {
     use whyslow_explain::ActorKind as Kind;
     let word = match kind {
         Kind::Own => "own",

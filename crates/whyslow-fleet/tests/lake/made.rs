@@ -138,7 +138,7 @@ pub(crate) fn usual(host: &str, number: i64) -> MemoryTables {
 pub(crate) fn told(tables: &dyn Tables) -> Told {
     let info = tables.info();
     Told {
-        recording: recording_id(info, "digest"),
+        recording: recording_id(info, "digest", None),
         digest: "digest".into(),
         host: info.host.clone().unwrap_or_default(),
         name: "web.wsl".into(),

@@ -8,8 +8,8 @@ use whyslow_fleet::tables::{ALL, RecordingRow};
 use crate::made::{self, told, usual};
 
 fn folder() -> (tempfile::TempDir, Lake) {
-    let room = tempfile::tempdir().unwrap();
-    let lake = Lake::make(room.path().join("lake").to_str().unwrap()).unwrap();
+    let room = tempfile::tempdir().expect("it is so");
+    let lake = Lake::make(room.path().join("lake").to_str().expect("it is so")).expect("it is so");
     (room, lake)
 }
 
@@ -17,13 +17,17 @@ fn files(room: &std::path::Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut folders = vec![room.to_owned()];
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
+        for entry in std::fs::read_dir(folder).expect("it is so") {
+            let path = entry.expect("it is so").path();
             if path.is_dir() {
                 folders.push(path);
             } else {
-                let name = path.strip_prefix(room).unwrap().display().to_string();
-                found.push((name, std::fs::read(&path).unwrap()));
+                let name = path
+                    .strip_prefix(room)
+                    .expect("it is so")
+                    .display()
+                    .to_string();
+                found.push((name, std::fs::read(&path).expect("it is so")));
             }
         }
     }
@@ -38,13 +42,13 @@ fn a_recording_that_is_there_changes_nothing() {
     let tables = usual("web-1", 0);
     let pushed = lake
         .push(&tables, &told(&tables), &made::options(), &go)
-        .unwrap();
+        .expect("it is so");
     assert_eq!((pushed.objects, pushed.was_there()), (7, false));
     let before = files(room.path());
     assert_eq!(before.len(), 7);
     let again = lake
         .push(&tables, &told(&tables), &made::options(), &go)
-        .unwrap();
+        .expect("it is so");
     assert!(again.was_there());
     assert_eq!(files(room.path()), before);
     // Made anew it is the same to the byte.
@@ -52,7 +56,8 @@ fn a_recording_that_is_there_changes_nothing() {
         replace: true,
         ..made::options()
     };
-    lake.push(&tables, &told(&tables), &options, &go).unwrap();
+    lake.push(&tables, &told(&tables), &options, &go)
+        .expect("it is so");
     assert_eq!(files(room.path()), before);
     let names: Vec<&str> = before.iter().map(|(name, _)| name.as_str()).collect();
     let id = told(&tables).recording;
@@ -71,13 +76,16 @@ fn each_table_has_its_rows_and_says_whose_they_are() {
     for number in 0..3 {
         let tables = usual("web-1", number);
         lake.push(&tables, &told(&tables), &made::options(), &go)
-            .unwrap();
+            .expect("it is so");
     }
-    assert_eq!(lake.listing().unwrap().recordings(), 3);
+    assert_eq!(lake.listing().expect("it is so").recordings(), 3);
     for table in ALL {
-        let rows = lake.rows(table).unwrap();
+        let rows = lake.rows(table).expect("it is so");
         for batch in &rows {
-            let hosts = batch.column_by_name("host").unwrap().as_string::<i32>();
+            let hosts = batch
+                .column_by_name("host")
+                .expect("it is so")
+                .as_string::<i32>();
             assert!(
                 hosts.iter().all(|host| host == Some("web-1")),
                 "{}",
@@ -88,7 +96,7 @@ fn each_table_has_its_rows_and_says_whose_they_are() {
         // A recording of reads that are as slow as ever gives no verdicts, perhaps.
         assert!(count > 0 || table.name == "finding", "{}", table.name);
     }
-    let rows = lake.rows(RecordingRow::TABLE).unwrap();
+    let rows = lake.rows(RecordingRow::TABLE).expect("it is so");
     let count: usize = rows.iter().map(arrow_array::RecordBatch::num_rows).sum();
     assert_eq!(count, 3);
 }
@@ -101,29 +109,31 @@ fn raw_tables_come_with_their_owner_and_later_too() {
     let go = AtomicBool::new(false);
     let tables = usual("web-1", 0);
     lake.push(&tables, &told(&tables), &made::options(), &go)
-        .unwrap();
+        .expect("it is so");
     let raw = Told {
         raw: true,
         ..told(&tables)
     };
-    let pushed = lake.push(&tables, &raw, &made::options(), &go).unwrap();
+    let pushed = lake
+        .push(&tables, &raw, &made::options(), &go)
+        .expect("it is so");
     // Six tables, two raw ones and the commit.
     assert_eq!(pushed.objects, 9);
     assert!(
         lake.push(&tables, &raw, &made::options(), &go)
-            .unwrap()
+            .expect("it is so")
             .was_there()
     );
     let found = files(room.path());
     let (_, content) = found
         .iter()
         .find(|(name, _)| name.contains("/block_io/"))
-        .unwrap();
+        .expect("it is so");
     let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReader::try_new(
         bytes::Bytes::from(content.clone()),
         4096,
     );
-    let batches: Vec<_> = reader.unwrap().map(Result::unwrap).collect();
+    let batches: Vec<_> = reader.expect("it is so").map(Result::unwrap).collect();
     let rows: usize = batches.iter().map(arrow_array::RecordBatch::num_rows).sum();
     assert_eq!(rows, 1000);
     let names: Vec<String> = batches[0]
@@ -152,7 +162,7 @@ fn names_that_would_lead_elsewhere_are_refused() {
             matches!(error, LakeError::Name { of: "host", .. }),
             "{host}: {error}"
         );
-        assert!(error.hint().unwrap().contains("--host"));
+        assert!(error.hint().expect("it is so").contains("--host"));
     }
     let options = PushOptions {
         cluster: "x=y".into(),
@@ -175,7 +185,7 @@ fn ctrl_c_leaves_nothing_that_counts() {
         .push(&tables, &told(&tables), &made::options(), &stop)
         .unwrap_err();
     assert!(matches!(error, LakeError::Interrupted));
-    assert_eq!(lake.listing().unwrap().recordings(), 0);
+    assert_eq!(lake.listing().expect("it is so").recordings(), 0);
 }
 
 #[test]
@@ -184,15 +194,15 @@ fn what_others_put_there_is_no_recording() {
     let go = AtomicBool::new(false);
     let tables = usual("web-1", 0);
     lake.push(&tables, &told(&tables), &made::options(), &go)
-        .unwrap();
+        .expect("it is so");
     let folder = room
         .path()
         .join("lake/v1/_commits/dt=2026-11-27/cluster=eu-1");
-    std::fs::write(folder.join("web-2.json"), "{}").unwrap();
-    std::fs::write(folder.join("README"), "hello").unwrap();
-    assert_eq!(lake.listing().unwrap().recordings(), 1);
+    std::fs::write(folder.join("web-2.json"), "{}").expect("it is so");
+    std::fs::write(folder.join("README"), "hello").expect("it is so");
+    assert_eq!(lake.listing().expect("it is so").recordings(), 1);
     // A commit of many that is none is an error, not an empty lake.
-    std::fs::write(folder.join("@01ARYZ6S4100000000000000AB.json"), "{").unwrap();
+    std::fs::write(folder.join("@01ARYZ6S4100000000000000AB.json"), "{").expect("it is so");
     let error = lake.listing().unwrap_err();
     assert!(matches!(error, LakeError::Damaged { .. }), "{error}");
 }

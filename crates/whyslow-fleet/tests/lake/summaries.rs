@@ -16,7 +16,7 @@ fn answer(tables: &dyn Tables, kind: Kind, by: &str) -> AnswerTable {
     let mut question = Question::new(kind, Verb::Stats);
     question.by = vec![by.to_owned()];
     question.limit = Some(0);
-    ask(tables, &question).unwrap().tables.remove(0)
+    ask(tables, &question).expect("it is so").tables.remove(0)
 }
 
 fn cell(table: &AnswerTable, row: usize, name: &str) -> Option<i64> {
@@ -58,7 +58,7 @@ fn percentile(rows: &[&HistogramRow], (least, most): (i64, i64), permille: i64) 
 }
 
 fn check(tables: &dyn Tables, kind: Kind, (dimension, by): (&str, &str)) {
-    let summary = Summary::of(tables, &told(tables)).unwrap();
+    let summary = Summary::of(tables, &told(tables)).expect("it is so");
     let name = if kind == Kind::Io { "io" } else { "block" };
     let table = answer(tables, kind, by);
     let ours = |row: &&RollupRow| row.kind == name && row.dimension == dimension;
@@ -95,12 +95,12 @@ fn check(tables: &dyn Tables, kind: Kind, (dimension, by): (&str, &str)) {
             "{key}"
         );
         assert_eq!(
-            Some(sum(|row| row.bytes.unwrap())),
+            Some(sum(|row| row.bytes.expect("it is so"))),
             cell(&table, row, "bytes"),
             "{key}"
         );
         assert_eq!(
-            Some(sum(|row| row.errors.unwrap())),
+            Some(sum(|row| row.errors.expect("it is so"))),
             cell(&table, row, "errors"),
             "{key}"
         );
@@ -181,7 +181,7 @@ fn many_keys_become_others_and_no_time_is_lost() {
         })
         .collect();
     let tables = made::recording("web-1", 0, &reads);
-    let summary = Summary::of(&tables, &told(&tables)).unwrap();
+    let summary = Summary::of(&tables, &told(&tables)).expect("it is so");
     let of = |dimension: &str| -> Vec<&RollupRow> {
         summary
             .rollups
@@ -205,7 +205,7 @@ fn many_keys_become_others_and_no_time_is_lost() {
 #[test]
 fn facts_and_labels_say_what_is_known_and_what_is_missing() {
     let tables = usual("web-1", 0);
-    let summary = Summary::of(&tables, &told(&tables)).unwrap();
+    let summary = Summary::of(&tables, &told(&tables)).expect("it is so");
     let recording = &summary.recording;
     assert_eq!((recording.host.as_str(), recording.rows), ("web-1", 2_000));
     assert_eq!(recording.missing, "sched,cpu,locks,mem,dns,requests");

@@ -8,13 +8,13 @@ use crate::made::{self, told, usual};
 use crate::store::Store;
 
 fn filled(hosts: usize) -> (tempfile::TempDir, Lake) {
-    let room = tempfile::tempdir().unwrap();
-    let lake = Lake::make(room.path().to_str().unwrap()).unwrap();
+    let room = tempfile::tempdir().expect("it is so");
+    let lake = Lake::make(room.path().to_str().expect("it is so")).expect("it is so");
     let go = AtomicBool::new(false);
     for number in 0..hosts {
         let tables = usual(&format!("web-{number}"), number as i64 % 2);
         lake.push(&tables, &told(&tables), &made::options(), &go)
-            .unwrap();
+            .expect("it is so");
     }
     (room, lake)
 }
@@ -22,7 +22,7 @@ fn filled(hosts: usize) -> (tempfile::TempDir, Lake) {
 fn count(lake: &Lake) -> Vec<usize> {
     let rows = |table| {
         lake.rows(table)
-            .unwrap()
+            .expect("it is so")
             .iter()
             .map(arrow_array::RecordBatch::num_rows)
             .sum()
@@ -34,8 +34,8 @@ fn objects(room: &tempfile::TempDir) -> usize {
     let mut found = 0;
     let mut folders = vec![room.path().to_owned()];
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
+        for entry in std::fs::read_dir(folder).expect("it is so") {
+            let path = entry.expect("it is so").path();
             if path.is_dir() {
                 folders.push(path)
             } else {
@@ -56,7 +56,7 @@ fn compacted_files_are_few_sorted_and_have_the_same_rows() {
         files_min: 8,
         grace: Duration::from_secs(3600),
     };
-    let done = lake.compact(&options, &go).unwrap();
+    let done = lake.compact(&options, &go).expect("it is so");
     assert_eq!(
         (done.recordings, done.compactions, done.deleted),
         (12, 1, 0)
@@ -65,13 +65,14 @@ fn compacted_files_are_few_sorted_and_have_the_same_rows() {
     assert_eq!(count(&lake), before);
     // Their own files stay for those who listed them before.
     assert_eq!(objects(&room), 12 * 7 + 7);
-    let rollups = lake.rows(ALL[3]).unwrap();
-    let rollups = arrow_select::concat::concat_batches(&ALL[3].schema(), &rollups).unwrap();
+    let rollups = lake.rows(ALL[3]).expect("it is so");
+    let rollups =
+        arrow_select::concat::concat_batches(&ALL[3].schema(), &rollups).expect("it is so");
     let keys: Vec<String> = (0..rollups.num_rows())
         .map(|row| {
             let cell = |name: &str| {
-                let column = rollups.column_by_name(name).unwrap();
-                arrow_cast::display::array_value_to_string(column, row).unwrap()
+                let column = rollups.column_by_name(name).expect("it is so");
+                arrow_cast::display::array_value_to_string(column, row).expect("it is so")
             };
             ["kind", "dimension", "op", "key", "host", "ts"]
                 .map(cell)
@@ -80,13 +81,16 @@ fn compacted_files_are_few_sorted_and_have_the_same_rows() {
         .collect();
     assert!(keys.is_sorted());
 
-    let none = lake.compact(&options, &go).unwrap();
+    let none = lake.compact(&options, &go).expect("it is so");
     assert_eq!((none.recordings, none.deleted), (0, 0));
     let options = CompactOptions {
         grace: Duration::ZERO,
         ..options
     };
-    assert_eq!(lake.compact(&options, &go).unwrap().deleted, 12 * 6);
+    assert_eq!(
+        lake.compact(&options, &go).expect("it is so").deleted,
+        12 * 6
+    );
     assert_eq!(count(&lake), before);
     // Six tables, the commit, and for whoever pushes again that of each.
     assert_eq!(objects(&room), 7 + 12);
@@ -100,18 +104,18 @@ fn what_comes_later_is_there_beside_what_was_put_together() {
         files_min: 8,
         grace: Duration::ZERO,
     };
-    lake.compact(&options, &go).unwrap();
+    lake.compact(&options, &go).expect("it is so");
     let before = count(&lake);
     let tables = usual("late", 0);
     lake.push(&tables, &told(&tables), &made::options(), &go)
-        .unwrap();
+        .expect("it is so");
     let one = count(&lake)[0] - before[0];
     assert_eq!(one, 1);
     // Of one that is in a compacted file nothing is sent again.
     let tables = usual("web-3", 1);
     assert!(
         lake.push(&tables, &told(&tables), &made::options(), &go)
-            .unwrap()
+            .expect("it is so")
             .was_there()
     );
 }
@@ -122,16 +126,16 @@ fn two_at_once_are_one_too_many() {
     let go = AtomicBool::new(false);
     let lock = room.path().join("v1/_lock.json");
     let now = jiff::Timestamp::now();
-    std::fs::write(&lock, format!(r#"{{"at": "{now}", "id": "x"}}"#)).unwrap();
+    std::fs::write(&lock, format!(r#"{{"at": "{now}", "id": "x"}}"#)).expect("it is so");
     let error = lake.compact(&CompactOptions::default(), &go).unwrap_err();
     assert!(matches!(error, LakeError::Busy { .. }), "{error}");
-    assert!(error.hint().unwrap().contains("hour"));
+    assert!(error.hint().expect("it is so").contains("hour"));
     // One that was killed is no hindrance for ever.
     let long_ago = now - jiff::SignedDuration::from_hours(2);
-    std::fs::write(&lock, format!(r#"{{"at": "{long_ago}", "id": "x"}}"#)).unwrap();
+    std::fs::write(&lock, format!(r#"{{"at": "{long_ago}", "id": "x"}}"#)).expect("it is so");
     assert_eq!(
         lake.compact(&CompactOptions::default(), &go)
-            .unwrap()
+            .expect("it is so")
             .recordings,
         8
     );
@@ -147,7 +151,7 @@ fn old_days_go_and_the_oldest_first() {
     for number in [0, 1_440, 2_880, 2_881] {
         let tables = usual("web-1", number);
         lake.push(&tables, &told(&tables), &made::options(), &go)
-            .unwrap();
+            .expect("it is so");
     }
     let all = store.state().objects;
     let bytes: u64 = all.values().map(|object| object.size).sum();
@@ -157,7 +161,7 @@ fn old_days_go_and_the_oldest_first() {
     };
     let forever = lake
         .expire(&keep(Duration::from_secs(100 * 365 * 86_400)), &go)
-        .unwrap();
+        .expect("it is so");
     assert_eq!((forever.recordings, forever.bytes_left), (0, bytes));
     let most = ExpireOptions {
         // The last day has half of the recordings.
@@ -165,15 +169,15 @@ fn old_days_go_and_the_oldest_first() {
         dry_run: true,
         ..ExpireOptions::default()
     };
-    let planned = lake.expire(&most, &go).unwrap();
+    let planned = lake.expire(&most, &go).expect("it is so");
     assert_eq!((planned.recordings, planned.days.len()), (2, 2));
     assert_eq!(store.state().objects, all);
     let most = ExpireOptions {
         dry_run: false,
         ..most
     };
-    assert_eq!(lake.expire(&most, &go).unwrap(), planned);
-    assert_eq!(lake.listing().unwrap().recordings(), 2);
+    assert_eq!(lake.expire(&most, &go).expect("it is so"), planned);
+    assert_eq!(lake.listing().expect("it is so").recordings(), 2);
     assert!(
         store
             .state()

@@ -35,6 +35,25 @@ struct Head {
     causes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+    /// Whether the asker can mend it by asking otherwise.
+    #[serde(default)]
+    is_usage: bool,
+    #[serde(default)]
+    is_too_long: bool,
+}
+
+/// Why a keeper has no answer.
+#[derive(Debug)]
+pub(crate) enum Unanswered {
+    /// It took longer than it may.
+    TooLong,
+    Failed(Failure),
+}
+
+impl From<Failure> for Unanswered {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
 }
 
 /// The server's end.
@@ -67,7 +86,7 @@ impl Keeper {
     }
 
     /// One question after the other; the answer is a stream of Arrow.
-    pub(crate) fn ask(&mut self, request: Request, time: Duration) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn ask(&mut self, request: Request, time: Duration) -> Result<Vec<u8>, Unanswered> {
         let gone =
             |error: &std::io::Error| Failure::new("what asks the lake has ended").caused_by(error);
         let asked = Asked {
@@ -86,15 +105,22 @@ impl Keeper {
             .map_err(|error| gone(&error))?;
         let head: Head =
             serde_json::from_str(&head).map_err(|error| gone(&std::io::Error::other(error)))?;
+        if head.is_too_long {
+            return Err(Unanswered::TooLong);
+        }
         if let Some(error) = head.error {
+            let failure = if head.is_usage {
+                Failure::usage(error)
+            } else {
+                Failure::new(error)
+            };
             let causes = head.causes.into_iter().map(std::io::Error::other);
-            let failure = causes.fold(Failure::usage(error), |failure, cause| {
-                failure.caused_by(&cause)
-            });
-            return Err(match head.hint {
+            let failure = causes.fold(failure, |failure, cause| failure.caused_by(&cause));
+            let failure = match head.hint {
                 Some(hint) => failure.hint(hint),
                 None => failure,
-            });
+            };
+            return Err(failure.into());
         }
         let mut answer = vec![0; head.bytes.min(BYTES_MAX)];
         self.answers
@@ -127,18 +153,26 @@ pub(crate) fn keep(lake: &str, engine: &str) -> Result<(), Failure> {
             ..asked.request
         };
         let (head, answer) = match within(&request, Duration::from_millis(asked.time_ms)) {
-            Ok(answer) if answer.len() <= BYTES_MAX => (
-                Head {
+            Ok(answer) if answer.len() <= BYTES_MAX => {
+                let head = Head {
                     bytes: answer.len(),
                     ..Head::default()
-                },
-                answer,
-            ),
-            Ok(_) => (
-                refused(Failure::new("the answer is too long").hint("ask for less with limit")),
-                Vec::new(),
-            ),
-            Err(failure) => (refused(failure), Vec::new()),
+                };
+                (head, answer)
+            }
+            Ok(_) => {
+                let failure =
+                    Failure::usage("the answer is too long").hint("ask for less with limit");
+                (refused(failure), Vec::new())
+            }
+            Err(Unanswered::TooLong) => {
+                let head = Head {
+                    is_too_long: true,
+                    ..Head::default()
+                };
+                (head, Vec::new())
+            }
+            Err(Unanswered::Failed(failure)) => (refused(failure), Vec::new()),
         };
         let mut line = serde_json::to_vec(&head).unwrap_or_default();
         line.push(b'\n');
@@ -150,21 +184,21 @@ pub(crate) fn keep(lake: &str, engine: &str) -> Result<(), Failure> {
 }
 
 fn refused(failure: Failure) -> Head {
+    let is_usage = failure.is_usage();
     let (error, causes, hint) = failure.into_parts();
     Head {
-        bytes: 0,
         error: Some(error),
         causes,
         hint,
+        is_usage,
+        ..Head::default()
     }
 }
 
 /// Ends the question when its time is over.
-fn within(request: &Request, time: Duration) -> Result<Vec<u8>, Failure> {
-    let (stop, is_done) = (
-        Arc::new(AtomicBool::new(false)),
-        Arc::new(AtomicBool::new(false)),
-    );
+fn within(request: &Request, time: Duration) -> Result<Vec<u8>, Unanswered> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let is_done = Arc::new(AtomicBool::new(false));
     let watch = {
         let (stop, is_done) = (Arc::clone(&stop), Arc::clone(&is_done));
         thread::spawn(move || {
@@ -181,9 +215,8 @@ fn within(request: &Request, time: Duration) -> Result<Vec<u8>, Failure> {
     let answer = ask(request, &stop);
     is_done.store(true, Ordering::Relaxed);
     let _ = watch.join();
-    if stop.load(Ordering::Relaxed) {
-        return Err(Failure::new("the question took longer than a question may")
-            .hint("ask for a shorter window or fewer hosts, or start the server with a longer --query-time"));
+    if answer.is_err() && stop.load(Ordering::Relaxed) {
+        return Err(Unanswered::TooLong);
     }
-    answer
+    Ok(answer?)
 }

@@ -7,6 +7,6 @@ mod questions;
 mod received;
 
 pub(crate) use child::{Request, ask};
-pub(crate) use keeper::{Keeper, keep};
+pub(crate) use keeper::{Keeper, Unanswered, keep};
 pub(crate) use questions::{Parameter, QUESTIONS, TextQuestion};
 pub(crate) use received::answer;

@@ -86,10 +86,16 @@ fn parameter(line: &str) -> Option<Parameter> {
     let line = line
         .strip_prefix("  ")
         .filter(|line| !line.starts_with(' '))?;
-    let (head, about) = line.split_once("   ")?;
-    let (name, default) = match head.split_once(" = ") {
-        Some((name, default)) => (name, Some(default.trim().to_owned())),
-        None => (head, None),
+    let (name, default, about) = match line.split_once(" = ") {
+        // A default is one word.
+        Some((name, rest)) => {
+            let (default, about) = rest.trim_start().split_once(' ')?;
+            (name, Some(default.to_owned()), about)
+        }
+        None => {
+            let (name, about) = line.split_once("   ")?;
+            (name, None, about)
+        }
     };
     let name = name.trim();
     let is_name = !name.is_empty()
@@ -123,6 +129,7 @@ mod tests {
 --               else the name of a label
 --   kind        kind of operation
 --   all = false   those that do not deviate, too
+--   limit = 100 rows at most
 --
 -- host          host, text
 SELECT 1";
@@ -139,7 +146,8 @@ SELECT 1";
             [
                 ("by", Some("host"), false),
                 ("kind", None, false),
-                ("all", Some("false"), true)
+                ("all", Some("false"), true),
+                ("limit", Some("100"), false)
             ]
         );
         assert_eq!(

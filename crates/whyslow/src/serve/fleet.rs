@@ -11,13 +11,14 @@ use whyslow_analysis::Weight;
 
 use super::Shared;
 use super::form;
+use super::limited::Stop;
 use super::questions::Bounded;
 use super::reply::{self, Refusal};
 use super::words::{self, Query};
 use crate::cli::{Cli, Command, FleetAsk, FleetCommand, OutputArgs};
 use crate::commands::fleet::request_of;
 use crate::failure::Failure;
-use crate::fleet::{Keeper, Parameter, QUESTIONS, answer};
+use crate::fleet::{Keeper, Parameter, QUESTIONS, Unanswered, answer};
 use crate::output::{self, Subject};
 use crate::time::Zone;
 
@@ -97,7 +98,8 @@ pub(super) async fn fleet(
         let keeper = keeper
             .as_mut()
             .ok_or_else(|| Refusal::wrong("this server has no lake"))?;
-        let mut found = answer(&keeper.ask(request, server.fleet.time)?)?;
+        let stream = keeper.ask(request, server.fleet.time).map_err(unanswered)?;
+        let mut found = answer(&stream)?;
         found.window = window;
         let mut subject = Subject {
             name: lake,
@@ -125,6 +127,13 @@ pub(super) async fn fleet(
         &command,
         written.await?,
     ))
+}
+
+fn unanswered(why: Unanswered) -> Refusal {
+    match why {
+        Unanswered::TooLong => Refusal::stopped(Stop::Time),
+        Unanswered::Failed(failure) => failure.into(),
+    }
 }
 
 struct Asked {

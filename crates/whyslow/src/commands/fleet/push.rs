@@ -70,7 +70,7 @@ pub(super) fn one(
     let opened = Opened::beside(name, told)?;
     let digest = Recording::open(opened.path())?.digest()?;
     // Of what was recorded, also where it is hidden in what is sent.
-    let recording = recording_id(opened.tables.info(), &digest);
+    let recording = recording_id(opened.tables.info(), &digest, args.host.as_deref());
     let origin = origin(&opened).filter(|_| args.redact.redact.is_none());
     let opened = opened.redacted(&args.redact)?;
     let info = opened.tables.info();
