@@ -50,7 +50,7 @@ def measured(lake, hosts, how):
     return [one(lake, hosts, how, question) for question in ("verdicts", "percentiles", "deviations")]
 
 
-def one(lake, hosts, how, question, **asked):
+def one(lake, size, how, question, **asked):
     """Wall, CPU and memory of the child process that the program starts."""
     document = json.dumps({"lake": str(lake), "question": question, "memory": "8GiB", **asked}).encode()
     begun = time.monotonic()
@@ -72,7 +72,7 @@ def one(lake, hosts, how, question, **asked):
 
     facts = json.loads(pyarrow.ipc.open_stream(stream).schema.metadata[b"whyslow"])["facts"]
     row = {
-        "hosts": hosts,
+        "hosts": size,
         "how": how,
         "question": question,
         "wall_s": round(time.monotonic() - begun, 2),
