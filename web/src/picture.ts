@@ -1,8 +1,9 @@
 // A picture of what the page shows, for a ticket: painted from its canvases and texts, by this page alone.
-import { clock, recording, shown } from "./app";
+import { clock, fleet, recording, shown } from "./app";
 import { download } from "./clipboard";
 import { commandOf } from "./commands";
 import { toast } from "./components/toast";
+import { view } from "./state";
 import { dateOf, length } from "./times";
 import { duration } from "./units";
 import { visible } from "./visible";
@@ -18,8 +19,9 @@ const SCALE = 2;
 export async function savePicture(): Promise<void> {
     const main = document.querySelector<HTMLElement>("main");
     if (!main) return;
-    const name = recording.value?.name ?? "recording";
-    const blob = await pictureOf(main, heading(name), commandOf());
+    const lake = view.value.page === "fleet" ? (fleet.value?.lake ?? "lake") : null;
+    const name = lake ?? recording.value?.name ?? "recording";
+    const blob = await pictureOf(main, lake ? visible(lake) : heading(name), commandOf());
     if (!blob) {
         toast("this browser makes no pictures");
         return;
