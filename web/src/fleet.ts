@@ -44,7 +44,7 @@ const FLEET_TABS: readonly FleetTab[] = [
     { id: "shift", title: "shifts", none: "no shift was found; “all” shows those without one, too" },
     { id: "rollout", title: "before and after", none: "nothing to compare" },
     { id: "percentiles", title: "percentiles", none: "no operation of these hosts in this window" },
-    { id: "slowest", title: "slowest", none: "no operation of these hosts in this window" },
+    { id: "slowest", title: "slowest", none: "none of the slowest operations of each recording, which are all that the lake has, began in this window" },
     { id: "hosts", title: "hosts", none: "the lake has no recording of such hosts in this window" },
 ];
 
@@ -243,14 +243,34 @@ export function commandsOf(lead: Lead, lake: string): readonly string[] {
     return [`whyslow fleet find ${of}`, `whyslow fleet fetch ${of}`, `whyslow explain ${file}${window}`];
 }
 
-/** A recording that is open here and has the row's time of its host, and where in it that is. */
-export function openOf(lead: Lead, recordings: readonly RecordingInfo[]): { readonly recording: RecordingInfo; readonly window: Span } | null {
+/** Letters of ids, by their value. */
+const LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/** So many of them tell when the recording began, ms since 1970. */
+const TIME_LETTERS = 10;
+
+/** Begin of a recording by its id in the lake, ms; null if that is no such id. */
+function beginOf(id: string): bigint | null {
+    const letters = [...id.slice(0, TIME_LETTERS)].map((letter) => LETTERS.indexOf(letter));
+    if (letters.length < TIME_LETTERS || letters.includes(-1)) return null;
+    return letters.reduce((ms, letter) => ms * 32n + BigInt(letter), 0n);
+}
+
+export interface Open {
+    readonly recording: RecordingInfo;
+    /** Where in it the row is; null for rows of no time. */
+    readonly window: Span | null;
+}
+
+/** A recording of the row's host that is open here and has the row's time, or, of rows without one, its begin. */
+export function openOf(lead: Lead, recordings: readonly RecordingInfo[]): Open | null {
     const { when } = lead;
-    if (!when) return null;
+    const began = beginOf(lead.recording);
     for (const recording of recordings) {
+        if (recording.host !== lead.host) continue;
         const [begin, end] = [toBig(recording.begin_ns), toBig(recording.end_ns)];
+        if (!when && began === begin / 1_000_000n) return { recording, window: null };
         // A second, or a cell, may have begun before the recording did.
-        if (recording.host !== lead.host || when.begin >= end || when.end <= begin) continue;
+        if (!when || when.begin >= end || when.end <= begin) continue;
         return { recording, window: { begin: Number(when.begin - begin), end: Number(when.end - begin) } };
     }
     return null;

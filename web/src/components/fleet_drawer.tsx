@@ -38,7 +38,7 @@ function Actions({ lead }: { lead: Lead }) {
     const explain = () => {
         if (!here) return;
         const length = Number(toBig(here.recording.end_ns) - toBig(here.recording.begin_ns));
-        const window = clamp(withMargin(here.window), length, Math.min(AROUND_NS, length));
+        const window = here.window && clamp(withMargin(here.window), length, Math.min(AROUND_NS, length));
         go({ recording: here.recording.id, page: "explain", window, filter: {}, baseline: null, selected: null, options: {} });
     };
     return (
