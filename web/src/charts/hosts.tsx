@@ -66,17 +66,25 @@ export function HostMap(props: HostMapProps) {
         begin: Math.max(Math.floor(drawn.begin / grid.bin), 0) * grid.bin,
         end: Math.min(Math.ceil(drawn.end / grid.bin), grid.columns) * grid.bin,
     });
+    const pointer = useRef<{ readonly x: number; readonly y: number } | null>(null);
     const live = useRef({ scale, placeAt, pick, whole, props });
     live.current = { scale, placeAt, pick, whole, props };
     useEffect(() => {
         if (canvas.current && width > 0) draw(canvas.current, { grid, clock, scale, height, pixels, palette, colours, top, seen, place, range });
     });
+    // Rows that are scrolled move below a pointer that rests.
+    useEffect(() => {
+        if (pointer.current) setPlace(live.current.placeAt(pointer.current.x, pointer.current.y));
+    }, [top]);
     useEffect(() => {
         const element = surface.current;
         if (!element) return;
         return listen(element, {
             scale: () => live.current.scale,
-            onHover: (at) => setPlace(at && live.current.placeAt(at.x, at.y)),
+            onHover: (at) => {
+                pointer.current = at;
+                setPlace(at && live.current.placeAt(at.x, at.y));
+            },
             onClick: (x, y) => live.current.pick(live.current.placeAt(x, y)),
             onRange: (drawn, _rows, isDone) => {
                 setRange(isDone ? null : live.current.whole(drawn));
@@ -93,6 +101,7 @@ export function HostMap(props: HostMapProps) {
         else {
             const to = stepped(at, event.key, grid);
             if (!to) return;
+            pointer.current = null;
             setPlace(to);
             reveal(scroller.current, to.row, height);
         }

@@ -45,7 +45,7 @@ function Actions({ lead }: { lead: Lead }) {
         <p class="actions">
             {here && (
                 <button type="button" class="primary" onClick={explain}>
-                    explain it in <bdi>{visible(here.recording.name)}</bdi>
+                    {here.window ? "explain it in" : "explain"} <bdi>{visible(here.recording.name)}</bdi>
                 </button>
             )}
             {when && (
