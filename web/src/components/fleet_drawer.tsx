@@ -67,7 +67,7 @@ function Actions({ lead }: { lead: Lead }) {
 
 function Item({ one }: { one: FleetChosen }) {
     const { row, table } = one;
-    const columns = table.columns.filter((column) => (row[column.name] ?? null) !== null);
+    const columns = table.columns.filter((column) => (row[column.name] ?? "") !== "");
     return (
         <dl class="item">
             {columns.map((column) => (

@@ -44,7 +44,8 @@ function About({ question }: { question: FleetQuestion }) {
     const paragraphs = question.more.split("\n\n").filter(Boolean);
     return (
         <details class="quiet fleet-about">
-            <summary>{question.about}</summary>
+            <summary>what this tells, and what it is asked for by</summary>
+            <p>{question.about}</p>
             {paragraphs.map((paragraph) => (
                 <p key={paragraph}>{paragraph}</p>
             ))}

@@ -210,6 +210,54 @@ test("a time and hosts of which there is nothing are no error", { skip }, async 
     }
 });
 
+/** An answer about hosts that no lake here has: as the server would give it. */
+function answerOf(question, columns, rows) {
+    const table = { name: question, title: question, form: "table", columns, rows, facts: { hosts: 1000, recordings: 1000 } };
+    return JSON.stringify({ question: `fleet ${question}`, window: null, tables: [table], losses: [], caveats: [], next: null });
+}
+
+test("of a thousand hosts those in sight are drawn, the worst first, and all are reached by keys", { skip }, async () => {
+    const begin = 1_772_366_400n * 1_000_000_000n;
+    const host = (at) => (at === 7 ? "<img src=x onerror=f()>" : `web-${String(at).padStart(4, "0")}`);
+    const column = (name, measure) => ({ name, title: name, measure });
+    const hosts = Array.from({ length: 1000 }, (_, at) => ({ host: host(at), first_ts: 0, last_ts: 0 }));
+    const cells = hosts.flatMap(({ host: name }, at) =>
+        Array.from({ length: 60 }, (_, second) => ({ host: name, ts: 0, operations: 1 + at, dur_p99_ns: 1000 + at + (at === 500 && second === 30 ? 9e9 : 0), second })),
+    );
+    // Times have more digits than a double: they are put in as text.
+    const withTimes = (text) =>
+        text
+            .replaceAll('"first_ts":0,"last_ts":0', `"first_ts":${begin},"last_ts":${begin + 60_000_000_000n}`)
+            .replace(/"ts":0,(.*?),"second":(\d+)/g, (_, rest, second) => `"ts":${begin + BigInt(second) * 1_000_000_000n},${rest}`);
+    const { page, wrong, context } = await open(of, server);
+    await settled(page);
+    await page.route(/\/fleet\?.*question=(hosts|heat)/, (route) => {
+        const isHeat = route.request().url().includes("question=heat");
+        const text = isHeat
+            ? answerOf("heat", [column("host", "text"), column("ts", "time_ns"), column("dur_p99_ns", "duration_ns")], cells)
+            : answerOf("hosts", [column("host", "text")], hosts);
+        return route.fulfill({ contentType: "application/json", body: withTimes(text) });
+    });
+    await page.keyboard.press("g");
+    await page.keyboard.press("h");
+    await page.locator(".host-map").waitFor();
+    const names = page.locator(".host-names > *");
+    assert.equal(await names.first().innerText(), "web-0500");
+    assert.ok((await names.count()) <= 30, "rows out of sight are not there");
+    const map = page.locator(".host-map [role=group]");
+    await map.focus();
+    for (let at = 0; at < 50; at += 1) await map.press("PageDown");
+    await map.press("End");
+    assert.match(await page.locator(".chart-told").innerText(), /^web-0000, 2026-03-01 12:00:59: 99th percentile 1 us/);
+    await page.locator(".host-names .active").waitFor();
+    assert.ok((await names.allInnerTexts()).includes(host(7)), "the last rows are in sight, and names are text");
+    assert.equal(await page.locator("main img").count(), 0);
+    await page.getByRole("button", { name: "by name" }).click();
+    await page.getByText("web-0999", { exact: true }).waitFor();
+    assert.deepEqual(wrong, []);
+    await context.close();
+});
+
 test("a server without a lake does not offer the page", { skip }, async () => {
     const plain = await serve(fixture("web-incident/trace.tar.zst"));
     const { page, wrong, context } = await open(of, plain);
