@@ -77,7 +77,7 @@ export const ACTIONS: readonly Action[] = [
     { name: "the whole recording", keys: "0", run: () => go({ window: null }), isOffered: ofRecordings },
     { name: "back", keys: "Backspace", run: () => history.back() },
     { name: "keep the window as baseline", keys: "v", run: () => go({ baseline: view.value.baseline ? null : shown.value }), isOffered: ofRecordings },
-    { name: "bookmarks", keys: "m", run: () => openDialog("bookmarks") },
+    { name: "bookmarks", keys: "m", run: () => openDialog("bookmarks"), isOffered: ofRecordings },
     { name: "copy the table", keys: "y", run: copyTable },
     { name: "copy this view as a command line", keys: "Y", run: () => void copy(commandOf(), "command") },
     { name: "save this page as a picture (PNG)", keys: "P", run: () => void savePicture() },

@@ -31,12 +31,17 @@ export function useFleet<T>(parameters: Parameters | null): Asked<T> {
     return useAsked<T>("fleet", parameters, String(asked.value));
 }
 
+/** Length of the cells of the map, which are as long as fits unless somebody says it. */
+export const chosenBin = signal<string | null>(null);
+
 /** The question that the page shows, as the server takes it. */
 export function currentQuestion(): Parameters | null {
     const info = fleet.value;
     const tab = info && fleetTab(info, view.value.options);
     const question = info && tab && questionOf(info, tab.id);
-    return question ? parametersOf(question, view.value.options) : null;
+    if (!question) return null;
+    const bin = question.name === "heat" && chosenBin.value ? { bin: chosenBin.value } : {};
+    return { ...bin, ...parametersOf(question, view.value.options) };
 }
 
 /** Changes some choices of the page; null takes one away. */

@@ -92,11 +92,25 @@ async function paint(pen: CanvasRenderingContext2D, element: Element): Promise<v
         pen.rect(box.left, box.top, box.width, box.height);
         pen.clip();
     }
-    for (const child of element.childNodes) {
+    if (element instanceof HTMLInputElement || element instanceof HTMLSelectElement) paintField(pen, element, style);
+    const isFolded = element instanceof HTMLDetailsElement && !element.open;
+    for (const child of isFolded ? element.querySelectorAll(":scope > summary") : element.childNodes) {
         if (child instanceof Element) await paint(pen, child);
         else if (child instanceof Text) paintText(pen, child, style);
     }
     if (isCut) pen.restore();
+}
+
+/** What is typed or chosen in a field, which is no text of the document. */
+function paintField(pen: CanvasRenderingContext2D, field: HTMLInputElement | HTMLSelectElement, style: CSSStyleDeclaration): void {
+    const isBox = field instanceof HTMLInputElement && field.type === "checkbox";
+    const chosen = field instanceof HTMLSelectElement ? (field.selectedOptions[0]?.text ?? "") : field.value;
+    const box = field.getBoundingClientRect();
+    pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+    pen.fillStyle = style.color;
+    pen.textBaseline = "middle";
+    if (!isBox) pen.fillText(visible(chosen), box.left + Number.parseFloat(style.paddingLeft) + 1, box.top + box.height / 2);
+    else if (field.checked) pen.fillText("✓", box.left, box.top + box.height / 2);
 }
 
 function paintText(pen: CanvasRenderingContext2D, text: Text, style: CSSStyleDeclaration): void {

@@ -1,9 +1,9 @@
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type { Parameters } from "../api";
 import { type HostCell, HostMap, type HostLine, readHosts } from "../charts/index";
 import { binFor, CELLS_MAX, exactOf, LAKE_CLOCK, leadOf, parseLength, type Range, rangeOf, rangeText } from "../fleet";
-import { choices, fleetChosen, useFleet } from "../lake";
+import { choices, chosenBin, fleetChosen, useFleet } from "../lake";
 import { setOption, view } from "../state";
 import { theme } from "../theme";
 import { dateTime } from "../times";
@@ -46,6 +46,9 @@ export function FleetHeat({ parameters, none }: Props) {
     const all = typeof count === "number" ? count : rows.length;
     const range = useMemo(() => rangeOf(rows, asked), [told]);
     const bin = parameters["bin"] ?? (range ? `${binFor(range.end - range.begin, all)}s` : undefined);
+    useEffect(() => {
+        chosenBin.value = bin === undefined ? null : String(bin);
+    }, [bin]);
     const isReady = range !== null && !known.isPending;
     const heat = useFleet<Answer>(isReady ? { ...parameters, bin } : null);
     // While another one is under way, the map before it is shown with its own range and cells.

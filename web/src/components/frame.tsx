@@ -141,9 +141,11 @@ function Tools() {
             <button type="button" onClick={() => openDialog("search")} title="/">
                 search
             </button>
-            <button type="button" onClick={() => openDialog("bookmarks")}>
-                bookmarks
-            </button>
+            {view.value.page !== "fleet" && (
+                <button type="button" onClick={() => openDialog("bookmarks")}>
+                    bookmarks
+                </button>
+            )}
             <button type="button" onClick={() => void copy(commandOf(), "command")} title="Y: this view as a command line">
                 copy command
             </button>

@@ -1,7 +1,7 @@
 // The page Fleet on a lake that recordings were pushed to: from a cell or a row to the recording and its cause.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -256,6 +256,32 @@ test("of a thousand hosts those in sight are drawn, the worst first, and all are
     await page.getByText("web-0999", { exact: true }).waitFor();
     assert.deepEqual(wrong, []);
     await context.close();
+});
+
+test("the command of the map and a picture of it have the cells that are shown", { skip }, async () => {
+    const options = { permissions: ["clipboard-read", "clipboard-write"], acceptDownloads: true };
+    const { page, wrong, context } = await open(of, server, "?page=fleet", options);
+    await settled(page);
+    await page.locator(".host-map").waitFor();
+    await page.getByRole("button", { name: "copy command" }).click();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `whyslow fleet heat --bin=1s --lake '${lake}'`);
+    const waiting = page.waitForEvent("download");
+    await page.keyboard.press("Shift+P");
+    const saved = await waiting;
+    assert.match(saved.suggestedFilename(), /the_lake\.png$/);
+    const bytes = readFileSync(await saved.path());
+    assert.ok(bytes.length > 20_000, `${bytes.length} bytes`);
+    assert.deepEqual(wrong, []);
+    await context.close();
+});
+
+test("a lake without recordings is told with how to fill it", { skip }, async () => {
+    const empty = await serve("--lake", join(folder, "empty"), fixture("web-incident/trace.tar.zst"));
+    const { page, context } = await open(of, empty, "?page=fleet");
+    await page.locator("main .problem").waitFor();
+    assert.match(await page.locator("main .problem").innerText(), /no recording in the lake[^]*whyslow fleet push/);
+    await context.close();
+    await empty.stop();
 });
 
 test("a server without a lake does not offer the page", { skip }, async () => {
