@@ -1,10 +1,11 @@
 // Everything that keys do. Single letters act only where they do not hinder typing, and can be switched off.
 import { signal } from "@preact/signals";
 
-import { clock, shown } from "./app";
+import { clock, hasLake, shown } from "./app";
 import { copy } from "./clipboard";
 import { commandOf } from "./commands";
 import { closeDialog, dialog, openDialog } from "./components/dialogs";
+import { fleetChosen } from "./lake";
 import { savePicture } from "./picture";
 import { choose, chosen } from "./selection";
 import { go, view } from "./state";
@@ -18,7 +19,17 @@ export interface Action {
     /** As shown: `g t`, `Ctrl+K`. */
     readonly keys: string;
     readonly run: () => void;
+    /** Whether it can be done now; without it always. */
+    readonly isOffered?: () => boolean;
 }
+
+/** What can be done on this page, of this server. */
+export function offered(): readonly Action[] {
+    return ACTIONS.filter((action) => action.isOffered?.() ?? true);
+}
+
+/** A fleet has no window of a recording that could be moved. */
+const ofRecordings = () => view.value.page !== "fleet";
 
 /** Whether single letters act; some people's tools send them by accident. */
 export const lettersAct = signal(true);
@@ -50,18 +61,23 @@ function copyTable(): void {
 }
 
 export const ACTIONS: readonly Action[] = [
-    ...PAGE_LIST.map((page) => ({ name: `go to ${page.title}`, keys: `g ${page.key}`, run: () => go({ page: page.id }) })),
+    ...PAGE_LIST.map((page) => ({
+        name: `go to ${page.title}`,
+        keys: `g ${page.key}`,
+        run: () => go({ page: page.id }),
+        isOffered: () => page.id !== "fleet" || hasLake.value,
+    })),
     { name: "search threads, files, devices, functions", keys: "/", run: () => openDialog("search") },
     { name: "all actions", keys: "Ctrl+K", run: () => openDialog("palette") },
-    { name: "zoom in", keys: "w", run: () => zoomWindow(ZOOM) },
-    { name: "zoom out", keys: "s", run: () => zoomWindow(1 / ZOOM) },
-    { name: "earlier", keys: "a", run: () => moveWindow(-PAN) },
-    { name: "later", keys: "D", run: () => moveWindow(PAN) },
-    { name: "later; of threads with samples all stacks at the cursor", keys: "d", run: laterOrStacks },
-    { name: "the whole recording", keys: "0", run: () => go({ window: null }) },
+    { name: "zoom in", keys: "w", run: () => zoomWindow(ZOOM), isOffered: ofRecordings },
+    { name: "zoom out", keys: "s", run: () => zoomWindow(1 / ZOOM), isOffered: ofRecordings },
+    { name: "earlier", keys: "a", run: () => moveWindow(-PAN), isOffered: ofRecordings },
+    { name: "later", keys: "D", run: () => moveWindow(PAN), isOffered: ofRecordings },
+    { name: "later; of threads with samples all stacks at the cursor", keys: "d", run: laterOrStacks, isOffered: ofRecordings },
+    { name: "the whole recording", keys: "0", run: () => go({ window: null }), isOffered: ofRecordings },
     { name: "back", keys: "Backspace", run: () => history.back() },
-    { name: "keep the window as baseline", keys: "v", run: () => go({ baseline: view.value.baseline ? null : shown.value }) },
-    { name: "bookmarks", keys: "m", run: () => openDialog("bookmarks") },
+    { name: "keep the window as baseline", keys: "v", run: () => go({ baseline: view.value.baseline ? null : shown.value }), isOffered: ofRecordings },
+    { name: "bookmarks", keys: "m", run: () => openDialog("bookmarks"), isOffered: ofRecordings },
     { name: "copy the table", keys: "y", run: copyTable },
     { name: "copy this view as a command line", keys: "Y", run: () => void copy(commandOf(), "command") },
     { name: "save this page as a picture (PNG)", keys: "P", run: () => void savePicture() },
@@ -88,6 +104,7 @@ export function onKey(event: KeyboardEvent): void {
     if (event.ctrlKey || event.metaKey) return;
     if (event.key === "Escape") {
         if (dialog.value) closeDialog();
+        else if (!ofRecordings()) fleetChosen.value = null;
         else if (chosen.value) choose(null);
         else if (shownMoment() !== null) hideMoment();
         return;
@@ -96,7 +113,7 @@ export function onKey(event: KeyboardEvent): void {
     const isChord = performance.now() - chord < CHORD_MS;
     const action = BY_KEY.get(isChord ? `g ${event.key}` : event.key);
     chord = !isChord && event.key === "g" ? performance.now() : Number.NEGATIVE_INFINITY;
-    if (!action) return;
+    if (!action || action.isOffered?.() === false) return;
     event.preventDefault();
     action.run();
 }

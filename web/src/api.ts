@@ -115,7 +115,8 @@ export class Http implements Transport {
             const response = await this.#fetch(path, { headers: { Accept: accept }, ...(signal ? { signal } : {}) });
             if (response.ok) return response.arrayBuffer();
             const failure = await failureOf(response);
-            if (failure.status !== 503) throw failure;
+            // Charts are being built then; of a lake that is not there it is the last word.
+            if (failure.status !== 503 || path.startsWith("fleet")) throw failure;
             await pause(AGAIN_MS, signal);
         }
     }

@@ -3,6 +3,7 @@ import { computed, signal } from "@preact/signals";
 
 import { type Api, ApiError } from "./api";
 import { toBig } from "./exact";
+import type { FleetInfo } from "./fleet";
 import { view } from "./state";
 import type { Clock, Span } from "./times";
 import type { RecordingInfo, Recordings } from "./types";
@@ -10,6 +11,9 @@ import type { RecordingInfo, Recordings } from "./types";
 export const api = signal<Api | null>(null);
 export const recordings = signal<Recordings | null>(null);
 export const failure = signal<ApiError | null>(null);
+/** What can be asked of a lake, if the server has one; null until that is known. */
+export const fleet = signal<FleetInfo | null>(null);
+export const hasLake = computed(() => (fleet.value?.lake ?? null) !== null);
 /** Said once to those who cannot see what changed. */
 export const announced = signal("");
 
@@ -51,11 +55,22 @@ export async function load(from: Api): Promise<void> {
         failure.value = error instanceof ApiError ? error : new ApiError(String(error), 0);
     }
     if (from.isReport) return;
+    if (!fleet.value && !failure.value) void askForFleet(from);
     const all = recordings.value?.recordings ?? [];
     const isLive = all.some((one) => one.live);
     const isBuilding = all.some((one) => one.tiles.state === "building");
     if (isLive || isBuilding || failure.value) {
         setTimeout(() => void load(from), isLive && !isBuilding ? LIVE_MS : BUILDING_MS);
+    }
+}
+
+/** Once: a server has the same lake until it ends. */
+async function askForFleet(from: Api): Promise<void> {
+    try {
+        fleet.value = (await from.json("fleet", {})) as FleetInfo;
+    } catch (error) {
+        // What a server does not know it does not have; who does not answer is asked again.
+        if (error instanceof ApiError && error.status >= 400) fleet.value = { lake: null, questions: [] };
     }
 }
 

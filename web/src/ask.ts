@@ -11,12 +11,16 @@ export interface Asked<T> {
     readonly isPending: boolean;
 }
 
-/** `null` asks nothing. The shape of answers is that of docs/openapi.json. */
+/** Of the recording; `null` asks nothing. The shape of answers is that of docs/openapi.json. */
 export function useAnswer<T>(endpoint: string, parameters: Parameters | null): Asked<T> {
     const of = recording.value;
+    return useAsked(endpoint, parameters && of ? { rec: of.id, ...parameters } : null, `${of?.digest ?? ""}${of?.end_ns ?? ""}`);
+}
+
+/** Of what is no recording. With another version the same is asked again. */
+export function useAsked<T>(endpoint: string, whole: Parameters | null, version: string): Asked<T> {
     const from = api.value;
-    const whole = parameters && of ? { rec: of.id, ...parameters } : null;
-    const place = whole ? `${address(endpoint, whole)}#${of?.digest ?? ""}${of?.end_ns ?? ""}` : null;
+    const place = whole ? `${address(endpoint, whole)}#${version}` : null;
     const kept = whole && from ? (from.kept(endpoint, whole) as T | undefined) : undefined;
     const [state, setState] = useState<Asked<T> & { readonly place: string | null }>({
         answer: null,

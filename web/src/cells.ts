@@ -1,6 +1,6 @@
 // What stands in a cell, for people and for copying.
 import { toNumber } from "./exact";
-import { type Clock, sinceBegin, timeOfDay } from "./times";
+import { type Clock, dateTime, sinceBegin, timeOfDay } from "./times";
 import type { Cell, Column, Measure, Row } from "./types";
 import { bytes, digits, duration, grouped, rate, ratio } from "./units";
 import { visible } from "./visible";
@@ -15,7 +15,7 @@ export function shownCell(cell: Cell | undefined, column: Column, clock: Clock):
     if (typeof cell === "boolean") return cell ? "yes" : "no";
     if (typeof cell === "object") return cell.map((item) => shownCell(item, column, clock)).join(", ");
     if (!isNumeric(column.measure)) return visible(String(cell));
-    if (column.measure === "time_ns") return timeOfDay(clock, sinceBegin(clock, cell));
+    if (column.measure === "time_ns") return clock.isDated ? dateTime(clock, cell) : timeOfDay(clock, sinceBegin(clock, cell));
     const value = toNumber(cell);
     if (Number.isNaN(value)) return visible(String(cell));
     return shownNumber(value, column);

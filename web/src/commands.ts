@@ -1,5 +1,7 @@
 // The view as a command line: what the page shows, the terminal shows too.
-import { recording } from "./app";
+import { fleet, recording } from "./app";
+import { fleetCommand } from "./fleet";
+import { currentQuestion } from "./lake";
 import { filterWords, quoted, view } from "./state";
 import { offsetText, type Span } from "./times";
 import { tabOf } from "./tabs";
@@ -7,6 +9,7 @@ import { tabOf } from "./tabs";
 /** The question behind the current page. */
 export function commandOf(): string {
     const { page, filter, window, baseline } = view.value;
+    if (page === "fleet") return fleetCommand(fleet.value?.lake ?? "LAKE", currentQuestion() ?? { question: "hosts" });
     const name = quoted(recording.value?.name ?? "@last");
     const rest = filterWords(filter, window);
     const tab = tabOf(view.value);

@@ -12,6 +12,7 @@ import { Help, Palette } from "./components/palette";
 import { Pending, Problem } from "./components/problem";
 import { Search } from "./components/search";
 import { ExplainPage } from "./pages/explain";
+import { FleetPage } from "./pages/fleet";
 import { KindPage } from "./pages/kind";
 import { SqlPage } from "./pages/sql";
 import { openIsland, reportElement } from "./island";
@@ -35,6 +36,8 @@ function App() {
 
 function Page() {
     if (failure.value) return <Problem failure={failure.value} />;
+    // Asks no recording.
+    if (view.value.page === "fleet") return <FleetPage />;
     if (!recordings.value || clock.value.begin === 0n) return <Pending what="opening the recording" />;
     document.title = `${recording.value?.name ?? ""} – whyslow`;
     const { page } = view.value;

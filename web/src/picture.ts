@@ -1,8 +1,9 @@
 // A picture of what the page shows, for a ticket: painted from its canvases and texts, by this page alone.
-import { clock, recording, shown } from "./app";
+import { clock, fleet, recording, shown } from "./app";
 import { download } from "./clipboard";
 import { commandOf } from "./commands";
 import { toast } from "./components/toast";
+import { view } from "./state";
 import { dateOf, length } from "./times";
 import { duration } from "./units";
 import { visible } from "./visible";
@@ -18,8 +19,9 @@ const SCALE = 2;
 export async function savePicture(): Promise<void> {
     const main = document.querySelector<HTMLElement>("main");
     if (!main) return;
-    const name = recording.value?.name ?? "recording";
-    const blob = await pictureOf(main, heading(name), commandOf());
+    const lake = view.value.page === "fleet" ? (fleet.value?.lake ?? "lake") : null;
+    const name = lake ?? recording.value?.name ?? "recording";
+    const blob = await pictureOf(main, lake ? visible(lake) : heading(name), commandOf());
     if (!blob) {
         toast("this browser makes no pictures");
         return;
@@ -90,11 +92,25 @@ async function paint(pen: CanvasRenderingContext2D, element: Element): Promise<v
         pen.rect(box.left, box.top, box.width, box.height);
         pen.clip();
     }
-    for (const child of element.childNodes) {
+    if (element instanceof HTMLInputElement || element instanceof HTMLSelectElement) paintField(pen, element, style);
+    const isFolded = element instanceof HTMLDetailsElement && !element.open;
+    for (const child of isFolded ? element.querySelectorAll(":scope > summary") : element.childNodes) {
         if (child instanceof Element) await paint(pen, child);
         else if (child instanceof Text) paintText(pen, child, style);
     }
     if (isCut) pen.restore();
+}
+
+/** What is typed or chosen in a field, which is no text of the document. */
+function paintField(pen: CanvasRenderingContext2D, field: HTMLInputElement | HTMLSelectElement, style: CSSStyleDeclaration): void {
+    const isBox = field instanceof HTMLInputElement && field.type === "checkbox";
+    const chosen = field instanceof HTMLSelectElement ? (field.selectedOptions[0]?.text ?? "") : field.value;
+    const box = field.getBoundingClientRect();
+    pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+    pen.fillStyle = style.color;
+    pen.textBaseline = "middle";
+    if (!isBox) pen.fillText(visible(chosen), box.left + Number.parseFloat(style.paddingLeft) + 1, box.top + box.height / 2);
+    else if (field.checked) pen.fillText("✓", box.left, box.top + box.height / 2);
 }
 
 function paintText(pen: CanvasRenderingContext2D, text: Text, style: CSSStyleDeclaration): void {

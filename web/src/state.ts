@@ -3,7 +3,7 @@ import { batch, computed, signal } from "@preact/signals";
 
 import { offsetText, parseSpan, type Span, spanText } from "./times";
 
-export const PAGES = ["explain", "requests", "threads", "io", "block", "files", "locks", "sched", "dns", "sql"] as const;
+export const PAGES = ["explain", "requests", "threads", "io", "block", "files", "locks", "sched", "dns", "sql", "fleet"] as const;
 export type PageId = (typeof PAGES)[number];
 
 /** Filters by the names the command line has for them; values as typed there. */
@@ -28,6 +28,11 @@ export interface View {
 }
 
 const RESERVED = new Set<string>(["rec", "page", "w", "vs", "sel", ...FILTER_KEYS]);
+
+/** Whether a key of an address has its meaning on every page. */
+export function isReserved(key: string): boolean {
+    return RESERVED.has(key);
+}
 
 export function readView(query: string): View {
     const words = new URLSearchParams(query);

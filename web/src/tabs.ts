@@ -158,6 +158,8 @@ export const PAGE_LIST: readonly PageInfo[] = [
         ],
     },
     { id: "sql", title: "SQL", key: "q", kinds: [], tabs: [] },
+    // Its questions are those that the server has: see fleet.ts.
+    { id: "fleet", title: "Fleet", key: "h", kinds: [], tabs: [] },
 ];
 
 export function pageInfo(id: PageId): PageInfo {

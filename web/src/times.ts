@@ -13,6 +13,8 @@ export interface Clock {
     readonly length: number;
     /** Name of a zone, or an offset such as `+05:30`. */
     readonly zone: string | null;
+    /** Of many recordings: times are shown with their dates. */
+    readonly isDated?: boolean;
 }
 
 export function sinceBegin(clock: Clock, ns: Exact): number {
@@ -94,7 +96,10 @@ interface Civil {
 }
 
 export function civil(clock: Clock, ns: number): Civil {
-    const absolute = clock.begin + BigInt(Math.round(ns));
+    return civilAt(clock, clock.begin + BigInt(Math.round(ns)));
+}
+
+function civilAt(clock: Clock, absolute: bigint): Civil {
     const fraction = (((absolute % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n).toString().padStart(9, "0");
     const seconds = Number((absolute - BigInt(fraction)) / 1_000_000_000n);
     const zone = clock.zone ?? "+00:00";
@@ -119,6 +124,18 @@ export function timeOfDay(clock: Clock, ns: number, step = 1000): string {
     const { time, fraction } = civil(clock, ns);
     const decimals = step >= 1e9 ? 0 : step >= 1e6 ? 3 : step >= 1e3 ? 6 : 9;
     return decimals ? `${time}.${fraction.slice(0, decimals)}` : time;
+}
+
+/** Date and time to the millisecond, whole seconds without any; exact, however far the clock's begin is. */
+export function dateTime(clock: Clock, ns: Exact): string {
+    const { date, time, fraction } = civilAt(clock, toBig(ns));
+    return /^0+$/.test(fraction) ? `${date} ${time}` : `${date} ${time}.${fraction.slice(0, 3)}`;
+}
+
+/** At a line of an axis: the time, at midnight the day where there may be several. */
+export function axisText(clock: Clock, ns: number, step: number): string {
+    const { date, time } = civil(clock, ns);
+    return clock.isDated && step >= 1e9 && time === "00:00:00" ? date : timeOfDay(clock, ns, step);
 }
 
 export function dateOf(clock: Clock, ns: number): string {

@@ -4,6 +4,8 @@ export { differences } from "./flame_filter";
 export type { FlameData } from "./flame_layout";
 export { type HeatBox, HeatMap } from "./heat";
 export { type HeatGrid, latencyRange, readGrid } from "./heat_grid";
+export { type HostCell, type HostGrid, type HostLine, type HostOrder, readHosts } from "./host_grid";
+export { HostMap } from "./hosts";
 export { Minimap } from "./minimap";
 export type { Arrow, Link, Mark } from "./overlay";
 export type { TrackName } from "./raster";

@@ -1,7 +1,7 @@
 // What lies over the raster: axis, cursor, ranges, marks, arrows.
 import { css, type Palette } from "./colour";
 import { ticks, toX, type TimeScale } from "./scale";
-import { type Clock, type Span, timeOfDay } from "../times";
+import { axisText, type Clock, type Span, timeOfDay } from "../times";
 import { duration } from "../units";
 
 export const AXIS_HEIGHT = 20;
@@ -30,7 +30,7 @@ export function drawAxis(context: CanvasRenderingContext2D, scale: TimeScale, cl
         context.fillRect(x, AXIS_HEIGHT, 1, height);
         context.globalAlpha = 1;
         context.fillStyle = palette.quiet;
-        context.fillText(timeOfDay(clock, ns, step), x + 3, AXIS_HEIGHT / 2);
+        context.fillText(axisText(clock, ns, step), x + 3, AXIS_HEIGHT / 2);
     }
 }
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 
-import { announced, api, clock, kindsOf, recording, recordings, shown } from "../app";
+import { announced, api, clock, fleet, hasLake, kindsOf, recording, recordings, shown } from "../app";
 import { commandOf } from "../commands";
 import { copy } from "../clipboard";
 import { savePicture } from "../picture";
@@ -13,11 +13,13 @@ import { visible } from "../visible";
 import { Chips } from "./chips";
 import { Drawer } from "./drawer";
 import { openDialog } from "./dialogs";
+import { FleetDrawer } from "./fleet_drawer";
 import { Overview } from "./overview";
 import { Toast } from "./toast";
 
 /** What stands around every page. */
 export function Frame({ children }: { readonly children: ComponentChildren }) {
+    const isFleet = view.value.page === "fleet";
     return (
         <>
             <a class="skip" href="#main" onClick={focusMain}>
@@ -26,7 +28,7 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
             <nav class="rail" aria-label="pages">
                 <p class="brand">whyslow</p>
                 <ul>
-                    {PAGE_LIST.map((page) => (
+                    {PAGE_LIST.filter(isOffered).map((page) => (
                         <li key={page.id}>
                             <PageLink page={page} />
                         </li>
@@ -34,18 +36,18 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
                 </ul>
             </nav>
             <header class="top">
-                <Recording />
-                <WindowBox />
-                <Chips />
+                {isFleet ? <Lake /> : <Recording />}
+                {!isFleet && <WindowBox />}
+                {!isFleet && <Chips />}
                 <Tools />
             </header>
-            <Overview />
+            {isFleet ? <div /> : <Overview />}
             <main id="main" tabIndex={-1}>
                 <h1>{pageInfo(view.value.page).title}</h1>
-                <Losses />
+                {!isFleet && <Losses />}
                 {children}
             </main>
-            <Drawer />
+            {isFleet ? <FleetDrawer /> : <Drawer />}
             <Toast />
             <div class="unseen" role="status" aria-live="polite">
                 {announced.value}
@@ -59,11 +61,16 @@ function focusMain(event: Event): void {
     document.getElementById("main")?.focus();
 }
 
+/** A report has no other program to ask, and few servers have a lake. */
+function isOffered(page: PageInfo): boolean {
+    if (page.id === "fleet") return hasLake.value;
+    return page.id !== "sql" || !api.value?.isReport;
+}
+
 function PageLink({ page }: { page: PageInfo }) {
     const kinds = kindsOf(recording.value);
     const isMissing = page.kinds.length > 0 && !page.kinds.some((kind) => kinds.has(kind));
     const isHere = view.value.page === page.id;
-    if (api.value?.isReport && page.id === "sql") return null;
     return (
         <button
             type="button"
@@ -103,6 +110,12 @@ function Recording() {
     );
 }
 
+/** Instead of a recording: its pages have times of their own. */
+function Lake() {
+    const lake = fleet.value?.lake;
+    return <p class="recording">{lake ? <b>{visible(lake)}</b> : "no lake"}</p>;
+}
+
 function WindowBox() {
     const { begin, end } = shown.value;
     const isAll = view.value.window === null;
@@ -128,9 +141,11 @@ function Tools() {
             <button type="button" onClick={() => openDialog("search")} title="/">
                 search
             </button>
-            <button type="button" onClick={() => openDialog("bookmarks")}>
-                bookmarks
-            </button>
+            {view.value.page !== "fleet" && (
+                <button type="button" onClick={() => openDialog("bookmarks")}>
+                    bookmarks
+                </button>
+            )}
             <button type="button" onClick={() => void copy(commandOf(), "command")} title="Y: this view as a command line">
                 copy command
             </button>

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 
-import { ACTIONS, lettersAct } from "../actions";
+import { lettersAct, offered } from "../actions";
 import { commandOf } from "../commands";
 import { closeDialog, Dialog } from "./dialogs";
 
@@ -9,7 +9,7 @@ export function Palette() {
     const [text, setText] = useState("");
     const [active, setActive] = useState(0);
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    const found = ACTIONS.filter((action) => words.every((word) => action.name.toLowerCase().includes(word)));
+    const found = offered().filter((action) => words.every((word) => action.name.toLowerCase().includes(word)));
     const run = (at: number) => {
         closeDialog();
         found[at]?.run();
@@ -70,7 +70,7 @@ export function Help() {
     return (
         <Dialog label="help">
             <div class="columns">
-                <Keys name="everywhere" keys={ACTIONS.filter((action) => action.keys).map((action) => [action.keys, action.name])} />
+                <Keys name="everywhere" keys={offered().filter((action) => action.keys).map((action) => [action.keys, action.name])} />
                 <Keys name="in charts" keys={CHART_KEYS} />
             </div>
             <label>

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { clock } from "../app";
+import { clock as recorded } from "../app";
 import { compareCells, exactCell, isNumeric, shownCell, toCsv, toTsv } from "../cells";
 import { copy, download } from "../clipboard";
+import type { Clock } from "../times";
 import type { AnswerTable, Column, Row } from "../types";
 import { plural } from "../units";
 import { shortened, title, visible } from "../visible";
@@ -29,11 +30,15 @@ interface Props {
     readonly onSelect?: (row: Row) => void;
     readonly onEnter?: (row: Row) => void;
     readonly actions?: (row: Row) => ComponentChildren;
+    /** Of times in it, where that is not the recording's. */
+    readonly clock?: Clock;
+    /** What it means that there are no rows. */
+    readonly none?: string;
 }
 
 /** Rows of an answer. Only what is seen is drawn, however many there are. */
 export function Table(props: Props) {
-    const { table, rowsShown = 18 } = props;
+    const { table, rowsShown = 18, clock = recorded.value, none = "nothing in this window" } = props;
     const [order, setOrder] = useState<Order | null>(null);
     const [top, setTop] = useState(0);
     const [active, setActive] = useState(0);
@@ -108,7 +113,7 @@ export function Table(props: Props) {
                                 onDblClick={() => props.onEnter?.(row)}
                             >
                                 {columns.map((column, place) => (
-                                    <Value key={column.name} row={row} column={column} isFirst={place === 0} room={room} />
+                                    <Value key={column.name} row={row} column={column} isFirst={place === 0} room={room} clock={clock} />
                                 ))}
                                 {props.actions && <td role="gridcell">{props.actions(row)}</td>}
                             </tr>
@@ -116,7 +121,7 @@ export function Table(props: Props) {
                         <Spacer rows={rows.length - last} />
                     </tbody>
                 </table>
-                {rows.length === 0 && <p class="quiet none">nothing in this window</p>}
+                {rows.length === 0 && <p class="quiet none">{none}</p>}
             </div>
             <Footnotes rows={rows} />
         </section>
@@ -141,7 +146,7 @@ function sorted(table: AnswerTable, order: Order | null): readonly Row[] {
 /** Columns without any value say nothing. */
 function filled(table: AnswerTable): readonly Column[] {
     if (table.rows.length === 0) return table.columns;
-    return table.columns.filter((column) => table.rows.some((row) => (row[column.name] ?? null) !== null));
+    return table.columns.filter((column) => table.rows.some((row) => (row[column.name] ?? "") !== ""));
 }
 
 function Head({ column, order, onOrder }: { column: Column; order: Order | null; onOrder: (order: Order) => void }) {
@@ -158,9 +163,18 @@ function Head({ column, order, onOrder }: { column: Column; order: Order | null;
     );
 }
 
-function Value({ row, column, isFirst, room }: { row: Row; column: Column; isFirst: boolean; room: number }) {
+interface ValueProps {
+    readonly row: Row;
+    readonly column: Column;
+    readonly isFirst: boolean;
+    /** Characters at most. */
+    readonly room: number;
+    readonly clock: Clock;
+}
+
+function Value({ row, column, isFirst, room, clock }: ValueProps) {
     const cell = row[column.name];
-    const text = shownCell(cell, column, clock.value);
+    const text = shownCell(cell, column, clock);
     const depth = column.measure === "path" && typeof row["depth"] === "number" ? row["depth"] : 0;
     const marks = isFirst ? `${row["outlier"] === true ? "!" : ""}${row["overlap"] ? "*" : ""}` : "";
     const exact = isNumeric(column.measure) && cell !== null ? exactCell(cell) : text;

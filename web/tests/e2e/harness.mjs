@@ -109,8 +109,26 @@ async function openAt(of, address, base, options) {
         wrong.push(`dialog: ${dialog.message()}`);
         void dialog.dismiss();
     });
+    await freshPages(page, base);
     await page.goto(address);
     return { page, wrong, context };
+}
+
+/** With WHYSLOW_PAGES: the pages of that folder (web/dist) on the program as it is, which need not be built anew. */
+async function freshPages(page, base) {
+    const folder = process.env["WHYSLOW_PAGES"];
+    if (!folder || !base.startsWith("http")) return;
+    await page.route(
+        (url) => url.href.startsWith(base) && /^\/(app\.js|app\.css)?$/.test(url.pathname),
+        async (route) => {
+            const response = await route.fetch();
+            const name = new URL(route.request().url()).pathname.slice(1) || "index.html";
+            const headers = { ...response.headers() };
+            delete headers["content-encoding"];
+            delete headers["content-length"];
+            await route.fulfill({ response, headers, body: readFileSync(join(folder, name), "utf8") });
+        },
+    );
 }
 
 /** Until nothing is awaited any more. */
