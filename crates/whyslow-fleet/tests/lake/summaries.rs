@@ -63,12 +63,16 @@ fn check(tables: &dyn Tables, kind: Kind, (dimension, by): (&str, &str)) {
     let table = answer(tables, kind, by);
     let ours = |row: &&RollupRow| row.kind == name && row.dimension == dimension;
     let rollups: Vec<&RollupRow> = summary.rollups.iter().filter(ours).collect();
+    let ours = |row: &&HistogramRow| row.kind == name && row.dimension == dimension;
+    let histogram: Vec<&HistogramRow> = summary.histograms.iter().filter(ours).collect();
     let total: i64 = rollups.iter().map(|row| row.count).sum();
-    let expected: i64 = (0..table.rows.len())
+    let rows = 0..table.rows.len();
+    let expected: i64 = rows
+        .clone()
         .filter_map(|row| cell(&table, row, "count"))
         .sum();
     assert_eq!(total, expected);
-    for row in 0..table.rows.len() {
+    for row in rows {
         let Value::Text(key) = &table.rows[row][0] else {
             continue;
         };
@@ -79,56 +83,50 @@ fn check(tables: &dyn Tables, kind: Kind, (dimension, by): (&str, &str)) {
                 of == key
             }
         };
-        let rollups: Vec<&&RollupRow> = rollups
+        let rollups = rollups
             .iter()
-            .filter(|row| is_it(&row.key, &row.op))
-            .collect();
-        let sum = |value: fn(&RollupRow) -> i64| rollups.iter().map(|row| value(row)).sum::<i64>();
-        assert_eq!(
-            Some(sum(|row| row.count)),
-            cell(&table, row, "count"),
-            "{key}"
+            .copied()
+            .filter(|row| is_it(&row.key, &row.op));
+        let histogram = histogram
+            .iter()
+            .copied()
+            .filter(|row| is_it(&row.key, &row.op));
+        check_row(
+            (&table, row),
+            &rollups.collect::<Vec<_>>(),
+            &histogram.collect::<Vec<_>>(),
         );
+    }
+}
+
+fn check_row(
+    (table, row): (&AnswerTable, usize),
+    rollups: &[&RollupRow],
+    histogram: &[&HistogramRow],
+) {
+    let sum =
+        |value: fn(&RollupRow) -> i64| Some(rollups.iter().map(|row| value(row)).sum::<i64>());
+    let known = |name| cell(table, row, name);
+    assert_eq!(sum(|row| row.count), known("count"));
+    assert_eq!(sum(|row| row.dur_total_ns), known("total_ns"));
+    assert_eq!(sum(|row| row.bytes.expect("told")), known("bytes"));
+    assert_eq!(sum(|row| row.errors.expect("told")), known("errors"));
+    assert_eq!(sum(|row| row.count - row.finished), known("unfinished"));
+    let least = rollups.iter().filter_map(|row| row.dur_min_ns).min();
+    let most = rollups.iter().filter_map(|row| row.dur_max_ns).max();
+    assert_eq!((least, most), (known("min_ns"), known("max_ns")));
+    let bounds = (least.unwrap_or(0), most.unwrap_or(0));
+    for (permille, column) in [
+        (500, "p50_ns"),
+        (900, "p90_ns"),
+        (990, "p99_ns"),
+        (999, "p999_ns"),
+    ] {
         assert_eq!(
-            Some(sum(|row| row.dur_total_ns)),
-            cell(&table, row, "total_ns"),
-            "{key}"
+            percentile(histogram, bounds, permille),
+            known(column),
+            "{column}"
         );
-        assert_eq!(
-            Some(sum(|row| row.bytes.expect("it is so"))),
-            cell(&table, row, "bytes"),
-            "{key}"
-        );
-        assert_eq!(
-            Some(sum(|row| row.errors.expect("it is so"))),
-            cell(&table, row, "errors"),
-            "{key}"
-        );
-        let unfinished = sum(|row| row.count - row.finished);
-        assert_eq!(Some(unfinished), cell(&table, row, "unfinished"), "{key}");
-        let least = rollups.iter().filter_map(|row| row.dur_min_ns).min();
-        let most = rollups.iter().filter_map(|row| row.dur_max_ns).max();
-        assert_eq!(
-            (least, most),
-            (cell(&table, row, "min_ns"), cell(&table, row, "max_ns"))
-        );
-        let of_key = |row: &&HistogramRow| {
-            row.kind == name && row.dimension == dimension && is_it(&row.key, &row.op)
-        };
-        let histogram: Vec<&HistogramRow> = summary.histograms.iter().filter(of_key).collect();
-        let bounds = (least.unwrap_or(0), most.unwrap_or(0));
-        for (permille, column) in [
-            (500, "p50_ns"),
-            (900, "p90_ns"),
-            (990, "p99_ns"),
-            (999, "p999_ns"),
-        ] {
-            assert_eq!(
-                percentile(&histogram, bounds, permille),
-                cell(&table, row, column),
-                "{key} {column}"
-            );
-        }
     }
 }
 

@@ -37,9 +37,9 @@ fn objects(room: &tempfile::TempDir) -> usize {
         for entry in std::fs::read_dir(folder).expect("it is so") {
             let path = entry.expect("it is so").path();
             if path.is_dir() {
-                folders.push(path)
+                folders.push(path);
             } else {
-                found += 1
+                found += 1;
             }
         }
     }
@@ -54,7 +54,7 @@ fn compacted_files_are_few_sorted_and_have_the_same_rows() {
     assert_eq!(objects(&room), 12 * 7);
     let options = CompactOptions {
         files_min: 8,
-        grace: Duration::from_secs(3600),
+        grace: Duration::from_hours(1),
     };
     let done = lake.compact(&options, &go).expect("it is so");
     assert_eq!(
@@ -160,7 +160,7 @@ fn old_days_go_and_the_oldest_first() {
         ..ExpireOptions::default()
     };
     let forever = lake
-        .expire(&keep(Duration::from_secs(100 * 365 * 86_400)), &go)
+        .expire(&keep(Duration::from_hours(100 * 365 * 24)), &go)
         .expect("it is so");
     assert_eq!((forever.recordings, forever.bytes_left), (0, bytes));
     let most = ExpireOptions {

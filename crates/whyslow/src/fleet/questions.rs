@@ -86,16 +86,13 @@ fn parameter(line: &str) -> Option<Parameter> {
     let line = line
         .strip_prefix("  ")
         .filter(|line| !line.starts_with(' '))?;
-    let (name, default, about) = match line.split_once(" = ") {
+    let (name, default, about) = if let Some((name, rest)) = line.split_once(" = ") {
         // A default is one word.
-        Some((name, rest)) => {
-            let (default, about) = rest.trim_start().split_once(' ')?;
-            (name, Some(default.to_owned()), about)
-        }
-        None => {
-            let (name, about) = line.split_once("   ")?;
-            (name, None, about)
-        }
+        let (default, about) = rest.trim_start().split_once(' ')?;
+        (name, Some(default.to_owned()), about)
+    } else {
+        let (name, about) = line.split_once("   ")?;
+        (name, None, about)
     };
     let name = name.trim();
     let is_name = !name.is_empty()

@@ -163,7 +163,7 @@ fn asked(name: &str, query: &Query) -> Result<Asked, Refusal> {
     for parameter in &question.parameters {
         match query.get(&parameter.name) {
             Some("true" | "1" | "") if parameter.is_flag() => {
-                words.push(format!("--{}", parameter.flag))
+                words.push(format!("--{}", parameter.flag));
             }
             Some(_) if parameter.is_flag() => {}
             Some(value) => words.push(format!("--{}={value}", parameter.flag)),

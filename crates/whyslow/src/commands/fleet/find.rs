@@ -17,24 +17,39 @@ use crate::time::Zone;
 
 pub(super) fn find(args: &FleetFindArgs, told: &TalkArgs) -> Result<(), Failure> {
     let (lake, found) = found(args.lake.as_deref(), &args.recording)?;
+    let mut answer = Answer {
+        question: "fleet find".into(),
+        tables: vec![facts(&found, &args.recording)],
+        next: next(&lake, &found, &args.recording),
+        ..Answer::default()
+    };
+    if found.commit.whole.is_none() {
+        answer
+            .caveats
+            .push("the recording itself is not in the lake: push it with --whole".into());
+    }
+    let subject = Subject {
+        name: lake.url().to_owned(),
+        ..Subject::default()
+    };
+    let zone = match (&args.output.tz, args.output.utc) {
+        (Some(zone), false) => zone.clone(),
+        _ => Zone::utc(),
+    };
+    output::write(answer, &subject, zone, Weight::Count, &args.output, told)
+}
+
+fn facts(found: &Found, recording: &str) -> AnswerTable {
     let commit = &found.commit;
     let mut table = AnswerTable::new("recording", "recording", Vec::new());
     table.form = Form::Facts;
     let mut fact = |name: &str, title: &str, measure: Measure, value: Value| {
         if value != Value::Null {
-            table.facts.push((
-                name.to_owned(),
-                AnswerColumn::new(name, title, measure),
-                value,
-            ));
+            let column = AnswerColumn::new(name, title, measure);
+            table.facts.push((name.to_owned(), column, value));
         }
     };
-    fact(
-        "recording",
-        "recording",
-        Measure::Id,
-        args.recording.as_str().into(),
-    );
+    fact("recording", "recording", Measure::Id, recording.into());
     fact("host", "host", Measure::Text, commit.host.clone().into());
     fact(
         "cluster",
@@ -56,49 +71,29 @@ pub(super) fn find(args: &FleetFindArgs, told: &TalkArgs) -> Result<(), Failure>
         Measure::Text,
         commit.digest.clone().into(),
     );
-    let origin = commit.origin.clone();
-    fact("origin", "was at", Measure::Text, origin.clone().into());
-    let next = match (&commit.whole, &origin) {
-        (Some(whole), _) => {
-            fact(
-                "whole_bytes",
-                "whole",
-                Measure::Bytes,
-                (whole.bytes as i64).into(),
-            );
-            let file = file_of(&found, &args.recording);
-            Some(format!(
-                "whyslow fleet fetch {} --lake {} && whyslow explain {}",
-                args.recording,
-                shown(lake.url(), false),
-                shown(&file.display().to_string(), false)
-            ))
-        }
-        (None, Some(origin)) => origin
-            .split_once(':')
-            .map(|(host, path)| format!("ssh {host} whyslow explain {path}")),
-        (None, None) => None,
-    };
-    let mut answer = Answer {
-        question: "fleet find".into(),
-        tables: vec![table],
-        next,
-        ..Answer::default()
-    };
-    if commit.whole.is_none() {
-        answer
-            .caveats
-            .push("the recording itself is not in the lake: push it with --whole".into());
+    fact(
+        "origin",
+        "was at",
+        Measure::Text,
+        commit.origin.clone().into(),
+    );
+    let whole = commit.whole.as_ref().map(|whole| whole.bytes as i64);
+    fact("whole_bytes", "whole", Measure::Bytes, whole.into());
+    table
+}
+
+/// The command that asks it.
+fn next(lake: &Lake, found: &Found, recording: &str) -> Option<String> {
+    let commit = &found.commit;
+    if commit.whole.is_some() {
+        let file = file_of(found, recording).display().to_string();
+        let (lake, file) = (shown(lake.url(), false), shown(&file, false));
+        return Some(format!(
+            "whyslow fleet fetch {recording} --lake {lake} && whyslow explain {file}"
+        ));
     }
-    let subject = Subject {
-        name: lake.url().to_owned(),
-        ..Subject::default()
-    };
-    let zone = match (&args.output.tz, args.output.utc) {
-        (Some(zone), false) => zone.clone(),
-        _ => Zone::utc(),
-    };
-    output::write(answer, &subject, zone, Weight::Count, &args.output, told)
+    let (host, path) = commit.origin.as_deref()?.split_once(':')?;
+    Some(format!("ssh {host} whyslow explain {path}"))
 }
 
 pub(super) fn fetch(args: &FleetFetchArgs, told: &TalkArgs) -> Result<(), Failure> {

@@ -133,7 +133,7 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
     let saved = saver.finish();
     let summary = summary?;
     if !talk.quiet {
-        tell_cost(&summary.progress, most, saved.saved);
+        tell_cost(&summary.progress, most, saved.recordings);
         tell_dropped(saved);
     }
     Ok(())

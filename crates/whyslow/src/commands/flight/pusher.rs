@@ -24,7 +24,7 @@ const MARK: &str = ".unpushed";
 /// After a push failed the next one waits for so long, and twice as long each time, …
 const PAUSE: Duration = Duration::from_secs(1);
 /// … but no longer than this.
-const PAUSE_MAX: Duration = Duration::from_secs(60);
+const PAUSE_MAX: Duration = Duration::from_mins(1);
 
 /// A thread that pushes one recording after another.
 pub(super) struct Pusher {
@@ -168,9 +168,7 @@ impl Work {
 fn reason(said: &str) -> String {
     let lines = || said.lines().map(str::trim);
     let error = lines().find_map(|line| line.strip_prefix("error: "));
-    let cause = lines()
-        .filter_map(|line| line.strip_prefix("cause: "))
-        .last();
+    let cause = lines().rev().find_map(|line| line.strip_prefix("cause: "));
     match (error, cause) {
         (Some(error), Some(cause)) => format!("{error}: {cause}"),
         (Some(error), None) => error.to_owned(),

@@ -34,7 +34,7 @@ pub(super) struct Saver {
 /// What became of all that was to be saved.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Saved {
-    pub(super) saved: u64,
+    pub(super) recordings: u64,
     /// For which there was no room, or no time.
     pub(super) dropped: u64,
     /// That the lake does not have yet.
@@ -69,9 +69,11 @@ impl Saver {
             for window in taken {
                 match work.save(&window) {
                     Ok(name) => {
-                        done.saved += 1;
+                        done.recordings += 1;
                         tell_saved(&window, &name);
-                        pusher.iter().for_each(|pusher| pusher.push(&name));
+                        if let Some(pusher) = &pusher {
+                            pusher.push(&name);
+                        }
                     }
                     Err(why) => {
                         done.dropped += 1;
