@@ -232,6 +232,30 @@ const SAME: [(&str, &str); 11] = [
 ];
 
 #[test]
+fn what_lies_in_the_working_directory_is_no_part_of_the_answer() {
+    if !has_engine() {
+        return;
+    }
+    let place = Place::new();
+    push(&place, &[]);
+    // Whoever can write there must not run what he likes as the one who asks.
+    for module in ["json.py", "runpy.py", "duckdb.py"] {
+        place.write(module, "open('taken', 'w').close()\nraise SystemExit(9)\n");
+    }
+    let folder = place.join("whyslow/fleet");
+    fs::create_dir_all(&folder).expect("it is ours");
+    place.write("whyslow/__init__.py", "");
+    place.write("whyslow/fleet/__init__.py", "");
+    place.write("whyslow/fleet/__main__.py", "open('taken', 'w').close()\n");
+    let mut command = asking(&place);
+    command
+        .args(["fleet", "hosts", "--lake", "lake"])
+        .assert()
+        .success();
+    assert!(!place.join("taken").exists());
+}
+
+#[test]
 fn of_one_recording_the_lake_answers_what_the_recording_does() {
     if !has_engine() {
         return;

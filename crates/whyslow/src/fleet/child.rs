@@ -12,7 +12,13 @@ use whyslow_model::Ns;
 
 use crate::failure::Failure;
 
-const MODULE: &str = "whyslow.fleet";
+/// As `python3 -m whyslow.fleet`, which would first look for its modules in the working directory, where
+/// anybody may have put some.
+const PROGRAM: &str = "\
+import sys
+sys.path[:] = [path for path in sys.path if path]
+import runpy
+runpy.run_module('whyslow.fleet', run_name='__main__', alter_sys=True)";
 const HINT: &str = "pip install './python' from a clone (with Spark: './python[spark]'); WHYSLOW_PYTHON names another python3";
 /// Of what is said to be wrong.
 const ERROR_BYTES_MAX: u64 = 64 << 10;
@@ -57,7 +63,7 @@ pub(crate) fn ask(request: &Request, cancel: &AtomicBool) -> Result<Vec<u8>, Fai
             .hint(HINT)
     };
     let mut child = Command::new(&python)
-        .args(["-m", MODULE])
+        .args(["-c", PROGRAM])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
