@@ -25,8 +25,8 @@ _TAKEN = frozenset(
 # Integers in these are ns since the epoch; the program would take short ones for seconds.
 _TIMES = frozenset({"at", "begin", "end"})
 # `as` prints what other tools print, `export` writes files for them, `load` sends requests or
-# takes two recordings.
-_NO_KINDS = frozenset({"as", "export", "load"})
+# takes two recordings, `fleet` asks many.
+_NO_KINDS = frozenset({"as", "export", "fleet", "load"})
 _WORD = re.compile(r"[a-z][a-z0-9_-]*")
 _FLAG = re.compile(r"[a-z][a-z0-9_]+")
 
