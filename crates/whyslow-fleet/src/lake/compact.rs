@@ -151,7 +151,7 @@ impl Lake {
             done.bytes_after += bytes;
         }
         let name = partition.commit(&member);
-        self.wait(self.create(&name, commit.json()))?;
+        self.wait(self.commit_as(&name, commit.json()))?;
         // From here on the files of each are read no more; where their commits go, pushes look, too.
         for one in &ones {
             let place = Place {

@@ -167,7 +167,7 @@ impl Lake {
 
     /// Makes what was sent count. Another one may have pushed the same meanwhile, and an answer may have
     /// been lost on the way; what was cut there is written anew.
-    async fn commit_as(&self, name: &str, content: Bytes) -> Result<(), LakeError> {
+    pub(super) async fn commit_as(&self, name: &str, content: Bytes) -> Result<(), LakeError> {
         if !self.create(name, content.clone()).await? && self.get(name).await? != content {
             self.put(name, content.clone()).await?;
         }
