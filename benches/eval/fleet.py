@@ -1,9 +1,9 @@
 """Whether questions about fleets name what is bad, and only that; what they cost; and whether Spark says the same.
 
     python3 benches/eval/fleet.py [found] [pushed] [cost] [spark] [--program BIN] [--fleets 20] [--hosts 1000] [--seconds 30]
-                                  [--sigma 0.1] [--seed-lake DIR] [--folder DIR] [--json FILE]
+                                  [--sigma 0.1] [--median 2] [--seed-lake DIR] [--folder DIR] [--json FILE]
 
-found   simulated fleets with three bad hosts (one of ten operations ten times as long; a median 1.6 times as long; a
+found   simulated fleets with three bad hosts (one of ten operations ten times as long; a median twice as long; a
         device ten times as long) and one rack that is slower from some moment on: which are named, and who else.
 pushed  one such fleet made of a real recording, which the program itself imports, pushes and compacts (--program).
 cost    wall, CPU, memory and bytes read for 1, 10, 100 and 1,000 hosts, also compacted, of one host and of a window.
@@ -33,6 +33,7 @@ def parsed():
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--sigma", type=float, default=0.1, help="by which healthy hosts differ (of the logarithm)")
+    parser.add_argument("--median", type=float, default=2.0, help="how much slower the host is that is slower throughout")
     parser.add_argument("--seed-lake", type=pathlib.Path, help="a lake of real recordings to draw from")
     parser.add_argument("--folder", type=pathlib.Path, help="where lakes are made; removed without")
     parser.add_argument("--json", type=pathlib.Path, help="what was measured, for other programs")

@@ -2,9 +2,10 @@
 --
 -- The hosts are what is counted, not their operations: a group deviates if its hosts lie higher
 -- than the others, by their medians or by their shares of slow operations (Mann and Whitney's
--- test). All tests of one answer are adjusted together (Benjamini and Hochberg, 1 %), and the
--- difference between the groups' middle hosts has to be a quarter of the median, or three times as
--- many slow operations. Groups with fewer than four hosts are not judged.
+-- test). The chance that any group is named though nothing differs is at most 1 %, of all tests of
+-- one answer together (Holm), and the difference between the groups' middle hosts has to be a
+-- quarter of the median, or three times as many slow operations. Groups with fewer than four hosts
+-- are not judged.
 --
 -- label         value of the label, text
 -- kind          kind of operation, text
@@ -17,7 +18,8 @@
 -- others        hosts of other groups, count
 -- above         chance that a host of the group lies higher than another one, ratio
 -- deviation     standard deviations by which that is more than chance, number
--- q             chance that it is like the others, among all tests; 1e-12 stands for less, number
+-- p             chance of any such finding in all tests together if nothing differs; 1e-12 stands
+--               for less, number
 -- host          its host that lies highest, text
 -- worst_ts      begin of the second with most slow operations there, ns since the epoch
 -- recording     recording that counts there: explain -w tells more, text
@@ -97,27 +99,27 @@ ordered AS (
             WHEN t.deviation <= 0 THEN 1e0
             ELSE EXP(-t.deviation * t.deviation / 2e0) * 15957691216e-10
                 / (3e0 * t.deviation + SQRT(t.deviation * t.deviation + 8e0))
-        END AS p
+        END AS single
     FROM tested AS t
 ),
 judged AS (
     SELECT
         o.test, o.label, o.key, o.kind, o.op, o.hosts, o.others, o.host, o.worst_ts, o.ratio,
         o.above, o.deviation, o.place,
-        CASE WHEN o.deviation IS NOT NULL THEN LEAST(MIN(o.p * o.tests / o.place) OVER (
-            ORDER BY o.place ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
-        ), 1e0) END AS q
+        CASE WHEN o.deviation IS NOT NULL THEN LEAST(MAX(o.single * (o.tests - o.place + 1)) OVER (
+            ORDER BY o.place ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+        ), 1e0) END AS p
     FROM ordered AS o
 ),
 placed AS (
     SELECT
         j.test, j.label, j.key, j.kind, j.op, j.hosts, j.others, j.host, j.worst_ts, j.ratio,
-        j.above, j.deviation, j.q,
-        j.q <= 1e-2 AND j.ratio >= CASE WHEN j.test = 'tail' THEN 3e0 ELSE 125e-2 END AS deviates,
+        j.above, j.deviation, j.p,
+        j.p <= 1e-2 AND j.ratio >= CASE WHEN j.test = 'tail' THEN 3e0 ELSE 125e-2 END AS deviates,
         ROW_NUMBER() OVER (
             ORDER BY
                 CASE
-                    WHEN j.q <= 1e-2
+                    WHEN j.p <= 1e-2
                         AND j.ratio >= CASE WHEN j.test = 'tail' THEN 3e0 ELSE 125e-2 END THEN 0
                     ELSE 1
                 END,
@@ -128,7 +130,7 @@ placed AS (
 SELECT
     p.label, p.kind, p.op, p.key, p.test, p.deviates,
     ROUND(p.ratio, 4) AS ratio, p.hosts, p.others, p.above,
-    p.deviation, GREATEST(ROUND(p.q, 12), 1e-12) AS q, p.host, p.worst_ts,
+    p.deviation, GREATEST(ROUND(p.p, 12), 1e-12) AS p, p.host, p.worst_ts,
     c.recording
 FROM placed AS p
 CROSS JOIN asked AS a

@@ -1,8 +1,12 @@
-"""What questions cost by the size of the fleet, each asked in a process of its own."""
+"""What questions cost by the size of the fleet, each asked in a process of its own; and a push beside an import."""
 
+import importlib.util
 import json
+import multiprocessing
 import os
+import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -14,21 +18,32 @@ from fleets import ROOT, simulate
 
 SIZES = (1, 10, 100, 1000)
 SOURCE = ROOT / "python" / "src"
+DATA = pathlib.Path(os.environ.get("WHYSLOW_DATA", ROOT / ".." / "shared" / "data"))
+SOURCES = [
+    ROOT / "fixtures" / "web-incident" / "trace.tar.zst",
+    DATA / "ctf" / "many-threads-4.4.tar.xz",
+    DATA / "ctf" / "perfctx-6.2.tar.xz",
+]
+RUNS = 5
 
 
 def run(arguments, seeds, folder):
     rows = []
+    if arguments.program:
+        rows += beside_import(pathlib.Path(arguments.program).resolve(), folder)
     for hosts in (size for size in SIZES if size <= arguments.hosts):
         rng = numpy.random.default_rng(hosts)
         made = simulate.Fleet(hosts, arguments.seconds, arguments.sigma, seeds=seeds)
         lake = folder / f"cost-{hosts}"
         shutil.rmtree(lake, ignore_errors=True)
-        made.write(lake, rng, made.faults(rng))
+        elsewhere(made.write, lake, rng, made.faults(rng))
         rows += measured(lake, hosts, "")
         if hosts == max(SIZES):
             rows.append(one(lake, hosts, "one host", "percentiles", hosts=[simulate.host_name(7)]))
-        compacted(lake, hosts)
+        elsewhere(compacted, lake, hosts)
         rows += measured(lake, hosts, "compacted")
+        if has_spark():
+            rows.append(one(lake, hosts, "compacted, Spark", "deviations", engine="local[2]"))
         if hosts == max(SIZES):
             rows.append(one(lake, hosts, "compacted, one host", "percentiles", hosts=[simulate.host_name(7)]))
             window = [T0, T0 + 5 * SECOND]
@@ -36,6 +51,49 @@ def run(arguments, seeds, folder):
             rows.append(one(lake, hosts, "compacted, one kind", "percentiles", parameters={"kind": "block"}))
         shutil.rmtree(lake)
     return rows
+
+
+def elsewhere(work, *given):
+    """In another process: a child's greatest memory is never told as less than that of who started it."""
+    process = multiprocessing.get_context("fork").Process(target=work, args=given)
+    process.start()
+    process.join()
+    if process.exitcode:
+        raise RuntimeError(f"ended with {process.exitcode}")
+
+
+def has_spark():
+    return importlib.util.find_spec("pyspark") is not None and shutil.which("java") is not None
+
+
+def beside_import(program, folder):
+    """Of one recording, the CPU of its import, of `explain`, and of a push with nothing there before."""
+    recording, lake = folder / "beside.wsl", folder / "beside-lake"
+    rows = []
+    for source in filter(pathlib.Path.exists, SOURCES):
+        cpu = {"import": [], "explain": [], "push": []}
+        for _ in range(RUNS):
+            for old in (recording, lake):
+                shutil.rmtree(old, ignore_errors=True)
+            cpu["import"].append(cpu_of(program, "-q", "import", source, "-o", recording))
+            cpu["explain"].append(cpu_of(program, "-q", "explain", recording))
+            cpu["push"].append(cpu_of(program, "-q", "fleet", "push", recording, lake))
+        files = [path.stat().st_size for path in lake.rglob("*") if path.is_file()]
+        row = {"source": f"{source.parent.name}/{source.name}", "objects": len(files), "kib": sum(files) >> 10}
+        row |= {f"{name}_cpu_s": round(statistics.median(times), 2) for name, times in cpu.items()}
+        print(" ".join(f"{name}={value}" for name, value in row.items()), flush=True)
+        rows.append(row)
+    return rows
+
+
+def cpu_of(program, *words):
+    child = subprocess.Popen([program, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    said = child.stderr.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if status:
+        raise RuntimeError(said.decode())
+    return usage.ru_utime + usage.ru_stime
 
 
 def compacted(lake, hosts):

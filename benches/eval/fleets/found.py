@@ -8,14 +8,18 @@ from whyslow import fleet
 from fleets import simulate
 
 BIN_NS = 1_000_000_000
+#: The method was made while looking at fleets from 1000 on.
+FIRST_SEED = 5000
 
 
 def run(arguments, seeds, folder):
     """Rows that were counted, and whether no healthy host was named and every bad one was."""
     rows = []
     for number in range(arguments.fleets):
-        rng = numpy.random.default_rng(1000 + number)
-        made = simulate.Fleet(arguments.hosts, arguments.seconds, arguments.sigma, seeds=seeds)
+        rng = numpy.random.default_rng(FIRST_SEED + number)
+        made = simulate.Fleet(
+            arguments.hosts, arguments.seconds, arguments.sigma, median_ratio=arguments.median, seeds=seeds
+        )
         faults = made.faults(rng)
         lake = folder / f"found-{number}"
         shutil.rmtree(lake, ignore_errors=True)
@@ -26,14 +30,14 @@ def run(arguments, seeds, folder):
         print(f"fleet {number}: {told(rows[-1])}", flush=True)
     total = {name: sum(row[name] for row in rows) for name in rows[0] if name != "seconds"}
     print(
-        f"{arguments.fleets} fleets of {arguments.hosts} hosts, sigma {arguments.sigma}: "
+        f"{arguments.fleets} fleets of {arguments.hosts} hosts, sigma {arguments.sigma}, median times {arguments.median}: "
         f"tail {total['tail']}, median {total['median']}, device {total['device']}, rack {total['rack']} "
         f"(at its second: {total['rack_second']}) of {arguments.fleets}; healthy ones named: hosts "
         f"{total['healthy_hosts']}, devices {total['healthy_devices']}, racks {total['healthy_racks']}"
     )
     healthy = total["healthy_hosts"] + total["healthy_devices"] + total["healthy_racks"]
     missed = sum(arguments.fleets - total[name] for name in ("tail", "median", "device", "rack", "verdicts"))
-    return {"sigma": arguments.sigma, "rows": rows, "total": total}, healthy == 0 and missed == 0
+    return {"sigma": arguments.sigma, "median": arguments.median, "rows": rows, "total": total}, healthy == 0 and missed == 0
 
 
 def ask(lake, faults, verdicts=True):

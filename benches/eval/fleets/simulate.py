@@ -100,6 +100,7 @@ class Faults:
     #: Seconds after the begin from which on the rack is slower.
     rack_from: int = 0
     rack_ratio: float = 1.5
+    median_ratio: float = 2.0
 
     @property
     def hosts(self) -> set[str]:
@@ -113,6 +114,8 @@ class Fleet:
     #: Standard deviation of the logarithm of levels, between hosts of a kind.
     sigma: float = 0.1
     load_sigma: float = 0.4
+    #: How much slower the host is that is slower throughout.
+    median_ratio: float = 2.0
     seeds: list[Seed] = field(default_factory=list)
 
     def faults(self, rng: np.random.Generator) -> Faults:
@@ -121,7 +124,7 @@ class Fleet:
         outside = [n for n in range(self.hosts) if n // RACK_HOSTS != rack]
         bad = rng.choice(outside, 3, replace=False) if len(outside) >= 8 else []
         names = [host_name(int(number)) for number in bad]
-        made = Faults(*names)
+        made = Faults(*names, median_ratio=self.median_ratio)
         if rack >= 0:
             made.rack, made.rack_from = f"r{rack:02}", self.seconds // 2
         return made
@@ -152,7 +155,7 @@ class Fleet:
             if host == faults.tail and seed.kind in ("block", "io"):
                 dur[rng.random(len(dur)) < 0.1] *= 10
             if host == faults.median and seed.kind in ("block", "io"):
-                dur *= 1.6
+                dur *= faults.median_ratio
             if rack == faults.rack and seed.kind in ("block", "io"):
                 dur[second >= faults.rack_from] *= faults.rack_ratio
             device = rng.integers(len(DEVICES), size=len(dur)) if seed.kind == "block" else None

@@ -216,6 +216,72 @@ fn a_missing_package_is_told_with_the_command_that_installs_it() {
     );
 }
 
+#[test]
+fn what_is_hidden_is_not_in_the_lake_and_not_there_twice() {
+    let place = Place::new();
+    let recording = recorded().join("t.wsl");
+    place.write("key", "nobody guesses these 32 letters.");
+    let pushed = |more: &[&str]| {
+        let mut command = place.whyslow();
+        command.args(["fleet", "push"]).arg(&recording).arg("lake");
+        command.args(["--redact=names"]).args(more);
+        command
+    };
+    let none = said(pushed(&[]), 2);
+    assert!(none.contains("needs --redact-key, or --host"), "{none}");
+    let first = said(pushed(&["--redact-key", "key"]), 0);
+    assert!(first.contains(" KiB to lake"), "{first}");
+    let again = said(pushed(&["--redact-key", "key"]), 0);
+    assert!(again.contains("is in lake already"), "{again}");
+    let names = files(&place.join("lake"));
+    assert_eq!(names.len(), 7);
+    assert!(
+        names
+            .iter()
+            .all(|name| !name.to_string_lossy().contains("web1")),
+        "{names:?}"
+    );
+    let commit = names
+        .iter()
+        .find(|name| name.extension() == Some("json".as_ref()));
+    let commit = fs::read_to_string(commit.expect("one is there")).expect("UTF-8");
+    assert!(commit.contains(r#""redacted": "names""#), "{commit}");
+    assert!(!commit.contains("origin"), "{commit}");
+    if !has_engine() {
+        return;
+    }
+    let hidden = told(&place);
+    for word in HIDDEN {
+        assert!(!hidden.contains(word), "{word}: {hidden}");
+    }
+    let open = Place::new();
+    push(&open, &[]);
+    let told = told(&open);
+    for word in HIDDEN {
+        assert!(told.contains(word), "{word}: {told}");
+    }
+}
+
+/// Names that the recording has; those of programs that everybody has, as apache2, stay.
+const HIDDEN: [&str; 3] = ["web1", "owned", "calc"];
+
+/// What a lake says of everything that has a name.
+fn told(place: &Place) -> String {
+    let dimensions = ["process", "file", "device"].map(|name| ["--dimension", name]);
+    let questions = ["hosts", "verdicts", "culprits", "slowest"].map(|name| (name, &[][..]));
+    let percentiles = dimensions.iter().map(|more| ("percentiles", &more[..]));
+    let mut told = String::new();
+    for (question, more) in questions.into_iter().chain(percentiles) {
+        let mut command = asking(place);
+        command
+            .args(["fleet", question, "--lake", "lake", "--json"])
+            .args(more);
+        let output = command.assert().success();
+        told += &String::from_utf8_lossy(&output.get_output().stdout);
+    }
+    told
+}
+
 /// Columns of `fleet percentiles`, and of `stats`.
 const SAME: [(&str, &str); 11] = [
     ("op", "op"),

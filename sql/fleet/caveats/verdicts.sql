@@ -1,4 +1,4 @@
--- verdicts: hosts of which nothing was told, and evidence that was missing.
+-- verdicts: hosts of which nothing was told, and evidence that was missing; of culprits, too.
 --
 -- gap       what is not known, with {hosts}, {what} and {example} in it, text
 -- kind, op  of what; empty if that is no matter, text

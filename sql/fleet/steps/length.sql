@@ -6,6 +6,7 @@
 -- kind, dimension, key, op   what they are, as in `rollup`, text
 -- value_ns    how long they took, as exactly as the recording tells, ns
 -- middle_ns   the middle of their bucket, ns
+-- width_ns    how wide their bucket is, ns
 -- count       operations that took so long, count
 WITH shifted AS (
     SELECT
@@ -21,7 +22,11 @@ placed AS (
             WHEN s.bucket < 64 THEN CAST(s.bucket AS BIGINT)
             ELSE CAST((s.bucket - 32e0 * s.shift) * POWER(2e0, s.shift) AS BIGINT)
                 + CAST(POWER(2e0, s.shift - 1e0) AS BIGINT) - 1
-        END AS middle_ns
+        END AS middle_ns,
+        CASE
+            WHEN s.bucket < 64 THEN CAST(1 AS BIGINT)
+            ELSE CAST(POWER(2e0, s.shift) AS BIGINT)
+        END AS width_ns
     FROM shifted AS s
 )
 SELECT
@@ -34,6 +39,7 @@ SELECT
     h.op,
     COALESCE(h.value_ns, h.middle_ns) AS value_ns,
     h.middle_ns,
+    h.width_ns,
     h.count
 FROM placed AS h
 JOIN counted AS c

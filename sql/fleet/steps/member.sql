@@ -12,6 +12,7 @@
 -- op          class of operation, text
 -- operations  finished operations, count
 -- p25_ns, p50_ns, p75_ns, p99_ns   percentiles of their lengths, ns
+-- p50_log     logarithm of the median, in millionths, number
 WITH grouped AS (
     SELECT h.host, MIN(l.value) AS value
     FROM (SELECT DISTINCT recording, host FROM recording) AS h
@@ -26,6 +27,7 @@ bucket AS (
         h.kind,
         h.op,
         h.middle_ns,
+        h.width_ns,
         CAST(SUM(h.count) AS BIGINT) AS operations
     FROM length AS h
     CROSS JOIN asked AS a
@@ -35,7 +37,7 @@ bucket AS (
         AND (a.kind IS NULL OR h.kind = a.kind)
         AND (a.op IS NULL OR h.op = a.op)
         AND (a.key IS NULL OR h.key = a.key)
-    GROUP BY h.host, h.key, h.kind, h.op, h.middle_ns
+    GROUP BY h.host, h.key, h.kind, h.op, h.middle_ns, h.width_ns
 ),
 cumulated AS (
     SELECT
@@ -44,6 +46,8 @@ cumulated AS (
         b.kind,
         b.op,
         b.middle_ns,
+        b.width_ns,
+        b.operations AS here,
         SUM(b.operations) OVER (
             PARTITION BY b.host, b.key, b.kind, b.op
             ORDER BY b.middle_ns
@@ -62,7 +66,19 @@ told AS (
         MIN(CASE WHEN c.upto * 1000 >= c.operations * 250 THEN c.middle_ns END) AS p25_ns,
         MIN(CASE WHEN c.upto * 1000 >= c.operations * 500 THEN c.middle_ns END) AS p50_ns,
         MIN(CASE WHEN c.upto * 1000 >= c.operations * 750 THEN c.middle_ns END) AS p75_ns,
-        MIN(CASE WHEN c.upto * 1000 >= c.operations * 990 THEN c.middle_ns END) AS p99_ns
+        MIN(CASE WHEN c.upto * 1000 >= c.operations * 990 THEN c.middle_ns END) AS p99_ns,
+        -- Medians of hosts are compared by less than a bucket is wide: as if its operations lay
+        -- evenly in it.
+        MIN(
+            CASE
+                WHEN c.upto * 2 >= c.operations AND (c.upto - c.here) * 2 < c.operations THEN
+                    CAST(ROUND(1e6 * LN(GREATEST(
+                        c.middle_ns - c.width_ns / 2e0
+                        + c.width_ns * (c.operations / 2e0 - (c.upto - c.here)) / c.here,
+                        1e0
+                    ))) AS BIGINT)
+            END
+        ) AS p50_log
     FROM cumulated AS c
     GROUP BY c.host, c.key, c.kind, c.op
 )
@@ -91,7 +107,8 @@ SELECT
     t.p25_ns,
     t.p50_ns,
     t.p75_ns,
-    t.p99_ns
+    t.p99_ns,
+    t.p50_log
 FROM told AS t
 CROSS JOIN asked AS a
 LEFT JOIN grouped AS g ON g.host = t.host

@@ -19,8 +19,8 @@
 WITH logged AS (
     SELECT
         m.within, m.alike, m.host, m.key, m.kind, m.op, m.operations, m.p50_ns, m.p99_ns,
+        m.p50_log,
         CAST(ROUND(1000000 * LN(GREATEST(m.p25_ns, 1))) AS BIGINT) AS p25_log,
-        CAST(ROUND(1000000 * LN(GREATEST(m.p50_ns, 1))) AS BIGINT) AS p50_log,
         CAST(ROUND(1000000 * LN(GREATEST(m.p75_ns, 1))) AS BIGINT) AS p75_log,
         CAST(ROUND(1000000 * LN(GREATEST(m.p99_ns, 1))) AS BIGINT) AS p99_log
     FROM member AS m

@@ -17,7 +17,8 @@
 -- slow_burst, upper_burst   operations that count as one, number
 -- usual_log     share of slow operations that is usual, logarithm, number
 -- slow_more, p50_more   its logarithms less those of its peers, number
--- own_more      the same of the median, less what its other kinds tell (`member_own`), number
+-- own_more      the same of the median, less what its other kinds tell (`member_own`); null if it
+--               has no other ones, number
 -- freedom       degrees of freedom of the variances, number
 -- slow_variance, p50_variance, own_variance   of these differences if it was like its peers, number
 WITH joined AS (
@@ -26,7 +27,7 @@ WITH joined AS (
         l.p50_log, l.spread_log, l.peer_p50_log, l.peer_p99_log, b.slow, b.longer, b.slow_ts,
         b.slow_burst, b.upper_burst,
         CAST(ROUND(1e6 * LN((b.slow + 5e-1) / (b.operations + 1e0))) AS BIGINT) AS slow_log,
-        COALESCE(o.own_more, l.p50_log - l.peer_p50_log) AS own_more,
+        o.own_more,
         -- Variance of a median by chance, of log-normal lengths whose quartiles are so far apart.
         CAST(ROUND(
             b.upper_burst * 15708e-4 * POWER(l.spread_log / 1349e3, 2e0) / b.operations * 1e9
@@ -51,8 +52,11 @@ placed AS (
         ROW_NUMBER() OVER (
             PARTITION BY j.within, j.alike, j.kind, j.op ORDER BY j.p50_log, j.host, j.key
         ) AS p50_place,
+        -- Those with nothing to tell from come last and do not count.
+        COUNT(j.own_more) OVER (PARTITION BY j.within, j.alike, j.kind, j.op) AS owns,
         ROW_NUMBER() OVER (
-            PARTITION BY j.within, j.alike, j.kind, j.op ORDER BY j.own_more, j.host, j.key
+            PARTITION BY j.within, j.alike, j.kind, j.op
+            ORDER BY CASE WHEN j.own_more IS NULL THEN 1 ELSE 0 END, j.own_more, j.host, j.key
         ) AS own_place,
         ROW_NUMBER() OVER (
             PARTITION BY j.within, j.alike, j.kind, j.op ORDER BY j.operations, j.host, j.key
@@ -67,8 +71,8 @@ middled AS (
         MIN(CASE WHEN slow_place * 4 >= (peers + 1) * 3 THEN slow_log END) AS slow_upper,
         MIN(CASE WHEN p50_place * 2 >= peers + 1 THEN p50_log END) AS p50_middle,
         MIN(CASE WHEN p50_place * 4 >= (peers + 1) * 3 THEN p50_log END) AS p50_upper,
-        MIN(CASE WHEN own_place * 2 >= peers + 1 THEN own_more END) AS own_middle,
-        MIN(CASE WHEN own_place * 4 >= (peers + 1) * 3 THEN own_more END) AS own_upper,
+        MIN(CASE WHEN own_place * 2 >= owns THEN own_more END) AS own_middle,
+        MIN(CASE WHEN own_place * 4 >= owns * 3 THEN own_more END) AS own_upper,
         MIN(CASE WHEN chance_place * 2 >= peers + 1 THEN chance END) / 1e9 AS chance,
         MIN(CASE WHEN operations_place * 2 >= peers + 1 THEN operations END) AS operations_middle
     FROM placed

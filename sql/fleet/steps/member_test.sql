@@ -1,7 +1,8 @@
--- member_test: two tests of each member against its peers: is its tail far slower, and is it
--- slower throughout?
+-- member_test: tests of each member: is its tail far slower than those of its peers, is it slower
+-- throughout, and is it slower throughout than its own other kinds tell?
 --
 -- test          tail or median, text
+-- than          peers, or own: what its own other kinds tell, text
 -- within, alike, host, key, kind, op   the member, as in `member`, text
 -- operations    finished operations, count
 -- peers         members that it is compared with, count
@@ -9,46 +10,49 @@
 -- share         its operations that are slow, or longer than the peers' median, ratio
 -- peers_share   the share that is usual, ratio
 -- slow          number of these, count
--- ratio         of shares (tail) or of medians (median), number
+-- ratio         of shares (tail) or of medians (median) to what is expected, number
+-- peers_ratio   median to that of the peers, number
 -- burst         operations that count as one, number
 -- worst_ts      begin of the second with most slow ones, ns since the epoch
 -- deviation     standard deviations from the peers, number
-WITH tested AS (
-    SELECT
-        CAST('tail' AS STRING) AS test,
-        within, alike, host, key, kind, op, operations, peers,
-        p99_ns AS value_ns,
-        CAST(ROUND(EXP(peer_p99_log / 1e6)) AS BIGINT) AS peers_ns,
-        slow * 1e0 / operations AS share,
-        ROUND(EXP(usual_log), 6) AS peers_share,
-        slow,
-        -- Of whole numbers: one division, which every engine rounds alike.
-        slow * 1e6 / (operations * ROUND(1e6 * EXP(usual_log))) AS ratio,
-        slow_burst AS burst,
-        slow_ts AS worst_ts,
-        freedom,
-        slow_more / SQRT(slow_variance) AS t
-    FROM member_spread
+WITH asked_of AS (
+    SELECT CAST('tail' AS STRING) AS test, CAST('peers' AS STRING) AS than
     UNION ALL
+    SELECT CAST('median' AS STRING) AS test, CAST('peers' AS STRING) AS than
+    UNION ALL
+    SELECT CAST('median' AS STRING) AS test, CAST('own' AS STRING) AS than
+),
+tested AS (
     SELECT
-        CAST('median' AS STRING) AS test,
-        within, alike, host, key, kind, op, operations, peers,
-        p50_ns AS value_ns,
-        CAST(ROUND(EXP(peer_p50_log / 1e6)) AS BIGINT) AS peers_ns,
-        longer * 1e0 / operations AS share,
-        CAST(5e-1 AS DOUBLE) AS peers_share,
-        longer AS slow,
-        ROUND(EXP(p50_more), 4) AS ratio,
-        upper_burst AS burst,
-        slow_ts AS worst_ts,
-        freedom,
-        -- Against its peers, or against what its own other kinds tell: what tells more.
-        GREATEST(p50_more / SQRT(p50_variance), own_more / SQRT(own_variance)) AS t
-    FROM member_spread
+        t.test, t.than, s.within, s.alike, s.host, s.key, s.kind, s.op, s.operations, s.peers,
+        CASE WHEN t.test = 'tail' THEN s.p99_ns ELSE s.p50_ns END AS value_ns,
+        CAST(ROUND(EXP(
+            CASE WHEN t.test = 'tail' THEN s.peer_p99_log ELSE s.peer_p50_log END / 1e6
+        )) AS BIGINT) AS peers_ns,
+        CASE WHEN t.test = 'tail' THEN s.slow ELSE s.longer END AS slow,
+        CASE WHEN t.test = 'tail' THEN ROUND(EXP(s.usual_log), 6) ELSE 5e-1 END AS peers_share,
+        -- Of whole numbers: one division, which every engine rounds alike.
+        CASE
+            WHEN t.test = 'tail'
+                THEN s.slow * 1e6 / (s.operations * ROUND(1e6 * EXP(s.usual_log)))
+            ELSE ROUND(EXP(CASE WHEN t.than = 'own' THEN s.own_more ELSE s.p50_more END), 4)
+        END AS ratio,
+        ROUND(EXP(s.p50_more), 4) AS peers_ratio,
+        CASE WHEN t.test = 'tail' THEN s.slow_burst ELSE s.upper_burst END AS burst,
+        s.slow_ts AS worst_ts,
+        s.freedom,
+        CASE
+            WHEN t.test = 'tail' THEN s.slow_more / SQRT(s.slow_variance)
+            WHEN t.than = 'own' THEN s.own_more / SQRT(s.own_variance)
+            ELSE s.p50_more / SQRT(s.p50_variance)
+        END AS t
+    FROM member_spread AS s
+    CROSS JOIN asked_of AS t
+    WHERE t.than = 'peers' OR s.own_more IS NOT NULL
 )
 SELECT
-    test, within, alike, host, key, kind, op, operations, peers, value_ns, peers_ns, share,
-    peers_share, slow, ratio, burst, worst_ts,
+    test, than, within, alike, host, key, kind, op, operations, peers, value_ns, peers_ns,
+    slow * 1e0 / operations AS share, peers_share, slow, ratio, peers_ratio, burst, worst_ts,
     -- From Student's distribution to the normal one (Wallace 1959), rounded so that no last bit
     -- of an engine's logarithm decides an order.
     ROUND(

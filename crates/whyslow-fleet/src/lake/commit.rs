@@ -53,6 +53,9 @@ pub struct Commit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     pub tables: BTreeMap<String, FileInfo>,
+    /// Whether it was pushed with its own tables, of which it may have none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub raw: bool,
     /// The recording itself, packed, if it was pushed; its rows are not told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<FileInfo>,

@@ -81,12 +81,46 @@ impl Lake {
         for (partition, day) in &listing.days {
             check(cancel)?;
             lock.renew()?;
+            self.finish(partition, day, cancel)?;
             if day.ones.len() >= options.files_min.max(2) {
                 self.compact_day(partition, day, (&lock, cancel), &mut done)?;
             }
             done.deleted += self.sweep(partition, options.grace, cancel)?;
         }
         Ok(done)
+    }
+
+    /// What an earlier run left that was ended after its commit: those of recordings whose rows it has.
+    fn finish(
+        &self,
+        partition: &Partition,
+        day: &Day,
+        cancel: &AtomicBool,
+    ) -> Result<(), LakeError> {
+        for member in &day.spent {
+            check(cancel)?;
+            if let Member::One { .. } = member {
+                let name = partition.commit(member);
+                let commit = Commit::parse(&name, &self.wait(self.get(&name))?)?;
+                self.wait(self.spend(partition, member, &commit))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A commit that counts no more goes where pushes look, too, and readers do not.
+    async fn spend(
+        &self,
+        partition: &Partition,
+        member: &Member,
+        commit: &Commit,
+    ) -> Result<(), LakeError> {
+        let place = Place {
+            partition: partition.clone(),
+            member: member.clone(),
+        };
+        self.put(&place.merged(), commit.json()).await?;
+        self.delete(&partition.commit(member)).await
     }
 
     fn compact_day(
@@ -152,16 +186,9 @@ impl Lake {
         }
         let name = partition.commit(&member);
         self.wait(self.commit_as(&name, commit.json()))?;
-        // From here on the files of each are read no more; where their commits go, pushes look, too.
+        // From here on the files of each are read no more.
         for one in &ones {
-            let place = Place {
-                partition: partition.clone(),
-                member: self::member(&one.held),
-            };
-            self.wait(async {
-                self.put(&place.merged(), one.commit.json()).await?;
-                self.delete(&partition.commit(&place.member)).await
-            })?;
+            self.wait(self.spend(partition, &self::member(&one.held), &one.commit))?;
             done.bytes_before += own_bytes(&one.commit);
         }
         done.recordings += ones.len() as u64;

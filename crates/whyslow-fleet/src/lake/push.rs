@@ -81,11 +81,10 @@ impl Lake {
             },
         };
         let there = self.wait(self.there(&place))?;
-        let lacks = |(commit, _): &(Commit, Kept)| {
-            told.raw && !has_raw(commit) || options.whole.is_some() && commit.whole.is_none()
+        let has_all = |(commit, _): &(Commit, Kept)| {
+            (commit.raw || !told.raw) && (commit.whole.is_some() || options.whole.is_none())
         };
-        let is_all_there = there.as_ref().is_some_and(|there| !lacks(there));
-        if is_all_there && !options.replace {
+        if there.as_ref().is_some_and(has_all) && !options.replace {
             return Ok(Pushed::NOTHING);
         }
         let mut commit = Commit {
@@ -94,12 +93,13 @@ impl Lake {
             digest: Some(told.digest.clone()),
             redacted: info.redacted.clone(),
             origin: told.origin.clone(),
+            raw: told.raw,
             ..Commit::new(&options.cluster, info.begin_ns, info.end_ns)
         };
         let mut pushed = Pushed::NOTHING;
         let (before, kept) = there.unzip();
         match kept {
-            Some(Kept::Merged) if options.replace => {
+            Some(kept) if options.replace && self.is_merged(&place, kept)? => {
                 return Err(LakeError::Merged {
                     recording: told.recording.clone(),
                 });
@@ -163,6 +163,15 @@ impl Lake {
             }
         }
         Ok(None)
+    }
+
+    /// Whether its rows are in a compacted file, also if the compaction was ended before it said so there.
+    fn is_merged(&self, place: &Place, kept: Kept) -> Result<bool, LakeError> {
+        if kept == Kept::Merged {
+            return Ok(true);
+        }
+        let day = self.wait(self.day(&place.partition))?;
+        Ok(day.spent.contains(&place.member))
     }
 
     /// Makes what was sent count. Another one may have pushed the same meanwhile, and an answer may have
@@ -237,18 +246,10 @@ fn keep(before: &Commit, commit: &mut Commit) {
             .entry(table.clone())
             .or_insert_with(|| file.clone());
     }
+    commit.raw |= before.raw;
     if commit.whole.is_none() {
         commit.whole.clone_from(&before.whole);
     }
-}
-
-fn has_raw(commit: &Commit) -> bool {
-    let is_ours = |name: &&String| {
-        crate::tables::ALL
-            .iter()
-            .any(|table| table.name == name.as_str())
-    };
-    commit.tables.keys().any(|name| !is_ours(&name))
 }
 
 type File = (&'static str, u64, Bytes);

@@ -2,60 +2,16 @@
 
 use whyslow_fleet::lake::PushOptions;
 use whyslow_fleet::{Told, recording_id};
+use whyslow_model::Symbols;
 use whyslow_model::row::Emit as _;
 use whyslow_model::tables::{BlockIoRow, Collected, SyscallRow};
-use whyslow_model::{Feed, Row, Sym, Symbols, Table};
 use whyslow_store::{MemoryTables, RecordingInfo, SourceInfo, Tables};
+
+use crate::cells::row;
 
 /// 2026-11-27, 00:00:00 UTC.
 pub(crate) const BEGIN: i64 = 1_795_737_600_000_000_000;
 pub(crate) const SECOND: i64 = 1_000_000_000;
-
-/// A row that has these cells, and nothing or zero in all others.
-struct Cells<'c> {
-    table: &'static Table,
-    numbers: &'c [(&'static str, i64)],
-    words: &'c [(&'static str, Sym)],
-}
-
-impl Cells<'_> {
-    fn number(&self, column: usize) -> Option<i64> {
-        let column = &self.table.columns[column];
-        let found = self.numbers.iter().find(|(name, _)| *name == column.name);
-        found
-            .map(|(_, number)| *number)
-            .or((!column.nullable).then_some(0))
-    }
-}
-
-impl Feed for Cells<'_> {
-    fn i64(&mut self, column: usize) -> Option<i64> {
-        self.number(column)
-    }
-    fn i32(&mut self, column: usize) -> Option<i32> {
-        self.number(column).map(|number| number as i32)
-    }
-    fn f64(&mut self, _: usize) -> Option<f64> {
-        None
-    }
-    fn bool(&mut self, column: usize) -> Option<bool> {
-        self.number(column).map(|number| number != 0)
-    }
-    fn sym(&mut self, column: usize) -> Option<Sym> {
-        let column = &self.table.columns[column];
-        let found = self.words.iter().find(|(name, _)| *name == column.name);
-        let any = self.words.first().filter(|_| !column.nullable);
-        found.or(any).map(|(_, word)| *word)
-    }
-}
-
-fn row<R: Row>(numbers: &[(&'static str, i64)], words: &[(&'static str, Sym)]) -> R {
-    R::get(&mut Cells {
-        table: R::TABLE,
-        numbers,
-        words,
-    })
-}
 
 fn times(id: i64, ts: i64, dur: Option<i64>) -> Vec<(&'static str, i64)> {
     let mut times = vec![

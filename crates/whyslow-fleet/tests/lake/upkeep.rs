@@ -1,7 +1,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use whyslow_fleet::lake::{CompactOptions, ExpireOptions, Lake, LakeError};
+use whyslow_fleet::lake::{CompactOptions, ExpireOptions, Lake, LakeError, PushOptions};
 use whyslow_fleet::tables::ALL;
 
 use crate::made::{self, told, usual};
@@ -118,6 +118,37 @@ fn what_comes_later_is_there_beside_what_was_put_together() {
             .expect("it is so")
             .was_there()
     );
+}
+
+/// As one leaves it that was killed after its commit: that of a recording is still where it was.
+#[test]
+fn what_a_killed_compaction_left_is_finished_by_the_next_one() {
+    let (room, lake) = filled(8);
+    let go = AtomicBool::new(false);
+    lake.compact(&CompactOptions::default(), &go)
+        .expect("it is so");
+    let before = count(&lake);
+    let tables = usual("web-3", 1);
+    let told = told(&tables);
+    let found = lake.find(&told.recording).expect("it is so");
+    let day = found.expect("it is so").day;
+    let file = format!("dt={day}/cluster=eu-1/web-3.{}.json", told.recording);
+    let [merged, own] = ["_merged", "_commits"].map(|folder| room.path().join("v1").join(folder));
+    std::fs::rename(merged.join(&file), own.join(&file)).expect("it is so");
+    assert_eq!(count(&lake), before);
+
+    let again = PushOptions {
+        replace: true,
+        ..made::options()
+    };
+    let error = lake.push(&tables, &told, &again, &go).unwrap_err();
+    assert!(matches!(error, LakeError::Merged { .. }), "{error}");
+    let done = lake
+        .compact(&CompactOptions::default(), &go)
+        .expect("it is so");
+    assert_eq!(done.recordings, 0);
+    assert!(merged.join(&file).exists() && !own.join(&file).exists());
+    assert_eq!(count(&lake), before);
 }
 
 #[test]

@@ -6,7 +6,8 @@ use whyslow_model::tables::{Collected, FutexCallRow, LockWaitRow, SyscallRow};
 use whyslow_store::MemoryTables;
 use whyslow_tiles::LEVEL_MAX;
 
-use crate::made::{piece, place, row, times};
+use crate::cells::row;
+use crate::made::{piece, place, times};
 use crate::support::{Piece, check, info, tiles_of};
 
 #[test]

@@ -5,7 +5,8 @@ use whyslow_model::{Sym, Symbols};
 use whyslow_store::MemoryTables;
 use whyslow_tiles::{LEVEL_MAX, Tiles};
 
-use crate::made::{piece, row, times};
+use crate::cells::row;
+use crate::made::{piece, times};
 use crate::support::{check, info, tiles_of};
 
 struct Made {

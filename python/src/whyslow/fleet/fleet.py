@@ -26,6 +26,8 @@ from .spark import session as spark_session
 from .store import Store
 
 _SECOND = 1_000_000_000
+#: Questions that have the caveats of another one.
+_CAVEATS_OF = {"culprits": "verdicts"}
 _SIZES = {"K": 10, "M": 20, "G": 30, "T": 40}
 
 Progress = Callable[[str], None]
@@ -89,7 +91,7 @@ class Fleet:
         by = parameters.get("by")
         found = question(name, None if by is None else str(by))
         row = asked(found, parameters, self._window)
-        gaps = views.fleet("caveats").get(name)
+        gaps = views.fleet("caveats").get(_CAVEATS_OF.get(name, name))
         texts = [found.text] if gaps is None else [found.text, gaps]
         self._check_label(row)
         if name == "rollout" and row["at_ns"] is None and None in (row["label"], row["value"]):
@@ -196,6 +198,16 @@ class Fleet:
                     f"no host has a label `{label}`",
                     hint=f"there are {', '.join(known) or 'none'}; push with --label {label}=…",
                 )
+        if row["value"] is None or row["label"] is None:
+            return
+        table = self._table("label", {})
+        named = table.filter(pc.equal(table["name"], row["label"]))
+        known = sorted(set(named["value"].to_pylist()))
+        if row["value"] not in known:
+            raise QuestionError(
+                f"no host has `{row['value']}` as its label `{row['label']}`",
+                hint=f"there are {caveats.names(known)}",
+            )
 
     def _started(self, texts: Sequence[str], row: Mapping[str, Any]) -> DuckEngine | SparkEngine:
         read = self._tables_of(texts)

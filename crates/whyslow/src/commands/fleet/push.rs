@@ -23,10 +23,19 @@ pub(super) fn run(args: &FleetPushArgs, told: &TalkArgs) -> Result<(), Failure> 
         return Err(Failure::usage(message)
             .hint("the lake comes last: whyslow fleet push web.wsl s3://traces/lake"));
     }
-    if args.whole && args.redact.redact.is_some() && args.redact.redact_key.is_none() {
-        let message = "--whole and --redact need --redact-key";
-        return Err(Failure::usage(message)
-            .hint("else a name in the lake would be another one in the recording"));
+    if args.redact.redact.is_some() && args.redact.redact_key.is_none() {
+        if args.whole {
+            let message = "--whole and --redact need --redact-key";
+            return Err(Failure::usage(message)
+                .hint("else a name in the lake would be another one in the recording"));
+        }
+        if args.host.is_none() {
+            let message = "--redact needs --redact-key, or --host";
+            return Err(Failure::usage(message).hint(
+                "else the host would have another name in each push, and a recording that is \
+                 pushed again would be there twice: head -c 32 /dev/urandom > key",
+            ));
+        }
     }
     let cancel = interrupt::flag()?;
     let lake = Lake::make(lake)?;
