@@ -42,6 +42,8 @@ pub struct AnswerColumn {
     pub priority: u8,
     /// People see it only where some row has a value.
     pub is_sparse: bool,
+    /// Its middle may be left out where it is narrow, as that of paths is.
+    pub is_long: bool,
 }
 
 impl AnswerColumn {
@@ -52,11 +54,17 @@ impl AnswerColumn {
             measure,
             priority: 0,
             is_sparse: false,
+            is_long: false,
         }
     }
 
     pub fn sparse(mut self, is_sparse: bool) -> Self {
         self.is_sparse = is_sparse;
+        self
+    }
+
+    pub fn long(mut self, is_long: bool) -> Self {
+        self.is_long = is_long;
         self
     }
 

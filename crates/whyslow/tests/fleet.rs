@@ -148,6 +148,22 @@ fn what_cannot_be_pushed_is_told_with_what_to_do() {
     );
     check(&["compact", "nowhere"], 1, &["nowhere"]);
     check(&["expire", "lake"], 2, &["--keep"]);
+    fs::create_dir_all(place.join("asked/v1/_commits")).expect("it is ours");
+    check(
+        &["hosts", "asked"],
+        2,
+        &["`asked` is a lake, not a recording", "--lake"],
+    );
+    check(
+        &["hosts", "--lake", "asked", "-w", "+1s..+2s"],
+        2,
+        &["no begin to count from", "-1h.."],
+    );
+    check(
+        &["find", "01XXX", "--lake", "asked"],
+        2,
+        &["cannot be the name of a recording", "26 capital letters"],
+    );
     check(&["deviations"], 2, &["which lake?", "WHYSLOW_LAKE"]);
     // Two of which one is none: the other one is there.
     check(
@@ -296,6 +312,59 @@ const SAME: [(&str, &str); 11] = [
     ("dur_p999_ns", "p999_ns"),
     ("dur_max_ns", "max_ns"),
 ];
+
+/// The lake says of a culprit what `explain` does, also if several parts are put down to it; and the way
+/// to the recording is told.
+#[test]
+fn blame_is_that_of_the_verdict_and_leads_to_the_recording() {
+    if !has_engine() {
+        return;
+    }
+    let place = Place::new();
+    let fixture =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/web-incident/trace.tar.zst");
+    let run = |args: &[&str]| -> String {
+        let output = asking(&place).args(args).assert().success();
+        String::from_utf8(output.get_output().stdout.clone()).expect("UTF-8")
+    };
+    run(&["import", fixture.to_str().expect("UTF-8"), "-o", "web.wsl"]);
+    run(&["fleet", "push", "web.wsl", "lake"]);
+    let statement = "SELECT recording, verdict, share FROM finding WHERE share IS NOT NULL";
+    let answer = run(&["fleet", "sql", "--lake", "lake", statement, "--json"]);
+    let answer: Value = serde_json::from_str(&answer).expect("JSON");
+    let rows = answer["tables"][0]["rows"].as_array().expect("rows");
+    let mut compared = 0;
+    for row in rows {
+        let (verdict, share) = (
+            row["verdict"].as_str().expect("text"),
+            row["share"].as_f64(),
+        );
+        let told = verdict
+            .split_once(" of it (")
+            .and_then(|(_, rest)| rest.split_once(" %)"))
+            .and_then(|(percent, _)| percent.parse::<f64>().ok());
+        if let Some(told) = told {
+            compared += 1;
+            let share = 100.0 * share.expect("a number");
+            assert!((share - told).abs() <= 0.6, "{share}: {verdict}");
+        }
+    }
+    assert!(compared >= 2, "{answer}");
+    let recording = rows[0]["recording"].as_str().expect("text");
+    let found = run(&["fleet", "find", recording, "--lake", "lake"]);
+    assert!(
+        found.contains("whyslow explain ") && found.contains("web.wsl"),
+        "{found}"
+    );
+    // All that was before the end; before it there was nothing.
+    let before = run(&["fleet", "hosts", "--lake", "lake", "-w", "..2100-01-01"]);
+    assert!(
+        before.contains("boardhost") || before.lines().count() > 1,
+        "{before}"
+    );
+    let narrow = run(&["fleet", "slowest", "--lake", "lake"]);
+    assert!(narrow.contains("20"), "{narrow}");
+}
 
 #[test]
 fn what_lies_in_the_working_directory_is_no_part_of_the_answer() {

@@ -1,3 +1,6 @@
+use std::error::Error;
+use std::io::{self, ErrorKind};
+
 use parquet::errors::ParquetError;
 
 /// What went wrong with a lake.
@@ -51,6 +54,13 @@ pub enum LakeError {
     /// A file of many is never changed.
     #[error("recording {recording} is in a compacted file, and cannot be replaced there")]
     Merged { recording: String },
+    /// What is readable there would stay so.
+    #[error("recording {recording} is in the lake, of host `{host}`, with its texts {}", hidden(*.is_hidden))]
+    Otherwise {
+        recording: String,
+        host: String,
+        is_hidden: bool,
+    },
     /// Somebody else is at it.
     #[error("another one compacts or expires this lake since {since}: `{object}`")]
     Busy { since: String, object: String },
@@ -59,7 +69,20 @@ pub enum LakeError {
     Interrupted,
 }
 
+fn hidden(is_hidden: bool) -> &'static str {
+    if is_hidden {
+        "hidden in another way"
+    } else {
+        "readable"
+    }
+}
+
 impl LakeError {
+    /// Whether there is no room left.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Self::Store { source, .. } if is_io(source, ErrorKind::StorageFull))
+    }
+
     pub(crate) fn store(
         what: &'static str,
         object: impl Into<String>,
@@ -76,26 +99,26 @@ impl LakeError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             LakeError::Url { hint, .. } => hint.clone(),
-            LakeError::Store { source, .. } => match source {
-                object_store::Error::NotFound { .. } => {
-                    "check the bucket and the path; a lake is made by the first push".into()
-                }
-                object_store::Error::PermissionDenied { .. }
-                | object_store::Error::Unauthenticated { .. } => {
-                    "credentials come from the environment (AWS_ACCESS_KEY_ID, GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_NAME, …) or from the machine's role".into()
-                }
-                _ => "what was sent stays: the same command goes on where this one ended".into(),
-            },
-            LakeError::Cut { .. } => "push again: it is sent anew".into(),
+            LakeError::Store { what, source, .. } => of_store(what, source).into(),
+            LakeError::Cut { .. } => "push the recording again with --replace: it is sent anew".into(),
             LakeError::Name { of: "host", .. } => {
                 "letters, digits, `.`, `_` and `-` only: name it with --host".into()
             }
+            LakeError::Name {
+                of: "recording", ..
+            } => "26 capital letters and digits, as in the column `recording` of answers".into(),
             LakeError::Name { .. } => "letters, digits, `.`, `_` and `-` only".into(),
             LakeError::Merged { .. } => {
                 "what it came to when it was pushed stays until its day expires".into()
             }
+            LakeError::Otherwise { .. } => {
+                "--replace under the same --host deletes what is there first; a compacted one stays until its day expires, and another lake is free of both".into()
+            }
             LakeError::Busy { .. } => {
                 "wait for it; if it was killed, its lock counts no more after an hour".into()
+            }
+            LakeError::Damaged { object, .. } if object.contains("/@") => {
+                "it stands for many recordings, whose own files may be gone: bring it back from a copy, or expire its day".into()
             }
             LakeError::Damaged { .. } => {
                 "push the recording again with --replace, or remove the object".into()
@@ -103,4 +126,46 @@ impl LakeError {
             _ => return None,
         })
     }
+}
+
+/// By what the store, or the file system, said.
+fn of_store(what: &str, source: &object_store::Error) -> &'static str {
+    use object_store::Error as Store;
+    match source {
+        Store::NotFound { .. } if what == "read" => {
+            "it was deleted, or never came: push the recording again with --replace"
+        }
+        Store::NotFound { .. } if what == "list" || what == "look at" => {
+            "check the bucket and the path; a lake is made by the first push"
+        }
+        Store::NotFound { .. } => "check the bucket; the same command sends again what was lost",
+        Store::PermissionDenied { .. } | Store::Unauthenticated { .. }
+            if !is_io(source, ErrorKind::PermissionDenied) =>
+        {
+            "credentials come from the environment (AWS_ACCESS_KEY_ID, GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_NAME, …) or from the machine's role"
+        }
+        _ if is_io(source, ErrorKind::PermissionDenied) => "whoever runs it may not do that there",
+        _ if is_io(source, ErrorKind::StorageFull) => {
+            "there is no room left: make some (`fleet expire`), then the same command goes on"
+        }
+        _ if is_io(source, ErrorKind::ConnectionRefused) => {
+            "nothing answers there: check the address (AWS_ENDPOINT_URL, …)"
+        }
+        _ => "try again: the same command goes on where this one ended",
+    }
+}
+
+/// Whether the system said so, however deep that is.
+fn is_io(error: &(dyn Error + 'static), kind: ErrorKind) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == kind)
+        {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }

@@ -47,7 +47,14 @@ impl Lake {
         options: &ExpireOptions,
         cancel: &AtomicBool,
     ) -> Result<Expired, LakeError> {
-        let lock = Lock::take(self)?;
+        // Where there is no room for a lock, expiring is what makes some.
+        let lock = match options.dry_run {
+            true => None,
+            false => match Lock::take(self) {
+                Err(error) if error.is_full() => None,
+                lock => Some(lock?),
+            },
+        };
         let listing = self.listing()?;
         let mut objects: BTreeMap<Partition, Vec<ObjectMeta>> = BTreeMap::new();
         for object in self.wait(self.list(VERSION))? {
@@ -69,7 +76,9 @@ impl Lake {
                 continue;
             }
             if !options.dry_run {
-                lock.renew()?;
+                if let Some(lock) = &lock {
+                    lock.renew()?;
+                }
                 self.wait(self.delete_all(objects))?;
             }
             left -= bytes(objects);

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use whyslow_store::Tables;
+use whyslow_store::{RecordingInfo, Tables};
 
 use super::commit::Commit;
-use super::layout::{Member, Partition, is_name};
+use super::layout::{Member, Partition, VERSION, is_name};
 use super::{Lake, LakeError};
 use crate::columns::LakeRow;
 use crate::encode::encode;
@@ -80,20 +80,22 @@ impl Lake {
                 recording: told.recording.clone(),
             },
         };
-        let there = self.wait(self.there(&place))?;
+        let there = self.there_as_hidden(&place, told, info, options.replace)?;
         let has_all = |(commit, _): &(Commit, Kept)| {
             (commit.raw || !told.raw) && (commit.whole.is_some() || options.whole.is_none())
         };
         if there.as_ref().is_some_and(has_all) && !options.replace {
             return Ok(Pushed::NOTHING);
         }
+        // What was sent before stays.
+        let has_raw = told.raw || there.as_ref().is_some_and(|(before, _)| before.raw);
         let mut commit = Commit {
             host: Some(told.host.clone()),
             recording: Some(told.recording.clone()),
             digest: Some(told.digest.clone()),
             redacted: info.redacted.clone(),
             origin: told.origin.clone(),
-            raw: told.raw,
+            raw: has_raw,
             ..Commit::new(&options.cluster, info.begin_ns, info.end_ns)
         };
         let mut pushed = Pushed::NOTHING;
@@ -106,13 +108,25 @@ impl Lake {
             }
             // Its rows are in the compacted file.
             Some(Kept::Merged) => {}
-            _ => self.push_summary(tables, told, &place, (&mut commit, &mut pushed), cancel)?,
+            _ => {
+                let told = Told {
+                    raw: has_raw,
+                    ..told.clone()
+                };
+                self.push_summary(tables, &told, &place, (&mut commit, &mut pushed), cancel)?;
+            }
         }
         if told.raw {
-            self.push_raw(tables, told, &place, (&mut commit, &mut pushed), cancel)?;
+            self.push_raw(
+                tables,
+                (told, options),
+                &place,
+                (&mut commit, &mut pushed),
+                cancel,
+            )?;
         }
         if let Some(path) = &options.whole {
-            self.push_whole(path, &place, (&mut commit, &mut pushed), cancel)?;
+            self.push_whole((path, options), &place, (&mut commit, &mut pushed), cancel)?;
         }
         if let Some(before) = &before {
             keep(before, &mut commit);
@@ -126,6 +140,43 @@ impl Lake {
         pushed.sent(content.len() as u64);
         self.wait(self.commit_as(&name, content))?;
         Ok(pushed)
+    }
+
+    /// What is there of it, unless its texts are hidden in another way: what is readable must not pass
+    /// for hidden, nor stay readable beside it.
+    fn there_as_hidden(
+        &self,
+        place: &Place,
+        told: &Told,
+        info: &RecordingInfo,
+        replace: bool,
+    ) -> Result<Option<(Commit, Kept)>, LakeError> {
+        let there = self.wait(self.there(place))?;
+        let Some((before, kept)) = there else {
+            // Of another host, perhaps: hidden hosts have other names.
+            let elsewhere = match info.redacted {
+                Some(_) => self.find(&told.recording)?,
+                None => None,
+            };
+            return match elsewhere {
+                Some(found) => Err(otherwise(told, &found.commit)),
+                None => Ok(None),
+            };
+        };
+        if before.redacted == info.redacted {
+            return Ok(Some((before, kept)));
+        }
+        if !replace || self.is_merged(place, kept)? {
+            return Err(otherwise(told, &before));
+        }
+        // The commit last: what is cut here is made again by the same command.
+        let files = before.tables.values().chain(&before.whole);
+        let own = files.filter(|file| file.file.contains(&place.member.stem()));
+        for file in own {
+            self.wait(self.delete(&format!("{VERSION}/{}", file.file)))?;
+        }
+        self.wait(self.delete(&place.partition.commit(&place.member)))?;
+        Ok(None)
     }
 
     fn push_summary(
@@ -190,6 +241,14 @@ impl Lake {
     }
 }
 
+fn otherwise(told: &Told, there: &Commit) -> LakeError {
+    LakeError::Otherwise {
+        recording: told.recording.clone(),
+        host: there.host.clone().unwrap_or_default(),
+        is_hidden: there.redacted.is_some(),
+    }
+}
+
 /// Where the rows of a recording are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
@@ -246,7 +305,6 @@ fn keep(before: &Commit, commit: &mut Commit) {
             .entry(table.clone())
             .or_insert_with(|| file.clone());
     }
-    commit.raw |= before.raw;
     if commit.whole.is_none() {
         commit.whole.clone_from(&before.whole);
     }

@@ -22,7 +22,7 @@ use whyslow_model::{Shape, Table, tables};
 use whyslow_store::{Scan, Tables};
 
 use super::commit::{Commit, FileInfo};
-use super::push::{Place, Pushed, check};
+use super::push::{Place, PushOptions, Pushed, check};
 use super::{Lake, LakeError};
 use crate::encode::{as_times, properties};
 use crate::summary::Told;
@@ -39,7 +39,7 @@ impl Lake {
     pub(super) fn push_raw(
         &self,
         source: &dyn Tables,
-        told: &Told,
+        (told, options): (&Told, &PushOptions),
         place: &Place,
         (commit, pushed): (&mut Commit, &mut Pushed),
         cancel: &AtomicBool,
@@ -57,7 +57,7 @@ impl Lake {
             check(cancel)?;
             let (mut file, rows) = written(source, table, told, cancel)?;
             let name = place.partition.file(table.name, &place.member);
-            let bytes = self.send(&name, &mut file, pushed, cancel)?;
+            let bytes = self.send(&name, &mut file, (pushed, options.replace), cancel)?;
             commit.add(table.name, &name, rows, bytes);
         }
         Ok(())
@@ -66,7 +66,7 @@ impl Lake {
     /// The recording itself, packed, for whoever wants to ask it more than the lake knows.
     pub(super) fn push_whole(
         &self,
-        path: &Path,
+        (path, options): (&Path, &PushOptions),
         place: &Place,
         (commit, pushed): (&mut Commit, &mut Pushed),
         cancel: &AtomicBool,
@@ -77,21 +77,21 @@ impl Lake {
             source,
         })?;
         let name = place.whole();
-        let bytes = self.send(&name, &mut file, pushed, cancel)?;
+        let bytes = self.send(&name, &mut file, (pushed, options.replace), cancel)?;
         commit.whole = Some(FileInfo::new(&name, 0, bytes));
         Ok(())
     }
 
-    /// Uploads a file unless it is there; its bytes.
+    /// Uploads a file unless it is there, or all the same; its bytes.
     fn send(
         &self,
         name: &str,
         file: &mut File,
-        pushed: &mut Pushed,
+        (pushed, replace): (&mut Pushed, bool),
         cancel: &AtomicBool,
     ) -> Result<u64, LakeError> {
         let bytes = size(file)?;
-        if self.wait(self.has(name, file, bytes))? {
+        if !replace && self.wait(self.has(name, file, bytes))? {
             pushed.kept += 1;
             return Ok(bytes);
         }

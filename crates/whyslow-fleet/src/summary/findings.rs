@@ -37,6 +37,8 @@ fn of_story(story: &Story, told: &Told) -> FindingRow {
     // Without a culprit the greatest part tells at least how it felt.
     let part = named.or_else(|| story.parts.iter().max_by_key(|part| part.dur_ns));
     let window = story.target.end_ns.saturating_sub(story.target.begin_ns);
+    // All that is put down to the culprit, as the verdict has it; one part may be less.
+    let blamed = named.map(|part| part.dur_ns.max(story.saved_at_most_ns));
     let missing: Vec<&str> = story
         .missing
         .iter()
@@ -54,8 +56,8 @@ fn of_story(story: &Story, told: &Told) -> FindingRow {
         culprit: named.map(|part| pool_of(&part.culprit.name).into_owned()),
         object_kind: named.and_then(|part| Some(part.object.as_ref()?.kind.clone())),
         object: named.and_then(|part| Some(object(part.object.as_ref()?))),
-        blamed_ns: named.map(|part| part.dur_ns),
-        share: named.map(|part| part.share),
+        blamed_ns: blamed,
+        share: blamed.map(|ns| ns as f64 / window.max(1) as f64),
         count: count.saturating_add(others) as i64,
         grade: named.map(|part| grade(part.grade).to_owned()),
         confidence: Some(confidence(story.confidence).to_owned()),

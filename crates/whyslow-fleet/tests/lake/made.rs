@@ -38,6 +38,11 @@ pub(crate) struct Made {
 
 /// A recording of a host with these reads, and a request to a disk for each.
 pub(crate) fn recording(host: &str, number: i64, reads: &[Made]) -> MemoryTables {
+    recording_as(host, number, reads, None)
+}
+
+/// The same with its texts hidden, as it says.
+fn recording_as(host: &str, number: i64, reads: &[Made], redacted: Option<&str>) -> MemoryTables {
     let mut symbols = Symbols::new();
     let mut rows = Collected::default();
     let [read, comm, disk] = ["read", "worker-1", "sda"].map(|text| symbols.intern(text));
@@ -71,6 +76,7 @@ pub(crate) fn recording(host: &str, number: i64, reads: &[Made]) -> MemoryTables
         zone: Some("Europe/Berlin".into()),
         begin_ns: begin,
         end_ns: begin + 10 * SECOND,
+        redacted: redacted.map(str::to_owned),
         ..RecordingInfo::default()
     };
     MemoryTables::new(&rows, &symbols, info)
@@ -78,6 +84,10 @@ pub(crate) fn recording(host: &str, number: i64, reads: &[Made]) -> MemoryTables
 
 /// The same with a thousand reads.
 pub(crate) fn usual(host: &str, number: i64) -> MemoryTables {
+    usual_as(host, number, None)
+}
+
+pub(crate) fn usual_as(host: &str, number: i64, redacted: Option<&str>) -> MemoryTables {
     let made = |at: i64| Made {
         at: at * 9_000_000,
         dur: (at % 100 != 99).then_some(50_000 + at * at % 977 * 1_000),
@@ -88,7 +98,8 @@ pub(crate) fn usual(host: &str, number: i64) -> MemoryTables {
         },
         failed: at % 50 == 3,
     };
-    recording(host, number, &(0..1000).map(made).collect::<Vec<_>>())
+    let reads: Vec<Made> = (0..1000).map(made).collect();
+    recording_as(host, number, &reads, redacted)
 }
 
 pub(crate) fn told(tables: &dyn Tables) -> Told {

@@ -5,7 +5,7 @@ use whyslow_fleet::Told;
 use whyslow_fleet::lake::{Lake, LakeError, PushOptions};
 use whyslow_fleet::tables::{ALL, RecordingRow};
 
-use crate::made::{self, told, usual};
+use crate::made::{self, told, usual, usual_as};
 
 fn folder() -> (tempfile::TempDir, Lake) {
     let room = tempfile::tempdir().expect("it is so");
@@ -143,6 +143,91 @@ fn raw_tables_come_with_their_owner_and_later_too() {
         .map(|field| field.name().clone())
         .collect();
     assert_eq!(names[..4], ["recording", "host", "id", "ts"]);
+}
+
+#[test]
+fn what_is_readable_does_not_pass_for_hidden() {
+    let (room, lake) = folder();
+    let go = AtomicBool::new(false);
+    let (open, hidden) = (usual("h", 0), usual_as("h", 0, Some("texts")));
+    let about = Told {
+        raw: true,
+        ..told(&open)
+    };
+    lake.push(&open, &about, &made::options(), &go)
+        .expect("it is so");
+    let readable = files(room.path());
+    let about = Told {
+        raw: false,
+        ..about
+    };
+    let refused = |tables, told: &Told| {
+        let error = lake.push(tables, told, &made::options(), &go).unwrap_err();
+        assert!(matches!(error, LakeError::Otherwise { .. }), "{error}");
+        assert!(error.hint().expect("it is so").contains("--replace"));
+        assert_eq!(files(room.path()), readable);
+    };
+    refused(&hidden, &about);
+    // Of a host whose name is hidden, too.
+    let renamed = Told {
+        host: "fonabu".into(),
+        ..about.clone()
+    };
+    refused(&hidden, &renamed);
+    let options = PushOptions {
+        replace: true,
+        ..made::options()
+    };
+    lake.push(&hidden, &about, &options, &go).expect("it is so");
+    // Its raw tables were readable.
+    let names: Vec<String> = files(room.path())
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(names.len(), 7, "{names:?}");
+    assert!(
+        !names.iter().any(|name| name.contains("syscall")),
+        "{names:?}"
+    );
+    let found = lake
+        .find(&about.recording)
+        .expect("it is so")
+        .expect("it is so");
+    assert_eq!(found.commit.redacted.as_deref(), Some("texts"));
+    assert!(!found.commit.raw && !found.commit.tables.contains_key("syscall"));
+    // And the other way round it is not made readable by chance.
+    assert!(lake.push(&open, &about, &made::options(), &go).is_err());
+}
+
+#[test]
+fn replace_sends_what_was_damaged_and_forgets_nothing() {
+    let (room, lake) = folder();
+    let go = AtomicBool::new(false);
+    let tables = usual("web-1", 0);
+    let raw = Told {
+        raw: true,
+        ..told(&tables)
+    };
+    lake.push(&tables, &raw, &made::options(), &go)
+        .expect("it is so");
+    let before = files(room.path());
+    let (name, bytes) = before
+        .iter()
+        .find(|(name, _)| name.contains("/syscall/"))
+        .expect("it is so");
+    let mut damaged = bytes.clone();
+    damaged[100] ^= 0xff;
+    std::fs::write(room.path().join(name), damaged).expect("it is so");
+    let options = PushOptions {
+        replace: true,
+        ..made::options()
+    };
+    lake.push(&tables, &raw, &options, &go).expect("it is so");
+    assert_eq!(files(room.path()), before);
+    // Without --raw its tables stay, and are still known to be there.
+    lake.push(&tables, &told(&tables), &options, &go)
+        .expect("it is so");
+    assert_eq!(files(room.path()), before);
 }
 
 #[test]

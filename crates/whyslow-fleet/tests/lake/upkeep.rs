@@ -203,6 +203,14 @@ fn old_days_go_and_the_oldest_first() {
     let planned = lake.expire(&most, &go).expect("it is so");
     assert_eq!((planned.recordings, planned.days.len()), (2, 2));
     assert_eq!(store.state().objects, all);
+    // Not even a lock.
+    assert!(
+        !store
+            .state()
+            .objects
+            .keys()
+            .any(|name| name.contains("_lock"))
+    );
     let most = ExpireOptions {
         dry_run: false,
         ..most

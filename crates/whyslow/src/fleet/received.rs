@@ -9,7 +9,7 @@ use arrow_ipc::reader::StreamReader;
 use arrow_schema::DataType;
 use serde::Deserialize;
 use serde_json::Value as Json;
-use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, LossNote, Measure, Value};
 
 use crate::failure::Failure;
 
@@ -33,6 +33,16 @@ struct About {
     next: Option<String>,
 }
 
+/// Of the recordings that were asked.
+#[derive(Debug, Deserialize)]
+struct Lost {
+    /// As far as that is known.
+    events: i64,
+    /// Within these recordings.
+    begin_ns: i64,
+    end_ns: i64,
+}
+
 pub(crate) fn answer(stream: &[u8]) -> Result<Answer, Failure> {
     let wrong = |why: String| {
         Failure::new("the Python package said something else than an answer")
@@ -52,7 +62,11 @@ pub(crate) fn answer(stream: &[u8]) -> Result<Answer, Failure> {
             .and_then(measure)
             .unwrap_or_else(|| plain(field.data_type()));
         let title = title(field.name(), measure);
-        AnswerColumn::new(field.name(), &title, measure).priority(rank(place, measure))
+        // The texts name what matters first.
+        let priority = u8::try_from(place).unwrap_or(u8::MAX);
+        AnswerColumn::new(field.name(), &title, measure)
+            .priority(priority)
+            .long(measure == Measure::Text && place > 0)
     });
     let name = if about.question.is_empty() {
         "rows"
@@ -88,8 +102,18 @@ pub(crate) fn answer(stream: &[u8]) -> Result<Answer, Failure> {
         let column = AnswerColumn::new(name, &name.replace('_', " "), measure);
         table.facts.push((name.clone(), column, value));
     }
+    let lost = about.facts.get("lost").cloned().map(serde_json::from_value);
+    let lost: Option<Lost> = lost.transpose().map_err(|error| wrong(error.to_string()))?;
+    let loss = |lost: Lost| LossNote {
+        begin: lost.begin_ns,
+        end: Some(lost.end_ns),
+        cpu: None,
+        kind: "events".into(),
+        count: Some(lost.events).filter(|events| *events > 0),
+    };
     Ok(Answer {
         question: format!("fleet {name}"),
+        losses: lost.map(loss).into_iter().collect(),
         tables: vec![table],
         caveats: about.caveats,
         next: about.next,
@@ -109,18 +133,6 @@ fn mark(batch: &RecordBatch, table: &mut AnswerTable) {
     let marked =
         (0..batch.num_rows()).filter(|row| deviates.is_valid(*row) && deviates.value(*row));
     table.outliers.extend(marked.map(|row| begin + row));
-}
-
-/// What a narrow terminal shows of the column in this place: whose it is, then how slow, then how much.
-fn rank(place: usize, measure: Measure) -> u8 {
-    match measure {
-        _ if place == 0 => 0,
-        Measure::Text | Measure::Path => 1,
-        Measure::Duration | Measure::Ratio | Measure::Number => 2,
-        Measure::Count | Measure::Rate => 4,
-        Measure::Bytes | Measure::ByteRate | Measure::Time => 5,
-        Measure::Id => 6,
-    }
 }
 
 fn of_fact(name: &str) -> Measure {
@@ -202,7 +214,7 @@ mod tests {
     #[test]
     fn cells_measures_and_caveats_are_those_that_were_sent() {
         let about = r#"{"question": "deviations", "title": "hosts", "caveats": ["two hosts were not judged"],
-            "facts": {"bytes_read": 7, "engine": "duckdb"}, "columns": {"host": "Text", "value_ns": "Duration"}}"#;
+            "facts": {"bytes_read": 7, "engine": "duckdb", "lost": {"events": 0, "begin_ns": 1, "end_ns": 2}}, "columns": {"host": "Text", "value_ns": "Duration"}}"#;
         let fields = vec![
             Field::new("host", DataType::Utf8, true),
             Field::new("value_ns", DataType::Int64, true),
@@ -246,6 +258,13 @@ mod tests {
             ("value", Measure::Duration)
         );
         assert_eq!(table.facts.len(), 2);
+        // How many is not known.
+        let losses: Vec<_> = answer
+            .losses
+            .iter()
+            .map(|loss| (loss.begin, loss.end, loss.count))
+            .collect();
+        assert_eq!(losses, [(1, Some(2), None)]);
     }
 
     #[test]

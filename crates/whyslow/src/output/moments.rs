@@ -17,7 +17,7 @@ pub(super) struct TimeForm {
 
 impl TimeForm {
     /// Enough decimals for every value (0 or all 9: what is printed can be pasted into `-w`), and
-    /// the date where the values, or the window, lie on several days.
+    /// the date where the values, or the window, lie on several days, or no window tells the day.
     pub(super) fn fitting(values: &[Ns], window: Option<(Ns, Ns)>, look: &Look) -> Self {
         let origin = look.rel.unwrap_or(0);
         let is_whole = values.iter().all(|ts| (ts - origin) % SECOND == 0);
@@ -33,7 +33,7 @@ impl TimeForm {
         let first = days.next();
         Self {
             decimals: if is_whole { 0 } else { 9 },
-            with_date: first.is_some_and(|first| days.any(|day| day != first)),
+            with_date: window.is_none() || first.is_some_and(|first| days.any(|day| day != first)),
         }
     }
 
@@ -93,7 +93,7 @@ mod tests {
         };
         let t = 1_421_342_330_432_950_815;
         let check = |values: &[Ns], look: &Look, want: &[&str]| {
-            let form = TimeForm::fitting(values, None, look);
+            let form = TimeForm::fitting(values, Some((t, t + 1)), look);
             let got: Vec<String> = values.iter().map(|ts| form.print(*ts, look)).collect();
             assert_eq!(got, want);
         };
@@ -119,5 +119,8 @@ mod tests {
             &["+0.000000000s", "+0.000000005s", "-1.000000000s"],
         );
         check(&[t, t + SECOND], &rel, &["+0s", "+1s"]);
+        // Nothing else tells the day.
+        let form = TimeForm::fitting(&[t], None, &montreal);
+        assert_eq!(form.print(t, &montreal), "2015-01-15 12:18:50.432950815");
     }
 }

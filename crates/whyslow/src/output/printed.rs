@@ -128,7 +128,7 @@ fn print_column(
             column.measure,
             Measure::Text | Measure::Path | Measure::Id | Measure::Time
         ),
-        is_path: column.measure == Measure::Path,
+        is_path: column.measure == Measure::Path || column.is_long,
         priority: column.priority,
     }
 }

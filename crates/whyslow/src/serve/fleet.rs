@@ -14,12 +14,12 @@ use super::form;
 use super::limited::Stop;
 use super::questions::Bounded;
 use super::reply::{self, Refusal};
-use super::words::{self, Query};
+use super::words::Query;
 use crate::cli::{Cli, Command, FleetAsk, FleetCommand, OutputArgs};
 use crate::commands::fleet::request_of;
 use crate::failure::Failure;
 use crate::fleet::{Keeper, Parameter, QUESTIONS, Unanswered, answer};
-use crate::output::{self, Subject};
+use crate::output::{self, Subject, quoted};
 use crate::time::Zone;
 
 /// Bytes of an answer.
@@ -85,7 +85,7 @@ pub(super) async fn fleet(
         .iter()
         .map(String::as_str)
         .chain(["--lake", &lake]);
-    let command = said.map(words::quoted).collect::<Vec<_>>().join(" ");
+    let command = said.map(quoted).collect::<Vec<_>>().join(" ");
     let (shown, server) = (command.clone(), shared.clone());
     let written = shared.slow.ask(move |_| {
         let window = asked.ask.window(&Zone::utc())?;

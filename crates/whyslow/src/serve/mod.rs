@@ -45,6 +45,7 @@ use tokio::sync::watch;
 
 use crate::cli::{ServeArgs, TalkArgs};
 use crate::failure::Failure;
+use crate::output::quoted;
 use crate::{interrupt, talk};
 use desk::{Costs, Desk};
 use fleet::Fleet;
@@ -251,7 +252,7 @@ fn at_port(address: SocketAddr, token: &Token) -> (String, Vec<String>) {
 }
 
 fn at_path(path: &Path, token: &Token) -> (String, Vec<String>) {
-    let shown = words::quoted(&path.display().to_string());
+    let shown = quoted(&path.display().to_string());
     let line = format!("unix:{shown} token={}", token.text());
     let mut hints = vec![format!(
         "ask it: curl --unix-socket {shown} -H 'Authorization: Bearer {}' http://localhost/api/v1/recordings",
@@ -275,7 +276,7 @@ fn ssh_hosts() -> Option<String> {
     let user = user.map_or_else(String::new, |user| format!("{user}@"));
     let port = match port {
         SSH_PORT => String::new(),
-        port => format!("-p {} ", words::quoted(port)),
+        port => format!("-p {} ", quoted(port)),
     };
-    Some(format!("{port}{}", words::quoted(&format!("{user}{host}"))))
+    Some(format!("{port}{}", quoted(&format!("{user}{host}"))))
 }

@@ -17,8 +17,9 @@ use serde_json::{Map, Value, json};
 use super::Shared;
 use super::limited::{Gauge, Stop};
 use super::reply::{self, Refusal};
-use super::words::{self, Query};
+use super::words::Query;
 use crate::commands::sql::{describe, duckdb};
+use crate::output::quoted;
 
 const ROWS_MAX: usize = 10_000;
 const BYTES_MAX: usize = 64 << 20;
@@ -84,7 +85,7 @@ pub(super) async fn sql(
     };
     let book = shared.shelf.find(&query)?;
     let held = book.now();
-    let (name, said) = (words::quoted(&book.word), words::quoted(&statement));
+    let (name, said) = (quoted(&book.word), quoted(&statement));
     let command = format!("whyslow sql {name} {said}");
     let found = shared.desk.ask(move |gauge| {
         let place = std::path::absolute(held.opened.path()).unwrap_or_default();

@@ -2,7 +2,6 @@
 //! what can be asked, and how it is said to be wrong, cannot differ.
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -12,6 +11,7 @@ use whyslow_model::Window;
 
 use super::reply::Refusal;
 use crate::cli::Cli;
+use crate::output::quoted;
 use crate::recording::Opened;
 use crate::time::WindowText;
 
@@ -258,36 +258,6 @@ fn exact(window: &str) -> String {
         Some((begin, end)) => format!("{begin}..{end}"),
         None => window.to_owned(),
     }
-}
-
-/// A word as shells take it, in printable ASCII.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| {
-        c.is_ascii_alphanumeric()
-            || matches!(c, '_' | '-' | '.' | '/' | ':' | '=' | ',' | '+' | '@' | '%')
-    };
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    if word.chars().all(|c| matches!(c, ' '..='~')) {
-        return format!("'{}'", word.replace('\'', r"'\''"));
-    }
-    let mut text = String::from("$'");
-    for c in word.chars() {
-        match c {
-            '\'' | '\\' => text.extend(['\\', c]),
-            ' '..='~' => text.push(c),
-            // Bytes, because not every shell knows of characters here.
-            c => {
-                let mut bytes = [0_u8; 4];
-                for byte in c.encode_utf8(&mut bytes).bytes() {
-                    let _ = write!(text, "\\{byte:03o}");
-                }
-            }
-        }
-    }
-    text.push('\'');
-    text
 }
 
 #[cfg(test)]

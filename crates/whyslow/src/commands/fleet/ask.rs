@@ -11,9 +11,9 @@ use crate::cli::{FleetAsk, FleetPushArgs, TalkArgs};
 use crate::failure::Failure;
 use crate::fleet::{Request, answer, ask};
 use crate::interrupt;
-use crate::output::{self, Subject};
+use crate::output::{self, Subject, shown};
 use crate::room::PrivateFolder;
-use crate::time::{Calendar, Zone};
+use crate::time::{Calendar, Moment, WindowText, Zone};
 
 /// Where the lake is, if no flag says it.
 const VARIABLE: &str = "WHYSLOW_LAKE";
@@ -21,6 +21,10 @@ const PREFIX: &str = "whyslow-lake-";
 
 pub(super) fn run(asked: &FleetAsk, talk: &TalkArgs) -> Result<(), Failure> {
     let args = &asked.args;
+    if let Some(lake) = args.recordings.iter().find(|name| is_lake(name)) {
+        let message = format!("`{}` is a lake, not a recording", shown(lake, false));
+        return Err(Failure::usage(message).hint("--lake names the lake that is asked"));
+    }
     let room = Room::of(&args.recordings, talk)?;
     let lake = match &room {
         Some(room) => room.lake(),
@@ -35,12 +39,36 @@ pub(super) fn run(asked: &FleetAsk, talk: &TalkArgs) -> Result<(), Failure> {
     let cancel = interrupt::flag()?;
     let request = request_of(asked, lake.clone(), window);
     let mut found = answer(&ask(&request, &cancel)?)?;
-    found.window = window;
+    let is_exact = asked.question.as_deref() == Some("slowest");
+    found.window = window.filter(|(begin, _)| *begin > 0).map(|window| {
+        if is_exact {
+            window
+        } else {
+            whole_seconds(window)
+        }
+    });
     let subject = Subject {
         name: room.map_or(lake, |_| format!("{} recordings", args.recordings.len())),
         ..Subject::default()
     };
-    output::write(found, &subject, zone, Weight::Count, &args.output, talk)
+    let lost = !found.losses.is_empty();
+    output::write(found, &subject, zone, Weight::Count, &args.output, talk)?;
+    if lost && args.output.strict {
+        return Err(Failure::incomplete("events were lost in the recordings"));
+    }
+    Ok(())
+}
+
+/// What is typed in the place of a recording, as other commands take it.
+fn is_lake(name: &str) -> bool {
+    name.contains("://") || Path::new(name).join("v1").join("_commits").is_dir()
+}
+
+/// As it is answered: the lake has seconds.
+fn whole_seconds((begin, end): (Ns, Ns)) -> (Ns, Ns) {
+    const SECOND: Ns = 1_000_000_000;
+    let whole = begin.div_euclid(SECOND) * SECOND;
+    (whole, -(-end).div_euclid(SECOND) * SECOND)
 }
 
 /// A lake of recordings that are here, for one question.
@@ -104,7 +132,8 @@ pub(crate) fn request_of(asked: &FleetAsk, lake: String, window: Option<(Ns, Ns)
 }
 
 impl FleetAsk {
-    /// Counted from now, where it is counted: `-w -1h..` is the last hour.
+    /// Counted from now, where it is counted: `-w -1h..` is the last hour. Without a begin it is that of
+    /// all recordings, which is none that the clock has.
     pub(crate) fn window(&self, zone: &Zone) -> Result<Option<(Ns, Ns)>, Failure> {
         let Some(text) = &self.args.window else {
             return Ok(None);
@@ -116,6 +145,23 @@ impl FleetAsk {
             end: now,
             zone: zone.clone(),
         };
+        let refused = Failure::usage;
+        match text {
+            WindowText::Between(None, None) => return Ok(None),
+            WindowText::Between(None, Some(end)) => {
+                let end = end.resolve(&calendar, None).map_err(refused)?;
+                return Ok(Some((0, end)));
+            }
+            WindowText::Between(Some(Moment::FromStart(_)), _)
+            | WindowText::From(Moment::FromStart(_), _)
+            | WindowText::Around(Moment::FromStart(_), _) => {
+                return Err(
+                    refused("recordings of a fleet have no begin to count from".into())
+                        .hint("count from now (-1h..), or name the time"),
+                );
+            }
+            _ => {}
+        }
         let window = text.resolve(&calendar, |_| -> Result<_, Failure> {
             Err(Failure::usage(
                 "an operation is in one recording, not in a lake",

@@ -11,16 +11,17 @@ use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, Measure, Va
 use super::ask::lake_of;
 use crate::cli::{FleetFetchArgs, FleetFindArgs, TalkArgs};
 use crate::failure::Failure;
-use crate::output::{self, Subject, shown};
+use crate::output::{self, Subject, quoted, shown};
 use crate::talk;
 use crate::time::Zone;
 
 pub(super) fn find(args: &FleetFindArgs, told: &TalkArgs) -> Result<(), Failure> {
     let (lake, found) = found(args.lake.as_deref(), &args.recording)?;
+    let next = next(&lake, &found, &args.recording);
     let mut answer = Answer {
         question: "fleet find".into(),
-        tables: vec![facts(&found, &args.recording)],
-        next: next(&lake, &found, &args.recording),
+        tables: vec![facts(&found, &args.recording, next.as_deref())],
+        next,
         ..Answer::default()
     };
     if found.commit.whole.is_none() {
@@ -39,7 +40,7 @@ pub(super) fn find(args: &FleetFindArgs, told: &TalkArgs) -> Result<(), Failure>
     output::write(answer, &subject, zone, Weight::Count, &args.output, told)
 }
 
-fn facts(found: &Found, recording: &str) -> AnswerTable {
+fn facts(found: &Found, recording: &str, next: Option<&str>) -> AnswerTable {
     let commit = &found.commit;
     let mut table = AnswerTable::new("recording", "recording", Vec::new());
     table.form = Form::Facts;
@@ -79,6 +80,12 @@ fn facts(found: &Found, recording: &str) -> AnswerTable {
     );
     let whole = commit.whole.as_ref().map(|whole| whole.bytes as i64);
     fact("whole_bytes", "whole", Measure::Bytes, whole.into());
+    fact(
+        "command",
+        "ask it",
+        Measure::Text,
+        next.map(str::to_owned).into(),
+    );
     table
 }
 
@@ -87,13 +94,17 @@ fn next(lake: &Lake, found: &Found, recording: &str) -> Option<String> {
     let commit = &found.commit;
     if commit.whole.is_some() {
         let file = file_of(found, recording).display().to_string();
-        let (lake, file) = (shown(lake.url(), false), shown(&file, false));
+        let (lake, file) = (quoted(lake.url()), quoted(&file));
         return Some(format!(
             "whyslow fleet fetch {recording} --lake {lake} && whyslow explain {file}"
         ));
     }
     let (host, path) = commit.origin.as_deref()?.split_once(':')?;
-    Some(format!("ssh {host} whyslow explain {path}"))
+    let (host, command) = (quoted(host), format!("whyslow explain {}", quoted(path)));
+    // The shell over there takes it apart once more.
+    let is_plain = quoted(path) == path;
+    let command = if is_plain { command } else { quoted(&command) };
+    Some(format!("ssh {host} {command}"))
 }
 
 pub(super) fn fetch(args: &FleetFetchArgs, told: &TalkArgs) -> Result<(), Failure> {

@@ -42,7 +42,7 @@ pub(super) fn run(args: &FleetPushArgs, told: &TalkArgs) -> Result<(), Failure> 
     let mut failed = 0;
     for recording in recordings {
         match one(&lake, recording, args, (&cancel, told), Nameless(None)) {
-            Ok(pushed) if !told.quiet => tell(recording, pushed, &lake),
+            Ok(pushed) if !told.quiet => tell(recording, pushed, &lake, args),
             Ok(_) => {}
             // Those after it may be whole, and are sent.
             Err(failure) if recordings.len() > 1 && !failure.is_interrupted() => {
@@ -61,7 +61,8 @@ pub(super) fn run(args: &FleetPushArgs, told: &TalkArgs) -> Result<(), Failure> 
             "{failed} of {} recordings were not pushed",
             recordings.len()
         );
-        return Err(Failure::new(message).hint("the same command sends what is missing"));
+        return Err(Failure::new(message)
+            .hint("once what is told above is mended, the same command sends what is missing"));
     }
     Ok(())
 }
@@ -147,10 +148,14 @@ fn origin(opened: &Opened) -> Option<String> {
     Some(format!("{node}:{}", path.display()))
 }
 
-fn tell(recording: &str, pushed: Pushed, lake: &Lake) {
+fn tell(recording: &str, pushed: Pushed, lake: &Lake, args: &FleetPushArgs) {
     let (recording, lake) = (shown(recording, false), shown(lake.url(), false));
     if pushed.was_there() {
-        talk::line(&format!("{recording}: is in {lake} already"));
+        let labels = match args.label.is_empty() {
+            true => "",
+            false => "; its labels stay as they are (--replace sends it anew)",
+        };
+        talk::line(&format!("{recording}: is in {lake} already{labels}"));
         return;
     }
     let kept = match pushed.kept {
