@@ -105,6 +105,64 @@ def test_seconds_that_two_recordings_saw_count_once(maker: LakeMaker) -> None:
     assert (row["dur_min_ns"], row["dur_p50_ns"], row["dur_max_ns"]) == (100, 104, 109)
 
 
+def test_recordings_one_after_the_other_both_count_in_the_second_they_share(
+    maker: LakeMaker,
+) -> None:
+    rng = np.random.default_rng(1)
+    half = SECOND // 2
+
+    def between(begin: int, end: int, count: int) -> Operations:
+        ts = T0 + rng.integers(begin, end, count)
+        return Operations("io", "read", ts, rng.integers(1_000, 10**6, count))
+
+    def push(begin: int, end: int, count: int, *more: Operations) -> str:
+        one = [between(begin, end, count), *more]
+        return maker.push(Pushed("a", one, ts=T0 + begin, dur=end - begin))
+
+    push(0, SECOND + half, 150)
+    # It knows of one operation that was under way, which the first one has, too.
+    under_way = Operations("io", "read", np.array([T0 + half]), np.array([2 * SECOND]))
+    push(SECOND + half, 3 * SECOND, 160, under_way)
+    lake = opened(maker)
+    assert operations(lake) == 310
+    rows = lake.sql("SELECT ts, place FROM counted ORDER BY ts, place").rows()
+    assert [(row["ts"] - T0) // SECOND for row in rows] == [0, 1, 1, 2]
+    assert [row["place"] for row in rows] == [1, 1, 2, 1]
+    assert lake.ask("hosts").rows()[0]["covered_ns"] == 3 * SECOND
+    # Of several in one second those that overlap none before them in the order.
+    short = SECOND // 10
+    for begin in (0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9):
+        push(9 * SECOND + begin * short, 9 * SECOND + (begin + 1) * short, 10)
+    assert operations(opened(maker)) == 410
+    push(9 * SECOND, 10 * SECOND, 7)
+    assert operations(opened(maker)) == 317
+
+
+def test_a_second_of_two_recordings_is_one_row_of_an_answer(maker: LakeMaker) -> None:
+    rng = np.random.default_rng(2)
+    split = T0 + SECOND // 2
+    for number in range(8):
+        ts = T0 + rng.integers(2 * SECOND, size=2000)
+        dur = rng.lognormal(12 + (number == 3), 0.5, 2000).astype(np.int64)
+        begin, middle = T0, split
+        for first, last in ((begin, middle), (middle, T0 + 2 * SECOND)):
+            chosen = (ts >= first) & (ts < last)
+            one = [Operations("block", "read", ts[chosen], dur[chosen])]
+            labels = {"rack": f"r{number % 2}"}
+            maker.push(Pushed(f"h{number}", one, ts=first, dur=last - first, labels=labels))
+    lake = opened(maker)
+    rows = lake.ask("deviations", all=True).rows()
+    assert len(rows) == 16
+    assert all(row["operations"] == 2000 for row in rows)
+    assert lake.ask("deviations", by="rack", all=True).table.num_rows == 4
+    (rate,) = (
+        row
+        for row in lake.ask("rollout", label="rack", value="r1").rows()
+        if row["measure"] == "rate"
+    )
+    assert rate["before"] == pytest.approx(1000, rel=1e-4)
+
+
 def test_of_two_recordings_the_one_that_recorded_a_kind_counts(maker: LakeMaker) -> None:
     ts = T0 + np.arange(4) * SECOND
     maker.push(Pushed("a", [Operations("io", "read", ts, ts * 0 + 5)], dur=10 * SECOND))

@@ -116,6 +116,7 @@ SELECT
     c.recording
 FROM placed AS p
 CROSS JOIN asked AS a
-LEFT JOIN counted AS c ON c.host = p.host AND c.kind = p.kind AND c.ts = p.worst_ts
+LEFT JOIN counted AS c
+    ON c.host = p.host AND c.kind = p.kind AND c.ts = p.worst_ts AND c.place = 1
 WHERE p.place <= a.row_limit
 ORDER BY p.place

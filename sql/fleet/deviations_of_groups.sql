@@ -134,6 +134,7 @@ SELECT
     c.recording
 FROM placed AS p
 CROSS JOIN asked AS a
-LEFT JOIN counted AS c ON c.host = p.host AND c.kind = p.kind AND c.ts = p.worst_ts
+LEFT JOIN counted AS c
+    ON c.host = p.host AND c.kind = p.kind AND c.ts = p.worst_ts AND c.place = 1
 WHERE p.place <= a.row_limit AND (p.deviates OR a.all_rows)
 ORDER BY p.place
