@@ -6,9 +6,11 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT
-from lakes import SECOND, T0, LakeMaker, Operations, Pushed, buckets_of
+from lakes import SECOND, T0, LakeMaker, Operations, Pushed, buckets_of, day_of
 
 import whyslow
 from whyslow import fleet
@@ -201,6 +203,28 @@ def test_a_recording_in_two_places_counts_once(maker: LakeMaker) -> None:
     answer = opened(maker).ask("percentiles")
     assert sum(row["operations"] for row in answer.rows()) == 10
     assert any("more than one place" in caveat for caveat in answer.caveats)
+
+
+def test_each_table_is_read_where_a_recording_has_it(maker: LakeMaker) -> None:
+    def raw(rec: str, host: str, cluster: str) -> None:
+        where = f"dt={day_of(T0)}/cluster={cluster}/{host}.{rec}.parquet"
+        file = maker.path / "v1" / "sched_slice" / where
+        file.parent.mkdir(parents=True, exist_ok=True)
+        rows = {"recording": [rec] * 3, "host": [host] * 3, "ts": [T0] * 3, "dur": [5] * 3}
+        pq.write_table(pa.table(rows), file)
+
+    count = "SELECT COUNT(*) AS n FROM sched_slice"
+    first = maker.push(Pushed("a", some(), cluster="x"))
+    maker.push(Pushed("b", some(), cluster="x"))
+    maker.push(Pushed("a", some(), cluster="y", recording=first))
+    raw(first, "a", "y")
+    assert opened(maker).sql(count).rows() == [{"n": 3}]
+    with pytest.raises(whyslow.QuestionError, match="sched_slice") as caught:
+        opened(maker, hosts="b").sql(count)
+    assert "--raw" in str(caught.value.hint)
+    # A compaction without the table, too.
+    maker.compact([("a", first)], cluster="x", delete=True)
+    assert opened(maker).sql(count).rows() == [{"n": 3}]
 
 
 def test_no_lake_is_an_error_with_a_hint(tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ class Fleet:
         self._threads = threads
         self._progress = progress
         self._read: dict[str, tuple[dict[str, Any], pa.Table]] = {}
+        self._raw: dict[str, set[str]] = {}
 
     @property
     def questions(self) -> dict[str, Question]:
@@ -127,6 +128,13 @@ class Fleet:
         engine = self._started([text], row)
         try:
             table = engine.sql(text)
+        except QuestionError as error:
+            lacking = [name for name in self._tables_of([text]) if not self._parts(name)]
+            if lacking and error.hint is None:
+                error.hint = (
+                    f"none of these recordings has the table {', '.join(lacking)}: push with --raw"
+                )
+            raise
         finally:
             engine.close()
         measures = guessed(table)
@@ -216,6 +224,9 @@ class Fleet:
         if self._engine == "duckdb":
             tables = {}
             for table in read:
+                # Of one of `--raw` that no recording has not even the columns are known.
+                if not self._parts(table):
+                    continue
                 tables[table] = self._table(table, conditions.get(table, {}))
             return DuckEngine(tables, row, self._half_memory(), self._threads, say)
         spark = spark_session(self._engine, self._memory, self._threads)
@@ -250,11 +261,12 @@ class Fleet:
         return table
 
     def _parts(self, table: str) -> list[Part]:
-        parts = self._selection.parts(table)
         if table in SCHEMAS:
-            return parts
-        there = {name for name, _ in self._store.list(f"{LAYOUT}/{table}", recursive=True)}
-        return [part for part in parts if part.file.removeprefix(f"{LAYOUT}/{table}/") in there]
+            return self._selection.parts(table)
+        if table not in self._raw:
+            listed = self._store.list(f"{LAYOUT}/{table}", recursive=True)
+            self._raw[table] = {name for name, _ in listed}
+        return self._selection.parts(table, self._raw[table])
 
     def _raw_tables(self) -> list[str]:
         names = self._store.list(LAYOUT, recursive=False)
