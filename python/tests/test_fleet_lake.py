@@ -227,6 +227,21 @@ def test_each_table_is_read_where_a_recording_has_it(maker: LakeMaker) -> None:
     assert opened(maker).sql(count).rows() == [{"n": 3}]
 
 
+def test_hosts_of_one_name_in_several_clusters_are_told(maker: LakeMaker) -> None:
+    for number, cluster in enumerate(("x", "x", "y")):
+        maker.push(Pushed("a", some(ts=T0 + number * 5 * SECOND), cluster=cluster))
+        maker.push(Pushed(f"b{number}", some(), cluster=cluster))
+    for name in ("hosts", "percentiles", "verdicts"):
+        answer = opened(maker).ask(name)
+        (told,) = (caveat for caveat in answer.caveats if "clusters" in caveat)
+        assert told.startswith("1 host names are in several clusters")
+        assert told.endswith("(a)")
+        assert "--cluster" in told
+    assert any("clusters" in caveat for caveat in opened(maker).sql("SELECT 1 AS n").caveats)
+    for how in ({"cluster": "x"}, {"hosts": "b*"}):
+        assert not any("clusters" in caveat for caveat in opened(maker, **how).ask("hosts").caveats)
+
+
 def test_no_lake_is_an_error_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(whyslow.LakeError, match="no recording in the lake") as caught:
         fleet.open(str(tmp_path / "nothing"))

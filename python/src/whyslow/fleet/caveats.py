@@ -94,6 +94,15 @@ def _redacted(recordings: list[dict[str, Any]]) -> list[str]:
 def of_selection(selection: Any, window: tuple[int | None, int | None]) -> list[str]:
     """Of how recordings were chosen."""
     said = []
+    clusters: dict[str, set[str]] = {}
+    for entry in selection.entries:
+        clusters.setdefault(entry.host, set()).add(entry.cluster)
+    several = sorted(host for host, found in clusters.items() if len(found) > 1)
+    if several:
+        said.append(
+            f"{len(several)} host names are in several clusters, and each counts as one host: "
+            f"`cluster` (--cluster) tells them apart ({names(several)})"
+        )
     if selection.doubled:
         said.append(
             f"{selection.doubled} recordings were pushed to more than one place of the lake; "
