@@ -181,7 +181,9 @@ def test_a_rollout_is_judged_over_hosts(tmp_path: Path) -> None:
     assert {row["verdict"] for row in label} <= {"no difference seen", "cannot tell"}
     assert {(row["hosts_before"], row["hosts_after"]) for row in label} == {(11, 5)}
     two = fleet.open(str(tmp_path), hosts="h0[45]").ask("rollout", label="version", value="2")
-    assert {row["verdict"] for row in two.rows()} == {"cannot tell"}
+    assert {(row["verdict"], row["q"]) for row in two.rows()} == {("cannot tell", None)}
+    groups = fleet.open(str(tmp_path), hosts="h0[0-6]").ask("deviations", by="version", all=True)
+    assert {(row["deviates"], row["p"]) for row in groups.rows()} == {(None, None)}
     with pytest.raises(whyslow.QuestionError, match="needs a moment"):
         lake.ask("rollout")
 

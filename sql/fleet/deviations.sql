@@ -111,7 +111,7 @@ SELECT
     p.host, p.key, p.kind, p.op, p.test, p.than, p.deviates,
     p.ratio, p.value_ns, p.peers_ns, p.share, p.peers_share, p.operations, p.peers, p.burst,
     p.deviation,
-    GREATEST(ROUND(p.p, 12), 1e-12) AS p,
+    CASE WHEN p.p IS NOT NULL THEN GREATEST(ROUND(p.p, 12), 1e-12) END AS p,
     p.worst_ts,
     c.recording
 FROM placed AS p

@@ -25,7 +25,8 @@
 -- bins_before   bins before it, count
 -- bins_after    bins after it, count
 -- deviation     standard deviations of the difference, number
--- q             chance of such a difference without a shift; 1e-12 stands for less, number
+-- q             chance of such a difference without a shift; 1e-12 stands for less; null if it
+--               cannot be told, number
 WITH ordered AS (
     SELECT
         b.label, b.kind, b.op, b.bins, b.place, b.next_bin, b.more, b.deviation,
@@ -106,7 +107,8 @@ SELECT
     p.next_bin * a.bin_ns AS since_ts,
     ROUND(EXP(p.more / 1e6), 4) AS ratio,
     p.hosts, p.moved, p.bins_before, p.bins_after,
-    p.deviation, GREATEST(ROUND(p.q, 12), 1e-12) AS q
+    p.deviation,
+    CASE WHEN p.q IS NOT NULL THEN GREATEST(ROUND(p.q, 12), 1e-12) END AS q
 FROM placed AS p
 CROSS JOIN asked AS a
 WHERE p.place <= a.row_limit AND (p.shifted OR a.all_rows)
