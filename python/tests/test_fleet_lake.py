@@ -50,15 +50,63 @@ def test_a_file_without_which_a_commit_is_none_is_an_error(maker: LakeMaker) -> 
     next(maker.path.glob(f"v1/rollup/*/*/a.{rec}.parquet")).unlink()
     with pytest.raises(whyslow.LakeError, match="has a commit, but not its file") as caught:
         opened(maker).ask("percentiles")
-    assert caught.value.hint
+    assert "push the recording again, with --replace" in str(caught.value.hint)
 
 
-def test_a_damaged_file_is_an_error(maker: LakeMaker) -> None:
+@pytest.mark.parametrize("damage", ["short", "flipped", "empty"])
+def test_a_damaged_file_is_an_error(maker: LakeMaker, damage: str) -> None:
     rec = maker.push(Pushed("a", some()))
-    file = next(maker.path.glob(f"v1/histogram/*/*/a.{rec}.parquet"))
-    file.write_bytes(file.read_bytes()[:-20])
-    with pytest.raises(whyslow.LakeError, match="is damaged"):
-        opened(maker).ask("percentiles")
+    place = maker.compact([("b", maker.push(Pushed("b", some())))])
+    for name, remedy in ((f"a.{rec}", "--replace"), (place, "from a copy of the lake")):
+        file = next(maker.path.glob(f"v1/histogram/*/*/{name}.parquet"))
+        good = file.read_bytes()
+        flipped = bytearray(good)
+        flipped[10 : len(flipped) // 2] = bytes(len(flipped) // 2 - 10)
+        file.write_bytes({"short": good[:-20], "flipped": bytes(flipped), "empty": b""}[damage])
+        with pytest.raises(whyslow.LakeError, match="is damaged") as caught:
+            opened(maker).ask("percentiles")
+        assert remedy in str(caught.value.hint)
+        file.write_bytes(good)
+
+
+def test_a_file_that_the_disk_does_not_give_is_not_damaged(
+    maker: LakeMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maker.push(Pushed("a", some()))
+    lake = opened(maker)
+    for failure in (OSError(5, "Input/output error"), OSError("AWS Error NETWORK_CONNECTION")):
+
+        def fail(*_: object, failure: OSError = failure) -> None:
+            raise failure
+
+        monkeypatch.setattr("whyslow.fleet.reader._decoded", fail)
+        with pytest.raises(whyslow.LakeError, match="failed to read") as caught:
+            lake.ask("percentiles")
+        assert "ask again" in str(caught.value.hint)
+
+
+def test_what_files_lack_of_their_commits_is_an_error(maker: LakeMaker) -> None:
+    rec = maker.push(Pushed("a", some()))
+    other = maker.push(Pushed("a", some(), ts=T0 + SECOND))
+    table = next(maker.path.glob(f"v1/recording/*/*/a.{rec}.parquet"))
+    table.write_bytes(next(maker.path.glob(f"v1/recording/*/*/a.{other}.parquet")).read_bytes())
+    with pytest.raises(whyslow.LakeError, match="that its files do not have") as caught:
+        opened(maker)
+    assert "--replace" in str(caught.value.hint)
+
+
+def test_a_commit_that_is_gone_meanwhile_is_an_error(
+    maker: LakeMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maker.compact([("a", maker.push(Pushed("a", some())))])
+
+    def gone(_: object, name: str) -> None:
+        raise FileNotFoundError(name)
+
+    monkeypatch.setattr("whyslow.fleet.store.Store.read", gone)
+    with pytest.raises(whyslow.LakeError, match="is not any more") as caught:
+        opened(maker)
+    assert "ask again" in str(caught.value.hint)
 
 
 def test_hosts_clusters_and_days_prune_files(maker: LakeMaker) -> None:

@@ -246,6 +246,11 @@ def _compaction(store: Store, name: str) -> tuple[list[Key], list[str], frozense
         if not tables >= set(SCHEMAS):
             raise ValueError("it lacks tables")
         return keys, [str(other) for other in about.get("replaces", [])], tables
+    except FileNotFoundError:
+        raise LakeError(
+            f"the commit `{name}` of the lake `{store.url}` was there, and is not any more",
+            hint="ask again: it was compacted, or days of it expired",
+        ) from None
     except (KeyError, TypeError, ValueError) as error:
         raise LakeError(
             f"the commit `{name}` of the lake `{store.url}` is damaged",
