@@ -291,9 +291,20 @@ def test_hosts_of_one_name_in_several_clusters_are_told(maker: LakeMaker) -> Non
 
 
 def test_no_lake_is_an_error_with_a_hint(tmp_path: Path) -> None:
-    with pytest.raises(whyslow.LakeError, match="no recording in the lake") as caught:
+    with pytest.raises(whyslow.LakeError, match="nothing` does not exist") as caught:
         fleet.open(str(tmp_path / "nothing"))
     assert "whyslow fleet push" in str(caught.value.hint)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(whyslow.LakeError, match="no recording in the lake") as caught:
+        fleet.open(str(tmp_path / "empty"))
+    assert "whyslow fleet push" in str(caught.value.hint)
+    (tmp_path / "web.wsl").mkdir()
+    (tmp_path / "web.wsl" / "manifest.json").write_text("{}")
+    (tmp_path / "web.wsl.tar.zst").write_text("")
+    for name, what in (("web.wsl", "recording"), ("web.wsl.tar.zst", "file")):
+        with pytest.raises(whyslow.LakeError, match=f"is a {what}, and no lake") as caught:
+            fleet.open(str(tmp_path / name))
+        assert f"whyslow fleet hosts {tmp_path / name}" in str(caught.value.hint)
     (tmp_path / "later" / "v9").mkdir(parents=True)
     with pytest.raises(whyslow.LakeError, match="another layout"):
         fleet.open(str(tmp_path / "later"))
@@ -304,6 +315,17 @@ def test_no_lake_is_an_error_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(whyslow.QuestionError, match="no engine") as caught_engine:
         fleet.open(str(tmp_path), engine="trino://x")
     assert "duckdb" in str(caught_engine.value.hint)
+
+
+def test_a_lake_of_which_all_expired_has_no_recording(maker: LakeMaker) -> None:
+    maker.push(Pushed("a", some()))
+    for file in maker.path.rglob("*.*"):
+        if file.is_file():
+            file.unlink()
+    for how in ({}, {"hosts": "a"}):
+        with pytest.raises(whyslow.LakeError, match="no recording in the lake") as caught:
+            opened(maker, **how)
+        assert "whyslow fleet push" in str(caught.value.hint)
 
 
 def test_objects_that_are_no_commits_are_passed_over_and_told(maker: LakeMaker) -> None:

@@ -94,7 +94,7 @@ def test_sql_and_progress(lake: Path) -> None:
         ({"lake": "/nowhere", "question": "hosts", "nonsense": 1}, "is no key"),
         ({"lake": 5, "question": "hosts"}, "right type"),
         ({"lake": "/nowhere", "question": "hosts", "version": 9}, "version 9"),
-        ({"lake": "/nowhere", "question": "hosts"}, "there is no recording in the lake"),
+        ({"lake": "/nowhere", "question": "hosts"}, "the lake `/nowhere` does not exist"),
         ({"lake": "ftp://x", "question": "hosts"}, "of no store that is known"),
         ({"lake": "/nowhere", "question": "hosts", "window": [5, 5]}, "has no length"),
         ({"lake": "/nowhere", "question": "hosts", "window": [5]}, "is no window"),

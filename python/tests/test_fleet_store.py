@@ -54,6 +54,9 @@ class Handler(BaseHTTPRequestHandler):
             self._send(status, f"<Error><Code>{code}</Code></Error>".encode())
             return
         query = parse_qs(parts.query)
+        if not f"{parts.path}/".startswith(f"/{BUCKET}/"):
+            self._send(404, b"<Error><Code>NoSuchBucket</Code></Error>")
+            return
         if "list-type" in query:
             self._send(200, self._listing(query))
             return
@@ -177,3 +180,12 @@ def test_a_store_that_is_not_there_is_an_error_with_what_helps(
         fleet.open(f"s3://{BUCKET}/lake")
     assert "did not answer" in str(caught.value.hint)
     assert "AWS_ACCESS_KEY_ID" not in str(caught.value.hint)
+
+
+def test_a_bucket_that_does_not_exist_is_an_error_of_its_own(server: Server) -> None:
+    with pytest.raises(whyslow.LakeError, match="does not exist") as caught:
+        fleet.open("s3://other/lake")
+    assert caught.value.causes == ("there is no bucket `other`",)
+    with pytest.raises(whyslow.LakeError, match="no recording in the lake") as caught:
+        fleet.open(f"s3://{BUCKET}/elsewhere")
+    assert "whyslow fleet push" in str(caught.value.hint)

@@ -18,7 +18,7 @@ from . import caveats
 from .answer import FleetAnswer, guessed, measured
 from .contract import COMMITS, LAYOUT, SCHEMAS, TIMED
 from .duck import DuckEngine
-from .lake import Part, Selection, select
+from .lake import Part, Selection, nothing_in, select
 from .questions import Question, asked, question, questions, tables_of
 from .reader import read_table, recordings_in
 from .spark import SparkEngine, is_master
@@ -354,6 +354,9 @@ def open_fleet(
     if progress is not None:
         progress("listing the lake")
     selection, recordings = recordings_in(store, select(store, seconds, globs, cluster), seconds)
+    if not selection.committed and seconds == (None, None) and cluster is None:
+        # Folders of days stay when all that was in them expired.
+        raise nothing_in(store)
     if not recordings.num_rows:
         raise QuestionError(
             "no recording in the lake fits",

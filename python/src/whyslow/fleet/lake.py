@@ -182,16 +182,7 @@ def _days(store: Store, window: tuple[int | None, int | None]) -> list[str]:
         if day:
             found.append(day[1])
     if not found:
-        layouts = [name for name, is_file in store.list("", recursive=False) if not is_file]
-        if LAYOUT not in layouts and any(re.fullmatch(r"v\d+", name) for name in layouts):
-            raise LakeError(
-                f"the lake `{store.url}` has another layout ({', '.join(layouts)})",
-                hint="use a package and a program of one version",
-            )
-        raise LakeError(
-            f"there is no recording in the lake `{store.url}`",
-            hint=f"push some: whyslow fleet push RECORDING… {store.url}",
-        )
+        raise nothing_in(store)
     begin_ns, end_ns = window
     if begin_ns is not None:
         first = _day(begin_ns, -1)
@@ -200,6 +191,33 @@ def _days(store: Store, window: tuple[int | None, int | None]) -> list[str]:
         last = _day(end_ns - 1, 0)
         found = [day for day in found if day <= last]
     return found
+
+
+def nothing_in(store: Store) -> LakeError:
+    """What to say where there is no recording: what is there instead."""
+    push = f"push some: whyslow fleet push RECORDING… {store.url}"
+    lacking = store.lacking()
+    if lacking is not None:
+        return LakeError(
+            f"the lake `{store.url}` does not exist",
+            causes=[f"there is no {lacking}"],
+            hint=f"look at its name, or {push}",
+        )
+    is_file = store.is_file()
+    found = [] if is_file else store.list("", recursive=False)
+    if is_file or any(name == "manifest.json" for name, _ in found):
+        return LakeError(
+            f"`{store.url}` is a {'file' if is_file else 'recording'}, and no lake",
+            hint="questions take recordings as they are, without --lake: whyslow fleet hosts "
+            f"{store.url}",
+        )
+    layouts = [name for name, is_file in found if not is_file]
+    if LAYOUT not in layouts and any(re.fullmatch(r"v\d+", name) for name in layouts):
+        return LakeError(
+            f"the lake `{store.url}` has another layout ({', '.join(layouts)})",
+            hint="use a package and a program of one version",
+        )
+    return LakeError(f"there is no recording in the lake `{store.url}`", hint=push)
 
 
 def _day(ns: int, more: int) -> str:

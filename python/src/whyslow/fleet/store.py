@@ -110,6 +110,25 @@ class Store:
         cut = len(whole) + 1
         return sorted((info.path[cut:], info.type == pafs.FileType.File) for info in found)
 
+    def lacking(self) -> str | None:
+        """What does not exist of where the lake is said to be: the folder, or the bucket."""
+        place = self._root if self.scheme == "file" else self._root.split("/")[0]
+        if self._kind(place) != pafs.FileType.NotFound:
+            return None
+        return f"{'folder' if self.scheme == 'file' else 'bucket'} `{place}`"
+
+    def is_file(self) -> bool:
+        """Whether the lake is a file, and so is none."""
+        return self._kind(self._root) == pafs.FileType.File
+
+    def _kind(self, place: str) -> pafs.FileType:
+        self.reads.add(requests=1)
+        try:
+            return self._files.get_file_info(place).type
+        except (OSError, pa.ArrowException):
+            # Who may list what is in a bucket need not be allowed to ask for the bucket itself.
+            return pafs.FileType.Unknown
+
     def read(self, name: str) -> pa.Buffer:
         """All of an object, in one request.
 
