@@ -14,6 +14,7 @@ from lakes import SECOND, T0, LakeMaker, Operations, Pushed, buckets_of
 
 import whyslow
 from whyslow import fleet
+from whyslow.fleet.contract import DIMENSIONS, KINDS
 from whyslow.fleet.questions import parse
 
 TEXTS = sorted((ROOT / "sql" / "fleet").rglob("*.sql"))
@@ -233,6 +234,32 @@ def test_answers_say_what_they_cannot_tell(small: fleet.Fleet) -> None:
     assert "no host recorded `mem`: nothing can be said of it" in only
 
 
+def test_a_class_that_nothing_has_is_told(small: fleet.Fleet) -> None:
+    for name in ("percentiles", "slowest", "heat"):
+        answer = small.ask(name, kind="block", op="raed")
+        assert answer.rows() == []
+        (told,) = (caveat for caveat in answer.caveats if "raed" in caveat)
+        assert told.endswith(
+            "of `block` that was looked at is of class `raed`; classes there: `read`"
+        )
+    # It is there, and nothing deviates in it.
+    sda = small.ask("deviations", by="device", key="sdc", op="read")
+    assert sda.rows() == []
+    assert not any("class" in caveat for caveat in sda.caveats)
+    # Known, and nowhere recorded: no error, and the caveat that tells it.
+    answer = small.ask("percentiles", kind="mem", op="direct")
+    assert not any("class" in caveat for caveat in answer.caveats)
+    assert "no host recorded `mem`: nothing can be said of it" in answer.caveats
+
+
+def test_kinds_and_dimensions_are_those_of_the_program() -> None:
+    text = (ROOT / "crates/whyslow-fleet/src/tables/rollup.rs").read_text()
+    kinds = re.sub(r" \([^)]*\)", "", re.findall(r"/// What they are: (.+)\.\n", text)[0])
+    assert tuple(kinds.split(", ")) == KINDS
+    dimensions = re.sub(r" \([^)]*\)", "", re.findall(r"/// all; (.+?)\.", text)[0])
+    assert set(dimensions.split(", ")) == set(DIMENSIONS)
+
+
 def test_ones_own_sql_reads_tables_and_steps_and_nothing_else(
     small: fleet.Fleet, tmp_path: Path
 ) -> None:
@@ -267,6 +294,9 @@ def test_ones_own_sql_reads_tables_and_steps_and_nothing_else(
         ("heat", {"bin": "long"}, "not a length of time"),
         ("rollout", {"at": "noon"}, "not a time"),
         ("percentiles", {"label": HOSTILE}, "no host has a label"),
+        ("percentiles", {"kind": "IO"}, "there is no kind `IO`"),
+        ("slowest", {"kind": "foo"}, "there is no kind `foo`"),
+        ("percentiles", {"dimension": "devices"}, "there is no dimension `devices`"),
         ("rollout", {"label": "rack", "value": "r9"}, "no host has `r9` as its label"),
     ],
 )
@@ -279,7 +309,9 @@ def test_wrong_questions_are_errors_with_hints(
 
 
 def test_hostile_values_of_parameters_are_values(small: fleet.Fleet) -> None:
-    assert small.ask("percentiles", kind=HOSTILE).rows() == []
+    assert small.ask("percentiles", key=HOSTILE).rows() == []
+    with pytest.raises(whyslow.QuestionError, match="there is no kind"):
+        small.ask("percentiles", kind=HOSTILE)
     named = small.ask("percentiles", dimension="name", key=HOSTILE).rows()
     assert [(row["key"], row["operations"]) for row in named] == [(HOSTILE, 5)]
 

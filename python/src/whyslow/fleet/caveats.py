@@ -124,6 +124,19 @@ def of_gaps(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     ]
 
 
+def of_classes(kind: str | None, op: str, found: list[str]) -> list[str]:
+    """Of an answer without rows, where the class that was asked for may be but misspelt.
+
+    Args:
+        found: classes of the kind that were looked at.
+    """
+    if op in found or not found:
+        return []
+    what = f" of `{kind}`" if kind is not None else ""
+    listed = ", ".join(f"`{one}`" if one else "none (empty)" for one in found)
+    return [f"no operation{what} that was looked at is of class `{op}`; classes there: {listed}"]
+
+
 def names(listed: list[str]) -> str:
     """Some names, and how many more there are."""
     shown = ", ".join(listed[:_EXAMPLES])

@@ -30,6 +30,12 @@ _SECOND = 1_000_000_000
 _CAVEATS_OF = {"culprits": "verdicts"}
 _SIZES = {"K": 10, "M": 20, "G": 30, "T": 40}
 
+_CLASSES = """SELECT DISTINCT r.op
+FROM {table} AS r
+CROSS JOIN asked AS a
+WHERE a.kind IS NULL OR r.kind = a.kind
+ORDER BY r.op"""
+
 Progress = Callable[[str], None]
 
 
@@ -104,6 +110,9 @@ class Fleet:
         try:
             table = engine.sql(found.text)
             told = [] if gaps is None else caveats.of_gaps(engine.sql(gaps).to_pylist())
+            if row["op"] is not None and not table.num_rows:
+                found_ops = engine.sql(_CLASSES.format(table=_table_of_ops(found.text)))
+                told += caveats.of_classes(row["kind"], row["op"], found_ops["op"].to_pylist())
         finally:
             engine.close()
         measures = {column.name: column.measure for column in found.columns}
@@ -368,6 +377,11 @@ def open_fleet(
         )
     recordings = recordings.sort_by([("host", "ascending"), ("recording", "ascending")])
     return Fleet(store, selection, recordings, seconds, engine, memory, threads, progress)
+
+
+def _table_of_ops(text: str) -> str:
+    """A table that was read for a text, and has classes of operations."""
+    return "rollup" if "rollup" in tables_of(text) else "slowest"
 
 
 def _whole_seconds(window: tuple[int | None, int | None]) -> tuple[int | None, int | None]:

@@ -15,10 +15,11 @@ from typing import Any
 from .. import views
 from ..errors import QuestionError
 from ..times import moment_ns
+from .contract import DIMENSIONS, KINDS
 from .units import duration_ns, time_ns
 
-#: Values of `by` that are no name of a label.
-DIMENSIONS = ("device", "endpoint", "file", "name", "outcome", "process")
+# Values that there are, of parameters that take no others.
+_KNOWN = {"kind": KINDS, "dimension": ("all", *DIMENSIONS)}
 _GROUPS = "_of_groups"
 
 # By the last words of a column's documentation; names are those of the program's measures.
@@ -242,10 +243,17 @@ def _column(item: str) -> list[Column]:
     return [Column(name, _MEASURES[found[3]], found[2]) for name in found[1].split(", ")]
 
 
+def _text(name: str, value: str) -> str:
+    known = _KNOWN.get(name, (value,))
+    if value not in known:
+        raise QuestionError(f"there is no {name} `{value}`", hint=f"there are {', '.join(known)}")
+    return value
+
+
 def _value(name: str, kind: str, value: Any) -> Any:
     try:
         if kind == "text":
-            return str(value)
+            return _text(name, str(value))
         if kind == "flag":
             if isinstance(value, bool):
                 return value
