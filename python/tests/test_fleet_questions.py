@@ -294,6 +294,17 @@ def test_ones_own_sql_reads_tables_and_steps_and_nothing_else(
         ("heat", {"bin": "long"}, "not a length of time"),
         ("rollout", {"at": "noon"}, "not a time"),
         ("percentiles", {"label": HOSTILE}, "no host has a label"),
+        ("heat", {"bin": "100ms"}, "a second at least, and whole seconds"),
+        ("shift", {"bin": "1500ms"}, "a second at least, and whole seconds"),
+        ("shift", {"bin": 1}, "a second at least, and whole seconds"),
+        ("rollout", {}, "needs a moment, or a label"),
+        ("rollout", {"label": "rack"}, "needs a moment, or a label"),
+        ("rollout", {"at": T0 + SECOND, "label": "rack", "value": "r1"}, "not by both"),
+        ("rollout", {"at": T0 + SECOND, "value": "r1"}, "not by both"),
+        ("rollout", {"at": T0}, "nothing on one side of 2026-03-01T12:00:00"),
+        ("rollout", {"at": "2026-03-01T12:00:15.5Z"}, "nothing on one side"),
+        ("rollout", {"at": T0 + SECOND, "least": 1}, "a ratio above 1"),
+        ("rollout", {"at": T0 + SECOND, "least": "nan"}, "a ratio above 1"),
         ("percentiles", {"kind": "IO"}, "there is no kind `IO`"),
         ("slowest", {"kind": "foo"}, "there is no kind `foo`"),
         ("percentiles", {"dimension": "devices"}, "there is no dimension `devices`"),
@@ -305,7 +316,19 @@ def test_wrong_questions_are_errors_with_hints(
 ) -> None:
     with pytest.raises(whyslow.QuestionError, match=message) as caught:
         small.ask(name, **parameters)
-    assert caught.value.hint or "is not" in str(caught.value) or "at least" in str(caught.value)
+    said = str(caught.value)
+    assert caught.value.hint or "is not" in said or "at least" in said or "is a ratio" in said
+
+
+def test_a_moment_has_to_be_within_the_window(small: fleet.Fleet) -> None:
+    lake = fleet.open(small._store.url, window=(T0 + 4 * SECOND, T0 + 8 * SECOND))
+    assert lake.ask("rollout", at=T0 + 6 * SECOND).rows()
+    for second in (3, 4, 8):
+        with pytest.raises(whyslow.QuestionError, match="nothing on one side") as caught:
+            lake.ask("rollout", at=T0 + second * SECOND)
+        hint = str(caught.value.hint)
+        assert "from 2026-03-01T12:00:04" in hint
+        assert "to 2026-03-01T12:00:08" in hint
 
 
 def test_hostile_values_of_parameters_are_values(small: fleet.Fleet) -> None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from .. import views
 from ..errors import QuestionError
-from ..times import Window, window_ns
+from ..times import Window, moment_text, window_ns
 from . import caveats
 from .answer import FleetAnswer, guessed, measured
 from .contract import COMMITS, LAYOUT, SCHEMAS, TIMED
@@ -100,12 +100,9 @@ class Fleet:
         row = asked(found, parameters, self._window)
         gaps = views.fleet("caveats").get(_CAVEATS_OF.get(name, name))
         texts = [found.text] if gaps is None else [found.text, gaps]
+        if name == "rollout":
+            self._check_sides(row)
         self._check_label(row)
-        if name == "rollout" and row["at_ns"] is None and None in (row["label"], row["value"]):
-            raise QuestionError(
-                "`rollout` needs a moment, or a label and its value",
-                hint="at=2026-03-01T12:00:00Z, or label=version and value=2.1",
-            )
         engine = self._started(texts, row)
         try:
             table = engine.sql(found.text)
@@ -201,6 +198,31 @@ class Fleet:
             *caveats.of_selection(self._selection, self._window),
             *caveats.of_recordings(self._recordings, kind, reads_rows),
         ]
+
+    def _check_sides(self, row: Mapping[str, Any]) -> None:
+        """What parts before from after: one thing, and there is something on both sides of it."""
+        at, by = row["at_ns"], (row["label"], row["value"])
+        ways = (
+            "give `at` (--at 2026-03-01T12:00:00Z), or `label` and `value` (--label version "
+            "--value 2.1)"
+        )
+        if at is None and None in by:
+            raise QuestionError("`rollout` needs a moment, or a label and its value", hint=ways)
+        if at is None:
+            return
+        if by != (None, None):
+            raise QuestionError("`rollout` is by a moment, or by a label, not by both", hint=ways)
+        begin, end = self._window
+        first = max(pc.min(self._recordings["ts"]).as_py(), begin or 0)
+        last = pc.max(self._recordings["ts_end"]).as_py()
+        last = last if end is None else min(last, end)
+        # A second is after if it begins then.
+        if not first // _SECOND * _SECOND < at <= (last - 1) // _SECOND * _SECOND:
+            raise QuestionError(
+                f"there is nothing on one side of {moment_text(at)}",
+                hint=f"recordings, and the window, are from {moment_text(first)} to "
+                f"{moment_text(last)}",
+            )
 
     def _check_label(self, row: Mapping[str, Any]) -> None:
         """A label that no host has is a slip of the pen, and would be an answer without sense."""

@@ -6,6 +6,7 @@ unit as its last word. Nothing of that is written a second time here.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from ..times import moment_ns
 from .contract import DIMENSIONS, KINDS
 from .units import duration_ns, time_ns
 
+_SECOND = 1_000_000_000
 # Values that there are, of parameters that take no others.
 _KNOWN = {"kind": KINDS, "dimension": ("all", *DIMENSIONS)}
 _GROUPS = "_of_groups"
@@ -250,6 +252,13 @@ def _text(name: str, value: str) -> str:
     return value
 
 
+def _real(name: str, value: float) -> float:
+    # A ratio that matters, either way.
+    if not (value > 1 and math.isfinite(value)):
+        raise QuestionError(f"`{name}` is a ratio above 1, as 1.1, not {value:g}")
+    return value
+
+
 def _value(name: str, kind: str, value: Any) -> Any:
     try:
         if kind == "text":
@@ -259,7 +268,7 @@ def _value(name: str, kind: str, value: Any) -> Any:
                 return value
             return {"true": True, "false": False}[str(value)]
         if kind == "real":
-            return float(value)
+            return _real(name, float(value))
         if kind == "time":
             return time_ns(value) if isinstance(value, str) else moment_ns(value)
         number = duration_ns(value) if kind == "duration" else int(value)
@@ -271,6 +280,11 @@ def _value(name: str, kind: str, value: Any) -> Any:
             "duration": "a length of time: 500ms, 10s, 1m, or ns",
         }.get(kind, "a whole number")
         raise QuestionError(f"`{name}` of `{value}` is not {wanted}") from None
+    if kind == "duration" and (number < _SECOND or number % _SECOND):
+        raise QuestionError(
+            f"`{name}` of `{value}` is not a second at least, and whole seconds",
+            hint="the lake knows of each second what was in it, and not when",
+        )
     if number < 1:
         raise QuestionError(f"`{name}` is 1 at least, not {number}")
     return number
