@@ -226,6 +226,16 @@ def test_hosts_slowest_and_heat(small: fleet.Fleet) -> None:
     assert sum(row["operations"] for row in heat) == counts[0]["operations"]
 
 
+def test_the_slowest_of_a_window_begin_in_it(small: fleet.Fleet) -> None:
+    everything = small.ask("slowest").rows()
+    first, *_, last = sorted(row["ts"] for row in everything)
+    for begin, end in ((first, last), (first + 1, last), (first, last + 1), (None, first + 1)):
+        found = fleet.open(small._store.url, window=(begin, end)).ask("slowest").rows()
+        assert found == [
+            row for row in everything if (begin is None or row["ts"] >= begin) and row["ts"] < end
+        ]
+
+
 def test_answers_say_what_they_cannot_tell(small: fleet.Fleet) -> None:
     caveats = small.ask("percentiles").caveats
     assert any("1 of 25 hosts lost events (7 that are known)" in caveat for caveat in caveats)

@@ -48,6 +48,7 @@ class Fleet:
         selection: Selection,
         recordings: pa.Table,
         window: tuple[int | None, int | None],
+        exact: tuple[int | None, int | None],
         engine: str,
         memory: str,
         threads: int | None,
@@ -57,6 +58,7 @@ class Fleet:
         self._selection = selection
         self._recordings = recordings
         self._window = window
+        self._exact = exact
         self._engine = engine
         self._memory = memory
         self._threads = threads
@@ -97,7 +99,7 @@ class Fleet:
         begun = time.monotonic()
         by = parameters.get("by")
         found = question(name, None if by is None else str(by))
-        row = asked(found, parameters, self._window)
+        row = asked(found, parameters, self._window, self._exact)
         gaps = views.fleet("caveats").get(_CAVEATS_OF.get(name, name))
         texts = [found.text] if gaps is None else [found.text, gaps]
         if name == "rollout":
@@ -130,7 +132,7 @@ class Fleet:
         """
         begun = time.monotonic()
         own = Question("sql", "a statement of your own", "", text, (), ())
-        row = asked(own, {}, self._window)
+        row = asked(own, {}, self._window, self._exact)
         engine = self._started([text], row)
         try:
             table = engine.sql(text)
@@ -360,7 +362,8 @@ def open_fleet(
 
     Args:
         lake: a folder, or `file:///…`, `s3://BUCKET/…`, `gs://BUCKET/…`, `az://CONTAINER/…`.
-        window: begin and end; it is extended to whole seconds, as the lake knows no less.
+        window: begin and end; it is extended to whole seconds, as the lake knows no less, but for
+            the slowest operations.
         hosts: globs (`web-*`); all without.
         cluster: a glob; all without.
         engine: `duckdb`, or the master of a Spark: `local[*]`, `spark://…`, `sc://…`, `yarn`,
@@ -379,7 +382,8 @@ def open_fleet(
             hint="engines are duckdb and the masters of Spark: local[*], spark://HOST:7077, "
             "sc://HOST, yarn, k8s://…",
         )
-    seconds = _whole_seconds(window_ns(window)) if window is not None else (None, None)
+    exact = window_ns(window) if window is not None else (None, None)
+    seconds = _whole_seconds(exact)
     globs = [hosts] if isinstance(hosts, str) else list(hosts)
     store = Store(lake)
     if progress is not None:
@@ -398,7 +402,7 @@ def open_fleet(
             hint="look what there is without window and hosts: whyslow fleet hosts --lake " + lake,
         )
     recordings = recordings.sort_by([("host", "ascending"), ("recording", "ascending")])
-    return Fleet(store, selection, recordings, seconds, engine, memory, threads, progress)
+    return Fleet(store, selection, recordings, seconds, exact, engine, memory, threads, progress)
 
 
 def _table_of_ops(text: str) -> str:

@@ -57,8 +57,15 @@ _COLUMNS: dict[str, tuple[str, str]] = {
     "limit": ("row_limit", "whole"),
     "measure": ("measure", "text"),
 }
-#: The view `asked`: name and kind of each column.
-ASKED = [("begin_ns", "whole"), ("end_ns", "whole"), *_COLUMNS.values()]
+#: The view `asked`: name and kind of each column. The window is in whole seconds, and as it was
+#: asked for.
+ASKED = [
+    ("begin_ns", "whole"),
+    ("end_ns", "whole"),
+    ("exact_begin_ns", "whole"),
+    ("exact_end_ns", "whole"),
+    *_COLUMNS.values(),
+]
 
 
 @dataclass(frozen=True)
@@ -160,15 +167,23 @@ def parse(name: str, text: str) -> Question:
 
 
 def asked(
-    found: Question, parameters: Mapping[str, Any], window: tuple[int | None, int | None]
+    found: Question,
+    parameters: Mapping[str, Any],
+    window: tuple[int | None, int | None],
+    exact: tuple[int | None, int | None] = (None, None),
 ) -> dict[str, Any]:
     """The row of the view `asked`.
+
+    Args:
+        window: begin and end, in whole seconds.
+        exact: as they were asked for.
 
     Raises:
         QuestionError: a parameter that the question does not have, or a value that is none.
     """
     row: dict[str, Any] = dict.fromkeys(name for name, _ in ASKED)
     row["begin_ns"], row["end_ns"] = window
+    row["exact_begin_ns"], row["exact_end_ns"] = exact
     row["dimension"] = "all"
     row["all_rows"] = False
     known = {parameter.name: parameter for parameter in found.parameters}
