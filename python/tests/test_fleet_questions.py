@@ -226,6 +226,20 @@ def test_hosts_slowest_and_heat(small: fleet.Fleet) -> None:
     assert sum(row["operations"] for row in heat) == counts[0]["operations"]
 
 
+def test_what_a_host_lacks_none_of_its_recordings_has(tmp_path: Path) -> None:
+    maker = LakeMaker(tmp_path)
+    ts = np.array([T0])
+    for number, kinds in enumerate((KINDS[:2], KINDS[2:5], KINDS[:1])):
+        operations = [Operations(kind, "", ts + number * SECOND, ts * 0 + 5) for kind in kinds]
+        maker.push(Pushed("a", operations, ts=T0 + number * SECOND, dur=SECOND))
+    maker.push(Pushed("b", [Operations(kind, "", ts, ts * 0 + 5) for kind in KINDS]))
+    maker.push(Pushed("c"))
+    rows = fleet.open(str(tmp_path)).ask("hosts").rows()
+    assert [row["missing"] for row in rows] == ["mem,dns,requests", "", ",".join(KINDS)]
+    last = fleet.open(str(tmp_path), window=(T0 + 2 * SECOND, T0 + 3 * SECOND), hosts="a")
+    assert last.ask("hosts").rows()[0]["missing"] == ",".join(KINDS[1:])
+
+
 def test_the_slowest_of_a_window_begin_in_it(small: fleet.Fleet) -> None:
     everything = small.ask("slowest").rows()
     first, *_, last = sorted(row["ts"] for row in everything)
