@@ -307,6 +307,36 @@ def test_ones_own_sql_reads_tables_and_steps_and_nothing_else(
 
 
 @pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "there is no statement"),
+        (" ;\n-- SELECT 1\n", "there is no statement"),
+        ("/* SELECT\n1 */", "there is no statement"),
+        ("SELECT 1 AS a; SELECT 2 AS b", "these are 2 statements"),
+        ("SELECT r.host, l.host FROM recording AS r CROSS JOIN label AS l", "called `host`"),
+        (
+            "SELECT CAST(18446744073709551615 AS UBIGINT) AS x",
+            "column `x` has whole numbers beyond",
+        ),
+        ("SELECT SUM(ts) * 10000000000 AS x FROM rollup", "column `x` has whole numbers beyond"),
+        ("SELECT FROM WHERE", "DuckDB refuses"),
+    ],
+)
+def test_statements_that_have_no_answer_are_errors(
+    small: fleet.Fleet, text: str, message: str
+) -> None:
+    with pytest.raises(whyslow.QuestionError, match=message):
+        small.sql(text)
+
+
+def test_statements_may_end_and_have_comments(small: fleet.Fleet) -> None:
+    for text in ("SELECT 1 AS a;", "-- one\nSELECT 1 AS a -- ;\n;", "SELECT '--' AS a"):
+        assert small.sql(text).table.num_rows == 1
+    small_ones = small.sql("SELECT CAST(5 AS UBIGINT) AS x, CAST(7 AS HUGEINT) AS n")
+    assert str(small_ones.table.schema.types) == "[DataType(int64), DataType(int64)]"
+
+
+@pytest.mark.parametrize(
     "path", ["docs/fleet-questions.md", "python/README.md", "python/src/whyslow/fleet/__init__.py"]
 )
 def test_statements_in_docs_count_each_operation_once(small: fleet.Fleet, path: str) -> None:

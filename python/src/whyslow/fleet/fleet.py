@@ -30,6 +30,7 @@ _SECOND = 1_000_000_000
 _CAVEATS_OF = {"culprits": "verdicts"}
 _SIZES = {"K": 10, "M": 20, "G": 30, "T": 40}
 
+_COMMENTS = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _CLASSES = """SELECT DISTINCT r.op
 FROM {table} AS r
 CROSS JOIN asked AS a
@@ -131,6 +132,8 @@ class Fleet:
             LakeError: the lake cannot be read.
         """
         begun = time.monotonic()
+        if not _COMMENTS.sub("", text).strip(" \t\r\n;"):
+            raise QuestionError("there is no statement", hint="give one: SELECT … FROM operation")
         own = Question("sql", "a statement of your own", "", text, (), ())
         row = asked(own, {}, self._window, self._exact)
         engine = self._started([text], row)
