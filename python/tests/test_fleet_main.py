@@ -110,6 +110,16 @@ def test_what_is_wrong_is_one_line_of_json(asked: Any, message: str) -> None:
     assert set(said) == {"error", "causes", "hint"}
 
 
+@pytest.mark.parametrize("passing", [False, True])
+def test_hints_do_not_name_a_lake_that_is_made_for_one_question(lake: Path, passing: bool) -> None:
+    asked = {"lake": str(lake), "question": "hosts", "hosts": ["nobody"], "passing": passing}
+    said = json.loads(run(asked).stderr)
+    assert said["error"] == "no recording in the lake fits"
+    assert (str(lake) in said["hint"]) != passing
+    assert ("--lake" in said["hint"]) != passing
+    assert run({**asked, "hosts": ["web-*"]}).returncode == 0
+
+
 def test_describe_tells_every_question() -> None:
     done = run(b"", "--describe")
     described = json.loads(done.stdout)

@@ -360,6 +360,7 @@ def open_fleet(
     memory: str = "4GiB",
     threads: int | None = None,
     progress: Progress | None = None,
+    passing: bool = False,
 ) -> Fleet:
     """Opens a lake.
 
@@ -374,6 +375,7 @@ def open_fleet(
         memory: that may be used here (`4GiB`).
         threads: that may be used; all CPUs without.
         progress: is told what is being done.
+        passing: whether the lake is made for this question only, so that no hint names it.
 
     Raises:
         LakeError: there is no lake, or it cannot be read.
@@ -402,7 +404,8 @@ def open_fleet(
                 f"{selection.committed} recordings were looked at, of the days "
                 f"{', '.join(selection.days) or '(none)'}"
             ],
-            hint="look what there is without window and hosts: whyslow fleet hosts --lake " + lake,
+            hint="look what there is without window, hosts and cluster: whyslow fleet hosts "
+            + ("RECORDING…" if passing else f"--lake {lake}"),
         )
     recordings = recordings.sort_by([("host", "ascending"), ("recording", "ascending")])
     return Fleet(store, selection, recordings, seconds, exact, engine, memory, threads, progress)
