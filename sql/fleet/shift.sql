@@ -10,7 +10,7 @@
 --   label       name of a label (kernel, rack, …): each value against the rest; all hosts without
 --   kind        kind of operation (io, block, sched, …); all without
 --   op          class of operation (read, write, …); all without
---   bin = 1s    length of a bin: so exactly the moment is told
+--   bin = 1s    length of a bin, in whole seconds: so exactly the moment is told
 --   all = false   those without a shift, too
 --   limit = 100 rows at most
 --
