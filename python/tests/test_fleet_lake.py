@@ -6,9 +6,11 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT
-from lakes import SECOND, T0, LakeMaker, Operations, Pushed, buckets_of
+from lakes import SECOND, T0, LakeMaker, Operations, Pushed, buckets_of, day_of
 
 import whyslow
 from whyslow import fleet
@@ -48,15 +50,63 @@ def test_a_file_without_which_a_commit_is_none_is_an_error(maker: LakeMaker) -> 
     next(maker.path.glob(f"v1/rollup/*/*/a.{rec}.parquet")).unlink()
     with pytest.raises(whyslow.LakeError, match="has a commit, but not its file") as caught:
         opened(maker).ask("percentiles")
-    assert caught.value.hint
+    assert "push the recording again, with --replace" in str(caught.value.hint)
 
 
-def test_a_damaged_file_is_an_error(maker: LakeMaker) -> None:
+@pytest.mark.parametrize("damage", ["short", "flipped", "empty"])
+def test_a_damaged_file_is_an_error(maker: LakeMaker, damage: str) -> None:
     rec = maker.push(Pushed("a", some()))
-    file = next(maker.path.glob(f"v1/histogram/*/*/a.{rec}.parquet"))
-    file.write_bytes(file.read_bytes()[:-20])
-    with pytest.raises(whyslow.LakeError, match="is damaged"):
-        opened(maker).ask("percentiles")
+    place = maker.compact([("b", maker.push(Pushed("b", some())))])
+    for name, remedy in ((f"a.{rec}", "--replace"), (place, "from a copy of the lake")):
+        file = next(maker.path.glob(f"v1/histogram/*/*/{name}.parquet"))
+        good = file.read_bytes()
+        flipped = bytearray(good)
+        flipped[10 : len(flipped) // 2] = bytes(len(flipped) // 2 - 10)
+        file.write_bytes({"short": good[:-20], "flipped": bytes(flipped), "empty": b""}[damage])
+        with pytest.raises(whyslow.LakeError, match="is damaged") as caught:
+            opened(maker).ask("percentiles")
+        assert remedy in str(caught.value.hint)
+        file.write_bytes(good)
+
+
+def test_a_file_that_the_disk_does_not_give_is_not_damaged(
+    maker: LakeMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maker.push(Pushed("a", some()))
+    lake = opened(maker)
+    for failure in (OSError(5, "Input/output error"), OSError("AWS Error NETWORK_CONNECTION")):
+
+        def fail(*_: object, failure: OSError = failure) -> None:
+            raise failure
+
+        monkeypatch.setattr("whyslow.fleet.reader._decoded", fail)
+        with pytest.raises(whyslow.LakeError, match="failed to read") as caught:
+            lake.ask("percentiles")
+        assert "ask again" in str(caught.value.hint)
+
+
+def test_what_files_lack_of_their_commits_is_an_error(maker: LakeMaker) -> None:
+    rec = maker.push(Pushed("a", some()))
+    other = maker.push(Pushed("a", some(), ts=T0 + SECOND))
+    table = next(maker.path.glob(f"v1/recording/*/*/a.{rec}.parquet"))
+    table.write_bytes(next(maker.path.glob(f"v1/recording/*/*/a.{other}.parquet")).read_bytes())
+    with pytest.raises(whyslow.LakeError, match="that its files do not have") as caught:
+        opened(maker)
+    assert "--replace" in str(caught.value.hint)
+
+
+def test_a_commit_that_is_gone_meanwhile_is_an_error(
+    maker: LakeMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maker.compact([("a", maker.push(Pushed("a", some())))])
+
+    def gone(_: object, name: str) -> None:
+        raise FileNotFoundError(name)
+
+    monkeypatch.setattr("whyslow.fleet.store.Store.read", gone)
+    with pytest.raises(whyslow.LakeError, match="is not any more") as caught:
+        opened(maker)
+    assert "ask again" in str(caught.value.hint)
 
 
 def test_hosts_clusters_and_days_prune_files(maker: LakeMaker) -> None:
@@ -105,6 +155,64 @@ def test_seconds_that_two_recordings_saw_count_once(maker: LakeMaker) -> None:
     assert (row["dur_min_ns"], row["dur_p50_ns"], row["dur_max_ns"]) == (100, 104, 109)
 
 
+def test_recordings_one_after_the_other_both_count_in_the_second_they_share(
+    maker: LakeMaker,
+) -> None:
+    rng = np.random.default_rng(1)
+    half = SECOND // 2
+
+    def between(begin: int, end: int, count: int) -> Operations:
+        ts = T0 + rng.integers(begin, end, count)
+        return Operations("io", "read", ts, rng.integers(1_000, 10**6, count))
+
+    def push(begin: int, end: int, count: int, *more: Operations) -> str:
+        one = [between(begin, end, count), *more]
+        return maker.push(Pushed("a", one, ts=T0 + begin, dur=end - begin))
+
+    push(0, SECOND + half, 150)
+    # It knows of one operation that was under way, which the first one has, too.
+    under_way = Operations("io", "read", np.array([T0 + half]), np.array([2 * SECOND]))
+    push(SECOND + half, 3 * SECOND, 160, under_way)
+    lake = opened(maker)
+    assert operations(lake) == 310
+    rows = lake.sql("SELECT ts, place FROM counted ORDER BY ts, place").rows()
+    assert [(row["ts"] - T0) // SECOND for row in rows] == [0, 1, 1, 2]
+    assert [row["place"] for row in rows] == [1, 1, 2, 1]
+    assert lake.ask("hosts").rows()[0]["covered_ns"] == 3 * SECOND
+    # Of several in one second those that overlap none before them in the order.
+    short = SECOND // 10
+    for begin in (0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9):
+        push(9 * SECOND + begin * short, 9 * SECOND + (begin + 1) * short, 10)
+    assert operations(opened(maker)) == 410
+    push(9 * SECOND, 10 * SECOND, 7)
+    assert operations(opened(maker)) == 317
+
+
+def test_a_second_of_two_recordings_is_one_row_of_an_answer(maker: LakeMaker) -> None:
+    rng = np.random.default_rng(2)
+    split = T0 + SECOND // 2
+    for number in range(8):
+        ts = T0 + rng.integers(2 * SECOND, size=2000)
+        dur = rng.lognormal(12 + (number == 3), 0.5, 2000).astype(np.int64)
+        begin, middle = T0, split
+        for first, last in ((begin, middle), (middle, T0 + 2 * SECOND)):
+            chosen = (ts >= first) & (ts < last)
+            one = [Operations("block", "read", ts[chosen], dur[chosen])]
+            labels = {"rack": f"r{number % 2}"}
+            maker.push(Pushed(f"h{number}", one, ts=first, dur=last - first, labels=labels))
+    lake = opened(maker)
+    rows = lake.ask("deviations", all=True).rows()
+    assert len(rows) == 16
+    assert all(row["operations"] == 2000 for row in rows)
+    assert lake.ask("deviations", by="rack", all=True).table.num_rows == 4
+    (rate,) = (
+        row
+        for row in lake.ask("rollout", label="rack", value="r1").rows()
+        if row["measure"] == "rate"
+    )
+    assert rate["before"] == pytest.approx(1000, rel=1e-4)
+
+
 def test_of_two_recordings_the_one_that_recorded_a_kind_counts(maker: LakeMaker) -> None:
     ts = T0 + np.arange(4) * SECOND
     maker.push(Pushed("a", [Operations("io", "read", ts, ts * 0 + 5)], dur=10 * SECOND))
@@ -145,10 +253,58 @@ def test_a_recording_in_two_places_counts_once(maker: LakeMaker) -> None:
     assert any("more than one place" in caveat for caveat in answer.caveats)
 
 
+def test_each_table_is_read_where_a_recording_has_it(maker: LakeMaker) -> None:
+    def raw(rec: str, host: str, cluster: str) -> None:
+        where = f"dt={day_of(T0)}/cluster={cluster}/{host}.{rec}.parquet"
+        file = maker.path / "v1" / "sched_slice" / where
+        file.parent.mkdir(parents=True, exist_ok=True)
+        rows = {"recording": [rec] * 3, "host": [host] * 3, "ts": [T0] * 3, "dur": [5] * 3}
+        pq.write_table(pa.table(rows), file)
+
+    count = "SELECT COUNT(*) AS n FROM sched_slice"
+    first = maker.push(Pushed("a", some(), cluster="x"))
+    maker.push(Pushed("b", some(), cluster="x"))
+    maker.push(Pushed("a", some(), cluster="y", recording=first))
+    raw(first, "a", "y")
+    assert opened(maker).sql(count).rows() == [{"n": 3}]
+    with pytest.raises(whyslow.QuestionError, match="sched_slice") as caught:
+        opened(maker, hosts="b").sql(count)
+    assert "--raw" in str(caught.value.hint)
+    # A compaction without the table, too.
+    maker.compact([("a", first)], cluster="x", delete=True)
+    assert opened(maker).sql(count).rows() == [{"n": 3}]
+
+
+def test_hosts_of_one_name_in_several_clusters_are_told(maker: LakeMaker) -> None:
+    for number, cluster in enumerate(("x", "x", "y")):
+        maker.push(Pushed("a", some(ts=T0 + number * 5 * SECOND), cluster=cluster))
+        maker.push(Pushed(f"b{number}", some(), cluster=cluster))
+    for name in ("hosts", "percentiles", "verdicts"):
+        answer = opened(maker).ask(name)
+        (told,) = (caveat for caveat in answer.caveats if "clusters" in caveat)
+        assert told.startswith("1 host names are in several clusters")
+        assert told.endswith("(a)")
+        assert "--cluster" in told
+    assert any("clusters" in caveat for caveat in opened(maker).sql("SELECT 1 AS n").caveats)
+    for how in ({"cluster": "x"}, {"hosts": "b*"}):
+        assert not any("clusters" in caveat for caveat in opened(maker, **how).ask("hosts").caveats)
+
+
 def test_no_lake_is_an_error_with_a_hint(tmp_path: Path) -> None:
-    with pytest.raises(whyslow.LakeError, match="no recording in the lake") as caught:
+    with pytest.raises(whyslow.LakeError, match="nothing` does not exist") as caught:
         fleet.open(str(tmp_path / "nothing"))
     assert "whyslow fleet push" in str(caught.value.hint)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(whyslow.LakeError, match="no recording in the lake") as caught:
+        fleet.open(str(tmp_path / "empty"))
+    assert "whyslow fleet push" in str(caught.value.hint)
+    (tmp_path / "web.wsl").mkdir()
+    (tmp_path / "web.wsl" / "manifest.json").write_text("{}")
+    (tmp_path / "web.wsl.tar.zst").write_text("")
+    for name, what in (("web.wsl", "recording"), ("web.wsl.tar.zst", "file")):
+        with pytest.raises(whyslow.LakeError, match=f"is a {what}, and no lake") as caught:
+            fleet.open(str(tmp_path / name))
+        assert f"whyslow fleet hosts {tmp_path / name}" in str(caught.value.hint)
     (tmp_path / "later" / "v9").mkdir(parents=True)
     with pytest.raises(whyslow.LakeError, match="another layout"):
         fleet.open(str(tmp_path / "later"))
@@ -159,6 +315,17 @@ def test_no_lake_is_an_error_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(whyslow.QuestionError, match="no engine") as caught_engine:
         fleet.open(str(tmp_path), engine="trino://x")
     assert "duckdb" in str(caught_engine.value.hint)
+
+
+def test_a_lake_of_which_all_expired_has_no_recording(maker: LakeMaker) -> None:
+    maker.push(Pushed("a", some()))
+    for file in maker.path.rglob("*.*"):
+        if file.is_file():
+            file.unlink()
+    for how in ({}, {"hosts": "a"}):
+        with pytest.raises(whyslow.LakeError, match="no recording in the lake") as caught:
+            opened(maker, **how)
+        assert "whyslow fleet push" in str(caught.value.hint)
 
 
 def test_objects_that_are_no_commits_are_passed_over_and_told(maker: LakeMaker) -> None:

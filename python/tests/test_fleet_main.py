@@ -94,7 +94,7 @@ def test_sql_and_progress(lake: Path) -> None:
         ({"lake": "/nowhere", "question": "hosts", "nonsense": 1}, "is no key"),
         ({"lake": 5, "question": "hosts"}, "right type"),
         ({"lake": "/nowhere", "question": "hosts", "version": 9}, "version 9"),
-        ({"lake": "/nowhere", "question": "hosts"}, "there is no recording in the lake"),
+        ({"lake": "/nowhere", "question": "hosts"}, "the lake `/nowhere` does not exist"),
         ({"lake": "ftp://x", "question": "hosts"}, "of no store that is known"),
         ({"lake": "/nowhere", "question": "hosts", "window": [5, 5]}, "has no length"),
         ({"lake": "/nowhere", "question": "hosts", "window": [5]}, "is no window"),
@@ -108,6 +108,16 @@ def test_what_is_wrong_is_one_line_of_json(asked: Any, message: str) -> None:
     said = json.loads(line)
     assert message in said["error"]
     assert set(said) == {"error", "causes", "hint"}
+
+
+@pytest.mark.parametrize("passing", [False, True])
+def test_hints_do_not_name_a_lake_that_is_made_for_one_question(lake: Path, passing: bool) -> None:
+    asked = {"lake": str(lake), "question": "hosts", "hosts": ["nobody"], "passing": passing}
+    said = json.loads(run(asked).stderr)
+    assert said["error"] == "no recording in the lake fits"
+    assert (str(lake) in said["hint"]) != passing
+    assert ("--lake" in said["hint"]) != passing
+    assert run({**asked, "hosts": ["web-*"]}).returncode == 0
 
 
 def test_describe_tells_every_question() -> None:

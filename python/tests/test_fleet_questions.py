@@ -14,6 +14,7 @@ from lakes import SECOND, T0, LakeMaker, Operations, Pushed, buckets_of
 
 import whyslow
 from whyslow import fleet
+from whyslow.fleet.contract import DIMENSIONS, KINDS
 from whyslow.fleet.questions import parse
 
 TEXTS = sorted((ROOT / "sql" / "fleet").rglob("*.sql"))
@@ -181,7 +182,9 @@ def test_a_rollout_is_judged_over_hosts(tmp_path: Path) -> None:
     assert {row["verdict"] for row in label} <= {"no difference seen", "cannot tell"}
     assert {(row["hosts_before"], row["hosts_after"]) for row in label} == {(11, 5)}
     two = fleet.open(str(tmp_path), hosts="h0[45]").ask("rollout", label="version", value="2")
-    assert {row["verdict"] for row in two.rows()} == {"cannot tell"}
+    assert {(row["verdict"], row["q"]) for row in two.rows()} == {("cannot tell", None)}
+    groups = fleet.open(str(tmp_path), hosts="h0[0-6]").ask("deviations", by="version", all=True)
+    assert {(row["deviates"], row["p"]) for row in groups.rows()} == {(None, None)}
     with pytest.raises(whyslow.QuestionError, match="needs a moment"):
         lake.ask("rollout")
 
@@ -223,12 +226,62 @@ def test_hosts_slowest_and_heat(small: fleet.Fleet) -> None:
     assert sum(row["operations"] for row in heat) == counts[0]["operations"]
 
 
+def test_what_a_host_lacks_none_of_its_recordings_has(tmp_path: Path) -> None:
+    maker = LakeMaker(tmp_path)
+    ts = np.array([T0])
+    for number, kinds in enumerate((KINDS[:2], KINDS[2:5], KINDS[:1])):
+        operations = [Operations(kind, "", ts + number * SECOND, ts * 0 + 5) for kind in kinds]
+        maker.push(Pushed("a", operations, ts=T0 + number * SECOND, dur=SECOND))
+    maker.push(Pushed("b", [Operations(kind, "", ts, ts * 0 + 5) for kind in KINDS]))
+    maker.push(Pushed("c"))
+    rows = fleet.open(str(tmp_path)).ask("hosts").rows()
+    assert [row["missing"] for row in rows] == ["mem,dns,requests", "", ",".join(KINDS)]
+    last = fleet.open(str(tmp_path), window=(T0 + 2 * SECOND, T0 + 3 * SECOND), hosts="a")
+    assert last.ask("hosts").rows()[0]["missing"] == ",".join(KINDS[1:])
+
+
+def test_the_slowest_of_a_window_begin_in_it(small: fleet.Fleet) -> None:
+    everything = small.ask("slowest").rows()
+    first, *_, last = sorted(row["ts"] for row in everything)
+    for begin, end in ((first, last), (first + 1, last), (first, last + 1), (None, first + 1)):
+        found = fleet.open(small._store.url, window=(begin, end)).ask("slowest").rows()
+        assert found == [
+            row for row in everything if (begin is None or row["ts"] >= begin) and row["ts"] < end
+        ]
+
+
 def test_answers_say_what_they_cannot_tell(small: fleet.Fleet) -> None:
     caveats = small.ask("percentiles").caveats
     assert any("1 of 25 hosts lost events (7 that are known)" in caveat for caveat in caveats)
     assert any("24 of 25 hosts did not record `dns`" in caveat for caveat in caveats)
     only = small.ask("percentiles", kind="mem").caveats
     assert "no host recorded `mem`: nothing can be said of it" in only
+
+
+def test_a_class_that_nothing_has_is_told(small: fleet.Fleet) -> None:
+    for name in ("percentiles", "slowest", "heat"):
+        answer = small.ask(name, kind="block", op="raed")
+        assert answer.rows() == []
+        (told,) = (caveat for caveat in answer.caveats if "raed" in caveat)
+        assert told.endswith(
+            "of `block` that was looked at is of class `raed`; classes there: `read`"
+        )
+    # It is there, and nothing deviates in it.
+    sda = small.ask("deviations", by="device", key="sdc", op="read")
+    assert sda.rows() == []
+    assert not any("class" in caveat for caveat in sda.caveats)
+    # Known, and nowhere recorded: no error, and the caveat that tells it.
+    answer = small.ask("percentiles", kind="mem", op="direct")
+    assert not any("class" in caveat for caveat in answer.caveats)
+    assert "no host recorded `mem`: nothing can be said of it" in answer.caveats
+
+
+def test_kinds_and_dimensions_are_those_of_the_program() -> None:
+    text = (ROOT / "crates/whyslow-fleet/src/tables/rollup.rs").read_text()
+    kinds = re.sub(r" \([^)]*\)", "", re.findall(r"/// What they are: (.+)\.\n", text)[0])
+    assert tuple(kinds.split(", ")) == KINDS
+    dimensions = re.sub(r" \([^)]*\)", "", re.findall(r"/// all; (.+?)\.", text)[0])
+    assert set(dimensions.split(", ")) == set(DIMENSIONS)
 
 
 def test_ones_own_sql_reads_tables_and_steps_and_nothing_else(
@@ -254,6 +307,52 @@ def test_ones_own_sql_reads_tables_and_steps_and_nothing_else(
 
 
 @pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "there is no statement"),
+        (" ;\n-- SELECT 1\n", "there is no statement"),
+        ("/* SELECT\n1 */", "there is no statement"),
+        ("SELECT 1 AS a; SELECT 2 AS b", "these are 2 statements"),
+        ("SELECT r.host, l.host FROM recording AS r CROSS JOIN label AS l", "called `host`"),
+        (
+            "SELECT CAST(18446744073709551615 AS UBIGINT) AS x",
+            "column `x` has whole numbers beyond",
+        ),
+        ("SELECT SUM(ts) * 10000000000 AS x FROM rollup", "column `x` has whole numbers beyond"),
+        ("SELECT FROM WHERE", "DuckDB refuses"),
+    ],
+)
+def test_statements_that_have_no_answer_are_errors(
+    small: fleet.Fleet, text: str, message: str
+) -> None:
+    with pytest.raises(whyslow.QuestionError, match=message):
+        small.sql(text)
+
+
+def test_statements_may_end_and_have_comments(small: fleet.Fleet) -> None:
+    for text in ("SELECT 1 AS a;", "-- one\nSELECT 1 AS a -- ;\n;", "SELECT '--' AS a"):
+        assert small.sql(text).table.num_rows == 1
+    small_ones = small.sql("SELECT CAST(5 AS UBIGINT) AS x, CAST(7 AS HUGEINT) AS n")
+    assert str(small_ones.table.schema.types) == "[DataType(int64), DataType(int64)]"
+
+
+@pytest.mark.parametrize(
+    "path", ["docs/fleet-questions.md", "python/README.md", "python/src/whyslow/fleet/__init__.py"]
+)
+def test_statements_in_docs_count_each_operation_once(small: fleet.Fleet, path: str) -> None:
+    (text,) = re.findall(r'\.sql\("(SELECT .* FROM operation .*)"\)', (ROOT / path).read_text())
+    counted = "SELECT host, SUM(count) AS n FROM rollup WHERE dimension = 'all' GROUP BY host"
+    if "'io'" in text:
+        text = text.replace("'io'", "'block'")
+        counted = counted.replace(" GROUP", " AND kind = 'block' GROUP")
+    found = {row["host"]: row["n"] for row in small.sql(text).rows()}
+    wanted = {row["host"]: row["n"] for row in small.sql(counted).rows()}
+    # Of this one two recordings have the same seconds.
+    assert found.pop("web-07") * 2 == wanted.pop("web-07")
+    assert found == wanted
+
+
+@pytest.mark.parametrize(
     ("name", "parameters", "message"),
     [
         ("nonsense", {}, "there is no question"),
@@ -265,6 +364,20 @@ def test_ones_own_sql_reads_tables_and_steps_and_nothing_else(
         ("heat", {"bin": "long"}, "not a length of time"),
         ("rollout", {"at": "noon"}, "not a time"),
         ("percentiles", {"label": HOSTILE}, "no host has a label"),
+        ("heat", {"bin": "100ms"}, "a second at least, and whole seconds"),
+        ("shift", {"bin": "1500ms"}, "a second at least, and whole seconds"),
+        ("shift", {"bin": 1}, "a second at least, and whole seconds"),
+        ("rollout", {}, "needs a moment, or a label"),
+        ("rollout", {"label": "rack"}, "needs a moment, or a label"),
+        ("rollout", {"at": T0 + SECOND, "label": "rack", "value": "r1"}, "not by both"),
+        ("rollout", {"at": T0 + SECOND, "value": "r1"}, "not by both"),
+        ("rollout", {"at": T0}, "nothing on one side of 2026-03-01T12:00:00"),
+        ("rollout", {"at": "2026-03-01T12:00:15.5Z"}, "nothing on one side"),
+        ("rollout", {"at": T0 + SECOND, "least": 1}, "a ratio above 1"),
+        ("rollout", {"at": T0 + SECOND, "least": "nan"}, "a ratio above 1"),
+        ("percentiles", {"kind": "IO"}, "there is no kind `IO`"),
+        ("slowest", {"kind": "foo"}, "there is no kind `foo`"),
+        ("percentiles", {"dimension": "devices"}, "there is no dimension `devices`"),
         ("rollout", {"label": "rack", "value": "r9"}, "no host has `r9` as its label"),
     ],
 )
@@ -273,11 +386,25 @@ def test_wrong_questions_are_errors_with_hints(
 ) -> None:
     with pytest.raises(whyslow.QuestionError, match=message) as caught:
         small.ask(name, **parameters)
-    assert caught.value.hint or "is not" in str(caught.value) or "at least" in str(caught.value)
+    said = str(caught.value)
+    assert caught.value.hint or "is not" in said or "at least" in said or "is a ratio" in said
+
+
+def test_a_moment_has_to_be_within_the_window(small: fleet.Fleet) -> None:
+    lake = fleet.open(small._store.url, window=(T0 + 4 * SECOND, T0 + 8 * SECOND))
+    assert lake.ask("rollout", at=T0 + 6 * SECOND).rows()
+    for second in (3, 4, 8):
+        with pytest.raises(whyslow.QuestionError, match="nothing on one side") as caught:
+            lake.ask("rollout", at=T0 + second * SECOND)
+        hint = str(caught.value.hint)
+        assert "from 2026-03-01T12:00:04" in hint
+        assert "to 2026-03-01T12:00:08" in hint
 
 
 def test_hostile_values_of_parameters_are_values(small: fleet.Fleet) -> None:
-    assert small.ask("percentiles", kind=HOSTILE).rows() == []
+    assert small.ask("percentiles", key=HOSTILE).rows() == []
+    with pytest.raises(whyslow.QuestionError, match="there is no kind"):
+        small.ask("percentiles", kind=HOSTILE)
     named = small.ask("percentiles", dimension="name", key=HOSTILE).rows()
     assert [(row["key"], row["operations"]) for row in named] == [(HOSTILE, 5)]
 

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import ROOT
 from fleets import HOSTILE, SECONDS, SHIFT_FROM, write
-from lakes import SECOND, T0
+from lakes import SECOND, T0, LakeMaker, Operations, Pushed
 
 import whyslow
 from whyslow import fleet
@@ -102,6 +103,30 @@ def test_windows_hosts_and_compactions_are_the_same(spark: str, lake: str) -> No
     theirs = fleet.open(lake, engine=spark, **how).ask("percentiles", dimension="all")
     assert ours.facts["hosts"] == 4
     assert theirs.table.equals(ours.table)
+
+
+def test_seconds_of_several_recordings_are_the_same(spark: str, tmp_path: Path) -> None:
+    maker = LakeMaker(tmp_path)
+    for number in range(9):
+        # Parts of seconds one after the other, and some that overlap these.
+        begin = T0 + number * SECOND // 3 - number // 5 * SECOND
+        ts = begin + np.arange(20) * SECOND // 60
+        one = [Operations("io", "read", ts, np.arange(20) * 1000 + 5)]
+        maker.push(Pushed(f"h{number // 8}", one, ts=begin, dur=SECOND // 3))
+    text = "SELECT host, kind, ts, recording, place FROM counted ORDER BY host, ts, place"
+    ours, theirs = fleet.open(str(tmp_path)), fleet.open(str(tmp_path), engine=spark)
+    found = ours.sql(text)
+    assert max(row["place"] for row in found.rows()) > 1
+    assert theirs.sql(text).table.equals(found.table)
+    # What cannot be told has no chance, and what nothing has is told, too.
+    for name, how in (
+        ("rollout", {"at": T0 + SECOND}),
+        ("percentiles", {"kind": "io", "op": "raed"}),
+    ):
+        here, there = ours.ask(name, **how), theirs.ask(name, **how)
+        assert there.table.equals(here.table)
+        assert there.caveats == here.caveats
+    assert {row["q"] for row in ours.ask("rollout", at=T0 + SECOND).rows()} == {None}
 
 
 def test_ones_own_sql_and_values_are_the_same(spark: str, lake: str) -> None:

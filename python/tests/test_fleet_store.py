@@ -26,7 +26,9 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.folder = folder
         self.asked: list[tuple[str, str]] = []
-        self.refuses = False
+        #: Status and code of S3 for requests whose command and path have these parts.
+        self.fails: tuple[int, str] | None = None
+        self.fails_for: tuple[str, str] = ("", "")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -46,10 +48,15 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         parts = urlsplit(self.path)
         self.server.asked.append((self.command, self.path))
-        if self.server.refuses:
-            self._send(403, b"<Error><Code>AccessDenied</Code></Error>")
+        command, part = self.server.fails_for
+        if self.server.fails is not None and command in self.command and part in self.path:
+            status, code = self.server.fails
+            self._send(status, f"<Error><Code>{code}</Code></Error>".encode())
             return
         query = parse_qs(parts.query)
+        if not f"{parts.path}/".startswith(f"/{BUCKET}/"):
+            self._send(404, b"<Error><Code>NoSuchBucket</Code></Error>")
+            return
         if "list-type" in query:
             self._send(200, self._listing(query))
             return
@@ -144,8 +151,41 @@ def test_a_lake_in_a_bucket_is_that_of_its_folder(server: Server, tmp_path: Path
     assert all("web-07" in path for path in files)
 
 
-def test_a_store_that_refuses_is_an_error_with_a_hint(server: Server) -> None:
-    server.refuses = True
+@pytest.mark.parametrize(
+    ("status", "code", "where", "said", "hint"),
+    [
+        (403, "AccessDenied", ("", ""), "failed to read", "AWS_ACCESS_KEY_ID"),
+        (403, "InvalidAccessKeyId", ("GET", "/rollup/"), "failed to read", "AWS_ACCESS_KEY_ID"),
+        (503, "SlowDown", ("", ""), "failed to read", "did not answer: ask again"),
+        (503, "SlowDown", ("GET", "/rollup/"), "failed to read", "did not answer: ask again"),
+        (404, "NoSuchKey", ("GET", "/rollup/"), "but not its file", "ask again, if"),
+        (404, "NoSuchKey", ("HEAD", "/rollup/"), "but not its file", "ask again, if"),
+    ],
+)
+def test_what_a_store_does_not_give_is_an_error_with_what_helps(
+    server: Server, status: int, code: str, where: tuple[str, str], said: str, hint: str
+) -> None:
+    server.fails, server.fails_for = (status, code), where
+    with pytest.raises(whyslow.LakeError, match=said) as caught:
+        fleet.open(f"s3://{BUCKET}/lake").ask("percentiles")
+    assert hint in str(caught.value.hint)
+    assert ("AWS_ACCESS_KEY_ID" in str(caught.value.hint)) == (status == 403)
+
+
+def test_a_store_that_is_not_there_is_an_error_with_what_helps(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(whyslow.LakeError, match="failed to read") as caught:
         fleet.open(f"s3://{BUCKET}/lake")
-    assert "AWS_ACCESS_KEY_ID" in str(caught.value.hint)
+    assert "did not answer" in str(caught.value.hint)
+    assert "AWS_ACCESS_KEY_ID" not in str(caught.value.hint)
+
+
+def test_a_bucket_that_does_not_exist_is_an_error_of_its_own(server: Server) -> None:
+    with pytest.raises(whyslow.LakeError, match="does not exist") as caught:
+        fleet.open("s3://other/lake")
+    assert caught.value.causes == ("there is no bucket `other`",)
+    with pytest.raises(whyslow.LakeError, match="no recording in the lake") as caught:
+        fleet.open(f"s3://{BUCKET}/elsewhere")
+    assert "whyslow fleet push" in str(caught.value.hint)

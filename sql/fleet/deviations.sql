@@ -111,11 +111,12 @@ SELECT
     p.host, p.key, p.kind, p.op, p.test, p.than, p.deviates,
     p.ratio, p.value_ns, p.peers_ns, p.share, p.peers_share, p.operations, p.peers, p.burst,
     p.deviation,
-    GREATEST(ROUND(p.p, 12), 1e-12) AS p,
+    CASE WHEN p.p IS NOT NULL THEN GREATEST(ROUND(p.p, 12), 1e-12) END AS p,
     p.worst_ts,
     c.recording
 FROM placed AS p
 CROSS JOIN asked AS a
-LEFT JOIN counted AS c ON c.host = p.host AND c.kind = p.kind AND c.ts = p.worst_ts
+LEFT JOIN counted AS c
+    ON c.host = p.host AND c.kind = p.kind AND c.ts = p.worst_ts AND c.place = 1
 WHERE p.place <= a.row_limit
 ORDER BY p.place

@@ -19,7 +19,7 @@
 -- above         chance that a host of the group lies higher than another one, ratio
 -- deviation     standard deviations by which that is more than chance, number
 -- p             chance of any such finding in all tests together if nothing differs; 1e-12 stands
---               for less, number
+--               for less; null if there are too few hosts to tell, number
 -- host          its host that lies highest, text
 -- worst_ts      begin of the second with most slow operations there, ns since the epoch
 -- recording     recording that counts there: explain -w tells more, text
@@ -115,7 +115,9 @@ placed AS (
     SELECT
         j.test, j.label, j.key, j.kind, j.op, j.hosts, j.others, j.host, j.worst_ts, j.ratio,
         j.above, j.deviation, j.p,
-        j.p <= 1e-2 AND j.ratio >= CASE WHEN j.test = 'tail' THEN 3e0 ELSE 125e-2 END AS deviates,
+        CASE WHEN j.p IS NOT NULL
+            THEN j.p <= 1e-2 AND j.ratio >= CASE WHEN j.test = 'tail' THEN 3e0 ELSE 125e-2 END
+        END AS deviates,
         ROW_NUMBER() OVER (
             ORDER BY
                 CASE
@@ -130,10 +132,12 @@ placed AS (
 SELECT
     p.label, p.kind, p.op, p.key, p.test, p.deviates,
     ROUND(p.ratio, 4) AS ratio, p.hosts, p.others, p.above,
-    p.deviation, GREATEST(ROUND(p.p, 12), 1e-12) AS p, p.host, p.worst_ts,
-    c.recording
+    p.deviation,
+    CASE WHEN p.p IS NOT NULL THEN GREATEST(ROUND(p.p, 12), 1e-12) END AS p,
+    p.host, p.worst_ts, c.recording
 FROM placed AS p
 CROSS JOIN asked AS a
-LEFT JOIN counted AS c ON c.host = p.host AND c.kind = p.kind AND c.ts = p.worst_ts
+LEFT JOIN counted AS c
+    ON c.host = p.host AND c.kind = p.kind AND c.ts = p.worst_ts AND c.place = 1
 WHERE p.place <= a.row_limit AND (p.deviates OR a.all_rows)
 ORDER BY p.place

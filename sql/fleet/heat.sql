@@ -3,7 +3,7 @@
 -- Asked for by:
 --   kind        kind of operation (io, block, sched, …); all of them together without
 --   op          class of operation (read, write, …); all without
---   bin = 10s   length of a cell in time
+--   bin = 10s   length of a cell in time, in whole seconds
 --   limit = 100000 rows at most
 --
 -- host          host, text

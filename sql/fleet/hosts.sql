@@ -12,14 +12,14 @@
 -- findings      verdicts of `explain`, count
 -- lost_events   events that were lost, as far as that is known, count
 -- losses        ranges of time in which events were lost, count
--- missing       kinds of which its last recording has nothing, text
+-- missing       kinds of which none of its recordings has anything, text
 -- redacted      recordings in which texts were hidden, count
 -- kernel        release of its kernel, of the last recording, text
 -- recording     the last recording, text
 -- origin        where that was when it was pushed, path
 WITH latest AS (
     SELECT
-        r.host, r.recording, r.kernel, r.origin, r.missing,
+        r.host, r.recording, r.kernel, r.origin,
         ROW_NUMBER() OVER (PARTITION BY r.host ORDER BY r.ts_end DESC, r.recording DESC) AS place
     FROM recording AS r
 ),
@@ -32,6 +32,21 @@ pushed AS (
         CAST(SUM(lost_events) AS BIGINT) AS lost_events,
         CAST(SUM(losses) AS BIGINT) AS losses,
         COUNT(redacted) AS redacted
+    FROM recording
+    GROUP BY host
+),
+-- How many of them lack each kind.
+lacking AS (
+    SELECT
+        host,
+        SUM(CASE WHEN CONCAT(',', missing, ',') LIKE '%,io,%' THEN 1 ELSE 0 END) AS io,
+        SUM(CASE WHEN CONCAT(',', missing, ',') LIKE '%,block,%' THEN 1 ELSE 0 END) AS block,
+        SUM(CASE WHEN CONCAT(',', missing, ',') LIKE '%,sched,%' THEN 1 ELSE 0 END) AS sched,
+        SUM(CASE WHEN CONCAT(',', missing, ',') LIKE '%,cpu,%' THEN 1 ELSE 0 END) AS cpu,
+        SUM(CASE WHEN CONCAT(',', missing, ',') LIKE '%,locks,%' THEN 1 ELSE 0 END) AS locks,
+        SUM(CASE WHEN CONCAT(',', missing, ',') LIKE '%,mem,%' THEN 1 ELSE 0 END) AS mem,
+        SUM(CASE WHEN CONCAT(',', missing, ',') LIKE '%,dns,%' THEN 1 ELSE 0 END) AS dns,
+        SUM(CASE WHEN CONCAT(',', missing, ',') LIKE '%,requests,%' THEN 1 ELSE 0 END) AS requests
     FROM recording
     GROUP BY host
 ),
@@ -56,7 +71,17 @@ SELECT
     COALESCE(t.findings, 0) AS findings,
     p.lost_events,
     p.losses,
-    l.missing,
+    CONCAT_WS(
+        ',',
+        CASE WHEN m.io = p.recordings THEN 'io' END,
+        CASE WHEN m.block = p.recordings THEN 'block' END,
+        CASE WHEN m.sched = p.recordings THEN 'sched' END,
+        CASE WHEN m.cpu = p.recordings THEN 'cpu' END,
+        CASE WHEN m.locks = p.recordings THEN 'locks' END,
+        CASE WHEN m.mem = p.recordings THEN 'mem' END,
+        CASE WHEN m.dns = p.recordings THEN 'dns' END,
+        CASE WHEN m.requests = p.recordings THEN 'requests' END
+    ) AS missing,
     p.redacted,
     l.kernel,
     l.recording,
@@ -69,6 +94,7 @@ FROM (
 ) AS p
 CROSS JOIN asked AS a
 JOIN latest AS l ON l.host = p.host AND l.place = 1
+JOIN lacking AS m ON m.host = p.host
 LEFT JOIN counted_second AS s ON s.host = p.host
 LEFT JOIN told AS t ON t.host = p.host
 WHERE p.place <= a.row_limit

@@ -25,7 +25,8 @@
 -- after         after, in ns (p50, p99) or a second (rate), number
 -- hosts_before  hosts before, count
 -- hosts_after   hosts after, count
--- q             chance of such a difference without a change; 1e-12 stands for less, number
+-- q             chance of such a difference without a change; 1e-12 stands for less; null if it
+--               cannot be told, number
 WITH tested AS (
     SELECT
         s.kind, s.op, s.measure, s.mean_before, s.mean_after, s.difference, s.before, s.after,
@@ -104,7 +105,7 @@ SELECT
     ROUND(EXP(p.mean_after / 1e5), 3) AS after,
     p.before AS hosts_before,
     p.after AS hosts_after,
-    GREATEST(ROUND(p.q, 12), 1e-12) AS q
+    CASE WHEN p.q IS NOT NULL THEN GREATEST(ROUND(p.q, 12), 1e-12) END AS q
 FROM placed AS p
 CROSS JOIN asked AS a
 WHERE p.place <= a.row_limit

@@ -10,7 +10,7 @@
 --   label       name of a label (kernel, rack, …): each value against the rest; all hosts without
 --   kind        kind of operation (io, block, sched, …); all without
 --   op          class of operation (read, write, …); all without
---   bin = 1s    length of a bin: so exactly the moment is told
+--   bin = 1s    length of a bin, in whole seconds: so exactly the moment is told
 --   all = false   those without a shift, too
 --   limit = 100 rows at most
 --
@@ -25,7 +25,8 @@
 -- bins_before   bins before it, count
 -- bins_after    bins after it, count
 -- deviation     standard deviations of the difference, number
--- q             chance of such a difference without a shift; 1e-12 stands for less, number
+-- q             chance of such a difference without a shift; 1e-12 stands for less; null if it
+--               cannot be told, number
 WITH ordered AS (
     SELECT
         b.label, b.kind, b.op, b.bins, b.place, b.next_bin, b.more, b.deviation,
@@ -106,7 +107,8 @@ SELECT
     p.next_bin * a.bin_ns AS since_ts,
     ROUND(EXP(p.more / 1e6), 4) AS ratio,
     p.hosts, p.moved, p.bins_before, p.bins_after,
-    p.deviation, GREATEST(ROUND(p.q, 12), 1e-12) AS q
+    p.deviation,
+    CASE WHEN p.q IS NOT NULL THEN GREATEST(ROUND(p.q, 12), 1e-12) END AS q
 FROM placed AS p
 CROSS JOIN asked AS a
 WHERE p.place <= a.row_limit AND (p.shifted OR a.all_rows)

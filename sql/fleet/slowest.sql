@@ -1,7 +1,7 @@
 -- slowest: the longest operations of all hosts.
 --
 -- The lake has the longest of each kind and class of each recording. Operations that several
--- recordings of a host tell are one.
+-- recordings of a host tell are one. Of a window they are those that begin in it, to the ns.
 --
 -- Asked for by:
 --   kind        kind of operation (io, block, sched, …); all without
@@ -29,8 +29,8 @@ WITH once AS (
     FROM slowest AS s
     CROSS JOIN asked AS a
     WHERE
-        (a.begin_ns IS NULL OR s.ts >= a.begin_ns)
-        AND (a.end_ns IS NULL OR s.ts < a.end_ns)
+        (a.exact_begin_ns IS NULL OR s.ts >= a.exact_begin_ns)
+        AND (a.exact_end_ns IS NULL OR s.ts < a.exact_end_ns)
         AND (a.kind IS NULL OR s.kind = a.kind)
         AND (a.op IS NULL OR s.op = a.op)
 ),

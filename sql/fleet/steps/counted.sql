@@ -1,13 +1,15 @@
--- counted: which recording counts, for each second of each kind of a host.
+-- counted: which recordings count, for each second of each kind of a host.
 --
 -- Recordings of one host may overlap, as those of a flight recorder do, and what both saw counts
 -- once: of those that recorded the kind it is the one that covers most of the second, of equal
--- ones the one with the lesser id.
+-- ones the one with the lesser id. Recordings that do not overlap, as one that ends and the next
+-- one that begins in the second, count both.
 --
 -- host        host, text
 -- kind        kind of operation, text
 -- ts          begin of the second, ns since the epoch
--- recording   the recording that counts, text
+-- recording   a recording that counts, text
+-- place       1 of the one that covers most of the second; others are above, count
 WITH seen AS (
     SELECT DISTINCT host, kind, ts, recording
     FROM rollup
@@ -27,10 +29,9 @@ candidate AS (
 ),
 placed AS (
     SELECT
-        c.host,
-        c.kind,
-        c.ts,
-        c.recording,
+        c.host, c.kind, c.ts, c.recording,
+        r.ts AS begin_ns,
+        r.ts_end AS end_ns,
         ROW_NUMBER() OVER (
             PARTITION BY c.host, c.kind, c.ts
             ORDER BY
@@ -42,7 +43,26 @@ placed AS (
         ) AS place
     FROM candidate AS c
     JOIN recording AS r ON r.recording = c.recording AND r.host = c.host
+),
+-- Those that do not overlap the first one. Who only tells of operations that were under way when
+-- it began tells what another one saw, too.
+apart AS (
+    SELECT p.host, p.kind, p.ts, p.recording, p.begin_ns, p.end_ns, p.place
+    FROM placed AS p
+    JOIN placed AS f ON f.host = p.host AND f.kind = p.kind AND f.ts = p.ts AND f.place = 1
+    WHERE
+        p.place = 1
+        OR (
+            (p.begin_ns >= f.end_ns OR p.end_ns <= f.begin_ns)
+            AND p.begin_ns <> f.begin_ns
+            AND p.begin_ns < p.ts + 1000000000
+            AND p.end_ns >= p.ts
+        )
 )
-SELECT host, kind, ts, recording
-FROM placed
-WHERE place = 1
+SELECT p.host, p.kind, p.ts, p.recording, p.place
+FROM apart AS p
+LEFT JOIN apart AS b
+    ON b.host = p.host AND b.kind = p.kind AND b.ts = p.ts
+    AND b.place < p.place
+    AND ((b.begin_ns < p.end_ns AND p.begin_ns < b.end_ns) OR b.begin_ns = p.begin_ns)
+WHERE b.place IS NULL

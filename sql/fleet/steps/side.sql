@@ -66,7 +66,8 @@ watched AS (
     CROSS JOIN asked AS a
     LEFT JOIN labelled AS l ON l.host = c.host
     WHERE
-        (a.begin_ns IS NULL OR c.ts >= a.begin_ns)
+        c.place = 1
+        AND (a.begin_ns IS NULL OR c.ts >= a.begin_ns)
         AND (a.end_ns IS NULL OR c.ts < a.end_ns)
     GROUP BY
         c.host, c.kind,

@@ -4,7 +4,7 @@
 
     web = fleet.open("s3://lake/prod", hosts="web-*")
     web.ask("deviations", by="rack").table               # Arrow
-    web.sql("SELECT host, SUM(count) AS n FROM operation GROUP BY host ORDER BY host")
+    web.sql("SELECT host, SUM(count) AS n FROM operation WHERE dimension = 'all' GROUP BY host")
 
 Questions are texts in `sql/fleet/`. They run on DuckDB within this process, or on Spark.
 """

@@ -1,9 +1,10 @@
 """What the program `whyslow fleet` starts: one question on stdin, one answer on stdout.
 
 stdin is one JSON object: `lake`, `question` (or `sql`), `parameters`, `window` (begin and end, ns),
-`hosts` (globs), `cluster`, `engine`, `memory`, `threads`, `progress`. stdout is a stream of Arrow
-whose schema has the rest of the answer under the key `whyslow`. What goes wrong is one line of JSON
-on stderr (`error`, `causes`, `hint`), and exit code 2.
+`hosts` (globs), `cluster`, `engine`, `memory`, `threads`, `progress`, `passing` (true if the lake
+is made for this question only, of recordings that were given: hints do not name it). stdout is a
+stream of Arrow whose schema has the rest of the answer under the key `whyslow`. What goes wrong is
+one line of JSON on stderr (`error`, `causes`, `hint`), and exit code 2.
 
 `--describe` prints the questions, with what they are asked for by and their columns, as JSON.
 """
@@ -32,6 +33,7 @@ _KEYS = {
     "lake": (str,),
     "memory": (str, type(None)),
     "parameters": (dict, type(None)),
+    "passing": (bool,),
     "progress": (bool,),
     "question": (str,),
     "sql": (str,),
@@ -105,6 +107,7 @@ def _answered(asked: dict[str, Any]) -> FleetAnswer:
         memory=asked.get("memory") or "4GiB",
         threads=asked.get("threads"),
         progress=say if asked.get("progress") else None,
+        passing=asked.get("passing", False),
     )
     if "sql" in asked:
         return fleet.sql(asked["sql"])

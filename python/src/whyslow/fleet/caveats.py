@@ -94,6 +94,15 @@ def _redacted(recordings: list[dict[str, Any]]) -> list[str]:
 def of_selection(selection: Any, window: tuple[int | None, int | None]) -> list[str]:
     """Of how recordings were chosen."""
     said = []
+    clusters: dict[str, set[str]] = {}
+    for entry in selection.entries:
+        clusters.setdefault(entry.host, set()).add(entry.cluster)
+    several = sorted(host for host, found in clusters.items() if len(found) > 1)
+    if several:
+        said.append(
+            f"{len(several)} host names are in several clusters, and each counts as one host: "
+            f"`cluster` (--cluster) tells them apart ({names(several)})"
+        )
     if selection.doubled:
         said.append(
             f"{selection.doubled} recordings were pushed to more than one place of the lake; "
@@ -113,6 +122,19 @@ def of_gaps(rows: Iterable[Mapping[str, Any]]) -> list[str]:
         .replace("{example}", str(row["example"]))
         for row in rows
     ]
+
+
+def of_classes(kind: str | None, op: str, found: list[str]) -> list[str]:
+    """Of an answer without rows, where the class that was asked for may be but misspelt.
+
+    Args:
+        found: classes of the kind that were looked at.
+    """
+    if op in found or not found:
+        return []
+    what = f" of `{kind}`" if kind is not None else ""
+    listed = ", ".join(f"`{one}`" if one else "none (empty)" for one in found)
+    return [f"no operation{what} that was looked at is of class `{op}`; classes there: {listed}"]
 
 
 def names(listed: list[str]) -> str:

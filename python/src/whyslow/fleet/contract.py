@@ -119,5 +119,10 @@ SCHEMAS = {
     for table, columns in _COLUMNS.items()
 }
 
+#: Kinds of operations that `rollup`, `histogram` and `slowest` tell of.
+KINDS = ("io", "block", "sched", "cpu", "locks", "mem", "dns", "requests")
+#: What they tell of each kind, besides `all` of it.
+DIMENSIONS = ("device", "endpoint", "file", "name", "outcome", "process")
+
 #: Tables whose rows have a time by which they can be left out of what is read.
 TIMED = frozenset({"finding", "rollup", "histogram", "slowest"})

@@ -85,6 +85,13 @@ class DuckEngine:
         Raises:
             QuestionError: DuckDB refuses it, or it takes too much memory.
         """
+        try:
+            statements = len(self._connection.extract_statements(text))
+        except duckdb.Error as error:
+            raise QuestionError(f"DuckDB refuses the statement: {_first_line(error)}") from error
+        if statements > 1:
+            # The rows of all but the last one would be lost.
+            raise QuestionError(f"these are {statements} statements", hint="ask one at a time")
         self.prepare(text)
         return self._run(text)
 
@@ -109,8 +116,18 @@ class DuckEngine:
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """Types that every reader has: whole numbers of 64 bits, no dictionaries."""
+    """Types that every reader has: whole numbers of 64 bits, no dictionaries.
+
+    Raises:
+        QuestionError: two columns of one name, or numbers that need more bits.
+    """
+    twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
+    if twice:
+        raise QuestionError(
+            f"several columns are called `{twice[0]}`", hint="call each by a name: … AS NAME"
+        )
     fields = []
+    columns = []
     for field in table.schema:
         kind = field.type
         if pa.types.is_dictionary(kind):
@@ -122,7 +139,15 @@ def plain(table: pa.Table) -> pa.Table:
         if pa.types.is_integer(kind):
             kind = pa.int64()
         fields.append(pa.field(field.name, kind))
-    return table.cast(pa.schema(fields))
+        try:
+            columns.append(table[field.name].cast(kind))
+        except pa.ArrowInvalid as error:
+            raise QuestionError(
+                f"column `{field.name}` has whole numbers beyond 64 bits with a sign",
+                causes=[str(error)],
+                hint=f"make them texts: CAST({field.name} AS STRING)",
+            ) from error
+    return pa.table(columns, pa.schema(fields))
 
 
 def _first_line(error: Exception) -> str:

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 
 from .. import views
 from ..errors import QuestionError
-from ..times import Window, window_ns
+from ..times import Window, moment_text, window_ns
 from . import caveats
 from .answer import FleetAnswer, guessed, measured
 from .contract import COMMITS, LAYOUT, SCHEMAS, TIMED
 from .duck import DuckEngine
-from .lake import Part, Selection, select
+from .lake import Part, Selection, nothing_in, select
 from .questions import Question, asked, question, questions, tables_of
 from .reader import read_table, recordings_in
 from .spark import SparkEngine, is_master
@@ -29,6 +29,13 @@ _SECOND = 1_000_000_000
 #: Questions that have the caveats of another one.
 _CAVEATS_OF = {"culprits": "verdicts"}
 _SIZES = {"K": 10, "M": 20, "G": 30, "T": 40}
+
+_COMMENTS = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_CLASSES = """SELECT DISTINCT r.op
+FROM {table} AS r
+CROSS JOIN asked AS a
+WHERE a.kind IS NULL OR r.kind = a.kind
+ORDER BY r.op"""
 
 Progress = Callable[[str], None]
 
@@ -42,6 +49,7 @@ class Fleet:
         selection: Selection,
         recordings: pa.Table,
         window: tuple[int | None, int | None],
+        exact: tuple[int | None, int | None],
         engine: str,
         memory: str,
         threads: int | None,
@@ -51,11 +59,13 @@ class Fleet:
         self._selection = selection
         self._recordings = recordings
         self._window = window
+        self._exact = exact
         self._engine = engine
         self._memory = memory
         self._threads = threads
         self._progress = progress
         self._read: dict[str, tuple[dict[str, Any], pa.Table]] = {}
+        self._raw: dict[str, set[str]] = {}
 
     @property
     def questions(self) -> dict[str, Question]:
@@ -90,19 +100,19 @@ class Fleet:
         begun = time.monotonic()
         by = parameters.get("by")
         found = question(name, None if by is None else str(by))
-        row = asked(found, parameters, self._window)
+        row = asked(found, parameters, self._window, self._exact)
         gaps = views.fleet("caveats").get(_CAVEATS_OF.get(name, name))
         texts = [found.text] if gaps is None else [found.text, gaps]
+        if name == "rollout":
+            self._check_sides(row)
         self._check_label(row)
-        if name == "rollout" and row["at_ns"] is None and None in (row["label"], row["value"]):
-            raise QuestionError(
-                "`rollout` needs a moment, or a label and its value",
-                hint="at=2026-03-01T12:00:00Z, or label=version and value=2.1",
-            )
         engine = self._started(texts, row)
         try:
             table = engine.sql(found.text)
             told = [] if gaps is None else caveats.of_gaps(engine.sql(gaps).to_pylist())
+            if row["op"] is not None and not table.num_rows:
+                found_ops = engine.sql(_CLASSES.format(table=_table_of_ops(found.text)))
+                told += caveats.of_classes(row["kind"], row["op"], found_ops["op"].to_pylist())
         finally:
             engine.close()
         measures = {column.name: column.measure for column in found.columns}
@@ -122,11 +132,20 @@ class Fleet:
             LakeError: the lake cannot be read.
         """
         begun = time.monotonic()
+        if not _COMMENTS.sub("", text).strip(" \t\r\n;"):
+            raise QuestionError("there is no statement", hint="give one: SELECT … FROM operation")
         own = Question("sql", "a statement of your own", "", text, (), ())
-        row = asked(own, {}, self._window)
+        row = asked(own, {}, self._window, self._exact)
         engine = self._started([text], row)
         try:
             table = engine.sql(text)
+        except QuestionError as error:
+            lacking = [name for name in self._tables_of([text]) if not self._parts(name)]
+            if lacking and error.hint is None:
+                error.hint = (
+                    f"none of these recordings has the table {', '.join(lacking)}: push with --raw"
+                )
+            raise
         finally:
             engine.close()
         measures = guessed(table)
@@ -185,6 +204,31 @@ class Fleet:
             *caveats.of_recordings(self._recordings, kind, reads_rows),
         ]
 
+    def _check_sides(self, row: Mapping[str, Any]) -> None:
+        """What parts before from after: one thing, and there is something on both sides of it."""
+        at, by = row["at_ns"], (row["label"], row["value"])
+        ways = (
+            "give `at` (--at 2026-03-01T12:00:00Z), or `label` and `value` (--label version "
+            "--value 2.1)"
+        )
+        if at is None and None in by:
+            raise QuestionError("`rollout` needs a moment, or a label and its value", hint=ways)
+        if at is None:
+            return
+        if by != (None, None):
+            raise QuestionError("`rollout` is by a moment, or by a label, not by both", hint=ways)
+        begin, end = self._window
+        first = max(pc.min(self._recordings["ts"]).as_py(), begin or 0)
+        last = pc.max(self._recordings["ts_end"]).as_py()
+        last = last if end is None else min(last, end)
+        # A second is after if it begins then.
+        if not first // _SECOND * _SECOND < at <= (last - 1) // _SECOND * _SECOND:
+            raise QuestionError(
+                f"there is nothing on one side of {moment_text(at)}",
+                hint=f"recordings, and the window, are from {moment_text(first)} to "
+                f"{moment_text(last)}",
+            )
+
     def _check_label(self, row: Mapping[str, Any]) -> None:
         """A label that no host has is a slip of the pen, and would be an answer without sense."""
         for name in ("label", "within"):
@@ -216,6 +260,9 @@ class Fleet:
         if self._engine == "duckdb":
             tables = {}
             for table in read:
+                # Of one of `--raw` that no recording has not even the columns are known.
+                if not self._parts(table):
+                    continue
                 tables[table] = self._table(table, conditions.get(table, {}))
             return DuckEngine(tables, row, self._half_memory(), self._threads, say)
         spark = spark_session(self._engine, self._memory, self._threads)
@@ -250,11 +297,12 @@ class Fleet:
         return table
 
     def _parts(self, table: str) -> list[Part]:
-        parts = self._selection.parts(table)
         if table in SCHEMAS:
-            return parts
-        there = {name for name, _ in self._store.list(f"{LAYOUT}/{table}", recursive=True)}
-        return [part for part in parts if part.file.removeprefix(f"{LAYOUT}/{table}/") in there]
+            return self._selection.parts(table)
+        if table not in self._raw:
+            listed = self._store.list(f"{LAYOUT}/{table}", recursive=True)
+            self._raw[table] = {name for name, _ in listed}
+        return self._selection.parts(table, self._raw[table])
 
     def _raw_tables(self) -> list[str]:
         names = self._store.list(LAYOUT, recursive=False)
@@ -312,12 +360,14 @@ def open_fleet(
     memory: str = "4GiB",
     threads: int | None = None,
     progress: Progress | None = None,
+    passing: bool = False,
 ) -> Fleet:
     """Opens a lake.
 
     Args:
         lake: a folder, or `file:///…`, `s3://BUCKET/…`, `gs://BUCKET/…`, `az://CONTAINER/…`.
-        window: begin and end; it is extended to whole seconds, as the lake knows no less.
+        window: begin and end; it is extended to whole seconds, as the lake knows no less, but for
+            the slowest operations.
         hosts: globs (`web-*`); all without.
         cluster: a glob; all without.
         engine: `duckdb`, or the master of a Spark: `local[*]`, `spark://…`, `sc://…`, `yarn`,
@@ -325,6 +375,7 @@ def open_fleet(
         memory: that may be used here (`4GiB`).
         threads: that may be used; all CPUs without.
         progress: is told what is being done.
+        passing: whether the lake is made for this question only, so that no hint names it.
 
     Raises:
         LakeError: there is no lake, or it cannot be read.
@@ -336,12 +387,16 @@ def open_fleet(
             hint="engines are duckdb and the masters of Spark: local[*], spark://HOST:7077, "
             "sc://HOST, yarn, k8s://…",
         )
-    seconds = _whole_seconds(window_ns(window)) if window is not None else (None, None)
+    exact = window_ns(window) if window is not None else (None, None)
+    seconds = _whole_seconds(exact)
     globs = [hosts] if isinstance(hosts, str) else list(hosts)
     store = Store(lake)
     if progress is not None:
         progress("listing the lake")
     selection, recordings = recordings_in(store, select(store, seconds, globs, cluster), seconds)
+    if not selection.committed and seconds == (None, None) and cluster is None:
+        # Folders of days stay when all that was in them expired.
+        raise nothing_in(store)
     if not recordings.num_rows:
         raise QuestionError(
             "no recording in the lake fits",
@@ -349,10 +404,16 @@ def open_fleet(
                 f"{selection.committed} recordings were looked at, of the days "
                 f"{', '.join(selection.days) or '(none)'}"
             ],
-            hint="look what there is without window and hosts: whyslow fleet hosts --lake " + lake,
+            hint="look what there is without window, hosts and cluster: whyslow fleet hosts "
+            + ("RECORDING…" if passing else f"--lake {lake}"),
         )
     recordings = recordings.sort_by([("host", "ascending"), ("recording", "ascending")])
-    return Fleet(store, selection, recordings, seconds, engine, memory, threads, progress)
+    return Fleet(store, selection, recordings, seconds, exact, engine, memory, threads, progress)
+
+
+def _table_of_ops(text: str) -> str:
+    """A table that was read for a text, and has classes of operations."""
+    return "rollup" if "rollup" in tables_of(text) else "slowest"
 
 
 def _whole_seconds(window: tuple[int | None, int | None]) -> tuple[int | None, int | None]:

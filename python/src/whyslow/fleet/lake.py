@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from fnmatch import fnmatchcase
@@ -39,6 +39,7 @@ class Entry:
     Attributes:
         folder: `dt=…/cluster=…` below each table.
         place: name of its files there, without `.parquet`: its own, or a compaction's.
+        others: more of both, where it was pushed or compacted more than once.
     """
 
     host: str
@@ -47,6 +48,7 @@ class Entry:
     day: str
     folder: str
     place: str
+    others: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> Key:
@@ -96,14 +98,21 @@ class Selection:
             self.compacted_tables,
         )
 
-    def parts(self, table: str) -> list[Part]:
-        """Files of a table that have these recordings."""
+    def parts(self, table: str, there: Container[str] | None = None) -> list[Part]:
+        """Files of a table that have these recordings.
+
+        Args:
+            there: those that exist, below the table; without, each recording has the table.
+        """
         places: dict[str, list[Entry]] = defaultdict(list)
         for entry in self.entries:
-            place = f"{entry.folder}/{entry.place}"
-            if entry.place.startswith("@") and table not in self.compacted_tables[place]:
-                place = f"{entry.folder}/{entry.host}.{entry.recording}"
-            places[place].append(entry)
+            for folder, name in ((entry.folder, entry.place), *entry.others):
+                place = f"{folder}/{name}"
+                if name.startswith("@") and table not in self.compacted_tables[place]:
+                    place = f"{folder}/{entry.host}.{entry.recording}"
+                if there is None or f"{place}.parquet" in there:
+                    places[place].append(entry)
+                    break
         parts = []
         for place, entries in sorted(places.items()):
             file = f"{LAYOUT}/{table}/{place}.parquet"
@@ -127,7 +136,7 @@ def select(
         LakeError: there is no lake, or a commit in it is damaged.
     """
     days = _days(store, window)
-    own: dict[Key, list[Entry]] = defaultdict(list)
+    own: dict[Key, list[tuple[str, str]]] = defaultdict(list)
     compactions: dict[str, str] = {}
     strange = 0
     for name in _commits(store, days):
@@ -142,22 +151,23 @@ def select(
         if found["compaction"]:
             compactions[place] = folder
             continue
-        entry = _entry(found["host"], found["recording"], folder, place)
-        own[entry.key].append(entry)
+        own[found["host"], found["recording"]].append((folder, place))
     selection = Selection([], days=days, strange=strange)
-    entries = {key: found[0] for key, found in own.items()}
     selection.doubled = sum(len(found) - 1 for found in own.values())
-    for key, (folder, place) in _compacted(store, compactions, selection).items():
-        entries[key] = _entry(*key, folder, place)
+    places = _compacted(store, compactions, selection)
+    for key, found_in in own.items():
+        places[key] += found_in
+    entries = {key: _entry(*key, *found_in) for key, found_in in places.items()}
     selection.committed = len(entries)
     chosen = [entry for entry in entries.values() if _matches(entry.host, hosts)]
     selection.entries = sorted(chosen, key=lambda entry: entry.key)
     return selection
 
 
-def _entry(host: str, recording: str, folder: str, place: str) -> Entry:
+def _entry(host: str, recording: str, first: tuple[str, str], *others: tuple[str, str]) -> Entry:
+    folder, place = first
     day, cluster = (part.split("=", 1)[1] for part in folder.split("/"))
-    return Entry(host, recording, unquote(cluster), day, folder, place)
+    return Entry(host, recording, unquote(cluster), day, folder, place, others)
 
 
 def _matches(host: str, globs: Sequence[str]) -> bool:
@@ -172,16 +182,7 @@ def _days(store: Store, window: tuple[int | None, int | None]) -> list[str]:
         if day:
             found.append(day[1])
     if not found:
-        layouts = [name for name, is_file in store.list("", recursive=False) if not is_file]
-        if LAYOUT not in layouts and any(re.fullmatch(r"v\d+", name) for name in layouts):
-            raise LakeError(
-                f"the lake `{store.url}` has another layout ({', '.join(layouts)})",
-                hint="use a package and a program of one version",
-            )
-        raise LakeError(
-            f"there is no recording in the lake `{store.url}`",
-            hint=f"push some: whyslow fleet push RECORDING… {store.url}",
-        )
+        raise nothing_in(store)
     begin_ns, end_ns = window
     if begin_ns is not None:
         first = _day(begin_ns, -1)
@@ -190,6 +191,33 @@ def _days(store: Store, window: tuple[int | None, int | None]) -> list[str]:
         last = _day(end_ns - 1, 0)
         found = [day for day in found if day <= last]
     return found
+
+
+def nothing_in(store: Store) -> LakeError:
+    """What to say where there is no recording: what is there instead."""
+    push = f"push some: whyslow fleet push RECORDING… {store.url}"
+    lacking = store.lacking()
+    if lacking is not None:
+        return LakeError(
+            f"the lake `{store.url}` does not exist",
+            causes=[f"there is no {lacking}"],
+            hint=f"look at its name, or {push}",
+        )
+    is_file = store.is_file()
+    found = [] if is_file else store.list("", recursive=False)
+    if is_file or any(name == "manifest.json" for name, _ in found):
+        return LakeError(
+            f"`{store.url}` is a {'file' if is_file else 'recording'}, and no lake",
+            hint="questions take recordings as they are, without --lake: whyslow fleet hosts "
+            f"{store.url}",
+        )
+    layouts = [name for name, is_file in found if not is_file]
+    if LAYOUT not in layouts and any(re.fullmatch(r"v\d+", name) for name in layouts):
+        return LakeError(
+            f"the lake `{store.url}` has another layout ({', '.join(layouts)})",
+            hint="use a package and a program of one version",
+        )
+    return LakeError(f"there is no recording in the lake `{store.url}`", hint=push)
 
 
 def _day(ns: int, more: int) -> str:
@@ -209,14 +237,14 @@ def _commits(store: Store, days: Iterable[str]) -> Iterable[str]:
 
 def _compacted(
     store: Store, compactions: dict[str, str], selection: Selection
-) -> dict[Key, tuple[str, str]]:
-    """Where compactions put recordings; of several that have one, the latest counts."""
+) -> dict[Key, list[tuple[str, str]]]:
+    """Where compactions put recordings; of several that have one, the latest comes first."""
     read = {}
     for place, folder in compactions.items():
         read[place] = _compaction(store, f"{LAYOUT}/{COMMITS}/{folder}/{place}.json")
     replaced = {name for about in read.values() for name in about[1]}
-    places: dict[Key, tuple[str, str]] = {}
-    for place in sorted(read):
+    places: dict[Key, list[tuple[str, str]]] = defaultdict(list)
+    for place in sorted(read, reverse=True):
         if place in replaced:
             continue
         keys, _, tables = read[place]
@@ -224,7 +252,7 @@ def _compacted(
         selection.compacted[whole] = frozenset(recording for _, recording in keys)
         selection.compacted_tables[whole] = tables
         for key in keys:
-            places[key] = compactions[place], place
+            places[key].append((compactions[place], place))
     return places
 
 
@@ -236,6 +264,11 @@ def _compaction(store: Store, name: str) -> tuple[list[Key], list[str], frozense
         if not tables >= set(SCHEMAS):
             raise ValueError("it lacks tables")
         return keys, [str(other) for other in about.get("replaces", [])], tables
+    except FileNotFoundError:
+        raise LakeError(
+            f"the commit `{name}` of the lake `{store.url}` was there, and is not any more",
+            hint="ask again: it was compacted, or days of it expired",
+        ) from None
     except (KeyError, TypeError, ValueError) as error:
         raise LakeError(
             f"the commit `{name}` of the lake `{store.url}` is damaged",

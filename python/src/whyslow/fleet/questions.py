@@ -6,6 +6,7 @@ unit as its last word. Nothing of that is written a second time here.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,10 +16,12 @@ from typing import Any
 from .. import views
 from ..errors import QuestionError
 from ..times import moment_ns
+from .contract import DIMENSIONS, KINDS
 from .units import duration_ns, time_ns
 
-#: Values of `by` that are no name of a label.
-DIMENSIONS = ("device", "endpoint", "file", "name", "outcome", "process")
+_SECOND = 1_000_000_000
+# Values that there are, of parameters that take no others.
+_KNOWN = {"kind": KINDS, "dimension": ("all", *DIMENSIONS)}
 _GROUPS = "_of_groups"
 
 # By the last words of a column's documentation; names are those of the program's measures.
@@ -54,8 +57,15 @@ _COLUMNS: dict[str, tuple[str, str]] = {
     "limit": ("row_limit", "whole"),
     "measure": ("measure", "text"),
 }
-#: The view `asked`: name and kind of each column.
-ASKED = [("begin_ns", "whole"), ("end_ns", "whole"), *_COLUMNS.values()]
+#: The view `asked`: name and kind of each column. The window is in whole seconds, and as it was
+#: asked for.
+ASKED = [
+    ("begin_ns", "whole"),
+    ("end_ns", "whole"),
+    ("exact_begin_ns", "whole"),
+    ("exact_end_ns", "whole"),
+    *_COLUMNS.values(),
+]
 
 
 @dataclass(frozen=True)
@@ -157,15 +167,23 @@ def parse(name: str, text: str) -> Question:
 
 
 def asked(
-    found: Question, parameters: Mapping[str, Any], window: tuple[int | None, int | None]
+    found: Question,
+    parameters: Mapping[str, Any],
+    window: tuple[int | None, int | None],
+    exact: tuple[int | None, int | None] = (None, None),
 ) -> dict[str, Any]:
     """The row of the view `asked`.
+
+    Args:
+        window: begin and end, in whole seconds.
+        exact: as they were asked for.
 
     Raises:
         QuestionError: a parameter that the question does not have, or a value that is none.
     """
     row: dict[str, Any] = dict.fromkeys(name for name, _ in ASKED)
     row["begin_ns"], row["end_ns"] = window
+    row["exact_begin_ns"], row["exact_end_ns"] = exact
     row["dimension"] = "all"
     row["all_rows"] = False
     known = {parameter.name: parameter for parameter in found.parameters}
@@ -242,16 +260,30 @@ def _column(item: str) -> list[Column]:
     return [Column(name, _MEASURES[found[3]], found[2]) for name in found[1].split(", ")]
 
 
+def _text(name: str, value: str) -> str:
+    known = _KNOWN.get(name, (value,))
+    if value not in known:
+        raise QuestionError(f"there is no {name} `{value}`", hint=f"there are {', '.join(known)}")
+    return value
+
+
+def _real(name: str, value: float) -> float:
+    # A ratio that matters, either way.
+    if not (value > 1 and math.isfinite(value)):
+        raise QuestionError(f"`{name}` is a ratio above 1, as 1.1, not {value:g}")
+    return value
+
+
 def _value(name: str, kind: str, value: Any) -> Any:
     try:
         if kind == "text":
-            return str(value)
+            return _text(name, str(value))
         if kind == "flag":
             if isinstance(value, bool):
                 return value
             return {"true": True, "false": False}[str(value)]
         if kind == "real":
-            return float(value)
+            return _real(name, float(value))
         if kind == "time":
             return time_ns(value) if isinstance(value, str) else moment_ns(value)
         number = duration_ns(value) if kind == "duration" else int(value)
@@ -263,6 +295,11 @@ def _value(name: str, kind: str, value: Any) -> Any:
             "duration": "a length of time: 500ms, 10s, 1m, or ns",
         }.get(kind, "a whole number")
         raise QuestionError(f"`{name}` of `{value}` is not {wanted}") from None
+    if kind == "duration" and (number < _SECOND or number % _SECOND):
+        raise QuestionError(
+            f"`{name}` of `{value}` is not a second at least, and whole seconds",
+            hint="the lake knows of each second what was in it, and not when",
+        )
     if number < 1:
         raise QuestionError(f"`{name}` is 1 at least, not {number}")
     return number

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from ..errors import LakeError
 from .contract import SCHEMAS
 from .lake import Part, Selection
-from .store import Store
+from .store import Store, is_gone, is_of_store
 
 #: A file up to this is read whole: one request costs more than what is not needed of it.
 _WHOLE_BYTES = 8 << 20
@@ -83,17 +83,29 @@ def _read(
                 store.reads.add(requests=1, size=content.size, files=1)
                 source = pa.BufferReader(content)
             return _decoded(store, source, source is file, rows, schema)
-    except FileNotFoundError:
-        raise LakeError(
-            f"the lake `{store.url}` has a commit, but not its file `{part.file}`",
-            hint="push the recording again; if the lake was compacted meanwhile, ask again",
-        ) from None
     except (pa.ArrowException, OSError, ValueError) as error:
+        if is_gone(error):
+            raise LakeError(
+                f"the lake `{store.url}` has a commit, but not its file `{part.file}`",
+                hint=f"ask again, if it was compacted meanwhile; else {_remedy(part.file)}",
+            ) from None
+        if is_of_store(error):
+            raise store.unreadable(part.file, error) from error
         raise LakeError(
             f"`{part.file}` in the lake `{store.url}` is damaged",
             causes=[str(error)],
-            hint="push the recording again, with --force",
+            hint=_remedy(part.file),
         ) from error
+
+
+def _remedy(file: str) -> str:
+    if file.rsplit("/", 1)[-1].startswith("@"):
+        # A push replaces nothing within a compacted file.
+        return (
+            "restore that compacted file from a copy of the lake, or give its day up "
+            "(whyslow fleet expire)"
+        )
+    return "push the recording again, with --replace"
 
 
 def _decoded(
@@ -170,9 +182,10 @@ def recordings_in(
     if begin_ns is None and end_ns is None and len(kept.entries) != len(selection.entries):
         ids = {entry.recording for entry in selection.entries}
         lost = sorted(ids - {entry.recording for entry in kept.entries})
+        first = next(entry.place for entry in selection.entries if entry.recording == lost[0])
         raise LakeError(
             f"the lake `{store.url}` has commits of recordings that its files do not have",
             causes=lost[:3],
-            hint="push them again, with --force",
+            hint=_remedy(first),
         )
     return kept, table

@@ -7,6 +7,7 @@ stores' own tools have, so that nothing secret is ever written on a command line
 from __future__ import annotations
 
 import os
+import re
 import threading
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,15 @@ _KEYS = {
     "gs": "set GOOGLE_APPLICATION_CREDENTIALS to the file with the key",
     "az": "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
 }
+# By what they say stores tell apart that there is no such object, that they refuse whoever asks,
+# and that they are not there at all.
+_GONE = re.compile(r"NO_SUCH_KEY|RESOURCE_NOT_FOUND|HTTP status 404|BlobNotFound|NOT_FOUND:")
+_REFUSED = re.compile(
+    r"ACCESS_DENIED|INVALID_ACCESS_KEY|INVALID_CLIENT_TOKEN|INVALID_SIGNATURE|SIGNATURE_DOES_NOT"
+    r"|EXPIRED_TOKEN|UNRECOGNIZED_CLIENT|MISSING_AUTH|HTTP status (30\d|40[13])|PERMISSION_DENIED"
+    r"|UNAUTHENTICATED|AuthenticationFailed|AuthorizationFailure|[Cc]redentials"
+)
+_OF_STORE = re.compile(r"AWS Error|google::cloud|Azure|curl")
 
 
 @dataclass
@@ -95,10 +105,29 @@ class Store:
         try:
             found = self._files.get_file_info(selector)
         except (OSError, pa.ArrowException) as error:
-            raise self._unreadable(folder, error) from error
+            raise self.unreadable(folder, error) from error
         self.reads.add(requests=1 + len(found) // _NAMES_A_REQUEST)
         cut = len(whole) + 1
         return sorted((info.path[cut:], info.type == pafs.FileType.File) for info in found)
+
+    def lacking(self) -> str | None:
+        """What does not exist of where the lake is said to be: the folder, or the bucket."""
+        place = self._root if self.scheme == "file" else self._root.split("/")[0]
+        if self._kind(place) != pafs.FileType.NotFound:
+            return None
+        return f"{'folder' if self.scheme == 'file' else 'bucket'} `{place}`"
+
+    def is_file(self) -> bool:
+        """Whether the lake is a file, and so is none."""
+        return self._kind(self._root) == pafs.FileType.File
+
+    def _kind(self, place: str) -> pafs.FileType:
+        self.reads.add(requests=1)
+        try:
+            return self._files.get_file_info(place).type
+        except (OSError, pa.ArrowException):
+            # Who may list what is in a bucket need not be allowed to ask for the bucket itself.
+            return pafs.FileType.Unknown
 
     def read(self, name: str) -> pa.Buffer:
         """All of an object, in one request.
@@ -113,7 +142,9 @@ class Store:
         except FileNotFoundError:
             raise
         except (OSError, pa.ArrowException) as error:
-            raise self._unreadable(name, error) from error
+            if is_gone(error):
+                raise FileNotFoundError(name) from error
+            raise self.unreadable(name, error) from error
         self.reads.add(requests=1, size=content.size, files=1)
         return content
 
@@ -129,14 +160,38 @@ class Store:
         except FileNotFoundError:
             raise
         except (OSError, pa.ArrowException) as error:
-            raise self._unreadable(name, error) from error
+            if is_gone(error):
+                raise FileNotFoundError(name) from error
+            raise self.unreadable(name, error) from error
 
-    def _unreadable(self, name: str, error: Exception) -> LakeError:
+    def unreadable(self, name: str, error: Exception) -> LakeError:
+        """What to say of an object that the store did not give."""
         return LakeError(
             f"failed to read `{name}` of the lake `{self.url}`",
             causes=[str(error)],
-            hint=_KEYS.get(self.scheme, "look whether you may read that folder"),
+            hint=self._remedy(error),
         )
+
+    def _remedy(self, error: Exception) -> str:
+        if self.scheme == "file":
+            if isinstance(error, PermissionError):
+                return "look whether you may read that folder"
+            return "ask again; if that does not help, look at the disk"
+        if _REFUSED.search(str(error)):
+            return _KEYS[self.scheme]
+        return "the store did not answer: ask again, or look at its address and at the network"
+
+
+def is_gone(error: Exception) -> bool:
+    """Whether a store says that there is no such object."""
+    return isinstance(error, FileNotFoundError) or _GONE.search(str(error)) is not None
+
+
+def is_of_store(error: Exception) -> bool:
+    """Whether that is the store's or the disk's failure, not one of what an object holds."""
+    if not isinstance(error, OSError):
+        return False
+    return error.errno is not None or _OF_STORE.search(str(error)) is not None
 
 
 def _opened(url: str) -> tuple[str, pafs.FileSystem, str]:
