@@ -251,7 +251,11 @@ def test_the_slowest_of_a_window_begin_in_it(small: fleet.Fleet) -> None:
 
 
 def test_answers_say_what_they_cannot_tell(small: fleet.Fleet) -> None:
-    caveats = small.ask("percentiles").caveats
+    answer = small.ask("percentiles")
+    lost = answer.facts["lost"]
+    assert (lost["events"], lost["end_ns"] - lost["begin_ns"]) == (7, SECONDS * SECOND)
+    assert small.ask("percentiles", kind="io").facts["lost"] == lost
+    caveats = answer.caveats
     assert any("1 of 25 hosts lost events (7 that are known)" in caveat for caveat in caveats)
     assert any("24 of 25 hosts did not record `dns`" in caveat for caveat in caveats)
     only = small.ask("percentiles", kind="mem").caveats

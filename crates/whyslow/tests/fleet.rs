@@ -356,6 +356,18 @@ fn blame_is_that_of_the_verdict_and_leads_to_the_recording() {
         found.contains("whyslow explain ") && found.contains("web.wsl"),
         "{found}"
     );
+    // What was lost is told as for one recording.
+    let lossy = recorded().join("t.wsl");
+    let lossy = lossy.to_str().expect("UTF-8");
+    let mut strict = asking(&place);
+    strict.args(["fleet", "hosts", lossy, "--strict"]);
+    let output = strict.assert().code(3);
+    let told = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    assert!(
+        told.contains("! 7 002 events lost") || told.contains("! 7002 events lost"),
+        "{told}"
+    );
+    assert!(!told.contains("whyslow-lake-"), "{told}");
     // All that was before the end; before it there was nothing.
     let before = run(&["fleet", "hosts", "--lake", "lake", "-w", "..2100-01-01"]);
     assert!(

@@ -41,6 +41,9 @@ pub(crate) struct Request {
     pub(crate) memory: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) threads: Option<u32>,
+    /// Whether the lake is made for this question, and named by no hint.
+    #[serde(default)]
+    pub(crate) passing: bool,
 }
 
 /// What the package says when it cannot answer.

@@ -317,6 +317,7 @@ class Fleet:
             "recordings": self._recordings.num_rows,
             "recordings_left_out": self._selection.committed - self._recordings.num_rows,
             "hosts": len(set(self._recordings["host"].to_pylist())),
+            "lost": _lost(self._recordings),
             # What Spark reads it does not tell.
             "files": None if is_spark else reads.files,
             "requests": None if is_spark else reads.requests,
@@ -348,6 +349,18 @@ class Fleet:
             f"<fleet {self._store.url}: {self._recordings.num_rows} recordings of "
             f"{len(self.hosts)} hosts, on {self._engine}>"
         )
+
+
+def _lost(recordings: pa.Table) -> dict[str, int] | None:
+    """Events that the recordings lost, as far as that is known, and when such recordings were."""
+    losers = recordings.filter(pc.greater(recordings["losses"], 0))
+    if losers.num_rows == 0:
+        return None
+    return {
+        "events": pc.sum(losers["lost_events"]).as_py(),
+        "begin_ns": pc.min(losers["ts"]).as_py(),
+        "end_ns": pc.max(losers["ts_end"]).as_py(),
+    }
 
 
 def open_fleet(

@@ -47,6 +47,12 @@ pub(super) fn run(asked: &FleetAsk, talk: &TalkArgs) -> Result<(), Failure> {
             whole_seconds(window)
         }
     });
+    if room.is_some() {
+        // It is gone when the answer is read.
+        for table in &mut found.tables {
+            table.facts.retain(|(name, ..)| name != "lake");
+        }
+    }
     let subject = Subject {
         name: room.map_or(lake, |_| format!("{} recordings", args.recordings.len())),
         ..Subject::default()
@@ -128,6 +134,7 @@ pub(crate) fn request_of(asked: &FleetAsk, lake: String, window: Option<(Ns, Ns)
         engine: args.engine.clone(),
         memory: args.memory.clone(),
         threads: args.threads,
+        passing: !args.recordings.is_empty(),
     }
 }
 
