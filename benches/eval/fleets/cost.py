@@ -134,11 +134,15 @@ def one(lake, size, how, question, **asked):
         "how": how,
         "question": question,
         "wall_s": round(time.monotonic() - begun, 2),
-        "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
-        "memory_mib": usage.ru_maxrss >> 10,
-        "files": facts["files"],
-        "requests": facts["requests"],
-        "read_mib": round(facts["bytes_read"] / 2**20, 2),
     }
+    # Of Spark it is not known: it is a process of its own.
+    if facts["bytes_read"] is not None:
+        row |= {
+            "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
+            "memory_mib": usage.ru_maxrss >> 10,
+            "files": facts["files"],
+            "requests": facts["requests"],
+            "read_mib": round(facts["bytes_read"] / 2**20, 2),
+        }
     print(" ".join(f"{name}={value}" for name, value in row.items()), flush=True)
     return row

@@ -48,12 +48,13 @@ impl Lake {
         cancel: &AtomicBool,
     ) -> Result<Expired, LakeError> {
         // Where there is no room for a lock, expiring is what makes some.
-        let lock = match options.dry_run {
-            true => None,
-            false => match Lock::take(self) {
+        let lock = if options.dry_run {
+            None
+        } else {
+            match Lock::take(self) {
                 Err(error) if error.is_full() => None,
                 lock => Some(lock?),
-            },
+            }
         };
         let listing = self.listing()?;
         let mut objects: BTreeMap<Partition, Vec<ObjectMeta>> = BTreeMap::new();

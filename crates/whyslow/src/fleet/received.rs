@@ -103,7 +103,7 @@ pub(crate) fn answer(stream: &[u8]) -> Result<Answer, Failure> {
         table.facts.push((name.clone(), column, value));
     }
     let lost = about.facts.get("lost").cloned().map(serde_json::from_value);
-    let lost: Option<Lost> = lost.transpose().map_err(|error| wrong(error.to_string()))?;
+    let lost: Option<Option<Lost>> = lost.transpose().map_err(|error| wrong(error.to_string()))?;
     let loss = |lost: Lost| LossNote {
         begin: lost.begin_ns,
         end: Some(lost.end_ns),
@@ -113,7 +113,7 @@ pub(crate) fn answer(stream: &[u8]) -> Result<Answer, Failure> {
     };
     Ok(Answer {
         question: format!("fleet {name}"),
-        losses: lost.map(loss).into_iter().collect(),
+        losses: lost.flatten().map(loss).into_iter().collect(),
         tables: vec![table],
         caveats: about.caveats,
         next: about.next,

@@ -151,9 +151,10 @@ fn origin(opened: &Opened) -> Option<String> {
 fn tell(recording: &str, pushed: Pushed, lake: &Lake, args: &FleetPushArgs) {
     let (recording, lake) = (shown(recording, false), shown(lake.url(), false));
     if pushed.was_there() {
-        let labels = match args.label.is_empty() {
-            true => "",
-            false => "; its labels stay as they are (--replace sends it anew)",
+        let labels = if args.label.is_empty() {
+            ""
+        } else {
+            "; its labels stay as they are (--replace sends it anew)"
         };
         talk::line(&format!("{recording}: is in {lake} already{labels}"));
         return;
