@@ -64,22 +64,8 @@ impl Lake {
         options: &PushOptions,
         cancel: &AtomicBool,
     ) -> Result<Pushed, LakeError> {
-        for (of, name) in [("host", &told.host), ("cluster", &options.cluster)] {
-            if !is_name(name) {
-                return Err(LakeError::Name {
-                    of,
-                    name: name.clone(),
-                });
-            }
-        }
         let info = tables.info();
-        let place = Place {
-            partition: Partition::of(&options.cluster, info.begin_ns),
-            member: Member::One {
-                host: told.host.clone(),
-                recording: told.recording.clone(),
-            },
-        };
+        let place = Place::of(told, options, info)?;
         let there = self.there_as_hidden(&place, told, info, options.replace)?;
         let has_all = |(commit, _): &(Commit, Kept)| {
             (commit.raw || !told.raw) && (commit.whole.is_some() || options.whole.is_none())
@@ -265,6 +251,24 @@ pub(super) struct Place {
 }
 
 impl Place {
+    fn of(told: &Told, options: &PushOptions, info: &RecordingInfo) -> Result<Self, LakeError> {
+        for (of, name) in [("host", &told.host), ("cluster", &options.cluster)] {
+            if !is_name(name) {
+                return Err(LakeError::Name {
+                    of,
+                    name: name.clone(),
+                });
+            }
+        }
+        Ok(Self {
+            partition: Partition::of(&options.cluster, info.begin_ns),
+            member: Member::One {
+                host: told.host.clone(),
+                recording: told.recording.clone(),
+            },
+        })
+    }
+
     /// Its commit, once its rows are in a compacted file.
     pub(super) fn merged(&self) -> String {
         format!(
@@ -273,9 +277,7 @@ impl Place {
             self.member.stem()
         )
     }
-}
 
-impl Place {
     /// The recording itself, packed.
     pub(super) fn whole(&self) -> String {
         let folder = self.partition.prefix(WHOLE);

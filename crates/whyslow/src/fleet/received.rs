@@ -86,22 +86,7 @@ pub(crate) fn answer(stream: &[u8]) -> Result<Answer, Failure> {
         }
         mark(&batch, &mut table);
     }
-    for (name, value) in &about.facts {
-        let (measure, value) = match value {
-            Json::Number(number) if number.is_i64() => {
-                (of_fact(name), Value::Int(number.as_i64().unwrap_or(0)))
-            }
-            Json::Number(number) => (
-                Measure::Number,
-                Value::Float(number.as_f64().unwrap_or(0.0)),
-            ),
-            Json::String(text) => (Measure::Text, Value::Text(text.clone())),
-            Json::Bool(flag) => (Measure::Text, Value::Bool(*flag)),
-            _ => continue,
-        };
-        let column = AnswerColumn::new(name, &name.replace('_', " "), measure);
-        table.facts.push((name.clone(), column, value));
-    }
+    facts(&about, &mut table);
     let lost = about.facts.get("lost").cloned().map(serde_json::from_value);
     let lost: Option<Option<Lost>> = lost.transpose().map_err(|error| wrong(error.to_string()))?;
     let loss = |lost: Lost| LossNote {
@@ -119,6 +104,25 @@ pub(crate) fn answer(stream: &[u8]) -> Result<Answer, Failure> {
         next: about.next,
         ..Answer::default()
     })
+}
+
+fn facts(about: &About, table: &mut AnswerTable) {
+    for (name, value) in &about.facts {
+        let (measure, value) = match value {
+            Json::Number(number) if number.is_i64() => {
+                (of_fact(name), Value::Int(number.as_i64().unwrap_or(0)))
+            }
+            Json::Number(number) => (
+                Measure::Number,
+                Value::Float(number.as_f64().unwrap_or(0.0)),
+            ),
+            Json::String(text) => (Measure::Text, Value::Text(text.clone())),
+            Json::Bool(flag) => (Measure::Text, Value::Bool(*flag)),
+            _ => continue,
+        };
+        let column = AnswerColumn::new(name, &name.replace('_', " "), measure);
+        table.facts.push((name.clone(), column, value));
+    }
 }
 
 /// Rows that deviate stand out.
