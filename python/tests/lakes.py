@@ -212,7 +212,8 @@ class LakeMaker:
         for table, rows in tables.items():
             file = self.path / "v1" / table / f"{where}.parquet"
             file.parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(rows, file, compression="zstd")
+            # Row groups as the program makes them.
+            pq.write_table(rows, file, compression="zstd", row_group_size=128 * 1024)
             listed[table] = {
                 "file": f"{table}/{where}.parquet",
                 "rows": rows.num_rows,

@@ -129,6 +129,25 @@ def test_hosts_clusters_and_days_prune_files(maker: LakeMaker) -> None:
     assert late.hosts == ["web-2", "web-3"]
 
 
+def test_kinds_prune_what_is_read_of_a_large_file(
+    maker: LakeMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(8)
+    ts = T0 + rng.integers(500 * SECOND, size=400_000)
+    dur = rng.lognormal(12, 2, 400_000).astype(np.int64)
+    kinds = [Operations(kind, "", ts, dur) for kind in ("block", "io")]
+    maker.push(Pushed("a", [*kinds, Operations("sched", "", ts[:500], dur[:500])]))
+    whole = opened(maker).ask("percentiles", kind="sched")
+    monkeypatch.setattr("whyslow.fleet.reader._WHOLE_BYTES", 1000)
+    pruned = opened(maker).ask("percentiles", kind="sched")
+    assert pruned.table == whole.table
+    assert pruned.facts["bytes_read"] * 2 < whole.facts["bytes_read"]
+    # Also where no part of a file is needed.
+    assert opened(maker).ask("percentiles", kind="dns").rows() == []
+    everything = opened(maker).ask("percentiles")
+    assert everything.rows()[0]["operations"] == 400_000
+
+
 def test_a_window_counts_whole_seconds(maker: LakeMaker) -> None:
     ts = T0 + np.arange(4) * SECOND
     maker.push(Pushed("a", [Operations("io", "read", ts, np.array([10, 20, 30, 40]))]))

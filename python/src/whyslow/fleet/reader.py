@@ -22,7 +22,7 @@ from .lake import Part, Selection
 from .store import Store, is_gone, is_of_store
 
 #: A file up to this is read whole: one request costs more than what is not needed of it.
-_WHOLE_BYTES = 8 << 20
+_WHOLE_BYTES = 1 << 20
 #: Requests under way, for stores far away; what decodes is the number of CPUs.
 _AT_ONCE = 16
 
@@ -125,13 +125,15 @@ def _decoded(
         read = _checked(read, schema, texts)
         return read if rows is None else read.filter(rows)
     form = ds.ParquetFileFormat(dictionary_columns=texts)
-    fragment = form.make_fragment(source)
-    groups = (
-        fragment.subset(rows, schema=fragment.physical_schema) if rows is not None else fragment
-    )
+    groups = form.make_fragment(source)
+    if rows is not None:
+        # By their least and greatest values, which Arrow compares with texts, not with dictionaries.
+        plain = ds.ParquetFileFormat().make_fragment(source)
+        kept = plain.subset(rows, schema=plain.physical_schema).row_groups
+        groups = groups.subset(row_group_ids=[group.id for group in kept])
     names = found.names
     if is_large:
-        metadata = fragment.metadata
+        metadata = groups.metadata
         read_bytes = 0
         for group in groups.row_groups:
             chunks = metadata.row_group(group.id)
@@ -139,9 +141,11 @@ def _decoded(
                 chunk = chunks.column(number)
                 if chunk.path_in_schema in names:
                     read_bytes += chunk.total_compressed_size
-        store.reads.add(requests=1 + len(groups.row_groups), size=read_bytes, files=1)
+        # Where everything lies is looked up once to choose, and once to read.
+        requests = (1 if rows is None else 2) + len(groups.row_groups)
+        store.reads.add(requests=requests, size=read_bytes, files=1)
     read = groups.to_table(
-        schema=fragment.physical_schema, columns=names, filter=rows, use_threads=False
+        schema=groups.physical_schema, columns=names, filter=rows, use_threads=False
     )
     return read if schema is None else _checked(read, schema, texts)
 
