@@ -6,7 +6,7 @@
 found   simulated fleets with three bad hosts (one of ten operations ten times as long; a median twice as long; a
         device ten times as long) and one rack that is slower from some moment on: which are named, and who else.
 pushed  one such fleet made of a real recording, which the program itself imports, pushes and compacts (--program).
-cost    wall, CPU, memory and bytes read for 1, 10, 100 and 1,000 hosts, also compacted, of one host and of a window.
+cost    wall, CPU, memory and bytes read for 1 to 10,000 hosts, also compacted, of one host and of a window.
 spark   a master and two workers on loopback: every question against DuckDB, and one with a worker killed meanwhile.
 
 Without a word all of them. Seeds are fixed.

@@ -14,7 +14,7 @@ import time
 import numpy
 from lakes import SECOND, T0, LakeMaker
 
-from fleets import ROOT, simulate
+from fleets import ROOT, simulate, tenfold
 
 SIZES = (1, 10, 100, 1000)
 SOURCE = ROOT / "python" / "src"
@@ -49,6 +49,7 @@ def run(arguments, seeds, folder):
             window = [T0, T0 + 5 * SECOND]
             rows.append(one(lake, hosts, "compacted, 5 s", "percentiles", window=window))
             rows.append(one(lake, hosts, "compacted, one kind", "percentiles", parameters={"kind": "block"}))
+            rows += of_ten_times(lake, hosts * tenfold.TIMES, folder)
         shutil.rmtree(lake)
     return rows
 
@@ -102,6 +103,15 @@ def compacted(lake, hosts):
     maker = LakeMaker(lake)
     for begin in range(0, hosts, 250):
         maker.compact(listed[begin : begin + 250], delete=True)
+
+
+def of_ten_times(lake, hosts, folder):
+    larger = folder / f"cost-{hosts}"
+    elsewhere(tenfold.write, lake, larger)
+    rows = measured(larger, hosts, "compacted")
+    rows.append(one(larger, hosts, "compacted, one kind", "deviations", parameters={"kind": "block"}))
+    shutil.rmtree(larger)
+    return rows
 
 
 def measured(lake, hosts, how):
