@@ -279,7 +279,7 @@ test("a lake without recordings is told with how to fill it", { skip }, async ()
     const empty = await serve("--lake", join(folder, "empty"), fixture("web-incident/trace.tar.zst"));
     const { page, context } = await open(of, empty, "?page=fleet");
     await page.locator("main .problem").waitFor();
-    assert.match(await page.locator("main .problem").innerText(), /no recording in the lake[^]*whyslow fleet push/);
+    assert.match(await page.locator("main .problem").innerText(), /does not exist[^]*whyslow fleet push/);
     await context.close();
     await empty.stop();
 });
