@@ -13,6 +13,7 @@ use whyslow_model::{Row, Shape, Symbols, Table, Window, for_each_table};
 
 use crate::cells::{Cells, DenseText};
 use crate::table_file::Projection;
+use crate::table_writer::order_of;
 use crate::{Part, RecordingInfo, Scan, StoreError, TableInfo, Tables, Visit, limits, manifest};
 
 /// Tables made of rows in memory.
@@ -43,14 +44,13 @@ impl MemoryTables {
     }
 
     fn add<R: Row>(&mut self, rows: &[R], symbols: &Symbols, dense: &mut DenseText) {
-        let mut sorted: Vec<&R> = rows.iter().collect();
-        sorted.sort_by_key(|row| row.key());
+        let order = order_of(rows.iter().map(Row::key));
         let mut cells = Cells::new(R::TABLE);
-        let batches = sorted
+        let batches = order
             .chunks(limits::READ_BATCH_ROWS)
             .map(|chunk| {
-                for row in chunk {
-                    row.put(&mut cells);
+                for at in chunk {
+                    rows[*at as usize].put(&mut cells);
                 }
                 cells.batch(symbols, dense)
             })

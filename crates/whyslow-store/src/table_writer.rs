@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use whyslow_model::{Ns, Row, Symbols};
+use whyslow_model::{Ns, Row, Symbols, Table};
 
 use crate::cells::{Cells, Extent};
 use crate::checksums::ByFile;
@@ -91,11 +91,11 @@ impl<R: Row> TableWriter<R> {
         let in_main = self.cells.extent();
         let mut main = match self.main.take() {
             Some(series) => series,
-            None => start::<R>(context, "")?,
+            None => start(R::TABLE, context, "")?,
         };
         main.end()?;
         let long = match self.spill.take() {
-            Some(spill) => Some(write_long::<R>(spill, &mut self.cells, context)?),
+            Some(spill) => Some(write_long(R::TABLE, spill, &mut self.cells, context)?),
             None => None,
         };
         Ok(Drained {
@@ -118,7 +118,7 @@ impl<R: Row> TableWriter<R> {
             }
             let series = match &mut self.main {
                 Some(series) => series,
-                none => none.insert(start::<R>(context, "")?),
+                none => none.insert(start(R::TABLE, context, "")?),
             };
             let spare = series.spare();
             series.write(self.cells.block(spare))?;
@@ -135,10 +135,10 @@ impl<R: Row> TableWriter<R> {
             Some(spill) => spill,
             none => none.insert(Spill::new(context.staging.unnamed()?, R::TABLE)),
         };
-        self.late.sort_by_key(Row::key);
+        let order = order_of(self.late.iter().map(Row::key));
         spill
-            .write_run(self.late.iter())
-            .map_err(|error| spill_failed::<R>(context, error))?;
+            .write_run(order.iter().map(|at| &self.late[*at as usize]))
+            .map_err(|error| spill_failed(R::TABLE, context, error))?;
         self.late.clear();
         Ok(())
     }
@@ -173,25 +173,41 @@ impl Drained {
     }
 }
 
-fn start<R: Row>(context: &Context<'_>, suffix: &str) -> Result<Series, StoreError> {
-    let stem = format!("{}{suffix}", R::TABLE.name);
-    let strings = context.symbols.strings();
-    Series::start(context.staging.files(), R::TABLE, stem, strings)
+/// Positions of rows in order of their keys; rows with equal keys keep their order.
+///
+/// Not generic: sorting the rows themselves would be one copy of the sort for each of the tables, a
+/// third of the code of this crate.
+pub(crate) fn order_of(keys: impl Iterator<Item = Key>) -> Vec<u32> {
+    let numbered = keys.zip(0..).map(|((ts, id), at)| (ts, id, at)).collect();
+    sorted_positions(numbered)
 }
 
-fn write_long<R: Row>(
+fn sorted_positions(mut keys: Vec<(Ns, i64, u32)>) -> Vec<u32> {
+    keys.sort_unstable();
+    keys.into_iter().map(|(_, _, at)| at).collect()
+}
+
+fn start(
+    table: &'static Table,
+    context: &Context<'_>,
+    suffix: &str,
+) -> Result<Series, StoreError> {
+    let stem = format!("{}{suffix}", table.name);
+    let strings = context.symbols.strings();
+    Series::start(context.staging.files(), table, stem, strings)
+}
+
+fn write_long(
+    table: &'static Table,
     spill: Spill,
     cells: &mut Cells,
     context: &Context<'_>,
 ) -> Result<Series, StoreError> {
-    let mut series = start::<R>(context, "_long")?;
-    let mut merge = spill
-        .merge()
-        .map_err(|error| spill_failed::<R>(context, error))?;
+    let mut series = start(table, context, "_long")?;
+    let failed = |error| spill_failed(table, context, error);
+    let mut merge = spill.merge().map_err(failed)?;
     loop {
-        let more = merge
-            .next(cells)
-            .map_err(|error| spill_failed::<R>(context, error))?;
+        let more = merge.next(cells).map_err(failed)?;
         if cells.rows() == limits::BATCH_ROWS || (!more && cells.rows() > 0) {
             let spare = series.spare();
             series.write(cells.block(spare))?;
@@ -203,7 +219,21 @@ fn write_long<R: Row>(
     }
 }
 
-fn spill_failed<R: Row>(context: &Context<'_>, error: std::io::Error) -> StoreError {
-    let path = context.staging.files().path(R::TABLE.name);
+fn spill_failed(table: &Table, context: &Context<'_>, error: std::io::Error) -> StoreError {
+    let path = context.staging.files().path(table.name);
     StoreError::io("write late rows of", path, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_in_order_of_keys_and_then_of_arrival() {
+        let keys = [(5, 1), (3, 9), (5, 0), (3, 9), (-1, 7), (3, 9)];
+        let mut stable: Vec<u32> = (0..6).collect();
+        stable.sort_by_key(|at| keys[*at as usize]);
+        assert_eq!(order_of(keys.into_iter()), stable);
+        assert!(order_of(std::iter::empty()).is_empty());
+    }
 }
