@@ -416,3 +416,10 @@ fn applies(asked: &Spec, other: &Spec, filter: &Filter) -> bool {
     let of_one = asked.kind != other.kind && has_own;
     !of_one && filter.files.is_empty() && !filter.errors_only
 }
+
+// The tests name the crate as its users do.
+#[cfg(test)]
+extern crate self as whyslow_analysis;
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;
