@@ -1,6 +1,8 @@
 //! What any source can tell: one vocabulary of events between importers (or the recorder) and the
 //! trackers. Borrowed, flat and cheap to build; bytes come from the trace as they are.
 
+// tidy: long because each event and field is documented where it is declared.
+
 mod loss;
 mod net;
 mod probe;
