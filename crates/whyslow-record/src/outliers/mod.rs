@@ -86,9 +86,9 @@ pub struct DeviceTimes {
 /// What was not counted or not told, for want of room.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Missed {
-    /// Requests that were not tracked, because too many were in flight.
+    /// Requests that were not counted, because too many were in flight.
     pub requests: u64,
-    /// Requests of devices that were not counted, because there are too many devices.
+    /// Requests that were not counted, because there was no room for one more device.
     pub devices: u64,
     /// Slow requests that are counted and were not shown one by one.
     pub lines: u64,
