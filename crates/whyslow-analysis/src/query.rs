@@ -219,7 +219,8 @@ pub struct Filter {
     pub size_min: Option<i64>,
     /// Greatest number of bytes moved, inclusive; rows without a size pass.
     pub size_max: Option<i64>,
-    /// Least length in ns, inclusive; rows whose length is not known do not pass.
+    /// Least length in ns, inclusive; a row whose length is not known passes if the part of it that
+    /// was recorded is as long.
     pub dur_min: Option<Ns>,
     /// Greatest length in ns, inclusive; rows whose length is not known do not pass.
     pub dur_max: Option<Ns>,
