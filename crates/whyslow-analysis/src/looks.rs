@@ -41,7 +41,9 @@ pub struct Looks {
 pub enum Shown {
     /// It waited uninterruptibly for most of it, longest here.
     Uninterruptible {
+        /// Value of `stack_sample.function`: where in the kernel it waited.
         function: Option<String>,
+        /// System call that it was in; `None` outside of calls.
         syscall: Option<String>,
     },
     /// It did not.
@@ -49,6 +51,7 @@ pub enum Shown {
 }
 
 impl Looks {
+    /// The recorder's wall-clock samples of the threads `wanted` (`utid`) that touch the window.
     pub fn read(
         tables: &dyn Tables,
         window: Window,

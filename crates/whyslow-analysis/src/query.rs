@@ -5,42 +5,74 @@ use whyslow_model::{Ns, Window};
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
+    /// System calls that do input or output.
     Io,
+    /// Requests to block devices.
     Block,
+    /// Files by path, pattern and directory.
     Files,
+    /// Threads, and what they did with their time.
     Threads,
+    /// States of threads: running, runnable, asleep.
     States,
+    /// Waits for a CPU.
     Sched,
+    /// Time on CPUs.
     Cpu,
+    /// Interrupt handlers.
     Irq,
+    /// System calls of every class.
     Syscalls,
+    /// Page allocation, page faults and reclaim.
     Mem,
+    /// Journal commits, writeback, throttled writers.
     Fs,
+    /// Workqueue items.
     Work,
+    /// Packets, retransmits and drops.
     Net,
+    /// TCP connections.
     Tcp,
+    /// Signals that stop, continue or end processes.
     Signals,
+    /// Lookups of host names.
     Dns,
+    /// DNS queries to name servers.
     NameServers,
+    /// Requests of clients and servers.
     Requests,
+    /// Function calls (uprobes).
     Functions,
+    /// Hits of static probes (USDT).
     Usdt,
+    /// Waits for contended locks.
     Locks,
+    /// Stacks of long waits, and samples.
     Stacks,
+    /// Sampling gaps of wall-clock profiles.
     Gaps,
+    /// Events of a runtime (JVM).
     Runtime,
+    /// Utilisation, saturation and errors of resources.
     Use,
+    /// Counters, sampled over time.
     Counters,
 }
 
 /// How it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
+    /// Totals by group, with the share of each.
     Usage,
+    /// Count, minimum, mean, percentiles and maximum by group.
     Stats,
+    /// Histogram of lengths or sizes.
     Hist,
+    /// Rows with the greatest values of a column.
     Top,
+    /// Rows in order of time.
     Log,
+    /// Heat map: time by length.
     Heat,
     /// `io syscalls`: statistics by system call name.
     Syscalls,
@@ -143,15 +175,24 @@ impl Verb {
 /// A device as people write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceRef {
+    /// Name without `/dev/`: a disk, a partition or a mapping.
     Name(String),
-    Number { major: i32, minor: i32 },
+    /// `MAJOR:MINOR`.
+    Number {
+        /// Major number of the `dev_t`.
+        major: i32,
+        /// Minor number of the `dev_t`.
+        minor: i32,
+    },
 }
 
 /// Which rows count. Empty lists and `None` let everything through; within a list any match
 /// suffices, between fields all must hold.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
+    /// Kernel process ids.
     pub pids: Vec<i32>,
+    /// Kernel thread ids.
     pub tids: Vec<i32>,
     /// Globs on the thread's name.
     pub comms: Vec<String>,
@@ -163,6 +204,7 @@ pub struct Filter {
     pub frames_not: Vec<String>,
     /// Globs on the path of the process's control group, as those on files.
     pub cgroups: Vec<String>,
+    /// Whole disks or partitions.
     pub devices: Vec<DeviceRef>,
     /// Globs on the path (`*` crosses no `/`, `**` does; a glob without `/` is matched against the
     /// last component too).
@@ -175,17 +217,23 @@ pub struct Filter {
     pub size: Option<i64>,
     /// Bytes moved; rows without a size pass, as failed calls, opens and syncs have none.
     pub size_min: Option<i64>,
+    /// Greatest number of bytes moved, inclusive; rows without a size pass.
     pub size_max: Option<i64>,
+    /// Least length in ns, inclusive; a row whose length is not known passes if the part of it that
+    /// was recorded is as long.
     pub dur_min: Option<Ns>,
+    /// Greatest length in ns, inclusive; rows whose length is not known do not pass.
     pub dur_max: Option<Ns>,
     /// Part of the duration that is meant instead of the whole, here and in histograms and heat
     /// maps: `queue`, `device`, `raise`.
     pub stage: Option<String>,
+    /// Only failed operations.
     pub errors_only: bool,
     /// Values of keys, each key once. Rows that have none do not pass.
     pub values: Vec<KeyFilter>,
     /// Only what ended in this range, so that parts of a window share nothing.
     pub ended_in: Option<Window>,
+    /// CPU numbers.
     pub cpus: Vec<i32>,
     /// Leave out the tracer's own processes.
     pub no_tracer: bool,
@@ -195,7 +243,9 @@ pub struct Filter {
 /// these themselves, or `5xx` for all from 500 to 599.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyFilter {
+    /// Name of the key, as `--by` has it.
     pub key: &'static str,
+    /// Any of these.
     pub values: Vec<String>,
 }
 
@@ -215,14 +265,19 @@ impl Filter {
     }
 }
 
+/// Order of the rows of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sort {
+    /// Name of a column of the answer.
     pub column: String,
+    /// Least value first.
     pub ascending: bool,
 }
 
+/// What the buckets of histograms and heat maps hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Weight {
+    /// Number of rows.
     #[default]
     Count,
     /// Count × latency.
@@ -236,23 +291,36 @@ pub enum Bins {
     #[default]
     Log,
     /// So many equal buckets between least and greatest; `uniform` shares them between the tables.
-    Linear { count: usize, uniform: bool },
+    Linear {
+        /// Number of buckets.
+        count: usize,
+        /// One range for all tables, instead of one for each.
+        uniform: bool,
+    },
 }
 
+/// A query: what is measured, how it is shown, and of which rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
+    /// What is measured.
     pub kind: Kind,
+    /// How it is shown.
     pub verb: Verb,
+    /// `None` for the whole recording, or the focus of a part of one.
     pub window: Option<Window>,
+    /// Which rows count.
     pub filter: Filter,
     /// Column names to group by; empty = the verb's own default.
     pub by: Vec<String>,
+    /// `None` for the verb's own order.
     pub sort: Option<Sort>,
     /// Rows of `top` and `usage`; `None` = the verb's default, 0 = all.
     pub limit: Option<usize>,
     /// One block of rows per so many ns.
     pub interval: Option<Ns>,
+    /// What buckets hold.
     pub weight: Weight,
+    /// Which buckets `hist` has.
     pub bins: Bins,
     /// Compare with the same question for this device.
     pub versus: Option<DeviceRef>,
@@ -272,6 +340,7 @@ pub struct Question {
 }
 
 impl Question {
+    /// Everything but kind and verb at its default: all rows of the whole recording.
     pub fn new(kind: Kind, verb: Verb) -> Self {
         Self {
             kind,

@@ -19,6 +19,7 @@ const SERVER_DEFAULT: &str = "127.0.0.1";
 /// What applies in a mount namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolver {
+    /// Number of the mount namespace.
     pub mount_ns: i64,
     servers: Vec<String>,
     search: Vec<String>,
@@ -123,6 +124,7 @@ impl Resolver {
         (self.timeout_s, self.attempts)
     }
 
+    /// Columns of [`Resolver::cells`], for tables that show resolvers.
     pub fn columns() -> Vec<AnswerColumn> {
         let column = AnswerColumn::new;
         vec![
@@ -135,6 +137,7 @@ impl Resolver {
         ]
     }
 
+    /// One cell for each of [`Resolver::columns`].
     pub fn cells(&self) -> Vec<Value> {
         let list = |words: &[String]| match words {
             [] => Value::Null,

@@ -90,7 +90,9 @@ fn told() -> [Told; 8] {
 /// A kind that rollups tell of.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
+    /// The kind of query that shows the rows themselves.
     pub kind: crate::query::Kind,
+    /// Name in the column `kind` of the lake's tables.
     pub name: &'static str,
     /// The table that it reads.
     pub table: &'static str,
@@ -115,13 +117,17 @@ pub fn kinds() -> Vec<Kind> {
 /// Operations of one second that have the same key of a dimension.
 #[derive(Debug, Clone)]
 pub struct Cell {
+    /// [`Kind::name`] of its kind.
     pub kind: &'static str,
+    /// Name of the dimension; [`ALL`] has every row.
     pub dimension: &'static str,
+    /// Value of the dimension; [`OTHERS`] and [`NONE`] stand for those without a key of their own.
     pub key: String,
     /// Class of the operation; empty where the kind has none.
     pub op: String,
     /// Begin of the second, ns since the epoch.
     pub ts: Ns,
+    /// Number of operations that began in that second, also of those whose end is not known.
     pub count: u64,
     /// Those that failed; none where nothing tells.
     pub errors: Option<u64>,
@@ -140,6 +146,7 @@ pub struct Bucket {
     /// How long they took, ns, where the recording has 64 such operations at most; else the middle of
     /// the bucket stands for it.
     pub value_ns: Option<Ns>,
+    /// Number of operations.
     pub count: u64,
 }
 
@@ -154,10 +161,12 @@ impl Cell {
         self.durations.sums().sum()
     }
 
+    /// Shortest length in ns; `None` where no length is known.
     pub fn min_ns(&self) -> Option<Ns> {
         self.durations.sums().min()
     }
 
+    /// Longest length in ns; `None` where no length is known.
     pub fn max_ns(&self) -> Option<Ns> {
         self.durations.sums().max()
     }

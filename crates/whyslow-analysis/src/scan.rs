@@ -20,6 +20,7 @@ pub struct Projection {
 }
 
 impl Projection {
+    /// No column yet; [`Projection::need`] adds them.
     pub fn new(table: &'static Table) -> Self {
         Self {
             table,
@@ -46,6 +47,7 @@ impl Projection {
         self.table.column(name).is_some()
     }
 
+    /// What the store takes: these columns, of row groups and pages that may touch the window.
     pub fn scan(&self, window: Option<Window>) -> Scan {
         Scan {
             table: self.table,
@@ -64,6 +66,7 @@ pub struct ColumnRef {
 }
 
 impl ColumnRef {
+    /// Values of a column of integers. Fails if the file has another type.
     pub fn ints(self, batch: &RecordBatch) -> Result<Ints<'_>, AnalysisError> {
         let array = self.array(batch)?;
         if let Some(array) = array.as_primitive_opt::<Int64Type>() {
@@ -81,6 +84,7 @@ impl ColumnRef {
         Err(self.wrong_type(array.data_type(), "Int32 or Int64"))
     }
 
+    /// Values of a text column. Fails if the file has another type.
     pub fn texts(self, batch: &RecordBatch) -> Result<Texts<'_>, AnalysisError> {
         let array = self.array(batch)?;
         let wrong = || self.wrong_type(array.data_type(), "Dictionary(Int32, Utf8)");
@@ -94,6 +98,7 @@ impl ColumnRef {
         })
     }
 
+    /// Values of a column of booleans. Fails if the file has another type.
     pub fn bools(self, batch: &RecordBatch) -> Result<&BooleanArray, AnalysisError> {
         let array = self.array(batch)?;
         array
@@ -137,6 +142,7 @@ pub struct Ints<'b> {
 }
 
 impl<'b> Ints<'b> {
+    /// Value of a row of the batch; `None` for null.
     #[inline]
     pub fn get(&self, row: u32) -> Option<i64> {
         let row = row as usize;
@@ -230,6 +236,7 @@ impl<'b> Texts<'b> {
             .is_some_and(|nulls| nulls.null_count() == self.keys.len())
     }
 
+    /// Text of a row of the batch; `None` for null.
     pub fn get(&self, row: u32) -> Option<&'b str> {
         self.key(row).map(|key| self.words.value(key))
     }
@@ -271,6 +278,7 @@ impl<T: Clone> Default for PerWord<T> {
 }
 
 impl<T: Clone> PerWord<T> {
+    /// Knows no dictionary yet.
     pub fn new() -> Self {
         Self {
             dictionary: None,

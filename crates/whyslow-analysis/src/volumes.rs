@@ -20,6 +20,7 @@ pub struct Volumes {
 }
 
 impl Volumes {
+    /// Reads devices, links and mounts; mount points are those of the recorder's mount namespace.
     pub fn read(tables: &dyn Tables) -> Result<Self, StoreError> {
         let mut symbols = Symbols::new();
         let mut volumes = Self::default();

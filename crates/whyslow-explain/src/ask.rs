@@ -32,10 +32,13 @@ pub const STORIES: usize = 5;
 pub struct Question {
     /// Name of the recording, as commands take it.
     pub recording: String,
+    /// Only this time; `None` for the whole recording, or the focus of a part of one.
     pub window: Option<Window>,
     /// Table and id of an operation.
     pub operation: Option<(String, i64)>,
+    /// Threads to explain, by kernel id.
     pub tids: Vec<i32>,
+    /// Processes to explain, by kernel id.
     pub pids: Vec<i32>,
     /// Devices: what the comparison with their peers says of them.
     pub devices: Vec<String>,

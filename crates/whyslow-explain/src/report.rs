@@ -6,6 +6,7 @@
 use serde::Serialize;
 use whyslow_model::Ns;
 
+/// Value of [`Report::schema`]; another number means that fields were removed or changed.
 pub const SCHEMA: &str = "whyslow.explain.v1";
 
 /// What a claim rests on.
@@ -36,11 +37,16 @@ impl Grade {
 pub enum Confidence {
     /// No culprit dominates.
     None,
+    /// A culprit is named with [`Story::score`] of at least 0.3, or because it overlaps with most
+    /// of the time.
     Low,
+    /// [`Story::score`] is at least 0.5.
     Medium,
+    /// [`Story::score`] is at least 0.75.
     High,
 }
 
+/// What kind of thing a culprit or a step of the chain is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ActorKind {
@@ -50,25 +56,30 @@ pub enum ActorKind {
     Process,
     /// A thread of the kernel on nobody's behalf that is known.
     Kernel,
+    /// A block device.
     Device,
     /// A host on the network.
     Peer,
     /// A time that was waited for.
     Timer,
+    /// A control group whose limit was reached.
     Cgroup,
     /// What handles interrupts.
     Interrupt,
+    /// Not known from what was recorded.
     Unknown,
 }
 
 /// Who did it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Actor {
+    /// What kind of actor.
     pub kind: ActorKind,
     /// Name of the thread, device, host or control group.
     pub name: String,
     /// Kernel ids of processes and threads.
     pub pid: Option<i32>,
+    /// Kernel thread id; `None` for a process, a device, a host.
     pub tid: Option<i32>,
     /// Host of another recording on which it was seen; none where that is the one that is explained.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,8 +89,11 @@ pub struct Actor {
 /// What an actor did meanwhile: a system call, as a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Activity {
+    /// Name of the system call, or of what else it did.
     pub call: String,
+    /// File, device or address that it was about.
     pub path: Option<String>,
+    /// When it began.
     pub begin_ns: Ns,
     /// Null where it had not ended.
     pub end_ns: Option<Ns>,
@@ -93,6 +107,7 @@ pub struct Thing {
     /// device, file, lock, futex, peer, cgroup, cpu, function, irq, journal, phase, endpoint; way: what
     /// lies between this host and another one, there and back together.
     pub kind: String,
+    /// Path, address or name.
     pub name: String,
 }
 
@@ -104,9 +119,13 @@ pub struct Part {
     pub mechanism: String,
     /// What the culprit did at the end of the chain, by the same ids.
     pub root: String,
+    /// The actor that the time is attributed to.
     pub culprit: Actor,
+    /// What it did at that time.
     pub activity: Option<Activity>,
+    /// What it did that to.
     pub object: Option<Thing>,
+    /// Length in ns.
     pub dur_ns: Ns,
     /// Of the window.
     pub share: f64,
@@ -127,16 +146,22 @@ pub struct Hop {
     pub actor: Actor,
     /// waited, ran, queued, held, was served, …
     pub what: String,
+    /// Id of [`whyslow_model::mechanism::MECHANISMS`].
     pub mechanism: String,
+    /// What the actor did meanwhile.
     pub activity: Option<Activity>,
+    /// What the step is about.
     pub object: Option<Thing>,
     /// Innermost functions of the kernel, outermost last.
     pub stack: Vec<String>,
     /// What the program did, by samples of a profiler at that time: innermost function first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub program: Vec<String>,
+    /// When the step began.
     pub begin_ns: Ns,
+    /// When it ended.
     pub end_ns: Ns,
+    /// What the step rests on.
     pub grade: Grade,
     /// Why this step is known, in words.
     pub evidence: String,
@@ -153,8 +178,11 @@ pub struct Target {
     pub id: Option<String>,
     /// In words: `openat /var/lib/php/sessions/sess_…`.
     pub what: String,
+    /// Thread or process that it is about.
     pub actor: Actor,
+    /// When it began.
     pub begin_ns: Ns,
+    /// When it ended; the end of the recording if it did not.
     pub end_ns: Ns,
     /// Where the recording cuts it: begin, end, both.
     pub cut: Option<String>,
@@ -163,6 +191,7 @@ pub struct Target {
 /// What such an operation takes otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Baseline {
+    /// Median length in ns.
     pub median_ns: Ns,
     /// Operations it is the median of.
     pub count: u64,
@@ -173,8 +202,11 @@ pub struct Baseline {
 /// Events that were not recorded, and what they would decide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Missing {
+    /// Which events are missing.
     pub events: String,
+    /// What they would tell apart, or add.
     pub decides: String,
+    /// Option of `record` that records them.
     pub record_with: String,
 }
 
@@ -183,27 +215,37 @@ pub struct Missing {
 pub struct Alternative {
     /// Place among the parts.
     pub part: usize,
+    /// The explanation as a sentence.
     pub says: String,
 }
 
 /// Who was busy at the same time: overlap alone is no reason.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Neighbour {
+    /// The busy actor.
     pub actor: Actor,
+    /// What it did, as a sentence.
     pub what: String,
+    /// Bytes that it moved; null where they are not what it is named for.
     pub bytes: Option<i64>,
+    /// CPU time that it used; null where it is not what it is named for.
     pub cpu_ns: Option<Ns>,
 }
 
 /// Slow operations that one story stands for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
+    /// What the operations have in common.
     pub operation: String,
+    /// Number of slow operations.
     pub count: u64,
+    /// Sum of their lengths in ns.
     pub dur_ns_total: Ns,
+    /// Longest of them in ns.
     pub dur_ns_max: Ns,
     /// Slow operations of the group that were walked, and others to compare them with.
     pub walked: u64,
+    /// Other operations of the kind that were walked.
     pub compared: u64,
     /// What the slow ones have more.
     pub excess: Vec<Excess>,
@@ -212,7 +254,9 @@ pub struct Group {
 /// What slow operations of a kind spend more than others of it, on average.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Excess {
+    /// Id of [`whyslow_model::mechanism::MECHANISMS`].
     pub mechanism: String,
+    /// The actor that the time is attributed to.
     pub culprit: Actor,
     /// Of the mean.
     pub delta_ns: Ns,
@@ -220,6 +264,7 @@ pub struct Excess {
     pub share: f64,
     /// … and the 95 % interval of that.
     pub share_low: f64,
+    /// Upper end of that interval.
     pub share_high: f64,
     /// Share of the slow operations in which nothing else is more.
     pub dominance: f64,
@@ -228,16 +273,21 @@ pub struct Excess {
 /// How it is in another window, or another recording.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Versus {
+    /// Recording that is compared with; the same one for another window.
     pub recording: String,
+    /// Begin of the window there.
     pub begin_ns: Ns,
+    /// End of the window there.
     pub end_ns: Ns,
     /// What lengths are told of: call, or second of a stretch.
     pub per: String,
     /// Operations or threads that were walked here, and there.
     pub here: u64,
+    /// Operations or threads that were walked there.
     pub there: u64,
     /// Length, on average; null where there is none to compare with.
     pub mean_here_ns: Ns,
+    /// Mean length there.
     pub mean_there_ns: Option<Ns>,
     /// Greatest first.
     pub differences: Vec<Difference>,
@@ -246,20 +296,28 @@ pub struct Versus {
 /// Time put down to one culprit by one mechanism, here and there.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
+    /// Id of [`whyslow_model::mechanism::MECHANISMS`].
     pub mechanism: String,
+    /// The actor that the time is attributed to.
     pub culprit: Actor,
+    /// Mean time here, per what [`Versus::per`] says.
     pub here_ns: Ns,
+    /// Mean time there.
     pub there_ns: Ns,
 }
 
 /// Other slow operations with the same culprit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Also {
+    /// What the operations have in common.
     pub what: String,
+    /// The longest of them, as other commands take it: `op:17`.
     pub id: Option<String>,
+    /// Thread or process that did it.
     pub actor: Actor,
     /// Of the longest.
     pub dur_ns: Ns,
+    /// Number of operations.
     pub count: u64,
 }
 
@@ -268,15 +326,23 @@ pub struct Also {
 pub struct Finding {
     /// temporary_files, log_flood, fsync_neighbour, metadata_storm, old_data, misbehaving_disk, device_busy, slow_lookup, request_flood, error_burst, …
     pub kind: String,
+    /// The actor that does it.
     pub culprit: Actor,
+    /// What it does that to.
     pub object: Option<Thing>,
+    /// First time at which it was seen.
     pub begin_ns: Ns,
+    /// Last time at which it was seen.
     pub end_ns: Ns,
+    /// The finding as a sentence.
     pub says: String,
     /// Name, value; with the unit in the name.
     pub numbers: Vec<(String, f64)>,
+    /// What it rests on, as other commands take it: `op:17`, `block:5`, …
     pub evidence: Vec<String>,
+    /// The command that shows it.
     pub shown_by: Option<String>,
+    /// What to do about it.
     pub suggestions: Vec<String>,
 }
 
@@ -285,6 +351,7 @@ pub struct Finding {
 pub struct Pattern {
     /// heavy_load, shifted, one_device, one_operation, periodic, rare_contention, insufficient.
     pub class: String,
+    /// The conclusion as a sentence.
     pub says: String,
     /// Test, whether it fired, and its numbers in words.
     pub tests: Vec<(String, bool, String)>,
@@ -300,7 +367,9 @@ pub struct Pattern {
 /// something between the two.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ClockBounds {
+    /// Least difference that the pairs allow.
     pub low_ns: Ns,
+    /// Greatest difference that the pairs allow.
     pub high_ns: Ns,
     /// Requests and packets that both sides saw and that the bounds are made from.
     pub pairs: u64,
@@ -316,6 +385,7 @@ pub struct Crossing {
     pub request: i64,
     /// Recording of the host that was asked, and that host; null where none of them saw it.
     pub recording: Option<String>,
+    /// Name of the host that served the request.
     pub host: Option<String>,
     /// Id of the request there.
     pub server_request: Option<i64>,
@@ -333,6 +403,7 @@ pub struct Crossing {
     pub clock: Option<ClockBounds>,
     /// Pairs that contradict the others: then nothing is said of the clocks, and nothing is followed.
     pub contradicting: u64,
+    /// The crossing as a sentence.
     pub says: String,
 }
 
@@ -370,12 +441,17 @@ pub(crate) struct Remote {
 /// Why one operation, or a group of them, was slow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Story {
+    /// What was explained.
     pub target: Target,
+    /// Operations that it stands for; null for a single one.
     pub group: Option<Group>,
     /// Null where nothing is to be compared with.
     pub versus: Option<Versus>,
+    /// Null where there are too few such operations.
     pub baseline: Option<Baseline>,
+    /// The conclusion as a sentence.
     pub verdict: String,
+    /// How sure the culprit is.
     pub confidence: Confidence,
     /// What the confidence is made from, 0–1.
     pub score: f64,
@@ -385,15 +461,21 @@ pub struct Story {
     pub parts: Vec<Part>,
     /// From the operation to the culprit.
     pub chain: Vec<Hop>,
+    /// Time of the window that no part explains, ns.
     pub unexplained_ns: Ns,
     /// Without the culprit.
     pub saved_at_most_ns: Ns,
+    /// Other parts that explain much of the time.
     pub alternatives: Vec<Alternative>,
     /// Other slow operations that the same culprit explains.
     pub also: Vec<Also>,
+    /// Busy actors, causality not established.
     pub neighbours: Vec<Neighbour>,
+    /// What was not recorded and would decide.
     pub missing: Vec<Missing>,
+    /// What to do about the mechanism and the culprit.
     pub suggestions: Vec<String>,
+    /// What a reader has to know: losses, missing events, limits.
     pub caveats: Vec<String>,
     /// The command that gives this story again.
     pub reproduce: String,
@@ -407,14 +489,22 @@ pub struct Story {
 /// All that one command says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
+    /// [`SCHEMA`].
     pub schema: &'static str,
+    /// Name of the recording, as commands take it.
     pub recording: String,
+    /// Begin of the window that was explained.
     pub begin_ns: Ns,
+    /// End of that window.
     pub end_ns: Ns,
+    /// Explanations of single operations and of groups.
     pub stories: Vec<Story>,
+    /// Known patterns of behaviour, independent of any operation.
     pub findings: Vec<Finding>,
+    /// Which kind of slowness many operations show.
     pub patterns: Vec<Pattern>,
     /// What the recorder or tracer itself took of the CPUs, 0–1; null where that is not known.
     pub tracer_share: Option<f64>,
+    /// Caveats of the whole report.
     pub caveats: Vec<String>,
 }

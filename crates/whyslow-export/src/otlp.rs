@@ -27,7 +27,9 @@ const WAIT_MIN: Ns = 10_000;
 /// How many spans there are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spans {
+    /// Spans of operations: the parents.
     pub operations: u64,
+    /// Spans of waits: the children.
     pub waits: u64,
     /// There were more operations than are kept.
     pub is_cut: bool,

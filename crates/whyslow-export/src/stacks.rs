@@ -127,8 +127,11 @@ fn without_times(tables: &dyn Tables) -> bool {
 /// Which stacks count.
 #[derive(Debug, Clone, Default)]
 pub struct StackQuestion {
+    /// `None` for the whole recording.
     pub window: Option<Window>,
+    /// Filter on threads, stacks and lengths.
     pub filter: Filter,
+    /// What the time of a stack is.
     pub weight: Weight,
     /// Only of threads that were left in these states: `uninterruptible`, …
     pub states: Vec<String>,
@@ -151,14 +154,21 @@ pub enum Roots {
 /// A stack at a moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<'r> {
+    /// Begin of the time that it stands for, ns since the epoch.
     pub begin: Ns,
     /// What of its time lies in the window.
     pub dur: Ns,
+    /// Name of the thread.
     pub comm: Option<&'r str>,
+    /// Kernel process id.
     pub pid: Option<i64>,
+    /// Kernel thread id.
     pub tid: Option<i64>,
+    /// Value of `stack_sample.state`.
     pub state: Option<&'r str>,
+    /// Id in the table `callsite`; `None` if no stack was taken.
     pub callsite: Option<i64>,
+    /// Why there is no sample; `None` for a sample.
     pub mark: Option<Mark>,
 }
 
@@ -181,9 +191,13 @@ impl Sample<'_> {
 /// What is known of all samples.
 #[derive(Debug, Clone, Default)]
 pub struct About {
+    /// Begin of the window, cut to the recording.
     pub begin: Ns,
+    /// End of the window, cut to the recording.
     pub end: Ns,
+    /// Losses that touch the window.
     pub losses: Vec<LossNote>,
+    /// Sentences that belong below the answer.
     pub caveats: Vec<String>,
     /// Where all time of threads is asked for: whether it is their lives.
     pub lives: Option<Lives>,

@@ -15,8 +15,11 @@ use whyslow_model::{Column, ColumnType};
 /// What a table of the lake is.
 #[derive(Debug)]
 pub struct LakeTable {
+    /// Name, and folder below `v1/`.
     pub name: &'static str,
+    /// Meaning of one row, in Markdown, for `docs/fleet.md`.
     pub doc: &'static str,
+    /// Columns in the order of the files.
     pub columns: &'static [Column],
     /// Columns by which rows of a file are sorted, first of all.
     pub sorted_by: &'static [&'static str],
@@ -41,6 +44,7 @@ impl LakeTable {
 
 /// A row of a table of the lake.
 pub trait LakeRow: Sized {
+    /// Declaration of its table.
     const TABLE: &'static LakeTable;
     /// All rows, in the order they come.
     fn batch(rows: &[Self]) -> RecordBatch;

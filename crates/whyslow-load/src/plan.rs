@@ -9,9 +9,11 @@ use crate::target::{Asked, Target};
 /// A load, complete: everything that a run needs to know.
 #[derive(Debug)]
 pub struct Plan {
+    /// Addresses to send requests to, chosen by their weights.
     pub targets: Vec<Target>,
     /// What the requests have in common, for the targets that redirects lead to.
     pub asked: Asked,
+    /// When requests begin, and when the load ends.
     pub model: Model,
     /// Workers, each with one request at a time; of several numbers one run after the other.
     pub workers: Vec<u32>,
@@ -24,10 +26,15 @@ pub struct Plan {
     pub until_slow: Option<Duration>,
     /// Of a request from its begin to its end.
     pub timeout: Duration,
+    /// Whether connections are reused.
     pub connections: Connections,
+    /// What happens at a redirect.
     pub redirects: Redirects,
+    /// Whether requests carry a trace id.
     pub trace: Trace,
+    /// Version of HTTP.
     pub http: Http,
+    /// Which certificates are accepted.
     pub tls: Trust,
 }
 
@@ -38,7 +45,12 @@ pub enum Model {
     Closed(Limits),
     /// Requests have moments at which they should begin, whatever the answers take. Each is made by
     /// the next worker that is free, late if it must be.
-    Open { per_second: f64, length: Duration },
+    Open {
+        /// Requests per second, evenly spaced.
+        per_second: f64,
+        /// Duration of the schedule; requests that are late begin after it.
+        length: Duration,
+    },
 }
 
 /// Ends of a closed load; at least one is needed.
@@ -52,6 +64,7 @@ pub struct Limits {
     pub length: Option<Duration>,
 }
 
+/// Whether a connection serves more than one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connections {
     /// One of each worker and server, as long as the server keeps it.
@@ -60,6 +73,7 @@ pub enum Connections {
     New,
 }
 
+/// What happens when the answer is a redirect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Redirects {
     /// Their answer is the answer.
@@ -68,17 +82,21 @@ pub enum Redirects {
     Followed,
 }
 
+/// Whether requests carry a trace id, by which the server's view is joined to the client's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trace {
     /// Each request names its trace in `traceparent`.
     Sent,
+    /// No `traceparent` header is sent.
     Silent,
 }
 
+/// Which version of HTTP is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Http {
     /// HTTP/1.1; with TLS whichever the server prefers.
     Agreed,
+    /// HTTP/1.1 only.
     One,
     /// Also without TLS, where the server has to know.
     Two,

@@ -14,14 +14,21 @@ pub struct Row {
     pub worker: u32,
     /// When the schedule wanted it; none without a schedule.
     pub intended_ns: Option<u64>,
+    /// When it began: a lookup, a connection or the request itself, whichever is first.
     pub start_ns: u64,
+    /// When the last byte of the answer was there, or it failed.
     pub end_ns: u64,
+    /// What the time between was spent with.
     pub phases: Phases,
+    /// Where it was sent.
     pub target: Arc<Target>,
+    /// Status of the answer; `None` without an answer.
     pub status: Option<u16>,
+    /// `HTTP/1.1`, `HTTP/2`; `None` where no connection was made.
     pub protocol: Option<&'static str>,
     /// Of plain HTTP with its headers, also where TLS carried it.
     pub bytes_sent: u64,
+    /// Counted like `bytes_sent`.
     pub bytes_received: u64,
     /// None where no connection was made.
     pub connection: Option<Arc<Link>>,
@@ -29,6 +36,7 @@ pub struct Row {
     pub is_reused: bool,
     /// Numbers of trace and span that were sent; none if none were.
     pub trace: Option<(u128, u64)>,
+    /// How it ended.
     pub outcome: Outcome,
     /// What went wrong, in words.
     pub error: Option<Box<str>>,
@@ -37,6 +45,7 @@ pub struct Row {
 }
 
 impl Row {
+    /// From the actual start to the end.
     pub fn total_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
@@ -79,7 +88,9 @@ impl Row {
 pub struct Link {
     /// Number in order of begin, from 0.
     pub number: u64,
+    /// Address and port of this side.
     pub local: String,
+    /// Address and port of the server.
     pub peer: String,
     pub(crate) part: Part,
 }
@@ -98,15 +109,22 @@ impl Link {
 /// Lengths in ns; none for what was not reached or not needed. They add up to the whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Phases {
+    /// Lookup of the host's name.
     pub resolve: Option<u64>,
+    /// Establishing the TCP connection.
     pub connect: Option<u64>,
+    /// TLS handshake.
     pub tls: Option<u64>,
+    /// Writing the request.
     pub send: Option<u64>,
+    /// From then to the first byte of the answer.
     pub wait: Option<u64>,
+    /// From then to the last byte of the answer.
     pub receive: Option<u64>,
 }
 
 impl Phases {
+    /// Names of the phases, as the column `request_phase.phase` has them.
     pub const NAMES: [&str; 6] = ["resolve", "connect", "tls", "send", "wait", "receive"];
 
     /// In the order of [`NAMES`](Self::NAMES).
@@ -131,11 +149,15 @@ pub enum Outcome {
     Error,
     /// The name has no address.
     Unresolved,
+    /// The server refused the connection.
     Refused,
+    /// No route to the server.
     Unreachable,
+    /// The server or the network reset the connection.
     Reset,
     /// The server closed the connection before the end of the answer.
     Closed,
+    /// It took longer than [`Plan::timeout`](crate::Plan::timeout).
     Timeout,
     /// No encrypted connection: an expired or unknown certificate, another host's.
     Tls,
@@ -148,6 +170,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// As the column `request.outcome` has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",

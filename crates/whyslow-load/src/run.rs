@@ -43,8 +43,11 @@ pub trait Sink {
 /// How far a run is.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
+    /// Workers of the present stage.
     pub workers: u32,
+    /// Since the beginning of the present stage.
     pub elapsed: Duration,
+    /// Requests that have begun.
     pub begun: u64,
     /// Of the schedule, how late the next request is; zero without one.
     pub behind: Duration,
@@ -53,12 +56,16 @@ pub struct Progress {
 /// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
+    /// All requests of the plan were made.
     Done,
+    /// `cancel` was set.
     Interrupted,
+    /// A request took as long as [`Plan::until_slow`](crate::Plan::until_slow).
     UntilSlow,
 }
 
 impl Reason {
+    /// As the last line of a spool has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -71,9 +78,11 @@ impl Reason {
 /// A run that is over.
 #[derive(Debug, Clone)]
 pub struct Ended {
+    /// Why it ended.
     pub reason: Reason,
     /// ns since the begin of the run.
     pub end_ns: u64,
+    /// One for each number of workers that was reached, in order.
     pub stages: Vec<StageEnded>,
     /// Share of its time that the busiest of the threads that load was on a CPU, 0–1.
     pub busiest: f64,
@@ -84,8 +93,11 @@ pub struct Ended {
 /// What was done with one number of workers. Times are ns since the begin of the run.
 #[derive(Debug, Clone, Copy)]
 pub struct StageEnded {
+    /// Number of workers.
     pub workers: u32,
+    /// Begin of its first request.
     pub begin_ns: u64,
+    /// When its last request had ended.
     pub end_ns: u64,
 }
 
@@ -95,6 +107,7 @@ pub struct Run {
 }
 
 impl Run {
+    /// Checks the plan, and sets up TLS and the clock; nothing is sent yet.
     pub fn new(plan: Plan) -> Result<Self, LoadError> {
         Ok(Self {
             shared: Arc::new(Shared::new(plan)?),

@@ -19,9 +19,11 @@ use crate::run::Reason;
 /// What the first line tells.
 #[derive(Debug, Clone, Serialize)]
 pub struct Header {
+    /// [`VERSION`]; its key is what importers recognise the file by.
     pub whyslow_load: u32,
     /// Begin, ns since the epoch.
     pub begin_ns: i64,
+    /// Name of the host that makes the load.
     pub host: String,
     /// Of the command line, without the program.
     pub arguments: Vec<String>,
@@ -82,6 +84,8 @@ impl Spool {
         Ok(())
     }
 
+    /// Writes the last line. A spool without it is readable, and its importer reports that it was
+    /// cut.
     pub fn end(mut self, end_ns: i64, reason: Reason) -> Result<(), LoadError> {
         self.line(&Last {
             end_ns,

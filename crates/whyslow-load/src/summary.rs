@@ -95,6 +95,7 @@ impl Summary {
         self.stages.push((workers, Group::default()));
     }
 
+    /// Counts a request for the stage that was begun last.
     pub fn add(&mut self, row: Row) {
         let total_ns = row.total_ns();
         self.count += 1;

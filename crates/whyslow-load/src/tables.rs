@@ -20,9 +20,11 @@ const LATE_NS: u64 = 1_000_000;
 /// Which requests are listed one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum List {
+    /// None: sums only.
     None,
     /// Slow ones, and those that did not end well.
     Slow,
+    /// Every request.
     All,
 }
 

@@ -14,6 +14,7 @@ use crate::line::Part;
 pub struct Target {
     /// As it was given, without what follows `#`.
     pub url: String,
+    /// Request method.
     pub method: Method,
     /// The path without its query.
     pub endpoint: String,
@@ -43,8 +44,11 @@ pub(crate) struct Origin {
 /// What all requests have in common.
 #[derive(Debug, Clone)]
 pub struct Asked {
+    /// Method of requests; redirects may change it.
     pub method: Method,
+    /// Headers of every request, beside those that the client sets itself.
     pub headers: HeaderMap,
+    /// Body of every request; `None` for none.
     pub body: Option<Bytes>,
 }
 
@@ -195,6 +199,7 @@ impl Target {
         }
     }
 
+    /// Name or address of the host, as in the URL; an IPv6 address without brackets.
     pub fn host(&self) -> &str {
         &self.origin.host
     }

@@ -18,6 +18,7 @@ pub enum Measure {
     Time,
     /// A length of time, ns.
     Duration,
+    /// A number of bytes; people see it with a binary prefix.
     Bytes,
     /// 0–1, printed as per cent.
     Ratio,
@@ -31,12 +32,14 @@ pub enum Measure {
     Id,
 }
 
+/// A column of a table, or the head of a single fact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnswerColumn {
     /// Key in machine formats: lower snake case, with `_ns` or `_bytes` where there is a unit.
     pub name: String,
     /// Header for people, without unit.
     pub title: String,
+    /// Unit and kind of its values.
     pub measure: Measure,
     /// Narrow terminals drop the highest numbers first; 0 always stays.
     pub priority: u8,
@@ -47,6 +50,8 @@ pub struct AnswerColumn {
 }
 
 impl AnswerColumn {
+    /// A column that always stays, is shown also when it is empty, and is cut at its end where it
+    /// is narrow.
     pub fn new(name: &str, title: &str, measure: Measure) -> Self {
         Self {
             name: name.into(),
@@ -58,28 +63,37 @@ impl AnswerColumn {
         }
     }
 
+    /// Sets [`AnswerColumn::is_sparse`].
     pub fn sparse(mut self, is_sparse: bool) -> Self {
         self.is_sparse = is_sparse;
         self
     }
 
+    /// Sets [`AnswerColumn::is_long`].
     pub fn long(mut self, is_long: bool) -> Self {
         self.is_long = is_long;
         self
     }
 
+    /// Sets [`AnswerColumn::priority`]; higher numbers are dropped earlier.
     pub fn priority(mut self, priority: u8) -> Self {
         self.priority = priority;
         self
     }
 }
 
+/// A cell. What it counts is in the [`Measure`] of its column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
+    /// No value: not recorded, or not applicable. JSON `null`, an empty cell elsewhere.
     Null,
+    /// A whole number: ns, bytes, counts, ids.
     Int(i64),
+    /// A number with decimals: ratios, rates, means.
     Float(f64),
+    /// A name or path as it was recorded, not yet safe for a terminal: see [`crate::text::shown`].
     Text(String),
+    /// Yes or no.
     Bool(bool),
     /// A list, for machine forms; people see it joined by `, `.
     List(Vec<Value>),
@@ -119,6 +133,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 /// How people should see a table; machine forms always print its rows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Form {
+    /// Rows below a header.
     Table,
     /// Rows are buckets: `from_ns`, `to_ns` (or plain), then one count column per series.
     Histogram,
@@ -130,13 +145,18 @@ pub enum Form {
     Facts,
 }
 
+/// One table of an answer, with what goes with it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnswerTable {
     /// Name in machine formats.
     pub name: String,
+    /// Headline for people.
     pub title: String,
+    /// How people see it.
     pub form: Form,
+    /// Columns, in order.
     pub columns: Vec<AnswerColumn>,
+    /// Each as long as `columns`.
     pub rows: Vec<Vec<Value>>,
     /// Rows marked as standing out, by index; shown with `!`.
     pub outliers: Vec<usize>,
@@ -148,6 +168,7 @@ pub struct AnswerTable {
 }
 
 impl AnswerTable {
+    /// A table without rows, shown as [`Form::Table`].
     pub fn new(name: &str, title: &str, columns: Vec<AnswerColumn>) -> Self {
         Self {
             name: name.into(),
@@ -165,19 +186,26 @@ impl AnswerTable {
 /// A range of lost events that touches the window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LossNote {
+    /// Nothing was lost before this, ns since the epoch.
     pub begin: Ns,
+    /// Nothing was lost after this; `None` if the end is not known.
     pub end: Option<Ns>,
+    /// CPU whose events were lost; `None` if several or unknown.
     pub cpu: Option<i32>,
+    /// As the column `lost_events.kind` has it: events, packets, bytes.
     pub kind: String,
+    /// How many; `None` if unknown.
     pub count: Option<i64>,
 }
 
+/// What a query returns, before any output form.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answer {
     /// The question in command form: `io stats`.
     pub question: String,
     /// Window it was asked for, cut to the recording.
     pub window: Option<(Ns, Ns)>,
+    /// Tables in the order in which people see them.
     pub tables: Vec<AnswerTable>,
     /// What was lost inside the window.
     pub losses: Vec<LossNote>,

@@ -6,11 +6,15 @@
 /// What a counter's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CounterUnit {
+    /// Things, operations, pages.
     Count,
+    /// Bytes.
     Bytes,
+    /// Nanoseconds.
     Ns,
     /// A hundredth of one, or of a percent.
     Hundredths,
+    /// Mean of the interval before it.
     BytesPerSecond,
     /// Hundredths of one, each second.
     HundredthsPerSecond,
@@ -26,10 +30,12 @@ impl CounterUnit {
         Self::HundredthsPerSecond,
     ];
 
+    /// The unit of that [`CounterUnit::name`].
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|unit| unit.name() == name)
     }
 
+    /// As texts of other tools' counters have it: `bytes/s`.
     pub fn name(self) -> &'static str {
         match self {
             CounterUnit::Count => "count",
@@ -42,16 +48,23 @@ impl CounterUnit {
     }
 }
 
+/// A counter that the recorder or the kernel programs read.
 #[derive(Debug)]
 pub struct Counter {
+    /// Name in the column `counter.name`.
     pub name: &'static str,
+    /// What its value counts.
     pub unit: CounterUnit,
+    /// Meaning, for the documentation.
     pub doc: &'static str,
 }
 
 macro_rules! counters {
     ($( $ident:ident $name:literal $unit:ident $doc:literal ),+ $(,)?) => {
-        $( pub const $ident: u32 = Place::$ident as u32; )+
+        $(
+            #[doc = concat!("Place of `", $name, "` in [`ALL`]: ", $doc, ".")]
+            pub const $ident: u32 = Place::$ident as u32;
+        )+
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         enum Place { $($ident),+ }
         /// Every counter.

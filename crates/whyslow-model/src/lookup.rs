@@ -8,14 +8,20 @@ use std::borrow::Cow;
 pub enum Function {
     /// One of these: the source does not tell which.
     Unknown = 0,
+    /// `getaddrinfo`.
     Getaddrinfo = 1,
+    /// `gethostbyname`.
     Gethostbyname = 2,
+    /// `gethostbyname2`.
     Gethostbyname2 = 3,
+    /// `gethostbyname_r`.
     GethostbynameR = 4,
+    /// `gethostbyname2_r`.
     Gethostbyname2R = 5,
 }
 
 impl Function {
+    /// All but [`Function::Unknown`], in the order of their numbers.
     pub const ALL: [Self; 5] = [
         Self::Getaddrinfo,
         Self::Gethostbyname,
@@ -30,6 +36,7 @@ impl Function {
         all.find(|function| function.name() == name)
     }
 
+    /// Name of the symbol in libc, as the column `dns_lookup.function` has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -41,6 +48,7 @@ impl Function {
         }
     }
 
+    /// By the number of the spool; `None` for 0 and for numbers of a later program.
     pub fn by_number(number: u8) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|function| *function as u8 == number)

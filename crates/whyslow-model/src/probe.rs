@@ -12,14 +12,23 @@ pub const TEXTS: usize = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ArgType {
+    /// Signed, lowest 8 bits.
     I8 = 1,
+    /// Unsigned, lowest 8 bits.
     U8 = 2,
+    /// Signed, lowest 16 bits.
     I16 = 3,
+    /// Unsigned, lowest 16 bits.
     U16 = 4,
+    /// Signed, lowest 32 bits.
     I32 = 5,
+    /// Unsigned, lowest 32 bits.
     U32 = 6,
+    /// Signed, all bits.
     I64 = 7,
+    /// Unsigned, all bits; shown as signed above `i64::MAX`.
     U64 = 8,
+    /// An address.
     Pointer = 9,
     /// A pointer to a text, which is recorded too.
     Text = 10,
@@ -47,12 +56,14 @@ impl ArgType {
         ("u8", Self::U8),
     ];
 
+    /// The type of one of the [`ArgType::NAMES`].
     pub fn by_name(name: &str) -> Option<Self> {
         let mut names = Self::NAMES.iter();
         let (_, found) = names.find(|(known, _)| *known == name)?;
         Some(*found)
     }
 
+    /// The type of a number in a spool; `None` for one of a later program.
     pub fn by_number(number: u8) -> Option<Self> {
         let mut types = Self::NAMES.iter().map(|(_, of_name)| *of_name);
         types.find(|of_name| *of_name as u8 == number)

@@ -8,10 +8,15 @@ use crate::{Ns, Sym};
 /// Physical type of a column. Only signed integers: every Parquet reader knows these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnType {
+    /// Parquet `INT64`.
     I64,
+    /// Parquet `INT32`.
     I32,
+    /// Parquet `DOUBLE`.
     F64,
+    /// Parquet `BOOLEAN`.
     Bool,
+    /// Parquet `BYTE_ARRAY` with UTF-8; a [`Sym`] in memory.
     Utf8,
 }
 
@@ -24,20 +29,29 @@ pub enum Unit {
     Time,
     /// A length of time, ns.
     Duration,
+    /// Bytes.
     Bytes,
     /// 512-byte sectors, as the kernel counts them.
     Sectors,
+    /// Things, operations, pages.
     Count,
     /// An id that names a row of this or another table.
     Id,
 }
 
+/// Declaration of a column.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
+    /// Lower snake case; unit last (`device_ns`), unless the table meaning of `ts`, `dur`, `ts_end`
+    /// says it.
     pub name: &'static str,
+    /// Meaning, in Markdown, for `docs/format.md`.
     pub doc: &'static str,
+    /// Physical type.
     pub kind: ColumnType,
+    /// Whether it may be null; a column that is added within a format version has to be.
     pub nullable: bool,
+    /// What its numbers count.
     pub unit: Unit,
 }
 
@@ -52,17 +66,23 @@ pub enum Shape {
     Entity,
 }
 
+/// Declaration of a table, made by [`table!`](crate::table).
 #[derive(Debug)]
 pub struct Table {
+    /// Name, also of its files.
     pub name: &'static str,
+    /// Meaning of one row, in Markdown.
     pub doc: &'static str,
+    /// How its rows lie in time.
     pub shape: Shape,
     /// Name of the column that orders rows of equal `ts`, and entities.
     pub id: &'static str,
+    /// Columns, in the order in which rows put and get their cells.
     pub columns: &'static [Column],
 }
 
 impl Table {
+    /// A column by its name, and its place in [`Table::columns`].
     pub fn column(&self, name: &str) -> Option<(usize, &'static Column)> {
         self.columns
             .iter()
@@ -73,27 +93,41 @@ impl Table {
 
 /// Takes the cells of one row, column by column, in the order of [`Table::columns`].
 pub trait Sink {
+    /// Takes a cell of a column of [`ColumnType::I64`].
     fn i64(&mut self, column: usize, value: Option<i64>);
+    /// Takes a cell of a column of [`ColumnType::I32`].
     fn i32(&mut self, column: usize, value: Option<i32>);
+    /// Takes a cell of a column of [`ColumnType::F64`].
     fn f64(&mut self, column: usize, value: Option<f64>);
+    /// Takes a cell of a column of [`ColumnType::Bool`].
     fn bool(&mut self, column: usize, value: Option<bool>);
+    /// Takes a cell of a column of [`ColumnType::Utf8`].
     fn sym(&mut self, column: usize, value: Option<Sym>);
 }
 
 /// Gives the cells of one row, the other way round of [`Sink`].
 pub trait Feed {
+    /// The cell of a column of [`ColumnType::I64`]; `None` for null.
     fn i64(&mut self, column: usize) -> Option<i64>;
+    /// The cell of a column of [`ColumnType::I32`]; `None` for null.
     fn i32(&mut self, column: usize) -> Option<i32>;
+    /// The cell of a column of [`ColumnType::F64`]; `None` for null.
     fn f64(&mut self, column: usize) -> Option<f64>;
+    /// The cell of a column of [`ColumnType::Bool`]; `None` for null.
     fn bool(&mut self, column: usize) -> Option<bool>;
+    /// The cell of a column of [`ColumnType::Utf8`]; `None` for null.
     fn sym(&mut self, column: usize) -> Option<Sym>;
 }
 
 /// A value that a column can hold.
 pub trait Cell: Copy {
+    /// Type of the column.
     const KIND: ColumnType;
+    /// Whether the column may be null: true for `Option`.
     const NULLABLE: bool;
+    /// Puts the value into that column.
     fn put<S: Sink + ?Sized>(self, column: usize, sink: &mut S);
+    /// Reads the value from that column. Panics on null where the type is no `Option`.
     fn get<F: Feed + ?Sized>(column: usize, feed: &mut F) -> Self;
 }
 
@@ -132,18 +166,22 @@ cell!(Sym, Utf8, sym);
 
 /// One row of one table.
 pub trait Row: Copy + Send + std::fmt::Debug + 'static {
+    /// Declaration of its table.
     const TABLE: &'static Table;
     /// Sort key: (`ts`, id); (0, id) for entities.
     fn key(&self) -> (Ns, i64);
     /// Length of the interval; `None` for unfinished intervals, points and entities.
     fn length(&self) -> Option<Ns>;
+    /// Puts all cells, in the order of the columns.
     fn put<S: Sink + ?Sized>(&self, sink: &mut S);
+    /// Makes a row of all cells, in the order of the columns.
     fn get<F: Feed + ?Sized>(feed: &mut F) -> Self;
 }
 
 /// Where trackers put finished rows. Implemented by the writer of a recording, by the tail of a
 /// running one, and by tests.
 pub trait Emit<R: Row> {
+    /// Takes a finished row. Rows come in any order; the receiver sorts by [`Row::key`].
     fn emit(&mut self, row: R);
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A bad record is counted under one of these and skipped; nothing is dropped without a number.
 
+/// How much an anomaly matters for answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Normal for this kind of source; no answer is affected.
@@ -13,6 +14,7 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// As the column `import_log.severity` has it.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Info => "info",
@@ -25,8 +27,11 @@ impl Severity {
 /// One kind of anomaly.
 #[derive(Debug)]
 pub struct Stat {
+    /// Upper snake case, as the column `import_log.name` has it.
     pub name: &'static str,
+    /// How much it matters.
     pub severity: Severity,
+    /// What one count of it means, for `docs/format.md`.
     pub doc: &'static str,
     /// Whether one count means one record read and not accepted.
     pub skips_record: bool,
@@ -34,7 +39,7 @@ pub struct Stat {
 
 macro_rules! stats {
     ($( $ident:ident $severity:ident $skips:literal $doc:literal ),+ $(,)?) => {
-        $( pub static $ident: Stat = Stat {
+        $( #[doc = $doc] pub static $ident: Stat = Stat {
             name: stringify!($ident), severity: Severity::$severity, doc: $doc, skips_record: $skips,
         }; )+
         /// All declared anomalies.

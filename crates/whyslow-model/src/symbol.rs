@@ -105,6 +105,7 @@ fn hash(text: &str) -> u64 {
 }
 
 impl Symbols {
+    /// An interner that knows the empty string only.
     pub fn new() -> Self {
         let mut symbols = Self {
             numbers: HashTable::new(),
@@ -122,6 +123,8 @@ impl Symbols {
         symbols
     }
 
+    /// The number of a string, a new one for a string not seen before. Panics at 2^32 distinct
+    /// strings.
     pub fn intern(&mut self, text: &str) -> Sym {
         let strings = &*self.strings;
         let hash_ = hash(text);
@@ -168,6 +171,8 @@ impl Symbols {
         self.numbers.find(hash(text), same).copied().map(Sym)
     }
 
+    /// The string of a number of this interner, or of its [`Symbols::strings`]. Panics on any other
+    /// number.
     pub fn get(&self, sym: Sym) -> &str {
         self.strings.get(sym)
     }
@@ -177,10 +182,12 @@ impl Symbols {
         Arc::clone(&self.strings)
     }
 
+    /// Distinct strings, the empty one included.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
+    /// Whether nothing but the empty string was interned.
     pub fn is_empty(&self) -> bool {
         self.numbers.len() <= 1
     }

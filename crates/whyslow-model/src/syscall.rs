@@ -17,8 +17,11 @@ use crate::event::SyscallArgs;
 pub enum Op {
     /// Makes or names a descriptor: open, socket, accept, connect, dup, pipe, eventfd, …
     Open,
+    /// close, close_range.
     Close,
+    /// read, pread64, readv, recvfrom, recvmsg, readahead, …
     Read,
+    /// write, pwrite64, writev, sendto, sendmsg, …
     Write,
     /// Reads one object and writes another: sendfile, splice, copy_file_range.
     ReadWrite,
@@ -43,6 +46,7 @@ pub enum Op {
 }
 
 impl Op {
+    /// Every class, in the order of the documentation.
     pub const ALL: [Op; 14] = [
         Op::Open,
         Op::Close,
@@ -60,6 +64,7 @@ impl Op {
         Op::Other,
     ];
 
+    /// As the column `syscall.op` has it.
     pub fn name(self) -> &'static str {
         match self {
             Op::Open => "open",
@@ -79,6 +84,7 @@ impl Op {
         }
     }
 
+    /// The class of that [`Op::name`].
     pub fn by_name(name: &str) -> Option<Op> {
         Op::ALL.into_iter().find(|op| op.name() == name)
     }
@@ -102,31 +108,48 @@ impl Op {
 /// What an argument means; each is a field of [`SyscallArgs`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
+    /// First descriptor; a C `int`.
     Fd,
+    /// Second descriptor.
     Fd2,
+    /// Directory of the first path, or `AT_FDCWD`.
     Dirfd,
+    /// Directory of the second path.
     Dirfd2,
+    /// First path.
     Path,
+    /// Second path.
     Path2,
+    /// Bytes to transfer.
     Count,
+    /// File offset in bytes.
     Offset,
     /// An offset counted in pages of 4096 bytes.
     PageOffset,
+    /// Flags as passed.
     Flags,
+    /// Command of fcntl, ioctl, futex, epoll_ctl.
     Command,
+    /// Value that goes with the command.
     Value,
+    /// Address in the memory of the process.
     Address,
+    /// Second address of futex.
     Address2,
+    /// Address of a `timespec`; 0 for no limit.
     Timeout,
     /// The longest time to wait in ms, a C `int`; goes where commands go.
     TimeoutMs,
+    /// Address family of a socket.
     Family,
+    /// Type of a socket.
     SocketType,
 }
 
 /// One argument of a call.
 #[derive(Debug)]
 pub struct Arg {
+    /// `None` for arguments that nothing is made of.
     pub role: Option<Role>,
     /// Names of the field in sources that give arguments by name.
     pub fields: &'static [&'static str],
@@ -135,7 +158,9 @@ pub struct Arg {
 /// One system call.
 #[derive(Debug)]
 pub struct Call {
+    /// Name without prefix, as user-space headers have it: `pread64`.
     pub name: &'static str,
+    /// Class, unless [`Call::op_of`] finds another one by the command.
     pub op: Op,
     /// A successful return value counts bytes moved.
     pub returns_bytes: bool,
@@ -154,9 +179,13 @@ static UNKNOWN: Call = Call {
 /// Numbering of system calls: that of an architecture, or of its 32-bit compatibility.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Abi {
+    /// 64-bit x86; the x32 numbering is not known.
     X86_64,
+    /// 32-bit x86, also of processes on a 64-bit kernel.
     I386,
+    /// 32-bit ARM (EABI), also of processes on a 64-bit kernel.
     Arm,
+    /// 64-bit ARM.
     Aarch64,
 }
 
@@ -169,6 +198,7 @@ impl Abi {
         }
     }
 
+    /// Whether registers have 64 bits, so that an offset takes one of them.
     pub fn is_64_bit(self) -> bool {
         matches!(self, Abi::X86_64 | Abi::Aarch64)
     }

@@ -5,22 +5,27 @@ use crate::Ns;
 /// A half-open range of time, `begin <= t < end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
+    /// First nanosecond of the window.
     pub begin: Ns,
+    /// First nanosecond after it.
     pub end: Ns,
 }
 
 // Asked for every row, and code of another crate is not put into a loop unless it says so.
 impl Window {
+    /// All times there are.
     pub const ALL: Window = Window {
         begin: i64::MIN,
         end: i64::MAX,
     };
 
+    /// Any two times; a window whose end is not after its beginning contains nothing.
     #[inline]
     pub fn new(begin: Ns, end: Ns) -> Self {
         Self { begin, end }
     }
 
+    /// Whether a point in time is inside.
     #[inline]
     pub fn contains(&self, ts: Ns) -> bool {
         self.begin <= ts && ts < self.end
@@ -34,6 +39,7 @@ impl Window {
             && ts_end.is_none_or(|end| end > self.begin || (end == ts && ts >= self.begin))
     }
 
+    /// Length in ns; saturates for [`Window::ALL`].
     #[inline]
     pub fn length(&self) -> Ns {
         self.end.saturating_sub(self.begin)

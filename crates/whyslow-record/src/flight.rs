@@ -21,6 +21,7 @@ const FULL_CHAPTER_MIN: Duration = Duration::from_secs(2);
 /// Looks at what does not come by itself.
 const LOOK_AGE: Duration = Duration::from_secs(1);
 
+/// What a flight recorder keeps, and when it hands it over.
 #[derive(Debug, Clone)]
 pub struct FlightOptions {
     /// How much time is kept at least, if memory suffices.
@@ -51,11 +52,13 @@ pub enum News<'n> {
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlightStep {
+    /// Go on recording.
     GoOn,
     /// Hand over what there is, at once.
     Save,
     /// Nothing that this process does is a condition.
     PassOver(i32),
+    /// End without handing anything over.
     End,
 }
 

@@ -18,7 +18,9 @@ pub(crate) const KEPT_BYTES_MIN: u64 = 4 << 20;
 pub struct MemoryWish {
     /// For everything.
     pub max: Option<u64>,
+    /// For events on their way, all CPUs together.
     pub buffer: Option<u64>,
+    /// For what a flight recorder keeps, compressed.
     pub kept: Option<u64>,
     /// A flight recorder keeps something at all.
     pub is_flight: bool,
@@ -27,6 +29,7 @@ pub struct MemoryWish {
 /// In bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
+    /// Everything together: the program, the buffer, and twice what is kept.
     pub max: u64,
     /// For events on their way.
     pub buffer: u64,
@@ -37,6 +40,7 @@ pub struct Memory {
 /// It takes so much at least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLittleMemory {
+    /// Least [`MemoryWish::max`] that goes with the rest of the wish, in bytes.
     pub least: u64,
 }
 

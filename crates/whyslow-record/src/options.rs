@@ -9,10 +9,12 @@ use crate::probes::ProbeSpec;
 use crate::programs::{Form, Topic};
 use crate::targets::{ControlGroup, Names};
 
+/// Everything that a recording is started with; [`Options::new`] has the defaults.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Folder that the spool will be.
     pub spool: PathBuf,
+    /// What is recorded; [`Topic::DEFAULT`] unless chosen.
     pub topics: BTreeSet<Topic>,
     /// Processes whose calls are recorded, with those they start; all if there are none.
     pub pids: Vec<i32>,
@@ -50,6 +52,7 @@ pub struct Options {
 pub const BUFFER_BYTES: u64 = 64 << 20;
 /// A minute of a busy server, compressed, several times over.
 pub const KEPT_BYTES: u64 = 256 << 20;
+/// Default of [`Options::spool_bytes_max`].
 pub const SPOOL_BYTES_MAX: u64 = 16 << 30;
 /// Waits that people notice.
 pub const STACK_MIN: Duration = Duration::from_millis(1);
@@ -59,6 +62,7 @@ pub(crate) const LOCK_MIN: Duration = Duration::from_micros(10);
 pub(crate) const LOCK_STACK_MIN: Duration = Duration::from_micros(100);
 
 impl Options {
+    /// The defaults, with a spool that must not exist yet.
     pub fn new(spool: impl Into<PathBuf>) -> Self {
         Self {
             spool: spool.into(),

@@ -3,22 +3,36 @@
 /// What a recording can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
+    /// System calls with arguments and paths.
     Syscalls,
+    /// Scheduling: switches, wakeups, migrations.
     Sched,
+    /// Block I/O.
     Block,
+    /// Hard and soft interrupt handlers.
     Irq,
+    /// Interrupts that CPUs send each other.
     Ipi,
+    /// Contended kernel locks.
     Locks,
+    /// Lookups of host names by functions of libc.
     Dns,
+    /// Memory reclaim, and waits that it imposes.
     Mem,
+    /// Writeback, journal commits, throttled writers.
     Fs,
+    /// Workqueue items.
     Work,
+    /// TCP connections.
     Tcp,
+    /// Packets, retransmits and drops.
     Net,
+    /// Page faults and the page cache.
     Pages,
 }
 
 impl Topic {
+    /// Every topic, in the order of the command line's help.
     pub const ALL: &[Topic] = &[
         Topic::Syscalls,
         Topic::Sched,
@@ -46,6 +60,7 @@ impl Topic {
         Topic::Tcp,
     ];
 
+    /// As `record --what` has it.
     pub fn name(self) -> &'static str {
         match self {
             Topic::Syscalls => "syscalls",
@@ -64,6 +79,7 @@ impl Topic {
         }
     }
 
+    /// The topic of that [`Topic::name`].
     pub fn by_name(name: &str) -> Option<Topic> {
         Topic::ALL
             .iter()
@@ -365,16 +381,23 @@ pub(crate) static PROGRAMS: &[Program] = &[
 /// A form that stands in for a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandIn {
+    /// What another form of runs: a program of `recorder.bpf.c`.
     pub program: &'static str,
+    /// What runs in its place: a program with another [`Form`], or `proc` for files of `/proc`.
     pub form: &'static str,
+    /// Topic that it is for; `None` for what every recording needs.
     pub topic: Option<Topic>,
 }
 
 /// A program that does not run, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Off {
+    /// Program of `recorder.bpf.c`.
     pub program: &'static str,
+    /// Topic that it is for; `None` for what every recording needs.
     pub topic: Option<Topic>,
+    /// What is not recorded without it.
     pub tells: &'static str,
+    /// Reason of the kernel, or of the recorder.
     pub reason: String,
 }

@@ -171,6 +171,7 @@ impl Ring {
 /// What was kept around a moment; writing it takes nothing from the recording that goes on.
 #[derive(Debug)]
 pub struct Window {
+    /// Why it was kept.
     pub trigger: Trigger,
     begin: u64,
     end: u64,

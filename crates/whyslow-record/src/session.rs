@@ -64,6 +64,7 @@ const CLOCKS_AGE: Duration = Duration::from_secs(1);
 /// How far a recording is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
+    /// Records so far.
     pub records: u64,
     /// Bytes of records.
     pub bytes: u64,
@@ -77,9 +78,11 @@ pub struct Progress {
     pub calls_per_second: u64,
     /// Runs of programs that the kernel left out.
     pub missed: u64,
+    /// Since recording began.
     pub elapsed: Duration,
     /// The most memory that recording took, and may take.
     pub memory: u64,
+    /// Memory that recording may take, in bytes: [`Options::memory_bytes_max`].
     pub memory_max: u64,
     /// Looks at memory that found too much, of which some was given up.
     pub memory_short: u64,
@@ -90,23 +93,29 @@ pub struct Progress {
 /// What is known when recording begins.
 #[derive(Debug)]
 pub struct Ready<'r> {
+    /// BPF programs that do not run, and why.
     pub off: &'r [Off],
 }
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
+    /// Go on recording.
     GoOn,
     /// End the spool and go on in a new one: done once the present one has its snapshot,
     /// [`Progress::turns`] tells when. Paths of calls under way are known in the new one if
     /// [`Options::may_turn`] is set.
     Turn(PathBuf),
+    /// Take the last snapshot and complete the spool.
     End,
 }
 
+/// A recording that is over.
 #[derive(Debug)]
 pub struct Summary {
+    /// Counts at the end.
     pub progress: Progress,
+    /// BPF programs that did not run, and why.
     pub off: Vec<Off>,
     /// What the spool had no room for.
     pub unwritten: Option<Unwritten>,
@@ -115,7 +124,9 @@ pub struct Summary {
 /// Records that were not written, and how long that went on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unwritten {
+    /// Number of records.
     pub records: u64,
+    /// From the first of them to the end of the recording.
     pub length: Duration,
 }
 

@@ -46,6 +46,9 @@ struct TableFiles {
 }
 
 impl Recording {
+    /// Opens the directory and reads its manifest. Table files and checksums are opened, and
+    /// verified, when a scan first needs them. A packed recording is not a directory and has to be
+    /// unpacked first.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let directory = match staging::open_directory(path) {
             Err(StoreError::Io { source, .. })
@@ -67,6 +70,7 @@ impl Recording {
         })
     }
 
+    /// The directory, as it was given to [`Recording::open`].
     pub fn path(&self) -> &Path {
         &self.path
     }

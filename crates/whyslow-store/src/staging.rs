@@ -22,6 +22,7 @@ use crate::{StoreError, manifest};
 /// What to do when the target is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Existing {
+    /// Fail with [`StoreError::Exists`].
     #[default]
     Refuse,
     /// Take its place, if it is a recording; it stays whole until the new one is.

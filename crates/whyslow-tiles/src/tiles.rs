@@ -21,6 +21,8 @@ pub struct Tiles {
 }
 
 impl Tiles {
+    /// Opens a complete set of tiles: its directory of lanes is read, and verified, here.
+    /// [`Place::open`](crate::Place::open) finds the ones of a recording.
     pub fn open(folder: &Path) -> Result<Self, TilesError> {
         let handle = open_folder(folder)?;
         let about = About::read(&handle, folder)?;
@@ -61,6 +63,7 @@ impl Tiles {
         Window::new(self.directory.begin, end)
     }
 
+    /// All tracks, also those without a lane.
     pub fn tracks(&self) -> &[Track] {
         &self.tracks
     }

@@ -14,6 +14,7 @@ pub struct Track {
     pub groups: [&'static str; 4],
     /// In order of their ids.
     pub lanes: Vec<Lane>,
+    /// Rows of its tables that are not in any lane.
     pub left_out: LeftOut,
 }
 
@@ -26,7 +27,9 @@ pub struct Lane {
     pub device: Option<(i64, String)>,
     /// Begin of the first interval and end of the last one, ns since the epoch.
     pub first_ns: i64,
+    /// End of the last interval, ns since the epoch.
     pub last_ns: i64,
+    /// Number of intervals.
     pub intervals: u64,
     /// Time in each group.
     pub times_ns: [u64; 4],
@@ -48,9 +51,11 @@ pub struct LeftOut {
 /// Cells of one lane, one after another, with the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
+    /// [`Lane::id`] of its lane.
     pub lane: i32,
     /// First cell, and how many.
     pub x: u16,
+    /// Number of cells.
     pub n: u16,
     /// Of the longest interval that touches the cells; the smallest value where several are as long.
     pub value: i32,
@@ -73,6 +78,7 @@ pub struct Series {
     pub begin_ns: i64,
     /// What of time each value is about.
     pub step_ns: i64,
+    /// One for each step, in `unit`.
     pub values: Vec<f64>,
 }
 
@@ -80,8 +86,11 @@ pub struct Series {
 /// asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Heat {
+    /// Begin of the first column, ns since the epoch.
     pub begin_ns: i64,
+    /// Width of a column in ns.
     pub width_ns: i64,
+    /// Number of columns.
     pub columns: usize,
     /// In order of device, operation, time, latency.
     pub cells: Vec<HeatCell>,
@@ -100,7 +109,9 @@ pub struct HeatCell {
     pub time_ns: i64,
     /// Bounds of the lengths: `from <= length < to`, as in `whyslow KIND heat`.
     pub from_ns: i64,
+    /// Upper bound in ns, exclusive.
     pub to_ns: i64,
+    /// Number of rows.
     pub count: u64,
     /// Sum of the lengths.
     pub intensity_ns: i64,

@@ -38,11 +38,15 @@ pub struct Assertion {
 /// How it came out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
+    /// As it was written.
     pub assertion: String,
+    /// Endpoint that it is about; `all` for all requests.
     pub endpoint: String,
     /// In the unit of its figure; none where too few requests tell.
     pub value: Option<f64>,
+    /// Right side of the comparison, in the same unit.
     pub limit: f64,
+    /// Requests that the figure is of.
     pub requests: u64,
     /// Not where nothing can be told.
     pub holds: bool,

@@ -44,9 +44,11 @@ pub const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 /// A request as the comparison sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latency {
+    /// When it began, ns since the epoch.
     pub ts: Ns,
     /// ns; none of one that failed before anything could be timed.
     pub dur: Option<Ns>,
+    /// Whether it counts as an error.
     pub failed: bool,
     /// Who did it, one after another; requests of one may have things in common.
     pub worker: u32,

@@ -23,7 +23,9 @@ const NOBODY: u32 = u32::MAX;
 /// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
+    /// Id in the table `request`.
     pub id: i64,
+    /// When it began, ns since the epoch.
     pub ts: Ns,
     /// ns from begin to end; none where the end is not known.
     pub dur: Option<Ns>,
@@ -33,19 +35,29 @@ pub struct Request {
     pub key: u32,
     /// Neither done nor unknown how it went.
     pub failed: bool,
+    /// Whether its outcome is `timeout`.
     pub timed_out: bool,
     /// Worker of the load, else connection, else thread; `u32::MAX` if none is known.
     pub worker: u32,
+    /// Number of its connection, unique in its source.
     pub connection: Option<i64>,
+    /// Whether an earlier request had used the connection.
     pub is_reused: Option<bool>,
+    /// Status of the reply; `None` without one.
     pub status: Option<i32>,
     /// Texts by [`Requests::symbols`].
     pub outcome: Sym,
+    /// Address or name of the client.
     pub client: Option<Sym>,
+    /// Address and port of the side that recorded it.
     pub local: Option<Sym>,
+    /// Address and port of the other side.
     pub peer: Option<Sym>,
+    /// Name of the thread that began it.
     pub comm: Option<Sym>,
+    /// Recording-unique id of that thread.
     pub utid: Option<i32>,
+    /// Kernel id of that thread.
     pub tid: Option<i32>,
     /// The same request as its server saw it.
     pub server_request: Option<i64>,
@@ -76,11 +88,13 @@ impl Told {
 /// Requests of one role, in order of their begin.
 #[derive(Debug, Default)]
 pub struct Requests {
+    /// At most a million; see `left_out`.
     pub rows: Vec<Request>,
     /// Endpoints with their method.
     pub keys: Vec<String>,
     /// Names of phases that some request has.
     pub phases: Vec<String>,
+    /// What the [`Sym`]s of the rows stand for.
     pub symbols: Symbols,
     /// client, server or proxy; none without requests.
     pub role: Option<&'static str>,

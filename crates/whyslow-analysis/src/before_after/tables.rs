@@ -36,7 +36,9 @@ pub struct Asked {
 /// The answer, and what it comes to.
 #[derive(Debug)]
 pub struct Compared {
+    /// Tables with percentiles, shares and phases of both sides.
     pub answer: Answer,
+    /// Verdict over all sets of requests that were compared.
     pub verdict: Verdict,
 }
 

@@ -2,9 +2,12 @@
 
 use super::{Comparison, LEVEL};
 
+/// What a comparison of two sets of requests shows, at the level [`LEVEL`] over all its tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verdict {
+    /// Some figure is better, and none is worse.
     Better,
+    /// Some figure is worse, and none is better.
     Worse,
     /// One figure is better and another one worse.
     Mixed,
@@ -16,6 +19,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// For people, in lower case.
     pub fn words(self) -> &'static str {
         match self {
             Self::Better => "better",

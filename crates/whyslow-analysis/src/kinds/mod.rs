@@ -55,10 +55,13 @@ use crate::query::{Kind, Verb};
 /// A kind as people ask for it. Everything that can be asked is in [`TOPICS`]; the command line,
 /// its help and its manual are made from it.
 pub struct Topic {
+    /// The kind.
     pub kind: Kind,
+    /// One line for the help.
     pub about: &'static str,
     /// Lines of examples, each indented by two.
     pub examples: &'static str,
+    /// Verbs that it has, in the order of the help.
     pub views: &'static [View],
     /// The view that the kind alone means.
     pub default: Option<Verb>,
@@ -68,7 +71,9 @@ pub struct Topic {
 
 /// One view of a kind.
 pub struct View {
+    /// The verb.
     pub verb: Verb,
+    /// One line for the help.
     pub about: &'static str,
     pub(crate) spec: &'static Spec,
     /// Whether it can be asked interval by interval.

@@ -19,9 +19,11 @@ const LATELY: i64 = 4;
 /// What was done with one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
+    /// When it began, ns since the epoch.
     pub ts: Ns,
     /// ns, not negative.
     pub dur: Ns,
+    /// Number of the object, chosen by the caller.
     pub object: u32,
     /// Only operations of one kind are compared: what was done, and of which size.
     pub kind: u32,
@@ -30,19 +32,24 @@ pub struct Operation {
 /// How one object lies against its peers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Deviation {
+    /// Number of the object.
     pub object: u32,
     /// Operations that peers have like ones of, and those of them beyond the 99th percentile of the
     /// peers' like ones.
     pub compared: u64,
+    /// Of `compared`: operations beyond the 99th percentile of the peers' comparable ones.
     pub over: u64,
     /// Times as many as expected if it was like its peers.
     pub relative_risk: f64,
     /// The least share of false findings at which the tail counts, over all tests of all objects.
     pub tail_q: f64,
+    /// Whether the object is an outlier by its tail.
     pub is_tail: bool,
     /// Median in times of the median peer's; none with fewer than 100 operations.
     pub median_ratio: Option<f64>,
+    /// Like `tail_q`, for the shift of the median; `None` where `median_ratio` is.
     pub shift_q: Option<f64>,
+    /// Whether the object is an outlier by its median.
     pub is_shifted: bool,
     /// Found, but asked for so much more than its peers that slow and busy cannot be told apart.
     pub is_excused: bool,

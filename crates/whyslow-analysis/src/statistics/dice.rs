@@ -27,6 +27,7 @@ impl Dice {
         (self.next() % sides as u64) as usize
     }
 
+    /// True with this probability.
     pub fn happens(&mut self, chance: f64) -> bool {
         self.unit() <= chance
     }

@@ -71,6 +71,8 @@ enum LogColumn<'b> {
 }
 
 impl<'b> LogRow<'b> {
+    /// Value of a column of integers; `None` for null, and for columns that were not projected or
+    /// hold text.
     pub fn int(&self, column: &str) -> Option<i64> {
         match self.column(column)? {
             LogColumn::Ints(ints) => ints.get(self.row),

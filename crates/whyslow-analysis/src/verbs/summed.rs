@@ -14,12 +14,19 @@ use crate::scan::{ColumnRef, PerWord, Texts};
 /// Samples of one thread in one state with one stack.
 #[derive(Debug, Clone)]
 pub struct StackSum {
+    /// Name of the thread.
     pub comm: Option<String>,
+    /// Kernel process id.
     pub pid: Option<i64>,
+    /// Kernel thread id.
     pub tid: Option<i64>,
+    /// Value of `stack_sample.state`.
     pub state: Option<String>,
+    /// Id in the table `callsite`; `None` if no stack was taken.
     pub callsite: Option<i64>,
+    /// Sum of what [`Counts::time`] gives, ns.
     pub time: Ns,
+    /// Number of rows.
     pub count: i64,
     /// Begin of the first of them.
     pub first: Ns,
@@ -31,6 +38,7 @@ pub struct StackSum {
 pub trait Counts: Sync {
     /// What kind, state and sampler of a sample say; nothing if it does not count.
     type Rule: Copy + Send;
+    /// Called once for each combination of words of the columns `kind`, `state` and `sampler`.
     fn rule(&self, kind: &str, state: Option<&str>, sampler: Option<&str>) -> Option<Self::Rule>;
     /// Of a sample of this thread with this begin, length and number of samples that it stands for; nothing if
     /// it does not count.

@@ -27,6 +27,7 @@ use hosts::Hosts;
 /// The recording of another host.
 #[derive(Clone, Copy)]
 pub struct OtherHost<'t> {
+    /// Its tables.
     pub tables: &'t dyn Tables,
     /// As commands name it.
     pub recording: &'t str,

@@ -26,9 +26,11 @@ const MARK_WITHIN: Ns = 2;
 /// One item.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
+    /// When the item began.
     pub ts: Ns,
     /// Logarithm of its time in times of what is usual for its key.
     pub log_ratio: f64,
+    /// Whether it is slow by the usual time of its key.
     pub slow: bool,
 }
 

@@ -25,6 +25,7 @@ const CLASSES: usize = 5;
 pub struct Concurrency {
     /// Items in flight at the start of slow ones and of others, medians.
     pub slow: f64,
+    /// Median at the start of the others.
     pub others: f64,
     /// Chance that more was in flight at a slow one than at another, less that of fewer.
     pub delta: f64,
@@ -35,6 +36,7 @@ pub struct Concurrency {
 }
 
 impl Concurrency {
+    /// Whether both the number in flight and the arrivals are beyond their limits, whatever `p` is.
     pub fn is_much(&self) -> bool {
         self.delta > DELTA_MIN && self.arrivals > ARRIVALS_MIN
     }

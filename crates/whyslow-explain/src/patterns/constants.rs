@@ -10,6 +10,7 @@ use whyslow_analysis::statistics::binomial_tail;
 /// A cause whose waits have known lengths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Known {
+    /// Name of the cause, for the hint.
     pub cause: &'static str,
     /// ns, ascending: the first is the commonest.
     pub values: &'static [f64],
@@ -144,6 +145,7 @@ pub struct Waits {
     /// Median of usual items and its MAD, by which `waits` are uncertain: 0 for waits that were
     /// recorded themselves.
     pub usual: f64,
+    /// Median absolute deviation of the usual items, ns.
     pub mad: f64,
     /// Times that were seen at all.
     pub range: (f64, f64),
@@ -152,10 +154,13 @@ pub struct Waits {
 /// Slow items near to a constant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hint {
+    /// The cause.
     pub known: Known,
     /// The value that most of them are near to, ns.
     pub value: f64,
+    /// Slow items within the window around `value`.
     pub inside: usize,
+    /// Slow items in all.
     pub slow: usize,
     /// Over all causes that are known.
     pub p: f64,

@@ -30,6 +30,7 @@ pub enum Class {
     OneDevice,
     /// One key holds most of what is slow.
     OneOperation,
+    /// Episodes come in a rhythm.
     Periodic,
     /// Now and then, whatever is done.
     RareContention,
@@ -55,10 +56,13 @@ impl Class {
 /// What items show, and why.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
+    /// The conclusion.
     pub class: Class,
+    /// The conclusion as a sentence, with its numbers.
     pub says: String,
     /// Of every test that could be made, and of those that could not with what they lack.
     pub outcomes: Vec<Outcome>,
+    /// Causes with known times, as hints.
     pub hints: Vec<Hint>,
     /// Items that were looked at.
     pub items: usize,
@@ -68,11 +72,13 @@ pub struct Judgement {
     pub episodes: usize,
     /// Keys and objects that are named: the slow key, the deviating objects.
     pub keys: Vec<u32>,
+    /// Objects that are named: those that deviate from their peers.
     pub objects: Vec<u32>,
     /// Keys that were never slow though they were asked often enough.
     pub exempt: Vec<u32>,
     /// What all slow keys do and exempt ones do not: places among [`Input::feature_names`].
     pub only_of_slow: Vec<u32>,
+    /// Times at which the rate of slow items or their times changed.
     pub changes: Vec<Change>,
     /// Everything is slower from here on: the conclusion and the tests are about what came after,
     /// against what was before.

@@ -23,6 +23,7 @@ pub type Spent = Vec<(u32, Ns)>;
 /// The excess of one category.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Excess {
+    /// Number of the category, chosen by the caller.
     pub category: u32,
     /// Mean of slow operations less that of the baseline.
     pub delta_ns: f64,
@@ -30,6 +31,7 @@ pub struct Excess {
     pub share: f64,
     /// 95 % of what other operations of the same kind would give.
     pub share_low: f64,
+    /// Upper end of that interval.
     pub share_high: f64,
     /// Share of the slow operations in which no category has a greater excess.
     pub dominance: f64,

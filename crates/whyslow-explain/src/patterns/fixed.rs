@@ -26,7 +26,9 @@ const SPREAD_MAX: f64 = 0.25;
 /// A slow item.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slow {
+    /// Place among [`Input::items`](super::Input::items).
     pub place: usize,
+    /// Its key.
     pub key: u32,
     /// What it took beyond the usual of its key, ns.
     pub excess: f64,

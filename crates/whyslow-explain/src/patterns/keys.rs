@@ -21,12 +21,16 @@ const EXPECTED_MIN: f64 = 1.0;
 /// Items of a key, and how many of them are slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
+    /// Place among [`Input::keys`](super::Input::keys).
     pub key: u32,
+    /// Slow items.
     pub slow: u64,
+    /// All items.
     pub items: u64,
 }
 
 impl Rate {
+    /// Share of slow items, 0–1; 0 without items.
     pub fn share(&self) -> f64 {
         self.slow as f64 / self.items.max(1) as f64
     }
@@ -37,7 +41,9 @@ impl Rate {
 pub struct Rates {
     /// Ascending by key.
     pub rates: Vec<Rate>,
+    /// Slow items of all keys.
     pub slow: u64,
+    /// Items of all keys.
     pub items: u64,
     /// 1 at least.
     pub design_effect: f64,
@@ -48,7 +54,9 @@ pub struct Rates {
 pub struct Evenness {
     /// Likelihood ratio statistic, by the design effect.
     pub g: f64,
+    /// Degrees of freedom.
     pub degrees: usize,
+    /// Probability of such a statistic if all keys have the same rate (chi-square).
     pub p: f64,
     /// Keys that were compared, each with at least one expected slow item, or with others together.
     pub cells: usize,
@@ -57,6 +65,7 @@ pub struct Evenness {
 /// One key against all others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Exposed {
+    /// Items of the key.
     pub rate: Rate,
     /// Rate of slow items by that of the other keys, half an item added to both.
     pub relative_risk: f64,
@@ -67,6 +76,7 @@ pub struct Exposed {
 }
 
 impl Exposed {
+    /// Whether relative risk and share are beyond their limits, whatever `p` is.
     pub fn is_much(&self) -> bool {
         self.relative_risk >= RISK_MIN && self.holds >= HOLDS_MIN
     }
@@ -75,6 +85,7 @@ impl Exposed {
 /// A key that was never slow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spared {
+    /// Items of the key, none of them slow.
     pub rate: Rate,
     /// Chance of no slow item at the rate of the others.
     pub p: f64,
@@ -83,6 +94,7 @@ pub struct Spared {
 }
 
 impl Rates {
+    /// Counts items, each with its key and whether it is slow; the design effect is 1.
     pub fn of(items: impl Iterator<Item = (u32, bool)>) -> Self {
         let mut by_key: BTreeMap<u32, Rate> = BTreeMap::new();
         for (key, slow) in items {
@@ -190,6 +202,7 @@ impl Rates {
 /// Which keys are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keys {
+    /// Every key.
     All,
     /// Those with a slow item.
     EverSlow,

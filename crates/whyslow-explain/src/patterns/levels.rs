@@ -43,12 +43,16 @@ const RISK_MIN: f64 = 1.5;
 pub struct Level {
     /// Requests in flight, from and to.
     pub from: f64,
+    /// Greatest number in flight of the level.
     pub to: f64,
+    /// Items that began at it.
     pub items: u64,
+    /// Slow ones of them.
     pub slow: u64,
 }
 
 impl Level {
+    /// Share of slow items, 0–1; 0 without items.
     pub fn share(&self) -> f64 {
         self.slow as f64 / self.items.max(1) as f64
     }
@@ -72,6 +76,8 @@ pub struct Levels {
 }
 
 impl Levels {
+    /// Whether the risk at the highest level is beyond that at the lowest by the limit, whatever
+    /// `p` is.
     pub fn is_much(&self) -> bool {
         let risk = |level: Option<&Level>| level.map_or(0.0, Level::risk);
         risk(self.levels.last()) >= RISK_MIN * risk(self.levels.first())

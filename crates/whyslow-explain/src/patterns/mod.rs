@@ -49,6 +49,7 @@ pub const LEVEL: f64 = 0.01;
 /// One operation or request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item {
+    /// When it began, ns since the epoch.
     pub ts: Ns,
     /// ns, not negative.
     pub dur: Ns,
@@ -67,6 +68,7 @@ pub struct Item {
 }
 
 impl Item {
+    /// When it ended, ns since the epoch.
     pub fn end(&self) -> Ns {
         self.ts.saturating_add(self.dur)
     }
@@ -75,6 +77,7 @@ impl Item {
 /// When something that has a limit was at it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resource {
+    /// Name for sentences.
     pub name: String,
     /// Begin and end of times with utilisation above 0.9 and somebody waiting, or with more than a
     /// fifth of the time stalled; in order, apart from each other.
@@ -86,14 +89,18 @@ pub struct Resource {
 /// Something that runs again and again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
+    /// Name for sentences.
     pub name: String,
+    /// When it began to run, ascending.
     pub starts: Vec<Ns>,
 }
 
 /// Something that happened: a program executed, a deployment, a note of somebody.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
+    /// When it happened, ns since the epoch.
     pub ts: Ns,
+    /// Name for sentences.
     pub name: String,
 }
 
@@ -110,8 +117,11 @@ pub struct Input<'a> {
     pub objective: Option<Ns>,
     /// Items of a time when all was well.
     pub baseline: &'a [Item],
+    /// Names of keys.
     pub keys: &'a [String],
+    /// Names of objects, such as devices.
     pub objects: &'a [String],
+    /// Names of workers: threads, connections, clients.
     pub workers: &'a [String],
     /// Workers are those of load that waits for its answers: how many there are does not depend on how
     /// long items take.
@@ -119,12 +129,16 @@ pub struct Input<'a> {
     /// What objects are to be compared among: by object, its group (the driver of a device). One
     /// group if empty.
     pub groups: &'a [u32],
+    /// Resources whose saturation is known.
     pub resources: &'a [Resource],
+    /// Jobs that may explain a rhythm.
     pub jobs: &'a [Job],
+    /// Events that may explain a change.
     pub marks: &'a [Mark],
     /// A key, and something that its items do: place among `feature_names`. System calls, peers,
     /// functions.
     pub features: &'a [(u32, u32)],
+    /// Names of features.
     pub feature_names: &'a [String],
 }
 

@@ -86,6 +86,8 @@ impl Normal {
         Self { slow, ..normal }
     }
 
+    /// What is usual for a key; of a key with too few items what is usual for all such keys
+    /// together, or for all items if even these are too few. `None` without items.
     pub fn usual(&self, key: u32) -> Option<Usual> {
         self.by_key.get(&key).copied().or(self.rest)
     }

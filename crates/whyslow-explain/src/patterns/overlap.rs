@@ -27,12 +27,14 @@ pub struct Overlap {
     pub together: f64,
     /// Of the usual deal.
     pub expected: f64,
+    /// Share of the deals with as much overlap.
     pub p: f64,
     /// Group with the most of it.
     pub group: u32,
 }
 
 impl Overlap {
+    /// Whether `p` is below the level.
     pub fn is_much(&self) -> bool {
         self.p < LEVEL
     }

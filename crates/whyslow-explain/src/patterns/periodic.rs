@@ -49,6 +49,7 @@ pub struct Rhythm {
 }
 
 impl Rhythm {
+    /// Whether `p`, the mean vector and the number of episodes are all beyond their limits.
     pub fn is_much(&self) -> bool {
         self.p < LEVEL && self.length > LENGTH_MIN && self.episodes >= EPISODES_MIN
     }
@@ -142,12 +143,14 @@ fn length((re, im): (f64, f64)) -> f64 {
 pub struct Matching {
     /// Onsets with a start of the job near, of so many.
     pub near: usize,
+    /// All onsets.
     pub onsets: usize,
     /// Of so many being near by chance.
     pub p: f64,
 }
 
 impl Matching {
+    /// Whether `p` is below the level and enough of the onsets have a start near.
     pub fn is_much(&self) -> bool {
         self.p < LEVEL && self.near as f64 >= JOB_SHARE_MIN * self.onsets as f64
     }

@@ -33,6 +33,7 @@ pub struct Saturated {
 }
 
 impl Saturated {
+    /// Whether both shares are beyond their limits, whatever `p` is.
     pub fn is_much(&self) -> bool {
         self.slow >= SHARE_MIN && self.slow >= RATIO_MIN * self.outside
     }

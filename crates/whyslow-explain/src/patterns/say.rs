@@ -39,6 +39,7 @@ fn shares(levels: &Levels) -> String {
 pub struct Outcome {
     /// T1 … T13.
     pub test: &'static str,
+    /// Whether it fired at its adjusted level.
     pub fired: bool,
     /// Its question's answer with all numbers, or what it lacks.
     pub says: String,

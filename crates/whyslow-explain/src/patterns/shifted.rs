@@ -29,6 +29,7 @@ pub struct Shifted {
 }
 
 impl Shifted {
+    /// Whether enough of the items are slower, whatever `p` is.
     pub fn is_much(&self) -> bool {
         self.share >= SHARE_MIN
     }

@@ -38,6 +38,7 @@ pub struct Node {
     pub total_ns: Ns,
     /// The same in the baseline.
     pub base_self_ns: Ns,
+    /// Inclusive time of the baseline.
     pub base_total_ns: Ns,
     /// What of all its time the thread was away from the CPU, as far as that is known.
     pub off_ns: Ns,
@@ -46,7 +47,9 @@ pub struct Node {
 /// Stacks of a window merged, callers first. A caller stands before those that it called.
 #[derive(Debug, Clone, Default)]
 pub struct FlameGraph {
+    /// Functions, each once; nodes refer to them by place.
     pub frames: Vec<Frame>,
+    /// Nodes, the root ([`ROOT`]) first.
     pub nodes: Vec<Node>,
     /// Whether there is a baseline.
     pub is_compared: bool,
@@ -54,6 +57,7 @@ pub struct FlameGraph {
     pub pruned_ns: Ns,
     /// Samples merged.
     pub samples: u64,
+    /// Time range, losses and caveats of the stacks that were merged.
     pub about: About,
 }
 
@@ -73,10 +77,12 @@ impl FlameGraph {
         Ok(merged.graph(callsites, about, baseline.is_some()))
     }
 
+    /// Time of all stacks, those without a frame included.
     pub fn total_ns(&self) -> Ns {
         self.nodes.first().map_or(0, |root| root.total_ns)
     }
 
+    /// The same of the baseline; 0 without one.
     pub fn base_total_ns(&self) -> Ns {
         self.nodes.first().map_or(0, |root| root.base_total_ns)
     }

@@ -8,7 +8,9 @@ use crate::stacks::Frame;
 /// A function where it was called by those above it.
 #[derive(Debug, Clone, Copy)]
 pub struct TreeLine<'g> {
+    /// Function of the node.
     pub frame: &'g Frame,
+    /// Its times.
     pub node: &'g Node,
     /// Callers above it.
     pub depth: usize,

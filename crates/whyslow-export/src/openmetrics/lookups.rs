@@ -15,33 +15,42 @@ use crate::ExportError;
 /// Counters of lookups since counting began; of each family the series in the order given.
 #[derive(Debug, Clone, Default)]
 pub struct LookupMetrics {
+    /// One for each host and resolver.
     pub series: Vec<LookupFigures>,
     /// Lookups that there was no memory to count.
     pub uncounted: u64,
     /// Hosts that are counted for themselves, each in its mount namespace, and for how many there is room.
     pub hosts: u64,
+    /// Hosts that there is room for; what comes after is counted under `(other)`.
     pub hosts_max: u64,
     /// Files whose functions are watched, and such that are not: because they are too many, or have 32
     /// bits.
     pub files: u64,
+    /// Files that are not watched because there are too many.
     pub files_over: u64,
+    /// Files that are not watched because they have 32 bits.
     pub files_narrow: u64,
 }
 
 /// Lookups of a host where the same resolver is in force.
 #[derive(Debug, Clone, Default)]
 pub struct LookupFigures {
+    /// Name that was looked up; `(other)` for hosts without room of their own.
     pub host: String,
+    /// Addresses of the name servers in force; empty where these are not known.
     pub resolver: String,
     /// By result.
     pub results: Vec<(String, u64)>,
+    /// Lookups that took at least as long as a resolver waits for a reply.
     pub timeouts: u64,
+    /// Sum of the latencies in ns.
     pub sum_ns: u64,
     /// Longest of each bucket in ns, and how many are in it, ascending; the last has no end.
     pub buckets: Vec<(Option<u64>, u64)>,
 }
 
 impl LookupMetrics {
+    /// Writes the metric families `whyslow_dns_…` and the end mark `# EOF`.
     pub fn write(&self, out: &mut dyn Write) -> Result<(), ExportError> {
         let mut registry = Registry::with_prefix("whyslow_dns");
         registry.register_collector(Box::new(Arc::new(self.clone())));

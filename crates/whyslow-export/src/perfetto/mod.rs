@@ -30,14 +30,23 @@ const BOOTTIME: u32 = 6;
 /// What was written of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
+    /// Written from rows of `sched_slice`.
     pub slices_of_cpus: u64,
+    /// Written from rows of `wakeup`; 0 with a filter.
     pub wakeups: u64,
+    /// Written from rows of `syscall`.
     pub calls: u64,
+    /// Written from rows of `block_io`.
     pub requests: u64,
+    /// Written from rows of `lock_wait`.
     pub lock_waits: u64,
+    /// Written from rows of `stack_sample`.
     pub samples: u64,
+    /// Written from rows of `sample_gap`.
     pub gaps: u64,
+    /// Written from rows of `counter`.
     pub counters: u64,
+    /// Written from rows of `lost_events`.
     pub losses: u64,
 }
 

@@ -7,7 +7,9 @@ pub enum Class {
     Public,
     /// What a call acted on or a file is: path, address of a socket, pipe.
     Object,
+    /// Address of a network peer, with or without a port.
     Address,
+    /// Name of a host.
     Host,
     /// A command line.
     Command,
@@ -31,6 +33,7 @@ pub enum Class {
     Fact,
     /// What is mounted: a device, a folder of a server.
     MountSource,
+    /// Options of a mount: users, servers and paths in them.
     MountOptions,
 }
 

@@ -119,6 +119,7 @@ pub struct Redactor {
 }
 
 impl Redactor {
+    /// A redactor that keeps nothing readable but what its scope keeps.
     pub fn new(key: Key, scope: Scope) -> Self {
         Self {
             cipher: Cipher::new(key),
@@ -141,6 +142,7 @@ impl Redactor {
         self
     }
 
+    /// What it hides.
     pub fn scope(&self) -> Scope {
         self.scope
     }

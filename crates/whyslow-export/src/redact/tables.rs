@@ -42,6 +42,8 @@ struct Words {
 }
 
 impl<'t> RedactedTables<'t> {
+    /// Redacted tables over `inner`. For [`Scope::Names`] the names of kernel functions are read
+    /// first, because these stay.
     pub fn new(inner: Box<dyn Tables + 't>, redactor: Redactor) -> Result<Self, StoreError> {
         let redactor = match redactor.scope() {
             Scope::Texts => redactor,
@@ -55,6 +57,7 @@ impl<'t> RedactedTables<'t> {
         })
     }
 
+    /// What replaces the texts, for texts beside the tables.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }

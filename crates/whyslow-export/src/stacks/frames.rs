@@ -12,7 +12,9 @@ use crate::ExportError;
 pub enum FrameKind {
     /// The name of a thread, above its stacks.
     Thread,
+    /// Machine code of a program or library.
     User,
+    /// Code of the kernel.
     Kernel,
     /// Of a language with a runtime of its own.
     Managed,
@@ -21,6 +23,7 @@ pub enum FrameKind {
 }
 
 impl FrameKind {
+    /// As the JSON of flame graphs has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Thread => "thread",
@@ -39,13 +42,16 @@ pub struct Frame {
     pub name: String,
     /// File that its code came from.
     pub module: Option<String>,
+    /// What kind of code.
     pub kind: FrameKind,
+    /// Address as recorded; 0 for frames that have none.
     pub address: i64,
 }
 
 /// Frames and who calls them.
 #[derive(Debug, Default)]
 pub struct Callsites {
+    /// Functions, each once.
     pub frames: Vec<Frame>,
     /// Caller and frame, by id.
     sites: Vec<(Option<usize>, usize)>,
@@ -57,6 +63,7 @@ pub struct Callsites {
 const DEPTH_MAX: usize = 1024;
 
 impl Callsites {
+    /// Reads the tables `callsite` and `frame`; empty where they have no rows.
     pub fn read(tables: &dyn Tables) -> Result<Self, ExportError> {
         let mut symbols = Symbols::new();
         let has = |name: &str| {

@@ -8,7 +8,9 @@ use super::{Sample, StackQuestion, Weight};
 /// Lives of threads, from the first that is told of each to the last, and what of these is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lives {
+    /// Number of threads.
     pub threads: usize,
+    /// Sum of their lifetimes in ns.
     pub lived: Ns,
     /// Sum of what each thread has too much or too little.
     pub residual: Ns,

@@ -44,6 +44,7 @@ pub struct Chart {
     callsites: Callsites,
     /// Name, strip; who runs most comes first.
     strips: Vec<(String, Strip)>,
+    /// Time range, losses and caveats of the samples.
     pub about: About,
     /// Threads for which there was no room.
     pub left_out: usize,
@@ -52,6 +53,7 @@ pub struct Chart {
 }
 
 impl Chart {
+    /// Reads the samples of a window and keeps the `threads_max` threads with most time.
     pub fn of(
         tables: &dyn Tables,
         question: &StackQuestion,

@@ -19,6 +19,7 @@ use crate::stacks::FrameKind;
 /// How the picture is titled.
 #[derive(Debug, Clone, Default)]
 pub struct SvgLook {
+    /// Headline of the picture.
     pub title: String,
     /// A line below it: recording, window, filter.
     pub subtitle: String,

@@ -21,7 +21,9 @@ const COMMIT_BYTES_MAX: u64 = 256 << 20;
 pub struct FileInfo {
     /// Below `v1/`.
     pub file: String,
+    /// Number of rows; 0 for a packed recording.
     pub rows: u64,
+    /// Size of the object.
     pub bytes: u64,
 }
 
@@ -35,23 +37,31 @@ pub struct Held {
 /// That these files are in the lake, and what they hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
+    /// Version of the commit; a reader refuses later ones.
     pub version: u32,
+    /// Id of the recording; `None` for a compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<String>,
+    /// Host of the recording; `None` for a compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// Cluster that the host belongs to.
     pub cluster: String,
     /// First and last moment.
     pub begin_ns: Ns,
+    /// Last time, ns since the epoch.
     pub end_ns: Ns,
     /// Number of what was in the recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// What was hidden in its texts, as
+    /// [`RecordingInfo::redacted`](whyslow_store::RecordingInfo::redacted) has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redacted: Option<String>,
     /// Where the recording was when it was pushed: `HOST:PATH`; none where that is hidden.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
+    /// Its file of each table that has rows.
     pub tables: BTreeMap<String, FileInfo>,
     /// Whether it was pushed with its own tables, of which it may have none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -65,6 +75,7 @@ pub struct Commit {
     /// Compactions that count no more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<String>,
+    /// Program and version.
     pub written_by: String,
 }
 
@@ -134,6 +145,7 @@ pub struct Day {
 /// What is in the lake.
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
+    /// Commits of each day of a cluster.
     pub days: BTreeMap<Partition, Day>,
 }
 

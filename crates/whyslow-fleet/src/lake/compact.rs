@@ -32,6 +32,7 @@ const RECORDINGS_MAX: usize = 500;
 /// The same of the bytes of their files.
 const BYTES_MAX: u64 = 24 << 20;
 
+/// What is compacted, and when the originals go.
 #[derive(Debug, Clone, Copy)]
 pub struct CompactOptions {
     /// Days with fewer files of their own are left as they are.
@@ -54,9 +55,11 @@ impl Default for CompactOptions {
 pub struct Compacted {
     /// Recordings that were put together, in so many compactions.
     pub recordings: u64,
+    /// Number of compactions.
     pub compactions: u64,
     /// Bytes of their tables before and after.
     pub bytes_before: u64,
+    /// Bytes of the compacted files.
     pub bytes_after: u64,
     /// Files that were deleted because nothing reads them any more.
     pub deleted: u64,

@@ -9,61 +9,100 @@ pub enum LakeError {
     /// The place cannot be one.
     #[error("`{url}` is no place for a lake: {reason}")]
     Url {
+        /// URL or path that was given.
         url: String,
+        /// What is wrong with it.
         reason: String,
+        /// What to give instead.
         hint: String,
     },
     /// The store refused, or did not answer.
     #[error("failed to {what} `{object}`")]
     Store {
+        /// Verb that completes "failed to …" before the object: `read`, `write`, `list`.
         what: &'static str,
+        /// Name of the object below the root of the lake.
         object: String,
+        /// Error of the store.
         #[source]
         source: object_store::Error,
     },
     /// What the store has is not what was sent.
     #[error("`{object}` has {found} bytes in the store, not the {sent} that were sent")]
     Cut {
+        /// Name of the object.
         object: String,
+        /// Bytes that were sent.
         sent: u64,
+        /// Bytes that the store reports.
         found: u64,
     },
     /// An object cannot be understood.
     #[error("`{object}` is damaged: {reason}")]
-    Damaged { object: String, reason: String },
+    Damaged {
+        /// Name of the object.
+        object: String,
+        /// The rule that it breaks.
+        reason: String,
+    },
+    /// Rows could not be encoded as Parquet.
     #[error("failed to write rows of `{table}`")]
     Encode {
+        /// Name of the table.
         table: String,
+        /// Error of the Parquet library.
         #[source]
         source: ParquetError,
     },
+    /// The operating system refused an operation on a local file.
     #[error("failed to {what} `{path}`")]
     Io {
+        /// Verb that completes "failed to …" before the path.
         what: &'static str,
+        /// The file, or the URL of the lake.
         path: String,
+        /// Error of the operating system.
         #[source]
         source: std::io::Error,
     },
+    /// The recording could not be read or packed.
     #[error(transparent)]
     Recording(#[from] whyslow_store::StoreError),
+    /// The recording could not be summarised.
     #[error(transparent)]
     Summary(#[from] crate::summary::SummaryError),
     /// A name that cannot be part of an object's.
     #[error("`{name}` cannot be the name of a {of}")]
-    Name { of: &'static str, name: String },
+    Name {
+        /// What the name is for: `host`, `cluster`, `label`, `recording`.
+        of: &'static str,
+        /// Name that was given.
+        name: String,
+    },
     /// A file of many is never changed.
     #[error("recording {recording} is in a compacted file, and cannot be replaced there")]
-    Merged { recording: String },
+    Merged {
+        /// Id of the recording.
+        recording: String,
+    },
     /// What is readable there would stay so.
     #[error("recording {recording} is in the lake, of host `{host}`, with its texts {}", hidden(*.is_hidden))]
     Otherwise {
+        /// Id of the recording.
         recording: String,
+        /// Host that it is in the lake under.
         host: String,
+        /// Whether its texts are hidden there, in another way than in this push.
         is_hidden: bool,
     },
     /// Somebody else is at it.
     #[error("another one compacts or expires this lake since {since}: `{object}`")]
-    Busy { since: String, object: String },
+    Busy {
+        /// When the lock was taken.
+        since: String,
+        /// Name of the lock object.
+        object: String,
+    },
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,

@@ -19,6 +19,7 @@ use crate::tables;
 /// A push that sent files and committed none of them for so long was given up.
 const ABANDONED: Duration = Duration::from_hours(24);
 
+/// What is deleted: days that are too old, and the oldest ones above a size.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ExpireOptions {
     /// Days that ended longer ago go.
@@ -32,9 +33,13 @@ pub struct ExpireOptions {
 /// What went.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expired {
+    /// Days of clusters that were deleted.
     pub days: Vec<Partition>,
+    /// Recordings of these days.
     pub recordings: u64,
+    /// Objects that were deleted, those that nothing reads included.
     pub objects: u64,
+    /// Bytes of these objects.
     pub bytes: u64,
     /// Bytes that are left.
     pub bytes_left: u64,

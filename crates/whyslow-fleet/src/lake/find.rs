@@ -14,7 +14,9 @@ use crate::identity;
 /// A recording that is in the lake.
 #[derive(Debug, Clone)]
 pub struct Found {
+    /// UTC day of its partition: `YYYY-MM-DD`.
     pub day: String,
+    /// What its commit says.
     pub commit: Commit,
 }
 

@@ -26,6 +26,7 @@ pub(crate) const COMPACTED: char = '@';
 pub struct Partition {
     /// UTC day of the recordings' begin: `YYYY-MM-DD`.
     pub day: String,
+    /// Cluster that the hosts belong to.
     pub cluster: String,
 }
 
@@ -33,7 +34,12 @@ pub struct Partition {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Member {
     /// One recording.
-    One { host: String, recording: String },
+    One {
+        /// Host of the recording.
+        host: String,
+        /// Id of the recording.
+        recording: String,
+    },
     /// Several: the id of the compaction.
     Many(String),
 }

@@ -74,6 +74,7 @@ impl Lake {
         })
     }
 
+    /// URL or path, as it was given to [`Lake::open`].
     pub fn url(&self) -> &str {
         &self.url
     }

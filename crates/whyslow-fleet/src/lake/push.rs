@@ -23,6 +23,7 @@ pub(super) const MERGED: &str = "_merged";
 /// Where recordings go that are pushed whole.
 pub(super) const WHOLE: &str = "_recordings";
 
+/// How a recording is pushed.
 #[derive(Debug, Clone)]
 pub struct PushOptions {
     /// Cluster that the host belongs to.
@@ -38,6 +39,7 @@ pub struct PushOptions {
 pub struct Pushed {
     /// Objects and bytes that were sent; none if it was there already.
     pub objects: u64,
+    /// Bytes of these objects.
     pub bytes: u64,
     /// Those of them, of an earlier push that was cut, that needed not be sent again.
     pub kept: u64,

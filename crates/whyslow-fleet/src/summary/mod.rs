@@ -32,18 +32,27 @@ pub struct Told {
 /// Rows of the lake.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
+    /// The recording itself: one row.
     pub recording: RecordingRow,
+    /// Names and values that its host belongs to.
     pub labels: Vec<LabelRow>,
+    /// Findings of `explain` over the whole recording.
     pub findings: Vec<FindingRow>,
+    /// Sums of each second, by kind, class and one more dimension at a time.
     pub rollups: Vec<RollupRow>,
+    /// Latency histograms of the same groups, which can be added up over recordings.
     pub histograms: Vec<HistogramRow>,
+    /// Longest operations of each kind and class.
     pub slowest: Vec<SlowestRow>,
 }
 
+/// Why a recording could not be summarised.
 #[derive(Debug, thiserror::Error)]
 pub enum SummaryError {
+    /// A query over its tables failed.
     #[error(transparent)]
     Analysis(#[from] AnalysisError),
+    /// Its tables could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -3,10 +3,15 @@
 /// Contexts recorded with an event. Absent means unknown, never zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Context<'a> {
+    /// Thread that was running.
     pub tid: Option<i32>,
+    /// Its process.
     pub pid: Option<i32>,
+    /// Parent of its process.
     pub ppid: Option<i32>,
+    /// Its name.
     pub comm: Option<&'a [u8]>,
+    /// Its kernel priority.
     pub prio: Option<i32>,
     /// What the CPU did, whoever ran on it.
     pub interrupt: Option<Interrupt>,
@@ -17,7 +22,9 @@ pub struct Context<'a> {
 pub enum Interrupt {
     /// It did not: the thread was at work.
     None,
+    /// A softirq.
     Soft,
+    /// A hard interrupt.
     Hard,
 }
 
@@ -28,10 +35,12 @@ impl Interrupt {
         (Interrupt::Hard, "hard"),
     ];
 
+    /// As the text format has it.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
+    /// The other way round of [`Interrupt::name`]; `None` for any other text.
     pub fn of_name(name: &[u8]) -> Option<Self> {
         let found = Self::ALL.iter().find(|(_, known)| known.as_bytes() == name);
         found.map(|(interrupt, _)| *interrupt)

@@ -16,8 +16,10 @@ pub enum FillCause {
 }
 
 impl FillCause {
+    /// Every cause.
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Mapped, Self::Other];
 
+    /// As the column `cache_fill.cause` has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -35,23 +37,31 @@ pub enum CacheFill<'a> {
     Pages(FilledPages),
     /// Where a file lies in its file system.
     Place {
+        /// Device of the file system, kernel `dev_t` with 20 minor bits.
         dev: i64,
+        /// Inode number.
         inode: u64,
+        /// Path below the root of the file system.
         path: &'a [u8],
     },
 }
 
+/// Pages of one file that came into the page cache by one call, or one after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilledPages {
     /// When the call began, else when the first of them came.
     pub since: Ns,
     /// When it ended, else when the last of them came.
     pub until: Ns,
+    /// Device of the file system, kernel `dev_t` with 20 minor bits.
     pub dev: i64,
     /// 0 for a block device itself.
     pub inode: u64,
+    /// Number of pages.
     pub pages: i64,
+    /// The same in bytes.
     pub bytes: i64,
+    /// What made them come.
     pub cause: FillCause,
     /// The descriptor of the call that leads to the file.
     pub fd: Option<i32>,

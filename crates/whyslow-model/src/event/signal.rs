@@ -3,11 +3,13 @@
 /// A signal that is sent, or has its effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signal {
+    /// Signal number, from 1 on.
     pub number: i32,
     /// Who sent it and how (`si_code`).
     pub code: i32,
     /// Thread that it is for, and its process.
     pub tid: i32,
+    /// Kernel process id (thread group) of that thread.
     pub pid: i32,
     /// Of sending: 0 sent, 1 ignored, 2 there was one already, 3 no room, 4 no room for its details.
     pub result: u32,
@@ -20,7 +22,9 @@ pub struct Signal {
 /// What a signal does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignalAction {
+    /// Stops the process: SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU.
     Stop,
+    /// Continues a stopped process: SIGCONT, also with a handler.
     Continue,
     /// It ends the process.
     End,
@@ -29,6 +33,7 @@ pub enum SignalAction {
 }
 
 impl SignalAction {
+    /// As the column `signal.action` has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stop => "stop",
@@ -75,7 +80,9 @@ const NAMES: [&str; 31] = [
 ];
 
 impl Signal {
+    /// `SIGKILL`.
     pub const KILL: i32 = 9;
+    /// `SIGCONT`.
     pub const CONTINUE: i32 = 18;
 
     /// Nothing for a number that stands for no purpose of its own.
@@ -84,6 +91,7 @@ impl Signal {
         NAMES.get(place).copied()
     }
 
+    /// What the signal does to the process, by its number and whether there is a handler.
     pub fn action(&self) -> SignalAction {
         match self.number {
             // It continues first, and calls the function then.

@@ -20,6 +20,7 @@ pub enum WorkKind {
 }
 
 impl WorkKind {
+    /// Every kind, in the order of the numbers that a spool uses.
     pub const ALL: [Self; 6] = [
         Self::JournalCommit,
         Self::Writeback,
@@ -29,6 +30,7 @@ impl WorkKind {
         Self::BufferStall,
     ];
 
+    /// As the column `kernel_work.kind` has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::JournalCommit => "journal_commit",
@@ -44,7 +46,9 @@ impl WorkKind {
 /// How far a piece of work is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkPhase {
+    /// The work begins.
     Begin,
+    /// The work ends.
     End,
     /// A commit waits for those who change the transaction, …
     Locking,
@@ -57,6 +61,7 @@ pub enum WorkPhase {
 }
 
 impl WorkPhase {
+    /// Every phase, in the order of the numbers that a spool uses.
     pub const ALL: [Self; 6] = [
         Self::Begin,
         Self::End,
@@ -66,6 +71,7 @@ impl WorkPhase {
         Self::Done,
     ];
 
+    /// As the text format has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Begin => "begin",
@@ -78,10 +84,14 @@ impl WorkPhase {
     }
 }
 
+/// One step of a piece of work, on the thread of the context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work<'a> {
+    /// What kind of work.
     pub kind: WorkKind,
+    /// How far it is.
     pub phase: WorkPhase,
+    /// Device that it is for, kernel `dev_t` with 20 minor bits.
     pub dev: Option<i64>,
     /// Why it is done.
     pub reason: Option<&'a str>,
@@ -96,16 +106,21 @@ pub struct Work<'a> {
 /// How far a function that is called later is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemPhase {
+    /// It is queued, by the thread of the context or an interrupt.
     Queued,
     /// Its workqueue has room for it, and had none when it was queued.
     Activated,
+    /// A worker calls the function.
     Begin,
+    /// The function returns.
     End,
 }
 
 impl ItemPhase {
+    /// Every phase, in the order of the numbers that a spool uses.
     pub const ALL: [Self; 4] = [Self::Queued, Self::Activated, Self::Begin, Self::End];
 
+    /// As the text format has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -119,6 +134,7 @@ impl ItemPhase {
 /// A function that the kernel calls later, by one of its own threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkItem<'a> {
+    /// How far it is.
     pub phase: ItemPhase,
     /// Tells items apart until they begin.
     pub work: u64,

@@ -29,22 +29,35 @@ const NAMES: u16 = 2;
 /// | 36 | CRC-32 of the bytes before it and of the payload |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
+    /// Place in the spool, from 0; a gap in the numbers is a lost block.
     pub number: u64,
+    /// CLOCK_MONOTONIC in ns: no later block has a record from before this time.
     pub complete_until: u64,
+    /// Bytes of the payload as it is in the file.
     pub payload_bytes: u32,
+    /// Bytes of the payload when it is uncompressed.
     pub record_bytes: u32,
+    /// Number of records in the payload.
     pub records: u32,
+    /// The payload is one Zstandard frame.
     pub is_compressed: bool,
+    /// The payload has [`Kind::Name`](super::Kind::Name) records, which stacks of earlier blocks
+    /// may need.
     pub has_names: bool,
+    /// CRC-32 (IEEE) of [`Block::head`] and of the payload as it is in the file.
     pub crc: u32,
 }
 
+/// Why bytes are no head of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
+    /// The bytes do not begin with [`MAGIC`].
     #[error("no block begins here")]
     Magic,
+    /// Written by a later program.
     #[error("the block is of version {0}, which this whyslow does not know")]
     Version(u16),
+    /// One of the two sizes is above [`PAYLOAD_MAX`], so the head is damaged.
     #[error("the block claims a payload of {0} bytes")]
     Size(u32),
 }
@@ -68,6 +81,7 @@ impl Block {
         head
     }
 
+    /// Reads a head. The checksum is left to the reader, which has to have the payload for it.
     pub fn parse(bytes: &[u8; BLOCK_BYTES]) -> Result<Block, BlockError> {
         if bytes[..4] != MAGIC {
             return Err(BlockError::Magic);

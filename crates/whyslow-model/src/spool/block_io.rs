@@ -2,26 +2,39 @@
 
 use super::record::{Cursor, RecordError};
 
+/// Payload of the kinds from `BioQueue` to `RqComplete`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockIo {
     /// The kernel's `dev_t`, with 20 bits for the minor number.
     pub dev: u32,
+    /// Length in bytes; 0 for a flush.
     pub bytes: u32,
+    /// First 512-byte sector on `dev`.
     pub sector: u64,
+    /// Operation and flags: the constants of this type.
     pub rwbs: u32,
+    /// Result of a completion, as the kernel has it: see [`BlockIo::errno`].
     pub error: i32,
     /// Remap: where it came from. Split: where the rest begins.
     pub old_sector: u64,
+    /// Remap: device that it came from, in the form of `dev`.
     pub old_dev: u32,
 }
 
 impl BlockIo {
+    /// Mask of the operation: 0 read, 1 write, 2 flush, 3 discard, 4 other.
     pub const OP: u32 = 0xff;
+    /// `REQ_SYNC`.
     pub const SYNC: u32 = 1 << 8;
+    /// `REQ_META`.
     pub const META: u32 = 1 << 9;
+    /// `REQ_RAHEAD`.
     pub const AHEAD: u32 = 1 << 10;
+    /// `REQ_FUA`.
     pub const FUA: u32 = 1 << 11;
+    /// `REQ_PREFLUSH`.
     pub const PREFLUSH: u32 = 1 << 12;
+    /// The discard is a secure erase.
     pub const SECURE: u32 = 1 << 13;
 
     /// `blk_status_t` as a number of errors; older kernels give that, negative.

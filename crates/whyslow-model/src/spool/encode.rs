@@ -32,16 +32,19 @@ impl Encoder {
         self.u64(ts).u32(tid as u32).u32(pid as u32)
     }
 
+    /// Appends two bytes, little-endian.
     pub fn u16(&mut self, number: u16) -> &mut Self {
         self.payload.extend(number.to_le_bytes());
         self
     }
 
+    /// Appends four bytes, little-endian.
     pub fn u32(&mut self, number: u32) -> &mut Self {
         self.payload.extend(number.to_le_bytes());
         self
     }
 
+    /// Appends eight bytes, little-endian.
     pub fn u64(&mut self, number: u64) -> &mut Self {
         self.payload.extend(number.to_le_bytes());
         self
@@ -65,6 +68,8 @@ impl Encoder {
         self
     }
 
+    /// Completes the record: fills it up to a multiple of 8 bytes and writes its length into its
+    /// head.
     pub fn end(&mut self) {
         let length = self.payload.len() - self.begin;
         self.payload
@@ -87,14 +92,17 @@ impl Encoder {
         self.records += other.records;
     }
 
+    /// The bytes of all records so far; only whole records if [`Encoder::end`] was called last.
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }
 
+    /// Number of complete records.
     pub fn records(&self) -> u32 {
         self.records
     }
 
+    /// Forgets all records and keeps the memory.
     pub fn clear(&mut self) {
         self.payload.clear();
         self.records = 0;

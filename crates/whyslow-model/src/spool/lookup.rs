@@ -7,10 +7,13 @@ use crate::lookup::{Function, Outcome};
 /// A lookup when it begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LookupRecord<'b> {
+    /// When the function was called, CLOCK_MONOTONIC in ns.
     pub entered: u64,
+    /// Function that was called.
     pub function: Function,
     /// None if no name was asked for, or its text could not be read.
     pub host: Option<&'b [u8]>,
+    /// Service name or port; `None` if none was given, or its text could not be read.
     pub service: Option<&'b [u8]>,
     /// None at the begin.
     pub outcome: Option<Outcome>,

@@ -4,17 +4,23 @@ use super::RecordError;
 use super::record::Cursor;
 use crate::event::{Endpoint, NetAddress, NetHeaders, TcpState};
 
+/// Payload of the kind `Net`: a packet at one of the tracepoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetRecord<'b> {
+    /// Address of the socket buffer.
     pub skb: u64,
     /// 0 received, 1 handed to the interface, 2 result of the driver, 3 and 4 sent again (segment,
     /// answer to a connection request), 5 thrown away.
     pub what: u32,
+    /// Length of the packet in bytes.
     pub bytes: u32,
     /// Of the driver; why it was thrown away.
     pub ret: i32,
+    /// What the frame carries (0x0800 for IPv4); `None` if it is not known.
     pub ethertype: Option<u16>,
+    /// `None` if no IP headers were read.
     pub headers: Option<NetHeaders>,
+    /// Name of the interface; empty where there is none.
     pub netif: &'b [u8],
 }
 
@@ -60,16 +66,23 @@ impl<'b> NetRecord<'b> {
 pub struct TcpRecord {
     /// Tells connections apart while they live.
     pub sock: u64,
+    /// Bytes sent that the peer has acknowledged.
     pub acked: u64,
+    /// Bytes received in order.
     pub received: u64,
     /// Nothing for states that this whyslow does not know.
     pub from: Option<TcpState>,
+    /// State after, like `from`.
     pub to: Option<TcpState>,
+    /// Segments sent again so far.
     pub retransmits: u32,
+    /// Smoothed round-trip time in microseconds.
     pub rtt_us: u32,
     /// Number of the error that the socket has.
     pub error: i32,
+    /// This side; `None` for sockets that are neither IPv4 nor IPv6.
     pub local: Option<Endpoint>,
+    /// The other side.
     pub peer: Option<Endpoint>,
 }
 

@@ -14,7 +14,9 @@ pub struct FunctionRecord<'b> {
     pub sp: u64,
     /// Number of the probe.
     pub probe: u32,
+    /// Registers of the arguments; which of them count is in the types of its [`ProbeRecord`].
     pub args: [u64; FUNCTION_ARGS],
+    /// Texts that arguments point at; `None` where none was requested or it could not be read.
     pub texts: [Option<&'b [u8]>; TEXTS],
 }
 
@@ -23,24 +25,31 @@ pub struct FunctionRecord<'b> {
 pub struct FunctionEndRecord {
     /// Stack pointer at its entry.
     pub sp: u64,
+    /// Number of the probe.
     pub probe: u32,
+    /// Register of the return value.
     pub ret: u64,
 }
 
 /// A static probe is passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsdtRecord<'b> {
+    /// Number of the probe.
     pub probe: u32,
+    /// Values of the arguments; which of them count is in the types of its [`ProbeRecord`].
     pub args: [u64; USDT_ARGS],
+    /// Texts that arguments point at; `None` where none was requested or it could not be read.
     pub texts: [Option<&'b [u8]>; TEXTS],
 }
 
 /// What a probe is. It is told before anything of it, and again in each spool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbeRecord<'b> {
+    /// Number of the probe.
     pub probe: u32,
     /// Of a static probe; empty for a function.
     pub provider: &'b [u8],
+    /// Name of the function or of the static probe.
     pub name: &'b [u8],
     /// File that it is in.
     pub module: &'b [u8],
@@ -49,10 +58,12 @@ pub struct ProbeRecord<'b> {
 }
 
 impl ProbeRecord<'_> {
+    /// Type of the return value; `None` if it is not recorded.
     pub fn returns(&self) -> Option<ArgType> {
         self.types.first().copied().and_then(ArgType::by_number)
     }
 
+    /// Types of the arguments in order; `None` for a number of a later program.
     pub fn args(&self) -> impl Iterator<Item = Option<ArgType>> {
         let types = self.types.iter().skip(1);
         types.map(|number| ArgType::by_number(*number))

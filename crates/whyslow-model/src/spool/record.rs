@@ -1,6 +1,8 @@
 //! Records: what the programs in the kernel tell (`wire.h` of the recorder has the same layouts),
 //! and what the recorder itself saw.
 
+// tidy: long because each kind of record is documented where it is declared.
+
 use super::block_io::BlockIo;
 pub(super) use super::cursor::Cursor;
 use super::fill::FillRecord;
@@ -20,84 +22,159 @@ pub const HEAD_BYTES: usize = 24;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u16)]
 pub enum Kind {
+    /// A system call at its return ([`Record::Syscall`]).
     Syscall = 1,
+    /// A system call at its entry, where the two are recorded apart.
     SyscallEnter = 2,
+    /// A text that an argument of the next call points at.
     Text = 3,
+    /// Bytes that an argument of the next call points at.
     Bytes = 4,
+    /// `sched_switch`.
     Switch = 16,
+    /// `sched_waking`.
     Waking = 17,
+    /// `sched_wakeup_new`.
     WakeupNew = 18,
+    /// `sched_process_fork`.
     Fork = 19,
+    /// `sched_process_exec`.
     Exec = 20,
+    /// `sched_process_exit`.
     Exit = 21,
+    /// `sched_process_free`.
     Free = 22,
+    /// `task_rename`.
     Comm = 23,
+    /// `signal_generate`.
     Signal = 24,
+    /// `signal_deliver`.
     SignalDelivered = 25,
+    /// `block_bio_queue`.
     BioQueue = 32,
+    /// `block_bio_backmerge`.
     BioBackmerge = 33,
+    /// `block_bio_frontmerge`.
     BioFrontmerge = 34,
+    /// `block_bio_complete`.
     BioComplete = 35,
+    /// `block_bio_remap`.
     BioRemap = 36,
+    /// `block_split`.
     BioSplit = 37,
+    /// `block_getrq`.
     GetRq = 38,
+    /// `block_rq_insert`.
     RqInsert = 39,
+    /// `block_rq_issue`.
     RqIssue = 40,
+    /// `block_rq_merge`.
     RqMerge = 41,
+    /// `block_rq_requeue`.
     RqRequeue = 42,
+    /// `block_rq_complete`.
     RqComplete = 43,
+    /// Entry of an interrupt handler.
     IrqEnter = 48,
+    /// Exit of an interrupt handler.
     IrqExit = 49,
+    /// `softirq_raise`.
     SoftirqRaise = 50,
+    /// A CPU sends others an interrupt.
     Ipi = 51,
+    /// A function of libc that looks up names is called.
     LookupBegin = 64,
+    /// It returns.
     Lookup = 65,
+    /// A traced function is entered.
     FunctionBegin = 66,
+    /// It returns.
     FunctionEnd = 67,
+    /// A static probe is passed.
     Usdt = 68,
+    /// Stack of a thread that comes back to the CPU.
     Stack = 56,
+    /// User stack of a thread at the return of its call.
     UserStack = 57,
+    /// Stack of a thread that runs, taken by the clock of the CPU.
     Sample = 58,
+    /// End of a contended kernel lock wait.
     Lock = 59,
+    /// What a thread did, sampled by wall-clock time.
     Wall = 60,
     // 61 is what the programs tell the recorder alone.
+    /// A round of wall-clock samples is over.
     Round = 62,
+    /// Reclaim begins.
     ReclaimBegin = 72,
+    /// Reclaim ends.
     ReclaimEnd = 73,
+    /// Page faults and the like, which are counted.
     Memory = 74,
+    /// Pages of a file came into the page cache.
     Fill = 75,
+    /// Path of an inode.
     Inode = 76,
+    /// A step of kernel work that others wait for.
     Work = 80,
+    /// A step of a workqueue item.
     WorkItem = 81,
+    /// A packet.
     Net = 96,
+    /// A TCP connection changes its state.
     Tcp = 97,
+    /// Snapshot: other clocks at the time of the head.
     Clock = 128,
+    /// A named fact about the machine or the recording.
     Fact = 129,
+    /// Snapshot: a process.
     Process = 130,
+    /// Snapshot: a thread.
     Thread = 131,
+    /// Snapshot: a file descriptor.
     Fd = 132,
+    /// Snapshot: a block device and its name.
     BlockDevice = 133,
+    /// Snapshot: a network interface.
     NetInterface = 134,
+    /// Snapshot: it is complete.
     SnapshotEnd = 135,
+    /// Records that were lost.
     Lost = 136,
+    /// A mark of the user, or of the recorder.
     Mark = 137,
+    /// Snapshot: name of an interrupt.
     Irq = 138,
+    /// Name of an address.
     Name = 150,
+    /// Runs of a BPF program that the kernel left out.
     Missed = 151,
+    /// Function with a number instead of an address.
     Code = 153,
+    /// What a probe is.
     Probe = 152,
+    /// What a process is, when it begins to run a program and when it ends.
     Program = 139,
+    /// Name of a user id.
     User = 140,
+    /// Snapshot: a mount.
     Mount = 141,
+    /// Snapshot: what a block device is.
     DeviceAbout = 142,
+    /// Snapshot: a device lies on another one.
     DeviceLink = 143,
+    /// Values of counters.
     Counters = 144,
+    /// Path of a control group.
     Cgroup = 145,
+    /// Snapshot: a file of the resolver's configuration.
     ResolverFile = 146,
+    /// Root directory of a process.
     Root = 147,
 }
 
 impl Kind {
+    /// Every kind; records of other numbers are [`RecordError::Kind`].
     pub const ALL: &[Kind] = &[
         Kind::Syscall,
         Kind::SyscallEnter,
@@ -194,23 +271,32 @@ static BY_NUMBER: [Option<Kind>; 256] = {
 /// What every record begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
+    /// What follows the head.
     pub kind: Kind,
     /// Bytes of the record, this head included.
     pub len: u16,
+    /// CPU on which the record was made.
     pub cpu: u16,
+    /// Bits [`COMPAT`](super::COMPAT) to [`IN_HARDIRQ`](super::IN_HARDIRQ).
     pub flags: u16,
+    /// CLOCK_MONOTONIC in ns.
     pub ts: u64,
     /// Thread at work, and its process.
     pub tid: i32,
+    /// Kernel process id (thread group) of that thread; 0 for records of no process.
     pub pid: i32,
 }
 
+/// Why bytes are no record. All but [`RecordError::Length`] leave the records behind it readable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
+    /// The length in the head is impossible; nothing says where the next record begins.
     #[error("a record of {0} bytes does not fit into what is left of its block")]
     Length(usize),
+    /// Written by a later program.
     #[error("a record is of kind {0}, which this whyslow does not know")]
     Kind(u16),
+    /// The payload ends before all fields of its kind.
     #[error("a record of kind {0:?} is too short")]
     Short(Kind),
 }
@@ -218,8 +304,11 @@ pub enum RecordError {
 /// A call, at its return or at its entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyscallRecord {
+    /// Time of the entry, CLOCK_MONOTONIC in ns.
     pub entered: u64,
+    /// Return value, a negative errno on failure; 0 at an entry.
     pub ret: i64,
+    /// Number of the call, by the table that [`COMPAT`](super::COMPAT) says.
     pub nr: u32,
     /// By register; those that were not recorded are 0.
     pub args: [u64; 6],
@@ -228,161 +317,249 @@ pub struct SyscallRecord {
 /// What an argument of the thread's next call points at; arguments count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextRecord<'b> {
+    /// Which argument, from 1 on.
     pub arg: u32,
+    /// The text without its zero byte, or the bytes; possibly cut.
     pub bytes: &'b [u8],
 }
 
 /// The head's thread goes, another one comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switch {
+    /// Thread that gets the CPU.
     pub next_tid: i32,
+    /// Its process.
     pub next_pid: i32,
     /// As the kernel has it, or [`Switch::PREEMPTED`].
     pub prev_state: u32,
+    /// Kernel priority of the thread that leaves.
     pub prev_prio: u16,
+    /// Kernel priority of the thread that comes.
     pub next_prio: u16,
 }
 
 impl Switch {
+    /// Value of `prev_state`: the thread could have gone on and lost its CPU.
     pub const PREEMPTED: u32 = 1 << 31;
 }
 
+/// A thread is woken, by the head's thread or an interrupt on its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wakeup {
+    /// Thread that is woken.
     pub tid: i32,
+    /// Its process.
     pub pid: i32,
+    /// Its kernel priority.
     pub prio: u16,
+    /// CPU on which it will run; `None` if it is not known.
     pub target_cpu: Option<u16>,
 }
 
 /// A thread that begins, ends, or gets a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task<'b> {
+    /// Kernel thread id; of a fork that of the child.
     pub tid: i32,
+    /// Its process.
     pub pid: i32,
+    /// Its name; of a rename the new one.
     pub comm: &'b [u8],
 }
 
 /// A record and what it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record<'b> {
+    /// Kind `Syscall`: the call returned at the time of the head.
     Syscall(SyscallRecord),
+    /// Kind `SyscallEnter`: the call was entered at the time of the head.
     SyscallEnter(SyscallRecord),
+    /// Kind `Text`.
     Text(TextRecord<'b>),
+    /// Kind `Bytes`.
     Bytes(TextRecord<'b>),
+    /// Kind `Switch`.
     Switch(Switch),
+    /// Kind `Waking`.
     Waking(Wakeup),
+    /// Kind `WakeupNew`.
     WakeupNew(Wakeup),
+    /// Kind `Fork`: the head's thread creates this one.
     Fork(Task<'b>),
     /// The number of the argument is the thread's id before.
     Exec(TextRecord<'b>),
+    /// Kind `Exit`.
     Exit(Task<'b>),
+    /// Kind `Free`: the kernel freed the thread; its id may be used again.
     Free(Task<'b>),
+    /// Kind `Comm`: the thread has this name from now on.
     Comm(Task<'b>),
     /// Kind `Signal` or `SignalDelivered`.
     Signal(Signal),
+    /// Kinds `BioQueue` to `RqComplete`.
     Block(BlockIo),
+    /// Kind `ReclaimBegin` or `ReclaimEnd`.
     Reclaim(ReclaimRecord),
     /// As [`crate::event::MemoryKind::ALL`].
     Memory {
+        /// Place in [`MemoryKind::ALL`](crate::event::MemoryKind::ALL).
         what: u32,
+        /// 2^`order` pages.
         order: u32,
     },
+    /// Kind `Fill` or `Inode`.
     Fill(FillRecord<'b>),
+    /// Kind `Work`.
     Work(WorkRecord<'b>),
+    /// Kind `WorkItem`.
     WorkItem(WorkItemRecord<'b>),
+    /// Kind `Net`.
     Net(NetRecord<'b>),
+    /// Kind `Tcp`.
     Tcp(TcpRecord),
     /// The head's CPU sends an interrupt to those whose bits are set, from `first` on. Number 0
     /// reschedule, 1 call a function, 2 the same for one CPU.
     Ipi {
+        /// What the interrupt is for.
         nr: u32,
+        /// CPU that bit 0 of `cpus` stands for.
         first: u32,
+        /// Target CPUs, one bit each.
         cpus: u64,
     },
     /// Kind 0 hard, 1 soft, 2 high-resolution timer, 3 sent by a CPU.
     IrqEnter {
+        /// What kind of handler.
         kind: u32,
+        /// Number of the interrupt or softirq vector.
         nr: u32,
     },
+    /// The handler returns.
     IrqExit {
+        /// As at its entry.
         kind: u32,
+        /// As at its entry.
         nr: u32,
+        /// Return value of a hard handler.
         ret: i32,
     },
+    /// A softirq is marked pending on the head's CPU.
     SoftirqRaise {
+        /// Softirq vector.
         nr: u32,
     },
     /// Kind `LookupBegin` or `Lookup`.
     Lookup(LookupRecord<'b>),
+    /// Kind `FunctionBegin`.
     Function(FunctionRecord<'b>),
+    /// Kind `FunctionEnd`.
     FunctionEnd(FunctionEndRecord),
+    /// Kind `Usdt`.
     Usdt(UsdtRecord<'b>),
+    /// Kind `Probe`.
     Probe(ProbeRecord<'b>),
     /// Other clocks at the moment of the head.
     Clock {
+        /// CLOCK_BOOTTIME in ns.
         boot: u64,
+        /// CLOCK_REALTIME in ns since the epoch.
         real: i64,
     },
     /// Something about the machine or the recording, by name.
     Fact {
+        /// Name of the fact, such as `host`.
         name: &'b [u8],
+        /// Its value as text.
         value: &'b [u8],
     },
     /// The head's process, as it was.
     Process {
+        /// Process id of the parent.
         ppid: i32,
+        /// User id.
         uid: u32,
         /// Since boot, ns.
         started: u64,
         /// Number of the mount namespace; 0 where that is not told.
         mount_ns: u32,
+        /// Path of the executable; empty if it could not be read.
         executable: &'b [u8],
         /// Words end with a zero byte.
         command_line: &'b [u8],
+        /// Path of its control group.
         cgroup: &'b [u8],
     },
     /// The head's thread, as it was.
     Thread {
+        /// Letter of its state, as in `/proc/PID/stat`.
         state: u8,
+        /// Its name.
         comm: &'b [u8],
     },
     /// A descriptor of the head's process; -100 (`AT_FDCWD`) stands for its working directory.
     Fd {
+        /// Descriptor number.
         fd: i32,
+        /// Flags of the open.
         flags: u64,
+        /// What it leads to: a path, or `socket:[…]` and the like.
         path: &'b [u8],
     },
+    /// Kind `BlockDevice`.
     BlockDevice {
+        /// Kernel `dev_t` with 20 minor bits.
         dev: u32,
+        /// Name without `/dev/`.
         name: &'b [u8],
     },
+    /// Kind `NetInterface`.
     NetInterface {
+        /// Index of the interface.
         index: u32,
+        /// IPv4 address in network byte order; zeros if it has none.
         address: [u8; 4],
+        /// Name of the interface.
         name: &'b [u8],
     },
+    /// Kind `Irq`.
     Irq {
+        /// Number of the interrupt.
         nr: u32,
+        /// Name that the driver registered its handler with.
         name: &'b [u8],
     },
+    /// Kind `SnapshotEnd`: what was not in the snapshot did not exist.
     SnapshotEnd,
     /// Records that found no room, of the head's CPU.
     Lost {
+        /// Nothing was lost before this, CLOCK_MONOTONIC in ns.
         from: u64,
+        /// Nothing was lost after this.
         to: u64,
+        /// Number of records.
         count: u64,
     },
+    /// Kind `Mark`; of process 0 if the recorder made it.
     Mark {
+        /// Text of the mark, UTF-8 as a rule.
         text: &'b [u8],
     },
+    /// Kind `Stack`, `UserStack` or `Sample`.
     Stack(StackRecord<'b>),
+    /// Kind `Lock`.
     Lock(LockRecord<'b>),
+    /// Kind `Wall`.
     Wall(WallRecord<'b>),
+    /// Kind `Round`.
     Round(RoundRecord),
+    /// Kind `Code`.
     Code(CodeRecord<'b>),
+    /// Kind `Name`.
     Name(NameRecord<'b>),
+    /// Kind `Missed`.
     Missed(MissedRecord<'b>),
+    /// Kinds `Program`, `User`, `Mount`, `DeviceAbout`, `DeviceLink`, `Counters`, `Cgroup`,
+    /// `ResolverFile`, `Root`.
     Host(HostRecord<'b>),
 }
 

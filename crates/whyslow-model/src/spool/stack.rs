@@ -13,6 +13,7 @@ use super::record::{Cursor, RecordError};
 pub struct Addresses<'b>(&'b [u8]);
 
 impl<'b> Addresses<'b> {
+    /// Addresses in order, without zeros.
     pub fn iter(self) -> impl Iterator<Item = u64> + 'b {
         let of = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
         // Where frame pointers lead nowhere the kernel tells of a caller at 0.
@@ -22,6 +23,7 @@ impl<'b> Addresses<'b> {
             .filter(|address| *address != 0)
     }
 
+    /// Whether no address was recorded.
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
     }
@@ -34,28 +36,40 @@ pub struct StackRecord<'b> {
     pub since: u64,
     /// That it was left in, as in a switch.
     pub state: u32,
+    /// Addresses in the kernel.
     pub kernel: Addresses<'b>,
+    /// Addresses of the program; empty if they come in a record of kind `UserStack`.
     pub user: Addresses<'b>,
 }
 
 /// A wait of the head's thread for a lock, at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockRecord<'b> {
+    /// When the wait began, CLOCK_MONOTONIC in ns.
     pub since: u64,
+    /// Address of the lock.
     pub lock: u64,
     /// As the kernel tells them where the wait begins.
     pub flags: u32,
+    /// 0, or a negative errno if the wait was given up.
     pub ret: i32,
     /// None if the wait was short.
     pub kernel: Addresses<'b>,
 }
 
 impl LockRecord<'_> {
+    /// `LCB_F_SPIN`: a spin lock; without [`LockRecord::READ`] and [`LockRecord::WRITE`] a plain
+    /// one.
     pub const SPIN: u32 = 1;
+    /// `LCB_F_READ`: a lock for readers and writers, to read.
     pub const READ: u32 = 2;
+    /// `LCB_F_WRITE`: a lock for readers and writers, to write.
     pub const WRITE: u32 = 4;
+    /// `LCB_F_RT`: an `rt_mutex`, or a lock that is one on a real-time kernel.
     pub const RT: u32 = 8;
+    /// `LCB_F_PERCPU`: a `percpu_rw_semaphore`.
     pub const PERCPU: u32 = 16;
+    /// `LCB_F_MUTEX`: a `mutex`.
     pub const MUTEX: u32 = 32;
 }
 
@@ -64,6 +78,7 @@ impl LockRecord<'_> {
 pub struct NameRecord<'b> {
     /// When the process began to run the program.
     pub since: u64,
+    /// Address in the process, or in the kernel for process 0.
     pub address: u64,
     /// Bytes from the begin of the function, or of the file if that has no name.
     pub distance: u64,
@@ -76,8 +91,11 @@ pub struct NameRecord<'b> {
 /// Runs of a program of the recorder that the kernel left out from the head's moment on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissedRecord<'b> {
+    /// End of the time, CLOCK_MONOTONIC in ns.
     pub to: u64,
+    /// Runs that were left out in that time.
     pub count: u64,
+    /// Name of the BPF program.
     pub program: &'b [u8],
 }
 

@@ -7,6 +7,7 @@ use super::stack::{Addresses, addresses};
 /// Numbers from here on stand for functions that a [`CodeRecord`] tells: no program has such
 /// addresses, nor has the kernel.
 pub const NO_ADDRESS: u64 = 1 << 60;
+/// Numbers end before this one.
 pub const NO_ADDRESS_END: u64 = NO_ADDRESS + (1 << 32);
 
 /// How far the program's part of a stack could be followed.
@@ -40,6 +41,7 @@ impl WallEnd {
 /// What the head's thread did up to the head's moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WallRecord<'b> {
+    /// Beginning of the time that this is about; the head has its end.
     pub since: u64,
     /// As in a switch; [`Self::ON_CPU`] if it ran.
     pub state: u32,
@@ -47,21 +49,27 @@ pub struct WallRecord<'b> {
     pub credits: u32,
     /// System call that it was in, by the table that the head tells.
     pub nr: Option<u32>,
+    /// How far the program's part of the stack could be followed.
     pub end: WallEnd,
     /// The head's CPU is that on which it ran.
     pub has_cpu: bool,
+    /// Addresses in the kernel.
     pub kernel: Addresses<'b>,
+    /// Addresses of the program, and numbers from [`NO_ADDRESS`] on.
     pub user: Addresses<'b>,
 }
 
 impl WallRecord<'_> {
+    /// Value of `state`: the thread was on a CPU.
     pub const ON_CPU: u32 = 1 << 30;
 }
 
 /// A round of looks at all threads, which ended at the head's moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundRecord {
+    /// When the round began, CLOCK_MONOTONIC in ns.
     pub begun: u64,
+    /// Number of the round; they count up.
     pub number: u32,
     /// Rounds before it that were due, and not made.
     pub missed: u32,
@@ -71,6 +79,7 @@ pub struct RoundRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum CodeKind {
+    /// The kernel: `/proc/PID/stack` shows names of functions without addresses.
     Kernel = 0,
     /// A language with a runtime of its own.
     Managed = 1,
@@ -79,10 +88,15 @@ pub enum CodeKind {
 /// A function that has a number instead of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeRecord<'b> {
+    /// Number that stacks use, from [`NO_ADDRESS`] on.
     pub number: u64,
+    /// What kind of code.
     pub kind: CodeKind,
+    /// Line in the source file; `None` if it is not known.
     pub line: Option<i32>,
+    /// Name of the function.
     pub function: &'b [u8],
+    /// Source file; empty if it is not known.
     pub file: &'b [u8],
 }
 

@@ -9,8 +9,11 @@ use crate::event::{ItemPhase, WorkPhase};
 pub struct ReclaimRecord {
     /// As [`crate::event::ReclaimKind::ALL`].
     pub what: u32,
+    /// At its beginning: 2^`order` pages are wanted; `None` where the kernel does not report it.
     pub order: Option<i32>,
+    /// NUMA node; `None` where the kernel does not report it.
     pub node: Option<i32>,
+    /// At its end: pages that were freed; `None` where the kernel does not report it.
     pub pages: Option<i64>,
 }
 
@@ -27,6 +30,7 @@ impl ReclaimRecord {
     }
 }
 
+/// Payload of the kind `Work`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkRecord<'b> {
     /// As [`crate::event::WorkKind::ALL`].
@@ -35,6 +39,7 @@ pub struct WorkRecord<'b> {
     pub phase: Option<WorkPhase>,
     /// The kernel's `dev_t`, with 20 bits for the minor number; 0 where it is not known.
     pub dev: u32,
+    /// Number of the reason in the traced kernel; `None` if the kind has none.
     pub reason: Option<u32>,
     /// Of the transaction.
     pub id: Option<u64>,

@@ -136,7 +136,10 @@ macro_rules! declare {
 
         /// Rows of every table in memory: what tests look at.
         #[derive(Debug, Default)]
-        pub struct Collected { $(pub $field: Vec<$row>),+ }
+        pub struct Collected { $(
+            /// Rows of this table, in the order in which they came.
+            pub $field: Vec<$row>
+        ),+ }
         $(impl Emit<$row> for Collected {
             fn emit(&mut self, row: $row) { self.$field.push(row); }
         })+

@@ -26,17 +26,32 @@ const READ_BYTES: usize = 64 << 10;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FollowError {
+    /// No recorder of this user has that process id.
     #[error("no recorder of this user runs as process {pid}")]
-    Nobody { pid: i32 },
+    Nobody {
+        /// Process id that was given.
+        pid: i32,
+    },
+    /// The recorder did not answer in time, or the connection broke.
     #[error("the recorder does not answer")]
     Mute(#[source] io::Error),
     /// It has left something in the present spool, or not.
     #[error("the recorder has ended")]
-    Ended { has_spool: bool },
+    Ended {
+        /// Whether anything was written to the present spool, which can be imported then.
+        has_spool: bool,
+    },
+    /// The recorder is of another version, or no recorder.
     #[error("the recorder says what is not understood")]
     Strange,
+    /// The spool of the follower cannot be created or written.
     #[error("failed to write the spool `{}`", path.display())]
-    Spool { path: PathBuf, source: io::Error },
+    Spool {
+        /// The spool, or a file in it.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
 }
 
 const ENDED: FollowError = FollowError::Ended { has_spool: false };
@@ -102,6 +117,7 @@ impl Following {
         self.pid
     }
 
+    /// What the recorder records.
     pub fn about(&self) -> &About {
         &self.about
     }

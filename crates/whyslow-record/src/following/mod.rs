@@ -58,6 +58,7 @@ impl Purpose {
 /// What a running recorder records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
+    /// What it records for.
     pub purpose: Purpose,
     /// What is recorded as a whole.
     pub topics: BTreeSet<Topic>,

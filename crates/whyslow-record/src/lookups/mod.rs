@@ -52,8 +52,10 @@ pub struct Resolving {
     pub patience: Duration,
 }
 
+/// What [`watch_lookups`] counts, and for how long.
 #[derive(Debug, Clone)]
 pub struct LookupOptions {
+    /// Time between two [`LookupNews::Period`].
     pub interval: Duration,
     /// Intervals; none is until somebody says stop.
     pub count: Option<u64>,
@@ -64,6 +66,7 @@ pub struct LookupOptions {
 /// What is known when counting begins.
 #[derive(Debug)]
 pub struct LookupReady<'r> {
+    /// BPF programs that do not run, and why.
     pub off: &'r [Off],
     /// Files whose functions are watched.
     pub files: usize,
@@ -78,9 +81,11 @@ pub struct LookupPeriod<'p> {
     pub uncounted: u64,
     /// Hosts that the kernel counts, each in its mount namespace, and how many it has room for.
     pub hosts: usize,
+    /// Hosts that the kernel has room for; what comes after is in `uncounted` or `(other)`.
     pub hosts_max: usize,
     /// Files whose functions are watched, and those that were too many.
     pub files: usize,
+    /// Files that were too many to be watched.
     pub files_over: u64,
     /// Programs and libraries of 32 bits, whose lookups are not seen.
     pub narrow: u64,
@@ -89,6 +94,7 @@ pub struct LookupPeriod<'p> {
 /// Something happened.
 #[derive(Debug)]
 pub enum LookupNews<'n> {
+    /// An interval is over.
     Period(&'n LookupPeriod<'n>),
     /// Nothing did for a moment.
     Nothing,

@@ -39,10 +39,12 @@ impl LookupSeries {
         &self.counts.buckets
     }
 
+    /// Number of lookups.
     pub fn count(&self) -> u64 {
         self.counts.count()
     }
 
+    /// Sum of their latencies in ns.
     pub fn sum_ns(&self) -> u64 {
         self.counts.sum_ns
     }

@@ -4,6 +4,7 @@
 /// Commands, and what a recording made of their trace answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instead {
+    /// Command line, to be typed as it is.
     pub command: &'static str,
     /// What is known because of it.
     pub tells: &'static str,

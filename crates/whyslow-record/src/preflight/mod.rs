@@ -22,6 +22,7 @@ pub(crate) const TYPES: &str = "/sys/kernel/btf/vmlinux";
 /// How a thing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
+    /// Nothing is missing.
     Good,
     /// Something is left out, or slower.
     Limited,
@@ -30,6 +31,7 @@ pub enum State {
 }
 
 impl State {
+    /// As `doctor` prints it.
     pub fn name(self) -> &'static str {
         match self {
             State::Good => "ok",
@@ -42,7 +44,9 @@ impl State {
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
+    /// What was looked at, for the first column of `doctor`.
     pub name: &'static str,
+    /// How it is.
     pub state: State,
     /// What was found.
     pub found: String,

@@ -82,9 +82,11 @@ impl Term {
 /// What is wrong with a condition, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WhenError {
+    /// The whole text that was given.
     pub text: String,
     /// Characters before the place.
     pub at: usize,
+    /// What is wrong at that place.
     pub why: String,
 }
 

@@ -35,7 +35,9 @@ const FREE_BYTES_MIN: u64 = 256 << 20;
 /// What unpacking may cost, and whether it shall go on.
 #[derive(Debug, Clone, Copy)]
 pub struct Unpacking<'c> {
+    /// Bytes of table files that may be unpacked; more is [`StoreError::TooLarge`].
     pub bytes_max: u64,
+    /// Set by another thread, it ends unpacking with [`StoreError::Stopped`].
     pub cancel: &'c AtomicBool,
 }
 

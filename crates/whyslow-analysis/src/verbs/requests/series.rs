@@ -26,22 +26,29 @@ pub fn part_width(whole: Ns) -> Ns {
 /// Requests and failures by part of the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Series {
+    /// Requests that began in each part.
     pub requests: Vec<u64>,
+    /// Those of them that failed.
     pub errors: Vec<u64>,
 }
 
 /// What is more than usual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BurstOf {
+    /// More requests than usual.
     Requests,
+    /// More failures than usual.
     Errors,
 }
 
 /// Parts `first..=last` of a series, with more than usual.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Burst {
+    /// What is more than usual.
     pub of: BurstOf,
+    /// First part, counted from 0.
     pub first: usize,
+    /// Last part, inclusive.
     pub last: usize,
     /// Requests, or failures, in it …
     pub count: u64,
