@@ -78,7 +78,7 @@ pub(super) fn check(root: &Path, complaints: &mut Vec<String>) {
 }
 
 /// Names in `[dependencies]`; what only tests need may cross.
-fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
+pub(super) fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
     manifest.lines().filter_map(move |line| {
         if line.starts_with('[') {
