@@ -12,6 +12,7 @@ use whyslow_analysis::{Kind, Question, Verb, ask};
 use whyslow_model::answer::{Answer, Value};
 use whyslow_model::{Symbols, Window};
 use whyslow_store::{Existing, Limits, Recording, RecordingInfo, RecordingWriter, Tables};
+use whyslow_testkit::{Need, skip_unless_installed};
 
 use crate::it::made::{self, Amount};
 use crate::it::shown;
@@ -84,11 +85,7 @@ pub(crate) fn views(recording: &Recording, directory: &Path) -> String {
 }
 
 fn has_duckdb() -> bool {
-    let found = Command::new("duckdb").arg("--version").output().is_ok();
-    if !found {
-        println!("skipped: the `duckdb` command line is not installed");
-    }
-    found
+    skip_unless_installed(Need::DuckDb, "duckdb", "--version")
 }
 
 /// Runs a text of the folder, with words in braces replaced.

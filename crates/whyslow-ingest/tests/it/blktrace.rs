@@ -10,6 +10,7 @@ use whyslow_ingest::importers::rwbs;
 use whyslow_ingest::importers::streamed::{Item, Streamed, Summary};
 use whyslow_ingest::{InMemory, import_in_memory};
 use whyslow_model::event::{BlockRange, Body, LossKind};
+use whyslow_testkit::{Need, skip};
 
 const PARTS: [&str; 4] = [
     "loop0.blktrace.0",
@@ -406,8 +407,7 @@ fn btt(path: &Path) -> BTreeMap<String, Vec<f64>> {
 fn times_of_requests_are_those_of_btt() {
     let has = |tool: &str| Command::new(tool).arg("-h").output().is_ok();
     if !has("btt") || !has("blkparse") {
-        println!("skipped: no btt and blkparse (blktrace)");
-        return;
+        return skip(Need::Tools, "no btt and blkparse (blktrace)");
     }
     let room = tempfile::tempdir().expect("room");
     let merged = room.path().join("merged");

@@ -5,15 +5,12 @@ use std::path::PathBuf;
 use whyslow_ingest::{InMemory, import_in_memory};
 use whyslow_model::Sym;
 use whyslow_model::tables::SyscallRow;
+use whyslow_testkit::data_folder;
 
 /// The folder with the traces, or the reason to skip.
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+#[track_caller]
 pub(crate) fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("WHYSLOW_DATA").map(|data| PathBuf::from(data).join("ctf"));
-    if folder.is_none() {
-        eprintln!("skipped: WHYSLOW_DATA does not name the folder with the traces");
-    }
-    folder
+    data_folder("ctf")
 }
 
 pub(crate) fn import(source: impl Into<PathBuf>) -> InMemory {

@@ -1,7 +1,7 @@
 //! The metadata of every development trace: read whole, compared with what babeltrace2 makes of
 //! it, and the same when written as CTF 2.
 
-// A test says on stdout why it did not run, and what it compared.
+// A test says on stdout what it compared.
 #![allow(clippy::print_stdout)]
 
 use std::collections::BTreeSet;
@@ -12,6 +12,7 @@ use whyslow_ingest::importers::ctf::class::{
     ClockClass, FieldClass, IntegerClass, Role, TraceClass, Version,
 };
 use whyslow_ingest::importers::ctf::metadata::{ParsedMetadata, parse_metadata};
+use whyslow_testkit::{Need, skip};
 
 use crate::support::{ctf2, show, traces};
 
@@ -122,8 +123,10 @@ fn classes_are_those_that_babeltrace2_sees() {
     const PYTHON: &str = "/usr/bin/python3";
     let probe = Command::new(PYTHON).args(["-c", "import bt2"]).output();
     if !probe.is_ok_and(|output| output.status.success()) {
-        println!("skipped: the Python module bt2 of babeltrace2 is not installed");
-        return;
+        return skip(
+            Need::Babeltrace,
+            "the Python module bt2 of babeltrace2 is not installed",
+        );
     }
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     for archive in traces::archives() {

@@ -1,12 +1,12 @@
 //! Every event and every field of real traces, compared with what babeltrace says of them.
 //!
 //! Needs the traces (`WHYSLOW_DATA`), and `babeltrace2` for the comparison of fields.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use whyslow_ingest::archive::{Unpacked, unpack};
@@ -15,27 +15,13 @@ use whyslow_ingest::importers::ctf::consumer::{ClassRef, Consumer, Want};
 use whyslow_ingest::importers::ctf::decoded::DecodedEvent;
 use whyslow_ingest::importers::ctf::metadata::parse_metadata;
 use whyslow_ingest::importers::ctf::reader::{CtfReader, Summary, decode_all};
+use whyslow_testkit::{Need, skip, skip_unless_installed};
 
+use crate::common::data;
 use crate::support::ctf2;
 
-/// The folder of the traces, or why the test does nothing.
-fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("WHYSLOW_DATA").map(|data| Path::new(&data).join("ctf"));
-    if folder.is_none() {
-        eprintln!("skipped: WHYSLOW_DATA is not set to the folder of the traces");
-    }
-    folder
-}
-
 fn babeltrace2() -> Option<()> {
-    let found = Command::new("babeltrace2")
-        .arg("--version")
-        .output()
-        .is_ok();
-    if !found {
-        eprintln!("skipped: babeltrace2 is not installed");
-    }
-    found.then_some(())
+    skip_unless_installed(Need::Babeltrace, "babeltrace2", "--version").then_some(())
 }
 
 /// A table of two columns: text, number.
@@ -219,7 +205,10 @@ fn check_fields(path: &Path) {
         });
         match older {
             Some(older) => assert!(older.contains(ours), "{}: {ours}", path.display()),
-            None => eprintln!("skipped: babeltrace is not installed, to be asked for {ours}"),
+            None => skip(
+                Need::Babeltrace,
+                format_args!("babeltrace is not installed, to be asked for {ours}"),
+            ),
         }
     }
     assert_eq!(ours.len(), theirs.len(), "{}", path.display());

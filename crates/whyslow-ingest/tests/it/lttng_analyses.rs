@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::common::data;
 use whyslow_ingest::{InMemory, archive, import_in_memory};
 use whyslow_model::Sym;
 
@@ -44,16 +45,6 @@ impl Summary {
             && near(self.mean, other.mean)
             && near(self.max, other.max)
     }
-}
-
-/// The folder with the traces, or the reason to skip.
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("WHYSLOW_DATA").map(|data| PathBuf::from(data).join("ctf"));
-    if folder.is_none() {
-        eprintln!("skipped: WHYSLOW_DATA does not name the folder with the traces");
-    }
-    folder
 }
 
 fn import(source: PathBuf) -> InMemory {

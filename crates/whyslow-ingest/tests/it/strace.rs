@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use whyslow_ingest::{InMemory, import_in_memory};
+use whyslow_testkit::{Need, skip};
 
 /// Calls, errors and seconds by name.
 type Sums = BTreeMap<String, (u64, u64, f64)>;
@@ -119,8 +120,11 @@ fn so_they_are_in_a_log_made_now() {
         .output();
     match made {
         Ok(done) if done.status.code().is_some() && log.exists() => drop(check(&log)),
-        Ok(done) => println!("skipped: strace: {}", String::from_utf8_lossy(&done.stderr)),
-        Err(error) => println!("skipped: strace: {error}"),
+        Ok(done) => skip(
+            Need::Tools,
+            format!("strace: {}", String::from_utf8_lossy(&done.stderr)),
+        ),
+        Err(error) => skip(Need::Tools, format!("strace: {error}")),
     }
 }
 

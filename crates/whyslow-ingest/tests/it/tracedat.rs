@@ -10,6 +10,7 @@ use whyslow_ingest::importers::streamed::{Item, Streamed, Summary};
 use whyslow_ingest::importers::tracedat::TraceDatSource;
 use whyslow_ingest::{InMemory, import_in_memory};
 use whyslow_model::event::{Body, PrevState};
+use whyslow_testkit::{Need, skip};
 
 use crate::support::zlib_dat;
 
@@ -266,8 +267,7 @@ fn what_was_lost_is_told_where_trace_cmd_tells_it() {
         .arg(fixture("lost.dat"))
         .output();
     let Ok(done) = done else {
-        println!("skipped: no trace-cmd to print the events between");
-        return;
+        return skip(Need::Tools, "no trace-cmd to print the events between");
     };
     let wanted = printed(&String::from_utf8_lossy(&done.stdout));
     assert!(wanted.len() > 100, "{}", wanted.len());

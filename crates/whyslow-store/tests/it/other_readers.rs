@@ -1,12 +1,11 @@
 //! The files say the same to programs that know nothing of ours.
 
-#![allow(clippy::print_stdout, reason = "says why it skips")]
-
 use std::path::Path;
 use std::process::Command;
 
 use whyslow_model::Row;
 use whyslow_model::tables::{Collected, SyscallRow};
+use whyslow_testkit::{Need, skip};
 
 use crate::it::support::{self, Random, SMALL};
 
@@ -20,10 +19,10 @@ fn rows() -> Collected {
 }
 
 /// What the program prints, `None` (and why) if it is not there.
-fn output(program: &str, arguments: &[&str], needs: &str) -> Option<String> {
+fn output(need: Need, program: &str, arguments: &[&str], needs: &str) -> Option<String> {
     let probe = Command::new(program).args(["-c", needs]).output();
     if !probe.is_ok_and(|probe| probe.status.success()) {
-        println!("skipped: `{program} -c '{needs}'` does not run here");
+        skip(need, format!("`{program} -c '{needs}'` does not run here"));
         return None;
     }
     let run = Command::new(program)
@@ -70,7 +69,7 @@ fn duckdb_reads_what_was_written() {
          sum(length(name)) AS characters FROM read_parquet({files})"
     );
     let arguments = ["-noheader", "-csv", "-c", &query];
-    if let Some(printed) = output("duckdb", &arguments, "SELECT 1") {
+    if let Some(printed) = output(Need::DuckDb, "duckdb", &arguments, "SELECT 1") {
         assert_eq!(printed, expected);
     }
 }
@@ -88,7 +87,12 @@ fn pyarrow_reads_what_was_written() {
          \x20     sum(call['path'] is not None for call in calls),\n\
          \x20     sum(len(call['name']) for call in calls), sep=',')"
     );
-    if let Some(printed) = output("python3", &["-c", &script], "import pyarrow.parquet") {
+    if let Some(printed) = output(
+        Need::Python,
+        "python3",
+        &["-c", &script],
+        "import pyarrow.parquet",
+    ) {
         assert_eq!(printed, expected);
     }
 }

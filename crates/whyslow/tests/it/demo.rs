@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use whyslow_testkit::{Need, skip};
+
 use crate::common::Place;
 
 #[test]
@@ -20,7 +22,10 @@ fn the_demo_finds_the_slow_open_and_the_sync_across_it() {
         .expect("bash runs");
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("this build has no pages") {
-        println!("skipped: the pages are not built, which the demo ends with: ./dev ui");
+        skip(
+            Need::Pages,
+            "the pages are not built, which the demo ends with: ./dev ui",
+        );
         return;
     }
     assert!(output.status.success(), "{said}");

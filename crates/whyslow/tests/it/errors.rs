@@ -4,6 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use whyslow_testkit::{Need, skip};
+
 use crate::common::{self, Place, recorded};
 
 /// Runs, expects the exit code, and each part in what is said; stdout stays empty.
@@ -226,7 +228,7 @@ fn what_may_not_be_read_or_written_is_told_with_a_way_out() {
         &["no/such/folder", "hint: make the directory first"],
     );
     if rustix::process::geteuid().is_root() {
-        println!("skipped: root may read and write everything");
+        skip(Need::NotRoot, "root may read and write everything");
         return;
     }
     let secret = place.write("secret", common::TRACE);
@@ -245,8 +247,7 @@ fn a_full_disk_is_an_error_and_no_answer() {
     let place = recorded();
     let full = std::path::Path::new("/dev/full");
     if !full.exists() {
-        println!("skipped: there is no /dev/full");
-        return;
+        return skip(Need::Machine, "there is no /dev/full");
     }
     check(
         place,
@@ -355,8 +356,7 @@ fn a_recording_of_another_user_is_named_with_what_helps() {
     let import = ["import", "t.txt", "-o", "t.wsl"];
     place.whyslow().args(import).assert().success();
     let Some(mut command) = as_another_user(&place) else {
-        println!("skipped: root cannot become another user here");
-        return;
+        return skip(Need::Isolation, "root cannot become another user here");
     };
     let none = std::fs::Permissions::from_mode(0o000);
     let mut check = |locked: &str| {
@@ -369,8 +369,7 @@ fn a_recording_of_another_user_is_named_with_what_helps() {
         let output = match output {
             Ok(output) => output,
             Err(error) => {
-                println!("skipped: {error}");
-                return;
+                return skip(Need::Isolation, error);
             }
         };
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -394,8 +393,7 @@ fn an_import_to_a_place_of_another_user_says_to_write_elsewhere() {
     let place = Place::new();
     let trace = place.write("t.txt", common::TRACE);
     let Some(mut command) = as_another_user(&place) else {
-        println!("skipped: root cannot become another user here");
-        return;
+        return skip(Need::Isolation, "root cannot become another user here");
     };
     let locked = place.join("locked");
     std::fs::create_dir(&locked).expect("a temporary folder takes it");
@@ -403,7 +401,10 @@ fn an_import_to_a_place_of_another_user_says_to_write_elsewhere() {
     let mut said = |args: &[&std::ffi::OsStr]| {
         let output = command.args(args).env("XDG_CACHE_HOME", &locked).output();
         let Ok(output) = output else {
-            println!("skipped: the program cannot be started as another user");
+            skip(
+                Need::Isolation,
+                "the program cannot be started as another user",
+            );
             return None;
         };
         assert_eq!(output.status.code(), Some(1));

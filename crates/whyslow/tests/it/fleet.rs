@@ -7,6 +7,7 @@ use std::process::Command as Process;
 
 use assert_cmd::Command;
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
 use crate::common::{Place, recorded};
 
@@ -22,7 +23,6 @@ fn asking(place: &Place) -> Command {
 }
 
 /// Whether the package finds what it needs; says why not.
-#[allow(clippy::print_stdout)] // a skipped test says why
 fn has_engine() -> bool {
     let output = Process::new("python3")
         .env("PYTHONPATH", python())
@@ -32,11 +32,11 @@ fn has_engine() -> bool {
         Ok(output) if output.status.success() => true,
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            println!("skipped: {}", said.lines().last().unwrap_or_default());
+            skip(Need::Python, said.lines().last().unwrap_or_default());
             false
         }
         Err(error) => {
-            println!("skipped: python3: {error}");
+            skip(Need::Python, format!("python3: {error}"));
             false
         }
     }

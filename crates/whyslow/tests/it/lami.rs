@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use serde_json::{Map, Value as Json};
+use whyslow_testkit::{Need, skip};
 
 use crate::common::{self, Place};
 
@@ -310,8 +311,7 @@ fn classes_are_those_of_lttng_analyses() {
     for command in COMMANDS {
         let command = format!("{command}-mi");
         let Ok(output) = Command::new(&command).arg("--metadata").output() else {
-            eprintln!("skipped: {command} is not installed");
-            return;
+            return skip(Need::Tools, format!("{command} is not installed"));
         };
         let theirs = classes(&parsed(&String::from_utf8_lossy(&output.stdout)));
         let ours = described(&place, &command);

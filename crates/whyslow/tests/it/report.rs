@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use whyslow_testkit::{Need, skip};
+
 use crate::common::recorded;
 
 #[test]
@@ -11,7 +13,10 @@ fn a_report_is_one_document_that_asks_nobody() {
     command.args(["export", "html", "t.wsl", "-o", "report.html"]);
     let done = command.output().expect("it runs");
     if String::from_utf8_lossy(&done.stderr).contains("this build has no pages") {
-        println!("skipped: the pages that a report is made of are not built: ./dev ui");
+        skip(
+            Need::Pages,
+            "the pages that a report is made of are not built: ./dev ui",
+        );
         return;
     }
     assert!(done.status.success(), "{done:?}");

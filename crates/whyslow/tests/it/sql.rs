@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use whyslow_testkit::{Need, skip};
+
 use crate::common::{self, Place, recorded};
 
 /// Whether there is a duckdb to test with; says why not.
-#[allow(clippy::print_stdout)] // a skipped test says why
 fn has_duckdb() -> bool {
     let output = recorded()
         .whyslow()
@@ -14,7 +15,7 @@ fn has_duckdb() -> bool {
     let output = output.expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("not installed") {
-        println!("skipped: the duckdb command line is not installed");
+        skip(Need::DuckDb, "the duckdb command line is not installed");
         return false;
     }
     true

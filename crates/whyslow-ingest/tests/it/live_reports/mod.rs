@@ -7,6 +7,7 @@ use std::process::Command;
 
 use whyslow_ingest::InMemory;
 use whyslow_model::tables::CounterRow;
+use whyslow_testkit::{Need, skip};
 
 use crate::live_texts::{self, DAY, Report, SECOND, at, fixture, import, met, text};
 
@@ -165,11 +166,6 @@ fn printed(command: &str, arguments: &[&str], folder: &Path) -> Result<String, S
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn skip(reason: &str) {
-    eprintln!("skipped: {reason}");
-}
-
 #[test]
 fn so_are_those_of_a_file_made_now() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -184,7 +180,7 @@ fn so_are_those_of_a_file_made_now() {
     };
     let forms = match forms() {
         Ok(forms) => forms,
-        Err(reason) => return skip(&reason),
+        Err(reason) => return skip(Need::Tools, reason),
     };
     let [text, csv, json] = forms.map(|form| {
         let imported = import(form);
@@ -234,7 +230,7 @@ fn what_tools_print_now_is_read_without_a_complaint() {
         let printed = match printed(command, arguments, folder.path()) {
             Ok(printed) => printed,
             Err(reason) => {
-                skip(&reason);
+                skip(Need::Tools, reason);
                 continue;
             }
         };

@@ -4,17 +4,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Names the folder of the development data.
-pub(crate) const DATA_VARIABLE: &str = "WHYSLOW_DATA";
+use whyslow_testkit::data_folder;
 
 /// Archives of traces, by name; none, and a word about it, if no data is there.
-#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 pub(crate) fn archives() -> Vec<PathBuf> {
-    let Some(data) = std::env::var_os(DATA_VARIABLE) else {
-        println!("skipped: {DATA_VARIABLE} does not name the folder of the development data");
+    let Some(root) = data_folder("ctf") else {
         return Vec::new();
     };
-    let root = Path::new(&data).join("ctf");
     let mut archives = vec![root.join("ours-web-incident/trace.tar.zst")];
     archives.retain(|archive| archive.exists());
     for entry in std::fs::read_dir(&root).expect("the data has a folder `ctf`") {

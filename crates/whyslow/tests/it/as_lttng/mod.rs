@@ -9,7 +9,7 @@ mod rules;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use whyslow_ingest::archive;
@@ -17,6 +17,7 @@ use whyslow_ingest::archive;
 use facts::Facts;
 use parse::{Cells, Row, Table, tables};
 use rules::Difference;
+use whyslow_testkit::data_folder;
 
 use crate::common::Place;
 
@@ -24,15 +25,6 @@ use crate::common::Place;
 const NOT_IMITATED: [&str; 2] = ["lttng-periodstats", "lttng-periodtop"];
 
 const RANGES: [&str; 4] = ["--begin", "--end", "--timerange", "--refresh"];
-
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("WHYSLOW_DATA").map(|data| PathBuf::from(data).join("ctf"));
-    if folder.is_none() {
-        eprintln!("skipped: WHYSLOW_DATA does not name the folder with the traces");
-    }
-    folder
-}
 
 /// A command line of the peer and its output.
 struct Said {
@@ -296,7 +288,9 @@ fn check(trace: &str, source: &Path, said: &[Said]) {
 }
 
 fn check_stored(trace: &str) {
-    let Some(data) = data() else { return };
+    let Some(data) = data_folder("ctf") else {
+        return;
+    };
     let outputs = data.join("lttng-analyses/reference-outputs.tar.xz");
     let outputs = archive::unpack(&outputs).expect("the archive unpacks");
     let said = stored(&outputs.path().join(trace));
@@ -325,7 +319,9 @@ fn many_threads() {
 
 #[test]
 fn web_incident() {
-    let Some(data) = data() else { return };
+    let Some(data) = data_folder("ctf") else {
+        return;
+    };
     let folder = data.join("ours-web-incident");
     let outputs = std::fs::read_dir(folder.join("reference")).expect("the outputs are there");
     let said = outputs.filter_map(|entry| {

@@ -5,8 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
-use super::{can_record, no_floods, skip};
+use super::{can_record, no_floods};
 use crate::common::Place;
 
 const PROGRAM: &str = include_str!("across.py");
@@ -42,7 +43,10 @@ impl Net {
             let done = Command::new("ip").args(step.split(' ')).output();
             let is_done = done.as_ref().is_ok_and(|done| done.status.success());
             if !is_done {
-                skip(&format!("no network name spaces: ip {step}: {done:?}"));
+                skip(
+                    Need::Isolation,
+                    format!("no network name spaces: ip {step}: {done:?}"),
+                );
                 return None;
             }
         }
@@ -54,7 +58,7 @@ impl Net {
                 .args(["netns", "exec", name, "sh", "-c", &set])
                 .output();
             if !done.is_ok_and(|done| done.status.success()) {
-                skip("packets cannot be steered to another CPU");
+                skip(Need::Isolation, "packets cannot be steered to another CPU");
                 return None;
             }
         }
@@ -174,11 +178,14 @@ fn the_slow_host_and_its_cause_are_named_from_the_client() {
     }
     for tool in ["python3", "nsenter", "unshare", "taskset", "ip"] {
         if Command::new(tool).arg("--version").output().is_err() {
-            return skip(&format!("no {tool}"));
+            return skip(Need::Tools, format!("no {tool}"));
         }
     }
     if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
-        return skip("one CPU: what is sent arrives in the sender's own call");
+        return skip(
+            Need::Machine,
+            "one CPU: what is sent arrives in the sender's own call",
+        );
     }
     let _quiet = no_floods();
     let place = Place::new();

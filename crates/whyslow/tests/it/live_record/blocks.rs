@@ -2,7 +2,9 @@
 
 use std::process::Command;
 
-use super::{can_record, record, rows, skip};
+use whyslow_testkit::{Need, skip};
+
+use super::{can_record, record, rows};
 use crate::common::Place;
 
 /// A loop device, for as long as this lives.
@@ -62,7 +64,7 @@ fn requests_and_bytes_equal_the_counters_of_the_kernel() {
     }
     let place = Place::new();
     let Some(disk) = Loop::new(&place) else {
-        return skip("there is no loop device to be had");
+        return skip(Need::Isolation, "there is no loop device to be had");
     };
     let before = disk.writes();
     let script = format!(

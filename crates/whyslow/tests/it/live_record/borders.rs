@@ -12,10 +12,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
 use super::blocks::Loop;
+use super::can_record;
 use super::live_outliers::Running;
-use super::{can_record, skip};
 use crate::common::Place;
 
 /// A question that is answered every 200 ms, or as often as the machine can.
@@ -201,7 +202,7 @@ fn a_request_counts_in_the_interval_in_which_it_ends_and_its_length_is_known() {
     let _calm = super::no_floods();
     let place = Place::new();
     let Some(disk) = Loop::new(&place) else {
-        return skip("there is no loop device to be had");
+        return skip(Need::Isolation, "there is no loop device to be had");
     };
     let of_disk = ["--dev", &disk.name];
     let mut stats = Asked::start(&place, &["block", "stats", "--by", "op"], &of_disk);

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use super::{can_record, record, rows, skip};
+use whyslow_testkit::{Need, skip};
+
+use super::{can_record, record, rows};
 use crate::common::Place;
 
 /// Numbers of operations that nobody else on the machine has.
@@ -46,7 +48,7 @@ fn calls_and_errors_equal_those_of_strace() {
     }
     let place = Place::new();
     let Some(mut theirs) = of_strace(&place) else {
-        return skip("strace is not installed, or may not trace");
+        return skip(Need::Tools, "strace is not installed, or may not trace");
     };
     record(&place, &[], SCRIPT);
     let mut ours: Counts = rows(&place, &["syscalls", "stats", "rec.wsl", "--by", "name"])

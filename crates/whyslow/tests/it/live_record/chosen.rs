@@ -7,8 +7,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
-use super::{can_record, rows, skip};
+use super::{can_record, rows};
 use crate::common::Place;
 
 const WHYSLOW: &str = env!("CARGO_BIN_EXE_whyslow");
@@ -154,11 +155,11 @@ fn processes_are_recorded_by_control_group() {
     }
     let place = Place::new();
     let Some(group) = Group::new("whyslow-chosen") else {
-        return skip("no control group can be made here");
+        return skip(Need::Isolation, "no control group can be made here");
     };
     let before = [start(&place, "in-53", 53), start(&place, "out-59", 59)];
     if !group.take(&before[0]) {
-        return skip("no process can be moved here");
+        return skip(Need::Isolation, "no process can be moved here");
     }
     let folder = group.0.to_str().expect("UTF-8").to_owned();
     let recorder = Recorder::start(&place, &["--cgroup", &folder]);

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::skip;
+use whyslow_testkit::{Need, skip};
+
 use crate::common::Place;
 
 /// A program under a name of its own; none where there is no compiler, which is told.
@@ -24,7 +25,7 @@ pub(super) fn compiled(
         .arg(source)
         .status();
     if !made.is_ok_and(|status| status.success()) {
-        skip("no C compiler");
+        skip(Need::Compiler, "no C compiler");
         return None;
     }
     Some(path)

@@ -7,9 +7,11 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
+use whyslow_testkit::{Need, skip};
+
+use super::can_record;
 use super::live_outliers::Running;
 use super::lookups::Surroundings;
-use super::{can_record, skip};
 use crate::common::Place;
 
 /// Waits for an answer as long as if nobody said how long, and asks once.
@@ -67,7 +69,7 @@ fn lookups_are_counted_as_programs_do_them() {
     }
     let place = Place::new();
     let Some(there) = Surroundings::new(&place) else {
-        return skip("no namespaces of our own to be had");
+        return skip(Need::Isolation, "no namespaces of our own to be had");
     };
     place.write("resolv.conf", RESOLV_CONF);
     let question = ["dns", "stats", "@live", "1", "--format", "openmetrics"];
@@ -84,7 +86,7 @@ fn lookups_are_counted_as_programs_do_them() {
         status.is_ok_and(|status| status.success())
     };
     if !run(CLIENT) {
-        return skip("no python3");
+        return skip(Need::Python, "no python3");
     }
     // So that they have their series.
     sleep(Duration::from_millis(1500));

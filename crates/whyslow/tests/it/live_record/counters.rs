@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use super::{can_record, record, rows, skip};
+use whyslow_testkit::{Need, skip};
+
+use super::{can_record, record, rows};
 use crate::common::Place;
 
 /// What a tool prints about the recording.
@@ -41,7 +43,10 @@ fn room_in_file_systems_is_that_of_df() {
         .expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        return skip(&format!("no file system can be mounted here: {said}"));
+        return skip(
+            Need::Isolation,
+            format!("no file system can be mounted here: {said}"),
+        );
     }
     let lines = |text: &str| -> Vec<String> {
         let root = place.path().canonicalize().expect("it is there");
@@ -87,7 +92,7 @@ fn what_was_never_written_is_what_the_kernel_counts() {
             "python3 -B dirty.py >told.txt || touch missing",
         );
         if place.join("missing").exists() {
-            return skip("python3 is not installed");
+            return skip(Need::Python, "python3 is not installed");
         }
         let text = fs::read_to_string(place.join("told.txt")).expect("it wrote it");
         told = text.parse().expect("a number");
@@ -96,7 +101,7 @@ fn what_was_never_written_is_what_the_kernel_counts() {
         }
     }
     if told == 0 {
-        return skip("what is written here goes to no disk");
+        return skip(Need::Machine, "what is written here goes to no disk");
     }
     let values = rows(
         &place,
@@ -165,7 +170,7 @@ fn load_and_memory_are_those_of_the_kernel() {
     record(&place, &[], "python3 hold.py >told.txt || touch missing");
     let (load_after, free_after) = (load(), number_of("/proc/meminfo", "MemAvailable:"));
     if place.join("missing").exists() {
-        return skip("python3 is not installed");
+        return skip(Need::Python, "python3 is not installed");
     }
     let top = shown_as(&place, &["top", "rec.wsl", "-b"]);
     let words = |begin: &str| -> Vec<&str> {

@@ -4,8 +4,9 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
-use super::{answered, can_record, rows, skip};
+use super::{answered, can_record, rows};
 use crate::common::Place;
 
 const SECTOR: u64 = 512;
@@ -76,7 +77,7 @@ fn the_tree_of_devices_is_that_of_lsblk() {
     }
     let place = Place::new();
     let Some(disk) = Loop::new(&place) else {
-        return skip("there is no loop device to be had");
+        return skip(Need::Isolation, "there is no loop device to be had");
     };
     // Where nobody makes partitions known the file system lies on the disk itself.
     let script = format!(
@@ -97,7 +98,10 @@ fn the_tree_of_devices_is_that_of_lsblk() {
         .expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        return skip(&format!("no file system can be mounted here: {said}"));
+        return skip(
+            Need::Isolation,
+            format!("no file system can be mounted here: {said}"),
+        );
     }
     let text = fs::read_to_string(place.join("lsblk.json")).expect("it wrote it");
     let theirs: Value = serde_json::from_str(&text).expect("JSON");

@@ -3,9 +3,10 @@
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
+use super::can_record;
 use super::kernel::{open_to_all, with_mounts};
-use super::{can_record, skip};
 use crate::common::Place;
 
 /// Rows of a table of an answer in JSON.
@@ -56,7 +57,10 @@ fn a_user_without_privileges_gets_the_commands_that_help() {
         .current_dir(place.path())
         .output();
     let Some(output) = output.ok().filter(|output| !output.stdout.is_empty()) else {
-        return skip("setpriv is not installed, or we may not become somebody else");
+        return skip(
+            Need::Isolation,
+            "setpriv is not installed, or we may not become somebody else",
+        );
     };
     assert_eq!(output.status.code(), Some(1));
     let checks = table(&output, "checks");
@@ -85,7 +89,10 @@ fn without_types_the_commands_of_another_tracer_are_printed() {
         return;
     };
     if output.stdout.is_empty() {
-        return skip("nothing can be mounted over /sys/kernel/btf");
+        return skip(
+            Need::Isolation,
+            "nothing can be mounted over /sys/kernel/btf",
+        );
     }
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
@@ -129,7 +136,10 @@ fn two_capabilities_are_enough_to_record() {
     let all = "-all,+bpf,+perfmon,+sys_ptrace,+dac_read_search,+syslog";
     let output = run(all, &["doctor", "--json"]);
     let Some(output) = output.ok().filter(|output| output.status.success()) else {
-        return skip("setpriv gives no capabilities here, or the kernel wants more than them");
+        return skip(
+            Need::Isolation,
+            "setpriv gives no capabilities here, or the kernel wants more than them",
+        );
     };
     assert_eq!(state_of(&table(&output, "checks"), "privileges"), "ok");
     let command = "i=0; while [ $i -lt 29 ]; do cd /; i=$((i+1)); done";

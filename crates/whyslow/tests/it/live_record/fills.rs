@@ -5,8 +5,9 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
-use super::{can_record, record, rows, skip};
+use super::{can_record, record, rows};
 use crate::common::Place;
 
 const PAGE: i64 = 4096;
@@ -38,7 +39,7 @@ impl Disk {
             .current_dir(place.path())
             .output();
         if !made.is_ok_and(|made| made.status.success()) {
-            skip("there is no C compiler");
+            skip(Need::Compiler, "there is no C compiler");
             return None;
         }
         let script = format!(
@@ -63,7 +64,7 @@ impl Disk {
         let device = device.trim().trim_start_matches("/dev/").to_owned();
         let disk = Self { place, device };
         if !done.is_ok_and(|done| done.status.success()) {
-            skip("no disk can be made of a file here");
+            skip(Need::Isolation, "no disk can be made of a file here");
             return None;
         }
         Some(disk)

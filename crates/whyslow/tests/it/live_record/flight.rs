@@ -8,6 +8,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use whyslow_testkit::{Need, skip};
+
 use super::{can_record, memory, rows};
 use crate::common::Place;
 
@@ -307,7 +309,7 @@ fn functions_that_were_met_last_have_names() {
     place.write("program", NEW);
     let mut command = Command::new("python3");
     let Ok(program) = command.arg("program").current_dir(place.path()).spawn() else {
-        return super::skip("no python3");
+        return skip(Need::Python, "no python3");
     };
     let program = Ended(program);
     let pid = program.0.id().to_string();

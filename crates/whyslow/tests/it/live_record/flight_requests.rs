@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use whyslow_testkit::{Need, skip};
+
 use super::flight::{Ended, Recorder, recordings, wait_for};
 use super::{can_record, rows};
 use crate::common::Place;
@@ -79,7 +81,7 @@ fn the_late_request_of_many_is_saved_once() {
     let _calm = super::no_floods();
     let place = Place::new();
     let Some((server, port)) = server(&place) else {
-        return super::skip("no python3");
+        return skip(Need::Python, "no python3");
     };
     let mut old = Client::new(port);
     old.exchange(b'x');

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use whyslow_testkit::{Need, skip};
+
 use super::kernel::with_mounts;
-use super::{can_record, rows, skip};
+use super::{can_record, rows};
 use crate::common::Place;
 
 /// Processes that sleep, and direct writes to a device that nobody else uses. `$1` are the options.
@@ -38,7 +40,7 @@ fn held(options: &str) -> Option<Held> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
     if !place.join("done").exists() {
-        skip("no ext4 on a loop device");
+        skip(Need::Isolation, "no ext4 on a loop device");
         return None;
     }
     let disk = std::fs::read_to_string(place.join("disk")).expect("the script wrote it");

@@ -6,10 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
 use super::compiled::compiled;
 use super::kernel::open_to_all;
-use super::{can_record, rows, skip};
+use super::{can_record, rows};
 use crate::common::Place;
 
 /// The program with its calls, under a name of its own.
@@ -184,7 +185,7 @@ fn compare_with_sql(place: &Place, stats: &[Value], all: &[Value]) {
     let output = output.expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("not installed") {
-        return skip("the duckdb command line is not installed");
+        return skip(Need::DuckDb, "the duckdb command line is not installed");
     }
     assert!(output.status.success(), "{said}");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
@@ -247,13 +248,13 @@ fn programs_that_only_another_mount_namespace_has_are_watched_and_calls_that_go_
         .stdout(Stdio::null())
         .spawn();
     let Ok(holder) = holder.map(Ours) else {
-        return skip("no unshare");
+        return skip(Need::Isolation, "no unshare");
     };
     let mut holder = holder;
     let is_there = || place.join("there").exists();
     wait(|| is_there() || !matches!(holder.0.try_wait(), Ok(None)));
     if !is_there() {
-        return skip("no mount namespace of one's own here");
+        return skip(Need::Isolation, "no mount namespace of one's own here");
     }
     // The same, running already: without it nobody has a file of that name.
     let first = Command::new("nsenter")
@@ -360,7 +361,10 @@ fn without_privileges_it_says_what_it_needs() {
         .current_dir(place.path())
         .output();
     let Some(output) = output.ok().filter(|output| !output.stderr.is_empty()) else {
-        return skip("setpriv is not installed, or we may not become somebody else");
+        return skip(
+            Need::Isolation,
+            "setpriv is not installed, or we may not become somebody else",
+        );
     };
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());

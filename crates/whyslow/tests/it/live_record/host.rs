@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
-use super::{can_record, record, rows, skip};
+use super::{can_record, record, rows};
 use crate::common::Place;
 
 fn threads(place: &Place, filter: &[&str]) -> Vec<Value> {
@@ -64,7 +65,10 @@ fn whose_a_process_is_is_told_also_if_that_changes() {
         /bin/sleep 0.013";
     record(&place, &[], script);
     if place.join("missing").exists() {
-        return skip("setpriv or python3 is not installed, or may not change the user");
+        return skip(
+            Need::Isolation,
+            "setpriv or python3 is not installed, or may not change the user",
+        );
     }
     let user = |comm: &str, end: &str| {
         let threads = threads(&place, &["--comm", comm]);
@@ -120,7 +124,7 @@ fn control_groups_and_containers_are_handed_down_to_the_shortest_lives() {
     let place = Place::new();
     let id = format!("{:064x}", std::process::id());
     let Some(group) = Group::new(&id) else {
-        return skip("no control group can be made here");
+        return skip(Need::Isolation, "no control group can be made here");
     };
     // The recorder itself goes there, and what it starts with it.
     let script = format!(
@@ -135,9 +139,10 @@ fn control_groups_and_containers_are_handed_down_to_the_shortest_lives() {
         .expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("cgroup.procs") {
-        return skip(&format!(
-            "nobody can be put into a control group here: {said}"
-        ));
+        return skip(
+            Need::Isolation,
+            format!("nobody can be put into a control group here: {said}"),
+        );
     }
     assert!(output.status.success(), "{said}");
     let threads = threads(

@@ -3,7 +3,9 @@
 
 use std::fs;
 
-use super::{can_record, rows, skip};
+use whyslow_testkit::{Need, skip};
+
+use super::{can_record, rows};
 use crate::common::Place;
 
 #[test]
@@ -38,7 +40,7 @@ fn files_behind_mounts_and_other_roots_have_the_names_of_the_host() {
         .output()
         .expect("it starts");
     if output.status.code() == Some(4) {
-        return skip("nothing can be mounted here");
+        return skip(Need::Isolation, "nothing can be mounted here");
     }
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");

@@ -8,8 +8,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
-use super::{can_record, rows, skip};
+use super::{can_record, rows};
 use crate::common::Place;
 
 const RUN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/run.py");
@@ -34,7 +35,7 @@ pub(super) fn incident(place: &Place, name: &str, options: &[&str]) -> Option<Va
     let truth: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
     if let Some(why) = truth["skipped"].as_str() {
-        skip(&format!("{name}: {why}"));
+        skip(Need::Tools, format!("{name}: {why}"));
         return None;
     }
     Some(truth)
@@ -345,13 +346,13 @@ fn a_container_that_is_throttled_waits_though_it_could_run() {
         .env("XDG_STATE_HOME", place.join("state"))
         .output();
     let Ok(output) = output else {
-        return skip("python3 is not installed");
+        return skip(Need::Python, "python3 is not installed");
     };
     let said = String::from_utf8_lossy(&output.stderr);
     let truth: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
     if let Some(why) = truth["skipped"].as_str() {
-        return skip(why);
+        return skip(Need::Tools, why);
     }
     // The kernel's own account of it.
     let throttled = number(&truth["throttled_ns"]);
@@ -443,7 +444,7 @@ fn nothing_is_left_of_a_workload_that_is_killed() {
         });
         assert!(is_there, "{name}: {:?}", left(&place, &group));
         if !matches!(runner.try_wait(), Ok(None)) {
-            skip(&format!("{name} cannot run here"));
+            skip(Need::Tools, format!("{name} cannot run here"));
             continue;
         }
         sleep(Duration::from_millis(700));

@@ -1,6 +1,8 @@
 //! Interrupts that CPUs send each other, against the kernel's counts of them.
 
-use super::{can_record, record, rows, skip};
+use whyslow_testkit::{Need, skip};
+
+use super::{can_record, record, rows};
 use crate::common::Place;
 
 /// Wakes somebody on another CPU as often as it can.
@@ -36,14 +38,17 @@ fn interrupts_by_other_cpus_are_those_that_the_kernel_counts() {
     // Rescheduling, and calls of functions in all and on one CPU.
     let during = |name: &str| Some(counted(&after, name)? - counted(&before, name)?);
     let (Some(resched), Some(calls)) = (during("RES:"), during("CAL:")) else {
-        return skip("this architecture does not count them by these names");
+        return skip(
+            Need::Machine,
+            "this architecture does not count them by these names",
+        );
     };
     if resched + calls == 0 {
-        return skip("one CPU only");
+        return skip(Need::Machine, "one CPU only");
     }
     let all = rows(&place, &["irq", "log", "rec.wsl", "--op", "ipi"]);
     if all.is_empty() {
-        return skip("this kernel has no such events");
+        return skip(Need::Machine, "this kernel has no such events");
     }
     let of = |name: &str| {
         let is_it =

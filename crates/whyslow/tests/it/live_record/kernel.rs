@@ -6,8 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
-use super::{can_record, record, rows, skip};
+use super::{can_record, record, rows};
 use crate::common::Place;
 
 const WHYSLOW: &str = env!("CARGO_BIN_EXE_whyslow");
@@ -16,7 +17,7 @@ const WHYSLOW: &str = env!("CARGO_BIN_EXE_whyslow");
 pub(super) fn with_mounts(place: &Place, script: &str) -> Option<Output> {
     let can = Command::new("unshare").args(["--mount", "true"]).status();
     if !can.is_ok_and(|status| status.success()) {
-        skip("mounts of our own are not allowed");
+        skip(Need::Isolation, "mounts of our own are not allowed");
         return None;
     }
     let output = Command::new("unshare")
@@ -74,7 +75,10 @@ fn a_container_with_ids_of_its_own_is_told_what_to_do() {
         .ok()
         .filter(|output| !said(output).contains("unshare"))
     else {
-        return skip("processes of our own namespace are not allowed");
+        return skip(
+            Need::Isolation,
+            "processes of our own namespace are not allowed",
+        );
     };
     assert_explained(&output, "this container has process ids of its own");
     for left in ["rec.wsl", "rec.wsl.spool", "ran"] {
@@ -128,7 +132,7 @@ fn a_user_without_privileges_is_told_what_to_do() {
         .current_dir(place.path())
         .output();
     let Ok(output) = output else {
-        return skip("setpriv is not installed");
+        return skip(Need::Isolation, "setpriv is not installed");
     };
     assert_explained(&output, "the kernel takes no eBPF programs from this user");
     for left in ["rec.wsl", "rec.wsl.spool", "ran"] {
@@ -166,11 +170,11 @@ fn what_is_refused_is_told_and_the_rest_recorded() {
         .current_dir(place.path())
         .output();
     let Some(output) = output.ok().filter(|output| output.status.code().is_some()) else {
-        return skip("strace is not installed");
+        return skip(Need::Tools, "strace is not installed");
     };
     let said = said(&output);
     if said.contains("PTRACE") {
-        return skip("strace may not trace");
+        return skip(Need::Tools, "strace may not trace");
     }
     assert!(output.status.success(), "{said}");
     let told = "note: not recorded: long calls before they end (on_tick: the kernel refuses it)";
@@ -192,7 +196,10 @@ fn processes_of_a_container_have_the_ids_of_the_host() {
     );
     record(&place, &[], "unshare --pid --fork /bin/sh ./inside; true");
     let Ok(ids) = fs::read_to_string(place.join("ids")) else {
-        return skip("processes of our own namespace are not allowed");
+        return skip(
+            Need::Isolation,
+            "processes of our own namespace are not allowed",
+        );
     };
     let (host, inside) = ids.trim().split_once(' ').expect("two numbers");
     assert_eq!(inside, "1");
@@ -290,7 +297,7 @@ fn programs_without_libraries_and_of_32_bits_make_calls_like_others() {
         add(name, is_wide, count);
         record_alone(&place, name);
         if !is_wide && !ran(&place) {
-            return skip("this kernel runs no programs of 32 bits");
+            return skip(Need::Machine, "this kernel runs no programs of 32 bits");
         }
         assert!(ran(&place), "{name}");
         let calls = rows(

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
 use super::blocks::Loop;
+use super::can_record;
 use super::live_outliers::{Running, lines};
-use super::{can_record, skip};
 use crate::common::Place;
 
 /// Folders that live answers use, below the place.
@@ -171,7 +172,7 @@ fn opensnoop_shows_what_strace_sees() {
         .stderr(Stdio::null())
         .spawn();
     let Ok(traced) = traced else {
-        return skip("strace is not installed");
+        return skip(Need::Tools, "strace is not installed");
     };
     let mut traced = Going(traced);
     let pid = loop {
@@ -179,7 +180,7 @@ fn opensnoop_shows_what_strace_sees() {
             break pid.trim().to_owned();
         }
         if !matches!(traced.0.try_wait(), Ok(None)) {
-            return skip("strace may not trace");
+            return skip(Need::Tools, "strace may not trace");
         }
         std::thread::sleep(Duration::from_millis(20));
     };
@@ -343,7 +344,7 @@ fn iostat_counts_the_bytes_that_iostat_counts() {
     }
     let place = Place::new();
     let Some(disk) = Loop::new(&place) else {
-        return skip("there is no loop device to be had");
+        return skip(Need::Isolation, "there is no loop device to be had");
     };
     let question = ["as", "iostat", "-dk", "@live", &disk.name, "1"];
     let ours = Running::start(&place, &question, "Ctrl-C to stop");
@@ -378,7 +379,7 @@ fn iostat_counts_the_bytes_that_iostat_counts() {
     let of_ours = |title: &str| sizes(&ours_extended, &disk.name, title);
     assert_eq!(of_ours("wareq-sz"), ["8.00"], "{ours_extended}");
     let (Some(theirs), Some(theirs_extended)) = (theirs, theirs_extended) else {
-        return skip("iostat is not installed");
+        return skip(Need::Tools, "iostat is not installed");
     };
     let sums = report(&theirs, &disk.name);
     assert_eq!((sums.read, sums.written), exact, "{theirs}");
@@ -394,7 +395,7 @@ fn sql_asks_this_machine_and_leaves_nothing() {
     }
     let has_duckdb = Command::new("duckdb").arg("-version").output();
     if !has_duckdb.is_ok_and(|output| output.status.success()) {
-        return skip("duckdb is not installed");
+        return skip(Need::DuckDb, "duckdb is not installed");
     }
     let place = Place::new();
     let mut asked = Command::new(env!("CARGO_BIN_EXE_whyslow"));

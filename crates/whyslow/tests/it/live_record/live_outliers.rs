@@ -5,9 +5,10 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
 use super::blocks::Loop;
-use super::{can_record, skip};
+use super::can_record;
 use crate::common::Place;
 
 /// The program at work, which has said that it is.
@@ -109,7 +110,7 @@ fn every_request_is_counted_as_the_kernel_counts_it() {
     }
     let place = Place::new();
     let Some(disk) = Loop::new(&place) else {
-        return skip("there is no loop device to be had");
+        return skip(Need::Isolation, "there is no loop device to be had");
     };
     let question = [
         "block", "outliers", "@live", "--dev", &disk.name, "--min", "1ns", "--json", "3600",

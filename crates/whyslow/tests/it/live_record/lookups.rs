@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
-use super::{can_record, rows, skip};
+use super::{can_record, rows};
 use crate::common::Place;
 
 /// The server answers so late: longer than anything else that a lookup waits for.
@@ -351,7 +352,10 @@ fn lookups_of_every_libc_are_as_the_programs_measure_them() {
     }
     let place = Place::new();
     let Some(there) = Surroundings::new(&place) else {
-        return skip("no namespaces of one's own for network and mounts here");
+        return skip(
+            Need::Isolation,
+            "no namespaces of one's own for network and mounts here",
+        );
     };
     let compilers: [(&str, &[&str]); 3] = [
         ("glibc", &["cc"]),
@@ -363,7 +367,7 @@ fn lookups_of_every_libc_are_as_the_programs_measure_them() {
     let mut clients = Vec::new();
     for (libc, compiler) in compilers {
         let Some(program) = compiled(&place, libc, compiler) else {
-            skip(&format!("{libc}: no {}", compiler[0]));
+            skip(Need::Tools, format!("{libc}: no {}", compiler[0]));
             continue;
         };
         let name = format!("{libc}{}", std::process::id());
@@ -403,7 +407,10 @@ fn a_lookup_that_does_not_end_is_told_without_an_end() {
     }
     let place = Place::new();
     let Some(there) = Surroundings::new(&place) else {
-        return skip("no namespaces of one's own for network and mounts here");
+        return skip(
+            Need::Isolation,
+            "no namespaces of one's own for network and mounts here",
+        );
     };
     let mut recorder = recorder(&place);
     let names =
@@ -469,7 +476,7 @@ fn a_library_that_comes_later_is_watched_too() {
         .current_dir(place.path())
         .output();
     if !built.is_ok_and(|built| built.status.success()) {
-        return skip("cc makes no static programs");
+        return skip(Need::Compiler, "cc makes no static programs");
     }
     super::record(&place, &["--what", "dns"], "./late");
     let lookups = rows(&place, &["dns", "log", "rec.wsl", "-c", "late"]);

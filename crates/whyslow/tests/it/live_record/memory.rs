@@ -9,7 +9,9 @@ use std::sync::{Arc, Barrier};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::{can_record, skip};
+use whyslow_testkit::{Need, skip};
+
+use super::can_record;
 use crate::common::Place;
 
 const WHYSLOW: &str = env!("CARGO_BIN_EXE_whyslow");
@@ -333,11 +335,14 @@ fn nothing_counts_for_the_control_group_that_is_recorded() {
     }
     let (target_group, own_group) = match (Group::make("target"), Group::make("recorder")) {
         (Ok(target), Ok(own)) => (target, own),
-        (Err(why), _) | (_, Err(why)) => return skip(&why),
+        (Err(why), _) | (_, Err(why)) => return skip(Need::Isolation, &why),
     };
     let mut target = Target::start(&target_group);
     if !target.says("ready") {
-        return skip("this machine has no room for so many threads");
+        return skip(
+            Need::Machine,
+            "this machine has no room for so many threads",
+        );
     }
     for _ in 0..3 {
         target.work();

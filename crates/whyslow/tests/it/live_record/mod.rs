@@ -50,6 +50,7 @@ use std::fs::File;
 use std::path::Path;
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
 use crate::common::Place;
 
@@ -99,7 +100,10 @@ pub(crate) fn can_record() -> bool {
         (!output.status.success()).then_some(said)
     });
     if let Some(why_not) = why_not {
-        skip(&format!("this machine cannot be recorded: {why_not}"));
+        skip(
+            Need::Live,
+            format!("this machine cannot be recorded: {why_not}"),
+        );
     }
     why_not.is_none()
 }
@@ -140,9 +144,4 @@ fn is_root() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"));
     uid.is_some_and(|uids| uids.split_whitespace().nth(1) == Some("0"))
-}
-
-#[allow(clippy::print_stdout)] // a skipped test says why
-pub(crate) fn skip(why: &str) {
-    println!("skipped: {why}");
 }

@@ -1,8 +1,9 @@
 //! Who is woken by whose packet, over loopback.
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
-use super::{can_record, record, rows, skip};
+use super::{can_record, record, rows};
 use crate::common::Place;
 
 /// A server that answers 50 ms after it was asked, ten times, with nobody else in its network.
@@ -54,7 +55,10 @@ fn who_waits_for_an_answer_is_woken_by_the_packet_of_the_server() {
             .current_dir(place.path())
             .output();
         if !can.is_ok_and(|done| done.status.success()) {
-            return skip("no network namespace, or neither ip nor python3");
+            return skip(
+                Need::Isolation,
+                "no network namespace, or neither ip nor python3",
+            );
         }
         record(&place, &["--what", topics], script);
         let (by_server, waits) = woken(&place);

@@ -4,8 +4,9 @@
 use std::process::Command;
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
-use super::{can_record, record, rows, skip};
+use super::{can_record, record, rows};
 use crate::common::Place;
 
 /// Makes an ext4 on a loop device of its own, does the work in it, and takes all away again. The
@@ -32,7 +33,10 @@ fn can_mount(place: &Place) -> bool {
         .output();
     let can = done.as_ref().is_ok_and(|done| done.status.success());
     if !can {
-        skip(&format!("no ext4 on a loop device: {done:?}"));
+        skip(
+            Need::Isolation,
+            format!("no ext4 on a loop device: {done:?}"),
+        );
     }
     can
 }
@@ -117,7 +121,10 @@ fn a_writer_that_is_held_back_is_shown_and_so_is_the_writeback() {
         .current_dir(place.path())
         .output();
     if !can_limit.is_ok_and(|done| done.status.success()) {
-        return skip("this kernel has no strict limits of dirty pages by device");
+        return skip(
+            Need::Machine,
+            "this kernel has no strict limits of dirty pages by device",
+        );
     }
     let work = format!("{limits}\ndd if=/dev/zero of=big bs=65536 count=401");
     record(&place, &[], &in_ext4(&work));
@@ -173,7 +180,10 @@ fn packets_are_counted_with_their_peers() {
         .current_dir(place.path())
         .output();
     if !can.is_ok_and(|done| done.status.success()) {
-        return skip("no network namespace, or neither ip nor python3");
+        return skip(
+            Need::Isolation,
+            "no network namespace, or neither ip nor python3",
+        );
     }
     record(&place, &["--what", "net,sched"], script);
     let packets = rows(&place, &["net", "log", "rec.wsl"]);
@@ -213,7 +223,7 @@ open('faults', 'w').write(str(count() - before))
     std::fs::write(place.join("touch.py"), program).expect("a temporary folder takes it");
     record(&place, &["--what", "pages,sched"], "exec python3 touch.py");
     let Ok(theirs) = std::fs::read_to_string(place.join("faults")) else {
-        return skip("no python3");
+        return skip(Need::Python, "no python3");
     };
     let theirs: i64 = theirs.parse().expect("a number");
     assert!(theirs >= 1009, "{theirs}");
@@ -242,10 +252,16 @@ fn a_thread_that_frees_memory_for_its_cgroup_is_shown() {
         cat $group/memory.failcnt >failures";
     record(&place, &[], script);
     let Ok(failures) = std::fs::read_to_string(place.join("failures")) else {
-        return skip("no cgroup whose memory may be limited (version 1)");
+        return skip(
+            Need::Machine,
+            "no cgroup whose memory may be limited (version 1)",
+        );
     };
     if failures.trim() == "0" {
-        return skip("the folder for temporary files takes no memory of the page cache");
+        return skip(
+            Need::Machine,
+            "the folder for temporary files takes no memory of the page cache",
+        );
     }
     let stalls = rows(
         &place,

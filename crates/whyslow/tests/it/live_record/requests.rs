@@ -7,8 +7,9 @@ use std::process::Command;
 use whyslow_ingest::{InMemory, import_in_memory};
 use whyslow_model::Sym;
 use whyslow_model::tables::{RequestRow, RequestThreadRow};
+use whyslow_testkit::{Need, skip};
 
-use super::{can_record, skip};
+use super::can_record;
 use crate::common::Place;
 
 const SERVERS: &str = include_str!("requests.py");
@@ -46,7 +47,7 @@ fn check(shape: &str) {
         .output()
         .is_ok_and(|done| done.status.success())
     {
-        return skip("no python3");
+        return skip(Need::Python, "no python3");
     }
     let place = Place::new();
     place.write("requests.py", SERVERS);

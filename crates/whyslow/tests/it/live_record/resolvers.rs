@@ -3,8 +3,9 @@
 use std::fs;
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
-use super::{can_record, record, skip};
+use super::{can_record, record};
 use crate::common::Place;
 
 /// Rows of a table of an answer.
@@ -48,7 +49,10 @@ fn what_applies_in_a_new_mount_namespace_is_told_beside_its_lookups() {
         .output()
         .expect("it starts");
     if matches!(output.status.code(), Some(3 | 4)) {
-        return skip("getent is not installed, or nothing can be mounted here");
+        return skip(
+            Need::Isolation,
+            "getent is not installed, or nothing can be mounted here",
+        );
     }
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
@@ -110,7 +114,7 @@ fn a_recording_of_a_moment_has_the_files_of_the_machine() {
             .output();
         let output = output.expect("it starts");
         if String::from_utf8_lossy(&output.stderr).contains("not installed") {
-            return skip("the duckdb command line is not installed");
+            return skip(Need::DuckDb, "the duckdb command line is not installed");
         }
         let rows: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let rows = rows.as_array().expect("rows");

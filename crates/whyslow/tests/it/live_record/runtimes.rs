@@ -4,8 +4,10 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
+use whyslow_testkit::{Need, skip};
+
+use super::can_record;
 use super::lookups::{Surroundings, wait};
-use super::{can_record, skip};
 use crate::common::Place;
 
 /// Asks for names, one after another, by a function that others call.
@@ -80,7 +82,7 @@ fn is_there(interpreter: &str) -> bool {
     let asked = Command::new(interpreter).arg("--version").output();
     let is_there = asked.is_ok_and(|output| output.status.success());
     if !is_there {
-        skip(&format!("no {interpreter}"));
+        skip(Need::Tools, format!("no {interpreter}"));
     }
     is_there
 }
@@ -153,7 +155,10 @@ fn looks(interpreter: &str, program: &str, lines: (&str, &str), prefix: &[&str])
     }
     let place = Place::new();
     let Some(there) = Surroundings::new(&place) else {
-        return skip("no namespaces of one's own for network and mounts here");
+        return skip(
+            Need::Isolation,
+            "no namespaces of one's own for network and mounts here",
+        );
     };
     place.write("program", program);
     let mut command = there.enter();

@@ -6,8 +6,9 @@ use std::process::Command;
 use std::sync::{Arc, Barrier};
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
-use super::{can_record, record, rows, skip};
+use super::{can_record, record, rows};
 use crate::common::Place;
 
 const THREADS: usize = 5003;
@@ -70,7 +71,10 @@ fn five_thousand_threads_are_five_thousand_rows() {
     let rows = threads_of(&place, &script);
     let status = std::fs::read_to_string(place.join("status")).expect("the shell wrote it");
     if status.trim() == "75" {
-        return skip("this machine has no room for so many threads");
+        return skip(
+            Need::Machine,
+            "this machine has no room for so many threads",
+        );
     }
     assert_eq!(status.trim(), "0");
     let storm = named(&rows, THREAD_NAME);
@@ -171,11 +175,17 @@ fn processes_that_have_the_same_id_one_after_the_other_are_two() {
         .args(["-c", "echo $$ >/proc/sys/kernel/ns_last_pid"])
         .output();
     if !may_choose.is_ok_and(|output| output.status.success()) {
-        return skip("this kernel lets nobody choose the next process id");
+        return skip(
+            Need::Machine,
+            "this kernel lets nobody choose the next process id",
+        );
     }
     let rows = threads_of(&place, script);
     let Ok(reused) = std::fs::read_to_string(place.join("reused")) else {
-        return skip("others on this machine take process ids too quickly");
+        return skip(
+            Need::Machine,
+            "others on this machine take process ids too quickly",
+        );
     };
     let pid: i64 = reused.trim().parse().expect("a number");
     let same: Vec<_> = rows.iter().filter(|row| row["pid"] == pid).collect();

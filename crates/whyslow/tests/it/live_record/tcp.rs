@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
-use super::{can_record, record, rows, skip};
+use super::{can_record, record, rows};
 use crate::common::Place;
 
 /// 23 connections of which either side closes some first, 3 that this side cuts off and 5 that are
@@ -66,7 +67,10 @@ fn connections_are_those_that_the_kernel_counts_and_end_as_the_program_ends_them
         .current_dir(place.path())
         .output();
     if !can.is_ok_and(|done| done.status.success()) {
-        return skip("no network namespace, or neither ip nor python3");
+        return skip(
+            Need::Isolation,
+            "no network namespace, or neither ip nor python3",
+        );
     }
     record(&place, &["--what", "tcp,sched,syscalls"], script);
     let counted = std::fs::read(place.join("counted.json")).expect("the program wrote it");
@@ -118,7 +122,10 @@ fn accepted_connections_are_those_that_the_kernel_counts() {
     let script = "exec unshare --net /bin/sh -c 'ip link set lo up && exec python3 tcp.py'";
     record(&place, &["--what", "tcp"], script);
     let Ok(counted) = std::fs::read(place.join("counted.json")) else {
-        return skip("no network namespace, or neither ip nor python3");
+        return skip(
+            Need::Isolation,
+            "no network namespace, or neither ip nor python3",
+        );
     };
     let counted: Value = serde_json::from_slice(&counted).expect("JSON");
     let all = rows(&place, &["tcp", "log", "rec.wsl", "--op", "accept"]);

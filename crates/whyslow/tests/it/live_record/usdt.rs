@@ -4,9 +4,10 @@
 use std::process::Command;
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
 use super::compiled::compiled;
-use super::{can_record, rows, skip};
+use super::{can_record, rows};
 use crate::common::Place;
 
 /// The program with its probes, under a name of its own.
@@ -102,7 +103,7 @@ fn an_interpreter_tells_of_its_collections_and_imports() {
         return;
     }
     let Some(python) = python() else {
-        return skip("no python3 with probes in /usr/bin");
+        return skip(Need::Python, "no python3 with probes in /usr/bin");
     };
     let place = Place::new();
     // By its whole path: another of that name may come first in PATH.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
 use super::compiled::{compiled, recorded};
-use super::{can_record, rows, skip};
+use super::{can_record, rows};
 use crate::common::Place;
 
 /// The program with all its ways to wait, under a name of its own.
@@ -147,7 +148,7 @@ fn two_writers_of_a_file_wait_for_its_lock() {
         );
         return;
     }
-    skip("the writers never met");
+    skip(Need::Machine, "the writers never met");
 }
 
 #[test]

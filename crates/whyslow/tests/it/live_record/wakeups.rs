@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{can_record, record, rows, skip};
+use whyslow_testkit::{Need, skip};
+
+use super::{can_record, record, rows};
 use crate::common::Place;
 
 /// Waits for so many requests to a loop device, one after another, while the kernel's tracer tells of
@@ -50,7 +52,10 @@ fn who_waits_for_a_request_is_woken_by_the_end_of_it() {
     record(&place, &["--what", "sched,block,syscalls"], IO);
     let file = |name: &str| std::fs::read_to_string(place.join(name));
     let (Ok(woken), Ok(disk)) = (file("woken"), file("disk")) else {
-        return skip("no tracer, no loop devices, or none that can be written directly");
+        return skip(
+            Need::Isolation,
+            "no tracer, no loop devices, or none that can be written directly",
+        );
     };
     let of_command = ["rec.wsl", "--comm", "waits-97"];
     let ask = |question: &[&str]| rows(&place, &[question, &of_command].concat());

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{can_record, record, rows, skip};
+use whyslow_testkit::{Need, skip};
+
+use super::{can_record, record, rows};
 use crate::common::Place;
 
 /// Reads and writes a loop device, one block after another. What has to wait is work of its queue, and
@@ -48,7 +50,10 @@ fn work_of_a_disks_queue_is_that_which_the_kernel_tells_of() {
     record(&place, &["--what", "work,sched,syscalls"], IO);
     let file = |name: &str| std::fs::read_to_string(place.join(name));
     let (Ok(queued), Ok(disk)) = (file("queued"), file("disk")) else {
-        return skip("no tracer, no loop devices, or none that can be read directly");
+        return skip(
+            Need::Isolation,
+            "no tracer, no loop devices, or none that can be read directly",
+        );
     };
     let theirs = by_thread(&queued);
     assert!(theirs.values().sum::<usize>() >= 103, "{queued}");

@@ -3,7 +3,9 @@
 
 use std::process::Command;
 
-use super::{incident, skip};
+use whyslow_testkit::{Need, skip};
+
+use super::incident;
 
 /// The first line with all these words, as the front prints it.
 fn header(args: &[&str], first: &str) -> String {
@@ -138,7 +140,7 @@ fn real(program: &str, args: &[&str]) -> Option<String> {
     let output = match output {
         Ok(output) => output,
         Err(error) => {
-            skip(&format!("{program}: {error}"));
+            skip(Need::Tools, format!("{program}: {error}"));
             return None;
         }
     };
@@ -153,7 +155,7 @@ fn is_sysstat_12_6(program: &str) -> bool {
     let is_it = version.contains("version 12.6") || version.contains("version 12.7");
     if !is_it {
         let version = version.lines().next().unwrap_or("no version").to_owned();
-        skip(&format!("{program} is {version}"));
+        skip(Need::Machine, format!("{program} is {version}"));
     }
     is_it
 }
@@ -268,9 +270,10 @@ fn iotop_prints_the_headers_of_the_installed_one() {
         return;
     };
     let Some(want) = line(&text, "TID").filter(|_| text.contains("Current DISK")) else {
-        skip(&format!(
-            "iotop of another kind, or without rights: {text:.60}"
-        ));
+        skip(
+            Need::Machine,
+            format!("iotop of another kind, or without rights: {text:.60}"),
+        );
         return;
     };
     // It makes room for the largest id that the machine may have.
@@ -310,7 +313,10 @@ fn opensnoop_prints_the_header_of_the_installed_one() {
             text = real("unshare", &args).unwrap_or_default();
         }
         let Some(want) = line(&text, "PATH") else {
-            skip("opensnoop does not run here: it needs root, BPF and tracefs");
+            skip(
+                Need::Isolation,
+                "opensnoop does not run here: it needs root, BPF and tracefs",
+            );
             return;
         };
         assert_eq!(header(&[&["opensnoop"], options].concat(), "PATH"), want);
@@ -323,7 +329,7 @@ fn top_prints_the_columns_of_the_installed_one() {
         return;
     };
     let Some(want) = line(&text, "PID") else {
-        skip("top prints no header");
+        skip(Need::Tools, "top prints no header");
         return;
     };
     let words = |line: &str| {
@@ -332,7 +338,7 @@ fn top_prints_the_columns_of_the_installed_one() {
             .collect::<Vec<_>>()
     };
     if !want.contains("TIME+") {
-        skip(&format!("top of another kind: {want}"));
+        skip(Need::Machine, format!("top of another kind: {want}"));
         return;
     }
     assert_eq!(words(&header(&["top"], "PID")), words(&want));

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
 use crate::common::Place;
 
@@ -51,7 +52,7 @@ pub(crate) fn sql(statement: &str) -> Option<Vec<Value>> {
         .expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("not installed") {
-        skip("the duckdb command line is not installed");
+        skip(Need::DuckDb, "the duckdb command line is not installed");
         return None;
     }
     assert!(output.status.success(), "{said}\n{statement}");
@@ -98,9 +99,4 @@ pub(crate) fn assert_close(printed: &str, want: f64, what: &str) {
         .unwrap_or_else(|_| panic!("{what}: {printed}"));
     let half = 0.5000001 * 10f64.powi(-(decimals as i32));
     assert!((got - want).abs() <= half, "{what}: {printed}, not {want}");
-}
-
-#[allow(clippy::print_stdout)] // a skipped test says why
-pub(crate) fn skip(why: &str) {
-    println!("skipped: {why}");
 }

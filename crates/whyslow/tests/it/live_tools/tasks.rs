@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
-use super::{assert_close, float, incident, parts, skip, span, sql, text};
+use super::{assert_close, float, incident, parts, span, sql, text};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -358,7 +359,10 @@ fn top_has_the_cpu_time_of_the_slices_and_the_states_at_the_end() {
         compared += 1;
     }
     if compared == 0 {
-        skip("no state reaches to the end of the recording");
+        skip(
+            Need::Machine,
+            "no state reaches to the end of the recording",
+        );
     }
     let lives = sql(
         "SELECT COUNT(*) AS n FROM (SELECT pid, BOOL_OR(ts_exit IS NULL) AS alive FROM thread

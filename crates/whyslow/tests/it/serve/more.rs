@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use whyslow_testkit::{Need, skip};
 
 use super::client::{Reply, Server, encoded};
 use crate::common::{Place, recorded};
@@ -180,8 +181,7 @@ fn sql_is_answered_within_limits() {
                 .is_some_and(|hint| hint.contains("pip install"))
         );
         assert_eq!(server.get("/api/v1/sql?q=SELECT%201").status, 503);
-        println!("skipped: there is no DuckDB");
-        return;
+        return skip(Need::DuckDb, "there is no DuckDB");
     }
     let ask = |statement: &str| {
         let q = encoded(statement);
@@ -233,8 +233,10 @@ fn wait_for(what: &str, is_so: impl Fn() -> bool) {
 fn a_question_ends_when_nobody_waits_for_it() {
     let server = Server::start(recorded(), &["t.wsl", "--query-time=1h"]);
     if server.json("recordings")["recordings"][0]["sql"]["available"] == false {
-        println!("skipped: there is no DuckDB, and no other question here takes long");
-        return;
+        return skip(
+            Need::DuckDb,
+            "there is no DuckDB, and no other question here takes long",
+        );
     }
     let mut stream = server.connect();
     let endless = "SELECT%20count(*)%20FROM%20range(1000000000000)%20a,range(1000000000)%20b";

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
+use whyslow_testkit::{Need, skip};
 
 use super::client::Server;
 use crate::common::recorded;
@@ -127,8 +128,7 @@ fn of_threads(pid: u32, key: &str) -> Vec<String> {
 fn privileges_are_given_up() {
     let server = Server::start(recorded(), &["t.wsl"]);
     if server.json("status")["confined"] == false {
-        println!("skipped: this kernel has no Landlock");
-        return;
+        return skip(Need::Machine, "this kernel has no Landlock");
     }
     server.json("table?what=io&view=top");
     server.json("explain");

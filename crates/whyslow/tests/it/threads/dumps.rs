@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use whyslow_testkit::{Need, skip};
 
 use super::rows;
 use crate::common::Place;
@@ -75,8 +76,7 @@ fn java(folder: &Path) -> Running {
 fn dumps_of_a_running_jvm_become_a_recording_that_shows_its_deadlock() {
     for program in ["java", "javac", "jcmd"] {
         if !is_there(program) {
-            println!("skipped: there is no `{program}`");
-            return;
+            return skip(Need::Java, format!("there is no `{program}`"));
         }
     }
     let place = Place::new();
