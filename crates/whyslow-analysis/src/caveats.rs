@@ -8,11 +8,12 @@ use whyslow_model::answer::{AnswerTable, Value};
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::Spot;
-use crate::keys::{Key, KeyValue};
-use crate::kinds::{MAPPINGS, PAGES, RECLAIM, SLICES, STACKS, STATES, SYSCALLS, Spec};
-use crate::pass::Summing;
+use crate::keys::{Key, KeyValue, label};
+use crate::kinds::{MAPPINGS, PAGES, RECLAIM, SLICES, STACKS, STATES, SYSCALLS};
+use crate::pass::{Count, Summing};
 use crate::query::{Filter, Kind, Verb};
 use crate::scan::{ColumnRef, Ints, Texts};
+use crate::spec::Spec;
 
 /// What is missing, and what cannot be told without it.
 pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
@@ -169,6 +170,33 @@ pub(crate) fn about(
         caveats.extend(mapped(context)?);
     }
     Ok(caveats)
+}
+
+/// Notes it where rows of several sides are taken together: one thing may be two rows.
+pub(crate) fn note_sides(context: &Context<'_>, spec: &'static Spec) -> Result<(), AnalysisError> {
+    let Some(sides) = spec.hooks.sides else {
+        return Ok(());
+    };
+    let question = context.question;
+    let name = sides.key.name();
+    let are_apart = match question.verb {
+        Verb::Stats | Verb::Hist | Verb::Top => {
+            question.by.is_empty() || question.by.iter().any(|by| by == name)
+        }
+        Verb::Heat | Verb::Differs | Verb::Bursts => false,
+        _ => true,
+    };
+    let is_chosen = question.filter.values.iter().any(|one| one.key == name);
+    if are_apart || is_chosen {
+        return Ok(());
+    }
+    let keys = [sides.key];
+    let found = context.pass(spec, &keys)?.run(context.tables, &Count)?;
+    if found.len() > 1 {
+        let names = found.keys().map(|side| label(&keys, side, &context.names));
+        context.note((sides.caveat)(&names.collect::<Vec<_>>()));
+    }
+    Ok(())
 }
 
 /// Operations that are counted but have no duration.

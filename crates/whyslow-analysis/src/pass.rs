@@ -12,7 +12,7 @@ use crate::filter::{Selector, Verdicts};
 use crate::fold::{Spot, fold};
 use crate::grouping::{Coder, Grouping, TimeKey};
 use crate::keys::KeyValue;
-use crate::scan::Projection;
+use crate::scan::{ColumnRef, Ints, Projection};
 
 /// What a verb adds up per group. Sums must not depend on the order of rows.
 pub(crate) trait Summing: Sync {
@@ -199,5 +199,45 @@ impl<S: Send> Grouped<S> {
         let sums = (0..).zip(self.sums);
         sums.map(|(code, sum)| (self.coder.values(code), sum))
             .collect()
+    }
+}
+
+/// Counts rows.
+pub(crate) struct Count;
+
+impl Summing for Count {
+    type Columns<'b> = ();
+    type Sum = u64;
+
+    fn columns(&self, _: &RecordBatch, _: Spot) -> Result<(), AnalysisError> {
+        Ok(())
+    }
+
+    fn add(&self, sum: &mut u64, (): &(), _: u32) {
+        *sum += 1;
+    }
+
+    fn merge(&self, sum: &mut u64, other: u64) {
+        *sum += other;
+    }
+}
+
+/// Collects the values of a column that has one in every row.
+pub(crate) struct Ids(pub(crate) ColumnRef);
+
+impl Summing for Ids {
+    type Columns<'b> = Ints<'b>;
+    type Sum = Vec<i64>;
+
+    fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<Ints<'b>, AnalysisError> {
+        self.0.ints(batch)
+    }
+
+    fn add(&self, sum: &mut Vec<i64>, ids: &Ints<'_>, row: u32) {
+        sum.push(ids.at(row));
+    }
+
+    fn merge(&self, sum: &mut Vec<i64>, other: Vec<i64>) {
+        sum.extend(other);
     }
 }

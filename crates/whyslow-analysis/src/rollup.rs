@@ -17,15 +17,16 @@ use whyslow_store::Tables;
 
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::filter::is_failure;
+use crate::failures::{Failed, Failures};
 use crate::fold::Spot;
 use crate::grouping::{Grouping, Object};
 use crate::histogram::{EXACT_MAX, Histogram, bucket_of};
 use crate::keys::{Key, KeyValue};
-use crate::kinds::{self, Spec};
+use crate::kinds;
 use crate::pass::Summing;
 use crate::query::{Question, Verb};
-use crate::scan::{ColumnRef, Ints, Texts, per_word};
+use crate::scan::{ColumnRef, Ints};
+use crate::spec::Spec;
 
 /// Keys of a dimension that are told by name.
 pub const KEYS_MAX: usize = 16;
@@ -234,7 +235,10 @@ fn of_kind(context: &Context<'_>, told: &Told, cells: &mut Vec<Cell>) -> Result<
         dur: projection.need("dur"),
         size: spec.size.map(|name| projection.need(name)),
         errno: spec.errno.map(|name| projection.need(name)),
-        outcome: spec.failed_by().map(|name| projection.need(name)),
+        failures: spec
+            .hooks
+            .failure
+            .map(|failure| Failures::new(failure, projection)),
     };
     let grouped = pass.run_by(context.tables, &sums, &groupings)?;
     let dimensions = told.dimensions.iter().map(|(name, _)| *name);
@@ -314,7 +318,7 @@ fn of_dimension(
     for ((key, op, _), sum) in &merged {
         *finished.entry((key.clone(), op.clone())).or_default() += sum.durations.count();
     }
-    let tells_errors = told.spec.errno.is_some() || told.spec.failed_by().is_some();
+    let tells_errors = told.spec.errno.is_some() || told.spec.hooks.failure.is_some();
     for ((key, op, ts), sum) in merged {
         let is_exact = finished
             .get(&(key.clone(), op.clone()))
@@ -338,7 +342,7 @@ struct Sums {
     dur: ColumnRef,
     size: Option<ColumnRef>,
     errno: Option<ColumnRef>,
-    outcome: Option<ColumnRef>,
+    failures: Option<Failures>,
 }
 
 #[derive(Default)]
@@ -362,7 +366,7 @@ struct Columns<'b> {
     dur: Ints<'b>,
     size: Option<Ints<'b>>,
     errno: Option<Ints<'b>>,
-    outcome: Option<(Texts<'b>, Vec<bool>)>,
+    failed: Option<Failed<'b>>,
 }
 
 impl Summing for Sums {
@@ -371,15 +375,14 @@ impl Summing for Sums {
 
     fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<Columns<'b>, AnalysisError> {
         let ints = |column: Option<ColumnRef>| column.map(|column| column.ints(batch)).transpose();
-        let outcome = |column: ColumnRef| -> Result<_, AnalysisError> {
-            let texts = column.texts(batch)?;
-            Ok((texts, per_word(&texts, is_failure)))
-        };
         Ok(Columns {
             dur: self.dur.ints(batch)?,
             size: ints(self.size)?,
             errno: ints(self.errno)?,
-            outcome: self.outcome.map(outcome).transpose()?,
+            failed: self
+                .failures
+                .map(|failures| failures.of(batch))
+                .transpose()?,
         })
     }
 
@@ -391,8 +394,8 @@ impl Summing for Sums {
         if let Some(errno) = columns.errno {
             sum.errors += u64::from(errno.or_zero(row) > 0);
         }
-        if let Some((outcome, is_failure)) = &columns.outcome {
-            sum.errors += u64::from(outcome.key(row).is_some_and(|word| is_failure[word]));
+        if let Some(failed) = &columns.failed {
+            sum.errors += u64::from(failed.has(row));
         }
         if let Some(dur) = columns.dur.get(row) {
             sum.durations.add(dur);

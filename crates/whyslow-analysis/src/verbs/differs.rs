@@ -16,10 +16,10 @@ use crate::context::Context;
 use crate::fold::Spot;
 use crate::grouping::{Grouping, Object};
 use crate::keys::{Key, KeyValue};
-use crate::kinds::Spec;
 use crate::pass::{Pass, Summing};
 use crate::query::Filter;
 use crate::scan::{ColumnRef, Ints};
+use crate::spec::Spec;
 use crate::statistics::{adjusted, hypergeometric_tail};
 
 /// Keys of one family often say the same; the first that does stands for all.

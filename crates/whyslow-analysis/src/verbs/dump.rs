@@ -16,8 +16,9 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::facts;
 use crate::fold::in_order;
-use crate::kinds::{GAPS, STACKS, STATES, Spec};
+use crate::kinds::{GAPS, STACKS, STATES};
 use crate::scan::Projection;
+use crate::spec::Spec;
 
 const ROWS: usize = 0;
 

@@ -15,10 +15,10 @@ use crate::facts;
 use crate::fold::Spot;
 use crate::grouping::TimeKey;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::Spec;
 use crate::pass::Summing;
 use crate::query::Weight;
 use crate::scan::{ColumnRef, Ints};
+use crate::spec::Spec;
 
 /// Columns of time where the question names no interval.
 const COLUMNS: i64 = 60;

@@ -17,10 +17,10 @@ use crate::facts;
 use crate::fold::Spot;
 use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue, in_order, label};
-use crate::kinds::Spec;
 use crate::pass::{Groups, Summing};
 use crate::query::{Bins, DeviceRef, Filter};
 use crate::scan::{ColumnRef, Ints};
+use crate::spec::Spec;
 
 /// Equal buckets at most: more cannot be read, and each costs memory.
 const BINS_MAX: usize = 10_000;

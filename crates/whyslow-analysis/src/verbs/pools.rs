@@ -21,10 +21,11 @@ use crate::context::Context;
 use crate::facts;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::{GAPS, LOCKS, STACKS, STATES, Spec, THREADS};
+use crate::kinds::{GAPS, LOCKS, STACKS, STATES, THREADS};
 use crate::pass::Summing;
 use crate::query::Filter;
 use crate::scan::{ColumnRef, Ints, Texts, per_word};
+use crate::spec::Spec;
 use crate::sweep::Parts;
 
 const ROWS: usize = 40;

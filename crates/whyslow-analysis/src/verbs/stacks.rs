@@ -11,9 +11,9 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::{Spot, in_order};
 use crate::keys::{Key, KeyValue};
-use crate::kinds::Spec;
 use crate::pass::Summing;
 use crate::scan::{ColumnRef, Ints, Projection};
+use crate::spec::Spec;
 
 const STACKS: usize = 10;
 /// No stack has more frames: a recording that says so goes in circles.

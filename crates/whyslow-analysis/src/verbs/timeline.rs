@@ -17,9 +17,10 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::{GAPS, STACKS, STATES, Spec};
+use crate::kinds::{GAPS, STACKS, STATES};
 use crate::pass::Summing;
 use crate::scan::{ColumnRef, Ints, Texts, per_word};
+use crate::spec::Spec;
 use crate::sweep::Parts;
 
 const ROWS: usize = 20;

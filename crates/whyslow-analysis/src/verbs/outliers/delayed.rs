@@ -294,7 +294,7 @@ fn shown(
     }
     let rows = table.rows.len();
     let limit = context.limit(ROWS);
-    crate::rows::truncate(&mut table, limit);
+    crate::arrange::truncate(&mut table, limit);
     context.note_cut(&table, rows);
     table
 }

@@ -17,13 +17,12 @@ use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
-use crate::AnalysisError;
 use crate::context::Context;
 use crate::histogram::{Histogram, bucket_bounds, bucket_of};
 use crate::peers::{Compared, Sample, Slices, Tail, adjust, compare, driver};
-use crate::rows;
 use crate::sweep::Parts;
 use crate::verbs::mounted;
+use crate::{AnalysisError, arrange};
 use figures::{Figures, Where};
 use sweep::Disks;
 
@@ -314,7 +313,7 @@ fn devices(
 /// By the column that the question names, where the table has it.
 fn sort_by_name(context: &Context<'_>, table: &mut AnswerTable) {
     if let Some(sort) = &context.question.sort {
-        rows::sort(table, sort);
+        arrange::sort(table, sort);
     }
 }
 

@@ -329,7 +329,7 @@ fn phases(
     let window = request.window(context);
     let mut pass = context.pass_in(&PHASES, &[], &Filter::default(), None)?;
     pass.selector
-        .only_requests(ids.clone(), &mut pass.projection);
+        .only_among("request", ids.clone(), &mut pass.projection);
     let [of, ts, dur] = ["request", "ts", "dur"].map(|name| pass.projection.need(name));
     let phase = pass.projection.need("phase");
     let (mut verdicts, mut rows) = (pass.selector.verdicts(), Vec::new());

@@ -28,11 +28,12 @@ use crate::context::Context;
 use crate::facts;
 use crate::grouping::{Grouping, Object, TimeKey};
 use crate::keys::{Key, KeyValue};
-use crate::kinds::{FILLS, Spec};
+use crate::kinds::FILLS;
 use crate::objects::Sort;
 use crate::pass::Unordered;
 use crate::query::Kind;
 use crate::scan::Projection;
+use crate::spec::Spec;
 
 const ROWS: usize = 10;
 
@@ -198,7 +199,7 @@ fn sums_by<const N: usize>(
 /// Whether calls write to second objects. What is written to a file from elsewhere is not among the
 /// calls on files, so that only looking for it tells.
 fn may_have_second(spec: &Spec, groups: &Unordered<UsageSum>) -> bool {
-    spec.kind == Kind::Files || groups.iter().any(|(_, sum)| sum.with_second > 0)
+    spec.hooks.second.is_some() || groups.iter().any(|(_, sum)| sum.with_second > 0)
 }
 
 fn with_second(
